@@ -1,0 +1,1 @@
+"""chasles: rigid-body kinematics and dynamics, written as in the books and compiled."""

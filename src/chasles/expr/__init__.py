@@ -1,0 +1,51 @@
+"""The algebra: scalars that fold, programs that run, derivatives that are programs again."""
+
+from chasles.expr.derivative import forward, jacobian, reverse
+from chasles.expr.interpret import interpret
+from chasles.expr.ops import OPS, Op
+from chasles.expr.program import Count, Instruction, Program, Variable
+from chasles.expr.scalar import (
+    Arena,
+    Number,
+    Scalar,
+    absolute,
+    atan2,
+    cos,
+    equal,
+    less,
+    less_equal,
+    maximum,
+    minimum,
+    select,
+    sin,
+    sqrt,
+)
+from chasles.expr.simplify import RULES
+
+__all__ = [
+    "OPS",
+    "RULES",
+    "Arena",
+    "Count",
+    "Instruction",
+    "Number",
+    "Op",
+    "Program",
+    "Scalar",
+    "Variable",
+    "absolute",
+    "atan2",
+    "cos",
+    "equal",
+    "forward",
+    "interpret",
+    "jacobian",
+    "less",
+    "less_equal",
+    "maximum",
+    "minimum",
+    "reverse",
+    "select",
+    "sin",
+    "sqrt",
+]

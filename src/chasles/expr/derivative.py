@@ -1,0 +1,155 @@
+"""Exact derivatives: a program in, a program out (forward and reverse)."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Literal
+
+from chasles.expr.ops import OPS
+from chasles.expr.program import Program, Variable
+from chasles.expr.scalar import Arena, Number
+from chasles.expr.simplify import RULES
+
+Tangent = dict[int, Number]
+"""The non-zero derivatives of one value, by the number of the seed they belong to."""
+
+
+def jacobian(
+    program: Program,
+    wrt: Sequence[str],
+    *,
+    mode: Literal["forward", "reverse"] = "forward",
+) -> Program:
+    """The program of all first derivatives with respect to the named inputs.
+
+    Output `d_<out>_d_<in>` has the output's shape followed by the input's. Forward mode suits few
+    inputs, reverse mode few outputs; both give equal values, at different cost.
+    """
+    seeds = [(name, k) for name in wrt for k in range(_variable(program, name).size)]
+    arena = Arena(RULES)
+    values = program.replay(program.variables(arena), arena)
+    entries = [r for refs in program.results for r in refs]
+    if mode == "forward":
+        start = {(name, k): {s: 1.0} for s, (name, k) in enumerate(seeds)}
+        tangents = _push_forward(program, values, arena, start)
+        rows = [[tangents[r].get(s, 0.0) for s in range(len(seeds))] for r in entries]
+    else:
+        start = {}
+        for column, r in enumerate(entries):
+            start.setdefault(r, {})[column] = 1.0
+        bars = _pull_back(program, values, arena, start)
+        by_seed = [bars.get(seed, {}) for seed in seeds]
+        rows = [[bar.get(column, 0.0) for bar in by_seed] for column in range(len(entries))]
+    outputs, first = [], 0
+    for variable in program.outputs:
+        block, first = rows[first : first + variable.size], first + variable.size
+        for name in wrt:
+            chosen = [s for s, (n, _) in enumerate(seeds) if n == name]
+            shape = variable.shape + _variable(program, name).shape
+            result = Variable(f"d_{variable.name}_d_{name}", shape)
+            outputs.append((result, [row[s] for row in block for s in chosen]))
+    return Program.from_outputs(f"{program.name}_jacobian", program.inputs, outputs)
+
+
+def forward(program: Program, wrt: Sequence[str]) -> Program:
+    """The directional derivative: extra inputs `d_<in>`, outputs `d_<out>` (Jacobian times d)."""
+    directions = [Variable(f"d_{name}", _variable(program, name).shape) for name in wrt]
+    arena = Arena(RULES)
+    values = program.replay(program.variables(arena), arena)
+    start = {
+        (name, k): {0: arena.input(direction.name, k)}
+        for name, direction in zip(wrt, directions, strict=True)
+        for k in range(direction.size)
+    }
+    tangents = _push_forward(program, values, arena, start)
+    outputs = [
+        (Variable(f"d_{v.name}", v.shape), [tangents[r].get(0, 0.0) for r in refs])
+        for v, refs in zip(program.outputs, program.results, strict=True)
+    ]
+    return Program.from_outputs(
+        f"{program.name}_forward", (*program.inputs, *directions), outputs
+    )
+
+
+def reverse(program: Program, wrt: Sequence[str]) -> Program:
+    """The pullback: extra inputs `bar_<out>`, outputs `bar_<in>` (transposed Jacobian times bar)."""
+    covectors = [Variable(f"bar_{v.name}", v.shape) for v in program.outputs]
+    arena = Arena(RULES)
+    values = program.replay(program.variables(arena), arena)
+    start: dict[int, Tangent] = {}
+    for covector, refs in zip(covectors, program.results, strict=True):
+        for k, r in enumerate(refs):
+            _accumulate(start.setdefault(r, {}), {0: arena.input(covector.name, k)})
+    bars = _pull_back(program, values, arena, start)
+    outputs = []
+    for name in wrt:
+        variable = _variable(program, name)
+        entries = [bars.get((name, k), {}).get(0, 0.0) for k in range(variable.size)]
+        outputs.append((Variable(f"bar_{name}", variable.shape), entries))
+    return Program.from_outputs(
+        f"{program.name}_reverse", (*program.inputs, *covectors), outputs
+    )
+
+
+def _variable(program: Program, name: str) -> Variable:
+    for variable in program.inputs:
+        if variable.name == name:
+            return variable
+    known = ", ".join(v.name for v in program.inputs)
+    raise ValueError(f"program {program.name!r} has no input {name!r}; it has: {known}")
+
+
+def _push_forward(
+    program: Program, values: list[Number], arena: Arena, start: dict[tuple[str, int], Tangent]
+) -> list[Tangent]:
+    """Tangents of every instruction, from those of the inputs."""
+    tangents: list[Tangent] = []
+    for k, (op, args, data) in enumerate(program.code):
+        if op == "input":
+            tangents.append(start.get((program.inputs[data[0]].name, data[1]), {}))
+        elif op == "select":
+            c, a, b = args
+            tangents.append(_select(arena.build, values[c], tangents[a], tangents[b]))
+        else:
+            total: Tangent = {}
+            moving = [a for a in args if tangents[a]]
+            if moving:
+                slopes = OPS[op].partials(arena.build, tuple(values[a] for a in args), values[k])
+                for a, slope in zip(args, slopes, strict=True):
+                    _accumulate(total, {s: slope * t for s, t in tangents[a].items()})
+            tangents.append(total)
+    return tangents
+
+
+def _pull_back(
+    program: Program, values: list[Number], arena: Arena, start: dict[int, Tangent]
+) -> dict[tuple[str, int], Tangent]:
+    """Adjoints of every input, from those of the outputs."""
+    bars: dict[int, Tangent] = dict(start)
+    inputs: dict[tuple[str, int], Tangent] = {}
+    for k in range(len(program.code) - 1, -1, -1):
+        op, args, data = program.code[k]
+        bar = bars.pop(k, {})
+        if not bar:
+            continue
+        if op == "input":
+            inputs[program.inputs[data[0]].name, data[1]] = bar
+        elif op == "select":
+            c, a, b = args
+            _accumulate(bars.setdefault(a, {}), _select(arena.build, values[c], bar, {}))
+            _accumulate(bars.setdefault(b, {}), _select(arena.build, values[c], {}, bar))
+        else:
+            slopes = OPS[op].partials(arena.build, tuple(values[a] for a in args), values[k])
+            for a, slope in zip(args, slopes, strict=True):
+                _accumulate(bars.setdefault(a, {}), {s: slope * t for s, t in bar.items()})
+    return inputs
+
+
+def _accumulate(total: Tangent, more: Tangent) -> None:
+    for seed, t in more.items():
+        if type(t) is float and t == 0.0:
+            continue
+        total[seed] = total[seed] + t if seed in total else t
+
+
+def _select(build: Callable[..., Number], c: Number, a: Tangent, b: Tangent) -> Tangent:
+    seeds: Iterable[int] = dict.fromkeys([*a, *b])
+    return {s: build("select", c, a.get(s, 0.0), b.get(s, 0.0)) for s in seeds}

@@ -1,0 +1,115 @@
+"""The closed instruction set: one row says an operation's arity, value, derivative and cost."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+Build = Callable[..., Any]
+"""Builds an expression from an operation's name and its arguments."""
+
+
+@dataclass(frozen=True)
+class Op:
+    """One operation.
+
+    `value` follows IEEE 754 and never raises. `partials(build, args, result)` gives the derivative
+    of the result with respect to each argument, as expressions made with `build`.
+    `counts_as` is the column of an operation count that it belongs to.
+    """
+
+    name: str
+    arity: int
+    value: Callable[..., float]
+    partials: Callable[[Build, tuple[Any, ...], Any], tuple[Any, ...]]
+    counts_as: str
+    commutative: bool = False
+
+
+def _divide(a: float, b: float) -> float:
+    if b == 0.0:
+        if a == 0.0 or math.isnan(a):
+            return math.nan
+        return math.copysign(math.inf, a) * math.copysign(1.0, b)
+    return a / b
+
+
+def _square_root(a: float) -> float:
+    return math.sqrt(a) if not a < 0.0 else math.nan
+
+
+def _sine(a: float) -> float:
+    return math.sin(a) if math.isfinite(a) else math.nan
+
+
+def _cosine(a: float) -> float:
+    return math.cos(a) if math.isfinite(a) else math.nan
+
+
+def _minimum(a: float, b: float) -> float:
+    return math.nan if math.isnan(a) or math.isnan(b) else min(a, b)
+
+
+def _maximum(a: float, b: float) -> float:
+    return math.nan if math.isnan(a) or math.isnan(b) else max(a, b)
+
+
+def _root_slope(build: Build, args: tuple[Any, ...], root: Any) -> tuple[Any, ...]:
+    return (build("div", 0.5, root),)
+
+
+def _atan2_slopes(build: Build, args: tuple[Any, ...], angle: Any) -> tuple[Any, ...]:
+    y, x = args
+    square = build("add", build("mul", x, x), build("mul", y, y))
+    return build("div", x, square), build("neg", build("div", y, square))
+
+
+def _quotient_slopes(build: Build, args: tuple[Any, ...], quotient: Any) -> tuple[Any, ...]:
+    return build("div", 1.0, args[1]), build("neg", build("div", quotient, args[1]))
+
+
+def _extremum_slopes(loses: Callable[[Any, Any], tuple[Any, Any]]) -> Callable[..., Any]:
+    """One for the winning argument and zero for the other; `loses(a, b)` orders a comparison."""
+
+    def slopes(build: Build, args: tuple[Any, ...], result: Any) -> tuple[Any, ...]:
+        first_loses = build("less", *loses(*args))
+        return build("select", first_loses, 0.0, 1.0), build("select", first_loses, 1.0, 0.0)
+
+    return slopes
+
+
+def _absolute_slope(build: Build, args: tuple[Any, ...], result: Any) -> tuple[Any, ...]:
+    negative, positive = build("less", args[0], 0.0), build("less", 0.0, args[0])
+    return (build("select", negative, -1.0, build("select", positive, 1.0, 0.0)),)
+
+
+def _flat(build: Build, args: tuple[Any, ...], result: Any) -> tuple[Any, ...]:
+    return (0.0,) * len(args)
+
+
+TABLE: tuple[Op, ...] = (
+    #  name         arity  value                         partial derivatives                      counts as
+    Op("input",         0, lambda: math.nan,             lambda b, a, r: (),                      "free"),
+    Op("const",         0, lambda: math.nan,             lambda b, a, r: (),                      "free"),
+    Op("add",           2, lambda a, b: a + b,           lambda b, a, r: (1.0, 1.0),              "additions", True),
+    Op("sub",           2, lambda a, b: a - b,           lambda b, a, r: (1.0, -1.0),             "additions"),
+    Op("mul",           2, lambda a, b: a * b,           lambda b, a, r: (a[1], a[0]),            "multiplications", True),
+    Op("div",           2, _divide,                      _quotient_slopes,                        "divisions"),
+    Op("neg",           1, lambda a: -a,                 lambda b, a, r: (-1.0,),                 "negations"),
+    Op("sqrt",          1, _square_root,                 _root_slope,                             "square_roots"),
+    Op("sin",           1, _sine,                        lambda b, a, r: (b("cos", a[0]),),       "sines_and_cosines"),
+    Op("cos",           1, _cosine,                      lambda b, a, r: (b("neg", b("sin", a[0])),), "sines_and_cosines"),
+    Op("atan2",         2, math.atan2,                   _atan2_slopes,                           "arctangents"),
+    Op("min",           2, _minimum,                     _extremum_slopes(lambda a, b: (b, a)),   "selections", True),
+    Op("max",           2, _maximum,                     _extremum_slopes(lambda a, b: (a, b)),   "selections", True),
+    Op("abs",           1, abs,                          _absolute_slope,                         "selections"),
+    Op("less",          2, lambda a, b: float(a < b),    _flat,                                   "selections"),
+    Op("less_equal",    2, lambda a, b: float(a <= b),   _flat,                                   "selections"),
+    Op("equal",         2, lambda a, b: float(a == b),   _flat,                                   "selections", True),
+    Op("select",        3, lambda c, a, b: a if c != 0.0 else b, _flat,                           "selections"),
+)  # fmt: skip
+"""`select(c, a, b)` is a where c is non-zero and b elsewhere. Its derivative is not a product with
+a mask (a mask times an infinite branch is not a number): `derivative` selects between the
+derivatives of the branches, so its row here holds no partial derivatives of its own."""
+
+OPS: dict[str, Op] = {op.name: op for op in TABLE}

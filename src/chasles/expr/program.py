@@ -1,0 +1,184 @@
+"""A straight-line program: named inputs, instructions in order, named outputs."""
+
+import hashlib
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from chasles.expr.ops import OPS
+from chasles.expr.scalar import Arena, Number, Scalar
+
+
+class Variable(NamedTuple):
+    """A named array of a program."""
+
+    name: str
+    shape: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+
+class Instruction(NamedTuple):
+    """One operation on the results of earlier instructions.
+
+    `data` is (input number, flat index) for "input" and the value for "const".
+    """
+
+    op: str
+    args: tuple[int, ...]
+    data: Any = None
+
+
+@dataclass(frozen=True)
+class Count:
+    """How many operations of each kind a program performs."""
+
+    multiplications: int = 0
+    additions: int = 0
+    divisions: int = 0
+    square_roots: int = 0
+    sines_and_cosines: int = 0
+    arctangents: int = 0
+    negations: int = 0
+    selections: int = 0
+
+    @property
+    def flops(self) -> int:
+        """Multiplications and additions together."""
+        return self.multiplications + self.additions
+
+    def __str__(self) -> str:
+        parts = [(f.name.replace("_", " "), getattr(self, f.name)) for f in fields(self)]
+        return ", ".join(f"{n} {name}" for name, n in parts if n) or "no operations"
+
+
+@dataclass(frozen=True)
+class Program:
+    """Instructions in an order in which each follows its arguments.
+
+    `outputs` pairs each output with the instruction numbers of its entries, in C order. A program
+    is a value: it holds no node of the trace that made it, and can be pickled, printed and hashed.
+    """
+
+    name: str
+    inputs: tuple[Variable, ...]
+    outputs: tuple[Variable, ...]
+    results: tuple[tuple[int, ...], ...]
+    code: tuple[Instruction, ...]
+
+    @staticmethod
+    def from_outputs(
+        name: str, inputs: Sequence[Variable], outputs: Sequence[tuple[Variable, Sequence[Number]]]
+    ) -> "Program":
+        """Order the expressions that the outputs need: depth first, without recursion."""
+        position = {variable.name: k for k, variable in enumerate(inputs)}
+        number: dict[Scalar, int] = {}
+        code: list[Instruction] = []
+        arena = next((e.arena for _, es in outputs for e in es if type(e) is Scalar), Arena({}))
+        roots = [
+            [e if type(e) is Scalar else arena.const(float(e)) for e in es] for _, es in outputs
+        ]
+        for root in (r for group in roots for r in group):
+            stack = [root]
+            while stack:
+                node = stack[-1]
+                waiting = [a for a in node.args if a not in number]
+                if waiting:
+                    stack.extend(reversed(waiting))
+                    continue
+                stack.pop()
+                if node not in number:
+                    number[node] = len(code)
+                    data = node.data
+                    if node.op == "input":
+                        data = (position[data[0]], data[1])
+                    code.append(Instruction(node.op, tuple(number[a] for a in node.args), data))
+        return Program(
+            name,
+            tuple(inputs),
+            tuple(variable for variable, _ in outputs),
+            tuple(tuple(number[r] for r in group) for group in roots),
+            tuple(code),
+        )
+
+    def replay(self, inputs: Mapping[str, Sequence[Number]], arena: Arena) -> list[Number]:
+        """The value of every instruction for other inputs: numbers, or expressions of an arena."""
+        columns = [inputs[v.name] for v in self.inputs]
+        values: list[Number] = []
+        for op, args, data in self.code:
+            if op == "input":
+                values.append(columns[data[0]][data[1]])
+            elif op == "const":
+                values.append(data)
+            else:
+                values.append(arena.build(op, *(values[a] for a in args)))
+        return values
+
+    def variables(self, arena: Arena) -> dict[str, list[Scalar]]:
+        """Symbols for all inputs of this program."""
+        return {v.name: [arena.input(v.name, k) for k in range(v.size)] for v in self.inputs}
+
+    @cached_property
+    def count(self) -> Count:
+        """Operations after simplification; sines, cosines and signs are counted apart."""
+        columns = Counter(OPS[i.op].counts_as for i in self.code)
+        del columns["free"]
+        return Count(**columns)
+
+    @cached_property
+    def hash(self) -> str:
+        """SHA-256 of the program's text: equal for equal programs, on every machine."""
+        return hashlib.sha256(str(self).encode()).hexdigest()
+
+    @cached_property
+    def live(self) -> int:
+        """The largest number of computed values that are needed at one time."""
+        last = {a: k for k, i in enumerate(self.code) for a in i.args}
+        last.update({r: len(self.code) for group in self.results for r in group})
+        alive = peak = 0
+        ends = Counter(last[k] for k, i in enumerate(self.code) if i.op != "const" and k in last)
+        for k, instruction in enumerate(self.code):
+            alive += (instruction.op != "const" and k in last) - ends[k]
+            peak = max(peak, alive)
+        return peak
+
+    def __str__(self) -> str:
+        """The program as text, one line an instruction; the same text for the same program."""
+        names = list(_names(self.code, self.inputs))
+        lines = [f"program {self.name}({', '.join(map(_declare, self.inputs))})"]
+        for name, (op, args, _) in zip(names, self.code, strict=True):
+            if op not in ("input", "const"):
+                lines.append(f"  {name} = {_SPELLING[op].format(*(names[a] for a in args))}")
+        for variable, refs in zip(self.outputs, self.results, strict=True):
+            lines.append(f"  return {_declare(variable)} = {', '.join(names[r] for r in refs)}")
+        return "\n".join(lines) + "\n"
+
+
+_SPELLING = {
+    op.name: f"{op.name}({', '.join(f'{{{k}}}' for k in range(op.arity))})" for op in OPS.values()
+} | {
+    "add": "{0} + {1}",
+    "sub": "{0} - {1}",
+    "mul": "{0} * {1}",
+    "div": "{0} / {1}",
+    "neg": "-{0}",
+}
+
+
+def _names(code: Iterable[Instruction], inputs: Sequence[Variable]) -> Iterable[str]:
+    for k, (op, _, data) in enumerate(code):
+        if op == "input":
+            yield f"{inputs[data[0]].name}[{data[1]}]"
+        elif op == "const":
+            yield repr(data)
+        else:
+            yield f"t{k}"
+
+
+def _declare(variable: Variable) -> str:
+    return f"{variable.name}[{', '.join(map(str, variable.shape))}]"

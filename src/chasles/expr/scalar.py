@@ -1,0 +1,206 @@
+"""One node of an expression, interned in an arena so that equal expressions are the same object."""
+
+import hashlib
+import struct
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from chasles.expr.ops import OPS
+
+Number = Any
+"""A `float` or a `Scalar`: everything in `mathematics`, `model` and `algorithms` works on both."""
+
+Rule = Callable[..., "Number | None"]
+"""Given an arena and an operation's arguments: a simpler equal expression, or None."""
+
+_MASK = (1 << 64) - 1
+
+
+def _digest(text: bytes) -> int:
+    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")
+
+
+_OP_DIGEST = {name: _digest(name.encode()) for name in OPS}
+
+
+class Scalar:
+    """An expression: an operation, its arguments, and for inputs and constants their data.
+
+    Build one with the operators of Python and the functions of `chasles.expr`, never directly.
+    `digest` depends on the structure alone (not on addresses or on the order of tracing) and
+    decides the order of commutative arguments.
+    """
+
+    __slots__ = ("arena", "args", "data", "digest", "op")
+
+    def __init__(
+        self, arena: "Arena", op: str, args: tuple["Scalar", ...], data: Any, digest: int
+    ) -> None:
+        self.arena, self.op, self.args, self.data, self.digest = arena, op, args, data, digest
+
+    def __add__(self, other: Number) -> Number:
+        return self.arena.build("add", self, other)
+
+    def __radd__(self, other: Number) -> Number:
+        return self.arena.build("add", other, self)
+
+    def __sub__(self, other: Number) -> Number:
+        return self.arena.build("sub", self, other)
+
+    def __rsub__(self, other: Number) -> Number:
+        return self.arena.build("sub", other, self)
+
+    def __mul__(self, other: Number) -> Number:
+        return self.arena.build("mul", self, other)
+
+    def __rmul__(self, other: Number) -> Number:
+        return self.arena.build("mul", other, self)
+
+    def __truediv__(self, other: Number) -> Number:
+        return self.arena.build("div", self, other)
+
+    def __rtruediv__(self, other: Number) -> Number:
+        return self.arena.build("div", other, self)
+
+    def __neg__(self) -> Number:
+        return self.arena.build("neg", self)
+
+    def __pos__(self) -> Number:
+        return self
+
+    def __bool__(self) -> bool:
+        raise TypeError(
+            "a traced number has no truth value: an algorithm cannot branch on a symbol; "
+            "use chasles.expr.select(condition, a, b)"
+        )
+
+    def __float__(self) -> float:
+        raise TypeError("a traced number has no value: it is a symbol of the program being traced")
+
+    def __repr__(self) -> str:
+        if self.op == "const":
+            return repr(self.data)
+        if self.op == "input":
+            name, index = self.data
+            return f"{name}[{index}]"
+        return f"{self.op}({', '.join(map(repr, self.args))})" if len(self.args) < 9 else self.op
+
+
+class Arena:
+    """The nodes of one trace. Not shared between threads; one trace has one arena."""
+
+    def __init__(self, rules: Mapping[str, Rule]) -> None:
+        self._rules = rules
+        self._nodes: dict[tuple[Any, ...], Scalar] = {}
+
+    def input(self, name: str, index: int) -> Scalar:
+        """The entry `index` of the flat input `name`."""
+        return self._intern("input", (), (name, index), _digest(f"{name}[{index}]".encode()))
+
+    def const(self, value: float) -> Scalar:
+        """A constant, keyed by its bits."""
+        bits = struct.pack("<d", value)
+        found = self._nodes.get(("const", bits))
+        if found is None:
+            found = Scalar(self, "const", (), value, _digest(bits))
+            self._nodes["const", bits] = found
+        return found
+
+    def node(self, op: str, *args: Number) -> Scalar:
+        """The node itself, without simplification; commutative arguments in canonical order."""
+        nodes = tuple(a if type(a) is Scalar else self.const(a) for a in args)
+        if OPS[op].commutative and nodes[1].digest < nodes[0].digest:
+            nodes = nodes[::-1]
+        mixed = _OP_DIGEST[op]
+        for a in nodes:
+            mixed = ((mixed ^ a.digest) * 0x9E3779B97F4A7C15 + 0x632BE59BD9B4E019) & _MASK
+            mixed ^= mixed >> 29
+        return self._intern(op, nodes, None, mixed)
+
+    def build(self, op: str, *args: Number) -> Number:
+        """The simplest known expression for an operation; a float where everything is constant."""
+        symbolic = False
+        for a in args:
+            if type(a) is Scalar:
+                if a.arena is not self:
+                    raise ValueError("numbers of two traces cannot be combined")
+                symbolic = True
+        if not symbolic:
+            return OPS[op].value(*map(float, args))
+        args = tuple(a if type(a) is Scalar else float(a) for a in args)
+        rule = self._rules.get(op)
+        if rule is not None:
+            simpler = rule(self, *args)
+            if simpler is not None:
+                return simpler
+        return self.node(op, *args)
+
+    def _intern(self, op: str, args: tuple[Scalar, ...], data: Any, digest: int) -> Scalar:
+        key = (op, data, *args)
+        found = self._nodes.get(key)
+        if found is None:
+            found = self._nodes[key] = Scalar(self, op, args, data, digest)
+        return found
+
+
+def apply(op: str, *args: Number) -> Number:
+    """An operation on floats and symbols: a float if all are floats, else an expression."""
+    for a in args:
+        if type(a) is Scalar:
+            return a.arena.build(op, *args)
+    return OPS[op].value(*args)
+
+
+def sqrt(x: Number) -> Number:
+    """The square root; NaN below zero."""
+    return apply("sqrt", x)
+
+
+def sin(x: Number) -> Number:
+    """The sine of an angle in radians."""
+    return apply("sin", x)
+
+
+def cos(x: Number) -> Number:
+    """The cosine of an angle in radians."""
+    return apply("cos", x)
+
+
+def atan2(y: Number, x: Number) -> Number:
+    """The angle of the point (x, y), in (-pi, pi]."""
+    return apply("atan2", y, x)
+
+
+def minimum(a: Number, b: Number) -> Number:
+    """The smaller of two numbers; NaN if either is."""
+    return apply("min", a, b)
+
+
+def maximum(a: Number, b: Number) -> Number:
+    """The larger of two numbers; NaN if either is."""
+    return apply("max", a, b)
+
+
+def absolute(x: Number) -> Number:
+    """The absolute value."""
+    return apply("abs", x)
+
+
+def less(a: Number, b: Number) -> Number:
+    """1.0 where a < b, else 0.0."""
+    return apply("less", a, b)
+
+
+def less_equal(a: Number, b: Number) -> Number:
+    """1.0 where a <= b, else 0.0."""
+    return apply("less_equal", a, b)
+
+
+def equal(a: Number, b: Number) -> Number:
+    """1.0 where a == b, else 0.0."""
+    return apply("equal", a, b)
+
+
+def select(condition: Number, a: Number, b: Number) -> Number:
+    """a where the condition is non-zero, b elsewhere; both are evaluated."""
+    return apply("select", condition, a, b)

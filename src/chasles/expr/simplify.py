@@ -1,0 +1,221 @@
+"""Local rules that simplify an expression while it is built.
+
+Each rule takes an arena and the arguments of one operation (a `Scalar`, or a `float` for a
+constant; never all floats) and returns a simpler equal expression, or None to keep the operation.
+Signs are pulled out so that `a - b` and `b - a`, or `2*x` and `-2*x`, share one node. Rules assume
+finite values (`0*x`, `x - x` and `0/x` become 0) and ignore the sign of zero.
+"""
+
+from chasles.expr.scalar import Arena, Number, Rule, Scalar
+
+
+def _is(x: Number, op: str) -> bool:
+    return type(x) is Scalar and x.op == op
+
+
+def _scaled(x: Number) -> tuple[float, Number]:
+    """x as a constant times something: (c, y) with x = c*y."""
+    if _is(x, "mul"):
+        for c, y in (x.args, x.args[::-1]):
+            if c.op == "const":
+                return c.data, y
+    return 1.0, x
+
+
+def _offset(x: Number) -> tuple[float, Number] | None:
+    """x = c + y with c constant, or None."""
+    if _is(x, "add"):
+        for c, y in (x.args, x.args[::-1]):
+            if c.op == "const":
+                return c.data, y
+    return None
+
+
+def _reciprocal_of(x: Number) -> Scalar | None:
+    """y where x = 1/y, else None."""
+    return x.args[1] if _is(x, "div") else None
+
+
+def _squares_of_one_angle(a: Scalar, b: Scalar) -> bool:
+    """Whether a and b are the squared sine and cosine of one angle."""
+    if a.op != "mul" or b.op != "mul" or a.args[0] is not a.args[1]:
+        return False
+    if b.args[0] is not b.args[1]:
+        return False
+    x, y = a.args[0], b.args[0]
+    return {x.op, y.op} == {"sin", "cos"} and x.args[0] is y.args[0]
+
+
+def _add(arena: Arena, a: Number, b: Number) -> Number | None:
+    if type(a) is float:
+        a, b = b, a
+    if type(b) is float:
+        if b == 0.0:
+            return a
+        if a.op == "neg":
+            return arena.build("sub", b, a.args[0])
+        if a.op == "sub" and a.args[0].op == "const":
+            return arena.build("sub", a.args[0].data + b, a.args[1])
+        inner = _offset(a)
+        return None if inner is None else arena.build("add", inner[1], inner[0] + b)
+    if a.op == "neg" and b.op == "neg":
+        return -(a.args[0] + b.args[0])
+    if a.op == "neg":
+        return b - a.args[0]
+    if b.op == "neg":
+        return a - b.args[0]
+    for x, y in ((a, b), (b, a)):
+        if x.op == "sub" and x.args[1] is y and x.args[0].op != "const":
+            return x.args[0]
+    (c, x), (d, y) = _scaled(a), _scaled(b)
+    if x is y:
+        return (c + d) * x
+    return 1.0 if _squares_of_one_angle(a, b) else None
+
+
+def _sub(arena: Arena, a: Number, b: Number) -> Number | None:
+    if type(b) is float:
+        return arena.build("add", a, -b)
+    if type(a) is float:
+        if a == 0.0:
+            return -b
+        if b.op == "neg":
+            return arena.build("add", b.args[0], a)
+        if b.op == "sub" and b.args[0].op == "const":
+            return arena.build("add", b.args[1], a - b.args[0].data)
+        inner = _offset(b)
+        return None if inner is None else arena.build("sub", a - inner[0], inner[1])
+    if a is b:
+        return 0.0
+    if b.op == "neg":
+        return a + b.args[0]
+    if a.op == "neg":
+        return -(a.args[0] + b)
+    if a.op == "add" and b in a.args:
+        return a.args[1] if a.args[0] is b else a.args[0]
+    if b.op == "add" and a in b.args:
+        return -(b.args[1] if b.args[0] is a else b.args[0])
+    if b.op == "sub" and b.args[0] is a:
+        return b.args[1]
+    if a.op == "sub" and a.args[0] is b:
+        return -a.args[1]
+    (c, x), (d, y) = _scaled(a), _scaled(b)
+    if x is y:
+        return (c - d) * x
+    return -arena.node("sub", b, a) if b.digest < a.digest else None
+
+
+def _mul(arena: Arena, a: Number, b: Number) -> Number | None:
+    if type(b) is float:
+        a, b = b, a
+    if type(a) is float:
+        if a == 0.0:
+            return 0.0
+        if a == 1.0:
+            return b
+        if a < 0.0:
+            return -arena.build("mul", -a, b)
+        if b.op == "neg":
+            return -arena.build("mul", a, b.args[0])
+        c, x = _scaled(b)
+        return None if c == 1.0 else arena.build("mul", a * c, x)
+    if a.op == "neg" and b.op == "neg":
+        return a.args[0] * b.args[0]
+    if a.op == "neg":
+        return -(a.args[0] * b)
+    if b.op == "neg":
+        return -(a * b.args[0])
+    for x, y in ((a, b), (b, a)):
+        base = _reciprocal_of(y)
+        if base is x:
+            return 1.0
+        if base is not None and x.op == "mul" and base in x.args:
+            return x.args[1] if x.args[0] is base else x.args[0]
+        if y.op == "mul":
+            for reciprocal, rest in (y.args, y.args[::-1]):
+                if _reciprocal_of(reciprocal) is x:
+                    return rest
+    return None
+
+
+def _div(arena: Arena, a: Number, b: Number) -> Number | None:
+    """Every quotient is a product with a reciprocal, so that each reciprocal is computed once."""
+    if type(a) is float and a == 0.0:
+        return 0.0
+    if type(b) is float:
+        return None if b == 0.0 else arena.build("mul", a, 1.0 / b)
+    if a is b:
+        return 1.0
+    if b.op == "neg":
+        return -(a / b.args[0])
+    if b.op == "div":
+        return a * b.args[1]
+    if type(a) is float and a == 1.0:
+        return None
+    return a * arena.node("div", 1.0, b)
+
+
+def _neg(arena: Arena, a: Scalar) -> Number | None:
+    if a.op == "neg":
+        return a.args[0]
+    if a.op == "sub" and a.args[0].op == "const":
+        return arena.build("add", a.args[1], -a.args[0].data)
+    inner = _offset(a)
+    return None if inner is None else arena.build("sub", -inner[0], inner[1])
+
+
+def _sin(arena: Arena, a: Scalar) -> Number | None:
+    return -arena.build("sin", a.args[0]) if a.op == "neg" else None
+
+
+def _cos(arena: Arena, a: Scalar) -> Number | None:
+    return arena.build("cos", a.args[0]) if a.op == "neg" else None
+
+
+def _sqrt(arena: Arena, a: Scalar) -> Number | None:
+    return arena.build("abs", a.args[0]) if a.op == "mul" and a.args[0] is a.args[1] else None
+
+
+def _abs(arena: Arena, a: Scalar) -> Number | None:
+    if a.op == "neg":
+        return arena.build("abs", a.args[0])
+    return a if a.op in ("abs", "sqrt") else None
+
+
+def _same(arena: Arena, a: Number, b: Number) -> Number | None:
+    return a if a is b else None
+
+
+def _never(arena: Arena, a: Number, b: Number) -> Number | None:
+    return 0.0 if a is b else None
+
+
+def _always(arena: Arena, a: Number, b: Number) -> Number | None:
+    return 1.0 if a is b else None
+
+
+def _select(arena: Arena, condition: Number, a: Number, b: Number) -> Number | None:
+    if type(condition) is float:
+        return a if condition != 0.0 else b
+    if a is b or (type(a) is float and a == b):
+        return a
+    return None
+
+
+RULES: dict[str, Rule] = {
+    "add": _add,
+    "sub": _sub,
+    "mul": _mul,
+    "div": _div,
+    "neg": _neg,
+    "sin": _sin,
+    "cos": _cos,
+    "sqrt": _sqrt,
+    "abs": _abs,
+    "min": _same,
+    "max": _same,
+    "less": _never,
+    "less_equal": _always,
+    "equal": _always,
+    "select": _select,
+}

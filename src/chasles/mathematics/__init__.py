@@ -1,0 +1,1 @@
+"""The mathematics of rigid bodies, one folder a formalism."""

@@ -1,0 +1,231 @@
+"""Small vectors and matrices of numbers or symbols."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import overload
+
+from chasles.expr import Number
+
+
+def _dot(a: Iterable[Number], b: Iterable[Number]) -> Number:
+    total: Number = 0.0
+    for x, y in zip(a, b, strict=True):
+        total = total + x * y
+    return total
+
+
+@dataclass(frozen=True, slots=True)
+class Vector:
+    """A column of numbers: a vector of space, or the coordinates of a joint."""
+
+    entries: tuple[Number, ...]
+
+    @staticmethod
+    def of(*entries: Number) -> "Vector":
+        return Vector(entries)
+
+    @staticmethod
+    def zero(n: int = 3) -> "Vector":
+        return Vector((0.0,) * n)
+
+    def __iter__(self) -> Iterator[Number]:
+        return iter(self.entries)
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def __getitem__(self, k: int) -> Number:
+        return self.entries[k]
+
+    def __add__(self, other: "Vector") -> "Vector":
+        if type(other) is not Vector:
+            return NotImplemented
+        return Vector(tuple([a + b for a, b in zip(self.entries, other.entries, strict=True)]))
+
+    def __sub__(self, other: "Vector") -> "Vector":
+        if type(other) is not Vector:
+            return NotImplemented
+        return Vector(tuple([a - b for a, b in zip(self.entries, other.entries, strict=True)]))
+
+    def __neg__(self) -> "Vector":
+        return Vector(tuple([-a for a in self.entries]))
+
+    def __mul__(self, factor: Number) -> "Vector":
+        return Vector(tuple([a * factor for a in self.entries]))
+
+    __rmul__ = __mul__
+
+    def dot(self, other: "Vector") -> Number:
+        return _dot(self.entries, other.entries)
+
+    def cross(self, other: "Vector") -> "Vector":
+        a, b, c = self.entries
+        x, y, z = other.entries
+        return Vector((b * z - c * y, c * x - a * z, a * y - b * x))
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """A small dense matrix, by rows."""
+
+    rows: tuple[tuple[Number, ...], ...]
+
+    @staticmethod
+    def identity(n: int = 3) -> "Matrix":
+        return Matrix(tuple(tuple(float(i == j) for j in range(n)) for i in range(n)))
+
+    @staticmethod
+    def zero(m: int = 3, n: int = 3) -> "Matrix":
+        return Matrix(((0.0,) * n,) * m)
+
+    @staticmethod
+    def skew(v: Vector) -> "Matrix":
+        """The matrix of the cross product: skew(v) @ u = v.cross(u)."""
+        x, y, z = v
+        return Matrix(((0.0, -z, y), (z, 0.0, -x), (-y, x, 0.0)))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.rows), len(self.rows[0]) if self.rows else 0
+
+    @property
+    def T(self) -> "Matrix":
+        return Matrix(tuple(zip(*self.rows, strict=True)))
+
+    def __getitem__(self, index: tuple[int, int]) -> Number:
+        return self.rows[index[0]][index[1]]
+
+    def __add__(self, other: "Matrix") -> "Matrix":
+        return Matrix(
+            tuple(
+                tuple([a + b for a, b in zip(r, s, strict=True)])
+                for r, s in zip(self.rows, other.rows, strict=True)
+            )
+        )
+
+    def __sub__(self, other: "Matrix") -> "Matrix":
+        return self + -other
+
+    def __neg__(self) -> "Matrix":
+        return Matrix(tuple(tuple([-a for a in r]) for r in self.rows))
+
+    def __mul__(self, factor: Number) -> "Matrix":
+        return Matrix(tuple(tuple([a * factor for a in r]) for r in self.rows))
+
+    __rmul__ = __mul__
+
+    @overload
+    def __matmul__(self, other: Vector) -> Vector: ...
+    @overload
+    def __matmul__(self, other: "Matrix") -> "Matrix": ...
+    def __matmul__(self, other: "Vector | Matrix") -> "Vector | Matrix":
+        if isinstance(other, Vector):
+            return Vector(tuple([_dot(r, other.entries) for r in self.rows]))
+        if isinstance(other, Matrix):
+            columns = tuple(zip(*other.rows, strict=True))
+            return Matrix(tuple(tuple([_dot(r, c) for c in columns]) for r in self.rows))
+        return NotImplemented
+
+
+@dataclass(frozen=True, slots=True)
+class Symmetric:
+    """A symmetric 3x3 matrix by its six numbers."""
+
+    xx: Number
+    yy: Number
+    zz: Number
+    xy: Number
+    xz: Number
+    yz: Number
+
+    @staticmethod
+    def zero() -> "Symmetric":
+        return Symmetric(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+
+    @staticmethod
+    def of(A: Matrix) -> "Symmetric":
+        """The symmetric matrix with the upper triangle of A."""
+        return Symmetric(A[0, 0], A[1, 1], A[2, 2], A[0, 1], A[0, 2], A[1, 2])
+
+    def __iter__(self) -> Iterator[Number]:
+        return iter((self.xx, self.yy, self.zz, self.xy, self.xz, self.yz))
+
+    def matrix(self) -> Matrix:
+        return Matrix(
+            (
+                (self.xx, self.xy, self.xz),
+                (self.xy, self.yy, self.yz),
+                (self.xz, self.yz, self.zz),
+            )
+        )
+
+    def __add__(self, other: "Symmetric") -> "Symmetric":
+        return Symmetric(*[a + b for a, b in zip(self, other, strict=True)])
+
+    def __sub__(self, other: "Symmetric") -> "Symmetric":
+        return Symmetric(*[a - b for a, b in zip(self, other, strict=True)])
+
+    def __neg__(self) -> "Symmetric":
+        return Symmetric(*[-a for a in self])
+
+    def __mul__(self, factor: Number) -> "Symmetric":
+        return Symmetric(*[a * factor for a in self])
+
+    __rmul__ = __mul__
+
+    def __matmul__(self, v: Vector) -> Vector:
+        return self.matrix() @ v
+
+
+def factor_ltdl(A: Sequence[Sequence[Number]]) -> tuple[list[list[Number]], list[Number]]:
+    """L and D with A = L' D L, L unit lower triangular (Featherstone 2008, table 6.3).
+
+    Elimination runs from the last row to the first: for a mass matrix in tree order this causes no
+    fill-in, so the zeros of branching (section 6.4) stay zeros and cost nothing.
+    """
+    n = len(A)
+    L = [[A[i][j] if j <= i else 0.0 for j in range(n)] for i in range(n)]
+    D: list[Number] = [0.0] * n
+    for k in range(n - 1, -1, -1):
+        D[k] = L[k][k]
+        reciprocal = 1.0 / D[k]
+        for i in range(k - 1, -1, -1):
+            a = L[k][i] * reciprocal
+            for j in range(i + 1):
+                L[i][j] = L[i][j] - a * L[k][j]
+            L[k][i] = a
+        L[k][k] = 1.0
+    return L, D
+
+
+def solve_ltdl(L: Sequence[Sequence[Number]], D: Sequence[Number], b: Vector) -> Vector:
+    """x with L' D L x = b: by L transposed, then D, then L."""
+    x, n = list(b), len(D)
+    for i in range(n - 1, -1, -1):
+        for j in range(i):
+            x[j] = x[j] - L[i][j] * x[i]
+    x = [a / d for a, d in zip(x, D, strict=True)]
+    for i in range(n):
+        for j in range(i):
+            x[i] = x[i] - L[i][j] * x[j]
+    return Vector(tuple(x))
+
+
+def invert_symmetric(A: Matrix) -> Matrix:
+    """The inverse of a symmetric positive definite matrix."""
+    L, D = factor_ltdl(A.rows)
+    return invert_ltdl(L, D)
+
+
+def invert_ltdl(L: Sequence[Sequence[Number]], D: Sequence[Number]) -> Matrix:
+    """The inverse of L' D L: W D^-1 W' with W = L^-1, each entry computed once."""
+    n = len(D)
+    W: list[list[Number]] = [[float(i == j) for j in range(n)] for i in range(n)]
+    for i in range(n):
+        for j in range(i):
+            W[i][j] = -_dot(L[i][j:i], [W[k][j] for k in range(j, i)])
+    scaled = [[w / d for w, d in zip(row, D, strict=True)] for row in W]
+    upper = [[_dot(W[i][: i + 1], scaled[j][: i + 1]) for j in range(i, n)] for i in range(n)]
+    return Matrix(
+        tuple(tuple(upper[min(i, j)][abs(j - i)] for j in range(n)) for i in range(n))
+    )

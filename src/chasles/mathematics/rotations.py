@@ -1,0 +1,361 @@
+"""Rotations: coordinate transforms that stay factored, and conversions exact near 0 and pi.
+
+A `Rotation` E maps coordinates of one frame to those of another that is turned against it
+(Featherstone's rx, ry, rz: the transpose of the matrix that turns a vector). Quaternions are
+(w, x, y, z), need not be normalised, and describe the turned frame in the first one.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import overload
+
+from chasles.expr import Number, Scalar, atan2, cos, less, maximum, select, sin, sqrt
+from chasles.mathematics.linear import Matrix, Symmetric, Vector
+
+
+@dataclass(frozen=True, slots=True)
+class Plane:
+    """A rotation about one coordinate axis by an angle with the given cosine and sine."""
+
+    axis: int
+    c: Number
+    s: Number
+
+    @property
+    def T(self) -> "Plane":
+        return Plane(self.axis, self.c, -self.s)
+
+    def apply(self, v: Vector) -> Vector:
+        k = self.axis
+        i, j = (k + 1) % 3, (k + 2) % 3
+        out = list(v)
+        out[i] = self.c * v[i] + self.s * v[j]
+        out[j] = self.c * v[j] - self.s * v[i]
+        return Vector(tuple(out))
+
+    def congruence(self, A: Symmetric) -> Symmetric:
+        """E A E' in 8 multiplications and 7 additions (Featherstone 2008, section A.5)."""
+        k = self.axis
+        i, j = (k + 1) % 3, (k + 2) % 3
+        c, s, rows = self.c, self.s, A.matrix().rows
+        a, b, d = rows[i][i], rows[i][j], rows[j][j]
+        change = s * s * (d - a) + 2.0 * (c * s) * b
+        out = [[rows[p][q] for q in range(3)] for p in range(3)]
+        out[i][i], out[j][j] = a + change, d - change
+        out[i][j] = out[j][i] = (1.0 - 2.0 * (s * s)) * b + c * s * (d - a)
+        out[i][k] = out[k][i] = c * rows[i][k] + s * rows[j][k]
+        out[j][k] = out[k][j] = c * rows[j][k] - s * rows[i][k]
+        return Symmetric.of(Matrix(tuple(map(tuple, out))))
+
+    def similarity(self, A: Matrix) -> Matrix:
+        """E A E' of a general matrix in 12 multiplications and 12 additions (section A.5)."""
+        k = self.axis
+        i, j = (k + 1) % 3, (k + 2) % 3
+        c, s, rows = self.c, self.s, A.rows
+        out = [list(r) for r in rows]
+        change = s * s * (rows[j][j] - rows[i][i]) + c * s * (rows[i][j] + rows[j][i])
+        twist = c * s * (rows[j][j] - rows[i][i]) - s * s * (rows[i][j] + rows[j][i])
+        out[i][i], out[j][j] = rows[i][i] + change, rows[j][j] - change
+        out[i][j], out[j][i] = rows[i][j] + twist, rows[j][i] + twist
+        out[i][k] = c * rows[i][k] + s * rows[j][k]
+        out[j][k] = c * rows[j][k] - s * rows[i][k]
+        out[k][i] = c * rows[k][i] + s * rows[k][j]
+        out[k][j] = c * rows[k][j] - s * rows[k][i]
+        return Matrix(tuple(map(tuple, out)))
+
+    def matrix(self) -> Matrix:
+        columns = [self.apply(Vector(row)) for row in Matrix.identity().rows]
+        return Matrix(tuple(tuple(v) for v in columns)).T
+
+
+@dataclass(frozen=True, slots=True)
+class General:
+    """A rotation by its nine numbers."""
+
+    E: Matrix
+
+    @property
+    def T(self) -> "General":
+        return General(self.E.T)
+
+    def apply(self, v: Vector) -> Vector:
+        return self.E @ v
+
+    def congruence(self, A: Symmetric) -> Symmetric:
+        EA = self.E @ A.matrix()
+        pairs = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
+        return Symmetric(*[Vector(EA.rows[i]).dot(Vector(self.E.rows[j])) for i, j in pairs])
+
+    def similarity(self, A: Matrix) -> Matrix:
+        return self.E @ A @ self.E.T
+
+    def matrix(self) -> Matrix:
+        return self.E
+
+
+@dataclass(frozen=True, slots=True)
+class Rotation:
+    """A rotation of coordinates, kept as factors (the first is applied first): each is cheap."""
+
+    factors: tuple[Plane | General, ...] = ()
+
+    @staticmethod
+    def of(E: Matrix) -> "Rotation":
+        """The rotation with matrix E; a constant one is split into its cheapest factors."""
+        if any(isinstance(e, Scalar) for row in E.rows for e in row):
+            return Rotation((General(E),))
+        return Rotation(_factored(E))
+
+    @property
+    def T(self) -> "Rotation":
+        return Rotation(tuple([f.T for f in reversed(self.factors)]))
+
+    def then(self, other: "Rotation") -> "Rotation":
+        """This rotation followed by another, factors kept."""
+        return Rotation(self.factors + other.factors)
+
+    def matrix(self) -> Matrix:
+        columns = [self @ Vector(row) for row in Matrix.identity().rows]
+        return Matrix(tuple(tuple(v) for v in columns)).T
+
+    @overload
+    def __matmul__(self, other: Vector) -> Vector: ...
+    @overload
+    def __matmul__(self, other: Symmetric) -> Symmetric: ...
+    @overload
+    def __matmul__(self, other: Matrix) -> Matrix: ...
+    @overload
+    def __matmul__(self, other: "Rotation") -> "Rotation": ...
+    def __matmul__(
+        self, other: "Vector | Symmetric | Matrix | Rotation"
+    ) -> "Vector | Symmetric | Matrix | Rotation":
+        """E v, E A E', or the product of two rotations as one matrix."""
+        if isinstance(other, Vector):
+            for f in self.factors:
+                other = f.apply(other)
+            return other
+        if isinstance(other, Symmetric):
+            for f in self.factors:
+                other = f.congruence(other)
+            return other
+        if isinstance(other, Matrix):
+            for f in self.factors:
+                other = f.similarity(other)
+            return other
+        if isinstance(other, Rotation):
+            columns = [self @ Vector(c) for c in other.matrix().T.rows]
+            return Rotation((General(Matrix(tuple(tuple(v) for v in columns)).T),))
+        return NotImplemented
+
+
+def _factored(E: Matrix) -> tuple[Plane | General, ...]:
+    """A constant rotation as (plane rotation, signed permutation) where an entry is +-1."""
+    for a in range(3):
+        for b in range(3):
+            if abs(E[a, b]) == 1.0:
+                return _about(E, a, b)
+    return (General(E),)
+
+
+def _about(E: Matrix, a: int, b: int) -> tuple[Plane | General, ...]:
+    """E = P Plane(b), where axis b becomes plus or minus axis a and P permutes with signs."""
+    i, j = (b + 1) % 3, (b + 2) % 3
+    p, q = (a + 1) % 3, (a + 2) % 3
+    sign = float(E[a, b])
+    c, s = float(E[p, i]), float(E[p, j])
+    P = [[0.0] * 3 for _ in range(3)]
+    P[a][b], P[p][i], P[q][j] = sign, 1.0, sign
+    if abs(s) == 1.0:
+        P[p][i], P[q][j], P[p][j], P[q][i] = 0.0, 0.0, s, -s * sign
+        c, s = 1.0, 0.0
+    elif abs(c) == 1.0:
+        P[p][i], P[q][j], c = c, c * sign, 1.0
+    plane = () if (c, s) == (1.0, 0.0) else (Plane(b, c, s),)
+    permutation = Matrix(tuple(map(tuple, P)))
+    return plane if permutation == Matrix.identity() else (*plane, General(permutation))
+
+
+def about(axis: int, angle: Number) -> Rotation:
+    """The rotation of coordinates to a frame turned by an angle about axis 0, 1 or 2."""
+    return Rotation((Plane(axis, cos(angle), sin(angle)),))
+
+
+def aligned_to_z(axis: Vector) -> Matrix:
+    """E of a frame whose z axis is the given unit vector (written in the first frame).
+
+    Axes along a coordinate axis give signed permutations, so nothing is rounded.
+    """
+    x, y, z = axis
+    if abs(z) >= max(abs(x), abs(y)):
+        helper = Vector.of(math.copysign(1.0, z), 0.0, 0.0)
+    elif abs(x) >= abs(y):
+        helper = Vector.of(0.0, math.copysign(1.0, x), 0.0)
+    else:
+        helper = Vector.of(0.0, 0.0, math.copysign(1.0, y))
+    helper = helper - axis * axis.dot(helper)
+    first = helper * (1.0 / math.sqrt(helper.dot(helper)))
+    return Matrix((first.entries, axis.cross(first).entries, axis.entries))
+
+
+# Conversions, on floats and on symbols ---------------------------------------------------------
+
+
+def matrix_from_quaternion(q: Vector) -> Matrix:
+    """R that turns vectors (its transpose is E), for any non-zero quaternion (w, x, y, z)."""
+    w, x, y, z = q
+    k = 2.0 / (w * w + x * x + y * y + z * z)
+    kx, ky, kz = k * x, k * y, k * z
+    xx, yy, zz = kx * x, ky * y, kz * z
+    xy, xz, yz, wx, wy, wz = kx * y, kx * z, ky * z, kx * w, ky * w, kz * w
+    return Matrix(
+        (
+            (1.0 - (yy + zz), xy - wz, xz + wy),
+            (xy + wz, 1.0 - (xx + zz), yz - wx),
+            (xz - wy, yz + wx, 1.0 - (xx + yy)),
+        )
+    )
+
+
+def quaternion_from_matrix(R: Matrix) -> Vector:
+    """A unit quaternion of R, with the largest of its entries positive (exact at every angle)."""
+    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = R.rows
+    squares = (1.0 + xx + yy + zz, 1.0 + xx - yy - zz, 1.0 - xx + yy - zz, 1.0 - xx - yy + zz)
+    columns = (
+        (squares[0], zy - yz, xz - zx, yx - xy),
+        (zy - yz, squares[1], yx + xy, xz + zx),
+        (xz - zx, yx + xy, squares[2], zy + yz),
+        (yx - xy, xz + zx, zy + yz, squares[3]),
+    )
+    best, chosen = squares[0], columns[0]
+    for square, column in zip(squares[1:], columns[1:], strict=True):
+        better = less(best, square)
+        chosen = tuple(select(better, a, b) for a, b in zip(column, chosen, strict=True))
+        best = maximum(best, square)
+    return Vector(chosen) * (0.5 / sqrt(best))
+
+
+def quaternion_product(p: Vector, q: Vector) -> Vector:
+    """The Hamilton product: the rotation matrix of p q is R(p) R(q)."""
+    a, v = p[0], Vector(p.entries[1:])
+    b, u = q[0], Vector(q.entries[1:])
+    w = a * b - v.dot(u)
+    return Vector((w, *(u * a + v * b + v.cross(u))))
+
+
+def conjugate(q: Vector) -> Vector:
+    """The inverse rotation of a unit quaternion."""
+    w, x, y, z = q
+    return Vector.of(w, -x, -y, -z)
+
+
+SMALL = 1e-2
+"""Squared angles below this use a power series (its terms reach rounding)."""
+
+
+def _series(t: Number, *coefficients: float) -> Number:
+    total: Number = 0.0
+    for c in reversed(coefficients):
+        total = total * t + c
+    return total
+
+
+def _blend(t: Number, near: Number, far: Number) -> Number:
+    return select(less(t, SMALL), near, far)
+
+
+def _safe_angle(t: Number) -> Number:
+    """The angle whose square is t, or 1 where a series is used instead (no 0/0 anywhere)."""
+    return sqrt(select(less(t, SMALL), 1.0, t))
+
+
+def quaternion_from_vector(v: Vector) -> Vector:
+    """The unit quaternion of a rotation vector (axis times angle): the exponential of SO(3)."""
+    t = v.dot(v)
+    angle = _safe_angle(t)
+    half = angle * 0.5
+    w = _blend(t, _series(t, 1.0, -1 / 8, 1 / 384, -1 / 46080, 1 / 10321920), cos(half))
+    k = _blend(t, _series(t, 0.5, -1 / 48, 1 / 3840, -1 / 645120), sin(half) / angle)
+    return Vector((w, *(v * k)))
+
+
+def vector_from_quaternion(q: Vector) -> Vector:
+    """The rotation vector of a non-zero quaternion, of length at most pi: the logarithm."""
+    sign = select(less(q[0], 0.0), -1.0, 1.0)
+    w, v = q[0] * sign, Vector(q.entries[1:]) * sign
+    t = v.dot(v)
+    near = less(t, SMALL * w * w)
+    length = sqrt(select(near, 1.0, t))
+    far = 2.0 * atan2(length, w) / length
+    u = select(near, w, 1.0)
+    x = select(near, t, 0.0) / (u * u)
+    close = _series(x, 2.0, -2 / 3, 2 / 5, -2 / 7, 2 / 9, -2 / 11, 2 / 13, -2 / 15) / u
+    return v * select(near, close, far)
+
+
+def quaternion_from_axis_angle(axis: Vector, angle: Number) -> Vector:
+    """The unit quaternion of a turn by an angle about a (not necessarily unit) axis."""
+    k = sin(angle * 0.5) / sqrt(axis.dot(axis))
+    return Vector((cos(angle * 0.5), *(axis * k)))
+
+
+def axis_angle_from_quaternion(q: Vector) -> tuple[Vector, Number]:
+    """A unit axis and an angle in [0, pi]; the axis is z where the angle is zero."""
+    v = vector_from_quaternion(q)
+    t = v.dot(v)
+    none = less(t, 1e-300)
+    angle = sqrt(t)
+    length = sqrt(select(none, 1.0, t))
+    x, y, z = v * (1.0 / length)
+    axis = Vector((select(none, 0.0, x), select(none, 0.0, y), select(none, 1.0, z)))
+    return axis, angle
+
+
+def matrix_from_axis_angle(axis: Vector, angle: Number) -> Matrix:
+    """R that turns vectors by an angle about an axis."""
+    return matrix_from_quaternion(quaternion_from_axis_angle(axis, angle))
+
+
+def matrix_from_vector(v: Vector) -> Matrix:
+    """R of a rotation vector (axis times angle)."""
+    return matrix_from_quaternion(quaternion_from_vector(v))
+
+
+def vector_from_matrix(R: Matrix) -> Vector:
+    """The rotation vector of R, exact near 0 and pi."""
+    return vector_from_quaternion(quaternion_from_matrix(R))
+
+
+def matrix_from_rpy(roll: Number, pitch: Number, yaw: Number) -> Matrix:
+    """R of fixed-axis roll (x), pitch (y), yaw (z), in that order, as URDF has it."""
+    return (about(0, roll) @ about(1, pitch) @ about(2, yaw)).matrix().T
+
+
+def rpy_from_matrix(R: Matrix) -> Vector:
+    """Roll, pitch and yaw of R; where pitch is +-pi/2, roll is taken as zero."""
+    forward = sqrt(R[0, 0] * R[0, 0] + R[1, 0] * R[1, 0])
+    pitch = atan2(-R[2, 0], forward)
+    gimbal = less(forward, 1e-12)
+    roll = select(gimbal, 0.0, atan2(R[2, 1], R[2, 2]))
+    yaw = select(gimbal, atan2(-R[0, 1], R[1, 1]), atan2(R[1, 0], R[0, 0]))
+    return Vector.of(roll, pitch, yaw)
+
+
+def translation_of_screw(w: Vector, v: Vector) -> Vector:
+    """The translation of exp(w, v) in SE(3): v + (1-cos)/t2 w x v + (t-sin)/t3 w x (w x v)."""
+    t = w.dot(w)
+    angle = _safe_angle(t)
+    half = sin(angle * 0.5) / angle
+    a = _blend(t, _series(t, 1 / 2, -1 / 24, 1 / 720, -1 / 40320, 1 / 3628800), 2.0 * half * half)
+    near = _series(t, 1 / 6, -1 / 120, 1 / 5040, -1 / 362880, 1 / 39916800)
+    b = _blend(t, near, (angle - sin(angle)) / (angle * angle * angle))
+    return v + w.cross(v) * a + w.cross(w.cross(v)) * b
+
+
+def screw_of_translation(w: Vector, p: Vector) -> Vector:
+    """The v with exp(w, v) having translation p: the inverse of `translation_of_screw`."""
+    t = w.dot(w)
+    angle = _safe_angle(t)
+    half = angle * 0.5
+    far = (1.0 - half * cos(half) / sin(half)) / (angle * angle)
+    near = _series(t, 1 / 12, 1 / 720, 1 / 30240, 1 / 1209600, 1 / 47900160)
+    return p - w.cross(p) * 0.5 + w.cross(w.cross(p)) * _blend(t, near, far)

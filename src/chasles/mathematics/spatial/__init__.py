@@ -1,0 +1,16 @@
+"""Spatial vector algebra (Featherstone 2008, chapter 2 and appendix A)."""
+
+from chasles.mathematics.spatial.inertia import ArticulatedInertia, CoriolisInertia, RigidInertia
+from chasles.mathematics.spatial.transform import Transform
+from chasles.mathematics.spatial.vectors import Force, Forces, Motion, Motions
+
+__all__ = [
+    "ArticulatedInertia",
+    "CoriolisInertia",
+    "Force",
+    "Forces",
+    "Motion",
+    "Motions",
+    "RigidInertia",
+    "Transform",
+]

@@ -1,0 +1,147 @@
+"""Spatial inertias: rigid (10 numbers), articulated (21), and the Coriolis part of a body (12)."""
+
+from dataclasses import dataclass
+from typing import overload
+
+from chasles.expr import Number
+from chasles.mathematics.linear import Matrix, Symmetric, Vector
+from chasles.mathematics.spatial.vectors import Force, Forces, Motion, Motions, _mismatch
+
+
+def point_inertia(r: Vector, k: Vector) -> Symmetric:
+    """-(r x k x + k x r x): what moving the reference point adds to rotational inertia."""
+    (x, y, z), (a, b, c) = r, k
+    dx, dy, dz = 2.0 * x * a, 2.0 * y * b, 2.0 * z * c
+    return Symmetric(dy + dz, dx + dz, dx + dy, -(x * b + y * a), -(x * c + z * a), -(y * c + z * b))
+
+
+@dataclass(frozen=True, slots=True)
+class RigidInertia:
+    """Mass m, first moment h = m c, rotational inertia I about the frame's origin (not about c)."""
+
+    m: Number
+    h: Vector
+    I: Symmetric  # noqa: E741 - the book's letter
+
+    @staticmethod
+    def zero() -> "RigidInertia":
+        return RigidInertia(0.0, Vector.zero(), Symmetric.zero())
+
+    @staticmethod
+    def from_center(m: Number, c: Vector, Ic: Symmetric) -> "RigidInertia":
+        """From mass, centre of mass, and inertia about the centre of mass (Eq 2.63)."""
+        return RigidInertia(m, c * m, Ic + point_inertia(c, c * (m * 0.5)))
+
+    def __add__(self, other: "RigidInertia") -> "RigidInertia":
+        return RigidInertia(self.m + other.m, self.h + other.h, self.I + other.I)
+
+    def __sub__(self, other: "RigidInertia") -> "RigidInertia":
+        return RigidInertia(self.m - other.m, self.h - other.h, self.I - other.I)
+
+    def __mul__(self, factor: Number) -> "RigidInertia":
+        return RigidInertia(self.m * factor, self.h * factor, self.I * factor)
+
+    __rmul__ = __mul__
+
+    @overload
+    def __matmul__(self, other: Motion) -> Force: ...
+    @overload
+    def __matmul__(self, other: Motions) -> Forces: ...
+    def __matmul__(self, other: Motion | Motions) -> Force | Forces:
+        """Momentum of a velocity: (I w + h x v, m v - h x w)."""
+        if type(other) is Motion:
+            w, v = other.angular, other.linear
+            return Force(self.I @ w + self.h.cross(v), v * self.m - self.h.cross(w))
+        if type(other) is Motions:
+            return Forces(tuple(self @ m for m in other.columns))
+        raise _mismatch("multiply", self, other)
+
+
+@dataclass(frozen=True, slots=True)
+class ArticulatedInertia:
+    """The 21 numbers of [[I, H], [H', M]]: force for acceleration of a jointed subsystem.
+
+    Not a momentum map: it must not be applied to velocities (Featherstone 2008, section 7.1).
+    """
+
+    M: Symmetric
+    H: Matrix
+    I: Symmetric  # noqa: E741 - the book's letter
+
+    @staticmethod
+    def of(rigid: RigidInertia) -> "ArticulatedInertia":
+        m = rigid.m
+        return ArticulatedInertia(
+            Symmetric(m, m, m, 0.0, 0.0, 0.0), Matrix.skew(rigid.h), rigid.I
+        )
+
+    @staticmethod
+    def zero() -> "ArticulatedInertia":
+        return ArticulatedInertia(Symmetric.zero(), Matrix.zero(), Symmetric.zero())
+
+    def __add__(self, other: "ArticulatedInertia") -> "ArticulatedInertia":
+        return ArticulatedInertia(self.M + other.M, self.H + other.H, self.I + other.I)
+
+    @overload
+    def __matmul__(self, other: Motion) -> Force: ...
+    @overload
+    def __matmul__(self, other: Motions) -> Forces: ...
+    def __matmul__(self, other: Motion | Motions) -> Force | Forces:
+        if type(other) is Motion:
+            w, v = other.angular, other.linear
+            return Force(self.I @ w + self.H @ v, self.H.T @ w + self.M @ v)
+        if type(other) is Motions:
+            return Forces(tuple(self @ m for m in other.columns))
+        raise _mismatch("multiply", self, other)
+
+    def without(self, U: Forces, K: Forces) -> "ArticulatedInertia":
+        """I - U K', symmetric by construction of K = U D^-1: what a joint's freedom removes."""
+        M, H, I = self.M, self.H, self.I  # noqa: E741
+        for u, k in zip(U.columns, K.columns, strict=True):
+            I = I - _outer(u.moment, k.moment)  # noqa: E741
+            M = M - _outer(u.force, k.force)
+            H = H - Matrix(tuple(tuple(a * b for b in k.force) for a in u.moment))
+        return ArticulatedInertia(M, H, I)
+
+
+def _outer(u: Vector, k: Vector) -> Symmetric:
+    (x, y, z), (a, b, c) = u, k
+    return Symmetric(x * a, y * b, z * c, x * b, x * c, y * c)
+
+
+@dataclass(frozen=True, slots=True)
+class CoriolisInertia:
+    """B with B v = v x* I v and dI/dt = B + B': the blocks [[A, 0], [-l x, 0]] of one body.
+
+    l is the linear momentum. Of all matrices with the first property this one makes the Coriolis
+    matrix C of a mechanism satisfy dM/dt = C + C' (Echeandia and Wensing 2021).
+    """
+
+    A: Matrix
+    l: Vector  # noqa: E741 - the letter of linear momentum
+
+    @staticmethod
+    def of(inertia: RigidInertia, v: Motion) -> "CoriolisInertia":
+        w, u, h = v.angular, v.linear, inertia.h
+        p = inertia @ v
+        rate = Matrix.skew(w) @ inertia.I.matrix()  # w x I; its symmetric part moves the inertia
+        mixed = Matrix.skew(u) @ Matrix.skew(h)
+        A = (rate + rate.T - mixed - mixed.T - Matrix.skew(p.moment)) * 0.5
+        return CoriolisInertia(A, p.force)
+
+    def __add__(self, other: "CoriolisInertia") -> "CoriolisInertia":
+        return CoriolisInertia(self.A + other.A, self.l + other.l)
+
+    def __matmul__(self, S: Motions) -> Forces:
+        return Forces(
+            tuple(Force(self.A @ m.angular, m.angular.cross(self.l)) for m in S.columns)
+        )
+
+    def transposed(self, S: Motions) -> Forces:
+        """B' S."""
+        return Forces(
+            tuple(
+                Force(self.A.T @ m.angular + self.l.cross(m.linear), Vector.zero())
+                for m in S.columns
+            )
+        )

@@ -1,0 +1,180 @@
+"""Pluecker coordinate transforms, kept as a rotation and a translation (Featherstone 2008, A.3)."""
+
+from dataclasses import dataclass
+from typing import overload
+
+from chasles.mathematics.linear import Matrix, Vector
+from chasles.mathematics.rotations import Rotation
+from chasles.mathematics.spatial.inertia import (
+    ArticulatedInertia,
+    CoriolisInertia,
+    RigidInertia,
+    point_inertia,
+)
+from chasles.mathematics.spatial.vectors import Force, Forces, Motion, Motions, _mismatch
+
+
+@dataclass(frozen=True, slots=True)
+class Transform:
+    """From coordinates of frame A to those of frame B: E from A to B, r the origin of B in A.
+
+    `X @ v` and `X @ f` go from A to B; `X.T @ f` (X transposed) and `X.inverse() @ v` go back, and
+    no inverse is ever formed. Inertias go both ways too: `X @ I` is X* I X^-1, `X.T @ I` is X' I X.
+    """
+
+    E: Rotation
+    r: Vector
+
+    @staticmethod
+    def identity() -> "Transform":
+        return Transform(Rotation(), Vector.zero())
+
+    @staticmethod
+    def from_pose(R: Matrix, p: Vector) -> "Transform":
+        """From the pose of B in A: R turns vectors of B into A, p is the origin of B in A."""
+        return Transform(Rotation.of(R.T), p)
+
+    @property
+    def T(self) -> "Transposed":
+        return Transposed(self)
+
+    def inverse(self) -> "Inverse":
+        return Inverse(self)
+
+    @property
+    def R(self) -> Matrix:
+        """The orientation of B in A: the matrix that turns coordinates of B into those of A."""
+        return self.E.matrix().T
+
+    def locate(self, point: Vector) -> Vector:
+        """The coordinates in A of a point given in B."""
+        return self.r + self.E.T @ point
+
+    @overload
+    def __matmul__(self, other: Motion) -> Motion: ...
+    @overload
+    def __matmul__(self, other: Force) -> Force: ...
+    @overload
+    def __matmul__(self, other: Motions) -> Motions: ...
+    @overload
+    def __matmul__(self, other: "Transform") -> "Transform": ...
+    @overload
+    def __matmul__(self, other: RigidInertia) -> RigidInertia: ...
+    @overload
+    def __matmul__(self, other: ArticulatedInertia) -> ArticulatedInertia: ...
+    def __matmul__(
+        self,
+        other: "Motion | Force | Motions | Transform | RigidInertia | ArticulatedInertia",
+    ) -> "Motion | Force | Motions | Transform | RigidInertia | ArticulatedInertia":
+        E, r = self.E, self.r
+        if type(other) is Motion:
+            w, v = other.angular, other.linear
+            return Motion(E @ w, E @ (v - r.cross(w)))
+        if type(other) is Force:
+            return Force(E @ (other.moment - r.cross(other.force)), E @ other.force)
+        if type(other) is Motions:
+            return Motions(tuple(self @ m for m in other.columns))
+        if type(other) is Transform:
+            return Transform(E @ other.E, other.r + other.E.T @ r)
+        if type(other) is RigidInertia:
+            return _turn_rigid(E, _shift_rigid(-r, other))
+        if type(other) is ArticulatedInertia:
+            return _turn_articulated(E, _shift_articulated(-r, other))
+        raise _mismatch("transform", self, other)
+
+
+@dataclass(frozen=True, slots=True)
+class Inverse:
+    """The inverse of a transform: from B back to A."""
+
+    X: Transform
+
+    @overload
+    def __matmul__(self, other: Motion) -> Motion: ...
+    @overload
+    def __matmul__(self, other: Motions) -> Motions: ...
+    @overload
+    def __matmul__(self, other: Force) -> Force: ...
+    def __matmul__(self, other: Motion | Motions | Force) -> Motion | Motions | Force:
+        E, r = self.X.E.T, self.X.r
+        if type(other) is Motion:
+            w = E @ other.angular
+            return Motion(w, E @ other.linear + r.cross(w))
+        if type(other) is Motions:
+            return Motions(tuple(self @ m for m in other.columns))
+        if type(other) is Force:
+            return self.X.T @ other
+        raise _mismatch("transform back", self.X, other)
+
+
+@dataclass(frozen=True, slots=True)
+class Transposed:
+    """X': takes forces and inertias of B to A."""
+
+    X: Transform
+
+    @overload
+    def __matmul__(self, other: Force) -> Force: ...
+    @overload
+    def __matmul__(self, other: Forces) -> Forces: ...
+    @overload
+    def __matmul__(self, other: RigidInertia) -> RigidInertia: ...
+    @overload
+    def __matmul__(self, other: ArticulatedInertia) -> ArticulatedInertia: ...
+    @overload
+    def __matmul__(self, other: CoriolisInertia) -> CoriolisInertia: ...
+    def __matmul__(
+        self, other: Force | Forces | RigidInertia | ArticulatedInertia | CoriolisInertia
+    ) -> Force | Forces | RigidInertia | ArticulatedInertia | CoriolisInertia:
+        E, r = self.X.E.T, self.X.r
+        if type(other) is Force:
+            f = E @ other.force
+            return Force(E @ other.moment + r.cross(f), f)
+        if type(other) is Forces:
+            return Forces(tuple(self @ f for f in other.columns))
+        if type(other) is RigidInertia:
+            return _shift_rigid(r, _turn_rigid(E, other))
+        if type(other) is ArticulatedInertia:
+            return _shift_articulated(r, _turn_articulated(E, other))
+        if type(other) is CoriolisInertia:
+            momentum = E @ other.l
+            return CoriolisInertia(
+                E @ other.A - Matrix.skew(r) @ Matrix.skew(momentum), momentum
+            )
+        raise _mismatch("apply the transpose of", self.X, other)
+
+
+def _turn_rigid(E: Rotation, inertia: RigidInertia) -> RigidInertia:
+    return RigidInertia(inertia.m, E @ inertia.h, E @ inertia.I)
+
+
+def _shift_rigid(r: Vector, inertia: RigidInertia) -> RigidInertia:
+    """The same inertia about a point at -r: the old origin is at r."""
+    h = inertia.h + r * (inertia.m * 0.5)
+    return RigidInertia(
+        inertia.m, inertia.h + r * inertia.m, inertia.I + point_inertia(r, h)
+    )
+
+
+def _turn_articulated(E: Rotation, A: ArticulatedInertia) -> ArticulatedInertia:
+    return ArticulatedInertia(E @ A.M, E @ A.H, E @ A.I)
+
+
+def _shift_articulated(r: Vector, A: ArticulatedInertia) -> ArticulatedInertia:
+    """H + r x M and I + r x H' - (H + r x M) r x (Featherstone 2008, table A.4)."""
+    x, y, z = r
+    cross = Matrix.skew(r)
+    H = A.H + cross @ A.M.matrix()
+    (a, b, c), (d, e, f), (g, h, i) = A.H.rows
+    (p, q, s), (t, u, v), (k, l, m) = H.rows  # noqa: E741 - entries by row
+    added = (
+        (y * c - z * b) + (y * s - z * q),
+        (z * d - x * f) + (z * t - x * v),
+        (x * h - y * g) + (x * l - y * k),
+        (y * f - z * e) + (z * p - x * s),
+        (y * i - z * h) + (x * q - y * p),
+        (z * g - x * i) + (x * u - y * t),
+    )
+    I = A.I  # noqa: E741
+    total = [entry + more for entry, more in zip(I, added, strict=True)]
+    return ArticulatedInertia(A.M, H, type(I)(*total))

@@ -1,0 +1,226 @@
+"""From a description to a model: connect, number, merge fixed joints, align axes."""
+
+import math
+from dataclasses import dataclass, replace
+
+from chasles.mathematics.linear import Matrix, Vector
+from chasles.mathematics.rotations import Rotation, aligned_to_z
+from chasles.mathematics.spatial import RigidInertia, Transform
+from chasles.model.description import Description, JointData, ModelError
+from chasles.model.joints import JOINTS, Helical, Joint
+from chasles.model.model import WORLD, Body, Follow, Frame, Model
+from chasles.model.validate import check_inertias, check_regular
+
+_ROUNDING = 1e-15
+"""Entries of constant rotations and positions this near to 0 or +-1 are rounding, not data."""
+
+
+@dataclass
+class _Placed:
+    """Where a link is: the body that carries it, and its frame in the body's frame."""
+
+    body: int
+    placement: Transform
+
+
+def build(source: Description, *, mimic: bool = True, strict: bool = False) -> Model:
+    """The model of a description.
+
+    mimic: followers move with their leader and have no coordinate (False: independent joints).
+    strict: an invalid inertia is an error instead of a note.
+    """
+    children = _connect(source)
+    links = {link.name: link for link in source.links}
+    placed: dict[str, _Placed] = {}
+    frames: dict[str, Frame] = {}
+    bodies: list[Body] = []
+    pending = [(joint, _Placed(WORLD, Transform.identity())) for joint in reversed(children[None])]
+    while pending:
+        joint, owner = pending.pop()
+        pose = compose(joint.pose, owner.placement)
+        if joint.kind == "fixed":
+            here = _Placed(owner.body, pose)
+        else:
+            E = _natural_axes(joint)
+            turned = Transform(Rotation.of(E), Vector.zero())
+            bodies.append(
+                Body(
+                    joint.child,
+                    owner.body,
+                    _make_joint(joint, compose(turned, pose)),
+                    RigidInertia.zero(),
+                    joint,
+                )
+            )
+            here = _Placed(len(bodies) - 1, Transform(Rotation.of(E.T), Vector.zero()))
+        placed[joint.child] = here
+        frames[joint.child] = Frame(joint.child, here.body, here.placement)
+        if here.body != WORLD:
+            carrier = bodies[here.body]
+            moved = here.placement.T @ links[joint.child].inertia
+            bodies[here.body] = replace(carrier, inertia=carrier.inertia + moved)
+        pending.extend((child, here) for child in reversed(children[joint.child]))
+    for frame in source.frames:
+        if frame.name in frames:
+            raise ModelError(f"robot {source.name!r}: two frames are named {frame.name!r}")
+        carrier_of = placed[frame.link]
+        frames[frame.name] = Frame(
+            frame.name, carrier_of.body, compose(frame.pose, carrier_of.placement)
+        )
+    if mimic:
+        bodies = _couple(bodies)
+    ordered = {link.name: frames[link.name] for link in source.links} | frames
+    model = Model(source.name, tuple(bodies), ordered, source.gravity, source)
+    notes = source.notes + check_inertias(source, model, strict=strict)
+    check_regular(model)
+    return replace(model, notes=notes)
+
+
+def compose(second: Transform, first: Transform) -> Transform:
+    """The constant transform `second @ first`, with rounding removed and cheap factors."""
+    whole = second @ first
+    E = Matrix(tuple(tuple(map(_clean, row)) for row in whole.E.matrix().rows))
+    return Transform(Rotation.of(E), Vector(tuple(map(_clean, whole.r))))
+
+
+def _clean(x: float) -> float:
+    nearest = float(round(x))
+    return nearest if abs(nearest) <= 1.0 and abs(x - nearest) < _ROUNDING else float(x)
+
+
+def _connect(source: Description) -> dict[str | None, list[JointData]]:
+    """Joints by parent link, the world's included; every link is reached exactly once."""
+    names = [link.name for link in source.links]
+    _unique(source, "links", names)
+    _unique(source, "joints", [joint.name for joint in source.joints])
+    if not names:
+        raise ModelError(f"{_at(source.where)}robot {source.name!r} has no links")
+    known = set(names)
+    children: dict[str | None, list[JointData]] = {None: []} | {name: [] for name in names}
+    parent_of: dict[str, JointData] = {}
+    for joint in source.joints:
+        for role, link in (("parent", joint.parent), ("child", joint.child)):
+            if link is not None and link not in known:
+                raise ModelError(
+                    f"{_at(joint.where)}joint {joint.name!r}: its {role} link {link!r} does not "
+                    "exist; check the spelling or add the link"
+                )
+        if joint.child in parent_of:
+            raise ModelError(
+                f"{_at(joint.where)}joint {joint.name!r}: link {joint.child!r} is already the child "
+                f"of joint {parent_of[joint.child].name!r}; a tree has one parent for each link"
+            )
+        if joint.kind != "fixed" and joint.kind not in JOINTS:
+            raise ModelError(
+                f"{_at(joint.where)}joint {joint.name!r}: unknown type {joint.kind!r}; "
+                f"use one of fixed, {', '.join(JOINTS)}"
+            )
+        parent_of[joint.child] = joint
+        children[joint.parent].append(joint)
+    roots = [name for name in names if name not in parent_of]
+    if len(roots) + len(children[None]) > 1:
+        held = [joint.child for joint in children[None]]
+        raise ModelError(
+            f"{_at(source.where)}robot {source.name!r} is in several parts, rooted at "
+            f"{', '.join(map(repr, roots + held))}; connect them with joints"
+        )
+    reached, pending = set(), [*roots, *(joint.child for joint in children[None])]
+    while pending:
+        link = pending.pop()
+        reached.add(link)
+        pending.extend(joint.child for joint in children[link])
+    if len(reached) < len(names):
+        loop = [name for name in names if name not in reached]
+        raise ModelError(
+            f"{_at(parent_of[loop[0]].where)}links {', '.join(map(repr, loop[:8]))} form a cycle: "
+            "each is the child of another of them; a tree needs one link without a parent"
+        )
+    for root in roots:
+        children[None].append(JointData("", "fixed", None, root))
+    return children
+
+
+def _unique(source: Description, what: str, names: list[str]) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise ModelError(
+                f"{_at(source.where)}robot {source.name!r}: two {what} are named {name!r}; "
+                "rename one of them"
+            )
+        seen.add(name)
+
+
+def _at(where: str) -> str:
+    return f"{where}: " if where else ""
+
+
+def _natural_axes(joint: JointData) -> Matrix:
+    """E of the frame in which the joint has its natural axes, in the joint's own frame."""
+    if joint.kind in ("spherical", "free"):
+        return Matrix.identity()
+    axis = _unit(joint, joint.axis)
+    if joint.kind != "universal":
+        return aligned_to_z(axis)
+    if joint.second_axis is None:
+        z, x, y = aligned_to_z(axis).rows[2], *aligned_to_z(axis).rows[:2]
+        return Matrix((z, x, y))
+    second = _unit(joint, joint.second_axis)
+    if abs(axis.dot(second)) > 1e-9:
+        raise ModelError(
+            f"{_at(joint.where)}joint {joint.name!r}: the two axes of a universal joint must be "
+            "perpendicular; put a fixed rotation between two revolute joints instead"
+        )
+    return Matrix((axis.entries, second.entries, axis.cross(second).entries))
+
+
+def _unit(joint: JointData, axis: Vector) -> Vector:
+    length = math.sqrt(axis.dot(axis))
+    if not math.isfinite(length) or length < 1e-9:
+        raise ModelError(
+            f"{_at(joint.where)}joint {joint.name!r}: axis has zero length; give a unit vector"
+        )
+    return Vector(tuple(_clean(a / length) for a in axis))
+
+
+def _make_joint(joint: JointData, placement: Transform) -> Joint:
+    kind = JOINTS[joint.kind]
+    terms = [Vector((value,) * kind.nv) for value in (joint.armature, joint.damping, joint.friction)]
+    if kind is Helical:
+        return Helical(placement, *terms, pitch=joint.pitch)
+    return kind(placement, *terms)
+
+
+def _couple(bodies: list[Body]) -> list[Body]:
+    """Give every mimicking joint its leader, through chains of mimics."""
+    number = {body.data.name: i for i, body in enumerate(bodies)}
+
+    def lead(i: int, seen: tuple[str, ...]) -> Follow | None:
+        data = bodies[i].data
+        if data.mimic is None:
+            return None
+        at = f"{_at(data.where)}joint {data.name!r}"
+        if data.mimic.joint not in number:
+            raise ModelError(
+                f"{at} mimics {data.mimic.joint!r}, which is not a moving joint; "
+                "name a moving joint, or load with mimic=False"
+            )
+        if data.name in seen:
+            raise ModelError(f"{at} mimics itself through {' -> '.join((*seen, data.name))}")
+        leader = number[data.mimic.joint]
+        for k in (i, leader):
+            if bodies[k].joint.nv != 1:
+                raise ModelError(
+                    f"{at}: joint {bodies[k].data.name!r} has {bodies[k].joint.nv} freedoms; "
+                    "only joints with one freedom can mimic or be mimicked"
+                )
+        above = lead(leader, (*seen, data.name))
+        if above is None:
+            return Follow(leader, data.mimic.multiplier, data.mimic.offset)
+        return Follow(
+            above.leader,
+            data.mimic.multiplier * above.ratio,
+            data.mimic.multiplier * above.offset + data.mimic.offset,
+        )
+
+    return [replace(body, follow=lead(i, ())) for i, body in enumerate(bodies)]

@@ -1,0 +1,87 @@
+"""What a file or a builder says of a mechanism, before any choice of numbering or frames."""
+
+import math
+from dataclasses import dataclass, field
+
+from chasles.mathematics.linear import Vector
+from chasles.mathematics.spatial import RigidInertia, Transform
+
+
+class ModelError(ValueError):
+    """A mechanism that cannot be built, or a file that cannot be read; names part and remedy."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Bounds of a joint's coordinates; infinite where none are given."""
+
+    lower: float = -math.inf
+    upper: float = math.inf
+    velocity: float = math.inf
+    effort: float = math.inf
+
+
+@dataclass(frozen=True)
+class Mimic:
+    """This joint's coordinate is multiplier times that of another joint, plus an offset."""
+
+    joint: str
+    multiplier: float = 1.0
+    offset: float = 0.0
+
+
+@dataclass(frozen=True)
+class LinkData:
+    """A link and its inertia in its own frame. `where` is "file:line" if it came from a file."""
+
+    name: str
+    inertia: RigidInertia
+    where: str = ""
+
+
+@dataclass(frozen=True)
+class JointData:
+    """A joint between two links.
+
+    parent: the parent link, or None for the world. pose: the joint's frame (which is the child
+    link's frame at zero displacement) in the parent link's frame. axis: unit vector in the joint's
+    frame (the second axis of a universal joint, its y, is perpendicular and arbitrary unless
+    `second_axis` says which). pitch: metres per radian of a helical joint.
+    """
+
+    name: str
+    kind: str
+    parent: str | None
+    child: str
+    pose: Transform = field(default_factory=Transform.identity)
+    axis: Vector = Vector.of(0.0, 0.0, 1.0)
+    second_axis: Vector | None = None
+    pitch: float = 0.0
+    limits: Limits = Limits()
+    armature: float = 0.0
+    damping: float = 0.0
+    friction: float = 0.0
+    mimic: Mimic | None = None
+    where: str = ""
+
+
+@dataclass(frozen=True)
+class FrameData:
+    """A named frame fixed to a link."""
+
+    name: str
+    link: str
+    pose: Transform
+
+
+@dataclass(frozen=True)
+class Description:
+    """Links, joints and frames in file order. `lock`, `attach` and the like make new ones."""
+
+    name: str
+    links: tuple[LinkData, ...]
+    joints: tuple[JointData, ...]
+    frames: tuple[FrameData, ...] = ()
+    gravity: Vector = Vector.of(0.0, 0.0, -9.81)
+    notes: tuple[str, ...] = ()
+    where: str = ""

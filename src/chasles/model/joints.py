@@ -1,0 +1,312 @@
+"""The joint contract and every joint type.
+
+A joint lets its body move against its parent. `transform(q)` takes motion coordinates of the parent
+body's frame to those of the body's frame; `subspace(q)` is S with joint velocity S @ qd, written in
+the body's frame; `bias(q, qd)` is the apparent derivative of S times qd. Every type is written for
+its natural axes (z, or x then y); any other axis is absorbed by `placement` when a model is built.
+To add a type, add a class here and its row in `JOINTS`: the tests in tests/model/test_joints.py
+then hold it to the contract.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from chasles.expr import Number, cos, sin
+from chasles.mathematics.linear import Matrix, Symmetric, Vector
+from chasles.mathematics.rotations import (
+    General,
+    Rotation,
+    about,
+    conjugate,
+    matrix_from_quaternion,
+    quaternion_from_vector,
+    quaternion_product,
+    screw_of_translation,
+    translation_of_screw,
+    vector_from_quaternion,
+)
+from chasles.mathematics.spatial import Motion, Motions, RigidInertia, Transform
+
+_UNIT = [Motion.of(*(float(i == k) for i in range(6))) for k in range(6)]
+_WX, _WY, _WZ, _VX, _VY, _VZ = _UNIT
+Z = Vector.of(0.0, 0.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Joint:
+    """What every joint type provides; coordinates q have nq entries, velocities qd have nv.
+
+    placement: the joint's own frame in the parent body's frame, at q = neutral.
+    armature: rotor inertia added to each freedom's diagonal of the mass matrix.
+    damping, friction: viscous coefficient and dry friction of each freedom.
+    """
+
+    placement: Transform
+    armature: Vector
+    damping: Vector
+    friction: Vector
+
+    kind: ClassVar[str]
+    nq: ClassVar[int]
+    nv: ClassVar[int]
+    units: ClassVar[tuple[str, ...]]
+
+    def motion(self, q: Vector) -> Transform:
+        """The joint's own transform, from its predecessor frame to its successor frame."""
+        raise NotImplementedError
+
+    def transform(self, q: Vector) -> Transform:
+        """From coordinates of the parent body to those of the body."""
+        XT, XJ = self.placement, self.motion(q)
+        return Transform(XT.E.then(XJ.E), XT.r + XT.E.T @ XJ.r)
+
+    def subspace(self, q: Vector) -> Motions:
+        """S: the columns span the joint's freedom, in body coordinates."""
+        raise NotImplementedError
+
+    def subspace_rate(self, q: Vector, qd: Vector) -> Motions:
+        """The derivative of S's components in the body frame."""
+        return Motions((Motion.zero(),) * self.nv)
+
+    def bias(self, q: Vector, qd: Vector) -> Motion:
+        """c_J: the part of the joint's acceleration that is due to S changing in the body frame."""
+        return self.subspace_rate(q, qd) @ qd
+
+    def neutral(self) -> Vector:
+        """The configuration in which the joint's two frames coincide."""
+        return Vector.zero(self.nq)
+
+    def integrate(self, q: Vector, v: Vector) -> Vector:
+        """The configuration after moving with constant velocity v for unit time."""
+        return q + v
+
+    def difference(self, q0: Vector, q1: Vector) -> Vector:
+        """The velocity that takes q0 to q1 in unit time."""
+        return q1 - q0
+
+    def transferable(self, inertia: RigidInertia) -> RigidInertia:
+        """A part of the body's inertia that acts the same when it is moved to the parent body.
+
+        It satisfies I S = 0 and does not change with q (Featherstone 2008, section 9.7).
+        """
+        return RigidInertia.zero()
+
+
+def _axial(k: Number, hz: Number = 0.0, m: Number = 0.0) -> RigidInertia:
+    """Inertia that a rotation about z neither feels nor changes."""
+    return RigidInertia(m, Vector.of(0.0, 0.0, hz), Symmetric(k, k, 0.0, 0.0, 0.0, 0.0))
+
+
+@dataclass(frozen=True)
+class Revolute(Joint):
+    """Rotation about z by q (rad)."""
+
+    kind = "revolute"
+    nq = nv = 1
+    units = ("rad",)
+
+    def motion(self, q: Vector) -> Transform:
+        return Transform(about(2, q[0]), Vector.zero())
+
+    def subspace(self, q: Vector) -> Motions:
+        return Motions((_WZ,))
+
+    def transferable(self, inertia: RigidInertia) -> RigidInertia:
+        return _axial(inertia.I.yy, inertia.h[2], inertia.m)
+
+
+@dataclass(frozen=True)
+class Prismatic(Joint):
+    """Translation along z by q (m)."""
+
+    kind = "prismatic"
+    nq = nv = 1
+    units = ("m",)
+
+    def motion(self, q: Vector) -> Transform:
+        return Transform(Rotation(), Z * q[0])
+
+    def subspace(self, q: Vector) -> Motions:
+        return Motions((_VZ,))
+
+    def transferable(self, inertia: RigidInertia) -> RigidInertia:
+        return RigidInertia(0.0, Vector.zero(), inertia.I)
+
+
+@dataclass(frozen=True)
+class Helical(Joint):
+    """Screw about z: rotation by q (rad), advance by pitch times q (pitch in m/rad)."""
+
+    pitch: float = 0.0
+
+    kind = "helical"
+    nq = nv = 1
+    units = ("rad",)
+
+    def motion(self, q: Vector) -> Transform:
+        return Transform(about(2, q[0]), Z * (q[0] * self.pitch))
+
+    def subspace(self, q: Vector) -> Motions:
+        return Motions((_WZ + _VZ * self.pitch,))
+
+    def transferable(self, inertia: RigidInertia) -> RigidInertia:
+        return _axial(inertia.I.yy)
+
+
+@dataclass(frozen=True)
+class Cylindrical(Joint):
+    """Rotation about z by q[0] (rad) and translation along z by q[1] (m)."""
+
+    kind = "cylindrical"
+    nq = nv = 2
+    units = ("rad", "m")
+
+    def motion(self, q: Vector) -> Transform:
+        return Transform(about(2, q[0]), Z * q[1])
+
+    def subspace(self, q: Vector) -> Motions:
+        return Motions((_WZ, _VZ))
+
+    def transferable(self, inertia: RigidInertia) -> RigidInertia:
+        return _axial(inertia.I.yy)
+
+
+@dataclass(frozen=True)
+class Planar(Joint):
+    """Motion in the plane normal to z: q = (angle, x, y), x and y in the parent's frame.
+
+    Velocities are (wz, vx, vy) in the body's own frame, which keeps S constant; they are not the
+    rates of q (the book's table 4.1 mixes the two).
+    """
+
+    kind = "planar"
+    nq = nv = 3
+    units = ("rad", "m", "m")
+
+    def motion(self, q: Vector) -> Transform:
+        return Transform(about(2, q[0]), Vector.of(q[1], q[2], 0.0))
+
+    def subspace(self, q: Vector) -> Motions:
+        return Motions((_WZ, _VX, _VY))
+
+    def integrate(self, q: Vector, v: Vector) -> Vector:
+        step = translation_of_screw(Z * v[0], Vector.of(v[1], v[2], 0.0))
+        x, y, _ = about(2, q[0]).T @ step
+        return Vector.of(q[0] + v[0], q[1] + x, q[2] + y)
+
+    def difference(self, q0: Vector, q1: Vector) -> Vector:
+        angle = q1[0] - q0[0]
+        step = about(2, q0[0]) @ Vector.of(q1[1] - q0[1], q1[2] - q0[2], 0.0)
+        x, y, _ = screw_of_translation(Z * angle, step)
+        return Vector.of(angle, x, y)
+
+    def transferable(self, inertia: RigidInertia) -> RigidInertia:
+        return _axial(inertia.I.yy)
+
+
+@dataclass(frozen=True)
+class Universal(Joint):
+    """Rotation about x by q[0], then about the turned y by q[1] (rad)."""
+
+    kind = "universal"
+    nq = nv = 2
+    units = ("rad", "rad")
+
+    def motion(self, q: Vector) -> Transform:
+        return Transform(about(0, q[0]).then(about(1, q[1])), Vector.zero())
+
+    def subspace(self, q: Vector) -> Motions:
+        return Motions((_WX * cos(q[1]) + _WZ * sin(q[1]), _WY))
+
+    def subspace_rate(self, q: Vector, qd: Vector) -> Motions:
+        turning = _WZ * (cos(q[1]) * qd[1]) - _WX * (sin(q[1]) * qd[1])
+        return Motions((turning, Motion.zero()))
+
+    def transferable(self, inertia: RigidInertia) -> RigidInertia:
+        return _axial(0.0, 0.0, inertia.m)
+
+
+def _orientation(q: Vector) -> Rotation:
+    return Rotation((General(matrix_from_quaternion(q).T),))
+
+
+@dataclass(frozen=True)
+class Spherical(Joint):
+    """Any rotation: q is a non-zero quaternion (w, x, y, z), qd the body's angular velocity."""
+
+    kind = "spherical"
+    nq, nv = 4, 3
+    units = ("1", "1", "1", "1")
+
+    def motion(self, q: Vector) -> Transform:
+        return Transform(_orientation(q), Vector.zero())
+
+    def subspace(self, q: Vector) -> Motions:
+        return Motions((_WX, _WY, _WZ))
+
+    def neutral(self) -> Vector:
+        return Vector.of(1.0, 0.0, 0.0, 0.0)
+
+    def integrate(self, q: Vector, v: Vector) -> Vector:
+        return quaternion_product(q, quaternion_from_vector(v))
+
+    def difference(self, q0: Vector, q1: Vector) -> Vector:
+        return vector_from_quaternion(quaternion_product(conjugate(q0), q1))
+
+    def transferable(self, inertia: RigidInertia) -> RigidInertia:
+        return _axial(0.0, 0.0, inertia.m)
+
+
+@dataclass(frozen=True)
+class Free(Joint):
+    """Six freedoms: q = (qw, qx, qy, qz, x, y, z) in the parent's frame.
+
+    qd = (wx, wy, wz, vx, vy, vz) is the body's twist in its own frame, at its own origin.
+    """
+
+    kind = "free"
+    nq, nv = 7, 6
+    units = ("1", "1", "1", "1", "m", "m", "m")
+
+    def motion(self, q: Vector) -> Transform:
+        return Transform(_orientation(Vector(q.entries[:4])), Vector(q.entries[4:]))
+
+    def subspace(self, q: Vector) -> Motions:
+        return Motions(tuple(_UNIT))
+
+    def neutral(self) -> Vector:
+        return Vector.of(1.0, *(0.0,) * 6)
+
+    def integrate(self, q: Vector, v: Vector) -> Vector:
+        w, u = Vector(v.entries[:3]), Vector(v.entries[3:])
+        turn, place = Vector(q.entries[:4]), Vector(q.entries[4:])
+        place = place + _orientation(turn).T @ translation_of_screw(w, u)
+        return Vector((*quaternion_product(turn, quaternion_from_vector(w)), *place))
+
+    def difference(self, q0: Vector, q1: Vector) -> Vector:
+        turn, place = Vector(q0.entries[:4]), Vector(q0.entries[4:])
+        w = vector_from_quaternion(quaternion_product(conjugate(turn), Vector(q1.entries[:4])))
+        step = _orientation(turn) @ (Vector(q1.entries[4:]) - place)
+        return Vector((*w, *screw_of_translation(w, step)))
+
+
+JOINTS: dict[str, type[Joint]] = {
+    joint.kind: joint
+    for joint in (
+        Revolute,
+        Prismatic,
+        Helical,
+        Cylindrical,
+        Planar,
+        Universal,
+        Spherical,
+        Free,
+    )
+} | {"continuous": Revolute}
+"""Every joint type by the name that files and builders use; "fixed" joints merge two links."""
+
+
+def diagonal(entries: Vector) -> Matrix:
+    """A diagonal matrix, such as a joint's armature."""
+    n = len(entries)
+    return Matrix(tuple(tuple(entries[i] if i == j else 0.0 for j in range(n)) for i in range(n)))

@@ -1,0 +1,168 @@
+"""The tree that algorithms walk: bodies in regular numbering, frames, and where coordinates lie."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+from chasles.expr import Number
+from chasles.mathematics.linear import Vector
+from chasles.mathematics.spatial import Motion, RigidInertia, Transform
+from chasles.model.description import Description, JointData, ModelError
+from chasles.model.joints import Joint
+
+WORLD = -1
+"""The number of the world: the parent of root bodies, a sentinel whose zeros fold away."""
+
+
+class Follow(NamedTuple):
+    """A coordinate without freedom of its own: ratio times that of body `leader`, plus offset."""
+
+    leader: int
+    ratio: float
+    offset: float
+
+
+@dataclass(frozen=True)
+class Body:
+    """A moving body: everything rigidly connected, with one joint to its parent body."""
+
+    name: str
+    parent: int
+    joint: Joint
+    inertia: RigidInertia
+    data: JointData
+    follow: Follow | None = None
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A named frame: fixed to a body (or to the world), at `placement` in the body's frame."""
+
+    name: str
+    body: int
+    placement: Transform
+
+
+class Step(NamedTuple):
+    """One body as an algorithm meets it."""
+
+    i: int
+    p: int
+    joint: Joint
+    I: RigidInertia  # noqa: E741 - the book's letter
+
+
+@dataclass(frozen=True)
+class Model:
+    """A kinematic tree. Bodies are numbered so that a parent comes before its children.
+
+    Body frames are chosen for cheap arithmetic (the joint's axis is z); what users see are links
+    and frames, by name. `source` is the description it was built from.
+    """
+
+    name: str
+    bodies: tuple[Body, ...]
+    frames: Mapping[str, Frame]
+    gravity_vector: Vector
+    source: Description
+    notes: tuple[str, ...] = field(default=(), compare=False)
+
+    @property
+    def gravity(self) -> Motion:
+        """Gravity as a spatial acceleration of the world's frame."""
+        return Motion(Vector.zero(), self.gravity_vector)
+
+    def outward(self) -> Iterator[Step]:
+        """Bodies from the root to the tips."""
+        for i, body in enumerate(self.bodies):
+            yield Step(i, body.parent, body.joint, body.inertia)
+
+    def inward(self) -> Iterator[Step]:
+        """Bodies from the tips to the root."""
+        return reversed(list(self.outward()))
+
+    def support(self, i: int) -> tuple[int, ...]:
+        """The bodies between body i and the world, i first."""
+        path = []
+        while i != WORLD:
+            path.append(i)
+            i = self.bodies[i].parent
+        return tuple(path)
+
+    def frame(self, name: str) -> Frame:
+        """A frame by name; links are frames too."""
+        if name not in self.frames:
+            raise ModelError(f"robot {self.name!r}: no frame {name!r}; {_suggest(name, self.frames)}")
+        return self.frames[name]
+
+    # Where coordinates lie: in the order of the joints in the file ---------------------------
+
+    @cached_property
+    def movers(self) -> tuple[int, ...]:
+        """The bodies whose joints own coordinates, in the order of the coordinates."""
+        rank = {joint.name: k for k, joint in enumerate(self.source.joints)}
+        own = [i for i, body in enumerate(self.bodies) if body.follow is None]
+        return tuple(sorted(own, key=lambda i: rank[self.bodies[i].data.name]))
+
+    @cached_property
+    def position_slices(self) -> dict[int, slice]:
+        return _slices((i, self.bodies[i].joint.nq) for i in self.movers)
+
+    @cached_property
+    def velocity_slices(self) -> dict[int, slice]:
+        return _slices((i, self.bodies[i].joint.nv) for i in self.movers)
+
+    @property
+    def nq(self) -> int:
+        return sum(self.bodies[i].joint.nq for i in self.movers)
+
+    @property
+    def nv(self) -> int:
+        return sum(self.bodies[i].joint.nv for i in self.movers)
+
+    def positions(self, flat: Sequence[Number]) -> dict[int, Vector]:
+        """Every joint's coordinates from the flat vector q; followers from their leaders."""
+        own = {i: Vector(tuple(flat[s])) for i, s in self.position_slices.items()}
+        return {
+            i: own[i] if f is None else own[f.leader] * f.ratio + Vector.of(f.offset)
+            for i, f in enumerate(body.follow for body in self.bodies)
+        }
+
+    def velocities(self, flat: Sequence[Number]) -> dict[int, Vector]:
+        """Every joint's velocity (or acceleration) from the flat vector."""
+        own = {i: Vector(tuple(flat[s])) for i, s in self.velocity_slices.items()}
+        return {
+            i: own[i] if f is None else own[f.leader] * f.ratio
+            for i, f in enumerate(body.follow for body in self.bodies)
+        }
+
+    def owner(self, i: int) -> tuple[int, float]:
+        """The body whose coordinate moves joint i, and the ratio between the two."""
+        follow = self.bodies[i].follow
+        return (i, 1.0) if follow is None else (follow.leader, follow.ratio)
+
+    def efforts(self, tau: Mapping[int, Vector]) -> dict[int, Vector]:
+        """Forces on the coordinates' owners: a follower's force acts through its ratio (G' tau)."""
+        total = {i: Vector.zero(self.bodies[i].joint.nv) for i in self.movers}
+        for i, t in tau.items():
+            leader, ratio = self.owner(i)
+            total[leader] = total[leader] + t * ratio
+        return total
+
+
+def _slices(sizes: Iterator[tuple[int, int]]) -> dict[int, slice]:
+    found, start = {}, 0
+    for i, size in sizes:
+        found[i] = slice(start, start + size)
+        start += size
+    return found
+
+
+def _suggest(name: str, known: Mapping[str, object]) -> str:
+    import difflib
+
+    close = difflib.get_close_matches(name, known, n=3)
+    return f"did you mean {', '.join(map(repr, close))}?" if close else (
+        f"it has {', '.join(map(repr, list(known)[:12]))}" + (", ..." if len(known) > 12 else "")
+    )
