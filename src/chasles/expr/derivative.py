@@ -1,5 +1,6 @@
 """Exact derivatives: a program in, a program out (forward and reverse)."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
@@ -23,6 +24,7 @@ def jacobian(
     Output `d_<out>_d_<in>` has the output's shape followed by the input's. Forward mode suits few
     inputs, reverse mode few outputs; both give equal values, at different cost.
     """
+    wrt = tuple(dict.fromkeys(wrt))
     seeds = [(name, k) for name in wrt for k in range(_variable(program, name).size)]
     arena = Arena(RULES)
     values = program.replay(program.variables(arena), arena)
@@ -64,9 +66,7 @@ def forward(program: Program, wrt: Sequence[str]) -> Program:
         (Variable(f"d_{v.name}", v.shape), [tangents[r].get(0, 0.0) for r in refs])
         for v, refs in zip(program.outputs, program.results, strict=True)
     ]
-    return Program.from_outputs(
-        f"{program.name}_forward", (*program.inputs, *directions), outputs
-    )
+    return Program.from_outputs(f"{program.name}_forward", _extended(program, directions), outputs)
 
 
 def reverse(program: Program, wrt: Sequence[str]) -> Program:
@@ -84,9 +84,7 @@ def reverse(program: Program, wrt: Sequence[str]) -> Program:
         variable = _variable(program, name)
         entries = [bars.get((name, k), {}).get(0, 0.0) for k in range(variable.size)]
         outputs.append((Variable(f"bar_{name}", variable.shape), entries))
-    return Program.from_outputs(
-        f"{program.name}_reverse", (*program.inputs, *covectors), outputs
-    )
+    return Program.from_outputs(f"{program.name}_reverse", _extended(program, covectors), outputs)
 
 
 def _variable(program: Program, name: str) -> Variable:
@@ -95,6 +93,18 @@ def _variable(program: Program, name: str) -> Variable:
             return variable
     known = ", ".join(v.name for v in program.inputs)
     raise ValueError(f"program {program.name!r} has no input {name!r}; it has: {known}")
+
+
+def _extended(program: Program, extra: Sequence[Variable]) -> tuple[Variable, ...]:
+    """The program's inputs and more, no two of one name."""
+    inputs = (*program.inputs, *extra)
+    for name, times in Counter(v.name for v in inputs).items():
+        if times > 1:
+            raise ValueError(
+                f"program {program.name!r}: input {name!r} would be there twice; name each input "
+                "once, and for a second derivative use jacobian, or forward of reverse"
+            )
+    return inputs
 
 
 def _push_forward(

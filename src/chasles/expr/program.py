@@ -52,6 +52,12 @@ class Count:
         """Multiplications and additions together."""
         return self.multiplications + self.additions
 
+    @property
+    def weight(self) -> int:
+        """A measure of work: divisions and roots take as long as about eight multiplications."""
+        slow = self.divisions + self.square_roots + self.sines_and_cosines + self.arctangents
+        return self.flops + self.selections + 8 * slow
+
     def __str__(self) -> str:
         parts = [(f.name.replace("_", " "), getattr(self, f.name)) for f in fields(self)]
         return ", ".join(f"{n} {name}" for name, n in parts if n) or "no operations"

@@ -3,6 +3,7 @@
 import hashlib
 import struct
 from collections.abc import Callable, Mapping
+from numbers import Real
 from typing import Any
 
 from chasles.expr.ops import OPS
@@ -51,6 +52,8 @@ class Scalar:
         return self.arena.build("sub", other, self)
 
     def __mul__(self, other: Number) -> Number:
+        if not is_number(other):
+            return NotImplemented  # a vector or a matrix scales itself
         return self.arena.build("mul", self, other)
 
     def __rmul__(self, other: Number) -> Number:
@@ -78,12 +81,29 @@ class Scalar:
         raise TypeError("a traced number has no value: it is a symbol of the program being traced")
 
     def __repr__(self) -> str:
+        return self._text(depth=4)
+
+    def _text(self, depth: int) -> str:
+        """The expression to a limited depth: shared parts make the whole one grow without bound."""
         if self.op == "const":
             return repr(self.data)
         if self.op == "input":
             name, index = self.data
             return f"{name}[{index}]"
-        return f"{self.op}({', '.join(map(repr, self.args))})" if len(self.args) < 9 else self.op
+        inside = ", ".join(a._text(depth - 1) for a in self.args) if depth else "..."
+        return f"{self.op}({inside})"
+
+
+def _plain(x: Number) -> Number:
+    """A constant as a float, so that it can fold; every other symbol as it is."""
+    if type(x) is Scalar:
+        return x.data if x.op == "const" else x
+    return float(x)
+
+
+def is_number(x: object) -> bool:
+    """Whether x can stand where a `Number` is asked for."""
+    return type(x) is Scalar or isinstance(x, (float, int, Real))
 
 
 class Arena:
@@ -99,6 +119,7 @@ class Arena:
 
     def const(self, value: float) -> Scalar:
         """A constant, keyed by its bits."""
+        value = float(value)
         bits = struct.pack("<d", value)
         found = self._nodes.get(("const", bits))
         if found is None:
@@ -124,15 +145,15 @@ class Arena:
             if type(a) is Scalar:
                 if a.arena is not self:
                     raise ValueError("numbers of two traces cannot be combined")
-                symbolic = True
+                symbolic = symbolic or a.op != "const"
+        args = tuple(map(_plain, args))
         if not symbolic:
-            return OPS[op].value(*map(float, args))
-        args = tuple(a if type(a) is Scalar else float(a) for a in args)
+            return OPS[op].value(*args)
         rule = self._rules.get(op)
         if rule is not None:
             simpler = rule(self, *args)
             if simpler is not None:
-                return simpler
+                return _plain(simpler)
         return self.node(op, *args)
 
     def _intern(self, op: str, args: tuple[Scalar, ...], data: Any, digest: int) -> Scalar:

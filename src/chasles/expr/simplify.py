@@ -6,6 +6,8 @@ Signs are pulled out so that `a - b` and `b - a`, or `2*x` and `-2*x`, share one
 finite values (`0*x`, `x - x` and `0/x` become 0) and ignore the sign of zero.
 """
 
+import math
+
 from chasles.expr.scalar import Arena, Number, Rule, Scalar
 
 
@@ -33,7 +35,7 @@ def _offset(x: Number) -> tuple[float, Number] | None:
 
 def _reciprocal_of(x: Number) -> Scalar | None:
     """y where x = 1/y, else None."""
-    return x.args[1] if _is(x, "div") else None
+    return x.args[1] if _is(x, "div") and x.args[0].data == 1.0 else None
 
 
 def _squares_of_one_angle(a: Scalar, b: Scalar) -> bool:
@@ -143,13 +145,16 @@ def _div(arena: Arena, a: Number, b: Number) -> Number | None:
     if type(a) is float and a == 0.0:
         return 0.0
     if type(b) is float:
-        return None if b == 0.0 else arena.build("mul", a, 1.0 / b)
+        if b == 0.0 or math.isinf(1.0 / b):  # the reciprocal of a denormal number overflows
+            return None
+        return arena.build("mul", a, 1.0 / b)
     if a is b:
         return 1.0
     if b.op == "neg":
         return -(a / b.args[0])
-    if b.op == "div":
-        return a * b.args[1]
+    base = _reciprocal_of(b)
+    if base is not None:
+        return a * base
     if type(a) is float and a == 1.0:
         return None
     return a * arena.node("div", 1.0, b)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import overload
 
-from chasles.expr import Number
+from chasles.expr import Number, is_number
 
 
 def _dot(a: Iterable[Number], b: Iterable[Number]) -> Number:
@@ -19,6 +19,8 @@ class Vector:
     """A column of numbers: a vector of space, or the coordinates of a joint."""
 
     entries: tuple[Number, ...]
+
+    __array_ufunc__ = None  # a NumPy number on the left asks this class, and makes no array
 
     @staticmethod
     def of(*entries: Number) -> "Vector":
@@ -51,6 +53,8 @@ class Vector:
         return Vector(tuple([-a for a in self.entries]))
 
     def __mul__(self, factor: Number) -> "Vector":
+        if not is_number(factor):
+            return NotImplemented
         return Vector(tuple([a * factor for a in self.entries]))
 
     __rmul__ = __mul__
@@ -96,6 +100,8 @@ class Matrix:
         return self.rows[index[0]][index[1]]
 
     def __add__(self, other: "Matrix") -> "Matrix":
+        if type(other) is not Matrix:
+            return NotImplemented
         return Matrix(
             tuple(
                 tuple([a + b for a, b in zip(r, s, strict=True)])
@@ -104,12 +110,16 @@ class Matrix:
         )
 
     def __sub__(self, other: "Matrix") -> "Matrix":
+        if type(other) is not Matrix:
+            return NotImplemented
         return self + -other
 
     def __neg__(self) -> "Matrix":
         return Matrix(tuple(tuple([-a for a in r]) for r in self.rows))
 
     def __mul__(self, factor: Number) -> "Matrix":
+        if not is_number(factor):
+            return NotImplemented
         return Matrix(tuple(tuple([a * factor for a in r]) for r in self.rows))
 
     __rmul__ = __mul__
@@ -160,15 +170,21 @@ class Symmetric:
         )
 
     def __add__(self, other: "Symmetric") -> "Symmetric":
+        if type(other) is not Symmetric:
+            return NotImplemented
         return Symmetric(*[a + b for a, b in zip(self, other, strict=True)])
 
     def __sub__(self, other: "Symmetric") -> "Symmetric":
+        if type(other) is not Symmetric:
+            return NotImplemented
         return Symmetric(*[a - b for a, b in zip(self, other, strict=True)])
 
     def __neg__(self) -> "Symmetric":
         return Symmetric(*[-a for a in self])
 
     def __mul__(self, factor: Number) -> "Symmetric":
+        if not is_number(factor):
+            return NotImplemented
         return Symmetric(*[a * factor for a in self])
 
     __rmul__ = __mul__

@@ -11,7 +11,7 @@ then hold it to the contract.
 from dataclasses import dataclass
 from typing import ClassVar
 
-from chasles.expr import Number, cos, sin
+from chasles.expr import Number, cos, less, sin
 from chasles.mathematics.linear import Matrix, Symmetric, Vector
 from chasles.mathematics.rotations import (
     General,
@@ -83,6 +83,19 @@ class Joint:
     def difference(self, q0: Vector, q1: Vector) -> Vector:
         """The velocity that takes q0 to q1 in unit time."""
         return q1 - q0
+
+    def rotor(self, qdd: Vector) -> Vector:
+        """The force that accelerates the rotor (armature times acceleration)."""
+        return Vector(tuple(a * x for a, x in zip(self.armature, qdd, strict=True)))
+
+    def resistance(self, qd: Vector) -> Vector:
+        """Viscous damping and dry friction: the force that keeps the joint moving."""
+        return Vector(
+            tuple(
+                d * x + f * (less(0.0, x) - less(x, 0.0))
+                for d, f, x in zip(self.damping, self.friction, qd, strict=True)
+            )
+        )
 
     def transferable(self, inertia: RigidInertia) -> RigidInertia:
         """A part of the body's inertia that acts the same when it is moved to the parent body.

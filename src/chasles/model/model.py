@@ -1,7 +1,7 @@
 """The tree that algorithms walk: bodies in regular numbering, frames, and where coordinates lie."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -82,6 +82,14 @@ class Model:
         """Bodies from the tips to the root."""
         return reversed(list(self.outward()))
 
+    def frictionless(self) -> "Model":
+        """The same mechanism without damping and friction."""
+        bodies = []
+        for body in self.bodies:
+            none = Vector.zero(body.joint.nv)
+            bodies.append(replace(body, joint=replace(body.joint, damping=none, friction=none)))
+        return replace(self, bodies=tuple(bodies))
+
     def support(self, i: int) -> tuple[int, ...]:
         """The bodies between body i and the world, i first."""
         path = []
@@ -99,11 +107,20 @@ class Model:
     # Where coordinates lie: in the order of the joints in the file ---------------------------
 
     @cached_property
+    def in_file_order(self) -> tuple[int, ...]:
+        """All bodies, in the order in which the file has their joints."""
+        rank = {joint.name: k for k, joint in enumerate(self.source.joints)}
+        return tuple(sorted(range(len(self.bodies)), key=lambda i: rank[self.bodies[i].data.name]))
+
+    @cached_property
+    def in_tree_order(self) -> tuple[int, ...]:
+        """The bodies whose joints own coordinates, parents first (no fill-in when factored)."""
+        return tuple(i for i, body in enumerate(self.bodies) if body.follow is None)
+
+    @cached_property
     def movers(self) -> tuple[int, ...]:
         """The bodies whose joints own coordinates, in the order of the coordinates."""
-        rank = {joint.name: k for k, joint in enumerate(self.source.joints)}
-        own = [i for i, body in enumerate(self.bodies) if body.follow is None]
-        return tuple(sorted(own, key=lambda i: rank[self.bodies[i].data.name]))
+        return tuple(i for i in self.in_file_order if self.bodies[i].follow is None)
 
     @cached_property
     def position_slices(self) -> dict[int, slice]:
@@ -136,6 +153,10 @@ class Model:
             i: own[i] if f is None else own[f.leader] * f.ratio
             for i, f in enumerate(body.follow for body in self.bodies)
         }
+
+    def at_rest(self) -> dict[int, Vector]:
+        """Zero velocity (or acceleration) of every joint."""
+        return {i: Vector.zero(body.joint.nv) for i, body in enumerate(self.bodies)}
 
     def owner(self, i: int) -> tuple[int, float]:
         """The body whose coordinate moves joint i, and the ratio between the two."""

@@ -8,11 +8,14 @@ from chasles.mathematics.linear import Matrix, Symmetric, Vector
 from chasles.mathematics.spatial.vectors import Force, Forces, Motion, Motions, _mismatch
 
 
-def point_inertia(r: Vector, k: Vector) -> Symmetric:
-    """-(r x k x + k x r x): what moving the reference point adds to rotational inertia."""
-    (x, y, z), (a, b, c) = r, k
-    dx, dy, dz = 2.0 * x * a, 2.0 * y * b, 2.0 * z * c
-    return Symmetric(dy + dz, dx + dz, dx + dy, -(x * b + y * a), -(x * c + z * a), -(y * c + z * b))
+def shift_of_inertia(r: Vector, h: Vector, moved: Vector) -> Symmetric:
+    """-(r x h x + (h + m r) x r x): what a new origin at -r adds to rotational inertia.
+
+    h and `moved` = h + m r are the first moments about the old origin and about the new one.
+    """
+    (x, y, z), (a, b, c), (p, q, s) = r, h, moved
+    dx, dy, dz = x * (a + p), y * (b + q), z * (c + s)
+    return Symmetric(dy + dz, dx + dz, dx + dy, -(x * q + y * a), -(x * s + z * a), -(y * s + z * b))
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +33,17 @@ class RigidInertia:
     @staticmethod
     def from_center(m: Number, c: Vector, Ic: Symmetric) -> "RigidInertia":
         """From mass, centre of mass, and inertia about the centre of mass (Eq 2.63)."""
-        return RigidInertia(m, c * m, Ic + point_inertia(c, c * (m * 0.5)))
+        h = c * m
+        return RigidInertia(m, h, Ic + shift_of_inertia(c, Vector.zero(), h))
 
     def __add__(self, other: "RigidInertia") -> "RigidInertia":
+        if type(other) is not RigidInertia:
+            raise _mismatch("add", self, other)
         return RigidInertia(self.m + other.m, self.h + other.h, self.I + other.I)
 
     def __sub__(self, other: "RigidInertia") -> "RigidInertia":
+        if type(other) is not RigidInertia:
+            raise _mismatch("subtract", self, other)
         return RigidInertia(self.m - other.m, self.h - other.h, self.I - other.I)
 
     def __mul__(self, factor: Number) -> "RigidInertia":
@@ -80,6 +88,8 @@ class ArticulatedInertia:
         return ArticulatedInertia(Symmetric.zero(), Matrix.zero(), Symmetric.zero())
 
     def __add__(self, other: "ArticulatedInertia") -> "ArticulatedInertia":
+        if type(other) is not ArticulatedInertia:
+            raise _mismatch("add", self, other)
         return ArticulatedInertia(self.M + other.M, self.H + other.H, self.I + other.I)
 
     @overload
@@ -130,9 +140,13 @@ class CoriolisInertia:
         return CoriolisInertia(A, p.force)
 
     def __add__(self, other: "CoriolisInertia") -> "CoriolisInertia":
+        if type(other) is not CoriolisInertia:
+            raise _mismatch("add", self, other)
         return CoriolisInertia(self.A + other.A, self.l + other.l)
 
     def __matmul__(self, S: Motions) -> Forces:
+        if type(S) is not Motions:
+            raise _mismatch("multiply", self, S)
         return Forces(
             tuple(Force(self.A @ m.angular, m.angular.cross(self.l)) for m in S.columns)
         )

@@ -9,7 +9,7 @@ from chasles.mathematics.spatial.inertia import (
     ArticulatedInertia,
     CoriolisInertia,
     RigidInertia,
-    point_inertia,
+    shift_of_inertia,
 )
 from chasles.mathematics.spatial.vectors import Force, Forces, Motion, Motions, _mismatch
 
@@ -150,10 +150,8 @@ def _turn_rigid(E: Rotation, inertia: RigidInertia) -> RigidInertia:
 
 def _shift_rigid(r: Vector, inertia: RigidInertia) -> RigidInertia:
     """The same inertia about a point at -r: the old origin is at r."""
-    h = inertia.h + r * (inertia.m * 0.5)
-    return RigidInertia(
-        inertia.m, inertia.h + r * inertia.m, inertia.I + point_inertia(r, h)
-    )
+    h = inertia.h + r * inertia.m
+    return RigidInertia(inertia.m, h, inertia.I + shift_of_inertia(r, inertia.h, h))
 
 
 def _turn_articulated(E: Rotation, A: ArticulatedInertia) -> ArticulatedInertia:
@@ -163,17 +161,16 @@ def _turn_articulated(E: Rotation, A: ArticulatedInertia) -> ArticulatedInertia:
 def _shift_articulated(r: Vector, A: ArticulatedInertia) -> ArticulatedInertia:
     """H + r x M and I + r x H' - (H + r x M) r x (Featherstone 2008, table A.4)."""
     x, y, z = r
-    cross = Matrix.skew(r)
-    H = A.H + cross @ A.M.matrix()
+    H = A.H + Matrix.skew(r) @ A.M.matrix()
     (a, b, c), (d, e, f), (g, h, i) = A.H.rows
     (p, q, s), (t, u, v), (k, l, m) = H.rows  # noqa: E741 - entries by row
     added = (
-        (y * c - z * b) + (y * s - z * q),
-        (z * d - x * f) + (z * t - x * v),
-        (x * h - y * g) + (x * l - y * k),
-        (y * f - z * e) + (z * p - x * s),
-        (y * i - z * h) + (x * q - y * p),
-        (z * g - x * i) + (x * u - y * t),
+        y * (c + s) - z * (b + q),
+        z * (d + t) - x * (f + v),
+        x * (h + l) - y * (g + k),
+        y * f - x * s + z * (p - e),
+        x * q - z * h + y * (i - p),
+        z * g - y * t + x * (u - i),
     )
     I = A.I  # noqa: E741
     total = [entry + more for entry, more in zip(I, added, strict=True)]

@@ -126,9 +126,13 @@ class Motions:
         return TransposedMotions(self.columns)
 
     def __add__(self, other: "Motions") -> "Motions":
+        if type(other) is not Motions:
+            raise _mismatch("add", self, other)
         return Motions(tuple(a + b for a, b in zip(self.columns, other.columns, strict=True)))
 
     def __matmul__(self, rates: Vector) -> Motion:
+        if type(rates) is not Vector:
+            raise _mismatch("multiply", self, rates)
         total = Motion.zero()
         for column, rate in zip(self.columns, rates, strict=True):
             total = total + column * rate
@@ -146,11 +150,15 @@ class Forces:
         return TransposedForces(self.columns)
 
     def __add__(self, other: "Forces") -> "Forces":
+        if type(other) is not Forces:
+            raise _mismatch("add", self, other)
         return Forces(tuple(a + b for a, b in zip(self.columns, other.columns, strict=True)))
 
     def __matmul__(self, other: Vector | Matrix) -> "Force | Forces":
         if isinstance(other, Matrix):
             return Forces(tuple(self._combine(Vector(c)) for c in other.T.rows))
+        if type(other) is not Vector:
+            raise _mismatch("multiply", self, other)
         return self._combine(other)
 
     def _combine(self, weights: Vector) -> Force:

@@ -1,0 +1,1 @@
+"""Algorithms on spatial vectors (Featherstone 2008): one public function a file."""

@@ -1,0 +1,42 @@
+"""How a frame's motion is written: at which point, along which axes."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from chasles.mathematics.linear import Vector
+from chasles.mathematics.rotations import Rotation
+from chasles.mathematics.spatial import Motion, Motions, Transform
+
+Axes = Literal["world", "frame"]
+At = Literal["frame", "world"] | tuple[float, float, float]
+Kind = Literal["classical", "spatial", "proper"]
+
+
+@dataclass(frozen=True)
+class Viewpoint:
+    """A point P of space, given in the world, and the rotation from world axes to the axes used."""
+
+    P: Vector
+    E: Rotation
+    moves: bool
+
+    @staticmethod
+    def of(X: Transform, axes: Axes, at: At) -> "Viewpoint":
+        """For a frame whose transform from the world is X.
+
+        at: "frame" is the frame's origin, "world" the point of the frame's body that passes through
+        the world's origin, (x, y, z) a point given in the frame.
+        """
+        E = X.E if axes == "frame" else Rotation()
+        if at == "world":
+            return Viewpoint(Vector.zero(), E, False)
+        point = Vector.zero() if at == "frame" else Vector(tuple(map(float, at)))
+        return Viewpoint(X.locate(point), E, True)
+
+    def from_body(self, X: Transform, S: Motions) -> Motions:
+        """Motions of a body (world to body: X), written at P along the world's axes."""
+        return Transform(X.E, X.r - self.P).inverse() @ S
+
+    def turned(self, m: Motion) -> Motion:
+        """A motion at P from the world's axes to the axes used."""
+        return Motion(self.E @ m.angular, self.E @ m.linear)

@@ -1,0 +1,126 @@
+"""Machine code for one program, through LLVM: scalar for one state, SIMD for batches."""
+
+import ctypes
+import ctypes.util
+import itertools
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import llvmlite.binding as llvm
+import numpy as np
+
+from chasles.backends.llvm_source import module
+from chasles.backends.lowering import lower
+from chasles.expr import Program
+
+_LOCK = threading.Lock()
+_SERIAL = itertools.count()
+
+
+@dataclass(frozen=True)
+class Machine:
+    """The processor that code is made for."""
+
+    triple: str
+    cpu: str
+    features: str
+    width: int
+    fuse: bool
+
+    @staticmethod
+    def host() -> "Machine":
+        """This computer, with its widest vectors of doubles."""
+        found = llvm.get_host_cpu_features()
+        if found.get("avx512f") and found.get("avx512dq"):
+            width = 8
+        else:
+            width = 4 if found.get("avx") else 2
+        fuse = bool(found.get("fma") or found.get("neon") or found.get("fp-armv8"))
+        triple = llvm.get_process_triple()
+        fuse = fuse or triple.startswith(("aarch64", "arm64"))
+        return Machine(triple, llvm.get_host_cpu_name(), found.flatten(), width, fuse)
+
+    def without_fma(self) -> "Machine":
+        """The same processor, used as if it had no fused multiply-add."""
+        return Machine(self.triple, self.cpu, self.features, self.width, False)
+
+
+@lru_cache(maxsize=1)
+def _initialise() -> None:
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+
+
+@lru_cache(maxsize=1)
+def _exact() -> dict[str, int]:
+    """The C library's sine and cosine, for angles too large to reduce in the vector code."""
+    library = ctypes.CDLL(ctypes.util.find_library("m") or None)
+    functions = {f"chasles_{name}": getattr(library, name) for name in ("sin", "cos")}
+    return {name: ctypes.cast(f, ctypes.c_void_p).value or 0 for name, f in functions.items()}
+
+
+@lru_cache(maxsize=1)
+def _jit() -> Any:
+    return llvm.create_lljit_compiler()
+
+
+def source(program: Program, machine: Machine | None = None) -> str:
+    """The module's text in LLVM's language."""
+    machine = machine or Machine.host()
+    lowered = lower(program, fuse=machine.fuse)
+    return module(program, lowered, width=machine.width, fuse=machine.fuse)
+
+
+def assemble(text: str, machine: Machine) -> bytes:
+    """Machine code from a module's text. LLVM's mid-level passes stay off: nothing is left to do."""
+    with _LOCK:
+        _initialise()
+        target = llvm.Target.from_triple(machine.triple).create_target_machine(
+            cpu=machine.cpu, features=machine.features, opt=2, reloc="pic", codemodel="small"
+        )
+        parsed = llvm.parse_assembly(text)
+        parsed.triple = machine.triple
+        return bytes(target.emit_object(parsed))
+
+
+class Kernel:
+    """A compiled program. Threads may share it: it keeps nothing between calls."""
+
+    def __init__(self, program: Program, machine: Machine | None = None) -> None:
+        self.machine = machine or Machine.host()
+        self.object_code = assemble(source(program, self.machine), self.machine)
+        with _LOCK:
+            _initialise()
+            builder = llvm.JITLibraryBuilder()
+            builder.add_object_img(self.object_code).add_current_process()
+            for name, address in _exact().items():
+                builder.import_symbol(name, address)
+            builder.export_symbol("one").export_symbol("batch")
+            self._library = builder.link(_jit(), f"chasles{next(_SERIAL)}")
+        pointer, size = ctypes.c_void_p, ctypes.c_ssize_t
+        self._one = ctypes.CFUNCTYPE(None, pointer, pointer)(self._library["one"])
+        self._batch = ctypes.CFUNCTYPE(None, size, pointer, pointer, pointer, pointer)(
+            self._library["batch"]
+        )
+
+    def __call__(self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> None:
+        """Run on rows: arrays (count, size) of doubles, each row contiguous, any row stride."""
+        count = outputs[0].shape[0] if outputs else 0
+        if count == 0:
+            return
+        in_pointers = (ctypes.c_void_p * len(inputs))(*(a.ctypes.data for a in inputs))
+        out_pointers = (ctypes.c_void_p * len(outputs))(*(a.ctypes.data for a in outputs))
+        if count == 1:
+            self._one(in_pointers, out_pointers)
+            return
+        in_strides = (ctypes.c_ssize_t * len(inputs))(*(a.strides[0] for a in inputs))
+        out_strides = (ctypes.c_ssize_t * len(outputs))(*(a.strides[0] for a in outputs))
+        self._batch(count, in_pointers, in_strides, out_pointers, out_strides)
+
+
+def compile(program: Program) -> Kernel:
+    """Machine code for this computer."""
+    return Kernel(program)

@@ -1,0 +1,274 @@
+"""Sine, cosine and arctangent as branch-free vector code in LLVM's language.
+
+Sine and cosine: reduction by multiples of pi/2 in three parts (Cody and Waite), then the kernel
+polynomials of fdlibm (Sun Microsystems 1993) on [-pi/4, pi/4]; errors stay below 2 ulp for
+arguments up to LIMIT. Larger ones are rare and go to the C library, lane by lane. Arctangent: the
+rational approximation of Cephes (Moshier 1989).
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+LIMIT = 1e6
+"""Angles (rad) above this are reduced exactly, out of line."""
+
+_SINE = (
+    -1.66666666666666324348e-01,
+    8.33333333332248946124e-03,
+    -1.98412698298579493134e-04,
+    2.75573137070700676789e-06,
+    -2.50507602534068634195e-08,
+    1.58969099521155010221e-10,
+)
+_COSINE = (
+    4.16666666666666019037e-02,
+    -1.38888888888741095749e-03,
+    2.48015872894767294178e-05,
+    -2.75573143513906633035e-07,
+    2.08757232129817482790e-09,
+    -1.13596475577881948265e-11,
+)
+_ATAN_P = (
+    -6.485021904942025371773e1,
+    -1.228866684490136173410e2,
+    -7.500855792314704667340e1,
+    -1.615753718733365076637e1,
+    -8.750608600031904122785e-1,
+)
+_ATAN_Q = (
+    1.945506571482613964425e2,
+    4.853903996359136964868e2,
+    4.328810604912902668951e2,
+    1.650270098316988542046e2,
+    2.485846490142306297962e1,
+    1.0,
+)
+_HALF_PI_FUSED = (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591833e-33)
+"""pi/2 in three doubles: products with them are exact inside a fused operation."""
+_HALF_PI_SPLIT = (1.57079632673412561417e00, 6.07710050630396597660e-11, 2.02226624879595063154e-21)
+"""pi/2 in three parts of 33 bits: products with integers below 2^20 are exact without fusing."""
+_SHIFT = 6755399441055744.0
+"""1.5 * 2^52: adding it rounds to an integer and leaves that integer in the low bits."""
+
+
+def bits(value: float) -> str:
+    """A double in LLVM's spelling."""
+    return f"0x{np.float64(value).view(np.uint64):016X}"
+
+
+@dataclass
+class Writer:
+    """Writes operations on vectors of `width` doubles, each into a fresh name."""
+
+    width: int
+    fuse: bool
+    lines: list[str] = field(default_factory=list)
+    reserved: list[str] = field(default_factory=list)
+    used: int = 0
+
+    @property
+    def type(self) -> str:
+        return f"<{self.width} x double>"
+
+    @property
+    def mask(self) -> str:
+        return f"<{self.width} x i1>"
+
+    @property
+    def integers(self) -> str:
+        return f"<{self.width} x i64>"
+
+    def name(self) -> str:
+        self.used += 1
+        return f"%x{self.used}"
+
+    def emit(self, text: str) -> str:
+        name = self.name()
+        self.lines.append(f"  {name} = {text}")
+        return name
+
+    def raw(self, line: str) -> None:
+        self.lines.append(line)
+
+    def reserve(self, count: int) -> str:
+        """A place on the stack for `count` vectors, made when the function is entered."""
+        name = self.name()
+        self.reserved.append(f"  {name} = alloca [{count} x {self.type}], align 64")
+        return name
+
+    def constant(self, value: float) -> str:
+        return f"<{', '.join([f'double {bits(value)}'] * self.width)}>"
+
+    def integer(self, value: int) -> str:
+        return f"<{', '.join([f'i64 {value}'] * self.width)}>"
+
+    def call(self, intrinsic: str, *args: str) -> str:
+        suffix = f"v{self.width}f64"
+        operands = ", ".join(f"{self.type} {a}" for a in args)
+        return self.emit(f"call {self.type} @llvm.{intrinsic}.{suffix}({operands})")
+
+    def binary(self, op: str, a: str, b: str) -> str:
+        return self.emit(f"{op} {self.type} {a}, {b}")
+
+    def add(self, a: str, b: str) -> str:
+        return self.binary("fadd", a, b)
+
+    def sub(self, a: str, b: str) -> str:
+        return self.binary("fsub", a, b)
+
+    def mul(self, a: str, b: str) -> str:
+        return self.binary("fmul", a, b)
+
+    def neg(self, a: str) -> str:
+        return self.emit(f"fneg {self.type} {a}")
+
+    def fma(self, a: str, b: str, c: str) -> str:
+        """a*b + c, fused where the machine can."""
+        return self.call("fma", a, b, c) if self.fuse else self.add(self.mul(a, b), c)
+
+    def fnma(self, a: str, b: str, c: str) -> str:
+        """c - a*b, fused where the machine can."""
+        return self.fma(self.neg(a), b, c) if self.fuse else self.sub(c, self.mul(a, b))
+
+    def compare(self, relation: str, a: str, b: str) -> str:
+        return self.emit(f"fcmp {relation} {self.type} {a}, {b}")
+
+    def choose(self, mask: str, a: str, b: str) -> str:
+        return self.emit(f"select {self.mask} {mask}, {self.type} {a}, {self.type} {b}")
+
+    def polynomial(self, x: str, coefficients: tuple[float, ...]) -> str:
+        """The value at x, coefficients from the constant term up (Horner)."""
+        total = self.constant(coefficients[-1])
+        for c in reversed(coefficients[:-1]):
+            total = self.fma(total, x, self.constant(c))
+        return total
+
+    def as_integers(self, a: str) -> str:
+        return self.emit(f"bitcast {self.type} {a} to {self.integers}")
+
+    def as_doubles(self, a: str) -> str:
+        return self.emit(f"bitcast {self.integers} {a} to {self.type}")
+
+
+def sine_and_cosine(w: Writer, x: str) -> tuple[str, str]:
+    """Both functions of x, right for |x| <= LIMIT."""
+    shifted = w.fma(x, w.constant(0.6366197723675814), w.constant(_SHIFT))
+    turns = w.sub(shifted, w.constant(_SHIFT))
+    r = x
+    for part in _HALF_PI_FUSED if w.fuse else _HALF_PI_SPLIT:
+        r = w.fnma(turns, w.constant(part), r)
+    z = w.mul(r, r)
+    sine = w.fma(w.mul(z, r), w.polynomial(z, _SINE), r)
+    half = w.mul(z, w.constant(0.5))
+    rest = w.sub(w.constant(1.0), half)
+    lost = w.sub(w.sub(w.constant(1.0), rest), half)
+    cosine = w.add(rest, w.fma(w.mul(z, z), w.polynomial(z, _COSINE), lost))
+    quadrant = w.as_integers(shifted)
+    odd = w.emit(f"trunc {w.integers} {quadrant} to {w.mask}")
+    low = w.emit(f"shl {w.integers} {quadrant}, {w.integer(62)}")
+    flip_sine = w.emit(f"and {w.integers} {low}, {w.integer(-(2**63))}")
+    ahead = w.emit(f"add {w.integers} {low}, {w.integer(2**62)}")
+    flip_cosine = w.emit(f"and {w.integers} {ahead}, {w.integer(-(2**63))}")
+    return (
+        _flipped(w, w.choose(odd, cosine, sine), flip_sine),
+        _flipped(w, w.choose(odd, sine, cosine), flip_cosine),
+    )
+
+
+def _flipped(w: Writer, value: str, sign: str) -> str:
+    return w.as_doubles(w.emit(f"xor {w.integers} {w.as_integers(value)}, {sign}"))
+
+
+def arctangent(w: Writer, y: str, x: str) -> str:
+    """The angle of (x, y), by the ratio of the smaller to the larger."""
+    ay, ax = w.call("fabs", y), w.call("fabs", x)
+    steep = w.compare("ogt", ay, ax)
+    small, large = w.choose(steep, ax, ay), w.choose(steep, ay, ax)
+    ratio = w.binary("fdiv", small, large)
+    ratio = w.choose(w.compare("oeq", small, large), w.constant(1.0), ratio)
+    ratio = w.choose(w.compare("oeq", large, w.constant(0.0)), w.constant(0.0), ratio)
+    big = w.compare("ogt", ratio, w.constant(0.66))
+    moved = w.binary("fdiv", w.sub(ratio, w.constant(1.0)), w.add(ratio, w.constant(1.0)))
+    t = w.choose(big, moved, ratio)
+    z = w.mul(t, t)
+    fraction = w.binary("fdiv", w.polynomial(z, _ATAN_P), w.polynomial(z, _ATAN_Q))
+    angle = w.fma(w.mul(t, z), fraction, t)
+    offset = w.choose(big, w.constant(0.5 * 6.123233995736766e-17), w.constant(0.0))
+    start = w.choose(big, w.constant(0.7853981633974483), w.constant(0.0))
+    angle = w.add(start, w.add(angle, offset))
+    turned = w.sub(w.constant(1.5707963267948966), w.sub(angle, w.constant(6.123233995736766e-17)))
+    angle = w.choose(steep, turned, angle)
+    behind = w.emit(f"icmp slt {w.integers} {w.as_integers(x)}, {w.integer(0)}")
+    turned = w.sub(w.constant(3.141592653589793), w.sub(angle, w.constant(1.2246467991473532e-16)))
+    return w.call("copysign", w.choose(behind, turned, angle), y)
+
+
+COLD = f"""
+declare double @chasles_sin(double)
+declare double @chasles_cos(double)
+
+define internal void @cold_angles(ptr %x, ptr %s, ptr %c, i64 %n) cold noinline {{
+entry:
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %next, %step ]
+  %px = getelementptr double, ptr %x, i64 %i
+  %v = load double, ptr %px
+  %a = call double @llvm.fabs.f64(double %v)
+  %far = fcmp ogt double %a, {bits(LIMIT)}
+  br i1 %far, label %exact, label %step
+exact:
+  %vs = call double @chasles_sin(double %v)
+  %vc = call double @chasles_cos(double %v)
+  %ps = getelementptr double, ptr %s, i64 %i
+  %pc = getelementptr double, ptr %c, i64 %i
+  store double %vs, ptr %ps
+  store double %vc, ptr %pc
+  br label %step
+step:
+  %next = add i64 %i, 1
+  %more = icmp ult i64 %next, %n
+  br i1 %more, label %loop, label %end
+end:
+  ret void
+}}
+"""
+
+
+def angles(w: Writer, arguments: list[str], label: str) -> list[tuple[str, str]]:
+    """Sines and cosines of several angles, with one check for all that they are not too large."""
+    hot = [sine_and_cosine(w, x) for x in arguments]
+    largest = w.call("fabs", arguments[0])
+    for x in arguments[1:]:
+        largest = w.call("maxnum", largest, w.call("fabs", x))
+    far = w.compare("ogt", largest, w.constant(LIMIT))
+    flags = w.emit(f"bitcast {w.mask} {far} to i{w.width}")
+    any_far = w.emit(f"icmp ne i{w.width} {flags}, 0")
+    n, cold, hot_end, join = len(arguments), f"cold{label}", f"hot{label}", f"join{label}"
+    w.raw(f"  br label %{hot_end}\n{hot_end}:")
+    w.raw(f"  br i1 {any_far}, label %{cold}, label %{join}, !prof !0\n{cold}:")
+    pointers = []
+    for values in (arguments, [s for s, _ in hot], [c for _, c in hot]):
+        pointer = w.reserve(n)
+        pointers.append(pointer)
+        for k, value in enumerate(values):
+            slot = w.emit(f"getelementptr {w.type}, ptr {pointer}, i64 {k}")
+            w.raw(f"  store {w.type} {value}, ptr {slot}")
+    arguments_of_call = ", ".join(f"ptr {p}" for p in pointers)
+    w.raw(f"  call void @cold_angles({arguments_of_call}, i64 {n * w.width})")
+    exact = []
+    for pointer in pointers[1:]:
+        column = []
+        for k in range(n):
+            slot = w.emit(f"getelementptr {w.type}, ptr {pointer}, i64 {k}")
+            column.append(w.emit(f"load {w.type}, ptr {slot}"))
+        exact.append(column)
+    w.raw(f"  br label %{join}\n{join}:")
+    return [
+        (
+            w.emit(f"phi {w.type} [ {sine}, %{hot_end} ], [ {exact_sine}, %{cold} ]"),
+            w.emit(f"phi {w.type} [ {cosine}, %{hot_end} ], [ {exact_cosine}, %{cold} ]"),
+        )
+        for (sine, cosine), exact_sine, exact_cosine in zip(hot, *exact, strict=True)
+    ]

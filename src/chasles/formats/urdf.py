@@ -1,0 +1,355 @@
+"""URDF files: links, joints and inertias, with errors and notes that say where.
+
+The format is that of wiki.ros.org/urdf/XML. Joint types beyond it: spherical, universal (`<axis>`
+and an optional perpendicular `<axis2>`), cylindrical, and helical (attribute `pitch`, m/rad).
+Shapes, transmissions and simulator extensions are ignored; no other file is ever opened.
+"""
+
+import itertools
+import math
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from pathlib import PurePath
+
+from lxml import etree
+
+from chasles.mathematics.linear import Symmetric, Vector
+from chasles.mathematics.rotations import Plane, Rotation
+from chasles.mathematics.spatial import RigidInertia, Transform
+from chasles.model import Description, JointData, Limits, LinkData, Mimic, ModelError
+
+MAX_BYTES = 64 * 2**20
+"""Larger files are refused unread; the largest robot of example-robot-data has 0.2 MB."""
+
+_STANDARD = ("revolute", "continuous", "prismatic", "fixed", "planar")
+_EXTENDED = ("spherical", "universal", "cylindrical", "helical")
+_KINDS = {"floating": "free"} | {kind: kind for kind in _STANDARD + _EXTENDED}
+"""The model's name for each joint type of the file."""
+
+_WITHOUT_AXIS = ("free", "spherical")
+_BOUNDED = ("revolute", "prismatic")
+
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+
+_RIGHT_ANGLE, _RADIAN = 15707963267948966192313216916397514420985, 10**40
+"""A right angle and a radian in one unit, as integers: comparing digits must not round."""
+
+_MOST_RIGHT_ANGLES = 8
+_QUARTERS = ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0))
+"""Cosine and sine of 0, 1, 2 and 3 right angles."""
+
+
+def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = False) -> Description:
+    """What a URDF file says.
+
+    snap: an angle whose five or more printed digits are those of a multiple of a right angle,
+    rounded or truncated, is taken as that multiple, with exact sine and cosine; notes say where.
+    floating: put the root link on a free joint, named root_joint.
+    """
+    file = os.fsdecode(path)
+    root = _parse(file, _load(file))
+    source = _Source(file, root.tag.removesuffix("robot"), snap, [])
+    links = tuple(map(_link, _named(source, root, "link")))
+    joints = tuple(map(_joint, _named(source, root, "joint")))
+    if floating:
+        joints = _on_free_joint(links, joints)
+    name = root.get("name") or PurePath(file).stem
+    return Description(name, links, joints, notes=tuple(dict.fromkeys(source.notes)), where=file)
+
+
+def _on_free_joint(
+    links: tuple[LinkData, ...], joints: tuple[JointData, ...]
+) -> tuple[JointData, ...]:
+    """The joints and, before them, a free one for the root link; without one root `build` fails."""
+    children, taken = {joint.child for joint in joints}, {joint.name for joint in joints}
+    roots = [link for link in links if link.name not in children]
+    if len(roots) != 1:
+        return joints
+    names = itertools.chain(["root_joint"], (f"root_joint_{k}" for k in itertools.count(1)))
+    name = next(name for name in names if name not in taken)
+    return (JointData(name, "free", None, roots[0].name, where=roots[0].where), *joints)
+
+
+# The file and its elements ---------------------------------------------------------------------
+
+
+def _load(file: str) -> bytes:
+    """The bytes of a regular file of bearable size."""
+    if not os.path.isfile(file):
+        fault = "this is a directory" if os.path.isdir(file) else "there is no such file"
+        raise ModelError(f"{file}: {fault}; check the path")
+    try:
+        size = os.path.getsize(file)
+        if size > MAX_BYTES:
+            raise ModelError(
+                f"{file}: {size / 2**20:.0f} MB is more than the {MAX_BYTES // 2**20} MB that a "
+                "robot file may have; check that this is the right file"
+            )
+        with open(file, "rb") as stream:
+            data = stream.read(MAX_BYTES)
+    except OSError as error:
+        raise ModelError(f"{file}: {error.strerror}; check the file") from error
+    if not data.strip():
+        raise ModelError(f"{file}: the file is empty; export the robot again")
+    return data
+
+
+def _parse(file: str, data: bytes) -> etree._Element:
+    """The `<robot>` element of a document without entities, which could grow without bound."""
+    if b"<!ENTITY" in data:
+        raise _declares(file, data)
+    parser = etree.XMLParser(
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
+        huge_tree=False,
+        remove_comments=True,
+        remove_pis=True,
+    )
+    try:
+        root = etree.fromstring(data, parser)
+    except etree.XMLSyntaxError as error:
+        fault = re.split(", line|, use XML_PARSE_HUGE", error.msg)[0]
+        raise ModelError(f"{file}:{error.lineno}: not readable XML: {fault}; correct it") from error
+    if root.getroottree().docinfo.internalDTD is not None:
+        raise _declares(file, data)
+    if root.tag.rpartition("}")[2] != "robot":
+        raise ModelError(
+            f"{file}:{root.sourceline}: the document is a <{root.tag}>; a URDF file is a <robot>"
+        )
+    return root
+
+
+def _declares(file: str, data: bytes) -> ModelError:
+    line = data.count(b"\n", 0, max(0, data.find(b"<!DOCTYPE"))) + 1
+    return ModelError(
+        f"{file}:{line}: document types and entities are not read; "
+        "remove the DOCTYPE and write out what its entities stand for"
+    )
+
+
+@dataclass(frozen=True)
+class _Source:
+    """A file being read. space: what stands before the names of its tags, "" or "{namespace}"."""
+
+    file: str
+    space: str
+    snap: bool
+    notes: list[str]
+
+
+@dataclass(frozen=True)
+class _Part:
+    """An element, and the link or joint that messages about it name."""
+
+    source: _Source
+    element: etree._Element
+    owner: str
+
+    @property
+    def where(self) -> str:
+        return f"{self.source.file}:{self.element.sourceline}"
+
+    def error(self, what: str) -> ModelError:
+        return ModelError(f"{self.where}: {self.owner}: {what}")
+
+    def note(self, what: str) -> None:
+        self.source.notes.append(f"{self.where}: {self.owner}: {what}")
+
+    def find(self, tag: str) -> "_Part | None":
+        """The first child with a tag."""
+        for element in self.element:
+            if element.tag == self.source.space + tag:
+                return replace(self, element=element)
+        return None
+
+    def need(self, tag: str) -> "_Part":
+        part = self.find(tag)
+        if part is None:
+            raise self.error(f"there is no <{tag}>; add one")
+        return part
+
+    def text(self, attribute: str, default: str = "") -> str:
+        """An attribute; without a default it may not be absent or empty."""
+        text = self.element.get(attribute, default)
+        if not text:
+            tag = self.element.tag.removeprefix(self.source.space)
+            raise self.error(f"<{tag}> has no {attribute}; add {attribute}=...")
+        return text
+
+    def words(self, attribute: str, count: int, default: str = "") -> list[str]:
+        """The finite numbers of an attribute, as printed."""
+        text = self.text(attribute, default)
+        words = text.split()
+        if len(words) != count:
+            raise self.error(
+                f"{attribute} is {_short(text)}; give {count} number{'s'[: count - 1]}"
+            )
+        for word in words:
+            if not _NUMBER.fullmatch(word) or not math.isfinite(float(word)):
+                raise self.error(f"{attribute} has {_short(word)}; give a finite number")
+        return words
+
+    def number(self, attribute: str, default: float | None = None) -> float:
+        """A number; the default, where there is one, stands for an absent attribute."""
+        if default is not None and attribute not in self.element.attrib:
+            return default
+        return float(self.words(attribute, 1)[0])
+
+    def vector(self, attribute: str, default: str = "") -> Vector:
+        return Vector(tuple(map(float, self.words(attribute, 3, default))))
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 60 else text[:57] + "...")
+
+
+def _named(source: _Source, root: etree._Element, tag: str) -> Iterator[_Part]:
+    """The links or the joints; no two may have the same name."""
+    first: dict[str, str] = {}
+    for element in root:
+        if element.tag == source.space + tag:
+            name = _Part(source, element, tag).text("name")
+            part = _Part(source, element, f"{tag} {name!r}")
+            if name in first:
+                raise part.error(f"{first[name]} has a {tag} of the same name; rename one of them")
+            first[name] = part.where
+            yield part
+
+
+# What the elements say -------------------------------------------------------------------------
+
+
+def _link(link: _Part) -> LinkData:
+    return LinkData(link.text("name"), _inertia(link.find("inertial")), link.where)
+
+
+def _inertia(inertial: _Part | None) -> RigidInertia:
+    """About the link's origin; the file has it about the centre of mass, in axes of its own."""
+    if inertial is None:
+        return RigidInertia.zero()
+    mass, tensor = inertial.need("mass").number("value"), inertial.need("inertia")
+    pose = _pose(inertial.find("origin"))
+    entries = map(tensor.number, ("ixx", "iyy", "izz", "ixy", "ixz", "iyz"))
+    return RigidInertia.from_center(mass, pose.r, pose.E.T @ Symmetric(*entries))
+
+
+def _joint(joint: _Part) -> JointData:
+    given = joint.text("type")
+    if given not in _KINDS:
+        raise joint.error(f"unknown type {_short(given)}; use one of {', '.join(_KINDS)}")
+    data = JointData(
+        joint.text("name"),
+        _KINDS[given],
+        joint.need("parent").text("link"),
+        joint.need("child").text("link"),
+        _pose(joint.find("origin")),
+        where=joint.where,
+    )
+    return data if data.kind == "fixed" else _moving(joint, data)
+
+
+def _moving(joint: _Part, data: JointData) -> JointData:
+    """The data of a joint, with what only a moving one has."""
+    axis = None if data.kind in _WITHOUT_AXIS else joint.find("axis")
+    second = joint.find("axis2") if data.kind == "universal" else None
+    dynamics, mimic = joint.find("dynamics"), joint.find("mimic")
+    return replace(
+        data,
+        axis=Vector.of(1.0, 0.0, 0.0) if axis is None else _axis(axis),
+        second_axis=None if second is None else _axis(second),
+        pitch=joint.number("pitch") if data.kind == "helical" else 0.0,
+        limits=_limits(joint, data.kind),
+        damping=0.0 if dynamics is None else dynamics.number("damping", 0.0),
+        friction=0.0 if dynamics is None else dynamics.number("friction", 0.0),
+        mimic=None if mimic is None else _mimic(mimic),
+    )
+
+
+def _axis(axis: _Part) -> Vector:
+    """A unit vector in the joint's frame."""
+    given = axis.vector("xyz")
+    length = math.hypot(*given)
+    if not 1e-9 < length < math.inf:
+        size = "zero" if length < 1.0 else "infinite"
+        raise axis.error(f"axis has {size} length; give a unit vector")
+    return Vector(tuple(a / length for a in given))
+
+
+def _limits(joint: _Part, kind: str) -> Limits:
+    """Bounds; URDF takes an absent lower or upper as 0, and gives a continuous joint neither."""
+    limit = joint.find("limit")
+    if limit is None:
+        if kind in _BOUNDED:
+            joint.note("no limit is given; taken as unbounded")
+        return Limits()
+    absent = {"velocity": math.inf, "effort": math.inf}
+    if kind in _BOUNDED:
+        absent |= {"lower": 0.0, "upper": 0.0}
+        for bound, value in absent.items():
+            if bound not in limit.element.attrib:
+                limit.note(f"no {bound} limit is given; taken as {value:g}")
+    elif kind != "continuous":
+        absent |= {"lower": -math.inf, "upper": math.inf}
+    return Limits(**{bound: limit.number(bound, value) for bound, value in absent.items()})
+
+
+def _mimic(mimic: _Part) -> Mimic:
+    return Mimic(mimic.text("joint"), mimic.number("multiplier", 1.0), mimic.number("offset", 0.0))
+
+
+# Placements and right angles -------------------------------------------------------------------
+
+
+def _pose(origin: _Part | None) -> Transform:
+    """From `<origin xyz rpy>`: roll about x, pitch about y, yaw about z, all of the outer frame."""
+    if origin is None:
+        return Transform.identity()
+    roll, pitch, yaw = (_turn(origin, angle) for angle in origin.words("rpy", 3, "0 0 0"))
+    E = Rotation((Plane(2, *yaw), Plane(1, *pitch), Plane(0, *roll))).matrix()
+    return Transform(Rotation.of(E), origin.vector("xyz", "0 0 0"))
+
+
+def _turn(origin: _Part, angle: str) -> tuple[float, float]:
+    """Cosine and sine of an angle, exact where its digits mean right angles."""
+    k = _right_angles(angle) if origin.source.snap else 0
+    if k == 0:
+        return math.cos(float(angle)), math.sin(float(angle))
+    if float(angle) != _radians(k):
+        origin.note(f"angle {angle} taken as {_multiple(k)}")
+    return _QUARTERS[k % 4]
+
+
+def _right_angles(angle: str) -> int:
+    """How many right angles the printed digits mean; 0 where they mean something else.
+
+    A number of 5 to 17 digits means a multiple if the multiple, rounded or truncated to as many,
+    prints so; one with more digits, or a double printed in full, if it is a neighbouring double.
+    """
+    k = round(float(angle) / _radians(1))
+    if not 0 < abs(k) <= _MOST_RIGHT_ANGLES:
+        return 0
+    if abs(float(angle) - _radians(k)) <= math.ulp(_radians(k)):
+        return k
+    _, digits, exponent = Decimal(angle).as_tuple()
+    if not 5 <= len(digits) <= 17:
+        return 0
+    printed = int("".join(map(str, digits)))
+    unit = 10 ** (40 + int(exponent))
+    exact = abs(k) * _RIGHT_ANGLE
+    return k if printed in (exact // unit, (exact + unit // 2) // unit) else 0
+
+
+def _radians(k: int) -> float:
+    """The double nearest to k right angles."""
+    return k * _RIGHT_ANGLE / _RADIAN
+
+
+def _multiple(k: int) -> str:
+    """The name of k right angles: pi/2, -pi, 3pi/2."""
+    numerator, denominator = (k, "/2") if k % 2 else (k // 2, "")
+    factor = {1: "", -1: "-"}.get(numerator, str(numerator))
+    return f"{factor}pi{denominator}"

@@ -1,0 +1,221 @@
+"""What an algorithm's annotations mean: how flat arrays become its arguments and results.
+
+A space gives the shape of an array for a model, splits an input array into the value an algorithm
+works on, and joins an algorithm's result into the entries of an output array (in C order). Arrays
+have coordinates in file order; algorithms have them by body number, followers included.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from chasles.expr import Number
+from chasles.mathematics.linear import Matrix, Vector
+from chasles.mathematics.spatial import Force, Forces, Motion, Motions, Transform
+from chasles.model.model import Model
+
+
+class Space:
+    """The meaning of one array."""
+
+    def shape(self, model: Model) -> tuple[int, ...]:
+        raise NotImplementedError
+
+    def split(self, model: Model, flat: Sequence[Number]) -> Any:
+        raise NotImplementedError
+
+    def join(self, model: Model, value: Any) -> list[Number]:
+        raise NotImplementedError
+
+
+class PositionSpace(Space):
+    def shape(self, model: Model) -> tuple[int, ...]:
+        return (model.nq,)
+
+    def split(self, model: Model, flat: Sequence[Number]) -> dict[int, Vector]:
+        return model.positions(flat)
+
+    def join(self, model: Model, value: Mapping[int, Vector]) -> list[Number]:
+        return [x for i in model.movers for x in value[i]]
+
+
+class VelocitySpace(PositionSpace):
+    def shape(self, model: Model) -> tuple[int, ...]:
+        return (model.nv,)
+
+    def split(self, model: Model, flat: Sequence[Number]) -> dict[int, Vector]:
+        return model.velocities(flat)
+
+
+class EffortSpace(Space):
+    def shape(self, model: Model) -> tuple[int, ...]:
+        return (model.nv,)
+
+    def split(self, model: Model, flat: Sequence[Number]) -> dict[int, Vector]:
+        return {i: Vector(tuple(flat[s])) for i, s in model.velocity_slices.items()}
+
+    def join(self, model: Model, value: Mapping[int, Vector]) -> list[Number]:
+        total = model.efforts(value)
+        return [x for i in model.movers for x in total[i]]
+
+
+class JointMatrixSpace(Space):
+    """Blocks (i, j) of a matrix over all joints; absent blocks are zero."""
+
+    def shape(self, model: Model) -> tuple[int, ...]:
+        return (model.nv, model.nv)
+
+    def join(self, model: Model, value: Mapping[tuple[int, int], Matrix]) -> list[Number]:
+        dense = assemble(model, value, model.movers)
+        return [x for row in dense for x in row]
+
+
+class TreeMatrixSpace(Space):
+    """A dense matrix over the coordinates in tree order, brought into file order."""
+
+    def shape(self, model: Model) -> tuple[int, ...]:
+        return (model.nv, model.nv)
+
+    def join(self, model: Model, value: Matrix) -> list[Number]:
+        order = _tree_to_file(model)
+        return [value[r, c] for r in order for c in order]
+
+
+class TreeVectorSpace(Space):
+    """A vector over the coordinates in tree order, brought into file order."""
+
+    def shape(self, model: Model) -> tuple[int, ...]:
+        return (model.nv,)
+
+    def join(self, model: Model, value: Vector) -> list[Number]:
+        return [value[k] for k in _tree_to_file(model)]
+
+
+def _tree_to_file(model: Model) -> list[int]:
+    """For each coordinate in file order, its place in tree order."""
+    place, n = {}, 0
+    for i in model.in_tree_order:
+        place[i] = range(n, n + model.bodies[i].joint.nv)
+        n += model.bodies[i].joint.nv
+    return [k for i in model.movers for k in place[i]]
+
+
+class JacobianSpace(Space):
+    """Columns by joint; joints that do not move the frame have none."""
+
+    def shape(self, model: Model) -> tuple[int, ...]:
+        return (6, model.nv)
+
+    def join(self, model: Model, value: Mapping[int, Motions | Forces]) -> list[Number]:
+        columns = {
+            i: [Vector.zero(6) for _ in range(model.bodies[i].joint.nv)] for i in model.movers
+        }
+        for i, block in value.items():
+            leader, ratio = model.owner(i)
+            for k, column in enumerate(block.columns):
+                columns[leader][k] = columns[leader][k] + Vector(tuple(column)) * ratio
+        flat = [column for i in model.movers for column in columns[i]]
+        return [column[row] for row in range(6) for column in flat]
+
+
+class PoseSpace(Space):
+    """A 4x4 homogeneous matrix: the frame's orientation and origin in the world."""
+
+    def shape(self, model: Model) -> tuple[int, ...]:
+        return (4, 4)
+
+    def join(self, model: Model, value: Transform) -> list[Number]:
+        rows = [[*row, p] for row, p in zip(value.R.rows, value.r, strict=True)]
+        return [x for row in (*rows, [0.0, 0.0, 0.0, 1.0]) for x in row]
+
+
+class ReactionSpace(Space):
+    """One wrench a moving joint, followers included, in file order."""
+
+    def shape(self, model: Model) -> tuple[int, ...]:
+        return (len(model.bodies), 6)
+
+    def join(self, model: Model, value: Mapping[int, Force]) -> list[Number]:
+        return [x for i in model.in_file_order for x in value[i]]
+
+
+@dataclass(frozen=True)
+class EntriesSpace(Space):
+    """A fixed number of entries: a point, a twist, a wrench, a number."""
+
+    fixed: tuple[int, ...]
+
+    def shape(self, model: Model) -> tuple[int, ...]:
+        return self.fixed
+
+    def join(self, model: Model, value: Any) -> list[Number]:
+        return list(value) if self.fixed else [value]
+
+
+class WrenchesSpace(Space):
+    """External forces by body; the tracer makes them from the wrenches a caller names."""
+
+
+def assemble(
+    model: Model, blocks: Mapping[tuple[int, int], Matrix], order: Sequence[int]
+) -> list[list[Number]]:
+    """The dense matrix over the coordinates of `order`; followers act through their leaders."""
+    first, n = {}, 0
+    for i in order:
+        first[i] = n
+        n += model.bodies[i].joint.nv
+    dense: list[list[Number]] = [[0.0] * n for _ in range(n)]
+    for (i, j), block in blocks.items():
+        (a, left), (b, right) = model.owner(i), model.owner(j)
+        for k, row in enumerate(block.rows):
+            for m, entry in enumerate(row):
+                r, c = first[a] + k, first[b] + m
+                dense[r][c] = dense[r][c] + entry * (left * right)
+    return dense
+
+
+def stack(parts: Mapping[int, Vector], order: Sequence[int]) -> Vector:
+    """One vector over the coordinates of `order`."""
+    return Vector(tuple(x for i in order for x in parts[i]))
+
+
+def unstack(model: Model, whole: Vector, order: Sequence[int]) -> dict[int, Vector]:
+    """The inverse of `stack`."""
+    parts, start = {}, 0
+    for i in order:
+        size = model.bodies[i].joint.nv
+        parts[i] = Vector(whole.entries[start : start + size])
+        start += size
+    return parts
+
+
+class _Absent(Mapping[int, Force]):
+    """No external forces: zero on every body."""
+
+    def __getitem__(self, i: int) -> Force:
+        return Force.zero()
+
+    def __iter__(self) -> Any:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+
+ABSENT = _Absent()
+
+Position = Annotated[Mapping[int, Vector], PositionSpace()]
+Velocity = Annotated[Mapping[int, Vector], VelocitySpace()]
+Effort = Annotated[Mapping[int, Vector], EffortSpace()]
+Wrenches = Annotated[Mapping[int, Force], WrenchesSpace()]
+JointMatrix = Annotated[Mapping[tuple[int, int], Matrix], JointMatrixSpace()]
+TreeMatrix = Annotated[Matrix, TreeMatrixSpace()]
+TreeVector = Annotated[Vector, TreeVectorSpace()]
+Jacobian = Annotated[Mapping[int, Motions], JacobianSpace()]
+MomentumMatrix = Annotated[Mapping[int, Forces], JacobianSpace()]
+Pose = Annotated[Transform, PoseSpace()]
+Reactions = Annotated[Mapping[int, Force], ReactionSpace()]
+Twist = Annotated[Motion, EntriesSpace((6,))]
+Wrench6 = Annotated[Force, EntriesSpace((6,))]
+Point = Annotated[Vector, EntriesSpace((3,))]
+Energy = Annotated[Number, EntriesSpace(())]

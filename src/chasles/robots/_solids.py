@@ -1,0 +1,75 @@
+"""Inertias of uniform solids, about the frame's origin, with axes along the frame's axes.
+
+Lengths in m, masses in kg. `along` is the number of the axis of symmetry: 0, 1 or 2.
+"""
+
+from chasles.mathematics.linear import Symmetric, Vector
+from chasles.mathematics.spatial import RigidInertia
+
+ORIGIN = Vector.zero()
+
+
+def box(mass: float, size: tuple[float, float, float], center: Vector = ORIGIN) -> RigidInertia:
+    """A cuboid with edges `size` along x, y and z."""
+    xx, yy, zz = (mass * edge * edge / 12.0 for edge in size)
+    return RigidInertia.from_center(
+        mass, center, Symmetric(yy + zz, xx + zz, xx + yy, 0.0, 0.0, 0.0)
+    )
+
+
+def sphere(mass: float, radius: float, center: Vector = ORIGIN) -> RigidInertia:
+    """A ball."""
+    moment = 0.4 * mass * radius * radius
+    return _round(mass, moment, moment, 2, center)
+
+
+def cylinder(
+    mass: float, radius: float, length: float, along: int, center: Vector = ORIGIN
+) -> RigidInertia:
+    """A circular cylinder."""
+    axial = 0.5 * mass * radius * radius
+    return _round(mass, axial, 0.5 * axial + mass * length * length / 12.0, along, center)
+
+
+def capsule(
+    mass: float, radius: float, length: float, along: int, center: Vector = ORIGIN
+) -> RigidInertia:
+    """A cylinder of the given length with a half ball on each end (which `length` leaves out)."""
+    tube, ends = length, 4.0 / 3.0 * radius  # volumes, in units of the cross section
+    m, b = mass * tube / (tube + ends), mass * ends / (tube + ends)
+    r2, l2 = radius * radius, length * length
+    axial = 0.5 * m * r2 + 0.4 * b * r2
+    transverse = m * (r2 / 4.0 + l2 / 12.0)
+    transverse += b * (0.4 * r2 + l2 / 4.0 + 3.0 / 8.0 * length * radius)
+    return _round(mass, axial, transverse, along, center)
+
+
+def mirrored(inertia: RigidInertia) -> RigidInertia:
+    """The inertia of the body's mirror image in the plane y = 0."""
+    x, y, z = inertia.h
+    xx, yy, zz, xy, xz, yz = inertia.I
+    return RigidInertia(inertia.m, Vector.of(x, -y, z), Symmetric(xx, yy, zz, -xy, xz, -yz))
+
+
+def rod(mass: float, length: float) -> RigidInertia:
+    """A slender rod from the origin along x: m l^2 / 12 about its centre, across its axis.
+
+    Its axial moment is a fiftieth of that: a rod without any would be no body in space.
+    """
+    transverse = mass * length * length / 12.0
+    return _round(mass, transverse / 50.0, transverse, 0, Vector.of(0.5 * length, 0.0, 0.0))
+
+
+def points(masses: list[float], places: list[Vector]) -> RigidInertia:
+    """Point masses that form one rigid body; four or more in general position are a valid one."""
+    total = RigidInertia.zero()
+    for mass, place in zip(masses, places, strict=True):
+        total = total + RigidInertia.from_center(mass, place, Symmetric.zero())
+    return total
+
+
+def _round(
+    mass: float, axial: float, transverse: float, along: int, center: Vector
+) -> RigidInertia:
+    xx, yy, zz = (axial if k == along else transverse for k in range(3))
+    return RigidInertia.from_center(mass, center, Symmetric(xx, yy, zz, 0.0, 0.0, 0.0))

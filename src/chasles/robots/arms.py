@@ -1,0 +1,37 @@
+"""Arms of the literature; numbers and sources are in the data files beside this one."""
+
+from chasles.model import Description
+from chasles.robots._chains import read
+
+
+def puma560() -> Description:
+    """The Unimation PUMA 560: six revolute joints, standard Denavit-Hartenberg frames.
+
+    Inertial parameters of Armstrong, Khatib and Burdick (1986) in the frames and with the motors of
+    Corke and Armstrong-Helouvry (1994). At q = 0 the upper arm points along x and the forearm up;
+    the base frame is at the shoulder. Frame "tool" (= "dh6") is at the wrist's centre. Armature,
+    damping and friction are those of the motors, seen through the gears.
+    """
+    return read("puma560")
+
+
+def stanford_arm() -> Description:
+    """The Stanford (Scheinman) arm: R R P R R R, standard Denavit-Hartenberg frames.
+
+    Frames of Legnani et al. (1996), part II, section 4; inertial parameters of Paul (1981). q[2] is
+    the whole distance (m) from the shoulder to the wrist along the boom, so the d4 of Legnani's M34
+    is zero here: their boom coordinate is q[2] - d4. The base frame is at the shoulder, frame "dh6"
+    at the wrist, frame "tool" between the finger tips.
+    """
+    return read("stanford_arm")
+
+
+def microbot() -> Description:
+    """The five-axis arm R R R R P of Mitra's examples, like Uicker's Microbot; lengths in m.
+
+    The printed theta of the first four rows and s of the fifth are values of the joint variables
+    (the paper says so), not offsets: the examples are at q = (30, 60, -30, 0 degrees, 0.097 m).
+    Frame "tool" is the paper's frame 6, frame "P" its point (0, 0, 64 mm) there. Masses and
+    inertias are ours (cylinders of plausible size): the paper is on kinematics and prints none.
+    """
+    return read("microbot")

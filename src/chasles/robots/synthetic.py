@@ -1,0 +1,81 @@
+"""Arms made for study: equal rods in a plane, and a chain in which nothing is special."""
+
+import math
+import random
+from collections.abc import Sequence
+
+from chasles.mathematics.linear import Vector
+from chasles.mathematics.rotations import Rotation, about
+from chasles.mathematics.spatial import RigidInertia, Transform
+from chasles.model import Description, FrameData, JointData, LinkData, ModelError
+from chasles.robots._chains import Row, dh_chain
+from chasles.robots._solids import points, rod
+
+_EARTH = Vector.of(0.0, 0.0, -9.81)
+_TIP = Vector.of(1.0, 0.0, 0.0)
+
+
+def planar(n: int) -> Description:
+    """n equal rods (1 m, 1 kg) in the vertical plane y = 0, gravity along -z.
+
+    The revolute joints are horizontal, along -y: at q = 0 the arm lies along x, and a positive
+    angle lifts what follows. Frame "tip" is at (sum of cosines, 0, sum of sines) of the added angles.
+    """
+    return _rods("planar", [0.0] * n, _EARTH)
+
+
+def zigzag(n: int) -> Description:
+    """The zig-zag arm of Featherstone (2008), section 10.2, without gravity.
+
+    Rods as in `planar` (moment 1/12 about the centre); joint angles alternate between +75 and -75
+    degrees at q = 0, so that the book's numbers are those of the neutral configuration.
+    """
+    return _rods("zigzag", [math.radians(75.0 * (-1) ** i) for i in range(n)], Vector.zero())
+
+
+def _rods(name: str, angles: Sequence[float], gravity: Vector) -> Description:
+    """Rods along the x axes of their links, each turned by an angle at q = 0."""
+    links, joints = [LinkData("base", RigidInertia.zero())], []
+    for i, angle in enumerate(angles, start=1):
+        place = Vector.zero() if i == 1 else _TIP
+        joints.append(
+            JointData(
+                f"joint{i}",
+                "revolute",
+                links[-1].name,
+                f"link{i}",
+                Transform(about(1, -angle) if angle else Rotation(), place),
+                Vector.of(0.0, -1.0, 0.0),
+            )
+        )
+        links.append(LinkData(f"link{i}", rod(1.0, 1.0)))
+    _require(name, len(joints))
+    tip = FrameData("tip", links[-1].name, Transform(Rotation(), _TIP))
+    return Description(name, tuple(links), tuple(joints), (tip,), gravity)
+
+
+def general_chain(n: int, *, right_angles: bool = False) -> Description:
+    """n revolute joints with arbitrary modified Denavit-Hartenberg numbers and full inertias.
+
+    No length, twist, moment or product is 0, 1 or equal to another, so that no operation folds away
+    but those of the table's own structure (Balafoutis and Patel 1991 count "general" arms so).
+    right_angles: every twist is 90 degrees, the other column of their tables. Always the same
+    numbers; the first links of a longer chain are those of a shorter one. Gravity is along -z.
+    """
+    _require("general_chain", n)
+    rng = random.Random(1991)
+    rows = []
+    for _ in range(n):
+        a, d = rng.uniform(0.1, 0.4), rng.uniform(0.05, 0.3)
+        alpha = rng.uniform(0.3, 1.2) * (1.0 if rng.random() < 0.5 else -1.0)
+        masses = [rng.uniform(0.2, 0.8) for _ in range(6)]
+        places = [Vector(tuple(rng.uniform(-0.2, 0.2) for _ in range(3))) for _ in masses]
+        alpha = math.pi / 2.0 if right_angles else alpha
+        rows.append(Row("revolute", a, alpha, d, 0.0, points(masses, places)))
+    tool = Vector.of(*(rng.uniform(0.05, 0.15) for _ in range(3)))
+    return dh_chain("general_chain", rows, "modified", tips={"tool": tool})
+
+
+def _require(name: str, n: int) -> None:
+    if n < 1:
+        raise ModelError(f"robot {name!r}: it has {n} joints; ask for one or more")

@@ -1,0 +1,179 @@
+"""Runs an algorithm on symbols for one robot, reading its annotations: the result is a Program."""
+
+import inspect
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+from chasles.algorithms import FUNCTIONS, Method
+from chasles.algorithms.spatial.forward_kinematics import body_transforms
+from chasles.algorithms.spatial.viewpoint import At, Axes
+from chasles.expr import RULES, Arena, Number, Program, Variable
+from chasles.mathematics.linear import Vector
+from chasles.mathematics.rotations import Rotation
+from chasles.mathematics.spatial import Force, Transform
+from chasles.model import WORLD, Model, ModelError
+from chasles.model.equivalent import equivalent
+from chasles.model.spaces import Space, WrenchesSpace
+
+
+@dataclass(frozen=True)
+class WrenchKey:
+    """Where an external wrench acts and how its six numbers are written."""
+
+    frame: str
+    axes: Axes = "world"
+    at: At = "frame"
+
+
+@dataclass(frozen=True)
+class Signature:
+    """The arrays an algorithm takes and gives, in order, and its options."""
+
+    inputs: dict[str, Space]
+    outputs: tuple[Space, ...]
+    options: tuple[str, ...]
+
+
+@lru_cache(maxsize=None)
+def signature(algorithm: Callable[..., Any]) -> Signature:
+    """Read an algorithm's annotations."""
+    hints = get_type_hints(algorithm, include_extras=True)
+    result = hints.pop("return")
+    parts = get_args(result) if get_origin(result) is tuple else (result,)
+    spaces = {name: _space(hint) for name, hint in hints.items()}
+    keywords = inspect.signature(algorithm).parameters
+    outputs = tuple(space for part in parts if (space := _space(part)) is not None)
+    assert len(outputs) == len(parts), f"{algorithm.__name__}: every result needs a space"
+    return Signature(
+        {name: space for name, space in spaces.items() if space is not None},
+        outputs,
+        tuple(name for name, p in keywords.items() if p.kind is inspect.Parameter.KEYWORD_ONLY),
+    )
+
+
+def _space(hint: Any) -> Space | None:
+    if get_origin(hint) is Annotated:
+        for data in get_args(hint)[1:]:
+            if isinstance(data, Space):
+                return data
+    return None
+
+
+def trace(
+    model: Model,
+    algorithm: Callable[..., Any],
+    *,
+    wrenches: Iterable[WrenchKey] = (),
+    **options: Any,
+) -> Program:
+    """The straight-line program of an algorithm for one model.
+
+    Inputs are named as the algorithm's arguments; each external wrench is an input of its own,
+    `f_ext[k]`. Options are passed through; a frame may be given by name.
+    """
+    sign = signature(algorithm)
+    arena = Arena(RULES)
+    variables: list[Variable] = []
+
+    def symbols(name: str, shape: tuple[int, ...]) -> list[Number]:
+        variables.append(Variable(name, shape))
+        return [arena.input(name, k) for k in range(variables[-1].size)]
+
+    values: dict[str, Any] = {}
+    for name, space in sign.inputs.items():
+        if isinstance(space, WrenchesSpace):
+            keys = tuple(wrenches)
+            flat = [symbols(f"{name}[{k}]", (6,)) for k in range(len(keys))]
+            values[name] = _external(model, values["q"], keys, flat)
+        else:
+            values[name] = space.split(model, symbols(name, space.shape(model)))
+    result = algorithm(model, **values, **resolve(model, options))
+    results = (result,) if len(sign.outputs) == 1 else result
+    outputs = []
+    for k, (space, value) in enumerate(zip(sign.outputs, results, strict=True)):
+        name = "result" if len(sign.outputs) == 1 else f"result{k}"
+        outputs.append((Variable(name, space.shape(model)), space.join(model, value)))
+    return Program.from_outputs(algorithm.__name__, variables, outputs)
+
+
+def resolve(model: Model, options: dict[str, Any]) -> dict[str, Any]:
+    """Options as an algorithm wants them: frames by value."""
+    if isinstance(options.get("frame"), str):
+        return options | {"frame": model.frame(options["frame"])}
+    return options
+
+
+def _external(
+    model: Model, q: dict[int, Vector], keys: tuple[WrenchKey, ...], flat: list[list[Number]]
+) -> dict[int, Force]:
+    """External forces by body, in body coordinates, from wrenches as callers write them."""
+    total = {i: Force.zero() for i in range(len(model.bodies))}
+    X0 = body_transforms(model, q) if keys else {}
+    for key, entries in zip(keys, flat, strict=True):
+        frame = model.frame(key.frame)
+        if frame.body == WORLD:
+            continue
+        placement, wrench = frame.placement, Force.of(*entries)
+        point = placement.locate(Vector.zero() if isinstance(key.at, str) else Vector(key.at))
+        if key.axes == "world":
+            E = X0[frame.body].E
+            if key.at == "world":
+                total[frame.body] += X0[frame.body] @ wrench
+                continue
+            turned = Force(E @ wrench.moment, E @ wrench.force)
+        else:
+            turned = Force(placement.E.T @ wrench.moment, placement.E.T @ wrench.force)
+            if key.at == "world":
+                point = X0[frame.body].E @ -X0[frame.body].r
+        total[frame.body] += Transform(Rotation(), point).T @ turned
+    return total
+
+
+def program(
+    model: Model,
+    function: str,
+    *,
+    method: str = "fastest",
+    dissipation: bool = False,
+    wrenches: Iterable[WrenchKey] = (),
+    **options: Any,
+) -> Program:
+    """The program of a public function: by a named method, or by the one with fewest operations.
+
+    A named method runs on the robot as it is given; "fastest" also tries regrouped inertias.
+    """
+    physical = model if dissipation else model.frictionless()
+    keys = tuple(wrenches)
+    return min(
+        (
+            trace(candidate, way.algorithm, wrenches=keys, **options)
+            for way in _methods(model, function, method)
+            for candidate in (
+                (physical, equivalent(physical))
+                if way.equivalent and method == "fastest"
+                else (physical,)
+            )
+        ),
+        key=lambda p: p.count.weight,
+    )
+
+
+def _methods(model: Model, function: str, method: str) -> tuple[Method, ...]:
+    known = FUNCTIONS[function]
+    coupled = any(body.follow is not None for body in model.bodies)
+    allowed = tuple(m for m in known if m.followers or not coupled)
+    if method == "fastest":
+        return allowed
+    named = tuple(m for m in known if m.name == method)
+    if not named:
+        names = ", ".join(repr(m.name) for m in known)
+        raise ValueError(f"{function} has no method {method!r}; it has 'fastest', {names}")
+    if named[0] not in allowed:
+        names = ", ".join(repr(m.name) for m in allowed)
+        raise ModelError(
+            f"robot {model.name!r}: method {method!r} cannot have mimic joints; use {names}, "
+            "or load the robot with mimic=False"
+        )
+    return named
