@@ -1,1 +1,11 @@
 """chasles: rigid-body kinematics and dynamics, written as in the books and compiled."""
+
+
+from chasles.api import compile, cost, load
+from chasles.compiled import Wrench
+from chasles.model import ModelError
+from chasles.robot import Robot
+
+__version__ = "0.1.0"
+
+__all__ = ["ModelError", "Robot", "Wrench", "compile", "cost", "load", "robots"]

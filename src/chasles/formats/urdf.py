@@ -153,6 +153,10 @@ class _Part:
     def where(self) -> str:
         return f"{self.source.file}:{self.element.sourceline}"
 
+    @property
+    def tag(self) -> str:
+        return self.element.tag.removeprefix(self.source.space)
+
     def error(self, what: str) -> ModelError:
         return ModelError(f"{self.where}: {self.owner}: {what}")
 
@@ -176,21 +180,16 @@ class _Part:
         """An attribute; without a default it may not be absent or empty."""
         text = self.element.get(attribute, default)
         if not text:
-            tag = self.element.tag.removeprefix(self.source.space)
-            raise self.error(f"<{tag}> has no {attribute}; add {attribute}=...")
+            raise self.error(f"{self.tag} has no {attribute}; add {attribute}=...")
         return text
 
     def words(self, attribute: str, count: int, default: str = "") -> list[str]:
         """The finite numbers of an attribute, as printed."""
         text = self.text(attribute, default)
         words = text.split()
-        if len(words) != count:
-            raise self.error(
-                f"{attribute} is {_short(text)}; give {count} number{'s'[: count - 1]}"
-            )
-        for word in words:
-            if not _NUMBER.fullmatch(word) or not math.isfinite(float(word)):
-                raise self.error(f"{attribute} has {_short(word)}; give a finite number")
+        if len(words) != count or not all(map(_is_number, words)):
+            needed = "a finite number" if count == 1 else f"{count} finite numbers"
+            raise self.error(f"{self.tag} {attribute} is {_short(text)}; give {needed}")
         return words
 
     def number(self, attribute: str, default: float | None = None) -> float:
@@ -203,6 +202,10 @@ class _Part:
         return Vector(tuple(map(float, self.words(attribute, 3, default))))
 
 
+def _is_number(word: str) -> bool:
+    return _NUMBER.fullmatch(word) is not None and math.isfinite(float(word))
+
+
 def _short(text: str) -> str:
     return repr(text if len(text) <= 60 else text[:57] + "...")
 
@@ -212,7 +215,7 @@ def _named(source: _Source, root: etree._Element, tag: str) -> Iterator[_Part]:
     first: dict[str, str] = {}
     for element in root:
         if element.tag == source.space + tag:
-            name = _Part(source, element, tag).text("name")
+            name = _Part(source, element, "robot").text("name")
             part = _Part(source, element, f"{tag} {name!r}")
             if name in first:
                 raise part.error(f"{first[name]} has a {tag} of the same name; rename one of them")

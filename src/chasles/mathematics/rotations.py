@@ -104,7 +104,7 @@ class General:
     def similarity(self, A: Matrix) -> Matrix:
         """E A E' in 40 multiplications and 39 additions (Featherstone 2008, section A.5).
 
-        A is L + i 1 + v x, where L has no third column; a rotation only turns v and keeps the trace.
+        A is L + i 1 + v x, where L has no third column; a rotation turns v and keeps the trace.
         """
         E = self.E
         if self.permutes:

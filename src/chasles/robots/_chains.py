@@ -11,7 +11,7 @@ Both conventions give a link the frame that its joint moves (z is the joint's ax
 import math
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from typing import Any, Literal
 
@@ -58,10 +58,10 @@ def dh_chain(
     links, joints, frames = [LinkData("base", RigidInertia.zero())], [], []
     behind = Transform.identity()
     for i, row in enumerate(rows, start=1):
-        X = Transform(about(0, row.alpha), Vector.of(row.a, 0.0, 0.0))
+        X = _exact(Transform(about(0, row.alpha), Vector.of(row.a, 0.0, 0.0)))
         Z = Transform(about(2, row.theta), Vector.of(0.0, 0.0, row.d))
         before, behind = (behind, X) if convention == "standard" else (X, Transform.identity())
-        links.append(LinkData(f"link{i}", behind.T @ row.inertia))
+        links.append(LinkData(f"link{i}", _swept(behind.T @ row.inertia)))
         joints.append(
             JointData(
                 f"joint{i}",
@@ -76,12 +76,21 @@ def dh_chain(
             )
         )
         if convention == "standard":
-            frames.append(
-                FrameData(f"dh{i}", links[-1].name, compose(behind, Transform.identity()))
-            )
+            frames.append(FrameData(f"dh{i}", links[-1].name, behind))
     for tip, point in tips.items():
         frames.append(FrameData(tip, links[-1].name, compose(Transform(Rotation(), point), behind)))
     return Description(name, tuple(links), tuple(joints), tuple(frames), notes=notes)
+
+
+def _exact(X: Transform) -> Transform:
+    """The same with right angles exact."""
+    return compose(X, Transform.identity())
+
+
+def _swept(inertia: RigidInertia) -> RigidInertia:
+    """The same without products that moving it left as rounding: a zero must stay one to fold."""
+    floor = 1e-15 * max(map(abs, inertia.I))
+    return replace(inertia, I=Symmetric(*(e if abs(e) > floor else 0.0 for e in inertia.I)))
 
 
 def read(name: str) -> Description:

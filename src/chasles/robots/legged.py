@@ -12,13 +12,14 @@ from chasles.mathematics.linear import Vector
 from chasles.mathematics.rotations import Rotation
 from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model import Description, FrameData, JointData, Limits, LinkData
-from chasles.robots._solids import box, capsule, cylinder, mirrored, sphere
+from chasles.robots._solids import ORIGIN, box, capsule, cylinder, mirrored, sphere
 
-_X, _Y, _Z = (Vector.of(*(float(i == k) for i in range(3))) for k in range(3))
+_at = Vector.of
+_X, _Y, _Z = _at(1.0, 0.0, 0.0), _at(0.0, 1.0, 0.0), _at(0.0, 0.0, 1.0)
 
 
 class Part(NamedTuple):
-    """A joint and its link: where it is in the parent link, its axis, range (degrees), inertia."""
+    """A joint and its link: place in the parent link, axis, range (degrees), torque, inertia."""
 
     joint: str
     link: str
@@ -30,47 +31,43 @@ class Part(NamedTuple):
     inertia: RigidInertia
 
 
-def _at(x: float, y: float, z: float) -> Transform:
-    return Transform(Rotation(), Vector.of(x, y, z))
+def _bone(mass: float, radius: float, length: float, depth: float) -> RigidInertia:
+    """A capsule along z, its middle at a depth below the joint."""
+    return capsule(mass, radius, length, 2, _Z * -depth)
 
 
-def _down(z: float) -> Vector:
-    return Vector.of(0.0, 0.0, -z)
-
-
-def _limb(
-    prefix: str, root: str, parts: Sequence[Part], *, right: bool = False
-) -> tuple[list[LinkData], list[JointData]]:
-    """The links and joints of a limb; on the right, mirrored in the plane y = 0.
-
-    Axes are not mirrored: equal angles about y and opposite ones about x and z move both sides
-    alike, so ranges about x and z change sides.
-    """
-    links, joints = [], []
-    parent = root
-    for part in parts:
-        lower, upper = math.radians(part.lower), math.radians(part.upper)
-        at, inertia = part.at, part.inertia
-        if right:
-            at, inertia = Vector.of(at[0], -at[1], at[2]), mirrored(inertia)
-            lower, upper = (lower, upper) if part.axis == _Y else (-upper, -lower)
-        links.append(LinkData(prefix + part.link, inertia))
-        joints.append(
-            JointData(
-                prefix + part.joint,
-                "revolute",
-                parent,
-                links[-1].name,
-                Transform(Rotation(), at),
-                part.axis,
-                limits=Limits(lower, upper, effort=part.effort),
-                armature=2e-4 * part.effort,
-                damping=2e-3 * part.effort,
-                friction=5e-3 * part.effort,
-            )
-        )
-        parent = links[-1].name
-    return links, joints
+# fmt: off
+_LEG_OF_QUADRUPED = (
+    Part("abduction", "hip", _at(0.19, 0.06, 0.0), _X, -40, 60, 24, cylinder(1.0, 0.045, 0.06, 1, _Y * 0.04)),  # noqa: E501
+    Part("hip", "thigh", _Y * 0.085, _Y, -90, 200, 24, _bone(1.1, 0.03, 0.15, 0.08)),
+    Part("knee", "shank", _Z * -0.21, _Y, -155, -45, 36, _bone(0.25, 0.012, 0.18, 0.1)),
+)
+_TRUNK = (
+    Part("waist_yaw", "waist", _Z * 0.1, _Z, -60, 60, 150, cylinder(2.0, 0.07, 0.08, 2, _Z * 0.04)),
+    Part("waist_pitch", "chest", _Z * 0.08, _Y, -20, 60, 200, box(17.0, (0.2, 0.32, 0.42), _Z * 0.24)),  # noqa: E501
+)
+_NECK = (
+    Part("neck_yaw", "neck", _Z * 0.46, _Z, -80, 80, 20, cylinder(0.6, 0.04, 0.08, 2, _Z * 0.04)),
+    Part("neck_pitch", "head", _Z * 0.08, _Y, -40, 40, 20, sphere(3.6, 0.11, _Z * 0.1)),
+)
+_LEG = (
+    Part("hip_yaw", "hip", _at(0.0, 0.1, -0.09), _Z, -45, 45, 120, cylinder(1.2, 0.05, 0.08, 2)),
+    Part("hip_roll", "groin", ORIGIN, _X, -20, 45, 180, cylinder(1.2, 0.05, 0.08, 0)),
+    Part("hip_pitch", "thigh", ORIGIN, _Y, -120, 40, 220, _bone(5.5, 0.065, 0.3, 0.18)),
+    Part("knee", "shank", _Z * -0.38, _Y, 0, 150, 220, _bone(3.0, 0.05, 0.3, 0.17)),
+    Part("ankle_pitch", "ankle", _Z * -0.38, _Y, -70, 40, 120, cylinder(0.4, 0.03, 0.05, 1)),
+    Part("ankle_roll", "foot", ORIGIN, _X, -25, 25, 60, box(1.0, (0.24, 0.1, 0.04), _at(0.04, 0.0, -0.06))),  # noqa: E501
+)
+_ARM = (
+    Part("shoulder_pitch", "clavicle", _at(0.0, 0.2, 0.4), _Y, -180, 70, 80, cylinder(0.9, 0.045, 0.09, 1, _Y * 0.03)),  # noqa: E501
+    Part("shoulder_roll", "shoulder", _Y * 0.05, _X, -20, 170, 80, cylinder(0.8, 0.045, 0.08, 2)),
+    Part("shoulder_yaw", "upper_arm", _Z * -0.08, _Z, -90, 90, 60, _bone(1.4, 0.045, 0.16, 0.1)),
+    Part("elbow", "elbow", _Z * -0.2, _Y, -140, 0, 60, cylinder(0.5, 0.04, 0.06, 1)),
+    Part("wrist_yaw", "forearm", _Z * -0.05, _Z, -90, 90, 30, _bone(0.9, 0.035, 0.14, 0.09)),
+    Part("wrist_roll", "wrist", _Z * -0.2, _X, -45, 45, 15, cylinder(0.2, 0.025, 0.04, 0)),
+    Part("wrist_pitch", "palm", ORIGIN, _Y, -60, 60, 15, box(0.5, (0.04, 0.08, 0.16), _Z * -0.09)),
+)
+# fmt: on
 
 
 def quadruped() -> Description:
@@ -81,36 +78,20 @@ def quadruped() -> Description:
     """
     links = [LinkData("trunk", box(9.0, (0.40, 0.20, 0.12)))]
     joints = [JointData("floating_base", "free", None, "trunk")]
-    for end, x in (("front", 0.19), ("rear", -0.19)):
-        for side in ("left", "right"):
-            prefix = f"{end}_{side}_"
-            leg = [_ABDUCTION._replace(at=Vector.of(x, 0.06, 0.0)), *_LEG_OF_QUADRUPED]
-            new_links, new_joints = _limb(prefix, "trunk", leg, right=side == "right")
-            links += [*new_links, LinkData(f"{prefix}foot", sphere(0.06, 0.02))]
-            joints += [
-                *new_joints,
-                JointData(
-                    f"{prefix}ankle",
-                    "fixed",
-                    f"{prefix}shank",
-                    f"{prefix}foot",
-                    _at(0.0, 0.0, -0.21),
-                ),
-            ]
+    first, *others = _LEG_OF_QUADRUPED
+    for end, sign in (("front_", 1.0), ("rear_", -1.0)):
+        x, y, z = first.at
+        leg = [first._replace(at=_at(sign * x, y, z)), *others]
+        for side in ("left_", "right_"):
+            new_links, new_joints = _limb(end + side, "trunk", leg, right=side == "right_")
+            foot, ankle = f"{end}{side}foot", f"{end}{side}ankle"
+            links += [*new_links, LinkData(foot, sphere(0.06, 0.02))]
+            joints += [*new_joints, _fixed(ankle, f"{end}{side}shank", foot, _Z * -0.21)]
     return Description("quadruped", tuple(links), tuple(joints))
 
 
-_ABDUCTION = Part("abduction", "hip", _X, _X, -40, 60, 24, cylinder(1.0, 0.045, 0.06, 1, _Y * 0.04))
-_LEG_OF_QUADRUPED = (
-    Part("hip", "thigh", _Y * 0.085, _Y, -90, 200, 24, cylinder(1.1, 0.03, 0.21, 2, _down(0.08))),
-    Part(
-        "knee", "shank", _down(0.21), _Y, -155, -45, 36, cylinder(0.25, 0.012, 0.21, 2, _down(0.1))
-    ),
-)
-
-
 def humanoid() -> Description:
-    """A walking machine of 64.8 kg and 1.6 m: a free pelvis and thirty revolute joints.
+    """A walking machine of 67.2 kg and 1.86 m: a free pelvis and thirty revolute joints.
 
     In order: waist (yaw, pitch), neck (yaw, pitch), then left and right legs of six joints (hip
     yaw, roll, pitch; knee; ankle pitch, roll) and left and right arms of seven (shoulder pitch,
@@ -125,79 +106,50 @@ def humanoid() -> Description:
     for new_links, new_joints in limbs:
         links += new_links
         joints += new_joints
-    frames = [FrameData("eyes", "head", _at(0.09, 0.0, 0.12))]
+    frames = [_frame("eyes", "head", _at(0.09, 0.0, 0.12))]
     for side in ("left_", "right_"):
-        frames.append(FrameData(f"{side}sole", f"{side}foot", _at(0.0, 0.0, -0.08)))
-        frames.append(FrameData(f"{side}hand", f"{side}palm", _at(0.0, 0.0, -0.1)))
+        frames.append(_frame(f"{side}sole", f"{side}foot", _Z * -0.08))
+        frames.append(_frame(f"{side}hand", f"{side}palm", _Z * -0.1))
     return Description("humanoid", tuple(links), tuple(joints), tuple(frames))
 
 
-_TRUNK = (
-    Part("waist_yaw", "waist", _Z * 0.1, _Z, -60, 60, 150, cylinder(2.0, 0.07, 0.08, 2, _Z * 0.04)),
-    Part(
-        "waist_pitch", "chest", _Z * 0.08, _Y, -20, 60, 200, box(17, (0.2, 0.32, 0.42), _Z * 0.24)
-    ),
-)
-_NECK = (
-    Part("neck_yaw", "neck", _Z * 0.46, _Z, -80, 80, 20, cylinder(0.6, 0.04, 0.08, 2, _Z * 0.04)),
-    Part("neck_pitch", "head", _Z * 0.08, _Y, -40, 40, 20, sphere(3.6, 0.11, _Z * 0.1)),
-)
-_LEG = (
-    Part(
-        "hip_yaw", "hip", Vector.of(0.0, 0.1, -0.09), _Z, -45, 45, 120, cylinder(1.2, 0.05, 0.08, 2)
-    ),
-    Part("hip_roll", "groin", _Z * 0.0, _X, -20, 45, 180, cylinder(1.2, 0.05, 0.08, 0)),
-    Part(
-        "hip_pitch", "thigh", _Z * 0.0, _Y, -120, 40, 220, capsule(5.5, 0.065, 0.3, 2, _down(0.18))
-    ),
-    Part("knee", "shank", _down(0.38), _Y, 0, 150, 220, capsule(3.0, 0.05, 0.3, 2, _down(0.17))),
-    Part("ankle_pitch", "ankle", _down(0.38), _Y, -70, 40, 120, cylinder(0.4, 0.03, 0.05, 1)),
-    Part(
-        "ankle_roll",
-        "foot",
-        _Z * 0.0,
-        _X,
-        -25,
-        25,
-        60,
-        box(1.0, (0.24, 0.1, 0.04), Vector.of(0.04, 0.0, -0.06)),
-    ),
-)
-_ARM = (
-    Part(
-        "shoulder_pitch",
-        "clavicle",
-        Vector.of(0.0, 0.2, 0.4),
-        _Y,
-        -180,
-        70,
-        80,
-        cylinder(0.9, 0.045, 0.09, 1, _Y * 0.03),
-    ),
-    Part("shoulder_roll", "shoulder", _Y * 0.05, _X, -20, 170, 80, cylinder(0.8, 0.045, 0.08, 2)),
-    Part(
-        "shoulder_yaw",
-        "upper_arm",
-        _down(0.08),
-        _Z,
-        -90,
-        90,
-        60,
-        capsule(1.4, 0.045, 0.16, 2, _down(0.1)),
-    ),
-    Part("elbow", "elbow", _down(0.2), _Y, -140, 0, 60, cylinder(0.5, 0.04, 0.06, 1)),
-    Part(
-        "wrist_yaw",
-        "forearm",
-        _down(0.05),
-        _Z,
-        -90,
-        90,
-        30,
-        capsule(0.9, 0.035, 0.14, 2, _down(0.09)),
-    ),
-    Part("wrist_roll", "wrist", _down(0.2), _X, -45, 45, 15, cylinder(0.2, 0.025, 0.04, 0)),
-    Part(
-        "wrist_pitch", "palm", _Z * 0.0, _Y, -60, 60, 15, box(0.5, (0.04, 0.08, 0.16), _down(0.09))
-    ),
-)
+def _limb(
+    prefix: str, root: str, parts: Sequence[Part], *, right: bool = False
+) -> tuple[list[LinkData], list[JointData]]:
+    """The links and joints of a limb; on the right, mirrored in the plane y = 0.
+
+    Axes are not mirrored: equal angles about y and opposite ones about x and z move both sides
+    alike, so ranges about x and z change sides. Rotor inertia and losses grow with the torque.
+    """
+    links: list[LinkData] = []
+    joints: list[JointData] = []
+    for part in parts:
+        at, inertia = part.at, part.inertia
+        lower, upper = math.radians(part.lower), math.radians(part.upper)
+        if right:
+            at, inertia = _at(at[0], -at[1], at[2]), mirrored(inertia)
+            lower, upper = (lower, upper) if part.axis == _Y else (-upper, -lower)
+        joints.append(
+            JointData(
+                prefix + part.joint,
+                "revolute",
+                links[-1].name if links else root,
+                prefix + part.link,
+                Transform(Rotation(), at),
+                part.axis,
+                limits=Limits(lower, upper, effort=part.effort),
+                armature=2e-4 * part.effort,
+                damping=2e-3 * part.effort,
+                friction=5e-3 * part.effort,
+            )
+        )
+        links.append(LinkData(prefix + part.link, inertia))
+    return links, joints
+
+
+def _fixed(name: str, parent: str, child: str, at: Vector) -> JointData:
+    return JointData(name, "fixed", parent, child, Transform(Rotation(), at))
+
+
+def _frame(name: str, link: str, at: Vector) -> FrameData:
+    return FrameData(name, link, Transform(Rotation(), at))

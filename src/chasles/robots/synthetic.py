@@ -19,7 +19,8 @@ def planar(n: int) -> Description:
     """n equal rods (1 m, 1 kg) in the vertical plane y = 0, gravity along -z.
 
     The revolute joints are horizontal, along -y: at q = 0 the arm lies along x, and a positive
-    angle lifts what follows. Frame "tip" is at (sum of cosines, 0, sum of sines) of the added angles.
+    angle lifts what follows. Frame "tip" is at (sum of cosines, 0, sum of sines) of the angles that
+    the rods make with x.
     """
     return _rods("planar", [0.0] * n, _EARTH)
 
@@ -35,6 +36,7 @@ def zigzag(n: int) -> Description:
 
 def _rods(name: str, angles: Sequence[float], gravity: Vector) -> Description:
     """Rods along the x axes of their links, each turned by an angle at q = 0."""
+    _require(name, len(angles))
     links, joints = [LinkData("base", RigidInertia.zero())], []
     for i, angle in enumerate(angles, start=1):
         place = Vector.zero() if i == 1 else _TIP
@@ -49,7 +51,6 @@ def _rods(name: str, angles: Sequence[float], gravity: Vector) -> Description:
             )
         )
         links.append(LinkData(f"link{i}", rod(1.0, 1.0)))
-    _require(name, len(joints))
     tip = FrameData("tip", links[-1].name, Transform(Rotation(), _TIP))
     return Description(name, tuple(links), tuple(joints), (tip,), gravity)
 

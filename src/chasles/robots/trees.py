@@ -86,10 +86,10 @@ def _kinds(rng: random.Random, n: int, floating: bool) -> list[str]:
 
 
 def _parent(rng: random.Random, k: int, links: Sequence[LinkData]) -> str:
-    """A link to hang joint k on: one of the last three or any; joint 3 makes the first branch."""
-    near = links[-3:] if rng.random() < 0.6 else links
-    chosen = _pick(rng, near).name
-    return "link1" if k in (2, 3) else chosen
+    """A link to hang joint k on: the first twice, then one of the last three or any."""
+    if k in (2, 3):
+        return "link1"
+    return _pick(rng, links[-3:] if rng.random() < 0.6 else links).name
 
 
 def _joint(rng: random.Random, name: str, kind: str, parent: str | None, child: str) -> JointData:
@@ -126,7 +126,7 @@ def _axis(rng: random.Random) -> Vector:
     """A unit vector: along a coordinate axis, or uniform on the sphere."""
     if rng.random() < 0.5:
         k, sign = int(rng.random() * 3.0), 1.0 if rng.random() < 0.7 else -1.0
-        return Vector.of(*(sign * (i == k) for i in range(3)))
+        return Vector.of(*(sign if i == k else 0.0 for i in range(3)))
     z, turn = rng.uniform(-1.0, 1.0), rng.uniform(0.0, math.tau)
     r = math.sqrt(1.0 - z * z)
     return Vector.of(r * math.cos(turn), r * math.sin(turn), z)

@@ -15,7 +15,8 @@ def shift_of_inertia(r: Vector, h: Vector, moved: Vector) -> Symmetric:
     """
     (x, y, z), (a, b, c), (p, q, s) = r, h, moved
     dx, dy, dz = x * (a + p), y * (b + q), z * (c + s)
-    return Symmetric(dy + dz, dx + dz, dx + dy, -(x * q + y * a), -(x * s + z * a), -(y * s + z * b))
+    xy, xz, yz = x * q + y * a, x * s + z * a, y * s + z * b
+    return Symmetric(dy + dz, dx + dz, dx + dy, -xy, -xz, -yz)
 
 
 @dataclass(frozen=True, slots=True)

@@ -162,8 +162,8 @@ def _shift_articulated(r: Vector, A: ArticulatedInertia) -> ArticulatedInertia:
     """H + r x M and I + r x H' - (H + r x M) r x (Featherstone 2008, table A.4)."""
     x, y, z = r
     H = A.H + Matrix.skew(r) @ A.M.matrix()
-    (a, b, c), (d, e, f), (g, h, i) = A.H.rows
-    (p, q, s), (t, u, v), (k, l, m) = H.rows  # noqa: E741 - entries by row
+    (_, b, c), (d, e, f), (g, h, i) = A.H.rows
+    (p, q, s), (t, u, v), (k, l, _) = H.rows  # noqa: E741 - entries by row
     added = (
         y * (c + s) - z * (b + q),
         z * (d + t) - x * (f + v),

@@ -1,0 +1,67 @@
+"""The public functions beside the robot itself: load, compile, cost."""
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from chasles import formats
+from chasles.compiled import Compiled, Wrench, checked_options, wrench_arguments
+from chasles.expr import Count
+from chasles.robot import Robot
+from chasles.tracing import program
+
+
+def load(
+    path: str | os.PathLike[str],
+    *,
+    floating: bool = False,
+    mimic: bool = True,
+    snap: bool = True,
+    strict: bool = False,
+) -> Robot:
+    """Read a robot from a file (.urdf).
+
+    floating: put the root link on a free joint. mimic: followers move with their leader and have no
+    coordinate of their own (False: every joint is independent, as in Pinocchio). snap: take angles
+    printed as rounded multiples of a right angle as exact; `robot.notes` says where. strict: an
+    invalid inertia is an error instead of a note.
+    """
+    return Robot(formats.read(path, snap=snap, floating=floating), mimic=mimic, strict=strict)
+
+
+def compile(
+    robot: Robot,
+    function: str,
+    *,
+    backend: str = "llvm",
+    method: str = "fastest",
+    dissipation: bool = False,
+    f_ext: Mapping[str, Wrench] | None = None,
+    **options: Any,
+) -> Compiled:
+    """The callable behind a function of a robot: takes arrays in order, and `out=`.
+
+    backend: "llvm" (machine code), "numpy" (vectorised Python) or "interpret" (slow: one operation
+    at a time, the definition of correct). f_ext: the external wrenches it will take (their values
+    are ignored), as extra arrays after the others, in alphabetical order of their frames.
+    options: those of the method of `Robot`, e.g. frame="hand".
+    """
+    keys, _ = wrench_arguments(robot.model, f_ext)
+    return robot.function(
+        function, backend=backend, method=method, dissipation=dissipation, wrenches=keys, **options
+    )
+
+
+def cost(
+    robot: Robot,
+    function: str,
+    *,
+    method: str = "fastest",
+    dissipation: bool = False,
+    **options: Any,
+) -> Count:
+    """How many operations a function takes for one state of this robot, after simplification."""
+    chosen = dict(checked_options(robot.model, function, options))
+    return program(
+        robot.model, function, method=method, dissipation=dissipation, **chosen
+    ).count

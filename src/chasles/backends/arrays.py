@@ -1,0 +1,124 @@
+"""The door: arrays as callers give them, checked and laid out as rows for a kernel."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from chasles.expr import Program, Variable
+
+Kernel = Callable[[Sequence[np.ndarray], Sequence[np.ndarray]], None]
+
+
+def call(
+    kernel: Kernel,
+    program: Program,
+    name: str,
+    arguments: Sequence[Any],
+    out: Any = None,
+    check: Callable[[Sequence[np.ndarray]], None] | None = None,
+) -> Any:
+    """Run a kernel on arrays with any leading shapes that broadcast together.
+
+    `name` is for messages. `check` sees the inputs as arrays before anything is computed. The
+    result is one array, or a tuple where the program has several outputs.
+    """
+    arrays = [
+        _array(name, variable, argument)
+        for variable, argument in zip(program.inputs, arguments, strict=True)
+    ]
+    leads = [a.shape[: a.ndim - len(v.shape)] for v, a in zip(program.inputs, arrays, strict=True)]
+    try:
+        batch = np.broadcast_shapes(*leads)
+    except ValueError:
+        shapes = ", ".join(
+            f"{v.name} {lead}" for v, lead in zip(program.inputs, leads, strict=True)
+        )
+        raise ValueError(f"{name}: leading shapes do not broadcast together: {shapes}") from None
+    if check is not None:
+        check(arrays)
+    results = _outputs(name, program, batch, out)
+    count = math.prod(batch)
+    rows_out = [_result_rows(a, count, v) for v, a in zip(program.outputs, results, strict=True)]
+    rows_in = [_rows(a, batch, count, v) for v, a in zip(program.inputs, arrays, strict=True)]
+    rows_in = [_apart(a, rows_out) for a in rows_in]
+    if count and rows_out:
+        kernel(rows_in, rows_out)
+    for result, rows in zip(results, rows_out, strict=True):
+        if not np.may_share_memory(result, rows):
+            result[...] = rows.reshape(result.shape)
+    values = [a if a.ndim else a[()] for a in results]
+    return values[0] if len(values) == 1 else tuple(values)
+
+
+def _array(name: str, variable: Variable, argument: Any) -> np.ndarray:
+    try:
+        array = np.asarray(argument)
+    except (ValueError, TypeError) as error:
+        raise TypeError(f"{name}: {variable.name} is not an array of numbers: {error}") from None
+    if array.dtype.kind not in "fiu":
+        raise TypeError(
+            f"{name}: {variable.name} must be an array of real numbers, not of {array.dtype}"
+        )
+    k = len(variable.shape)
+    if array.ndim < k or array.shape[array.ndim - k :] != variable.shape:
+        raise ValueError(
+            f"{name}: {variable.name} must have shape (..., {', '.join(map(str, variable.shape))}), "
+            f"not {array.shape}"
+        )
+    return array if array.dtype == np.float64 and array.dtype.isnative else array.astype(np.float64)
+
+
+def _rows(a: np.ndarray, batch: tuple[int, ...], count: int, variable: Variable) -> np.ndarray:
+    lead = a.shape[: a.ndim - len(variable.shape)]
+    size = variable.size
+    if math.prod(lead) == 1:
+        rows = np.broadcast_to(np.ascontiguousarray(a).reshape(1, size), (count, size))
+    else:
+        rows = np.broadcast_to(a, batch + variable.shape).reshape(count, size)
+    straight = rows.shape[1] <= 1 or rows.strides[1] == rows.itemsize
+    return rows if straight and rows.flags.aligned else np.ascontiguousarray(rows)
+
+
+def _outputs(name: str, program: Program, batch: tuple[int, ...], out: Any) -> list[np.ndarray]:
+    if out is None:
+        return [np.empty(batch + v.shape) for v in program.outputs]
+    outs = list(out) if isinstance(out, tuple) else [out]
+    if len(outs) != len(program.outputs):
+        raise ValueError(f"{name}: out must be a tuple of {len(program.outputs)} arrays")
+    for variable, array in zip(program.outputs, outs, strict=True):
+        shape = batch + variable.shape
+        if not isinstance(array, np.ndarray):
+            raise TypeError(f"{name}: out must be a NumPy array, not {type(array).__name__}")
+        if array.dtype != np.float64 or not array.dtype.isnative:
+            raise TypeError(f"{name}: out must have dtype float64, not {array.dtype}")
+        if array.shape != shape:
+            raise ValueError(f"{name}: out must have shape {shape}, not {array.shape}")
+        if not array.flags.writeable:
+            raise ValueError(f"{name}: out is read-only; give a writeable array")
+    return outs
+
+
+def _result_rows(a: np.ndarray, count: int, variable: Variable) -> np.ndarray:
+    """The output as rows in place; where its layout does not allow that, fresh rows."""
+    if a.flags.c_contiguous and a.flags.aligned:
+        return a.reshape(count, variable.size)
+    one_lead = a.ndim == 1 + len(variable.shape)
+    inner = a[0].flags.c_contiguous if one_lead and count else False
+    apart = one_lead and abs(a.strides[0]) >= variable.size * a.itemsize
+    if inner and apart and a.flags.aligned:
+        return np.lib.stride_tricks.as_strided(
+            a, (count, variable.size), (a.strides[0], a.itemsize), writeable=True
+        )
+    return np.empty((count, variable.size))
+
+
+def _apart(rows: np.ndarray, outputs: Sequence[np.ndarray]) -> np.ndarray:
+    """The input rows themselves if they are exactly an output or apart from all, else a copy."""
+    for out in outputs:
+        if np.may_share_memory(rows, out):
+            same = rows.shape == out.shape and rows.strides == out.strides
+            if not same or rows.ctypes.data != out.ctypes.data or len(outputs) > 1:
+                return rows.copy()
+    return rows

@@ -1,0 +1,177 @@
+"""A function compiled for one robot: what `chasles.compile` returns and `Robot` calls."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from chasles import backends
+from chasles.algorithms import FUNCTIONS
+from chasles.algorithms.spatial.viewpoint import At, Axes
+from chasles.backends.arrays import Kernel, call
+from chasles.expr import Program
+from chasles.model import Description, Model, build
+from chasles.model.spaces import PositionSpace, VelocitySpace
+from chasles.tracing import WrenchKey, program, signature
+
+
+@dataclass(frozen=True)
+class Wrench:
+    """An external wrench exerted on the robot at a frame: (moment, force), in N m and N.
+
+    value: array (..., 6). axes: "world" or "frame", the axes its components are along. at: the
+    point the moment is about: "frame" (the frame's origin), "world" (the world's origin), or
+    (x, y, z) in the frame.
+    """
+
+    value: Any
+    axes: Axes = "world"
+    at: At = "frame"
+
+    def __post_init__(self) -> None:
+        check_axes(self.axes)
+        object.__setattr__(self, "at", checked_point(self.at))
+
+
+def check_axes(axes: str) -> None:
+    if axes not in ("world", "frame"):
+        raise ValueError(f"axes must be 'world' or 'frame', not {axes!r}")
+
+
+def checked_point(at: Any) -> Any:
+    """`at` as an algorithm wants it: a word, or three finite floats."""
+    if isinstance(at, str):
+        if at not in ("frame", "world"):
+            raise ValueError(f"at must be 'frame', 'world' or (x, y, z) in the frame, not {at!r}")
+        return at
+    point = np.asarray(at, dtype=float)
+    if point.shape != (3,) or not np.all(np.isfinite(point)):
+        raise ValueError(f"at must be 'frame', 'world' or three finite numbers, not {at!r}")
+    return tuple(float(x) for x in point)
+
+
+def checked_options(
+    model: Model, function: str, options: Mapping[str, Any]
+) -> tuple[tuple[str, Any], ...]:
+    """A function's options, each known and of a right value, in a stable order."""
+    if function not in FUNCTIONS:
+        raise ValueError(f"unknown function {function!r}; known are {', '.join(FUNCTIONS)}")
+    known = signature(FUNCTIONS[function][0].algorithm).options
+    for name in options:
+        if name not in known:
+            takes = ", ".join(known) or "no options"
+            raise TypeError(f"{function} has no option {name!r}; it takes {takes}")
+    checked = dict(options)
+    if "frame" in known:
+        if "frame" not in options:
+            raise TypeError(f"{function} needs frame=, the name of a link or frame")
+        model.frame(options["frame"])
+        checked["at"] = checked_point(options["at"]) if "at" in options else "frame"
+    if "axes" in options:
+        check_axes(options["axes"])
+    if options.get("kind", "classical") not in ("classical", "spatial", "proper"):
+        raise ValueError(
+            f"kind must be 'classical', 'spatial' or 'proper', not {options['kind']!r}"
+        )
+    return tuple(sorted((k, v) for k, v in checked.items() if k in known))
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Everything that decides a compiled function: the mechanism, the function, its options."""
+
+    source: Description
+    mimic: bool
+    function: str
+    method: str
+    backend: str
+    dissipation: bool
+    wrenches: tuple[WrenchKey, ...]
+    options: tuple[tuple[str, Any], ...]
+
+
+class Compiled:
+    """A function of arrays, compiled for one robot.
+
+    Call it with arrays whose leading shapes broadcast together, and optionally `out=`. It can be
+    pickled (the recipe travels, the code is made again) and shared by threads.
+    """
+
+    def __init__(self, recipe: Recipe, model: Model | None = None) -> None:
+        self.recipe = recipe
+        self.model = model or build(recipe.source, mimic=recipe.mimic)
+        self.program: Program = program(
+            self.model,
+            recipe.function,
+            method=recipe.method,
+            dissipation=recipe.dissipation,
+            wrenches=recipe.wrenches,
+            **dict(recipe.options),
+        )
+        self._kernel: Kernel = backends.compile(self.program, recipe.backend)
+
+    def __call__(self, *arguments: Any, out: Any = None) -> Any:
+        if len(arguments) != len(self.program.inputs):
+            names = ", ".join(v.name for v in self.program.inputs)
+            raise TypeError(
+                f"{self.recipe.function} takes {len(self.program.inputs)} arrays ({names}), "
+                f"not {len(arguments)}"
+            )
+        return call(
+            self._kernel, self.program, self.recipe.function, arguments, out, self._check_quaternions
+        )
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Recipe]]:
+        return Compiled, (self.recipe,)
+
+    def __repr__(self) -> str:
+        return (
+            f"<{self.recipe.function} of {self.model.name!r} by {self.recipe.backend}: "
+            f"{self.program.count}>"
+        )
+
+    @cached_property
+    def _quaternions(self) -> tuple[tuple[int, str, slice], ...]:
+        """(input number, joint, where) of every quaternion among the inputs."""
+        spaces = signature(FUNCTIONS[self.recipe.function][0].algorithm).inputs
+        found = []
+        for number, space in enumerate(spaces.values()):
+            if isinstance(space, PositionSpace) and not isinstance(space, VelocitySpace):
+                for i, part in self.model.position_slices.items():
+                    body = self.model.bodies[i]
+                    if body.joint.kind in ("spherical", "free"):
+                        where = slice(part.start, part.start + 4)
+                        found.append((number, body.data.name, where))
+        return tuple(found)
+
+    def _check_quaternions(self, arrays: Sequence[np.ndarray]) -> None:
+        """A zero quaternion is no rotation: say so instead of computing NaN."""
+        for number, joint, where in self._quaternions:
+            q = arrays[number]
+            w = q[..., where.start]
+            if np.count_nonzero(w) < w.size:
+                bad = ~np.any(q[..., where], axis=-1)
+                if np.any(bad):
+                    at = f" at index {tuple(map(int, np.argwhere(bad)[0]))}" if q.ndim > 1 else ""
+                    raise ValueError(
+                        f"{self.recipe.function}: the quaternion of joint {joint!r} is zero{at} "
+                        f"(q[{where.start}:{where.stop}]); the identity is (1, 0, 0, 0)"
+                    )
+
+
+def wrench_arguments(
+    model: Model, f_ext: Mapping[str, Any] | None
+) -> tuple[tuple[WrenchKey, ...], list[Any]]:
+    """External forces as the tracer's keys and their arrays, in a stable order."""
+    if f_ext is None:
+        return (), []
+    keys, values = [], []
+    for name in sorted(f_ext):
+        model.frame(name)
+        given = f_ext[name]
+        wrench = given if isinstance(given, Wrench) else Wrench(given)
+        keys.append(WrenchKey(name, wrench.axes, wrench.at))
+        values.append(wrench.value)
+    return tuple(keys), values

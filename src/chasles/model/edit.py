@@ -1,0 +1,105 @@
+"""Changed mechanisms: each function takes a description and gives a new one."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from chasles.mathematics.linear import Vector
+from chasles.mathematics.spatial import RigidInertia, Transform
+from chasles.model.build import compose
+from chasles.model.description import Description, JointData, LinkData, ModelError
+from chasles.model.model import WORLD, Body, Model
+
+
+def lock(model: Model, positions: Mapping[str, Vector]) -> Description:
+    """Joints fixed at the given coordinates; followers of a locked leader are locked with it."""
+    moving = {body.data.name: i for i, body in enumerate(model.bodies)}
+    held: dict[str, Vector] = {}
+    for name, q in positions.items():
+        if name not in moving:
+            raise ModelError(
+                f"robot {model.name!r}: no moving joint {name!r} to lock; it has "
+                f"{', '.join(map(repr, moving))}"
+            )
+        if model.bodies[moving[name]].follow is not None:
+            raise ModelError(f"joint {name!r} mimics another; lock that one instead")
+        held[name] = q
+    for body in model.bodies:
+        if body.follow is not None:
+            leader = model.bodies[body.follow.leader].data.name
+            if leader in held:
+                value = held[leader][0] * body.follow.ratio + body.follow.offset
+                held[body.data.name] = Vector.of(value)
+    joints = tuple(
+        _held(model, moving[joint.name], held[joint.name]) if joint.name in held else joint
+        for joint in model.source.joints
+    )
+    return replace(model.source, joints=joints)
+
+
+def _held(model: Model, i: int, q: Vector) -> JointData:
+    """The joint of body i as a fixed joint: its child's frame where q puts it."""
+    body = model.bodies[i]
+    child = model.frames[body.name].placement @ body.joint.transform(q)
+    parent = _parent_link(model, body)
+    pose = compose(child, Transform(parent.E.T, -(parent.E @ parent.r)))
+    return replace(body.data, kind="fixed", pose=pose, mimic=None)
+
+
+def _parent_link(model: Model, body: Body) -> Transform:
+    """The link that a body's joint starts from, in the frame of the body that carries it."""
+    parent = body.data.parent
+    return Transform.identity() if parent is None else model.frames[parent].placement
+
+
+def attach(model: Model, frame: str, name: str, inertia: RigidInertia) -> Description:
+    """A payload fixed to a frame; its inertia is given in that frame."""
+    where = model.frame(frame)
+    source = model.source
+    if name in model.frames:
+        raise ModelError(f"robot {model.name!r} already has a frame {name!r}; name the payload")
+    if where.body == WORLD:
+        raise ModelError(f"frame {frame!r} does not move: a payload there has no effect")
+    extra = {f.name: f for f in source.frames}
+    link, pose = (
+        (extra[frame].link, extra[frame].pose) if frame in extra else (frame, Transform.identity())
+    )
+    return replace(
+        source,
+        links=(*source.links, LinkData(name, inertia)),
+        joints=(*source.joints, JointData(f"{name}_attachment", "fixed", link, name, pose)),
+    )
+
+
+def subtree(model: Model, link: str, *, floating: bool = False) -> Description:
+    """The part of the mechanism that hangs on a link, the link itself held fixed (or free)."""
+    source = model.source
+    if link not in {entry.name for entry in source.links}:
+        model.frame(link)
+        raise ModelError(f"{link!r} is a frame; a subtree starts at a link")
+    kept = {link}
+    grew = True
+    while grew:
+        more = {j.child for j in source.joints if j.parent in kept} - kept
+        kept |= more
+        grew = bool(more)
+    base = (JointData("root_joint", "free", None, link),) if floating else ()
+    inner = tuple(j for j in source.joints if j.parent in kept)
+    names = {j.name for j in inner}
+    for joint in inner:
+        if joint.mimic is not None and joint.mimic.joint not in names:
+            raise ModelError(
+                f"joint {joint.name!r} mimics {joint.mimic.joint!r}, which is outside the subtree "
+                f"of {link!r}; load with mimic=False, or lock that joint first"
+            )
+    return replace(
+        source,
+        name=f"{source.name}/{link}",
+        links=tuple(entry for entry in source.links if entry.name in kept),
+        joints=base + inner,
+        frames=tuple(f for f in source.frames if f.link in kept),
+    )
+
+
+def with_gravity(model: Model, gravity: Vector) -> Description:
+    """The same mechanism in another field of gravity, in m/s2 along the world's axes."""
+    return replace(model.source, gravity=gravity)

@@ -1,0 +1,447 @@
+"""The public robot: one mechanism, with its functions compiled on first use."""
+
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+import numpy as np
+
+from chasles.algorithms.spatial.viewpoint import At, Axes, Kind
+from chasles.compiled import Compiled, Recipe, checked_options, wrench_arguments
+from chasles.mathematics.linear import Symmetric, Vector
+from chasles.mathematics.spatial import RigidInertia
+from chasles.model import Description, JointData, Model, ModelError, build, edit
+from chasles.tracing import WrenchKey
+
+Array = Any
+"""A NumPy array, or anything NumPy can make one of."""
+
+
+class Robot:
+    """A mechanism and everything that can be computed of it.
+
+    All arrays are float64 with the coordinates last: q is (..., nq), velocities, accelerations and
+    forces are (..., nv), with any leading shapes that broadcast together. SI units and radians;
+    6-vectors have the angular part first. Every function takes `out=`, an array for the result.
+    The first call of a function compiles it for this robot.
+    """
+
+    def __init__(self, source: Description, *, mimic: bool = True, strict: bool = False) -> None:
+        self.model: Model = build(source, mimic=mimic, strict=strict)
+        self._mimic = mimic
+        self._compiled: dict[tuple[Any, ...], Compiled] = {}
+        self._lock = threading.Lock()
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return _rebuild, (self.model.source, self._mimic)
+
+    def __repr__(self) -> str:
+        return f"<Robot {self.name!r}: {len(self.joints)} joints, nq {self.nq}, nv {self.nv}>"
+
+    # What it is ------------------------------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        """The robot's name."""
+        return self.model.name
+
+    @property
+    def bodies(self) -> tuple[str, ...]:
+        """All links, in file order."""
+        return tuple(link.name for link in self.model.source.links)
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        """The moving joints that own coordinates, in the order of their coordinates."""
+        return tuple(self.model.bodies[i].data.name for i in self.model.movers)
+
+    @property
+    def frames(self) -> tuple[str, ...]:
+        """Everything that `frame=` accepts: links and named frames."""
+        return tuple(self.model.frames)
+
+    @property
+    def nq(self) -> int:
+        """The number of position coordinates."""
+        return self.model.nq
+
+    @property
+    def nv(self) -> int:
+        """The number of velocity coordinates (degrees of freedom)."""
+        return self.model.nv
+
+    @property
+    def gravity(self) -> np.ndarray:
+        """The acceleration of gravity along the world's axes, in m/s2."""
+        return np.array(list(self.model.gravity_vector))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What loading assumed, repaired or found suspicious."""
+        return self.model.notes
+
+    def joint(self, name: str) -> JointData:
+        """What the file says of a joint: type, axis, limits, damping, friction, mimic."""
+        for data in self.model.source.joints:
+            if data.name == name:
+                return data
+        raise ModelError(f"robot {self.name!r}: no joint {name!r}; it has {', '.join(self.joints)}")
+
+    def position_slice(self, joint: str) -> slice:
+        """Where a joint's coordinates lie in q."""
+        return self.model.position_slices[self._mover(joint)]
+
+    def velocity_slice(self, joint: str) -> slice:
+        """Where a joint's velocities lie in qd (and forces in tau)."""
+        return self.model.velocity_slices[self._mover(joint)]
+
+    def _mover(self, joint: str) -> int:
+        for i in self.model.movers:
+            if self.model.bodies[i].data.name == joint:
+                return i
+        raise ModelError(
+            f"robot {self.name!r}: no joint {joint!r} with coordinates; it has "
+            f"{', '.join(map(repr, self.joints))}"
+        )
+
+    # Changed robots: always a new one ---------------------------------------------------------
+
+    def lock(self, positions: Mapping[str, Any]) -> "Robot":
+        """The robot with some joints fixed: {joint: position}, each with the joint's nq numbers."""
+        values = {}
+        for name, value in positions.items():
+            entries = np.atleast_1d(np.asarray(value, dtype=float))
+            where = self.position_slice(name)
+            if entries.shape != (where.stop - where.start,) or not np.all(np.isfinite(entries)):
+                raise ValueError(
+                    f"lock: joint {name!r} needs {where.stop - where.start} finite numbers, "
+                    f"not {value!r}"
+                )
+            values[name] = Vector(tuple(map(float, entries)))
+        return self._changed(edit.lock(self.model, values))
+
+    def attach(
+        self,
+        frame: str,
+        *,
+        mass: float,
+        center: Array = (0.0, 0.0, 0.0),
+        inertia: Array = None,
+        name: str = "payload",
+    ) -> "Robot":
+        """The robot with a payload fixed to a frame.
+
+        mass in kg; center: its centre of mass in the frame, in m; inertia: 3x3 about its centre of
+        mass along the frame's axes, in kg m2 (a point mass if omitted).
+        """
+        tensor = np.zeros((3, 3)) if inertia is None else np.asarray(inertia, dtype=float)
+        point = np.asarray(center, dtype=float)
+        if tensor.shape != (3, 3) or point.shape != (3,) or not np.allclose(tensor, tensor.T):
+            raise ValueError("attach: center must be 3 numbers and inertia a symmetric 3x3 matrix")
+        xx, yy, zz, xy, xz, yz = (
+            float(tensor[i]) for i in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
+        )
+        payload = RigidInertia.from_center(
+            float(mass), Vector(tuple(map(float, point))), Symmetric(xx, yy, zz, xy, xz, yz)
+        )
+        return self._changed(edit.attach(self.model, frame, name, payload))
+
+    def subtree(self, link: str, *, floating: bool = False) -> "Robot":
+        """The part of the robot that hangs on a link; the link is held fixed, or floats."""
+        return self._changed(edit.subtree(self.model, link, floating=floating))
+
+    def with_gravity(self, gravity: Array) -> "Robot":
+        """The robot in another field of gravity: three numbers in m/s2, world axes."""
+        g = np.asarray(gravity, dtype=float)
+        if g.shape != (3,) or not np.all(np.isfinite(g)):
+            raise ValueError(f"with_gravity: give three finite numbers, not {gravity!r}")
+        return self._changed(edit.with_gravity(self.model, Vector(tuple(map(float, g)))))
+
+    def _changed(self, source: Description) -> "Robot":
+        return Robot(source, mimic=self._mimic)
+
+    # Configurations ---------------------------------------------------------------------------
+
+    def neutral(self) -> np.ndarray:
+        """The configuration in which every joint's two frames coincide: (nq,)."""
+        q = np.empty(self.nq)
+        for i, where in self.model.position_slices.items():
+            q[where] = list(self.model.bodies[i].joint.neutral())
+        return q
+
+    def random(
+        self, rng: np.random.Generator | int | None = None, size: int | tuple[int, ...] = ()
+    ) -> np.ndarray:
+        """Random configurations (*size, nq): uniform between limits where a joint has them.
+
+        Without limits, angles lie in [-pi, pi] and positions in [-1, 1] m; orientations are uniform.
+        """
+        rng = np.random.default_rng(rng)
+        shape = (size,) if isinstance(size, int) else tuple(size)
+        q = np.empty((*shape, self.nq))
+        for i, where in self.model.position_slices.items():
+            body = self.model.bodies[i]
+            for k, unit in zip(range(where.start, where.stop), body.joint.units, strict=True):
+                span = {"rad": np.pi, "m": 1.0, "1": 0.0}[unit]
+                low, high = body.data.limits.lower, body.data.limits.upper
+                bounded = body.joint.nq == 1 and np.isfinite(low) and np.isfinite(high)
+                low, high = (low, high) if bounded and low <= high else (-span, span)
+                q[..., k] = rng.uniform(low, high, shape) if unit != "1" else rng.normal(size=shape)
+            if "1" in body.joint.units:
+                turn = q[..., where.start : where.start + 4]
+                turn /= np.linalg.norm(turn, axis=-1, keepdims=True)
+        return q
+
+    def integrate(self, q: Array, v: Array, *, out: Array = None) -> np.ndarray:
+        """The configuration after moving from q with constant velocity v for unit time: (..., nq).
+
+        Exact on rotations (the exponential of SO(3) and SE(3), on the body's side).
+        """
+        return self._call("integrate", q, v, out=out)
+
+    def difference(self, q0: Array, q1: Array, *, out: Array = None) -> np.ndarray:
+        """The velocity that takes q0 to q1 in unit time: (..., nv); the inverse of `integrate`."""
+        return self._call("difference", q0, q1, out=out)
+
+    # Kinematics -------------------------------------------------------------------------------
+
+    def forward_kinematics(self, q: Array, *, frame: str, out: Array = None) -> np.ndarray:
+        """The pose of a frame in the world, as homogeneous matrices (..., 4, 4)."""
+        return self._call("forward_kinematics", q, out=out, frame=frame)
+
+    def frame_velocity(
+        self,
+        q: Array,
+        qd: Array,
+        *,
+        frame: str,
+        axes: Axes = "world",
+        at: At = "frame",
+        out: Array = None,
+    ) -> np.ndarray:
+        """Angular velocity (rad/s), then linear velocity (m/s) of a frame: (..., 6).
+
+        The linear part is the velocity of the body's point at `at`: "frame" (the frame's origin),
+        (x, y, z) in the frame, or "world" (the point that passes through the world's origin).
+        `axes`: "world" or "frame", along which the components are given.
+        """
+        return self._call("frame_velocity", q, qd, out=out, frame=frame, axes=axes, at=at)
+
+    def frame_acceleration(
+        self,
+        q: Array,
+        qd: Array,
+        qdd: Array,
+        *,
+        frame: str,
+        axes: Axes = "world",
+        at: At = "frame",
+        kind: Kind = "classical",
+        out: Array = None,
+    ) -> np.ndarray:
+        """Angular acceleration (rad/s2), then linear acceleration (m/s2) of a frame: (..., 6).
+
+        kind: "classical" (of the body's point at `at`), "spatial" (the derivative of the spatial
+        velocity: less by w x v; Featherstone 2008, section 2.11) or "proper" (classical minus
+        gravity: what an accelerometer measures). `axes` and `at` as in `frame_velocity`.
+        """
+        return self._call(
+            "frame_acceleration", q, qd, qdd, out=out, frame=frame, axes=axes, at=at, kind=kind
+        )
+
+    def jacobian(
+        self, q: Array, *, frame: str, axes: Axes = "world", at: At = "frame", out: Array = None
+    ) -> np.ndarray:
+        """J with `frame_velocity` = J qd: (..., 6, nv), angular rows first."""
+        return self._call("jacobian", q, out=out, frame=frame, axes=axes, at=at)
+
+    def jacobian_rate(
+        self,
+        q: Array,
+        qd: Array,
+        *,
+        frame: str,
+        axes: Axes = "world",
+        at: At = "frame",
+        out: Array = None,
+    ) -> np.ndarray:
+        """The time derivative of the entries of `jacobian` along the motion: (..., 6, nv)."""
+        return self._call("jacobian_rate", q, qd, out=out, frame=frame, axes=axes, at=at)
+
+    # Dynamics ---------------------------------------------------------------------------------
+
+    def inverse_dynamics(
+        self,
+        q: Array,
+        qd: Array,
+        qdd: Array,
+        *,
+        f_ext: Mapping[str, Any] | None = None,
+        dissipation: bool = False,
+        method: str = "fastest",
+        out: Array = None,
+    ) -> np.ndarray:
+        """Joint forces tau = M qdd + h - J'F for given accelerations: (..., nv), in N m or N.
+
+        f_ext: wrenches exerted on the robot, {frame: Wrench(...) or array}. dissipation: add joint
+        damping and friction. method: "newton-euler-vector" (Luh, Walker, Paul 1980), "spatial"
+        (Featherstone 2008, table 5.1), or "fastest", the one with fewest operations for this robot.
+        """
+        return self._call(
+            "inverse_dynamics",
+            q,
+            qd,
+            qdd,
+            out=out,
+            method=method,
+            dissipation=dissipation,
+            f_ext=f_ext,
+        )
+
+    def forward_dynamics(
+        self,
+        q: Array,
+        qd: Array,
+        tau: Array,
+        *,
+        f_ext: Mapping[str, Any] | None = None,
+        dissipation: bool = False,
+        method: str = "fastest",
+        out: Array = None,
+    ) -> np.ndarray:
+        """Joint accelerations for given joint forces: (..., nv), in rad/s2 or m/s2.
+
+        f_ext and dissipation as in `inverse_dynamics`. method: "articulated-body" (Featherstone
+        2008, table 7.1), "mass-matrix" (chapter 6), or "fastest".
+        """
+        return self._call(
+            "forward_dynamics",
+            q,
+            qd,
+            tau,
+            out=out,
+            method=method,
+            dissipation=dissipation,
+            f_ext=f_ext,
+        )
+
+    def gravity_forces(self, q: Array, *, out: Array = None) -> np.ndarray:
+        """Joint forces that hold the robot still against gravity: (..., nv)."""
+        return self._call("gravity_forces", q, out=out)
+
+    def bias_forces(
+        self, q: Array, qd: Array, *, f_ext: Mapping[str, Any] | None = None, out: Array = None
+    ) -> np.ndarray:
+        """h in tau = M qdd + h: Coriolis, centrifugal and gravity forces, less J'F: (..., nv)."""
+        return self._call("bias_forces", q, qd, out=out, f_ext=f_ext)
+
+    def coriolis_matrix(self, q: Array, qd: Array, *, out: Array = None) -> np.ndarray:
+        """C with C qd the Coriolis and centrifugal forces and dM/dt = C + C': (..., nv, nv)."""
+        return self._call("coriolis_matrix", q, qd, out=out)
+
+    def mass_matrix(self, q: Array, *, out: Array = None) -> np.ndarray:
+        """The joint-space inertia matrix M, armature included: (..., nv, nv)."""
+        return self._call("mass_matrix", q, out=out)
+
+    def mass_matrix_inverse(self, q: Array, *, out: Array = None) -> np.ndarray:
+        """The inverse of the mass matrix: (..., nv, nv)."""
+        return self._call("mass_matrix_inverse", q, out=out)
+
+    def ltdl_factors(self, q: Array, *, out: Array = None) -> tuple[np.ndarray, np.ndarray]:
+        """L (..., nv, nv), unit lower triangular, and D (..., nv) with M = L' D L.
+
+        As sparse as M (Featherstone 2008, section 6.5). Triangular in tree order: where a file
+        lists a child before its parent, rows and columns of L are permuted with the coordinates.
+        """
+        return self._call("ltdl_factors", q, out=out)
+
+    def ltl_factor(self, q: Array, *, out: Array = None) -> np.ndarray:
+        """L (..., nv, nv), lower triangular, with M = L' L; ordered as in `ltdl_factors`."""
+        return self._call("ltl_factor", q, out=out)
+
+    def joint_reactions(
+        self,
+        q: Array,
+        qd: Array,
+        qdd: Array,
+        *,
+        f_ext: Mapping[str, Any] | None = None,
+        out: Array = None,
+    ) -> np.ndarray:
+        """What each joint's parent exerts on its child link: (..., moving joints, 6).
+
+        (moment, force) at the joint, along the axes of the child link; all moving joints in file
+        order, mimic followers included.
+        """
+        return self._call("joint_reactions", q, qd, qdd, out=out, f_ext=f_ext)
+
+    # Energy and momentum ----------------------------------------------------------------------
+
+    def kinetic_energy(self, q: Array, qd: Array, *, out: Array = None) -> np.ndarray:
+        """Half of qd' M qd: (...), in J."""
+        return self._call("kinetic_energy", q, qd, out=out)
+
+    def potential_energy(self, q: Array, *, out: Array = None) -> np.ndarray:
+        """Energy in the field of gravity: (...), in J; zero with the mass at the world's origin."""
+        return self._call("potential_energy", q, out=out)
+
+    def center_of_mass(self, q: Array, *, out: Array = None) -> np.ndarray:
+        """The centre of mass of all moving bodies in the world: (..., 3), in m."""
+        return self._call("center_of_mass", q, out=out)
+
+    def momentum(
+        self, q: Array, qd: Array, *, at: Literal["world", "com"] = "com", out: Array = None
+    ) -> np.ndarray:
+        """Angular momentum about a point, then linear momentum, world axes: (..., 6).
+
+        at: "com" (the centre of mass) or "world" (the world's origin).
+        """
+        if at not in ("world", "com"):
+            raise ValueError(f"momentum: at must be 'com' or 'world', not {at!r}")
+        return self._call("momentum", q, qd, out=out, at=at)
+
+    def centroidal_momentum_matrix(self, q: Array, *, out: Array = None) -> np.ndarray:
+        """A with momentum(at="com") = A qd: (..., 6, nv), world axes."""
+        return self._call("centroidal_momentum_matrix", q, out=out)
+
+    # Compiling --------------------------------------------------------------------------------
+
+    def function(
+        self,
+        function: str,
+        *,
+        backend: str = "llvm",
+        method: str = "fastest",
+        dissipation: bool = False,
+        wrenches: tuple[WrenchKey, ...] = (),
+        **options: Any,
+    ) -> Compiled:
+        """The compiled function with these options, made once."""
+        chosen = checked_options(self.model, function, options)
+        key = (function, method, backend, dissipation, wrenches, chosen)
+        with self._lock:
+            found = self._compiled.get(key)
+            if found is None:
+                recipe = Recipe(self.model.source, self._mimic, *key)
+                found = self._compiled[key] = Compiled(recipe, self.model)
+        return found
+
+    def _call(
+        self,
+        function: str,
+        *arguments: Array,
+        out: Array,
+        f_ext: Mapping[str, Any] | None = None,
+        method: str = "fastest",
+        dissipation: bool = False,
+        **options: Any,
+    ) -> Any:
+        keys, forces = wrench_arguments(self.model, f_ext)
+        compiled = self.function(
+            function, method=method, dissipation=dissipation, wrenches=keys, **options
+        )
+        return compiled(*arguments, *forces, out=out)
+
+
+def _rebuild(source: Description, mimic: bool) -> Robot:
+    return Robot(source, mimic=mimic)

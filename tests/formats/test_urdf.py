@@ -1,0 +1,511 @@
+"""URDF: what is read, what is refused and how, right angles, and agreement with Pinocchio."""
+
+import importlib.metadata
+import itertools
+import math
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from chasles import formats
+from chasles.formats import urdf
+from chasles.mathematics.linear import Vector
+from chasles.mathematics.rotations import matrix_from_rpy
+from chasles.mathematics.spatial import Transform
+from chasles.model import JOINTS, WORLD, Limits, Mimic, Model, ModelError, build
+
+ARM = """<?xml version="1.0"?>
+<robot name="arm">
+  <link name="base"/>
+  <joint name="elbow" type="prismatic">
+    <origin xyz="1 0 0"/>
+    <parent link="upper"/>
+    <child link="fore"/>
+    <axis xyz="0 3 4"/>
+    <limit effort="5" velocity="6" lower="-7"/>
+    <mimic joint="shoulder" multiplier="2" offset="0.1"/>
+  </joint>
+  <link name="upper">
+    <inertial>
+      <origin xyz="0.1 0 0" rpy="0 0 1.5708"/>
+      <mass value="2"/>
+      <inertia ixx="0.1" ixy="0.01" ixz="0.02" iyy="0.2" iyz="0.03" izz="0.15"/>
+    </inertial>
+    <visual><geometry><mesh filename="package://nowhere/upper.stl"/></geometry></visual>
+  </link>
+  <link name="fore">
+    <inertial>
+      <mass value="1e0"/>
+      <inertia ixx=".1" ixy="0" ixz="0" iyy="+0.1" iyz="0" izz="1.E-1"/>
+    </inertial>
+  </link>
+  <link name="tool"/>
+  <joint name="shoulder" type="revolute">
+    <origin xyz="0 0 0.5" rpy="1.5708 0 0"/>
+    <parent link="base"/>
+    <child link="upper"/>
+    <limit lower="-1" upper="1" velocity="2" effort="3"/>
+    <dynamics damping="0.5" friction="0.25"/>
+  </joint>
+  <joint name="wrist" type="fixed">
+    <parent link="fore"/>
+    <child link="tool"/>
+    <axis xyz="0 0 0"/>
+  </joint>
+  <transmission name="t"><joint name="shoulder"/></transmission>
+  <gazebo><link name="base"/></gazebo>
+</robot>
+"""
+
+Write = Callable[[str], Path]
+
+
+@pytest.fixture
+def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
+    """Writes arm.urdf in the current folder, so that messages begin with `arm.urdf:`."""
+    monkeypatch.chdir(tmp_path)
+
+    def write_text(text: str) -> Path:
+        path = Path("arm.urdf")
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write_text
+
+
+# What is read ----------------------------------------------------------------------------------
+
+
+def test_links_and_joints_keep_the_order_of_the_file(write: Write) -> None:
+    robot = urdf.read(write(ARM))
+    assert (robot.name, robot.where) == ("arm", "arm.urdf")
+    assert [link.name for link in robot.links] == ["base", "upper", "fore", "tool"]
+    assert [joint.name for joint in robot.joints] == ["elbow", "shoulder", "wrist"]
+    assert [joint.where for joint in robot.joints] == ["arm.urdf:4", "arm.urdf:27", "arm.urdf:34"]
+    assert build(robot, mimic=False).nv == 2
+
+
+def test_what_a_joint_says(write: Write) -> None:
+    elbow, shoulder, wrist = urdf.read(write(ARM)).joints
+    assert (elbow.kind, elbow.parent, elbow.child) == ("prismatic", "upper", "fore")
+    assert elbow.pose.r == Vector.of(1.0, 0.0, 0.0)
+    assert elbow.axis == Vector.of(0.0, 0.6, 0.8)
+    assert elbow.mimic == Mimic("shoulder", 2.0, 0.1)
+    assert shoulder.axis == Vector.of(1.0, 0.0, 0.0)
+    assert shoulder.limits == Limits(-1.0, 1.0, 2.0, 3.0)
+    assert (shoulder.damping, shoulder.friction) == (0.5, 0.25)
+    assert wrist.kind == "fixed"
+
+
+def test_an_inertia_turns_with_its_origin_and_moves_to_the_link(write: Write) -> None:
+    base, upper, fore, _ = (link.inertia for link in urdf.read(write(ARM)).links)
+    assert not any((base.m, *base.h, *base.I))
+    assert (upper.m, *upper.h) == (2.0, 0.2, 0.0, 0.0)
+    # A quarter turn about z exchanges x and y; then Steiner adds m c^2 = 0.02 across x.
+    expected = (0.2, 0.1 + 0.02, 0.15 + 0.02, -0.01, -0.03, 0.02)
+    assert tuple(upper.I) == pytest.approx(expected, rel=1e-15)
+    assert tuple(fore.I) == (0.1, 0.1, 0.1, 0.0, 0.0, 0.0)
+
+
+def test_limits_that_are_absent(write: Write) -> None:
+    robot = urdf.read(write(ARM))
+    assert robot.joints[0].limits == Limits(-7.0, 0.0, 6.0, 5.0)
+    assert "arm.urdf:9: joint 'elbow': no upper limit is given; taken as 0" in robot.notes
+    without = re.sub("<limit.*/>", "", ARM)
+    robot = urdf.read(write(without))
+    assert robot.joints[0].limits == robot.joints[1].limits == Limits()
+    assert "arm.urdf:4: joint 'elbow': no limit is given; taken as unbounded" in robot.notes
+    continuous = ARM.replace('"revolute"', '"continuous"')
+    assert urdf.read(write(continuous)).joints[1].limits == Limits(velocity=2.0, effort=3.0)
+
+
+def test_every_joint_type_can_be_read(write: Write) -> None:
+    kinds = {}
+    for name in urdf._KINDS:
+        text = ARM.replace('type="revolute"', f'type="{name}" pitch="0.01"')
+        joint = urdf.read(write(text)).joints[1]
+        kinds[name] = joint.kind
+        assert joint.pitch == (0.01 if name == "helical" else 0.0)
+    assert set(kinds.values()) == {"fixed", *JOINTS}
+    assert kinds["floating"] == "free"
+
+
+def test_the_second_axis_of_a_universal_joint(write: Write) -> None:
+    text = ARM.replace('"revolute">', '"universal"><axis xyz="0 1 0"/><axis2 xyz="0 0 2"/>')
+    joint = urdf.read(write(text)).joints[1]
+    assert (joint.axis, joint.second_axis) == (Vector.of(0.0, 1.0, 0.0), Vector.of(0.0, 0.0, 1.0))
+
+
+def test_a_robot_without_a_name_has_that_of_its_file(write: Write) -> None:
+    assert urdf.read(write(ARM.replace(' name="arm"', ""))).name == "arm"
+
+
+def test_a_default_namespace_changes_nothing(write: Write) -> None:
+    plain = urdf.read(write(ARM))
+    named = ARM.replace('name="arm"', 'name="arm" xmlns="http://example.org/urdf"')
+    assert urdf.read(write(named)) == plain
+
+
+def test_floating_puts_the_root_on_a_free_joint(write: Write) -> None:
+    fixed = urdf.read(write(ARM))
+    free = urdf.read(write(ARM), floating=True)
+    assert free.joints[1:] == fixed.joints
+    root = free.joints[0]
+    assert (root.name, root.kind, root.parent, root.child) == ("root_joint", "free", None, "base")
+    taken = ARM.replace('"wrist"', '"root_joint"').replace('"elbow"', '"root_joint_1"')
+    assert urdf.read(write(taken), floating=True).joints[0].name == "root_joint_2"
+
+
+def test_floating_leaves_several_roots_to_build(write: Write) -> None:
+    robot = urdf.read(write(ARM.replace("</robot>", '<link name="lost"/></robot>')), floating=True)
+    with pytest.raises(ModelError, match=r"several parts, rooted at 'base', 'lost'"):
+        build(robot)
+
+
+def test_the_suffix_chooses_the_reader(write: Write) -> None:
+    path = write(ARM)
+    assert formats.read(path, snap=False) == urdf.read(path, snap=False)
+    assert formats.read(path, floating=True) == urdf.read(str(path), floating=True)
+    with pytest.raises(ModelError, match=r"^arm\.dae: unknown file type '\.dae'; .* \.urdf"):
+        formats.read("arm.dae")
+
+
+# What is refused -------------------------------------------------------------------------------
+
+FAULTS = [
+    ('xyz="0 3 4"', 'xyz="0 0 0"', "8: joint 'elbow': axis has zero length; give a unit vector"),
+    ('xyz="0 3 4"', 'xyz="1.7e308 1.7e308 0"', "8: joint 'elbow': axis has infinite length"),
+    ('<axis xyz="0 3 4"/>', "<axis/>", "8: joint 'elbow': axis has no xyz; add xyz=..."),
+    ('xyz="1 0 0"', 'xyz="1 0"', "5: joint 'elbow': origin xyz is '1 0'; give 3 finite numbers"),
+    ('xyz="1 0 0"', 'xyz="1 0 0 0"', "5: joint 'elbow': origin xyz is '1 0 0 0'; give 3"),
+    ('xyz="1 0 0"', 'xyz="1 0 nan"', "5: joint 'elbow': origin xyz is '1 0 nan'"),
+    ('xyz="1 0 0"', 'xyz="1e999 0 0"', "5: joint 'elbow': origin xyz is '1e999 0 0'"),
+    ('xyz="1 0 0"', 'xyz="${x} 0 0"', "5: joint 'elbow': origin xyz is '${x} 0 0'"),
+    ('xyz="1 0 0"', 'xyz=" "', "5: joint 'elbow': origin xyz is ' '"),
+    ('xyz="1 0 0"', 'xyz="0x1 0 0"', "5: joint 'elbow': origin xyz is '0x1 0 0'"),
+    ('xyz="1 0 0"', f'xyz="{"1" * 99}x 0 0"', f"5: joint 'elbow': origin xyz is '{'1' * 57}...'"),
+    ('rpy="0 0 1.5708"', 'rpy="0 0 1_5"', "14: link 'upper': origin rpy is '0 0 1_5'; give 3"),
+    ('value="2"', 'value="2,5"', "15: link 'upper': mass value is '2,5'; give a finite number"),
+    ('<mass value="2"/>', "", "13: link 'upper': there is no <mass>; add one"),
+    ('ixy="0.01"', "", "16: link 'upper': inertia has no ixy; add ixy=..."),
+    ('<parent link="upper"/>', "", "4: joint 'elbow': there is no <parent>; add one"),
+    ('<child link="fore"/>', "<child/>", "7: joint 'elbow': child has no link; add link=..."),
+    ('"prismatic"', '"sliding"', "4: joint 'elbow': unknown type 'sliding'; use one of"),
+    ('"prismatic"', '"helical"', "4: joint 'elbow': joint has no pitch; add pitch=..."),
+    (' type="prismatic"', "", "4: joint 'elbow': joint has no type; add type=..."),
+    ('joint name="elbow"', "joint", "4: robot: joint has no name; add name=..."),
+    ('<link name="base"/>', '<link name=""/>', "3: robot: link has no name; add name=..."),
+    ('mimic joint="shoulder"', "mimic", "10: joint 'elbow': mimic has no joint; add joint=..."),
+    ('damping="0.5"', 'damping="low"', "32: joint 'shoulder': dynamics damping is 'low'"),
+    ('lower="-7"', 'lower="-inf"', "9: joint 'elbow': limit lower is '-inf'"),
+    ('"wrist"', '"elbow"', "34: joint 'elbow': arm.urdf:4 has a joint of the same name; rename"),
+    ('"tool"/>', '"base"/>', "26: link 'base': arm.urdf:3 has a link of the same name; rename"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "message"), FAULTS, ids=[fault[2] for fault in FAULTS])
+def test_a_fault_is_named_with_its_place(write: Write, old: str, new: str, message: str) -> None:
+    assert old in ARM
+    path = write(ARM.replace(old, new, 1))
+    with pytest.raises(ModelError, match="^" + re.escape(f"arm.urdf:{message}")):
+        urdf.read(path)
+
+
+def test_what_build_refuses_has_its_line_too(write: Write) -> None:
+    path = write(ARM.replace('<parent link="fore"/>', '<parent link="four"/>'))
+    with pytest.raises(ModelError, match=r"^arm\.urdf:34: joint 'wrist': its parent link 'four'"):
+        build(urdf.read(path))
+
+
+LAUGHS = "".join(f'<!ENTITY l{k} "{f"&l{k - 1};" * 10}">' for k in range(1, 10))
+DOCUMENTS = {
+    "empty": (" \n", "arm.urdf: the file is empty"),
+    "text": ("robot", "arm.urdf:1: not readable XML: Start tag expected"),
+    "cut": (ARM[:-9], "arm.urdf:41: not readable XML: Premature end"),
+    "mismatch": ("<robot>\n</link>", "arm.urdf:2: not readable XML: Opening and ending tag"),
+    "root": ("\n<sdf/>", "arm.urdf:2: the document is a <sdf>; a URDF file is a <robot>"),
+    "deep": ("<robot>" * 10**5, "arm.urdf:1: not readable XML: Excessive depth"),
+    "prefix": ("<robot><a:b/></robot>", "arm.urdf:1: not readable XML: Namespace prefix a"),
+    "undeclared": ("<robot>&a;</robot>", "arm.urdf:1: not readable XML: Entity 'a' not defined"),
+    "doctype": ("\n<!DOCTYPE robot><robot/>", "arm.urdf:2: document types and entities are not"),
+    "laughs": (
+        f'<!DOCTYPE robot [<!ENTITY l0 "ha">{LAUGHS}]><robot name="&l9;">&l9;</robot>',
+        "arm.urdf:1: document types and entities are not read; remove the DOCTYPE",
+    ),
+    "itself": (
+        '<?xml version="1.0"?>\n<!DOCTYPE robot [<!ENTITY a "&a;">]><robot name="&a;"/>',
+        "arm.urdf:2: document types and entities are not read",
+    ),
+    "external": (
+        '<!DOCTYPE robot [<!ENTITY a SYSTEM "secret.txt">]><robot name="x">&a;</robot>',
+        "arm.urdf:1: document types and entities are not read",
+    ),
+    "external type": (
+        '<!DOCTYPE robot SYSTEM "http://example.org/robot.dtd"><robot/>',
+        "arm.urdf:1: document types and entities are not read",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_a_document_that_is_not_a_robot(write: Write, name: str) -> None:
+    text, message = DOCUMENTS[name]
+    Path(write(text).parent, "secret.txt").write_text("secret")
+    with pytest.raises(ModelError, match="^" + re.escape(message)) as caught:
+        urdf.read("arm.urdf")
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["laughs", "external"])
+def test_entities_do_not_hide_in_another_encoding(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "arm.urdf"
+    path.write_bytes(DOCUMENTS[name][0].encode("utf-16"))
+    with pytest.raises(ModelError):
+        urdf.read(path)
+
+
+def test_a_comment_about_document_types_is_harmless(write: Write) -> None:
+    text = ARM.replace("</robot>", "<!-- no <!DOCTYPE robot> here --><?editor x?></robot>")
+    assert urdf.read(write(text)) == urdf.read(write(ARM))
+
+
+def test_paths_that_are_not_files(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"none\.urdf: there is no such file; check the path"):
+        urdf.read(tmp_path / "none.urdf")
+    with pytest.raises(ModelError, match=r": this is a directory; check the path"):
+        urdf.read(tmp_path)
+    with pytest.raises(ModelError, match="there is no such file"):
+        urdf.read("a\0b.urdf")
+
+
+def test_a_huge_file_is_refused_unread(tmp_path: Path) -> None:
+    path = tmp_path / "huge.urdf"
+    with path.open("wb") as stream:
+        stream.truncate(2**30)
+    start = time.perf_counter()
+    with pytest.raises(ModelError, match=r"huge\.urdf: 1024 MB is more than the 64 MB"):
+        urdf.read(path)
+    assert time.perf_counter() - start < 0.1
+
+
+def test_a_long_bad_number_takes_linear_time(write: Write) -> None:
+    path = write(ARM.replace('value="2"', f'value="{"2" * 10**6}x"'))
+    start = time.perf_counter()
+    with pytest.raises(ModelError, match="mass value is '222"):
+        urdf.read(path)
+    assert time.perf_counter() - start < 5.0
+
+
+PIECES = st.sampled_from(
+    [
+        *('"', "<", ">", "/>", "&a;", "&#0;", "<!--", "]]>", "<!ENTITY", "<?x?>", "\0", "\ufffe"),
+        *("nan", "1e999", "1e308", "-0", "", "1.5708", "planar", "universal", "floating", "é"),
+        *re.findall(r"<[^>]*>|\"[^\"]*\"", ARM),
+    ]
+)
+SPOTS = [match.span() for match in re.finditer(r"<[^>]*>|\"[^\"]*\"|[\d.]+|\w+", ARM)]
+EDITS = st.tuples(
+    st.sampled_from(SPOTS)
+    | st.tuples(st.integers(0, len(ARM)), st.integers(0, 9)).map(lambda e: (e[0], sum(e))),
+    PIECES,
+)
+
+
+def refused(path: Path, *, floating: bool) -> str | None:
+    """The message with which a file is refused, or None."""
+    try:
+        urdf.read(path, floating=floating)
+    except ModelError as error:
+        return str(error)
+    return None
+
+
+@settings(max_examples=400, deadline=None)
+@given(edits=st.lists(EDITS, min_size=1, max_size=3), floating=st.booleans())
+def test_a_mutated_file_is_read_or_refused(
+    tmp_path_factory: pytest.TempPathFactory,
+    edits: list[tuple[tuple[int, int], str]],
+    floating: bool,
+) -> None:
+    text = ARM
+    for (start, stop), piece in sorted(edits, reverse=True):
+        text = text[:start] + piece + text[stop:]
+    path = tmp_path_factory.getbasetemp() / "mutated.urdf"
+    path.write_bytes(text.encode())
+    refusal = refused(path, floating=floating)
+    assert refusal is None or refusal.startswith(f"{path}:")
+
+
+@settings(max_examples=100, deadline=None)
+@given(content=st.binary(max_size=200) | st.text(max_size=200).map(str.encode))
+def test_any_bytes_are_read_or_refused(
+    tmp_path_factory: pytest.TempPathFactory, content: bytes
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "bytes.urdf"
+    path.write_bytes(content)
+    with pytest.raises(ModelError):
+        urdf.read(path)
+
+
+# Right angles ----------------------------------------------------------------------------------
+
+
+def turned(write: Write, rpy: str, *, snap: bool = True) -> tuple[np.ndarray, tuple[str, ...]]:
+    """The orientation of the elbow with these angles, and the notes about it."""
+    path = write(ARM.replace('<origin xyz="1 0 0"/>', f'<origin rpy="{rpy}"/>'))
+    robot = urdf.read(path, snap=snap)
+    notes = tuple(note for note in robot.notes if "'elbow': angle" in note)
+    return np.array(robot.joints[0].pose.R.rows, dtype=float), notes
+
+
+MEANT = {
+    "1.5708": 1, "1.5707": 1, "1.57079": 1, "-1.57079632679": -1, "1.5707963268": 1,
+    "3.1415": 2, "3.1416": 2, "-3.14159": -2, "3.141593": 2, "4.71238898038": 3, "-4.7124": -3,
+    "6.2832": 4, "6.2831853": 4, "7.854": 0, "7.8540": 5, "12.566": 8, "15.708": 0,
+    "15708e-4": 1, "+0.15708E+01": 1, "001.57080": 1, "1.5707963267948961": 0, "1.570796325": 0,
+    "3.1415926535897932384626": 2, "1.57": 0, "3.142": 0, "1.571": 0, "1.5709": 0, "1.570800": 0,
+    "3.14148426": 0, "0": 0, "0.00019159": 0, "1e300": 0,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("angle", MEANT)
+def test_which_angles_mean_right_angles(write: Write, angle: str) -> None:
+    k, x = MEANT[angle], float(angle)
+    as_printed = [
+        [1.0, 0.0, 0.0],
+        [0.0, math.cos(x), -math.sin(x)],
+        [0.0, math.sin(x), math.cos(x)],
+    ]
+    R, notes = turned(write, f"{angle} 0 0", snap=False)
+    np.testing.assert_allclose(R, as_printed, atol=1e-15)
+    assert notes == ()
+    R, notes = turned(write, f"{angle} 0 0")
+    assert bool(notes) == (k != 0 and x != k * math.pi / 2)
+    if k:
+        c, s = urdf._QUARTERS[k % 4]
+        assert R.tolist() == [[1.0, 0.0, 0.0], [0.0, c, -s], [0.0, s, c]]
+    else:
+        np.testing.assert_allclose(R, as_printed, atol=1e-15)
+
+
+@given(k=st.integers(1, 8), places=st.integers(4, 16), negative=st.booleans())
+def test_a_multiple_printed_at_any_length_is_recognised(
+    k: int, places: int, negative: bool
+) -> None:
+    sign = "-" if negative else ""
+    expected = -k if negative else k
+    assert urdf._right_angles(f"{sign}{k * math.pi / 2:.{places}e}") == expected
+    exact = f"{k * urdf._RIGHT_ANGLE:042d}"
+    assert urdf._right_angles(f"{sign}{exact[:2]}.{exact[2 : 3 + places]}") == expected
+    assert urdf._right_angles(f"{sign}{k * math.pi / 2!r}") == expected
+
+
+def test_right_angles_give_exact_rotations(write: Write) -> None:
+    for angles in itertools.product(("0", "1.5708", "-1.57079632679", "3.14159"), repeat=3):
+        R, _ = turned(write, " ".join(angles))
+        exact = matrix_from_rpy(*(round(float(a) / math.pi * 2) * math.pi / 2 for a in angles))
+        assert set(R.flat) <= {-1.0, 0.0, 1.0}
+        np.testing.assert_allclose(R, np.array(exact.rows), atol=1e-15)
+
+
+def test_a_right_angle_beside_a_calibrated_one(write: Write) -> None:
+    R, notes = turned(write, "1.5708 0.00012 -3.14159")
+    np.testing.assert_allclose(
+        R, np.array(matrix_from_rpy(math.pi / 2, 0.00012, -math.pi).rows), atol=3e-16
+    )
+    assert notes == (
+        "arm.urdf:5: joint 'elbow': angle 1.5708 taken as pi/2",
+        "arm.urdf:5: joint 'elbow': angle -3.14159 taken as -pi",
+    )
+
+
+def test_a_double_printed_in_full_needs_no_note(write: Write) -> None:
+    R, notes = turned(write, "1.5707963267948966 -3.1415926535897931 4.71238898038469")
+    assert set(R.flat) <= {-1.0, 0.0, 1.0}
+    assert notes == ()
+
+
+def test_notes_say_where_an_inertia_was_turned(write: Write) -> None:
+    assert "arm.urdf:14: link 'upper': angle 1.5708 taken as pi/2" in urdf.read(write(ARM)).notes
+    assert not any("angle" in note for note in urdf.read(write(ARM), snap=False).notes)
+
+
+# Real robots -----------------------------------------------------------------------------------
+
+ROBOTS = sorted(
+    Path(str(file.locate()))
+    for file in importlib.metadata.files("example-robot-data") or ()
+    if file.suffix == ".urdf"
+)
+REFUSED = {
+    "alex_psyonic_hands.urdf": "'Left_index_q2' mimics 'index_q1', which is not a moving joint",
+    "bluevolta_bravo7_gripper.urdf": "'bravo_finger2_joint' moves no inertia",
+    "bravo7_gripper.urdf": "'bravo_finger2_joint' moves no inertia",
+    "falcon_bravo7_gripper.urdf": "'bravo_finger2_joint' moves no inertia",
+    "romeo.urdf": "'RThumb3' moves no inertia",
+    "romeo_laas_small.urdf": "'r_gripper_joint' moves no inertia",
+    "falcon.urdf": "its child link 'Z_propeller' does not exist",
+    "ur3.urdf": "robot 'ur3' has no links",
+}
+"""Files that are wrong: massless leaves that move, names without a link or a joint."""
+
+
+def test_every_real_robot_is_built_or_rightly_refused() -> None:
+    assert len(ROBOTS) > 70
+    for path in ROBOTS:
+        robot = urdf.read(path)
+        if path.name in REFUSED:
+            with pytest.raises(ModelError, match=re.escape(REFUSED[path.name])) as caught:
+                build(robot)
+            assert str(caught.value).startswith(f"{path}:")
+        else:
+            assert build(robot).nv > 0 or not any(j.kind != "fixed" for j in robot.joints)
+
+
+def frame_poses(model: Model, q: dict[str, float]) -> dict[str, Transform]:
+    X = {WORLD: Transform.identity()}
+    for i, p, joint, _ in model.outward():
+        X[i] = joint.transform(Vector.of(q[model.bodies[i].data.name])) @ X[p]
+    return {name: frame.placement @ X[frame.body] for name, frame in model.frames.items()}
+
+
+def body_inertias(model: Model) -> dict[str, np.ndarray]:
+    """Mass, first moment and rotational inertia of each body at the frame of its own link."""
+    placed = {b.data.name: model.frames[b.name].placement @ b.inertia for b in model.bodies}
+    return {
+        name: np.array([I.m, *I.h, *np.ravel(I.I.matrix().rows)], dtype=float)
+        for name, I in placed.items()  # noqa: E741
+    }
+
+
+@pytest.mark.parametrize("path", ROBOTS, ids=lambda path: path.name)
+def test_real_robots_agree_with_pinocchio(path: Path) -> None:
+    if path.name in REFUSED.keys() - {"alex_psyonic_hands.urdf"}:
+        pytest.skip("refused")
+    pinocchio = pytest.importorskip("pinocchio")
+    ours = build(urdf.read(path, snap=False), mimic=False)
+    theirs = pinocchio.buildModelFromUrdf(str(path))
+    data = theirs.createData()
+    rng = np.random.default_rng(7)
+    q = {body.data.name: rng.uniform(-2.0, 2.0) for body in ours.bodies}
+    state = pinocchio.neutral(theirs)
+    for name, value in q.items():
+        joint = theirs.joints[theirs.getJointId(name)]
+        state[joint.idx_q : joint.idx_q + joint.nq] = (
+            value if joint.nq == 1 else (math.cos(value), math.sin(value))
+        )
+    pinocchio.framesForwardKinematics(theirs, data, state)
+    for name, pose in frame_poses(ours, q).items():
+        place = data.oMf[theirs.getFrameId(name, pinocchio.BODY)]
+        np.testing.assert_allclose(np.array(pose.R.rows), place.rotation, atol=1e-13)
+        np.testing.assert_allclose(list(pose.r), place.translation, atol=1e-13)
+    for name, inertia in body_inertias(ours).items():
+        I = theirs.inertias[theirs.getJointId(name)]  # noqa: E741
+        expected = [I.mass, *(I.mass * I.lever), *I.matrix()[3:, 3:].ravel()]
+        np.testing.assert_allclose(inertia, expected, atol=1e-13 * max(map(abs, expected)))
