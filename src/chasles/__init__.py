@@ -1,6 +1,11 @@
-"""chasles: rigid-body kinematics and dynamics, written as in the books and compiled."""
+"""chasles: rigid-body kinematics and dynamics, written as in the books and compiled.
 
+    import chasles
+    robot = chasles.robots.puma560()          # or chasles.load("robot.urdf")
+    tau = robot.inverse_dynamics(q, qd, qdd)  # one state, or any batch of states
+"""
 
+from chasles import robots
 from chasles.api import compile, cost, load
 from chasles.compiled import Wrench
 from chasles.model import ModelError

@@ -9,18 +9,11 @@ import pytest
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model import JOINTS, WORLD, Description, Model, ModelError, build
-from chasles.robots import (
-    ROBOTS,
-    general_chain,
-    humanoid,
-    microbot,
-    planar,
-    puma560,
-    quadruped,
-    random_tree,
-    stanford_arm,
-    zigzag,
-)
+from chasles.robots import ROBOTS
+from chasles.robots.arms import microbot, puma560, stanford_arm
+from chasles.robots.legged import humanoid, quadruped
+from chasles.robots.synthetic import general_chain, planar, zigzag
+from chasles.robots.trees import random_tree
 from chasles.robots._solids import box, capsule, cylinder, mirrored, sphere
 
 ARGUMENTS = {"planar": (4,), "zigzag": (6,), "general_chain": (6,), "random_tree": (14, 3)}
@@ -100,7 +93,7 @@ def standard_dh(a: float, alpha: float, d: float, theta: float) -> np.ndarray:
 
 @pytest.mark.parametrize("name", ROBOTS)
 def test_builds_with_possible_inertias(name: str) -> None:
-    robot = ROBOTS[name](*ARGUMENTS.get(name, ()))
+    robot = ROBOTS[name](*ARGUMENTS.get(name, ())).model.source
     model = build(robot, strict=True)
     assert isinstance(robot, Description)
     assert robot.name == name

@@ -5,9 +5,9 @@ import random
 
 import numpy as np
 
-from chasles.mathematics.linear import Matrix, factor_ltdl
+from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.spatial import ArticulatedInertia, RigidInertia
-from chasles.model.description import Description, LinkData, ModelError
+from chasles.model.description import Description, JointData, LinkData, ModelError
 from chasles.model.joints import diagonal
 from chasles.model.model import WORLD, Model
 
@@ -37,47 +37,49 @@ def check_inertias(source: Description, model: Model, *, strict: bool) -> tuple[
 def check_regular(model: Model) -> None:
     """Every freedom must move some inertia, or the mass matrix is singular.
 
-    Pivots of the articulated-body recursion at an arbitrary configuration; a pivot that vanishes
-    there vanishes everywhere but on a set of measure zero.
+    Pivots of the articulated-body recursion at an arbitrary configuration, each beside the inertia
+    of everything the joint carries; a pivot that vanishes there vanishes everywhere but on a set of
+    measure zero. A follower moves with its leader and adds to the leader's inertia.
     """
     rng = random.Random(1)
-    zero = ArticulatedInertia.zero()
-    A = {i: ArticulatedInertia.of(I) for i, _, _, I in model.outward()} | {WORLD: zero}
-    rigid = dict(A)
+    X, S, rigid, led = {}, {}, {WORLD: RigidInertia.zero()}, [0.0] * len(model.bodies)
+    for i, _, joint, I in model.outward():
+        q = joint.integrate(joint.neutral(), Vector(tuple(rng.random() for _ in range(joint.nv))))
+        X[i], S[i], rigid[i] = joint.transform(q), joint.subspace(q), I
+    for i, p, *_ in model.inward():
+        rigid[p] = rigid[p] + X[i].T @ rigid[i]
+        leader, ratio = model.owner(i)
+        if leader != i:
+            led[leader] += ratio * ratio * (S[i].T @ (rigid[i] @ S[i]))[0, 0]
+    A = {i: ArticulatedInertia.of(I) for i, _, _, I in model.outward()}
+    A[WORLD] = ArticulatedInertia.zero()
     for i, p, joint, _ in model.inward():
-        q = joint.integrate(joint.neutral(), _random(rng, joint.nv))
-        X, S = joint.transform(q), joint.subspace(q)
-        U = A[i] @ S
-        D = S.T @ U + diagonal(joint.armature)
-        whole = S.T @ (rigid[i] @ S) + diagonal(joint.armature)
-        _, pivots = factor_ltdl(_safe(D).rows)
-        for k, pivot in enumerate(pivots):
-            if not abs(pivot) > _SINGULAR * abs(whole[k, k]) or not abs(whole[k, k]) > 0.0:
-                data = model.bodies[i].data
-                at = f"{data.where}: " if data.where else ""
-                raise ModelError(
-                    f"{at}joint {data.name!r} moves no inertia, which makes the mass matrix "
-                    f"singular; give link {data.child!r} a mass and an inertia, give the joint an "
-                    "armature, or make the joint fixed"
-                )
-        inverse = Matrix(tuple(map(tuple, np.linalg.inv(np.array(D.rows)).tolist())))
-        K = type(U)(tuple((U @ inverse).columns))
-        A[p] = A[p] + X.T @ A[i].without(U, K)
-        rigid[p] = rigid[p] + X.T @ rigid[i]
+        if model.bodies[i].follow is not None:
+            A[p] = A[p] + X[i].T @ A[i]
+            continue
+        U = A[i] @ S[i]
+        rotor = joint.armature + Vector((led[i],) * joint.nv)
+        D = np.array((S[i].T @ U + diagonal(rotor)).rows)
+        carried = np.diag(np.array((S[i].T @ (rigid[i] @ S[i]) + diagonal(rotor)).rows))
+        if not _invertible(D, carried):
+            raise ModelError(_moves_nothing(model.bodies[i].data))
+        inverse = Matrix(tuple(map(tuple, np.linalg.inv(D).tolist())))
+        A[p] = A[p] + X[i].T @ A[i].without(U, U @ inverse)
 
 
-def _safe(D: Matrix) -> Matrix:
-    """D with its exact zeros on the diagonal replaced, so that the factorisation can go on."""
-    rows = [list(row) for row in D.rows]
-    for k, row in enumerate(rows):
-        row[k] = row[k] if row[k] != 0.0 else 1e-300
-    return Matrix(tuple(map(tuple, rows)))
+def _invertible(D: np.ndarray, carried: np.ndarray) -> bool:
+    if not np.all(np.isfinite(D)) or not np.all(np.abs(carried) > 0.0):
+        return False
+    scale = np.sqrt(np.abs(carried))
+    return bool(np.min(np.abs(np.linalg.eigvalsh(D / np.outer(scale, scale)))) > _SINGULAR)
 
 
-def _random(rng: random.Random, n: int):  # type: ignore[no-untyped-def]
-    from chasles.mathematics.linear import Vector
-
-    return Vector(tuple(rng.uniform(-1.0, 1.0) for _ in range(n)))
+def _moves_nothing(joint: JointData) -> str:
+    at = f"{joint.where}: " if joint.where else ""
+    return (
+        f"{at}joint {joint.name!r} moves no inertia, which makes the mass matrix singular; give link "
+        f"{joint.child!r} a mass and an inertia, give the joint an armature, or make it fixed"
+    )
 
 
 def _carries(model: Model, link: LinkData) -> bool:
@@ -95,27 +97,30 @@ def _fault(inertia: RigidInertia) -> str | None:
     if m < 0.0:
         return f"mass {m:g} kg is negative"
     about_center = _about_center(inertia)
+    if not np.all(np.isfinite(about_center)):
+        return "inertia overflows; check its units"
     if m == 0.0:
         return "inertia without mass; give the link a mass" if np.any(about_center) else None
-    moments = np.linalg.eigvalsh(about_center)
-    scale = max(abs(moments[-1]), 1e-300)
-    if moments[0] < -_TOLERANCE * scale:
-        return f"rotational inertia is not positive definite (smallest moment {moments[0]:.3g})"
-    if moments[0] + moments[1] < moments[2] - _TOLERANCE * scale:
-        return (
-            "principal moments violate the triangle inequality "
-            f"({moments[0]:.3g} + {moments[1]:.3g} < {moments[2]:.3g})"
-        )
     if not np.any(about_center):
         return None
-    if moments[0] <= 0.0:
-        return f"rotational inertia is singular (smallest moment {moments[0]:.3g})"
-    return None
+    low, middle, high = np.linalg.eigvalsh(about_center)
+    if low < -_TOLERANCE * high:
+        return f"rotational inertia is not positive definite (smallest moment {low:.3g})"
+    if low + middle < high * (1.0 - _TOLERANCE):
+        return (
+            "principal moments violate the triangle inequality "
+            f"({low:.3g} + {middle:.3g} < {high:.3g})"
+        )
+    return f"rotational inertia is singular (smallest moment {low:.3g})" if low <= 0.0 else None
 
 
 def _about_center(inertia: RigidInertia) -> np.ndarray:
+    """The 3x3 inertia about the centre of mass; what is rounding beside the whole is zero."""
     I = np.array(inertia.I.matrix().rows, dtype=float)  # noqa: E741
     if inertia.m == 0.0:
         return I
     h = np.array(list(inertia.h), dtype=float)
-    return I - (h @ h * np.eye(3) - np.outer(h, h)) / inertia.m
+    with np.errstate(over="ignore", invalid="ignore"):
+        central = I - (h @ h * np.eye(3) - np.outer(h, h)) / inertia.m
+    central[np.abs(central) < 1e-12 * np.max(np.abs(I))] = 0.0
+    return central

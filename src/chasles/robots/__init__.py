@@ -1,4 +1,4 @@
-"""Built-in robots: each function returns the description of a mechanism.
+"""Built-in robots: each function returns a `chasles.Robot`, no file needed.
 
 | function | what |
 |---|---|
@@ -7,43 +7,51 @@
 | `general_chain` | a serial arm in which no parameter is special: for counting operations |
 | `quadruped` `humanoid` | legged machines with a floating base, of our own making |
 | `random_tree` | a tree of every joint type, the same for the same seed |
-
-`ROBOTS` is the same table for programs: a loop over it wraps or tests them all.
 """
 
+import functools
 from collections.abc import Callable
+from typing import ParamSpec
 
 from chasles.model import Description
-from chasles.robots.arms import microbot, puma560, stanford_arm
-from chasles.robots.legged import humanoid, quadruped
-from chasles.robots.synthetic import general_chain, planar, zigzag
-from chasles.robots.trees import random_tree
+from chasles.robot import Robot
+from chasles.robots import arms, legged, synthetic, trees
 
-ROBOTS: dict[str, Callable[..., Description]] = {
-    robot.__name__: robot
-    for robot in (
-        puma560,
-        stanford_arm,
-        microbot,
-        planar,
-        zigzag,
-        general_chain,
-        quadruped,
-        humanoid,
-        random_tree,
-    )
+P = ParamSpec("P")
+
+
+def _robot(describe: Callable[P, Description]) -> Callable[P, Robot]:
+    """The function that builds the robot which another one describes."""
+
+    @functools.wraps(describe)
+    def build(*args: P.args, **kwargs: P.kwargs) -> Robot:
+        return Robot(describe(*args, **kwargs))
+
+    build.__annotations__["return"] = Robot
+    return build
+
+
+puma560 = _robot(arms.puma560)
+stanford_arm = _robot(arms.stanford_arm)
+microbot = _robot(arms.microbot)
+planar = _robot(synthetic.planar)
+zigzag = _robot(synthetic.zigzag)
+general_chain = _robot(synthetic.general_chain)
+quadruped = _robot(legged.quadruped)
+humanoid = _robot(legged.humanoid)
+random_tree = _robot(trees.random_tree)
+
+ROBOTS: dict[str, Callable[..., Robot]] = {
+    "puma560": puma560,
+    "stanford_arm": stanford_arm,
+    "microbot": microbot,
+    "planar": planar,
+    "zigzag": zigzag,
+    "general_chain": general_chain,
+    "quadruped": quadruped,
+    "humanoid": humanoid,
+    "random_tree": random_tree,
 }
 """Every built-in robot by name."""
 
-__all__ = [
-    "ROBOTS",
-    "general_chain",
-    "humanoid",
-    "microbot",
-    "planar",
-    "puma560",
-    "quadruped",
-    "random_tree",
-    "stanford_arm",
-    "zigzag",
-]
+__all__ = ["ROBOTS", *ROBOTS]
