@@ -1,4 +1,4 @@
-"""Every row of the instruction set: value against NumPy's IEEE arithmetic, slopes by differences."""
+"""Every row of the instruction set: value against NumPy's arithmetic, slopes by differences."""
 
 import itertools
 import math

@@ -41,14 +41,14 @@ def _single(outputs, n=4, rules=RULES):
 
 PENDULUM = """\
 program pendulum(q[1], qd[1], mass[])
-  t1 = sin(q[0])
-  t4 = t1 * 9.81
-  t5 = t4 * mass[]
-  t7 = less(0.0, qd[0])
-  t9 = qd[0] * 0.25
-  t10 = select(t7, t9, 0.0)
-  t11 = t10 + t5
-  return tau[1] = t11
+  t2 = less(0.0, qd[0])
+  t4 = qd[0] * 0.25
+  t5 = select(t2, t4, 0.0)
+  t7 = sin(q[0])
+  t9 = t7 * 9.81
+  t11 = t9 * mass[0]
+  t12 = t5 + t11
+  return tau[1] = t12
   return constant[2, 1] = 0.0, 1.5
 """
 
@@ -115,9 +115,7 @@ def test_shared_expressions_are_computed_once():
 
 
 def test_text_of_a_small_program():
-    text = str(_pendulum())
-    assert text.splitlines()[0] == "program pendulum(q[1], qd[1], mass[])"
-    assert text == PENDULUM, text
+    assert str(_pendulum()) == PENDULUM
 
 
 def test_text_spells_every_operation():
@@ -223,7 +221,8 @@ def test_live_values(seed):
 
 
 def test_live_values_of_a_sum_and_of_nothing():
-    assert _single(lambda x: [((x[0] + x[1]) + x[2]) + x[3]]).live == 2
+    assert _single(lambda x: [sin(cos(sin(x[0])))]).live == 1
+    assert _single(lambda x: [x[0] * x[1]]).live == 2
     assert _single(lambda x: [1.0, 2.0]).live == 0
     assert _single(lambda x: []).live == 0
     assert _single(lambda x: list(x)).live == 4

@@ -38,7 +38,7 @@ SAME = {
     "times one": (1.0 * X, X),
     "times minus one": (X * -1.0, -X),
     "over one": (X / 1.0, X),
-    "double negation": (-(-X), X),
+    "double negation": (0.0 - (0.0 - X), X),
     "negation moves out of products": ((-X) * Y, -(X * Y)),
     "two negations cancel": ((-X) * (-Y), X * Y),
     "negation moves out of quotients": (X / (-Y), -(X / Y)),
@@ -149,7 +149,7 @@ def test_over_a_tiny_constant(value):
     assert cancelled is not x
 
 
-# Random programs ---------------------------------------------------------------------------------
+# Random programs --------------------------------------------------------------------------------
 
 INPUTS = 4
 CONSTANTS = (0.0, 1.0, -1.0, 2.0, 0.5, -3.0, 0.1)

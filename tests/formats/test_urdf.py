@@ -448,7 +448,7 @@ REFUSED = {
     "bluevolta_bravo7_gripper.urdf": "'bravo_finger2_joint' moves no inertia",
     "bravo7_gripper.urdf": "'bravo_finger2_joint' moves no inertia",
     "falcon_bravo7_gripper.urdf": "'bravo_finger2_joint' moves no inertia",
-    "romeo.urdf": "'RThumb3' moves no inertia",
+    "romeo.urdf": "'RHand' moves no inertia",
     "romeo_laas_small.urdf": "'r_gripper_joint' moves no inertia",
     "falcon.urdf": "its child link 'Z_propeller' does not exist",
     "ur3.urdf": "robot 'ur3' has no links",

@@ -13,7 +13,6 @@ import llvmlite.binding as llvm
 import numpy as np
 
 from chasles.backends.llvm_source import module
-from chasles.backends.lowering import lower
 from chasles.expr import Program
 
 _LOCK = threading.Lock()
@@ -70,8 +69,7 @@ def _jit() -> Any:
 def source(program: Program, machine: Machine | None = None) -> str:
     """The module's text in LLVM's language."""
     machine = machine or Machine.host()
-    lowered = lower(program, fuse=machine.fuse)
-    return module(program, lowered, width=machine.width, fuse=machine.fuse)
+    return module(program, width=machine.width, fuse=machine.fuse)
 
 
 def assemble(text: str, machine: Machine) -> bytes:

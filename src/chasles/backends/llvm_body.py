@@ -1,14 +1,13 @@
-"""The straight-line body of a program in LLVM's language, for any number of lanes.
+"""The straight-line parts of a program in LLVM's language, for any number of lanes.
 
-Inputs and outputs are tiles: one vector of lanes for each number. With a single lane a tile is the
-caller's own row.
+Inputs, outputs and scratch are tiles: one vector of lanes for each number. With a single lane a
+tile is the caller's own row.
 """
 
 from collections.abc import Callable
 
 from chasles.backends.llvm_math import Writer, angles, arctangent
-from chasles.backends.lowering import Lowered
-from chasles.expr import Program
+from chasles.backends.lowering import Lowered, Part
 
 SPELLING: dict[str, Callable[..., str]] = {
     "add": Writer.add,
@@ -32,61 +31,67 @@ COMPARISONS = {"less": "olt", "less_equal": "ole", "equal": "oeq"}
 
 
 class Body:
-    """Writes a lowered program's instructions for `width` lanes."""
+    """Writes one part of a lowered program for `width` lanes."""
 
-    def __init__(self, program: Program, lowered: Lowered, width: int, *, fuse: bool) -> None:
-        self.program, self.code = program, lowered.code
+    def __init__(self, lowered: Lowered, part: Part, width: int, *, fuse: bool) -> None:
+        self.code, self.place = lowered.code, lowered.place
         self.w = Writer(width, fuse)
         self._value: dict[int, str] = {}
         self._mask: dict[int, str] = {}
-        self._angle: dict[tuple[str, int], str] = {}
-        for number, stage in enumerate(lowered.stages):
+        self._angle: dict[tuple[str, int], tuple[str, int]] = {}
+        for number, stage in enumerate(part.stages):
             for k in stage.code:
                 self._write(k)
             if stage.angles:
-                pairs = angles(self.w, [self._use(a) for a in stage.angles], str(number))
-                for angle, (sine, cosine) in zip(stage.angles, pairs, strict=True):
-                    self._angle["sin", angle] = sine
-                    self._angle["cos", angle] = cosine
+                arrays = angles(self.w, [self._use(a) for a in stage.angles], str(number))
+                for index, angle in enumerate(stage.angles):
+                    self._angle["sin", angle] = (arrays.sines, index)
+                    self._angle["cos", angle] = (arrays.cosines, index)
+        for k, place in part.saved:
+            self.store(k, "%scratch", place)
 
-    def store(self, instruction: int, pointer: str, index: int) -> None:
-        """Store a result in a tile."""
-        value, t = self._use(instruction), self.w.type
-        self.w.raw(f"  store {t} {value}, ptr {self._element(pointer, index)}, align {self._align}")
+    def store(self, instruction: int, tile: str, index: int) -> None:
+        """Store a value in a tile."""
+        value, place = self._use(instruction), self._element(tile, index)
+        self.w.raw(f"  store {self.w.type} {value}, ptr {place}, align {8 * self.w.width}")
 
     def function(self, name: str, parameters: list[str], attributes: str) -> str:
+        """The finished function."""
         head = f"define internal void @{name}({', '.join(parameters)}) {attributes} {{\nentry:"
         return "\n".join([head, *self.w.reserved, *self.w.lines, "  ret void\n}\n"])
 
-    @property
-    def _align(self) -> int:
-        return 8 * self.w.width
+    def _element(self, tile: str, index: int) -> str:
+        return self.w.emit(f"getelementptr {self.w.type}, ptr {tile}, i64 {index}")
 
-    def _element(self, pointer: str, index: int) -> str:
-        return self.w.emit(f"getelementptr {self.w.type}, ptr {pointer}, i64 {index}")
+    def _load(self, tile: str, index: int) -> str:
+        place = self._element(tile, index)
+        return self.w.emit(f"load {self.w.type}, ptr {place}, align {8 * self.w.width}")
 
     def _write(self, k: int) -> None:
-        op, args, data = self.code[k]
-        if op == "const":
-            self._value[k] = self.w.constant(data)
-        elif op == "input":
-            place = self._element(f"%in{data[0]}", data[1])
-            self._value[k] = self.w.emit(f"load {self.w.type}, ptr {place}, align {self._align}")
-        elif op in COMPARISONS:
+        op, args, _ = self.code[k]
+        if op in COMPARISONS:
             self._mask[k] = self.w.compare(COMPARISONS[op], *map(self._use, args))
         elif op == "select":
             condition, a, b = args
             self._value[k] = self.w.choose(self._condition(condition), self._use(a), self._use(b))
-        else:
+        elif op in SPELLING:
             self._value[k] = SPELLING[op](self.w, *map(self._use, args))
 
     def _use(self, k: int) -> str:
-        op, args, _ = self.code[k]
-        if op in ("sin", "cos"):
-            return self._angle[op, args[0]]
-        if k in self._mask and k not in self._value:
-            w = self.w
-            self._value[k] = w.choose(self._mask[k], w.constant(1.0), w.constant(0.0))
+        """The name of a value: made in this part, an input, a constant, or from the scratch."""
+        op, args, data = self.code[k]
+        if op == "const":
+            return self.w.constant(data)
+        if k not in self._value:
+            if op == "input":
+                self._value[k] = self._load(f"%in{data[0]}", data[1])
+            elif op in ("sin", "cos") and (op, args[0]) in self._angle:
+                self._value[k] = self._load(*self._angle[op, args[0]])
+            elif k in self._mask:
+                ones, zeros = self.w.constant(1.0), self.w.constant(0.0)
+                self._value[k] = self.w.choose(self._mask[k], ones, zeros)
+            else:
+                self._value[k] = self._load("%scratch", self.place[k])
         return self._value[k]
 
     def _condition(self, k: int) -> str:

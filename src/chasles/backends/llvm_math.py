@@ -160,10 +160,7 @@ def sine_and_cosine(w: Writer, x: str) -> tuple[str, str]:
         r = w.fnma(turns, w.constant(part), r)
     z = w.mul(r, r)
     sine = w.fma(w.mul(z, r), w.polynomial(z, _SINE), r)
-    half = w.mul(z, w.constant(0.5))
-    rest = w.sub(w.constant(1.0), half)
-    lost = w.sub(w.sub(w.constant(1.0), rest), half)
-    cosine = w.add(rest, w.fma(w.mul(z, z), w.polynomial(z, _COSINE), lost))
+    cosine = w.polynomial(z, (1.0, -0.5, *_COSINE))
     quadrant = w.as_integers(shifted)
     odd = w.emit(f"trunc {w.integers} {quadrant} to {w.mask}")
     low = w.emit(f"shl {w.integers} {quadrant}, {w.integer(62)}")
@@ -236,39 +233,46 @@ end:
 """
 
 
-def angles(w: Writer, arguments: list[str], label: str) -> list[tuple[str, str]]:
-    """Sines and cosines of several angles, with one check for all that they are not too large."""
-    hot = [sine_and_cosine(w, x) for x in arguments]
-    largest = w.call("fabs", arguments[0])
-    for x in arguments[1:]:
-        largest = w.call("maxnum", largest, w.call("fabs", x))
-    far = w.compare("ogt", largest, w.constant(LIMIT))
+@dataclass(frozen=True)
+class Angles:
+    """Where the sines and cosines of a group of angles are: two arrays on the stack."""
+
+    sines: str
+    cosines: str
+
+
+def angles(w: Writer, arguments: list[str], label: str) -> Angles:
+    """Sines and cosines of several angles in a loop, with one check that none is too large.
+
+    The check is on the sum of squares: it may send harmless angles out of line, where each is looked
+    at by itself, but it never misses one.
+    """
+    n, x, s, c = len(arguments), *(w.reserve(len(arguments)) for _ in range(3))
+    for k, value in enumerate(arguments):
+        place = w.emit(f"getelementptr {w.type}, ptr {x}, i64 {k}")
+        w.raw(f"  store {w.type} {value}, ptr {place}")
+    before, loop, check, cold, join = (
+        f"{name}{label}" for name in ("before", "angles", "check", "cold", "join")
+    )
+    index, squares, more = f"%{loop}_i", f"%{loop}_squares", f"%{loop}_more"
+    zero = w.constant(0.0)
+    w.raw(f"  br label %{before}\n{before}:\n  br label %{loop}\n{loop}:")
+    w.raw(f"  {index} = phi i64 [ 0, %{before} ], [ {index}_next, %{loop} ]")
+    w.raw(f"  {squares} = phi {w.type} [ {zero}, %{before} ], [ %{loop}_total, %{loop} ]")
+    at_x, at_s, at_c = (w.emit(f"getelementptr {w.type}, ptr {p}, i64 {index}") for p in (x, s, c))
+    angle = w.emit(f"load {w.type}, ptr {at_x}")
+    sine, cosine = sine_and_cosine(w, angle)
+    w.raw(f"  store {w.type} {sine}, ptr {at_s}")
+    w.raw(f"  store {w.type} {cosine}, ptr {at_c}")
+    square = w.mul(angle, angle)
+    w.raw(f"  %{loop}_total = fadd {w.type} {squares}, {square}")
+    w.raw(f"  {index}_next = add i64 {index}, 1")
+    w.raw(f"  {more} = icmp ult i64 {index}_next, {n}")
+    w.raw(f"  br i1 {more}, label %{loop}, label %{check}\n{check}:")
+    far = w.compare("ugt", f"%{loop}_total", w.constant(LIMIT * LIMIT))
     flags = w.emit(f"bitcast {w.mask} {far} to i{w.width}")
     any_far = w.emit(f"icmp ne i{w.width} {flags}, 0")
-    n, cold, hot_end, join = len(arguments), f"cold{label}", f"hot{label}", f"join{label}"
-    w.raw(f"  br label %{hot_end}\n{hot_end}:")
     w.raw(f"  br i1 {any_far}, label %{cold}, label %{join}, !prof !0\n{cold}:")
-    pointers = []
-    for values in (arguments, [s for s, _ in hot], [c for _, c in hot]):
-        pointer = w.reserve(n)
-        pointers.append(pointer)
-        for k, value in enumerate(values):
-            slot = w.emit(f"getelementptr {w.type}, ptr {pointer}, i64 {k}")
-            w.raw(f"  store {w.type} {value}, ptr {slot}")
-    arguments_of_call = ", ".join(f"ptr {p}" for p in pointers)
-    w.raw(f"  call void @cold_angles({arguments_of_call}, i64 {n * w.width})")
-    exact = []
-    for pointer in pointers[1:]:
-        column = []
-        for k in range(n):
-            slot = w.emit(f"getelementptr {w.type}, ptr {pointer}, i64 {k}")
-            column.append(w.emit(f"load {w.type}, ptr {slot}"))
-        exact.append(column)
+    w.raw(f"  call void @cold_angles(ptr {x}, ptr {s}, ptr {c}, i64 {n * w.width})")
     w.raw(f"  br label %{join}\n{join}:")
-    return [
-        (
-            w.emit(f"phi {w.type} [ {sine}, %{hot_end} ], [ {exact_sine}, %{cold} ]"),
-            w.emit(f"phi {w.type} [ {cosine}, %{hot_end} ], [ {exact_cosine}, %{cold} ]"),
-        )
-        for (sine, cosine), exact_sine, exact_cosine in zip(hot, *exact, strict=True)
-    ]
+    return Angles(s, c)

@@ -1,15 +1,18 @@
-"""From a program to machine operations: where products fuse into sums, and in which stages.
+"""From a program to machine operations: fused products, their order, and the parts they run in.
 
 The choices are made here, once, so that one state and a vector of states run the same operations
-and give the same bits.
+and give the same bits. A long program is cut into parts, because the compiler's time grows faster
+than the length of a block. Values that one part makes and a later one needs wait in numbered places
+of a scratch array.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from chasles.expr import Instruction, Program
 
-FUSED = {"add": "fma", "sub": ("fms", "fnma")}
+FREE = ("const", "input")
+"""Values that every part can have without a place in the scratch array."""
 
 
 @dataclass(frozen=True)
@@ -21,21 +24,38 @@ class Stage:
 
 
 @dataclass(frozen=True)
-class Lowered:
-    """A program's instructions with fused products, and the stages they run in.
+class Part:
+    """A stretch of the program. `saved` pairs values with the places they are kept in for later."""
 
-    fma(a, b, c) = a*b + c, fms = a*b - c, fnma = c - a*b. `waves[k]` is the stage number of each
-    angle's sine and cosine; an instruction that was fused away is in no stage.
+    stages: tuple[Stage, ...]
+    saved: tuple[tuple[int, int], ...]
+    results: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """Instructions with fused products, cut into parts.
+
+    fma(a, b, c) = a*b + c, fms = a*b - c, fnma = c - a*b. `place` says where a value that crosses
+    parts waits; `scratch` is how many places there are.
     """
 
     code: tuple[Instruction, ...]
-    stages: tuple[Stage, ...]
+    parts: tuple[Part, ...]
+    place: dict[int, int]
+    scratch: int
 
 
-def lower(program: Program, *, fuse: bool) -> Lowered:
-    """Fuse products into sums (where the machine can) and put the instructions into stages."""
+def lower(program: Program, *, fuse: bool, longest: int, results_last: bool) -> Lowered:
+    """Fuse (where the machine can), order, and cut into parts of at most about `longest` operations.
+
+    results_last: all results are delivered by the last part, so that an output may be an input.
+    """
     code = _fused(program) if fuse else list(program.code)
-    return Lowered(tuple(code), tuple(_stages(code, program.results)))
+    results = list(dict.fromkeys(r for refs in program.results for r in refs))
+    order = _deepest_first(code, results)
+    pieces = _cut(code, order, longest)
+    return _parts(code, pieces, results, results_last)
 
 
 def _fused(program: Program) -> list[Instruction]:
@@ -67,34 +87,108 @@ def _fuse(total: Instruction, product: int, a: int, b: int) -> Instruction:
     return Instruction("fnma", (a, b, first))
 
 
-def _stages(code: Sequence[Instruction], results: Sequence[Sequence[int]]) -> list[Stage]:
-    """Angles that need no sine or cosine themselves come first, and so on outward."""
-    needed = _needed(code, results)
-    level = [0] * len(code)
-    for k in needed:
-        op, args, _ = code[k]
-        inner = max((level[a] for a in args), default=0)
-        level[k] = inner + 1 if op in ("sin", "cos") else inner
-    stages, done = [], set()
-    angles_of = {k: code[k].args[0] for k in needed if code[k].op in ("sin", "cos")}
-    for depth in range(max(level, default=0) + 1):
-        angles = tuple(dict.fromkeys(a for k, a in angles_of.items() if level[k] == depth + 1))
-        wanted = needed if not angles else _needed(code, [angles])
-        ready = [k for k in wanted if k not in done and code[k].op not in ("sin", "cos")]
-        if angles:
-            done.update(ready)
-        stages.append(Stage(tuple(ready), angles))
-    return stages
+def _deepest_first(code: Sequence[Instruction], results: Sequence[int]) -> list[int]:
+    """An order that keeps few values alive: depth first, the deepest argument before the others."""
+    height = [0] * len(code)
+    for k, (op, args, _) in enumerate(code):
+        height[k] = 0 if op in FREE else 1 + max(height[a] for a in args)
+    done, order = bytearray(len(code)), []
+    for root in reversed(results):
+        stack = [root]
+        while stack:
+            k = stack[-1]
+            waiting = [a for a in code[k].args if not done[a]]
+            if waiting and not done[k]:
+                waiting.sort(key=lambda a: height[a])
+                stack.extend(waiting)
+                continue
+            stack.pop()
+            if not done[k]:
+                done[k] = 1
+                order.append(k)
+    return order
 
 
-def _needed(code: Sequence[Instruction], results: Sequence[Sequence[int]]) -> list[int]:
-    """The instructions that some result needs, in order."""
-    wanted = bytearray(len(code))
-    for refs in results:
-        for r in refs:
-            wanted[r] = 1
-    for k in range(len(code) - 1, -1, -1):
-        if wanted[k]:
+def _cut(code: Sequence[Instruction], order: list[int], longest: int) -> list[list[int]]:
+    """Pieces of about equal length, cut where the fewest values are alive."""
+    count = -(-len(order) // longest)
+    if count <= 1:
+        return [order]
+    last_use = {}
+    for t, k in enumerate(order):
+        for a in code[k].args:
+            last_use[a] = t
+    alive, crossing = 0, []
+    ends: dict[int, int] = {}
+    for t, k in enumerate(order):
+        if code[k].op not in FREE and k in last_use:
+            alive += 1
+            ends[last_use[k]] = ends.get(last_use[k], 0) + 1
+        alive -= ends.pop(t, 0)
+        crossing.append(alive)
+    pieces, start = [], 0
+    for n in range(count, 1, -1):
+        target = start + (len(order) - start) // n
+        reach = (len(order) - start) // n // 5
+        cut = min(range(target - reach, target + 1), key=lambda t: crossing[t]) + 1
+        pieces.append(order[start:cut])
+        start = cut
+    return [*pieces, order[start:]]
+
+
+def _parts(
+    code: list[Instruction], pieces: list[list[int]], results: list[int], results_last: bool
+) -> Lowered:
+    home = {k: n for n, piece in enumerate(pieces) for k in piece}
+    final = len(pieces) - 1
+    needed_until: dict[int, int] = {}
+    for n, piece in enumerate(pieces):
+        for k in piece:
             for a in code[k].args:
-                wanted[a] = 1
-    return [k for k, w in enumerate(wanted) if w]
+                needed_until[a] = n
+    if results_last:
+        needed_until.update(dict.fromkeys(results, final))
+    place: dict[int, int] = {}
+    vacant: list[int] = []
+    leaving: dict[int, list[int]] = {}
+    scratch, parts = 0, []
+    for n, piece in enumerate(pieces):
+        saved = []
+        for k in piece:
+            until = needed_until.get(k, n)
+            if until > n and code[k].op not in FREE:
+                if not vacant:
+                    vacant.append(scratch)
+                    scratch += 1
+                place[k] = vacant.pop()
+                saved.append((k, place[k]))
+                leaving.setdefault(until, []).append(place[k])
+        vacant.extend(leaving.pop(n, ()))
+        delivered = tuple(
+            r for r in results if (n == final if results_last else home[r] == n)
+        )
+        parts.append(Part(tuple(_stages(code, piece)), tuple(saved), delivered))
+    return Lowered(tuple(code), tuple(parts), place, scratch)
+
+
+def _stages(code: Sequence[Instruction], piece: Sequence[int]) -> Iterable[Stage]:
+    """Angles that need no sine or cosine of this piece come first, and so on outward."""
+    inside = set(piece)
+    level: dict[int, int] = {}
+    for k in piece:
+        inner = max((level.get(a, 0) for a in code[k].args), default=0)
+        level[k] = inner + 1 if code[k].op in ("sin", "cos") else inner
+    turns = {k: code[k].args[0] for k in piece if code[k].op in ("sin", "cos")}
+    done: set[int] = set(turns)
+    for depth in range(max(level.values(), default=0)):
+        angles = tuple(dict.fromkeys(a for k, a in turns.items() if level[k] == depth + 1))
+        wanted, stack = set(), [a for a in angles if a in inside]
+        while stack:
+            k = stack.pop()
+            if k not in wanted and k not in done:
+                wanted.add(k)
+                stack.extend(a for a in code[k].args if a in inside)
+        ready = tuple(k for k in piece if k in wanted)
+        done.update(ready)
+        yield Stage(ready, angles)
+    yield Stage(tuple(k for k in piece if k not in done), ())

@@ -1,0 +1,63 @@
+"""The command: `python -m benchmarks compare`."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from rich.console import Console
+
+from benchmarks.compare import FULL, QUICK, WrongAnswer, compare
+from benchmarks.report import show, write
+from benchmarks.robots import CASES
+from benchmarks.states import INPUTS
+from benchmarks.targets import BATCH, DYNAMICS
+
+TABLE_WIDTH = 140
+"""Columns of the widest table, for output that is not a terminal."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; 1 where an answer was wrong, whatever the times."""
+    chosen = _parser().parse_args(arguments)
+    effort = QUICK if chosen.quick else FULL
+    if chosen.batch is not None:
+        effort = replace(effort, batch=chosen.batch)
+    errors = Console(stderr=True)
+    try:
+        with errors.status("") as status:
+            result = compare(chosen.robots, chosen.functions, effort, status.update)
+    except WrongAnswer as error:
+        errors.print(f"wrong answer: {error}", markup=False)
+        return 1
+    console = Console() if sys.stdout.isatty() else Console(width=TABLE_WIDTH)
+    show(result, console)
+    if chosen.json is not None:
+        write(result, chosen.json)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    commands = parser.add_subparsers(required=True)
+    command = commands.add_parser(
+        "compare", help="time chasles, Pinocchio and MuJoCo in one run, answers checked"
+    )
+    command.add_argument("--robots", nargs="+", choices=CASES, default=list(CASES))
+    command.add_argument("--functions", nargs="+", choices=INPUTS, default=list(DYNAMICS))
+    command.add_argument("--batch", type=_count, help=f"states in a batch ({BATCH})")
+    command.add_argument("--json", type=Path, metavar="FILE", help="write all numbers there")
+    command.add_argument("--quick", action="store_true", help="few rounds, to try the command")
+    return parser
+
+
+def _count(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError("a batch has at least one state")
+    return value
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,255 @@
+"""The comparison: answers checked, routes timed in one run, answers checked again."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+import chasles
+from benchmarks import mujoco_peer, pinocchio_peer
+from benchmarks.casadi_count import Reference, inverse_dynamics_operations
+from benchmarks.robots import CASES, Case, chasles_robot, pinocchio_model, snapped_angle
+from benchmarks.routes import Route, chasles_routes
+from benchmarks.states import Array, States
+from benchmarks.targets import BATCH, DYNAMICS
+from benchmarks.timing import Rounds, Times, interleaved, seconds
+
+TOLERANCE = 1e-9
+"""Relative error allowed between libraries that read the same numbers."""
+
+SNAP_AMPLIFICATION = 100.0
+"""Relative change of a result allowed for each radian that `snap=True` moves an angle of the file.
+A turn by d moves a vector by d of its size; cancellation among terms, and M's inverse in forward
+dynamics, amplify that."""
+
+
+class WrongAnswer(Exception):
+    """A route disagrees with Pinocchio: nothing it took means anything."""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much to do: states in a batch, rounds of timing, compilations of each function."""
+
+    batch: int
+    rounds: Rounds
+    compilations: int
+
+
+FULL = Effort(batch=BATCH, rounds=Rounds(least=15, most=60), compilations=3)
+QUICK = Effort(batch=64, rounds=Rounds(least=2, most=2), compilations=1)
+
+
+@dataclass(frozen=True)
+class Timed:
+    """One route's time for one state, in seconds, and its relative error against Pinocchio."""
+
+    library: str
+    label: str
+    whole: bool
+    minimum: float
+    median: float
+    samples: int
+    error: float
+
+
+@dataclass(frozen=True)
+class Row:
+    """All routes of one function on one robot.
+
+    exact_error: chasles with `snap=False` against Pinocchio. tolerance: what the timed robot,
+    with `snap=True`, may differ by.
+    """
+
+    robot: str
+    function: str
+    routes: tuple[Timed, ...]
+    exact_error: float
+    tolerance: float
+
+    def fastest(self, library: str, whole: Iterable[bool] = (True, False)) -> Timed:
+        """The fastest route of a library, among those over whole batches, single calls or both."""
+        found = (r for r in self.routes if r.library == library and r.whole in whole)
+        return min(found, key=lambda r: r.minimum)
+
+    @property
+    def libraries(self) -> set[str]:
+        """Who could compute it."""
+        return {route.library for route in self.routes}
+
+    @property
+    def speedup(self) -> "Speedup":
+        """Ratios against the fastest routes."""
+        batch, reference = self.fastest("chasles", [True]), self.fastest("Pinocchio")
+        single, call = (self.fastest(library, [False]) for library in ("chasles", "Pinocchio"))
+        mujoco = self.fastest("MuJoCo") if "MuJoCo" in self.libraries else None
+        return Speedup(
+            pinocchio=reference.minimum / batch.minimum,
+            pinocchio_by_medians=reference.median / batch.median,
+            mujoco=mujoco.minimum / batch.minimum if mujoco else None,
+            single_call=call.minimum / single.minimum,
+        )
+
+
+@dataclass(frozen=True)
+class Speedup:
+    """How many times faster a batch of chasles is than the fastest route of another library.
+
+    single_call: one call of chasles from Python against one of Pinocchio.
+    """
+
+    pinocchio: float
+    pinocchio_by_medians: float
+    mujoco: float | None
+    single_call: float
+
+
+@dataclass(frozen=True)
+class Compilation:
+    """Seconds to make one function from a robot nothing was compiled for; the least of several."""
+
+    robot: str
+    function: str
+    trace: float
+    total: float
+
+
+@dataclass(frozen=True)
+class Operations:
+    """Multiplications and additions of chasles' inverse dynamics and of Pinocchio's."""
+
+    robot: str
+    chasles: int
+    pinocchio: Reference | None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Everything that was measured. notes: what could not be."""
+
+    effort: Effort
+    rows: tuple[Row, ...]
+    compilations: tuple[Compilation, ...]
+    operations: tuple[Operations, ...]
+    notes: tuple[str, ...]
+
+
+def compare(
+    robots: Iterable[str],
+    functions: Sequence[str],
+    effort: Effort,
+    progress: Callable[[str], None] = lambda _: None,
+) -> Comparison:
+    """Compare on all robots and functions. Raises WrongAnswer where a library disagrees."""
+    rows: list[Row] = []
+    compilations: list[Compilation] = []
+    operations: list[Operations] = []
+    notes: list[str] = []
+    for name in robots:
+        bench = Bench(name, effort)
+        notes.extend(bench.notes)
+        reference = inverse_dynamics_operations(name, bench.model)
+        count = chasles.cost(bench.robot, "inverse_dynamics").flops
+        operations.append(Operations(name, count, reference))
+        for function in functions:
+            progress(f"{CASES[name].title}: {function}")
+            compilations.append(bench.compile(function))
+            rows.append(bench.row(function))
+    return Comparison(effort, tuple(rows), tuple(compilations), tuple(operations), tuple(notes))
+
+
+class Bench:
+    """One robot in every library, and the states it is compared on."""
+
+    def __init__(self, name: str, effort: Effort) -> None:
+        self.name, self.effort, self.case = name, effort, CASES[name]
+        self.robot = chasles_robot(self.case)
+        self.exact = chasles_robot(self.case, snap=False)
+        self.tolerance = TOLERANCE + SNAP_AMPLIFICATION * snapped_angle(self.case)
+        self.states = States.draw(self.robot, effort.batch)
+        self.model = pinocchio_model(self.case)
+        self.pinocchio = pinocchio_peer.coordinates(self.robot, self.model, self.states)
+        self.notes: list[str] = []
+        try:
+            self.mujoco_model = mujoco_peer.model(self.case, self.robot)
+        except ValueError as error:
+            self.mujoco_model = None
+            self.notes.append(f"{self.case.title}: MuJoCo does not load it: {error}")
+        else:
+            self.mujoco = mujoco_peer.coordinates(self.robot, self.mujoco_model, self.states)
+
+    def routes(self, function: str) -> list[Route]:
+        """Every route that computes a function."""
+        made = chasles_routes(self.robot, function, self.states, _frame(self.case, function))
+        made += pinocchio_peer.routes(
+            self.model, function, self.states, self.pinocchio, self.case.tip
+        )
+        if self.mujoco_model is not None:
+            made += mujoco_peer.routes(self.mujoco_model, function, self.states, self.mujoco)
+        return made
+
+    def row(self, function: str) -> Row:
+        """Check, time, check."""
+        routes = self.routes(function)
+        truth = next(r for r in routes if r.library == "Pinocchio").answers()
+        method, frame = getattr(self.exact, function), _frame(self.case, function)
+        exact = relative_error(method(*self.states.inputs(function), **frame), truth)
+        self._require(f"chasles, snap=False, {function}", exact, TOLERANCE)
+        for route in routes:
+            route.run()
+        self._errors(function, routes, truth)
+        times = interleaved([r.run for r in routes], self.effort.rounds)
+        errors = self._errors(function, routes, truth)
+        timed = tuple(map(_timed, routes, times, errors))
+        return Row(self.name, function, timed, exact, self.tolerance)
+
+    def compile(self, function: str) -> Compilation:
+        """Trace alone, and trace with compilation, each on a robot that nothing is known of."""
+        trace, total = [], []
+        frame = _frame(self.case, function)
+        for _ in range(self.effort.compilations):
+            fresh = chasles_robot(self.case)
+            trace.append(seconds(partial(chasles.cost, fresh, function, **frame)))
+            total.append(seconds(partial(chasles.compile, fresh, function, **frame)))
+        return Compilation(self.name, function, min(trace), min(total))
+
+    def _errors(self, function: str, routes: Sequence[Route], truth: Array) -> list[float]:
+        """The error of every route, each within its tolerance."""
+        errors = []
+        for route in routes:
+            errors.append(relative_error(route.answers(), truth[: route.count]))
+            allowed = self.tolerance if route.library == "chasles" else TOLERANCE
+            self._require(f"{route.library}, {route.label}, {function}", errors[-1], allowed)
+        return errors
+
+    def _require(self, what: str, error: float, allowed: float) -> None:
+        if not error <= allowed:
+            raise WrongAnswer(
+                f"{self.case.title}: {what}: relative error {error:.1e} against Pinocchio, "
+                f"allowed {allowed:.1e}"
+            )
+
+
+def relative_error(answers: Array, truth: Array) -> float:
+    """The largest difference of a state's results, relative to the largest of them; worst state."""
+    entries = tuple(range(1, truth.ndim))
+    difference = np.abs(answers - truth).max(axis=entries)
+    return float((difference / np.abs(truth).max(axis=entries)).max())
+
+
+def _timed(route: Route, times: Times, error: float) -> Timed:
+    return Timed(
+        route.library,
+        route.label,
+        route.whole,
+        times.minimum / route.count,
+        times.median / route.count,
+        times.samples,
+        error,
+    )
+
+
+def _frame(case: Case, function: str) -> dict[str, Any]:
+    return {} if function in DYNAMICS else {"frame": case.tip}

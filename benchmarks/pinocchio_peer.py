@@ -1,0 +1,93 @@
+"""Pinocchio: its coordinates, and its routes from Python on one thread."""
+
+from collections.abc import Callable
+from functools import partial
+from itertools import repeat
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+
+import chasles
+from benchmarks.routes import Route, loop
+from benchmarks.states import Array, Coordinates, States
+
+
+def coordinates(robot: chasles.Robot, model: Any, states: States) -> Coordinates:
+    """Joints by name; linear before angular; quaternions (x, y, z, w); cos and sin for circles."""
+    q, T = np.empty((len(states.q), model.nq)), np.zeros((model.nv, model.nv))
+    for name in robot.joints:
+        joint = model.joints[model.getJointId(name)]
+        position, rates = states.q[:, robot.position_slice(name)], robot.velocity_slice(name)
+        theirs = q[:, joint.idx_q : joint.idx_q + joint.nq]
+        columns = np.arange(rates.start, rates.stop)
+        if joint.nq == 7:
+            theirs[...] = position[:, [4, 5, 6, 1, 2, 3, 0]]
+            columns = columns[[3, 4, 5, 0, 1, 2]]
+        elif (joint.nq, joint.nv) == (2, 1):
+            theirs[...] = np.hstack([np.cos(position), np.sin(position)])
+        else:
+            theirs[...] = position
+        T[np.arange(joint.idx_v, joint.idx_v + joint.nv), columns] = 1.0
+    return Coordinates(q, T, np.zeros((len(q), model.nv)))
+
+
+def routes(model: Any, function: str, states: States, theirs: Coordinates, tip: str) -> list[Route]:
+    """The Python call for every state and, where Pinocchio has one, its own loop in C++."""
+    data, inputs = model.createData(), theirs.states(states).inputs(function)
+    made = []
+    for label, call, *extra in _calls(model, data, function, tip):
+        rows = list(zip(*inputs, *map(repeat, extra), strict=False))
+        keep = partial(_kept, call, rows, function, theirs)
+        made.append(Route("Pinocchio", label, False, len(rows), partial(loop, call, rows), keep))
+    if function in BATCHES:
+        label, batch = BATCHES[function]
+        result = np.empty((len(states.q), model.nv))
+        run = partial(batch, 1, pin.ModelPool(model, 1), *(x.T for x in inputs), result.T)
+        answers = partial(theirs.result, function, result)
+        made.append(Route("Pinocchio", label, True, len(result), run, answers))
+    return made
+
+
+BATCHES: dict[str, tuple[str, Callable[..., object]]] = {
+    "inverse_dynamics": ("rneaInParallel", pin.rneaInParallel),
+    "forward_dynamics": ("abaInParallel", pin.abaInParallel),
+}
+"""Its loops in C++, run here with one thread, in place."""
+
+
+def _calls(model: Any, data: Any, function: str, tip: str) -> list[tuple[Any, ...]]:
+    """(label, call, constant last arguments) of every way to compute one state."""
+    world = pin.Convention.WORLD
+    if function == "inverse_dynamics":
+        return [("rnea", partial(pin.rnea, model, data))]
+    if function == "mass_matrix":
+        crba = partial(pin.crba, model, data)
+        return [("crba", crba), ("crba, world", crba, world)]
+    if function == "forward_dynamics":
+        aba = partial(pin.aba, model, data)
+        return [("aba", aba), ("aba, world", aba, world)]
+    frame = model.getFrameId(tip, pin.BODY)
+    if function == "jacobian":
+        jacobian = partial(pin.computeFrameJacobian, model, data)
+        return [("computeFrameJacobian", jacobian, frame, pin.LOCAL_WORLD_ALIGNED)]
+    assert function == "forward_kinematics"
+
+    def pose(q: Array) -> Any:
+        """The pose of one frame; Pinocchio has no call that spares the rest of the tree."""
+        pin.forwardKinematics(model, data, q)
+        return pin.updateFramePlacement(model, data, frame)
+
+    return [("forwardKinematics", pose)]
+
+
+def _kept(
+    call: Callable[..., Any], rows: list[tuple[Any, ...]], function: str, theirs: Coordinates
+) -> Array:
+    """The results of all rows, in chasles' coordinates."""
+    if function == "forward_kinematics":
+        return np.array([call(*row).homogeneous for row in rows])
+    results = np.array([call(*row) for row in rows])
+    if function == "jacobian":
+        results = results[:, [3, 4, 5, 0, 1, 2]]
+    return theirs.result(function, results)

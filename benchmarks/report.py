@@ -1,0 +1,176 @@
+"""What a comparison says: tables for people, JSON for programs."""
+
+import json
+import os
+import platform
+from collections.abc import Iterable
+from dataclasses import asdict
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+import chasles
+from benchmarks.compare import SNAP_AMPLIFICATION, TOLERANCE, Comparison, Compilation, Row, Timed
+from benchmarks.robots import CASES
+from benchmarks.targets import BATCH, COMPILE_SECONDS, DYNAMICS, OPERATIONS, SPEEDUP
+
+PACKAGES = ("numpy", "llvmlite", "pin", "mujoco", "casadi", "example-robot-data")
+"""The packages whose versions a result belongs to, besides chasles."""
+
+
+def show(comparison: Comparison, console: Console) -> None:
+    """Print every number beside its target."""
+    console.print(
+        _batches(comparison),
+        _single_calls(comparison),
+        _answers(comparison),
+        _compilations(comparison),
+        _operations(comparison),
+    )
+    for note in comparison.notes:
+        console.print(note, markup=False)
+
+
+def _table(title: str, *columns: str, caption: str | None = None) -> Table:
+    """A table whose first two columns are words and whose others are numbers."""
+    table = Table(title=title, caption=caption, title_justify="left", caption_justify="left")
+    for number, column in enumerate(columns):
+        table.add_column(column, justify="left" if number < 2 else "right", no_wrap=True)
+    return table
+
+
+def _batches(comparison: Comparison) -> Table:
+    table = _table(
+        f"Batches of {comparison.effort.batch}, in ns per state",
+        *("robot", "function", "chasles", "Pinocchio", "ratio", "target", "by medians"),
+        *("MuJoCo", "ratio"),
+        caption="Called from Python on one thread, fastest route of each library; the least of "
+        "many times, routes taking turns.\nResults in place; loops in Python keep none.",
+    )
+    for row in comparison.rows:
+        ratio, target = row.speedup, _speedup_target(comparison, row)
+        table.add_row(
+            *_head(row),
+            f"{row.fastest('chasles', [True]).minimum * 1e9:.1f}",
+            _time(row.fastest("Pinocchio")),
+            _verdict(f"{ratio.pinocchio:.2f}", target is None or ratio.pinocchio >= target),
+            _number(target, "g"),
+            f"{ratio.pinocchio_by_medians:.2f}",
+            _time(row.fastest("MuJoCo")) if "MuJoCo" in row.libraries else "-",
+            _number(ratio.mujoco, ".1f"),
+        )
+    return table
+
+
+def _single_calls(comparison: Comparison) -> Table:
+    columns = ("robot", "function", "chasles", "Pinocchio", "ratio")
+    table = _table("One call from Python, in ns", *columns)
+    for row in comparison.rows:
+        ours, theirs = (row.fastest(library, [False]) for library in ("chasles", "Pinocchio"))
+        time, ratio = f"{ours.minimum * 1e9:.0f}", f"{row.speedup.single_call:.3f}"
+        table.add_row(*_head(row), time, _time(theirs), ratio)
+    return table
+
+
+def _answers(comparison: Comparison) -> Table:
+    table = _table(
+        "Relative error of all states against Pinocchio, before and after timing",
+        *("robot", "function", "as timed", "allowed", "snap=False", "MuJoCo", "allowed"),
+        caption="Timed with snap=True, which idealises angles of the file: allowed is "
+        f"{TOLERANCE:g} and {SNAP_AMPLIFICATION:g} times the sum of the changes.",
+    )
+    for row in comparison.rows:
+        errors = [r.error for r in row.routes if r.library == "MuJoCo"]
+        table.add_row(
+            *_head(row),
+            f"{max(r.error for r in row.routes if r.library == 'chasles'):.1e}",
+            f"{row.tolerance:.1e}",
+            f"{row.exact_error:.1e}",
+            f"{max(errors):.1e}" if errors else "-",
+            f"{TOLERANCE:.1e}",
+        )
+    return table
+
+
+def _speedup_target(comparison: Comparison, row: Row) -> float | None:
+    """The target, which speaks of one size of batch."""
+    return SPEEDUP.get((row.robot, row.function)) if comparison.effort.batch == BATCH else None
+
+
+def _head(row: Row | Compilation) -> tuple[str, str]:
+    return CASES[row.robot].title, row.function
+
+
+def _compilations(comparison: Comparison) -> Table:
+    columns = ("robot", "function", "trace", "trace and compile", "target")
+    table = _table("Time to make a function, in s", *columns)
+    for made in comparison.compilations:
+        target = COMPILE_SECONDS.get(made.robot) if made.function in DYNAMICS else None
+        total = _verdict(f"{made.total:.3f}", target is None or made.total <= target)
+        table.add_row(*_head(made), f"{made.trace:.3f}", total, _number(target, "g"))
+    return table
+
+
+def _operations(comparison: Comparison) -> Table:
+    columns = ("robot", "reference", "chasles", "Pinocchio", "ratio", "target")
+    caption = "Pinocchio: traced with CasADi, constants folded."
+    table = _table("Multiplications and additions of inverse dynamics", *columns, caption=caption)
+    for count in comparison.operations:
+        target, reference = OPERATIONS.get(count.robot), count.pinocchio
+        source, theirs, verdict = "-", "-", "-"
+        if reference is not None:
+            ratio = count.chasles / reference.operations
+            verdict = _verdict(f"{ratio:.3f}", target is None or ratio <= target)
+            source, theirs = reference.source, str(reference.operations)
+        title, ours = CASES[count.robot].title, str(count.chasles)
+        table.add_row(title, source, ours, theirs, verdict, _number(target, "g"))
+    return table
+
+
+def _time(route: Timed) -> str:
+    return f"{route.minimum * 1e9:.0f} ({route.label})"
+
+
+def _number(value: float | None, form: str) -> str:
+    return "-" if value is None else format(value, form)
+
+
+def _verdict(text: str, met: bool) -> str:
+    return text if met else f"[bold red]{text} missed[/]"
+
+
+def write(comparison: Comparison, path: Path) -> None:
+    """Every number, with what it was measured on, as JSON."""
+    content = asdict(comparison) | {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "cpu": _processor(),
+        "load": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
+        "python": platform.python_version(),
+        "versions": {"chasles": chasles.__version__, **_versions(PACKAGES)},
+    }
+    for row, written in zip(comparison.rows, content["rows"], strict=True):
+        target = _speedup_target(comparison, row)
+        written.update(speedup=asdict(row.speedup), target=target)
+    path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+
+
+def _versions(packages: Iterable[str]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for package in packages:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = None
+    return found
+
+
+def _processor() -> str:
+    """The processor's name."""
+    listing = Path("/proc/cpuinfo")
+    lines = listing.read_text(encoding="utf-8").splitlines() if listing.exists() else []
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.processor() or platform.machine())

@@ -1,0 +1,61 @@
+"""A route: one way from Python to a function's results on a batch, for one library."""
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from itertools import starmap
+from typing import Any
+
+import numpy as np
+
+import chasles
+from benchmarks.states import Array, States
+
+SINGLE_CALLS = 512
+"""How many states the loop of single chasles calls runs over."""
+
+
+@dataclass(frozen=True)
+class Route:
+    """What is timed, and what it computed.
+
+    whole: the library runs over the batch itself; otherwise Python calls it for every state.
+    count: states in one run. run: compute all of them (this is timed). answers: the results, in
+    chasles' conventions: those that the last run left in its output array, or, for a loop whose
+    timed runs keep nothing (which favours it), those of a run that keeps them.
+    """
+
+    library: str
+    label: str
+    whole: bool
+    count: int
+    run: Callable[[], object]
+    answers: Callable[[], Array]
+
+
+def loop(call: Callable[..., Any], rows: Iterable[tuple[Any, ...]]) -> None:
+    """Call for every row and keep nothing: the loop itself runs in C."""
+    deque(starmap(call, rows), maxlen=0)
+
+
+def chasles_routes(
+    robot: chasles.Robot, function: str, states: States, frame: dict[str, str]
+) -> list[Route]:
+    """The public method on the whole batch with `out=` reused, and called state by state."""
+    method = partial(getattr(robot, function), **frame)
+    inputs = states.inputs(function)
+    one = np.empty_like(method(*(x[0] for x in inputs)))
+    out = np.empty((len(states.q), *one.shape))
+    rows = list(zip(*(x[:SINGLE_CALLS] for x in inputs), strict=True))
+    return [
+        Route("chasles", "batch", True, len(out), partial(method, *inputs, out=out), lambda: out),
+        Route(
+            "chasles",
+            "single call",
+            False,
+            len(rows),
+            partial(loop, partial(method, out=one), rows),
+            lambda: np.array([method(*row) for row in rows]),
+        ),
+    ]

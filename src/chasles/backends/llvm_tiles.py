@@ -1,0 +1,217 @@
+"""Between rows in memory and tiles of lanes: register transposes in LLVM's language."""
+
+from collections.abc import Callable, Sequence
+
+from chasles.backends.llvm_math import Writer, bits
+
+UNROLLED = 4
+"""Rows of up to this many vectors are moved without a loop."""
+
+
+def attributes(width: int) -> str:
+    """Function attributes that let LLVM use vectors of `width` doubles."""
+    size = max(64 * width, 128)
+    return f'noinline nounwind "prefer-vector-width"="{size}" "min-legal-vector-width"="{size}"'
+
+
+def gather(n: int, width: int, *, clip: bool) -> str:
+    """The function that makes a tile of n numbers from rows of n numbers.
+
+    With `clip` (the last tile of a batch) rows past %last repeat that row.
+    """
+    w = Writer(width, False)
+    rows = _rows(w, clip)
+
+    def move(start: str) -> None:
+        pairs = []
+        for row in rows:
+            place = w.emit(f"getelementptr double, ptr {row}, i64 {start}")
+            pairs.append(_halves(w, place) if n >= width else _masked_halves(w, place, n))
+        for c, column in enumerate(_transposed(w, pairs)[: min(n, width)]):
+            index = w.emit(f"add i64 {start}, {c}")
+            place = w.emit(f"getelementptr {w.type}, ptr %tile, i64 {index}")
+            w.raw(f"  store {w.type} {column}, ptr {place}, align {8 * width}")
+
+    count = -(-n // width)
+    if count <= UNROLLED:
+        for b in range(count):
+            move(str(max(0, min(b * width, n - width))))
+    else:
+        _loop(w, n, "0", move)
+    return _function(w, f"gather{n}", "%tile", clip)
+
+
+def scatter(output: int, columns: Sequence[int], constant: dict[int, float], width: int, *, clip: bool) -> str:
+    """The function that writes rows of an output from the slots that hold its columns.
+
+    In long rows, blocks of columns that are all constant are written without a transpose, and
+    stores are kept from straddling cache lines where the rows' alignment allows it.
+    """
+    w, n = Writer(width, False), len(columns)
+    rows = _rows(w, clip)
+
+    def halves(start: str, c: int) -> tuple[str, str]:
+        if c >= n:
+            return "zeroinitializer", "zeroinitializer"
+        if start.isdigit():
+            slot = str(columns[int(start) + c])
+        else:
+            index = w.emit(f"add i64 {start}, {c}")
+            place = w.emit(f"getelementptr i32, ptr @columns{output}, i64 {index}")
+            slot = w.emit(f"zext i32 {w.emit(f'load i32, ptr {place}')} to i64")
+        return _halves(w, w.emit(f"getelementptr {w.type}, ptr %slots, i64 {slot}"))
+
+    def store(start: str, vectors: Sequence[str]) -> None:
+        for row, vector in zip(rows, vectors, strict=True):
+            place = w.emit(f"getelementptr double, ptr {row}, i64 {start}")
+            if n < width:
+                w.raw(
+                    f"  call void @llvm.masked.store.v{width}f64.p0({w.type} {vector}, ptr {place}, "
+                    f"i32 8, <{width} x i1> {_mask(width, n)})"
+                )
+            else:
+                w.raw(f"  store {w.type} {vector}, ptr {place}, align 8")
+
+    count = -(-n // width)
+    if count <= UNROLLED:
+        for b in range(count):
+            start = str(max(0, min(b * width, n - width)))
+            store(start, _transposed(w, [halves(start, c) for c in range(width)]))
+        return _function(w, f"scatter{output}", "%slots", clip)
+
+    def move(start: str) -> None:
+        flag = w.emit(f"getelementptr i1, ptr @steady{output}, i64 {start}")
+        steady = w.emit(f"load i1, ptr {flag}")
+        w.raw(f"  br i1 {steady}, label %steady, label %moving\nsteady:")
+        pattern = w.emit(f"getelementptr double, ptr @pattern{output}, i64 {start}")
+        fixed = w.emit(f"load {w.type}, ptr {pattern}, align 8")
+        _store_halves(w, rows, start, [fixed] * width)
+        w.raw("  br label %moved\nmoving:")
+        _store_halves(w, rows, start, _transposed(w, [halves(start, c) for c in range(width)]))
+        w.raw("  br label %moved\nmoved:")
+
+    address = w.emit("ptrtoint ptr %base to i64")
+    past = w.emit(f"sub i64 0, {address}")
+    words = w.emit(f"lshr i64 {past}, 3")
+    ahead = w.emit(f"and i64 {words}, {max(width // 2 - 1, 0)}")
+    aligned = w.emit(f"icmp eq i64 {ahead}, 0")
+    shift = w.emit(f"sub i64 {ahead}, {width}")
+    first = w.emit(f"select i1 {aligned}, i64 0, i64 {shift}")
+    _loop(w, n, first, move, back="moved")
+    tables = "" if clip else _tables(output, columns, constant, width)
+    return tables + _function(w, f"scatter{output}", "%slots", clip)
+
+
+def _tables(output: int, columns: Sequence[int], constant: dict[int, float], width: int) -> str:
+    """Which slot each column comes from, its value where constant, and where blocks are constant."""
+    n = len(columns)
+    slots = ", ".join(f"i32 {c}" for c in columns)
+    pattern = ", ".join(f"double {bits(constant.get(c, 0.0))}" for c in columns)
+    steady = ", ".join(
+        f"i1 {str(all(c in constant for c in columns[s : s + width])).lower()}"
+        for s in range(n - width + 1)
+    )
+    return (
+        f"@columns{output} = internal constant [{n} x i32] [{slots}]\n"
+        f"@pattern{output} = internal constant [{n} x double] [{pattern}]\n"
+        f"@steady{output} = internal constant [{n - width + 1} x i1] [{steady}]\n"
+    )
+
+
+def _function(w: Writer, name: str, tile: str, clip: bool) -> str:
+    extra, suffix = (", i64 %last", "_last") if clip else ("", "")
+    parameters = f"ptr noalias {tile}, ptr noalias %base, i64 %stride{extra}"
+    head = f"define internal void @{name}{suffix}({parameters}) {attributes(w.width)} {{\nentry:"
+    return "\n".join([head, *w.lines, "  ret void\n}\n"])
+
+
+def _rows(w: Writer, clip: bool) -> list[str]:
+    """Pointers to `width` rows from %base on."""
+    rows = []
+    for r in range(w.width):
+        number = w.emit(f"call i64 @llvm.umin.i64(i64 {r}, i64 %last)") if clip else str(r)
+        offset = w.emit(f"mul i64 {number}, %stride")
+        rows.append(w.emit(f"getelementptr i8, ptr %base, i64 {offset}"))
+    return rows
+
+
+def _loop(w: Writer, n: int, first: str, move: Callable[[str], None], back: str = "loop") -> None:
+    """Call `move(start)` for blocks of `width` columns from `first` (or from 0 if it is negative).
+
+    The first and the last block may overlap their neighbours.
+    """
+    w.raw("  br label %loop\nloop:")
+    w.raw(f"  %block = phi i64 [ {first}, %entry ], [ %next, %{back} ]")
+    inside = w.emit("call i64 @llvm.smax.i64(i64 %block, i64 0)")
+    move(w.emit(f"call i64 @llvm.umin.i64(i64 {inside}, i64 {n - w.width})"))
+    w.raw(f"  %next = add i64 %block, {w.width}")
+    w.raw(f"  %more = icmp slt i64 %next, {n}")
+    w.raw("  br i1 %more, label %loop, label %end\nend:")
+
+
+def _half(w: Writer) -> str:
+    return f"<{w.width // 2} x double>"
+
+
+def _halves(w: Writer, place: str) -> tuple[str, str]:
+    """A vector from memory as two half vectors (joining halves is cheaper than shuffling wholes)."""
+    upper = w.emit(f"getelementptr double, ptr {place}, i64 {w.width // 2}")
+    return (
+        w.emit(f"load {_half(w)}, ptr {place}, align 8"),
+        w.emit(f"load {_half(w)}, ptr {upper}, align 8"),
+    )
+
+
+def _masked_halves(w: Writer, place: str, n: int) -> tuple[str, str]:
+    whole = w.emit(
+        f"call {w.type} @llvm.masked.load.v{w.width}f64.p0(ptr {place}, i32 8, "
+        f"<{w.width} x i1> {_mask(w.width, n)}, {w.type} zeroinitializer)"
+    )
+    low, high = (
+        _shuffle(w, w.type, whole, whole, range(s, s + w.width // 2)) for s in (0, w.width // 2)
+    )
+    return low, high
+
+
+def _store_halves(w: Writer, rows: Sequence[str], start: str, vectors: Sequence[str]) -> None:
+    """Two stores of half a vector: with rows half-aligned, none of them straddles a cache line.
+
+    They are volatile because LLVM would join them again.
+    """
+    for row, vector in zip(rows, vectors, strict=True):
+        place = w.emit(f"getelementptr double, ptr {row}, i64 {start}")
+        upper = w.emit(f"getelementptr double, ptr {place}, i64 {w.width // 2}")
+        for s, target in ((0, place), (w.width // 2, upper)):
+            half = _shuffle(w, w.type, vector, vector, range(s, s + w.width // 2))
+            w.raw(f"  store volatile {_half(w)} {half}, ptr {target}, align 8")
+
+
+def _shuffle(w: Writer, of: str, a: str, b: str, lanes: Sequence[int]) -> str:
+    mask = ", ".join(f"i32 {lane}" for lane in lanes)
+    return w.emit(f"shufflevector {of} {a}, {of} {b}, <{len(lanes)} x i32> <{mask}>")
+
+
+def _transposed(w: Writer, pairs: Sequence[tuple[str, str]]) -> list[str]:
+    """Rows, given as halves, become columns: join halves, then exchange ever smaller groups."""
+    size, step = w.width, w.width // 2
+    vectors = [""] * size
+    for i in range(step):
+        for half in (0, 1):
+            a, b = pairs[i][half], pairs[i + step][half]
+            vectors[i + half * step] = _shuffle(w, _half(w), a, b, range(size))
+    step //= 2
+    while step:
+        out = list(vectors)
+        low = [i if not i & step else size + i - step for i in range(size)]
+        high = [i + step if not i & step else size + i for i in range(size)]
+        for i in range(size):
+            if not i & step:
+                a, b = vectors[i], vectors[i + step]
+                out[i] = _shuffle(w, w.type, a, b, low)
+                out[i + step] = _shuffle(w, w.type, a, b, high)
+        vectors, step = out, step // 2
+    return vectors
+
+
+def _mask(width: int, n: int) -> str:
+    return f"<{', '.join(f'i1 {str(k < n).lower()}' for k in range(width))}>"

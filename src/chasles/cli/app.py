@@ -1,0 +1,181 @@
+"""The `chasles` command: its subcommands, their options and their help."""
+
+import io
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import chasles
+
+app = typer.Typer(
+    name="chasles",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+)
+
+Target = Annotated[
+    str, typer.Argument(metavar="FILE|NAME", help="A .urdf file, or a built-in robot: puma560.")
+]
+Floating = Annotated[bool, typer.Option("--floating", help="Put the root link on a free joint.")]
+NoMimic = Annotated[
+    bool, typer.Option("--no-mimic", help="Give joints that mimic another a coordinate too.")
+]
+NoSnap = Annotated[
+    bool, typer.Option("--no-snap", help="Keep an angle like 1.5708 as printed, not as pi/2.")
+]
+Strict = Annotated[bool, typer.Option("--strict", help="An impossible inertia is an error.")]
+
+
+@contextmanager
+def _reported() -> Iterator[None]:
+    """Show what a user can put right as one line, without a traceback; exit status 2."""
+    try:
+        yield
+    except (ValueError, OSError) as error:
+        typer.secho(f"error: {' '.join(str(error).split())}", fg=typer.colors.RED, err=True)
+        raise typer.Exit(2) from None
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"chasles {chasles.__version__}")
+        raise typer.Exit()
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """Rigid-body kinematics and dynamics, compiled for one robot.
+
+    Start with: chasles demo
+    """
+
+
+@app.command()
+def demo(
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The picture to write (.png, .svg, .pdf).")
+    ] = Path("demo.png"),
+) -> None:
+    """Move an arm, check its torques three ways, save a plot.
+
+    The built-in PUMA 560 follows a smooth motion; inverse dynamics says how.
+
+    Forward dynamics must give the motion back, and work must become energy.
+
+    Examples:
+
+    chasles demo
+
+    chasles demo --output /tmp/puma.svg
+    """
+    from rich.console import Console
+
+    from chasles.cli import demo as experiment
+    from chasles.cli import demo_report
+
+    with _reported():
+        if not output.absolute().parent.is_dir():
+            raise ValueError(f"{output}: there is no such folder to write to; make it first")
+        console = Console(highlight=False)
+        result = experiment.run()
+        demo_report.show(result, console)
+        demo_report.plot(result, output)
+        console.print(f"Plot saved to {output}", markup=False, soft_wrap=True)
+        if not all(check.passed for check in result.checks):
+            raise typer.Exit(1)
+
+
+@app.command()
+def info(
+    target: Target,
+    floating: Floating = False,
+    no_mimic: NoMimic = False,
+    no_snap: NoSnap = False,
+    strict: Strict = False,
+) -> None:
+    """Show a robot's joints, links, masses, frames and notes.
+
+    Built-in robots that need numbers take them after a colon.
+
+    Examples:
+
+    chasles info puma560
+
+    chasles info planar:4
+
+    chasles info robot.urdf --floating --strict
+    """
+    from rich.console import Console
+
+    from chasles.cli import info as report
+    from chasles.cli.target import Loading, find
+
+    with _reported():
+        robot = find(target, Loading(floating, not no_mimic, not no_snap, strict))
+        report.show(robot, Console(highlight=False))
+
+
+@app.command()
+def cost(
+    target: Target,
+    function: Annotated[
+        list[str],
+        typer.Option(
+            "--function",
+            "-f",
+            default_factory=list,
+            show_default=False,
+            help="A function; repeatable. Default: the main ones.",
+        ),
+    ],
+    method: Annotated[
+        str,
+        typer.Option("--method", "-m", show_default=False, help="Default: every method."),
+    ] = "",
+    frame: Annotated[
+        str,
+        typer.Option(show_default=False, help="Of functions that have one. Default: the last."),
+    ] = "",
+    floating: Floating = False,
+    no_mimic: NoMimic = False,
+    no_snap: NoSnap = False,
+) -> None:
+    """Count the operations of each function by each method.
+
+    For one state of the robot, after simplification: the program that runs.
+
+    Examples:
+
+    chasles cost puma560
+
+    chasles cost robot.urdf --floating --function mass_matrix
+
+    chasles cost puma560 --function inverse_dynamics --method spatial
+    """
+    from rich.console import Console
+
+    from chasles.cli import cost as report
+    from chasles.cli.target import Loading, find
+
+    with _reported():
+        robot = find(target, Loading(floating, not no_mimic, not no_snap))
+        report.show(robot, Console(highlight=False), functions=function, method=method, frame=frame)
+
+
+def main() -> None:
+    """The entry point of the `chasles` command."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+    app(prog_name="chasles")

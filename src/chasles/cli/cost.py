@@ -1,0 +1,98 @@
+"""What `chasles cost` shows: operations of each function by each method, after simplification."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+
+from chasles.algorithms import FUNCTIONS
+from chasles.api import cost
+from chasles.cli.tables import table
+from chasles.expr import Count
+from chasles.model import ModelError
+from chasles.robot import Robot
+from chasles.tracing import signature
+
+MAIN = (
+    "forward_kinematics",
+    "jacobian",
+    "gravity_forces",
+    "inverse_dynamics",
+    "mass_matrix",
+    "forward_dynamics",
+)
+
+
+def show(
+    robot: Robot,
+    console: Console,
+    *,
+    functions: Sequence[str] = (),
+    method: str = "",
+    frame: str = "",
+) -> None:
+    """One row a function and method: the main functions, every method, the last frame if empty."""
+    where = frame or robot.frames[-1]
+    counts = table(["function", "method"], ["mul", "add", "div", "sqrt", "sin, cos"])
+    found = list(rows(robot, functions, method, where))
+    for function, name, count in found:
+        counts.add_row(f"[cyan]{function}[/]", name, *_cells(count))
+    console.print(
+        f"Operations for one state of [bold]{escape(robot.name)}[/] (nv {robot.nv}), "
+        f"frame {escape(repr(where))}:"
+    )
+    console.print(counts)
+    if any(count is None for _, _, count in found):
+        console.print("- : the method cannot have this robot's mimic joints.")
+    if any(name == "fastest" for _, name, _ in found):
+        console.print('"fastest" is the best of the methods, also tried with regrouped inertias.')
+
+
+def rows(
+    robot: Robot, functions: Sequence[str], method: str, frame: str
+) -> Iterator[tuple[str, str, Count | None]]:
+    """(function, method, count); no count where a method cannot have the robot's mimic joints."""
+    for function in functions:
+        if function not in FUNCTIONS:
+            raise ValueError(f"unknown function {function!r}; known are {', '.join(FUNCTIONS)}")
+    named = functions or MAIN
+    found = False
+    for function in named:
+        options: dict[str, Any] = {"frame": frame} if _has_frame(function) else {}
+        for name in _methods(function):
+            if method in ("", name):
+                found = True
+                try:
+                    yield function, name, cost(robot, function, method=name, **options)
+                except ModelError:
+                    if frame not in robot.frames or method:
+                        raise
+                    yield function, name, None
+    if not found:
+        known = dict.fromkeys(name for function in named for name in _methods(function))
+        raise ValueError(f"no method {method!r}; known are {', '.join(known)}")
+
+
+def _has_frame(function: str) -> bool:
+    return "frame" in signature(FUNCTIONS[function][0].algorithm).options
+
+
+def _methods(function: str) -> tuple[str, ...]:
+    """The methods to compare: "fastest" too, where there is something to choose."""
+    methods = FUNCTIONS[function]
+    choice = ("fastest",) if len(methods) > 1 or any(m.equivalent for m in methods) else ()
+    return (*(m.name for m in methods), *choice)
+
+
+def _cells(count: Count | None) -> tuple[str, ...]:
+    if count is None:
+        return ("-",) * 5
+    numbers = (
+        count.multiplications,
+        count.additions,
+        count.divisions,
+        count.square_roots,
+        count.sines_and_cosines,
+    )
+    return tuple(str(n) if n else "·" for n in numbers)

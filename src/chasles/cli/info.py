@@ -1,0 +1,81 @@
+"""What `chasles info` shows: what a robot is made of."""
+
+import math
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from chasles.cli.tables import table, vector
+from chasles.model import Body
+from chasles.robot import Robot
+
+
+def show(robot: Robot, console: Console) -> None:
+    """Joints, bodies, frames and notes."""
+    mass = math.fsum(link.inertia.m for link in robot.model.source.links)
+    console.print(
+        f"[bold]{escape(robot.name)}[/]: {mass:.6g} kg, {len(robot.bodies)} links, "
+        f"nq {robot.nq}, nv {robot.nv}, gravity {vector(robot.gravity)} m/s²"
+    )
+    console.print(_joints(robot))
+    console.print(_links(robot))
+    extra = [name for name in robot.frames if name not in set(robot.bodies)]
+    if extra:
+        console.print(f"[bold]frames[/] beside the links: {escape(', '.join(extra))}")
+    if robot.notes:
+        console.print(f"[bold]notes[/] ({len(robot.notes)})")
+        notes = Table.grid(padding=(0, 1))
+        for note in robot.notes:
+            notes.add_row("[yellow]•[/]", escape(note))
+        console.print(notes)
+
+
+def _joints(robot: Robot) -> Table:
+    rows = table(["q", "qd", "joint", "type", "axis", "limits"])
+    for i in robot.model.in_file_order:
+        body = robot.model.bodies[i]
+        limits = body.data.limits
+        rows.add_row(
+            *_where(robot, i),
+            f"[cyan]{escape(body.data.name)}[/]",
+            body.data.kind,
+            _axis(body),
+            _range(limits.lower, limits.upper, body.joint.units[0]),
+        )
+    return rows
+
+
+def _where(robot: Robot, i: int) -> tuple[str, str]:
+    """Where a joint's coordinates lie, or what they follow."""
+    follow = robot.model.bodies[i].follow
+    if follow is None:
+        return _span(robot.model.position_slices[i]), _span(robot.model.velocity_slices[i])
+    leader = _span(robot.model.position_slices[follow.leader])
+    offset = f"{follow.offset:+g}" if follow.offset else ""
+    return f"{follow.ratio:g}·q{leader}{offset}", ""
+
+
+def _span(where: slice) -> str:
+    return f"{where.start}" if where.stop - where.start == 1 else f"{where.start}:{where.stop}"
+
+
+def _axis(body: Body) -> str:
+    return "" if body.data.kind in ("free", "spherical") else vector(body.data.axis)
+
+
+def _range(lower: float, upper: float, unit: str) -> str:
+    if not (math.isfinite(lower) or math.isfinite(upper)):
+        return ""
+    return f"{lower:.3g} to {upper:.3g} {unit}"
+
+
+def _links(robot: Robot) -> Table:
+    rows = table(["link", "moved by"], ["mass kg", "centre of mass m"])
+    for link in robot.model.source.links:
+        carrier = robot.model.frames[link.name].body
+        moved = robot.model.bodies[carrier].data.name if carrier >= 0 else "(the world)"
+        m = link.inertia.m
+        center = vector([h / m for h in link.inertia.h]) if m else ""
+        rows.add_row(f"[cyan]{escape(link.name)}[/]", escape(moved), f"{m:.5g}", center)
+    return rows

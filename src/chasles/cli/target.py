@@ -1,0 +1,64 @@
+"""The robot a command is asked about: a file, or a built-in robot by name."""
+
+import difflib
+import inspect
+from dataclasses import dataclass
+from pathlib import Path
+
+from chasles import robots
+from chasles.api import load
+from chasles.model import ModelError
+from chasles.robot import Robot
+
+
+@dataclass(frozen=True)
+class Loading:
+    """How to load a robot; `chasles.load` says what each means. Only files have angles to snap."""
+
+    floating: bool = False
+    mimic: bool = True
+    snap: bool = True
+    strict: bool = False
+
+
+def find(target: str, how: Loading) -> Robot:
+    """The robot of a file, or a built-in one: NAME, or NAME:ARGUMENTS as in planar:4."""
+    name, _, arguments = target.partition(":")
+    if name in robots.ROBOTS and not Path(target).exists():
+        return _loaded(_built(target, name, arguments), how)
+    if Path(target).suffix or Path(target).exists():
+        return load(
+            target, floating=how.floating, mimic=how.mimic, snap=how.snap, strict=how.strict
+        )
+    close = difflib.get_close_matches(name, robots.ROBOTS, n=1)
+    hint = f"did you mean {close[0]!r}?" if close else f"built in are {', '.join(robots.ROBOTS)}"
+    raise ModelError(f"{target}: there is no such file and no built-in robot of that name; {hint}")
+
+
+def _built(target: str, name: str, arguments: str) -> Robot:
+    make = getattr(robots, name)
+    words = inspect.signature(robots.ROBOTS[name]).parameters.values()
+    needed = [p.name for p in words if p.default is inspect.Parameter.empty]
+    given = arguments.split(",") if arguments else []
+    if len(given) != len(needed) or not all(_is_count(word) for word in given):
+        usage = f"{name}:{','.join(needed).upper()}" if needed else name
+        where = ", with whole numbers" if needed else ", without arguments"
+        raise ModelError(f"{target}: this built-in robot is written {usage}{where}")
+    robot: Robot = make(*map(int, given))
+    return robot
+
+
+def _is_count(word: str) -> bool:
+    return word.isascii() and word.isdigit() and len(word) < 5
+
+
+def _loaded(robot: Robot, how: Loading) -> Robot:
+    """A built-in robot as the options ask for it."""
+    source = robot.model.source
+    if how.floating:
+        held = {joint.child for joint in source.joints}
+        roots = [link.name for link in source.links if link.name not in held]
+        if not roots:
+            raise ModelError(f"{robot.name}: it floats already; leave out --floating")
+        source = robot.subtree(roots[0], floating=True).model.source
+    return Robot(source, mimic=how.mimic, strict=how.strict)

@@ -1,0 +1,215 @@
+"""Small vectors and matrices, and the factorisation that keeps the zeros of branching."""
+
+import numpy as np
+import pytest
+
+from chasles.expr import RULES, Arena, Program, Scalar, Variable, interpret
+from chasles.mathematics.linear import (
+    Matrix,
+    Symmetric,
+    Vector,
+    factor_ltdl,
+    invert_ltdl,
+    invert_symmetric,
+    solve_ltdl,
+)
+
+
+def test_cross_and_skew(reference, rng):
+    for _ in range(20):
+        a, b = reference.vector(rng), reference.vector(rng)
+        expected = np.cross(reference.dense(a), reference.dense(b))
+        np.testing.assert_allclose(reference.dense(a.cross(b)), expected, rtol=1e-14, atol=1e-15)
+        assert a.cross(b) == Matrix.skew(a) @ b
+        assert Matrix.skew(a).T == -Matrix.skew(a)
+        assert a.dot(b) == pytest.approx(np.dot(list(a), list(b)), rel=1e-13)
+
+
+def test_identities_of_the_cross_operator(reference, rng):
+    """Table 2.1 of Featherstone (2008)."""
+    a, b = reference.vector(rng), reference.vector(rng)
+    E = reference.matrix(reference.rotation_matrix(rng))
+    skew, dense = Matrix.skew, reference.dense
+    np.testing.assert_allclose(dense(skew(a * 2.5)), 2.5 * dense(skew(a)))
+    np.testing.assert_allclose(dense(skew(a + b)), dense(skew(a) + skew(b)))
+    np.testing.assert_allclose(dense(skew(E @ a)), dense(E @ skew(a) @ E.T), atol=1e-14)
+    outer = np.outer(list(b), list(a)) - np.outer(list(a), list(b))
+    np.testing.assert_allclose(dense(skew(a.cross(b))), outer, atol=1e-14)
+    product = skew(a) @ skew(b) - skew(b) @ skew(a)
+    np.testing.assert_allclose(dense(skew(a.cross(b))), dense(product), atol=1e-14)
+
+
+def test_matrix_algebra(reference, rng):
+    A, B = rng.normal(size=(2, 4)), rng.normal(size=(4, 3))
+    M, N = reference.matrix(A), reference.matrix(B)
+    v = reference.vector(rng, 4)
+    assert (M.shape, N.shape, M.T.shape) == ((2, 4), (4, 3), (4, 2))
+    np.testing.assert_allclose(reference.dense(M @ N), A @ B, rtol=1e-13)
+    np.testing.assert_allclose(reference.dense(M @ v), A @ list(v), rtol=1e-13)
+    np.testing.assert_allclose(reference.dense(M + M * 2.0 - -M), 4.0 * A, rtol=1e-13)
+    np.testing.assert_allclose(reference.dense(2.0 * M), 2.0 * A)
+    assert M[1, 3] == A[1, 3]
+    assert M.T.T == M
+    assert Matrix.identity(4) @ v == v
+    assert Matrix.zero(2, 5).shape == (2, 5)
+    with pytest.raises(ValueError, match="zip"):
+        M @ reference.vector(rng, 3)
+    with pytest.raises(ValueError, match="zip"):
+        M @ M
+
+
+def test_symmetric_is_a_matrix(reference, rng):
+    A, B = reference.symmetric(rng), reference.symmetric(rng)
+    dense = reference.dense
+    np.testing.assert_allclose(dense(A + B * 2.0 - B), dense(A) + dense(B))
+    np.testing.assert_allclose(dense(-A), -dense(A))
+    v = reference.vector(rng)
+    np.testing.assert_allclose(dense(A @ v), dense(A) @ list(v))
+    assert Symmetric.of(A.matrix()) == A
+    assert dense(Symmetric.zero()).tolist() == np.zeros((3, 3)).tolist()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda v, A, S: v + 1.0,
+        lambda v, A, S: v * v,
+        lambda v, A, S: v * A,
+        lambda v, A, S: A * A,
+        lambda v, A, S: A * v,
+        lambda v, A, S: A + v,
+        lambda v, A, S: A + 1.0,
+        lambda v, A, S: A - v,
+        lambda v, A, S: S + A,
+        lambda v, A, S: S - A,
+        lambda v, A, S: S * S,
+        lambda v, A, S: A @ 2.0,
+        lambda v, A, S: A @ S,
+        lambda v, A, S: v @ v,
+    ],
+)
+def test_operators_mean_one_thing(wrong):
+    with pytest.raises(TypeError):
+        wrong(Vector.zero(), Matrix.identity(), Symmetric.zero())
+
+
+def test_sizes_must_agree():
+    for combine in (lambda a, b: a + b, lambda a, b: a - b, lambda a, b: a.dot(b)):
+        with pytest.raises(ValueError, match="zip"):
+            combine(Vector.zero(3), Vector.zero(4))
+    with pytest.raises(ValueError, match="unpack"):
+        Vector.zero(4).cross(Vector.zero(4))
+
+
+# Factorisation ----------------------------------------------------------------------------------
+
+
+def _tree_matrix(rng, parents):
+    """A positive definite matrix with the sparsity of a tree: H_ij = 0 off the support paths."""
+    n = len(parents)
+    L = np.zeros((n, n))
+    for i in range(n):
+        L[i, i] = rng.uniform(0.5, 2.0)
+        j = parents[i]
+        while j >= 0:
+            L[i, j] = rng.normal()
+            j = parents[j]
+    return L.T @ L, L != 0.0
+
+
+TREES = {
+    "chain": [-1, 0, 1, 2, 3, 4],
+    "star": [-1, 0, 0, 0, 0],
+    "forest": [-1, -1, 0, 1, 0, -1],
+    "binary": [-1, 0, 0, 1, 1, 2, 2],
+    "branches": [-1, 0, 1, 1, 3, 0, 5, 6, 5],
+    "one": [-1],
+}
+
+
+@pytest.mark.parametrize("parents", TREES.values(), ids=TREES)
+def test_factors_keep_the_zeros_of_branching(parents, rng):
+    A, pattern = _tree_matrix(rng, parents)
+    L, D = factor_ltdl(A.tolist())
+    dense = np.array(L)
+    np.testing.assert_allclose(dense.T @ np.diag(D) @ dense, A, rtol=1e-12, atol=1e-13)
+    assert np.array_equal(np.diag(dense), np.ones(len(D)))
+    assert np.array_equal(dense[~pattern], np.zeros((~pattern).sum()))  # exactly zero: untouched
+    assert min(D) > 0.0
+
+
+def _symbolic(parents):
+    """The same sparsity in symbols, lower triangle used only."""
+    arena, n = Arena(RULES), len(parents)
+    _, pattern = _tree_matrix(np.random.default_rng(0), parents)
+    a = [
+        [arena.input("A", i * n + j) if pattern[i, j] else 0.0 for j in range(n)] for i in range(n)
+    ]
+    return a, n
+
+
+@pytest.mark.parametrize("parents", TREES.values(), ids=TREES)
+def test_zeros_of_branching_cost_nothing(parents):
+    """Table 6.6: D1 divisions, D2 multiplications and additions for L'DL."""
+    a, n = _symbolic(parents)
+    L, D = factor_ltdl(a)
+    _, pattern = _tree_matrix(np.random.default_rng(0), parents)
+    depth = [int(pattern[k].sum()) for k in range(n)]
+    D1, D2 = sum(d - 1 for d in depth), sum(d * (d - 1) // 2 for d in depth)
+    outputs = [x for row in L for x in row] + D
+    for i in range(n):
+        for j in range(i):
+            assert isinstance(L[i][j], Scalar) == bool(pattern[i, j])
+    program = Program.from_outputs(
+        "ltdl", [Variable("A", (n, n))], [(Variable("LD", (len(outputs),)), outputs)]
+    )
+    count = program.count
+    # ours: one reciprocal a pivot that is used, then products where the book divides
+    assert count.divisions == sum(d > 1 for d in depth) <= D1
+    assert count.multiplications == D1 + D2
+    assert count.additions == D2
+
+
+def test_only_the_lower_triangle_is_read(rng):
+    A, _ = _tree_matrix(rng, TREES["chain"])
+    spoiled = np.tril(A) + np.triu(np.full_like(A, np.nan), 1)
+    L, D = factor_ltdl(spoiled.tolist())
+    assert np.isfinite(L).all()
+    assert np.isfinite(D).all()
+
+
+@pytest.mark.parametrize("parents", TREES.values(), ids=TREES)
+def test_solving_and_inverting(parents, rng, reference):
+    A, _ = _tree_matrix(rng, parents)
+    L, D = factor_ltdl(A.tolist())
+    b = rng.normal(size=len(D))
+    x = reference.dense(solve_ltdl(L, D, Vector(tuple(b.tolist()))))
+    scale = np.linalg.cond(A) * 1e-14
+    np.testing.assert_allclose(x, np.linalg.solve(A, b), rtol=scale, atol=scale * np.abs(x).max())
+    inverse = reference.dense(invert_ltdl(L, D))
+    expected = np.linalg.inv(A)
+    atol = scale * np.abs(expected).max()
+    np.testing.assert_allclose(inverse, expected, rtol=scale, atol=atol)
+    assert np.array_equal(inverse, inverse.T)  # each entry computed once
+    again = reference.dense(invert_symmetric(reference.matrix(A)))
+    assert np.array_equal(again, inverse)
+
+
+def test_inverse_in_symbols_is_the_inverse_of_the_numbers(rng, reference):
+    a, n = _symbolic(TREES["binary"])
+    A, _ = _tree_matrix(rng, TREES["binary"])
+    inverse = invert_ltdl(*factor_ltdl(a))
+    program = Program.from_outputs(
+        "inverse",
+        [Variable("A", (n, n))],
+        [(Variable("W", (n, n)), [x for row in inverse.rows for x in row])],
+    )
+    got = np.array(interpret(program, {"A": A.ravel().tolist()})["W"]).reshape(n, n)
+    np.testing.assert_allclose(got @ A, np.eye(n), atol=1e-9)
+    assert program.count.divisions == n
+
+
+def test_nothing_to_factor():
+    assert factor_ltdl([]) == ([], [])
+    assert solve_ltdl([], [], Vector(())) == Vector(())
+    assert invert_ltdl([], []) == Matrix(())

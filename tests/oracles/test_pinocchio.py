@@ -1,0 +1,78 @@
+"""Every function against Pinocchio on every robot of example-robot-data, on plain floats.
+
+No compiler is involved: the algorithms run on numbers. `test_pinocchio_compiled.py` has machine
+code. Errors are relative to the largest entry of Pinocchio's answer.
+"""
+
+import statistics
+from functools import lru_cache, partial
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from pinocchio_oracle import Oracle, allowed, cases, condition, robot_files, worst_errors
+from support import EPS, direct
+
+import chasles
+from chasles.algorithms import FUNCTIONS
+
+FILES = robot_files()
+NOT_LOADED = "Pinocchio does not load it"
+REFUSED = "chasles refuses it, and Pinocchio's mass matrix is singular"
+
+
+METHODS = {name: [m.name for m in rows] for name, rows in FUNCTIONS.items() if len(rows) > 1}
+SEED = 1
+
+
+@lru_cache(maxsize=None)
+def errors(path: Path, floating: bool) -> tuple[dict[str, float], float] | str:
+    """The errors of every function for one robot and its M's condition, or why there are none."""
+    try:
+        oracle = Oracle(path, floating=floating)
+    except ValueError:
+        return NOT_LOADED
+    try:
+        robot = chasles.load(path, floating=floating, snap=False, mimic=False)
+    except chasles.ModelError as error:
+        assert "moves no inertia" in str(error)
+        assert _is_singular(oracle.model)
+        return REFUSED
+    oracle.order(robot)
+    links = len(robot.bodies)
+    questions = cases(oracle, robot, seed=SEED, poses=links, frames=4, methods=METHODS)
+    found = worst_errors(questions, partial(direct, robot.model.frictionless()))
+    return found, condition(oracle, robot, seed=SEED)
+
+
+def _is_singular(model: pin.Model) -> bool:
+    """Whether Pinocchio's mass matrix is singular too, at a random configuration."""
+    data, rng = model.createData(), np.random.default_rng(1)
+    q = pin.integrate(model, pin.neutral(model), rng.normal(size=model.nv))
+    M = np.triu(pin.crba(model, data, q))
+    moments = np.linalg.eigvalsh(M + np.triu(M, 1).T)
+    return bool(moments[0] <= 10.0 * EPS * moments[-1])
+
+
+@pytest.mark.parametrize("floating", [False, True], ids=["fixed", "floating"])
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_every_function(path: Path, floating: bool) -> None:
+    found = errors(path, floating)
+    if found == NOT_LOADED:
+        pytest.skip(found)
+    if found == REFUSED:
+        return
+    worst, cond = found
+    assert not {name: e for name, e in worst.items() if not e <= allowed(name, cond)}
+
+
+def test_medians_over_all_robots() -> None:
+    """Half of the robots agree to 1e-11 in every function; most robots are compared at all."""
+    results = [errors(path, floating) for path in FILES for floating in (False, True)]
+    compared = [found[0] for found in results if not isinstance(found, str)]
+    assert len(compared) >= 0.9 * len(results)
+    for name in dict.fromkeys(name for worst in compared for name in worst):
+        column = [worst[name] for worst in compared if name in worst]
+        print(f"{name:32} median {statistics.median(column):.1e}, largest {max(column):.1e}")
+        assert statistics.median(column) <= 1e-11, name

@@ -1,0 +1,55 @@
+"""Machine code against Pinocchio: every function of arms, the main ones of larger robots."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from pinocchio_oracle import Oracle, allowed, cases, condition, robot_files, worst_errors
+
+import chasles
+
+PATHS = {path.stem: path for path in robot_files()}
+ROBOTS = {
+    "ur5_robot": False,
+    "panda": False,
+    "kinova": False,  # continuous joints
+    "allegro_right_hand": False,
+    "solo12": True,
+    "tiago_no_hand": True,  # continuous wheels, children before their parents
+    "romeo_small": False,
+    "talos_reduced": True,
+}
+"""Whether each has a floating base."""
+
+
+LARGE = 25
+SLOW = ("coriolis_matrix", "mass_matrix_inverse", "jacobian_rate")
+"""Left out for robots with more freedoms than LARGE, to keep compiling short."""
+
+
+@pytest.mark.parametrize(("name", "floating"), ROBOTS.items())
+def test_public_functions(name: str, floating: bool) -> None:
+    robot = chasles.load(PATHS[name], floating=floating, snap=False, mimic=False)
+    oracle = Oracle(PATHS[name], floating=floating)
+    oracle.order(robot)
+    skipped = SLOW if robot.nv > LARGE else ()
+    fastest = {"inverse_dynamics": ["fastest"], "forward_dynamics": ["fastest"]}
+    pairs = [("world", "frame"), ("frame", "world")]
+    questions = cases(oracle, robot, seed=2, poses=1, frames=1, pairs=pairs, methods=fastest)
+    asked = (case for case in questions if case.function not in skipped)
+
+    def run(function: str, *arrays: np.ndarray, f_ext: Any = None, **options: Any) -> Any:
+        """The public function on one state and on a batch, whose bits must agree."""
+        if f_ext is not None:
+            options["f_ext"] = {
+                frame: chasles.Wrench(value, axes="frame") for frame, value in f_ext.items()
+            }
+        call = getattr(robot, function)
+        one = call(*arrays, **options)
+        many = call(*(np.tile(a, (3, 1)) for a in arrays), **options)
+        assert all(np.array_equal(row, one) for row in many)
+        return one
+
+    worst, cond = worst_errors(asked, run), condition(oracle, robot, seed=2)
+    print({label: f"{error:.1e}" for label, error in worst.items()})
+    assert not {label: e for label, e in worst.items() if not e <= allowed(label, cond)}

@@ -1,0 +1,101 @@
+"""What several test files need: comparing, running a function by any backend, sample robots."""
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+import chasles
+from chasles.algorithms import FUNCTIONS
+from chasles.backends import BACKENDS
+from chasles.mathematics.spatial import Force
+from chasles.model import WORLD, Model
+from chasles.robots import random_tree
+from chasles.tracing import resolve, signature
+
+EPS = float(np.finfo(float).eps)
+TARGETS = tuple(BACKENDS)
+
+
+def relative(actual: ArrayLike, expected: ArrayLike, scale: float = 0.0) -> float:
+    """The largest difference beside the largest entry expected (or beside `scale`, if larger)."""
+    a, b = np.asarray(actual, dtype=float), np.asarray(expected, dtype=float)
+    assert a.shape == b.shape, f"shapes {a.shape} and {b.shape}"
+    if a.size == 0 or np.array_equal(a, b):
+        return 0.0
+    size = max(float(np.max(np.abs(b))), scale)
+    worst = float(np.max(np.abs(a - b)))
+    return worst / size if size else np.inf
+
+
+def close(actual: ArrayLike, expected: ArrayLike, tolerance: float, scale: float = 0.0) -> None:
+    """Assert that two arrays agree to a relative tolerance, norm-wise."""
+    error = relative(actual, expected, scale)
+    assert error <= tolerance, f"relative error {error:.2e} exceeds {tolerance:.0e}"
+
+
+def direct(
+    model: Model,
+    function: str,
+    *arrays: ArrayLike,
+    method: str = "",
+    f_ext: Mapping[str, ArrayLike] | None = None,
+    **options: Any,
+) -> Any:
+    """A function's algorithm run on plain floats: no tracing, no simplification, no compiler.
+
+    method: the first of the function's table unless named. f_ext: six numbers a frame, along the
+    frame's own axes and about its own origin. Damping and friction are the model's own.
+    """
+    algorithm = next(m.algorithm for m in FUNCTIONS[function] if method in ("", m.name))
+    sign = signature(algorithm)
+    values: dict[str, Any] = {}
+    for (name, space), array in zip(sign.inputs.items(), arrays, strict=False):
+        values[name] = space.split(model, np.asarray(array, dtype=float).tolist())
+    if f_ext is not None:
+        total = {i: Force.zero() for i in (WORLD, *range(len(model.bodies)))}
+        for name, wrench in f_ext.items():
+            frame = model.frame(name)
+            numbers = np.asarray(wrench, dtype=float).tolist()
+            total[frame.body] += frame.placement.T @ Force.of(*numbers)
+        values["f_ext"] = total
+    result = algorithm(model, **values, **resolve(model, options))
+    results = (result,) if len(sign.outputs) == 1 else result
+    arrays_out = [
+        np.array(space.join(model, value), dtype=float).reshape(space.shape(model))
+        for space, value in zip(sign.outputs, results, strict=True)
+    ]
+    return arrays_out[0] if len(arrays_out) == 1 else tuple(arrays_out)
+
+
+Evaluate = Callable[..., Any]
+
+
+def runner(robot: chasles.Robot, backend: str) -> Evaluate:
+    """`run(function, *arrays, **options)` for one robot by one backend; f_ext by frame."""
+
+    def run(function: str, *arrays: ArrayLike, f_ext: Any = None, **options: Any) -> Any:
+        compiled = chasles.compile(robot, function, backend=backend, f_ext=f_ext, **options)
+        forces = [f_ext[name] for name in sorted(f_ext or {})]
+        values = [w.value if isinstance(w, chasles.Wrench) else w for w in forces]
+        return compiled(*arrays, *values)
+
+    return run
+
+
+@lru_cache(maxsize=None)
+def tree(n: int, seed: int, **options: bool) -> chasles.Robot:
+    """A random tree, built once for a test process."""
+    return chasles.Robot(random_tree(n, seed, **options))
+
+
+def state(
+    robot: chasles.Robot, seed: int, size: int | tuple[int, ...] = ()
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """A random position, velocity, and acceleration (or joint force)."""
+    rng = np.random.default_rng(seed)
+    shape = (size,) if isinstance(size, int) else size
+    q = robot.random(rng, size=size)
+    return q, rng.normal(size=(*shape, robot.nv)), rng.normal(size=(*shape, robot.nv))

@@ -1,0 +1,94 @@
+"""The benchmarks run, check their answers, and refuse wrong ones. No time is asserted."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("pinocchio")
+pytest.importorskip("mujoco")
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(autouse=True)
+def _benchmarks_importable(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+
+
+def test_quick_comparison(tmp_path):
+    """The command itself, on one robot: every route checked, every number finite."""
+    file = tmp_path / "numbers.json"
+    command = [sys.executable, "-m", "benchmarks", "compare", "--quick", "--robots", "ur5"]
+    paths = os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [*command, "--batch", "9", "--json", str(file)],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "UR5" in done.stdout
+    assert "inverse_dynamics" in done.stdout
+    numbers = json.loads(file.read_text(encoding="utf-8"))
+    assert {"date", "cpu", "versions"} <= numbers.keys()
+    assert [row["function"] for row in numbers["rows"]] == [
+        "inverse_dynamics",
+        "mass_matrix",
+        "forward_dynamics",
+    ]
+    for row in numbers["rows"]:
+        assert {r["library"] for r in row["routes"]} == {"chasles", "Pinocchio", "MuJoCo"}
+        assert row["exact_error"] <= 1e-9
+        assert all(r["error"] <= row["tolerance"] and r["minimum"] > 0 for r in row["routes"])
+        assert row["speedup"]["pinocchio"] > 0
+
+
+@pytest.mark.parametrize("name", ["panda", "solo12"])
+def test_other_functions_agree(name):
+    """Locked joints and a floating base, in the two functions that are not timed by default."""
+    from benchmarks.compare import QUICK, Bench, relative_error
+
+    bench = Bench(name, replace(QUICK, batch=5))
+    for function in ("forward_kinematics", "jacobian"):
+        ours, *_, theirs = bench.routes(function)
+        ours.run()
+        assert relative_error(ours.answers(), theirs.answers()) <= bench.tolerance
+
+
+def test_wrong_answers_are_refused(monkeypatch):
+    """A benchmark of a program that computes something else must not print a time."""
+    from benchmarks import compare
+    from benchmarks.routes import chasles_routes
+
+    def spoiled(*arguments):
+        batch, single = chasles_routes(*arguments)
+        return [replace(batch, answers=lambda: batch.answers() * (1 + 1e-6)), single]
+
+    monkeypatch.setattr(compare, "chasles_routes", spoiled)
+    bench = compare.Bench("ur5", replace(compare.QUICK, batch=3))
+    with pytest.raises(compare.WrongAnswer, match="UR5: chasles, batch, mass_matrix"):
+        bench.row("mass_matrix")
+
+
+def test_relative_error_sees_nan():
+    from benchmarks.compare import relative_error
+
+    assert np.isnan(relative_error(np.array([[np.nan, 1.0]]), np.array([[1.0, 1.0]])))
+
+
+def test_casadi_operations():
+    """x*y + sin(x) - 2*y: products, sums and doubles count, the sine does not."""
+    casadi = pytest.importorskip("casadi")
+    from benchmarks.casadi_count import operations
+
+    x, y = casadi.SX.sym("x"), casadi.SX.sym("y")
+    assert operations(casadi.Function("f", [x, y], [x * y + casadi.sin(x) - 2 * y])) == 4
+    assert operations(casadi.Function("f", [x, y], [x * 1 + 0 * y])) == 0

@@ -1,0 +1,269 @@
+"""The command: what it shows, what it writes, and what it says when it cannot."""
+
+import math
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import chasles
+from chasles.algorithms import FUNCTIONS
+from chasles.cli import app, demo
+from chasles.cli.cost import rows
+from chasles.robots import ROBOTS
+
+ARM = """<robot name="arm">
+  <link name="base"><inertial><mass value="1"/>
+    <inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <link name="upper"><inertial><origin xyz="0.5 0 0"/><mass value="2"/>
+    <inertia ixx="0.01" iyy="0.2" izz="0.2" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <link name="lower"><inertial><origin xyz="0.5 0 0"/><mass value="1"/>
+    <inertia ixx="0.01" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <link name="finger"><inertial><mass value="0.1"/>
+    <inertia ixx="0.01" iyy="0.01" izz="{izz}" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <joint name="shoulder" type="revolute"><parent link="base"/><child link="upper"/>
+    <axis xyz="0 1 0"/><limit lower="-1" upper="2" effort="50" velocity="3"/></joint>
+  <joint name="elbow" type="continuous"><origin xyz="1 0 0" rpy="1.5708 0 0"/>
+    <parent link="upper"/><child link="lower"/><axis xyz="0 0 1"/></joint>
+  <joint name="grip" type="prismatic"><parent link="lower"/><child link="finger"/>
+    <axis xyz="1 0 0"/><limit lower="0" upper="0.1" effort="5" velocity="1"/>
+    <mimic joint="elbow" multiplier="0.5" offset="0.1"/></joint>
+</robot>
+"""
+
+
+@pytest.fixture
+def arm(tmp_path: Path) -> str:
+    path = tmp_path / "arm.urdf"
+    path.write_text(ARM.format(izz=0.01))
+    return str(path)
+
+
+@pytest.fixture
+def odd_arm(tmp_path: Path) -> str:
+    """Its finger's moments violate the triangle inequality."""
+    path = tmp_path / "odd.urdf"
+    path.write_text(ARM.format(izz=0.5))
+    return str(path)
+
+
+def run(*arguments: str) -> str:
+    result = CliRunner().invoke(app, list(arguments), env={"COLUMNS": "80", "NO_COLOR": "1"})
+    assert result.exit_code == 0, result.output
+    assert max(map(len, result.stdout.splitlines())) <= 80
+    return result.stdout
+
+
+def fail(*arguments: str) -> str:
+    """The one line that a failing command prints on stderr."""
+    code = f"from chasles.cli import main; import sys; sys.argv[1:] = {arguments!r}; main()"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert result.returncode == 2
+    assert not result.stdout
+    assert re.fullmatch(r"error: [^\n]+\n", result.stderr), result.stderr
+    return result.stderr
+
+
+# demo ------------------------------------------------------------------------------------------
+
+
+def test_demo_shows_tables_and_writes_a_picture(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = run("demo", "--output", "motion.png")
+    picture = tmp_path / "motion.png"
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert picture.stat().st_size < 150_000
+    for word in ("joint6", "peak N m", "forward_dynamics", "million states/s", "motion.png"):
+        assert word in text
+    assert text.count(" ok ") == 4
+
+
+@pytest.fixture(scope="module")
+def result() -> demo.Demo:
+    return demo.run()
+
+
+def test_demo_numbers_agree(result: demo.Demo) -> None:
+    """Rounding for the pointwise check; order four in the step for the integrals."""
+    assert all(check.passed for check in result.checks)
+    assert result.checks[0].value < 1e-12
+    coarse = demo.run(steps=demo.STEPS // 2, batch=8)
+    for fine, other in zip(result.checks[1:], coarse.checks[1:], strict=True):
+        assert 8.0 < other.value / fine.value < 32.0
+
+
+def test_demo_motion_is_possible(result: demo.Demo) -> None:
+    """From rest to rest, inside the limits of angle and torque; velocities are rates."""
+    limits = [result.robot.joint(name).limits for name in result.robot.joints]
+    assert np.all(result.q >= [x.lower for x in limits])
+    assert np.all(result.q <= [x.upper for x in limits])
+    assert np.all(np.abs(result.tau) < [x.effort for x in limits])
+    for x, rate in ((result.q, result.qd), (result.qd, result.qdd)):
+        assert np.allclose(np.gradient(x, result.t, axis=0)[1:-1], rate[1:-1], atol=1e-3)
+    assert not np.any(result.qd[[0, -1]]) or np.max(np.abs(result.qd[[0, -1]])) < 1e-12
+
+
+def test_demo_times_its_functions(result: demo.Demo) -> None:
+    assert [speed.function for speed in result.speeds] == list(demo.TIMED)
+    assert all(0.0 < speed.state < speed.call < speed.compile for speed in result.speeds)
+
+
+def test_demo_that_fails_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(demo.Check, "passed", False)
+    arguments = ["demo", "-o", str(tmp_path / "x.png")]
+    assert CliRunner().invoke(app, arguments).exit_code == 1
+
+
+# info ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_info_of_every_built_in_robot(name: str) -> None:
+    arguments = {"random_tree": ":12,3"}.get(name, ":4" if "chain" in name else "")
+    arguments = ":4" if name in ("planar", "zigzag") else arguments
+    text = run("info", name + arguments)
+    assert text.startswith(f"{name}: ")
+    assert "axis" in text
+    assert "mass kg" in text
+
+
+def test_info_of_an_arm() -> None:
+    text = run("info", "puma560")
+    assert "36.45 kg, 7 links, nq 6, nv 6, gravity (0, 0, -9.81)" in text
+    assert re.search(r"1 +1 +joint2 +revolute +\(0, 0, 1\) +-0.785 to 3.93 rad", text)
+    assert re.search(r"link2 +joint2 +17.4 +\(0.068, 0.006, 0.2275\)", text)
+    assert re.search(r"frames beside the links: .*tool", text)
+    assert "notes (2)" in text
+
+
+def test_info_of_a_file(arm: str) -> None:
+    text = run("info", arm)
+    assert "arm: 4.1 kg, 4 links, nq 2, nv 2" in text
+    assert re.search(r"0 +0 +shoulder +revolute +\(0, 1, 0\) +-1 to 2 rad", text)
+    assert re.search(r"0\.5·q1\+0\.1 +grip +prismatic", text)
+    assert "1.5708 taken as pi/2" in " ".join(text.split())
+
+
+def test_info_options(arm: str, odd_arm: str) -> None:
+    assert "nq 9, nv 8" in run("info", arm, "--floating")
+    assert "nq 3, nv 3" in run("info", arm, "--no-mimic")
+    assert "1.5708" not in run("info", arm, "--no-snap")
+    assert "triangle inequality" in " ".join(run("info", odd_arm).split())
+    assert "link 'finger'" in fail("info", odd_arm, "--strict")
+    assert "nq 13, nv 12" in run("info", "puma560", "--floating")
+    assert "nq 6" in run("info", "puma560", "--no-mimic", "--strict", "--no-snap")
+
+
+# cost ------------------------------------------------------------------------------------------
+
+
+def test_cost_counts_what_the_library_counts() -> None:
+    text = run("cost", "puma560")
+    robot = chasles.robots.puma560()
+    for method in ("newton-euler-vector", "spatial", "fastest"):
+        count = chasles.cost(robot, "inverse_dynamics", method=method)
+        numbers = rf"{count.multiplications} +{count.additions} +· +· +{count.sines_and_cosines}"
+        assert re.search(rf"inverse_dynamics +{method} +{numbers}", text)
+
+
+def test_cost_of_a_file_and_of_chosen_functions(arm: str) -> None:
+    text = run("cost", arm, "--floating", "-f", "mass_matrix", "-f", "jacobian", "--frame", "upper")
+    assert "frame 'upper'" in text
+    assert "forward_dynamics" not in text
+    assert re.search(r"mass_matrix +fastest +\d+", text)
+    assert re.search(r"jacobian +spatial +\d+", text)
+
+
+def test_cost_of_one_method() -> None:
+    text = run("cost", "puma560", "--method", "newton-euler-vector")
+    assert "inverse_dynamics" in text
+    assert "fastest" not in text
+    assert "jacobian" not in text
+
+
+def test_cost_where_a_method_cannot_have_mimic_joints(arm: str) -> None:
+    text = run("cost", arm)
+    assert re.search(r"articulated-body +- +- +- +- +-", text)
+    assert "cannot have this robot's mimic joints" in text
+    assert re.search(r"articulated-body +\d+", run("cost", arm, "--no-mimic"))
+    assert "mimic" in fail("cost", arm, "-f", "forward_dynamics", "-m", "articulated-body")
+
+
+def test_every_function_has_a_cost() -> None:
+    found = list(rows(chasles.robots.planar(2), list(FUNCTIONS), "", "tip"))
+    assert {function for function, _, _ in found} == set(FUNCTIONS)
+    assert all(count is not None for _, _, count in found)
+
+
+# Everything else -------------------------------------------------------------------------------
+
+
+def test_version() -> None:
+    assert run("--version") == f"chasles {chasles.__version__}\n"
+
+
+@pytest.mark.parametrize("command", ["demo", "info", "cost"])
+def test_help_has_examples(command: str) -> None:
+    text = run(command, "--help")
+    assert "Examples:" in text
+    assert re.search(rf"chasles {command}( \w|\s)", text.split("Examples:")[1])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["info", "missing.urdf"], "missing.urdf: there is no such file"),
+        (["info", "pumma560"], "did you mean 'puma560'?"),
+        (["info", "xyzzy"], "built in are puma560, "),
+        (["info", "planar"], "planar:N"),
+        (["info", "random_tree:3"], "random_tree:N,SEED"),
+        (["info", "planar:-1"], "whole numbers"),
+        (["info", "planar:0"], "one or more"),
+        (["info", "puma560:6"], "without arguments"),
+        (["info", "quadruped", "--floating"], "floats already"),
+        (["info", "robot.docx"], "unknown file type '.docx'"),
+        (["cost", "puma560", "-f", "speed"], "unknown function 'speed'"),
+        (["cost", "puma560", "-m", "magic"], "no method 'magic'"),
+        (["cost", "puma560", "--frame", "tol"], "did you mean 'tool'?"),
+        (["demo", "-o", "no/such/folder/x.png"], "no such folder"),
+    ],
+)
+def test_mistakes_are_one_clear_line(arguments: list[str], message: str) -> None:
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 2
+    assert result.exception is None or isinstance(result.exception, SystemExit)
+    assert message in result.output
+    assert result.output.startswith("error: ")
+    assert result.output.count("\n") == 1
+
+
+def test_a_bad_file_is_one_line_on_stderr(tmp_path: Path) -> None:
+    bad = tmp_path / "bad.urdf"
+    bad.write_text("<robot name='x'>\n  <link name='a'>\n</robot>")
+    assert f"{bad}:3: not readable XML" in fail("info", str(bad))
+
+
+def test_command_is_light_to_import() -> None:
+    """Plots and machine code load on use: `chasles --help` need not wait for them."""
+    heavy = ("matplotlib", "llvmlite")
+    code = f"import chasles.cli, sys; print([m for m in {heavy} if m in sys.modules])"
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert result.stdout == "[]\n"
+
+
+def test_minimum_jerk_ends_at_rest() -> None:
+    t = np.linspace(0.0, 2.0, 9)
+    q, qd, qdd = demo.minimum_jerk(np.zeros(1), np.ones(1), t)
+    assert q[4, 0] == pytest.approx(0.5)
+    assert qd[4, 0] == pytest.approx(15.0 / 8.0 / 2.0)
+    assert [math.isclose(x, y) for x, y in ((q[0, 0], 0.0), (q[-1, 0], 1.0))] == [True, True]
+    assert not np.any(qd[[0, -1]])
+    assert not np.any(qdd[[0, -1]])

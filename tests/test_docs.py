@@ -1,0 +1,184 @@
+"""The pages say what is so: their Python runs, their output and sources are the real ones.
+
+A block of Python may be followed at once by a block of text, which must be what it prints. A block
+of Python after `<!-- source: FILE -->` must be the file without its imports and first docstring.
+A block of console holds `$ chasles ...` and what the command prints. After a change of the library,
+`python tests/test_docs.py` writes the true sources and outputs into the pages.
+"""
+
+import ast
+import contextlib
+import inspect
+import io
+import re
+import runpy
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+import chasles
+from chasles.algorithms import FUNCTIONS
+from chasles.cli import app
+from chasles.model import JOINTS
+from chasles.robots import ROBOTS
+from chasles.tracing import signature
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+EXAMPLES = {
+    "computed_torque.py": {"duration": 0.05},
+    "million_states.py": {"states": 2000},
+    "quadruped_momentum.py": {"duration": 0.05},
+}
+NARROW = {"COLUMNS": "80", "TERM": "dumb", "NO_COLOR": "1"}
+BLOCK = re.compile(r"(?:<!-- source: (\S+) -->\n)?```(python|text|console)\n(.*?)```", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block of a page, and the text that stands in it."""
+
+    kind: str
+    body: str
+    source: str | None
+    start: int
+    end: int
+    follows: bool
+
+
+def blocks(text: str) -> Iterator[Block]:
+    end = -1
+    for found in BLOCK.finditer(text):
+        source, kind, body = found.groups()
+        adjacent = text[end : found.start()] == "\n" if end >= 0 else False
+        yield Block(kind, body, source, found.start(3), found.end(3), adjacent)
+        end = found.end()
+
+
+def truth(page: Path) -> Iterator[tuple[Block, str]]:
+    """Every block of a page with what it should hold; running the page on the way."""
+    space: dict[str, Any] = {"__name__": "page"}
+    printed = ""
+    for block in blocks(page.read_text("utf-8")):
+        if block.kind == "python" and block.source is not None:
+            yield block, body_of(ROOT / block.source)
+        elif block.kind == "python":
+            with contextlib.redirect_stdout(io.StringIO()) as stream:
+                exec(compile(block.body, f"{page.name}: {block.body[:40]!r}", "exec"), space)
+            printed = stream.getvalue()
+            yield block, block.body
+        elif block.kind == "text":
+            yield block, tidy(printed) if block.follows else block.body
+        else:
+            command = block.body.splitlines()[0]
+            arguments = shlex.split(command.removeprefix("$ chasles"))
+            result = CliRunner().invoke(app, arguments, env=NARROW)
+            assert result.exit_code == 0, result.output
+            yield block, f"{command}\n{tidy(result.output)}"
+
+
+def tidy(text: str) -> str:
+    """Without spaces at the ends of lines and empty lines at the ends of the text."""
+    return "\n".join(line.rstrip() for line in text.strip("\n").splitlines()) + "\n"
+
+
+def body_of(path: Path) -> str:
+    """The functions of a source file: all that follows its docstring and imports."""
+    text = path.read_text("utf-8")
+    first = next(n for n in ast.parse(text).body if isinstance(n, ast.FunctionDef))
+    return "\n".join(text.splitlines()[first.lineno - 1 :]) + "\n"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_page_is_true(page: Path) -> None:
+    for block, expected in truth(page):
+        assert block.body == expected, f"{page.name}: run python tests/test_docs.py"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    text = page.read_text("utf-8")
+    for target in re.findall(r"\]\((?!https?:)([^)\s]+)\)", text):
+        path, _, anchor = target.partition("#")
+        file = page.parent / path if path else page
+        assert file.exists(), f"{page.name} links to {target}"
+        if anchor:
+            headings = re.findall(r"^#+ (.*)$", file.read_text("utf-8"), re.MULTILINE)
+            slugs = {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings}
+            assert anchor in slugs, f"{page.name} links to {target}"
+
+
+def rows(page: str) -> dict[str, list[str]]:
+    """The cells of every table row, by each of the names in its first cell."""
+    found: dict[str, list[str]] = {}
+    for line in (ROOT / "docs" / page).read_text("utf-8").splitlines():
+        cells = [cell.strip() for cell in line.strip("| ").split("|")]
+        for name in re.findall(r"`(?:chasles\.)?(\w+)", cells[0] if line.startswith("|") else ""):
+            found[name] = cells
+    return found
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_functions_page_has_arrays_and_results(function: str) -> None:
+    cells = rows("functions.md")[function]
+    sign = signature(FUNCTIONS[function][0].algorithm)
+    assert cells[1].strip("`").split(", ") == [name for name in sign.inputs if name != "f_ext"]
+    walker = chasles.robots.quadruped()
+    sizes = {"nq": walker.nq, "nv": walker.nv, "joints": len(walker.joints)}
+    shapes = [
+        tuple(sizes[word] if word in sizes else int(word) for word in re.findall(r"\w+", shape))
+        for shape in re.findall(r"\(\.\.\.(.*?)\)", cells[3])
+    ]
+    assert shapes == [space.shape(walker.model) for space in sign.outputs]
+    methods = [method.name for method in FUNCTIONS[function]]
+    named = re.findall(r"[\w-]+", cells[2])
+    assert named == (methods if len(methods) > 1 else list(sign.options))
+
+
+def test_functions_page_has_every_public_name() -> None:
+    known = rows("functions.md")
+    public = [name for name, _ in inspect.getmembers(chasles.Robot) if not name.startswith("_")]
+    public += [name for name in chasles.__all__ if name != "Robot"]
+    assert not [name for name in public if name not in known]
+    assert not [name for name in ROBOTS if f"`{name}`" not in known["robots"][1]]
+
+
+@pytest.mark.parametrize("kind", JOINTS)
+def test_joints_page_has_coordinates_and_units(kind: str) -> None:
+    _, nq, nv, _, units, _ = rows("joints.md")[kind]
+    joint = JOINTS[kind]
+    assert (int(nq), int(nv)) == (joint.nq, joint.nv)
+    assert tuple(units.split(", ")) == joint.units
+
+
+@pytest.mark.parametrize("example", sorted(path.name for path in ROOT.glob("examples/*.py")))
+def test_example_runs(example: str, capsys: pytest.CaptureFixture[str]) -> None:
+    runpy.run_path(str(ROOT / "examples" / example))["main"](**EXAMPLES[example])
+    assert capsys.readouterr().out
+
+
+def test_readme_has_the_two_commands() -> None:
+    text = (ROOT / "README.md").read_text("utf-8")
+    assert "\npip install . && chasles demo\n" in text
+    assert "\npip install -e '.[test]' && pytest\n" in text
+    assert (ROOT / "docs/images/demo.png").stat().st_size < 150_000
+
+
+def write() -> None:
+    """Put the true sources and outputs into the pages."""
+    for page in PAGES:
+        text = old = page.read_text("utf-8")
+        for block, expected in reversed(list(truth(page))):
+            text = text[: block.start] + expected + text[block.end :]
+        if text != old:
+            page.write_text(text, "utf-8")
+            print(f"wrote {page.relative_to(ROOT)}")
+
+
+if __name__ == "__main__":
+    write()
