@@ -1,4 +1,4 @@
-"""Settings that all tests share; its folder is on the import path, so tests can `import support`."""
+"""Settings that all tests share. Its folder is on the import path: tests can import `support`."""
 
 from hypothesis import settings
 

@@ -1,7 +1,7 @@
 """What several test files need: comparing, running a function by any backend, sample robots."""
 
 from collections.abc import Callable, Mapping
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -85,7 +85,7 @@ def runner(robot: chasles.Robot, backend: str) -> Evaluate:
     return run
 
 
-@lru_cache(maxsize=None)
+@cache
 def tree(n: int, seed: int, **options: bool) -> chasles.Robot:
     """A random tree, built once for a test process."""
     return chasles.Robot(random_tree(n, seed, **options))

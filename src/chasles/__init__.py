@@ -1,8 +1,8 @@
 """chasles: rigid-body kinematics and dynamics, written as in the books and compiled.
 
-    import chasles
-    robot = chasles.robots.puma560()          # or chasles.load("robot.urdf")
-    tau = robot.inverse_dynamics(q, qd, qdd)  # one state, or any batch of states
+import chasles
+robot = chasles.robots.puma560()          # or chasles.load("robot.urdf")
+tau = robot.inverse_dynamics(q, qd, qdd)  # one state, or any batch of states
 """
 
 from chasles import robots

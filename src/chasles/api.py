@@ -62,6 +62,4 @@ def cost(
 ) -> Count:
     """How many operations a function takes for one state of this robot, after simplification."""
     chosen = dict(checked_options(robot.model, function, options))
-    return program(
-        robot.model, function, method=method, dissipation=dissipation, **chosen
-    ).count
+    return program(robot.model, function, method=method, dissipation=dissipation, **chosen).count

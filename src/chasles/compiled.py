@@ -120,7 +120,12 @@ class Compiled:
                 f"not {len(arguments)}"
             )
         return call(
-            self._kernel, self.program, self.recipe.function, arguments, out, self._check_quaternions
+            self._kernel,
+            self.program,
+            self.recipe.function,
+            arguments,
+            out,
+            self._check_quaternions,
         )
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Recipe]]:

@@ -174,7 +174,7 @@ class Robot:
     ) -> np.ndarray:
         """Random configurations (*size, nq): uniform between limits where a joint has them.
 
-        Without limits, angles lie in [-pi, pi] and positions in [-1, 1] m; orientations are uniform.
+        Without limits, angles lie in [-pi, pi], positions in [-1, 1] m; orientations are uniform.
         """
         rng = np.random.default_rng(rng)
         shape = (size,) if isinstance(size, int) else tuple(size)

@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from chasles.algorithms import FUNCTIONS, Method
@@ -36,7 +36,7 @@ class Signature:
     options: tuple[str, ...]
 
 
-@lru_cache(maxsize=None)
+@cache
 def signature(algorithm: Callable[..., Any]) -> Signature:
     """Read an algorithm's annotations."""
     hints = get_type_hints(algorithm, include_extras=True)

@@ -34,7 +34,7 @@ def test_public_functions(name: str, floating: bool) -> None:
     oracle.order(robot)
     skipped = SLOW if robot.nv > LARGE else ()
     fastest = {"inverse_dynamics": ["fastest"], "forward_dynamics": ["fastest"]}
-    pairs = [("world", "frame"), ("frame", "world")]
+    pairs = [("world", "frame")]
     questions = cases(oracle, robot, seed=2, poses=1, frames=1, pairs=pairs, methods=fastest)
     asked = (case for case in questions if case.function not in skipped)
 

@@ -29,13 +29,7 @@ def call(
         for variable, argument in zip(program.inputs, arguments, strict=True)
     ]
     leads = [a.shape[: a.ndim - len(v.shape)] for v, a in zip(program.inputs, arrays, strict=True)]
-    try:
-        batch = np.broadcast_shapes(*leads)
-    except ValueError:
-        shapes = ", ".join(
-            f"{v.name} {lead}" for v, lead in zip(program.inputs, leads, strict=True)
-        )
-        raise ValueError(f"{name}: leading shapes do not broadcast together: {shapes}") from None
+    batch = _batch_shape(name, program, leads)
     if check is not None:
         check(arrays)
     results = _outputs(name, program, batch, out)
@@ -52,6 +46,18 @@ def call(
     return values[0] if len(values) == 1 else tuple(values)
 
 
+def _batch_shape(name: str, program: Program, leads: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    if all(lead == leads[0] for lead in leads):
+        return leads[0] if leads else ()
+    try:
+        return np.broadcast_shapes(*leads)
+    except ValueError:
+        shapes = ", ".join(
+            f"{v.name} {lead}" for v, lead in zip(program.inputs, leads, strict=True)
+        )
+        raise ValueError(f"{name}: leading shapes do not broadcast together: {shapes}") from None
+
+
 def _array(name: str, variable: Variable, argument: Any) -> np.ndarray:
     try:
         array = np.asarray(argument)
@@ -64,8 +70,8 @@ def _array(name: str, variable: Variable, argument: Any) -> np.ndarray:
     k = len(variable.shape)
     if array.ndim < k or array.shape[array.ndim - k :] != variable.shape:
         raise ValueError(
-            f"{name}: {variable.name} must have shape (..., {', '.join(map(str, variable.shape))}), "
-            f"not {array.shape}"
+            f"{name}: {variable.name} must have shape "
+            f"(..., {', '.join(map(str, variable.shape))}), not {array.shape}"
         )
     return array if array.dtype == np.float64 and array.dtype.isnative else array.astype(np.float64)
 
@@ -73,8 +79,10 @@ def _array(name: str, variable: Variable, argument: Any) -> np.ndarray:
 def _rows(a: np.ndarray, batch: tuple[int, ...], count: int, variable: Variable) -> np.ndarray:
     lead = a.shape[: a.ndim - len(variable.shape)]
     size = variable.size
-    if math.prod(lead) == 1:
-        rows = np.broadcast_to(np.ascontiguousarray(a).reshape(1, size), (count, size))
+    if lead == batch:
+        rows = a.reshape(count, size)
+    elif math.prod(lead) == 1:
+        rows = np.broadcast_to(a.reshape(1, size), (count, size))
     else:
         rows = np.broadcast_to(a, batch + variable.shape).reshape(count, size)
     straight = rows.shape[1] <= 1 or rows.strides[1] == rows.itemsize

@@ -12,9 +12,7 @@ def compile(program: Program) -> Callable[[Sequence[np.ndarray], Sequence[np.nda
 
     def run(inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> None:
         for row in range(outputs[0].shape[0]):
-            values = {
-                v.name: a[row].tolist() for v, a in zip(program.inputs, inputs, strict=True)
-            }
+            values = {v.name: a[row].tolist() for v, a in zip(program.inputs, inputs, strict=True)}
             results = interpret(program, values)
             for variable, out in zip(program.outputs, outputs, strict=True):
                 out[row] = results[variable.name]

@@ -73,7 +73,7 @@ def source(program: Program, machine: Machine | None = None) -> str:
 
 
 def assemble(text: str, machine: Machine) -> bytes:
-    """Machine code from a module's text. LLVM's mid-level passes stay off: nothing is left to do."""
+    """Machine code from a module's text. LLVM's mid-level passes stay off: nothing is left."""
     with _LOCK:
         _initialise()
         target = llvm.Target.from_triple(machine.triple).create_target_machine(
@@ -109,14 +109,19 @@ class Kernel:
         count = outputs[0].shape[0] if outputs else 0
         if count == 0:
             return
-        in_pointers = (ctypes.c_void_p * len(inputs))(*(a.ctypes.data for a in inputs))
-        out_pointers = (ctypes.c_void_p * len(outputs))(*(a.ctypes.data for a in outputs))
+        in_pointers = (ctypes.c_void_p * len(inputs))(*(_address(a) for a in inputs))
+        out_pointers = (ctypes.c_void_p * len(outputs))(*(_address(a) for a in outputs))
         if count == 1:
             self._one(in_pointers, out_pointers)
             return
         in_strides = (ctypes.c_ssize_t * len(inputs))(*(a.strides[0] for a in inputs))
         out_strides = (ctypes.c_ssize_t * len(outputs))(*(a.strides[0] for a in outputs))
         self._batch(count, in_pointers, in_strides, out_pointers, out_strides)
+
+
+def _address(a: np.ndarray) -> int:
+    address: int = a.__array_interface__["data"][0]
+    return address
 
 
 def compile(program: Program) -> Kernel:

@@ -244,8 +244,8 @@ class Angles:
 def angles(w: Writer, arguments: list[str], label: str) -> Angles:
     """Sines and cosines of several angles in a loop, with one check that none is too large.
 
-    The check is on the sum of squares: it may send harmless angles out of line, where each is looked
-    at by itself, but it never misses one.
+    The check is on the sum of squares: it may send harmless angles out of line, where each is
+    looked at by itself, but it never misses one.
     """
     n, x, s, c = len(arguments), *(w.reserve(len(arguments)) for _ in range(3))
     for k, value in enumerate(arguments):

@@ -40,9 +40,7 @@ class _Slots:
         self.number = {r: k for k, r in enumerate(self.results)}
         self.columns = [[self.number[r] for r in refs] for refs in program.results]
         self.constant: dict[int, float] = {
-            k: program.code[r].data
-            for r, k in self.number.items()
-            if program.code[r].op == "const"
+            k: program.code[r].data for r, k in self.number.items() if program.code[r].op == "const"
         }
 
 
@@ -50,7 +48,10 @@ _INTRINSICS = {"fma": 3, "fabs": 1, "sqrt": 1, "copysign": 2, "minimum": 2, "max
 
 
 def _declarations(width: int) -> str:
-    lines = ['!0 = !{!"branch_weights", i32 1, i32 100000}', "declare double @llvm.fabs.f64(double)"]
+    lines = [
+        '!0 = !{!"branch_weights", i32 1, i32 100000}',
+        "declare double @llvm.fabs.f64(double)",
+    ]
     for w in (1, width):
         t = f"<{w} x double>"
         for name, arity in _INTRINSICS.items():
@@ -90,9 +91,7 @@ def _one(program: Program, fuse: bool) -> str:
     return "\n".join([*texts, head, *w.reserved, *w.lines, "  ret void\n}\n"])
 
 
-def _vector_parts(
-    program: Program, lowered: Lowered, slots: _Slots, width: int, fuse: bool
-) -> str:
+def _vector_parts(program: Program, lowered: Lowered, slots: _Slots, width: int, fuse: bool) -> str:
     texts = []
     parameters = [f"ptr noalias %in{k}" for k in range(len(program.inputs))]
     parameters += ["ptr noalias %scratch", "ptr noalias %slots"]

@@ -41,7 +41,9 @@ def gather(n: int, width: int, *, clip: bool) -> str:
     return _function(w, f"gather{n}", "%tile", clip)
 
 
-def scatter(output: int, columns: Sequence[int], constant: dict[int, float], width: int, *, clip: bool) -> str:
+def scatter(
+    output: int, columns: Sequence[int], constant: dict[int, float], width: int, *, clip: bool
+) -> str:
     """The function that writes rows of an output from the slots that hold its columns.
 
     In long rows, blocks of columns that are all constant are written without a transpose, and
@@ -66,8 +68,8 @@ def scatter(output: int, columns: Sequence[int], constant: dict[int, float], wid
             place = w.emit(f"getelementptr double, ptr {row}, i64 {start}")
             if n < width:
                 w.raw(
-                    f"  call void @llvm.masked.store.v{width}f64.p0({w.type} {vector}, ptr {place}, "
-                    f"i32 8, <{width} x i1> {_mask(width, n)})"
+                    f"  call void @llvm.masked.store.v{width}f64.p0({w.type} {vector}, "
+                    f"ptr {place}, i32 8, <{width} x i1> {_mask(width, n)})"
                 )
             else:
                 w.raw(f"  store {w.type} {vector}, ptr {place}, align 8")
@@ -103,7 +105,7 @@ def scatter(output: int, columns: Sequence[int], constant: dict[int, float], wid
 
 
 def _tables(output: int, columns: Sequence[int], constant: dict[int, float], width: int) -> str:
-    """Which slot each column comes from, its value where constant, and where blocks are constant."""
+    """Which slot each column comes from, its constant value, and where blocks are constant."""
     n = len(columns)
     slots = ", ".join(f"i32 {c}" for c in columns)
     pattern = ", ".join(f"double {bits(constant.get(c, 0.0))}" for c in columns)
@@ -154,7 +156,7 @@ def _half(w: Writer) -> str:
 
 
 def _halves(w: Writer, place: str) -> tuple[str, str]:
-    """A vector from memory as two half vectors (joining halves is cheaper than shuffling wholes)."""
+    """A vector from memory as two half vectors (joining halves is cheap)."""
     upper = w.emit(f"getelementptr double, ptr {place}, i64 {w.width // 2}")
     return (
         w.emit(f"load {_half(w)}, ptr {place}, align 8"),

@@ -47,7 +47,7 @@ class Lowered:
 
 
 def lower(program: Program, *, fuse: bool, longest: int, results_last: bool) -> Lowered:
-    """Fuse (where the machine can), order, and cut into parts of at most about `longest` operations.
+    """Fuse (where the machine can), order, and cut into parts of about `longest` operations.
 
     results_last: all results are delivered by the last part, so that an output may be an input.
     """
@@ -164,9 +164,7 @@ def _parts(
                 saved.append((k, place[k]))
                 leaving.setdefault(until, []).append(place[k])
         vacant.extend(leaving.pop(n, ()))
-        delivered = tuple(
-            r for r in results if (n == final if results_last else home[r] == n)
-        )
+        delivered = tuple(r for r in results if (n == final if results_last else home[r] == n))
         parts.append(Part(tuple(_stages(code, piece)), tuple(saved), delivered))
     return Lowered(tuple(code), tuple(parts), place, scratch)
 

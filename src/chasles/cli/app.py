@@ -77,7 +77,7 @@ def demo(
 
     chasles demo
 
-    chasles demo --output /tmp/puma.svg
+    chasles demo --output puma.svg
     """
     from rich.console import Console
 

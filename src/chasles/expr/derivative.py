@@ -30,11 +30,11 @@ def jacobian(
     values = program.replay(program.variables(arena), arena)
     entries = [r for refs in program.results for r in refs]
     if mode == "forward":
-        start = {(name, k): {s: 1.0} for s, (name, k) in enumerate(seeds)}
-        tangents = _push_forward(program, values, arena, start)
+        unit: dict[tuple[str, int], Tangent] = {seed: {s: 1.0} for s, seed in enumerate(seeds)}
+        tangents = _push_forward(program, values, arena, unit)
         rows = [[tangents[r].get(s, 0.0) for s in range(len(seeds))] for r in entries]
     else:
-        start = {}
+        start: dict[int, Tangent] = {}
         for column, r in enumerate(entries):
             start.setdefault(r, {})[column] = 1.0
         bars = _pull_back(program, values, arena, start)
@@ -70,7 +70,7 @@ def forward(program: Program, wrt: Sequence[str]) -> Program:
 
 
 def reverse(program: Program, wrt: Sequence[str]) -> Program:
-    """The pullback: extra inputs `bar_<out>`, outputs `bar_<in>` (transposed Jacobian times bar)."""
+    """Pullback: extra inputs `bar_<out>`, outputs `bar_<in>` (Jacobian transposed times bar)."""
     covectors = [Variable(f"bar_{v.name}", v.shape) for v in program.outputs]
     arena = Arena(RULES)
     values = program.replay(program.variables(arena), arena)

@@ -242,6 +242,4 @@ def invert_ltdl(L: Sequence[Sequence[Number]], D: Sequence[Number]) -> Matrix:
             W[i][j] = -_dot(L[i][j:i], [W[k][j] for k in range(j, i)])
     scaled = [[w / d for w, d in zip(row, D, strict=True)] for row in W]
     upper = [[_dot(W[i][: i + 1], scaled[j][: i + 1]) for j in range(i, n)] for i in range(n)]
-    return Matrix(
-        tuple(tuple(upper[min(i, j)][abs(j - i)] for j in range(n)) for i in range(n))
-    )
+    return Matrix(tuple(tuple(upper[min(i, j)][abs(j - i)] for j in range(n)) for i in range(n)))

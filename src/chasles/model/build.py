@@ -107,7 +107,7 @@ def _connect(source: Description) -> dict[str | None, list[JointData]]:
                 )
         if joint.child in parent_of:
             raise ModelError(
-                f"{_at(joint.where)}joint {joint.name!r}: link {joint.child!r} is already the child "
+                f"{_at(joint.where)}joint {joint.name!r}: link {joint.child!r} is the child "
                 f"of joint {parent_of[joint.child].name!r}; a tree has one parent for each link"
             )
         if joint.kind != "fixed" and joint.kind not in JOINTS:
@@ -185,10 +185,12 @@ def _unit(joint: JointData, axis: Vector) -> Vector:
 
 def _make_joint(joint: JointData, placement: Transform) -> Joint:
     kind = JOINTS[joint.kind]
-    terms = [Vector((value,) * kind.nv) for value in (joint.armature, joint.damping, joint.friction)]
+    armature, damping, friction = (
+        Vector((value,) * kind.nv) for value in (joint.armature, joint.damping, joint.friction)
+    )
     if kind is Helical:
-        return Helical(placement, *terms, pitch=joint.pitch)
-    return kind(placement, *terms)
+        return Helical(placement, armature, damping, friction, joint.pitch)
+    return kind(placement, armature, damping, friction)
 
 
 def _couple(bodies: list[Body]) -> list[Body]:

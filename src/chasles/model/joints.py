@@ -304,18 +304,16 @@ class Free(Joint):
 
 
 JOINTS: dict[str, type[Joint]] = {
-    joint.kind: joint
-    for joint in (
-        Revolute,
-        Prismatic,
-        Helical,
-        Cylindrical,
-        Planar,
-        Universal,
-        Spherical,
-        Free,
-    )
-} | {"continuous": Revolute}
+    "revolute": Revolute,
+    "continuous": Revolute,
+    "prismatic": Prismatic,
+    "helical": Helical,
+    "cylindrical": Cylindrical,
+    "planar": Planar,
+    "universal": Universal,
+    "spherical": Spherical,
+    "free": Free,
+}
 """Every joint type by the name that files and builders use; "fixed" joints merge two links."""
 
 

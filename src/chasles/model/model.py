@@ -50,7 +50,7 @@ class Step(NamedTuple):
     i: int
     p: int
     joint: Joint
-    I: RigidInertia  # noqa: E741 - the book's letter
+    I: RigidInertia
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,9 @@ class Model:
     def frame(self, name: str) -> Frame:
         """A frame by name; links are frames too."""
         if name not in self.frames:
-            raise ModelError(f"robot {self.name!r}: no frame {name!r}; {_suggest(name, self.frames)}")
+            raise ModelError(
+                f"robot {self.name!r}: no frame {name!r}; {_suggest(name, self.frames)}"
+            )
         return self.frames[name]
 
     # Where coordinates lie: in the order of the joints in the file ---------------------------
@@ -184,6 +186,11 @@ def _suggest(name: str, known: Mapping[str, object]) -> str:
     import difflib
 
     close = difflib.get_close_matches(name, known, n=3)
-    return f"did you mean {', '.join(map(repr, close))}?" if close else (
-        f"it has {', '.join(map(repr, list(known)[:12]))}" + (", ..." if len(known) > 12 else "")
+    return (
+        f"did you mean {', '.join(map(repr, close))}?"
+        if close
+        else (
+            f"it has {', '.join(map(repr, list(known)[:12]))}"
+            + (", ..." if len(known) > 12 else "")
+        )
     )

@@ -112,7 +112,8 @@ class JacobianSpace(Space):
         }
         for i, block in value.items():
             leader, ratio = model.owner(i)
-            for k, column in enumerate(block.columns):
+            vectors: Sequence[Motion | Force] = block.columns
+            for k, column in enumerate(vectors):
                 columns[leader][k] = columns[leader][k] + Vector(tuple(column)) * ratio
         flat = [column for i in model.movers for column in columns[i]]
         return [column[row] for row in range(6) for column in flat]

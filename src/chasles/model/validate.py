@@ -59,8 +59,8 @@ def check_regular(model: Model) -> None:
             continue
         U = A[i] @ S[i]
         rotor = joint.armature + Vector((led[i],) * joint.nv)
-        D = np.array((S[i].T @ U + diagonal(rotor)).rows)
-        carried = np.diag(np.array((S[i].T @ (rigid[i] @ S[i]) + diagonal(rotor)).rows))
+        D: np.ndarray = np.array((S[i].T @ U + diagonal(rotor)).rows)
+        carried: np.ndarray = np.diag(np.array((S[i].T @ (rigid[i] @ S[i]) + diagonal(rotor)).rows))
         if not _invertible(D, carried):
             raise ModelError(_moves_nothing(model.bodies[i].data))
         inverse = Matrix(tuple(map(tuple, np.linalg.inv(D).tolist())))
@@ -77,8 +77,8 @@ def _invertible(D: np.ndarray, carried: np.ndarray) -> bool:
 def _moves_nothing(joint: JointData) -> str:
     at = f"{joint.where}: " if joint.where else ""
     return (
-        f"{at}joint {joint.name!r} moves no inertia, which makes the mass matrix singular; give link "
-        f"{joint.child!r} a mass and an inertia, give the joint an armature, or make it fixed"
+        f"{at}joint {joint.name!r} moves no inertia, which makes the mass matrix singular; give "
+        f"link {joint.child!r} a mass and an inertia, give the joint an armature, or make it fixed"
     )
 
 
@@ -116,7 +116,7 @@ def _fault(inertia: RigidInertia) -> str | None:
 
 def _about_center(inertia: RigidInertia) -> np.ndarray:
     """The 3x3 inertia about the centre of mass; what is rounding beside the whole is zero."""
-    I = np.array(inertia.I.matrix().rows, dtype=float)  # noqa: E741
+    I = np.array(inertia.I.matrix().rows, dtype=float)
     if inertia.m == 0.0:
         return I
     h = np.array(list(inertia.h), dtype=float)

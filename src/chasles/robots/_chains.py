@@ -119,7 +119,7 @@ def _row(joint: dict[str, Any], inertia_about: str) -> Row:
 
 
 def _inertia(joint: dict[str, Any], inertia_about: str) -> RigidInertia:
-    m, c, I = joint["mass"], Vector(tuple(joint["center"])), Symmetric(*joint["inertia"])  # noqa: E741
+    m, c, I = joint["mass"], Vector(tuple(joint["center"])), Symmetric(*joint["inertia"])
     return (
         RigidInertia(m, c * m, I) if inertia_about == "frame" else RigidInertia.from_center(m, c, I)
     )

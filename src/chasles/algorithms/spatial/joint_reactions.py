@@ -10,6 +10,4 @@ def joint_reactions(
 ) -> Reactions:
     """What the parent exerts on the child, at the joint, in the child link's axes (section 5.3)."""
     f, _ = transmitted_forces(model, q, qd, qdd, f_ext)
-    return {
-        i: model.frames[body.name].placement @ f[i] for i, body in enumerate(model.bodies)
-    }
+    return {i: model.frames[body.name].placement @ f[i] for i, body in enumerate(model.bodies)}

@@ -17,4 +17,6 @@ def ltl_factor(model: Model, q: Position) -> TreeMatrix:
     """L with M = L' L, without fill-in (Featherstone 2008, table 6.3)."""
     L, D = ltdl_factors(model, q)
     roots = [sqrt(d) for d in D]
-    return Matrix(tuple(tuple(x * root for x in row) for row, root in zip(L.rows, roots, strict=True)))
+    return Matrix(
+        tuple(tuple(x * root for x in row) for row, root in zip(L.rows, roots, strict=True))
+    )

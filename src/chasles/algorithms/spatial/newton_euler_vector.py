@@ -25,7 +25,9 @@ def newton_euler_vector(
         carried = E @ w[p]
         w[i] = carried + vJ.angular
         wd[i] = E @ wd[p] + aJ.angular + w[i].cross(vJ.angular)
-        a[i] = E @ (a[p] + _of_point(w[p], wd[p], r)) + aJ.linear + (w[i] + carried).cross(vJ.linear)
+        a[i] = (
+            E @ (a[p] + _of_point(w[p], wd[p], r)) + aJ.linear + (w[i] + carried).cross(vJ.linear)
+        )
         f[i] = a[i] * I.m + _of_point(w[i], wd[i], I.h) - f_ext[i].force
         n[i] = I.I @ wd[i] + w[i].cross(I.I @ w[i]) + I.h.cross(a[i]) - f_ext[i].moment
     tau = {}

@@ -25,7 +25,7 @@ class RigidInertia:
 
     m: Number
     h: Vector
-    I: Symmetric  # noqa: E741 - the book's letter
+    I: Symmetric
 
     @staticmethod
     def zero() -> "RigidInertia":
@@ -75,14 +75,12 @@ class ArticulatedInertia:
 
     M: Symmetric
     H: Matrix
-    I: Symmetric  # noqa: E741 - the book's letter
+    I: Symmetric
 
     @staticmethod
     def of(rigid: RigidInertia) -> "ArticulatedInertia":
         m = rigid.m
-        return ArticulatedInertia(
-            Symmetric(m, m, m, 0.0, 0.0, 0.0), Matrix.skew(rigid.h), rigid.I
-        )
+        return ArticulatedInertia(Symmetric(m, m, m, 0.0, 0.0, 0.0), Matrix.skew(rigid.h), rigid.I)
 
     @staticmethod
     def zero() -> "ArticulatedInertia":
@@ -107,9 +105,9 @@ class ArticulatedInertia:
 
     def without(self, U: Forces, K: Forces) -> "ArticulatedInertia":
         """I - U K', symmetric by construction of K = U D^-1: what a joint's freedom removes."""
-        M, H, I = self.M, self.H, self.I  # noqa: E741
+        M, H, I = self.M, self.H, self.I
         for u, k in zip(U.columns, K.columns, strict=True):
-            I = I - _outer(u.moment, k.moment)  # noqa: E741
+            I = I - _outer(u.moment, k.moment)
             M = M - _outer(u.force, k.force)
             H = H - Matrix(tuple(tuple(a * b for b in k.force) for a in u.moment))
         return ArticulatedInertia(M, H, I)
@@ -129,7 +127,7 @@ class CoriolisInertia:
     """
 
     A: Matrix
-    l: Vector  # noqa: E741 - the letter of linear momentum
+    l: Vector
 
     @staticmethod
     def of(inertia: RigidInertia, v: Motion) -> "CoriolisInertia":
@@ -148,9 +146,7 @@ class CoriolisInertia:
     def __matmul__(self, S: Motions) -> Forces:
         if type(S) is not Motions:
             raise _mismatch("multiply", self, S)
-        return Forces(
-            tuple(Force(self.A @ m.angular, m.angular.cross(self.l)) for m in S.columns)
-        )
+        return Forces(tuple(Force(self.A @ m.angular, m.angular.cross(self.l)) for m in S.columns))
 
     def transposed(self, S: Motions) -> Forces:
         """B' S."""

@@ -138,9 +138,7 @@ class Transposed:
             return _shift_articulated(r, _turn_articulated(E, other))
         if type(other) is CoriolisInertia:
             momentum = E @ other.l
-            return CoriolisInertia(
-                E @ other.A - Matrix.skew(r) @ Matrix.skew(momentum), momentum
-            )
+            return CoriolisInertia(E @ other.A - Matrix.skew(r) @ Matrix.skew(momentum), momentum)
         raise _mismatch("apply the transpose of", self.X, other)
 
 
@@ -163,7 +161,7 @@ def _shift_articulated(r: Vector, A: ArticulatedInertia) -> ArticulatedInertia:
     x, y, z = r
     H = A.H + Matrix.skew(r) @ A.M.matrix()
     (_, b, c), (d, e, f), (g, h, i) = A.H.rows
-    (p, q, s), (t, u, v), (k, l, _) = H.rows  # noqa: E741 - entries by row
+    (p, q, s), (t, u, v), (k, l, _) = H.rows
     added = (
         y * (c + s) - z * (b + q),
         z * (d + t) - x * (f + v),
@@ -172,6 +170,6 @@ def _shift_articulated(r: Vector, A: ArticulatedInertia) -> ArticulatedInertia:
         x * q - z * h + y * (i - p),
         z * g - y * t + x * (u - i),
     )
-    I = A.I  # noqa: E741
+    I = A.I
     total = [entry + more for entry, more in zip(I, added, strict=True)]
     return ArticulatedInertia(A.M, H, type(I)(*total))

@@ -154,6 +154,10 @@ class Forces:
             raise _mismatch("add", self, other)
         return Forces(tuple(a + b for a, b in zip(self.columns, other.columns, strict=True)))
 
+    @overload
+    def __matmul__(self, other: Vector) -> Force: ...
+    @overload
+    def __matmul__(self, other: Matrix) -> "Forces": ...
     def __matmul__(self, other: Vector | Matrix) -> "Force | Forces":
         if isinstance(other, Matrix):
             return Forces(tuple(self._combine(Vector(c)) for c in other.T.rows))
