@@ -12,7 +12,7 @@ from typing import Any
 import llvmlite.binding as llvm
 import numpy as np
 
-from chasles.backends.llvm_source import module
+from chasles.backends.llvm_source import Module, module
 from chasles.expr import Program
 
 _LOCK = threading.Lock()
@@ -66,8 +66,8 @@ def _jit() -> Any:
     return llvm.create_lljit_compiler()
 
 
-def source(program: Program, machine: Machine | None = None) -> str:
-    """The module's text in LLVM's language."""
+def source(program: Program, machine: Machine | None = None) -> Module:
+    """The module in LLVM's language."""
     machine = machine or Machine.host()
     return module(program, width=machine.width, fuse=machine.fuse)
 
@@ -85,11 +85,14 @@ def assemble(text: str, machine: Machine) -> bytes:
 
 
 class Kernel:
-    """A compiled program. Threads may share it: it keeps nothing between calls."""
+    """A compiled program. Threads may share it: each has its own workspace."""
 
     def __init__(self, program: Program, machine: Machine | None = None) -> None:
         self.machine = machine or Machine.host()
-        self.object_code = assemble(source(program, self.machine), self.machine)
+        written = source(program, self.machine)
+        self.object_code = assemble(written.text, self.machine)
+        self._workspace_bytes = written.workspace * self.machine.width * 8
+        self._local = threading.local()
         with _LOCK:
             _initialise()
             builder = llvm.JITLibraryBuilder()
@@ -100,9 +103,7 @@ class Kernel:
             self._library = builder.link(_jit(), f"chasles{next(_SERIAL)}")
         pointer, size = ctypes.c_void_p, ctypes.c_ssize_t
         self._one = ctypes.CFUNCTYPE(None, pointer, pointer)(self._library["one"])
-        self._batch = ctypes.CFUNCTYPE(None, size, pointer, pointer, pointer, pointer)(
-            self._library["batch"]
-        )
+        self._batch = ctypes.CFUNCTYPE(None, size, *[pointer] * 5)(self._library["batch"])
 
     def __call__(self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> None:
         """Run on rows: arrays (count, size) of doubles, each row contiguous, any row stride."""
@@ -116,7 +117,13 @@ class Kernel:
             return
         in_strides = (ctypes.c_ssize_t * len(inputs))(*(a.strides[0] for a in inputs))
         out_strides = (ctypes.c_ssize_t * len(outputs))(*(a.strides[0] for a in outputs))
-        self._batch(count, in_pointers, in_strides, out_pointers, out_strides)
+        self._batch(count, in_pointers, in_strides, out_pointers, out_strides, self._workspace())
+
+    def _workspace(self) -> int:
+        """Room for tiles of lanes, one for each thread; aligned to the widest vector."""
+        if not hasattr(self._local, "workspace"):
+            self._local.workspace = np.empty(self._workspace_bytes + 64, np.uint8)
+        return -(-_address(self._local.workspace) // 64) * 64
 
 
 def _address(a: np.ndarray) -> int:

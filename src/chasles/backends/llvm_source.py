@@ -5,6 +5,8 @@ the program, and brings the results back. The last tile repeats its last row. A 
 several times among the outputs is kept once; constant results are written before the loop.
 """
 
+from dataclasses import dataclass
+
 from chasles.backends.llvm_body import Body
 from chasles.backends.llvm_math import COLD, Writer
 from chasles.backends.llvm_tiles import attributes, gather, scatter
@@ -15,8 +17,16 @@ LONGEST = 12000
 """Instructions in one part of a program: as many as LLVM compiles in reasonable time."""
 
 
-def module(program: Program, *, width: int, fuse: bool) -> str:
-    """The text of the module."""
+@dataclass(frozen=True)
+class Module:
+    """The text, and how many vectors of workspace `batch` needs."""
+
+    text: str
+    workspace: int
+
+
+def module(program: Program, *, width: int, fuse: bool) -> Module:
+    """The module of a program."""
     slots = _Slots(program)
     lowered = lower(program, fuse=fuse, longest=LONGEST, results_last=False)
     parts = [f"; {program.name}: {program.count}\n", _declarations(width), COLD]
@@ -28,8 +38,8 @@ def module(program: Program, *, width: int, fuse: bool) -> str:
             parts += [
                 scatter(k, columns, slots.constant, width, clip=clip) for clip in (False, True)
             ]
-    parts.append(_batch(program, lowered, slots, width))
-    return "\n".join(parts)
+    batch, workspace = _batch(program, lowered, slots, width)
+    return Module("\n".join([*parts, batch]), workspace)
 
 
 class _Slots:
@@ -104,11 +114,14 @@ def _vector_parts(program: Program, lowered: Lowered, slots: _Slots, width: int,
     return "\n".join(texts)
 
 
-def _batch(program: Program, lowered: Lowered, slots: _Slots, width: int) -> str:
-    """The loop over tiles."""
+def _batch(program: Program, lowered: Lowered, slots: _Slots, width: int) -> tuple[str, int]:
+    """The loop over tiles, and the vectors of workspace it needs for tiles, scratch and results."""
     w = Writer(width, False)
-    tiles = [w.reserve(max(v.size, 1)) for v in program.inputs]
-    scratch, kept = w.reserve(max(lowered.scratch, 1)), w.reserve(max(len(slots.results), 1))
+    places, workspace = [], 0
+    for size in (*(v.size for v in program.inputs), lowered.scratch, len(slots.results)):
+        places.append(w.emit(f"getelementptr {w.type}, ptr %workspace, i64 {workspace}"))
+        workspace += size
+    *tiles, scratch, kept = places
     arrays = _arrays(w, "in", len(program.inputs)), _arrays(w, "out", len(program.outputs))
     for slot, number in slots.constant.items():
         place = w.emit(f"getelementptr {w.type}, ptr {kept}, i64 {slot}")
@@ -133,9 +146,9 @@ def _batch(program: Program, lowered: Lowered, slots: _Slots, width: int) -> str
     w.raw("  br i1 %more, label %loop, label %end\nend:")
     head = (
         "define void @batch(i64 %count, ptr %in_pointers, ptr %in_strides, ptr %out_pointers, "
-        f"ptr %out_strides) {attributes(width)} {{\nentry:"
+        f"ptr %out_strides, ptr %workspace) {attributes(width)} {{\nentry:"
     )
-    return "\n".join([head, *w.reserved, *w.lines, "  ret void\n}\n"])
+    return "\n".join([head, *w.lines, "  ret void\n}\n"]), workspace
 
 
 def _arrays(w: Writer, role: str, count: int) -> list[tuple[str, str]]:

@@ -107,8 +107,8 @@ def _connect(source: Description) -> dict[str | None, list[JointData]]:
                 )
         if joint.child in parent_of:
             raise ModelError(
-                f"{_at(joint.where)}joint {joint.name!r}: link {joint.child!r} is the child "
-                f"of joint {parent_of[joint.child].name!r}; a tree has one parent for each link"
+                f"{_at(joint.where)}joint {joint.name!r}: link {joint.child!r} already has "
+                f"a parent, by joint {parent_of[joint.child].name!r}; a tree has one for each link"
             )
         if joint.kind != "fixed" and joint.kind not in JOINTS:
             raise ModelError(
