@@ -84,8 +84,8 @@ def routes(
     made = []
     for label, prepare in CALLS.get(function, {}).items():
         step = prepare(model, data)
-        keep = partial(_kept, step, rows, function, theirs)
-        made.append(Route("MuJoCo", label, False, len(rows), partial(_loop, step, rows), keep))
+        answers = partial(_returned, step, rows, function, theirs)
+        made.append(Route("MuJoCo", label, False, len(rows), partial(_loop, step, rows), answers))
     if function == "forward_dynamics":
         made.append(_rollout(model, data, theirs, inputs))
     return made
@@ -108,7 +108,9 @@ def _loop(step: Step, rows: list[tuple[Array, ...]]) -> None:
         call()
 
 
-def _kept(step: Step, rows: list[tuple[Array, ...]], function: str, theirs: Coordinates) -> Array:
+def _returned(
+    step: Step, rows: list[tuple[Array, ...]], function: str, theirs: Coordinates
+) -> Array:
     """The results of all rows, in chasles' coordinates."""
     results = np.empty((len(rows), *step.result.shape))
     for k, row in enumerate(rows):

@@ -33,19 +33,23 @@ def coordinates(robot: chasles.Robot, model: Any, states: States) -> Coordinates
 
 
 def routes(model: Any, function: str, states: States, theirs: Coordinates, tip: str) -> list[Route]:
-    """The Python call for every state and, where Pinocchio has one, its own loop in C++."""
+    """The Python call for every state, and its own loop in C++ or else one that keeps results."""
     data, inputs = model.createData(), theirs.states(states).inputs(function)
     made = []
     for label, call, *extra in _calls(model, data, function, tip):
         rows = list(zip(*inputs, *map(repeat, extra), strict=False))
-        keep = partial(_kept, call, rows, function, theirs)
-        made.append(Route("Pinocchio", label, False, len(rows), partial(loop, call, rows), keep))
+        answers = partial(_returned, call, rows, function, theirs)
+        made.append(Route("Pinocchio", label, False, len(rows), partial(loop, call, rows), answers))
+        if isinstance(result := call(*rows[0]), np.ndarray) and function not in BATCHES:
+            label, out = f"{label}, kept", np.empty((len(rows), *result.shape))
+            run, answers = partial(_keep, call, rows, out), partial(_mine, function, theirs, out)
+            made.append(Route("Pinocchio", label, True, len(rows), run, answers))
     if function in BATCHES:
         label, batch = BATCHES[function]
-        result = np.empty((len(states.q), model.nv))
-        run = partial(batch, 1, pin.ModelPool(model, 1), *(x.T for x in inputs), result.T)
-        answers = partial(theirs.result, function, result)
-        made.append(Route("Pinocchio", label, True, len(result), run, answers))
+        out = np.empty((len(states.q), model.nv))
+        run = partial(batch, 1, pin.ModelPool(model, 1), *(x.T for x in inputs), out.T)
+        answers = partial(_mine, function, theirs, out)
+        made.append(Route("Pinocchio", label, True, len(out), run, answers))
     return made
 
 
@@ -81,13 +85,21 @@ def _calls(model: Any, data: Any, function: str, tip: str) -> list[tuple[Any, ..
     return [("forwardKinematics", pose)]
 
 
-def _kept(
+def _keep(call: Callable[..., Any], rows: list[tuple[Any, ...]], out: Array) -> None:
+    for place, row in zip(out, rows, strict=True):
+        place[...] = call(*row)
+
+
+def _returned(
     call: Callable[..., Any], rows: list[tuple[Any, ...]], function: str, theirs: Coordinates
 ) -> Array:
-    """The results of all rows, in chasles' coordinates."""
+    """The results of all rows, in chasles' conventions."""
     if function == "forward_kinematics":
         return np.array([call(*row).homogeneous for row in rows])
-    results = np.array([call(*row) for row in rows])
-    if function == "jacobian":
-        results = results[:, [3, 4, 5, 0, 1, 2]]
-    return theirs.result(function, results)
+    return _mine(function, theirs, np.array([call(*row) for row in rows]))
+
+
+def _mine(function: str, theirs: Coordinates, results: Array) -> Array:
+    """Pinocchio's results in chasles' conventions: a Jacobian has its angular rows first."""
+    turned = results[:, [3, 4, 5, 0, 1, 2]] if function == "jacobian" else results
+    return theirs.result(function, turned)

@@ -46,21 +46,23 @@ def _table(title: str, *columns: str, caption: str | None = None) -> Table:
 def _batches(comparison: Comparison) -> Table:
     table = _table(
         f"Batches of {comparison.effort.batch}, in ns per state",
-        *("robot", "function", "chasles", "Pinocchio", "ratio", "target", "by medians"),
+        *("robot", "function", "chasles", "Pinocchio", "ratio", "target", "by medians", "kept"),
         *("MuJoCo", "ratio"),
-        caption="Called from Python on one thread, fastest route of each library; the least of "
-        "many times, routes taking turns.\nResults in place; loops in Python keep none.",
+        caption="Called from Python on one thread, fastest route of each library; the least of many "
+        "times, routes taking turns.\nchasles leaves all results in an array, as the C++ loops "
+        "do; loops in Python keep none. kept: the ratio to one that does.",
     )
     for row in comparison.rows:
         ratio, target = row.speedup, _speedup_target(comparison, row)
         table.add_row(
             *_head(row),
-            f"{row.fastest('chasles', [True]).minimum * 1e9:.1f}",
+            _time(row.fastest("chasles", [True])),
             _time(row.fastest("Pinocchio")),
             _verdict(f"{ratio.pinocchio:.2f}", target is None or ratio.pinocchio >= target),
             _number(target, "g"),
             f"{ratio.pinocchio_by_medians:.2f}",
-            _time(row.fastest("MuJoCo")) if "MuJoCo" in row.libraries else "-",
+            _number(ratio.pinocchio_kept, ".2f"),
+            _time(row.fastest("MuJoCo")),
             _number(ratio.mujoco, ".1f"),
         )
     return table
@@ -71,8 +73,7 @@ def _single_calls(comparison: Comparison) -> Table:
     table = _table("One call from Python, in ns", *columns)
     for row in comparison.rows:
         ours, theirs = (row.fastest(library, [False]) for library in ("chasles", "Pinocchio"))
-        time, ratio = f"{ours.minimum * 1e9:.0f}", f"{row.speedup.single_call:.3f}"
-        table.add_row(*_head(row), time, _time(theirs), ratio)
+        table.add_row(*_head(row), _time(ours), _time(theirs), f"{row.speedup.single_call:.3f}")
     return table
 
 
@@ -131,8 +132,11 @@ def _operations(comparison: Comparison) -> Table:
     return table
 
 
-def _time(route: Timed) -> str:
-    return f"{route.minimum * 1e9:.0f} ({route.label})"
+def _time(route: Timed | None) -> str:
+    if route is None:
+        return "-"
+    name = "" if route.library == "chasles" else f" {route.label}"
+    return f"{route.minimum * 1e9:.{0 if name else 1}f}{name}"
 
 
 def _number(value: float | None, form: str) -> str:

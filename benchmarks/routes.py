@@ -20,10 +20,10 @@ SINGLE_CALLS = 512
 class Route:
     """What is timed, and what it computed.
 
-    whole: the library runs over the batch itself; otherwise Python calls it for every state.
+    whole: a run leaves the results of all states in one array, as a batch of chasles does;
+    otherwise it is single calls from Python, whose results are not kept (which favours them).
     count: states in one run. run: compute all of them (this is timed). answers: the results, in
-    chasles' conventions: those that the last run left in its output array, or, for a loop whose
-    timed runs keep nothing (which favours it), those of a run that keeps them.
+    chasles' conventions: what the last run left in its array, or what single calls return now.
     """
 
     library: str

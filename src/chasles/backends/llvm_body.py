@@ -4,7 +4,7 @@ Inputs, outputs and scratch are tiles: one vector of lanes for each number. With
 tile is the caller's own row.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from chasles.backends.llvm_math import Writer, angles, arctangent
 from chasles.backends.lowering import Lowered, Part
@@ -47,13 +47,14 @@ class Body:
                 for index, angle in enumerate(stage.angles):
                     self._angle["sin", angle] = (arrays.sines, index)
                     self._angle["cos", angle] = (arrays.cosines, index)
-        for k, place in part.saved:
-            self.store(k, "%scratch", place)
+        self.store((k, "%scratch", place) for k, place in part.saved)
 
-    def store(self, instruction: int, tile: str, index: int) -> None:
-        """Store a value in a tile."""
-        value, place = self._use(instruction), self._element(tile, index)
-        self.w.raw(f"  store {self.w.type} {value}, ptr {place}, align {8 * self.w.width}")
+    def store(self, places: Iterable[tuple[int, str, int]]) -> None:
+        """Store values in tiles: (value, tile, index). All are at hand before the first store."""
+        ready = [(self._use(k), tile, index) for k, tile, index in places]
+        for value, tile, index in ready:
+            place = self._element(tile, index)
+            self.w.raw(f"  store {self.w.type} {value}, ptr {place}, align {8 * self.w.width}")
 
     def function(self, name: str, parameters: list[str], attributes: str) -> str:
         """The finished function."""

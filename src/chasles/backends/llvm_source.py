@@ -82,9 +82,11 @@ def _one(program: Program, fuse: bool) -> str:
     for n, part in enumerate(lowered.parts):
         body = Body(lowered, part, 1, fuse=fuse)
         if n == last:
-            for k, refs in enumerate(program.results):
-                for index, r in enumerate(refs):
-                    body.store(r, f"%out{k}", index)
+            body.store(
+                (r, f"%out{k}", index)
+                for k, refs in enumerate(program.results)
+                for index, r in enumerate(refs)
+            )
         parameters = [*inputs, *outputs, "ptr %scratch"]
         texts.append(body.function(f"row{n}", parameters, attributes(1)))
     w = Writer(1, fuse)
@@ -107,9 +109,8 @@ def _vector_parts(program: Program, lowered: Lowered, slots: _Slots, width: int,
     parameters += ["ptr noalias %scratch", "ptr noalias %slots"]
     for n, part in enumerate(lowered.parts):
         body = Body(lowered, part, width, fuse=fuse)
-        for r in part.results:
-            if slots.number[r] not in slots.constant:
-                body.store(r, "%slots", slots.number[r])
+        changing = [r for r in part.results if slots.number[r] not in slots.constant]
+        body.store((r, "%slots", slots.number[r]) for r in changing)
         texts.append(body.function(f"tile{n}", parameters, attributes(width)))
     return "\n".join(texts)
 
