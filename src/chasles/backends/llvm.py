@@ -12,6 +12,7 @@ from typing import Any
 import llvmlite.binding as llvm
 import numpy as np
 
+from chasles.backends.llvm_entry import CONTEXT
 from chasles.backends.llvm_source import Module, module
 from chasles.expr import Program
 
@@ -66,10 +67,15 @@ def _jit() -> Any:
     return llvm.create_lljit_compiler()
 
 
-def source(program: Program, machine: Machine | None = None) -> Module:
+def source(
+    program: Program,
+    machine: Machine | None = None,
+    *,
+    nonzero: Sequence[tuple[int, int]] = (),
+) -> Module:
     """The module in LLVM's language."""
     machine = machine or Machine.host()
-    return module(program, width=machine.width, fuse=machine.fuse)
+    return module(program, width=machine.width, fuse=machine.fuse, nonzero=nonzero)
 
 
 def assemble(text: str, machine: Machine) -> bytes:
@@ -87,21 +93,34 @@ def assemble(text: str, machine: Machine) -> bytes:
 class Kernel:
     """A compiled program. Threads may share it: each has its own workspace."""
 
-    def __init__(self, program: Program, machine: Machine | None = None) -> None:
+    def __init__(
+        self,
+        program: Program,
+        machine: Machine | None = None,
+        *,
+        nonzero: Sequence[tuple[int, int]] = (),
+    ) -> None:
         self.machine = machine or Machine.host()
-        written = source(program, self.machine)
+        written = source(program, self.machine, nonzero=nonzero)
         self.object_code = assemble(written.text, self.machine)
+        self.context = (ctypes.c_void_p * len(CONTEXT))()
         self._workspace_bytes = written.workspace * self.machine.width * 8
         self._local = threading.local()
+        self._load(has_entry=len(program.outputs) == 1)
+
+    def _load(self, *, has_entry: bool) -> None:
         with _LOCK:
             _initialise()
             builder = llvm.JITLibraryBuilder()
             builder.add_object_img(self.object_code).add_current_process()
-            for name, address in _exact().items():
+            symbols = _exact() | {"context": ctypes.addressof(self.context)}
+            for name, address in symbols.items():
                 builder.import_symbol(name, address)
-            builder.export_symbol("one").export_symbol("batch")
+            for name in ("one", "batch", "entry")[: 2 + has_entry]:
+                builder.export_symbol(name)
             self._library = builder.link(_jit(), f"chasles{next(_SERIAL)}")
         pointer, size = ctypes.c_void_p, ctypes.c_ssize_t
+        self.entry: int | None = self._library["entry"] if has_entry else None
         self._one = ctypes.CFUNCTYPE(None, pointer, pointer)(self._library["one"])
         self._batch = ctypes.CFUNCTYPE(None, size, *[pointer] * 5)(self._library["batch"])
 
@@ -110,14 +129,15 @@ class Kernel:
         count = outputs[0].shape[0] if outputs else 0
         if count == 0:
             return
-        in_pointers = (ctypes.c_void_p * len(inputs))(*(_address(a) for a in inputs))
-        out_pointers = (ctypes.c_void_p * len(outputs))(*(_address(a) for a in outputs))
+        in_pointers = (ctypes.c_void_p * len(inputs))(*map(_address, inputs))
+        out_pointers = (ctypes.c_void_p * len(outputs))(*map(_address, outputs))
         if count == 1:
             self._one(in_pointers, out_pointers)
             return
         in_strides = (ctypes.c_ssize_t * len(inputs))(*(a.strides[0] for a in inputs))
         out_strides = (ctypes.c_ssize_t * len(outputs))(*(a.strides[0] for a in outputs))
-        self._batch(count, in_pointers, in_strides, out_pointers, out_strides, self._workspace())
+        workspace = self._workspace()
+        self._batch(count, in_pointers, in_strides, out_pointers, out_strides, workspace)
 
     def _workspace(self) -> int:
         """Room for tiles of lanes, one for each thread; aligned to the widest vector."""
@@ -131,6 +151,6 @@ def _address(a: np.ndarray) -> int:
     return address
 
 
-def compile(program: Program) -> Kernel:
+def compile(program: Program, *, nonzero: Sequence[tuple[int, int]] = ()) -> Kernel:
     """Machine code for this computer."""
-    return Kernel(program)
+    return Kernel(program, nonzero=nonzero)

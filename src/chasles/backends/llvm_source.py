@@ -5,9 +5,11 @@ the program, and brings the results back. The last tile repeats its last row. A 
 several times among the outputs is kept once; constant results are written before the loop.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from chasles.backends.llvm_body import Body
+from chasles.backends.llvm_entry import entry
 from chasles.backends.llvm_math import COLD, Writer
 from chasles.backends.llvm_tiles import attributes, gather, scatter
 from chasles.backends.lowering import Lowered, lower
@@ -25,8 +27,10 @@ class Module:
     workspace: int
 
 
-def module(program: Program, *, width: int, fuse: bool) -> Module:
-    """The module of a program."""
+def module(
+    program: Program, *, width: int, fuse: bool, nonzero: Sequence[tuple[int, int]] = ()
+) -> Module:
+    """The module of a program; with one output, it has an entry point for Python too."""
     slots = _Slots(program)
     lowered = lower(program, fuse=fuse, longest=LONGEST, results_last=False)
     parts = [f"; {program.name}: {program.count}\n", _declarations(width), COLD]
@@ -38,6 +42,8 @@ def module(program: Program, *, width: int, fuse: bool) -> Module:
             parts += [
                 scatter(k, columns, slots.constant, width, clip=clip) for clip in (False, True)
             ]
+    if len(program.outputs) == 1:
+        parts.append(entry(program, nonzero))
     batch, workspace = _batch(program, lowered, slots, width)
     return Module("\n".join([*parts, batch]), workspace)
 
@@ -91,16 +97,21 @@ def _one(program: Program, fuse: bool) -> str:
         texts.append(body.function(f"row{n}", parameters, attributes(1)))
     w = Writer(1, fuse)
     scratch = w.reserve(max(lowered.scratch, 1))
-    arguments = []
+    names = [p.split()[1] for p in [*inputs, *outputs]]
+    operands = ", ".join(f"ptr {name}" for name in [*names, scratch])
+    calls = [f"  call void @row{n}({operands})" for n in range(len(lowered.parts))]
+    head = f"define internal void @run({', '.join([*inputs, *outputs])}) nounwind {{\nentry:"
+    run = "\n".join([head, *w.reserved, *calls, "  ret void\n}\n"])
+    w = Writer(1, fuse)
+    pointers = []
     for role, count in (("in", len(inputs)), ("out", len(outputs))):
         for k in range(count):
             place = w.emit(f"getelementptr ptr, ptr %{role}_pointers, i64 {k}")
-            arguments.append(w.emit(f"load ptr, ptr {place}"))
-    operands = ", ".join(f"ptr {a}" for a in [*arguments, scratch])
-    for n in range(len(lowered.parts)):
-        w.raw(f"  call void @row{n}({operands})")
+            pointers.append(w.emit(f"load ptr, ptr {place}"))
+    operands = ", ".join(f"ptr {p}" for p in pointers)
     head = "define void @one(ptr %in_pointers, ptr %out_pointers) nounwind {\nentry:"
-    return "\n".join([*texts, head, *w.reserved, *w.lines, "  ret void\n}\n"])
+    one = "\n".join([head, *w.lines, f"  call void @run({operands})", "  ret void\n}\n"])
+    return "\n".join([*texts, run, one])
 
 
 def _vector_parts(program: Program, lowered: Lowered, slots: _Slots, width: int, fuse: bool) -> str:
