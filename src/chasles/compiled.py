@@ -1,8 +1,8 @@
 """A function compiled for one robot: what `chasles.compile` returns and `Robot` calls."""
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from chasles.algorithms.spatial.viewpoint import At, Axes
 from chasles.backends.arrays import Kernel, call
 from chasles.expr import Program
 from chasles.model import Description, Model, build
-from chasles.model.spaces import PositionSpace, VelocitySpace
+from chasles.model.spaces import PositionSpace
 from chasles.tracing import WrenchKey, program, signature
 
 
@@ -128,6 +128,21 @@ class Compiled:
             self._check_quaternions,
         )
 
+    def entry(self, *, holder: Any, fallback: Callable[..., Any]) -> Callable[..., Any]:
+        """The fast entry with a fallback's name, signature and documentation."""
+        if self.recipe.backend != "llvm":
+            return fallback
+        from chasles.backends.call import fast_entry
+
+        return fast_entry(
+            self._kernel,
+            name=self.recipe.function,
+            signature=_plain_signature(fallback),
+            doc=inspect.getdoc(fallback) or "",
+            holder=holder,
+            fallback=fallback,
+        )
+
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Recipe]]:
         return Compiled, (self.recipe,)
 
@@ -137,33 +152,28 @@ class Compiled:
             f"{self.program.count}>"
         )
 
-    @cached_property
-    def _quaternions(self) -> tuple[tuple[int, str, slice], ...]:
-        """(input number, joint, where) of every quaternion among the inputs."""
-        spaces = signature(FUNCTIONS[self.recipe.function][0].algorithm).inputs
-        found = []
-        for number, space in enumerate(spaces.values()):
-            if isinstance(space, PositionSpace) and not isinstance(space, VelocitySpace):
-                for i, part in self.model.position_slices.items():
-                    body = self.model.bodies[i]
-                    if body.joint.kind in ("spherical", "free"):
-                        where = slice(part.start, part.start + 4)
-                        found.append((number, body.data.name, where))
-        return tuple(found)
-
     def _check_quaternions(self, arrays: Sequence[np.ndarray]) -> None:
         """A zero quaternion is no rotation: say so instead of computing NaN."""
-        for number, joint, where in self._quaternions:
+        for number, first in self.program.nonzero:
             q = arrays[number]
-            w = q[..., where.start]
+            w = q[..., first]
             if np.count_nonzero(w) < w.size:
-                bad = ~np.any(q[..., where], axis=-1)
+                bad = ~np.any(q[..., first : first + 4], axis=-1)
                 if np.any(bad):
+                    joint = PositionSpace().quaternions(self.model)[first]
                     at = f" at index {tuple(map(int, np.argwhere(bad)[0]))}" if q.ndim > 1 else ""
                     raise ValueError(
                         f"{self.recipe.function}: the quaternion of joint {joint!r} is zero{at} "
-                        f"(q[{where.start}:{where.stop}]); the identity is (1, 0, 0, 0)"
+                        f"(q[{first}:{first + 4}]); the identity is (1, 0, 0, 0)"
                     )
+
+
+def _plain_signature(function: Callable[..., Any]) -> str:
+    """A function's parameters without annotations, as built-in functions show them."""
+    signature = inspect.signature(function)
+    bare = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
+    text = str(signature.replace(parameters=bare, return_annotation=signature.empty))
+    return text[1:-1]
 
 
 def wrench_arguments(

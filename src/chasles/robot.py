@@ -440,7 +440,16 @@ class Robot:
         compiled = self.function(
             function, method=method, dissipation=dissipation, wrenches=keys, **options
         )
+        if not (options or keys or dissipation or method != "fastest"):
+            self._install(compiled)
         return compiled(*arguments, *forces, out=out)
+
+    def _install(self, compiled: Compiled) -> None:
+        """From the first plain call on, the method is the compiled function's fast entry."""
+        name = compiled.recipe.function
+        if name not in self.__dict__:
+            method = getattr(self, name)
+            self.__dict__[name] = compiled.entry(holder=self, fallback=method)
 
 
 def _rebuild(source: Description, mimic: bool) -> Robot:

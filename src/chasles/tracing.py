@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
@@ -95,7 +95,13 @@ def trace(
     for k, (space, value) in enumerate(zip(sign.outputs, results, strict=True)):
         name = "result" if len(sign.outputs) == 1 else f"result{k}"
         outputs.append((Variable(name, space.shape(model)), space.join(model, value)))
-    return Program.from_outputs(algorithm.__name__, variables, outputs)
+    traced = Program.from_outputs(algorithm.__name__, variables, outputs)
+    nonzero = tuple(
+        (k, first)
+        for k, space in enumerate(sign.inputs.values())
+        for first in space.quaternions(model)
+    )
+    return replace(traced, nonzero=nonzero)
 
 
 def resolve(model: Model, options: dict[str, Any]) -> dict[str, Any]:

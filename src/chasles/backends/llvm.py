@@ -67,15 +67,10 @@ def _jit() -> Any:
     return llvm.create_lljit_compiler()
 
 
-def source(
-    program: Program,
-    machine: Machine | None = None,
-    *,
-    nonzero: Sequence[tuple[int, int]] = (),
-) -> Module:
+def source(program: Program, machine: Machine | None = None) -> Module:
     """The module in LLVM's language."""
     machine = machine or Machine.host()
-    return module(program, width=machine.width, fuse=machine.fuse, nonzero=nonzero)
+    return module(program, width=machine.width, fuse=machine.fuse)
 
 
 def assemble(text: str, machine: Machine) -> bytes:
@@ -93,15 +88,9 @@ def assemble(text: str, machine: Machine) -> bytes:
 class Kernel:
     """A compiled program. Threads may share it: each has its own workspace."""
 
-    def __init__(
-        self,
-        program: Program,
-        machine: Machine | None = None,
-        *,
-        nonzero: Sequence[tuple[int, int]] = (),
-    ) -> None:
+    def __init__(self, program: Program, machine: Machine | None = None) -> None:
         self.machine = machine or Machine.host()
-        written = source(program, self.machine, nonzero=nonzero)
+        written = source(program, self.machine)
         self.object_code = assemble(written.text, self.machine)
         self.context = (ctypes.c_void_p * len(CONTEXT))()
         self._workspace_bytes = written.workspace * self.machine.width * 8
@@ -151,6 +140,6 @@ def _address(a: np.ndarray) -> int:
     return address
 
 
-def compile(program: Program, *, nonzero: Sequence[tuple[int, int]] = ()) -> Kernel:
+def compile(program: Program) -> Kernel:
     """Machine code for this computer."""
-    return Kernel(program, nonzero=nonzero)
+    return Kernel(program)

@@ -8,8 +8,6 @@ through the pointers of @context, which is filled when the code is loaded: no ad
 is in the code.
 """
 
-from collections.abc import Sequence
-
 from chasles.backends.llvm_math import Writer
 from chasles.expr import Program, Variable
 
@@ -29,13 +27,9 @@ PLAIN = 0x0001 | 0x0100
 WRITEABLE = 0x0400
 
 
-def entry(program: Program, nonzero: Sequence[tuple[int, int]]) -> str:
-    """The function `entry`, for programs with one output.
-
-    nonzero: (input, index) of quaternions among the inputs, four numbers each: one that is zero
-    goes to the Python path, which says so.
-    """
-    return _Entry(program).write(nonzero)
+def entry(program: Program) -> str:
+    """The function `entry`, for programs with one output."""
+    return _Entry(program).write()
 
 
 class _Entry:
@@ -76,7 +70,7 @@ class _Entry:
         self.equal("i8", self.field(descr, ORDER, "i8"), ord("="))
         return self.field(item, DATA, "ptr")
 
-    def write(self, nonzero: Sequence[tuple[int, int]]) -> str:
+    def write(self) -> str:
         w, program = self.w, self.program
         n, result = len(program.inputs), program.outputs[0]
         self.equal("i64", "%nargs", n)
@@ -86,7 +80,7 @@ class _Entry:
             place = w.emit(f"getelementptr ptr, ptr %args, i64 {k}")
             items.append(w.emit(f"load ptr, ptr {place}"))
         data = [self.array(item, v, PLAIN) for item, v in zip(items, program.inputs, strict=True)]
-        for k, first in nonzero:
+        for k, first in program.nonzero:
             self.require(self._some_nonzero(data[k], first))
         bare = w.emit("icmp eq ptr %kwnames, null")
         w.raw(f"  br i1 {bare}, label %make, label %named\nnamed:")

@@ -5,7 +5,6 @@ the program, and brings the results back. The last tile repeats its last row. A 
 several times among the outputs is kept once; constant results are written before the loop.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from chasles.backends.llvm_body import Body
@@ -27,9 +26,7 @@ class Module:
     workspace: int
 
 
-def module(
-    program: Program, *, width: int, fuse: bool, nonzero: Sequence[tuple[int, int]] = ()
-) -> Module:
+def module(program: Program, *, width: int, fuse: bool) -> Module:
     """The module of a program; with one output, it has an entry point for Python too."""
     slots = _Slots(program)
     lowered = lower(program, fuse=fuse, longest=LONGEST, results_last=False)
@@ -43,7 +40,7 @@ def module(
                 scatter(k, columns, slots.constant, width, clip=clip) for clip in (False, True)
             ]
     if len(program.outputs) == 1:
-        parts.append(entry(program, nonzero))
+        parts.append(entry(program))
     batch, workspace = _batch(program, lowered, slots, width)
     return Module("\n".join([*parts, batch]), workspace)
 

@@ -67,8 +67,10 @@ class Count:
 class Program:
     """Instructions in an order in which each follows its arguments.
 
-    `outputs` pairs each output with the instruction numbers of its entries, in C order. A program
-    is a value: it holds no node of the trace that made it, and can be pickled, printed and hashed.
+    `results` has, for each output, the instruction numbers of its entries in C order. `nonzero`
+    names quaternions among the inputs, as (input, index of the first of four entries): a program
+    is meant for inputs in which none of them is zero. A program is a value: it holds no node of the
+    trace that made it, and can be pickled, printed and hashed.
     """
 
     name: str
@@ -76,6 +78,7 @@ class Program:
     outputs: tuple[Variable, ...]
     results: tuple[tuple[int, ...], ...]
     code: tuple[Instruction, ...]
+    nonzero: tuple[tuple[int, int], ...] = ()
 
     @staticmethod
     def from_outputs(

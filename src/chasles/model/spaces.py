@@ -27,6 +27,10 @@ class Space:
     def join(self, model: Model, value: Any) -> list[Number]:
         raise NotImplementedError
 
+    def quaternions(self, model: Model) -> dict[int, str]:
+        """Where quaternions start in the array, and the joints they belong to."""
+        return {}
+
 
 class PositionSpace(Space):
     def shape(self, model: Model) -> tuple[int, ...]:
@@ -38,13 +42,23 @@ class PositionSpace(Space):
     def join(self, model: Model, value: Mapping[int, Vector]) -> list[Number]:
         return [x for i in model.movers for x in value[i]]
 
+    def quaternions(self, model: Model) -> dict[int, str]:
+        return {
+            s.start: model.bodies[i].data.name
+            for i, s in model.position_slices.items()
+            if "1" in model.bodies[i].joint.units
+        }
 
-class VelocitySpace(PositionSpace):
+
+class VelocitySpace(Space):
     def shape(self, model: Model) -> tuple[int, ...]:
         return (model.nv,)
 
     def split(self, model: Model, flat: Sequence[Number]) -> dict[int, Vector]:
         return model.velocities(flat)
+
+    def join(self, model: Model, value: Mapping[int, Vector]) -> list[Number]:
+        return [x for i in model.movers for x in value[i]]
 
 
 class EffortSpace(Space):
