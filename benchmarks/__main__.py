@@ -14,7 +14,7 @@ from benchmarks.robots import CASES
 from benchmarks.states import INPUTS
 from benchmarks.targets import BATCH, DYNAMICS
 
-TABLE_WIDTH = 140
+TABLE_WIDTH = 160
 """Columns of the widest table, for output that is not a terminal."""
 
 
@@ -26,8 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         effort = replace(effort, batch=chosen.batch)
     errors = Console(stderr=True)
     try:
-        with errors.status("") as status:
-            result = compare(chosen.robots, chosen.functions, effort, status.update)
+        result = compare(chosen.robots, chosen.functions, effort, errors.print)
     except WrongAnswer as error:
         errors.print(f"wrong answer: {error}", markup=False)
         return 1

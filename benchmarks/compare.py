@@ -69,23 +69,22 @@ class Row:
     exact_error: float
     tolerance: float
 
-    def fastest(self, library: str, whole: Iterable[bool] = (True, False)) -> Timed | None:
-        """The fastest route of a library, among those over whole batches, single calls or both."""
+    def times(self, library: str, whole: Sequence[bool] = (True, False)) -> list[Timed]:
+        """A library's routes, fastest first: those over whole batches, single calls or both."""
         found = (r for r in self.routes if r.library == library and r.whole in whole)
-        return min(found, key=lambda r: r.minimum, default=None)
+        return sorted(found, key=lambda r: r.minimum)
 
     @property
     def speedup(self) -> "Speedup":
         """Ratios against the fastest routes."""
-        batch, single = self.fastest("chasles", [True]), self.fastest("chasles", [False])
-        reference, call = self.fastest("Pinocchio"), self.fastest("Pinocchio", [False])
-        assert batch and single and reference and call, "chasles and Pinocchio compute everything"
-        kept, mujoco = self.fastest("Pinocchio", [True]), self.fastest("MuJoCo")
+        batch, single = (self.times("chasles", [whole])[0] for whole in (True, False))
+        reference, call = self.times("Pinocchio")[0], self.times("Pinocchio", [False])[0]
+        kept, mujoco = self.times("Pinocchio", [True]), self.times("MuJoCo")
         return Speedup(
             pinocchio=reference.minimum / batch.minimum,
             pinocchio_by_medians=reference.median / batch.median,
-            pinocchio_kept=kept.minimum / batch.minimum if kept else None,
-            mujoco=mujoco.minimum / batch.minimum if mujoco else None,
+            pinocchio_kept=kept[0].minimum / batch.minimum if kept else None,
+            mujoco=mujoco[0].minimum / batch.minimum if mujoco else None,
             single_call=call.minimum / single.minimum,
         )
 

@@ -1,6 +1,6 @@
 """MuJoCo: the same robot from its URDF, its coordinates, and its routes from Python."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
@@ -99,7 +99,7 @@ class Step(NamedTuple):
     result: Array
 
 
-def _loop(step: Step, rows: list[tuple[Array, ...]]) -> None:
+def _loop(step: Step, rows: Sequence[tuple[Array, ...]]) -> None:
     """Put each row into MuJoCo's data and call."""
     fields, call, _ = step
     for row in rows:
@@ -109,7 +109,7 @@ def _loop(step: Step, rows: list[tuple[Array, ...]]) -> None:
 
 
 def _returned(
-    step: Step, rows: list[tuple[Array, ...]], function: str, theirs: Coordinates
+    step: Step, rows: Sequence[tuple[Array, ...]], function: str, theirs: Coordinates
 ) -> Array:
     """The results of all rows, in chasles' coordinates."""
     results = np.empty((len(rows), *step.result.shape))
@@ -167,7 +167,7 @@ def _rollout(
     """One step of 1 s from every state, in C++ on the calling thread: integration included."""
     q, qd, tau = inputs
     start = np.hstack([np.zeros((len(q), 1)), q, qd])
-    end, nothing = np.empty((len(q), 1, start.shape[1])), np.empty((len(q), 1, model.nsensordata))
+    end = np.full((len(q), 1, start.shape[1]), np.nan)
     pool = rollout.Rollout(nthread=0)
     run = partial(
         pool.rollout,
@@ -178,7 +178,6 @@ def _rollout(
         control_spec=mujoco.mjtState.mjSTATE_QFRC_APPLIED.value,
         nstep=1,
         state=end,
-        sensordata=nothing,
     )
 
     def answers() -> Array:

@@ -41,12 +41,12 @@ def routes(model: Any, function: str, states: States, theirs: Coordinates, tip: 
         answers = partial(_returned, call, rows, function, theirs)
         made.append(Route("Pinocchio", label, False, len(rows), partial(loop, call, rows), answers))
         if isinstance(result := call(*rows[0]), np.ndarray) and function not in BATCHES:
-            label, out = f"{label}, kept", np.empty((len(rows), *result.shape))
-            run, answers = partial(_keep, call, rows, out), partial(_mine, function, theirs, out)
-            made.append(Route("Pinocchio", label, True, len(rows), run, answers))
+            out = np.full((len(rows), *result.shape), np.nan)
+            keep, answers = partial(_keep, call, rows, out), partial(_mine, function, theirs, out)
+            made.append(Route("Pinocchio", f"{label}, kept", True, len(rows), keep, answers))
     if function in BATCHES:
         label, batch = BATCHES[function]
-        out = np.empty((len(states.q), model.nv))
+        out = np.full((len(states.q), model.nv), np.nan)
         run = partial(batch, 1, pin.ModelPool(model, 1), *(x.T for x in inputs), out.T)
         answers = partial(_mine, function, theirs, out)
         made.append(Route("Pinocchio", label, True, len(out), run, answers))

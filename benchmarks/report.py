@@ -3,7 +3,7 @@
 import json
 import os
 import platform
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 import chasles
-from benchmarks.compare import SNAP_AMPLIFICATION, TOLERANCE, Comparison, Compilation, Row, Timed
+from benchmarks.compare import SNAP_AMPLIFICATION, TOLERANCE, Comparison, Compilation, Row
 from benchmarks.robots import CASES
 from benchmarks.targets import BATCH, COMPILE_SECONDS, DYNAMICS, OPERATIONS, SPEEDUP
 
@@ -48,21 +48,21 @@ def _batches(comparison: Comparison) -> Table:
         f"Batches of {comparison.effort.batch}, in ns per state",
         *("robot", "function", "chasles", "Pinocchio", "ratio", "target", "by medians", "kept"),
         *("MuJoCo", "ratio"),
-        caption="Called from Python on one thread, fastest route of each library; the least of many "
-        "times, routes taking turns.\nchasles leaves all results in an array, as the C++ loops "
-        "do; loops in Python keep none. kept: the ratio to one that does.",
+        caption="Called from Python on one thread, fastest route of each library: the least "
+        "processor time of many, routes taking turns.\nchasles leaves all results in an array, as "
+        "C++ loops do; loops in Python keep none. kept: the ratio to one that does.",
     )
     for row in comparison.rows:
         ratio, target = row.speedup, _speedup_target(comparison, row)
         table.add_row(
             *_head(row),
-            _time(row.fastest("chasles", [True])),
-            _time(row.fastest("Pinocchio")),
+            _fastest(row, "chasles", [True]),
+            _fastest(row, "Pinocchio"),
             _verdict(f"{ratio.pinocchio:.2f}", target is None or ratio.pinocchio >= target),
             _number(target, "g"),
             f"{ratio.pinocchio_by_medians:.2f}",
             _number(ratio.pinocchio_kept, ".2f"),
-            _time(row.fastest("MuJoCo")),
+            _fastest(row, "MuJoCo"),
             _number(ratio.mujoco, ".1f"),
         )
     return table
@@ -72,8 +72,8 @@ def _single_calls(comparison: Comparison) -> Table:
     columns = ("robot", "function", "chasles", "Pinocchio", "ratio")
     table = _table("One call from Python, in ns", *columns)
     for row in comparison.rows:
-        ours, theirs = (row.fastest(library, [False]) for library in ("chasles", "Pinocchio"))
-        table.add_row(*_head(row), _time(ours), _time(theirs), f"{row.speedup.single_call:.3f}")
+        times = (_fastest(row, library, [False]) for library in ("chasles", "Pinocchio"))
+        table.add_row(*_head(row), *times, f"{row.speedup.single_call:.3f}")
     return table
 
 
@@ -108,7 +108,7 @@ def _head(row: Row | Compilation) -> tuple[str, str]:
 
 def _compilations(comparison: Comparison) -> Table:
     columns = ("robot", "function", "trace", "trace and compile", "target")
-    table = _table("Time to make a function, in s", *columns)
+    table = _table("Processor time to make a function, in s", *columns)
     for made in comparison.compilations:
         target = COMPILE_SECONDS.get(made.robot) if made.function in DYNAMICS else None
         total = _verdict(f"{made.total:.3f}", target is None or made.total <= target)
@@ -132,11 +132,12 @@ def _operations(comparison: Comparison) -> Table:
     return table
 
 
-def _time(route: Timed | None) -> str:
-    if route is None:
-        return "-"
-    name = "" if route.library == "chasles" else f" {route.label}"
-    return f"{route.minimum * 1e9:.{0 if name else 1}f}{name}"
+def _fastest(row: Row, library: str, whole: Sequence[bool] = (True, False)) -> str:
+    """The least time in ns, for another library with its route."""
+    for route in row.times(library, whole):
+        time = route.minimum * 1e9
+        return f"{time:.1f}" if library == "chasles" else f"{time:.0f} {route.label}"
+    return "-"
 
 
 def _number(value: float | None, form: str) -> str:

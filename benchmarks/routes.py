@@ -46,7 +46,7 @@ def chasles_routes(
     method = partial(getattr(robot, function), **frame)
     inputs = states.inputs(function)
     one = np.empty_like(method(*(x[0] for x in inputs)))
-    out = np.empty((len(states.q), *one.shape))
+    out = np.full((len(states.q), *one.shape), np.nan)
     rows = list(zip(*(x[:SINGLE_CALLS] for x in inputs), strict=True))
     return [
         Route("chasles", "batch", True, len(out), partial(method, *inputs, out=out), lambda: out),

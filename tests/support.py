@@ -88,7 +88,7 @@ def runner(robot: chasles.Robot, backend: str) -> Evaluate:
 @cache
 def tree(n: int, seed: int, **options: bool) -> chasles.Robot:
     """A random tree, built once for a test process."""
-    return chasles.Robot(random_tree(n, seed, **options))
+    return random_tree(n, seed, **options)
 
 
 def state(

@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,9 @@ import numpy as np
 from chasles import backends
 from chasles.algorithms import FUNCTIONS
 from chasles.algorithms.spatial.viewpoint import At, Axes
-from chasles.backends.arrays import Kernel, call
-from chasles.expr import Program
+from chasles.backends.arrays import call
+from chasles.backends.call import fast_entry
+from chasles.expr import Interface, Program
 from chasles.model import Description, Model, build
 from chasles.model.spaces import PositionSpace
 from chasles.tracing import WrenchKey, program, signature
@@ -102,38 +104,32 @@ class Compiled:
     def __init__(self, recipe: Recipe, model: Model | None = None) -> None:
         self.recipe = recipe
         self.model = model or build(recipe.source, mimic=recipe.mimic)
-        self.program: Program = program(
+        self._kernel = backends.prepare(recipe, lambda: self.program, recipe.backend)
+        self.interface: Interface = self._kernel.interface
+
+    @cached_property
+    def program(self) -> Program:
+        """The straight-line program, traced when asked for."""
+        return program(
             self.model,
-            recipe.function,
-            method=recipe.method,
-            dissipation=recipe.dissipation,
-            wrenches=recipe.wrenches,
-            **dict(recipe.options),
+            self.recipe.function,
+            method=self.recipe.method,
+            dissipation=self.recipe.dissipation,
+            wrenches=self.recipe.wrenches,
+            **dict(self.recipe.options),
         )
-        self._kernel: Kernel = backends.compile(self.program, recipe.backend)
 
     def __call__(self, *arguments: Any, out: Any = None) -> Any:
-        if len(arguments) != len(self.program.inputs):
-            names = ", ".join(v.name for v in self.program.inputs)
+        if len(arguments) != len(self.interface.inputs):
+            names = ", ".join(v.name for v in self.interface.inputs)
             raise TypeError(
-                f"{self.recipe.function} takes {len(self.program.inputs)} arrays ({names}), "
+                f"{self.recipe.function} takes {len(self.interface.inputs)} arrays ({names}), "
                 f"not {len(arguments)}"
             )
-        return call(
-            self._kernel,
-            self.program,
-            self.recipe.function,
-            arguments,
-            out,
-            self._check_quaternions,
-        )
+        return call(self._kernel, self.recipe.function, arguments, out, self._check_quaternions)
 
     def entry(self, *, holder: Any, fallback: Callable[..., Any]) -> Callable[..., Any]:
         """The fast entry with a fallback's name, signature and documentation."""
-        if self.recipe.backend != "llvm":
-            return fallback
-        from chasles.backends.call import fast_entry
-
         return fast_entry(
             self._kernel,
             name=self.recipe.function,
@@ -147,14 +143,12 @@ class Compiled:
         return Compiled, (self.recipe,)
 
     def __repr__(self) -> str:
-        return (
-            f"<{self.recipe.function} of {self.model.name!r} by {self.recipe.backend}: "
-            f"{self.program.count}>"
-        )
+        inputs = ", ".join(variable.name for variable in self.interface.inputs)
+        return f"<{self.recipe.function}({inputs}) of {self.model.name!r} by {self.recipe.backend}>"
 
     def _check_quaternions(self, arrays: Sequence[np.ndarray]) -> None:
         """A zero quaternion is no rotation: say so instead of computing NaN."""
-        for number, first in self.program.nonzero:
+        for number, first in self.interface.nonzero:
             q = arrays[number]
             w = q[..., first]
             if np.count_nonzero(w) < w.size:

@@ -56,6 +56,16 @@ class Robot:
         return tuple(self.model.bodies[i].data.name for i in self.model.movers)
 
     @property
+    def moving_joints(self) -> tuple[str, ...]:
+        """All moving joints in file order, mimic followers included: the rows of reactions."""
+        return tuple(self.model.bodies[i].data.name for i in self.model.in_file_order)
+
+    @property
+    def mass(self) -> float:
+        """The mass of all links, in kg, those fixed to the world included."""
+        return float(sum(link.inertia.m for link in self.model.source.links))
+
+    @property
     def frames(self) -> tuple[str, ...]:
         """Everything that `frame=` accepts: links and named frames."""
         return tuple(self.model.frames)
@@ -370,8 +380,7 @@ class Robot:
     ) -> np.ndarray:
         """What each joint's parent exerts on its child link: (..., moving joints, 6).
 
-        (moment, force) at the joint, along the axes of the child link; all moving joints in file
-        order, mimic followers included.
+        (moment, force) at the joint, along the axes of the child link; rows as in `moving_joints`.
         """
         return self._call("joint_reactions", q, qd, qdd, out=out, f_ext=f_ext)
 

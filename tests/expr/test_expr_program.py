@@ -179,6 +179,7 @@ def test_counts_by_column():
         selections=2,
     )
     assert count.flops == 4
+    assert count.weight == 4 + 2 + 8 * (1 + 1 + 2)  # divisions, roots and angles are slow
     assert str(Count(multiplications=2, sines_and_cosines=1)) == (
         "2 multiplications, 1 sines and cosines"
     )

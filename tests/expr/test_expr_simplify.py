@@ -118,6 +118,9 @@ def test_folds_to_a_constant(name):
 def test_what_must_not_fold():
     assert (sin(X) * sin(X) + cos(Y) * cos(Y)).op == "add"  # two angles
     assert (sin(X) * sin(X) + sin(X) * sin(X)).op == "mul"  # not a circle: twice the square
+    for one, two in ((sin, cos), (cos, sin)):  # a square and a product of two angles
+        for a, b in ((X, Y), (Y, X)):
+            assert (one(a) * one(a) + two(a) * two(b)).op == "add"
     assert sqrt(X * Y).op == "sqrt"
     assert sin(2.0 - X).op == "sin"
     assert (X / 0.0).op == "div"

@@ -480,7 +480,7 @@ def body_inertias(model: Model) -> dict[str, np.ndarray]:
     placed = {b.data.name: model.frames[b.name].placement @ b.inertia for b in model.bodies}
     return {
         name: np.array([I.m, *I.h, *np.ravel(I.I.matrix().rows)], dtype=float)
-        for name, I in placed.items()  # noqa: E741
+        for name, I in placed.items()
     }
 
 
@@ -506,6 +506,6 @@ def test_real_robots_agree_with_pinocchio(path: Path) -> None:
         np.testing.assert_allclose(np.array(pose.R.rows), place.rotation, atol=1e-13)
         np.testing.assert_allclose(list(pose.r), place.translation, atol=1e-13)
     for name, inertia in body_inertias(ours).items():
-        I = theirs.inertias[theirs.getJointId(name)]  # noqa: E741
+        I = theirs.inertias[theirs.getJointId(name)]
         expected = [I.mass, *(I.mass * I.lever), *I.matrix()[3:, 3:].ravel()]
         np.testing.assert_allclose(inertia, expected, atol=1e-13 * max(map(abs, expected)))

@@ -20,8 +20,9 @@ def test_cross_and_skew(reference, rng):
         a, b = reference.vector(rng), reference.vector(rng)
         expected = np.cross(reference.dense(a), reference.dense(b))
         np.testing.assert_allclose(reference.dense(a.cross(b)), expected, rtol=1e-14, atol=1e-15)
-        assert a.cross(b) == Matrix.skew(a) @ b
-        assert Matrix.skew(a).T == -Matrix.skew(a)
+        product = Matrix.skew(a) @ b
+        assert product == a.cross(b)
+        assert -Matrix.skew(a) == Matrix.skew(a).T
         assert a.dot(b) == pytest.approx(np.dot(list(a), list(b)), rel=1e-13)
 
 

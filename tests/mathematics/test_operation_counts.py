@@ -186,9 +186,22 @@ def test_right_angles_and_constants_fold_away(name):
     assert s.count(Transform.identity() @ value) == Count()
 
 
+def test_sparse_products_of_rotations_stay_sparse():
+    """The cross product is used for a third column only where it is the cheaper way."""
+    s = Symbols()
+    twice, general = s.plane(0).then(s.plane(1)), s.rotation()
+    assert s.count(s.plane(2) @ s.plane(0)).flops == 4  # two products of two entries each way
+    assert s.count(s.plane(2) @ general).flops == 3 * 6
+    assert s.count(twice @ general).flops == 2 * 12 + 9  # not 3 * 12
+    assert s.count(general @ s.plane(2)).flops == 2 * 9  # the third column is there already
+    permutation = Rotation.of(Matrix(((0.0, 0.0, 1.0), (-1.0, 0.0, 0.0), (0.0, -1.0, 0.0))))
+    assert s.count(permutation @ general).flops == 0
+    assert s.count(general @ permutation).flops == 0
+
+
 def test_constants_give_floats():
     X = Transform(Rotation((Plane(0, 0.8, 0.6),)), Vector.of(0.1, 0.2, 0.3))
-    I = RigidInertia.from_center(2.0, Vector.of(0.1, 0.0, 0.2), Symmetric(1, 1, 1, 0, 0, 0))  # noqa: E741
+    I = RigidInertia.from_center(2.0, Vector.of(0.1, 0.0, 0.2), Symmetric(1, 1, 1, 0, 0, 0))
     for value in (X @ I, X.T @ I, X @ ArticulatedInertia.of(I), X @ X):
         assert all(type(x) is float for x in _entries(value))
 

@@ -75,7 +75,7 @@ def test_transform_of_columns(X, reference, rng):
 
 
 def test_transform_of_rigid_inertia(X, reference, rng):
-    I, D, dense = reference.rigid(rng), reference.dense(X), reference.dense  # noqa: E741
+    I, D, dense = reference.rigid(rng), reference.dense(X), reference.dense
     inverse = np.linalg.inv(D)
     _close(dense(X @ I), inverse.T @ dense(I) @ inverse)
     _close(dense(X.T @ I), D.T @ dense(I) @ D)
@@ -101,7 +101,7 @@ def test_transform_of_coriolis_inertia(X, reference, rng):
 
 
 def test_rigid_and_articulated_agree(X, reference, rng):
-    I = reference.rigid(rng)  # noqa: E741
+    I = reference.rigid(rng)
     dense = reference.dense
     _close(dense(ArticulatedInertia.of(I)), dense(I))
     _close(dense(X @ ArticulatedInertia.of(I)), dense(X @ I))
@@ -172,7 +172,7 @@ def test_scaling_and_sums(reference, rng):
         _close(dense(-a), -dense(a))
         assert 2.0 * a == a * 2.0
         _close(dense(a + type(a).zero()), dense(a))
-    I, J = reference.rigid(rng), reference.rigid(rng)  # noqa: E741
+    I, J = reference.rigid(rng), reference.rigid(rng)
     _close(dense(I + J * 2.0 - J), dense(I) + dense(J))
     _close(dense(2.0 * I), 2.0 * dense(I))
     _close(dense(I + RigidInertia.zero()), dense(I))
@@ -187,7 +187,7 @@ def test_scaling_and_sums(reference, rng):
 
 def test_inertia_times_motion(reference, rng):
     dense = reference.dense
-    for I in (reference.rigid(rng), reference.articulated(rng)):  # noqa: E741
+    for I in (reference.rigid(rng), reference.articulated(rng)):
         m = reference.motion(rng)
         S = Motions((m, reference.motion(rng)))
         _close(dense(I @ m), dense(I) @ dense(m))
@@ -199,7 +199,7 @@ def test_inertia_times_motion(reference, rng):
 def test_rigid_inertia_from_its_centre(reference, rng):
     """Eq 2.63: I = [Ic + m c x c x', m c x; m c x', m 1], positive definite."""
     m, c, Ic = 2.5, reference.vector(rng), reference.symmetric(rng)
-    I = RigidInertia.from_center(m, c, Ic)  # noqa: E741
+    I = RigidInertia.from_center(m, c, Ic)
     C = reference.skew(c)
     expected = np.block([[reference.dense(Ic) + m * C @ C.T, m * C], [m * C.T, m * np.eye(3)]])
     _close(reference.dense(I), expected)
@@ -253,7 +253,7 @@ def test_coriolis_inertia_is_a_factor_of_the_bias_force(reference, rng):
     """B v = v x* I v; dI/dt = v x* I - I v x = B + B' (Echeandia and Wensing 2021)."""
     dense, crm, crf = reference.dense, reference.crm, reference.crf
     for _ in range(5):
-        I, v = reference.rigid(rng), reference.motion(rng)  # noqa: E741
+        I, v = reference.rigid(rng), reference.motion(rng)
         B = CoriolisInertia.of(I, v)
         D = dense(B)
         _close(D @ dense(v), dense(v.cross(I @ v)))
@@ -267,14 +267,14 @@ def test_coriolis_inertia_is_a_factor_of_the_bias_force(reference, rng):
 
 
 def test_kinetic_energy_has_no_frame(X, reference, rng):
-    I, v = reference.rigid(rng), reference.motion(rng)  # noqa: E741
+    I, v = reference.rigid(rng), reference.motion(rng)
     there = (X @ v).dot((X @ I) @ (X @ v))
     assert there == pytest.approx(v.dot(I @ v), rel=1e-12)
 
 
 def test_momentum_changes_by_the_cross_product(reference, rng):
     """The gyroscopic force v x* I v does no work on the body."""
-    I, v = reference.rigid(rng), reference.motion(rng)  # noqa: E741
+    I, v = reference.rigid(rng), reference.motion(rng)
     bias = v.cross(I @ v)
     assert v.dot(bias) == pytest.approx(0.0, abs=1e-12 * abs(v.dot(I @ v)) + 1e-12)
 

@@ -16,7 +16,7 @@ from chasles.mathematics.spatial import (
 
 m, f, v = Motion.zero(), Force.zero(), Vector.zero()
 S, F = Motions((m,) * 6), Forces((f,) * 6)
-I, A = RigidInertia.zero(), ArticulatedInertia.zero()  # noqa: E741
+I, A = RigidInertia.zero(), ArticulatedInertia.zero()
 B = CoriolisInertia(Matrix.zero(), v)
 X = Transform.identity()
 

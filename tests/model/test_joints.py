@@ -388,7 +388,7 @@ def test_equivalent_bodies_feel_the_same_joint_force(joint, rng):
     v = X @ parent_v + vJ
     a = X @ parent_a + joint.bias(q, qd) + v.cross(vJ)
 
-    def force(I, v, a):  # noqa: E741
+    def force(I, v, a):
         return I @ a + v.cross(I @ v)
 
     whole = force(inertia, v, a)

@@ -10,11 +10,11 @@ from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model import JOINTS, WORLD, Description, Model, ModelError, build
 from chasles.robots import ROBOTS
+from chasles.robots._solids import box, capsule, cylinder, mirrored, sphere
 from chasles.robots.arms import microbot, puma560, stanford_arm
 from chasles.robots.legged import humanoid, quadruped
 from chasles.robots.synthetic import general_chain, planar, zigzag
 from chasles.robots.trees import random_tree
-from chasles.robots._solids import box, capsule, cylinder, mirrored, sphere
 
 ARGUMENTS = {"planar": (4,), "zigzag": (6,), "general_chain": (6,), "random_tree": (14, 3)}
 INCH = 0.0254
@@ -45,7 +45,7 @@ def skew(v: np.ndarray) -> np.ndarray:
 
 def six_by_six(inertia: RigidInertia) -> np.ndarray:
     h = skew(np.array(list(inertia.h), dtype=float))
-    I = np.array(inertia.I.matrix().rows, dtype=float)  # noqa: E741
+    I = np.array(inertia.I.matrix().rows, dtype=float)
     return np.block([[I, h], [h.T, inertia.m * np.eye(3)]])
 
 
@@ -69,7 +69,7 @@ def dynamics(model: Model, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         J[i] = J[body.parent].copy()
         J[i][:, model.velocity_slices[owner]] += ratio * to_world @ np.array(columns, float).T
         back = np.linalg.inv(to_world)
-        I = back.T @ six_by_six(body.inertia) @ back  # noqa: E741
+        I = back.T @ six_by_six(body.inertia) @ back
         M, tau = M + J[i].T @ I @ J[i], tau - J[i].T @ I @ g
         diagonal = np.zeros(model.nv)
         diagonal[model.velocity_slices[owner]] = ratio**2 * np.array(list(body.joint.armature))

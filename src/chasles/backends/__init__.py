@@ -1,6 +1,8 @@
 """The targets: each turns a program into a kernel that runs on rows of numbers."""
 
 import importlib
+from collections.abc import Callable
+from typing import Any
 
 from chasles.backends.arrays import Kernel
 from chasles.expr import Program
@@ -10,12 +12,25 @@ BACKENDS: dict[str, str] = {
     "numpy": "chasles.backends.numpy",
     "interpret": "chasles.backends.interpret",
 }
-"""One row a backend: a module with `compile(program)`, loaded on use."""
+"""One row a backend: a module with `prepare(recipe, trace)` and `compile(program)`."""
+
+
+def _backend(name: str) -> Any:
+    if name not in BACKENDS:
+        raise ValueError(f"unknown backend {name!r}; use one of {', '.join(BACKENDS)}")
+    return importlib.import_module(BACKENDS[name])
 
 
 def compile(program: Program, backend: str = "llvm") -> Kernel:
-    """The kernel of a program for one backend."""
-    if backend not in BACKENDS:
-        raise ValueError(f"unknown backend {backend!r}; use one of {', '.join(BACKENDS)}")
-    kernel: Kernel = importlib.import_module(BACKENDS[backend]).compile(program)
+    """The kernel of a program."""
+    kernel: Kernel = _backend(backend).compile(program)
+    return kernel
+
+
+def prepare(recipe: object, trace: Callable[[], Program], backend: str = "llvm") -> Kernel:
+    """The kernel of a recipe, whose program `trace()` makes where it is not known already.
+
+    Two recipes with the same text (`repr`) must have the same program.
+    """
+    kernel: Kernel = _backend(backend).prepare(recipe, trace)
     return kernel

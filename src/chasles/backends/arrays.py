@@ -2,18 +2,23 @@
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from chasles.expr import Program, Variable
+from chasles.expr import Interface, Variable
 
-Kernel = Callable[[Sequence[np.ndarray], Sequence[np.ndarray]], None]
+
+class Kernel(Protocol):
+    """A compiled program: fills output rows from input rows, arrays (count, size)."""
+
+    interface: Interface
+
+    def __call__(self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> None: ...
 
 
 def call(
     kernel: Kernel,
-    program: Program,
     name: str,
     arguments: Sequence[Any],
     out: Any = None,
@@ -22,20 +27,23 @@ def call(
     """Run a kernel on arrays with any leading shapes that broadcast together.
 
     `name` is for messages. `check` sees the inputs as arrays before anything is computed. The
-    result is one array, or a tuple where the program has several outputs.
+    result is one array, or a tuple where the interface has several outputs.
     """
+    interface = kernel.interface
     arrays = [
         _array(name, variable, argument)
-        for variable, argument in zip(program.inputs, arguments, strict=True)
+        for variable, argument in zip(interface.inputs, arguments, strict=True)
     ]
-    leads = [a.shape[: a.ndim - len(v.shape)] for v, a in zip(program.inputs, arrays, strict=True)]
-    batch = _batch_shape(name, program, leads)
+    leads = [
+        a.shape[: a.ndim - len(v.shape)] for v, a in zip(interface.inputs, arrays, strict=True)
+    ]
+    batch = _batch_shape(name, interface, leads)
     if check is not None:
         check(arrays)
-    results = _outputs(name, program, batch, out)
+    results = _outputs(name, interface, batch, out)
     count = math.prod(batch)
-    rows_out = [_result_rows(a, count, v) for v, a in zip(program.outputs, results, strict=True)]
-    rows_in = [_rows(a, batch, count, v) for v, a in zip(program.inputs, arrays, strict=True)]
+    rows_out = [_result_rows(a, count, v) for v, a in zip(interface.outputs, results, strict=True)]
+    rows_in = [_rows(a, batch, count, v) for v, a in zip(interface.inputs, arrays, strict=True)]
     rows_in = [_apart(a, rows_out) for a in rows_in]
     if count and rows_out:
         kernel(rows_in, rows_out)
@@ -46,14 +54,16 @@ def call(
     return values[0] if len(values) == 1 else tuple(values)
 
 
-def _batch_shape(name: str, program: Program, leads: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+def _batch_shape(
+    name: str, interface: Interface, leads: Sequence[tuple[int, ...]]
+) -> tuple[int, ...]:
     if all(lead == leads[0] for lead in leads):
         return leads[0] if leads else ()
     try:
         return np.broadcast_shapes(*leads)
     except ValueError:
         shapes = ", ".join(
-            f"{v.name} {lead}" for v, lead in zip(program.inputs, leads, strict=True)
+            f"{v.name} {lead}" for v, lead in zip(interface.inputs, leads, strict=True)
         )
         raise ValueError(f"{name}: leading shapes do not broadcast together: {shapes}") from None
 
@@ -89,13 +99,13 @@ def _rows(a: np.ndarray, batch: tuple[int, ...], count: int, variable: Variable)
     return rows if straight and rows.flags.aligned else np.ascontiguousarray(rows)
 
 
-def _outputs(name: str, program: Program, batch: tuple[int, ...], out: Any) -> list[np.ndarray]:
+def _outputs(name: str, interface: Interface, batch: tuple[int, ...], out: Any) -> list[np.ndarray]:
     if out is None:
-        return [np.empty(batch + v.shape) for v in program.outputs]
+        return [np.empty(batch + v.shape) for v in interface.outputs]
     outs = list(out) if isinstance(out, tuple) else [out]
-    if len(outs) != len(program.outputs):
-        raise ValueError(f"{name}: out must be a tuple of {len(program.outputs)} arrays")
-    for variable, array in zip(program.outputs, outs, strict=True):
+    if len(outs) != len(interface.outputs):
+        raise ValueError(f"{name}: out must be a tuple of {len(interface.outputs)} arrays")
+    for variable, array in zip(interface.outputs, outs, strict=True):
         shape = batch + variable.shape
         if not isinstance(array, np.ndarray):
             raise TypeError(f"{name}: out must be a NumPy array, not {type(array).__name__}")

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from chasles.backends import llvm_entry
-from chasles.backends.llvm import Kernel
 
 _FASTCALL_WITH_KEYWORDS = 0x0080 | 0x0002
 _ARRAY_TYPE, _ARRAY_RETURN, _ARRAY_NEW = 2, 76, 93
@@ -62,7 +61,7 @@ def fast_entry(
     holder: where the function can be found again by name when it is unpickled. fallback: takes the
     same arguments in every form, and is called for whatever the machine code does not take.
     """
-    if not isinstance(kernel, Kernel) or kernel.entry is None or not supported():
+    if getattr(kernel, "entry", None) is None or not supported():
         return fallback
     out_name = sys.intern("out")
     table = _numpy_table()

@@ -7,14 +7,28 @@ import numpy as np
 from chasles.expr import Program, interpret
 
 
-def compile(program: Program) -> Callable[[Sequence[np.ndarray], Sequence[np.ndarray]], None]:
-    """A kernel on rows: arrays (count, size) in, arrays (count, size) out."""
+class Kernel:
+    """A program, run on rows."""
 
-    def run(inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> None:
+    def __init__(self, program: Program) -> None:
+        self.program, self.interface = program, program.interface
+
+    def __call__(self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> None:
+        """Run on rows: arrays (count, size) in, arrays (count, size) out."""
         for row in range(outputs[0].shape[0]):
-            values = {v.name: a[row].tolist() for v, a in zip(program.inputs, inputs, strict=True)}
-            results = interpret(program, values)
-            for variable, out in zip(program.outputs, outputs, strict=True):
+            values = {
+                v.name: a[row].tolist() for v, a in zip(self.program.inputs, inputs, strict=True)
+            }
+            results = interpret(self.program, values)
+            for variable, out in zip(self.program.outputs, outputs, strict=True):
                 out[row] = results[variable.name]
 
-    return run
+
+def prepare(recipe: object, trace: Callable[[], Program]) -> Kernel:
+    """The kernel of a recipe."""
+    return compile(trace())
+
+
+def compile(program: Program) -> Kernel:
+    """The kernel of a program."""
+    return Kernel(program)

@@ -2,17 +2,20 @@
 
 import ctypes
 import ctypes.util
+import functools
 import itertools
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
+import llvmlite
 import llvmlite.binding as llvm
 import numpy as np
 
-from chasles.backends.llvm_entry import CONTEXT
+from chasles.backends import cache
+from chasles.backends.cache import Artifact
+from chasles.backends.llvm_entry import CONTEXT, LAYOUT
 from chasles.backends.llvm_source import Module, module
 from chasles.expr import Program
 
@@ -31,6 +34,7 @@ class Machine:
     fuse: bool
 
     @staticmethod
+    @functools.cache
     def host() -> "Machine":
         """This computer, with its widest vectors of doubles."""
         found = llvm.get_host_cpu_features()
@@ -48,13 +52,13 @@ class Machine:
         return Machine(self.triple, self.cpu, self.features, self.width, False)
 
 
-@lru_cache(maxsize=1)
+@functools.cache
 def _initialise() -> None:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
 
 
-@lru_cache(maxsize=1)
+@functools.cache
 def _exact() -> dict[str, int]:
     """The C library's sine and cosine, for angles too large to reduce in the vector code."""
     library = ctypes.CDLL(ctypes.util.find_library("m") or None)
@@ -62,7 +66,7 @@ def _exact() -> dict[str, int]:
     return {name: ctypes.cast(f, ctypes.c_void_p).value or 0 for name, f in functions.items()}
 
 
-@lru_cache(maxsize=1)
+@functools.cache
 def _jit() -> Any:
     return llvm.create_lljit_compiler()
 
@@ -85,23 +89,29 @@ def assemble(text: str, machine: Machine) -> bytes:
         return bytes(target.emit_object(parsed))
 
 
-class Kernel:
-    """A compiled program. Threads may share it: each has its own workspace."""
+def build(program: Program, machine: Machine | None = None) -> Artifact:
+    """The machine code of a program."""
+    machine = machine or Machine.host()
+    written = source(program, machine)
+    size = written.workspace * machine.width * 8
+    return Artifact(program.interface, size, assemble(written.text, machine))
 
-    def __init__(self, program: Program, machine: Machine | None = None) -> None:
-        self.machine = machine or Machine.host()
-        written = source(program, self.machine)
-        self.object_code = assemble(written.text, self.machine)
+
+class Kernel:
+    """A compiled program, loaded. Threads may share it: each has its own workspace."""
+
+    def __init__(self, artifact: Artifact) -> None:
+        self.artifact = artifact
+        self.interface = artifact.interface
         self.context = (ctypes.c_void_p * len(CONTEXT))()
-        self._workspace_bytes = written.workspace * self.machine.width * 8
         self._local = threading.local()
-        self._load(has_entry=len(program.outputs) == 1)
+        self._load(has_entry=len(artifact.interface.outputs) == 1)
 
     def _load(self, *, has_entry: bool) -> None:
         with _LOCK:
             _initialise()
             builder = llvm.JITLibraryBuilder()
-            builder.add_object_img(self.object_code).add_current_process()
+            builder.add_object_img(self.artifact.object_code).add_current_process()
             symbols = _exact() | {"context": ctypes.addressof(self.context)}
             for name, address in symbols.items():
                 builder.import_symbol(name, address)
@@ -131,7 +141,7 @@ class Kernel:
     def _workspace(self) -> int:
         """Room for tiles of lanes, one for each thread; aligned to the widest vector."""
         if not hasattr(self._local, "workspace"):
-            self._local.workspace = np.empty(self._workspace_bytes + 64, np.uint8)
+            self._local.workspace = np.empty(self.artifact.workspace + 64, np.uint8)
         return -(-_address(self._local.workspace) // 64) * 64
 
 
@@ -140,6 +150,16 @@ def _address(a: np.ndarray) -> int:
     return address
 
 
-def compile(program: Program) -> Kernel:
-    """Machine code for this computer."""
-    return Kernel(program)
+def prepare(recipe: object, trace: Callable[[], Program]) -> Kernel:
+    """The kernel of a recipe: from the cache, or traced, compiled and kept there."""
+    name = cache.key(recipe, Machine.host(), llvmlite.__version__, LAYOUT)
+    artifact = cache.load(name)
+    if artifact is None:
+        artifact = build(trace())
+        cache.save(name, artifact)
+    return Kernel(artifact)
+
+
+def compile(program: Program, machine: Machine | None = None) -> Kernel:
+    """Machine code for this computer (or as it were for another like it), loaded."""
+    return Kernel(build(program, machine))

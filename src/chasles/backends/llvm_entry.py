@@ -9,7 +9,7 @@ is in the code.
 """
 
 from chasles.backends.llvm_math import Writer
-from chasles.expr import Program, Variable
+from chasles.expr import Interface, Variable
 
 CONTEXT = ("array_type", "fallback", "out_name", "new_array", "vectorcall", "increment", "unwrap")
 """What @context points to, in order: numpy.ndarray, the Python path, the interned "out", and the
@@ -21,13 +21,16 @@ ORDER, TYPE = HEAD + 10, HEAD + 12
 """Where an array keeps its data, number of axes, shape, element type and flags, and where an
 element type keeps its byte order and number."""
 
+LAYOUT = (HEAD, TUPLE)
+"""What the code assumes of this build of Python."""
+
 DOUBLE = 12
 PLAIN = 0x0001 | 0x0100
 """C-contiguous and aligned."""
 WRITEABLE = 0x0400
 
 
-def entry(program: Program) -> str:
+def entry(program: Interface) -> str:
     """The function `entry`, for programs with one output."""
     return _Entry(program).write()
 
@@ -35,7 +38,7 @@ def entry(program: Program) -> str:
 class _Entry:
     """Writes a chain of checks; each leads on or to the slow path."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Interface) -> None:
         self.program = program
         self.w = Writer(1, False)
         self.steps = 0

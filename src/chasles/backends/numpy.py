@@ -44,15 +44,27 @@ def source(program: Program) -> str:
     return "\n".join(lines) + "\n"
 
 
-def compile(program: Program) -> Callable[[Sequence[np.ndarray], Sequence[np.ndarray]], None]:
+class Kernel:
     """The source, ready to run on rows."""
-    space: dict[str, Any] = {"np": np}
-    exec(source(program), space)
-    function = space[program.name]
 
-    def run(inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> None:
+    def __init__(self, program: Program) -> None:
+        self.interface = program.interface
+        space: dict[str, Any] = {"np": np}
+        exec(source(program), space)
+        self._function = space[program.name]
+
+    def __call__(self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> None:
+        """Run on rows: arrays (count, size) in, arrays (count, size) out."""
         safe = [a.copy() if any(np.may_share_memory(a, o) for o in outputs) else a for a in inputs]
         with np.errstate(all="ignore"):
-            function(safe, outputs)
+            self._function(safe, outputs)
 
-    return run
+
+def prepare(recipe: object, trace: Callable[[], Program]) -> Kernel:
+    """The kernel of a recipe."""
+    return compile(trace())
+
+
+def compile(program: Program) -> Kernel:
+    """The kernel of a program."""
+    return Kernel(program)

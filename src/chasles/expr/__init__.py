@@ -3,7 +3,7 @@
 from chasles.expr.derivative import forward, jacobian, reverse
 from chasles.expr.interpret import interpret
 from chasles.expr.ops import OPS, Op
-from chasles.expr.program import Count, Instruction, Program, Variable
+from chasles.expr.program import Count, Instruction, Interface, Program, Variable
 from chasles.expr.scalar import (
     Arena,
     Number,
@@ -29,6 +29,7 @@ __all__ = [
     "Arena",
     "Count",
     "Instruction",
+    "Interface",
     "Number",
     "Op",
     "Program",

@@ -60,25 +60,34 @@ class Count:
 
     def __str__(self) -> str:
         parts = [(f.name.replace("_", " "), getattr(self, f.name)) for f in fields(self)]
-        return ", ".join(f"{n} {name}" for name, n in parts if n) or "no operations"
+        words = [f"{n} {name if n != 1 else name.removesuffix('s')}" for name, n in parts if n]
+        return ", ".join(words) or "no operations"
 
 
 @dataclass(frozen=True)
-class Program:
-    """Instructions in an order in which each follows its arguments.
+class Interface:
+    """What a program takes and gives.
 
-    `results` has, for each output, the instruction numbers of its entries in C order. `nonzero`
-    names quaternions among the inputs, as (input, index of the first of four entries): a program
-    is meant for inputs in which none of them is zero. A program is a value: it holds no node of the
-    trace that made it, and can be pickled, printed and hashed.
+    `nonzero` names quaternions among the inputs, as (input, index of the first of four entries): a
+    program is meant for inputs in which none of them is zero.
     """
 
     name: str
     inputs: tuple[Variable, ...]
     outputs: tuple[Variable, ...]
+    nonzero: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class Program(Interface):
+    """Instructions in an order in which each follows its arguments.
+
+    `results` has, for each output, the instruction numbers of its entries in C order. A program is
+    a value: it holds no node of the trace that made it, and can be pickled, printed and hashed.
+    """
+
     results: tuple[tuple[int, ...], ...]
     code: tuple[Instruction, ...]
-    nonzero: tuple[tuple[int, int], ...] = ()
 
     @staticmethod
     def from_outputs(
@@ -111,9 +120,15 @@ class Program:
             name,
             tuple(inputs),
             tuple(variable for variable, _ in outputs),
+            (),
             tuple(tuple(number[r] for r in group) for group in roots),
             tuple(code),
         )
+
+    @property
+    def interface(self) -> Interface:
+        """The program without its instructions."""
+        return Interface(self.name, self.inputs, self.outputs, self.nonzero)
 
     def replay(self, inputs: Mapping[str, Sequence[Number]], arena: Arena) -> list[Number]:
         """The value of every instruction for other inputs: numbers, or expressions of an arena."""

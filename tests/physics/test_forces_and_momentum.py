@@ -1,0 +1,106 @@
+"""External wrenches, joint reactions, momentum and the centre of mass."""
+
+import numpy as np
+import pytest
+from conftest import Machine, matvec
+from support import close, runner, state, tree
+
+import chasles
+
+ROUNDING = 1e-11
+DIFFERENCE = 1e-7
+VIEWS = [(axes, at) for axes in ("world", "frame") for at in ("frame", "world", (0.2, -0.1, 0.4))]
+"""Every way to write a wrench or a twist."""
+
+
+@pytest.mark.parametrize(("axes", "at"), VIEWS)
+def test_wrench_acts_through_the_jacobian(compiled: Machine, axes: str, at: object) -> None:
+    """tau = M qdd + h - J'F, with J written as F is; the same in forward dynamics."""
+    q, qd, qdd = compiled.q, compiled.qd, compiled.qdd
+    F = np.random.default_rng(5).normal(size=(len(q), 6))
+    J = compiled.run("jacobian", q, frame="tip", axes=axes, at=at)
+    moved = np.einsum("...ij,...i->...j", J, F)
+    f_ext = {"tip": chasles.Wrench(F, axes=axes, at=at)}
+    free = compiled.run("inverse_dynamics", q, qd, qdd)
+    close(compiled.run("inverse_dynamics", q, qd, qdd, f_ext=f_ext), free - moved, ROUNDING)
+    h = compiled.run("bias_forces", q, qd)
+    close(compiled.run("bias_forces", q, qd, f_ext=f_ext), h - moved, ROUNDING)
+
+
+def test_wrenches_add_up(machine: Machine) -> None:
+    """Two wrenches on different links; forward dynamics feels them as joint forces J'F."""
+    q, qd, tau = machine.q, machine.qd, machine.qdd
+    rng = np.random.default_rng(6)
+    f_ext, moved = {}, np.zeros_like(tau)
+    for frame in ("tip", "link2"):
+        F = rng.normal(size=(len(q), 6))
+        f_ext[frame] = F
+        J = machine.run("jacobian", q, frame=frame, axes="world", at="frame")
+        moved += np.einsum("...ij,...i->...j", J, F)
+    pushed = machine.run("forward_dynamics", q, qd, tau, f_ext=f_ext)
+    close(pushed, machine.run("forward_dynamics", q, qd, tau + moved), 1e-9)
+
+
+def test_reactions_project_to_joint_forces(machine: Machine) -> None:
+    """tau = S'f + armature qdd; S is what a joint's own columns of its link's Jacobian are."""
+    q, qd, qdd = machine.q, machine.qd, machine.qdd
+    F = np.random.default_rng(7).normal(size=(len(q), 6))
+    f_ext = {"tip": F}
+    reactions = machine.run("joint_reactions", q, qd, qdd, f_ext=f_ext)
+    tau = machine.run("inverse_dynamics", q, qd, qdd, f_ext=f_ext)
+    assert reactions.shape == (len(q), len(machine.robot.joints), 6)
+    for k, name in enumerate(machine.robot.joints):
+        data, where = machine.robot.joint(name), machine.robot.velocity_slice(name)
+        J = machine.run("jacobian", q, frame=data.child, axes="frame", at="frame")
+        projected = np.einsum("...ij,...i->...j", J[..., where], reactions[:, k])
+        scale = float(np.max(np.abs(tau)))
+        close(projected + data.armature * qdd[:, where], tau[:, where], ROUNDING, scale)
+
+
+# Momentum --------------------------------------------------------------------------------------
+
+
+def mass(robot: chasles.Robot) -> float:
+    """Of all moving bodies."""
+    return float(sum(body.inertia.m for body in robot.model.bodies))
+
+
+def test_momentum_is_the_centroidal_matrix_times_velocity(machine: Machine) -> None:
+    h = machine.run("momentum", machine.q, machine.qd, at="com")
+    A = machine.run("centroidal_momentum_matrix", machine.q)
+    close(h, matvec(A, machine.qd), ROUNDING)
+
+
+def test_momentum_at_two_points(machine: Machine) -> None:
+    """About the world's origin it is more by c x p."""
+    q, qd = machine.q, machine.qd
+    at_com, at_world = (machine.run("momentum", q, qd, at=at) for at in ("com", "world"))
+    c, p = machine.run("center_of_mass", q), at_com[:, 3:]
+    close(at_world[:, :3], at_com[:, :3] + np.cross(c, p), ROUNDING)
+    assert np.array_equal(at_world[:, 3:], p)
+
+
+def test_linear_momentum_moves_the_center_of_mass(machine: Machine) -> None:
+    rate = machine.rate(lambda q, qd: machine.run("center_of_mass", q))
+    p = machine.run("momentum", machine.q, machine.qd, at="com")[:, 3:]
+    close(p, mass(machine.robot) * rate, DIFFERENCE)
+
+
+def test_potential_energy_is_that_of_the_center_of_mass(machine: Machine) -> None:
+    c = machine.run("center_of_mass", machine.q)
+    weight = mass(machine.robot) * machine.robot.gravity
+    close(machine.run("potential_energy", machine.q), -c @ weight, ROUNDING)
+
+
+@pytest.mark.parametrize("gravity", [(0.0, 0.0, 0.0), (1.0, -2.0, -9.0)])
+def test_nothing_outside_changes_momentum_but_gravity(gravity: tuple[float, ...]) -> None:
+    """A free tree whose joints push only against each other: dp/dt = m g, and about the com 0."""
+    robot = tree(9, 4, floating=True).with_gravity(gravity)
+    run = runner(robot, "llvm")
+    q, qd, tau = state(robot, 8, 2)
+    tau[:, robot.velocity_slice("joint1")] = 0.0
+    motion = Machine(robot, run, q, qd, run("forward_dynamics", q, qd, tau))
+    rate = motion.rate(lambda q, qd: run("momentum", q, qd, at="com"))
+    expected = np.broadcast_to([0.0, 0.0, 0.0, *(mass(robot) * np.array(gravity))], (2, 6))
+    scale = float(np.max(np.abs(motion.qdd)))
+    close(rate, expected, DIFFERENCE, scale)
