@@ -107,12 +107,13 @@ def _head(row: Row | Compilation) -> tuple[str, str]:
 
 
 def _compilations(comparison: Comparison) -> Table:
-    columns = ("robot", "function", "trace", "trace and compile", "target")
+    columns = ("robot", "function", "trace", "trace and compile", "target", "from cache")
     table = _table("Processor time to make a function, in s", *columns)
     for made in comparison.compilations:
         target = COMPILE_SECONDS.get(made.robot) if made.function in DYNAMICS else None
         total = _verdict(f"{made.total:.3f}", target is None or made.total <= target)
-        table.add_row(*_head(made), f"{made.trace:.3f}", total, _number(target, "g"))
+        cells = (f"{made.trace:.3f}", total, _number(target, "g"), f"{made.cached:.4f}")
+        table.add_row(*_head(made), *cells)
     return table
 
 

@@ -42,10 +42,13 @@ def loop(call: Callable[..., Any], rows: Iterable[tuple[Any, ...]]) -> None:
 def chasles_routes(
     robot: chasles.Robot, function: str, states: States, frame: dict[str, str]
 ) -> list[Route]:
-    """The public method on the whole batch with `out=` reused, and called state by state."""
-    method = partial(getattr(robot, function), **frame)
+    """The public method on the whole batch with `out=` reused, and called state by state.
+
+    The method is taken after a first call, which may put a faster one in its place.
+    """
     inputs = states.inputs(function)
-    one = np.empty_like(method(*(x[0] for x in inputs)))
+    one = np.empty_like(getattr(robot, function)(*(x[0] for x in inputs), **frame))
+    method = partial(getattr(robot, function), **frame)
     out = np.full((len(states.q), *one.shape), np.nan)
     rows = list(zip(*(x[:SINGLE_CALLS] for x in inputs), strict=True))
     return [

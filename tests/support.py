@@ -1,7 +1,7 @@
 """What several test files need: comparing, running a function by any backend, sample robots."""
 
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -68,6 +68,16 @@ def direct(
         for space, value in zip(sign.outputs, results, strict=True)
     ]
     return arrays_out[0] if len(arrays_out) == 1 else tuple(arrays_out)
+
+
+class Floats:
+    """A robot's functions on plain floats, without damping: `Floats(robot).mass_matrix(q)`."""
+
+    def __init__(self, robot: chasles.Robot) -> None:
+        self._model = robot.model.frictionless()
+
+    def __getattr__(self, function: str) -> Callable[..., Any]:
+        return partial(direct, self._model, function)
 
 
 Evaluate = Callable[..., Any]

@@ -7,8 +7,8 @@ from typing import Any
 from chasles import formats
 from chasles.compiled import Compiled, Wrench, checked_options, wrench_arguments
 from chasles.expr import Count
+from chasles.programs import program
 from chasles.robot import Robot
-from chasles.tracing import program
 
 
 def load(

@@ -15,8 +15,9 @@ from chasles.backends.arrays import call
 from chasles.backends.call import fast_entry
 from chasles.expr import Interface, Program
 from chasles.model import Description, Model, build
-from chasles.model.spaces import PositionSpace
-from chasles.tracing import WrenchKey, program, signature
+from chasles.model.spaces import PositionSpace, WrenchesSpace
+from chasles.programs import Derivative, program
+from chasles.tracing import WrenchKey, signature
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,21 @@ def checked_options(
     return tuple(sorted((k, v) for k, v in checked.items() if k in known))
 
 
+def derivative_names(function: str, wrt: str | Sequence[str] | None) -> tuple[str, ...]:
+    """The arguments to differentiate by, each known to the function."""
+    if function not in FUNCTIONS:
+        raise ValueError(f"unknown function {function!r}; known are {', '.join(FUNCTIONS)}")
+    spaces = signature(FUNCTIONS[function][0].algorithm)
+    if len(spaces.outputs) > 1:
+        raise ValueError(f"{function} has several results; differentiate mass_matrix instead")
+    known = [name for name, s in spaces.inputs.items() if not isinstance(s, WrenchesSpace)]
+    names = known if wrt is None else [wrt] if isinstance(wrt, str) else list(wrt)
+    for name in names:
+        if name not in known:
+            raise ValueError(f"{function} has no argument {name!r}; it has {', '.join(known)}")
+    return tuple(dict.fromkeys(names))
+
+
 @dataclass(frozen=True)
 class Recipe:
     """Everything that decides a compiled function: the mechanism, the function, its options."""
@@ -92,6 +108,7 @@ class Recipe:
     dissipation: bool
     wrenches: tuple[WrenchKey, ...]
     options: tuple[tuple[str, Any], ...]
+    derivative: Derivative | None = None
 
 
 class Compiled:
@@ -116,6 +133,7 @@ class Compiled:
             method=self.recipe.method,
             dissipation=self.recipe.dissipation,
             wrenches=self.recipe.wrenches,
+            derivative=self.recipe.derivative,
             **dict(self.recipe.options),
         )
 

@@ -1,16 +1,23 @@
 """The public robot: one mechanism, with its functions compiled on first use."""
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
 
 from chasles.algorithms.spatial.viewpoint import At, Axes, Kind
-from chasles.compiled import Compiled, Recipe, checked_options, wrench_arguments
+from chasles.compiled import (
+    Compiled,
+    Recipe,
+    checked_options,
+    derivative_names,
+    wrench_arguments,
+)
 from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.spatial import RigidInertia
 from chasles.model import Description, JointData, Model, ModelError, build, edit
+from chasles.programs import Derivative
 from chasles.tracing import WrenchKey
 
 Array = Any
@@ -106,9 +113,15 @@ class Robot:
         return self.model.velocity_slices[self._mover(joint)]
 
     def _mover(self, joint: str) -> int:
-        for i in self.model.movers:
-            if self.model.bodies[i].data.name == joint:
-                return i
+        for i, body in enumerate(self.model.bodies):
+            if body.data.name == joint:
+                if body.follow is None:
+                    return i
+                leader = self.model.bodies[body.follow.leader].data.name
+                raise ModelError(
+                    f"robot {self.name!r}: joint {joint!r} has no coordinates, because it mimics "
+                    f"{leader!r}; name that one, or load the robot with mimic=False"
+                )
         raise ModelError(
             f"robot {self.name!r}: no joint {joint!r} with coordinates; it has "
             f"{', '.join(map(repr, self.joints))}"
@@ -413,6 +426,77 @@ class Robot:
         """A with momentum(at="com") = A qd: (..., 6, nv), world axes."""
         return self._call("centroidal_momentum_matrix", q, out=out)
 
+    # Derivatives ------------------------------------------------------------------------------
+
+    def derivatives(
+        self,
+        function: str,
+        *arguments: Array,
+        wrt: str | Sequence[str] | None = None,
+        order: int = 1,
+        f_ext: Mapping[str, Any] | None = None,
+        dissipation: bool = False,
+        method: str = "fastest",
+        out: Array = None,
+        **options: Any,
+    ) -> Any:
+        """Exact derivatives of one of this robot's functions, e.g. "inverse_dynamics".
+
+        wrt: the name of an argument ("q", "qd", ...), giving an array; or several (by default all),
+        giving a tuple in that order. Each has the shape of the function's result followed by that
+        of the argument; with respect to q it is the derivative of f(integrate(q, d)) at d = 0, and
+        has nv columns. order=2 gives second derivatives: for each pair of arguments, the first
+        derivatives' shape followed by the second argument's.
+        """
+        names = derivative_names(function, wrt)
+        compiled, forces = self._derived(
+            function, Derivative("jacobian", names, order), f_ext, dissipation, method, options
+        )
+        return compiled(*arguments, *forces, out=out)
+
+    def pullback(
+        self,
+        function: str,
+        *arguments: Array,
+        covector: Array,
+        wrt: str | Sequence[str] | None = None,
+        f_ext: Mapping[str, Any] | None = None,
+        dissipation: bool = False,
+        method: str = "fastest",
+        out: Array = None,
+        **options: Any,
+    ) -> Any:
+        """A covector of a function's result, pulled back to its arguments (reverse mode).
+
+        The product of the transposed `derivatives` with `covector` (an array of the result's
+        shape), at a small multiple of the function's own cost; wrt as in `derivatives`.
+        """
+        names = derivative_names(function, wrt)
+        compiled, forces = self._derived(
+            function, Derivative("pullback", names), f_ext, dissipation, method, options
+        )
+        return compiled(*arguments, *forces, covector, out=out)
+
+    def _derived(
+        self,
+        function: str,
+        derivative: Derivative,
+        f_ext: Mapping[str, Any] | None,
+        dissipation: bool,
+        method: str,
+        options: Mapping[str, Any],
+    ) -> tuple[Compiled, list[Any]]:
+        keys, forces = wrench_arguments(self.model, f_ext)
+        compiled = self.function(
+            function,
+            method=method,
+            dissipation=dissipation,
+            wrenches=keys,
+            derivative=derivative,
+            **options,
+        )
+        return compiled, forces
+
     # Compiling --------------------------------------------------------------------------------
 
     def function(
@@ -423,11 +507,12 @@ class Robot:
         method: str = "fastest",
         dissipation: bool = False,
         wrenches: tuple[WrenchKey, ...] = (),
+        derivative: Derivative | None = None,
         **options: Any,
     ) -> Compiled:
         """The compiled function with these options, made once."""
         chosen = checked_options(self.model, function, options)
-        key = (function, method, backend, dissipation, wrenches, chosen)
+        key = (function, method, backend, dissipation, wrenches, chosen, derivative)
         with self._lock:
             found = self._compiled.get(key)
             if found is None:

@@ -6,15 +6,13 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
-from chasles.algorithms import FUNCTIONS, Method
 from chasles.algorithms.spatial.forward_kinematics import body_transforms
 from chasles.algorithms.spatial.viewpoint import At, Axes
 from chasles.expr import RULES, Arena, Number, Program, Variable
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.rotations import Rotation
 from chasles.mathematics.spatial import Force, Transform
-from chasles.model import WORLD, Model, ModelError
-from chasles.model.equivalent import equivalent
+from chasles.model import WORLD, Model
 from chasles.model.spaces import Space, WrenchesSpace
 
 
@@ -135,51 +133,3 @@ def _external(
                 point = X0[frame.body].E @ -X0[frame.body].r
         total[frame.body] += Transform(Rotation(), point).T @ turned
     return total
-
-
-def program(
-    model: Model,
-    function: str,
-    *,
-    method: str = "fastest",
-    dissipation: bool = False,
-    wrenches: Iterable[WrenchKey] = (),
-    **options: Any,
-) -> Program:
-    """The program of a public function: by a named method, or by the one with fewest operations.
-
-    A named method runs on the robot as it is given; "fastest" also tries regrouped inertias.
-    """
-    physical = model if dissipation else model.frictionless()
-    keys = tuple(wrenches)
-    return min(
-        (
-            trace(candidate, way.algorithm, wrenches=keys, **options)
-            for way in _methods(model, function, method)
-            for candidate in (
-                (physical, equivalent(physical))
-                if way.equivalent and method == "fastest"
-                else (physical,)
-            )
-        ),
-        key=lambda p: p.count.weight,
-    )
-
-
-def _methods(model: Model, function: str, method: str) -> tuple[Method, ...]:
-    known = FUNCTIONS[function]
-    coupled = any(body.follow is not None for body in model.bodies)
-    allowed = tuple(m for m in known if m.followers or not coupled)
-    if method == "fastest":
-        return allowed
-    named = tuple(m for m in known if m.name == method)
-    if not named:
-        names = ", ".join(repr(m.name) for m in known)
-        raise ValueError(f"{function} has no method {method!r}; it has 'fastest', {names}")
-    if named[0] not in allowed:
-        names = ", ".join(repr(m.name) for m in allowed)
-        raise ModelError(
-            f"robot {model.name!r}: method {method!r} cannot have mimic joints; use {names}, "
-            "or load the robot with mimic=False"
-        )
-    return named

@@ -6,7 +6,7 @@ system is solved); differences in time by 1e-7 (see `Machine.rate`).
 
 import numpy as np
 import pytest
-from conftest import Machine, dot, matvec, steps
+from machines import Machine, dot, matvec, steps
 from support import close, direct
 
 from chasles.model.equivalent import equivalent
@@ -126,7 +126,7 @@ def test_bias_at_rest_is_gravity(machine: Machine) -> None:
 
 
 def test_dissipation_takes_power(machine: Machine) -> None:
-    """Damping d and friction f of each freedom: resistance d qd + f sign(qd), power never gained."""
+    """The resistance of a freedom is d qd + f sign(qd): damping and friction never give power."""
     q, qd, qdd = machine.q, machine.qd, machine.qdd
     tau = machine.run("inverse_dynamics", q, qd, qdd)
     resisted = machine.run("inverse_dynamics", q, qd, qdd, dissipation=True)

@@ -5,9 +5,8 @@ Rounding is bounded by 1e-11, differences in time and space by 1e-7 (see `Machin
 
 import numpy as np
 import pytest
-from conftest import Machine, matvec, steps
+from machines import VIEWS, Machine, matvec, steps
 from support import close
-from test_forces_and_momentum import VIEWS
 
 ROUNDING = 1e-11
 DIFFERENCE = 1e-7

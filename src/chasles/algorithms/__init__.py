@@ -10,12 +10,14 @@ from chasles.algorithms.spatial.centroidal_momentum_matrix import centroidal_mom
 from chasles.algorithms.spatial.configuration import difference, integrate
 from chasles.algorithms.spatial.coriolis_matrix import coriolis_matrix
 from chasles.algorithms.spatial.forward_dynamics import forward_dynamics
+from chasles.algorithms.spatial.forward_dynamics_derivatives import forward_dynamics_derivatives
 from chasles.algorithms.spatial.forward_dynamics_mass_matrix import forward_dynamics_mass_matrix
 from chasles.algorithms.spatial.forward_kinematics import forward_kinematics
 from chasles.algorithms.spatial.frame_acceleration import frame_acceleration
 from chasles.algorithms.spatial.frame_velocity import frame_velocity
 from chasles.algorithms.spatial.gravity_forces import gravity_forces
 from chasles.algorithms.spatial.inverse_dynamics import inverse_dynamics
+from chasles.algorithms.spatial.inverse_dynamics_derivatives import inverse_dynamics_derivatives
 from chasles.algorithms.spatial.jacobian import jacobian
 from chasles.algorithms.spatial.jacobian_rate import jacobian_rate
 from chasles.algorithms.spatial.joint_reactions import joint_reactions
@@ -42,6 +44,14 @@ class Method:
     equivalent: bool = False
     followers: bool = True
 
+
+DERIVATIVES: dict[str, Callable[..., Any]] = {
+    "inverse_dynamics": inverse_dynamics_derivatives,
+    "forward_dynamics": forward_dynamics_derivatives,
+}
+"""Functions whose derivatives have a recursion of their own, cheaper than the derivative of the
+program: with respect to each array argument, in order. For joints with constant subspaces and
+without external forces; everything else is differentiated as a program."""
 
 FUNCTIONS: dict[str, tuple[Method, ...]] = {
     "forward_kinematics": (Method("spatial", forward_kinematics),),

@@ -155,9 +155,7 @@ def sine_and_cosine(w: Writer, x: str) -> tuple[str, str]:
     """Both functions of x, right for |x| <= LIMIT."""
     shifted = w.fma(x, w.constant(0.6366197723675814), w.constant(_SHIFT))
     turns = w.sub(shifted, w.constant(_SHIFT))
-    r = x
-    for part in _HALF_PI_FUSED if w.fuse else _HALF_PI_SPLIT:
-        r = w.fnma(turns, w.constant(part), r)
+    r = _reduced_fused(w, x, turns) if w.fuse else _reduced_split(w, x, turns)
     z = w.mul(r, r)
     sine = w.fma(w.mul(z, r), w.polynomial(z, _SINE), r)
     cosine = w.polynomial(z, (1.0, -0.5, *_COSINE))
@@ -173,6 +171,22 @@ def sine_and_cosine(w: Writer, x: str) -> tuple[str, str]:
     )
 
 
+def _reduced_fused(w: Writer, x: str, turns: str) -> str:
+    """x less a number of right angles: each step rounds once."""
+    for part in _HALF_PI_FUSED:
+        x = w.fnma(turns, w.constant(part), x)
+    return x
+
+
+def _reduced_split(w: Writer, x: str, turns: str) -> str:
+    """The same without fusing: what the second step rounds away comes back with the third."""
+    first, second, third = (w.mul(turns, w.constant(part)) for part in _HALF_PI_SPLIT)
+    near = w.sub(x, first)
+    r = w.sub(near, second)
+    lost = w.sub(w.sub(near, r), second)
+    return w.sub(r, w.sub(third, lost))
+
+
 def _flipped(w: Writer, value: str, sign: str) -> str:
     return w.as_doubles(w.emit(f"xor {w.integers} {w.as_integers(value)}, {sign}"))
 
@@ -184,7 +198,7 @@ def arctangent(w: Writer, y: str, x: str) -> str:
     small, large = w.choose(steep, ax, ay), w.choose(steep, ay, ax)
     ratio = w.binary("fdiv", small, large)
     ratio = w.choose(w.compare("oeq", small, large), w.constant(1.0), ratio)
-    ratio = w.choose(w.compare("oeq", large, w.constant(0.0)), w.constant(0.0), ratio)
+    ratio = w.choose(w.compare("oeq", large, w.constant(0.0)), small, ratio)
     big = w.compare("ogt", ratio, w.constant(0.66))
     moved = w.binary("fdiv", w.sub(ratio, w.constant(1.0)), w.add(ratio, w.constant(1.0)))
     t = w.choose(big, moved, ratio)

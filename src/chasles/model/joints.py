@@ -50,6 +50,7 @@ class Joint:
     nq: ClassVar[int]
     nv: ClassVar[int]
     units: ClassVar[tuple[str, ...]]
+    constant_subspace: ClassVar[bool] = True
 
     def motion(self, q: Vector) -> Transform:
         """The joint's own transform, from its predecessor frame to its successor frame."""
@@ -222,6 +223,7 @@ class Universal(Joint):
     """Rotation about x by q[0], then about the turned y by q[1] (rad)."""
 
     kind = "universal"
+    constant_subspace = False
     nq = nv = 2
     units = ("rad", "rad")
 

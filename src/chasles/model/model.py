@@ -150,7 +150,10 @@ class Model:
 
     def velocities(self, flat: Sequence[Number]) -> dict[int, Vector]:
         """Every joint's velocity (or acceleration) from the flat vector."""
-        own = {i: Vector(tuple(flat[s])) for i, s in self.velocity_slices.items()}
+        return self.followed({i: Vector(tuple(flat[s])) for i, s in self.velocity_slices.items()})
+
+    def followed(self, own: Mapping[int, Vector]) -> dict[int, Vector]:
+        """Every joint's velocity (or acceleration) from those of the coordinates' owners."""
         return {
             i: own[i] if f is None else own[f.leader] * f.ratio
             for i, f in enumerate(body.follow for body in self.bodies)

@@ -154,6 +154,9 @@ class Forces:
             raise _mismatch("add", self, other)
         return Forces(tuple(a + b for a, b in zip(self.columns, other.columns, strict=True)))
 
+    def __mul__(self, factor: Number) -> "Forces":
+        return Forces(tuple(f * factor for f in self.columns))
+
     @overload
     def __matmul__(self, other: Vector) -> Force: ...
     @overload

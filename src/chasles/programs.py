@@ -1,0 +1,184 @@
+"""The program of a public function, chosen among its methods, and its derivatives.
+
+Derivatives with respect to a configuration q are along the configuration space: the derivative of
+f(integrate(q, d)) with respect to d at d = 0, so they have nv columns.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from chasles.algorithms import DERIVATIVES, FUNCTIONS, Method
+from chasles.algorithms.spatial.configuration import integrate
+from chasles.expr import RULES, Arena, Number, Program, Variable, jacobian, reverse
+from chasles.model import Model, ModelError
+from chasles.model.equivalent import equivalent
+from chasles.model.spaces import PositionSpace
+from chasles.tracing import WrenchKey, signature, trace
+
+
+@dataclass(frozen=True)
+class Derivative:
+    """Which derivative of a function: all first or second ones, or the pullback of a covector."""
+
+    kind: Literal["jacobian", "pullback"]
+    wrt: tuple[str, ...]
+    order: int = 1
+
+
+def program(
+    model: Model,
+    function: str,
+    *,
+    method: str = "fastest",
+    dissipation: bool = False,
+    wrenches: Iterable[WrenchKey] = (),
+    derivative: Derivative | None = None,
+    **options: Any,
+) -> Program:
+    """The program of a public function: by a named method, or by the one with fewest operations.
+
+    A named method runs on the robot as it is given; "fastest" also tries regrouped inertias.
+    """
+    physical = model if dissipation else model.frictionless()
+    keys = tuple(wrenches)
+    methods = _methods(model, function, method)
+    positions = _positions(function)
+    if derivative is not None and _has_recursion(model, function, method, keys, derivative):
+        first = _first_derivatives(trace(equivalent(physical), DERIVATIVES[function]), derivative)
+        return first if derivative.order == 1 else _jacobian(model, first, derivative, positions)
+    traced = min(
+        (
+            trace(candidate, way.algorithm, wrenches=keys, **options)
+            for way in methods
+            for candidate in (
+                (physical, equivalent(physical))
+                if way.equivalent and method == "fastest"
+                else (physical,)
+            )
+        ),
+        key=lambda p: p.count.weight,
+    )
+    if derivative is None:
+        return traced
+    if derivative.kind == "pullback":
+        return _pullback(model, traced, derivative, positions)
+    for _ in range(derivative.order):
+        traced = _jacobian(model, traced, derivative, positions)
+    return traced
+
+
+def _methods(model: Model, function: str, method: str) -> tuple[Method, ...]:
+    known = FUNCTIONS[function]
+    coupled = any(body.follow is not None for body in model.bodies)
+    allowed = tuple(m for m in known if m.followers or not coupled)
+    if method == "fastest":
+        return allowed
+    named = tuple(m for m in known if m.name == method)
+    if not named:
+        names = ", ".join(repr(m.name) for m in known)
+        raise ValueError(f"{function} has no method {method!r}; it has 'fastest', {names}")
+    if named[0] not in allowed:
+        names = ", ".join(repr(m.name) for m in allowed)
+        raise ModelError(
+            f"robot {model.name!r}: method {method!r} cannot have mimic joints; use {names}, "
+            "or load the robot with mimic=False"
+        )
+    return named
+
+
+def _positions(function: str) -> frozenset[str]:
+    """The inputs of a function that are configurations."""
+    inputs = signature(FUNCTIONS[function][0].algorithm).inputs
+    return frozenset(name for name, space in inputs.items() if isinstance(space, PositionSpace))
+
+
+def _has_recursion(
+    model: Model,
+    function: str,
+    method: str,
+    wrenches: Sequence[WrenchKey],
+    derivative: Derivative,
+) -> bool:
+    """Whether the derivatives of a function have a recursion of their own that is valid here."""
+    return (
+        function in DERIVATIVES
+        and method == "fastest"
+        and not wrenches
+        and derivative.kind == "jacobian"
+        and all(body.joint.constant_subspace for body in model.bodies)
+    )
+
+
+def _first_derivatives(known: Program, derivative: Derivative) -> Program:
+    """A recursion's outputs, one for each input, under the names that `jacobian` gives them."""
+    outputs, results = [], []
+    for given, variable, refs in zip(known.inputs, known.outputs, known.results, strict=True):
+        if given.name in derivative.wrt:
+            outputs.append(Variable(f"d_result_d_{given.name}", variable.shape))
+            results.append(refs)
+    return replace(known, outputs=tuple(outputs), results=tuple(results))
+
+
+def _jacobian(
+    model: Model, program: Program, derivative: Derivative, positions: frozenset[str]
+) -> Program:
+    """All derivatives of a program, by the direction of differentiation that is cheaper."""
+    moved, names = _along_steps(model, program, derivative.wrt, positions)
+    ways = (jacobian(moved, names, mode=mode) for mode in ("forward", "reverse"))
+    best = min((_at_rest(way, program) for way in ways), key=lambda p: p.count.weight)
+    outputs = tuple(Variable(v.name.replace("_step", ""), v.shape) for v in best.outputs)
+    return replace(best, outputs=outputs)
+
+
+def _pullback(
+    model: Model, program: Program, derivative: Derivative, positions: frozenset[str]
+) -> Program:
+    """Covectors of the inputs from a covector of the result."""
+    moved, names = _along_steps(model, program, derivative.wrt, positions)
+    covector = Variable("covector", program.outputs[0].shape)
+    pulled = reverse(moved, names)
+    renamed = tuple(covector if v.name == "bar_result" else v for v in pulled.inputs)
+    pulled = replace(pulled, inputs=renamed)
+    return _at_rest(pulled, replace(program, inputs=(*program.inputs, covector)))
+
+
+def _along_steps(
+    model: Model, program: Program, wrt: Sequence[str], positions: frozenset[str]
+) -> tuple[Program, list[str]]:
+    """The program with every q replaced by integrate(q, q_step), and what to differentiate by."""
+    arena = Arena(RULES)
+    values: dict[str, Sequence[Number]] = dict(program.variables(arena))
+    inputs, names = list(program.inputs), []
+    step = trace(model, integrate)
+    for name in wrt:
+        if name not in positions:
+            names.append(name)
+            continue
+        names.append(f"{name}_step")
+        inputs.append(Variable(names[-1], (model.nv,)))
+        d = [arena.input(names[-1], k) for k in range(model.nv)]
+        values[name] = _results(step, {"q": values[name], "v": d}, arena)[0]
+    results = _results(program, values, arena)
+    outputs = list(zip(program.outputs, results, strict=True))
+    return Program.from_outputs(program.name, inputs, outputs), names
+
+
+def _at_rest(derived: Program, original: Program) -> Program:
+    """A derived program with all steps zero, as a program of the original inputs."""
+    arena = Arena(RULES)
+    values: dict[str, Sequence[Number]] = dict(derived.variables(arena))
+    kept = {v.name for v in original.inputs}
+    for variable in derived.inputs:
+        if variable.name not in kept:
+            values[variable.name] = [0.0] * variable.size
+    outputs = list(zip(derived.outputs, _results(derived, values, arena), strict=True))
+    result = Program.from_outputs(derived.name, original.inputs, outputs)
+    return replace(result, nonzero=original.nonzero)
+
+
+def _results(
+    program: Program, inputs: Mapping[str, Sequence[Number]], arena: Arena
+) -> list[list[Number]]:
+    values = program.replay(inputs, arena)
+    return [[values[r] for r in refs] for refs in program.results]
