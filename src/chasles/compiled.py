@@ -137,14 +137,16 @@ class Compiled:
             **dict(self.recipe.options),
         )
 
-    def __call__(self, *arguments: Any, out: Any = None) -> Any:
+    def __call__(self, *arguments: Any, out: Any = None, threads: int | None = None) -> Any:
         if len(arguments) != len(self.interface.inputs):
             names = ", ".join(v.name for v in self.interface.inputs)
             raise TypeError(
                 f"{self.recipe.function} takes {len(self.interface.inputs)} arrays ({names}), "
                 f"not {len(arguments)}"
             )
-        return call(self._kernel, self.recipe.function, arguments, out, self._check_quaternions)
+        return call(
+            self._kernel, self.recipe.function, arguments, out, threads, self._check_quaternions
+        )
 
     def entry(self, *, holder: Any, fallback: Callable[..., Any]) -> Callable[..., Any]:
         """The fast entry with a fallback's name, signature and documentation."""

@@ -29,8 +29,9 @@ class Robot:
 
     All arrays are float64 with the coordinates last: q is (..., nq), velocities, accelerations and
     forces are (..., nv), with any leading shapes that broadcast together. SI units and radians;
-    6-vectors have the angular part first. Every function takes `out=`, an array for the result.
-    The first call of a function compiles it for this robot.
+    6-vectors have the angular part first. Every function takes `out=`, an array for the result, and
+    `threads=`, how many to use (by default all for large batches). The first call of a function
+    compiles it for this robot.
     """
 
     def __init__(self, source: Description, *, mimic: bool = True, strict: bool = False) -> None:
@@ -215,22 +216,28 @@ class Robot:
                 turn /= np.linalg.norm(turn, axis=-1, keepdims=True)
         return q
 
-    def integrate(self, q: Array, v: Array, *, out: Array = None) -> np.ndarray:
+    def integrate(
+        self, q: Array, v: Array, *, out: Array = None, threads: int | None = None
+    ) -> np.ndarray:
         """The configuration after moving from q with constant velocity v for unit time: (..., nq).
 
         Exact on rotations (the exponential of SO(3) and SE(3), on the body's side).
         """
-        return self._call("integrate", q, v, out=out)
+        return self._call("integrate", q, v, out=out, threads=threads)
 
-    def difference(self, q0: Array, q1: Array, *, out: Array = None) -> np.ndarray:
+    def difference(
+        self, q0: Array, q1: Array, *, out: Array = None, threads: int | None = None
+    ) -> np.ndarray:
         """The velocity that takes q0 to q1 in unit time: (..., nv); the inverse of `integrate`."""
-        return self._call("difference", q0, q1, out=out)
+        return self._call("difference", q0, q1, out=out, threads=threads)
 
     # Kinematics -------------------------------------------------------------------------------
 
-    def forward_kinematics(self, q: Array, *, frame: str, out: Array = None) -> np.ndarray:
+    def forward_kinematics(
+        self, q: Array, *, frame: str, out: Array = None, threads: int | None = None
+    ) -> np.ndarray:
         """The pose of a frame in the world, as homogeneous matrices (..., 4, 4)."""
-        return self._call("forward_kinematics", q, out=out, frame=frame)
+        return self._call("forward_kinematics", q, out=out, threads=threads, frame=frame)
 
     def frame_velocity(
         self,
@@ -241,6 +248,7 @@ class Robot:
         axes: Axes = "world",
         at: At = "frame",
         out: Array = None,
+        threads: int | None = None,
     ) -> np.ndarray:
         """Angular velocity (rad/s), then linear velocity (m/s) of a frame: (..., 6).
 
@@ -248,7 +256,9 @@ class Robot:
         (x, y, z) in the frame, or "world" (the point that passes through the world's origin).
         `axes`: "world" or "frame", along which the components are given.
         """
-        return self._call("frame_velocity", q, qd, out=out, frame=frame, axes=axes, at=at)
+        return self._call(
+            "frame_velocity", q, qd, out=out, threads=threads, frame=frame, axes=axes, at=at
+        )
 
     def frame_acceleration(
         self,
@@ -261,6 +271,7 @@ class Robot:
         at: At = "frame",
         kind: Kind = "classical",
         out: Array = None,
+        threads: int | None = None,
     ) -> np.ndarray:
         """Angular acceleration (rad/s2), then linear acceleration (m/s2) of a frame: (..., 6).
 
@@ -269,14 +280,30 @@ class Robot:
         gravity: what an accelerometer measures). `axes` and `at` as in `frame_velocity`.
         """
         return self._call(
-            "frame_acceleration", q, qd, qdd, out=out, frame=frame, axes=axes, at=at, kind=kind
+            "frame_acceleration",
+            q,
+            qd,
+            qdd,
+            out=out,
+            threads=threads,
+            frame=frame,
+            axes=axes,
+            at=at,
+            kind=kind,
         )
 
     def jacobian(
-        self, q: Array, *, frame: str, axes: Axes = "world", at: At = "frame", out: Array = None
+        self,
+        q: Array,
+        *,
+        frame: str,
+        axes: Axes = "world",
+        at: At = "frame",
+        out: Array = None,
+        threads: int | None = None,
     ) -> np.ndarray:
         """J with `frame_velocity` = J qd: (..., 6, nv), angular rows first."""
-        return self._call("jacobian", q, out=out, frame=frame, axes=axes, at=at)
+        return self._call("jacobian", q, out=out, threads=threads, frame=frame, axes=axes, at=at)
 
     def jacobian_rate(
         self,
@@ -287,9 +314,12 @@ class Robot:
         axes: Axes = "world",
         at: At = "frame",
         out: Array = None,
+        threads: int | None = None,
     ) -> np.ndarray:
         """The time derivative of the entries of `jacobian` along the motion: (..., 6, nv)."""
-        return self._call("jacobian_rate", q, qd, out=out, frame=frame, axes=axes, at=at)
+        return self._call(
+            "jacobian_rate", q, qd, out=out, threads=threads, frame=frame, axes=axes, at=at
+        )
 
     # Dynamics ---------------------------------------------------------------------------------
 
@@ -303,6 +333,7 @@ class Robot:
         dissipation: bool = False,
         method: str = "fastest",
         out: Array = None,
+        threads: int | None = None,
     ) -> np.ndarray:
         """Joint forces tau = M qdd + h - J'F for given accelerations: (..., nv), in N m or N.
 
@@ -316,6 +347,7 @@ class Robot:
             qd,
             qdd,
             out=out,
+            threads=threads,
             method=method,
             dissipation=dissipation,
             f_ext=f_ext,
@@ -331,6 +363,7 @@ class Robot:
         dissipation: bool = False,
         method: str = "fastest",
         out: Array = None,
+        threads: int | None = None,
     ) -> np.ndarray:
         """Joint accelerations for given joint forces: (..., nv), in rad/s2 or m/s2.
 
@@ -343,44 +376,59 @@ class Robot:
             qd,
             tau,
             out=out,
+            threads=threads,
             method=method,
             dissipation=dissipation,
             f_ext=f_ext,
         )
 
-    def gravity_forces(self, q: Array, *, out: Array = None) -> np.ndarray:
+    def gravity_forces(
+        self, q: Array, *, out: Array = None, threads: int | None = None
+    ) -> np.ndarray:
         """Joint forces that hold the robot still against gravity: (..., nv)."""
-        return self._call("gravity_forces", q, out=out)
+        return self._call("gravity_forces", q, out=out, threads=threads)
 
     def bias_forces(
-        self, q: Array, qd: Array, *, f_ext: Mapping[str, Any] | None = None, out: Array = None
+        self,
+        q: Array,
+        qd: Array,
+        *,
+        f_ext: Mapping[str, Any] | None = None,
+        out: Array = None,
+        threads: int | None = None,
     ) -> np.ndarray:
         """h in tau = M qdd + h: Coriolis, centrifugal and gravity forces, less J'F: (..., nv)."""
-        return self._call("bias_forces", q, qd, out=out, f_ext=f_ext)
+        return self._call("bias_forces", q, qd, out=out, threads=threads, f_ext=f_ext)
 
-    def coriolis_matrix(self, q: Array, qd: Array, *, out: Array = None) -> np.ndarray:
+    def coriolis_matrix(
+        self, q: Array, qd: Array, *, out: Array = None, threads: int | None = None
+    ) -> np.ndarray:
         """C with C qd the Coriolis and centrifugal forces and dM/dt = C + C': (..., nv, nv)."""
-        return self._call("coriolis_matrix", q, qd, out=out)
+        return self._call("coriolis_matrix", q, qd, out=out, threads=threads)
 
-    def mass_matrix(self, q: Array, *, out: Array = None) -> np.ndarray:
+    def mass_matrix(self, q: Array, *, out: Array = None, threads: int | None = None) -> np.ndarray:
         """The joint-space inertia matrix M, armature included: (..., nv, nv)."""
-        return self._call("mass_matrix", q, out=out)
+        return self._call("mass_matrix", q, out=out, threads=threads)
 
-    def mass_matrix_inverse(self, q: Array, *, out: Array = None) -> np.ndarray:
+    def mass_matrix_inverse(
+        self, q: Array, *, out: Array = None, threads: int | None = None
+    ) -> np.ndarray:
         """The inverse of the mass matrix: (..., nv, nv)."""
-        return self._call("mass_matrix_inverse", q, out=out)
+        return self._call("mass_matrix_inverse", q, out=out, threads=threads)
 
-    def ltdl_factors(self, q: Array, *, out: Array = None) -> tuple[np.ndarray, np.ndarray]:
+    def ltdl_factors(
+        self, q: Array, *, out: Array = None, threads: int | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """L (..., nv, nv), unit lower triangular, and D (..., nv) with M = L' D L.
 
         As sparse as M (Featherstone 2008, section 6.5). Triangular in tree order: where a file
         lists a child before its parent, rows and columns of L are permuted with the coordinates.
         """
-        return self._call("ltdl_factors", q, out=out)
+        return self._call("ltdl_factors", q, out=out, threads=threads)
 
-    def ltl_factor(self, q: Array, *, out: Array = None) -> np.ndarray:
+    def ltl_factor(self, q: Array, *, out: Array = None, threads: int | None = None) -> np.ndarray:
         """L (..., nv, nv), lower triangular, with M = L' L; ordered as in `ltdl_factors`."""
-        return self._call("ltl_factor", q, out=out)
+        return self._call("ltl_factor", q, out=out, threads=threads)
 
     def joint_reactions(
         self,
@@ -390,29 +438,42 @@ class Robot:
         *,
         f_ext: Mapping[str, Any] | None = None,
         out: Array = None,
+        threads: int | None = None,
     ) -> np.ndarray:
         """What each joint's parent exerts on its child link: (..., moving joints, 6).
 
         (moment, force) at the joint, along the axes of the child link; rows as in `moving_joints`.
         """
-        return self._call("joint_reactions", q, qd, qdd, out=out, f_ext=f_ext)
+        return self._call("joint_reactions", q, qd, qdd, out=out, threads=threads, f_ext=f_ext)
 
     # Energy and momentum ----------------------------------------------------------------------
 
-    def kinetic_energy(self, q: Array, qd: Array, *, out: Array = None) -> np.ndarray:
+    def kinetic_energy(
+        self, q: Array, qd: Array, *, out: Array = None, threads: int | None = None
+    ) -> np.ndarray:
         """Half of qd' M qd: (...), in J."""
-        return self._call("kinetic_energy", q, qd, out=out)
+        return self._call("kinetic_energy", q, qd, out=out, threads=threads)
 
-    def potential_energy(self, q: Array, *, out: Array = None) -> np.ndarray:
+    def potential_energy(
+        self, q: Array, *, out: Array = None, threads: int | None = None
+    ) -> np.ndarray:
         """Energy in the field of gravity: (...), in J; zero with the mass at the world's origin."""
-        return self._call("potential_energy", q, out=out)
+        return self._call("potential_energy", q, out=out, threads=threads)
 
-    def center_of_mass(self, q: Array, *, out: Array = None) -> np.ndarray:
+    def center_of_mass(
+        self, q: Array, *, out: Array = None, threads: int | None = None
+    ) -> np.ndarray:
         """The centre of mass of all moving bodies in the world: (..., 3), in m."""
-        return self._call("center_of_mass", q, out=out)
+        return self._call("center_of_mass", q, out=out, threads=threads)
 
     def momentum(
-        self, q: Array, qd: Array, *, at: Literal["world", "com"] = "com", out: Array = None
+        self,
+        q: Array,
+        qd: Array,
+        *,
+        at: Literal["world", "com"] = "com",
+        out: Array = None,
+        threads: int | None = None,
     ) -> np.ndarray:
         """Angular momentum about a point, then linear momentum, world axes: (..., 6).
 
@@ -420,11 +481,13 @@ class Robot:
         """
         if at not in ("world", "com"):
             raise ValueError(f"momentum: at must be 'com' or 'world', not {at!r}")
-        return self._call("momentum", q, qd, out=out, at=at)
+        return self._call("momentum", q, qd, out=out, threads=threads, at=at)
 
-    def centroidal_momentum_matrix(self, q: Array, *, out: Array = None) -> np.ndarray:
+    def centroidal_momentum_matrix(
+        self, q: Array, *, out: Array = None, threads: int | None = None
+    ) -> np.ndarray:
         """A with momentum(at="com") = A qd: (..., 6, nv), world axes."""
-        return self._call("centroidal_momentum_matrix", q, out=out)
+        return self._call("centroidal_momentum_matrix", q, out=out, threads=threads)
 
     # Derivatives ------------------------------------------------------------------------------
 
@@ -438,6 +501,7 @@ class Robot:
         dissipation: bool = False,
         method: str = "fastest",
         out: Array = None,
+        threads: int | None = None,
         **options: Any,
     ) -> Any:
         """Exact derivatives of one of this robot's functions, e.g. "inverse_dynamics".
@@ -452,7 +516,7 @@ class Robot:
         compiled, forces = self._derived(
             function, Derivative("jacobian", names, order), f_ext, dissipation, method, options
         )
-        return compiled(*arguments, *forces, out=out)
+        return compiled(*arguments, *forces, out=out, threads=threads)
 
     def pullback(
         self,
@@ -464,6 +528,7 @@ class Robot:
         dissipation: bool = False,
         method: str = "fastest",
         out: Array = None,
+        threads: int | None = None,
         **options: Any,
     ) -> Any:
         """A covector of a function's result, pulled back to its arguments (reverse mode).
@@ -475,7 +540,7 @@ class Robot:
         compiled, forces = self._derived(
             function, Derivative("pullback", names), f_ext, dissipation, method, options
         )
-        return compiled(*arguments, *forces, covector, out=out)
+        return compiled(*arguments, *forces, covector, out=out, threads=threads)
 
     def _derived(
         self,
@@ -525,6 +590,7 @@ class Robot:
         function: str,
         *arguments: Array,
         out: Array,
+        threads: int | None,
         f_ext: Mapping[str, Any] | None = None,
         method: str = "fastest",
         dissipation: bool = False,
@@ -536,7 +602,7 @@ class Robot:
         )
         if not (options or keys or dissipation or method != "fastest"):
             self._install(compiled)
-        return compiled(*arguments, *forces, out=out)
+        return compiled(*arguments, *forces, out=out, threads=threads)
 
     def _install(self, compiled: Compiled) -> None:
         """From the first plain call on, the method is the compiled function's fast entry."""

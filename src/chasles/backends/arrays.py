@@ -14,7 +14,12 @@ class Kernel(Protocol):
 
     interface: Interface
 
-    def __call__(self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> None: ...
+    def __call__(
+        self,
+        inputs: Sequence[np.ndarray],
+        outputs: Sequence[np.ndarray],
+        threads: int | None = None,
+    ) -> None: ...
 
 
 def call(
@@ -22,6 +27,7 @@ def call(
     name: str,
     arguments: Sequence[Any],
     out: Any = None,
+    threads: int | None = None,
     check: Callable[[Sequence[np.ndarray]], None] | None = None,
 ) -> Any:
     """Run a kernel on arrays with any leading shapes that broadcast together.
@@ -30,6 +36,8 @@ def call(
     result is one array, or a tuple where the interface has several outputs.
     """
     interface = kernel.interface
+    if threads is not None and (not isinstance(threads, int) or threads < 1):
+        raise ValueError(f"{name}: threads must be a positive integer, not {threads!r}")
     arrays = [
         _array(name, variable, argument)
         for variable, argument in zip(interface.inputs, arguments, strict=True)
@@ -46,7 +54,7 @@ def call(
     rows_in = [_rows(a, batch, count, v) for v, a in zip(interface.inputs, arrays, strict=True)]
     rows_in = [_apart(a, rows_out) for a in rows_in]
     if count and rows_out:
-        kernel(rows_in, rows_out)
+        kernel(rows_in, rows_out, threads)
     for result, rows in zip(results, rows_out, strict=True):
         if not np.may_share_memory(result, rows):
             result[...] = rows.reshape(result.shape)

@@ -29,16 +29,24 @@ _SUFFIX = ".code"
 
 @dataclass(frozen=True)
 class Artifact:
-    """A compiled program: what it takes and gives, its machine code, and the workspace it needs."""
+    """A compiled program: what it takes and gives, and its machine code.
+
+    workspace: bytes that a thread needs for a batch. work: about how many operations a state takes.
+    """
 
     interface: Interface
     workspace: int
+    work: int
     object_code: bytes
 
     def to_bytes(self) -> bytes:
         """The entry's content: magic, SHA-256, length of the header, header, machine code."""
         header = json.dumps(
-            {"interface": asdict(self.interface), "workspace": self.workspace}
+            {
+                "interface": asdict(self.interface),
+                "workspace": self.workspace,
+                "work": self.work,
+            }
         ).encode()
         body = len(header).to_bytes(8, "little") + header + self.object_code
         return _MAGIC + hashlib.sha256(body).digest() + body
@@ -52,7 +60,12 @@ class Artifact:
             return None
         size = int.from_bytes(body[:8], "little")
         header = json.loads(body[8 : 8 + size])
-        return Artifact(_interface(header["interface"]), int(header["workspace"]), body[8 + size :])
+        return Artifact(
+            _interface(header["interface"]),
+            int(header["workspace"]),
+            int(header["work"]),
+            body[8 + size :],
+        )
 
 
 def _interface(data: dict[str, Any]) -> Interface:

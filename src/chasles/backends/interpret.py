@@ -13,8 +13,13 @@ class Kernel:
     def __init__(self, program: Program) -> None:
         self.program, self.interface = program, program.interface
 
-    def __call__(self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> None:
-        """Run on rows: arrays (count, size) in, arrays (count, size) out."""
+    def __call__(
+        self,
+        inputs: Sequence[np.ndarray],
+        outputs: Sequence[np.ndarray],
+        threads: int | None = None,
+    ) -> None:
+        """Run on rows: arrays (count, size) in, arrays (count, size) out; always one thread."""
         for row in range(outputs[0].shape[0]):
             values = {
                 v.name: a[row].tolist() for v, a in zip(self.program.inputs, inputs, strict=True)

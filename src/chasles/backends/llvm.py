@@ -13,12 +13,16 @@ import llvmlite
 import llvmlite.binding as llvm
 import numpy as np
 
-from chasles.backends import cache
+from chasles.backends import cache, pool
 from chasles.backends.cache import Artifact
 from chasles.backends.llvm_entry import CONTEXT, LAYOUT
 from chasles.backends.llvm_source import Module, module
 from chasles.expr import Program
 
+_WORTH_THREADS = 10_000_000
+"""Operations in a batch from which on threads share it: about a third of a millisecond."""
+_SHARE = 64
+"""Rows go to threads in multiples of this: whole tiles."""
 _LOCK = threading.Lock()
 _SERIAL = itertools.count()
 
@@ -94,7 +98,8 @@ def build(program: Program, machine: Machine | None = None) -> Artifact:
     machine = machine or Machine.host()
     written = source(program, machine)
     size = written.workspace * machine.width * 8
-    return Artifact(program.interface, size, assemble(written.text, machine))
+    work = program.count.weight
+    return Artifact(program.interface, size, work, assemble(written.text, machine))
 
 
 class Kernel:
@@ -123,26 +128,53 @@ class Kernel:
         self._one = ctypes.CFUNCTYPE(None, pointer, pointer)(self._library["one"])
         self._batch = ctypes.CFUNCTYPE(None, size, *[pointer] * 5)(self._library["batch"])
 
-    def __call__(self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> None:
+    def __call__(
+        self,
+        inputs: Sequence[np.ndarray],
+        outputs: Sequence[np.ndarray],
+        threads: int | None = None,
+    ) -> None:
         """Run on rows: arrays (count, size) of doubles, each row contiguous, any row stride."""
         count = outputs[0].shape[0] if outputs else 0
         if count == 0:
             return
-        in_pointers = (ctypes.c_void_p * len(inputs))(*map(_address, inputs))
-        out_pointers = (ctypes.c_void_p * len(outputs))(*map(_address, outputs))
+        starts = [list(map(_address, arrays)) for arrays in (inputs, outputs)]
         if count == 1:
-            self._one(in_pointers, out_pointers)
+            self._one(*map(_pointers, starts))
             return
-        in_strides = (ctypes.c_ssize_t * len(inputs))(*(a.strides[0] for a in inputs))
-        out_strides = (ctypes.c_ssize_t * len(outputs))(*(a.strides[0] for a in outputs))
-        workspace = self._workspace()
-        self._batch(count, in_pointers, in_strides, out_pointers, out_strides, workspace)
+        steps = [[a.strides[0] for a in arrays] for arrays in (inputs, outputs)]
+        if threads is None:
+            threads = pool.cores() if count * self.artifact.work > _WORTH_THREADS else 1
+
+        def work(first: int, last: int) -> None:
+            moved = [
+                [start + first * step for start, step in zip(*pair, strict=True)]
+                for pair in zip(starts, steps, strict=True)
+            ]
+            self._batch(
+                last - first,
+                _pointers(moved[0]),
+                _sizes(steps[0]),
+                _pointers(moved[1]),
+                _sizes(steps[1]),
+                self._workspace(),
+            )
+
+        pool.run(count, _SHARE, threads, work)
 
     def _workspace(self) -> int:
         """Room for tiles of lanes, one for each thread; aligned to the widest vector."""
         if not hasattr(self._local, "workspace"):
             self._local.workspace = np.empty(self.artifact.workspace + 64, np.uint8)
         return -(-_address(self._local.workspace) // 64) * 64
+
+
+def _pointers(addresses: Sequence[int]) -> Any:
+    return (ctypes.c_void_p * len(addresses))(*addresses)
+
+
+def _sizes(numbers: Sequence[int]) -> Any:
+    return (ctypes.c_ssize_t * len(numbers))(*numbers)
 
 
 def _address(a: np.ndarray) -> int:

@@ -53,8 +53,13 @@ class Kernel:
         exec(source(program), space)
         self._function = space[program.name]
 
-    def __call__(self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> None:
-        """Run on rows: arrays (count, size) in, arrays (count, size) out."""
+    def __call__(
+        self,
+        inputs: Sequence[np.ndarray],
+        outputs: Sequence[np.ndarray],
+        threads: int | None = None,
+    ) -> None:
+        """Run on rows: arrays (count, size) in, arrays (count, size) out; always one thread."""
         safe = [a.copy() if any(np.may_share_memory(a, o) for o in outputs) else a for a in inputs]
         with np.errstate(all="ignore"):
             self._function(safe, outputs)

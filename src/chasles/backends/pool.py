@@ -1,0 +1,43 @@
+"""Threads for large batches: one pool for the process, made on first use and again after a fork."""
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+_POOL: list[ThreadPoolExecutor] = []
+
+
+def cores() -> int:
+    """How many processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def run(count: int, step: int, threads: int, work: Callable[[int, int], None]) -> None:
+    """Call `work(first, last)` for rows 0 to count in `threads` ranges, ends multiples of `step`.
+
+    The caller does the first range itself.
+    """
+    share = -(-count // (threads * step)) * step
+    ranges = [(first, min(first + share, count)) for first in range(0, count, share)]
+    if len(ranges) > 1:
+        if not _POOL:
+            _POOL.append(ThreadPoolExecutor(max(cores(), 2) - 1, thread_name_prefix="chasles"))
+        waiting = [_POOL[0].submit(work, first, last) for first, last in ranges[1:]]
+        try:
+            work(*ranges[0])
+        finally:
+            for task in waiting:
+                task.result()
+    else:
+        work(0, count)
+
+
+def _forget() -> None:
+    """In the child of a fork the threads are gone: a new pool is made when it is needed."""
+    _POOL.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)

@@ -1,0 +1,310 @@
+"""Wrong input: a clear message that names the function and the argument, never a crash.
+
+Every call is made twice: before the method has its fast entry and after.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from support import TARGETS, state, tree
+
+import chasles
+from chasles.robots import puma560, random_tree
+
+ROBOT = puma560()
+FLOATING = tree(5, 1, floating=True)
+Q = np.zeros(6)
+BASE = FLOATING.joints[0]
+
+
+@pytest.fixture(params=["first call", "fast entry"])
+def robot(request: pytest.FixtureRequest) -> chasles.Robot:
+    """A robot that has compiled nothing, or one whose plain methods are fast entries."""
+    fresh = chasles.Robot(ROBOT.model.source)
+    if request.param == "fast entry":
+        fresh.inverse_dynamics(Q, Q, Q)
+        fresh.mass_matrix(Q)
+        fresh.ltdl_factors(Q)
+    return fresh
+
+
+# Arrays ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("bad", "error", "message"),
+    [
+        (
+            np.zeros(5),
+            ValueError,
+            r"inverse_dynamics: qd must have shape \(\.\.\., 6\), not \(5,\)",
+        ),
+        (np.zeros((3, 7)), ValueError, r"qd must have shape \(\.\.\., 6\), not \(3, 7\)"),
+        (np.zeros((6, 1)), ValueError, r"qd must have shape .* not \(6, 1\)"),
+        (1.0, ValueError, r"qd must have shape .* not \(\)"),
+        ([], ValueError, r"qd must have shape .* not \(0,\)"),
+        (
+            np.zeros(6, dtype=complex),
+            TypeError,
+            "qd must be an array of real numbers, not of complex",
+        ),
+        (np.zeros(6, dtype=bool), TypeError, "qd must be an array of real numbers, not of bool"),
+        (
+            np.zeros(6, dtype=object),
+            TypeError,
+            "qd must be an array of real numbers, not of object",
+        ),
+        (["a"] * 6, TypeError, "qd must be an array of real numbers, not of <U1"),
+        (np.zeros(6, dtype="M8[s]"), TypeError, "qd must be an array of real numbers"),
+        ([[0.0] * 6, [0.0] * 5], TypeError, "qd is not an array of numbers"),
+        (None, TypeError, "qd must be an array of real numbers, not of object"),
+        ({"a": 1.0}, TypeError, "qd must be an array of real numbers, not of object"),
+    ],
+)
+def test_bad_arrays(robot: chasles.Robot, bad: Any, error: type, message: str) -> None:
+    with pytest.raises(error, match=message):
+        robot.inverse_dynamics(Q, bad, Q)
+
+
+def test_leading_shapes_that_do_not_broadcast(robot: chasles.Robot) -> None:
+    with pytest.raises(ValueError, match=r"leading shapes do not broadcast together: q \(3,\)"):
+        robot.inverse_dynamics(np.zeros((3, 6)), np.zeros((4, 6)), Q)
+
+
+def test_wrong_number_of_arrays(robot: chasles.Robot) -> None:
+    with pytest.raises(TypeError):
+        robot.inverse_dynamics(Q, Q)
+    with pytest.raises(TypeError):
+        robot.inverse_dynamics(Q, Q, Q, Q)
+    with pytest.raises(TypeError):
+        robot.inverse_dynamics(Q, Q, Q, bogus=1)
+    with pytest.raises(TypeError, match=r"takes 3 arrays \(q, qd, qdd\), not 2"):
+        chasles.compile(robot, "inverse_dynamics")(Q, Q)
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, 1e308, 5e-324])
+@pytest.mark.parametrize("target", TARGETS)
+def test_strange_numbers_come_back(target: str, bad: float) -> None:
+    """They never raise and never hang; what they reach may be NaN."""
+    for function, count in (("inverse_dynamics", 3), ("forward_dynamics", 3), ("mass_matrix", 1)):
+        compiled = chasles.compile(ROBOT, function, backend=target)
+        for shape in ((6,), (9, 6)):
+            assert compiled(*[np.full(shape, bad)] * count).shape[: len(shape) - 1] == shape[:-1]
+
+
+# Quaternions -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_zero_quaternion_is_named(target: str) -> None:
+    q, qd, qdd = state(FLOATING, 1, 6)
+    where = FLOATING.position_slice(BASE)
+    bad = q.copy()
+    bad[4, where.start : where.start + 4] = 0.0
+    compiled = chasles.compile(FLOATING, "inverse_dynamics", backend=target)
+    first = rf"the quaternion of joint '{BASE}' is zero at index \(4,\) \(q\[{where.start}:"
+    with pytest.raises(ValueError, match=first):
+        compiled(bad, qd, qdd)
+    with pytest.raises(ValueError, match=f"joint '{BASE}' is zero .*the identity is"):
+        compiled(bad[4], qd[4], qdd[4])
+    assert np.all(np.isfinite(compiled(q, qd, qdd)))
+
+
+def test_a_zero_quaternion_in_the_fast_entry() -> None:
+    robot = random_tree(5, 1, floating=True)
+    q, qd, qdd = state(robot, 1)
+    robot.inverse_dynamics(q, qd, qdd)
+    bad = q.copy()
+    bad[:4] = 0.0
+    with pytest.raises(ValueError, match="the quaternion of joint 'joint1' is zero"):
+        robot.inverse_dynamics(bad, qd, qdd)
+    out = np.full(robot.nv, 7.0)
+    with pytest.raises(ValueError, match="is zero"):
+        robot.inverse_dynamics(bad, qd, qdd, out=out)
+    assert np.all(out == 7.0)
+    with pytest.raises(ValueError, match="is zero"):
+        robot.integrate(bad, qd)
+    with pytest.raises(ValueError, match="is zero"):
+        robot.difference(q, bad)
+
+
+# Outputs ---------------------------------------------------------------------------------------
+
+
+def frozen(shape: tuple[int, ...]) -> np.ndarray:
+    array = np.full(shape, 7.0)
+    array.flags.writeable = False
+    return array
+
+
+@pytest.mark.parametrize(
+    ("out", "error", "message"),
+    [
+        (np.full(5, 7.0), ValueError, r"out must have shape \(6,\), not \(5,\)"),
+        (np.full((1, 6), 7.0), ValueError, r"out must have shape \(6,\), not \(1, 6\)"),
+        (np.full(6, 7.0, np.float32), TypeError, "out must have dtype float64, not float32"),
+        (np.full(6, 7.0, ">f8"), TypeError, "out must have dtype float64"),
+        (np.full(6, 7), TypeError, "out must have dtype float64, not int64"),
+        (frozen((6,)), ValueError, "out is read-only; give a writeable array"),
+        ([7.0] * 6, TypeError, "out must be a NumPy array, not list"),
+        ("out", TypeError, "out must be a NumPy array, not str"),
+        ((np.full(6, 7.0), np.full(6, 7.0)), ValueError, "out must be a tuple of 1 array"),
+    ],
+)
+def test_bad_outputs_are_untouched(
+    robot: chasles.Robot, out: Any, error: type, message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        robot.inverse_dynamics(Q, Q, Q, out=out)
+    if not isinstance(out, str):
+        assert all(np.all(np.asarray(part) == 7.0) for part in out)
+
+
+def test_bad_inputs_leave_the_output_untouched(robot: chasles.Robot) -> None:
+    out = np.full((4, 6), 7.0)
+    with pytest.raises(ValueError, match="shape"):
+        robot.inverse_dynamics(np.zeros((4, 6)), np.zeros((4, 5)), Q, out=out)
+    with pytest.raises(ValueError, match=r"out must have shape \(3, 6\)"):
+        robot.inverse_dynamics(np.zeros((3, 6)), Q, Q, out=out)
+    assert np.all(out == 7.0)
+
+
+def test_several_outputs_need_a_tuple(robot: chasles.Robot) -> None:
+    with pytest.raises(ValueError, match="out must be a tuple of 2 arrays"):
+        robot.ltdl_factors(Q, out=np.empty((6, 6)))
+    with pytest.raises(ValueError, match=r"out must have shape \(6,\), not \(6, 6\)"):
+        robot.ltdl_factors(Q, out=(np.empty((6, 6)), np.empty((6, 6))))
+
+
+# Names and options -----------------------------------------------------------------------------
+
+OPTIONS: dict[str, tuple[Callable[[chasles.Robot], Any], type, str]] = {
+    "frame": (
+        lambda r: r.jacobian(Q, frame="tol"),
+        chasles.ModelError,
+        "robot 'puma560': no frame 'tol'; did you mean 'tool'",
+    ),
+    "no frame": (lambda r: r.jacobian(Q), TypeError, "frame"),
+    "axes": (
+        lambda r: r.jacobian(Q, frame="tool", axes="body"),
+        ValueError,
+        "axes must be 'world' or 'frame', not 'body'",
+    ),
+    "at": (
+        lambda r: r.jacobian(Q, frame="tool", at="com"),
+        ValueError,
+        r"at must be 'frame', 'world' or \(x, y, z\) in the frame, not 'com'",
+    ),
+    "at two numbers": (
+        lambda r: r.frame_velocity(Q, Q, frame="tool", at=(1.0, 2.0)),
+        ValueError,
+        "three finite numbers",
+    ),
+    "at infinity": (
+        lambda r: r.frame_velocity(Q, Q, frame="tool", at=(1.0, 2.0, math.inf)),
+        ValueError,
+        "three finite numbers",
+    ),
+    "kind": (
+        lambda r: r.frame_acceleration(Q, Q, Q, frame="tool", kind="true"),
+        ValueError,
+        "kind must be 'classical', 'spatial' or 'proper', not 'true'",
+    ),
+    "momentum": (
+        lambda r: r.momentum(Q, Q, at="base"),
+        ValueError,
+        "momentum: at must be 'com' or 'world', not 'base'",
+    ),
+    "method": (
+        lambda r: r.inverse_dynamics(Q, Q, Q, method="lagrange"),
+        ValueError,
+        "inverse_dynamics has no method 'lagrange'; it has 'fastest', 'newton-euler-vector'",
+    ),
+    "wrench frame": (
+        lambda r: r.inverse_dynamics(Q, Q, Q, f_ext={"hand": np.zeros(6)}),
+        chasles.ModelError,
+        "no frame 'hand'",
+    ),
+    "wrench shape": (
+        lambda r: r.inverse_dynamics(Q, Q, Q, f_ext={"tool": np.zeros(3)}),
+        ValueError,
+        r"must have shape \(\.\.\., 6\), not \(3,\)",
+    ),
+    "wrench axes": (
+        lambda r: r.inverse_dynamics(Q, Q, Q, f_ext={"tool": chasles.Wrench(Q, axes="x")}),
+        ValueError,
+        "axes must be",
+    ),
+    "wrench point": (lambda r: chasles.Wrench(Q, at="tip"), ValueError, "at must be"),
+    "backend": (
+        lambda r: chasles.compile(r, "mass_matrix", backend="cuda9"),
+        ValueError,
+        "unknown backend 'cuda9'; use one of llvm, numpy, interpret",
+    ),
+    "function": (
+        lambda r: chasles.compile(r, "torques"),
+        ValueError,
+        "unknown function 'torques'; known are forward_kinematics",
+    ),
+    "option": (
+        lambda r: chasles.compile(r, "mass_matrix", frame="tool"),
+        TypeError,
+        "mass_matrix has no option 'frame'; it takes no options",
+    ),
+    "option of cost": (
+        lambda r: chasles.cost(r, "jacobian"),
+        TypeError,
+        "jacobian needs frame=, the name of a link or frame",
+    ),
+    "joint": (lambda r: r.position_slice("elbow"), chasles.ModelError, "no joint 'elbow'"),
+    "joint data": (lambda r: r.joint("elbow"), chasles.ModelError, "no joint 'elbow'; it has"),
+    "lock": (lambda r: r.lock({"elbow": 0.0}), chasles.ModelError, "no joint 'elbow'"),
+    "lock numbers": (
+        lambda r: r.lock({r.joints[0]: [0.0, 1.0]}),
+        ValueError,
+        "needs 1 finite numbers",
+    ),
+    "lock NaN": (lambda r: r.lock({r.joints[0]: math.nan}), ValueError, "needs 1 finite numbers"),
+    "payload name": (
+        lambda r: r.attach("tool", mass=1.0, name="tool"),
+        chasles.ModelError,
+        "already has a frame 'tool'",
+    ),
+    "payload frame": (
+        lambda r: r.attach("base", mass=1.0),
+        chasles.ModelError,
+        "does not move",
+    ),
+    "payload inertia": (
+        lambda r: r.attach("tool", mass=1.0, inertia=np.triu(np.ones((3, 3)))),
+        ValueError,
+        "inertia a symmetric 3x3 matrix",
+    ),
+    "payload mass": (
+        lambda r: r.attach("tool", mass=math.nan),
+        chasles.ModelError,
+        "inertia is not finite",
+    ),
+    "gravity": (lambda r: r.with_gravity((0.0, 1.0)), ValueError, "give three finite numbers"),
+    "gravity NaN": (lambda r: r.with_gravity((0, 0, math.nan)), ValueError, "three finite numbers"),
+    "subtree": (lambda r: r.subtree("elbow"), chasles.ModelError, "no frame 'elbow'"),
+    "subtree frame": (lambda r: r.subtree("tool"), chasles.ModelError, "starts at a link"),
+}
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_bad_options(robot: chasles.Robot, name: str) -> None:
+    call, error, message = OPTIONS[name]
+    with pytest.raises(error, match=message):
+        call(robot)
+
+
+def test_a_robot_still_works_after_errors(robot: chasles.Robot) -> None:
+    expected = ROBOT.inverse_dynamics(Q, Q, Q)
+    for call, error, _ in OPTIONS.values():
+        with pytest.raises(error):
+            call(robot)
+    assert np.array_equal(robot.inverse_dynamics(Q, Q, Q), expected)
