@@ -72,6 +72,7 @@ def _declarations(width: int) -> str:
     t, mask = f"<{width} x double>", f"<{width} x i1>"
     lines.append(f"declare {t} @llvm.masked.load.v{width}f64.p0(ptr, i32, {mask}, {t})")
     lines.append(f"declare void @llvm.masked.store.v{width}f64.p0({t}, ptr, i32, {mask})")
+    lines.append("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
     lines += [f"declare i64 @llvm.{name}.i64(i64, i64)" for name in ("umin", "smax")]
     return "\n".join(lines) + "\n"
 

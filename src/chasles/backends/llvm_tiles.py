@@ -7,6 +7,9 @@ from chasles.backends.llvm_math import Writer, bits
 UNROLLED = 4
 """Rows of up to this many vectors are moved without a loop."""
 
+AHEAD = 32
+"""Columns ahead of a store at which the cache lines of long rows are asked for."""
+
 
 def attributes(width: int) -> str:
     """Function attributes that let LLVM use vectors of `width` doubles."""
@@ -82,6 +85,10 @@ def scatter(
         return _function(w, f"scatter{output}", "%slots", clip)
 
     def move(start: str) -> None:
+        soon = w.emit(f"add i64 {start}, {AHEAD}")
+        for row in rows:
+            place = w.emit(f"getelementptr double, ptr {row}, i64 {soon}")
+            w.raw(f"  call void @llvm.prefetch.p0(ptr {place}, i32 1, i32 3, i32 1)")
         flag = w.emit(f"getelementptr i1, ptr @steady{output}, i64 {start}")
         steady = w.emit(f"load i1, ptr {flag}")
         w.raw(f"  br i1 {steady}, label %steady, label %moving\nsteady:")
