@@ -188,6 +188,12 @@ OPTIONS: dict[str, tuple[Callable[[chasles.Robot], Any], type, str]] = {
         "robot 'puma560': no frame 'tol'; did you mean 'tool'",
     ),
     "no frame": (lambda r: r.jacobian(Q), TypeError, "frame"),
+    "frame by number": (
+        lambda r: r.jacobian(Q, frame=3),
+        TypeError,
+        "a frame is given by its name, not as 3",
+    ),
+    "several frames": (lambda r: r.jacobian(Q, frame=["tool"]), TypeError, "by its name, not as"),
     "axes": (
         lambda r: r.jacobian(Q, frame="tool", axes="body"),
         ValueError,
@@ -222,6 +228,11 @@ OPTIONS: dict[str, tuple[Callable[[chasles.Robot], Any], type, str]] = {
         lambda r: r.inverse_dynamics(Q, Q, Q, method="lagrange"),
         ValueError,
         "inverse_dynamics has no method 'lagrange'; it has 'fastest', 'newton-euler-vector'",
+    ),
+    "wrenches": (
+        lambda r: r.inverse_dynamics(Q, Q, Q, f_ext=np.zeros(6)),
+        TypeError,
+        r"f_ext must be \{frame: Wrench\(...\) or array\}",
     ),
     "wrench frame": (
         lambda r: r.inverse_dynamics(Q, Q, Q, f_ext={"hand": np.zeros(6)}),

@@ -196,8 +196,10 @@ def wrench_arguments(
     """External forces as the tracer's keys and their arrays, in a stable order."""
     if f_ext is None:
         return (), []
+    if not isinstance(f_ext, Mapping):
+        raise TypeError(f"f_ext must be {{frame: Wrench(...) or array}}, not {f_ext!r}")
     keys, values = [], []
-    for name in sorted(f_ext):
+    for name in sorted(f_ext, key=str):
         model.frame(name)
         given = f_ext[name]
         wrench = given if isinstance(given, Wrench) else Wrench(given)

@@ -264,6 +264,10 @@ def test_turns_of_almost_half_a_turn(ball, rng):
     np.testing.assert_allclose(list(back)[:3], axis * (0.1 - math.pi), atol=1e-13)
 
 
+def test_neutral_is_the_unit_quaternion_at_the_origin(ball):
+    assert list(ball.neutral()) == [1.0] + [0.0] * (ball.nq - 1)
+
+
 @pytest.mark.parametrize("scale", [2.0, -1.0, 1e-3, -37.0, 1e6])
 def test_any_quaternion_but_zero(ball, rng, scale):
     joint = ball

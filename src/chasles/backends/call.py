@@ -73,6 +73,8 @@ def fast_entry(
         "vectorcall": _python("PyObject_Vectorcall"),
         "increment": _python("Py_IncRef"),
         "unwrap": table[_ARRAY_RETURN],
+        "release": _python("PyEval_SaveThread"),
+        "acquire": _python("PyEval_RestoreThread"),
     }
     for k, key in enumerate(llvm_entry.CONTEXT):
         kernel.context[k] = filled[key]

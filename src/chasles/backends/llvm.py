@@ -16,11 +16,9 @@ import numpy as np
 from chasles.backends import cache, pool
 from chasles.backends.cache import Artifact
 from chasles.backends.llvm_entry import CONTEXT, LAYOUT
-from chasles.backends.llvm_source import Module, module
+from chasles.backends.llvm_source import WORTH_THREADS, Module, module
 from chasles.expr import Program
 
-_WORTH_THREADS = 10_000_000
-"""Operations in a batch from which on threads share it: about a third of a millisecond."""
 _SHARE = 64
 """Rows go to threads in multiples of this: whole tiles."""
 _LOCK = threading.Lock()
@@ -97,9 +95,8 @@ def build(program: Program, machine: Machine | None = None) -> Artifact:
     """The machine code of a program."""
     machine = machine or Machine.host()
     written = source(program, machine)
-    size = written.workspace * machine.width * 8
-    work = program.count.weight
-    return Artifact(program.interface, size, work, assemble(written.text, machine))
+    code = assemble(written.text, machine)
+    return Artifact(program.interface, written.workspace, program.count.weight, code)
 
 
 class Kernel:
@@ -144,7 +141,7 @@ class Kernel:
             return
         steps = [[a.strides[0] for a in arrays] for arrays in (inputs, outputs)]
         if threads is None:
-            threads = pool.cores() if count * self.artifact.work > _WORTH_THREADS else 1
+            threads = pool.cores() if count * self.artifact.work > WORTH_THREADS else 1
 
         def work(first: int, last: int) -> None:
             moved = [

@@ -1,19 +1,30 @@
 """The entry point that Python calls, in LLVM's language: check the arguments, run the program.
 
 `entry` has the signature of a METH_FASTCALL | METH_KEYWORDS function. It takes exactly what it can
-prove safe: the right number of plain arrays of doubles, aligned, contiguous, of the right shape,
-and optionally `out=` of the same kind and writeable. Everything else goes to the Python path.
-It reads fields of arrays at offsets that `call.probe` has checked, and reaches the outside only
-through the pointers of @context, which is filled when the code is loaded: no address of a process
-is in the code.
+prove safe: the right number of plain arrays of doubles, aligned, contiguous, of the right shape for
+one state or all for the same number of states, and optionally `out=` of the same kind, writeable.
+Everything else goes to the Python path. It reads fields of arrays at offsets that `call` has
+checked, and reaches the outside only through the pointers of @context, which is filled when the
+code is loaded: no address of a process is in the code.
 """
 
 from chasles.backends.llvm_math import Writer
 from chasles.expr import Interface, Variable
 
-CONTEXT = ("array_type", "fallback", "out_name", "new_array", "vectorcall", "increment", "unwrap")
+CONTEXT = (
+    "array_type",
+    "fallback",
+    "out_name",
+    "new_array",
+    "vectorcall",
+    "increment",
+    "unwrap",
+    "release",
+    "acquire",
+)
 """What @context points to, in order: numpy.ndarray, the Python path, the interned "out", and the
-functions PyArray_New, PyObject_Vectorcall, Py_IncRef, PyArray_Return."""
+functions PyArray_New, PyObject_Vectorcall, Py_IncRef, PyArray_Return, PyEval_SaveThread,
+PyEval_RestoreThread."""
 
 HEAD, TUPLE = object.__basicsize__, tuple.__basicsize__
 DATA, RANK, SHAPE, DESCR, FLAGS = (HEAD + k for k in (0, 8, 16, 40, 48))
@@ -29,42 +40,63 @@ PLAIN = 0x0001 | 0x0100
 """C-contiguous and aligned."""
 WRITEABLE = 0x0400
 
+SMALL_WORKSPACE = 64 * 1024
+"""Bytes of workspace that a batch may have on the stack; larger ones go to the Python path."""
 
-def entry(program: Interface) -> str:
-    """The function `entry`, for programs with one output."""
-    return _Entry(program).write()
+
+def entry(program: Interface, *, workspace: int, most: int) -> str:
+    """The function `entry`, for programs with one output.
+
+    workspace: bytes that `batch` needs. most: the largest batch it takes (larger ones are for the
+    Python path, which shares them among threads).
+    """
+    batches = workspace <= SMALL_WORKSPACE and not program.nonzero and bool(program.inputs)
+    e = _Entry(program, most if batches else 0)
+    return e.write() + (_run_batch(program, workspace) if batches else "")
 
 
 class _Entry:
-    """Writes a chain of checks; each leads on or to the slow path."""
+    """Writes chains of checks; each check leads on or to the slow path."""
 
-    def __init__(self, program: Interface) -> None:
-        self.program = program
+    def __init__(self, program: Interface, most: int) -> None:
+        self.program, self.most = program, most
+        self.result = program.outputs[0]
         self.w = Writer(1, False)
         self.steps = 0
+
+    # Words of the language ---------------------------------------------------------------------
 
     def require(self, condition: str) -> None:
         self.steps += 1
         self.w.raw(f"  br i1 {condition}, label %ok{self.steps}, label %slow\nok{self.steps}:")
 
-    def field(self, base: str, offset: int, kind: str) -> str:
-        place = self.w.emit(f"getelementptr i8, ptr {base}, i64 {offset}")
-        return self.w.emit(f"load {kind}, ptr {place}")
+    def branch(self, condition: str, yes: str, no: str) -> None:
+        self.w.raw(f"  br i1 {condition}, label %{yes}, label %{no}\n{yes}:")
 
     def equal(self, kind: str, a: str, b: str | int) -> None:
         self.require(self.w.emit(f"icmp eq {kind} {a}, {b}"))
 
-    def context(self, name: str) -> str:
-        index = CONTEXT.index(name)
-        place = self.w.emit(f"getelementptr ptr, ptr @context, i64 {index}")
-        return self.w.emit(f"load ptr, ptr {place}")
+    def at(self, base: str, offset: int | str) -> str:
+        return self.w.emit(f"getelementptr i8, ptr {base}, i64 {offset}")
 
-    def array(self, item: str, variable: Variable, flags: int) -> str:
-        """Check that an object is a plain array of a variable's shape; its data."""
+    def field(self, base: str, offset: int, kind: str) -> str:
+        return self.w.emit(f"load {kind}, ptr {self.at(base, offset)}")
+
+    def context(self, name: str) -> str:
+        return self.field("@context", 8 * CONTEXT.index(name), "ptr")
+
+    # Checks ------------------------------------------------------------------------------------
+
+    def array(self, item: str, variable: Variable, flags: int, count: str = "") -> str:
+        """Check that an object is a plain array of a variable's shape; its data.
+
+        With a count, an array with that many rows, each of the variable's shape.
+        """
         self.equal("ptr", self.field(item, HEAD - 8, "ptr"), self.array_type)
-        self.equal("i32", self.field(item, RANK, "i32"), len(variable.shape))
+        sizes = [count, *map(str, variable.shape)] if count else list(map(str, variable.shape))
+        self.equal("i32", self.field(item, RANK, "i32"), len(sizes))
         shape = self.field(item, SHAPE, "ptr")
-        for k, size in enumerate(variable.shape):
+        for k, size in enumerate(sizes):
             self.equal("i64", self.field(shape, 8 * k, "i64"), size)
         has = self.w.emit(f"and i32 {self.field(item, FLAGS, 'i32')}, {flags}")
         self.equal("i32", has, flags)
@@ -73,62 +105,153 @@ class _Entry:
         self.equal("i8", self.field(descr, ORDER, "i8"), ord("="))
         return self.field(item, DATA, "ptr")
 
+    def some_nonzero(self, data: str, first: int) -> str:
+        found = ""
+        for k in range(first, first + 4):
+            number = self.field(data, 8 * k, "double")
+            nonzero = self.w.emit(f"fcmp une double {number}, 0.0")
+            found = self.w.emit(f"or i1 {found}, {nonzero}") if found else nonzero
+        return found
+
+    def apart_or_same(self, data: str, size: int, target: str, count: str) -> None:
+        """An input must not overlap the output, unless it is exactly the output."""
+        w = self.w
+        ends = []
+        for start, width in ((data, size), (target, self.result.size)):
+            ends.append(self.at(start, w.emit(f"mul i64 {count}, {8 * width}")))
+        before = w.emit(f"icmp ule ptr {ends[0]}, {target}")
+        after = w.emit(f"icmp ule ptr {ends[1]}, {data}")
+        fine = w.emit(f"or i1 {before}, {after}")
+        if size == self.result.size:
+            fine = w.emit(f"or i1 {fine}, {w.emit(f'icmp eq ptr {data}, {target}')}")
+        self.require(fine)
+
+    # The function ------------------------------------------------------------------------------
+
     def write(self) -> str:
-        w, program = self.w, self.program
-        n, result = len(program.inputs), program.outputs[0]
+        w, n = self.w, len(self.program.inputs)
         self.equal("i64", "%nargs", n)
         self.array_type = self.context("array_type")
-        items = []
-        for k in range(n):
-            place = w.emit(f"getelementptr ptr, ptr %args, i64 {k}")
-            items.append(w.emit(f"load ptr, ptr {place}"))
-        data = [self.array(item, v, PLAIN) for item, v in zip(items, program.inputs, strict=True)]
-        for k, first in program.nonzero:
-            self.require(self._some_nonzero(data[k], first))
+        self.items = [self.field("%args", 8 * k, "ptr") for k in range(n)]
         bare = w.emit("icmp eq ptr %kwnames, null")
-        w.raw(f"  br i1 {bare}, label %make, label %named\nnamed:")
+        w.raw(f"  br i1 {bare}, label %plain, label %named\nnamed:")
         self.equal("i64", self.field("%kwnames", HEAD, "i64"), 1)
         self.equal("ptr", self.field("%kwnames", TUPLE, "ptr"), self.context("out_name"))
-        place = w.emit(f"getelementptr ptr, ptr %args, i64 {n}")
-        given = w.emit(f"load ptr, ptr {place}")
-        target = self.array(given, result, PLAIN | WRITEABLE)
-        self._run(data, target)
-        w.raw(f"  call void {self.context('increment')}(ptr {given})")
-        w.raw(f"  ret ptr {given}\nmake:")
-        made = w.emit(
-            f"call ptr {self.context('new_array')}(ptr {self.array_type}, i32 {len(result.shape)}, "
-            f"ptr @shape, i32 {DOUBLE}, ptr null, ptr null, i32 0, i32 0, ptr null)"
-        )
-        failed = w.emit(f"icmp eq ptr {made}, null")
-        w.raw(f"  br i1 {failed}, label %fail, label %fill\nfail:\n  ret ptr null\nfill:")
-        self._run(data, self.field(made, DATA, "ptr"))
-        if result.shape:
-            w.raw(f"  ret ptr {made}")
-        else:
-            bare_number = w.emit(f"call ptr {self.context('unwrap')}(ptr {made})")
-            w.raw(f"  ret ptr {bare_number}")
+        given = self.field("%args", 8 * n, "ptr")
+        w.raw("  br label %whole_named\nwhole_named:\n  br label %count\nplain:\n  br label %count")
+        w.raw("count:")
+        w.raw(f"  %given = phi ptr [ {given}, %whole_named ], [ null, %plain ]")
+        w.raw("  %made = icmp eq ptr %given, null")
+        if self.most:
+            first = self.items[0]
+            self.equal("ptr", self.field(first, HEAD - 8, "ptr"), self.array_type)
+            rank = self.field(first, RANK, "i32")
+            single = w.emit(f"icmp eq i32 {rank}, {len(self.program.inputs[0].shape)}")
+            self.branch(single, "single", "several")
+        self._single()
+        if self.most:
+            w.raw("several:")
+            self.equal("i32", rank, len(self.program.inputs[0].shape) + 1)
+            self._several(self.field(self.field(first, SHAPE, "ptr"), 0, "i64"))
         w.raw("slow:")
         operands = f"ptr {self.context('fallback')}, ptr %args, i64 %nargs, ptr %kwnames"
         answer = w.emit(f"call ptr {self.context('vectorcall')}({operands})")
         w.raw(f"  ret ptr {answer}")
-        sizes = ", ".join(f"i64 {size}" for size in result.shape) or "i64 0"
+        sizes = ", ".join(f"i64 {size}" for size in self.result.shape) or "i64 0"
         head = [
             "@context = external global ptr",
-            f"@shape = internal constant [{max(len(result.shape), 1)} x i64] [{sizes}]",
+            f"@shape = internal constant [{max(len(self.result.shape), 1)} x i64] [{sizes}]",
             "define ptr @entry(ptr %self, ptr %args, i64 %nargs, ptr %kwnames) {\nentry:",
         ]
-        return "\n".join([*head, *w.lines, "}\n"])
+        return "\n".join([*head, *w.reserved, *w.lines, "}\n"])
 
-    def _some_nonzero(self, data: str, first: int) -> str:
+    def _single(self) -> None:
+        """One state: rows are run where they are."""
+        pairs = zip(self.items, self.program.inputs, strict=True)
+        data = [self.array(item, v, PLAIN) for item, v in pairs]
+        for k, first in self.program.nonzero:
+            self.require(self.some_nonzero(data[k], first))
+
+        def run(target: str) -> None:
+            pointers = ", ".join(f"ptr {p}" for p in [*data, target])
+            self.w.raw(f"  call void @run({pointers})")
+
+        self.branch("%made", "make", "fill")
+        made = self._new("@shape", len(self.result.shape), "make")
+        run(self.field(made, DATA, "ptr"))
+        if not self.result.shape:
+            made = self.w.emit(f"call ptr {self.context('unwrap')}(ptr {made})")
+        self.w.raw(f"  ret ptr {made}\nfill:")
+        run(self.array("%given", self.result, PLAIN | WRITEABLE))
+        self._return_given()
+
+    def _several(self, count: str) -> None:
+        """A batch: all arrays have the same number of rows."""
         w = self.w
-        found = ""
-        for k in range(first, first + 4):
-            place = w.emit(f"getelementptr double, ptr {data}, i64 {k}")
-            number = w.emit(f"load double, ptr {place}")
-            nonzero = w.emit(f"fcmp une double {number}, 0.0")
-            found = w.emit(f"or i1 {found}, {nonzero}") if found else nonzero
-        return found
+        some = w.emit(f"sub i64 {count}, 1")
+        self.require(w.emit(f"icmp ult i64 {some}, {self.most}"))
+        inputs = self.program.inputs
+        pairs = zip(self.items, inputs, strict=True)
+        data = [self.array(item, v, PLAIN, count) for item, v in pairs]
 
-    def _run(self, data: list[str], target: str) -> None:
-        pointers = ", ".join(f"ptr {p}" for p in [*data, target])
-        self.w.raw(f"  call void @run({pointers})")
+        def run(target: str) -> None:
+            pointers = ", ".join(f"ptr {p}" for p in [*data, target])
+            w.raw(f"  call void @run_batch(i64 {count}, {pointers})")
+
+        sizes = w.name()
+        w.reserved.append(f"  {sizes} = alloca [{len(self.result.shape) + 1} x i64]")
+        for k, size in enumerate([count, *self.result.shape]):
+            w.raw(f"  store i64 {size}, ptr {self.at(sizes, 8 * k)}")
+        self.branch("%made", "make_batch", "fill_batch")
+        made = self._new(sizes, len(self.result.shape) + 1, "make_batch")
+        run(self.field(made, DATA, "ptr"))
+        w.raw(f"  ret ptr {made}\nfill_batch:")
+        target = self.array("%given", self.result, PLAIN | WRITEABLE, count)
+        for start, variable in zip(data, inputs, strict=True):
+            self.apart_or_same(start, variable.size, target, count)
+        run(target)
+        self._return_given()
+
+    def _new(self, shape: str, rank: int, label: str) -> str:
+        """A new array; where there is no memory for it, return with the exception that is set."""
+        w = self.w
+        made = w.emit(
+            f"call ptr {self.context('new_array')}(ptr {self.array_type}, i32 {rank}, "
+            f"ptr {shape}, i32 {DOUBLE}, ptr null, ptr null, i32 0, i32 0, ptr null)"
+        )
+        failed = w.emit(f"icmp eq ptr {made}, null")
+        w.raw(f"  br i1 {failed}, label %{label}_fail, label %{label}_run")
+        w.raw(f"{label}_fail:\n  ret ptr null\n{label}_run:")
+        return made
+
+    def _return_given(self) -> None:
+        self.w.raw(f"  call void {self.context('increment')}(ptr %given)")
+        self.w.raw("  ret ptr %given")
+
+
+def _run_batch(program: Interface, workspace: int) -> str:
+    """Run a batch of contiguous rows, without holding Python's lock."""
+    w = Writer(1, False)
+    names = [f"%in{k}" for k in range(len(program.inputs))]
+    tables = []
+    for pointers, variables in ((names, program.inputs), (["%out"], program.outputs)):
+        places, steps = w.name(), w.name()
+        for table, kind in ((places, "ptr"), (steps, "i64")):
+            w.reserved.append(f"  {table} = alloca [{len(variables)} x {kind}]")
+            tables.append(table)
+        for k, (pointer, variable) in enumerate(zip(pointers, variables, strict=True)):
+            for table, value in ((places, f"ptr {pointer}"), (steps, f"i64 {8 * variable.size}")):
+                place = w.emit(f"getelementptr i8, ptr {table}, i64 {8 * k}")
+                w.raw(f"  store {value}, ptr {place}")
+    w.reserved.append(f"  %workspace = alloca [{max(workspace, 1)} x i8], align 64")
+    functions = []
+    for name in ("release", "acquire"):
+        place = w.emit(f"getelementptr i8, ptr @context, i64 {8 * CONTEXT.index(name)}")
+        functions.append(w.emit(f"load ptr, ptr {place}"))
+    state = w.emit(f"call ptr {functions[0]}()")
+    operands = ", ".join(f"ptr {table}" for table in tables)
+    w.raw(f"  call void @batch(i64 %count, {operands}, ptr %workspace)")
+    w.raw(f"  call void {functions[1]}(ptr {state})")
+    parameters = ", ".join(f"ptr {name}" for name in [*names, "%out"])
+    head = f"define internal void @run_batch(i64 %count, {parameters}) noinline {{\nentry:"
+    return "\n".join([head, *w.reserved, *w.lines, "  ret void\n}\n"])

@@ -14,13 +14,16 @@ from chasles.backends.llvm_tiles import attributes, gather, scatter
 from chasles.backends.lowering import Lowered, lower
 from chasles.expr import Program
 
+WORTH_THREADS = 10_000_000
+"""Operations in a batch from which on threads share it: about a third of a millisecond."""
+
 LONGEST = 12000
 """Instructions in one part of a program: as many as LLVM compiles in reasonable time."""
 
 
 @dataclass(frozen=True)
 class Module:
-    """The text, and how many vectors of workspace `batch` needs."""
+    """The text, and how many bytes of workspace `batch` needs, aligned to a vector."""
 
     text: str
     workspace: int
@@ -39,10 +42,13 @@ def module(program: Program, *, width: int, fuse: bool) -> Module:
             parts += [
                 scatter(k, columns, slots.constant, width, clip=clip) for clip in (False, True)
             ]
+    batch, vectors = _batch(program, lowered, slots, width)
+    parts.append(batch)
+    workspace = vectors * width * 8
     if len(program.outputs) == 1:
-        parts.append(entry(program))
-    batch, workspace = _batch(program, lowered, slots, width)
-    return Module("\n".join([*parts, batch]), workspace)
+        most = WORTH_THREADS // max(program.count.weight, 1)
+        parts.append(entry(program, workspace=workspace, most=most))
+    return Module("\n".join(parts), workspace)
 
 
 class _Slots:

@@ -100,6 +100,8 @@ class Model:
 
     def frame(self, name: str) -> Frame:
         """A frame by name; links are frames too."""
+        if not isinstance(name, str):
+            raise TypeError(f"a frame is given by its name, not as {name!r}")
         if name not in self.frames:
             raise ModelError(
                 f"robot {self.name!r}: no frame {name!r}; {_suggest(name, self.frames)}"

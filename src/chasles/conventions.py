@@ -1,0 +1,552 @@
+"""States, forces and matrices to and from Pinocchio, MuJoCo, Drake and ROS, none of them imported.
+
+A library's row for a joint type names its numbers in order; all the rest follows from the rows.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from chasles.mathematics.spatial import Transform
+from chasles.model import WORLD, ModelError
+from chasles.robot import Array, Robot
+
+
+class Row(NamedTuple):
+    """A joint's numbers in order, by name.
+
+    qw qx qy qz: quaternion; cos sin: of the angle; w and v: angular and linear velocity along the
+    body's axes, in capitals along the parent's.
+    """
+
+    position: str
+    velocity: str
+
+
+HERE = {
+    "revolute": Row("angle", "rate"),
+    "continuous": Row("angle", "rate"),
+    "prismatic": Row("distance", "rate"),
+    "helical": Row("angle", "rate"),
+    "cylindrical": Row("angle distance", "rate1 rate2"),
+    "planar": Row("angle x y", "wz vx vy"),
+    "universal": Row("angle1 angle2", "rate1 rate2"),
+    "spherical": Row("qw qx qy qz", "wx wy wz"),
+    "free": Row("qw qx qy qz x y z", "wx wy wz vx vy vz"),
+}
+"""Every joint type as chasles writes it."""
+
+
+_OF_ANGLE = {"cos": "angle", "sin": "angle"}
+
+Words = list[tuple[str, str]]
+"""(joint, word) for each of a vector's numbers."""
+
+
+def _as_here(*kinds: str) -> dict[str, Row]:
+    return {kind: HERE[kind] for kind in kinds}
+
+
+LIBRARIES: dict[str, dict[str, Row]] = {
+    # Its documentation of each JointModel; see also issue 1137 of its repository.
+    "Pinocchio": _as_here("revolute", "prismatic", "helical", "universal")
+    | {
+        "continuous": Row("cos sin", "rate"),
+        "planar": Row("x y cos sin", "vx vy wz"),
+        "spherical": Row("qx qy qz qw", "wx wy wz"),
+        "free": Row("x y z qx qy qz qw", "vx vy vz wx wy wz"),
+    },
+    # Its documentation, chapter Overview, "Floating objects".
+    "MuJoCo": _as_here("revolute", "continuous", "prismatic", "spherical")
+    | {"free": Row("x y z qw qx qy qz", "VX VY VZ wx wy wz")},
+    # Its documentation of ScrewJoint, UniversalJoint, PlanarJoint and QuaternionFloatingJoint.
+    "Drake": _as_here("revolute", "continuous", "prismatic", "helical", "universal")
+    | {
+        "planar": Row("x y angle", "VX VY wz"),
+        "free": Row("qw qx qy qz x y z", "WX WY WZ VX VY VZ"),
+    },
+}
+"""Every joint type that another library has with such coordinates."""
+
+LINEAR_FIRST = ("Pinocchio",)
+"""The libraries whose twists, wrenches and Jacobians have the linear part first."""
+
+DIFFERENT = {("Drake", "spherical"): "its BallRpyJoint has roll, pitch and yaw, no quaternion"}
+"""Why a library has a joint type, but not with coordinates that could be converted."""
+
+REFERENCE_FRAMES = {
+    "LOCAL": {"axes": "frame", "at": "frame"},
+    "WORLD": {"axes": "world", "at": "world"},
+    "LOCAL_WORLD_ALIGNED": {"axes": "world", "at": "frame"},
+}
+"""Pinocchio's one word for axes and point."""
+
+
+# A robot here and there -----------------------------------------------------------------------
+
+
+class _Turn(NamedTuple):
+    """Three (in a plane: two) velocities of a joint that stand there along the parent's axes.
+
+    attitude: where q has the quaternion (or the angle); spin: where qd has the angular velocity.
+    """
+
+    attitude: list[int]
+    spin: list[int]
+    here: list[int]
+    there: list[int]
+
+    def rotation(self, q: np.ndarray) -> np.ndarray:
+        """From the body's axes to the parent's: (..., 3, 3) or (..., 2, 2)."""
+        turn = q[..., self.attitude]
+        if turn.shape[-1] == 4:
+            return _matrix(turn)
+        c, s = np.cos(turn[..., 0]), np.sin(turn[..., 0])
+        return _stacked([[c, -s], [s, c]])
+
+    def drift(self, qd: np.ndarray) -> np.ndarray:
+        """w x v, by which the derivative along the parent's axes exceeds the turned one."""
+        w, v = qd[..., self.spin], qd[..., self.here]
+        if w.shape[-1] == 3:
+            return np.cross(w, v)
+        return w * np.stack([-v[..., 1], v[..., 0]], axis=-1)
+
+
+@dataclass(frozen=True, eq=False)
+class Convention:
+    """One robot in the coordinates of another library: `to_...` goes there, `from_...` comes back.
+
+    library: its name; joints: our names of the joints, in the order there; nq, nv: the sizes there.
+    `to_...` takes our state (q, qd, qdd) first, `from_...` theirs (x, v, a), all with any leading
+    shapes. Both sides must have the same mechanism, with the links' frames in the same places.
+
+    Velocities there are T qd. T only permutes and turns, so its inverse is its transpose: forces go
+    as T tau, Jacobians as J T', mass matrices as T M T'.
+    """
+
+    library: str
+    joints: tuple[str, ...]
+    nq: int
+    nv: int
+    _nq_here: int
+    _places: np.ndarray  # of their positions in our q; an angle's for its cosine and sine
+    _cosines: list[int]  # where they are among their positions
+    _sines: list[int]
+    _quaternions: Mapping[str, list[int]]  # by joint
+    _order: np.ndarray  # of their velocities in our qd
+    _turns: tuple[_Turn, ...]
+
+    def to_position(self, q: Array) -> np.ndarray:
+        """Positions there: (..., nq), with quaternions of unit length."""
+        x = _array("q", q, self._nq_here)[..., self._places]
+        x[..., self._cosines] = np.cos(x[..., self._cosines])
+        x[..., self._sines] = np.sin(x[..., self._sines])
+        for joint, places in self._quaternions.items():
+            x[..., places] = _unit(f"joint {joint!r}", x[..., places])
+        return x
+
+    def from_position(self, x: Array) -> np.ndarray:
+        """Our q: (..., robot.nq); an angle that is a cosine and a sine there is in [-pi, pi]."""
+        x = _array("x", x, self.nq)
+        q = np.empty((*x.shape[:-1], self._nq_here), x.dtype)
+        q[..., self._places] = x
+        angles = np.arctan2(x[..., self._sines], x[..., self._cosines])
+        q[..., self._places[self._cosines]] = angles
+        return q
+
+    def to_velocity(self, q: Array, qd: Array) -> np.ndarray:
+        """Velocities there: (..., nv)."""
+        return self._there(_array("q", q, self._nq_here), _array("qd", qd, self.nv))
+
+    def from_velocity(self, x: Array, v: Array) -> np.ndarray:
+        """Our qd: (..., nv)."""
+        return self._here(self.from_position(x), _array("v", v, self.nv))
+
+    def to_acceleration(self, q: Array, qd: Array, qdd: Array) -> np.ndarray:
+        """Accelerations there, the derivatives of the velocities there: (..., nv)."""
+        qd, qdd = _array("qd", qd, self.nv), _array("qdd", qdd, self.nv)
+        return self._there(_array("q", q, self._nq_here), qdd + self._drift(qd))
+
+    def from_acceleration(self, x: Array, v: Array, a: Array) -> np.ndarray:
+        """Our qdd: (..., nv)."""
+        qd = self.from_velocity(x, v)
+        return self._here(self.from_position(x), _array("a", a, self.nv)) - self._drift(qd)
+
+    def to_effort(self, q: Array, tau: Array) -> np.ndarray:
+        """Joint forces there, of the same power: (..., nv)."""
+        return self._there(_array("q", q, self._nq_here), _array("tau", tau, self.nv))
+
+    def from_effort(self, x: Array, tau: Array) -> np.ndarray:
+        """Our tau: (..., nv)."""
+        return self._here(self.from_position(x), _array("tau", tau, self.nv))
+
+    def to_jacobian(self, q: Array, J: Array) -> np.ndarray:
+        """A Jacobian for velocities there, rows in the order there: (..., 6, nv).
+
+        The centroidal momentum matrix goes the same way.
+        """
+        q = _array("q", q, self._nq_here)[..., None, :]
+        return self.spatial(self._there(q, _array("J", J, self.nv)), axis=-2)
+
+    def from_jacobian(self, x: Array, J: Array) -> np.ndarray:
+        """Our Jacobian, angular rows first: (..., 6, nv)."""
+        q = self.from_position(x)[..., None, :]
+        return self.spatial(self._here(q, _array("J", J, self.nv)), axis=-2)
+
+    def to_mass_matrix(self, q: Array, M: Array) -> np.ndarray:
+        """The mass matrix there: (..., nv, nv). Its inverse goes the same way."""
+        q = _array("q", q, self._nq_here)[..., None, :]
+        half = self._there(q, _array("M", M, self.nv)).swapaxes(-1, -2)
+        return self._there(q, half).swapaxes(-1, -2)
+
+    def from_mass_matrix(self, x: Array, M: Array) -> np.ndarray:
+        """Our mass matrix: (..., nv, nv). Its inverse goes the same way."""
+        q = self.from_position(x)[..., None, :]
+        half = self._here(q, _array("M", M, self.nv)).swapaxes(-1, -2)
+        return self._here(q, half).swapaxes(-1, -2)
+
+    def spatial(self, value: Array, *, axis: int = -1) -> np.ndarray:
+        """A twist, wrench or momentum, there or back: halves exchanged if linear is first there."""
+        return swap(value, axis=axis) if self.library in LINEAR_FIRST else np.array(value)
+
+    def _there(self, q: np.ndarray, value: np.ndarray) -> np.ndarray:
+        """T value."""
+        out = _spread(value, q)[..., self._order]
+        for turn in self._turns:
+            out[..., turn.there] = _product(turn.rotation(q), value[..., turn.here])
+        return out
+
+    def _here(self, q: np.ndarray, value: np.ndarray) -> np.ndarray:
+        """T' value."""
+        out = np.empty_like(_spread(value, q))
+        out[..., self._order] = value
+        for turn in self._turns:
+            back = turn.rotation(q).swapaxes(-1, -2)
+            out[..., turn.here] = _product(back, value[..., turn.there])
+        return out
+
+    def _drift(self, qd: np.ndarray) -> np.ndarray:
+        """T' (dT/dt) qd: what accelerations there have more."""
+        out = np.zeros_like(qd)
+        for turn in self._turns:
+            out[..., turn.here] = turn.drift(qd)
+        return out
+
+
+def pinocchio(robot: Robot, joints: Sequence[str] | None = None) -> Convention:
+    """A robot in Pinocchio's coordinates; joints: `list(model.names)[1:]` (our order if omitted).
+
+    A free joint at the root may have another name there. Pinocchio's reader makes every continuous
+    joint (cosine, sine), and mimic joints independent: load with `mimic=False`.
+    """
+    return _convention("Pinocchio", robot, joints)
+
+
+def mujoco(robot: Robot, joints: Sequence[str] | None = None) -> Convention:
+    """A robot in MuJoCo's coordinates (with ref = 0); joints: in the order of `model.joint(i).name`
+    (our order if omitted). A free joint at the root may have another name there, or none.
+    """
+    return _convention("MuJoCo", robot, joints)
+
+
+def drake(robot: Robot, joints: Sequence[str] | None = None) -> Convention:
+    """A robot in Drake's coordinates; joints: in the order of `joint.position_start()` (our order
+    if omitted). A QuaternionFloatingJoint at the root may have another name there.
+    """
+    return _convention("Drake", robot, joints)
+
+
+def _convention(library: str, robot: Robot, joints: Sequence[str] | None) -> Convention:
+    names = robot.joints if joints is None else _matched(library, robot, joints)
+    q, qd = _words({name: HERE[robot.joint(name).kind] for name in robot.joints})
+    x, v = _words({name: _row(library, robot, name) for name in names})
+    order = [qd.index((joint, word.lower())) for joint, word in v]
+    turns = []
+    for joint in names:
+        for there in (_places(v, joint, "W"), _places(v, joint, "V")):
+            attitude, spin = _places(q, joint, "qa"), _places(qd, joint, "w")
+            turns.append(_Turn(attitude, spin, [order[k] for k in there], there))
+    return Convention(
+        library,
+        names,
+        len(x),
+        len(v),
+        len(q),
+        np.array([q.index((joint, _OF_ANGLE.get(word, word))) for joint, word in x], dtype=int),
+        [k for joint in names for k in _places(x, joint, "c")],
+        [k for joint in names for k in _places(x, joint, "s")],
+        {joint: _places(x, joint, "q") for joint in names if _places(x, joint, "q")},
+        np.array(order, dtype=int),
+        tuple(turn for turn in turns if turn.there),
+    )
+
+
+def _words(rows: Mapping[str, Row]) -> tuple[Words, Words]:
+    """Those of a position and of a velocity, of rows by joint."""
+    x = [(joint, word) for joint, row in rows.items() for word in row.position.split()]
+    v = [(joint, word) for joint, row in rows.items() for word in row.velocity.split()]
+    return x, v
+
+
+def _places(words: Words, joint: str, initials: str) -> list[int]:
+    """Where a joint's words with these initials are."""
+    return [k for k, (name, word) in enumerate(words) if name == joint and word[0] in initials]
+
+
+def _row(library: str, robot: Robot, name: str) -> Row:
+    """A joint's row, if the library has such a joint with such coordinates."""
+    data, rows = robot.joint(name), LIBRARIES[library]
+    at = f"{library}: joint {name!r} of robot {robot.name!r}"
+    if data.kind not in rows:
+        why = DIFFERENT.get((library, data.kind), f"it has {', '.join(rows)}")
+        raise ModelError(
+            f"{at} is {data.kind}, which has no such coordinates there ({why}); lock it, "
+            "or replace it by joints that both sides have"
+        )
+    if data.kind == "planar" and tuple(data.axis) != (0.0, 0.0, 1.0):
+        raise ModelError(
+            f"{at} is planar with normal {tuple(data.axis)}; x and y are the same there only for "
+            "(0, 0, 1): turn the joint's frame instead"
+        )
+    if (library, data.kind) == ("MuJoCo", "free"):
+        body = next(body for body in robot.model.bodies if body.data.name == name)
+        if (body.parent, body.joint.placement) != (WORLD, Transform.identity()):
+            raise ModelError(
+                f"{at} is free, which is relative to the world there; put the joint's frame at "
+                "the world's origin"
+            )
+    return rows[data.kind]
+
+
+def _matched(library: str, robot: Robot, joints: Sequence[str]) -> tuple[str, ...]:
+    """Our names of joints that are named there: all of ours; fixed ones are left out.
+
+    Libraries name a floating base as they please: if all others are found, the last one is it.
+    """
+    fixed = {data.name for data in robot.model.source.joints if data.kind == "fixed"}
+    names = [name for name in joints if name not in fixed]
+    unknown = [name for name in names if name not in robot.joints]
+    missing = [name for name in robot.joints if name not in names]
+    if len(unknown) == 1 and [robot.joint(name).kind for name in missing] == ["free"]:
+        names[names.index(unknown.pop())] = missing.pop()
+    twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    wrong = {"not in the robot": unknown, "missing": missing, "named twice": twice}
+    if any(wrong.values()):
+        text = "; ".join(f"{k}: {', '.join(map(repr, v))}" for k, v in wrong.items() if v)
+        followers = set(unknown) & set(robot.moving_joints)
+        hint = "; load with mimic=False to make mimic joints independent" if followers else ""
+        raise ModelError(f"{library}: joints of robot {robot.name!r}: {text}{hint}")
+    return tuple(names)
+
+
+# 6-vectors, quaternions, poses ----------------------------------------------------------------
+
+
+def reference_frame(word: Any) -> dict[str, str]:
+    """Our `axes=` and `at=` for Pinocchio's word for both: "LOCAL", pin.LOCAL and so on.
+
+    `robot.frame_velocity(q, qd, frame="hand", **reference_frame("LOCAL"))`
+    """
+    if str(word) not in REFERENCE_FRAMES:
+        known = ", ".join(REFERENCE_FRAMES)
+        raise ValueError(f"unknown reference frame {str(word)!r}; known are {known}")
+    return dict(REFERENCE_FRAMES[str(word)])
+
+
+def swap(value: Array, *, axis: int = -1) -> np.ndarray:
+    """6-vectors with their halves exchanged: angular first to linear first, and back.
+
+    Linear first: Pinocchio, geometry_msgs/Twist and Wrench, MuJoCo's xfrc_applied. Angular first:
+    chasles, Drake, MuJoCo's other 6-vectors.
+    """
+    array = np.asarray(value)
+    if not -array.ndim <= axis < array.ndim or array.shape[axis] != 6:
+        raise ValueError(f"a 6-vector has 6 numbers, not shape {array.shape}")
+    return np.roll(array, 3, axis)
+
+
+def scalar_last(quaternion: Array) -> np.ndarray:
+    """Quaternions (w, x, y, z) as (x, y, z, w): to Pinocchio, ROS, SciPy."""
+    return np.roll(_array("a quaternion", quaternion, 4), -1, axis=-1)
+
+
+def scalar_first(quaternion: Array) -> np.ndarray:
+    """Quaternions (x, y, z, w) as (w, x, y, z): to chasles, MuJoCo, Drake."""
+    return np.roll(_array("a quaternion", quaternion, 4), 1, axis=-1)
+
+
+def to_pose(T: Array) -> tuple[np.ndarray, np.ndarray]:
+    """Homogeneous matrices (..., 4, 4) as geometry_msgs/Pose: positions, quaternions (x, y, z, w).
+
+    The quaternions have unit length and w >= 0.
+    """
+    T = _array("a pose", T, 4)
+    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = np.moveaxis(T[..., :3, :3], (-2, -1), (0, 1))
+    products = _stacked(  # 4 q q': each row is the quaternion, the longest one the most exact
+        [
+            [1.0 + xx - yy - zz, xy + yx, zx + xz, zy - yz],
+            [xy + yx, 1.0 - xx + yy - zz, yz + zy, xz - zx],
+            [zx + xz, yz + zy, 1.0 - xx - yy + zz, yx - xy],
+            [zy - yz, xz - zx, yx - xy, 1.0 + xx + yy + zz],
+        ]
+    )
+    longest = np.argmax(np.einsum("...ii->...i", products), axis=-1)[..., None, None]
+    turn = _unit("a pose", np.take_along_axis(products, longest, axis=-2)[..., 0, :])
+    return T[..., :3, 3].copy(), np.where(turn[..., 3:] < 0.0, -turn, turn)
+
+
+def from_pose(position: Array, quaternion: Array) -> np.ndarray:
+    """Homogeneous matrices (..., 4, 4) of positions and quaternions (x, y, z, w)."""
+    p, turn = _array("a position", position, 3), _unit("a pose", scalar_first(quaternion))
+    T = np.zeros((*np.broadcast_shapes(p.shape[:-1], turn.shape[:-1]), 4, 4))
+    T[..., :3, :3], T[..., :3, 3], T[..., 3, 3] = _matrix(turn), p, 1.0
+    return T
+
+
+# By joint name, and ROS -----------------------------------------------------------------------
+
+
+def position_by_name(robot: Robot, q: Array) -> dict[str, np.ndarray]:
+    """{joint: its part of q}: (...) for joints with one coordinate, (..., n) for others."""
+    return _split(_array("q", q, robot.nq), robot.position_slice, robot.joints)
+
+
+def velocity_by_name(robot: Robot, qd: Array) -> dict[str, np.ndarray]:
+    """{joint: its part of qd, qdd or tau}: (...) for joints with one freedom, else (..., n)."""
+    return _split(_array("qd", qd, robot.nv), robot.velocity_slice, robot.joints)
+
+
+def position_from_names(
+    robot: Robot, values: Mapping[str, Array], *, default: Array = None
+) -> np.ndarray:
+    """q (..., nq) of {joint: position}; other joints as in `default` (neutral if omitted)."""
+    q = _array("default", robot.neutral() if default is None else default, robot.nq)
+    return _joined(values, robot.position_slice, q)
+
+
+def velocity_from_names(
+    robot: Robot, values: Mapping[str, Array], *, default: Array = None
+) -> np.ndarray:
+    """qd, qdd or tau (..., nv) of {joint: value}; others as in `default` (zero if omitted)."""
+    qd = _array("default", np.zeros(robot.nv) if default is None else default, robot.nv)
+    return _joined(values, robot.velocity_slice, qd)
+
+
+def _split(
+    array: np.ndarray, where: Callable[[str], slice], joints: Sequence[str]
+) -> dict[str, np.ndarray]:
+    parts = {name: array[..., where(name)] for name in joints}
+    return {name: p[..., 0] if p.shape[-1] == 1 else p for name, p in parts.items()}
+
+
+def _joined(
+    values: Mapping[str, Array], where: Callable[[str], slice], default: np.ndarray
+) -> np.ndarray:
+    parts = []
+    for name, value in values.items():
+        place, part = where(name), np.asarray(value)
+        size = place.stop - place.start
+        part = part[..., None] if size == 1 else part
+        parts.append((place, _array(f"joint {name!r}", part, size)))
+    lead = np.broadcast_shapes(default.shape[:-1], *(part.shape[:-1] for _, part in parts))
+    out = np.array(np.broadcast_to(default, (*lead, default.shape[-1])))
+    for place, part in parts:
+        out[..., place] = part
+    return out
+
+
+def to_joint_state(
+    robot: Robot, q: Array, qd: Array = None, tau: Array = None
+) -> dict[str, list[Any]]:
+    """The fields of sensor_msgs/JointState: name, position, velocity, effort; empty if not given.
+
+    Only joints with one freedom, as the message has it: a floating base goes as a pose (`to_pose`).
+    """
+    names = [name for name in robot.joints if HERE[robot.joint(name).kind].velocity == "rate"]
+    p = [robot.position_slice(name).start for name in names]
+    v = [robot.velocity_slice(name).start for name in names]
+    return {
+        "name": names,
+        "position": _array("q", q, robot.nq)[..., p].tolist(),
+        "velocity": [] if qd is None else _array("qd", qd, robot.nv)[..., v].tolist(),
+        "effort": [] if tau is None else _array("tau", tau, robot.nv)[..., v].tolist(),
+    }
+
+
+def from_joint_state(
+    robot: Robot, message: Any, *, default: Array = None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(q, qd, tau) of a sensor_msgs/JointState, or of a mapping with its fields.
+
+    Joints that it does not name, and all of them where a field is empty, are as in `default` (a q;
+    neutral if omitted), at rest and without force. Mimic followers in it are left out: they move
+    with their leaders.
+    """
+    names: list[str] = list(_field(message, "name"))
+    followers = set(robot.moving_joints) - set(robot.joints)
+
+    def by_name(key: str) -> dict[str, np.ndarray]:
+        given = _field(message, key)
+        if len(given) == 0:
+            return {}
+        values = _array(f"JointState.{key}", given, len(names))
+        return {name: values[..., k] for k, name in enumerate(names) if name not in followers}
+
+    return (
+        position_from_names(robot, by_name("position"), default=default),
+        velocity_from_names(robot, by_name("velocity")),
+        velocity_from_names(robot, by_name("effort")),
+    )
+
+
+def _field(message: Any, key: str) -> Any:
+    return message.get(key, ()) if isinstance(message, Mapping) else getattr(message, key)
+
+
+# Arrays ---------------------------------------------------------------------------------------
+
+
+def _array(what: str, value: Array, size: int) -> np.ndarray:
+    """Floats, of the precision that they have, `size` of them in the last axis."""
+    array = np.asarray(value)
+    if array.shape[-1:] != (size,):
+        raise ValueError(f"{what} must have {size} numbers in its last axis, not {array.shape}")
+    return array if array.dtype.kind == "f" else array.astype(float)
+
+
+def _spread(value: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """Over the leading shape of a state."""
+    lead = np.broadcast_shapes(value.shape[:-1], q.shape[:-1])
+    return np.broadcast_to(value, (*lead, value.shape[-1]))
+
+
+def _unit(what: str, quaternion: np.ndarray) -> np.ndarray:
+    """Quaternions of unit length."""
+    length = np.linalg.norm(quaternion, axis=-1, keepdims=True)
+    if not np.all(length):
+        raise ValueError(f"the quaternion of {what} is zero")
+    return quaternion / length
+
+
+def _matrix(quaternion: np.ndarray) -> np.ndarray:
+    """Rotation matrices (..., 3, 3) of non-zero quaternions (w, x, y, z)."""
+    w, x, y, z = np.moveaxis(quaternion, -1, 0)
+    k = 2.0 / (w * w + x * x + y * y + z * z)
+    return _stacked(
+        [
+            [1.0 - k * (y * y + z * z), k * (x * y - w * z), k * (x * z + w * y)],
+            [k * (x * y + w * z), 1.0 - k * (x * x + z * z), k * (y * z - w * x)],
+            [k * (x * z - w * y), k * (y * z + w * x), 1.0 - k * (x * x + y * y)],
+        ]
+    )
+
+
+def _product(R: np.ndarray, v: np.ndarray) -> np.ndarray:
+    return np.einsum("...ij,...j->...i", R, v)
+
+
+def _stacked(rows: Sequence[Sequence[np.ndarray]]) -> np.ndarray:
+    """Matrices (..., rows, columns) of arrays (...)."""
+    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
