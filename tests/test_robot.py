@@ -196,6 +196,13 @@ def test_a_batch_of_wrenches() -> None:
     assert same.shape == (5, 6)
 
 
+def test_a_wrench_on_the_base_does_nothing() -> None:
+    """The world holds what does not move."""
+    q, qd, qdd = state(ROBOT, 6)
+    found = ROBOT.inverse_dynamics(q, qd, qdd, f_ext={"base": np.ones(6)})
+    assert np.array_equal(found, ROBOT.inverse_dynamics(q, qd, qdd))
+
+
 # Cost ------------------------------------------------------------------------------------------
 
 

@@ -5,6 +5,7 @@ robot = chasles.robots.puma560()          # or chasles.load("robot.urdf")
 tau = robot.inverse_dynamics(q, qd, qdd)  # one state, or any batch of states
 """
 
+from chasles import conventions as conventions
 from chasles import robots
 from chasles.api import compile, cost, load
 from chasles.compiled import Wrench

@@ -1,13 +1,13 @@
 """The public functions beside the robot itself: load, compile, cost."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from chasles import formats
-from chasles.compiled import Compiled, Wrench, checked_options, wrench_arguments
+from chasles.compiled import Compiled, Wrench, checked_options, derivative_names, wrench_arguments
 from chasles.expr import Count
-from chasles.programs import program
+from chasles.programs import Derivative, program
 from chasles.robot import Robot
 
 
@@ -37,6 +37,8 @@ def compile(
     method: str = "fastest",
     dissipation: bool = False,
     f_ext: Mapping[str, Wrench] | None = None,
+    parameters: Sequence[str] = (),
+    wrt: str | Sequence[str] | None = None,
     **options: Any,
 ) -> Compiled:
     """The callable behind a function of a robot: takes arrays in order, and `out=`.
@@ -44,11 +46,24 @@ def compile(
     backend: "llvm" (machine code), "numpy" (vectorised Python) or "interpret" (slow: one operation
     at a time, the definition of correct). f_ext: the external wrenches it will take (their values
     are ignored), as extra arrays after the others, in alphabetical order of their frames.
-    options: those of the method of `Robot`, e.g. frame="hand".
+    parameters: numbers of the robot that stay inputs, batched and differentiable, after all other
+    arrays: "<link>.mass", "<link>.center", "<link>.inertia", "<joint>.placement", "gravity" (their
+    shapes and values: `robot.parameter(name)`). wrt: compile the derivatives with respect to these
+    arguments and parameters instead. options: those of the method of `Robot`, e.g. frame="hand".
     """
     keys, _ = wrench_arguments(robot.model, f_ext)
+    derivative = (
+        None if wrt is None else Derivative("jacobian", derivative_names(function, wrt, parameters))
+    )
     return robot.function(
-        function, backend=backend, method=method, dissipation=dissipation, wrenches=keys, **options
+        function,
+        backend=backend,
+        method=method,
+        dissipation=dissipation,
+        wrenches=keys,
+        derivative=derivative,
+        parameters=parameters,
+        **options,
     )
 
 

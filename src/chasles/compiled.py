@@ -81,7 +81,9 @@ def checked_options(
     return tuple(sorted((k, v) for k, v in checked.items() if k in known))
 
 
-def derivative_names(function: str, wrt: str | Sequence[str] | None) -> tuple[str, ...]:
+def derivative_names(
+    function: str, wrt: str | Sequence[str] | None, parameters: Sequence[str] = ()
+) -> tuple[str, ...]:
     """The arguments to differentiate by, each known to the function."""
     if function not in FUNCTIONS:
         raise ValueError(f"unknown function {function!r}; known are {', '.join(FUNCTIONS)}")
@@ -89,6 +91,7 @@ def derivative_names(function: str, wrt: str | Sequence[str] | None) -> tuple[st
     if len(spaces.outputs) > 1:
         raise ValueError(f"{function} has several results; differentiate mass_matrix instead")
     known = [name for name, s in spaces.inputs.items() if not isinstance(s, WrenchesSpace)]
+    known += parameters
     names = known if wrt is None else [wrt] if isinstance(wrt, str) else list(wrt)
     for name in names:
         if name not in known:
@@ -109,6 +112,7 @@ class Recipe:
     wrenches: tuple[WrenchKey, ...]
     options: tuple[tuple[str, Any], ...]
     derivative: Derivative | None = None
+    parameters: tuple[str, ...] = ()
 
 
 class Compiled:
@@ -134,6 +138,7 @@ class Compiled:
             dissipation=self.recipe.dissipation,
             wrenches=self.recipe.wrenches,
             derivative=self.recipe.derivative,
+            parameters=self.recipe.parameters,
             **dict(self.recipe.options),
         )
 

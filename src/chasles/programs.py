@@ -34,27 +34,40 @@ def program(
     dissipation: bool = False,
     wrenches: Iterable[WrenchKey] = (),
     derivative: Derivative | None = None,
+    parameters: Sequence[str] = (),
     **options: Any,
 ) -> Program:
     """The program of a public function: by a named method, or by the one with fewest operations.
 
     A named method runs on the robot as it is given; "fastest" also tries regrouped inertias.
     """
-    physical = model if dissipation else model.frictionless()
+
+    def physical(whole: Model) -> Model:
+        return whole if dissipation else whole.frictionless()
+
+    def regrouped(whole: Model) -> Model:
+        return equivalent(physical(whole))
+
     keys = tuple(wrenches)
     methods = _methods(model, function, method)
     positions = _positions(function)
     if derivative is not None and _has_recursion(model, function, method, keys, derivative):
-        first = _first_derivatives(trace(equivalent(physical), DERIVATIVES[function]), derivative)
+        known = trace(model, DERIVATIVES[function], parameters=parameters, prepare=regrouped)
+        first = _first_derivatives(known, derivative)
         return first if derivative.order == 1 else _jacobian(model, first, derivative, positions)
     traced = min(
         (
-            trace(candidate, way.algorithm, wrenches=keys, **options)
+            trace(
+                model,
+                way.algorithm,
+                wrenches=keys,
+                parameters=parameters,
+                prepare=prepare,
+                **options,
+            )
             for way in methods
-            for candidate in (
-                (physical, equivalent(physical))
-                if way.equivalent and method == "fastest"
-                else (physical,)
+            for prepare in (
+                (physical, regrouped) if way.equivalent and method == "fastest" else (physical,)
             )
         ),
         key=lambda p: p.count.weight,
@@ -106,6 +119,7 @@ def _has_recursion(
         and method == "fastest"
         and not wrenches
         and derivative.kind == "jacobian"
+        and set(derivative.wrt) <= set(signature(DERIVATIVES[function]).inputs)
         and all(body.joint.constant_subspace for body in model.bodies)
     )
 
@@ -113,7 +127,7 @@ def _has_recursion(
 def _first_derivatives(known: Program, derivative: Derivative) -> Program:
     """A recursion's outputs, one for each input, under the names that `jacobian` gives them."""
     outputs, results = [], []
-    for given, variable, refs in zip(known.inputs, known.outputs, known.results, strict=True):
+    for given, variable, refs in zip(known.inputs, known.outputs, known.results, strict=False):
         if given.name in derivative.wrt:
             outputs.append(Variable(f"d_result_d_{given.name}", variable.shape))
             results.append(refs)

@@ -17,6 +17,7 @@ from chasles.compiled import (
 from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.spatial import RigidInertia
 from chasles.model import Description, JointData, Model, ModelError, build, edit
+from chasles.model.parameters import nominal, shape
 from chasles.programs import Derivative
 from chasles.tracing import WrenchKey
 
@@ -127,6 +128,12 @@ class Robot:
             f"robot {self.name!r}: no joint {joint!r} with coordinates; it has "
             f"{', '.join(map(repr, self.joints))}"
         )
+
+    def parameter(self, name: str) -> np.ndarray:
+        """A number of the mechanism: "<link>.mass", ".center", ".inertia", "<joint>.placement",
+        "gravity"; what `chasles.compile(..., parameters=...)` takes as inputs.
+        """
+        return np.array(nominal(self.model.source, name)).reshape(shape(self.model.source, name))
 
     # Changed robots: always a new one ---------------------------------------------------------
 
@@ -573,11 +580,15 @@ class Robot:
         dissipation: bool = False,
         wrenches: tuple[WrenchKey, ...] = (),
         derivative: Derivative | None = None,
+        parameters: Sequence[str] = (),
         **options: Any,
     ) -> Compiled:
         """The compiled function with these options, made once."""
         chosen = checked_options(self.model, function, options)
-        key = (function, method, backend, dissipation, wrenches, chosen, derivative)
+        for name in parameters:
+            shape(self.model.source, name)
+        free = tuple(dict.fromkeys(parameters))
+        key = (function, method, backend, dissipation, wrenches, chosen, derivative, free)
         with self._lock:
             found = self._compiled.get(key)
             if found is None:

@@ -1,7 +1,7 @@
 """Runs an algorithm on symbols for one robot, reading its annotations: the result is a Program."""
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
@@ -13,6 +13,8 @@ from chasles.mathematics.linear import Vector
 from chasles.mathematics.rotations import Rotation
 from chasles.mathematics.spatial import Force, Transform
 from chasles.model import WORLD, Model
+from chasles.model.build import connected
+from chasles.model.parameters import shape, substituted
 from chasles.model.spaces import Space, WrenchesSpace
 
 
@@ -64,12 +66,16 @@ def trace(
     algorithm: Callable[..., Any],
     *,
     wrenches: Iterable[WrenchKey] = (),
+    parameters: Sequence[str] = (),
+    prepare: Callable[[Model], Model] = lambda model: model,
     **options: Any,
 ) -> Program:
     """The straight-line program of an algorithm for one model.
 
     Inputs are named as the algorithm's arguments; each external wrench is an input of its own,
-    `f_ext[k]`. Options are passed through; a frame may be given by name.
+    `f_ext[k]`, and so is each of the named parameters of the mechanism, which stays a symbol.
+    `prepare` changes the model before the algorithm sees it. Options are passed through; a frame
+    may be given by name.
     """
     sign = signature(algorithm)
     arena = Arena(RULES)
@@ -79,15 +85,18 @@ def trace(
         variables.append(Variable(name, shape))
         return [arena.input(name, k) for k in range(variables[-1].size)]
 
+    wrenches, loads = tuple(wrenches), []
     values: dict[str, Any] = {}
     for name, space in sign.inputs.items():
         if isinstance(space, WrenchesSpace):
-            keys = tuple(wrenches)
-            flat = [symbols(f"{name}[{k}]", (6,)) for k in range(len(keys))]
-            values[name] = _external(model, values["q"], keys, flat)
+            loads = [symbols(f"{name}[{k}]", (6,)) for k in range(len(wrenches))]
         else:
             values[name] = space.split(model, symbols(name, space.shape(model)))
-    result = algorithm(model, **values, **resolve(model, options))
+    symbolic = {name: symbols(name, shape(model.source, name)) for name in parameters}
+    given = prepare(_with_symbols(model, symbolic))
+    if wrenches:
+        values["f_ext"] = _external(given, values["q"], tuple(wrenches), loads)
+    result = algorithm(given, **values, **resolve(given, options))
     results = (result,) if len(sign.outputs) == 1 else result
     outputs = []
     for k, (space, value) in enumerate(zip(sign.outputs, results, strict=True)):
@@ -100,6 +109,13 @@ def trace(
         for first in space.quaternions(model)
     )
     return replace(traced, nonzero=nonzero)
+
+
+def _with_symbols(model: Model, symbolic: dict[str, list[Number]]) -> Model:
+    if not symbolic:
+        return model
+    coupled = any(body.follow is not None for body in model.bodies)
+    return connected(substituted(model.source, symbolic), mimic=coupled)
 
 
 def resolve(model: Model, options: dict[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from support import TARGETS, tree
 
 import chasles
 from chasles.algorithms import FUNCTIONS
-from chasles.backends import arrays, llvm
+from chasles.backends import arrays, llvm, llvm_source
 from chasles.backends.llvm import Machine
 from chasles.expr import Program
 from chasles.robots import planar, puma560, quadruped
@@ -118,6 +118,16 @@ def test_any_place(case: Subject) -> None:
 def test_any_leading_shape(case: Subject) -> None:
     inputs = [a.reshape(4, 1, 16, *a.shape[1:]) for a in case.inputs]
     check(case.call(*inputs), [e.reshape(4, 1, 16, *e.shape[1:]) for e in case.alone])
+
+
+def test_angles_beyond_the_limit() -> None:
+    """Lanes that leave the vector code for an exact reduction have the bits of one state, too."""
+    case = subject("forces")
+    q, qd, qdd = (a[:21].copy() for a in case.inputs)
+    q[3], q[10, 2], q[20] = 1e7, 1e300, -3e6
+    together = case.call(q, qd, qdd)[0]
+    for k in range(21):
+        assert same(case.call(q[k], qd[k], qdd[k])[0], together[k])
 
 
 def test_broadcasting(case: Subject) -> None:
@@ -242,6 +252,17 @@ def test_an_output_may_be_an_input() -> None:
     assert same(buffer[2:], case.alone[0][0])
 
 
+def test_a_number_goes_into_an_array_without_axes() -> None:
+    """By the first call and by the fast entry: `out` is filled and returned."""
+    robot = puma560()
+    q = subject("one number").inputs[0][0]
+    for _ in range(2):
+        out = np.empty(())
+        assert robot.potential_energy(q, out=out) is out
+        assert out == subject("one number").alone[0][0]
+        assert isinstance(robot.potential_energy(q), float)
+
+
 # Other machines, other backends ----------------------------------------------------------------
 
 
@@ -268,6 +289,21 @@ def test_narrower_machines(name: str, machine: str) -> None:
         check(alone, case.alone)
     for found, expected in zip(alone, case.alone, strict=True):
         np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-12 * np.max(np.abs(expected)))
+
+
+@pytest.mark.parametrize("longest", [50, 333, 2000])
+def test_long_programs_in_parts(longest: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However a program is cut, its bits stay; an output may still be an input."""
+    case = subject("quaternions")
+    monkeypatch.setattr(llvm_source, "LONGEST", longest)
+    kernel = llvm.compile(case.program)
+    for size in (1, 2, 8, 13, STATES):
+        inputs = [a[:size].copy() for a in case.inputs]
+        assert same(arrays.call(kernel, case.function, inputs), case.alone[0][:size])
+        found = arrays.call(kernel, case.function, inputs, out=inputs[2])
+        assert same(found, case.alone[0][:size])
+    row = [a[0].copy() for a in case.inputs]
+    assert same(arrays.call(kernel, case.function, row, out=row[1]), case.alone[0][0])
 
 
 def test_without_fma_and_angles_the_interpreter_has_the_same_bits() -> None:

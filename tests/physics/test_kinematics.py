@@ -138,3 +138,12 @@ def test_half_steps_add_up(machine: Machine) -> None:
         machine.run("integrate", machine.q, machine.qd),
         1e-14,
     )
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-12, 1e-8, 1e-5, 1e-3, 1e-1, 1.0])
+def test_steps_of_any_size(compiled: Machine, size: float) -> None:
+    """Small turns lose nothing: what difference gives back is relative to the step itself."""
+    step = size * compiled.qd / np.max(np.abs(compiled.qd))
+    origin = np.broadcast_to(compiled.robot.neutral(), compiled.q.shape)
+    moved = compiled.run("integrate", origin, step)
+    close(compiled.run("difference", origin, moved), step, 1e-14)

@@ -58,7 +58,7 @@ def call(
     for result, rows in zip(results, rows_out, strict=True):
         if not np.may_share_memory(result, rows):
             result[...] = rows.reshape(result.shape)
-    values = [a if a.ndim else a[()] for a in results]
+    values = [a if a.ndim or out is not None else a[()] for a in results]
     return values[0] if len(values) == 1 else tuple(values)
 
 

@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass, replace
 
+from chasles.expr import Number, Scalar
 from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.rotations import Rotation, aligned_to_z
 from chasles.mathematics.spatial import RigidInertia, Transform
@@ -29,6 +30,14 @@ def build(source: Description, *, mimic: bool = True, strict: bool = False) -> M
     mimic: followers move with their leader and have no coordinate (False: independent joints).
     strict: an invalid inertia is an error instead of a note.
     """
+    model = connected(source, mimic=mimic)
+    notes = source.notes + check_inertias(source, model, strict=strict)
+    check_regular(model)
+    return replace(model, notes=notes)
+
+
+def connected(source: Description, *, mimic: bool) -> Model:
+    """The model without checks of its physics; the description may hold symbols for numbers."""
     children = _connect(source)
     links = {link.name: link for link in source.links}
     placed: dict[str, _Placed] = {}
@@ -70,10 +79,7 @@ def build(source: Description, *, mimic: bool = True, strict: bool = False) -> M
     if mimic:
         bodies = _couple(bodies)
     ordered = {link.name: frames[link.name] for link in source.links} | frames
-    model = Model(source.name, tuple(bodies), ordered, source.gravity, source)
-    notes = source.notes + check_inertias(source, model, strict=strict)
-    check_regular(model)
-    return replace(model, notes=notes)
+    return Model(source.name, tuple(bodies), ordered, source.gravity, source)
 
 
 def compose(second: Transform, first: Transform) -> Transform:
@@ -83,7 +89,9 @@ def compose(second: Transform, first: Transform) -> Transform:
     return Transform(Rotation.of(E), Vector(tuple(map(_clean, whole.r))))
 
 
-def _clean(x: float) -> float:
+def _clean(x: Number) -> Number:
+    if isinstance(x, Scalar):
+        return x
     nearest = float(round(x))
     return nearest if abs(nearest) <= 1.0 and abs(x - nearest) < _ROUNDING else float(x)
 

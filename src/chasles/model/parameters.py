@@ -1,0 +1,103 @@
+"""Numbers of a mechanism by name, and mechanisms with other numbers (or symbols) in their place.
+
+| name | shape | what |
+|---|---|---|
+| `<link>.mass` | () | mass, kg |
+| `<link>.center` | (3,) | centre of mass in the link's frame, m |
+| `<link>.inertia` | (3, 3) | rotational inertia about the centre of mass, link axes, kg m2 |
+| `<joint>.placement` | (4, 4) | pose of the joint's frame in the parent link's frame |
+| `gravity` | (3,) | acceleration of gravity, world axes, m/s2 |
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from chasles.expr import Number
+from chasles.mathematics.linear import Matrix, Symmetric, Vector
+from chasles.mathematics.spatial import RigidInertia, Transform
+from chasles.mathematics.spatial.inertia import shift_of_inertia
+from chasles.model.description import Description, JointData, LinkData, ModelError
+
+SHAPES: dict[str, tuple[int, ...]] = {
+    "mass": (),
+    "center": (3,),
+    "inertia": (3, 3),
+    "placement": (4, 4),
+    "gravity": (3,),
+}
+
+
+def shape(source: Description, name: str) -> tuple[int, ...]:
+    """The shape of a parameter; an error if the mechanism has none of that name."""
+    part, _, what = name.rpartition(".")
+    known = {
+        "mass": {link.name for link in source.links},
+        "placement": {joint.name for joint in source.joints},
+        "gravity": {""},
+    }
+    known["center"] = known["inertia"] = known["mass"]
+    if what not in SHAPES or part not in known[what]:
+        raise ModelError(
+            f"robot {source.name!r} has no parameter {name!r}; parameters are <link>.mass, "
+            "<link>.center, <link>.inertia, <joint>.placement and gravity"
+        )
+    return SHAPES[what]
+
+
+def nominal(source: Description, name: str) -> list[float]:
+    """A parameter's value in the mechanism as it is, flat."""
+    shape(source, name)
+    part, _, what = name.rpartition(".")
+    if what == "gravity":
+        return list(source.gravity)
+    if what == "placement":
+        pose = next(joint.pose for joint in source.joints if joint.name == part)
+        rows = [[*row, p] for row, p in zip(pose.R.rows, pose.r, strict=True)]
+        return [float(x) for row in (*rows, [0.0, 0.0, 0.0, 1.0]) for x in row]
+    m, c, I = _about_center(next(link.inertia for link in source.links if link.name == part))
+    flat = {"mass": [m], "center": list(c), "inertia": [x for row in I.matrix().rows for x in row]}
+    return flat[what]
+
+
+def substituted(source: Description, values: Mapping[str, Sequence[Number]]) -> Description:
+    """The mechanism with other values (or symbols) for the named parameters, given flat."""
+    for name in values:
+        shape(source, name)
+    return replace(
+        source,
+        gravity=Vector(tuple(values.get("gravity", source.gravity.entries))),
+        links=tuple(_link(link, values) for link in source.links),
+        joints=tuple(_joint(joint, values) for joint in source.joints),
+    )
+
+
+def _about_center(inertia: RigidInertia) -> tuple[Number, Vector, Symmetric]:
+    m = inertia.m
+    c = inertia.h * (1.0 / m) if m else Vector.zero()
+    return m, c, inertia.I - shift_of_inertia(c, Vector.zero(), inertia.h)
+
+
+def _link(link: LinkData, values: Mapping[str, Sequence[Number]]) -> LinkData:
+    names = {what: f"{link.name}.{what}" for what in ("mass", "center", "inertia")}
+    if not any(name in values for name in names.values()):
+        return link
+    m, c, I = _about_center(link.inertia)
+    if names["mass"] in values:
+        (m,) = values[names["mass"]]
+    if names["center"] in values:
+        c = Vector(tuple(values[names["center"]]))
+    if names["inertia"] in values:
+        xx, xy, xz, yx, yy, yz, zx, zy, zz = values[names["inertia"]]
+        I = Symmetric(xx, yy, zz, (xy + yx) * 0.5, (xz + zx) * 0.5, (yz + zy) * 0.5)
+    return replace(link, inertia=RigidInertia.from_center(m, c, I))
+
+
+def _joint(joint: JointData, values: Mapping[str, Sequence[Number]]) -> JointData:
+    flat = values.get(f"{joint.name}.placement")
+    if flat is None:
+        return joint
+    rows = [tuple(flat[4 * k : 4 * k + 3]) for k in range(3)]
+    pose = Transform.from_pose(
+        Matrix(tuple(rows)), Vector(tuple(flat[4 * k + 3] for k in range(3)))
+    )
+    return replace(joint, pose=pose)

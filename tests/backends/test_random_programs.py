@@ -1,0 +1,85 @@
+"""Programs that no robot has: any operations, any results, any cut into parts.
+
+Without fused products and without sines every operation has one right result in IEEE 754, so that
+machine code must have the interpreter's values exactly; with them, one state and many must agree.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from chasles.backends import arrays, compile, llvm, llvm_source
+from chasles.backends.llvm import Machine
+from chasles.expr import OPS, RULES, Arena, Program, Variable
+from chasles.expr.scalar import apply
+
+EXACT = [op for op in OPS if op not in ("input", "const", "sin", "cos", "atan2")]
+NUMBERS = st.floats(-4.0, 4.0, width=32)
+
+
+@st.composite
+def programs(draw: st.DrawFn, ops: list[str]) -> Program:
+    """A program of two inputs and two outputs; results may repeat, be inputs, or be constant."""
+    arena = Arena(RULES)
+    sizes = draw(st.integers(1, 5)), draw(st.integers(0, 11))
+    inputs = [Variable(name, (n,)) for name, n in zip("ab", sizes, strict=True)]
+    values: list[Any] = [arena.input(v.name, k) for v in inputs for k in range(v.size)]
+    values += draw(st.lists(NUMBERS, min_size=1, max_size=3))
+    for op in draw(st.lists(st.sampled_from(ops), min_size=1, max_size=60)):
+        places = [draw(st.integers(0, len(values) - 1)) for _ in range(OPS[op].arity)]
+        values.append(apply(op, *(values[k] for k in places)))
+    outputs = []
+    for name in ("first", "second"):
+        chosen = draw(st.lists(st.integers(0, len(values) - 1), min_size=0, max_size=19))
+        outputs.append((Variable(name, (len(chosen),)), [values[k] for k in chosen]))
+    return Program.from_outputs("anything", inputs, outputs)
+
+
+def rows(program: Program, count: int, seed: int) -> list[np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return [np.round(rng.normal(size=(count, v.size)), 2) for v in program.inputs]
+
+
+@settings(max_examples=40)
+@given(
+    programs(EXACT),
+    st.sampled_from([w for w in (2, 4, 8) if w <= Machine.host().width]),
+    st.integers(3, 80),
+    st.integers(1, 20),
+)
+def test_exact_operations(program: Program, width: int, longest: int, count: int) -> None:
+    """Machine code of any width and cut has the interpreter's values; so has NumPy."""
+    inputs = rows(program, count, longest)
+    machine = replace(Machine.host().without_fma(), width=width)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(llvm_source, "LONGEST", longest)
+        kernels = [llvm.compile(program, machine), compile(program, "numpy")]
+    expected = arrays.call(compile(program, "interpret"), "anything", inputs)
+    for kernel in kernels:
+        for a, b in zip(arrays.call(kernel, "anything", inputs), expected, strict=True):
+            assert np.array_equal(a, b, equal_nan=True)
+
+
+@settings(max_examples=40)
+@given(programs([*EXACT, "sin", "cos", "atan2"]), st.integers(3, 80), st.integers(2, 20))
+def test_one_state_and_many(program: Program, longest: int, count: int) -> None:
+    inputs = rows(program, count, longest)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(llvm_source, "LONGEST", longest)
+        kernel = llvm.compile(program)
+    whole = llvm.compile(program)
+    many = arrays.call(kernel, "anything", inputs)
+    for k in range(count):
+        row = [a[k] for a in inputs]
+        for a, b, c in zip(
+            many,
+            arrays.call(kernel, "anything", row),
+            arrays.call(whole, "anything", row),
+            strict=True,
+        ):
+            assert np.array_equal(a[k], b, equal_nan=True)
+            assert np.array_equal(b, c, equal_nan=True)
