@@ -242,22 +242,27 @@ def se3(X: Transform) -> Any:
 def built() -> Pair:
     """A tree with every joint type of Pinocchio, made there joint by joint."""
     robot = tree_for("Pinocchio", fixed=False)
-    source = robot.model.source
-    inertias = {link.name: link.inertia for link in source.links}
-    model, number, armature = pin.Model(), {None: 0}, {}
-    left = list(source.joints)
-    while left:
-        joint = next(joint for joint in left if joint.parent in number)
-        left.remove(joint)
+    inertias = {link.name: link.inertia for link in robot.model.source.links}
+    model, number = pin.Model(), {None: 0}
+    armature: list[float] = []
+
+    def add(joint: JointData) -> None:
+        """And what hangs on it: Pinocchio needs the joints of a branch together."""
         kind = PINOCCHIO_JOINTS[joint.kind](np.array([*joint.axis]), joint)
         k = model.addJoint(number[joint.parent], kind, se3(joint.pose), joint.name)
-        number[joint.child] = k
         model.appendBodyToJoint(k, in_pinocchio(inertias[joint.child]), pin.SE3.Identity())
         model.addFrame(pin.Frame(joint.child, k, pin.SE3.Identity(), pin.BODY))
-        armature[k] = joint.armature
-    for k, value in armature.items():
-        at = model.joints[k].idx_v
-        model.armature[at : at + model.joints[k].nv] = value
+        armature.extend([joint.armature] * model.joints[k].nv)
+        number[joint.child] = k
+        hang(joint.child)
+
+    def hang(link: str | None) -> None:
+        for joint in robot.model.source.joints:
+            if joint.parent == link:
+                add(joint)
+
+    hang(None)
+    model.armature = np.array(armature)
     return Pair(robot, model)
 
 

@@ -76,6 +76,8 @@ def fast_entry(
         "release": _python("PyEval_SaveThread"),
         "acquire": _python("PyEval_RestoreThread"),
     }
+    if kernel.context[0]:
+        kernel = kernel.again()  # a kernel has one context: another entry needs a kernel of its own
     for k, key in enumerate(llvm_entry.CONTEXT):
         kernel.context[k] = filled[key]
     text = f"{name}($self, {signature})\n--\n\n{doc}"

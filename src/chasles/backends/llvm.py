@@ -109,6 +109,10 @@ class Kernel:
         self._local = threading.local()
         self._load(has_entry=len(artifact.interface.outputs) == 1)
 
+    def again(self) -> "Kernel":
+        """The same code, loaded once more."""
+        return Kernel(self.artifact)
+
     def _load(self, *, has_entry: bool) -> None:
         with _LOCK:
             _initialise()
