@@ -39,6 +39,7 @@ def compile(
     f_ext: Mapping[str, Wrench] | None = None,
     parameters: Sequence[str] = (),
     wrt: str | Sequence[str] | None = None,
+    dtype: str = "float64",
     **options: Any,
 ) -> Compiled:
     """The callable behind a function of a robot: takes arrays in order, and `out=`.
@@ -49,7 +50,8 @@ def compile(
     parameters: numbers of the robot that stay inputs, batched and differentiable, after all other
     arrays: "<link>.mass", "<link>.center", "<link>.inertia", "<joint>.placement", "gravity" (their
     shapes and values: `robot.parameter(name)`). wrt: compile the derivatives with respect to these
-    arguments and parameters instead. options: those of the method of `Robot`, e.g. frame="hand".
+    arguments and parameters instead. dtype: "float64" (which turns to float32 where all arrays
+    are) or "float32". options: those of the method of `Robot`, e.g. frame="hand".
     """
     keys, _ = wrench_arguments(robot.model, f_ext)
     derivative = (
@@ -63,6 +65,7 @@ def compile(
         wrenches=keys,
         derivative=derivative,
         parameters=parameters,
+        dtype=dtype,
         **options,
     )
 

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -113,19 +113,21 @@ class Recipe:
     options: tuple[tuple[str, Any], ...]
     derivative: Derivative | None = None
     parameters: tuple[str, ...] = ()
+    dtype: str = "float64"
 
 
 class Compiled:
     """A function of arrays, compiled for one robot.
 
-    Call it with arrays whose leading shapes broadcast together, and optionally `out=`. It can be
-    pickled (the recipe travels, the code is made again) and shared by threads.
+    Call it with arrays whose leading shapes broadcast together, and optionally `out=`. Arrays that
+    are all float32 are computed in single precision; all others in double. It can be pickled (the
+    recipe travels, the code is made again) and shared by threads.
     """
 
     def __init__(self, recipe: Recipe, model: Model | None = None) -> None:
         self.recipe = recipe
         self.model = model or build(recipe.source, mimic=recipe.mimic)
-        self._kernel = backends.prepare(recipe, lambda: self.program, recipe.backend)
+        self._kernel = backends.prepare(recipe, lambda: self.program, recipe.backend, recipe.dtype)
         self.interface: Interface = self._kernel.interface
 
     @cached_property
@@ -149,9 +151,16 @@ class Compiled:
                 f"{self.recipe.function} takes {len(self.interface.inputs)} arrays ({names}), "
                 f"not {len(arguments)}"
             )
+        if self.recipe.dtype == "float64" and all(map(_is_single, arguments)) and arguments:
+            return self.single(*arguments, out=out, threads=threads)
         return call(
             self._kernel, self.recipe.function, arguments, out, threads, self._check_quaternions
         )
+
+    @cached_property
+    def single(self) -> "Compiled":
+        """The same function in single precision: what runs when all arrays are float32."""
+        return Compiled(replace(self.recipe, dtype="float32"), self.model)
 
     @cached_property
     def fast(self) -> Callable[..., Any]:
@@ -202,6 +211,10 @@ class _Found:
         if name.startswith("__"):
             raise AttributeError(name)
         return self.compiled.fast
+
+
+def _is_single(argument: Any) -> bool:
+    return isinstance(argument, np.ndarray) and argument.dtype == np.float32
 
 
 def _plain_signature(function: Callable[..., Any]) -> str:

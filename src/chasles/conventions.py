@@ -50,7 +50,7 @@ def _as_here(*kinds: str) -> dict[str, Row]:
 
 
 LIBRARIES: dict[str, dict[str, Row]] = {
-    # Its documentation of each JointModel; see also issue 1137 of its repository.
+    # Its documentation of JointModelFreeFlyer and of the other joints.
     "Pinocchio": _as_here("revolute", "prismatic", "helical", "universal")
     | {
         "continuous": Row("cos sin", "rate"),
@@ -58,7 +58,7 @@ LIBRARIES: dict[str, dict[str, Row]] = {
         "spherical": Row("qx qy qz qw", "wx wy wz"),
         "free": Row("x y z qx qy qz qw", "vx vy vz wx wy wz"),
     },
-    # Its documentation, chapter Overview, "Floating objects".
+    # Its XML reference, element body/joint, attribute type.
     "MuJoCo": _as_here("revolute", "continuous", "prismatic", "spherical")
     | {"free": Row("x y z qw qx qy qz", "VX VY VZ wx wy wz")},
     # Its documentation of ScrewJoint, UniversalJoint, PlanarJoint and QuaternionFloatingJoint.
@@ -236,24 +236,27 @@ class Convention:
 
 
 def pinocchio(robot: Robot, joints: Sequence[str] | None = None) -> Convention:
-    """A robot in Pinocchio's coordinates; joints: `list(model.names)[1:]` (our order if omitted).
+    """A robot in Pinocchio's coordinates; joints: its `list(model.names)[1:]`.
 
-    A free joint at the root may have another name there. Pinocchio's reader makes every continuous
-    joint (cosine, sine), and mimic joints independent: load with `mimic=False`.
+    Our order if omitted. A free joint at the root may have another name there. Pinocchio's reader
+    makes continuous joints (cosine, sine), and mimic joints independent: load with `mimic=False`.
     """
     return _convention("Pinocchio", robot, joints)
 
 
 def mujoco(robot: Robot, joints: Sequence[str] | None = None) -> Convention:
-    """A robot in MuJoCo's coordinates (with ref = 0); joints: in the order of `model.joint(i).name`
-    (our order if omitted). A free joint at the root may have another name there, or none.
+    """A robot in MuJoCo's coordinates; joints: the names of its `model.joint(i)`, in order.
+
+    Our order if omitted. A free joint at the root may have another name there, or none. A joint's
+    `ref` is not known here: its number there is ours plus that.
     """
     return _convention("MuJoCo", robot, joints)
 
 
 def drake(robot: Robot, joints: Sequence[str] | None = None) -> Convention:
-    """A robot in Drake's coordinates; joints: in the order of `joint.position_start()` (our order
-    if omitted). A QuaternionFloatingJoint at the root may have another name there.
+    """A robot in Drake's coordinates; joints: their names in the order of `position_start()`.
+
+    Our order if omitted. A QuaternionFloatingJoint at the root may have another name there.
     """
     return _convention("Drake", robot, joints)
 
@@ -325,10 +328,11 @@ def _matched(library: str, robot: Robot, joints: Sequence[str]) -> tuple[str, ..
 
     Libraries name a floating base as they please: if all others are found, the last one is it.
     """
+    ours = robot.joints
     fixed = {data.name for data in robot.model.source.joints if data.kind == "fixed"}
     names = [name for name in joints if name not in fixed]
-    unknown = [name for name in names if name not in robot.joints]
-    missing = [name for name in robot.joints if name not in names]
+    unknown = [name for name in names if name not in ours]
+    missing = [name for name in ours if name not in names]
     if len(unknown) == 1 and [robot.joint(name).kind for name in missing] == ["free"]:
         names[names.index(unknown.pop())] = missing.pop()
     twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]

@@ -28,7 +28,7 @@ Array = Any
 class Robot:
     """A mechanism and everything that can be computed of it.
 
-    All arrays are float64 with the coordinates last: q is (..., nq), velocities, accelerations and
+    Arrays have the coordinates last: q is (..., nq), velocities, accelerations and
     forces are (..., nv), with any leading shapes that broadcast together. SI units and radians;
     6-vectors have the angular part first. Every function takes `out=`, an array for the result, and
     `threads=`, how many to use (by default all for large batches). The first call of a function
@@ -582,14 +582,17 @@ class Robot:
         wrenches: tuple[WrenchKey, ...] = (),
         derivative: Derivative | None = None,
         parameters: Sequence[str] = (),
+        dtype: str = "float64",
         **options: Any,
     ) -> Compiled:
         """The compiled function with these options, made once."""
         chosen = checked_options(self.model, function, options)
         for name in parameters:
             shape(self.model.source, name)
+        if dtype not in ("float64", "float32"):
+            raise ValueError(f"dtype must be 'float64' or 'float32', not {dtype!r}")
         free = tuple(dict.fromkeys(parameters))
-        key = (function, method, backend, dissipation, wrenches, chosen, derivative, free)
+        key = (function, method, backend, dissipation, wrenches, chosen, derivative, free, dtype)
         with self._lock:
             found = self._compiled.get(key)
             if found is None:

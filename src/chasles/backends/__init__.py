@@ -27,10 +27,12 @@ def compile(program: Program, backend: str = "llvm") -> Kernel:
     return kernel
 
 
-def prepare(recipe: object, trace: Callable[[], Program], backend: str = "llvm") -> Kernel:
+def prepare(
+    recipe: object, trace: Callable[[], Program], backend: str = "llvm", dtype: str = "float64"
+) -> Kernel:
     """The kernel of a recipe, whose program `trace()` makes where it is not known already.
 
     Two recipes with the same text (`repr`) must have the same program.
     """
-    kernel: Kernel = _backend(backend).prepare(recipe, trace)
+    kernel: Kernel = _backend(backend).prepare(recipe, trace, dtype)
     return kernel

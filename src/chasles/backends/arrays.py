@@ -13,6 +13,7 @@ class Kernel(Protocol):
     """A compiled program: fills output rows from input rows, arrays (count, size)."""
 
     interface: Interface
+    dtype: np.dtype[Any]
 
     def __call__(
         self,
@@ -39,7 +40,7 @@ def call(
     if threads is not None and (not isinstance(threads, int) or threads < 1):
         raise ValueError(f"{name}: threads must be a positive integer, not {threads!r}")
     arrays = [
-        _array(name, variable, argument)
+        _array(name, variable, argument, kernel.dtype)
         for variable, argument in zip(interface.inputs, arguments, strict=True)
     ]
     leads = [
@@ -48,7 +49,7 @@ def call(
     batch = _batch_shape(name, interface, leads)
     if check is not None:
         check(arrays)
-    results = _outputs(name, interface, batch, out)
+    results = _outputs(name, interface, batch, out, kernel.dtype)
     count = math.prod(batch)
     rows_out = [_result_rows(a, count, v) for v, a in zip(interface.outputs, results, strict=True)]
     rows_in = [_rows(a, batch, count, v) for v, a in zip(interface.inputs, arrays, strict=True)]
@@ -76,7 +77,7 @@ def _batch_shape(
         raise ValueError(f"{name}: leading shapes do not broadcast together: {shapes}") from None
 
 
-def _array(name: str, variable: Variable, argument: Any) -> np.ndarray:
+def _array(name: str, variable: Variable, argument: Any, dtype: np.dtype[Any]) -> np.ndarray:
     try:
         array = np.asarray(argument)
     except (ValueError, TypeError) as error:
@@ -91,7 +92,7 @@ def _array(name: str, variable: Variable, argument: Any) -> np.ndarray:
             f"{name}: {variable.name} must have shape "
             f"(..., {', '.join(map(str, variable.shape))}), not {array.shape}"
         )
-    return array if array.dtype == np.float64 and array.dtype.isnative else array.astype(np.float64)
+    return array if array.dtype == dtype else array.astype(dtype)
 
 
 def _rows(a: np.ndarray, batch: tuple[int, ...], count: int, variable: Variable) -> np.ndarray:
@@ -107,9 +108,11 @@ def _rows(a: np.ndarray, batch: tuple[int, ...], count: int, variable: Variable)
     return rows if straight and rows.flags.aligned else np.ascontiguousarray(rows)
 
 
-def _outputs(name: str, interface: Interface, batch: tuple[int, ...], out: Any) -> list[np.ndarray]:
+def _outputs(
+    name: str, interface: Interface, batch: tuple[int, ...], out: Any, dtype: np.dtype[Any]
+) -> list[np.ndarray]:
     if out is None:
-        return [np.empty(batch + v.shape) for v in interface.outputs]
+        return [np.empty(batch + v.shape, dtype) for v in interface.outputs]
     outs = list(out) if isinstance(out, tuple) else [out]
     if len(outs) != len(interface.outputs):
         raise ValueError(f"{name}: out must be a tuple of {len(interface.outputs)} arrays")
@@ -117,8 +120,8 @@ def _outputs(name: str, interface: Interface, batch: tuple[int, ...], out: Any) 
         shape = batch + variable.shape
         if not isinstance(array, np.ndarray):
             raise TypeError(f"{name}: out must be a NumPy array, not {type(array).__name__}")
-        if array.dtype != np.float64 or not array.dtype.isnative:
-            raise TypeError(f"{name}: out must have dtype float64, not {array.dtype}")
+        if array.dtype != dtype:
+            raise TypeError(f"{name}: out must have dtype {dtype}, not {array.dtype}")
         if array.shape != shape:
             raise ValueError(f"{name}: out must have shape {shape}, not {array.shape}")
         if not array.flags.writeable:
@@ -137,7 +140,7 @@ def _result_rows(a: np.ndarray, count: int, variable: Variable) -> np.ndarray:
         return np.lib.stride_tricks.as_strided(
             a, (count, variable.size), (a.strides[0], a.itemsize), writeable=True
         )
-    return np.empty((count, variable.size))
+    return np.empty((count, variable.size), a.dtype)
 
 
 def _apart(rows: np.ndarray, outputs: Sequence[np.ndarray]) -> np.ndarray:

@@ -29,12 +29,13 @@ _SUFFIX = ".code"
 
 @dataclass(frozen=True)
 class Artifact:
-    """A compiled program: what it takes and gives, and its machine code.
+    """A compiled program: what it takes and gives, of which type, and its machine code.
 
     workspace: bytes that a thread needs for a batch. work: about how many operations a state takes.
     """
 
     interface: Interface
+    dtype: str
     workspace: int
     work: int
     object_code: bytes
@@ -44,6 +45,7 @@ class Artifact:
         header = json.dumps(
             {
                 "interface": asdict(self.interface),
+                "dtype": self.dtype,
                 "workspace": self.workspace,
                 "work": self.work,
             }
@@ -62,6 +64,7 @@ class Artifact:
         header = json.loads(body[8 : 8 + size])
         return Artifact(
             _interface(header["interface"]),
+            str(header["dtype"]),
             int(header["workspace"]),
             int(header["work"]),
             body[8 + size :],

@@ -141,6 +141,6 @@ def _probe() -> bool:
         fits &= bool(flags & 0x0001) == array.flags.c_contiguous
         fits &= bool(flags & 0x0100) == array.flags.aligned
         fits &= bool(flags & 0x0400) == array.flags.writeable
-        fits &= read(descr + llvm_entry.TYPE, number) == llvm_entry.DOUBLE
+        fits &= read(descr + llvm_entry.TYPE, number) == array.dtype.num
         fits &= (read(descr + llvm_entry.ORDER, ctypes.c_char) == b"=") == native
     return fits

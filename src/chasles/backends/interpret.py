@@ -10,8 +10,9 @@ from chasles.expr import Program, interpret
 class Kernel:
     """A program, run on rows."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, dtype: str) -> None:
         self.program, self.interface = program, program.interface
+        self.dtype = np.dtype(dtype)
 
     def __call__(
         self,
@@ -29,11 +30,11 @@ class Kernel:
                 out[row] = results[variable.name]
 
 
-def prepare(recipe: object, trace: Callable[[], Program]) -> Kernel:
+def prepare(recipe: object, trace: Callable[[], Program], dtype: str = "float64") -> Kernel:
     """The kernel of a recipe."""
-    return compile(trace())
+    return compile(trace(), dtype)
 
 
-def compile(program: Program) -> Kernel:
+def compile(program: Program, dtype: str = "float64") -> Kernel:
     """The kernel of a program."""
-    return Kernel(program)
+    return Kernel(program, dtype)

@@ -16,7 +16,8 @@ import numpy as np
 from chasles.backends import cache, pool
 from chasles.backends.cache import Artifact
 from chasles.backends.llvm_entry import CONTEXT, LAYOUT
-from chasles.backends.llvm_source import WORTH_THREADS, Module, module
+from chasles.backends.llvm_math import ELEMENTS
+from chasles.backends.llvm_source import WORTH_THREADS, Module, Target, module
 from chasles.expr import Program
 
 _SHARE = 64
@@ -73,10 +74,11 @@ def _jit() -> Any:
     return llvm.create_lljit_compiler()
 
 
-def source(program: Program, machine: Machine | None = None) -> Module:
+def source(program: Program, machine: Machine | None = None, dtype: str = "float64") -> Module:
     """The module in LLVM's language."""
-    machine = machine or Machine.host()
-    return module(program, width=machine.width, fuse=machine.fuse)
+    machine, element = machine or Machine.host(), ELEMENTS[dtype]
+    lanes = machine.width * 8 // element.bytes
+    return module(program, Target(lanes, machine.fuse, element))
 
 
 def assemble(text: str, machine: Machine) -> bytes:
@@ -91,12 +93,12 @@ def assemble(text: str, machine: Machine) -> bytes:
         return bytes(target.emit_object(parsed))
 
 
-def build(program: Program, machine: Machine | None = None) -> Artifact:
+def build(program: Program, machine: Machine | None = None, dtype: str = "float64") -> Artifact:
     """The machine code of a program."""
     machine = machine or Machine.host()
-    written = source(program, machine)
+    written = source(program, machine, dtype)
     code = assemble(written.text, machine)
-    return Artifact(program.interface, written.workspace, program.count.weight, code)
+    return Artifact(program.interface, dtype, written.workspace, program.count.weight, code)
 
 
 class Kernel:
@@ -104,7 +106,7 @@ class Kernel:
 
     def __init__(self, artifact: Artifact) -> None:
         self.artifact = artifact
-        self.interface = artifact.interface
+        self.interface, self.dtype = artifact.interface, np.dtype(artifact.dtype)
         self.context = (ctypes.c_void_p * len(CONTEXT))()
         self._local = threading.local()
         self._load(has_entry=len(artifact.interface.outputs) == 1)
@@ -135,7 +137,7 @@ class Kernel:
         outputs: Sequence[np.ndarray],
         threads: int | None = None,
     ) -> None:
-        """Run on rows: arrays (count, size) of doubles, each row contiguous, any row stride."""
+        """Run on rows: arrays (count, size), each row contiguous, any row stride."""
         count = outputs[0].shape[0] if outputs else 0
         if count == 0:
             return
@@ -183,16 +185,16 @@ def _address(a: np.ndarray) -> int:
     return address
 
 
-def prepare(recipe: object, trace: Callable[[], Program]) -> Kernel:
+def prepare(recipe: object, trace: Callable[[], Program], dtype: str = "float64") -> Kernel:
     """The kernel of a recipe: from the cache, or traced, compiled and kept there."""
-    name = cache.key(recipe, Machine.host(), llvmlite.__version__, LAYOUT)
+    name = cache.key(recipe, dtype, Machine.host(), llvmlite.__version__, LAYOUT)
     artifact = cache.load(name)
     if artifact is None:
-        artifact = build(trace())
+        artifact = build(trace(), dtype=dtype)
         cache.save(name, artifact)
     return Kernel(artifact)
 
 
-def compile(program: Program, machine: Machine | None = None) -> Kernel:
+def compile(program: Program, machine: Machine | None = None, dtype: str = "float64") -> Kernel:
     """Machine code for this computer (or as it were for another like it), loaded."""
-    return Kernel(build(program, machine))
+    return Kernel(build(program, machine, dtype))

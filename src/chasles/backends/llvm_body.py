@@ -31,11 +31,11 @@ COMPARISONS = {"less": "olt", "less_equal": "ole", "equal": "oeq"}
 
 
 class Body:
-    """Writes one part of a lowered program for `width` lanes."""
+    """Writes one part of a lowered program for any number of lanes."""
 
-    def __init__(self, lowered: Lowered, part: Part, width: int, *, fuse: bool) -> None:
+    def __init__(self, lowered: Lowered, part: Part, w: Writer) -> None:
         self.code, self.place = lowered.code, lowered.place
-        self.w = Writer(width, fuse)
+        self.w = w
         self._value: dict[int, str] = {}
         self._mask: dict[int, str] = {}
         self._angle: dict[tuple[str, int], tuple[str, int]] = {}
@@ -54,7 +54,7 @@ class Body:
         ready = [(self._use(k), tile, index) for k, tile, index in places]
         for value, tile, index in ready:
             place = self._element(tile, index)
-            self.w.raw(f"  store {self.w.type} {value}, ptr {place}, align {8 * self.w.width}")
+            self.w.raw(f"  store {self.w.type} {value}, ptr {place}, align {self.w.bytes}")
 
     def function(self, name: str, parameters: list[str], attributes: str) -> str:
         """The finished function."""
@@ -66,7 +66,7 @@ class Body:
 
     def _load(self, tile: str, index: int) -> str:
         place = self._element(tile, index)
-        return self.w.emit(f"load {self.w.type}, ptr {place}, align {8 * self.w.width}")
+        return self.w.emit(f"load {self.w.type}, ptr {place}, align {self.w.bytes}")
 
     def _write(self, k: int) -> None:
         op, args, _ = self.code[k]

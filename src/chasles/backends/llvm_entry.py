@@ -1,14 +1,14 @@
 """The entry point that Python calls, in LLVM's language: check the arguments, run the program.
 
 `entry` has the signature of a METH_FASTCALL | METH_KEYWORDS function. It takes exactly what it can
-prove safe: the right number of plain arrays of doubles, aligned, contiguous, of the right shape for
-one state or all for the same number of states, and optionally `out=` of the same kind, writeable.
-Everything else goes to the Python path. It reads fields of arrays at offsets that `call` has
-checked, and reaches the outside only through the pointers of @context, which is filled when the
+prove safe: the right number of plain arrays of the right type, aligned, contiguous, of the right
+shape for one state or all for the same number of states, and optionally `out=` of the same kind,
+writeable. Everything else goes to the Python path. It reads fields of arrays at offsets that `call`
+has checked, and reaches the outside only through the pointers of @context, which is filled when the
 code is loaded: no address of a process is in the code.
 """
 
-from chasles.backends.llvm_math import Writer
+from chasles.backends.llvm_math import Element, Writer
 from chasles.expr import Interface, Variable
 
 CONTEXT = (
@@ -35,7 +35,6 @@ element type keeps its byte order and number."""
 LAYOUT = (HEAD, TUPLE)
 """What the code assumes of this build of Python."""
 
-DOUBLE = 12
 PLAIN = 0x0001 | 0x0100
 """C-contiguous and aligned."""
 WRITEABLE = 0x0400
@@ -44,22 +43,22 @@ SMALL_WORKSPACE = 64 * 1024
 """Bytes of workspace that a batch may have on the stack; larger ones go to the Python path."""
 
 
-def entry(program: Interface, *, workspace: int, most: int) -> str:
+def entry(program: Interface, element: Element, *, workspace: int, most: int) -> str:
     """The function `entry`, for programs with one output.
 
     workspace: bytes that `batch` needs. most: the largest batch it takes (larger ones are for the
     Python path, which shares them among threads).
     """
     batches = workspace <= SMALL_WORKSPACE and not program.nonzero and bool(program.inputs)
-    e = _Entry(program, most if batches else 0)
-    return e.write() + (_run_batch(program, workspace) if batches else "")
+    e = _Entry(program, element, most if batches else 0)
+    return e.write() + (_run_batch(program, element, workspace) if batches else "")
 
 
 class _Entry:
     """Writes chains of checks; each check leads on or to the slow path."""
 
-    def __init__(self, program: Interface, most: int) -> None:
-        self.program, self.most = program, most
+    def __init__(self, program: Interface, element: Element, most: int) -> None:
+        self.program, self.element, self.most = program, element, most
         self.result = program.outputs[0]
         self.w = Writer(1, False)
         self.steps = 0
@@ -101,15 +100,15 @@ class _Entry:
         has = self.w.emit(f"and i32 {self.field(item, FLAGS, 'i32')}, {flags}")
         self.equal("i32", has, flags)
         descr = self.field(item, DESCR, "ptr")
-        self.equal("i32", self.field(descr, TYPE, "i32"), DOUBLE)
+        self.equal("i32", self.field(descr, TYPE, "i32"), self.element.type_number)
         self.equal("i8", self.field(descr, ORDER, "i8"), ord("="))
         return self.field(item, DATA, "ptr")
 
     def some_nonzero(self, data: str, first: int) -> str:
         found = ""
         for k in range(first, first + 4):
-            number = self.field(data, 8 * k, "double")
-            nonzero = self.w.emit(f"fcmp une double {number}, 0.0")
+            number = self.field(data, self.element.bytes * k, self.element.name)
+            nonzero = self.w.emit(f"fcmp une {self.element.name} {number}, 0.0")
             found = self.w.emit(f"or i1 {found}, {nonzero}") if found else nonzero
         return found
 
@@ -118,7 +117,7 @@ class _Entry:
         w = self.w
         ends = []
         for start, width in ((data, size), (target, self.result.size)):
-            ends.append(self.at(start, w.emit(f"mul i64 {count}, {8 * width}")))
+            ends.append(self.at(start, w.emit(f"mul i64 {count}, {self.element.bytes * width}")))
         before = w.emit(f"icmp ule ptr {ends[0]}, {target}")
         after = w.emit(f"icmp ule ptr {ends[1]}, {data}")
         fine = w.emit(f"or i1 {before}, {after}")
@@ -217,7 +216,8 @@ class _Entry:
         w = self.w
         made = w.emit(
             f"call ptr {self.context('new_array')}(ptr {self.array_type}, i32 {rank}, "
-            f"ptr {shape}, i32 {DOUBLE}, ptr null, ptr null, i32 0, i32 0, ptr null)"
+            f"ptr {shape}, i32 {self.element.type_number}, ptr null, ptr null, i32 0, i32 0, "
+            "ptr null)"
         )
         failed = w.emit(f"icmp eq ptr {made}, null")
         w.raw(f"  br i1 {failed}, label %{label}_fail, label %{label}_run")
@@ -229,7 +229,7 @@ class _Entry:
         self.w.raw("  ret ptr %given")
 
 
-def _run_batch(program: Interface, workspace: int) -> str:
+def _run_batch(program: Interface, element: Element, workspace: int) -> str:
     """Run a batch of contiguous rows, without holding Python's lock."""
     w = Writer(1, False)
     names = [f"%in{k}" for k in range(len(program.inputs))]
@@ -240,7 +240,10 @@ def _run_batch(program: Interface, workspace: int) -> str:
             w.reserved.append(f"  {table} = alloca [{len(variables)} x {kind}]")
             tables.append(table)
         for k, (pointer, variable) in enumerate(zip(pointers, variables, strict=True)):
-            for table, value in ((places, f"ptr {pointer}"), (steps, f"i64 {8 * variable.size}")):
+            for table, value in (
+                (places, f"ptr {pointer}"),
+                (steps, f"i64 {element.bytes * variable.size}"),
+            ):
                 place = w.emit(f"getelementptr i8, ptr {table}, i64 {8 * k}")
                 w.raw(f"  store {value}, ptr {place}")
     w.reserved.append(f"  %workspace = alloca [{max(workspace, 1)} x i8], align 64")

@@ -1,75 +1,134 @@
 """Sine, cosine and arctangent as branch-free vector code in LLVM's language.
 
 Sine and cosine: reduction by multiples of pi/2 in three parts (Cody and Waite), then the kernel
-polynomials of fdlibm (Sun Microsystems 1993) on [-pi/4, pi/4]; errors stay below 2 ulp for
-arguments up to LIMIT. Larger ones are rare and go to the C library, lane by lane. Arctangent: the
-rational approximation of Cephes (Moshier 1989).
+polynomials of fdlibm (Sun Microsystems 1993) on [-pi/4, pi/4], in single precision those of Cephes
+(Moshier 1989); errors stay below 2 ulp for arguments up to a limit. Larger ones are rare and go to
+the C library, lane by lane. Arctangent: the approximations of Cephes.
 """
 
 from dataclasses import dataclass, field
 
 import numpy as np
 
-LIMIT = 1e6
-"""Angles (rad) above this are reduced exactly, out of line."""
 
-_SINE = (
-    -1.66666666666666324348e-01,
-    8.33333333332248946124e-03,
-    -1.98412698298579493134e-04,
-    2.75573137070700676789e-06,
-    -2.50507602534068634195e-08,
-    1.58969099521155010221e-10,
-)
-_COSINE = (
-    4.16666666666666019037e-02,
-    -1.38888888888741095749e-03,
-    2.48015872894767294178e-05,
-    -2.75573143513906633035e-07,
-    2.08757232129817482790e-09,
-    -1.13596475577881948265e-11,
-)
-_ATAN_P = (
-    -6.485021904942025371773e1,
-    -1.228866684490136173410e2,
-    -7.500855792314704667340e1,
-    -1.615753718733365076637e1,
-    -8.750608600031904122785e-1,
-)
-_ATAN_Q = (
-    1.945506571482613964425e2,
-    4.853903996359136964868e2,
-    4.328810604912902668951e2,
-    1.650270098316988542046e2,
-    2.485846490142306297962e1,
-    1.0,
-)
-_HALF_PI_FUSED = (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591833e-33)
-"""pi/2 in three doubles: products with them are exact inside a fused operation."""
-_HALF_PI_SPLIT = (1.57079632673412561417e00, 6.07710050630396597660e-11, 2.02226624879595063154e-21)
-"""pi/2 in three parts of 33 bits: products with integers below 2^20 are exact without fusing."""
-_SHIFT = 6755399441055744.0
-"""1.5 * 2^52: adding it rounds to an integer and leaves that integer in the low bits."""
+@dataclass(frozen=True)
+class Element:
+    """A kind of number: its name in LLVM and NumPy, its size, and how functions are computed in it.
+
+    half_pi: pi/2 in parts whose products with the number of quarter turns are exact, fused or not.
+    limit: angles (rad) above it are reduced exactly, out of line. shift: adding it rounds to an
+    integer and leaves that integer in the low bits. bend: ratios above it are folded before the
+    arctangent's fraction (numerator, denominator) is used.
+    """
+
+    name: str
+    dtype: str
+    bits: int
+    type_number: int
+    sine: tuple[float, ...]
+    cosine: tuple[float, ...]
+    numerator: tuple[float, ...]
+    denominator: tuple[float, ...]
+    bend: float
+    half_pi_fused: tuple[float, ...]
+    half_pi_split: tuple[float, ...]
+    limit_fused: float
+    limit_split: float
+    shift: float
+
+    @property
+    def bytes(self) -> int:
+        return self.bits // 8
+
+    def spelled(self, value: float) -> str:
+        """A number in LLVM's spelling: the bits of a double, exactly representable."""
+        rounded = np.float64(np.dtype(self.dtype).type(value))
+        return f"0x{rounded.view(np.uint64):016X}"
 
 
-def bits(value: float) -> str:
-    """A double in LLVM's spelling."""
-    return f"0x{np.float64(value).view(np.uint64):016X}"
+DOUBLE = Element(
+    name="double",
+    dtype="float64",
+    bits=64,
+    type_number=12,
+    sine=(
+        -1.66666666666666324348e-01,
+        8.33333333332248946124e-03,
+        -1.98412698298579493134e-04,
+        2.75573137070700676789e-06,
+        -2.50507602534068634195e-08,
+        1.58969099521155010221e-10,
+    ),
+    cosine=(
+        4.16666666666666019037e-02,
+        -1.38888888888741095749e-03,
+        2.48015872894767294178e-05,
+        -2.75573143513906633035e-07,
+        2.08757232129817482790e-09,
+        -1.13596475577881948265e-11,
+    ),
+    numerator=(
+        -6.485021904942025371773e1,
+        -1.228866684490136173410e2,
+        -7.500855792314704667340e1,
+        -1.615753718733365076637e1,
+        -8.750608600031904122785e-1,
+    ),
+    denominator=(
+        1.945506571482613964425e2,
+        4.853903996359136964868e2,
+        4.328810604912902668951e2,
+        1.650270098316988542046e2,
+        2.485846490142306297962e1,
+        1.0,
+    ),
+    bend=0.66,
+    half_pi_fused=(1.5707963267948966, 6.123233995736766e-17, -1.4973849048591833e-33),
+    half_pi_split=(
+        1.57079632673412561417e00,
+        6.07710050630396597660e-11,
+        2.02226624879595063154e-21,
+    ),
+    limit_fused=1e6,
+    limit_split=1e6,
+    shift=6755399441055744.0,
+)
+
+# Single precision has too few bits to reduce an angle without fusing: there all go out of line.
+SINGLE = Element(
+    name="float",
+    dtype="float32",
+    bits=32,
+    type_number=11,
+    sine=(-1.6666654611e-1, 8.3321608736e-3, -1.9515295891e-4),
+    cosine=(4.166664568298827e-2, -1.388731625493765e-3, 2.443315711809948e-5),
+    numerator=(-3.33329491539e-1, 1.99777106478e-1, -1.38776856032e-1, 8.05374449538e-2),
+    denominator=(1.0,),
+    bend=0.41421356,
+    half_pi_fused=(1.57079637, -4.37113883e-08, -1.71512451e-15),
+    half_pi_split=(1.5703125, 4.837512969970703125e-4, 7.549789948768648e-8),
+    limit_fused=1e5,
+    limit_split=0.0,
+    shift=12582912.0,
+)
+
+ELEMENTS = {element.dtype: element for element in (DOUBLE, SINGLE)}
 
 
 @dataclass
 class Writer:
-    """Writes operations on vectors of `width` doubles, each into a fresh name."""
+    """Writes operations on vectors of `width` numbers, each into a fresh name."""
 
     width: int
     fuse: bool
+    element: Element = DOUBLE
     lines: list[str] = field(default_factory=list)
     reserved: list[str] = field(default_factory=list)
     used: int = 0
 
     @property
     def type(self) -> str:
-        return f"<{self.width} x double>"
+        return f"<{self.width} x {self.element.name}>"
 
     @property
     def mask(self) -> str:
@@ -77,7 +136,17 @@ class Writer:
 
     @property
     def integers(self) -> str:
-        return f"<{self.width} x i64>"
+        return f"<{self.width} x i{self.element.bits}>"
+
+    @property
+    def bytes(self) -> int:
+        """The size of a vector."""
+        return self.width * self.element.bytes
+
+    @property
+    def suffix(self) -> str:
+        """What the names of functions on such vectors end in."""
+        return f"v{self.width}f{self.element.bits}"
 
     def name(self) -> str:
         self.used += 1
@@ -98,15 +167,15 @@ class Writer:
         return name
 
     def constant(self, value: float) -> str:
-        return f"<{', '.join([f'double {bits(value)}'] * self.width)}>"
+        one = f"{self.element.name} {self.element.spelled(value)}"
+        return f"<{', '.join([one] * self.width)}>"
 
     def integer(self, value: int) -> str:
-        return f"<{', '.join([f'i64 {value}'] * self.width)}>"
+        return f"<{', '.join([f'i{self.element.bits} {value}'] * self.width)}>"
 
     def call(self, intrinsic: str, *args: str) -> str:
-        suffix = f"v{self.width}f64"
         operands = ", ".join(f"{self.type} {a}" for a in args)
-        return self.emit(f"call {self.type} @llvm.{intrinsic}.{suffix}({operands})")
+        return self.emit(f"call {self.type} @llvm.{intrinsic}.{self.suffix}({operands})")
 
     def binary(self, op: str, a: str, b: str) -> str:
         return self.emit(f"{op} {self.type} {a}, {b}")
@@ -147,24 +216,25 @@ class Writer:
     def as_integers(self, a: str) -> str:
         return self.emit(f"bitcast {self.type} {a} to {self.integers}")
 
-    def as_doubles(self, a: str) -> str:
+    def as_numbers(self, a: str) -> str:
         return self.emit(f"bitcast {self.integers} {a} to {self.type}")
 
 
 def sine_and_cosine(w: Writer, x: str) -> tuple[str, str]:
-    """Both functions of x, right for |x| <= LIMIT."""
-    shifted = w.fma(x, w.constant(0.6366197723675814), w.constant(_SHIFT))
-    turns = w.sub(shifted, w.constant(_SHIFT))
+    """Both functions of x, right up to the element's limit."""
+    e = w.element
+    shifted = w.fma(x, w.constant(0.6366197723675814), w.constant(e.shift))
+    turns = w.sub(shifted, w.constant(e.shift))
     r = _reduced_fused(w, x, turns) if w.fuse else _reduced_split(w, x, turns)
     z = w.mul(r, r)
-    sine = w.fma(w.mul(z, r), w.polynomial(z, _SINE), r)
-    cosine = w.polynomial(z, (1.0, -0.5, *_COSINE))
+    sine = w.fma(w.mul(z, r), w.polynomial(z, e.sine), r)
+    cosine = w.polynomial(z, (1.0, -0.5, *e.cosine))
     quadrant = w.as_integers(shifted)
     odd = w.emit(f"trunc {w.integers} {quadrant} to {w.mask}")
-    low = w.emit(f"shl {w.integers} {quadrant}, {w.integer(62)}")
-    flip_sine = w.emit(f"and {w.integers} {low}, {w.integer(-(2**63))}")
-    ahead = w.emit(f"add {w.integers} {low}, {w.integer(2**62)}")
-    flip_cosine = w.emit(f"and {w.integers} {ahead}, {w.integer(-(2**63))}")
+    low = w.emit(f"shl {w.integers} {quadrant}, {w.integer(e.bits - 2)}")
+    flip_sine = w.emit(f"and {w.integers} {low}, {w.integer(-(2 ** (e.bits - 1)))}")
+    ahead = w.emit(f"add {w.integers} {low}, {w.integer(2 ** (e.bits - 2))}")
+    flip_cosine = w.emit(f"and {w.integers} {ahead}, {w.integer(-(2 ** (e.bits - 1)))}")
     return (
         _flipped(w, w.choose(odd, cosine, sine), flip_sine),
         _flipped(w, w.choose(odd, sine, cosine), flip_cosine),
@@ -173,14 +243,14 @@ def sine_and_cosine(w: Writer, x: str) -> tuple[str, str]:
 
 def _reduced_fused(w: Writer, x: str, turns: str) -> str:
     """x less a number of right angles: each step rounds once."""
-    for part in _HALF_PI_FUSED:
+    for part in w.element.half_pi_fused:
         x = w.fnma(turns, w.constant(part), x)
     return x
 
 
 def _reduced_split(w: Writer, x: str, turns: str) -> str:
     """The same without fusing: what the second step rounds away comes back with the third."""
-    first, second, third = (w.mul(turns, w.constant(part)) for part in _HALF_PI_SPLIT)
+    first, second, third = (w.mul(turns, w.constant(part)) for part in w.element.half_pi_split)
     near = w.sub(x, first)
     r = w.sub(near, second)
     lost = w.sub(w.sub(near, r), second)
@@ -188,7 +258,7 @@ def _reduced_split(w: Writer, x: str, turns: str) -> str:
 
 
 def _flipped(w: Writer, value: str, sign: str) -> str:
-    return w.as_doubles(w.emit(f"xor {w.integers} {w.as_integers(value)}, {sign}"))
+    return w.as_numbers(w.emit(f"xor {w.integers} {w.as_integers(value)}, {sign}"))
 
 
 def arctangent(w: Writer, y: str, x: str) -> str:
@@ -199,11 +269,13 @@ def arctangent(w: Writer, y: str, x: str) -> str:
     ratio = w.binary("fdiv", small, large)
     ratio = w.choose(w.compare("oeq", small, large), w.constant(1.0), ratio)
     ratio = w.choose(w.compare("oeq", large, w.constant(0.0)), small, ratio)
-    big = w.compare("ogt", ratio, w.constant(0.66))
+    big = w.compare("ogt", ratio, w.constant(w.element.bend))
     moved = w.binary("fdiv", w.sub(ratio, w.constant(1.0)), w.add(ratio, w.constant(1.0)))
     t = w.choose(big, moved, ratio)
     z = w.mul(t, t)
-    fraction = w.binary("fdiv", w.polynomial(z, _ATAN_P), w.polynomial(z, _ATAN_Q))
+    fraction = w.binary(
+        "fdiv", w.polynomial(z, w.element.numerator), w.polynomial(z, w.element.denominator)
+    )
     angle = w.fma(w.mul(t, z), fraction, t)
     offset = w.choose(big, w.constant(0.5 * 6.123233995736766e-17), w.constant(0.0))
     start = w.choose(big, w.constant(0.7853981633974483), w.constant(0.0))
@@ -215,27 +287,47 @@ def arctangent(w: Writer, y: str, x: str) -> str:
     return w.call("copysign", w.choose(behind, turned, angle), y)
 
 
-COLD = f"""
+def limit(w: Writer) -> float:
+    """The largest angle that is reduced in the vector code."""
+    return w.element.limit_fused if w.fuse else w.element.limit_split
+
+
+def cold_angles(w: Writer) -> str:
+    """The function that computes sines and cosines of large angles with the C library."""
+    t = w.element.name
+    wide, narrow = ("fpext float", "fptrunc double") if t == "float" else ("", "")
+
+    def to_double(name: str) -> str:
+        return f"{wide} {name} to double" if wide else f"fadd double {name}, 0x8000000000000000"
+
+    def back(name: str) -> str:
+        return f"{narrow} {name} to float" if narrow else f"fadd double {name}, 0x8000000000000000"
+
+    return f"""
 declare double @chasles_sin(double)
 declare double @chasles_cos(double)
+declare {t} @llvm.fabs.f{w.element.bits}({t})
 
 define internal void @cold_angles(ptr %x, ptr %s, ptr %c, i64 %n) cold noinline {{
 entry:
   br label %loop
 loop:
   %i = phi i64 [ 0, %entry ], [ %next, %step ]
-  %px = getelementptr double, ptr %x, i64 %i
-  %v = load double, ptr %px
-  %a = call double @llvm.fabs.f64(double %v)
-  %far = fcmp ogt double %a, {bits(LIMIT)}
+  %px = getelementptr {t}, ptr %x, i64 %i
+  %v = load {t}, ptr %px
+  %a = call {t} @llvm.fabs.f{w.element.bits}({t} %v)
+  %far = fcmp ogt {t} %a, {w.element.spelled(limit(w))}
   br i1 %far, label %exact, label %step
 exact:
-  %vs = call double @chasles_sin(double %v)
-  %vc = call double @chasles_cos(double %v)
-  %ps = getelementptr double, ptr %s, i64 %i
-  %pc = getelementptr double, ptr %c, i64 %i
-  store double %vs, ptr %ps
-  store double %vc, ptr %pc
+  %d = {to_double("%v")}
+  %ds = call double @chasles_sin(double %d)
+  %dc = call double @chasles_cos(double %d)
+  %vs = {back("%ds")}
+  %vc = {back("%dc")}
+  %ps = getelementptr {t}, ptr %s, i64 %i
+  %pc = getelementptr {t}, ptr %c, i64 %i
+  store {t} %vs, ptr %ps
+  store {t} %vc, ptr %pc
   br label %step
 step:
   %next = add i64 %i, 1
@@ -283,7 +375,7 @@ def angles(w: Writer, arguments: list[str], label: str) -> Angles:
     w.raw(f"  {index}_next = add i64 {index}, 1")
     w.raw(f"  {more} = icmp ult i64 {index}_next, {n}")
     w.raw(f"  br i1 {more}, label %{loop}, label %{check}\n{check}:")
-    far = w.compare("ugt", f"%{loop}_total", w.constant(LIMIT * LIMIT))
+    far = w.compare("ugt", f"%{loop}_total", w.constant(limit(w) ** 2))
     flags = w.emit(f"bitcast {w.mask} {far} to i{w.width}")
     any_far = w.emit(f"icmp ne i{w.width} {flags}, 0")
     w.raw(f"  br i1 {any_far}, label %{cold}, label %{join}, !prof !0\n{cold}:")

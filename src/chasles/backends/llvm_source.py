@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from chasles.backends.llvm_body import Body
 from chasles.backends.llvm_entry import entry
-from chasles.backends.llvm_math import COLD, Writer
+from chasles.backends.llvm_math import DOUBLE, Element, Writer, cold_angles
 from chasles.backends.llvm_tiles import attributes, gather, scatter
 from chasles.backends.lowering import Lowered, lower
 from chasles.expr import Program
@@ -29,25 +29,37 @@ class Module:
     workspace: int
 
 
-def module(program: Program, *, width: int, fuse: bool) -> Module:
+@dataclass(frozen=True)
+class Target:
+    """What code is written for: how many lanes, with fused products or not, of which numbers."""
+
+    width: int
+    fuse: bool
+    element: Element = DOUBLE
+
+    def writer(self, width: int | None = None) -> Writer:
+        """A fresh writer for all lanes, or for another number of them."""
+        return Writer(width or self.width, self.fuse, self.element)
+
+
+def module(program: Program, target: Target) -> Module:
     """The module of a program; with one output, it has an entry point for Python too."""
     slots = _Slots(program)
-    lowered = lower(program, fuse=fuse, longest=LONGEST, results_last=False)
-    parts = [f"; {program.name}: {program.count}\n", _declarations(width), COLD]
-    parts += [_one(program, fuse), _vector_parts(program, lowered, slots, width, fuse)]
+    lowered = lower(program, fuse=target.fuse, longest=LONGEST, results_last=False)
+    parts = [f"; {program.name}: {program.count}\n", _declarations(target)]
+    parts += [cold_angles(target.writer()), _one(program, target)]
+    parts.append(_vector_parts(program, lowered, slots, target))
     for n in sorted({v.size for v in program.inputs} - {0}):
-        parts += [gather(n, width, clip=clip) for clip in (False, True)]
+        parts += [gather(target.writer(), n, clip=clip) for clip in (False, True)]
     for k, columns in enumerate(slots.columns):
-        if columns:
-            parts += [
-                scatter(k, columns, slots.constant, width, clip=clip) for clip in (False, True)
-            ]
-    batch, vectors = _batch(program, lowered, slots, width)
+        for clip in (False, True) if columns else ():
+            parts.append(scatter(target.writer(), k, columns, slots.constant, clip=clip))
+    batch, vectors = _batch(program, lowered, slots, target)
     parts.append(batch)
-    workspace = vectors * width * 8
+    workspace = vectors * target.writer().bytes
     if len(program.outputs) == 1:
         most = WORTH_THREADS // max(program.count.weight, 1)
-        parts.append(entry(program, workspace=workspace, most=most))
+        parts.append(entry(program, target.element, workspace=workspace, most=most))
     return Module("\n".join(parts), workspace)
 
 
@@ -66,31 +78,27 @@ class _Slots:
 _INTRINSICS = {"fma": 3, "fabs": 1, "sqrt": 1, "copysign": 2, "minimum": 2, "maximum": 2}
 
 
-def _declarations(width: int) -> str:
-    lines = [
-        '!0 = !{!"branch_weights", i32 1, i32 100000}',
-        "declare double @llvm.fabs.f64(double)",
-    ]
-    for w in (1, width):
-        t = f"<{w} x double>"
+def _declarations(target: Target) -> str:
+    lines = ['!0 = !{!"branch_weights", i32 1, i32 100000}']
+    for w in (target.writer(1), target.writer()):
         for name, arity in _INTRINSICS.items():
-            lines.append(f"declare {t} @llvm.{name}.v{w}f64({', '.join([t] * arity)})")
-    t, mask = f"<{width} x double>", f"<{width} x i1>"
-    lines.append(f"declare {t} @llvm.masked.load.v{width}f64.p0(ptr, i32, {mask}, {t})")
-    lines.append(f"declare void @llvm.masked.store.v{width}f64.p0({t}, ptr, i32, {mask})")
+            lines.append(f"declare {w.type} @llvm.{name}.{w.suffix}({', '.join([w.type] * arity)})")
+    masked = f"@llvm.masked.load.{w.suffix}.p0(ptr, i32, {w.mask}, {w.type})"
+    lines.append(f"declare {w.type} {masked}")
+    lines.append(f"declare void @llvm.masked.store.{w.suffix}.p0({w.type}, ptr, i32, {w.mask})")
     lines.append("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
     lines += [f"declare i64 @llvm.{name}.i64(i64, i64)" for name in ("umin", "smax")]
     return "\n".join(lines) + "\n"
 
 
-def _one(program: Program, fuse: bool) -> str:
+def _one(program: Program, target: Target) -> str:
     """One state, straight on the caller's rows (an output may be an input: stores come last)."""
-    lowered = lower(program, fuse=fuse, longest=LONGEST, results_last=True)
+    lowered = lower(program, fuse=target.fuse, longest=LONGEST, results_last=True)
     inputs = [f"ptr %in{k}" for k in range(len(program.inputs))]
     outputs = [f"ptr %out{k}" for k in range(len(program.outputs))]
     texts, last = [], len(lowered.parts) - 1
     for n, part in enumerate(lowered.parts):
-        body = Body(lowered, part, 1, fuse=fuse)
+        body = Body(lowered, part, target.writer(1))
         if n == last:
             body.store(
                 (r, f"%out{k}", index)
@@ -98,15 +106,15 @@ def _one(program: Program, fuse: bool) -> str:
                 for index, r in enumerate(refs)
             )
         parameters = [*inputs, *outputs, "ptr %scratch"]
-        texts.append(body.function(f"row{n}", parameters, attributes(1)))
-    w = Writer(1, fuse)
+        texts.append(body.function(f"row{n}", parameters, attributes(body.w)))
+    w = target.writer(1)
     scratch = w.reserve(max(lowered.scratch, 1))
     names = [p.split()[1] for p in [*inputs, *outputs]]
     operands = ", ".join(f"ptr {name}" for name in [*names, scratch])
     calls = [f"  call void @row{n}({operands})" for n in range(len(lowered.parts))]
     head = f"define internal void @run({', '.join([*inputs, *outputs])}) nounwind {{\nentry:"
     run = "\n".join([head, *w.reserved, *calls, "  ret void\n}\n"])
-    w = Writer(1, fuse)
+    w = target.writer(1)
     pointers = []
     for role, count in (("in", len(inputs)), ("out", len(outputs))):
         for k in range(count):
@@ -118,21 +126,21 @@ def _one(program: Program, fuse: bool) -> str:
     return "\n".join([*texts, run, one])
 
 
-def _vector_parts(program: Program, lowered: Lowered, slots: _Slots, width: int, fuse: bool) -> str:
+def _vector_parts(program: Program, lowered: Lowered, slots: _Slots, target: Target) -> str:
     texts = []
     parameters = [f"ptr noalias %in{k}" for k in range(len(program.inputs))]
     parameters += ["ptr noalias %scratch", "ptr noalias %slots"]
     for n, part in enumerate(lowered.parts):
-        body = Body(lowered, part, width, fuse=fuse)
+        body = Body(lowered, part, target.writer())
         changing = [r for r in part.results if slots.number[r] not in slots.constant]
         body.store((r, "%slots", slots.number[r]) for r in changing)
-        texts.append(body.function(f"tile{n}", parameters, attributes(width)))
+        texts.append(body.function(f"tile{n}", parameters, attributes(body.w)))
     return "\n".join(texts)
 
 
-def _batch(program: Program, lowered: Lowered, slots: _Slots, width: int) -> tuple[str, int]:
+def _batch(program: Program, lowered: Lowered, slots: _Slots, target: Target) -> tuple[str, int]:
     """The loop over tiles, and the vectors of workspace it needs for tiles, scratch and results."""
-    w = Writer(width, False)
+    w = target.writer()
     places, workspace = [], 0
     for size in (*(v.size for v in program.inputs), lowered.scratch, len(slots.results)):
         places.append(w.emit(f"getelementptr {w.type}, ptr %workspace, i64 {workspace}"))
@@ -141,7 +149,7 @@ def _batch(program: Program, lowered: Lowered, slots: _Slots, width: int) -> tup
     arrays = _arrays(w, "in", len(program.inputs)), _arrays(w, "out", len(program.outputs))
     for slot, number in slots.constant.items():
         place = w.emit(f"getelementptr {w.type}, ptr {kept}, i64 {slot}")
-        w.raw(f"  store {w.type} {w.constant(number)}, ptr {place}, align {8 * width}")
+        w.raw(f"  store {w.type} {w.constant(number)}, ptr {place}, align {w.bytes}")
     taken = [
         (f"gather{v.size}", tiles[k], *arrays[0][k]) for k, v in enumerate(program.inputs) if v.size
     ]
@@ -150,19 +158,19 @@ def _batch(program: Program, lowered: Lowered, slots: _Slots, width: int) -> tup
     w.raw("  %row = phi i64 [ 0, %entry ], [ %next, %again ]")
     w.raw("  %left = sub i64 %count, %row")
     w.raw("  %last = sub i64 %left, 1")
-    w.raw(f"  %whole = icmp uge i64 %left, {width}")
+    w.raw(f"  %whole = icmp uge i64 %left, {w.width}")
     _moves(w, "in", taken)
     operands = ", ".join(f"ptr {tile}" for tile in [*tiles, scratch, kept])
     for n in range(len(lowered.parts)):
         w.raw(f"  call void @tile{n}({operands})")
     _moves(w, "out", given)
     w.raw("  br label %again\nagain:")
-    w.raw(f"  %next = add i64 %row, {width}")
+    w.raw(f"  %next = add i64 %row, {w.width}")
     w.raw("  %more = icmp ult i64 %next, %count")
     w.raw("  br i1 %more, label %loop, label %end\nend:")
     head = (
         "define void @batch(i64 %count, ptr %in_pointers, ptr %in_strides, ptr %out_pointers, "
-        f"ptr %out_strides, ptr %workspace) {attributes(width)} {{\nentry:"
+        f"ptr %out_strides, ptr %workspace) {attributes(w)} {{\nentry:"
     )
     return "\n".join([head, *w.lines, "  ret void\n}\n"]), workspace
 

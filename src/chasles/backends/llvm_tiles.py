@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from chasles.backends.llvm_math import Writer, bits
+from chasles.backends.llvm_math import Writer
 
 UNROLLED = 4
 """Rows of up to this many vectors are moved without a loop."""
@@ -11,29 +11,28 @@ AHEAD = 32
 """Columns ahead of a store at which the cache lines of long rows are asked for."""
 
 
-def attributes(width: int) -> str:
-    """Function attributes that let LLVM use vectors of `width` doubles."""
-    size = max(64 * width, 128)
+def attributes(w: Writer) -> str:
+    """Function attributes that let LLVM use a writer's vectors."""
+    size = max(8 * w.bytes, 128)
     return f'noinline nounwind "prefer-vector-width"="{size}" "min-legal-vector-width"="{size}"'
 
 
-def gather(n: int, width: int, *, clip: bool) -> str:
+def gather(w: Writer, n: int, *, clip: bool) -> str:
     """The function that makes a tile of n numbers from rows of n numbers.
 
     With `clip` (the last tile of a batch) rows past %last repeat that row.
     """
-    w = Writer(width, False)
-    rows = _rows(w, clip)
+    width, rows = w.width, _rows(w, clip)
 
     def move(start: str) -> None:
         pairs = []
         for row in rows:
-            place = w.emit(f"getelementptr double, ptr {row}, i64 {start}")
+            place = w.emit(f"getelementptr {w.element.name}, ptr {row}, i64 {start}")
             pairs.append(_halves(w, place) if n >= width else _masked_halves(w, place, n))
         for c, column in enumerate(_transposed(w, pairs)[: min(n, width)]):
             index = w.emit(f"add i64 {start}, {c}")
             place = w.emit(f"getelementptr {w.type}, ptr %tile, i64 {index}")
-            w.raw(f"  store {w.type} {column}, ptr {place}, align {8 * width}")
+            w.raw(f"  store {w.type} {column}, ptr {place}, align {w.bytes}")
 
     count = -(-n // width)
     if count <= UNROLLED:
@@ -45,15 +44,14 @@ def gather(n: int, width: int, *, clip: bool) -> str:
 
 
 def scatter(
-    output: int, columns: Sequence[int], constant: dict[int, float], width: int, *, clip: bool
+    w: Writer, output: int, columns: Sequence[int], constant: dict[int, float], *, clip: bool
 ) -> str:
     """The function that writes rows of an output from the slots that hold its columns.
 
     In long rows, blocks of columns that are all constant are written without a transpose, and
     stores are kept from straddling cache lines where the rows' alignment allows it.
     """
-    w, n = Writer(width, False), len(columns)
-    rows = _rows(w, clip)
+    width, n, rows = w.width, len(columns), _rows(w, clip)
 
     def halves(start: str, c: int) -> tuple[str, str]:
         if c >= n:
@@ -68,14 +66,14 @@ def scatter(
 
     def store(start: str, vectors: Sequence[str]) -> None:
         for row, vector in zip(rows, vectors, strict=True):
-            place = w.emit(f"getelementptr double, ptr {row}, i64 {start}")
+            place = w.emit(f"getelementptr {w.element.name}, ptr {row}, i64 {start}")
             if n < width:
                 w.raw(
-                    f"  call void @llvm.masked.store.v{width}f64.p0({w.type} {vector}, "
-                    f"ptr {place}, i32 8, <{width} x i1> {_mask(width, n)})"
+                    f"  call void @llvm.masked.store.{w.suffix}.p0({w.type} {vector}, "
+                    f"ptr {place}, i32 {w.element.bytes}, <{width} x i1> {_mask(width, n)})"
                 )
             else:
-                w.raw(f"  store {w.type} {vector}, ptr {place}, align 8")
+                w.raw(f"  store {w.type} {vector}, ptr {place}, align {w.element.bytes}")
 
     count = -(-n // width)
     if count <= UNROLLED:
@@ -87,13 +85,13 @@ def scatter(
     def move(start: str) -> None:
         soon = w.emit(f"add i64 {start}, {AHEAD}")
         for row in rows:
-            place = w.emit(f"getelementptr double, ptr {row}, i64 {soon}")
+            place = w.emit(f"getelementptr {w.element.name}, ptr {row}, i64 {soon}")
             w.raw(f"  call void @llvm.prefetch.p0(ptr {place}, i32 1, i32 3, i32 1)")
         flag = w.emit(f"getelementptr i1, ptr @steady{output}, i64 {start}")
         steady = w.emit(f"load i1, ptr {flag}")
         w.raw(f"  br i1 {steady}, label %steady, label %moving\nsteady:")
-        pattern = w.emit(f"getelementptr double, ptr @pattern{output}, i64 {start}")
-        fixed = w.emit(f"load {w.type}, ptr {pattern}, align 8")
+        pattern = w.emit(f"getelementptr {w.element.name}, ptr @pattern{output}, i64 {start}")
+        fixed = w.emit(f"load {w.type}, ptr {pattern}, align {w.element.bytes}")
         _store_halves(w, rows, start, [fixed] * width)
         w.raw("  br label %moved\nmoving:")
         _store_halves(w, rows, start, _transposed(w, [halves(start, c) for c in range(width)]))
@@ -101,28 +99,28 @@ def scatter(
 
     address = w.emit("ptrtoint ptr %base to i64")
     past = w.emit(f"sub i64 0, {address}")
-    words = w.emit(f"lshr i64 {past}, 3")
+    words = w.emit(f"lshr i64 {past}, {w.element.bytes.bit_length() - 1}")
     ahead = w.emit(f"and i64 {words}, {max(width // 2 - 1, 0)}")
     aligned = w.emit(f"icmp eq i64 {ahead}, 0")
     shift = w.emit(f"sub i64 {ahead}, {width}")
     first = w.emit(f"select i1 {aligned}, i64 0, i64 {shift}")
     _loop(w, n, first, move, back="moved")
-    tables = "" if clip else _tables(output, columns, constant, width)
+    tables = "" if clip else _tables(w, output, columns, constant)
     return tables + _function(w, f"scatter{output}", "%slots", clip)
 
 
-def _tables(output: int, columns: Sequence[int], constant: dict[int, float], width: int) -> str:
+def _tables(w: Writer, output: int, columns: Sequence[int], constant: dict[int, float]) -> str:
     """Which slot each column comes from, its constant value, and where blocks are constant."""
-    n = len(columns)
+    n, width, t = len(columns), w.width, w.element.name
     slots = ", ".join(f"i32 {c}" for c in columns)
-    pattern = ", ".join(f"double {bits(constant.get(c, 0.0))}" for c in columns)
+    pattern = ", ".join(f"{t} {w.element.spelled(constant.get(c, 0.0))}" for c in columns)
     steady = ", ".join(
         f"i1 {str(all(c in constant for c in columns[s : s + width])).lower()}"
         for s in range(n - width + 1)
     )
     return (
         f"@columns{output} = internal constant [{n} x i32] [{slots}]\n"
-        f"@pattern{output} = internal constant [{n} x double] [{pattern}]\n"
+        f"@pattern{output} = internal constant [{n} x {t}] [{pattern}]\n"
         f"@steady{output} = internal constant [{n - width + 1} x i1] [{steady}]\n"
     )
 
@@ -130,7 +128,7 @@ def _tables(output: int, columns: Sequence[int], constant: dict[int, float], wid
 def _function(w: Writer, name: str, tile: str, clip: bool) -> str:
     extra, suffix = (", i64 %last", "_last") if clip else ("", "")
     parameters = f"ptr noalias {tile}, ptr noalias %base, i64 %stride{extra}"
-    head = f"define internal void @{name}{suffix}({parameters}) {attributes(w.width)} {{\nentry:"
+    head = f"define internal void @{name}{suffix}({parameters}) {attributes(w)} {{\nentry:"
     return "\n".join([head, *w.lines, "  ret void\n}\n"])
 
 
@@ -159,21 +157,21 @@ def _loop(w: Writer, n: int, first: str, move: Callable[[str], None], back: str 
 
 
 def _half(w: Writer) -> str:
-    return f"<{w.width // 2} x double>"
+    return f"<{w.width // 2} x {w.element.name}>"
 
 
 def _halves(w: Writer, place: str) -> tuple[str, str]:
     """A vector from memory as two half vectors (joining halves is cheap)."""
-    upper = w.emit(f"getelementptr double, ptr {place}, i64 {w.width // 2}")
+    upper = w.emit(f"getelementptr {w.element.name}, ptr {place}, i64 {w.width // 2}")
     return (
-        w.emit(f"load {_half(w)}, ptr {place}, align 8"),
-        w.emit(f"load {_half(w)}, ptr {upper}, align 8"),
+        w.emit(f"load {_half(w)}, ptr {place}, align {w.element.bytes}"),
+        w.emit(f"load {_half(w)}, ptr {upper}, align {w.element.bytes}"),
     )
 
 
 def _masked_halves(w: Writer, place: str, n: int) -> tuple[str, str]:
     whole = w.emit(
-        f"call {w.type} @llvm.masked.load.v{w.width}f64.p0(ptr {place}, i32 8, "
+        f"call {w.type} @llvm.masked.load.{w.suffix}.p0(ptr {place}, i32 8, "
         f"<{w.width} x i1> {_mask(w.width, n)}, {w.type} zeroinitializer)"
     )
     low, high = (
@@ -188,11 +186,11 @@ def _store_halves(w: Writer, rows: Sequence[str], start: str, vectors: Sequence[
     They are volatile because LLVM would join them again.
     """
     for row, vector in zip(rows, vectors, strict=True):
-        place = w.emit(f"getelementptr double, ptr {row}, i64 {start}")
-        upper = w.emit(f"getelementptr double, ptr {place}, i64 {w.width // 2}")
+        place = w.emit(f"getelementptr {w.element.name}, ptr {row}, i64 {start}")
+        upper = w.emit(f"getelementptr {w.element.name}, ptr {place}, i64 {w.width // 2}")
         for s, target in ((0, place), (w.width // 2, upper)):
             half = _shuffle(w, w.type, vector, vector, range(s, s + w.width // 2))
-            w.raw(f"  store volatile {_half(w)} {half}, ptr {target}, align 8")
+            w.raw(f"  store volatile {_half(w)} {half}, ptr {target}, align {w.element.bytes}")
 
 
 def _shuffle(w: Writer, of: str, a: str, b: str, lanes: Sequence[int]) -> str:

@@ -47,8 +47,8 @@ def source(program: Program) -> str:
 class Kernel:
     """The source, ready to run on rows."""
 
-    def __init__(self, program: Program) -> None:
-        self.interface = program.interface
+    def __init__(self, program: Program, dtype: str) -> None:
+        self.interface, self.dtype = program.interface, np.dtype(dtype)
         space: dict[str, Any] = {"np": np}
         exec(source(program), space)
         self._function = space[program.name]
@@ -65,11 +65,11 @@ class Kernel:
             self._function(safe, outputs)
 
 
-def prepare(recipe: object, trace: Callable[[], Program]) -> Kernel:
+def prepare(recipe: object, trace: Callable[[], Program], dtype: str = "float64") -> Kernel:
     """The kernel of a recipe."""
-    return compile(trace())
+    return compile(trace(), dtype)
 
 
-def compile(program: Program) -> Kernel:
+def compile(program: Program, dtype: str = "float64") -> Kernel:
     """The kernel of a program."""
-    return Kernel(program)
+    return Kernel(program, dtype)
