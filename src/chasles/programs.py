@@ -4,7 +4,7 @@ Derivatives with respect to a configuration q are along the configuration space:
 f(integrate(q, d)) with respect to d at d = 0, so they have nv columns.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -15,6 +15,9 @@ from chasles.model import Model, ModelError
 from chasles.model.equivalent import equivalent
 from chasles.model.spaces import PositionSpace
 from chasles.tracing import WrenchKey, signature, trace
+
+FEW = 60
+"""Up to this many bodies every choice is traced and counted; beyond, only regrouped inertias."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,11 @@ def program(
     def regrouped(whole: Model) -> Model:
         return equivalent(physical(whole))
 
+    def preparations(way: Method) -> tuple[Callable[[Model], Model], ...]:
+        if not way.equivalent or method != "fastest":
+            return (physical,)
+        return (physical, regrouped) if len(model.bodies) <= FEW else (regrouped,)
+
     keys = tuple(wrenches)
     methods = _methods(model, function, method)
     positions = _positions(function)
@@ -66,9 +74,7 @@ def program(
                 **options,
             )
             for way in methods
-            for prepare in (
-                (physical, regrouped) if way.equivalent and method == "fastest" else (physical,)
-            )
+            for prepare in preparations(way)
         ),
         key=lambda p: p.count.weight,
     )

@@ -17,6 +17,9 @@ from chasles.expr import Program
 WORTH_THREADS = 10_000_000
 """Operations in a batch from which on threads share it: about a third of a millisecond."""
 
+GROUP = 4
+"""Tiles that each part of a long program runs for in turn."""
+
 LONGEST = 12000
 """Instructions in one part of a program: as many as LLVM compiles in reasonable time."""
 
@@ -139,31 +142,37 @@ def _vector_parts(program: Program, lowered: Lowered, slots: _Slots, target: Tar
 
 
 def _batch(program: Program, lowered: Lowered, slots: _Slots, target: Target) -> tuple[str, int]:
-    """The loop over tiles, and the vectors of workspace it needs for tiles, scratch and results."""
+    """The loop over tiles, and the vectors of workspace it needs for tiles, scratch and results.
+
+    The code of a long program does not stay in the cache, so each of its parts runs for a group of
+    tiles in turn.
+    """
     w = target.writer()
-    places, workspace = [], 0
-    for size in (*(v.size for v in program.inputs), lowered.scratch, len(slots.results)):
-        places.append(w.emit(f"getelementptr {w.type}, ptr %workspace, i64 {workspace}"))
-        workspace += size
-    *tiles, scratch, kept = places
-    arrays = _arrays(w, "in", len(program.inputs)), _arrays(w, "out", len(program.outputs))
-    for slot, number in slots.constant.items():
-        place = w.emit(f"getelementptr {w.type}, ptr {kept}, i64 {slot}")
-        w.raw(f"  store {w.type} {w.constant(number)}, ptr {place}, align {w.bytes}")
-    taken = [
-        (f"gather{v.size}", tiles[k], *arrays[0][k]) for k, v in enumerate(program.inputs) if v.size
-    ]
-    given = [(f"scatter{k}", kept, *arrays[1][k]) for k, c in enumerate(slots.columns) if c]
-    w.raw("  br label %loop\nloop:")
-    w.raw("  %row = phi i64 [ 0, %entry ], [ %next, %again ]")
+    sizes = (*(v.size for v in program.inputs), lowered.scratch, len(slots.results))
+    places = []
+    for t in range(GROUP if len(lowered.parts) > 1 else 1):
+        starts = [t * sum(sizes) + sum(sizes[:k]) for k in range(len(sizes))]
+        places.append(
+            [w.emit(f"getelementptr {w.type}, ptr %workspace, i64 {start}") for start in starts]
+        )
+        for slot, number in slots.constant.items():
+            place = w.emit(f"getelementptr {w.type}, ptr {places[t][-1]}, i64 {slot}")
+            w.raw(f"  store {w.type} {w.constant(number)}, ptr {place}, align {w.bytes}")
+    batch = _Batch(w, program, lowered, slots, places)
+    w.raw("  br label %groups\ngroups:")
+    w.raw("  %group = phi i64 [ 0, %entry ], [ %group_next, %grouped ]")
+    w.raw(f"  %group_next = add i64 %group, {len(places) * w.width}")
+    w.raw("  %fits = icmp ule i64 %group_next, %count")
+    w.raw("  br i1 %fits, label %grouped, label %rest\ngrouped:")
+    batch.run(len(places), "%group", "")
+    w.raw("  br label %groups\nrest:")
+    w.raw("  %some = icmp ult i64 %group, %count")
+    w.raw("  br i1 %some, label %loop, label %end\nloop:")
+    w.raw("  %row = phi i64 [ %group, %rest ], [ %next, %again ]")
     w.raw("  %left = sub i64 %count, %row")
-    w.raw("  %last = sub i64 %left, 1")
-    w.raw(f"  %whole = icmp uge i64 %left, {w.width}")
-    _moves(w, "in", taken)
-    operands = ", ".join(f"ptr {tile}" for tile in [*tiles, scratch, kept])
-    for n in range(len(lowered.parts)):
-        w.raw(f"  call void @tile{n}({operands})")
-    _moves(w, "out", given)
+    w.raw(f"  %rows = call i64 @llvm.umin.i64(i64 %left, i64 {w.width})")
+    w.raw("  %last = sub i64 %rows, 1")
+    batch.run(1, "%row", ", i64 %last")
     w.raw("  br label %again\nagain:")
     w.raw(f"  %next = add i64 %row, {w.width}")
     w.raw("  %more = icmp ult i64 %next, %count")
@@ -172,7 +181,47 @@ def _batch(program: Program, lowered: Lowered, slots: _Slots, target: Target) ->
         "define void @batch(i64 %count, ptr %in_pointers, ptr %in_strides, ptr %out_pointers, "
         f"ptr %out_strides, ptr %workspace) {attributes(w)} {{\nentry:"
     )
-    return "\n".join([head, *w.lines, "  ret void\n}\n"]), workspace
+    return "\n".join([head, *w.lines, "  ret void\n}\n"]), len(places) * sum(sizes)
+
+
+class _Batch:
+    """Writes the calls for a group of tiles: bring rows in, run the parts, bring results out."""
+
+    def __init__(
+        self,
+        w: Writer,
+        program: Program,
+        lowered: Lowered,
+        slots: _Slots,
+        places: list[list[str]],
+    ) -> None:
+        self.w, self.parts, self.places = w, len(lowered.parts), places
+        inputs = _arrays(w, "in", len(program.inputs))
+        outputs = _arrays(w, "out", len(program.outputs))
+        self.taken = [
+            (f"gather{v.size}", k, *inputs[k]) for k, v in enumerate(program.inputs) if v.size
+        ]
+        self.given = [(f"scatter{k}", -1, *outputs[k]) for k, c in enumerate(slots.columns) if c]
+
+    def run(self, tiles: int, row: str, last: str) -> None:
+        """From a row on; with `last`, one tile whose rows past that one are missing."""
+        for t in range(tiles):
+            self._move(self.taken, t, row, last)
+        for n in range(self.parts):
+            for t in range(tiles):
+                operands = ", ".join(f"ptr {place}" for place in self.places[t])
+                self.w.raw(f"  call void @tile{n}({operands})")
+        for t in range(tiles):
+            self._move(self.given, t, row, last)
+
+    def _move(self, moves: list[tuple[str, int, str, str]], t: int, row: str, last: str) -> None:
+        w, suffix = self.w, "_last" if last else ""
+        first = w.emit(f"add i64 {row}, {t * w.width}")
+        for function, k, pointer, stride in moves:
+            offset = w.emit(f"mul i64 {first}, {stride}")
+            place = w.emit(f"getelementptr i8, ptr {pointer}, i64 {offset}")
+            tile = f"ptr {self.places[t][k]}"
+            w.raw(f"  call void @{function}{suffix}({tile}, ptr {place}, i64 {stride}{last})")
 
 
 def _arrays(w: Writer, role: str, count: int) -> list[tuple[str, str]]:
@@ -183,16 +232,3 @@ def _arrays(w: Writer, role: str, count: int) -> list[tuple[str, str]]:
         stride = w.emit(f"getelementptr i64, ptr %{role}_strides, i64 {k}")
         found.append((w.emit(f"load ptr, ptr {pointer}"), w.emit(f"load i64, ptr {stride}")))
     return found
-
-
-def _moves(w: Writer, label: str, moves: list[tuple[str, str, str, str]]) -> None:
-    """Bring rows from %row on into tiles, or back; the last tile goes by functions of its own."""
-    w.raw(f"  br i1 %whole, label %{label}_whole, label %{label}_rest")
-    for kind, suffix, last in (("whole", "", ""), ("rest", "_last", ", i64 %last")):
-        w.raw(f"{label}_{kind}:")
-        for function, tile, pointer, stride in moves:
-            offset = w.emit(f"mul i64 %row, {stride}")
-            place = w.emit(f"getelementptr i8, ptr {pointer}, i64 {offset}")
-            w.raw(f"  call void @{function}{suffix}(ptr {tile}, ptr {place}, i64 {stride}{last})")
-        w.raw(f"  br label %{label}_done")
-    w.raw(f"{label}_done:")
