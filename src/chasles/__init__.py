@@ -5,13 +5,24 @@ robot = chasles.robots.puma560()          # or chasles.load("robot.urdf")
 tau = robot.inverse_dynamics(q, qd, qdd)  # one state, or any batch of states
 """
 
-from chasles import conventions as conventions
-from chasles import robots
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from chasles.api import compile, cost, load
 from chasles.compiled import Wrench
 from chasles.model import ModelError
 from chasles.robot import Robot
 
+if TYPE_CHECKING:
+    from chasles import conventions, robots
+
 __version__ = "0.1.0"
 
-__all__ = ["ModelError", "Robot", "Wrench", "compile", "cost", "load", "robots"]
+__all__ = ["ModelError", "Robot", "Wrench", "compile", "conventions", "cost", "load", "robots"]
+
+
+def __getattr__(name: str) -> Any:
+    """Parts of the package that load on use."""
+    if name in ("conventions", "robots"):
+        return importlib.import_module(f"chasles.{name}")
+    raise AttributeError(f"module 'chasles' has no attribute {name!r}")

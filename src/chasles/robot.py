@@ -202,7 +202,7 @@ class Robot:
         return q
 
     def random(
-        self, rng: np.random.Generator | int | None = None, size: int | tuple[int, ...] = ()
+        self, rng: "np.random.Generator | int | None" = None, size: int | tuple[int, ...] = ()
     ) -> np.ndarray:
         """Random configurations (*size, nq): uniform between limits where a joint has them.
 

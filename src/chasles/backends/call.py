@@ -6,9 +6,7 @@ garbage collection and pickling follow from CPython.
 """
 
 import ctypes
-import platform
 import sys
-import sysconfig
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -111,7 +109,9 @@ def _numpy_table() -> Any:
 @cache
 def supported() -> bool:
     """Whether this Python and NumPy have the layout that the machine code reads."""
-    if platform.python_implementation() != "CPython" or sysconfig.get_config_var("Py_GIL_DISABLED"):
+    import sysconfig
+
+    if sys.implementation.name != "cpython" or sysconfig.get_config_var("Py_GIL_DISABLED"):
         return False
     if sys.byteorder != "little" or ctypes.sizeof(ctypes.c_void_p) != 8:
         return False

@@ -21,7 +21,10 @@ GROUP = 4
 """Tiles that each part of a long program runs for in turn."""
 
 LONGEST = 12000
-"""Instructions in one part of a program: as many as LLVM compiles in reasonable time."""
+"""Instructions that are still compiled as one part: as many as LLVM takes in reasonable time."""
+
+SHARE = 5000
+"""Instructions in each part of a longer program."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,7 @@ class Target:
 def module(program: Program, target: Target) -> Module:
     """The module of a program; with one output, it has an entry point for Python too."""
     slots = _Slots(program)
-    lowered = lower(program, fuse=target.fuse, longest=LONGEST, results_last=False)
+    lowered = lower(program, fuse=target.fuse, longest=_longest(program), results_last=False)
     parts = [f"; {program.name}: {program.count}\n", _declarations(target)]
     parts += [cold_angles(target.writer()), _one(program, target)]
     parts.append(_vector_parts(program, lowered, slots, target))
@@ -64,6 +67,10 @@ def module(program: Program, target: Target) -> Module:
         most = WORTH_THREADS // max(program.count.weight, 1)
         parts.append(entry(program, target.element, workspace=workspace, most=most))
     return Module("\n".join(parts), workspace)
+
+
+def _longest(program: Program) -> int:
+    return LONGEST if len(program.code) <= LONGEST else SHARE
 
 
 class _Slots:
@@ -96,7 +103,7 @@ def _declarations(target: Target) -> str:
 
 def _one(program: Program, target: Target) -> str:
     """One state, straight on the caller's rows (an output may be an input: stores come last)."""
-    lowered = lower(program, fuse=target.fuse, longest=LONGEST, results_last=True)
+    lowered = lower(program, fuse=target.fuse, longest=_longest(program), results_last=True)
     inputs = [f"ptr %in{k}" for k in range(len(program.inputs))]
     outputs = [f"ptr %out{k}" for k in range(len(program.outputs))]
     texts, last = [], len(lowered.parts) - 1

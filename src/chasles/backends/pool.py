@@ -2,9 +2,12 @@
 
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
 
-_POOL: list[ThreadPoolExecutor] = []
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+
+_POOL: "list[ThreadPoolExecutor]" = []
 
 
 def cores() -> int:
@@ -23,6 +26,8 @@ def run(count: int, step: int, threads: int, work: Callable[[int, int], None]) -
     ranges = [(first, min(first + share, count)) for first in range(0, count, share)]
     if len(ranges) > 1:
         if not _POOL:
+            from concurrent.futures import ThreadPoolExecutor
+
             _POOL.append(ThreadPoolExecutor(max(cores(), 2) - 1, thread_name_prefix="chasles"))
         waiting = [_POOL[0].submit(work, first, last) for first, last in ranges[1:]]
         try:

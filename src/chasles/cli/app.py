@@ -42,6 +42,11 @@ def _reported() -> Iterator[None]:
         raise typer.Exit(2) from None
 
 
+def _check_folder(output: Path) -> None:
+    if not output.absolute().parent.is_dir():
+        raise ValueError(f"{output}: there is no such folder to write to; make it first")
+
+
 def _version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"chasles {chasles.__version__}")
@@ -85,8 +90,7 @@ def demo(
     from chasles.cli import demo_report
 
     with _reported():
-        if not output.absolute().parent.is_dir():
-            raise ValueError(f"{output}: there is no such folder to write to; make it first")
+        _check_folder(output)
         console = Console(highlight=False)
         result = experiment.run()
         demo_report.show(result, console)
@@ -171,6 +175,72 @@ def cost(
     with _reported():
         robot = find(target, Loading(floating, not no_mimic, not no_snap))
         report.show(robot, Console(highlight=False), functions=function, method=method, frame=frame)
+
+
+@app.command()
+def bench(
+    target: Target,
+    floating: Floating = False,
+    no_mimic: NoMimic = False,
+    no_snap: NoSnap = False,
+    batch: Annotated[int, typer.Option(min=1, help="States in a batch.")] = 4096,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The plot to write (.png, .svg, .pdf).")
+    ] = Path("bench.png"),
+) -> None:
+    """Time a robot's main functions and their derivatives on this machine.
+
+    One call from Python, batches on one core and on all, and in float32.
+
+    Beside Pinocchio for .urdf files, where it is installed; answers must agree.
+
+    Examples:
+
+    chasles bench puma560
+
+    chasles bench robot.urdf --floating --output bench.png
+    """
+    from rich.console import Console
+
+    from chasles.cli import bench as measure
+    from chasles.cli import bench_report
+    from chasles.cli.target import Loading, find
+
+    with _reported():
+        _check_folder(output)
+        console = Console(highlight=False)
+        robot = find(target, Loading(floating, not no_mimic, not no_snap))
+        with bench_report.progress(measure.STEPS) as step:
+            result = measure.run(robot, target, floating=floating, batch=batch, step=step)
+        bench_report.show(result, console)
+        bench_report.plot(result, output)
+        console.print(f"Plot saved to {output}", markup=False, soft_wrap=True)
+
+
+@app.command()
+def cache(
+    clear: Annotated[bool, typer.Option("--clear", help="Remove all entries.")] = False,
+) -> None:
+    """Show, or clear, the compiled code that is kept on disk.
+
+    The folder is the platform's own, or what CHASLES_CACHE says.
+
+    Examples:
+
+    chasles cache
+
+    chasles cache --clear
+    """
+    from rich.console import Console
+
+    from chasles.cli import cache as report
+
+    with _reported():
+        console = Console(highlight=False)
+        if clear:
+            report.clear(console)
+        else:
+            report.show(console)
 
 
 def main() -> None:

@@ -1,16 +1,15 @@
 """Robot files: one reader for each format, chosen by the file's suffix."""
 
+import importlib
 import os
-from collections.abc import Callable, Mapping
 from pathlib import PurePath
 
-from chasles.formats import urdf
 from chasles.model import Description, ModelError
 
-READERS: Mapping[str, Callable[..., Description]] = {
-    ".urdf": urdf.read,
+READERS: dict[str, str] = {
+    ".urdf": "chasles.formats.urdf",
 }
-"""Every format by suffix; a reader takes a path and the options of `read`."""
+"""One row a format: the module whose `read` takes a path and the options below; loaded on use."""
 
 
 def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = False) -> Description:
@@ -25,7 +24,9 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
             f"{os.fspath(path)}: unknown file type {suffix!r}; "
             f"give a file that ends in {', '.join(READERS)}"
         )
-    return READERS[suffix](path, snap=snap, floating=floating)
+    reader = importlib.import_module(READERS[suffix])
+    description: Description = reader.read(path, snap=snap, floating=floating)
+    return description
 
 
 __all__ = ["READERS", "read"]
