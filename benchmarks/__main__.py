@@ -8,11 +8,13 @@ from pathlib import Path
 
 from rich.console import Console
 
+from benchmarks.alone import measure
 from benchmarks.compare import FULL, QUICK, WrongAnswer, compare
+from benchmarks.plot import plot
 from benchmarks.report import show, write
 from benchmarks.robots import CASES
 from benchmarks.states import INPUTS
-from benchmarks.targets import BATCH, DYNAMICS
+from benchmarks.targets import BATCH, DERIVATIVES, DYNAMICS
 
 TABLE_WIDTH = 160
 """Columns of the widest table, for output that is not a terminal."""
@@ -27,13 +29,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     errors = Console(stderr=True)
     try:
         result = compare(chosen.robots, chosen.functions, effort, errors.print)
+        alone = measure(effort, long=chosen.long, progress=errors.print)
     except WrongAnswer as error:
         errors.print(f"wrong answer: {error}", markup=False)
         return 1
     console = Console() if sys.stdout.isatty() else Console(width=TABLE_WIDTH)
-    show(result, console)
+    show(result, alone, console)
     if chosen.json is not None:
-        write(result, chosen.json)
+        write(result, alone, chosen.json)
+    if chosen.plot is not None:
+        plot(result, chosen.plot)
     return 0
 
 
@@ -44,9 +49,13 @@ def _parser() -> argparse.ArgumentParser:
         "compare", help="time chasles, Pinocchio and MuJoCo in one run, answers checked"
     )
     command.add_argument("--robots", nargs="+", choices=CASES, default=list(CASES))
-    command.add_argument("--functions", nargs="+", choices=INPUTS, default=list(DYNAMICS))
+    command.add_argument(
+        "--functions", nargs="+", choices=INPUTS, default=[*DYNAMICS, *DERIVATIVES]
+    )
     command.add_argument("--batch", type=_count, help=f"states in a batch ({BATCH})")
     command.add_argument("--json", type=Path, metavar="FILE", help="write all numbers there")
+    command.add_argument("--plot", type=Path, metavar="FILE", help="draw the ratios there")
+    command.add_argument("--long", action="store_true", help="also chains of 100 and 1000 bodies")
     command.add_argument("--quick", action="store_true", help="few rounds, to try the command")
     return parser
 

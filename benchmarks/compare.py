@@ -3,7 +3,7 @@
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -14,10 +14,11 @@ import chasles
 from benchmarks import mujoco_peer, pinocchio_peer
 from benchmarks.casadi_count import Reference, inverse_dynamics_operations
 from benchmarks.robots import CASES, Case, chasles_robot, pinocchio_model, snapped_angle
-from benchmarks.routes import Route, chasles_routes
-from benchmarks.states import Array, States
-from benchmarks.targets import BATCH, DYNAMICS
+from benchmarks.routes import NEW, REUSED, Route, chasles_routes, compiled
+from benchmarks.states import DERIVED, INPUTS, Array, States
+from benchmarks.targets import BATCH
 from benchmarks.timing import Rounds, Times, interleaved, seconds
+from chasles.programs import Derivative, program
 
 TOLERANCE = 1e-9
 """Relative error allowed between libraries that read the same numbers."""
@@ -80,7 +81,11 @@ class Row:
     @property
     def speedup(self) -> "Speedup":
         """Ratios against the fastest routes."""
-        batch, single = (self.times("chasles", [whole])[0] for whole in (True, False))
+        batch = self.times("chasles", [True])[0]
+        new, reused = (
+            next(r for r in self.times("chasles", [False]) if r.label == label)
+            for label in (NEW, REUSED)
+        )
         reference, call = self.times("Pinocchio")[0], self.times("Pinocchio", [False])[0]
         kept, mujoco = self.times("Pinocchio", [True]), self.times("MuJoCo")
         return Speedup(
@@ -88,7 +93,8 @@ class Row:
             pinocchio_by_medians=reference.median / batch.median,
             pinocchio_kept=kept[0].minimum / batch.minimum if kept else None,
             mujoco=mujoco[0].minimum / batch.minimum if mujoco else None,
-            single_call=call.minimum / single.minimum,
+            single_call=call.minimum / new.minimum,
+            single_call_reused=call.minimum / reused.minimum,
         )
 
 
@@ -97,7 +103,8 @@ class Speedup:
     """How many times faster a batch of chasles is than the fastest route of another library.
 
     pinocchio_kept: than Pinocchio's fastest route that, like chasles, leaves all results in an
-    array. single_call: one call of chasles from Python against one of Pinocchio.
+    array. single_call: one call of chasles from Python against one of Pinocchio, into a new array;
+    single_call_reused: into the same one.
     """
 
     pinocchio: float
@@ -105,6 +112,7 @@ class Speedup:
     pinocchio_kept: float | None
     mujoco: float | None
     single_call: float
+    single_call_reused: float
 
 
 @dataclass(frozen=True)
@@ -210,8 +218,10 @@ class Bench:
         """Check, time, check."""
         routes = self.routes(function)
         truth = next(r for r in routes if r.library == "Pinocchio").answers()
-        method, frame = getattr(self.exact, function), _frame(self.case, function)
-        exact = relative_error(method(*self.states.inputs(function), **frame), truth)
+        method = compiled(self.exact, function, **_frame(self.case, function))
+        result = method(*self.states.inputs(function))
+        result = np.stack(result, axis=1) if isinstance(result, tuple) else result
+        exact = relative_error(result, truth)
         self._require(f"chasles, snap=False, {function}", exact, TOLERANCE)
         for route in routes:
             route.run()
@@ -222,12 +232,15 @@ class Bench:
         return Row(self.name, function, timed, exact, self.tolerance)
 
     def compile(self, function: str) -> Compilation:
-        """Trace, compile, and load what was compiled, each for a robot that knows nothing yet."""
-        frame = _frame(self.case, function)
-        makers: list[Callable[..., object]] = [chasles.cost, chasles.compile, chasles.compile]
+        """Trace, compile, and load what was compiled, each for a robot that knows nothing yet.
+
+        Derivatives, which may take a minute, once: the timed robot then finds them in the cache.
+        """
+        frame, derived = _frame(self.case, function), function in DERIVED
+        makers: list[Callable[..., object]] = [_trace, compiled, compiled]
         taken = []
-        for _ in range(self.effort.compilations):
-            with empty_cache():
+        for _ in range(1 if derived else self.effort.compilations):
+            with nullcontext() if derived else empty_cache():
                 fresh = [chasles_robot(self.case) for _ in makers]
                 runs = map(partial, makers, fresh)
                 taken.append([seconds(partial(run, function, **frame)) for run in runs])
@@ -284,4 +297,12 @@ def _timed(route: Route, times: Times, error: float) -> Timed:
 
 
 def _frame(case: Case, function: str) -> dict[str, Any]:
-    return {} if function in DYNAMICS else {"frame": case.tip}
+    return {"frame": case.tip} if function in ("forward_kinematics", "jacobian") else {}
+
+
+def _trace(robot: chasles.Robot, function: str, **options: Any) -> object:
+    """The program of a benchmark's function."""
+    name = DERIVED.get(function)
+    if name is None:
+        return program(robot.model, function, **options)
+    return program(robot.model, name, derivative=Derivative("jacobian", INPUTS[function]))

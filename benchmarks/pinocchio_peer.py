@@ -71,6 +71,10 @@ def _calls(model: Any, data: Any, function: str, tip: str) -> list[tuple[Any, ..
     if function == "forward_dynamics":
         aba = partial(pin.aba, model, data)
         return [("aba", aba), ("aba, world", aba, world)]
+    if function == "inverse_dynamics_derivatives":
+        return [("computeRNEADerivatives", partial(pin.computeRNEADerivatives, model, data))]
+    if function == "forward_dynamics_derivatives":
+        return [("computeABADerivatives", partial(pin.computeABADerivatives, model, data))]
     frame = model.getFrameId(tip, pin.BODY)
     if function == "jacobian":
         jacobian = partial(pin.computeFrameJacobian, model, data)
@@ -96,7 +100,7 @@ def _returned(
     """The results of all rows, in chasles' conventions."""
     if function == "forward_kinematics":
         return np.array([call(*row).homogeneous for row in rows])
-    return _mine(function, theirs, np.array([call(*row) for row in rows]))
+    return _mine(function, theirs, np.array([np.array(call(*row)) for row in rows]))
 
 
 def _mine(function: str, theirs: Coordinates, results: Array) -> Array:

@@ -14,15 +14,30 @@ from rich.console import Console
 from rich.table import Table
 
 import chasles
+from benchmarks.alone import Alone
 from benchmarks.compare import SNAP_AMPLIFICATION, TOLERANCE, Comparison, Compilation, Row
 from benchmarks.robots import CASES
-from benchmarks.targets import BATCH, COMPILE_SECONDS, DYNAMICS, OPERATIONS, SPEEDUP
+from benchmarks.routes import NEW, REUSED
+from benchmarks.targets import (
+    BATCH,
+    CHAIN_COMPILE,
+    CHAIN_GROWTH,
+    COLD_SECONDS,
+    COMPILE_SECONDS,
+    FLOAT32,
+    OPERATIONS,
+    SINGLE_CALL,
+    SINGLE_CALL_REUSED,
+    SPEEDUP,
+    THREADED_BATCH,
+    THREADS,
+)
 
 PACKAGES = ("numpy", "llvmlite", "pin", "mujoco", "casadi", "example-robot-data")
 """The packages whose versions a result belongs to, besides chasles."""
 
 
-def show(comparison: Comparison, console: Console) -> None:
+def show(comparison: Comparison, alone: Alone, console: Console) -> None:
     """Print every number beside its target."""
     console.print(
         _batches(comparison),
@@ -30,7 +45,11 @@ def show(comparison: Comparison, console: Console) -> None:
         _answers(comparison),
         _compilations(comparison),
         _operations(comparison),
+        _ratios(alone),
+        _cold_starts(alone),
     )
+    if alone.chains:
+        console.print(_chains(alone))
     for note in comparison.notes:
         console.print(note, markup=False)
 
@@ -69,11 +88,19 @@ def _batches(comparison: Comparison) -> Table:
 
 
 def _single_calls(comparison: Comparison) -> Table:
-    columns = ("robot", "function", "chasles", "Pinocchio", "ratio")
-    table = _table("One call from Python, in ns", *columns)
+    ours = ("new array", "ratio", "target", "out=", "ratio", "target")
+    table = _table("One call from Python, in ns", "robot", "function", "Pinocchio", *ours)
     for row in comparison.rows:
-        times = (_fastest(row, library, [False]) for library in ("chasles", "Pinocchio"))
-        table.add_row(*_head(row), *times, f"{row.speedup.single_call:.3f}")
+        cells = [_fastest(row, "Pinocchio", [False])]
+        key, found = (row.robot, row.function), {r.label: r for r in row.routes}
+        for label, ratio, target in (
+            (NEW, row.speedup.single_call, SINGLE_CALL.get(key)),
+            (REUSED, row.speedup.single_call_reused, SINGLE_CALL_REUSED.get(key)),
+        ):
+            cells.append(f"{1e9 * found[label].minimum:.1f}")
+            cells.append(_verdict(f"{ratio:.2f}", target is None or ratio >= target))
+            cells.append(_number(target, "g"))
+        table.add_row(*_head(row), *cells)
     return table
 
 
@@ -110,7 +137,7 @@ def _compilations(comparison: Comparison) -> Table:
     columns = ("robot", "function", "trace", "trace and compile", "target", "from cache")
     table = _table("Processor time to make a function, in s", *columns)
     for made in comparison.compilations:
-        target = COMPILE_SECONDS.get(made.robot) if made.function in DYNAMICS else None
+        target = COMPILE_SECONDS.get((made.robot, made.function))
         total = _verdict(f"{made.total:.3f}", target is None or made.total <= target)
         cells = (f"{made.trace:.3f}", total, _number(target, "g"), f"{made.cached:.4f}")
         table.add_row(*_head(made), *cells)
@@ -133,6 +160,50 @@ def _operations(comparison: Comparison) -> Table:
     return table
 
 
+def _ratios(alone: Alone) -> Table:
+    columns = ("Panda, inverse dynamics", "batch", "before", "after", "ratio", "target", "error")
+    caption = "float32 by processor time; threads by the clock on the wall, so on an idle computer."
+    table = _table("chasles beside itself, in ns per state", *columns, caption=caption)
+    wanted = ((FLOAT32, BATCH), (THREADS, THREADED_BATCH))
+    for row, (target, batch) in zip(alone.ratios, wanted, strict=True):
+        met = row.batch != batch or row.speedup >= target
+        times = (f"{1e9 * row.before:.1f}", f"{1e9 * row.after:.1f}")
+        verdict = _verdict(f"{row.speedup:.2f}", met)
+        table.add_row(row.what, f"{row.batch}", *times, verdict, f"{target:g}", f"{row.error:.1e}")
+    return table
+
+
+def _cold_starts(alone: Alone) -> Table:
+    columns = ("new process", "what", "processor", "wall", "target")
+    table = _table("Cold start of the Panda, in s", *columns)
+    for row in alone.colds:
+        head = "import chasles" if row.what == "import" else "load to first torque"
+        target = COLD_SECONDS[row.what]
+        verdict = _verdict(f"{row.processor:.3f}", row.processor <= target)
+        table.add_row(head, row.what, verdict, f"{row.wall:.3f}", f"{target:g}")
+    return table
+
+
+def _chains(alone: Alone) -> Table:
+    columns = ("bodies", "", "compile s", "target", "µs per state", "growth", "target", "error")
+    table = _table("Inverse dynamics of general chains, one thread", *columns)
+    first = alone.chains[0]
+    for row in alone.chains:
+        longest = row is not first
+        growth = row.state / first.state
+        table.add_row(
+            f"{row.bodies}",
+            "",
+            _verdict(f"{row.compile:.1f}", not longest or row.compile <= CHAIN_COMPILE),
+            _number(CHAIN_COMPILE if longest else None, "g"),
+            f"{1e6 * row.state:.2f}",
+            _verdict(f"{growth:.1f}", growth <= CHAIN_GROWTH),
+            _number(CHAIN_GROWTH if longest else None, "g"),
+            f"{row.error:.1e}",
+        )
+    return table
+
+
 def _fastest(row: Row, library: str, whole: Sequence[bool] = (True, False)) -> str:
     """The least time in ns, for another library with its route."""
     for route in row.times(library, whole):
@@ -149,9 +220,10 @@ def _verdict(text: str, met: bool) -> str:
     return text if met else f"[bold red]{text} missed[/]"
 
 
-def write(comparison: Comparison, path: Path) -> None:
+def write(comparison: Comparison, alone: Alone, path: Path) -> None:
     """Every number, with what it was measured on, as JSON."""
     content = asdict(comparison) | {
+        "alone": asdict(alone),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "cpu": _processor(),
         "load": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,

@@ -1,7 +1,7 @@
 """A route: one way from Python to a function's results on a batch, for one library."""
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import starmap
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import chasles
-from benchmarks.states import Array, States
+from benchmarks.states import DERIVED, INPUTS, Array, States
 
 SINGLE_CALLS = 512
 """How many states the loop of single chasles calls runs over."""
@@ -39,26 +39,74 @@ def loop(call: Callable[..., Any], rows: Iterable[tuple[Any, ...]]) -> None:
     deque(starmap(call, rows), maxlen=0)
 
 
+NEW, REUSED = "single call", "single call, out="
+"""Labels of chasles' single calls: the result in a new array, or in one that is reused."""
+
+
+def compiled(robot: chasles.Robot, function: str, **options: Any) -> Any:
+    """The compiled function that a benchmark's function stands for."""
+    name = DERIVED.get(function)
+    if name is None:
+        return chasles.compile(robot, function, **options)
+    return chasles.compile(robot, name, wrt=INPUTS[function], **options)
+
+
 def chasles_routes(
     robot: chasles.Robot, function: str, states: States, frame: dict[str, str]
 ) -> list[Route]:
-    """The public method on the whole batch with `out=` reused, and called state by state.
+    """A whole batch with `out=` reused, and single calls.
 
-    The method is taken after a first call, which may put a faster one in its place.
+    Batches run with `threads=1`, and also as the method is called by default, which may share them
+    among threads, whose processor time all counts.
     """
     inputs = states.inputs(function)
-    one = np.empty_like(getattr(robot, function)(*(x[0] for x in inputs), **frame))
-    method = partial(getattr(robot, function), **frame)
-    out = np.full((len(states.q), *one.shape), np.nan)
+    made = compiled(robot, function, **frame)
+    method = made.fast if function in DERIVED else _method(robot, function, inputs, frame)
+    out = made(*inputs)
+    one = _map(lambda a: np.empty_like(a[0]), out)
+    _map(lambda a: a.fill(np.nan), out)
     rows = list(zip(*(x[:SINGLE_CALLS] for x in inputs), strict=True))
+
+    def batch(label: str, run: Callable[[], object]) -> Route:
+        return Route("chasles", label, True, len(inputs[0]), run, lambda: _joined(out, 1))
+
+    def single(label: str, run: Callable[[], object], call: Callable[..., Any]) -> Route:
+        return Route("chasles", label, False, len(rows), run, lambda: _returned(call, rows))
+
     return [
-        Route("chasles", "batch", True, len(out), partial(method, *inputs, out=out), lambda: out),
-        Route(
-            "chasles",
-            "single call",
-            False,
-            len(rows),
-            partial(loop, partial(method, out=one), rows),
-            lambda: np.array([method(*row) for row in rows]),
-        ),
+        batch("threads=1", partial(made, *inputs, out=out, threads=1)),
+        batch("batch", partial(method, *inputs, out=out)),
+        single(NEW, partial(loop, method, rows), method),
+        single(REUSED, partial(_loop_reused, method, rows, one), partial(method, out=one)),
     ]
+
+
+def _method(
+    robot: chasles.Robot, function: str, inputs: list[Array], frame: dict[str, str]
+) -> Callable[..., Any]:
+    """The public method, after a first call, which may put a faster one in its place."""
+    getattr(robot, function)(*(x[0] for x in inputs), **frame)
+    return partial(getattr(robot, function), **frame) if frame else getattr(robot, function)
+
+
+def _loop_reused(call: Callable[..., Any], rows: Sequence[tuple[Any, ...]], out: Any) -> None:
+    """Call with `out=` as one writes it; a `partial` in a loop of C would cost more."""
+    if len(rows[0]) == 1:
+        for (q,) in rows:
+            call(q, out=out)
+    else:
+        for q, qd, last in rows:
+            call(q, qd, last, out=out)
+
+
+def _map(change: Callable[[Array], Any], result: Any) -> Any:
+    """Of one array, or of each in a tuple."""
+    return tuple(map(change, result)) if isinstance(result, tuple) else change(result)
+
+
+def _joined(result: Any, axis: int) -> Array:
+    return np.stack(result, axis=axis) if isinstance(result, tuple) else np.asarray(result)
+
+
+def _returned(call: Callable[..., Any], rows: Iterable[tuple[Any, ...]]) -> Array:
+    return np.array([_joined(call(*row), 0).copy() for row in rows])

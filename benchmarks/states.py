@@ -14,8 +14,14 @@ INPUTS: dict[str, tuple[str, ...]] = {
     "forward_dynamics": ("q", "qd", "tau"),
     "forward_kinematics": ("q",),
     "jacobian": ("q",),
+    "inverse_dynamics_derivatives": ("q", "qd", "qdd"),
+    "forward_dynamics_derivatives": ("q", "qd", "tau"),
 }
-"""The functions that can be compared, and the fields of `States` that each takes."""
+"""The functions that can be compared, and the fields of `States` that each takes. Derivatives are
+by each of these, in this order: results (states, 3, nv, nv)."""
+
+DERIVED = {f"{name}_derivatives": name for name in ("inverse_dynamics", "forward_dynamics")}
+"""Whose derivatives they are."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +68,8 @@ class Coordinates:
             mine = theirs
         elif function == "jacobian":
             mine = theirs @ self.T
-        elif function == "mass_matrix":
+        elif function == "mass_matrix" or function in DERIVED:
+            assert self.T.ndim == 2 or function == "mass_matrix", "T depends on q: it has a slope"
             mine = self._back @ theirs @ self.T
         else:
             shift = self.b if function == "forward_dynamics" else 0.0

@@ -1,6 +1,7 @@
 """What the project asks of itself: one table of targets, and the counts it measures against."""
 
 DYNAMICS = ("inverse_dynamics", "mass_matrix", "forward_dynamics")
+DERIVATIVES = ("inverse_dynamics_derivatives", "forward_dynamics_derivatives")
 """The functions that have targets."""
 
 BATCH = 4096
@@ -16,14 +17,54 @@ SPEEDUP: dict[tuple[str, str], float] = {
     ("ur5", "forward_dynamics"): 30.0,
     ("panda", "forward_dynamics"): 30.0,
     ("talos", "forward_dynamics"): 25.0,
+    ("ur5", "inverse_dynamics_derivatives"): 16.0,
+    ("panda", "inverse_dynamics_derivatives"): 16.0,
+    ("talos", "inverse_dynamics_derivatives"): 6.0,
+    ("ur5", "forward_dynamics_derivatives"): 16.0,
+    ("panda", "forward_dynamics_derivatives"): 16.0,
+    ("talos", "forward_dynamics_derivatives"): 4.0,
 }
 """(robot, function): at least so many times Pinocchio's fastest route, on batches of BATCH."""
+
+SINGLE_CALL: dict[tuple[str, str], float] = {
+    ("panda", "inverse_dynamics"): 5.0,
+    ("talos", "inverse_dynamics"): 5.0,
+    ("panda", "mass_matrix"): 4.0,
+    ("talos", "mass_matrix"): 4.0,
+    ("panda", "forward_dynamics"): 5.0,
+    ("talos", "forward_dynamics"): 5.0,
+    ("panda", "inverse_dynamics_derivatives"): 4.0,
+    ("panda", "forward_dynamics_derivatives"): 4.0,
+    ("talos", "inverse_dynamics_derivatives"): 2.0,
+    ("talos", "forward_dynamics_derivatives"): 1.0,
+}
+"""(robot, function): one call into a new array, at least so many times Pinocchio's call."""
+
+SINGLE_CALL_REUSED: dict[tuple[str, str], float] = {("panda", "inverse_dynamics"): 7.0}
+"""The same with `out=`."""
+
+FLOAT32 = 1.6
+"""Inverse dynamics of the Panda, batches of BATCH: at least so many times float64."""
+
+THREADS, THREADED_BATCH = 1.7, 100_000
+"""The same with two threads against one, on batches of that many."""
+
+COLD_SECONDS = {"import": 0.15, "nothing cached": 0.6, "cached": 0.06}
+"""At most this long: to import chasles; from `load` to the first torque of the Panda."""
+
+CHAIN_COMPILE, CHAIN_GROWTH = 40.0, 15.0
+"""A chain of 1000 bodies: seconds to compile inverse dynamics, and a state's time against that of
+100 bodies, at most."""
 
 OPERATIONS: dict[str, float] = {"ur5": 0.65, "panda": 0.65, "talos": 0.70}
 """At most this share of Pinocchio's multiplications and additions in inverse dynamics."""
 
-COMPILE_SECONDS: dict[str, float] = {"panda": 0.5, "talos": 5.0}
-"""At most this long to trace and compile each of the functions in DYNAMICS."""
+COMPILE_SECONDS: dict[tuple[str, str], float] = {
+    **{("panda", function): 0.5 for function in DYNAMICS},
+    **{("talos", function): 4.0 for function in DYNAMICS},
+    ("talos", "forward_dynamics_derivatives"): 60.0,
+}
+"""(robot, function): at most this long to trace and compile."""
 
 TRACED_PINOCCHIO: dict[str, int] = {"ur5": 564, "panda": 1218, "talos": 6061}
 """Multiplications and additions of Pinocchio's inverse dynamics traced with CasADi and folded, as

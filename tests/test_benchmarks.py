@@ -23,11 +23,11 @@ def _benchmarks_importable(monkeypatch):
 
 def test_quick_comparison(tmp_path):
     """The command itself, on one robot: every route checked, every number finite."""
-    file = tmp_path / "numbers.json"
+    file, picture = tmp_path / "numbers.json", tmp_path / "ratios.png"
     command = [sys.executable, "-m", "benchmarks", "compare", "--quick", "--robots", "ur5"]
     paths = os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
-        [*command, "--batch", "9", "--json", str(file)],
+        [*command, "--batch", "9", "--json", str(file), "--plot", str(picture)],
         cwd=ROOT,
         env=os.environ | {"PYTHONPATH": paths},
         capture_output=True,
@@ -37,18 +37,27 @@ def test_quick_comparison(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "UR5" in done.stdout
     assert "inverse_dynamics" in done.stdout
+    assert picture.read_bytes().startswith(b"\x89PNG")
     numbers = json.loads(file.read_text(encoding="utf-8"))
     assert {"date", "cpu", "versions"} <= numbers.keys()
     assert [row["function"] for row in numbers["rows"]] == [
         "inverse_dynamics",
         "mass_matrix",
         "forward_dynamics",
+        "inverse_dynamics_derivatives",
+        "forward_dynamics_derivatives",
     ]
     for row in numbers["rows"]:
-        assert {r["library"] for r in row["routes"]} == {"chasles", "Pinocchio", "MuJoCo"}
+        others = {"Pinocchio"} if "derivatives" in row["function"] else {"Pinocchio", "MuJoCo"}
+        assert {r["library"] for r in row["routes"]} == {"chasles", *others}
         assert row["exact_error"] <= 1e-9
         assert all(r["error"] <= row["tolerance"] and r["minimum"] > 0 for r in row["routes"])
-        assert row["speedup"]["pinocchio"] > 0
+        assert all(row["speedup"][ratio] > 0 for ratio in ("pinocchio", "single_call"))
+    alone = numbers["alone"]
+    assert [row["what"] for row in alone["colds"]] == ["import", "nothing cached", "cached"]
+    assert all(row["wall"] > 0 for row in alone["colds"])
+    assert all(row["before"] > 0 and row["after"] > 0 for row in alone["ratios"])
+    assert alone["chains"] == []
 
 
 @pytest.mark.parametrize("name", ["panda", "solo12"])
@@ -68,13 +77,38 @@ def test_wrong_answers_are_refused(monkeypatch):
     from benchmarks.routes import chasles_routes
 
     def spoiled(*arguments):
-        batch, single = chasles_routes(*arguments)
-        return [replace(batch, answers=lambda: batch.answers() * (1 + 1e-6)), single]
+        batch, *others = chasles_routes(*arguments)
+        return [replace(batch, answers=lambda: batch.answers() * (1 + 1e-6)), *others]
 
     monkeypatch.setattr(compare, "chasles_routes", spoiled)
     bench = compare.Bench("ur5", replace(compare.QUICK, batch=3))
-    with pytest.raises(compare.WrongAnswer, match="UR5: chasles, batch, mass_matrix"):
+    with pytest.raises(compare.WrongAnswer, match="UR5: chasles, threads=1, mass_matrix"):
         bench.row("mass_matrix")
+
+
+@pytest.mark.parametrize("name", ["panda", "solo12"])
+def test_derivatives_agree(name):
+    """In Pinocchio's coordinates and back, with a floating base too."""
+    from benchmarks.compare import QUICK, Bench
+
+    bench = Bench(name, replace(QUICK, batch=5))
+    for function in ("inverse_dynamics_derivatives", "forward_dynamics_derivatives"):
+        row = bench.row(function)
+        assert max(route.error for route in row.routes) <= bench.tolerance
+
+
+def test_chain_is_checked(monkeypatch):
+    """A short chain, by the recursion on plain numbers; a wrong result is refused."""
+    from benchmarks import alone
+    from benchmarks.compare import QUICK, WrongAnswer
+
+    found = alone.chain(5, QUICK)
+    assert found.error <= 1e-12
+    assert found.compile > 0
+    assert found.state > 0
+    monkeypatch.setattr(alone, "_by_hand", lambda robot, state: np.ones(robot.nv))
+    with pytest.raises(WrongAnswer, match="chain of 5 bodies"):
+        alone.chain(5, QUICK)
 
 
 def test_relative_error_sees_nan():

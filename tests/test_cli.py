@@ -1,6 +1,8 @@
 """The command: what it shows, what it writes, and what it says when it cannot."""
 
+import io
 import math
+import os
 import re
 import subprocess
 import sys
@@ -8,11 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 import chasles
 from chasles.algorithms import FUNCTIONS
-from chasles.cli import app, demo
+from chasles.cli import app, bench, bench_report, cache, demo
 from chasles.cli.cost import rows
 from chasles.robots import ROBOTS
 
@@ -55,6 +58,14 @@ def run(*arguments: str) -> str:
     result = CliRunner().invoke(app, list(arguments), env={"COLUMNS": "80", "NO_COLOR": "1"})
     assert result.exit_code == 0, result.output
     assert max(map(len, result.stdout.splitlines())) <= 80
+    return result.stdout
+
+
+def run_wide(*arguments: str) -> str:
+    """The same for output that holds a path, whose line may be long."""
+    result = CliRunner().invoke(app, list(arguments), env={"COLUMNS": "80", "NO_COLOR": "1"})
+    assert result.exit_code == 0, result.output
+    assert all(len(line) <= 80 or "/" in line for line in result.stdout.splitlines())
     return result.stdout
 
 
@@ -201,6 +212,145 @@ def test_every_function_has_a_cost() -> None:
     assert all(count is not None for _, _, count in found)
 
 
+# cache -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where compiled code will be kept; not made yet."""
+    path = tmp_path / "kept"
+    monkeypatch.setenv("CHASLES_CACHE", str(path))
+    return path
+
+
+def test_cache_shows_and_clears_entries(folder: Path) -> None:
+    robot = chasles.robots.planar(2)
+    robot.mass_matrix(robot.neutral())
+    robot.mass_matrix(robot.neutral().astype(np.float32))
+    text = run_wide("cache")
+    assert f"folder: {folder}" in text
+    assert re.search(r"2 entries, .* kB of at most 512 MB", text)
+    assert re.search(r"mass_matrix +float64 +[\d.]+ kB +(now|\d+ seconds? ago)", text)
+    assert re.search(r"mass_matrix +float32", text)
+    assert re.match(r"removed 2 entries \([\d.]+ kB\) from ", run_wide("cache", "--clear"))
+    assert not list(folder.iterdir())
+    assert "0 entries, 0 B" in run_wide("cache")
+    assert run_wide("cache", "--clear").startswith("removed 0 entries (0 B)")
+
+
+def test_cache_lists_the_most_recent_entries_only(folder: Path) -> None:
+    folder.mkdir(mode=0o700)
+    for k in range(cache.SHOWN + 3):
+        (folder / f"{k:064d}.code").write_bytes(b"not code")
+    text = run_wide("cache")
+    assert f"{cache.SHOWN + 3} entries, " in text
+    assert text.count("(damaged)") == cache.SHOWN
+    assert "and 3 that were used longer ago" in text
+
+
+def test_cache_that_is_not_there_or_not_used_says_so(folder: Path) -> None:
+    assert "does not exist yet" in run_wide("cache")
+    assert "does not exist yet" in run_wide("cache", "--clear")
+    folder.mkdir(mode=0o777)
+    folder.chmod(0o777)
+    (folder / "mine.code").write_bytes(b"")
+    assert "does not belong to this user alone" in run_wide("cache")
+    assert "does not belong to this user alone" in run_wide("cache", "--clear")
+    assert (folder / "mine.code").exists()
+    (folder / "mine.code").unlink()
+    folder.rmdir()
+    folder.symlink_to(folder.parent)
+    assert "a link or no folder" in run_wide("cache")
+    folder.unlink()
+    folder.write_text("a file")
+    assert "a link or no folder" in run_wide("cache", "--clear")
+
+
+def test_cache_words() -> None:
+    assert [cache.size(n) for n in (0, 1023, 2048, 5 * 2**20, 2**31)] == [
+        "0 B",
+        "1023 B",
+        "2 kB",
+        "5 MB",
+        "2 GB",
+    ]
+    assert [cache.ago(s) for s in (-3.0, 0.5, 1.0, 59.0, 61.0, 7300.0, 90000.0)] == [
+        "now",
+        "now",
+        "1 second ago",
+        "59 seconds ago",
+        "1 minute ago",
+        "2 hours ago",
+        "1 day ago",
+    ]
+
+
+# bench -----------------------------------------------------------------------------------------
+
+
+def positive(measured: bench.Bench) -> None:
+    for speed in measured.speeds:
+        times = (speed.compile, speed.call, speed.one_core, speed.all_cores, speed.single)
+        assert all(0.0 < taken < 60.0 for taken in times)
+
+
+def test_bench_shows_times_and_writes_a_plot(tmp_path: Path) -> None:
+    plot = tmp_path / "bench.png"
+    text = run_wide("bench", "planar:2", "--batch", "3", "--output", str(plot))
+    assert plot.read_bytes().startswith(b"\x89PNG")
+    assert "planar (nv 2): " in text
+    assert "batch of 3:" in text
+    assert text.count("derivatives") == 2
+    assert "Pinocchio reads .urdf files only" in " ".join(text.split())
+
+
+def test_bench_measures_and_restores_the_cache_folder(folder: Path) -> None:
+    told: list[str] = []
+    robot = chasles.robots.planar(1)
+    measured = bench.run(robot, "planar:1", batch=2, seconds=0.0, step=told.append)
+    positive(measured)
+    assert len(told) == bench.STEPS
+    assert {speed.function for speed in measured.speeds} == set(bench.FUNCTIONS)
+    assert os.environ["CHASLES_CACHE"] == str(folder)
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize("floating", [False, True])
+def test_bench_beside_pinocchio(arm: str, floating: bool) -> None:
+    pytest.importorskip("pinocchio")
+    robot = chasles.load(arm, floating=floating, mimic=False)
+    measured = bench.run(robot, arm, floating=floating, batch=5, seconds=0.0)
+    positive(measured)
+    assert not measured.note
+    for speed in measured.speeds:
+        assert speed.pinocchio is not None
+        assert speed.error is not None
+        assert 0.0 < speed.pinocchio < 60.0
+        assert speed.error < 1e-3  # the file's 1.5708 is pi/2 here
+    console = Console(file=io.StringIO(), width=80)
+    bench_report.show(measured, console)
+    text = console.file.getvalue()
+    assert "Times as fast as Pinocchio" in text
+    assert all(len(line) <= 80 for line in text.splitlines())
+
+
+def test_bench_says_why_pinocchio_is_absent(arm: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pinocchio")
+    robot = chasles.load(arm)
+    assert "--no-mimic" in bench.run(robot, arm, batch=1, seconds=0.0).note
+    monkeypatch.setitem(sys.modules, "pinocchio", None)
+    assert "pip install pin" in bench.run(robot, arm, batch=1, seconds=0.0).note
+
+
+def test_bench_refuses_another_robot(arm: str, tmp_path: Path) -> None:
+    pytest.importorskip("pinocchio")
+    other = tmp_path / "other.urdf"
+    other.write_text(Path(arm).read_text().replace('mass value="2"', 'mass value="2.001"'))
+    robot = chasles.load(arm, mimic=False, snap=False)
+    with pytest.raises(bench.WrongAnswer, match="inverse_dynamics differs from Pinocchio's"):
+        bench.run(robot, str(other), batch=2, seconds=0.0)
+
+
 # Everything else -------------------------------------------------------------------------------
 
 
@@ -208,7 +358,7 @@ def test_version() -> None:
     assert run("--version") == f"chasles {chasles.__version__}\n"
 
 
-@pytest.mark.parametrize("command", ["demo", "info", "cost"])
+@pytest.mark.parametrize("command", ["demo", "info", "cost", "bench", "cache"])
 def test_help_has_examples(command: str) -> None:
     text = run(command, "--help")
     assert "Examples:" in text
@@ -232,6 +382,8 @@ def test_help_has_examples(command: str) -> None:
         (["cost", "puma560", "-m", "magic"], "no method 'magic'"),
         (["cost", "puma560", "--frame", "tol"], "did you mean 'tool'?"),
         (["demo", "-o", "no/such/folder/x.png"], "no such folder"),
+        (["bench", "planar:2", "-o", "no/such/folder/x.png"], "no such folder"),
+        (["bench", "pumma560"], "did you mean 'puma560'?"),
     ],
 )
 def test_mistakes_are_one_clear_line(arguments: list[str], message: str) -> None:

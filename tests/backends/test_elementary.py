@@ -41,7 +41,7 @@ def run(target: Callable[..., None], *columns: np.ndarray) -> np.ndarray:
 
 def ulps(found: np.ndarray, exact: np.ndarray) -> float:
     """The largest error in units of the last place of the exact value."""
-    unit = np.spacing(np.abs(exact.astype(float))).astype(LONG)
+    unit = np.spacing(np.abs(exact.astype(found.dtype))).astype(LONG)
     return float(np.max(np.abs(found.astype(LONG) - exact) / unit))
 
 
@@ -73,6 +73,29 @@ def test_sine_and_cosine(kind: str, machine: str) -> None:
     with np.errstate(all="ignore"):
         for column, function in enumerate((np.sin, np.cos)):
             assert ulps(found[:, column], function(x.astype(LONG))) <= 2.0
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("kind", angles())
+def test_sine_and_cosine_in_single_precision(kind: str, machine: str) -> None:
+    """Within 2 ulp of float32 (the reference is double precision)."""
+    with np.errstate(over="ignore"):
+        x = angles()[kind].astype(np.float32)
+    x = x[np.isfinite(x) & (np.abs(x) > 1e-30)]
+    kernel = llvm.compile(program("sin", pair=True), MACHINES[machine], "float32")
+    found = run(kernel, x)
+    assert found.dtype == np.float32
+    for column, function in enumerate((np.sin, np.cos)):
+        assert ulps(found[:, column], function(x.astype(float))) <= 2.0
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_arctangent_in_single_precision(machine: str) -> None:
+    """Within 3 ulp of float32."""
+    y, x = np.random.default_rng(4).normal(size=(2, 100_000)).astype(np.float32)
+    x *= (10.0 ** np.random.default_rng(5).uniform(-12, 12, x.shape)).astype(np.float32)
+    found = run(llvm.compile(program("atan2"), MACHINES[machine], "float32"), y, x)[:, 0]
+    assert ulps(found, np.arctan2(y.astype(float), x.astype(float))) <= 3.0
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -153,6 +153,43 @@ def test_a_public_method_has_the_same_bits() -> None:
     assert same(robot.inverse_dynamics(*states), expected)
 
 
+@pytest.mark.parametrize("threads", [1, 2, 3, 16])
+def test_any_number_of_threads(threads: int) -> None:
+    """Large batches are shared among threads; the result may go into an input all the same."""
+    case = subject("forces")
+    inputs = [np.tile(a, (100, 1)) for a in case.inputs]
+    expected = np.tile(case.alone[0], (100, 1))
+    for count in (2, 9, 1000, 6400):
+        parts = [a[:count].copy() for a in inputs]
+        assert same(case.compiled(*parts, threads=threads), expected[:count])
+        assert same(case.compiled(*parts, threads=threads, out=parts[1]), expected[:count])
+
+
+# Single precision ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["one freedom", "forces", "two outputs", "quaternions", "pose"])
+def test_single_precision(name: str) -> None:
+    """Arrays that are all float32: the same bits alone and in batches, near the double's values."""
+    case = subject(name)
+    inputs = [a.astype(np.float32) for a in case.inputs]
+    alone = Subject.stack([case.call(*(a[k] for a in inputs)) for k in range(STATES)])
+    exact = case.call(*(a.astype(float) for a in inputs))
+    for found, expected in zip(alone, exact, strict=True):
+        assert found.dtype == np.float32
+        scale = float(np.max(np.abs(expected)))
+        np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-4 * scale)
+    for size in SIZES:
+        check(case.call(*(a[:size] for a in inputs)), [a[:size] for a in alone])
+    spaced = [np.repeat(a, 2, axis=0)[::2] for a in inputs]
+    check(case.call(*spaced), alone)
+    outs = [np.empty_like(a) for a in alone]
+    assert all(a is b for a, b in zip(case.call(*inputs, out=outs), outs, strict=True))
+    check(outs, alone)
+    with pytest.raises(TypeError, match="out must have dtype float32, not float64"):
+        case.call(*inputs, out=[a.astype(float) for a in alone])
+
+
 # Layouts of inputs -----------------------------------------------------------------------------
 
 
@@ -185,13 +222,14 @@ def test_any_layout_of_inputs(case: Subject) -> None:
 
 
 def test_other_numbers_are_converted(case: Subject) -> None:
-    """Single precision, integers and lists mean the doubles of the same value."""
+    """Integers, lists, and single precision among doubles mean the doubles of the same value."""
     rounded = [np.round(8.0 * a) / 8.0 for a in case.inputs]
     for a in rounded:
         a[..., 0] = 1.0  # no quaternion may vanish
     expected = case.call(*rounded)
-    check(case.call(*(a.astype(np.float32) for a in rounded)), expected)
     check(case.call(*(a.tolist() for a in rounded)), expected)
+    if len(rounded) > 1:
+        check(case.call(rounded[0].astype(np.float32), *rounded[1:]), expected)
     whole = [np.ones_like(a) for a in rounded]
     check(case.call(*(a.astype(int) for a in whole)), case.call(*whole))
 
@@ -297,11 +335,12 @@ def test_long_programs_in_parts(longest: int, monkeypatch: pytest.MonkeyPatch) -
     case = subject("quaternions")
     monkeypatch.setattr(llvm_source, "LONGEST", longest)
     kernel = llvm.compile(case.program)
-    for size in (1, 2, 8, 13, STATES):
-        inputs = [a[:size].copy() for a in case.inputs]
-        assert same(arrays.call(kernel, case.function, inputs), case.alone[0][:size])
+    expected = np.tile(case.alone[0], (20, 1))
+    for size in (1, 2, 8, 13, STATES, 20 * STATES - 3):
+        inputs = [np.tile(a, (20, 1))[:size] for a in case.inputs]
+        assert same(arrays.call(kernel, case.function, inputs), expected[:size])
         found = arrays.call(kernel, case.function, inputs, out=inputs[2])
-        assert same(found, case.alone[0][:size])
+        assert same(found, expected[:size])
     row = [a[0].copy() for a in case.inputs]
     assert same(arrays.call(kernel, case.function, row, out=row[1]), case.alone[0][0])
 

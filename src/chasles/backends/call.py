@@ -1,8 +1,10 @@
 """The fast entry: a built-in function around a compiled program.
 
-Calling it costs tens of nanoseconds beside the program itself. The function's `__self__` is an
-owner that keeps the machine code, the method definition and the Python path alive, so lifetime,
-garbage collection and pickling follow from CPython.
+Calling it costs tens of nanoseconds beside the program itself. What the machine code and CPython's
+function object point to is never freed: the code, the method definition and the context. So no
+order in which the garbage collector takes things apart, no finaliser and no resurrection can leave
+an entry without its code. (Equal programs share their code, so a robot made again costs nothing.)
+Everything of a robot is reached through the function's `__self__`, an ordinary Python object.
 """
 
 import ctypes
@@ -19,6 +21,9 @@ _FASTCALL_WITH_KEYWORDS = 0x0080 | 0x0002
 _ARRAY_TYPE, _ARRAY_RETURN, _ARRAY_NEW = 2, 76, 93
 """Places in NumPy's table of C functions, fixed since its first version."""
 
+_KEPT: dict[tuple[int, str], Any] = {}
+"""Kernels with an entry and their method definitions, by the entry's address and its text."""
+
 
 class _MethodDefinition(ctypes.Structure):
     _fields_ = (
@@ -30,11 +35,19 @@ class _MethodDefinition(ctypes.Structure):
 
 
 class Owner:
-    """Keeps what a fast entry needs. Pickled entries come back by name from `holder`."""
+    """What an entry belongs to, its `__self__`: called for whatever the machine code does not take.
 
-    def __init__(self, holder: Any, name: str) -> None:
-        self.holder, self.name = holder, name
-        self.kept: tuple[Any, ...] = ()
+    fallback: the Python path. holder: where a pickled entry is found again, by name.
+    """
+
+    def __init__(self, holder: Any, name: str, fallback: Callable[..., Any] | None = None) -> None:
+        self.holder, self.name, self.fallback = holder, name, fallback
+
+    def __call__(self, /, *arguments: Any, **named: Any) -> Any:
+        fallback = self.__dict__.get("fallback")
+        if fallback is None:
+            raise RuntimeError("the robot of this function has been taken apart")
+        return fallback(*arguments, **named)
 
     def __getattr__(self, name: str) -> Any:
         if name == self.__dict__.get("name"):
@@ -61,36 +74,44 @@ def fast_entry(
     """
     if getattr(kernel, "entry", None) is None or not supported():
         return fallback
-    out_name = sys.intern("out")
-    table = _numpy_table()
-    filled = {
-        "array_type": table[_ARRAY_TYPE],
-        "fallback": id(fallback),
-        "out_name": id(out_name),
-        "new_array": table[_ARRAY_NEW],
-        "vectorcall": _python("PyObject_Vectorcall"),
-        "increment": _python("Py_IncRef"),
-        "unwrap": table[_ARRAY_RETURN],
-        "release": _python("PyEval_SaveThread"),
-        "acquire": _python("PyEval_RestoreThread"),
-    }
-    if kernel.context[0]:
-        kernel = kernel.again()  # a kernel has one context: another entry needs a kernel of its own
-    for k, key in enumerate(llvm_entry.CONTEXT):
-        kernel.context[k] = filled[key]
     text = f"{name}($self, {signature})\n--\n\n{doc}"
-    definition = _MethodDefinition(
-        name.encode(), kernel.entry, _FASTCALL_WITH_KEYWORDS, text.encode()
-    )
-    owner = Owner(holder, name)
-    owner.kept = (kernel, definition, fallback, out_name)
+    kept = _KEPT.get((kernel.entry, text))
+    if kept is None:
+        encoded = (name.encode(), text.encode())
+        definition = _MethodDefinition(
+            encoded[0], kernel.entry, _FASTCALL_WITH_KEYWORDS, encoded[1]
+        )
+        kept = _KEPT[kernel.entry, text] = (kernel, definition, encoded)
     make = ctypes.pythonapi.PyCFunction_NewEx
-    make.restype, make.argtypes = (
-        ctypes.py_object,
-        [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p],
-    )
-    built: Callable[..., Any] = make(ctypes.addressof(definition), owner, None)
+    make.restype = ctypes.py_object
+    make.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
+    owner = Owner(holder, name, fallback)
+    built: Callable[..., Any] = make(ctypes.addressof(kept[1]), owner, None)
     return built
+
+
+@cache
+def context() -> Any:
+    """What the machine code reaches of Python and NumPy (`llvm_entry.CONTEXT`); never freed."""
+    pointers = (ctypes.c_void_p * len(llvm_entry.CONTEXT))()
+    if supported():
+        table = _numpy_table()
+        filled = {
+            "array_type": table[_ARRAY_TYPE],
+            "out_name": id(_OUT),
+            "new_array": table[_ARRAY_NEW],
+            "vectorcall": _python("PyObject_Vectorcall"),
+            "increment": _python("Py_IncRef"),
+            "unwrap": table[_ARRAY_RETURN],
+            "release": _python("PyEval_SaveThread"),
+            "acquire": _python("PyEval_RestoreThread"),
+        }
+        for k, key in enumerate(llvm_entry.CONTEXT):
+            pointers[k] = filled[key]
+    return pointers
+
+
+_OUT = sys.intern("out")
 
 
 def _python(name: str) -> int:

@@ -13,9 +13,9 @@ import llvmlite
 import llvmlite.binding as llvm
 import numpy as np
 
-from chasles.backends import cache, pool
+from chasles.backends import cache, call, pool
 from chasles.backends.cache import Artifact
-from chasles.backends.llvm_entry import CONTEXT, LAYOUT
+from chasles.backends.llvm_entry import LAYOUT
 from chasles.backends.llvm_math import ELEMENTS
 from chasles.backends.llvm_source import WORTH_THREADS, Module, Target, module
 from chasles.expr import Program
@@ -23,6 +23,8 @@ from chasles.expr import Program
 _SHARE = 64
 """Rows go to threads in multiples of this: whole tiles."""
 _LOCK = threading.Lock()
+_LOADED: dict[str, "Kernel"] = {}
+"""Kernels by recipe: equal robots share their code."""
 _SERIAL = itertools.count()
 
 
@@ -107,20 +109,15 @@ class Kernel:
     def __init__(self, artifact: Artifact) -> None:
         self.artifact = artifact
         self.interface, self.dtype = artifact.interface, np.dtype(artifact.dtype)
-        self.context = (ctypes.c_void_p * len(CONTEXT))()
         self._local = threading.local()
         self._load(has_entry=len(artifact.interface.outputs) == 1)
-
-    def again(self) -> "Kernel":
-        """The same code, loaded once more."""
-        return Kernel(self.artifact)
 
     def _load(self, *, has_entry: bool) -> None:
         with _LOCK:
             _initialise()
             builder = llvm.JITLibraryBuilder()
             builder.add_object_img(self.artifact.object_code).add_current_process()
-            symbols = _exact() | {"context": ctypes.addressof(self.context)}
+            symbols = _exact() | {"context": ctypes.addressof(call.context())}
             for name, address in symbols.items():
                 builder.import_symbol(name, address)
             for name in ("one", "batch", "entry")[: 2 + has_entry]:
@@ -188,11 +185,13 @@ def _address(a: np.ndarray) -> int:
 def prepare(recipe: object, trace: Callable[[], Program], dtype: str = "float64") -> Kernel:
     """The kernel of a recipe: from the cache, or traced, compiled and kept there."""
     name = cache.key(recipe, dtype, Machine.host(), llvmlite.__version__, LAYOUT)
-    artifact = cache.load(name)
-    if artifact is None:
-        artifact = build(trace(), dtype=dtype)
-        cache.save(name, artifact)
-    return Kernel(artifact)
+    if name not in _LOADED:
+        artifact = cache.load(name)
+        if artifact is None:
+            artifact = build(trace(), dtype=dtype)
+            cache.save(name, artifact)
+        _LOADED[name] = Kernel(artifact)
+    return _LOADED[name]
 
 
 def compile(program: Program, machine: Machine | None = None, dtype: str = "float64") -> Kernel:

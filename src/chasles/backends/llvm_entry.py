@@ -3,9 +3,9 @@
 `entry` has the signature of a METH_FASTCALL | METH_KEYWORDS function. It takes exactly what it can
 prove safe: the right number of plain arrays of the right type, aligned, contiguous, of the right
 shape for one state or all for the same number of states, and optionally `out=` of the same kind,
-writeable. Everything else goes to the Python path. It reads fields of arrays at offsets that `call`
-has checked, and reaches the outside only through the pointers of @context, which is filled when the
-code is loaded: no address of a process is in the code.
+writeable. For everything else it calls its `__self__`, the Python path. It reads fields of arrays
+at offsets that `call` has checked, and reaches the outside only through the pointers of @context,
+which is filled when the code is loaded: no address of a process is in the code.
 """
 
 from chasles.backends.llvm_math import Element, Writer
@@ -13,7 +13,6 @@ from chasles.expr import Interface, Variable
 
 CONTEXT = (
     "array_type",
-    "fallback",
     "out_name",
     "new_array",
     "vectorcall",
@@ -22,8 +21,8 @@ CONTEXT = (
     "release",
     "acquire",
 )
-"""What @context points to, in order: numpy.ndarray, the Python path, the interned "out", and the
-functions PyArray_New, PyObject_Vectorcall, Py_IncRef, PyArray_Return, PyEval_SaveThread,
+"""What @context points to, in order: numpy.ndarray, the interned string "out", and the functions
+PyArray_New, PyObject_Vectorcall, Py_IncRef, PyArray_Return, PyEval_SaveThread and
 PyEval_RestoreThread."""
 
 HEAD, TUPLE = object.__basicsize__, tuple.__basicsize__
@@ -153,7 +152,7 @@ class _Entry:
             self.equal("i32", rank, len(self.program.inputs[0].shape) + 1)
             self._several(self.field(self.field(first, SHAPE, "ptr"), 0, "i64"))
         w.raw("slow:")
-        operands = f"ptr {self.context('fallback')}, ptr %args, i64 %nargs, ptr %kwnames"
+        operands = "ptr %self, ptr %args, i64 %nargs, ptr %kwnames"
         answer = w.emit(f"call ptr {self.context('vectorcall')}({operands})")
         w.raw(f"  ret ptr {answer}")
         sizes = ", ".join(f"i64 {size}" for size in self.result.shape) or "i64 0"

@@ -1,0 +1,198 @@
+"""chasles beside itself: float32, two threads, cold start, long chains. Answers are checked."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+import chasles
+from benchmarks.compare import TOLERANCE, Effort, WrongAnswer, empty_cache, relative_error
+from benchmarks.robots import CASES, chasles_robot, path_of
+from benchmarks.states import Array, States
+from benchmarks.targets import THREADED_BATCH
+from benchmarks.timing import interleaved, seconds
+from chasles.algorithms.spatial.inverse_dynamics import inverse_dynamics
+
+ROBOT = "panda"
+"""The robot that is timed, its inverse dynamics."""
+
+SINGLE_TOLERANCE = 1e-4
+"""Relative error allowed in float32: the rounding 6e-8, amplified by cancellation along the arm."""
+
+CHAINS = (100, 1000)
+"""Bodies of the chains."""
+
+CHAIN_BATCH = 256
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """Seconds for a state by two ways of chasles, and the difference of their results."""
+
+    what: str
+    batch: int
+    before: float
+    after: float
+    error: float
+
+    @property
+    def speedup(self) -> float:
+        return self.before / self.after
+
+
+@dataclass(frozen=True)
+class Cold:
+    """Seconds of new processes, on the wall and of the processor, the least of several."""
+
+    what: str
+    wall: float
+    processor: float
+
+
+@dataclass(frozen=True)
+class Chain:
+    """A chain's inverse dynamics: seconds to trace and compile, for a state; error of the check."""
+
+    bodies: int
+    compile: float
+    state: float
+    error: float
+
+
+@dataclass(frozen=True)
+class Alone:
+    """Everything that was measured."""
+
+    ratios: tuple[Ratio, ...] = ()
+    colds: tuple[Cold, ...] = ()
+    chains: tuple[Chain, ...] = ()
+
+
+def measure(
+    effort: Effort, *, long: bool = False, progress: Callable[[str], None] = lambda _: None
+) -> Alone:
+    """Measure all, the long chains only if asked for. Raises WrongAnswer."""
+    quick = effort.compilations == 1
+    with empty_cache():
+        progress("float32, two threads")
+        many = replace(effort, batch=effort.batch if quick else THREADED_BATCH)
+        ratios = (float32(effort), two_threads(many))
+        progress("cold start")
+        colds = cold_start(1 if quick else 5)
+        chains = []
+        for bodies in CHAINS if long else ():
+            progress(f"chain of {bodies} bodies")
+            chains.append(chain(bodies, effort))
+    return Alone(ratios, colds, tuple(chains))
+
+
+def float32(effort: Effort) -> Ratio:
+    """The method on float64 and on float32 arrays, on one thread: processor time."""
+    robot = chasles_robot(CASES[ROBOT])
+    inputs = States.draw(robot, effort.batch).inputs("inverse_dynamics")
+    short = [x.astype(np.float32) for x in inputs]
+    double = chasles.compile(robot, "inverse_dynamics").fast
+    single = chasles.compile(robot, "inverse_dynamics", dtype="float32").fast
+    out, short_out = double(*inputs), single(*short)
+    error = _required("float32", relative_error(short_out, out), SINGLE_TOLERANCE)
+    runs = [partial(double, *inputs, out=out), partial(single, *short, out=short_out)]
+    before, after = (t.minimum / effort.batch for t in interleaved(runs, effort.rounds))
+    return Ratio("float32 against float64", effort.batch, before, after, error)
+
+
+def two_threads(effort: Effort) -> Ratio:
+    """The method with threads=1 and threads=2: time on the wall, the same bits."""
+    robot = chasles_robot(CASES[ROBOT])
+    inputs = States.draw(robot, effort.batch).inputs("inverse_dynamics")
+    outs = [robot.inverse_dynamics(*inputs, threads=n) for n in (1, 2)]
+    error = _required("two threads", relative_error(outs[1], outs[0]), 0.0)
+    runs = [
+        partial(robot.inverse_dynamics, *inputs, out=out, threads=n)
+        for n, out in enumerate(outs, 1)
+    ]
+    times = interleaved(runs, effort.rounds, clock=time.perf_counter_ns)
+    before, after = (t.minimum / effort.batch for t in times)
+    return Ratio("two threads against one", effort.batch, before, after, error)
+
+
+COLD = """
+import sys, time
+def now(): return time.perf_counter(), time.process_time()
+a = now()
+import chasles
+b = now()
+robot = chasles.load(sys.argv[1])
+zero = [0.0] * robot.nv
+robot.inverse_dynamics(zero, zero, zero)
+c = now()
+print(b[0] - a[0], b[1] - a[1], c[0] - b[0], c[1] - b[1])
+"""
+"""What a new process runs: prints seconds to import and from `load` to the first torque."""
+
+
+def cold_start(tries: int) -> tuple[Cold, ...]:
+    """New processes, first with nothing in the cache, then with what those left there."""
+    cold, cached = [], []
+    for _ in range(tries):
+        with TemporaryDirectory() as folder:
+            cold.append(_process(folder))
+            cached.append(_process(folder))
+    imports = np.min([row[:2] for row in cold + cached], axis=0)
+    return (
+        Cold("import", *imports.tolist()),
+        Cold("nothing cached", *np.min(cold, axis=0)[2:].tolist()),
+        Cold("cached", *np.min(cached, axis=0)[2:].tolist()),
+    )
+
+
+def _process(folder: str) -> list[float]:
+    os.chmod(folder, 0o700)
+    source = str(Path(chasles.__file__).parents[1])
+    paths = os.pathsep.join([source, os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [sys.executable, "-c", COLD, str(path_of(CASES[ROBOT]))],
+        env=os.environ | {"CHASLES_CACHE": folder, "PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return [float(word) for word in done.stdout.split()]
+
+
+def chain(bodies: int, effort: Effort) -> Chain:
+    """Inverse dynamics of a general chain, checked by the book's recursion on plain numbers."""
+    robot = chasles.robots.general_chain(bodies)
+    compile_time = seconds(partial(chasles.compile, robot, "inverse_dynamics"))
+    function = chasles.compile(robot, "inverse_dynamics")
+    rng = np.random.default_rng(0)
+    q, qd, qdd = 0.1 * rng.normal(size=(3, CHAIN_BATCH, robot.nv))
+    out = function(q, qd, qdd, threads=1)
+    truth = np.array([_by_hand(robot, state) for state in zip(q[:2], qd[:2], qdd[:2], strict=True)])
+    what = f"chain of {bodies} bodies"
+    error = _required(what, relative_error(out[:2], truth), TOLERANCE)
+    run = partial(function, q, qd, qdd, out=out, threads=1)
+    (times,) = interleaved([run], effort.rounds)
+    return Chain(bodies, compile_time, times.minimum / CHAIN_BATCH, error)
+
+
+def _by_hand(robot: chasles.Robot, state: Sequence[Array]) -> Array:
+    """The spatial recursion run on floats: nothing traced, nothing compiled."""
+    q, qd, qdd = (list(map(float, x)) for x in state)
+    model = robot.model
+    efforts = inverse_dynamics(
+        model, model.positions(q), model.velocities(qd), model.velocities(qdd)
+    )
+    return np.array([float(x) for i in model.movers for x in efforts[i]])
+
+
+def _required(what: str, error: float, allowed: float) -> float:
+    if not error <= allowed:
+        raise WrongAnswer(f"{what}: relative error {error:.1e}, allowed {allowed:.1e}")
+    return error

@@ -1,0 +1,280 @@
+"""Fast entries to try, every form of argument, and comparing a call with the Python path."""
+
+import array
+import inspect
+import mmap
+import types
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+from support import state, tree
+
+import chasles
+from chasles.robots import planar, puma560
+
+# Subjects --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A fast entry, the Python path beside it, and good arguments, one row a state."""
+
+    entry: Callable[..., Any]
+    python: Callable[..., Any]
+    inputs: list[np.ndarray]
+    shape: tuple[int, ...]
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.inputs[0].dtype
+
+    def some(self, *lead: int) -> list[np.ndarray]:
+        """Fresh arguments with a leading shape."""
+        count = int(np.prod(lead))
+        rows = [np.resize(a, (count, *a.shape[1:])) if lead else a[0] for a in self.inputs]
+        shapes = [(*lead, *a.shape[1:]) for a in self.inputs]
+        return [np.array(r).reshape(shape) for r, shape in zip(rows, shapes, strict=True)]
+
+    def room(self, *lead: int) -> np.ndarray:
+        """An array for the result, filled with sevens."""
+        return np.full((*lead, *self.shape), 7.0, self.dtype)
+
+
+def states(robot: chasles.Robot, function: str) -> list[np.ndarray]:
+    """Random arguments of a function, eight rows."""
+    names = inspect.signature(getattr(chasles.Robot, function)).parameters
+    return list(state(robot, 1, 8))[: sum(n in ("q", "qd", "qdd", "tau") for n in names)]
+
+
+def _of_robot(robot: chasles.Robot, function: str) -> Subject:
+    """A method of a robot; the Python path is the same method, called through the class."""
+    inputs = states(robot, function)
+    shape = np.shape(getattr(robot, function)(*(a[0] for a in inputs)))
+    python = partial(getattr(type(robot), function), robot)
+    return Subject(getattr(robot, function), python, inputs, shape)
+
+
+def _of_compiled(robot: chasles.Robot, function: str, **options: Any) -> Subject:
+    """What `chasles.compile` gives, with parameters of the robot as the last arguments."""
+    compiled = chasles.compile(robot, function, **options)
+    inputs = states(robot, function)
+    inputs += [np.stack([robot.parameter(name)] * 8) for name in options.get("parameters", ())]
+    typed = [a.astype(options.get("dtype", float)) for a in inputs]
+    return Subject(compiled.fast, compiled, typed, compiled.interface.outputs[0].shape)
+
+
+SUBJECTS: dict[str, Callable[[], Subject]] = {
+    "forces": lambda: _of_robot(puma560(), "inverse_dynamics"),
+    "one freedom": lambda: _of_robot(planar(1), "forward_dynamics"),
+    "matrix": lambda: _of_robot(puma560(), "mass_matrix"),
+    "number": lambda: _of_robot(puma560(), "potential_energy"),
+    "quaternions": lambda: _of_robot(tree(2, 4, floating=True), "inverse_dynamics"),
+    "no freedom": lambda: _of_robot(planar(1).lock({"joint1": 0.3}), "inverse_dynamics"),
+    "compiled": lambda: _of_compiled(planar(2), "bias_forces"),
+    "single precision": lambda: _of_compiled(planar(3), "inverse_dynamics", dtype="float32"),
+    "parameters": lambda: _of_compiled(
+        planar(2), "gravity_forces", parameters=("link2.mass", "gravity")
+    ),
+}
+"""One entry for each kind of argument and result."""
+
+
+@cache
+def subject(name: str) -> Subject:
+    found = SUBJECTS[name]()
+    assert isinstance(found.entry, types.BuiltinFunctionType)
+    return found
+
+
+# Comparing two calls ---------------------------------------------------------------------------
+
+_ABSENT = object()
+
+
+def outcome(function: Callable[..., Any], given: Sequence[Any], named: dict[str, Any]) -> Any:
+    """What a call does, as a value that can be compared: type, dtype, shape and bits, or error."""
+    try:
+        found = function(*given, **named)
+    except Exception as error:
+        return type(error), str(error)
+    if found is named.get("out", _ABSENT):
+        return "out itself"
+    bits = found.tobytes() if isinstance(found, np.ndarray | np.generic) else found
+    return type(found), getattr(found, "dtype", None), np.shape(found), bits
+
+
+def both(subject: Subject, given: Sequence[Any], named: dict[str, Any]) -> Any:
+    """The outcome of a call by the fast entry, after checking that the Python path has the same.
+
+    Only `out` may change, and only if there is no error.
+    """
+    out = named.get("out")
+    kept = out.copy() if isinstance(out, np.ndarray) else None
+    fast = outcome(subject.entry, given, named)
+    filled = out.copy() if kept is not None else None
+    if kept is not None and out.flags.writeable:
+        out[...] = kept
+    slow = outcome(subject.python, given, named)
+    assert fast == slow
+    if kept is not None:
+        assert filled.tobytes() == out.tobytes()
+        if fast != "out itself":
+            assert kept.tobytes() == filled.tobytes(), "out was touched"
+    return fast
+
+
+def fails(found: Any, *kinds: type[Exception]) -> bool:
+    """Whether an outcome is an error (of one of the given kinds)."""
+    return isinstance(found[0], type) and issubclass(found[0], kinds or Exception)
+
+
+# Every form of argument ------------------------------------------------------------------------
+
+
+class Child(np.ndarray):
+    """An array of another type."""
+
+
+class Impostor:
+    """Says it is an array, and fails when asked for its numbers."""
+
+    ndim, shape, dtype = 1, (6,), np.dtype(float)
+
+    def __array__(self, *_: Any, **__: Any) -> np.ndarray:
+        raise RuntimeError("no numbers here")
+
+
+class Lender:
+    """Not an array, but has one."""
+
+    def __init__(self, a: np.ndarray) -> None:
+        self.__array_interface__ = np.asarray(a).__array_interface__
+        self.kept = a
+
+
+def unaligned(a: np.ndarray) -> np.ndarray:
+    """The same numbers at an odd address."""
+    buffer = bytearray(a.nbytes + 1)
+    buffer[1:] = a.tobytes()
+    return np.frombuffer(buffer, dtype=a.dtype, offset=1).reshape(a.shape)
+
+
+def spaced(a: np.ndarray) -> np.ndarray:
+    """The same numbers, with others between them."""
+    wide = np.full((*a.shape, 2), 7.0, a.dtype)
+    wide[..., 0] = a
+    return wide[..., 0]
+
+
+def swapped(a: np.ndarray) -> np.ndarray:
+    """The same numbers in the other byte order."""
+    return a.astype(a.dtype.newbyteorder())
+
+
+def frozen(a: np.ndarray) -> np.ndarray:
+    """The same numbers, not to be written."""
+    b = a.copy()
+    b.flags.writeable = False
+    return b
+
+
+def mapped(a: np.ndarray) -> np.ndarray:
+    """The same numbers in mapped memory."""
+    memory = mmap.mmap(-1, max(a.nbytes, 1))
+    b = np.frombuffer(memory, dtype=a.dtype, count=a.size).reshape(a.shape)
+    b[...] = a
+    return b.view(np.memmap)
+
+
+def renamed(a: np.ndarray) -> np.ndarray:
+    """The same numbers in a dtype that is equal but not the same object."""
+    return a.view(np.dtype(a.dtype, metadata={"made": "here"}))
+
+
+LAYOUTS: dict[str, Callable[[np.ndarray], Any]] = {
+    "itself": lambda a: a,
+    "spaced": spaced,
+    "reversed twice": lambda a: np.flip(np.flip(a).copy()),
+    "Fortran": np.asfortranarray,
+    "unaligned": unaligned,
+    "other byte order": swapped,
+    "read-only": frozen,
+    "subclass": lambda a: a.view(Child),
+    "masked": lambda a: np.ma.masked_array(a, mask=np.zeros(a.shape, bool)),
+    "memmap": mapped,
+    "plain view of memmap": lambda a: np.asarray(mapped(a)),
+    "own dtype object": renamed,
+    "one more axis": lambda a: a[None],
+    "transposed": lambda a: a.T,
+    "row of a larger one": lambda a: np.stack([a, a])[1],
+    "broadcast": lambda a: np.broadcast_to(a, (3, *a.shape)),
+}
+"""The same numbers, differently in memory."""
+
+FORMS: dict[str, Callable[[np.ndarray], Any]] = {
+    "list": lambda a: a.tolist(),
+    "tuple": lambda a: tuple(a.tolist()) if a.ndim else a.item(),
+    "array.array": lambda a: array.array("d", a.ravel().tolist()),
+    "memoryview": lambda a: memoryview(a),
+    "array interface": Lender,
+    "single": lambda a: a.astype(np.float32),
+    "double": lambda a: a.astype(np.float64),
+    "half": lambda a: a.astype(np.float16),
+    "long double": lambda a: a.astype(np.longdouble),
+    "integers": lambda a: np.ones_like(a, dtype=np.int64),
+    "small integers": lambda a: np.ones_like(a, dtype=np.uint8),
+    "complex": lambda a: a.astype(complex),
+    "booleans": lambda a: np.ones_like(a, dtype=bool),
+    "objects": lambda a: a.astype(object),
+    "text": lambda a: a.astype(str),
+    "dates": lambda a: np.zeros(a.shape, "M8[s]"),
+    "records": lambda a: np.zeros(a.shape, [("x", float)]),
+    "empty": lambda a: a[..., :0] if a.ndim else np.zeros(0),
+    "too long": lambda a: np.append(a, 1.0),
+    "without axes": lambda a: np.array(1.0),
+    "float": lambda a: 1.0,
+    "None": lambda a: None,
+    "word": lambda a: "abc",
+    "class": lambda a: np.ndarray,
+    "ragged": lambda a: [[1.0], [1.0, 2.0]],
+    "impostor": lambda a: Impostor(),
+    "generator": lambda a: iter(()),
+    "infinite": lambda a: np.full_like(a, np.inf),
+    "NaN": lambda a: np.full_like(a, np.nan),
+    "large": lambda a: np.full_like(a, 1e38),
+    "zero": np.zeros_like,
+}
+"""Other things in the place of an array."""
+
+OUTS: dict[str, Callable[[np.ndarray], Any]] = {
+    "itself": lambda a: a,
+    "spaced": spaced,
+    "unaligned": unaligned,
+    "Fortran": np.asfortranarray,
+    "read-only": frozen,
+    "other byte order": swapped,
+    "subclass": lambda a: a.view(Child),
+    "masked": np.ma.masked_array,
+    "memmap": mapped,
+    "own dtype object": renamed,
+    "single": lambda a: a.astype(np.float32),
+    "double": lambda a: a.astype(np.float64),
+    "integers": lambda a: a.astype(int),
+    "complex": lambda a: a.astype(complex),
+    "objects": lambda a: a.astype(object),
+    "one more axis": lambda a: a[None],
+    "one row more": lambda a: np.concatenate([a, a[:1]]) if a.ndim else a[None],
+    "one axis less": lambda a: a.ravel(),
+    "flat": lambda a: np.append(a, a),
+    "list": lambda a: a.tolist(),
+    "tuple of one": lambda a: (a,),
+    "tuple of two": lambda a: (a, a),
+    "None": lambda a: None,
+    "word": lambda a: "abc",
+    "all rows in one place": lambda a: as_strided(a, a.shape, (0,) * a.ndim),
+}
+"""Things to give as `out`, made from a good one."""

@@ -1,0 +1,386 @@
+"""The fast entry gives the same answers and the same errors as the Python path."""
+
+import inspect
+import pydoc
+import types
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import hypothesis
+import numpy as np
+import pytest
+from entries import (
+    FORMS,
+    LAYOUTS,
+    OUTS,
+    SUBJECTS,
+    Subject,
+    both,
+    fails,
+    frozen,
+    outcome,
+    states,
+    subject,
+)
+from hypothesis import strategies as st
+from numpy.lib.stride_tricks import as_strided
+from support import state
+
+import chasles
+from chasles.backends import call
+from chasles.backends.llvm_source import WORTH_THREADS
+from chasles.robots import planar, puma560
+
+pytestmark = pytest.mark.skipif(not call.supported(), reason="this Python has no fast entry")
+
+
+@pytest.fixture(params=SUBJECTS)
+def chosen(request: pytest.FixtureRequest) -> Subject:
+    return subject(request.param)
+
+
+# What it looks like ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "function", ["inverse_dynamics", "mass_matrix", "potential_energy", "gravity_forces"]
+)
+def test_it_looks_like_the_method(function: str) -> None:
+    """From the first plain call on it is a built-in; nothing else can be seen to change."""
+    robot = planar(2)
+    before = getattr(robot, function)
+    assert isinstance(before, types.MethodType)
+    before(*(a[0] for a in states(robot, function)))
+    entry = getattr(robot, function)
+    assert isinstance(entry, types.BuiltinFunctionType)
+    assert inspect.isbuiltin(entry)
+    assert getattr(robot, function) is entry
+    bare = [p.replace(annotation=p.empty) for p in inspect.signature(before).parameters.values()]
+    assert list(inspect.signature(entry).parameters.values()) == bare
+    assert inspect.getdoc(entry) == inspect.getdoc(before)
+    assert entry.__name__ == function
+    assert function in repr(entry)
+    text = pydoc.plain(pydoc.render_doc(entry))
+    assert f"{function}({', '.join(str(p) for p in bare if p.kind is p.POSITIONAL_OR_KEYWORD)}" in (
+        text
+    )
+    assert (inspect.getdoc(before) or "").splitlines()[0] in text
+    assert function in dir(robot)
+
+
+def test_only_a_plain_call_makes_it() -> None:
+    """With options a method stays as it is, and gives what the options ask for."""
+    robot = planar(2)
+    q, qd, qdd = (a[0] for a in states(robot, "inverse_dynamics"))
+    spatial = robot.inverse_dynamics(q, qd, qdd, method="spatial")
+    pushed = robot.inverse_dynamics(q, qd, qdd, f_ext={"tip": np.ones(6)})
+    assert isinstance(robot.inverse_dynamics, types.MethodType)
+    plain = robot.inverse_dynamics(q, qd, qdd)
+    assert isinstance(robot.inverse_dynamics, types.BuiltinFunctionType)
+    assert np.array_equal(robot.inverse_dynamics(q, qd, qdd, method="spatial"), spatial)
+    assert np.array_equal(robot.inverse_dynamics(q, qd, qdd, f_ext={"tip": np.ones(6)}), pushed)
+    assert np.array_equal(robot.inverse_dynamics(q, qd, qdd, threads=2), plain)
+    np.testing.assert_allclose(spatial, plain, rtol=0.0, atol=1e-13 * np.max(np.abs(plain)))
+    assert not np.allclose(pushed, plain)
+
+
+def test_functions_of_a_frame() -> None:
+    """They stay methods; frames and points do not get mixed up from call to call."""
+    robot, other = puma560(), puma560()
+    q, qd, _ = (a[0] for a in state(robot, 3, 2))
+    views = [("tool", "world", "frame"), ("tool", "frame", "frame"), ("tool", "world", "world")]
+    views += [("tool", "world", (0.0, 0.0, 1.0)), (robot.bodies[2], "world", "frame")]
+    for _ in range(3):
+        for frame, axes, at in views:
+            found = robot.frame_velocity(q, qd, frame=frame, axes=axes, at=at)
+            compiled = chasles.compile(other, "frame_velocity", frame=frame, axes=axes, at=at)
+            assert np.array_equal(found, compiled(q, qd))
+    with pytest.raises(ValueError, match="axes must be"):
+        robot.frame_velocity(q, qd, frame="tool", axes="bogus")
+    assert not np.array_equal(robot.momentum(q, qd), robot.momentum(q, qd, at="world"))
+
+
+def test_two_results_have_no_fast_entry() -> None:
+    robot = planar(2)
+    for _ in range(2):
+        L, D = robot.ltdl_factors(np.array([0.3, 0.4]))
+        M = robot.mass_matrix(np.array([0.3, 0.4]))
+        np.testing.assert_allclose(L.T @ np.diag(D) @ L, M)
+
+
+# Every form of argument ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", LAYOUTS | FORMS)
+def test_any_form_of_input(chosen: Subject, form: str) -> None:
+    """Each argument in turn, then all together."""
+    make = (LAYOUTS | FORMS)[form]
+    for lead in ((), (1,), (5,), (2, 3)):
+        for k in range(len(chosen.inputs)):
+            given = chosen.some(*lead)
+            given[k] = make(given[k])
+            both(chosen, given, {})
+            both(chosen, given, {"out": chosen.room(*lead)})
+        both(chosen, [make(a) for a in chosen.some(*lead)], {})
+
+
+@pytest.mark.parametrize("form", OUTS)
+def test_any_form_of_output(chosen: Subject, form: str) -> None:
+    make = OUTS[form]
+    for lead in ((), (1,), (5,), (2, 3), (0,)):
+        both(chosen, chosen.some(*lead), {"out": make(chosen.room(*lead))})
+
+
+def test_what_out_must_be() -> None:
+    """The errors say what is wrong, name the function, and leave `out` alone."""
+    forces = subject("forces")
+    for out, kind, part in (
+        (frozen(np.zeros(6)), ValueError, "out is read-only"),
+        (np.zeros(5), ValueError, "out must have shape (6,), not (5,)"),
+        (np.zeros((6, 1)), ValueError, "out must have shape (6,), not (6, 1)"),
+        (np.zeros(6, complex), TypeError, "out must have dtype float64, not complex128"),
+        ([0.0] * 6, TypeError, "out must be a NumPy array, not list"),
+    ):
+        found = both(forces, forces.some(), {"out": out})
+        assert found[0] is kind
+        assert found[1].startswith("inverse_dynamics: ")
+        assert part in found[1]
+
+
+# Numbers of arguments and keywords -------------------------------------------------------------
+
+
+def calls(subject: Subject) -> Iterator[tuple[list[Any], dict[str, Any]]]:
+    """Argument lists of every length and with all kinds of keywords."""
+    given = subject.some()
+    n = len(given)
+    for count in range(n + 3):
+        yield (given * 3)[:count], {}
+        yield (given * 3)[:count], {"out": subject.room()}
+    names = ["q", "qd", "qdd", "tau", "arguments", "self", "out", "threads", "bogus", "", "Out"]
+    for name in names:
+        yield given, {name: subject.room()}
+        yield given[:-1], {name: given[-1]}
+        yield given, {name: None}
+        yield given, {name: 1, "out": subject.room()}
+        yield given, {"out": subject.room(), name: 1}
+    yield given, {"".join(["o", "ut"]): subject.room()}
+    yield given, {"out": None, "threads": None}
+    for threads in (1, 2, 5, 0, -1, 1.5, "2", True, np.int64(2)):
+        yield given, {"threads": threads}
+        yield subject.some(3), {"threads": threads, "out": subject.room(3)}
+    for option, value in (("method", "bogus"), ("method", None), ("dissipation", True)):
+        yield given, {option: value}
+    for force in ({}, None, {"tip": np.ones(6)}, {"bogus": np.ones(6)}, {"tip": None}, 3.0):
+        yield given, {"f_ext": force}
+
+
+def test_any_number_of_arguments_and_keywords(chosen: Subject) -> None:
+    for given, named in calls(chosen):
+        both(chosen, given, named)
+
+
+def test_keywords_are_the_names_of_the_arguments() -> None:
+    forces = subject("forces")
+    q, qd, qdd = forces.some()
+    expected = outcome(forces.entry, (q, qd, qdd), {})
+    assert both(forces, (), {"q": q, "qd": qd, "qdd": qdd}) == expected
+    assert both(forces, (q,), {"qdd": qdd, "qd": qd}) == expected
+    assert fails(both(forces, (q, qd, qdd), {"q": q}), TypeError)
+    assert fails(both(forces, (q, qd, qdd, np.empty(6)), {}), TypeError)
+
+
+def test_an_unknown_keyword_of_any_type_of_text() -> None:
+    class Word(str):
+        pass
+
+    forces = subject("forces")
+    assert fails(both(forces, forces.some(), {"\ud800": 1}), TypeError)
+    found = both(forces, forces.some(), {Word("out"): np.empty(6)})
+    assert not fails(found)
+
+
+# Batches ---------------------------------------------------------------------------------------
+
+LEADS = [(n,) for n in (*range(21), 31, 32, 33, 64, 300)]
+LEADS += [(0, 3), (3, 0), (1, 1), (2, 1, 3), (1, 1, 1, 7), (2, 2, 2, 2, 2)]
+
+
+def test_batches_of_any_shape(chosen: Subject) -> None:
+    for lead in LEADS:
+        found = both(chosen, chosen.some(*lead), {})
+        assert found[2] == (*lead, *chosen.shape)
+        assert both(chosen, chosen.some(*lead), {"out": chosen.room(*lead)}) == "out itself"
+
+
+def test_leading_shapes_that_differ(chosen: Subject) -> None:
+    """They broadcast together, or there is an error."""
+    leads = ((), (1,), (3,), (4,), (3, 1), (0,))
+    for first in leads:
+        for other in leads:
+            given = chosen.some(*first)[:1] + chosen.some(*other)[1:]
+            found = both(chosen, given, {})
+            if len(given) > 1 and (first, other) in (((3,), (4,)), ((0,), (3,))):
+                assert fails(found, ValueError)
+
+
+def test_one_more_state_than_the_entry_takes() -> None:
+    """Where batches are handed to threads, and above."""
+    small = subject("one freedom")
+    work = small.python.args[0].function("forward_dynamics")._kernel.artifact.work
+    most = WORTH_THREADS // work
+    for count in (most - 1, most, most + 1):
+        both(small, small.some(count), {})
+        both(small, small.some(count), {"out": small.room(count)})
+
+
+def test_more_states_than_any_memory_holds() -> None:
+    """Shapes made by stride tricks: an error, not a crash."""
+    forces = subject("forces")
+    row = forces.some()
+    for count in (2**50, 2**57):
+        huge = [np.broadcast_to(a, (count, 6)) for a in row]
+        assert fails(both(forces, huge, {}), MemoryError, ValueError)
+        assert fails(both(forces, [huge[0], *row[1:]], {}), MemoryError, ValueError)
+        assert fails(both(forces, huge, {"out": np.empty(6)}), ValueError)
+    nothing = np.empty((2**57, 0))
+    assert fails(both(forces, [nothing] * 3, {}), ValueError)
+
+
+def test_one_row_of_any_stride() -> None:
+    """A batch of one is contiguous whatever NumPy says of the distance to the next row."""
+    forces = subject("forces")
+    given = [as_strided(a, (1, 6), (12345678, 8)) for a in forces.some()]
+    assert all(a.flags.c_contiguous for a in given)
+    out = as_strided(np.full(6, 7.0), (1, 6), (-800, 8))
+    expected = outcome(forces.entry, forces.some(1), {})
+    assert both(forces, given, {}) == expected
+    assert both(forces, given, {"out": out}) == "out itself"
+    assert out.tobytes() == expected[3]
+
+
+# In place --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("lead", [(), (1,), (2,), (9,), (24,), (2, 5)], ids=str)
+def test_out_may_be_an_input(chosen: Subject, lead: tuple[int, ...]) -> None:
+    """An output that is exactly an input, where shapes allow it."""
+    expected = outcome(chosen.entry, chosen.some(*lead), {})[3]
+    for k, a in enumerate(chosen.inputs):
+        if a.shape[1:] == chosen.shape:
+            given = chosen.some(*lead)
+            assert both(chosen, given, {"out": given[k]}) == "out itself"
+            given = chosen.some(*lead)
+            chosen.entry(*given, out=given[k])
+            assert given[k].tobytes() == (expected if chosen.shape else given[k].tobytes())
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 9, 24])
+def test_out_may_overlap_an_input(chosen: Subject, count: int) -> None:
+    """By any number of entries, in either direction; count 0 means one state without an axis."""
+    lead = (count,) if count else ()
+    for k, a in enumerate(chosen.inputs):
+        sizes = [int(np.prod((*lead, *shape))) for shape in (a.shape[1:], chosen.shape)]
+        for shift in (-7, -6, -1, 1, 2, 6, 12, 37):
+            given = chosen.some(*lead)
+            buffer = np.full(sum(sizes) + 200, 7.0, chosen.dtype)
+            taken = buffer[100 : 100 + sizes[0]].reshape(given[k].shape)
+            taken[...] = given[k]
+            given[k] = taken
+            start = 100 + shift
+            out = buffer[start : start + sizes[1]].reshape((*lead, *chosen.shape))
+            clean = outcome(chosen.entry, [b.copy() for b in given], {})[3]
+            before = buffer.copy()
+            assert chosen.entry(*given, out=out) is out
+            assert out.tobytes() == clean
+            outside = np.ones(len(buffer), bool)
+            outside[start : start + sizes[1]] = False
+            assert np.array_equal(buffer[outside], before[outside])
+
+
+def test_all_arguments_the_same_array() -> None:
+    forces = subject("forces")
+    for lead in ((), (5,), (20,)):
+        a = forces.some(*lead)[0]
+        expected = outcome(forces.entry, [a.copy(), a.copy(), a.copy()], {})
+        assert both(forces, [a, a, a], {}) == expected
+        forces.entry(a, a, a, out=a)
+        assert a.tobytes() == expected[3]
+
+
+# Numbers that mean trouble ---------------------------------------------------------------------
+
+
+def test_zero_quaternions() -> None:
+    """One and among many: the same error, `out` untouched; NaN is not zero."""
+    moving = subject("quaternions")
+    for lead in ((), (1,), (6,), (20,)):
+        for value, bad in ((0.0, True), (-0.0, True), (np.nan, False), (5e-324, False)):
+            given = moving.some(*lead)
+            given[0][(..., -1, slice(0, 4)) if lead else slice(0, 4)] = value
+            for named in ({}, {"out": moving.room(*lead)}):
+                found = both(moving, given, named)
+                assert fails(found, ValueError) == bad
+                assert not bad or "quaternion of joint" in found[1]
+
+
+def test_floating_point_errors_stay_silent(chosen: Subject) -> None:
+    """NaN, infinity and overflow come back as numbers, even where NumPy is told to raise."""
+    with np.errstate(all="raise"):
+        for bad in (np.nan, np.inf, np.finfo(chosen.dtype).max):
+            for lead in ((), (9,)):
+                given = [np.full_like(a, bad) for a in chosen.some(*lead)]
+                assert not fails(both(chosen, given, {}))
+
+
+# Random argument lists -------------------------------------------------------------------------
+
+
+def anything(choose: Callable[[Sequence[Any]], Any]) -> np.ndarray:
+    """An array of any shape, type, order and strides."""
+    shape = [choose(range(8)) for _ in range(choose(range(4)))]
+    steps = tuple(slice(None, None, choose([1, 1, 2, -1])) for _ in shape)
+    dtype = choose(["f8", "f8", "f4", "f2", "i8", "u1", ">f8", "c16", "O", "?", "U3", "m8[s]"])
+    return np.ones(shape, dtype, order=choose("CF"))[steps]
+
+
+def arguments(subject: Subject, choose: Callable[[Sequence[Any]], Any]) -> tuple[list[Any], dict]:
+    """A random argument list, near enough to a good one that most checks are reached."""
+    lead = choose([(), (), (), (1,), (2,), (7,), (16,), (2, 3), (0,)])
+    given: list[Any] = subject.some(*lead)
+    for k in range(len(given)):
+        if choose([False, False, True]):
+            make = choose([*LAYOUTS.values(), *FORMS.values()])
+            given[k] = make(given[k])
+    change = choose(["none", "none", "none", "drop", "add", "swap", "lead", "any"])
+    if change == "drop":
+        given.pop()
+    elif change == "add":
+        given.append(choose([None, subject.room(), 3]))
+    elif change == "swap":
+        given.reverse()
+    elif change == "lead":
+        given[-1] = subject.some(*choose([(), (1,), (3,)]))[-1]
+    elif change == "any":
+        given[choose(range(len(given)))] = anything(choose)
+    named: dict[str, Any] = {}
+    for _ in range(choose([0, 0, 1, 1, 1, 2])):
+        name = choose(["out", "out", "out", "out", "threads", "q", "qd", "tau", "method", "x"])
+        good = subject.room(*lead)
+        arrays = [a for a in given if type(a) is np.ndarray]
+        value: dict[str, list[Any]] = {
+            "out": [good, good, choose(list(OUTS.values()))(good), anything(choose), *arrays],
+            "threads": [None, 1, 2, 0, "x"],
+            "method": ["fastest", "bogus"],
+        }
+        named[name] = choose(value.get(name, [None, 1.0, *arrays]))
+    return given, named
+
+
+@hypothesis.settings(max_examples=400)
+@hypothesis.given(data=st.data(), name=st.sampled_from(list(SUBJECTS)))
+def test_random_argument_lists(data: st.DataObject, name: str) -> None:
+    def choose(options: Sequence[Any]) -> Any:
+        return options[data.draw(st.integers(0, len(options) - 1))]
+
+    both(subject(name), *arguments(subject(name), choose))

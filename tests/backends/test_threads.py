@@ -1,0 +1,359 @@
+"""Threads for batches: the same bits with any number, after a fork, and when things go wrong."""
+
+import concurrent.futures
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from support import TARGETS, state, tree
+
+import chasles
+from chasles.backends import llvm, pool
+from chasles.robots import planar, puma560
+
+THREADS = (1, 2, 3, 7, None)
+ROBOT = puma560()
+FORK = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+
+
+@pytest.fixture
+def crowded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if there were eight cores, and every batch were worth all of them."""
+    monkeypatch.setattr(pool, "cores", lambda: 8)
+    monkeypatch.setattr(llvm, "WORTH_THREADS", 0)
+    monkeypatch.setattr(pool, "_POOL", [])
+
+
+# The same bits ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize(
+    ("make", "function"),
+    [
+        (puma560, "inverse_dynamics"),
+        (puma560, "mass_matrix"),
+        (puma560, "potential_energy"),
+        (puma560, "ltdl_factors"),
+        (lambda: tree(2, 4, floating=True), "forward_dynamics"),
+    ],
+    ids=["forces", "matrix", "number", "two results", "quaternions"],
+)
+def test_any_number_of_threads(
+    crowded: None, make: Callable[[], chasles.Robot], function: str, dtype: str
+) -> None:
+    """For sizes around the shares that threads get, dense and strided."""
+    robot = make()
+    compiled = chasles.compile(robot, function, dtype=dtype)
+    inputs = [a.astype(dtype) for a in state(robot, 1, 1000)][: len(compiled.interface.inputs)]
+    for size in (1, 2, 63, 64, 65, 128, 129, 200, 448, 449, 1000):
+        part = [a[:size] for a in inputs]
+        spread = [np.repeat(a, 2, axis=0)[::2] for a in part]
+        first = compiled(*part, threads=1)
+        for threads in THREADS:
+            for given in (part, spread):
+                found = compiled(*given, threads=threads)
+                for a, b in zip(_several(found), _several(first), strict=True):
+                    assert a.tobytes() == b.tobytes()
+
+
+def _several(found: Any) -> list[np.ndarray]:
+    return list(found) if isinstance(found, tuple) else [found]
+
+
+@pytest.mark.parametrize("threads", THREADS)
+def test_in_place_with_threads(crowded: None, threads: int | None) -> None:
+    """Into an input, and into memory that overlaps one."""
+    compiled = chasles.compile(ROBOT, "inverse_dynamics")
+    q, qd, qdd = state(ROBOT, 2, 500)
+    expected = compiled(q, qd, qdd, threads=1)
+    for shift in (0, 1, 6, 65 * 6, -6):
+        buffer = np.zeros(500 * 6 + 1000)
+        taken = buffer[500 : 500 + 3000].reshape(500, 6)
+        taken[...] = q
+        out = buffer[500 + shift : 3500 + shift].reshape(500, 6)
+        assert compiled(taken, qd, qdd, out=out, threads=threads) is out
+        assert np.array_equal(out, expected)
+
+
+def test_large_batches_by_default() -> None:
+    """Large enough that threads are used unasked, by the method and by the fast entry."""
+    robot = planar(2)
+    compiled = chasles.compile(robot, "inverse_dynamics")
+    count = 2 * llvm.WORTH_THREADS // compiled._kernel.artifact.work
+    inputs = [np.resize(a, (count, 2)) for a in state(robot, 3, 1000)]
+    expected = compiled(*inputs, threads=1)
+    for call in (compiled, compiled.fast, robot.inverse_dynamics, robot.inverse_dynamics):
+        assert np.array_equal(call(*inputs), expected)
+    assert np.array_equal(robot.inverse_dynamics(*inputs, threads=2), expected)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_every_backend_takes_threads(target: str) -> None:
+    compiled = chasles.compile(planar(2), "gravity_forces", backend=target)
+    q = state(planar(2), 4, 5)[0]
+    assert np.array_equal(compiled(q, threads=2), compiled(q))
+
+
+# Wrong numbers ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bad", [0, -1, 1.0, 2.5, "2", [1], (2,), np.nan, "all"])
+def test_a_wrong_number_of_threads(bad: Any) -> None:
+    """The message names function and value; `out` is not touched."""
+    q = np.zeros((5, 6))
+    out = np.full((5, 6), 7.0)
+    robot = puma560()
+    for _ in range(2):  # before and with the fast entry
+        with pytest.raises(ValueError, match="gravity_forces: threads must be a positive integer"):
+            robot.gravity_forces(q, threads=bad, out=out)
+        robot.gravity_forces(q)
+    assert np.all(out == 7.0)
+
+
+def test_more_threads_than_states() -> None:
+    q = state(ROBOT, 5, 3)[0]
+    assert np.array_equal(ROBOT.gravity_forces(q, threads=10**6), ROBOT.gravity_forces(q))
+    assert ROBOT.gravity_forces(np.empty((0, 6)), threads=5).shape == (0, 6)
+    assert np.array_equal(ROBOT.gravity_forces(q[0], threads=5), ROBOT.gravity_forces(q[0]))
+
+
+# The pool itself -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("count", [1, 63, 64, 65, 1000])
+@pytest.mark.parametrize("threads", [1, 2, 3, 7, 100])
+def test_ranges_cover_all_rows_once(crowded: None, count: int, threads: int) -> None:
+    """In shares that begin at multiples of the step; no more of them than threads."""
+    seen: list[tuple[int, int]] = []
+    pool.run(count, 64, threads, lambda first, last: seen.append((first, last)))
+    seen.sort()
+    assert [k for first, last in seen for k in range(first, last)] == list(range(count))
+    assert all(first % 64 == 0 for first, _ in seen)
+    assert len(seen) <= threads
+
+
+@pytest.mark.parametrize("where", [0, 64, 128])
+def test_errors_come_back(crowded: None, where: int) -> None:
+    """From whichever thread; the others finish first, and the pool stays usable."""
+    done = []
+
+    def work(first: int, last: int) -> None:
+        if first == where:
+            raise ZeroDivisionError(f"rows from {first}")
+        time.sleep(0.05)
+        done.append(first)
+
+    for _ in range(3):
+        done.clear()
+        with pytest.raises(ZeroDivisionError, match=f"rows from {where}"):
+            pool.run(192, 64, 3, work)
+        assert len(done) == 2
+    pool.run(192, 64, 3, lambda first, last: done.append(first))
+    assert len(done) == 5
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers here")
+def test_an_interrupt_waits_for_the_threads(crowded: None) -> None:
+    """They write into memory that the caller frees: none may be left behind."""
+    done = []
+
+    def work(first: int, last: int) -> None:
+        if first:
+            time.sleep(0.3)
+        done.append(first)
+
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    usual = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        with pytest.raises(KeyboardInterrupt):
+            pool.run(192, 64, 3, work)
+        assert sorted(done) == [0, 64, 128]
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, usual)
+
+
+def test_threads_share_the_pool(crowded: None) -> None:
+    """Eight callers at once, each asking for several threads."""
+    compiled = chasles.compile(ROBOT, "inverse_dynamics")
+    inputs = state(ROBOT, 6, 700)
+    expected = compiled(*inputs, threads=1)
+    start = threading.Barrier(8)
+
+    def work(k: int) -> bool:
+        start.wait(timeout=60)
+        right = True
+        for _ in range(20):
+            found = compiled(*inputs, threads=2 + k % 3)
+            right &= np.array_equal(found, expected)
+        return right
+
+    with concurrent.futures.ThreadPoolExecutor(8) as callers:
+        assert all(callers.map(work, range(8)))
+
+
+def test_the_lock_of_python_is_free_meanwhile() -> None:
+    """While one thread computes a long batch, another goes on in Python."""
+    compiled = chasles.compile(ROBOT, "inverse_dynamics")
+    inputs = [np.resize(a, (400_000, 6)) for a in state(ROBOT, 7, 100)]
+    out, over = np.empty((400_000, 6)), threading.Event()
+
+    def work() -> float:
+        start = time.perf_counter()
+        compiled(*inputs, out=out, threads=1)
+        over.set()
+        return time.perf_counter() - start
+
+    with concurrent.futures.ThreadPoolExecutor(1) as other:
+        running = other.submit(work)
+        gaps, last = [], time.perf_counter()
+        while not over.is_set():
+            time.sleep(1e-4)
+            gaps.append(time.perf_counter() - last)
+            last = time.perf_counter()
+        took = running.result(timeout=60)
+    assert len(gaps) > 5
+    assert sorted(gaps)[len(gaps) // 2] < 0.5 * took
+
+
+# Forks -----------------------------------------------------------------------------------------
+
+
+def forked(work: Callable[[], bool]) -> bool:
+    """Whether a child process says yes, within twenty seconds."""
+    sys.stdout.flush()
+    child = os.fork()
+    if child == 0:
+        try:
+            os._exit(0 if work() else 1)
+        except BaseException:
+            os._exit(2)
+    for _ in range(2000):
+        found, status = os.waitpid(child, os.WNOHANG)
+        if found:
+            return os.waitstatus_to_exitcode(status) == 0
+        time.sleep(0.01)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return False
+
+
+@FORK
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+def test_fork_after_threads_were_used() -> None:
+    """The child has no threads of its parent, and makes its own; so does a child of the child."""
+    compiled = chasles.compile(ROBOT, "inverse_dynamics")
+    inputs = state(ROBOT, 8, 1000)
+    expected = compiled(*inputs, threads=2)
+    assert pool._POOL
+
+    def right() -> bool:
+        alone = not pool._POOL
+        found = compiled(*inputs, threads=2)
+        return alone and np.array_equal(found, expected)
+
+    assert forked(lambda: right() and forked(right))
+    assert np.array_equal(compiled(*inputs, threads=2), expected)
+
+
+@FORK
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+def test_fork_while_threads_work() -> None:
+    """Other threads are inside batches when the process forks; the child can do anything."""
+    compiled = chasles.compile(ROBOT, "inverse_dynamics")
+    inputs = state(ROBOT, 9, 5000)
+    expected = compiled(*inputs)
+    over = threading.Event()
+
+    def work() -> None:
+        while not over.is_set():
+            compiled(*inputs, threads=2)
+
+    def child() -> bool:
+        fresh = planar(2).gravity_forces(np.zeros(2)).shape == (2,)
+        return fresh and all(
+            np.array_equal(compiled(*inputs, threads=n), expected) for n in THREADS
+        )
+
+    others = [threading.Thread(target=work) for _ in range(2)]
+    for other in others:
+        other.start()
+    try:
+        assert all(forked(child) for _ in range(5))
+    finally:
+        over.set()
+        for other in others:
+            other.join()
+
+
+@FORK
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+def test_fork_while_another_thread_compiles() -> None:
+    """The child does not wait for a compilation that goes on only in its parent."""
+    program = puma560().function("mass_matrix").program
+    planar(1).gravity_forces(np.zeros(1))
+    started, over = threading.Event(), threading.Event()
+
+    def work() -> None:
+        while not over.is_set():
+            text = llvm.source(program).text
+            started.set()
+            llvm.assemble(text, llvm.Machine.host())
+
+    other = threading.Thread(target=work)
+    other.start()
+    try:
+        started.wait(timeout=60)
+        time.sleep(0.05)
+        assert forked(lambda: planar(1).gravity_forces(np.zeros(1)).shape == (1,))
+    finally:
+        over.set()
+        other.join()
+
+
+def _there(q: np.ndarray) -> np.ndarray:
+    return ROBOT.gravity_forces(q, threads=2)
+
+
+@FORK
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+def test_a_pool_of_forked_processes() -> None:
+    q = state(ROBOT, 10, 300)[0]
+    expected = ROBOT.gravity_forces(q, threads=2)
+    context = multiprocessing.get_context("fork")
+    with context.Pool(2) as processes:
+        for found in processes.map_async(_there, [q] * 6).get(timeout=120):
+            assert np.array_equal(found, expected)
+
+
+def test_a_process_that_used_threads_ends() -> None:
+    """Neither the pool nor a call at exit keeps it from ending well."""
+    code = """
+import atexit
+import numpy as np
+from chasles.robots import planar
+robot = planar(2)
+q = np.zeros((1000, 2))
+robot.gravity_forces(q, threads=3)
+atexit.register(lambda: print(robot.gravity_forces(q, threads=1).shape))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert (done.returncode, done.stderr, done.stdout) == (0, "", "(1000, 2)\n")
