@@ -42,13 +42,13 @@ def fuzz(count: int) -> None:
     pools = {name: _pool(subject(name)) for name in names}
     things = [x for pool in pools.values() for each in pool for x in each]
     watched = [x for x in things if isinstance(x, np.ndarray)]
-    warm, level, errors = max(count // 5, 2000), 0, 0
-    before, nothing = list(map(sys.getrefcount, watched)), sys.getrefcount(None)
+    warm, level, nothing, errors = max(count // 5, 2000), 0, 0, 0
+    before = list(map(sys.getrefcount, watched))
     start = time.perf_counter()
     for step in range(count):
         if step == warm:
             gc.collect()
-            level = resident()
+            level, nothing = resident(), sys.getrefcount(None)
         name = names[int(rng.random() * len(names))]
         given, named = _draw(rng, pools[name])
         if step % 50 == 0:

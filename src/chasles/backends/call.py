@@ -74,14 +74,11 @@ def fast_entry(
     """
     if getattr(kernel, "entry", None) is None or not supported():
         return fallback
+    _fill_context()
     text = f"{name}($self, {signature})\n--\n\n{doc}"
-    kept = _KEPT.get((kernel.entry, text))
-    if kept is None:
-        encoded = (name.encode(), text.encode())
-        definition = _MethodDefinition(
-            encoded[0], kernel.entry, _FASTCALL_WITH_KEYWORDS, encoded[1]
-        )
-        kept = _KEPT[kernel.entry, text] = (kernel, definition, encoded)
+    encoded = (name.encode(), text.encode())
+    definition = _MethodDefinition(encoded[0], kernel.entry, _FASTCALL_WITH_KEYWORDS, encoded[1])
+    kept = _KEPT.setdefault((kernel.entry, text), (kernel, definition, encoded))
     make = ctypes.pythonapi.PyCFunction_NewEx
     make.restype = ctypes.py_object
     make.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
@@ -90,28 +87,26 @@ def fast_entry(
     return built
 
 
-@cache
-def context() -> Any:
-    """What the machine code reaches of Python and NumPy (`llvm_entry.CONTEXT`); never freed."""
-    pointers = (ctypes.c_void_p * len(llvm_entry.CONTEXT))()
-    if supported():
-        table = _numpy_table()
-        filled = {
-            "array_type": table[_ARRAY_TYPE],
-            "out_name": id(_OUT),
-            "new_array": table[_ARRAY_NEW],
-            "vectorcall": _python("PyObject_Vectorcall"),
-            "increment": _python("Py_IncRef"),
-            "unwrap": table[_ARRAY_RETURN],
-            "release": _python("PyEval_SaveThread"),
-            "acquire": _python("PyEval_RestoreThread"),
-        }
-        for k, key in enumerate(llvm_entry.CONTEXT):
-            pointers[k] = filled[key]
-    return pointers
-
-
 _OUT = sys.intern("out")
+CONTEXT = (ctypes.c_void_p * len(llvm_entry.CONTEXT))()
+"""What the machine code reaches of Python and NumPy; filled before the first entry is made."""
+
+
+@cache
+def _fill_context() -> None:
+    table = _numpy_table()
+    filled = {
+        "array_type": table[_ARRAY_TYPE],
+        "out_name": id(_OUT),
+        "new_array": table[_ARRAY_NEW],
+        "vectorcall": _python("PyObject_Vectorcall"),
+        "increment": _python("Py_IncRef"),
+        "unwrap": table[_ARRAY_RETURN],
+        "release": _python("PyEval_SaveThread"),
+        "acquire": _python("PyEval_RestoreThread"),
+    }
+    for k, key in enumerate(llvm_entry.CONTEXT):
+        CONTEXT[k] = filled[key]
 
 
 def _python(name: str) -> int:
@@ -152,13 +147,14 @@ def _probe() -> bool:
     for array in (np.zeros((3, 5)), np.zeros((2, 3, 4), order="F"), np.zeros(7, ">f8")):
         start = id(array)
         shape, descr = (read(start + k, pointer) for k in (llvm_entry.SHAPE, llvm_entry.DESCR))
+        if not shape or descr != id(array.dtype):
+            return False  # what they do not point to must not be read
         flags = read(start + llvm_entry.FLAGS, number)
         native = array.dtype.isnative
         fits &= read(start + llvm_entry.HEAD - 8, pointer) == id(np.ndarray)
         fits &= read(start + llvm_entry.DATA, pointer) == array.__array_interface__["data"][0]
         fits &= read(start + llvm_entry.RANK, number) == array.ndim
         fits &= tuple(read(shape + 8 * k, size) for k in range(array.ndim)) == array.shape
-        fits &= descr == id(array.dtype)
         fits &= bool(flags & 0x0001) == array.flags.c_contiguous
         fits &= bool(flags & 0x0100) == array.flags.aligned
         fits &= bool(flags & 0x0400) == array.flags.writeable

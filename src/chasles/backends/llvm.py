@@ -117,7 +117,7 @@ class Kernel:
             _initialise()
             builder = llvm.JITLibraryBuilder()
             builder.add_object_img(self.artifact.object_code).add_current_process()
-            symbols = _exact() | {"context": ctypes.addressof(call.context())}
+            symbols = _exact() | {"context": ctypes.addressof(call.CONTEXT)}
             for name, address in symbols.items():
                 builder.import_symbol(name, address)
             for name in ("one", "batch", "entry")[: 2 + has_entry]:
