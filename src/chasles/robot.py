@@ -520,10 +520,17 @@ class Robot:
         has nv columns. order=2 gives second derivatives: for each pair of arguments, the first
         derivatives' shape followed by the second argument's.
         """
+        key = ("derivatives", function, wrt, order, dissipation, method, *options.values())
+        plain = f_ext is None and out is None and threads is None
+        ready = _found(self._ready, key) if plain else None
+        if ready is not None:
+            return ready(*arguments)
         names = derivative_names(function, wrt)
         compiled, forces = self._derived(
             function, Derivative("jacobian", names, order), f_ext, dissipation, method, options
         )
+        if plain and _hashable(key):
+            self._ready[key] = compiled.fast
         return compiled(*arguments, *forces, out=out, threads=threads)
 
     def pullback(
@@ -611,16 +618,18 @@ class Robot:
         dissipation: bool = False,
         **options: Any,
     ) -> Any:
-        key = _key(function, method, dissipation, options)
-        if f_ext is None and threads is None and out is None and key in self._ready:
-            return self._ready[key](*arguments)
+        key = (function, method, dissipation, *options.values())
+        plain = f_ext is None and out is None and threads is None
+        ready = _found(self._ready, key) if plain else None
+        if ready is not None:
+            return ready(*arguments)
         keys, forces = wrench_arguments(self.model, f_ext)
         compiled = self.function(
             function, method=method, dissipation=dissipation, wrenches=keys, **options
         )
         if not keys and not options and not dissipation and method == "fastest":
             self._install(compiled)
-        elif not keys and key is not None:
+        elif plain and _hashable(key):
             self._ready[key] = compiled.fast
         return compiled(*arguments, *forces, out=out, threads=threads)
 
@@ -632,14 +641,22 @@ class Robot:
             self.__dict__[name] = compiled.entry(holder=self, fallback=method)
 
 
-def _key(function: str, method: str, dissipation: bool, options: Mapping[str, Any]) -> Any:
-    """A call's options as a key, or None where they cannot be one (a point given as a list)."""
-    key = (function, method, dissipation, *options.values())
+def _found(
+    ready: Mapping[Any, Callable[..., Any]], key: tuple[Any, ...]
+) -> Callable[..., Any] | None:
+    try:
+        return ready.get(key)
+    except TypeError:
+        return None
+
+
+def _hashable(key: tuple[Any, ...]) -> bool:
+    """Whether a call's options can be a key (a point given as a list cannot)."""
     try:
         hash(key)
     except TypeError:
-        return None
-    return key
+        return False
+    return True
 
 
 def _rebuild(source: Description, mimic: bool) -> Robot:

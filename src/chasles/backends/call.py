@@ -104,6 +104,8 @@ def _fill_context() -> None:
         "unwrap": table[_ARRAY_RETURN],
         "release": _python("PyEval_SaveThread"),
         "acquire": _python("PyEval_RestoreThread"),
+        "new_tuple": _python("PyTuple_New"),
+        "set_item": _python("PyTuple_SetItem"),
     }
     for k, key in enumerate(llvm_entry.CONTEXT):
         CONTEXT[k] = filled[key]

@@ -110,7 +110,7 @@ class Kernel:
         self.artifact = artifact
         self.interface, self.dtype = artifact.interface, np.dtype(artifact.dtype)
         self._local = threading.local()
-        self._load(has_entry=len(artifact.interface.outputs) == 1)
+        self._load(has_entry=bool(artifact.interface.outputs))
 
     def _load(self, *, has_entry: bool) -> None:
         with _LOCK:

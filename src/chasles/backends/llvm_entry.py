@@ -20,10 +20,12 @@ CONTEXT = (
     "unwrap",
     "release",
     "acquire",
+    "new_tuple",
+    "set_item",
 )
 """What @context points to, in order: numpy.ndarray, the interned string "out", and the functions
-PyArray_New, PyObject_Vectorcall, Py_IncRef, PyArray_Return, PyEval_SaveThread and
-PyEval_RestoreThread."""
+PyArray_New, PyObject_Vectorcall, Py_IncRef, PyArray_Return, PyEval_SaveThread,
+PyEval_RestoreThread, PyTuple_New and PyTuple_SetItem."""
 
 HEAD, TUPLE = object.__basicsize__, tuple.__basicsize__
 DATA, RANK, SHAPE, DESCR, FLAGS = (HEAD + k for k in (0, 8, 16, 40, 48))
@@ -43,7 +45,7 @@ SMALL_WORKSPACE = 64 * 1024
 
 
 def entry(program: Interface, element: Element, *, workspace: int, most: int) -> str:
-    """The function `entry`, for programs with one output.
+    """The function `entry`. Several outputs come as a tuple of new arrays.
 
     workspace: bytes that `batch` needs. most: the largest batch it takes (larger ones are for the
     Python path, which shares them among threads).
@@ -58,7 +60,8 @@ class _Entry:
 
     def __init__(self, program: Interface, element: Element, most: int) -> None:
         self.program, self.element, self.most = program, element, most
-        self.result = program.outputs[0]
+        self.results = program.outputs
+        self.one = len(program.outputs) == 1
         self.w = Writer(1, False)
         self.steps = 0
 
@@ -115,12 +118,12 @@ class _Entry:
         """An input must not overlap the output, unless it is exactly the output."""
         w = self.w
         ends = []
-        for start, width in ((data, size), (target, self.result.size)):
+        for start, width in ((data, size), (target, self.results[0].size)):
             ends.append(self.at(start, w.emit(f"mul i64 {count}, {self.element.bytes * width}")))
         before = w.emit(f"icmp ule ptr {ends[0]}, {target}")
         after = w.emit(f"icmp ule ptr {ends[1]}, {data}")
         fine = w.emit(f"or i1 {before}, {after}")
-        if size == self.result.size:
+        if size == self.results[0].size:
             fine = w.emit(f"or i1 {fine}, {w.emit(f'icmp eq ptr {data}, {target}')}")
         self.require(fine)
 
@@ -155,10 +158,9 @@ class _Entry:
         operands = "ptr %self, ptr %args, i64 %nargs, ptr %kwnames"
         answer = w.emit(f"call ptr {self.context('vectorcall')}({operands})")
         w.raw(f"  ret ptr {answer}")
-        sizes = ", ".join(f"i64 {size}" for size in self.result.shape) or "i64 0"
         head = [
             "@context = external global ptr",
-            f"@shape = internal constant [{max(len(self.result.shape), 1)} x i64] [{sizes}]",
+            *(_shape(k, result) for k, result in enumerate(self.results)),
             "define ptr @entry(ptr %self, ptr %args, i64 %nargs, ptr %kwnames) {\nentry:",
         ]
         return "\n".join([*head, *w.reserved, *w.lines, "}\n"])
@@ -170,17 +172,21 @@ class _Entry:
         for k, first in self.program.nonzero:
             self.require(self.some_nonzero(data[k], first))
 
-        def run(target: str) -> None:
-            pointers = ", ".join(f"ptr {p}" for p in [*data, target])
+        def run(targets: list[str]) -> None:
+            pointers = ", ".join(f"ptr {p}" for p in [*data, *targets])
             self.w.raw(f"  call void @run({pointers})")
 
         self.branch("%made", "make", "fill")
-        made = self._new("@shape", len(self.result.shape), "make")
-        run(self.field(made, DATA, "ptr"))
-        if not self.result.shape:
-            made = self.w.emit(f"call ptr {self.context('unwrap')}(ptr {made})")
-        self.w.raw(f"  ret ptr {made}\nfill:")
-        run(self.array("%given", self.result, PLAIN | WRITEABLE))
+        shapes = [(f"@shape{k}", len(v.shape)) for k, v in enumerate(self.results)]
+        made, answer = self._new(shapes, "make")
+        run([self.field(array, DATA, "ptr") for array in made])
+        if self.one and not self.results[0].shape:
+            answer = self.w.emit(f"call ptr {self.context('unwrap')}(ptr {answer})")
+        self.w.raw(f"  ret ptr {answer}\nfill:")
+        if not self.one:
+            self.w.raw("  br label %slow")
+            return
+        run([self.array("%given", self.results[0], PLAIN | WRITEABLE)])
         self._return_given()
 
     def _several(self, count: str) -> None:
@@ -192,32 +198,55 @@ class _Entry:
         pairs = zip(self.items, inputs, strict=True)
         data = [self.array(item, v, PLAIN, count) for item, v in pairs]
 
-        def run(target: str) -> None:
-            pointers = ", ".join(f"ptr {p}" for p in [*data, target])
+        def run(targets: list[str]) -> None:
+            pointers = ", ".join(f"ptr {p}" for p in [*data, *targets])
             w.raw(f"  call void @run_batch(i64 {count}, {pointers})")
 
-        sizes = w.name()
-        w.reserved.append(f"  {sizes} = alloca [{len(self.result.shape) + 1} x i64]")
-        for k, size in enumerate([count, *self.result.shape]):
-            w.raw(f"  store i64 {size}, ptr {self.at(sizes, 8 * k)}")
+        shapes = []
+        for result in self.results:
+            sizes = w.name()
+            w.reserved.append(f"  {sizes} = alloca [{len(result.shape) + 1} x i64]")
+            for k, size in enumerate([count, *result.shape]):
+                w.raw(f"  store i64 {size}, ptr {self.at(sizes, 8 * k)}")
+            shapes.append((sizes, len(result.shape) + 1))
         self.branch("%made", "make_batch", "fill_batch")
-        made = self._new(sizes, len(self.result.shape) + 1, "make_batch")
-        run(self.field(made, DATA, "ptr"))
-        w.raw(f"  ret ptr {made}\nfill_batch:")
-        target = self.array("%given", self.result, PLAIN | WRITEABLE, count)
+        made, answer = self._new(shapes, "make_batch")
+        run([self.field(array, DATA, "ptr") for array in made])
+        w.raw(f"  ret ptr {answer}\nfill_batch:")
+        if not self.one:
+            w.raw("  br label %slow")
+            return
+        target = self.array("%given", self.results[0], PLAIN | WRITEABLE, count)
         for start, variable in zip(data, inputs, strict=True):
             self.apart_or_same(start, variable.size, target, count)
-        run(target)
+        run([target])
         self._return_given()
 
-    def _new(self, shape: str, rank: int, label: str) -> str:
-        """A new array; where there is no memory for it, return with the exception that is set."""
+    def _new(self, shapes: list[tuple[str, int]], label: str) -> tuple[list[str], str]:
+        """New arrays, and the object to return: the array itself, or a tuple of them.
+
+        Where there is no memory, the exception is set already: return nothing. (A tuple that was
+        begun is then lost with its arrays: the process has run out of memory.)
+        """
+        made, answer = [], ""
+        if not self.one:
+            call = f"call ptr {self.context('new_tuple')}(i64 {len(shapes)})"
+            answer = self._checked(call, f"{label}_tuple")
+        for k, (shape, rank) in enumerate(shapes):
+            call = (
+                f"call ptr {self.context('new_array')}(ptr {self.array_type}, i32 {rank}, "
+                f"ptr {shape}, i32 {self.element.type_number}, ptr null, ptr null, i32 0, i32 0, "
+                "ptr null)"
+            )
+            made.append(self._checked(call, f"{label}{k}"))
+            if not self.one:
+                operands = f"ptr {answer}, i64 {k}, ptr {made[-1]}"
+                self.w.emit(f"call i32 {self.context('set_item')}({operands})")
+        return made, answer or made[0]
+
+    def _checked(self, call: str, label: str) -> str:
         w = self.w
-        made = w.emit(
-            f"call ptr {self.context('new_array')}(ptr {self.array_type}, i32 {rank}, "
-            f"ptr {shape}, i32 {self.element.type_number}, ptr null, ptr null, i32 0, i32 0, "
-            "ptr null)"
-        )
+        made = w.emit(call)
         failed = w.emit(f"icmp eq ptr {made}, null")
         w.raw(f"  br i1 {failed}, label %{label}_fail, label %{label}_run")
         w.raw(f"{label}_fail:\n  ret ptr null\n{label}_run:")
@@ -228,12 +257,18 @@ class _Entry:
         self.w.raw("  ret ptr %given")
 
 
+def _shape(k: int, result: Variable) -> str:
+    sizes = ", ".join(f"i64 {size}" for size in result.shape) or "i64 0"
+    return f"@shape{k} = internal constant [{max(len(result.shape), 1)} x i64] [{sizes}]"
+
+
 def _run_batch(program: Interface, element: Element, workspace: int) -> str:
     """Run a batch of contiguous rows, without holding Python's lock."""
     w = Writer(1, False)
     names = [f"%in{k}" for k in range(len(program.inputs))]
     tables = []
-    for pointers, variables in ((names, program.inputs), (["%out"], program.outputs)):
+    targets = [f"%out{k}" for k in range(len(program.outputs))]
+    for pointers, variables in ((names, program.inputs), (targets, program.outputs)):
         places, steps = w.name(), w.name()
         for table, kind in ((places, "ptr"), (steps, "i64")):
             w.reserved.append(f"  {table} = alloca [{len(variables)} x {kind}]")
@@ -254,6 +289,6 @@ def _run_batch(program: Interface, element: Element, workspace: int) -> str:
     operands = ", ".join(f"ptr {table}" for table in tables)
     w.raw(f"  call void @batch(i64 %count, {operands}, ptr %workspace)")
     w.raw(f"  call void {functions[1]}(ptr {state})")
-    parameters = ", ".join(f"ptr {name}" for name in [*names, "%out"])
+    parameters = ", ".join(f"ptr {name}" for name in [*names, *targets])
     head = f"define internal void @run_batch(i64 %count, {parameters}) noinline {{\nentry:"
     return "\n".join([head, *w.reserved, *w.lines, "  ret void\n}\n"])

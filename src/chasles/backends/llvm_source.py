@@ -63,7 +63,7 @@ def module(program: Program, target: Target) -> Module:
     batch, vectors = _batch(program, lowered, slots, target)
     parts.append(batch)
     workspace = vectors * target.writer().bytes
-    if len(program.outputs) == 1:
+    if program.outputs:
         most = WORTH_THREADS // max(program.count.weight, 1)
         parts.append(entry(program, target.element, workspace=workspace, most=most))
     return Module("\n".join(parts), workspace)
