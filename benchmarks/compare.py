@@ -18,6 +18,7 @@ from benchmarks.routes import NEW, REUSED, Route, chasles_routes, compiled
 from benchmarks.states import DERIVED, INPUTS, Array, States
 from benchmarks.targets import BATCH
 from benchmarks.timing import Rounds, Times, interleaved, seconds
+from chasles.backends import llvm
 from chasles.programs import Derivative, program
 
 TOLERANCE = 1e-9
@@ -243,7 +244,7 @@ class Bench:
             with nullcontext() if derived else empty_cache():
                 fresh = [chasles_robot(self.case) for _ in makers]
                 runs = map(partial, makers, fresh)
-                taken.append([seconds(partial(run, function, **frame)) for run in runs])
+                taken.append([_alone(partial(run, function, **frame)) for run in runs])
         return Compilation(self.name, function, *np.min(taken, axis=0).tolist())
 
     def _errors(self, function: str, routes: Sequence[Route], truth: Array) -> list[float]:
@@ -298,6 +299,12 @@ def _timed(route: Route, times: Times, error: float) -> Timed:
 
 def _frame(case: Case, function: str) -> dict[str, Any]:
     return {"frame": case.tip} if function in ("forward_kinematics", "jacobian") else {}
+
+
+def _alone(run: Callable[[], object]) -> float:
+    """How long something takes in a process that has loaded no code yet."""
+    llvm.forget()
+    return seconds(run)
 
 
 def _trace(robot: chasles.Robot, function: str, **options: Any) -> object:

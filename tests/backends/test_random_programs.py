@@ -45,7 +45,7 @@ def rows(program: Program, count: int, seed: int) -> list[np.ndarray]:
     return [np.round(rng.normal(size=(count, v.size)), 2) for v in program.inputs]
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(
     programs(EXACT),
     st.sampled_from([w for w in (2, 4, 8) if w <= Machine.host().width]),
@@ -65,7 +65,7 @@ def test_exact_operations(program: Program, width: int, longest: int, count: int
             assert np.array_equal(a, b, equal_nan=True)
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(programs([*EXACT, "sin", "cos", "atan2"]), st.integers(3, 80), COUNTS)
 def test_one_state_and_many(program: Program, longest: int, count: int) -> None:
     inputs = rows(program, count, longest)

@@ -41,7 +41,7 @@ def errors(path: Path, floating: bool) -> tuple[dict[str, float], float] | str:
         raise
     oracle.order(robot)
     links = len(robot.bodies)
-    questions = cases(oracle, robot, seed=SEED, poses=links, frames=4, methods=METHODS)
+    questions = cases(oracle, robot, seed=SEED, poses=links, frames=2, methods=METHODS)
     found = worst_errors(questions, partial(direct, robot.model.frictionless()))
     return found, condition(oracle, robot, seed=SEED)
 

@@ -194,6 +194,11 @@ def prepare(recipe: object, trace: Callable[[], Program], dtype: str = "float64"
     return _LOADED[name]
 
 
+def forget() -> None:
+    """Share no kernel loaded so far with robots made from now on."""
+    _LOADED.clear()
+
+
 def compile(program: Program, machine: Machine | None = None, dtype: str = "float64") -> Kernel:
     """Machine code for this computer (or as it were for another like it), loaded."""
     return Kernel(build(program, machine, dtype))

@@ -1,0 +1,666 @@
+"""Exact derivatives of every public function, against differences and against Pinocchio.
+
+With respect to a configuration, a derivative is along `integrate`: that is how the differences are
+taken too. Most programs are run by the interpreter, which needs no compiling.
+"""
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache
+from importlib.metadata import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from support import EPS, close, state, tree
+
+import chasles
+from chasles import backends
+from chasles.algorithms import DERIVATIVES, FUNCTIONS
+from chasles.backends import arrays
+from chasles.model import JOINTS
+from chasles.model.spaces import PositionSpace, WrenchesSpace
+from chasles.programs import Derivative, _jacobian, _positions, program
+from chasles.robots import planar, puma560, quadruped, random_tree
+from chasles.tracing import signature
+
+KINDS = (
+    ("free", "revolute", "universal"),
+    ("spherical", "prismatic", "helical"),
+    ("planar", "cylindrical", "continuous"),
+)
+"""Joint types of small trees which together have all of them."""
+
+STEP = 1e-3
+SLACK = 2e-9
+"""Relative; fourth-order differences with this step err by about 1e-11 of rounding, and by the
+fifth derivative times 1e-13."""
+
+ONE = [name for name, rows in FUNCTIONS.items() if len(signature(rows[0].algorithm).outputs) == 1]
+"""Functions with one result: those that have derivatives."""
+
+
+def test_all_joint_types_are_there() -> None:
+    assert {kind for kinds in KINDS for kind in kinds} == set(JOINTS)
+
+
+@cache
+def small(kinds: tuple[str, ...], seed: int = 7) -> chasles.Robot:
+    """A tree whose moving joints have these types: the first on the base, the others on it."""
+    source = random_tree(len(kinds), seed, floating=False).model.source
+    left = list(kinds)
+    joints = []
+    for joint in source.joints:
+        if joint.kind != "fixed":
+            kind = left.pop(0)
+            pitch = 0.1 if kind == "helical" else 0.0
+            joint = replace(joint, kind=kind, pitch=pitch, second_axis=None)
+        joints.append(joint)
+    return chasles.Robot(replace(source, joints=tuple(joints)))
+
+
+def spaces(function: str) -> dict[str, Any]:
+    """The arrays that a function takes."""
+    inputs = signature(FUNCTIONS[function][0].algorithm).inputs
+    return {name: s for name, s in inputs.items() if not isinstance(s, WrenchesSpace)}
+
+
+def options(function: str) -> dict[str, Any]:
+    """The options that a function must have."""
+    known = signature(FUNCTIONS[function][0].algorithm).options
+    return {"frame": "tip", "at": (0.1, -0.2, 0.3)} if "frame" in known else {}
+
+
+def point(robot: chasles.Robot, function: str, seed: int) -> list[np.ndarray]:
+    """A random argument list; two configurations are not far from each other."""
+    rng = np.random.default_rng(seed)
+    values: list[np.ndarray] = []
+    for space in spaces(function).values():
+        if not isinstance(space, PositionSpace):
+            values.append(rng.normal(size=robot.nv))
+        elif values:
+            step = chasles.compile(robot, "integrate", backend="numpy")
+            values.append(step(values[0], 0.5 * rng.normal(size=robot.nv)))
+        else:
+            values.append(robot.random(rng))
+    return values
+
+
+def rest(robot: chasles.Robot, function: str) -> list[np.ndarray]:
+    """Everything neutral and nothing moving: where square roots and quotients could be 0/0."""
+    return [
+        robot.neutral() if isinstance(space, PositionSpace) else np.zeros(robot.nv)
+        for space in spaces(function).values()
+    ]
+
+
+def differences(
+    robot: chasles.Robot,
+    function: Callable[..., np.ndarray],
+    at: Sequence[np.ndarray],
+    k: int,
+    moves: bool,
+) -> np.ndarray:
+    """Fourth-order central differences of a function by argument k, a column a direction.
+
+    moves: the argument is a configuration, and goes along `integrate`.
+    """
+    shape = (robot.nv,) if moves else at[k].shape
+    unit = np.eye(int(np.prod(shape))).reshape(-1, *shape)
+    steps = STEP * np.multiply.outer([-2.0, -1.0, 1.0, 2.0], unit)
+    given = list(at)
+    if moves:
+        given[k] = chasles.compile(robot, "integrate", backend="numpy")(at[k], steps)
+    else:
+        given[k] = at[k] + steps
+    values = function(*given)
+    total = np.tensordot([1.0, -8.0, 8.0, -1.0], values, axes=1) / (12.0 * STEP)
+    return np.moveaxis(total, 0, -1).reshape(*values.shape[2:], *shape)
+
+
+def check(
+    robot: chasles.Robot,
+    function: str,
+    at: Sequence[np.ndarray],
+    *,
+    forces: Sequence[np.ndarray] = (),
+    **chosen: Any,
+) -> None:
+    """The derivatives by every argument, as the interpreter has them, against differences."""
+    compiled = chasles.compile(robot, function, backend="numpy", **chosen)
+    names = list(spaces(function))
+    derived = chasles.compile(robot, function, backend="interpret", wrt=names, **chosen)
+
+    def plain(*arrays: np.ndarray) -> np.ndarray:
+        return compiled(*arrays, *forces)
+
+    found, positions = derived(*at, *forces), _positions(function)
+    size = max(float(np.max(np.abs(plain(*at)), initial=0.0)), 1e-3)
+    for k, (name, D) in enumerate(zip(names, found if len(names) > 1 else (found,), strict=True)):
+        assert np.all(np.isfinite(D)), name
+        close(D, differences(robot, plain, at, k, name in positions), SLACK, scale=size)
+
+
+# Every function, every joint type --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("function", ONE)
+@pytest.mark.parametrize("kinds", KINDS, ids=" ".join)
+def test_every_function(kinds: tuple[str, ...], function: str) -> None:
+    """At a random state, and where everything is neutral and at rest."""
+    robot = small(kinds)
+    check(robot, function, point(robot, function, 1), **options(function))
+    if function != "difference":
+        check(robot, function, rest(robot, function), **options(function))
+
+
+@pytest.mark.parametrize("kinds", KINDS, ids=" ".join)
+def test_the_difference_of_a_configuration_from_itself(kinds: tuple[str, ...]) -> None:
+    """It grows as the second one moves and shrinks as the first one does."""
+    robot = small(kinds)
+    derived = chasles.compile(robot, "difference", backend="interpret", wrt=("q0", "q1"))
+    for q in (robot.neutral(), robot.random(3)):
+        first, second = derived(q, q)
+        close(first, -np.eye(robot.nv), 1e-14)
+        close(second, np.eye(robot.nv), 1e-14)
+
+
+@pytest.mark.parametrize("function", ONE)
+def test_an_arm(function: str) -> None:
+    robot = puma560()
+    chosen = options(function) | ({"frame": "tool"} if options(function) else {})
+    check(robot, function, point(robot, function, 2), **chosen)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        "inverse_dynamics",
+        "forward_dynamics",
+        "gravity_forces",
+        "jacobian",
+        "frame_acceleration",
+        "kinetic_energy",
+        "potential_energy",
+        "momentum",
+        "center_of_mass",
+        "integrate",
+    ],
+)
+def test_a_quadruped(function: str) -> None:
+    robot = quadruped()
+    frame = {"frame": "front_left_foot"} if options(function) else {}
+    check(robot, function, point(robot, function, 3), **frame)
+
+
+@pytest.mark.parametrize("axes", ["world", "frame"])
+@pytest.mark.parametrize("at", ["frame", "world"])
+def test_every_view_of_a_frame(axes: str, at: str) -> None:
+    robot = small(("spherical", "helical"))
+    view = {"frame": "tip", "axes": axes, "at": at}
+    for function in ("frame_velocity", "jacobian", "jacobian_rate"):
+        check(robot, function, point(robot, function, 4), **view)
+    for kind in ("spatial", "proper"):
+        at_state = point(robot, "frame_acceleration", 4)
+        check(robot, "frame_acceleration", at_state, kind=kind, **view)
+
+
+# What else acts --------------------------------------------------------------------------------
+
+DYNAMICS = {"inverse_dynamics": ("q", "qd", "qdd"), "forward_dynamics": ("q", "qd", "tau")}
+
+
+@pytest.mark.parametrize("function", DYNAMICS)
+@pytest.mark.parametrize("kinds", KINDS, ids=" ".join)
+def test_with_dissipation(kinds: tuple[str, ...], function: str) -> None:
+    """Damping enters the derivative by velocity; dry friction does not change."""
+    robot = small(kinds)
+    check(robot, function, point(robot, function, 5), dissipation=True)
+    damped, plain = (
+        chasles.compile(
+            robot, "inverse_dynamics", backend="interpret", wrt="qd", dissipation=dissipation
+        )(*point(robot, "inverse_dynamics", 5))
+        for dissipation in (True, False)
+    )
+    damping = np.zeros(robot.nv)
+    for name in robot.joints:
+        damping[robot.velocity_slice(name)] = robot.joint(name).damping
+    assert np.any(damping > 0.0)
+    close(damped - plain, np.diag(damping), 1e-13, scale=float(np.max(np.abs(plain))))
+
+
+@pytest.mark.parametrize("function", ["inverse_dynamics", "forward_dynamics", "bias_forces"])
+@pytest.mark.parametrize("axes", ["world", "frame"])
+def test_with_external_forces(function: str, axes: str) -> None:
+    """The forces stay as they are while the robot moves."""
+    robot = small(("free", "revolute"))
+    rng = np.random.default_rng(6)
+    f_ext = {name: chasles.Wrench(rng.normal(size=6), axes=axes) for name in ("link2", "tip")}
+    forces = [f_ext[name].value for name in sorted(f_ext)]
+    check(robot, function, point(robot, function, 6), forces=forces, f_ext=f_ext)
+
+
+@pytest.mark.parametrize("function", [*DYNAMICS, "mass_matrix", "kinetic_energy", "jacobian"])
+def test_with_mimic_joints(function: str) -> None:
+    """A leader's column has its followers' part."""
+    robot = tree(6, 3, floating=False, mimics=True)
+    assert len(robot.moving_joints) > len(robot.joints)
+    check(robot, function, point(robot, function, 7), **options(function))
+
+
+def test_named_methods() -> None:
+    """They are differentiated as they are, and agree."""
+    robot = small(("spherical", "helical"))
+    for function, rows in FUNCTIONS.items():
+        if len(rows) > 1:
+            at = point(robot, function, 8)
+            ways = ["fastest", *(row.name for row in rows)]
+            found = [
+                chasles.compile(
+                    robot, function, method=way, backend="interpret", wrt=list(spaces(function))
+                )(*at)
+                for way in ways
+            ]
+            for other in found[1:]:
+                for a, b in zip(other, found[0], strict=True):
+                    close(a, b, 1e-11)
+
+
+# Recursions and the graph ----------------------------------------------------------------------
+
+
+def plain_derivative(robot: chasles.Robot, function: str) -> Any:
+    """The derivative of the program itself, whether or not there is a recursion."""
+    names = DYNAMICS[function]
+    derivative = Derivative("jacobian", names)
+    return _jacobian(robot.model, program(robot.model, function), derivative, _positions(function))
+
+
+def run(traced: Any, at: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """A program by the interpreter, on one state."""
+    found = arrays.call(backends.compile(traced, "interpret"), traced.name, at)
+    return list(found) if isinstance(found, tuple) else [found]
+
+
+@pytest.mark.parametrize("function", DYNAMICS)
+@pytest.mark.parametrize(
+    "make",
+    [
+        puma560,
+        lambda: small(KINDS[1]),
+        lambda: small(KINDS[2]),
+        lambda: tree(4, 2, floating=True),
+        lambda: tree(6, 3, floating=False, mimics=True),
+    ],
+    ids=["puma560", *(" ".join(kinds) for kinds in KINDS[1:]), "floating", "mimic"],
+)
+def test_recursions_agree_with_the_graph(make: Callable[[], chasles.Robot], function: str) -> None:
+    """Where there is no recursion (a universal joint's subspace moves), they are the same."""
+    robot = make()
+    at = point(robot, function, 9)
+    derivative = Derivative("jacobian", DYNAMICS[function])
+    recursion = program(robot.model, function, derivative=derivative)
+    graph = plain_derivative(robot, function)
+    assert [v.name for v in recursion.outputs] == [v.name for v in graph.outputs]
+    assert [v.shape for v in recursion.outputs] == [v.shape for v in graph.outputs]
+    size = np.max(np.abs(run(program(robot.model, function), at)[0]))
+    for a, b in zip(run(recursion, at), run(graph, at), strict=True):
+        close(a, b, 1e-11, scale=float(size))
+
+
+def test_recursions_count_fewer_operations() -> None:
+    """The reason to have them (see also `chasles.cost`)."""
+    assert set(DERIVATIVES) == set(DYNAMICS)
+    for robot in (puma560(), quadruped()):
+        for function, names in DYNAMICS.items():
+            if robot.nv > 6 and function == "forward_dynamics":
+                continue  # known to be 1.6 times; the graph's reverse mode takes long to build
+            derivative = Derivative("jacobian", names)
+            recursion = program(robot.model, function, derivative=derivative).count.weight
+            graph = plain_derivative(robot, function).count.weight
+            print(f"{robot.name} {function}: recursion {recursion}, graph {graph}")
+            assert recursion < graph
+
+
+# Pinocchio -------------------------------------------------------------------------------------
+
+PATHS = {
+    Path(str(f)).stem: Path(str(f.locate()))
+    for f in files("example-robot-data") or ()
+    if f.suffix == ".urdf"
+}
+ROBOTS = {"ur5_robot": False, "panda": False, "solo12": True}
+"""Whether each has a floating base."""
+
+
+class Oracle:
+    """Pinocchio's derivatives in the coordinates of chasles."""
+
+    def __init__(self, robot: chasles.Robot, path: Path, floating: bool) -> None:
+        free = [pin.JointModelFreeFlyer()] if floating else []
+        self.model = pin.buildModelFromUrdf(str(path), *free)
+        self.data = self.model.createData()
+        self.robot = robot
+        order = []
+        for name in robot.joints:
+            kind = robot.joint(name).kind
+            joint = self.model.joints[
+                self.model.getJointId("root_joint" if kind == "free" else name)
+            ]
+            places = joint.idx_v + np.arange(joint.nv)
+            order += list(np.roll(places, 3) if kind == "free" else places)  # angular part first
+        self.order = np.array(order)
+
+    def position(self, q: np.ndarray) -> np.ndarray:
+        p = pin.neutral(self.model)
+        for name in self.robot.joints:
+            free = self.robot.joint(name).kind == "free"
+            joint = self.model.joints[self.model.getJointId("root_joint" if free else name)]
+            mine = q[self.robot.position_slice(name)]
+            if free:
+                w, x, y, z, *place = mine
+                mine = np.array([*place, x, y, z, w])
+            p[joint.idx_q : joint.idx_q + joint.nq] = mine
+        return p
+
+    def vector(self, v: np.ndarray) -> np.ndarray:
+        out = np.empty_like(v)
+        out[self.order] = v
+        return out
+
+    def matrices(self, function: str, q: np.ndarray, *vectors: np.ndarray) -> list[np.ndarray]:
+        compute = {
+            "inverse_dynamics": pin.computeRNEADerivatives,
+            "forward_dynamics": pin.computeABADerivatives,
+        }[function]
+        found = compute(self.model, self.data, self.position(q), *map(self.vector, vectors))
+        *first, last = (np.array(a) for a in found)
+        full = np.triu(last) + np.triu(last, 1).T  # symmetric: only one half is sure to be filled
+        return [a[np.ix_(self.order, self.order)] for a in (*first, full)]
+
+
+@cache
+def loaded(name: str) -> tuple[chasles.Robot, Oracle]:
+    robot = chasles.load(PATHS[name], floating=ROBOTS[name], snap=False, mimic=False)
+    return robot, Oracle(robot, PATHS[name], ROBOTS[name])
+
+
+@pytest.mark.parametrize("function", DYNAMICS)
+@pytest.mark.parametrize("name", ROBOTS)
+def test_pinocchio_agrees(name: str, function: str) -> None:
+    """All three derivatives, at random states and at rest."""
+    robot, oracle = loaded(name)
+    derived = chasles.compile(robot, function, backend="interpret", wrt=DYNAMICS[function])
+    solves = function == "forward_dynamics"
+    for seed in (1, 2, None):
+        at = rest(robot, function) if seed is None else list(state(robot, seed))
+        expected = oracle.matrices(function, *at)
+        condition = np.linalg.cond(oracle.matrices("inverse_dynamics", *at)[2])
+        slack = max(1e-10, 100.0 * EPS * condition) if solves else 1e-10
+        for a, b in zip(derived(*at), expected, strict=True):
+            close(a, b, slack, scale=1e-6 * float(np.max(np.abs(expected[2]))))
+
+
+def test_machine_code_agrees_with_pinocchio() -> None:
+    """By the public method, one state and a batch, whose bits are the same."""
+    robot, oracle = loaded("ur5_robot")
+    for function in DYNAMICS:
+        states = state(robot, 4, 9)
+        many = robot.derivatives(function, *states)
+        for k in (0, 8):
+            one = robot.derivatives(function, *(a[k] for a in states))
+            expected = oracle.matrices(function, *(a[k] for a in states))
+            for a, b, c in zip(one, many, expected, strict=True):
+                assert np.array_equal(a, b[k])
+                close(a, c, 1e-10)
+
+
+# Pulling covectors back ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("function", ONE)
+def test_pullback_is_the_transposed_derivative(function: str) -> None:
+    robot = small(KINDS[0])
+    names = tuple(spaces(function))
+    ways = {
+        kind: robot.function(
+            function, backend="interpret", derivative=Derivative(kind, names), **options(function)
+        )
+        for kind in ("jacobian", "pullback")
+    }
+    at = point(robot, function, 10)
+    derivatives = ways["jacobian"](*at)
+    derivatives = derivatives if len(names) > 1 else (derivatives,)
+    shape = derivatives[0].shape[:-1]
+    covector = np.random.default_rng(10).normal(size=shape)
+    pulled = ways["pullback"](*at, covector)
+    for a, D in zip(pulled if len(names) > 1 else (pulled,), derivatives, strict=True):
+        expected = np.tensordot(covector, D, axes=len(shape))
+        close(a, expected, 1e-11, scale=float(np.max(np.abs(D), initial=0.0)))
+
+
+def test_pullback_in_public() -> None:
+    """By machine code, in batches, with some of the arguments, forces and options."""
+    robot = planar(2)
+    q, qd, qdd = state(robot, 11, 5)
+    w = np.random.default_rng(11).normal(size=(5, 2))
+    J = robot.derivatives("inverse_dynamics", q, qd, qdd)
+    pulled = robot.pullback("inverse_dynamics", q, qd, qdd, covector=w)
+    for a, D in zip(pulled, J, strict=True):
+        np.testing.assert_allclose(a, np.einsum("ki,kij->kj", w, D), rtol=1e-12, atol=1e-12)
+    only = robot.pullback("inverse_dynamics", q, qd, qdd, covector=w, wrt="qd")
+    np.testing.assert_allclose(only, pulled[1], rtol=1e-12)
+    swapped = robot.pullback("inverse_dynamics", q, qd, qdd, covector=w, wrt=("qdd", "q"))
+    np.testing.assert_allclose(swapped[0], pulled[2], rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(swapped[1], pulled[0], rtol=1e-12, atol=1e-12)
+    energy = robot.pullback("potential_energy", q, covector=np.ones(5))
+    np.testing.assert_allclose(energy, robot.gravity_forces(q), rtol=1e-12, atol=1e-12)
+    F = {"tip": np.arange(6.0)}
+    pushed = robot.pullback("inverse_dynamics", q, qd, qdd, covector=w, wrt="q", f_ext=F)
+    D = robot.derivatives("inverse_dynamics", q, qd, qdd, wrt="q", f_ext=F)
+    np.testing.assert_allclose(pushed, np.einsum("ki,kij->kj", w, D), rtol=1e-12, atol=1e-12)
+    with pytest.raises(ValueError, match=r"covector must have shape \(\.\.\., 2\)"):
+        robot.pullback("inverse_dynamics", q, qd, qdd, covector=np.ones(3))
+
+
+# Physics ---------------------------------------------------------------------------------------
+
+
+def test_energies_and_forces() -> None:
+    """Gravity forces are the gradient of the potential; momentum that of kinetic energy."""
+    for robot in (small(KINDS[0]), small(KINDS[1]), puma560()):
+        q, qd, _ = state(robot, 12)
+
+        def derived(function: str, wrt: str, *at: np.ndarray, robot: Any = robot) -> np.ndarray:
+            return chasles.compile(robot, function, backend="interpret", wrt=wrt)(*at)
+
+        plain = {
+            name: chasles.compile(robot, name, backend="interpret")
+            for name in ("gravity_forces", "mass_matrix")
+        }
+        close(derived("potential_energy", "q", q), plain["gravity_forces"](q), 1e-12)
+        close(derived("kinetic_energy", "qd", q, qd), plain["mass_matrix"](q) @ qd, 1e-12)
+
+
+def test_forward_and_inverse_dynamics_undo_each_other() -> None:
+    """d qdd = -M^-1 d tau at the same accelerations."""
+    robot = small(KINDS[1])
+    q, qd, tau = state(robot, 13)
+    forward = chasles.compile(robot, "forward_dynamics", backend="interpret")
+    qdd = forward(q, qd, tau)
+    by_force = chasles.compile(
+        robot, "forward_dynamics", backend="interpret", wrt=DYNAMICS["forward_dynamics"]
+    )(q, qd, tau)
+    by_acceleration = chasles.compile(
+        robot, "inverse_dynamics", backend="interpret", wrt=DYNAMICS["inverse_dynamics"]
+    )(q, qd, qdd)
+    M = by_acceleration[2]
+    close(M @ by_force[2], np.eye(robot.nv), 1e-10)
+    for k in (0, 1):
+        close(M @ by_force[k], -by_acceleration[k], 1e-10)
+
+
+# Second derivatives ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("function", DYNAMICS)
+@pytest.mark.parametrize(
+    "make",
+    [lambda: planar(2), lambda: small(("revolute", "helical")), lambda: small(("spherical",))],
+    ids=["planar", "revolute helical", "spherical"],
+)
+def test_second_derivatives(make: Callable[[], chasles.Robot], function: str) -> None:
+    """Differences of the first ones, for every pair of arguments, also at rest."""
+    robot = make()
+    names = DYNAMICS[function]
+    first, second = (
+        robot.function(function, backend="interpret", derivative=Derivative("jacobian", names, k))
+        for k in (1, 2)
+    )
+    labels = [v.name for v in second.interface.outputs]
+    assert labels == [f"d_d_result_d_{a}_d_{b}" for a in names for b in names]
+    for at in (point(robot, function, 14), rest(robot, function)):
+        H = second(*at)
+        size = max(float(np.max(np.abs(D))) for D in first(*at))
+        for (i, j), found in zip(itertools.product(range(3), range(3)), H, strict=True):
+            expected = differences(robot, lambda *a, i=i: first(*a)[i], at, j, names[j] == "q")
+            assert found.shape == (robot.nv,) * 3
+            assert np.all(np.isfinite(found))
+            close(found, expected, SLACK, scale=size)
+
+
+@pytest.mark.parametrize("function", DYNAMICS)
+def test_second_derivatives_of_an_arm_are_symmetric(function: str) -> None:
+    """Steps of an arm's joints commute, so the order of differentiation does not matter."""
+    robot = small(("revolute", "helical"))
+    names = DYNAMICS[function]
+    second = robot.function(
+        function, backend="interpret", derivative=Derivative("jacobian", names, 2)
+    )
+    H = dict(zip(itertools.product(names, names), second(*point(robot, function, 15)), strict=True))
+    size = max(float(np.max(np.abs(a))) for a in H.values())
+    for a, b in itertools.product(names, names):
+        close(H[a, b], np.swapaxes(H[b, a], -1, -2), 1e-11, scale=size)
+
+
+def test_second_derivatives_of_a_rotation_have_its_commutator() -> None:
+    """Turning about two axes in either order differs by a turn about their cross product."""
+    robot = small(("spherical",))
+    q = robot.random(16)
+    first, second = (
+        robot.function(
+            "potential_energy", backend="interpret", derivative=Derivative("jacobian", ("q",), k)
+        )(q)
+        for k in (1, 2)
+    )
+    for i, j in itertools.product(range(3), range(3)):
+        turn = np.cross(np.eye(3)[j], np.eye(3)[i])
+        close(second[i, j] - second[j, i], first @ turn, 1e-12, scale=float(np.max(np.abs(first))))
+
+
+def test_second_derivatives_in_public() -> None:
+    robot = planar(2)
+    q, qd, qdd = state(robot, 17, 3)
+    H = robot.derivatives("inverse_dynamics", q, qd, qdd, wrt=("q", "qd"), order=2)
+    assert [a.shape for a in H] == [(3, 2, 2, 2)] * 4
+    alone = robot.derivatives("inverse_dynamics", q, qd, qdd, wrt="q", order=2)
+    np.testing.assert_allclose(alone, H[0], rtol=1e-12, atol=1e-12)
+
+
+def test_second_derivatives_of_steps_are_finite_at_rest() -> None:
+    """Exponentials and logarithms have their series where the angle vanishes."""
+    for kinds in KINDS:
+        robot = small(kinds)
+        for function in ("integrate", "difference"):
+            names = tuple(spaces(function))
+            second = robot.function(
+                function, backend="interpret", derivative=Derivative("jacobian", names, 2)
+            )
+            found = second(*rest(robot, function))
+            assert all(np.all(np.isfinite(a)) for a in found), (kinds, function)
+
+
+# Which arguments -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("function", ["inverse_dynamics", "forward_dynamics", "momentum"])
+@pytest.mark.parametrize("kinds", [("revolute", "prismatic"), ("universal",)], ids=" ".join)
+def test_any_choice_of_arguments(function: str, kinds: tuple[str, ...]) -> None:
+    """In any order: a tuple in that order; one name alone gives an array."""
+    robot = small(kinds)
+    names = list(spaces(function))
+    at = point(robot, function, 18)
+
+    def derived(wrt: Any) -> Any:
+        return chasles.compile(robot, function, backend="interpret", wrt=wrt)(*at)
+
+    each = dict(zip(names, derived(names), strict=True))
+    for count in range(1, len(names) + 1):
+        for chosen in itertools.permutations(names, count):
+            found = derived(chosen)
+            found = found if count > 1 else (found,)
+            for name, a in zip(chosen, found, strict=True):
+                close(a, each[name], 1e-12)
+    for name in names:
+        assert isinstance(derived(name), np.ndarray)
+        close(derived([name, name]), each[name], 1e-12)
+
+
+def test_shapes_and_outputs() -> None:
+    robot = planar(2)
+    q, qd, qdd = state(robot, 19, (4, 3))
+    dq, dqd, dqdd = robot.derivatives("inverse_dynamics", q, qd, qdd)
+    assert dq.shape == dqd.shape == dqdd.shape == (4, 3, 2, 2)
+    np.testing.assert_allclose(dqdd, robot.mass_matrix(q), rtol=1e-13)
+    outs = tuple(np.empty((4, 3, 2, 2)) for _ in range(3))
+    found = robot.derivatives("inverse_dynamics", q, qd, qdd, out=outs)
+    assert all(a is b for a, b in zip(found, outs, strict=True))
+    assert np.array_equal(outs[0], dq)
+    assert robot.derivatives("mass_matrix", q).shape == (4, 3, 2, 2, 2)
+    assert robot.derivatives("potential_energy", q).shape == (4, 3, 2)
+    assert robot.derivatives("jacobian", q, frame="tip").shape == (4, 3, 6, 2, 2)
+    hessian = robot.derivatives("forward_kinematics", q[0, 0], frame="tip")
+    assert hessian.shape == (4, 4, 2)
+    single = robot.derivatives("potential_energy", q.astype(np.float32))
+    assert single.dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    ("function", "given", "error", "message"),
+    [
+        ("inverse_dynamics", {"wrt": "tau"}, ValueError, "no argument 'tau'; it has q, qd, qdd"),
+        ("forward_dynamics", {"wrt": ("q", "x")}, ValueError, "no argument 'x'; it has q, qd, tau"),
+        ("inverse_dynamics", {"wrt": "f_ext"}, ValueError, "no argument 'f_ext'"),
+        ("inverse_dynamics", {"wrt": "gravity"}, ValueError, "no argument 'gravity'"),
+        ("nothing", {}, ValueError, "unknown function 'nothing'; known are"),
+        ("ltdl_factors", {}, ValueError, "several results"),
+        ("jacobian", {}, TypeError, "needs frame="),
+        ("inverse_dynamics", {"bogus": 1}, TypeError, "has no option 'bogus'"),
+        ("inverse_dynamics", {"method": "bogus"}, ValueError, "no method 'bogus'"),
+        ("inverse_dynamics", {"order": 0}, ValueError, "order"),
+        ("inverse_dynamics", {"order": 3}, ValueError, "order"),
+        ("inverse_dynamics", {"order": 1.5}, ValueError, "order"),
+        ("inverse_dynamics", {"wrt": ()}, ValueError, "argument"),
+    ],
+)
+def test_errors(function: str, given: dict[str, Any], error: type, message: str) -> None:
+    robot = planar(1)
+    q = np.zeros(1)
+    count = len(spaces(function)) if function in FUNCTIONS else 1
+    with pytest.raises(error, match=message):
+        robot.derivatives(function, *[q] * count, **given)
+    if "order" not in given:
+        with pytest.raises(error, match=message):
+            robot.pullback(function, *[q] * count, covector=q, **given)
+
+
+def test_quaternions_are_checked() -> None:
+    robot = tree(2, 4, floating=True)
+    compiled = chasles.compile(robot, "inverse_dynamics", backend="numpy", wrt="q")
+    q, qd, qdd = (a.copy() for a in state(robot, 20))
+    q[:4] = 0.0
+    with pytest.raises(ValueError, match="quaternion of joint 'joint1' is zero"):
+        compiled(q, qd, qdd)
