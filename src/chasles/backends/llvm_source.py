@@ -17,13 +17,13 @@ from chasles.expr import Program
 WORTH_THREADS = 10_000_000
 """Operations in a batch from which on threads share it: about a third of a millisecond."""
 
-GROUP = 4
-"""Tiles that each part of a long program runs for in turn."""
+MANY, GROUP = 8, 4
+"""Programs of more than MANY parts run each part for GROUP tiles in turn."""
 
-LONGEST = 12000
+LONGEST = 40000
 """Instructions that are still compiled as one part: as many as LLVM takes in reasonable time."""
 
-SHARE = 5000
+SHARE = 10000
 """Instructions in each part of a longer program."""
 
 
@@ -157,7 +157,7 @@ def _batch(program: Program, lowered: Lowered, slots: _Slots, target: Target) ->
     w = target.writer()
     sizes = (*(v.size for v in program.inputs), lowered.scratch, len(slots.results))
     places = []
-    for t in range(GROUP if len(lowered.parts) > 1 else 1):
+    for t in range(GROUP if len(lowered.parts) > MANY else 1):
         starts = [t * sum(sizes) + sum(sizes[:k]) for k in range(len(sizes))]
         places.append(
             [w.emit(f"getelementptr {w.type}, ptr %workspace, i64 {start}") for start in starts]
