@@ -1,4 +1,4 @@
-"""Exact derivatives of every public function, against differences and against Pinocchio.
+"""Exact derivatives of every public function, against differences.
 
 With respect to a configuration, a derivative is along `integrate`: that is how the differences are
 taken too. Most programs are run by the interpreter, which needs no compiling.
@@ -8,14 +8,11 @@ import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
-from importlib.metadata import files
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pinocchio as pin
 import pytest
-from support import EPS, close, state, tree
+from support import close, state, tree
 
 import chasles
 from chasles import backends
@@ -120,7 +117,7 @@ def differences(
         given[k] = at[k] + steps
     values = function(*given)
     total = np.tensordot([1.0, -8.0, 8.0, -1.0], values, axes=1) / (12.0 * STEP)
-    return np.moveaxis(total, 0, -1).reshape(*values.shape[2:], *shape)
+    return np.moveaxis(total, 0, -1).reshape((*values.shape[2:], *shape))
 
 
 def check(
@@ -326,99 +323,6 @@ def test_recursions_count_fewer_operations() -> None:
             assert recursion < graph
 
 
-# Pinocchio -------------------------------------------------------------------------------------
-
-PATHS = {
-    Path(str(f)).stem: Path(str(f.locate()))
-    for f in files("example-robot-data") or ()
-    if f.suffix == ".urdf"
-}
-ROBOTS = {"ur5_robot": False, "panda": False, "solo12": True}
-"""Whether each has a floating base."""
-
-
-class Oracle:
-    """Pinocchio's derivatives in the coordinates of chasles."""
-
-    def __init__(self, robot: chasles.Robot, path: Path, floating: bool) -> None:
-        free = [pin.JointModelFreeFlyer()] if floating else []
-        self.model = pin.buildModelFromUrdf(str(path), *free)
-        self.data = self.model.createData()
-        self.robot = robot
-        order = []
-        for name in robot.joints:
-            kind = robot.joint(name).kind
-            joint = self.model.joints[
-                self.model.getJointId("root_joint" if kind == "free" else name)
-            ]
-            places = joint.idx_v + np.arange(joint.nv)
-            order += list(np.roll(places, 3) if kind == "free" else places)  # angular part first
-        self.order = np.array(order)
-
-    def position(self, q: np.ndarray) -> np.ndarray:
-        p = pin.neutral(self.model)
-        for name in self.robot.joints:
-            free = self.robot.joint(name).kind == "free"
-            joint = self.model.joints[self.model.getJointId("root_joint" if free else name)]
-            mine = q[self.robot.position_slice(name)]
-            if free:
-                w, x, y, z, *place = mine
-                mine = np.array([*place, x, y, z, w])
-            p[joint.idx_q : joint.idx_q + joint.nq] = mine
-        return p
-
-    def vector(self, v: np.ndarray) -> np.ndarray:
-        out = np.empty_like(v)
-        out[self.order] = v
-        return out
-
-    def matrices(self, function: str, q: np.ndarray, *vectors: np.ndarray) -> list[np.ndarray]:
-        compute = {
-            "inverse_dynamics": pin.computeRNEADerivatives,
-            "forward_dynamics": pin.computeABADerivatives,
-        }[function]
-        found = compute(self.model, self.data, self.position(q), *map(self.vector, vectors))
-        *first, last = (np.array(a) for a in found)
-        full = np.triu(last) + np.triu(last, 1).T  # symmetric: only one half is sure to be filled
-        return [a[np.ix_(self.order, self.order)] for a in (*first, full)]
-
-
-@cache
-def loaded(name: str) -> tuple[chasles.Robot, Oracle]:
-    robot = chasles.load(PATHS[name], floating=ROBOTS[name], snap=False, mimic=False)
-    return robot, Oracle(robot, PATHS[name], ROBOTS[name])
-
-
-@pytest.mark.parametrize("function", DYNAMICS)
-@pytest.mark.parametrize("name", ROBOTS)
-def test_pinocchio_agrees(name: str, function: str) -> None:
-    """All three derivatives, at random states and at rest."""
-    robot, oracle = loaded(name)
-    derived = chasles.compile(robot, function, backend="interpret", wrt=DYNAMICS[function])
-    solves = function == "forward_dynamics"
-    for seed in (1, 2, None):
-        at = rest(robot, function) if seed is None else list(state(robot, seed))
-        expected = oracle.matrices(function, *at)
-        condition = np.linalg.cond(oracle.matrices("inverse_dynamics", *at)[2])
-        slack = max(1e-10, 100.0 * EPS * condition) if solves else 1e-10
-        for a, b in zip(derived(*at), expected, strict=True):
-            close(a, b, slack, scale=1e-6 * float(np.max(np.abs(expected[2]))))
-
-
-def test_machine_code_agrees_with_pinocchio() -> None:
-    """By the public method, one state and a batch, whose bits are the same."""
-    robot, oracle = loaded("ur5_robot")
-    for function in DYNAMICS:
-        states = state(robot, 4, 9)
-        many = robot.derivatives(function, *states)
-        for k in (0, 8):
-            one = robot.derivatives(function, *(a[k] for a in states))
-            expected = oracle.matrices(function, *(a[k] for a in states))
-            for a, b, c in zip(one, many, expected, strict=True):
-                assert np.array_equal(a, b[k])
-                close(a, c, 1e-10)
-
-
 # Pulling covectors back ------------------------------------------------------------------------
 
 
@@ -605,6 +509,26 @@ def test_any_choice_of_arguments(function: str, kinds: tuple[str, ...]) -> None:
     for name in names:
         assert isinstance(derived(name), np.ndarray)
         close(derived([name, name]), each[name], 1e-12)
+
+
+def test_options_do_not_get_mixed_up() -> None:
+    """The public method remembers what it compiled, whatever the options' order."""
+    robot = planar(2)
+    q = point(robot, "jacobian", 21)[0]
+    views = [{"axes": "frame"}, {"at": "frame"}, {"at": "world"}, {"axes": "world"}]
+    views += [{"at": "world", "axes": "frame"}, {"axes": "frame", "at": "world"}]
+    for _ in range(2):
+        for view in views:
+            expected = chasles.compile(robot, "jacobian", wrt="q", frame="tip", **view)(q)
+            for given in ({"frame": "tip", **view}, {**view, "frame": "tip"}):
+                assert np.array_equal(robot.derivatives("jacobian", q, **given), expected)
+        for wrt in ("qd", ("qd",), ["qd"]):
+            found = robot.derivatives("kinetic_energy", q, q, wrt=wrt)
+            np.testing.assert_allclose(found, robot.mass_matrix(q) @ q, rtol=1e-12)
+        both = robot.derivatives("kinetic_energy", q, q, wrt=("qd", "q"))
+        np.testing.assert_allclose(both[0], robot.mass_matrix(q) @ q, rtol=1e-12)
+        damped = robot.derivatives("inverse_dynamics", q, q, q, wrt="qd", dissipation=True)
+        assert damped.shape == (2, 2)
 
 
 def test_shapes_and_outputs() -> None:

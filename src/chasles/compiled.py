@@ -1,6 +1,8 @@
 """A function compiled for one robot: what `chasles.compile` returns and `Robot` calls."""
 
 import inspect
+import os
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -18,6 +20,16 @@ from chasles.model import Description, Model, build
 from chasles.model.spaces import PositionSpace, WrenchesSpace
 from chasles.programs import Derivative, program
 from chasles.tracing import WrenchKey, signature
+
+COMPILING = threading.RLock()
+"""Held while a function is compiled. A fork waits for it, so that a child never finds it taken."""
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=COMPILING.acquire,
+        after_in_parent=COMPILING.release,
+        after_in_child=COMPILING.release,
+    )
 
 
 @dataclass(frozen=True)
@@ -93,6 +105,8 @@ def derivative_names(
     known = [name for name, s in spaces.inputs.items() if not isinstance(s, WrenchesSpace)]
     known += parameters
     names = known if wrt is None else [wrt] if isinstance(wrt, str) else list(wrt)
+    if not names:
+        raise ValueError(f"{function}: name an argument to differentiate by: {', '.join(known)}")
     for name in names:
         if name not in known:
             raise ValueError(f"{function} has no argument {name!r}; it has {', '.join(known)}")
@@ -127,7 +141,10 @@ class Compiled:
     def __init__(self, recipe: Recipe, model: Model | None = None) -> None:
         self.recipe = recipe
         self.model = model or build(recipe.source, mimic=recipe.mimic)
-        self._kernel = backends.prepare(recipe, lambda: self.program, recipe.backend, recipe.dtype)
+        with COMPILING:
+            self._kernel = backends.prepare(
+                recipe, lambda: self.program, recipe.backend, recipe.dtype
+            )
         self.interface: Interface = self._kernel.interface
 
     @cached_property

@@ -132,12 +132,13 @@ def _has_recursion(
 
 def _first_derivatives(known: Program, derivative: Derivative) -> Program:
     """A recursion's outputs, one for each input, under the names that `jacobian` gives them."""
-    outputs, results = [], []
-    for given, variable, refs in zip(known.inputs, known.outputs, known.results, strict=False):
-        if given.name in derivative.wrt:
-            outputs.append(Variable(f"d_result_d_{given.name}", variable.shape))
-            results.append(refs)
-    return replace(known, outputs=tuple(outputs), results=tuple(results))
+    place = {given.name: k for k, given in enumerate(known.inputs)}
+    chosen = [place[name] for name in derivative.wrt]
+    outputs = tuple(
+        Variable(f"d_result_d_{name}", known.outputs[k].shape)
+        for name, k in zip(derivative.wrt, chosen, strict=True)
+    )
+    return replace(known, outputs=outputs, results=tuple(known.results[k] for k in chosen))
 
 
 def _jacobian(

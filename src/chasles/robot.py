@@ -1,6 +1,5 @@
 """The public robot: one mechanism, with its functions compiled on first use."""
 
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
@@ -8,6 +7,7 @@ import numpy as np
 
 from chasles.algorithms.spatial.viewpoint import At, Axes, Kind
 from chasles.compiled import (
+    COMPILING,
     Compiled,
     Recipe,
     checked_options,
@@ -40,7 +40,6 @@ class Robot:
         self._mimic = mimic
         self._compiled: dict[tuple[Any, ...], Compiled] = {}
         self._ready: dict[Any, Callable[..., Any]] = {}
-        self._lock = threading.Lock()
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         return _rebuild, (self.model.source, self._mimic)
@@ -525,6 +524,8 @@ class Robot:
         ready = _found(self._ready, key) if plain else None
         if ready is not None:
             return ready(*arguments)
+        if order not in (1, 2):
+            raise ValueError(f"derivatives: order must be 1 or 2, not {order!r}")
         names = derivative_names(function, wrt)
         compiled, forces = self._derived(
             function, Derivative("jacobian", names, order), f_ext, dissipation, method, options
@@ -600,7 +601,7 @@ class Robot:
             raise ValueError(f"dtype must be 'float64' or 'float32', not {dtype!r}")
         free = tuple(dict.fromkeys(parameters))
         key = (function, method, backend, dissipation, wrenches, chosen, derivative, free, dtype)
-        with self._lock:
+        with COMPILING:
             found = self._compiled.get(key)
             if found is None:
                 recipe = Recipe(self.model.source, self._mimic, *key)

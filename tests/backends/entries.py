@@ -26,7 +26,12 @@ class Subject:
     entry: Callable[..., Any]
     python: Callable[..., Any]
     inputs: list[np.ndarray]
-    shape: tuple[int, ...]
+    shapes: tuple[tuple[int, ...], ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the first result."""
+        return self.shapes[0]
 
     @property
     def dtype(self) -> np.dtype:
@@ -39,9 +44,14 @@ class Subject:
         shapes = [(*lead, *a.shape[1:]) for a in self.inputs]
         return [np.array(r).reshape(shape) for r, shape in zip(rows, shapes, strict=True)]
 
-    def room(self, *lead: int) -> np.ndarray:
-        """An array for the result, filled with sevens."""
-        return np.full((*lead, *self.shape), 7.0, self.dtype)
+    def room(self, *lead: int) -> Any:
+        """An array for the result (or a tuple, for several), filled with sevens."""
+        return self.out(lambda a: a, *lead)
+
+    def out(self, make: Callable[[np.ndarray], Any], *lead: int) -> Any:
+        """The same in another form; where there are several results, each of them."""
+        good = [np.full((*lead, *shape), 7.0, self.dtype) for shape in self.shapes]
+        return make(good[0]) if len(good) == 1 else tuple(map(make, good))
 
 
 def states(robot: chasles.Robot, function: str) -> list[np.ndarray]:
@@ -53,9 +63,10 @@ def states(robot: chasles.Robot, function: str) -> list[np.ndarray]:
 def _of_robot(robot: chasles.Robot, function: str) -> Subject:
     """A method of a robot; the Python path is the same method, called through the class."""
     inputs = states(robot, function)
-    shape = np.shape(getattr(robot, function)(*(a[0] for a in inputs)))
+    found = getattr(robot, function)(*(a[0] for a in inputs))
+    shapes = tuple(map(np.shape, found if isinstance(found, tuple) else (found,)))
     python = partial(getattr(type(robot), function), robot)
-    return Subject(getattr(robot, function), python, inputs, shape)
+    return Subject(getattr(robot, function), python, inputs, shapes)
 
 
 def _of_compiled(robot: chasles.Robot, function: str, **options: Any) -> Subject:
@@ -64,7 +75,8 @@ def _of_compiled(robot: chasles.Robot, function: str, **options: Any) -> Subject
     inputs = states(robot, function)
     inputs += [np.stack([robot.parameter(name)] * 8) for name in options.get("parameters", ())]
     typed = [a.astype(options.get("dtype", float)) for a in inputs]
-    return Subject(compiled.fast, compiled, typed, compiled.interface.outputs[0].shape)
+    shapes = tuple(v.shape for v in compiled.interface.outputs)
+    return Subject(compiled.fast, compiled, typed, shapes)
 
 
 SUBJECTS: dict[str, Callable[[], Subject]] = {
@@ -75,12 +87,20 @@ SUBJECTS: dict[str, Callable[[], Subject]] = {
     "quaternions": lambda: _of_robot(tree(2, 4, floating=True), "inverse_dynamics"),
     "no freedom": lambda: _of_robot(planar(1).lock({"joint1": 0.3}), "inverse_dynamics"),
     "compiled": lambda: _of_compiled(planar(2), "bias_forces"),
+    "two results": lambda: _of_robot(planar(2), "ltdl_factors"),
+    "derivatives": lambda: _of_compiled(planar(2), "inverse_dynamics", wrt=("q", "qd", "qdd")),
+    "number among results": lambda: _of_compiled(
+        planar(2), "potential_energy", parameters=("link2.mass",), wrt=("q", "link2.mass")
+    ),
     "single precision": lambda: _of_compiled(planar(3), "inverse_dynamics", dtype="float32"),
     "parameters": lambda: _of_compiled(
         planar(2), "gravity_forces", parameters=("link2.mass", "gravity")
     ),
 }
 """One entry for each kind of argument and result."""
+
+SEVERAL = ("two results", "derivatives", "number among results")
+"""Those that have more than one result."""
 
 
 @cache
@@ -101,8 +121,17 @@ def outcome(function: Callable[..., Any], given: Sequence[Any], named: dict[str,
         found = function(*given, **named)
     except Exception as error:
         return type(error), str(error)
-    if found is named.get("out", _ABSENT):
+    out = named.get("out", _ABSENT)
+    if found is out or (_several(out) and [*map(id, found)] == [*map(id, out)]):
         return "out itself"
+    return tuple(map(_described, found)) if _several(found) else _described(found)
+
+
+def _several(found: Any) -> bool:
+    return isinstance(found, tuple) and len(found) > 1
+
+
+def _described(found: Any) -> Any:
     bits = found.tobytes() if isinstance(found, np.ndarray | np.generic) else found
     return type(found), getattr(found, "dtype", None), np.shape(found), bits
 
@@ -113,17 +142,18 @@ def both(subject: Subject, given: Sequence[Any], named: dict[str, Any]) -> Any:
     Only `out` may change, and only if there is no error.
     """
     out = named.get("out")
-    kept = out.copy() if isinstance(out, np.ndarray) else None
+    outs = [a for a in (out if isinstance(out, tuple) else (out,)) if isinstance(a, np.ndarray)]
+    kept = [a.copy() for a in outs]
     fast = outcome(subject.entry, given, named)
-    filled = out.copy() if kept is not None else None
-    if kept is not None and out.flags.writeable:
-        out[...] = kept
+    filled = [a.tobytes() for a in outs]
+    for a, before in zip(outs, kept, strict=True):
+        if a.flags.writeable:
+            a[...] = before
     slow = outcome(subject.python, given, named)
     assert fast == slow
-    if kept is not None:
-        assert filled.tobytes() == out.tobytes()
-        if fast != "out itself":
-            assert kept.tobytes() == filled.tobytes(), "out was touched"
+    assert filled == [a.tobytes() for a in outs]
+    if fails(fast):
+        assert filled == [a.tobytes() for a in kept], "out was touched"
     return fast
 
 

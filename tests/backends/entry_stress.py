@@ -94,7 +94,7 @@ def _pool(subject: Subject) -> list[list[list[Any]]]:
             odd = [make(a) for form, make in (LAYOUTS | FORMS).items() if form not in LEFT_OUT]
             places.append([*(a.copy() for _ in range(_GOOD)), *odd])
         outs = [subject.room(*lead) for _ in range(_GOOD)]
-        outs += [make(subject.room(*lead)) for make in OUTS.values()]
+        outs += [subject.out(make, *lead) for make in OUTS.values()]
         pool.append([*places, outs + [a for things in places for a in things[:_GOOD]]])
     return pool
 

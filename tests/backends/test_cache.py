@@ -43,6 +43,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return place
 
 
+@pytest.fixture(autouse=True)
+def nothing_loaded() -> None:
+    llvm.forget()
+
+
 @pytest.fixture
 def traces(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The functions that were traced since the test began."""
@@ -58,7 +63,8 @@ def traces(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def use() -> None:
-    """What a user sees of the cache: nothing but right numbers."""
+    """What a user sees of the cache, in a process that has loaded nothing: right numbers."""
+    llvm.forget()
     assert np.array_equal(planar(1).gravity_forces(Q), TORQUE)
 
 
@@ -415,8 +421,10 @@ def test_a_read_only_disk(folder: Path, traces: list[str], monkeypatch: pytest.M
     for name in ("utime", "rename", "unlink", "mkdir"):
         monkeypatch.setattr(os, name, failing(errno.EROFS))
     assert not untrusted(traces)
-    assert np.array_equal(planar(1).mass_matrix(Q), planar(1).mass_matrix(Q))
-    assert traces.count("mass_matrix") == 2
+    for count in (1, 2):
+        llvm.forget()
+        assert planar(1).mass_matrix(Q).shape == (1, 1)
+        assert traces.count("mass_matrix") == count
     assert files(folder) == kept
 
 
@@ -502,6 +510,7 @@ def name_of(monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
         raise Stop
 
     monkeypatch.setattr(cache, "load", load)
+    llvm.forget()
 
     def name(robot: chasles.Robot, function: str = "inverse_dynamics", **options: Any) -> str:
         with pytest.raises(Stop):

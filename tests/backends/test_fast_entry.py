@@ -13,6 +13,7 @@ from entries import (
     FORMS,
     LAYOUTS,
     OUTS,
+    SEVERAL,
     SUBJECTS,
     Subject,
     both,
@@ -36,6 +37,12 @@ pytestmark = pytest.mark.skipif(not call.supported(), reason="this Python has no
 
 @pytest.fixture(params=SUBJECTS)
 def chosen(request: pytest.FixtureRequest) -> Subject:
+    return subject(request.param)
+
+
+@pytest.fixture(params=[name for name in SUBJECTS if name not in SEVERAL])
+def lone(request: pytest.FixtureRequest) -> Subject:
+    """One with one result."""
     return subject(request.param)
 
 
@@ -100,12 +107,20 @@ def test_functions_of_a_frame() -> None:
     assert not np.array_equal(robot.momentum(q, qd), robot.momentum(q, qd, at="world"))
 
 
-def test_two_results_have_no_fast_entry() -> None:
-    robot = planar(2)
+def test_several_results() -> None:
+    """A tuple of arrays, by the method and by its fast entry, with `out=` and without."""
+    robot, q = planar(2), np.array([0.3, 0.4])
     for _ in range(2):
-        L, D = robot.ltdl_factors(np.array([0.3, 0.4]))
-        M = robot.mass_matrix(np.array([0.3, 0.4]))
-        np.testing.assert_allclose(L.T @ np.diag(D) @ L, M)
+        found = robot.ltdl_factors(q)
+        assert type(found) is tuple
+        L, D = found
+        np.testing.assert_allclose(L.T @ np.diag(D) @ L, robot.mass_matrix(q))
+        outs = np.empty((2, 2)), np.empty(2)
+        again = robot.ltdl_factors(q, out=outs)
+        assert all(a is b for a, b in zip(again, outs, strict=True))
+        assert np.array_equal(outs[0], L)
+        assert np.array_equal(outs[1], D)
+    assert isinstance(robot.ltdl_factors, types.BuiltinFunctionType)
 
 
 # Every form of argument ------------------------------------------------------------------------
@@ -128,7 +143,7 @@ def test_any_form_of_input(chosen: Subject, form: str) -> None:
 def test_any_form_of_output(chosen: Subject, form: str) -> None:
     make = OUTS[form]
     for lead in ((), (1,), (5,), (2, 3), (0,)):
-        both(chosen, chosen.some(*lead), {"out": make(chosen.room(*lead))})
+        both(chosen, chosen.some(*lead), {"out": chosen.out(make, *lead)})
 
 
 def test_what_out_must_be() -> None:
@@ -209,7 +224,8 @@ LEADS += [(0, 3), (3, 0), (1, 1), (2, 1, 3), (1, 1, 1, 7), (2, 2, 2, 2, 2)]
 def test_batches_of_any_shape(chosen: Subject) -> None:
     for lead in LEADS:
         found = both(chosen, chosen.some(*lead), {})
-        assert found[2] == (*lead, *chosen.shape)
+        shapes = [found[2]] if len(chosen.shapes) == 1 else [part[2] for part in found]
+        assert shapes == [(*lead, *shape) for shape in chosen.shapes]
         assert both(chosen, chosen.some(*lead), {"out": chosen.room(*lead)}) == "out itself"
 
 
@@ -263,39 +279,54 @@ def test_one_row_of_any_stride() -> None:
 
 
 @pytest.mark.parametrize("lead", [(), (1,), (2,), (9,), (24,), (2, 5)], ids=str)
-def test_out_may_be_an_input(chosen: Subject, lead: tuple[int, ...]) -> None:
+def test_out_may_be_an_input(lone: Subject, lead: tuple[int, ...]) -> None:
     """An output that is exactly an input, where shapes allow it."""
-    expected = outcome(chosen.entry, chosen.some(*lead), {})[3]
-    for k, a in enumerate(chosen.inputs):
-        if a.shape[1:] == chosen.shape:
-            given = chosen.some(*lead)
-            assert both(chosen, given, {"out": given[k]}) == "out itself"
-            given = chosen.some(*lead)
-            chosen.entry(*given, out=given[k])
-            assert given[k].tobytes() == (expected if chosen.shape else given[k].tobytes())
+    expected = outcome(lone.entry, lone.some(*lead), {})[3]
+    for k, a in enumerate(lone.inputs):
+        if a.shape[1:] == lone.shape:
+            given = lone.some(*lead)
+            assert both(lone, given, {"out": given[k]}) == "out itself"
+            given = lone.some(*lead)
+            lone.entry(*given, out=given[k])
+            assert given[k].tobytes() == (expected if lone.shape else given[k].tobytes())
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 9, 24])
-def test_out_may_overlap_an_input(chosen: Subject, count: int) -> None:
+def test_out_may_overlap_an_input(lone: Subject, count: int) -> None:
     """By any number of entries, in either direction; count 0 means one state without an axis."""
     lead = (count,) if count else ()
-    for k, a in enumerate(chosen.inputs):
-        sizes = [int(np.prod((*lead, *shape))) for shape in (a.shape[1:], chosen.shape)]
+    for k, a in enumerate(lone.inputs):
+        sizes = [int(np.prod((*lead, *shape))) for shape in (a.shape[1:], lone.shape)]
         for shift in (-7, -6, -1, 1, 2, 6, 12, 37):
-            given = chosen.some(*lead)
-            buffer = np.full(sum(sizes) + 200, 7.0, chosen.dtype)
+            given = lone.some(*lead)
+            buffer = np.full(sum(sizes) + 200, 7.0, lone.dtype)
             taken = buffer[100 : 100 + sizes[0]].reshape(given[k].shape)
             taken[...] = given[k]
             given[k] = taken
             start = 100 + shift
-            out = buffer[start : start + sizes[1]].reshape((*lead, *chosen.shape))
-            clean = outcome(chosen.entry, [b.copy() for b in given], {})[3]
+            out = buffer[start : start + sizes[1]].reshape((*lead, *lone.shape))
+            clean = outcome(lone.entry, [b.copy() for b in given], {})[3]
             before = buffer.copy()
-            assert chosen.entry(*given, out=out) is out
+            assert lone.entry(*given, out=out) is out
             assert out.tobytes() == clean
             outside = np.ones(len(buffer), bool)
             outside[start : start + sizes[1]] = False
             assert np.array_equal(buffer[outside], before[outside])
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+@pytest.mark.parametrize("lead", [(), (1,), (9,)], ids=str)
+def test_several_outputs_may_be_inputs(name: str, lead: tuple[int, ...]) -> None:
+    """Or overlap them, where shapes allow it."""
+    several = subject(name)
+    expected = [part[3] for part in outcome(several.entry, several.some(*lead), {})]
+    for k, a in enumerate(several.inputs):
+        for j, shape in enumerate(several.shapes):
+            if a.shape[1:] == shape:
+                given, outs = several.some(*lead), list(several.room(*lead))
+                outs[j] = given[k]
+                several.entry(*given, out=tuple(outs))
+                assert [out.tobytes() for out in outs] == expected
 
 
 def test_all_arguments_the_same_array() -> None:
@@ -369,7 +400,7 @@ def arguments(subject: Subject, choose: Callable[[Sequence[Any]], Any]) -> tuple
         good = subject.room(*lead)
         arrays = [a for a in given if type(a) is np.ndarray]
         value: dict[str, list[Any]] = {
-            "out": [good, good, choose(list(OUTS.values()))(good), anything(choose), *arrays],
+            "out": [good, good, subject.out(choose(list(OUTS.values())), *lead), *arrays],
             "threads": [None, 1, 2, 0, "x"],
             "method": ["fastest", "bogus"],
         }

@@ -317,6 +317,7 @@ def test_fork_while_another_thread_compiles() -> None:
     try:
         started.wait(timeout=60)
         time.sleep(0.05)
+        llvm.forget()
         assert forked(lambda: planar(1).gravity_forces(np.zeros(1)).shape == (1,))
     finally:
         over.set()

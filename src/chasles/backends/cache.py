@@ -107,13 +107,16 @@ def key(*parts: object) -> str:
 def load(name: str) -> Artifact | None:
     """The entry of that name, if there is one that can be trusted."""
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError), _opened(folder()) as place:
-        entry = os.open(name + _SUFFIX, os.O_RDONLY | _NO_LINKS, dir_fd=place)
-        with os.fdopen(entry, "rb") as file:
+        entry = os.open(name + _SUFFIX, os.O_RDONLY | _NO_LINKS | _NO_WAIT, dir_fd=place)
+        try:
             if _trusted(os.fstat(entry), stat.S_ISREG):
-                artifact = Artifact.from_bytes(file.read())
+                with open(entry, "rb", closefd=False) as file:
+                    artifact = Artifact.from_bytes(file.read())
                 with contextlib.suppress(OSError):
                     os.utime(entry)
                 return artifact
+        finally:
+            os.close(entry)
     return None
 
 
@@ -157,6 +160,8 @@ def clear() -> int:
 
 
 _NO_LINKS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+_NO_WAIT = getattr(os, "O_NONBLOCK", 0)
+"""A pipe in the place of an entry must not be waited for."""
 
 
 @contextlib.contextmanager

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from concurrent.futures import ThreadPoolExecutor
+    from concurrent.futures import Future, ThreadPoolExecutor
 
 _POOL: "list[ThreadPoolExecutor]" = []
 
@@ -33,10 +33,24 @@ def run(count: int, step: int, threads: int, work: Callable[[int, int], None]) -
         try:
             work(*ranges[0])
         finally:
-            for task in waiting:
-                task.result()
+            _finish(waiting)
+        for task in waiting:
+            task.result()
     else:
         work(0, count)
+
+
+def _finish(waiting: "list[Future[None]]") -> None:
+    """Wait for all tasks, whatever comes: they write into memory that the caller will free."""
+    interrupted: BaseException | None = None
+    for task in waiting:
+        while not task.done():
+            try:
+                task.exception()
+            except BaseException as error:
+                interrupted = error
+    if interrupted is not None:
+        raise interrupted
 
 
 def _forget() -> None:

@@ -1,0 +1,67 @@
+"""Derivatives of inverse and forward dynamics against Pinocchio's."""
+
+from functools import cache
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from pinocchio_oracle import Oracle, robot_files
+from support import EPS, close, state
+
+import chasles
+
+PATHS = {path.stem: path for path in robot_files()}
+ROBOTS = {"ur5_robot": False, "panda": False, "solo12": True}
+"""Whether each has a floating base."""
+
+COMPUTE = {
+    "inverse_dynamics": (pin.computeRNEADerivatives, ("q", "qd", "qdd")),
+    "forward_dynamics": (pin.computeABADerivatives, ("q", "qd", "tau")),
+}
+
+
+@cache
+def loaded(name: str) -> tuple[chasles.Robot, Oracle]:
+    robot = chasles.load(PATHS[name], floating=ROBOTS[name], snap=False, mimic=False)
+    oracle = Oracle(PATHS[name], floating=ROBOTS[name])
+    oracle.order(robot)
+    return robot, oracle
+
+
+def derivatives(oracle: Oracle, function: str, q, v, a) -> list[np.ndarray]:
+    """By q (along Pinocchio's integrate, which is ours), by velocity, and M or its inverse."""
+    given = oracle.position(q), oracle.velocity(v), oracle.velocity(a)
+    found = COMPUTE[function][0](oracle.model, oracle.data, *given)
+    by_q, by_v, symmetric = (np.array(D) for D in found)
+    whole = np.triu(symmetric) + np.triu(symmetric, 1).T  # only this half is sure to be filled
+    return [oracle.square(D) for D in (by_q, by_v, whole)]
+
+
+@pytest.mark.parametrize("function", COMPUTE)
+@pytest.mark.parametrize("name", ROBOTS)
+def test_all_derivatives(name: str, function: str) -> None:
+    """At random states and at rest; solving with M costs digits by its condition."""
+    robot, oracle = loaded(name)
+    derived = chasles.compile(robot, function, backend="interpret", wrt=COMPUTE[function][1])
+    still = robot.neutral(), np.zeros(robot.nv), np.zeros(robot.nv)
+    for given in (state(robot, 1), state(robot, 2), still):
+        expected = derivatives(oracle, function, *given)
+        condition = float(np.linalg.cond(expected[2]))
+        slack = max(1e-10, 100.0 * EPS * condition) if function == "forward_dynamics" else 1e-10
+        size = 1e-6 * float(np.max(np.abs(expected[2])))  # at rest some derivatives vanish
+        for D, reference in zip(derived(*given), expected, strict=True):
+            close(D, reference, slack, scale=size)
+
+
+@pytest.mark.parametrize("function", COMPUTE)
+def test_machine_code(function: str) -> None:
+    """By the public method, one state and a batch, whose bits are the same."""
+    robot, oracle = loaded("ur5_robot")
+    states = state(robot, 4, 9)
+    many = robot.derivatives(function, *states)
+    for k in (0, 8):
+        row = [a[k] for a in states]
+        one, expected = robot.derivatives(function, *row), derivatives(oracle, function, *row)
+        for D, batch, reference in zip(one, many, expected, strict=True):
+            assert np.array_equal(D, batch[k])
+            close(D, reference, 1e-10)
