@@ -1,8 +1,6 @@
 """A function compiled for one robot: what `chasles.compile` returns and `Robot` calls."""
 
 import inspect
-import os
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,21 +13,12 @@ from chasles.algorithms import FUNCTIONS
 from chasles.algorithms.spatial.viewpoint import At, Axes
 from chasles.backends.arrays import call
 from chasles.backends.call import fast_entry
+from chasles.backends.pool import COMPILING
 from chasles.expr import Interface, Program
 from chasles.model import Description, Model, build
 from chasles.model.spaces import PositionSpace, WrenchesSpace
 from chasles.programs import Derivative, program
 from chasles.tracing import WrenchKey, signature
-
-COMPILING = threading.RLock()
-"""Held while a function is compiled. A fork waits for it, so that a child never finds it taken."""
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=COMPILING.acquire,
-        after_in_parent=COMPILING.release,
-        after_in_child=COMPILING.release,
-    )
 
 
 @dataclass(frozen=True)

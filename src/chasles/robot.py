@@ -6,8 +6,8 @@ from typing import Any, Literal
 import numpy as np
 
 from chasles.algorithms.spatial.viewpoint import At, Axes, Kind
+from chasles.backends.pool import COMPILING
 from chasles.compiled import (
-    COMPILING,
     Compiled,
     Recipe,
     checked_options,
@@ -519,7 +519,7 @@ class Robot:
         has nv columns. order=2 gives second derivatives: for each pair of arguments, the first
         derivatives' shape followed by the second argument's.
         """
-        key = ("derivatives", function, wrt, order, dissipation, method, *options.values())
+        key = ("derivatives", function, wrt, order, dissipation, method, *options.items())
         plain = f_ext is None and out is None and threads is None
         ready = _found(self._ready, key) if plain else None
         if ready is not None:
@@ -619,7 +619,7 @@ class Robot:
         dissipation: bool = False,
         **options: Any,
     ) -> Any:
-        key = (function, method, dissipation, *options.values())
+        key = (function, method, dissipation, *options.items())
         plain = f_ext is None and out is None and threads is None
         ready = _found(self._ready, key) if plain else None
         if ready is not None:

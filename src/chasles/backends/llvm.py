@@ -22,7 +22,6 @@ from chasles.expr import Program
 
 _SHARE = 64
 """Rows go to threads in multiples of this: whole tiles."""
-_LOCK = threading.Lock()
 _LOADED: dict[str, "Kernel"] = {}
 """Kernels by recipe: equal robots share their code."""
 _SERIAL = itertools.count()
@@ -85,7 +84,7 @@ def source(program: Program, machine: Machine | None = None, dtype: str = "float
 
 def assemble(text: str, machine: Machine) -> bytes:
     """Machine code from a module's text. LLVM's mid-level passes stay off: nothing is left."""
-    with _LOCK:
+    with pool.COMPILING:
         _initialise()
         target = llvm.Target.from_triple(machine.triple).create_target_machine(
             cpu=machine.cpu, features=machine.features, opt=2, reloc="pic", codemodel="small"
@@ -113,7 +112,7 @@ class Kernel:
         self._load(has_entry=bool(artifact.interface.outputs))
 
     def _load(self, *, has_entry: bool) -> None:
-        with _LOCK:
+        with pool.COMPILING:
             _initialise()
             builder = llvm.JITLibraryBuilder()
             builder.add_object_img(self.artifact.object_code).add_current_process()

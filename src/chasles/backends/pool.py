@@ -1,6 +1,7 @@
-"""Threads for large batches: one pool for the process, made on first use and again after a fork."""
+"""Threads: a pool for large batches, made on first use and again after a fork, and one lock."""
 
 import os
+import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -58,5 +59,13 @@ def _forget() -> None:
     _POOL.clear()
 
 
+COMPILING = threading.RLock()
+"""Held while code is made. A fork waits for it, so that a child never finds it taken."""
+
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget)
+    os.register_at_fork(
+        before=COMPILING.acquire,
+        after_in_parent=COMPILING.release,
+        after_in_child=COMPILING.release,
+    )
