@@ -180,9 +180,11 @@ class _Entry:
         shapes = [(f"@shape{k}", len(v.shape)) for k, v in enumerate(self.results)]
         made, answer = self._new(shapes, "make")
         run([self.field(array, DATA, "ptr") for array in made])
-        if self.one and not self.results[0].shape:
-            answer = self.w.emit(f"call ptr {self.context('unwrap')}(ptr {answer})")
-        self.w.raw(f"  ret ptr {answer}\nfill:")
+        for k, result in enumerate(self.results):
+            if not result.shape:
+                made[k] = self.w.emit(f"call ptr {self.context('unwrap')}(ptr {made[k]})")
+        self._return_made(made, answer)
+        self.w.raw("fill:")
         if not self.one:
             self.w.raw("  br label %slow")
             return
@@ -212,7 +214,8 @@ class _Entry:
         self.branch("%made", "make_batch", "fill_batch")
         made, answer = self._new(shapes, "make_batch")
         run([self.field(array, DATA, "ptr") for array in made])
-        w.raw(f"  ret ptr {answer}\nfill_batch:")
+        self._return_made(made, answer)
+        w.raw("fill_batch:")
         if not self.one:
             w.raw("  br label %slow")
             return
@@ -223,10 +226,10 @@ class _Entry:
         self._return_given()
 
     def _new(self, shapes: list[tuple[str, int]], label: str) -> tuple[list[str], str]:
-        """New arrays, and the object to return: the array itself, or a tuple of them.
+        """New arrays, and for several of them a tuple that will hold them.
 
-        Where there is no memory, the exception is set already: return nothing. (A tuple that was
-        begun is then lost with its arrays: the process has run out of memory.)
+        Where there is no memory, the exception is set already: return nothing. (What was made
+        before is then lost: the process has run out of memory.)
         """
         made, answer = [], ""
         if not self.one:
@@ -239,10 +242,7 @@ class _Entry:
                 "ptr null)"
             )
             made.append(self._checked(call, f"{label}{k}"))
-            if not self.one:
-                operands = f"ptr {answer}, i64 {k}, ptr {made[-1]}"
-                self.w.emit(f"call i32 {self.context('set_item')}({operands})")
-        return made, answer or made[0]
+        return made, answer
 
     def _checked(self, call: str, label: str) -> str:
         w = self.w
@@ -251,6 +251,12 @@ class _Entry:
         w.raw(f"  br i1 {failed}, label %{label}_fail, label %{label}_run")
         w.raw(f"{label}_fail:\n  ret ptr null\n{label}_run:")
         return made
+
+    def _return_made(self, made: list[str], answer: str) -> None:
+        for k, item in enumerate(made if answer else ()):
+            operands = f"ptr {answer}, i64 {k}, ptr {item}"
+            self.w.emit(f"call i32 {self.context('set_item')}({operands})")
+        self.w.raw(f"  ret ptr {answer or made[0]}")
 
     def _return_given(self) -> None:
         self.w.raw(f"  call void {self.context('increment')}(ptr %given)")
