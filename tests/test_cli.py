@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 import chasles
 from chasles.algorithms import FUNCTIONS
+from chasles.backends import llvm
 from chasles.cli import app, bench, bench_report, cache, demo
 from chasles.cli.cost import rows
 from chasles.robots import ROBOTS
@@ -224,6 +225,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_cache_shows_and_clears_entries(folder: Path) -> None:
+    llvm.forget()  # as a new process: nothing is loaded yet
     robot = chasles.robots.planar(2)
     robot.mass_matrix(robot.neutral())
     robot.mass_matrix(robot.neutral().astype(np.float32))
