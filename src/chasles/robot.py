@@ -601,6 +601,9 @@ class Robot:
             raise ValueError(f"dtype must be 'float64' or 'float32', not {dtype!r}")
         free = tuple(dict.fromkeys(parameters))
         key = (function, method, backend, dissipation, wrenches, chosen, derivative, free, dtype)
+        found = self._compiled.get(key)
+        if found is not None:
+            return found
         with COMPILING:
             found = self._compiled.get(key)
             if found is None:

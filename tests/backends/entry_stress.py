@@ -1,8 +1,8 @@
 """Trials that could end the process, so they have their own: `python entry_stress.py fuzz 1000000`.
 
 `fuzz N` calls fast entries with N random argument lists; `guard` puts arrays against forbidden
-memory; `untouchable` shows that the guard works; `collected` makes garbage of entries; `probe`
-reads arrays at wrong offsets.
+memory; `untouchable` shows that the guard works; `collected` makes garbage of entries; `ended` has
+entries that outlive the interpreter; `probe` reads arrays at wrong offsets.
 """
 
 import ctypes
@@ -237,6 +237,32 @@ def collected() -> None:
         make()
         gc.collect()
     print("collected", len(taken))
+
+
+class Late:
+    """Calls an entry when it is itself taken away, which may be after everything else."""
+
+    def __init__(self, entry: Any) -> None:
+        self.entry, self.q = entry, np.zeros(2)
+        self.expected = entry(self.q)
+
+    def __del__(self) -> None:
+        for given in (self.q, self.q[None]):
+            assert self.entry(given).tobytes() == self.expected.tobytes()
+        self.entry([0.0, 0.0])  # by Python, or what is left of it: at most an ignored error
+
+
+def ended() -> None:
+    """Entries in every place that the interpreter takes apart when it ends, early and late."""
+    robot = planar(2)
+    robot.mass_matrix(np.zeros(2))
+    ring: list[Any] = [robot, Late(robot.mass_matrix)]
+    ring.append(ring)
+    hidden = np.array([Late(robot.mass_matrix)], dtype=object)  # the collector does not look here
+    globals().update(kept_robot=robot, kept_late=Late(robot.mass_matrix), kept_ring=ring)
+    sys.kept = [Late(robot.function("mass_matrix").fast), hidden]  # type: ignore[attr-defined]
+    sys.modules["kept"] = Late(robot.mass_matrix)  # type: ignore[assignment]
+    print("ending", flush=True)
 
 
 # Layouts ---------------------------------------------------------------------------------------

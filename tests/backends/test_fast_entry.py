@@ -4,6 +4,7 @@ import inspect
 import pydoc
 import types
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import hypothesis
@@ -68,9 +69,8 @@ def test_it_looks_like_the_method(function: str) -> None:
     assert entry.__name__ == function
     assert function in repr(entry)
     text = pydoc.plain(pydoc.render_doc(entry))
-    assert f"{function}({', '.join(str(p) for p in bare if p.kind is p.POSITIONAL_OR_KEYWORD)}" in (
-        text
-    )
+    names = [str(p) for p in bare if p.kind is p.POSITIONAL_OR_KEYWORD]
+    assert f"{function}({','.join(names)}" in "".join(text.split())
     assert (inspect.getdoc(before) or "").splitlines()[0] in text
     assert function in dir(robot)
 
@@ -193,6 +193,27 @@ def calls(subject: Subject) -> Iterator[tuple[list[Any], dict[str, Any]]]:
 def test_any_number_of_arguments_and_keywords(chosen: Subject) -> None:
     for given, named in calls(chosen):
         both(chosen, given, named)
+
+
+def test_every_way_to_call() -> None:
+    """CPython has several, and each hands over arguments in its own manner."""
+    forces = subject("forces")
+    q, qd, qdd = forces.some()
+    expected = outcome(forces.entry, (q, qd, qdd), {})
+    nothing, place = dict[str, Any](), {"out": np.empty(6)}
+    for way in (
+        lambda: forces.entry(*[q, qd], qdd),
+        lambda: forces.entry(*(q, qd, qdd), **nothing),
+        lambda: forces.entry.__call__(q, qd, qdd),
+        lambda: type(forces.entry).__call__(forces.entry, q, qd, qdd),
+        lambda: partial(forces.entry, q)(qd, qdd),
+        lambda: next(map(forces.entry, [q], [qd], [qdd])),
+        lambda: forces.entry(q, qd, qdd, out=np.empty(6)),
+        lambda: forces.entry(*[q, qd, qdd], **place),
+        lambda: partial(forces.entry, out=np.empty(6))(q, qd, qdd),
+        lambda: forces.entry.__self__(q, qd, qdd),
+    ):
+        assert outcome(way, (), {}) == expected
 
 
 def test_keywords_are_the_names_of_the_arguments() -> None:

@@ -39,11 +39,16 @@ pytestmark = pytest.mark.skipif(not call.supported(), reason="this Python has no
 # In a process of its own -----------------------------------------------------------------------
 
 
-def stress(*arguments: str, seconds: float = 300.0) -> str:
+PERTURBED = {"PYTHONMALLOC": "malloc", "MALLOC_PERTURB_": "255"}
+"""With the GNU C library, freed memory is overwritten: using it after that does not go unseen."""
+
+
+def stress(*arguments: str, seconds: float = 300.0, **environment: str) -> str:
     """What a trial prints. A crash is a failure."""
+    path = {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
     done = subprocess.run(
         [sys.executable, "-X", "faulthandler", entry_stress.__file__, *arguments],
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
+        env=os.environ | path | environment,
         capture_output=True,
         text=True,
         timeout=seconds,
@@ -71,8 +76,20 @@ def test_the_guard_itself() -> None:
         stress("untouchable")
 
 
-def test_garbage_with_an_entry_is_collected() -> None:
-    assert "collected 15000" in stress("collected")
+@pytest.mark.parametrize("environment", [{}, PERTURBED], ids=["plain", "perturbed"])
+def test_garbage_with_an_entry_is_collected(environment: dict[str, str]) -> None:
+    assert "collected 15000" in stress("collected", **environment)
+
+
+@pytest.mark.parametrize("environment", [{}, PERTURBED], ids=["plain", "perturbed"])
+def test_entries_that_outlive_the_interpreter(environment: dict[str, str]) -> None:
+    """A process that ends with entries in every place ends well."""
+    assert "ending" in stress("ended", **environment)
+
+
+def test_nothing_is_used_after_it_was_freed() -> None:
+    """A short fuzz, at whose end everything is taken apart."""
+    stress("fuzz", "3000", **PERTURBED)
 
 
 def test_a_layout_that_is_not_known_is_noticed() -> None:
@@ -135,6 +152,19 @@ def test_robots_are_forgotten_and_share_their_code() -> None:
     gc.collect()
     assert not [g for g in ghosts if g() is not None]
     assert len(kernels) == 1
+
+
+def test_an_entry_taken_apart() -> None:
+    """As the collector may do it: arrays are still computed, everything else is an error."""
+    robot, q = planar(2), np.array([0.3, 0.4])
+    expected = robot.gravity_forces(q)
+    entry = robot.gravity_forces
+    entry.__self__.__dict__.clear()
+    assert np.array_equal(entry(q), expected)
+    assert np.array_equal(entry(q[None], out=np.empty((1, 2)))[0], expected)
+    for given in ([[0.3, 0.4]], [], [q, q], [None]):
+        with pytest.raises(RuntimeError, match="taken apart"):
+            entry(*given)
 
 
 def test_two_entries_of_one_function() -> None:

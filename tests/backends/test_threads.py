@@ -1,6 +1,8 @@
 """Threads for batches: the same bits with any number, after a fork, and when things go wrong."""
 
 import concurrent.futures
+import contextlib
+import gc
 import multiprocessing
 import os
 import signal
@@ -8,7 +10,10 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -185,6 +190,65 @@ def test_an_interrupt_waits_for_the_threads(crowded: None) -> None:
         signal.signal(signal.SIGALRM, usual)
 
 
+def test_work_keeps_its_arrays(crowded: None) -> None:
+    """A task may be queued though `submit` fails, as when no thread can be started.
+
+    It then runs at some later time: what it reads and writes must still be there.
+    """
+    later: list[Callable[[], None]] = []
+
+    class Exhausted(concurrent.futures.ThreadPoolExecutor):
+        def submit(self, function: Any, *args: Any) -> Any:  # type: ignore[override]
+            if later:
+                return super().submit(function, *args)
+            later.append(partial(function, *args))
+            raise RuntimeError("can't start new thread")
+
+    compiled = chasles.compile(ROBOT, "inverse_dynamics")
+    q, qd, qdd = state(ROBOT, 11, 300)
+    out = np.empty((300, 6))
+    with Exhausted(1) as executor:
+        pool._POOL.append(executor)
+        with contextlib.suppress(RuntimeError):
+            compiled(q, qd, qdd, out=out, threads=4)
+    assert later
+    ghosts = [weakref.ref(a) for a in (q, qd, qdd, out)]
+    del q, qd, qdd, out
+    gc.collect()
+    assert all(ghost() is not None for ghost in ghosts)
+    later[0]()
+
+
+def test_what_is_compiled_waits_for_nothing() -> None:
+    """While another thread compiles, functions that are ready can be called in every way."""
+    robot = puma560()
+    q, qd, qdd = state(robot, 12)
+    ways = [
+        lambda: robot.inverse_dynamics(q, qd, qdd),
+        lambda: robot.inverse_dynamics(q.tolist(), qd, qdd),
+        lambda: robot.inverse_dynamics(q, qd, qdd, f_ext={"tool": np.ones(6)}),
+        lambda: robot.jacobian(q, frame="tool", at=[0.0, 0.0, 1.0]),
+        lambda: robot.derivatives("gravity_forces", q, out=np.empty((6, 6))),
+    ]
+    for way in ways:
+        way()
+    busy, over = threading.Event(), threading.Event()
+
+    def compile_long() -> None:
+        with pool.COMPILING:
+            busy.set()
+            over.wait(timeout=60)
+
+    with concurrent.futures.ThreadPoolExecutor(2) as executor:
+        executor.submit(compile_long)
+        busy.wait(timeout=60)
+        try:
+            for way in ways:
+                executor.submit(way).result(timeout=5)
+        finally:
+            over.set()
+
+
 def test_threads_share_the_pool(crowded: None) -> None:
     """Eight callers at once, each asking for several threads."""
     compiled = chasles.compile(ROBOT, "inverse_dynamics")
@@ -300,25 +364,32 @@ def test_fork_while_threads_work() -> None:
 
 @FORK
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
-def test_fork_while_another_thread_compiles() -> None:
+def test_fork_while_another_thread_compiles(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The child does not wait for a compilation that goes on only in its parent."""
-    program = puma560().function("mass_matrix").program
-    planar(1).gravity_forces(np.zeros(1))
+    monkeypatch.setenv("CHASLES_CACHE", str(tmp_path / "cache"))
     started, over = threading.Event(), threading.Event()
 
     def work() -> None:
+        k = 0
         while not over.is_set():
-            text = llvm.source(program).text
+            k += 1
+            robot = ROBOT.with_gravity([0.0, 0.0, -k])
             started.set()
-            llvm.assemble(text, llvm.Machine.host())
+            robot.function("gravity_forces")
+
+    def child() -> bool:
+        robot = planar(1).with_gravity([0.0, 0.0, -1.5])
+        return robot.gravity_forces(np.zeros(1)).shape == (1,)
 
     other = threading.Thread(target=work)
     other.start()
     try:
         started.wait(timeout=60)
-        time.sleep(0.05)
-        llvm.forget()
-        assert forked(lambda: planar(1).gravity_forces(np.zeros(1)).shape == (1,))
+        for pause in (0.05, 0.02, 0.07):
+            time.sleep(pause)
+            assert forked(child)
     finally:
         over.set()
         other.join()

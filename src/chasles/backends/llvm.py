@@ -5,7 +5,7 @@ import ctypes.util
 import functools
 import itertools
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -137,27 +137,19 @@ class Kernel:
         count = outputs[0].shape[0] if outputs else 0
         if count == 0:
             return
-        starts = [list(map(_address, arrays)) for arrays in (inputs, outputs)]
         if count == 1:
-            self._one(*map(_pointers, starts))
+            self._one(*(_pointers(map(_address, arrays)) for arrays in (inputs, outputs)))
             return
-        steps = [[a.strides[0] for a in arrays] for arrays in (inputs, outputs)]
         if threads is None:
             threads = pool.cores() if count * self.artifact.work > WORTH_THREADS else 1
 
         def work(first: int, last: int) -> None:
-            moved = [
-                [start + first * step for start, step in zip(*pair, strict=True)]
-                for pair in zip(starts, steps, strict=True)
-            ]
-            self._batch(
-                last - first,
-                _pointers(moved[0]),
-                _sizes(steps[0]),
-                _pointers(moved[1]),
-                _sizes(steps[1]),
-                self._workspace(),
-            )
+            """Rows from first to last; whoever has this function keeps the arrays alive."""
+            tables = []
+            for arrays in (inputs, outputs):
+                tables.append(_pointers(_address(a) + first * a.strides[0] for a in arrays))
+                tables.append(_sizes(a.strides[0] for a in arrays))
+            self._batch(last - first, *tables, self._workspace())
 
         pool.run(count, _SHARE, threads, work)
 
@@ -168,12 +160,14 @@ class Kernel:
         return -(-_address(self._local.workspace) // 64) * 64
 
 
-def _pointers(addresses: Sequence[int]) -> Any:
-    return (ctypes.c_void_p * len(addresses))(*addresses)
+def _pointers(addresses: Iterable[int]) -> Any:
+    listed = list(addresses)
+    return (ctypes.c_void_p * len(listed))(*listed)
 
 
-def _sizes(numbers: Sequence[int]) -> Any:
-    return (ctypes.c_ssize_t * len(numbers))(*numbers)
+def _sizes(numbers: Iterable[int]) -> Any:
+    listed = list(numbers)
+    return (ctypes.c_ssize_t * len(listed))(*listed)
 
 
 def _address(a: np.ndarray) -> int:
