@@ -1,9 +1,10 @@
 """The fast entry: a built-in function around a compiled program.
 
 Calling it costs tens of nanoseconds beside the program itself. What the machine code and CPython's
-function object point to is never freed: the code, the method definition and the context. So no
-order in which the garbage collector takes things apart, no finaliser and no resurrection can leave
-an entry without its code. (Equal programs share their code, so a robot made again costs nothing.)
+function object point to is never freed, not even when the interpreter ends: the code, the method
+definition and the context. So no order in which the garbage collector takes things apart, no
+finaliser and no resurrection can leave an entry without its code. (Equal programs share their code,
+so a robot made again costs nothing.)
 Everything of a robot is reached through the function's `__self__`, an ordinary Python object.
 """
 
@@ -78,7 +79,9 @@ def fast_entry(
     text = f"{name}($self, {signature})\n--\n\n{doc}"
     encoded = (name.encode(), text.encode())
     definition = _MethodDefinition(encoded[0], kernel.entry, _FASTCALL_WITH_KEYWORDS, encoded[1])
-    kept = _KEPT.setdefault((kernel.entry, text), (kernel, definition, encoded))
+    kept = _KEPT.get((kernel.entry, text))
+    if kept is None:
+        kept = _KEPT[kernel.entry, text] = _for_ever((kernel, definition, encoded))
     make = ctypes.pythonapi.PyCFunction_NewEx
     make.restype = ctypes.py_object
     make.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
@@ -87,8 +90,14 @@ def fast_entry(
     return built
 
 
-_OUT = sys.intern("out")
-CONTEXT = (ctypes.c_void_p * len(llvm_entry.CONTEXT))()
+def _for_ever(kept: Any) -> Any:
+    """Own one more reference, which nobody returns: modules lose their names at the end."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
+    return kept
+
+
+_OUT = _for_ever(sys.intern("out"))
+CONTEXT = _for_ever((ctypes.c_void_p * len(llvm_entry.CONTEXT))())
 """What the machine code reaches of Python and NumPy; filled before the first entry is made."""
 
 
