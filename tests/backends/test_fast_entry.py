@@ -335,6 +335,20 @@ def test_out_may_overlap_an_input(lone: Subject, count: int) -> None:
             assert np.array_equal(buffer[outside], before[outside])
 
 
+@pytest.mark.parametrize("lead", [(), (3,)])
+def test_outputs_may_not_overlap(lead: tuple[int, ...]) -> None:
+    """Each result needs room of its own; nothing is written."""
+    derivatives = subject("derivatives")
+    memory = np.full((3, *lead, 2, 2), 7.0)
+    shifted = memory.ravel()[1 : 1 + memory[0].size].reshape(memory[0].shape)
+    for out in ((memory[0], memory[1], memory[0]), (memory[0], shifted, memory[2])):
+        with pytest.raises(ValueError, match="out overlap"):
+            derivatives.entry(*derivatives.some(*lead), out=out)
+    assert np.all(memory == 7.0)
+    derivatives.entry(*derivatives.some(*lead), out=tuple(memory))
+    assert not np.any(memory == 7.0)
+
+
 @pytest.mark.parametrize("name", SEVERAL)
 @pytest.mark.parametrize("lead", [(), (1,), (9,)], ids=str)
 def test_several_outputs_may_be_inputs(name: str, lead: tuple[int, ...]) -> None:

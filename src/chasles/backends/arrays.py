@@ -59,6 +59,8 @@ def call(
     for result, rows in zip(results, rows_out, strict=True):
         if not np.may_share_memory(result, rows):
             result[...] = rows.reshape(result.shape)
+    if isinstance(out, tuple) and len(out) > 1:
+        return out
     values = [a if a.ndim or out is not None else a[()] for a in results]
     return values[0] if len(values) == 1 else tuple(values)
 
@@ -126,6 +128,9 @@ def _outputs(
             raise ValueError(f"{name}: out must have shape {shape}, not {array.shape}")
         if not array.flags.writeable:
             raise ValueError(f"{name}: out is read-only; give a writeable array")
+    for k, array in enumerate(outs):
+        if any(np.shares_memory(array, other) for other in outs[:k]):
+            raise ValueError(f"{name}: arrays of out overlap; give each result its own")
     return outs
 
 
@@ -144,10 +149,13 @@ def _result_rows(a: np.ndarray, count: int, variable: Variable) -> np.ndarray:
 
 
 def _apart(rows: np.ndarray, outputs: Sequence[np.ndarray]) -> np.ndarray:
-    """The input rows themselves if they are exactly an output or apart from all, else a copy."""
+    """The input rows themselves if they are apart from all outputs, else a copy.
+
+    Several rows may also be exactly the output: a batch reads a tile before it writes it.
+    """
     for out in outputs:
         if np.may_share_memory(rows, out):
-            same = rows.shape == out.shape and rows.strides == out.strides
+            same = rows.shape == out.shape and rows.strides == out.strides and len(rows) > 1
             if not same or rows.ctypes.data != out.ctypes.data or len(outputs) > 1:
                 return rows.copy()
     return rows

@@ -115,6 +115,7 @@ def _fill_context() -> None:
         "acquire": _python("PyEval_RestoreThread"),
         "new_tuple": _python("PyTuple_New"),
         "set_item": _python("PyTuple_SetItem"),
+        "tuple_type": id(tuple),
     }
     for k, key in enumerate(llvm_entry.CONTEXT):
         CONTEXT[k] = filled[key]

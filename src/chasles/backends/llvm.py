@@ -133,7 +133,10 @@ class Kernel:
         outputs: Sequence[np.ndarray],
         threads: int | None = None,
     ) -> None:
-        """Run on rows: arrays (count, size), each row contiguous, any row stride."""
+        """Run on rows: arrays (count, size), each row contiguous, any row stride.
+
+        No output overlaps an input, except that several rows may be exactly those of an input.
+        """
         count = outputs[0].shape[0] if outputs else 0
         if count == 0:
             return

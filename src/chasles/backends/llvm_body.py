@@ -4,7 +4,7 @@ Inputs, outputs and scratch are tiles: one vector of lanes for each number. With
 tile is the caller's own row.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 
 from chasles.backends.llvm_math import Writer, angles, arctangent
 from chasles.backends.lowering import Lowered, Part
@@ -30,30 +30,43 @@ comparisons and selections work on masks."""
 COMPARISONS = {"less": "olt", "less_equal": "ole", "equal": "oeq"}
 
 
-class Body:
-    """Writes one part of a lowered program for any number of lanes."""
+Place = tuple[str, int]
+"""A tile and an index in it."""
 
-    def __init__(self, lowered: Lowered, part: Part, w: Writer) -> None:
+
+class Body:
+    """Writes one part of a lowered program for any number of lanes.
+
+    results: where values are delivered, (tile, index) each. A value is stored as soon as it is
+    made, so that it need not be kept.
+    """
+
+    def __init__(
+        self, lowered: Lowered, part: Part, w: Writer, results: Mapping[int, list[Place]]
+    ) -> None:
         self.code, self.place = lowered.code, lowered.place
         self.w = w
+        self._going = {k: list(places) for k, places in results.items()}
+        for k, place in part.saved:
+            self._going.setdefault(k, []).append(("%scratch", place))
         self._value: dict[int, str] = {}
         self._mask: dict[int, str] = {}
         self._angle: dict[tuple[str, int], tuple[str, int]] = {}
         for number, stage in enumerate(part.stages):
             for k in stage.code:
                 self._write(k)
+                self._store(k)
             if stage.angles:
                 arrays = angles(self.w, [self._use(a) for a in stage.angles], str(number))
                 for index, angle in enumerate(stage.angles):
                     self._angle["sin", angle] = (arrays.sines, index)
                     self._angle["cos", angle] = (arrays.cosines, index)
-        self.store((k, "%scratch", place) for k, place in part.saved)
+        for k in list(self._going):
+            self._store(k)
 
-    def store(self, places: Iterable[tuple[int, str, int]]) -> None:
-        """Store values in tiles: (value, tile, index). All are at hand before the first store."""
-        ready = [(self._use(k), tile, index) for k, tile, index in places]
-        for value, tile, index in ready:
-            place = self._element(tile, index)
+    def _store(self, k: int) -> None:
+        for tile, index in self._going.pop(k, ()):
+            value, place = self._use(k), self._element(tile, index)
             self.w.raw(f"  store {self.w.type} {value}, ptr {place}, align {self.w.bytes}")
 
     def function(self, name: str, parameters: list[str], attributes: str) -> str:

@@ -2,8 +2,8 @@
 
 `entry` has the signature of a METH_FASTCALL | METH_KEYWORDS function. It takes exactly what it can
 prove safe: the right number of plain arrays of the right type, aligned, contiguous, of the right
-shape for one state or all for the same number of states, and optionally `out=` of the same kind,
-writeable. For everything else it calls its `__self__`, the Python path. It reads fields of arrays
+shape for one state or all for the same number of states, and optionally `out=` of the same kind
+(for several results a tuple of them), writeable. For everything else it calls its `__self__`, the Python path. It reads fields of arrays
 at offsets that `call` has checked, and reaches the outside only through the pointers of @context,
 which is filled when the code is loaded: no address of a process is in the code.
 """
@@ -22,10 +22,11 @@ CONTEXT = (
     "acquire",
     "new_tuple",
     "set_item",
+    "tuple_type",
 )
 """What @context points to, in order: numpy.ndarray, the interned string "out", and the functions
 PyArray_New, PyObject_Vectorcall, Py_IncRef, PyArray_Return, PyEval_SaveThread,
-PyEval_RestoreThread, PyTuple_New and PyTuple_SetItem."""
+PyEval_RestoreThread, PyTuple_New and PyTuple_SetItem, and the type of tuples."""
 
 HEAD, TUPLE = object.__basicsize__, tuple.__basicsize__
 DATA, RANK, SHAPE, DESCR, FLAGS = (HEAD + k for k in (0, 8, 16, 40, 48))
@@ -53,6 +54,10 @@ def entry(program: Interface, element: Element, *, workspace: int, most: int) ->
     batches = workspace <= SMALL_WORKSPACE and not program.nonzero and bool(program.inputs)
     e = _Entry(program, element, most if batches else 0)
     return e.write() + (_run_batch(program, element, workspace) if batches else "")
+
+
+Span = tuple[str, int]
+"""Where numbers start in memory, and how many there are for each state."""
 
 
 class _Entry:
@@ -114,18 +119,40 @@ class _Entry:
             found = self.w.emit(f"or i1 {found}, {nonzero}") if found else nonzero
         return found
 
-    def apart_or_same(self, data: str, size: int, target: str, count: str) -> None:
-        """An input must not overlap the output, unless it is exactly the output."""
-        w = self.w
-        ends = []
-        for start, width in ((data, size), (target, self.results[0].size)):
+    def apart(self, a: Span, b: Span, count: str, *, or_same: bool) -> None:
+        """Two stretches of memory must not overlap, unless they may be exactly the same."""
+        w, ends = self.w, []
+        for start, width in (a, b):
             ends.append(self.at(start, w.emit(f"mul i64 {count}, {self.element.bytes * width}")))
-        before = w.emit(f"icmp ule ptr {ends[0]}, {target}")
-        after = w.emit(f"icmp ule ptr {ends[1]}, {data}")
+        before = w.emit(f"icmp ule ptr {ends[0]}, {b[0]}")
+        after = w.emit(f"icmp ule ptr {ends[1]}, {a[0]}")
         fine = w.emit(f"or i1 {before}, {after}")
-        if size == self.results[0].size:
-            fine = w.emit(f"or i1 {fine}, {w.emit(f'icmp eq ptr {data}, {target}')}")
+        if or_same and a[1] == b[1]:
+            fine = w.emit(f"or i1 {fine}, {w.emit(f'icmp eq ptr {a[0]}, {b[0]}')}")
         self.require(fine)
+
+    def targets(self, inputs: list[str], count: str = "") -> list[str]:
+        """Check what was given as `out=`, one array or a tuple of them; their data.
+
+        All are apart from each other and from the inputs; but a batch with one result may be
+        exactly an input.
+        """
+        given = ["%given"]
+        if not self.one:
+            self.equal("ptr", self.field("%given", HEAD - 8, "ptr"), self.context("tuple_type"))
+            self.equal("i64", self.field("%given", HEAD, "i64"), len(self.results))
+            places = range(TUPLE, TUPLE + 8 * len(self.results), 8)
+            given = [self.field("%given", place, "ptr") for place in places]
+        pairs = zip(given, self.results, strict=True)
+        data = [self.array(item, v, PLAIN | WRITEABLE, count) for item, v in pairs]
+        taken = [(p, v.size) for p, v in zip(inputs, self.program.inputs, strict=True)]
+        made = [(p, v.size) for p, v in zip(data, self.results, strict=True)]
+        for k, span in enumerate(made):
+            for other in taken:
+                self.apart(other, span, count or "1", or_same=bool(count) and self.one)
+            for other in made[:k]:
+                self.apart(other, span, count or "1", or_same=False)
+        return data
 
     # The function ------------------------------------------------------------------------------
 
@@ -185,10 +212,7 @@ class _Entry:
                 made[k] = self.w.emit(f"call ptr {self.context('unwrap')}(ptr {made[k]})")
         self._return_made(made, answer)
         self.w.raw("fill:")
-        if not self.one:
-            self.w.raw("  br label %slow")
-            return
-        run([self.array("%given", self.results[0], PLAIN | WRITEABLE)])
+        run(self.targets(data))
         self._return_given()
 
     def _several(self, count: str) -> None:
@@ -196,8 +220,7 @@ class _Entry:
         w = self.w
         some = w.emit(f"sub i64 {count}, 1")
         self.require(w.emit(f"icmp ult i64 {some}, {self.most}"))
-        inputs = self.program.inputs
-        pairs = zip(self.items, inputs, strict=True)
+        pairs = zip(self.items, self.program.inputs, strict=True)
         data = [self.array(item, v, PLAIN, count) for item, v in pairs]
 
         def run(targets: list[str]) -> None:
@@ -216,13 +239,7 @@ class _Entry:
         run([self.field(array, DATA, "ptr") for array in made])
         self._return_made(made, answer)
         w.raw("fill_batch:")
-        if not self.one:
-            w.raw("  br label %slow")
-            return
-        target = self.array("%given", self.results[0], PLAIN | WRITEABLE, count)
-        for start, variable in zip(data, inputs, strict=True):
-            self.apart_or_same(start, variable.size, target, count)
-        run([target])
+        run(self.targets(data, count))
         self._return_given()
 
     def _new(self, shapes: list[tuple[str, int]], label: str) -> tuple[list[str], str]:

@@ -7,7 +7,7 @@ several times among the outputs is kept once; constant results are written befor
 
 from dataclasses import dataclass
 
-from chasles.backends.llvm_body import Body
+from chasles.backends.llvm_body import Body, Place
 from chasles.backends.llvm_entry import entry
 from chasles.backends.llvm_math import DOUBLE, Element, Writer, cold_angles
 from chasles.backends.llvm_tiles import attributes, gather, scatter
@@ -51,9 +51,9 @@ class Target:
 def module(program: Program, target: Target) -> Module:
     """The module of a program; with one output, it has an entry point for Python too."""
     slots = _Slots(program)
-    lowered = lower(program, fuse=target.fuse, longest=_longest(program), results_last=False)
+    lowered = lower(program, fuse=target.fuse, longest=_longest(program))
     parts = [f"; {program.name}: {program.count}\n", _declarations(target)]
-    parts += [cold_angles(target.writer()), _one(program, target)]
+    parts += [cold_angles(target.writer()), _one(program, lowered, target)]
     parts.append(_vector_parts(program, lowered, slots, target))
     for n in sorted({v.size for v in program.inputs} - {0}):
         parts += [gather(target.writer(), n, clip=clip) for clip in (False, True)]
@@ -101,25 +101,23 @@ def _declarations(target: Target) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _one(program: Program, target: Target) -> str:
-    """One state, straight on the caller's rows (an output may be an input: stores come last)."""
-    lowered = lower(program, fuse=target.fuse, longest=_longest(program), results_last=True)
-    inputs = [f"ptr %in{k}" for k in range(len(program.inputs))]
-    outputs = [f"ptr %out{k}" for k in range(len(program.outputs))]
-    texts, last = [], len(lowered.parts) - 1
+def _one(program: Program, lowered: Lowered, target: Target) -> str:
+    """One state, straight on the caller's rows: no output may overlap an input."""
+    inputs = [f"ptr noalias %in{k}" for k in range(len(program.inputs))]
+    outputs = [f"ptr noalias %out{k}" for k in range(len(program.outputs))]
+    places: dict[int, list[Place]] = {}
+    for k, refs in enumerate(program.results):
+        for index, r in enumerate(refs):
+            places.setdefault(r, []).append((f"%out{k}", index))
+    texts = []
     for n, part in enumerate(lowered.parts):
-        body = Body(lowered, part, target.writer(1))
-        if n == last:
-            body.store(
-                (r, f"%out{k}", index)
-                for k, refs in enumerate(program.results)
-                for index, r in enumerate(refs)
-            )
-        parameters = [*inputs, *outputs, "ptr %scratch"]
+        delivered = {r: places[r] for r in part.results}
+        body = Body(lowered, part, target.writer(1), delivered)
+        parameters = [*inputs, *outputs, "ptr noalias %scratch"]
         texts.append(body.function(f"row{n}", parameters, attributes(body.w)))
     w = target.writer(1)
     scratch = w.reserve(max(lowered.scratch, 1))
-    names = [p.split()[1] for p in [*inputs, *outputs]]
+    names = [p.split()[-1] for p in [*inputs, *outputs]]
     operands = ", ".join(f"ptr {name}" for name in [*names, scratch])
     calls = [f"  call void @row{n}({operands})" for n in range(len(lowered.parts))]
     head = f"define internal void @run({', '.join([*inputs, *outputs])}) nounwind {{\nentry:"
@@ -137,13 +135,13 @@ def _one(program: Program, target: Target) -> str:
 
 
 def _vector_parts(program: Program, lowered: Lowered, slots: _Slots, target: Target) -> str:
-    texts = []
+    texts, code = [], program.code
     parameters = [f"ptr noalias %in{k}" for k in range(len(program.inputs))]
     parameters += ["ptr noalias %scratch", "ptr noalias %slots"]
     for n, part in enumerate(lowered.parts):
-        body = Body(lowered, part, target.writer())
-        changing = [r for r in part.results if slots.number[r] not in slots.constant]
-        body.store((r, "%slots", slots.number[r]) for r in changing)
+        changing = {r: slots.number[r] for r in part.results if code[r].op != "const"}
+        delivered = {r: [("%slots", slot)] for r, slot in changing.items()}
+        body = Body(lowered, part, target.writer(), delivered)
         texts.append(body.function(f"tile{n}", parameters, attributes(body.w)))
     return "\n".join(texts)
 

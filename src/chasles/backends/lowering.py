@@ -46,16 +46,13 @@ class Lowered:
     scratch: int
 
 
-def lower(program: Program, *, fuse: bool, longest: int, results_last: bool) -> Lowered:
-    """Fuse (where the machine can), order, and cut into parts of about `longest` operations.
-
-    results_last: all results are delivered by the last part, so that an output may be an input.
-    """
+def lower(program: Program, *, fuse: bool, longest: int) -> Lowered:
+    """Fuse (where the machine can), order, and cut into parts of about `longest` operations."""
     code = _fused(program) if fuse else list(program.code)
     results = list(dict.fromkeys(r for refs in program.results for r in refs))
     order = _deepest_first(code, results)
     pieces = _cut(code, order, longest)
-    return _parts(code, pieces, results, results_last)
+    return _parts(code, pieces, results)
 
 
 def _fused(program: Program) -> list[Instruction]:
@@ -136,18 +133,13 @@ def _cut(code: Sequence[Instruction], order: list[int], longest: int) -> list[li
     return [*pieces, order[start:]]
 
 
-def _parts(
-    code: list[Instruction], pieces: list[list[int]], results: list[int], results_last: bool
-) -> Lowered:
+def _parts(code: list[Instruction], pieces: list[list[int]], results: list[int]) -> Lowered:
     home = {k: n for n, piece in enumerate(pieces) for k in piece}
-    final = len(pieces) - 1
     needed_until: dict[int, int] = {}
     for n, piece in enumerate(pieces):
         for k in piece:
             for a in code[k].args:
                 needed_until[a] = n
-    if results_last:
-        needed_until.update(dict.fromkeys(results, final))
     place: dict[int, int] = {}
     vacant: list[int] = []
     leaving: dict[int, list[int]] = {}
@@ -164,7 +156,7 @@ def _parts(
                 saved.append((k, place[k]))
                 leaving.setdefault(until, []).append(place[k])
         vacant.extend(leaving.pop(n, ()))
-        delivered = tuple(r for r in results if (n == final if results_last else home[r] == n))
+        delivered = tuple(r for r in results if home[r] == n)
         parts.append(Part(tuple(_stages(code, piece)), tuple(saved), delivered))
     return Lowered(tuple(code), tuple(parts), place, scratch)
 
