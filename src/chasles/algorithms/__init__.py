@@ -63,7 +63,7 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
         Method("newton-euler-vector", newton_euler_vector, equivalent=True),
         Method("spatial", inverse_dynamics, equivalent=True),
     ),
-    "gravity_forces": (Method("newton-euler-vector", gravity_forces, equivalent=True),),
+    "gravity_forces": (Method("composite-body", gravity_forces, equivalent=True),),
     "bias_forces": (Method("newton-euler-vector", bias_forces, equivalent=True),),
     "coriolis_matrix": (Method("spatial", coriolis_matrix),),
     "mass_matrix": (Method("spatial", mass_matrix, equivalent=True),),

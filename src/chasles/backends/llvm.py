@@ -1,9 +1,9 @@
 """Machine code for one program, through LLVM: scalar for one state, SIMD for batches."""
 
 import ctypes
-import ctypes.util
 import functools
 import itertools
+import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -65,7 +65,7 @@ def _initialise() -> None:
 @functools.cache
 def _exact() -> dict[str, int]:
     """The C library's sine and cosine, for angles too large to reduce in the vector code."""
-    library = ctypes.CDLL(ctypes.util.find_library("m") or None)
+    library = ctypes.CDLL("ucrtbase" if sys.platform == "win32" else None)
     functions = {f"chasles_{name}": getattr(library, name) for name in ("sin", "cos")}
     return {name: ctypes.cast(f, ctypes.c_void_p).value or 0 for name, f in functions.items()}
 

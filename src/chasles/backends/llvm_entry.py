@@ -3,9 +3,10 @@
 `entry` has the signature of a METH_FASTCALL | METH_KEYWORDS function. It takes exactly what it can
 prove safe: the right number of plain arrays of the right type, aligned, contiguous, of the right
 shape for one state or all for the same number of states, and optionally `out=` of the same kind
-(for several results a tuple of them), writeable. For everything else it calls its `__self__`, the Python path. It reads fields of arrays
-at offsets that `call` has checked, and reaches the outside only through the pointers of @context,
-which is filled when the code is loaded: no address of a process is in the code.
+(for several results a tuple of them), writeable. For everything else it calls its `__self__`, the
+Python path. It reads fields of arrays at offsets that `call` has checked, and reaches the outside
+only through the pointers of @context, which is filled when the code is loaded: no address of a
+process is in the code.
 """
 
 from chasles.backends.llvm_math import Element, Writer

@@ -6,7 +6,7 @@ polynomials of fdlibm (Sun Microsystems 1993) on [-pi/4, pi/4], in single precis
 the C library, lane by lane. Arctangent: the approximations of Cephes.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -117,11 +117,15 @@ ELEMENTS = {element.dtype: element for element in (DOUBLE, SINGLE)}
 
 @dataclass
 class Writer:
-    """Writes operations on vectors of `width` numbers, each into a fresh name."""
+    """Writes operations on vectors of `width` numbers, each into a fresh name.
+
+    widest: how many numbers the machine's vectors have room for.
+    """
 
     width: int
     fuse: bool
     element: Element = DOUBLE
+    widest: int = 1
     lines: list[str] = field(default_factory=list)
     reserved: list[str] = field(default_factory=list)
     used: int = 0
@@ -350,13 +354,18 @@ class Angles:
 def angles(w: Writer, arguments: list[str], label: str) -> Angles:
     """Sines and cosines of several angles in a loop, with one check that none is too large.
 
-    The check is on the sum of squares: it may send harmless angles out of line, where each is
-    looked at by itself, but it never misses one.
+    The loop works on the widest vectors, whole or filled from several arguments and zeros. The
+    check is on the sum of squares: it may send harmless angles out of line, where each is looked at
+    by itself, but it never misses one.
     """
-    n, x, s, c = len(arguments), *(w.reserve(len(arguments)) for _ in range(3))
-    for k, value in enumerate(arguments):
+    given, share = w, w.widest // w.width
+    n = -(-len(arguments) // share)
+    x, s, c = (w.reserve(n * share) for _ in range(3))
+    for k in range(n * share):
+        value = arguments[k] if k < len(arguments) else w.constant(0.0)
         place = w.emit(f"getelementptr {w.type}, ptr {x}, i64 {k}")
         w.raw(f"  store {w.type} {value}, ptr {place}")
+    w = replace(w, width=w.widest)
     before, loop, check, cold, join = (
         f"{name}{label}" for name in ("before", "angles", "check", "cold", "join")
     )
@@ -381,4 +390,5 @@ def angles(w: Writer, arguments: list[str], label: str) -> Angles:
     w.raw(f"  br i1 {any_far}, label %{cold}, label %{join}, !prof !0\n{cold}:")
     w.raw(f"  call void @cold_angles(ptr {x}, ptr {s}, ptr {c}, i64 {n * w.width})")
     w.raw(f"  br label %{join}\n{join}:")
+    given.used = w.used
     return Angles(s, c)

@@ -45,7 +45,7 @@ class Target:
 
     def writer(self, width: int | None = None) -> Writer:
         """A fresh writer for all lanes, or for another number of them."""
-        return Writer(width or self.width, self.fuse, self.element)
+        return Writer(width or self.width, self.fuse, self.element, self.width)
 
 
 def module(program: Program, target: Target) -> Module:

@@ -227,6 +227,11 @@ def solve_ltdl(L: Sequence[Sequence[Number]], D: Sequence[Number], b: Vector) ->
     return Vector(tuple(x))
 
 
+def solve_symmetric(A: Matrix, b: Vector) -> Vector:
+    """x with A x = b, A symmetric and positive definite."""
+    return solve_ltdl(*factor_ltdl(A.rows), b)
+
+
 def invert_symmetric(A: Matrix) -> Matrix:
     """The inverse of a symmetric positive definite matrix."""
     L, D = factor_ltdl(A.rows)

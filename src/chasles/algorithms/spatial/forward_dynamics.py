@@ -1,6 +1,6 @@
 """Joint accelerations for given forces."""
 
-from chasles.mathematics.linear import invert_symmetric
+from chasles.mathematics.linear import invert_symmetric, solve_symmetric
 from chasles.mathematics.spatial import ArticulatedInertia, Force, Motion
 from chasles.model.joints import diagonal
 from chasles.model.model import WORLD, Model
@@ -23,14 +23,14 @@ def forward_dynamics(
         pA[i] = v[i].cross(I @ v[i]) - f_ext[i]
     for i, p, joint, _ in model.inward():
         U[i] = IA[i] @ S[i]
-        D[i] = invert_symmetric(S[i].T @ U[i] + diagonal(joint.armature))
+        D[i] = S[i].T @ U[i] + diagonal(joint.armature)
         u[i] = tau[i] - joint.resistance(qd[i]) - S[i].T @ pA[i]
-        K = U[i] @ D[i]
+        K = U[i] @ invert_symmetric(D[i])
         Ia = IA[i].without(U[i], K)
         IA[p] += X[i].T @ Ia
         pA[p] += X[i].T @ (pA[i] + Ia @ c[i] + K @ u[i])
     for i, p, *_ in model.outward():
         a[i] = X[i] @ a[p] + c[i]
-        qdd[i] = D[i] @ (u[i] - U[i].T @ a[i])
+        qdd[i] = solve_symmetric(D[i], u[i] - U[i].T @ a[i])
         a[i] += S[i] @ qdd[i]
     return qdd

@@ -1,6 +1,8 @@
 """Derivatives of joint accelerations with respect to positions, velocities and forces."""
 
-from chasles.algorithms.spatial.bias_forces import bias_forces
+from collections.abc import Mapping
+
+from chasles.algorithms.spatial.gravity_forces import gravity_forces
 from chasles.algorithms.spatial.inverse_dynamics_derivatives import inverse_dynamics_derivatives
 from chasles.algorithms.spatial.mass_matrix import mass_matrix
 from chasles.mathematics.linear import Matrix, Vector, factor_ltdl, invert_ltdl, solve_ltdl
@@ -27,15 +29,24 @@ def forward_dynamics_derivatives(
     """
     order = model.in_tree_order
     L, D = factor_ltdl(assemble(model, mass_matrix(model, q), order))
-    h = model.efforts(bias_forces(model, q, qd))
-    qdd = unstack(model, solve_ltdl(L, D, stack(tau, order) - stack(h, order)), order)
+    h = stack(model.efforts(_bias_forces(model, q, qd)), order)
+    qdd = unstack(model, solve_ltdl(L, D, stack(tau, order) - h), order)
     dq, dqd, _ = inverse_dynamics_derivatives(model, q, qd, model.followed(qdd))
 
-    def missing(columns: Matrix) -> Matrix:
-        return Matrix(tuple(tuple(-solve_ltdl(L, D, Vector(c))) for c in columns.T.rows)).T
+    def missing(blocks: Mapping[tuple[int, int], Matrix]) -> Matrix:
+        columns = zip(*assemble(model, blocks, order), strict=True)
+        return Matrix(tuple(tuple(solve_ltdl(L, D, -Vector(c))) for c in columns)).T
 
-    return (
-        missing(Matrix(tuple(map(tuple, assemble(model, dq, order))))),
-        missing(Matrix(tuple(map(tuple, assemble(model, dqd, order))))),
-        invert_ltdl(L, D),
-    )
+    return missing(dq), missing(dqd), invert_ltdl(L, D)
+
+
+def _bias_forces(model: Model, q: Position, qd: Velocity) -> dict[int, Vector]:
+    """Gravity, resistance, and Coriolis forces: those are quadratic in qd, hence half their
+    derivative times qd, which is at hand (Euler's theorem on homogeneous functions)."""
+    g, h = gravity_forces(model, q), {}
+    for i, _, joint, _ in model.outward():
+        h[i] = g[i] + joint.resistance(qd[i])
+    _, C, _ = inverse_dynamics_derivatives(model.frictionless(), q, qd, model.at_rest())
+    for (i, j), block in C.items():
+        h[i] += (block @ qd[j]) * 0.5
+    return h

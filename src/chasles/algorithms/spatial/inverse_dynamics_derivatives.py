@@ -13,9 +13,10 @@ def inverse_dynamics_derivatives(
 ) -> tuple[JointMatrix, JointMatrix, JointMatrix]:
     """d tau / d q, d tau / d qd and d tau / d qdd = M (Singh, Russell, Wensing 2022).
 
-    With composite inertias I, Coriolis inertias B and forces f of subtrees. P and A are the rates
-    of a subspace that is carried by its parent: P = v_p x S, A = a_p x S + v_p x P. The derivative
-    with respect to q is along `integrate`. For joints whose subspace is constant in the body frame.
+    With composite inertias I, twice the Coriolis inertias B, and forces f of subtrees. P and A are
+    the rates of a subspace that is carried by its parent: P = v_p x S, A = a_p x S + v_p x P. The
+    derivative with respect to q is along `integrate`. For joints whose subspace is constant in the
+    body frame.
     """
     X, S, P, A, R = {}, {}, {}, {}, {}
     v, a, f = {WORLD: Motion.zero()}, {WORLD: -model.gravity}, {WORLD: Force.zero()}
@@ -29,14 +30,14 @@ def inverse_dynamics_derivatives(
         P[i] = vp.cross(S[i])
         A[i] = ap.cross(S[i]) + vp.cross(P[i])
         R[i] = P[i] + v[i].cross(S[i])
-        I[i], B[i] = inertia, CoriolisInertia.of(inertia, v[i])
+        I[i], B[i] = inertia, CoriolisInertia.of(inertia, v[i] * 2.0)
         f[i] = inertia @ a[i] + v[i].cross(inertia @ v[i])
     dq: dict[tuple[int, int], Matrix] = {}
     dqd: dict[tuple[int, int], Matrix] = {}
     for i, p, joint, _ in model.inward():
-        IS, BS = I[i] @ S[i], B[i].transposed(S[i]) * 2.0
-        byq = (B[i] @ P[i]) * 2.0 + I[i] @ A[i]
-        byqd = (B[i] @ S[i]) * 2.0 + I[i] @ R[i]
+        IS, BS = I[i] @ S[i], B[i].transposed(S[i])
+        byq = B[i] @ P[i] + I[i] @ A[i]
+        byqd = B[i] @ S[i] + I[i] @ R[i]
         dq[i, i], dqd[i, i] = S[i].T @ byq, S[i].T @ byqd + diagonal(joint.damping)
         I[p] += X[i].T @ I[i]
         B[p] += X[i].T @ B[i]

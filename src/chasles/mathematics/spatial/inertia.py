@@ -1,5 +1,6 @@
 """Spatial inertias: rigid (10 numbers), articulated (21), and the Coriolis part of a body (12)."""
 
+import math
 from dataclasses import dataclass
 from typing import overload
 
@@ -107,15 +108,34 @@ class ArticulatedInertia:
         """I - U K', symmetric by construction of K = U D^-1: what a joint's freedom removes."""
         M, H, I = self.M, self.H, self.I
         for u, k in zip(U.columns, K.columns, strict=True):
-            I = I - _outer(u.moment, k.moment)
-            M = M - _outer(u.force, k.force)
-            H = H - Matrix(tuple(tuple(a * b for b in k.force) for a in u.moment))
+            I = _remaining(I, u.moment, k.moment)
+            M = _remaining(M, u.force, k.force)
+            rows = zip(H.rows, u.moment, strict=True)
+            H = Matrix(
+                tuple(
+                    tuple(_left(h, a * b) for h, b in zip(row, k.force, strict=True))
+                    for row, a in rows
+                )
+            )
         return ArticulatedInertia(M, H, I)
 
 
-def _outer(u: Vector, k: Vector) -> Symmetric:
+def _remaining(A: Symmetric, u: Vector, k: Vector) -> Symmetric:
     (x, y, z), (a, b, c) = u, k
-    return Symmetric(x * a, y * b, z * c, x * b, x * c, y * c)
+    products = (x * a, y * b, z * c, x * b, x * c, y * c)
+    entries = (A.xx, A.yy, A.zz, A.xy, A.xz, A.yz)
+    return Symmetric(*map(_left, entries, products))
+
+
+def _left(whole: Number, taken: Number) -> Number:
+    """What is left; nothing where two constants differ by rounding only.
+
+    A freedom removes its own inertia exactly; what remained of a constant one would cost operations
+    all the way to the root.
+    """
+    if isinstance(whole, float) and isinstance(taken, float):
+        return 0.0 if math.isclose(whole, taken, rel_tol=1e-15) else whole - taken
+    return whole - taken
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,12 +151,13 @@ class CoriolisInertia:
 
     @staticmethod
     def of(inertia: RigidInertia, v: Motion) -> "CoriolisInertia":
-        w, u, h = v.angular, v.linear, inertia.h
-        p = inertia @ v
-        rate = Matrix.skew(w) @ inertia.I.matrix()  # w x I; its symmetric part moves the inertia
-        mixed = Matrix.skew(u) @ Matrix.skew(h)
-        A = (rate + rate.T - mixed - mixed.T - Matrix.skew(p.moment)) * 0.5
-        return CoriolisInertia(A, p.force)
+        """Of a body with velocity v; linear in v."""
+        half = v * 0.5
+        p = inertia @ half
+        rate = Matrix.skew(half.angular) @ inertia.I.matrix()  # its symmetric part moves I
+        mixed = Matrix.skew(half.linear) @ Matrix.skew(inertia.h)
+        A = rate + rate.T - mixed - mixed.T - Matrix.skew(p.moment)
+        return CoriolisInertia(A, p.force * 2.0)
 
     def __add__(self, other: "CoriolisInertia") -> "CoriolisInertia":
         if type(other) is not CoriolisInertia:
