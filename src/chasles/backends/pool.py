@@ -18,27 +18,38 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
+PIECES = 2
+"""Ranges for each thread: one that starts late, or runs on a slower core, takes fewer. Each costs
+some ten microseconds of Python, in which the others may have to wait."""
+
+
 def run(count: int, step: int, threads: int, work: Callable[[int, int], None]) -> None:
-    """Call `work(first, last)` for rows 0 to count in `threads` ranges, ends multiples of `step`.
+    """Call `work(first, last)` for rows 0 to count, in ranges whose ends are multiples of `step`.
 
-    The caller does the first range itself.
+    The caller is one of the threads; each takes the next range when it is done with one.
     """
-    share = -(-count // (threads * step)) * step
-    ranges = [(first, min(first + share, count)) for first in range(0, count, share)]
-    if len(ranges) > 1:
-        if not _POOL:
-            from concurrent.futures import ThreadPoolExecutor
-
-            _POOL.append(ThreadPoolExecutor(max(cores(), 2) - 1, thread_name_prefix="chasles"))
-        waiting = [_POOL[0].submit(work, first, last) for first, last in ranges[1:]]
-        try:
-            work(*ranges[0])
-        finally:
-            _finish(waiting)
-        for task in waiting:
-            task.result()
-    else:
+    if threads == 1 or count <= step:
         work(0, count)
+        return
+    share = -(-count // (threads * PIECES * step)) * step
+    ranges = [(first, min(first + share, count)) for first in range(0, count, share)]
+    left = iter(ranges)
+
+    def help() -> None:
+        for first, last in left:
+            work(first, last)
+
+    if not _POOL:
+        from concurrent.futures import ThreadPoolExecutor
+
+        _POOL.append(ThreadPoolExecutor(max(cores(), 2) - 1, thread_name_prefix="chasles"))
+    waiting = [_POOL[0].submit(help) for _ in range(min(threads, len(ranges)) - 1)]
+    try:
+        help()
+    finally:
+        _finish(waiting)
+    for task in waiting:
+        task.result()
 
 
 def _finish(waiting: "list[Future[None]]") -> None:
