@@ -26,7 +26,7 @@ LAYERS = (
     ("algorithms", "backends", "formats"),
     ("tracing",),
     ("programs",),
-    ("compiled",),
+    ("compiled", "loops"),
     ("robot",),
     ("robots", "api", "conventions"),
     ("",),  # the package itself: `import chasles`

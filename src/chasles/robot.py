@@ -1,6 +1,7 @@
 """The public robot: one mechanism, with its functions compiled on first use."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -14,6 +15,7 @@ from chasles.compiled import (
     derivative_names,
     wrench_arguments,
 )
+from chasles.loops import Loops, Mobility
 from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.spatial import RigidInertia
 from chasles.model import Description, JointData, Model, ModelError, build, edit
@@ -33,6 +35,10 @@ class Robot:
     6-vectors have the angular part first. Every function takes `out=`, an array for the result, and
     `threads=`, how many to use (by default all for large batches). The first call of a function
     compiles it for this robot.
+
+    A robot with loops is a tree that `loops` close: q, qd, tau are those of the tree. `assemble`
+    and `complete` give positions and rates that keep the loops closed; dynamics functions act on
+    the tree, without the forces of the loops.
     """
 
     def __init__(self, source: Description, *, mimic: bool = True, strict: bool = False) -> None:
@@ -45,7 +51,10 @@ class Robot:
         return _rebuild, (self.model.source, self._mimic)
 
     def __repr__(self) -> str:
-        return f"<Robot {self.name!r}: {len(self.joints)} joints, nq {self.nq}, nv {self.nv}>"
+        loops = f", loops {len(self.loops)}" if self.loops else ""
+        return (
+            f"<Robot {self.name!r}: {len(self.joints)} joints, nq {self.nq}, nv {self.nv}{loops}>"
+        )
 
     # What it is ------------------------------------------------------------------------------
 
@@ -327,6 +336,84 @@ class Robot:
         return self._call(
             "jacobian_rate", q, qd, out=out, threads=threads, frame=frame, axes=axes, at=at
         )
+
+    # Closed loops -----------------------------------------------------------------------------
+
+    @property
+    def loops(self) -> tuple[str, ...]:
+        """The joints that close loops; they have no coordinates."""
+        return tuple(loop.name for loop in self.model.loops)
+
+    @property
+    def independent(self) -> tuple[str, ...]:
+        """The freedoms that determine all others through the loops: what y stands for.
+
+        Joints, with [k] where a joint has several freedoms. Chosen once, by rank at positions that
+        close the loops, early joints first; `with_independent` makes another choice. All freedoms
+        of the tree, in order, if there are no loops.
+        """
+        return tuple(self._closing.freedoms[k] for k in self._closing.independent)
+
+    def with_independent(self, *freedoms: str) -> "Robot":
+        """The robot with other freedoms for `independent`, in the order of the coordinates."""
+        changed = self._changed(edit.with_independent(self.model, freedoms))
+        return changed if changed.independent else self
+
+    def mobility(self, q: Array = None, *, tolerance: float = 1e-9) -> Mobility:
+        """How many freedoms the loops leave at a closed q (nq,), by the rank of `loop_matrix`.
+
+        Prints as a report: rank, redundant equations of each loop, and the tolerance; `int()` gives
+        the number. Without q, at a closed position in which nothing is special. tolerance: the
+        residual above which q counts as open (rad, and parts of the loop's size).
+        """
+        return self._closing.mobility(q, tolerance)
+
+    def assemble(self, y: Array, guess: Array = None) -> np.ndarray:
+        """The q (..., nq) that closes the loops, with the `independent` freedoms at y (..., n).
+
+        guess (..., nq): where the search for the dependent coordinates starts, which decides the
+        branch; without it, any branch. y has the coordinates themselves, or, for freedoms of
+        planar, spherical and free joints, how far to move from the guess along them. Newton's
+        method, damped, to 1e-13 of the loop's size. Raises `chasles.ImpossiblePosition` where the
+        loops stay open, `chasles.SingularPosition` where y does not determine q.
+        """
+        return self._closing.assemble(y, guess)
+
+    def complete(self, q: Array, yd: Array, ydd: Array = None, *, tolerance: float = 1e-9) -> Any:
+        """All rates qd (..., nv) from those of the `independent` freedoms, at a closed q.
+
+        With ydd, the tuple (qd, qdd) of rates and accelerations. tolerance as in `mobility`; raises
+        `chasles.OpenLoop` where q is not closed, `chasles.SingularPosition` where yd does not
+        determine qd.
+        """
+        return self._closing.complete(q, yd, ydd, tolerance)
+
+    def loop_residual(
+        self, q: Array, *, out: Array = None, threads: int | None = None
+    ) -> np.ndarray:
+        """How far the loops are from closed: (..., rows), in rad and m; zero if they are.
+
+        For each loop the motions that its joint forbids: rotations, then translations, along the
+        axes of the joint's frame on its child link.
+        """
+        return self._call("loop_residual", q, out=out, threads=threads)
+
+    def loop_matrix(self, q: Array, *, out: Array = None, threads: int | None = None) -> np.ndarray:
+        """A with A qd = 0 and A qdd = `loop_bias` where the loops are closed: (..., rows, nv).
+
+        Rows as in `loop_residual`, whose derivative it is at a closed q.
+        """
+        return self._call("loop_matrix", q, out=out, threads=threads)
+
+    def loop_bias(
+        self, q: Array, qd: Array, *, out: Array = None, threads: int | None = None
+    ) -> np.ndarray:
+        """b in A qdd = b, which keeps the loops closed: -dA/dt qd, for A qd = 0: (..., rows)."""
+        return self._call("loop_bias", q, qd, out=out, threads=threads)
+
+    @cached_property
+    def _closing(self) -> Loops:
+        return Loops(self.model, self.function)
 
     # Dynamics ---------------------------------------------------------------------------------
 

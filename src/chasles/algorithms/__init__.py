@@ -4,6 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from chasles.algorithms.homogeneous.loop_bias import loop_bias
+from chasles.algorithms.homogeneous.loop_matrix import loop_matrix
+from chasles.algorithms.homogeneous.loop_residual import loop_residual
 from chasles.algorithms.spatial.bias_forces import bias_forces
 from chasles.algorithms.spatial.center_of_mass import center_of_mass
 from chasles.algorithms.spatial.centroidal_momentum_matrix import centroidal_momentum_matrix
@@ -80,6 +83,9 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
     "momentum": (Method("spatial", momentum),),
     "center_of_mass": (Method("spatial", center_of_mass),),
     "centroidal_momentum_matrix": (Method("spatial", centroidal_momentum_matrix),),
+    "loop_residual": (Method("homogeneous", loop_residual),),
+    "loop_matrix": (Method("homogeneous", loop_matrix),),
+    "loop_bias": (Method("homogeneous", loop_bias),),
     "integrate": (Method("spatial", integrate),),
     "difference": (Method("spatial", difference),),
 }
