@@ -192,14 +192,15 @@ class Loops:
             starts = list(self.references)
         else:
             starts = [self._array("assemble", "guess", guess, self.model.nq)]
+        nq, n = self.model.nq, y.shape[-1]
         lead = np.broadcast_shapes(y.shape[:-1], starts[0].shape[:-1])
-        flat = np.broadcast_to(y, (*lead, y.shape[-1])).reshape(math.prod(lead), y.shape[-1])
+        flat = np.broadcast_to(y, (*lead, n)).reshape(math.prod(lead), n)
         moved = self.columns.copy()
         moved[self.independent] = 0.0
-        q, residual = np.empty((len(flat), self.model.nq)), np.zeros((len(flat), len(self.rows)))
+        q, residual = np.empty((len(flat), nq)), np.zeros((len(flat), len(self.rows)))
         left = np.arange(len(flat))
         for start in starts:
-            begin = np.broadcast_to(start, (*lead, self.model.nq)).reshape(len(flat), -1)[left]
+            begin = np.broadcast_to(start, (*lead, nq)).reshape(len(flat), nq)[left]
             found = self._solve(self._placed(flat[left], begin), moved)
             q[left], residual[left] = found.q, found.residual
             left = left[~(found.size <= CLOSED)]
@@ -213,7 +214,7 @@ class Loops:
                 "is out of reach, or the guess too far from it"
             )
         self._check_regular(self.matrix(q), lead)
-        return q.reshape(*lead, self.model.nq)
+        return q.reshape(*lead, nq)
 
     def complete(self, q: Any, yd: Any, ydd: Any, tolerance: float) -> Any:
         """All rates from those of the independent freedoms; all accelerations too, if given."""
