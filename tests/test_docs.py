@@ -34,6 +34,7 @@ EXAMPLES = {
     "computed_torque.py": {"duration": 0.05},
     "million_states.py": {"states": 2000},
     "quadruped_momentum.py": {"duration": 0.05},
+    "slider_crank.py": {"steps": 24, "picture": io.BytesIO()},
 }
 NARROW = {"COLUMNS": "80", "TERM": "dumb", "NO_COLOR": "1"}
 BLOCK = re.compile(r"(?:<!-- source: (\S+) -->\n)?```(python|text|console)\n(.*?)```", re.DOTALL)
@@ -129,7 +130,7 @@ def test_functions_page_has_arrays_and_results(function: str) -> None:
     sign = signature(FUNCTIONS[function][0].algorithm)
     assert cells[1].strip("`").split(", ") == [name for name in sign.inputs if name != "f_ext"]
     walker = chasles.robots.quadruped()
-    sizes = {"nq": walker.nq, "nv": walker.nv, "joints": len(walker.joints)}
+    sizes = {"nq": walker.nq, "nv": walker.nv, "joints": len(walker.joints), "rows": 0}
     shapes = [
         tuple(sizes[word] if word in sizes else int(word) for word in re.findall(r"\w+", shape))
         for shape in re.findall(r"\(\.\.\.(.*?)\)", cells[3])

@@ -43,8 +43,9 @@ class Mobility:
 
     def __str__(self) -> str:
         extra = ", ".join(f"{count} of loop {name!r}" for name, count in self.redundant if count)
+        parts = f"{self.kept:.2g} and above kept, {max(self.dropped, 1e-12):.0e} and below dropped"
         return (
             f"mobility {self.mobility}: {self.freedoms} freedoms, rank {self.rank} of {self.rows} "
             f"equations ({f'redundant: {extra}' if extra else 'none redundant'}; singular values "
-            f"{self.kept:.2g} kept, {self.dropped:.2g} dropped, tolerance {self.tolerance:.0e})"
+            f"{parts}, tolerance {self.tolerance:.0e})"
         )
