@@ -18,6 +18,7 @@ from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.spatial import RigidInertia
 from chasles.model import Description, JointData, Model, ModelError, build, edit
 from chasles.model.parameters import nominal, shape
+from chasles.names import from_names, numbers
 from chasles.programs import Derivative
 from chasles.tracing import WrenchKey
 
@@ -199,6 +200,17 @@ class Robot:
         for i, where in self.model.position_slices.items():
             q[where] = list(self.model.bodies[i].joint.neutral())
         return q
+
+    def state(self, values: Mapping[str, Array], *, default: Array = None) -> np.ndarray:
+        """q (..., nq) from {joint: position}, shapes broadcast together.
+
+        Joints that are not named are as in `default` (neutral if omitted). The parts of any array
+        by joint name: `chasles.conventions.position_by_name` and `velocity_by_name`.
+        """
+        if not isinstance(values, Mapping):
+            raise TypeError(f"state: give {{joint: position}}, not {type(values).__name__}")
+        q = numbers("default", self.neutral() if default is None else default, self.nq)
+        return from_names(values, self.position_slice, q)
 
     def random(
         self, rng: "np.random.Generator | int | None" = None, size: int | tuple[int, ...] = ()
