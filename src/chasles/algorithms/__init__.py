@@ -80,7 +80,7 @@ without external forces; everything else is differentiated as a program."""
 FUNCTIONS: dict[str, tuple[Method, ...]] = {
     "forward_kinematics": (
         Method("spatial", forward_kinematics),
-        Method("homogeneous", forward_kinematics_homogeneous, by_name=True),
+        Method("homogeneous", forward_kinematics_homogeneous),
         Method("lagrange", forward_kinematics_homogeneous, by_name=True),
     ),
     "frame_velocity": (Method("spatial", frame_velocity),),
