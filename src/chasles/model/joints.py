@@ -118,10 +118,11 @@ class Joint:
             )
         )
 
-    def transferable(self, inertia: RigidInertia) -> RigidInertia:
+    def transferable(self, inertia: RigidInertia, k: Number) -> RigidInertia:
         """A part of the body's inertia that acts the same when it is moved to the parent body.
 
-        It satisfies I S = 0 and does not change with q (Featherstone 2008, section 9.7).
+        It satisfies I S = 0 and does not change with q (Featherstone 2008, section 9.7). k: how
+        much inertia about the axes normal to z goes, where the joint lets any amount go.
         """
         return RigidInertia.zero()
 
@@ -178,8 +179,8 @@ class Revolute(Joint):
     def fit(self, X: Transform) -> Vector:
         return Vector.of(_turn(X))
 
-    def transferable(self, inertia: RigidInertia) -> RigidInertia:
-        return _axial(inertia.I.yy, inertia.h[2], inertia.m)
+    def transferable(self, inertia: RigidInertia, k: Number) -> RigidInertia:
+        return _axial(k, inertia.h[2], inertia.m)
 
 
 @dataclass(frozen=True)
@@ -202,7 +203,7 @@ class Prismatic(Joint):
     def fit(self, X: Transform) -> Vector:
         return Vector.of(X.r[2])
 
-    def transferable(self, inertia: RigidInertia) -> RigidInertia:
+    def transferable(self, inertia: RigidInertia, k: Number) -> RigidInertia:
         return RigidInertia(0.0, Vector.zero(), inertia.I)
 
 
@@ -229,8 +230,8 @@ class Helical(Joint):
         """By the advance, which knows the number of turns."""
         return Vector.of(X.r[2] / self.pitch if self.pitch else _turn(X))
 
-    def transferable(self, inertia: RigidInertia) -> RigidInertia:
-        return _axial(inertia.I.yy)
+    def transferable(self, inertia: RigidInertia, k: Number) -> RigidInertia:
+        return _axial(k)
 
 
 @dataclass(frozen=True)
@@ -253,8 +254,8 @@ class Cylindrical(Joint):
     def fit(self, X: Transform) -> Vector:
         return Vector.of(_turn(X), X.r[2])
 
-    def transferable(self, inertia: RigidInertia) -> RigidInertia:
-        return _axial(inertia.I.yy)
+    def transferable(self, inertia: RigidInertia, k: Number) -> RigidInertia:
+        return _axial(k)
 
 
 @dataclass(frozen=True)
@@ -293,8 +294,8 @@ class Planar(Joint):
         x, y, _ = screw_of_translation(Z * angle, step)
         return Vector.of(angle, x, y)
 
-    def transferable(self, inertia: RigidInertia) -> RigidInertia:
-        return _axial(inertia.I.yy)
+    def transferable(self, inertia: RigidInertia, k: Number) -> RigidInertia:
+        return _axial(k)
 
 
 @dataclass(frozen=True)
@@ -324,7 +325,7 @@ class Universal(Joint):
         R = X.R
         return Vector.of(atan2(R[2, 1], R[1, 1]), atan2(R[0, 2], R[0, 0]))
 
-    def transferable(self, inertia: RigidInertia) -> RigidInertia:
+    def transferable(self, inertia: RigidInertia, k: Number) -> RigidInertia:
         return _axial(0.0, 0.0, inertia.m)
 
 
@@ -362,7 +363,7 @@ class Spherical(Joint):
     def difference(self, q0: Vector, q1: Vector) -> Vector:
         return vector_from_quaternion(quaternion_product(conjugate(q0), q1))
 
-    def transferable(self, inertia: RigidInertia) -> RigidInertia:
+    def transferable(self, inertia: RigidInertia, k: Number) -> RigidInertia:
         return _axial(0.0, 0.0, inertia.m)
 
 

@@ -1,1 +1,1 @@
-"""Algorithms in homogeneous 4x4 matrices (Legnani, Casolo, Righettini, Zappa 1996)."""
+"""Algorithms on homogeneous 4x4 matrices (Legnani et al. 1996): one public function a file."""

@@ -1,13 +1,12 @@
 """The right-hand side of the acceleration equations of loops."""
 
 from chasles.algorithms.homogeneous.loop_residual import around, ends, loop_coordinates
-from chasles.mathematics.homogeneous import Acceleration
-from chasles.mathematics.homogeneous import Velocity as Rate
+from chasles.mathematics.homogeneous import Acceleration, Velocity
+from chasles.model import spaces
 from chasles.model.model import Model
-from chasles.model.spaces import LoopVector, Position, Velocity
 
 
-def loop_bias(model: Model, q: Position, qd: Velocity) -> LoopVector:
+def loop_bias(model: Model, q: spaces.Position, qd: spaces.Velocity) -> spaces.LoopVector:
     """b in A qdd = b: what W and H leave where the joints do not accelerate (Eq II.3bis and II.6).
 
     Across a weld the relative H is zero; across any other joint it is the one that the joint makes
@@ -16,12 +15,13 @@ def loop_bias(model: Model, q: Position, qd: Velocity) -> LoopVector:
     b = []
     for loop in model.loops:
         M = around(model, loop, q)
-        W, H = {loop.root: Rate.zero()}, {loop.root: Acceleration.zero()}
+        W, H = {loop.root: Velocity.zero()}, {loop.root: Acceleration.zero()}
         for i, _ in loop.path:
             p, joint = model.bodies[i].parent, model.bodies[i].joint
-            W_pi = M[i].to_first(Rate.of(joint.subspace(q[i]) @ qd[i]))
-            H_pi = Acceleration.of(W_pi, M[i].to_first(Rate.of(joint.bias(q[i], qd[i]))))
-            W[i], H[i] = W[p] + W_pi, H[p].after(W[p], H_pi, W_pi)
+            moving = M[i].to_first(Velocity.of(joint.subspace(q[i]) @ qd[i]))
+            rate = M[i].to_first(Velocity.of(joint.bias(q[i], qd[i])))
+            W[i] = W[p] + moving
+            H[i] = H[p].after(W[p], Acceleration.of(moving, rate), moving)
         P, S = loop.predecessor.body, loop.successor.body
         W_PS = W[S] - W[P]
         rate = H[S].rate(W[S]) - H[P].rate(W[P]) - W[P].bracket(W_PS)
