@@ -376,8 +376,8 @@ class Robot:
 
     def with_independent(self, *freedoms: str) -> "Robot":
         """The robot with other freedoms for `independent`, in the order of the coordinates."""
-        changed = self._changed(edit.with_independent(self.model, freedoms))
-        return changed if changed.independent else self
+        self._closing.select(freedoms)
+        return self._changed(edit.with_independent(self.model, freedoms))
 
     def mobility(self, q: Array = None, *, tolerance: float = 1e-9) -> Mobility:
         """How many freedoms the loops leave at a closed q (nq,), by the rank of `loop_matrix`.

@@ -115,12 +115,17 @@ class Loops:
     @cached_property
     def independent(self) -> np.ndarray:
         """The velocity coordinates taken as independent, in increasing order."""
-        A = self.matrix(self.references)
-        rank, _ = _rank(A[0])
-        automatic = self._chosen(A, rank)
         names = self.model.source.independent
-        if not names:
-            return automatic
+        return self.select(names) if names else self.automatic
+
+    @cached_property
+    def automatic(self) -> np.ndarray:
+        """The library's choice of independent coordinates."""
+        A = self.matrix(self.references)
+        return self._chosen(A, _rank(A[0])[0])
+
+    def select(self, names: Sequence[str]) -> np.ndarray:
+        """The coordinates of a user's choice, which must determine the others."""
         for name in names:
             if name not in self.freedoms:
                 raise ModelError(
@@ -128,11 +133,12 @@ class Loops:
                     f"{', '.join(map(repr, self.freedoms))}"
                 )
         given = np.array(sorted({self.freedoms.index(name) for name in names}), dtype=int)
-        rest = np.delete(A, given, axis=-1)
-        if len(given) != len(automatic) or np.max(_margin(rest)) <= SINGULAR:
+        rest = np.delete(self.matrix(self.references), given, axis=-1)
+        if len(given) != len(self.automatic) or np.max(_margin(rest)) <= SINGULAR:
             raise ModelError(
                 f"robot {self.model.name!r}: {self._names(given)} cannot be its independent "
-                f"freedoms; it has {len(automatic)}, for example {self._names(automatic)}"
+                f"freedoms; it has {len(self.automatic)}, for example "
+                f"{self._names(self.automatic)}"
             )
         return given
 
