@@ -165,6 +165,18 @@ def test_before_and_beyond_the_dead_point() -> None:
         driven.assemble(q[2:] - 1e-3, guess=q)
 
 
+def test_a_rough_guess_keeps_its_branch() -> None:
+    """Driven by the rocker, 0.4 rad off: all but those near a dead point, where branches meet.
+
+    Of 400 guesses 94 % come back; steps of any length would lose another 3 %.
+    """
+    exact = FOUR.assemble(np.linspace(-3.0, 3.0, 400)[:, None], guess=[0.0, 0.9, 1.9])
+    away = np.random.default_rng(0).uniform(-0.4, 0.4, (400, 3)) * [1.0, 1.0, 0.0]
+    found = FOUR.with_independent("rocker").assemble(exact[:, 2:], guess=exact + away)
+    same = np.max(np.abs(wrapped(found - exact)), axis=-1) < 1e-6
+    assert np.mean(same) > 0.93
+
+
 def test_a_position_where_the_loop_itself_is_singular() -> None:
     """A parallelogram that lies flat can fold two ways: no choice of coordinates helps."""
     flat = chasles.robots.four_bar(1.0, 0.5, 1.0, 0.5)
@@ -232,7 +244,8 @@ def test_matrix_is_the_derivative_of_the_residual(kind: str) -> None:
         return (both[0] - both[1]).T / (2.0 * h)
 
     close((4.0 * central(5e-4) - central(1e-3)) / 3.0, A, 1e-9)
-    close(robot.derivatives("loop_residual", q, wrt="q"), A, 1e-13)
+    exact = chasles.compile(robot, "loop_residual", wrt="q", backend="interpret")
+    close(exact(q), A, 1e-13)
 
 
 @pytest.mark.parametrize("kind", LOOP_JOINTS)
