@@ -317,6 +317,23 @@ def test_momentum_changes_by_the_action(rng):
     close(slope, action(H, position(M(0.0)).to_first(J)), 1e-6)
 
 
+def test_spatial_types_and_back(rng):
+    """The same numbers in both formalisms: velocities, forces, and how they change frames."""
+    M, W, F, G = (MAKE[t](rng) for t in (Position, Velocity, Action, Momentum))
+    X = M.transform()
+    assert Velocity.of(W.motion()) == W
+    assert Action.of(F.force()) == F
+    assert Momentum.of(G.force()) == G
+    close(list(X @ W.motion()), list(M.to_second(W)), EXACT)
+    close(list(X @ F.force()), list(M.to_second(F)), EXACT)
+    J = MAKE[Inertia](rng)
+    close(list(J.rigid() @ W.motion()), list(momentum(W, J)), EXACT)
+    H = Acceleration.of(W, MAKE[Velocity](rng))
+    a = H.rate(W).motion()  # the spatial acceleration, for which Newton's law has a bias
+    bias = W.motion().cross(J.rigid() @ W.motion())
+    close(list(J.rigid() @ a + bias), list(action(H, J)), EXACT)
+
+
 # Symbols, arrays, text -------------------------------------------------------------------------
 
 

@@ -47,6 +47,12 @@ def test_exponential_against_scipy(angle):
         close(moved, expected[:3, 3], 4e-15, scale=1e-300)  # relative to the motion, however small
 
 
+@pytest.mark.parametrize("angle", [-2.5, 4.0, 2.0 * math.pi, 50.0])
+def test_exponential_beyond_a_turn(angle):
+    for L in _screws():
+        close(exponential(L, angle), expm(hat(list(L.w), list(L.v)) * angle), 1e-13)
+
+
 @pytest.mark.parametrize("angle", ANGLES)
 def test_exponential_is_the_rototranslation_of_the_paper(angle):
     """R = 1 + u~ sin + u~^2 (1 - cos), t = (1 - R) p + pitch phi u (section I.2.3)."""
@@ -115,6 +121,17 @@ def test_any_rototranslation_is_a_screw_motion():
         close(slid, np.array(list(motion.axis)) * motion.travel, 1e-13, scale=1.0)
         close(np.dot(list(motion.point), list(motion.axis)), 0.0, 1e-13, scale=1.0)
         close(exponential(logarithm(Q)), Q, 1e-13)
+
+
+@pytest.mark.parametrize("angle", ANGLES)
+def test_far_axes(angle):
+    """A small turn with a general translation has its axis far away; no digit of Q is lost."""
+    for axis in AXES:
+        w = Vector(axis) * angle
+        Q = exponential(Velocity(w, Vector.of(1.0, -2.0, 0.5)))
+        again = screw_motion(Q).rototranslation()
+        close(again.t, Q.t, 4e-15)
+        close(again.R.matrix().rows, Q.R.matrix().rows, 4e-15)
 
 
 @pytest.mark.parametrize("diagonal", [(1, -1, -1), (-1, 1, -1), (-1, -1, 1)])

@@ -159,19 +159,16 @@ def from_array(kind: type[T], A: Array, *, name: str = "the array") -> T:
         raise TypeError(f"{kind!r}: types are {', '.join(k.__name__ for k in READERS)}")
     rows = matrix(name, A)
     read, form = READERS[kind]
-    X: T = read(rows)
-    check_form(name, X, rows, form)
+    X = read(rows)
+    has_form(name, rows, X.matrix(), f"of type {kind.__name__}: {form}")
     return X
 
 
-def check_form(name: str, X: Any, rows: Matrix, form: str) -> None:
-    """An error unless a matrix is what its independent numbers make of it."""
-    if _symbolic(rows):
+def has_form(name: str, given: Matrix, made: Matrix, form: str) -> None:
+    """An error unless a matrix is what was made of its independent numbers."""
+    if _symbolic(given):
         return
-    given = np.array(rows.rows, dtype=float)
-    error = float(np.abs(np.asarray(X) - given).max())
-    if error > TOLERANCE * max(1.0, float(np.abs(given).max())):
-        raise ValueError(
-            f"{name} is not of type {type(X).__name__}, which is {form}; "
-            f"an entry is {error:.1e} off"
-        )
+    A, B = np.array(given.rows, dtype=float), np.array(made.rows, dtype=float)
+    error = float(np.abs(A - B).max())
+    if error > TOLERANCE * float(np.abs(A).max()):
+        raise ValueError(f"{name} is not {form}; an entry is {error:.1e} off")

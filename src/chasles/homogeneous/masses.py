@@ -5,7 +5,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chasles.expr import Number, Scalar
-from chasles.homogeneous.door import ORIGIN, Array, array, matrix, number, numbers, typed, vector
+from chasles.homogeneous.door import (
+    ORIGIN,
+    Array,
+    array,
+    has_form,
+    matrix,
+    number,
+    numbers,
+    typed,
+    vector,
+)
 from chasles.mathematics import homogeneous
 from chasles.mathematics.homogeneous import (
     Acceleration,
@@ -52,12 +62,10 @@ def _moments(inertia: Array) -> Symmetric:
             "inertia must be (xx, yy, zz, xy, xz, yz) or a 3x3 tensor, "
             f"not of shape {np.shape(inertia)}"
         )
-    A = matrix("inertia", inertia, 3)
-    for i, j in ((0, 1), (0, 2), (1, 2)):
-        x, y = A[i, j], A[j, i]
-        if type(x) is not Scalar and type(y) is not Scalar and abs(x - y) > 1e-9 * abs(x + y):
-            raise ValueError(f"inertia is not symmetric: [{i}, {j}] is {x}, [{j}, {i}] is {y}")
-    return Symmetric.of(A)
+    given = matrix("inertia", inertia, 3)
+    moments = Symmetric.of(given)
+    has_form("inertia", given, moments.matrix(), "symmetric")
+    return moments
 
 
 def mass_from_inertia(J: Inertia) -> MassData:

@@ -1,10 +1,9 @@
 """How bodies move: velocities W, accelerations H, those of joints, and how they compose."""
 
 import math
-from typing import Any
 
 from chasles.expr import Number, Scalar
-from chasles.homogeneous.door import Array, check_form, matrix, number, position, typed, vector
+from chasles.homogeneous.door import Array, has_form, matrix, number, position, typed, vector
 from chasles.mathematics.homogeneous import (
     Acceleration,
     Block,
@@ -14,6 +13,7 @@ from chasles.mathematics.homogeneous import (
     linear,
     screw_from_axis,
 )
+from chasles.mathematics.homogeneous.matrices import Framed
 from chasles.mathematics.linear import Matrix, Vector
 
 
@@ -34,7 +34,8 @@ def acceleration_from_array(A: Array, W: Velocity) -> Acceleration:
     rows = matrix("A", A)
     read = Block(Matrix(tuple(row[:3] for row in rows.rows[:3])), Vector(rows.T.rows[3][:3]))
     H = Acceleration(W.w, angular(read), linear(read))
-    check_form("A", H, rows, "[wd~ + w~ w~, a; 0 0 0 0] with the w of W")
+    form = "of type Acceleration: [wd~ + w~ w~, a; 0 0 0 0] with the w of W"
+    has_form("A", rows, H.matrix(), form)
     return H
 
 
@@ -62,7 +63,7 @@ def joint_acceleration(kind: str, qd: Number, qdd: Number, *, pitch: Number = 0.
     return joint_screw(kind, pitch).acceleration(number("qd", qd), number("qdd", qdd))
 
 
-def change_reference(X: Any, M: Array) -> Any:
+def change_reference(X: Framed, M: Array) -> Framed:
     """A matrix that is written in the second frame of M, written in the first.
 
     M X M^-1 for Q, W, H and L (SPACELIB's trasf_mami), M X M' for J, Gamma and Phi (trasf_mamt).

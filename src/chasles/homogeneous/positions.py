@@ -8,7 +8,6 @@ from chasles.homogeneous.door import (
     Array,
     array,
     direction,
-    matrix,
     number,
     position,
     rotation,
@@ -22,6 +21,7 @@ from chasles.mathematics.angles import (
     rotation_from_angles,
 )
 from chasles.mathematics.homogeneous import Position, Rototranslation
+from chasles.mathematics.linear import Matrix
 from chasles.mathematics.rotations import (
     Rotation,
     axis_angle_from_quaternion,
@@ -109,9 +109,9 @@ def _sequence(sequence: str, axes: str) -> None:
 
 def position_from_axes(x: Array, y: Array, z: Array, origin: Array = ORIGIN) -> Position:
     """M of the frame with these unit axes and this origin (Mitra's AO_H)."""
-    columns = np.column_stack([array(vector(n, v)) for n, v in (("x", x), ("y", y), ("z", z))])
-    R = rotation("the axes", matrix("the axes", columns, 3))
-    return Position(R, vector("origin", origin))
+    u, v, w = vector("x", x), vector("y", y), vector("z", z)
+    rotation("the axes", Matrix((u.entries, v.entries, w.entries)))
+    return homogeneous.axis_origin(u, v, w, vector("origin", origin))
 
 
 def rototranslation(M01: Array, M02: Array) -> Rototranslation:

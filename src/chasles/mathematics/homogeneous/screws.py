@@ -127,9 +127,12 @@ class ScrewMotion(NamedTuple):
         return select(none, math.inf, self.travel / select(none, 1.0, self.angle))
 
     def rototranslation(self) -> Rototranslation:
-        """Q, with t = (1 - R) p + travel u (Legnani I, section 2.3)."""
-        R = _turning(matrix_from_vector(self.axis * self.angle))
-        return Rototranslation(R, self.point - R @ self.point + self.axis * self.travel)
+        """Q, with t = (1 - R) p + travel u (Legnani I, section 2.3).
+
+        As an exponential: (1 - R) p would lose the digits of a far axis and a small angle.
+        """
+        u, p = self.axis, self.point
+        return exponential(Velocity(u * self.angle, p.cross(u) * self.angle + u * self.travel))
 
 
 def screw_motion(Q: Rototranslation, tolerance: float = 0.0) -> ScrewMotion:
@@ -140,11 +143,9 @@ def screw_motion(Q: Rototranslation, tolerance: float = 0.0) -> ScrewMotion:
     W = logarithm(Q)
     angle = sqrt(W.w.dot(W.w))
     slides = less(angle, max(tolerance, math.sqrt(_NONE)))
-    along, distance = _unit(Q.t, _Z)
-    u = _chosen(slides, along, W.w * (1.0 / select(slides, 1.0, angle)))
+    u = _chosen(slides, _unit(Q.t, _Z)[0], W.w * (1.0 / select(slides, 1.0, angle)))
     point = _chosen(slides, Vector.zero(), u.cross(W.v) * (1.0 / select(slides, 1.0, angle)))
-    travel = select(slides, distance, u.dot(Q.t))
-    return ScrewMotion(u, point, select(slides, 0.0, angle), travel)
+    return ScrewMotion(u, point, select(slides, 0.0, angle), u.dot(Q.t))
 
 
 # Lines -----------------------------------------------------------------------------------------
