@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Self, TypeVar, overload
 
 from chasles.expr import Number
+from chasles.mathematics.homogeneous.dense import Dense
 from chasles.mathematics.linear import Matrix, Symmetric, Vector
 from chasles.mathematics.rotations import Rotation
 from chasles.mathematics.spatial import Force, Motion, RigidInertia, Transform
@@ -27,8 +28,8 @@ def _bordered(A: Matrix, b: Vector, last: tuple[Number, Number, Number, Number])
 _ZERO_ROW = (0.0, 0.0, 0.0, 0.0)
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+@dataclass(frozen=True, slots=True, repr=False)
+class Block(Dense):
     """Any 4x4 matrix [A b; 0 0] whose last row is zero: what products of the matrices below are."""
 
     A: Matrix
@@ -70,8 +71,8 @@ class Block:
 # Where bodies are ------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
+@dataclass(frozen=True, slots=True, repr=False)
+class Position(Dense):
     """M = [R t; 0 1]: a second frame in a first one; `P0 = M01 @ P1` takes points to the first.
 
     `to_first` and `to_second` change the frame in which any of the matrices is written: M X M^-1
@@ -166,8 +167,8 @@ def _outer_sum(a: Vector, t: Vector, h: Vector) -> Symmetric:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Rototranslation:
+@dataclass(frozen=True, slots=True, repr=False)
+class Rototranslation(Dense):
     """Q = [R t; 0 1]: a displacement, all in one frame: Q = M02 M01^-1 takes frame 1 to frame 2."""
 
     R: Rotation
@@ -202,8 +203,8 @@ class Rototranslation:
 # How they move ---------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Twist:
+@dataclass(frozen=True, slots=True, repr=False)
+class _Twist(Dense):
     """The numbers of a matrix [w~ v; 0 0]."""
 
     w: Vector
@@ -244,7 +245,7 @@ class _Twist:
         return Velocity(self.w.cross(other.w), self.w.cross(other.v) - other.w.cross(self.v))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Velocity(_Twist):
     """W = [w~ v; 0 0]: angular velocity w, velocity v of the pole; `W @ P` is a point's velocity.
 
@@ -275,7 +276,7 @@ class Velocity(_Twist):
     __rmul__ = __mul__
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Screw(_Twist):
     """L = [u~ b; 0 0]: the axis of a joint; u = w is a unit vector, b = v = -u~ p + pitch u.
 
@@ -291,8 +292,8 @@ class Screw(_Twist):
         return Acceleration.of(self.velocity(qd), self.velocity(qdd))
 
 
-@dataclass(frozen=True, slots=True)
-class Acceleration:
+@dataclass(frozen=True, slots=True, repr=False)
+class Acceleration(Dense):
     """H = [G a; 0 0] with G = wd~ + w~ w~ and a the pole's acceleration; `H @ P` a point's.
 
     Accelerations compose by Coriolis' theorem, `after`: H_ik = H_ij + H_jk + 2 W_ij W_jk (Eq I.13).
@@ -363,8 +364,8 @@ class Acceleration:
 # What moves ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Inertia:
+@dataclass(frozen=True, slots=True, repr=False)
+class Inertia(Dense):
     """J = [K h; h' m]: K the integral of x x' dm, h = m times the centre of mass, m the mass."""
 
     K: Symmetric
@@ -405,8 +406,8 @@ class Inertia:
         return Inertia(Symmetric.of(half.A + half.A.T), half.b, 0.0)
 
 
-@dataclass(frozen=True, slots=True)
-class _Dual:
+@dataclass(frozen=True, slots=True, repr=False)
+class _Dual(Dense):
     """The numbers of a skew matrix [c~ f; -f' 0]."""
 
     c: Vector
@@ -456,12 +457,12 @@ class _Dual:
         return self.c.dot(X.w) + self.f.dot(X.v)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Momentum(_Dual):
     """Gamma = skew(W J) = [c~ f; -f' 0]: angular momentum c about the origin, linear momentum f."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Action(_Dual):
     """Phi = skew(H J) = [c~ f; -f' 0]: couple c about the origin, and force f."""
 
@@ -474,7 +475,7 @@ Framed = TypeVar(
 
 def momentum(W: Velocity, J: Inertia) -> Momentum:
     """Gamma = skew(W J) (Eq I.16)."""
-    if type(W) is not Velocity:
+    if type(W) is not Velocity or type(J) is not Inertia:
         raise _mismatch("take the momentum of", W, J)
     return Momentum(*(W @ J).skew())
 
@@ -485,7 +486,7 @@ def action(H: Acceleration, J: Inertia) -> Action:
     Of the diagonal of G only differences count, in which the squares of two components of w remain:
     skew(G K) takes 15 multiplications (Balafoutis and Patel 1991, section 5.3).
     """
-    if type(H) is not Acceleration:
+    if type(H) is not Acceleration or type(J) is not Inertia:
         raise _mismatch("take the action of", H, J)
     (x, y, z), G, K = H.w, H.G, J.K
     xx, yy, zz = x * x, y * y, z * z
@@ -499,11 +500,15 @@ def action(H: Acceleration, J: Inertia) -> Action:
 
 def kinetic_energy(W: Velocity, J: Inertia) -> Number:
     """1/2 trace(W J W')."""
+    if type(W) is not Velocity or type(J) is not Inertia:
+        raise _mismatch("take the kinetic energy of", W, J)
     return (W @ J).trace(W) * 0.5
 
 
 def potential_energy(Hg: Acceleration, J: Inertia) -> Number:
     """-trace(Hg J), both in the inertial frame: zero with the centre of mass at the origin."""
+    if type(Hg) is not Acceleration or type(J) is not Inertia:
+        raise _mismatch("take the potential energy of", Hg, J)
     A = (Hg @ J).A
     return -(A[0, 0] + A[1, 1] + A[2, 2])
 
