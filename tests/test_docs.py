@@ -35,6 +35,7 @@ EXAMPLES = {
     "million_states.py": {"states": 2000},
     "quadruped_momentum.py": {"duration": 0.05},
     "slider_crank.py": {"steps": 24, "picture": io.BytesIO()},
+    "spacelib.py": {"instants": 3},
 }
 NARROW = {"COLUMNS": "80", "TERM": "dumb", "NO_COLOR": "1"}
 BLOCK = re.compile(r"(?:<!-- source: (\S+) -->\n)?```(python|text|console)\n(.*?)```", re.DOTALL)

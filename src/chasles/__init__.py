@@ -15,7 +15,7 @@ from chasles.model import ModelError
 from chasles.robot import Robot
 
 if TYPE_CHECKING:
-    from chasles import conventions, robots
+    from chasles import conventions, homogeneous, robots
 
 __version__ = "0.1.0"
 
@@ -30,6 +30,7 @@ __all__ = [
     "compile",
     "conventions",
     "cost",
+    "homogeneous",
     "load",
     "robots",
 ]
@@ -37,6 +38,6 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Parts of the package that load on use."""
-    if name in ("conventions", "robots"):
+    if name in ("conventions", "homogeneous", "robots"):
         return importlib.import_module(f"chasles.{name}")
     raise AttributeError(f"module 'chasles' has no attribute {name!r}")

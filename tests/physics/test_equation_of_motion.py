@@ -30,14 +30,14 @@ def test_equation_of_motion(machine: Machine) -> None:
 
 
 @pytest.mark.parametrize("function", [f for f, methods in FUNCTIONS.items() if len(methods) > 1])
-def test_methods_agree(compiled: Machine, function: str) -> None:
+def test_methods_agree(machine: Machine, function: str) -> None:
     """Every method of every function, on every backend: the formalisms are one."""
-    options = {"frame": compiled.robot.frames[-1]} if function == "forward_kinematics" else {}
+    options = {"frame": machine.robot.frames[-1]} if function == "forward_kinematics" else {}
     inputs = signature(FUNCTIONS[function][0].algorithm).inputs
-    state = (compiled.q, compiled.qd, compiled.qdd)[: len(inputs.keys() - {"f_ext"})]
-    fastest = compiled.run(function, *state, **options)
+    state = (machine.q, machine.qd, machine.qdd)[: len(inputs.keys() - {"f_ext"})]
+    fastest = machine.run(function, *state, **options)
     for way in FUNCTIONS[function]:
-        close(compiled.run(function, *state, method=way.name, **options), fastest, 1e-9)
+        close(machine.run(function, *state, method=way.name, **options), fastest, ROUNDING)
 
 
 @pytest.mark.parametrize("choice", [by_moments, by_products], ids=lambda f: f.__name__)
