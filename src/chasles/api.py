@@ -6,7 +6,7 @@ from typing import Any
 
 from chasles import formats
 from chasles.compiled import Compiled, Wrench, checked_options, derivative_names, wrench_arguments
-from chasles.expr import Count
+from chasles.cost import Cost, here, measured
 from chasles.programs import Derivative, program
 from chasles.robot import Robot
 
@@ -77,7 +77,14 @@ def cost(
     method: str = "fastest",
     dissipation: bool = False,
     **options: Any,
-) -> Count:
-    """How many operations a function takes for one state of this robot, after simplification."""
+) -> Cost:
+    """How many operations a function takes for one state of this robot, after simplification.
+
+    Also by statement of the algorithm (`.steps`), the longest path (`.depth`) and the largest
+    number of values needed at one time (`.live`).
+    """
     chosen = dict(checked_options(robot.model, function, options))
-    return program(robot.model, function, method=method, dissipation=dissipation, **chosen).count
+    traced = program(
+        robot.model, function, method=method, dissipation=dissipation, where=here, **chosen
+    )
+    return measured(traced)

@@ -39,6 +39,7 @@ def program(
     wrenches: Iterable[WrenchKey] = (),
     derivative: Derivative | None = None,
     parameters: Sequence[str] = (),
+    where: Callable[[], Any] | None = None,
     **options: Any,
 ) -> Program:
     """The program of a public function: by a named method, or by the one with fewest operations.
@@ -73,6 +74,7 @@ def program(
                 wrenches=keys,
                 parameters=parameters,
                 prepare=prepare,
+                where=where,
                 **options,
             )
             for way in methods

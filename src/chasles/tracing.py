@@ -68,17 +68,18 @@ def trace(
     wrenches: Iterable[WrenchKey] = (),
     parameters: Sequence[str] = (),
     prepare: Callable[[Model], Model] = lambda model: model,
+    where: Callable[[], Any] | None = None,
     **options: Any,
 ) -> Program:
     """The straight-line program of an algorithm for one model.
 
     Inputs are named as the algorithm's arguments; each external wrench is an input of its own,
     `f_ext[k]`, and so is each of the named parameters of the mechanism, which stays a symbol.
-    `prepare` changes the model before the algorithm sees it. Options are passed through; a frame
-    may be given by name.
+    `prepare` changes the model before the algorithm sees it; `where` is asked for the origin of
+    every instruction. Options are passed through; a frame may be given by name.
     """
     sign = signature(algorithm)
-    arena = Arena(RULES)
+    arena = Arena(RULES, where)
     variables: list[Variable] = []
 
     def symbols(name: str, shape: tuple[int, ...]) -> list[Number]:

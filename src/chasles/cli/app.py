@@ -151,6 +151,9 @@ def cost(
         str,
         typer.Option(show_default=False, help="Of functions that have one. Default: the last."),
     ] = "",
+    steps: Annotated[
+        bool, typer.Option("--steps", help="Also by statement of each algorithm.")
+    ] = False,
     floating: Floating = False,
     no_mimic: NoMimic = False,
     no_snap: NoSnap = False,
@@ -165,7 +168,7 @@ def cost(
 
     chasles cost robot.urdf --floating --function mass_matrix
 
-    chasles cost puma560 --function inverse_dynamics --method spatial
+    chasles cost puma560 --function inverse_dynamics --method spatial --steps
     """
     from rich.console import Console
 
@@ -174,7 +177,8 @@ def cost(
 
     with _reported():
         robot = find(target, Loading(floating, not no_mimic, not no_snap))
-        report.show(robot, Console(highlight=False), functions=function, method=method, frame=frame)
+        console = Console(highlight=False)
+        report.show(robot, console, functions=function, method=method, frame=frame, steps=steps)
 
 
 @app.command()
