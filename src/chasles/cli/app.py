@@ -20,7 +20,8 @@ app = typer.Typer(
 )
 
 Target = Annotated[
-    str, typer.Argument(metavar="FILE|NAME", help="A .urdf file, or a built-in robot: puma560.")
+    str,
+    typer.Argument(metavar="FILE|NAME", help="A .urdf or .dat file, or a built-in robot: puma560."),
 ]
 Floating = Annotated[bool, typer.Option("--floating", help="Put the root link on a free joint.")]
 NoMimic = Annotated[

@@ -1,6 +1,5 @@
 """Changed mechanisms: each function takes a description and gives a new one."""
 
-import itertools
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -104,15 +103,3 @@ def subtree(model: Model, link: str, *, floating: bool = False) -> Description:
 def with_gravity(model: Model, gravity: Vector) -> Description:
     """The same mechanism in another field of gravity, in m/s2 along the world's axes."""
     return replace(model.source, gravity=gravity)
-
-
-def on_free_joint(source: Description) -> Description:
-    """The root link on a free joint, before all others; without one root `build` fails."""
-    children, taken = {joint.child for joint in source.joints}, {j.name for j in source.joints}
-    roots = [link for link in source.links if link.name not in children]
-    if len(roots) != 1:
-        return source
-    names = itertools.chain(["root_joint"], (f"root_joint_{k}" for k in itertools.count(1)))
-    name = next(name for name in names if name not in taken)
-    root = JointData(name, "free", None, roots[0].name, where=roots[0].where)
-    return replace(source, joints=(root, *source.joints))
