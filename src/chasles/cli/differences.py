@@ -16,8 +16,9 @@ REACH = 3
 def completed(file: str, robot: Robot, motion: Iterator[Motion]) -> Iterator[Motion]:
     """The same motion with rates; they do not depend on how it is cut, in REACH instants or more.
 
-    Differences of second order in the time step, which may vary; along the configuration space
-    where a joint has a quaternion.
+    The errors are of second order in the time step, which may vary smoothly; those of accelerations
+    from positions are of first order at the first two instants and the last two. Along the
+    configuration space where a joint has a quaternion.
     """
     before: list[Motion] = []
     here = next(motion)
@@ -26,9 +27,11 @@ def completed(file: str, robot: Robot, motion: Iterator[Motion]) -> Iterator[Mot
         block = _joined([*before, here, *next_ones])
         skip = here.first - block.first
         inside = slice(skip, skip + len(here.q))
-        t = _times(file, block)
-        qd = _rates(t, block.q, robot.difference) if block.qd is None else block.qd
-        qdd = _rates(t, qd, lambda x, y: y - x) if block.qdd is None else block.qdd
+        qd, qdd = block.qd, block.qdd
+        if qd is None:
+            qd = _rates(_times(file, block), block.q, robot.difference)
+        if qdd is None:
+            qdd = _rates(_times(file, block), qd, lambda x, y: y - x)
         yield replace(here, qd=qd[inside], qdd=qdd[inside])
         if after is not None:
             last = _joined([*before, here])

@@ -39,9 +39,11 @@ def report(task: Task, output: Path | None, plot: Path | None, console: Console)
 
 @contextmanager
 def progress(total: int) -> Iterator[Callable[[int], None]]:
-    """A bar on stderr that is told how many bytes of the motion are done, and goes at the end."""
+    """A bar on a terminal that is told how many bytes of the motion are done, and goes at last."""
     columns = (BarColumn(20), TaskProgressColumn(), TimeRemainingColumn(), TextColumn("left"))
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    console = Console(stderr=True)
+    shown = console.is_terminal
+    with Progress(*columns, console=console, transient=True, disable=not shown) as bar:
         task = bar.add_task("", total=total)
 
         def done(count: int) -> None:
