@@ -15,7 +15,7 @@ from benchmarks import mujoco_peer, pinocchio_peer
 from benchmarks.casadi_count import Reference, inverse_dynamics_operations
 from benchmarks.robots import CASES, Case, chasles_robot, pinocchio_model, snapped_angle
 from benchmarks.routes import NEW, REUSED, Route, chasles_routes, compiled
-from benchmarks.states import DERIVED, INPUTS, Array, States
+from benchmarks.states import DERIVED, INPUTS, Array, States, method_of
 from benchmarks.targets import BATCH
 from benchmarks.timing import Rounds, Times, interleaved, seconds
 from chasles.backends import llvm
@@ -208,11 +208,12 @@ class Bench:
     def routes(self, function: str) -> list[Route]:
         """Every route that computes a function."""
         made = chasles_routes(self.robot, function, self.states, _frame(self.case, function))
+        theirs, _ = method_of(function)
         made += pinocchio_peer.routes(
-            self.model, function, self.states, self.pinocchio, self.case.tip
+            self.model, theirs, self.states, self.pinocchio, self.case.tip
         )
         if self.mujoco_model is not None:
-            made += mujoco_peer.routes(self.mujoco_model, function, self.states, self.mujoco)
+            made += mujoco_peer.routes(self.mujoco_model, theirs, self.states, self.mujoco)
         return made
 
     def row(self, function: str) -> Row:
@@ -311,5 +312,6 @@ def _trace(robot: chasles.Robot, function: str, **options: Any) -> object:
     """The program of a benchmark's function."""
     name = DERIVED.get(function)
     if name is None:
-        return program(robot.model, function, **options)
+        name, method = method_of(function)
+        return program(robot.model, name, method=method, **options)
     return program(robot.model, name, derivative=Derivative("jacobian", INPUTS[function]))

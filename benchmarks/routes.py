@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import chasles
-from benchmarks.states import DERIVED, INPUTS, Array, States
+from benchmarks.states import DERIVED, INPUTS, Array, States, method_of
 
 SINGLE_CALLS = 512
 """How many states the loop of single chasles calls runs over."""
@@ -47,7 +47,8 @@ def compiled(robot: chasles.Robot, function: str, **options: Any) -> Any:
     """The compiled function that a benchmark's function stands for."""
     name = DERIVED.get(function)
     if name is None:
-        return chasles.compile(robot, function, **options)
+        name, method = method_of(function)
+        return chasles.compile(robot, name, method=method, **options)
     return chasles.compile(robot, name, wrt=INPUTS[function], **options)
 
 
@@ -61,7 +62,8 @@ def chasles_routes(
     """
     inputs = states.inputs(function)
     made = compiled(robot, function, **frame)
-    method = made.fast if function in DERIVED else _method(robot, function, inputs, frame)
+    own = function in DERIVED or "@" in function
+    method = made.fast if own else _method(robot, function, inputs, frame)
     out = made(*inputs)
     one = _map(lambda a: np.empty_like(a[0]), out)
     _map(lambda a: a.fill(np.nan), out)

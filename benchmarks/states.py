@@ -20,6 +20,18 @@ INPUTS: dict[str, tuple[str, ...]] = {
 """The functions that can be compared, and the fields of `States` that each takes. Derivatives are
 by each of these, in this order: results (states, 3, nv, nv)."""
 
+METHODS = ("homogeneous", "homogeneous-link", "lagrange")
+"""Methods of inverse dynamics that are compared beside the fastest, as "inverse_dynamics@..."."""
+
+INPUTS |= {f"inverse_dynamics@{method}": INPUTS["inverse_dynamics"] for method in METHODS}
+
+
+def method_of(function: str) -> tuple[str, str]:
+    """The function and the method that a benchmark's function stands for."""
+    name, _, method = function.partition("@")
+    return name, method or "fastest"
+
+
 DERIVED = {f"{name}_derivatives": name for name in ("inverse_dynamics", "forward_dynamics")}
 """Whose derivatives they are."""
 

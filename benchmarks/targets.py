@@ -23,6 +23,8 @@ SPEEDUP: dict[tuple[str, str], float] = {
     ("ur5", "forward_dynamics_derivatives"): 16.0,
     ("panda", "forward_dynamics_derivatives"): 16.0,
     ("talos", "forward_dynamics_derivatives"): 4.0,
+    ("panda", "inverse_dynamics@homogeneous"): 12.0,
+    ("panda", "inverse_dynamics@homogeneous-link"): 20.0,
 }
 """(robot, function): at least so many times Pinocchio's fastest route, on batches of BATCH."""
 

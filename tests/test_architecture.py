@@ -24,7 +24,7 @@ LAYERS = (
     ("mathematics",),
     ("model",),
     ("algorithms", "backends", "formats"),
-    ("tracing",),
+    ("tracing", "names"),
     ("programs",),
     ("compiled",),
     ("robot",),

@@ -257,15 +257,15 @@ def test_named_methods() -> None:
     for function, rows in FUNCTIONS.items():
         if len(rows) > 1:
             at = point(robot, function, 8)
-            ways = ["fastest", *(row.name for row in rows)]
+            options = {"wrt": list(spaces(function)), "backend": "interpret"}
+            if "frame" in signature(rows[0].algorithm).options:
+                options["frame"] = robot.bodies[-1]
             found = [
-                chasles.compile(
-                    robot, function, method=way, backend="interpret", wrt=list(spaces(function))
-                )(*at)
-                for way in ways
+                chasles.compile(robot, function, method=way, **options)(*at)
+                for way in ("fastest", *(row.name for row in rows))
             ]
             for other in found[1:]:
-                for a, b in zip(other, found[0], strict=True):
+                for a, b in zip(np.atleast_2d(other), np.atleast_2d(found[0]), strict=True):
                     close(a, b, 1e-11)
 
 

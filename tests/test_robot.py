@@ -255,3 +255,19 @@ def test_floating_puts_the_root_on_a_free_joint(tmp_path: Path) -> None:
     q = robot.neutral()
     q[4:7] = [1.0, 2.0, 3.0]
     np.testing.assert_allclose(robot.forward_kinematics(q, frame="base")[:3, 3], [1.0, 2.0, 3.0])
+
+
+def test_state_by_joint_name() -> None:
+    robot = chasles.robots.quadruped()
+    name = robot.joints[-1]
+    q = robot.state({name: 0.25})
+    assert q[robot.position_slice(name)] == 0.25
+    rest = np.delete(q, robot.position_slice(name).start)
+    assert np.array_equal(rest, np.delete(robot.neutral(), robot.position_slice(name).start))
+    many = robot.state({name: np.zeros(5), robot.joints[-2]: np.ones((3, 1))}, default=q)
+    assert many.shape == (3, 5, robot.nq)
+    assert np.all(many[..., robot.position_slice(robot.joints[-2])] == 1.0)
+    with pytest.raises(chasles.ModelError, match="no joint 'tail'"):
+        robot.state({"tail": 0.0})
+    with pytest.raises(TypeError, match="joint: position"):
+        robot.state(q)  # type: ignore[arg-type]

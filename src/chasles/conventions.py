@@ -3,7 +3,7 @@
 A library's row for a joint type names its numbers in order; all the rest follows from the rows.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from chasles.mathematics.spatial import Transform
 from chasles.model import WORLD, ModelError
+from chasles.names import by_name, from_names, numbers
 from chasles.robot import Array, Robot
 
 
@@ -140,7 +141,7 @@ class Convention:
 
     def to_position(self, q: Array) -> np.ndarray:
         """Positions there: (..., nq), with quaternions of unit length."""
-        x = _array("q", q, self._nq_here)[..., self._places]
+        x = numbers("q", q, self._nq_here)[..., self._places]
         x[..., self._cosines] = np.cos(x[..., self._cosines])
         x[..., self._sines] = np.sin(x[..., self._sines])
         for joint, places in self._quaternions.items():
@@ -149,7 +150,7 @@ class Convention:
 
     def from_position(self, x: Array) -> np.ndarray:
         """Our q: (..., robot.nq); an angle that is a cosine and a sine there is in [-pi, pi]."""
-        x = _array("x", x, self.nq)
+        x = numbers("x", x, self.nq)
         q = np.empty((*x.shape[:-1], self._nq_here), x.dtype)
         q[..., self._places] = x
         angles = np.arctan2(x[..., self._sines], x[..., self._cosines])
@@ -158,53 +159,53 @@ class Convention:
 
     def to_velocity(self, q: Array, qd: Array) -> np.ndarray:
         """Velocities there: (..., nv)."""
-        return self._there(_array("q", q, self._nq_here), _array("qd", qd, self.nv))
+        return self._there(numbers("q", q, self._nq_here), numbers("qd", qd, self.nv))
 
     def from_velocity(self, x: Array, v: Array) -> np.ndarray:
         """Our qd: (..., nv)."""
-        return self._here(self.from_position(x), _array("v", v, self.nv))
+        return self._here(self.from_position(x), numbers("v", v, self.nv))
 
     def to_acceleration(self, q: Array, qd: Array, qdd: Array) -> np.ndarray:
         """Accelerations there, the derivatives of the velocities there: (..., nv)."""
-        qd, qdd = _array("qd", qd, self.nv), _array("qdd", qdd, self.nv)
-        return self._there(_array("q", q, self._nq_here), qdd + self._drift(qd))
+        qd, qdd = numbers("qd", qd, self.nv), numbers("qdd", qdd, self.nv)
+        return self._there(numbers("q", q, self._nq_here), qdd + self._drift(qd))
 
     def from_acceleration(self, x: Array, v: Array, a: Array) -> np.ndarray:
         """Our qdd: (..., nv)."""
         qd = self.from_velocity(x, v)
-        return self._here(self.from_position(x), _array("a", a, self.nv)) - self._drift(qd)
+        return self._here(self.from_position(x), numbers("a", a, self.nv)) - self._drift(qd)
 
     def to_effort(self, q: Array, tau: Array) -> np.ndarray:
         """Joint forces there, of the same power: (..., nv)."""
-        return self._there(_array("q", q, self._nq_here), _array("tau", tau, self.nv))
+        return self._there(numbers("q", q, self._nq_here), numbers("tau", tau, self.nv))
 
     def from_effort(self, x: Array, tau: Array) -> np.ndarray:
         """Our tau: (..., nv)."""
-        return self._here(self.from_position(x), _array("tau", tau, self.nv))
+        return self._here(self.from_position(x), numbers("tau", tau, self.nv))
 
     def to_jacobian(self, q: Array, J: Array) -> np.ndarray:
         """A Jacobian for velocities there, rows in the order there: (..., 6, nv).
 
         The centroidal momentum matrix goes the same way.
         """
-        q = _array("q", q, self._nq_here)[..., None, :]
-        return self.spatial(self._there(q, _array("J", J, self.nv)), axis=-2)
+        q = numbers("q", q, self._nq_here)[..., None, :]
+        return self.spatial(self._there(q, numbers("J", J, self.nv)), axis=-2)
 
     def from_jacobian(self, x: Array, J: Array) -> np.ndarray:
         """Our Jacobian, angular rows first: (..., 6, nv)."""
         q = self.from_position(x)[..., None, :]
-        return self.spatial(self._here(q, _array("J", J, self.nv)), axis=-2)
+        return self.spatial(self._here(q, numbers("J", J, self.nv)), axis=-2)
 
     def to_mass_matrix(self, q: Array, M: Array) -> np.ndarray:
         """The mass matrix there: (..., nv, nv). Its inverse goes the same way."""
-        q = _array("q", q, self._nq_here)[..., None, :]
-        half = self._there(q, _array("M", M, self.nv)).swapaxes(-1, -2)
+        q = numbers("q", q, self._nq_here)[..., None, :]
+        half = self._there(q, numbers("M", M, self.nv)).swapaxes(-1, -2)
         return self._there(q, half).swapaxes(-1, -2)
 
     def from_mass_matrix(self, x: Array, M: Array) -> np.ndarray:
         """Our mass matrix: (..., nv, nv). Its inverse goes the same way."""
         q = self.from_position(x)[..., None, :]
-        half = self._here(q, _array("M", M, self.nv)).swapaxes(-1, -2)
+        half = self._here(q, numbers("M", M, self.nv)).swapaxes(-1, -2)
         return self._here(q, half).swapaxes(-1, -2)
 
     def spatial(self, value: Array, *, axis: int = -1) -> np.ndarray:
@@ -373,12 +374,12 @@ def swap(value: Array, *, axis: int = -1) -> np.ndarray:
 
 def scalar_last(quaternion: Array) -> np.ndarray:
     """Quaternions (w, x, y, z) as (x, y, z, w): to Pinocchio, ROS, SciPy."""
-    return np.roll(_array("a quaternion", quaternion, 4), -1, axis=-1)
+    return np.roll(numbers("a quaternion", quaternion, 4), -1, axis=-1)
 
 
 def scalar_first(quaternion: Array) -> np.ndarray:
     """Quaternions (x, y, z, w) as (w, x, y, z): to chasles, MuJoCo, Drake."""
-    return np.roll(_array("a quaternion", quaternion, 4), 1, axis=-1)
+    return np.roll(numbers("a quaternion", quaternion, 4), 1, axis=-1)
 
 
 def to_pose(T: Array) -> tuple[np.ndarray, np.ndarray]:
@@ -386,7 +387,7 @@ def to_pose(T: Array) -> tuple[np.ndarray, np.ndarray]:
 
     The quaternions have unit length and w >= 0.
     """
-    T = _array("a pose", T, 4)
+    T = numbers("a pose", T, 4)
     (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = np.moveaxis(T[..., :3, :3], (-2, -1), (0, 1))
     products = _stacked(  # 4 q q': each row is the quaternion, the longest one the most exact
         [
@@ -403,7 +404,7 @@ def to_pose(T: Array) -> tuple[np.ndarray, np.ndarray]:
 
 def from_pose(position: Array, quaternion: Array) -> np.ndarray:
     """Homogeneous matrices (..., 4, 4) of positions and quaternions (x, y, z, w)."""
-    p, turn = _array("a position", position, 3), _unit("a pose", scalar_first(quaternion))
+    p, turn = numbers("a position", position, 3), _unit("a pose", scalar_first(quaternion))
     T = np.zeros((*np.broadcast_shapes(p.shape[:-1], turn.shape[:-1]), 4, 4))
     T[..., :3, :3], T[..., :3, 3], T[..., 3, 3] = _matrix(turn), p, 1.0
     return T
@@ -414,51 +415,27 @@ def from_pose(position: Array, quaternion: Array) -> np.ndarray:
 
 def position_by_name(robot: Robot, q: Array) -> dict[str, np.ndarray]:
     """{joint: its part of q}: (...) for joints with one coordinate, (..., n) for others."""
-    return _split(_array("q", q, robot.nq), robot.position_slice, robot.joints)
+    return by_name(numbers("q", q, robot.nq), robot.position_slice, robot.joints)
 
 
 def velocity_by_name(robot: Robot, qd: Array) -> dict[str, np.ndarray]:
     """{joint: its part of qd, qdd or tau}: (...) for joints with one freedom, else (..., n)."""
-    return _split(_array("qd", qd, robot.nv), robot.velocity_slice, robot.joints)
+    return by_name(numbers("qd", qd, robot.nv), robot.velocity_slice, robot.joints)
 
 
 def position_from_names(
     robot: Robot, values: Mapping[str, Array], *, default: Array = None
 ) -> np.ndarray:
-    """q (..., nq) of {joint: position}; other joints as in `default` (neutral if omitted)."""
-    q = _array("default", robot.neutral() if default is None else default, robot.nq)
-    return _joined(values, robot.position_slice, q)
+    """q (..., nq) of {joint: position}; other joints as in `default`: `robot.state(values)`."""
+    return robot.state(values, default=default)
 
 
 def velocity_from_names(
     robot: Robot, values: Mapping[str, Array], *, default: Array = None
 ) -> np.ndarray:
     """qd, qdd or tau (..., nv) of {joint: value}; others as in `default` (zero if omitted)."""
-    qd = _array("default", np.zeros(robot.nv) if default is None else default, robot.nv)
-    return _joined(values, robot.velocity_slice, qd)
-
-
-def _split(
-    array: np.ndarray, where: Callable[[str], slice], joints: Sequence[str]
-) -> dict[str, np.ndarray]:
-    parts = {name: array[..., where(name)] for name in joints}
-    return {name: p[..., 0] if p.shape[-1] == 1 else p for name, p in parts.items()}
-
-
-def _joined(
-    values: Mapping[str, Array], where: Callable[[str], slice], default: np.ndarray
-) -> np.ndarray:
-    parts = []
-    for name, value in values.items():
-        place, part = where(name), np.asarray(value)
-        size = place.stop - place.start
-        part = part[..., None] if size == 1 else part
-        parts.append((place, _array(f"joint {name!r}", part, size)))
-    lead = np.broadcast_shapes(default.shape[:-1], *(part.shape[:-1] for _, part in parts))
-    out = np.array(np.broadcast_to(default, (*lead, default.shape[-1])))
-    for place, part in parts:
-        out[..., place] = part
-    return out
+    qd = numbers("default", np.zeros(robot.nv) if default is None else default, robot.nv)
+    return from_names(values, robot.velocity_slice, qd)
 
 
 def to_joint_state(
@@ -473,9 +450,9 @@ def to_joint_state(
     v = [robot.velocity_slice(name).start for name in names]
     return {
         "name": names,
-        "position": _array("q", q, robot.nq)[..., p].tolist(),
-        "velocity": [] if qd is None else _array("qd", qd, robot.nv)[..., v].tolist(),
-        "effort": [] if tau is None else _array("tau", tau, robot.nv)[..., v].tolist(),
+        "position": numbers("q", q, robot.nq)[..., p].tolist(),
+        "velocity": [] if qd is None else numbers("qd", qd, robot.nv)[..., v].tolist(),
+        "effort": [] if tau is None else numbers("tau", tau, robot.nv)[..., v].tolist(),
     }
 
 
@@ -495,7 +472,7 @@ def from_joint_state(
         given = _field(message, key)
         if len(given) == 0:
             return {}
-        values = _array(f"JointState.{key}", given, len(names))
+        values = numbers(f"JointState.{key}", given, len(names))
         return {name: values[..., k] for k, name in enumerate(names) if name not in followers}
 
     return (
@@ -510,14 +487,6 @@ def _field(message: Any, key: str) -> Any:
 
 
 # Arrays ---------------------------------------------------------------------------------------
-
-
-def _array(what: str, value: Array, size: int) -> np.ndarray:
-    """Floats, of the precision that they have, `size` of them in the last axis."""
-    array = np.asarray(value)
-    if array.shape[-1:] != (size,):
-        raise ValueError(f"{what} must have {size} numbers in its last axis, not {array.shape}")
-    return array if array.dtype.kind == "f" else array.astype(float)
 
 
 def _spread(value: np.ndarray, q: np.ndarray) -> np.ndarray:

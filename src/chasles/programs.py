@@ -6,13 +6,14 @@ f(integrate(q, d)) with respect to d at d = 0, so they have nv columns.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 from chasles.algorithms import DERIVATIVES, FUNCTIONS, Method
 from chasles.algorithms.spatial.configuration import integrate
 from chasles.expr import RULES, Arena, Number, Program, Variable, jacobian, reverse
 from chasles.model import Model, ModelError
-from chasles.model.equivalent import equivalent
+from chasles.model.equivalent import Choice, by_moments, equivalent
 from chasles.model.spaces import PositionSpace
 from chasles.tracing import WrenchKey, signature, trace
 
@@ -48,13 +49,14 @@ def program(
     def physical(whole: Model) -> Model:
         return whole if dissipation else whole.frictionless()
 
-    def regrouped(whole: Model) -> Model:
-        return equivalent(physical(whole))
+    def regrouped(whole: Model, choice: Choice = by_moments) -> Model:
+        return equivalent(physical(whole), choice)
 
     def preparations(way: Method) -> tuple[Callable[[Model], Model], ...]:
-        if not way.equivalent or method != "fastest":
+        if way.equivalent is None or method != "fastest":
             return (physical,)
-        return (physical, regrouped) if len(model.bodies) <= FEW else (regrouped,)
+        suitable = partial(regrouped, choice=way.equivalent)
+        return (physical, suitable) if len(model.bodies) <= FEW else (suitable,)
 
     keys = tuple(wrenches)
     methods = _methods(model, function, method)
@@ -92,7 +94,7 @@ def _methods(model: Model, function: str, method: str) -> tuple[Method, ...]:
     coupled = any(body.follow is not None for body in model.bodies)
     allowed = tuple(m for m in known if m.followers or not coupled)
     if method == "fastest":
-        return allowed
+        return tuple(m for m in allowed if not m.by_name)
     named = tuple(m for m in known if m.name == method)
     if not named:
         names = ", ".join(repr(m.name) for m in known)

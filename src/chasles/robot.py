@@ -18,6 +18,7 @@ from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.spatial import RigidInertia
 from chasles.model import Description, JointData, Model, ModelError, build, edit
 from chasles.model.parameters import nominal, shape
+from chasles.names import from_names, numbers
 from chasles.programs import Derivative
 from chasles.tracing import WrenchKey
 
@@ -200,6 +201,17 @@ class Robot:
             q[where] = list(self.model.bodies[i].joint.neutral())
         return q
 
+    def state(self, values: Mapping[str, Array], *, default: Array = None) -> np.ndarray:
+        """q (..., nq) from {joint: position}, shapes broadcast together.
+
+        Joints that are not named are as in `default` (neutral if omitted). The parts of any array
+        by joint name: `chasles.conventions.position_by_name` and `velocity_by_name`.
+        """
+        if not isinstance(values, Mapping):
+            raise TypeError(f"state: give {{joint: position}}, not {type(values).__name__}")
+        q = numbers("default", self.neutral() if default is None else default, self.nq)
+        return from_names(values, self.position_slice, q)
+
     def random(
         self, rng: "np.random.Generator | int | None" = None, size: int | tuple[int, ...] = ()
     ) -> np.ndarray:
@@ -241,10 +253,18 @@ class Robot:
     # Kinematics -------------------------------------------------------------------------------
 
     def forward_kinematics(
-        self, q: Array, *, frame: str, out: Array = None, threads: int | None = None
+        self,
+        q: Array,
+        *,
+        frame: str,
+        method: str = "fastest",
+        out: Array = None,
+        threads: int | None = None,
     ) -> np.ndarray:
         """The pose of a frame in the world, as homogeneous matrices (..., 4, 4)."""
-        return self._call("forward_kinematics", q, out=out, threads=threads, frame=frame)
+        return self._call(
+            "forward_kinematics", q, out=out, threads=threads, method=method, frame=frame
+        )
 
     def frame_velocity(
         self,
@@ -346,7 +366,9 @@ class Robot:
 
         f_ext: wrenches exerted on the robot, {frame: Wrench(...) or array}. dissipation: add joint
         damping and friction. method: "newton-euler-vector" (Luh, Walker, Paul 1980), "spatial"
-        (Featherstone 2008, table 5.1), or "fastest", the one with fewest operations for this robot.
+        (Featherstone 2008, table 5.1), "homogeneous" (Legnani et al. 1996, part II, section 2.3),
+        "homogeneous-link" (the same in link frames), "lagrange" (the same paper, section 3), or
+        "fastest", the one with fewest operations for this robot.
         """
         return self._call(
             "inverse_dynamics",
@@ -375,7 +397,8 @@ class Robot:
         """Joint accelerations for given joint forces: (..., nv), in rad/s2 or m/s2.
 
         f_ext and dissipation as in `inverse_dynamics`. method: "articulated-body" (Featherstone
-        2008, table 7.1), "mass-matrix" (chapter 6), or "fastest".
+        2008, table 7.1), "mass-matrix" (chapter 6), "homogeneous" or "lagrange" (M and h by joint
+        actions or by traces, Legnani et al. 1996), or "fastest".
         """
         return self._call(
             "forward_dynamics",
@@ -401,11 +424,17 @@ class Robot:
         qd: Array,
         *,
         f_ext: Mapping[str, Any] | None = None,
+        method: str = "fastest",
         out: Array = None,
         threads: int | None = None,
     ) -> np.ndarray:
-        """h in tau = M qdd + h: Coriolis, centrifugal and gravity forces, less J'F: (..., nv)."""
-        return self._call("bias_forces", q, qd, out=out, threads=threads, f_ext=f_ext)
+        """h in tau = M qdd + h: Coriolis, centrifugal and gravity forces, less J'F: (..., nv).
+
+        method: "newton-euler-vector", "lagrange" (Legnani et al. 1996), or "fastest".
+        """
+        return self._call(
+            "bias_forces", q, qd, out=out, threads=threads, method=method, f_ext=f_ext
+        )
 
     def coriolis_matrix(
         self, q: Array, qd: Array, *, out: Array = None, threads: int | None = None
@@ -413,9 +442,15 @@ class Robot:
         """C with C qd the Coriolis and centrifugal forces and dM/dt = C + C': (..., nv, nv)."""
         return self._call("coriolis_matrix", q, qd, out=out, threads=threads)
 
-    def mass_matrix(self, q: Array, *, out: Array = None, threads: int | None = None) -> np.ndarray:
-        """The joint-space inertia matrix M, armature included: (..., nv, nv)."""
-        return self._call("mass_matrix", q, out=out, threads=threads)
+    def mass_matrix(
+        self, q: Array, *, method: str = "fastest", out: Array = None, threads: int | None = None
+    ) -> np.ndarray:
+        """The joint-space inertia matrix M, armature included: (..., nv, nv).
+
+        method: "spatial" (composite bodies, Featherstone 2008, table 6.2), "homogeneous" (joint
+        actions) or "lagrange" (traces, both Legnani et al. 1996, part II), or "fastest".
+        """
+        return self._call("mass_matrix", q, out=out, threads=threads, method=method)
 
     def mass_matrix_inverse(
         self, q: Array, *, out: Array = None, threads: int | None = None
@@ -456,16 +491,25 @@ class Robot:
     # Energy and momentum ----------------------------------------------------------------------
 
     def kinetic_energy(
-        self, q: Array, qd: Array, *, out: Array = None, threads: int | None = None
+        self,
+        q: Array,
+        qd: Array,
+        *,
+        method: str = "fastest",
+        out: Array = None,
+        threads: int | None = None,
     ) -> np.ndarray:
-        """Half of qd' M qd: (...), in J."""
-        return self._call("kinetic_energy", q, qd, out=out, threads=threads)
+        """Half of qd' M qd: (...), in J. method: "spatial", "homogeneous" (traces), "fastest"."""
+        return self._call("kinetic_energy", q, qd, out=out, threads=threads, method=method)
 
     def potential_energy(
-        self, q: Array, *, out: Array = None, threads: int | None = None
+        self, q: Array, *, method: str = "fastest", out: Array = None, threads: int | None = None
     ) -> np.ndarray:
-        """Energy in the field of gravity: (...), in J; zero with the mass at the world's origin."""
-        return self._call("potential_energy", q, out=out, threads=threads)
+        """Energy in the field of gravity: (...), in J; zero with the mass at the world's origin.
+
+        method: "spatial", "homogeneous" (traces), or "fastest".
+        """
+        return self._call("potential_energy", q, out=out, threads=threads, method=method)
 
     def center_of_mass(
         self, q: Array, *, out: Array = None, threads: int | None = None

@@ -374,3 +374,21 @@ def test_reverse_mode_is_cheap_for_one_output():
         costs.append(gradient.count.flops / program.count.flops)
     assert max(costs) < 5.0
     assert costs[1] < 1.2 * costs[0]
+
+
+@pytest.mark.parametrize("mode", ["forward", "reverse"])
+@pytest.mark.parametrize("op", ["min", "max"])
+def test_the_slope_of_the_loser_does_not_count(op: str, mode: str) -> None:
+    """sqrt has an infinite slope at 0: a mask would make 0 * inf of it."""
+    arena = Arena(RULES)
+    x = arena.input("x", 0)
+    root = arena.build("sqrt", x)
+    other = {"max": 1.0, "min": -1.0}[op]
+    y = arena.build(op, root, other + x * 3.0)
+    program = Program.from_outputs("f", [Variable("x", (1,))], [(Variable("y", (1,)), [y])])
+    slope = jacobian(program, ["x"], mode=mode)
+    assert interpret(slope, {"x": [0.0]})["d_y_d_x"] == [3.0]
+    for at in (0.01, 4.0, 30.0):
+        h = 1e-6 * at
+        low, high = (interpret(program, {"x": [at + d]})["y"][0] for d in (-h, h))
+        assert interpret(slope, {"x": [at]})["d_y_d_x"][0] == pytest.approx((high - low) / (2 * h))

@@ -10,6 +10,7 @@ from chasles.expr import RULES, Arena, Program, Variable, interpret, jacobian
 from chasles.mathematics.linear import Matrix, Symmetric, Vector
 from chasles.mathematics.rotations import Rotation
 from chasles.mathematics.spatial import Motion, RigidInertia, Transform
+from chasles.model.equivalent import by_moments, by_products
 from chasles.model.joints import JOINTS, Joint, diagonal
 
 BASE = {f.name for f in dataclasses.fields(Joint)}
@@ -356,9 +357,14 @@ def test_symbols_give_what_floats_give(joint, rng):
 # Inertia that moves to the parent ---------------------------------------------------------------
 
 
-def test_transferable_inertia_is_not_felt_and_does_not_change(joint, rng):
+CHOICES = pytest.mark.parametrize("choice", [by_moments, by_products], ids=lambda f: f.__name__)
+
+
+@CHOICES
+def test_transferable_inertia_is_not_felt_and_does_not_change(joint, rng, choice):
     """I S = 0 and X' I X = I for every q (Featherstone 2008, section 9.7)."""
-    moved = joint.transferable(_inertia(rng))
+    inertia = _inertia(rng)
+    moved = joint.transferable(inertia, choice(inertia.I))
     for _ in range(4):
         q = _configuration(joint, rng)
         F = moved @ joint.subspace(q)
@@ -369,21 +375,23 @@ def test_transferable_inertia_is_not_felt_and_does_not_change(joint, rng):
         np.testing.assert_allclose(list(back.I), list(moved.I), atol=1e-14)
 
 
-def test_transferring_again_finds_nothing(joint, rng):
+@CHOICES
+def test_transferring_again_finds_nothing(joint, rng, choice):
     """What is left has no transferable part of the same kind: the regrouping is complete."""
     inertia = _inertia(rng)
-    left = inertia - joint.transferable(inertia)
-    rest = joint.transferable(left)
+    left = inertia - joint.transferable(inertia, choice(inertia.I))
+    rest = joint.transferable(left, choice(left.I))
     np.testing.assert_allclose([rest.m, *rest.h, *rest.I], np.zeros(10), atol=1e-15)
 
 
-def test_equivalent_bodies_feel_the_same_joint_force(joint, rng):
+@CHOICES
+def test_equivalent_bodies_feel_the_same_joint_force(joint, rng, choice):
     """S'(I a + v x* I v) on the body plus what moved to its parent gives the same on the joint.
 
     The moved part rides with the predecessor frame: its force on the joint's freedom was zero.
     """
     inertia = _inertia(rng)
-    moved = joint.transferable(inertia)
+    moved = joint.transferable(inertia, choice(inertia.I))
     q, qd = _configuration(joint, rng), _velocity(joint, rng)
     parent_v = Motion.of(*rng.normal(size=6).tolist())
     parent_a = Motion.of(*rng.normal(size=6).tolist())

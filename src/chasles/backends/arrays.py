@@ -84,6 +84,8 @@ def _array(name: str, variable: Variable, argument: Any, dtype: np.dtype[Any]) -
         array = np.asarray(argument)
     except (ValueError, TypeError) as error:
         raise TypeError(f"{name}: {variable.name} is not an array of numbers: {error}") from None
+    if np.any(getattr(argument, "mask", False)):
+        raise TypeError(f"{name}: {variable.name} has masked entries; fill them in first")
     if array.dtype.kind not in "fiu":
         raise TypeError(
             f"{name}: {variable.name} must be an array of real numbers, not of {array.dtype}"

@@ -56,39 +56,73 @@ def lower(program: Program, *, fuse: bool, longest: int) -> Lowered:
 
 
 def _fused(program: Program) -> list[Instruction]:
-    """Each sum takes in one product that no other instruction needs, or only sums need."""
-    code = list(program.code)
+    """Sums of any number of terms as chains, in which products are fused.
+
+    A sum that only another sum needs is part of it. A product that only sums need is computed by
+    each of them, at no cost. What is known first is added first, so that nothing waits.
+    """
+    code, height = list(program.code), _heights(program.code)
     users: dict[int, list[int]] = {k: [] for k in range(len(code))}
     for k, instruction in enumerate(code):
         for a in instruction.args:
             users[a].append(k)
     kept = {r for refs in program.results for r in refs}
-    free = {k for k, i in enumerate(code) if i.op in ("add", "sub")}
-    products = [k for k, i in enumerate(code) if i.op == "mul" and k not in kept]
-    for product in sorted(products, key=lambda k: (len(users[k]), k)):
-        sums = users[product]
-        if sums and len(set(sums)) == len(sums) and all(k in free for k in sums):
-            a, b = program.code[product].args
-            for k in sums:
-                free.discard(k)
-                code[k] = _fuse(program.code[k], product, a, b)
+    sums = {k for k, i in enumerate(code) if i.op in ("add", "sub")}
+    inner = {k for k in sums - kept if len(users[k]) == 1 and users[k][0] in sums}
+    free = {
+        k
+        for k, i in enumerate(code)
+        if i.op == "mul" and k not in kept and all(u in sums for u in users[k])
+    }
+    for root in sums - inner:
+        terms, slots = _terms(program.code, root, inner)
+        terms.sort(key=lambda term: height[term[1]] - (term[1] in free))
+        _write_chain(code, terms, slots, free)
     return code
 
 
-def _fuse(total: Instruction, product: int, a: int, b: int) -> Instruction:
-    first, second = total.args
-    if total.op == "add":
-        return Instruction("fma", (a, b, second if first == product else first))
-    if first == product:
-        return Instruction("fms", (a, b, second))
-    return Instruction("fnma", (a, b, first))
+def _terms(
+    code: Sequence[Instruction], root: int, inner: set[int]
+) -> tuple[list[tuple[bool, int]], list[int]]:
+    """The terms of a sum, each with whether it is added, and the instructions it is made of."""
+    terms, slots, stack = [], [], [(True, root)]
+    while stack:
+        added, k = stack.pop()
+        if k == root or k in inner:
+            slots.append(k)
+            first, second = code[k].args
+            stack.append((added == (code[k].op == "add"), second))
+            stack.append((added, first))
+        else:
+            terms.append((added, k))
+    return terms, sorted(slots)
+
+
+def _write_chain(
+    code: list[Instruction], terms: list[tuple[bool, int]], slots: list[int], free: set[int]
+) -> None:
+    """Put the chain of a sum in the places of its instructions; the last has the whole sum.
+
+    It begins with a term that is added, not a product if there is another.
+    """
+    begin = min((t for t in terms if t[0]), key=lambda t: t[1] in free)
+    terms.remove(begin)
+    total = begin[1]
+    if total in free and (minus := next((t for t in terms if t[1] not in free), None)):
+        terms.remove(minus)
+        total, *slots = slots
+        code[total] = Instruction("fms", (*code[begin[1]].args, minus[1]))
+    for slot, (added, k) in zip(slots, terms, strict=True):
+        if k in free:
+            code[slot] = Instruction("fma" if added else "fnma", (*code[k].args, total))
+        else:
+            code[slot] = Instruction("add" if added else "sub", (total, k))
+        total = slot
 
 
 def _deepest_first(code: Sequence[Instruction], results: Sequence[int]) -> list[int]:
     """An order that keeps few values alive: depth first, the deepest argument before the others."""
-    height = [0] * len(code)
-    for k, (op, args, _) in enumerate(code):
-        height[k] = 0 if op in FREE else 1 + max(height[a] for a in args)
+    height = _heights(code)
     done, order = bytearray(len(code)), []
     for root in reversed(results):
         stack = [root]
@@ -104,6 +138,23 @@ def _deepest_first(code: Sequence[Instruction], results: Sequence[int]) -> list[
                 done[k] = 1
                 order.append(k)
     return order
+
+
+def _heights(code: Sequence[Instruction]) -> dict[int, int]:
+    """How many instructions there are one after the other up to each."""
+    height: dict[int, int] = {}
+    for root in range(len(code)):
+        stack = [root] if root not in height else []
+        while stack:
+            k = stack[-1]
+            waiting = [a for a in code[k].args if a not in height]
+            if waiting:
+                stack.extend(waiting)
+                continue
+            stack.pop()
+            below = max((height[a] for a in code[k].args), default=-1)
+            height[k] = 0 if code[k].op in FREE else 1 + below
+    return height
 
 
 def _cut(code: Sequence[Instruction], order: list[int], longest: int) -> list[list[int]]:

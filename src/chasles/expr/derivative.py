@@ -6,7 +6,7 @@ from typing import Literal
 
 from chasles.expr.ops import OPS
 from chasles.expr.program import Program, Variable
-from chasles.expr.scalar import Arena, Number
+from chasles.expr.scalar import Arena, Number, Scalar
 from chasles.expr.simplify import RULES
 
 Tangent = dict[int, Number]
@@ -115,16 +115,16 @@ def _push_forward(
     for k, (op, args, data) in enumerate(program.code):
         if op == "input":
             tangents.append(start.get((program.inputs[data[0]].name, data[1]), {}))
-        elif op == "select":
-            c, a, b = args
-            tangents.append(_select(arena.build, values[c], tangents[a], tangents[b]))
+        elif (chooses := OPS[op].chooses) is not None:
+            c, a, b = chooses(arena.build, tuple(values[a] for a in args))
+            tangents.append(_select(arena.build, c, tangents[args[a]], tangents[args[b]]))
         else:
             total: Tangent = {}
             moving = [a for a in args if tangents[a]]
             if moving:
                 slopes = OPS[op].partials(arena.build, tuple(values[a] for a in args), values[k])
                 for a, slope in zip(args, slopes, strict=True):
-                    _accumulate(total, {s: slope * t for s, t in tangents[a].items()})
+                    _accumulate(total, _scaled(arena.build, slope, tangents[a]))
             tangents.append(total)
     return tangents
 
@@ -142,14 +142,14 @@ def _pull_back(
             continue
         if op == "input":
             inputs[program.inputs[data[0]].name, data[1]] = bar
-        elif op == "select":
-            c, a, b = args
-            _accumulate(bars.setdefault(a, {}), _select(arena.build, values[c], bar, {}))
-            _accumulate(bars.setdefault(b, {}), _select(arena.build, values[c], {}, bar))
+        elif (chooses := OPS[op].chooses) is not None:
+            c, a, b = chooses(arena.build, tuple(values[a] for a in args))
+            _accumulate(bars.setdefault(args[a], {}), _select(arena.build, c, bar, {}))
+            _accumulate(bars.setdefault(args[b], {}), _select(arena.build, c, {}, bar))
         else:
             slopes = OPS[op].partials(arena.build, tuple(values[a] for a in args), values[k])
             for a, slope in zip(args, slopes, strict=True):
-                _accumulate(bars.setdefault(a, {}), {s: slope * t for s, t in bar.items()})
+                _accumulate(bars.setdefault(a, {}), _scaled(arena.build, slope, bar))
     return inputs
 
 
@@ -158,6 +158,19 @@ def _accumulate(total: Tangent, more: Tangent) -> None:
         if type(t) is float and t == 0.0:
             continue
         total[seed] = total[seed] + t if seed in total else t
+
+
+def _scaled(build: Callable[..., Number], slope: Number, tangent: Tangent) -> Tangent:
+    return {s: _times(build, slope, t) for s, t in tangent.items()}
+
+
+def _times(build: Callable[..., Number], slope: Number, t: Number) -> Number:
+    """The product; a zero that was selected stays zero, however large the slope."""
+    if isinstance(t, Scalar) and t.op == "select":
+        c, a, b = (x.data if x.op == "const" else x for x in t.args)
+        if any(type(x) is float and x == 0.0 for x in (a, b)):
+            return build("select", c, *(_times(build, slope, x) for x in (a, b)))
+    return slope * t
 
 
 def _select(build: Callable[..., Number], c: Number, a: Tangent, b: Tangent) -> Tangent:

@@ -15,7 +15,10 @@ class Op:
 
     `value` follows IEEE 754 and never raises. `partials(build, args, result)` gives the derivative
     of the result with respect to each argument, as expressions made with `build`.
-    `counts_as` is the column of an operation count that it belongs to.
+    `counts_as` is the column of an operation count that it belongs to. `chooses(build, args)`, of
+    operations that pass on one of their arguments: a condition, the number of the argument passed
+    on where it holds, and of the one passed on elsewhere. So does the derivative: a product with a
+    mask would not do, because zero times an infinite slope is not a number.
     """
 
     name: str
@@ -24,6 +27,7 @@ class Op:
     partials: Callable[[Build, tuple[Any, ...], Any], tuple[Any, ...]]
     counts_as: str
     commutative: bool = False
+    chooses: Callable[[Build, tuple[Any, ...]], tuple[Any, int, int]] | None = None
 
 
 def _divide(a: float, b: float) -> float:
@@ -68,16 +72,6 @@ def _quotient_slopes(build: Build, args: tuple[Any, ...], quotient: Any) -> tupl
     return build("div", 1.0, args[1]), build("neg", build("div", quotient, args[1]))
 
 
-def _extremum_slopes(loses: Callable[[Any, Any], tuple[Any, Any]]) -> Callable[..., Any]:
-    """One for the winning argument and zero for the other; `loses(a, b)` orders a comparison."""
-
-    def slopes(build: Build, args: tuple[Any, ...], result: Any) -> tuple[Any, ...]:
-        first_loses = build("less", *loses(*args))
-        return build("select", first_loses, 0.0, 1.0), build("select", first_loses, 1.0, 0.0)
-
-    return slopes
-
-
 def _absolute_slope(build: Build, args: tuple[Any, ...], result: Any) -> tuple[Any, ...]:
     negative, positive = build("less", args[0], 0.0), build("less", 0.0, args[0])
     return (build("select", negative, -1.0, build("select", positive, 1.0, 0.0)),)
@@ -100,16 +94,14 @@ TABLE: tuple[Op, ...] = (
     Op("sin",           1, _sine,                        lambda b, a, r: (b("cos", a[0]),),       "sines_and_cosines"),
     Op("cos",           1, _cosine,                      lambda b, a, r: (b("neg", b("sin", a[0])),), "sines_and_cosines"),
     Op("atan2",         2, math.atan2,                   _atan2_slopes,                           "arctangents"),
-    Op("min",           2, _minimum,                     _extremum_slopes(lambda a, b: (b, a)),   "selections", True),
-    Op("max",           2, _maximum,                     _extremum_slopes(lambda a, b: (a, b)),   "selections", True),
+    Op("min",           2, _minimum,                     _flat,                                   "selections", True, lambda b, a: (b("less", a[1], a[0]), 1, 0)),
+    Op("max",           2, _maximum,                     _flat,                                   "selections", True, lambda b, a: (b("less", a[0], a[1]), 1, 0)),
     Op("abs",           1, abs,                          _absolute_slope,                         "selections"),
     Op("less",          2, lambda a, b: float(a < b),    _flat,                                   "selections"),
     Op("less_equal",    2, lambda a, b: float(a <= b),   _flat,                                   "selections"),
     Op("equal",         2, lambda a, b: float(a == b),   _flat,                                   "selections", True),
-    Op("select",        3, lambda c, a, b: a if c != 0.0 else b, _flat,                           "selections"),
+    Op("select",        3, lambda c, a, b: a if c != 0.0 else b, _flat,                           "selections", False, lambda b, a: (a[0], 1, 2)),
 )  # fmt: skip
-"""`select(c, a, b)` is a where c is non-zero and b elsewhere. Its derivative is not a product with
-a mask (a mask times an infinite branch is not a number): `derivative` selects between the
-derivatives of the branches, so its row here holds no partial derivatives of its own."""
+"""`select(c, a, b)` is a where c is non-zero and b elsewhere."""
 
 OPS: dict[str, Op] = {op.name: op for op in TABLE}

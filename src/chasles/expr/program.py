@@ -60,8 +60,11 @@ class Count:
 
     def __str__(self) -> str:
         parts = [(f.name.replace("_", " "), getattr(self, f.name)) for f in fields(self)]
-        words = [f"{n} {name if n != 1 else name.removesuffix('s')}" for name, n in parts if n]
+        words = [f"{n} {name if n != 1 else _ONE.get(name, name[:-1])}" for name, n in parts if n]
         return ", ".join(words) or "no operations"
+
+
+_ONE = {"sines and cosines": "sine or cosine"}
 
 
 @dataclass(frozen=True)

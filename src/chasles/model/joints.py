@@ -98,10 +98,11 @@ class Joint:
             )
         )
 
-    def transferable(self, inertia: RigidInertia) -> RigidInertia:
+    def transferable(self, inertia: RigidInertia, k: Number) -> RigidInertia:
         """A part of the body's inertia that acts the same when it is moved to the parent body.
 
-        It satisfies I S = 0 and does not change with q (Featherstone 2008, section 9.7).
+        It satisfies I S = 0 and does not change with q (Featherstone 2008, section 9.7). k: how
+        much inertia about the axes normal to z goes, where the joint lets any amount go.
         """
         return RigidInertia.zero()
 
@@ -125,8 +126,8 @@ class Revolute(Joint):
     def subspace(self, q: Vector) -> Motions:
         return Motions((_WZ,))
 
-    def transferable(self, inertia: RigidInertia) -> RigidInertia:
-        return _axial(inertia.I.yy, inertia.h[2], inertia.m)
+    def transferable(self, inertia: RigidInertia, k: Number) -> RigidInertia:
+        return _axial(k, inertia.h[2], inertia.m)
 
 
 @dataclass(frozen=True)
@@ -143,7 +144,7 @@ class Prismatic(Joint):
     def subspace(self, q: Vector) -> Motions:
         return Motions((_VZ,))
 
-    def transferable(self, inertia: RigidInertia) -> RigidInertia:
+    def transferable(self, inertia: RigidInertia, k: Number) -> RigidInertia:
         return RigidInertia(0.0, Vector.zero(), inertia.I)
 
 
@@ -163,8 +164,8 @@ class Helical(Joint):
     def subspace(self, q: Vector) -> Motions:
         return Motions((_WZ + _VZ * self.pitch,))
 
-    def transferable(self, inertia: RigidInertia) -> RigidInertia:
-        return _axial(inertia.I.yy)
+    def transferable(self, inertia: RigidInertia, k: Number) -> RigidInertia:
+        return _axial(k)
 
 
 @dataclass(frozen=True)
@@ -181,8 +182,8 @@ class Cylindrical(Joint):
     def subspace(self, q: Vector) -> Motions:
         return Motions((_WZ, _VZ))
 
-    def transferable(self, inertia: RigidInertia) -> RigidInertia:
-        return _axial(inertia.I.yy)
+    def transferable(self, inertia: RigidInertia, k: Number) -> RigidInertia:
+        return _axial(k)
 
 
 @dataclass(frozen=True)
@@ -214,8 +215,8 @@ class Planar(Joint):
         x, y, _ = screw_of_translation(Z * angle, step)
         return Vector.of(angle, x, y)
 
-    def transferable(self, inertia: RigidInertia) -> RigidInertia:
-        return _axial(inertia.I.yy)
+    def transferable(self, inertia: RigidInertia, k: Number) -> RigidInertia:
+        return _axial(k)
 
 
 @dataclass(frozen=True)
@@ -237,7 +238,7 @@ class Universal(Joint):
         turning = _WZ * (cos(q[1]) * qd[1]) - _WX * (sin(q[1]) * qd[1])
         return Motions((turning, Motion.zero()))
 
-    def transferable(self, inertia: RigidInertia) -> RigidInertia:
+    def transferable(self, inertia: RigidInertia, k: Number) -> RigidInertia:
         return _axial(0.0, 0.0, inertia.m)
 
 
@@ -268,7 +269,7 @@ class Spherical(Joint):
     def difference(self, q0: Vector, q1: Vector) -> Vector:
         return vector_from_quaternion(quaternion_product(conjugate(q0), q1))
 
-    def transferable(self, inertia: RigidInertia) -> RigidInertia:
+    def transferable(self, inertia: RigidInertia, k: Number) -> RigidInertia:
         return _axial(0.0, 0.0, inertia.m)
 
 

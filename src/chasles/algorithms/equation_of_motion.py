@@ -1,0 +1,19 @@
+"""Accelerations from the equation of motion M qdd + h = tau."""
+
+from collections.abc import Mapping
+
+from chasles.mathematics.linear import Matrix, Vector, factor_ltdl, solve_ltdl
+from chasles.model.model import Model
+from chasles.model.spaces import assemble, stack, unstack
+
+
+def accelerations(
+    model: Model,
+    M: Mapping[tuple[int, int], Matrix],
+    h: Mapping[int, Vector],
+    tau: Mapping[int, Vector],
+) -> dict[int, Vector]:
+    """qdd by the sparse factors of M (Featherstone 2008, chapter 6); blocks and forces by body."""
+    order = model.in_tree_order
+    forces = stack(tau, order) - stack(model.efforts(h), order)
+    return unstack(model, solve_ltdl(*factor_ltdl(assemble(model, M, order)), forces), order)

@@ -1,0 +1,39 @@
+"""Arrays of coordinates by joint name, and back."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+
+def numbers(what: str, value: Any, size: int) -> np.ndarray:
+    """Floats, of the precision that they have, `size` of them in the last axis."""
+    array = np.asarray(value)
+    if array.shape[-1:] != (size,):
+        raise ValueError(f"{what} must have {size} numbers in its last axis, not {array.shape}")
+    return array if array.dtype.kind == "f" else array.astype(float)
+
+
+def by_name(
+    array: np.ndarray, where: Callable[[str], slice], joints: Sequence[str]
+) -> dict[str, np.ndarray]:
+    """{joint: its part}: (...) for joints with one number, (..., n) for others."""
+    parts = {name: array[..., where(name)] for name in joints}
+    return {name: p[..., 0] if p.shape[-1] == 1 else p for name, p in parts.items()}
+
+
+def from_names(
+    values: Mapping[str, Any], where: Callable[[str], slice], default: np.ndarray
+) -> np.ndarray:
+    """One array from {joint: part}, with `default` where a joint is not named; shapes broadcast."""
+    parts = []
+    for name, value in values.items():
+        place, part = where(name), np.asarray(value)
+        size = place.stop - place.start
+        part = part[..., None] if size == 1 else part
+        parts.append((place, numbers(f"joint {name!r}", part, size)))
+    lead = np.broadcast_shapes(default.shape[:-1], *(part.shape[:-1] for _, part in parts))
+    out = np.array(np.broadcast_to(default, (*lead, default.shape[-1])))
+    for place, part in parts:
+        out[..., place] = part
+    return out
