@@ -11,6 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from formats.serial import instant, random_links, text
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from support import close
 from test_cli import ARM
 from typer.testing import CliRunner
@@ -20,6 +22,7 @@ from chasles.cli import app, output
 from chasles.cli.motion import Summary, Task, computed, run
 from chasles.formats import motion as motions
 
+PLANAR = chasles.robots.planar(2)
 GRAVITY = np.array([0.4, 0.2, -9.6])
 
 
@@ -273,7 +276,7 @@ def test_plot(puma: tuple[chasles.Robot, Path, tuple[np.ndarray, ...]], tmp_path
 @pytest.mark.parametrize("chunk", [3, 4, 7, 29, 30])
 def test_chunks_do_not_matter(tmp_path: Path, chunk: int, differentiate: bool) -> None:
     """The same bytes, and the same summary, whether read at once or in parts."""
-    robot = chasles.robots.planar(2)
+    robot = PLANAR
     t = np.cumsum(np.random.default_rng(4).uniform(0.01, 0.02, 30))
     given = wave(t, 2)[: 1 if differentiate else 3]
     file = write_csv(tmp_path / "m.csv", named(robot, t, *given))
@@ -323,7 +326,7 @@ def test_instants_before_a_bad_line_are_computed(tmp_path: Path) -> None:
 @pytest.mark.parametrize("given", [1, 2])
 def test_differences_are_of_second_order(tmp_path: Path, given: int) -> None:
     """A parabola's rates are exact; halving steps takes a quarter of the error, or at ends half."""
-    robot = chasles.robots.planar(2)
+    robot = PLANAR
     errors = []
     for n in (41, 81):
         x = np.linspace(0.0, 1.0, n)
@@ -568,6 +571,48 @@ def test_plain_motions(
 def test_differences_that_cannot_be_made(tmp_path: Path, content: str, message: str) -> None:
     (tmp_path / "m.csv").write_text(content)
     assert message in refused("planar:1", tmp_path / "m.csv", "--differentiate")
+
+
+def test_a_zero_quaternion_has_its_line(tmp_path: Path) -> None:
+    robot = chasles.robots.quadruped()
+    q = np.tile(robot.neutral(), (6, 1))
+    q[4, :4] = 0.0
+    rates = np.zeros((6, robot.nv))
+    file = write_csv(tmp_path / "m.csv", named(robot, np.arange(6.0), q, rates, rates))
+    assert "m.csv:6: the quaternion of joint" in refused("quadruped", file)
+
+
+def test_results_that_overflow_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "m.mot").write_text("0 0 0\n0 1e200 0\n")
+    said = refused("planar:1", tmp_path / "m.mot", "-o", tmp_path / "t.csv")
+    assert "the results of instant 1 are not finite" in said
+    assert [path.name for path in tmp_path.iterdir()] == ["m.mot"]
+
+
+@settings(max_examples=200)
+@given(
+    name=st.sampled_from(["m.csv", "m.mot"]),
+    content=st.one_of(
+        st.text(max_size=40),
+        st.lists(st.sampled_from([*HEADER.split(","), "0", "1e999", "x", ",", "\n"])).map("".join),
+        st.tuples(st.integers(0, len(GOOD)), st.text(max_size=3)).map(
+            lambda cut: GOOD[: cut[0]] + cut[1] + GOOD[cut[0] + 1 :]
+        ),
+    ),
+)
+def test_any_text_is_a_motion_or_an_error_with_its_file(
+    name: str, content: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    path = tmp_path_factory.getbasetemp() / name
+    path.write_bytes(content.encode("utf-8", "surrogatepass"))
+    message = str(path)
+    try:
+        for part in motions.read(path, PLANAR.model, chunk=2):
+            assert np.all(np.isfinite(part.q))
+            assert part.q.shape[1] == 2
+    except chasles.ModelError as error:
+        message = str(error)
+    assert message.startswith(str(path))
 
 
 def test_bad_robots_are_refused_first(tmp_path: Path) -> None:

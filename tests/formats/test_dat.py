@@ -296,6 +296,7 @@ def spoiled(line: int, content: str) -> str:
         (spoiled(11, "0 0 -9.81 0"), 11, "gravity: 4 numbers where 3 belong"),
         (PLAIN + "1 2 3\n", 12, "on the gripper: the file ends after 3 of the 6 numbers"),
         (PLAIN + "1 2 3 4 5 6 7\n", 12, "on the gripper: 7 numbers where 6 belong"),
+        (PLAIN + "1 2 3 4 5 6\n1 2 3\n", 13, "on the gripper: the file ends after 3 of the 6"),
         (PLAIN + "\nend\n", 13, "force and couple on the gripper: 'end' among fx fy fz"),
         (b"\x7fELF\x02\x01\x00\x00\xff\xfe" * 9, 1, "robot: '.*' among number of links"),
         ("0" * (files.MAX_LINE + 9), 1, "the line has more than 1048576 bytes"),

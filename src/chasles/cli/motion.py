@@ -5,7 +5,7 @@ The ancestor is the program of Legnani et al. (1996), part II, figs. 4 and 6.
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -197,10 +197,21 @@ def run(
         )
         with table as add:
             for some in itertools.chain([first], states):
-                add(some.table)
+                rows = some.table
+                _check_finite(task, some, rows)
+                add(rows)
                 summary.add(some)
                 progress(some.motion.end)
     return summary
+
+
+def _check_finite(task: Task, states: States, rows: np.ndarray) -> None:
+    bad = ~np.all(np.isfinite(rows), axis=1)
+    if np.any(bad):
+        instant = states.motion.first + int(np.argmax(bad))
+        raise ValueError(
+            f"{task.motion}: the results of instant {instant} are not finite; check the units"
+        )
 
 
 def computed(task: Task, *, chunk: int = CHUNK) -> Iterator[States]:
@@ -251,14 +262,14 @@ def _loads(task: Task) -> "_Loads":
             )
         return loads
     if Path(task.source).suffix.lower() == ".dat":
-        return _Loads(task.source, dat.GRIPPER, iter(dat.actions(task.source).tolist()))
+        return _Loads(task.source, dat.GRIPPER, iter(dat.actions(task.source)))
     return _Loads("", "", iter(()))
 
 
 class _Loads:
     """External forces, taken in step with the motion: none, one for all instants, one for each."""
 
-    def __init__(self, file: str, frame: str, rows: Iterator[Sequence[float]]) -> None:
+    def __init__(self, file: str, frame: str, rows: Iterator[Iterable[float]]) -> None:
         ahead = list(itertools.islice(rows, 2))
         self._file, self._frame = file, frame
         self._constant = ahead[0] if len(ahead) == 1 else None

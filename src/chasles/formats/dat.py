@@ -15,6 +15,7 @@ of frame i, the moments about the centre of mass; jxy, jxz, jyz are entries of t
 (minus the integral of xy dm). The listing prints one %f too few for the second record.
 """
 
+import itertools
 import math
 import os
 from collections.abc import Iterator
@@ -74,7 +75,7 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
         )
     rows = source.rows()
     gravity = source.vector("gravity", _GRAVITY)
-    if any(True for _ in source.actions()):
+    if sum(1 for _ in source.actions()) > 0:
         source.notes.append(
             f"{source.file}: its forces and couples on the gripper are no part of the robot; "
             "`chasles motion` applies them"
@@ -93,7 +94,8 @@ def actions(path: str | os.PathLike[str]) -> np.ndarray:
     source = _Source(os.fsdecode(path), snap=False)
     source.rows()
     source.vector("gravity", _GRAVITY)
-    return np.array(list(source.actions()), dtype=float).reshape(-1, len(_ACTION))
+    numbers = np.fromiter(itertools.chain.from_iterable(source.actions()), dtype=float)
+    return numbers.reshape(-1, len(_ACTION))
 
 
 class _Source:

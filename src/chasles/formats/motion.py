@@ -22,6 +22,7 @@ import numpy as np
 
 from chasles.formats.files import Line, lines, short
 from chasles.model import Model, ModelError
+from chasles.model.spaces import PositionSpace
 
 CHUNK = 4096
 """How many instants are read at once."""
@@ -78,6 +79,7 @@ def read(
     while block := list(itertools.islice(rows, chunk)):
         numbers = np.array([row.numbers for row in block])
         found = {name: numbers[:, place] for name, place in table.places.items()}
+        _check_quaternions(file, model, block, found["q"])
         t = found["t"][:, 0] if "t" in found else None
         if step is not None:
             t = step * np.arange(first, first + len(block))
@@ -85,6 +87,17 @@ def read(
         first += len(block)
     if first == 0:
         raise ModelError(f"{file}: there are no instants in it; give one or more")
+
+
+def _check_quaternions(file: str, model: Model, block: Sequence[_Row], q: np.ndarray) -> None:
+    for first, joint in PositionSpace().quaternions(model).items():
+        zero = ~np.any(q[:, first : first + 4], axis=1)
+        if np.any(zero):
+            line = block[int(np.argmax(zero))].line.number
+            raise ModelError(
+                f"{file}:{line}: the quaternion of joint {joint!r} is zero; "
+                "the identity is 1, 0, 0, 0"
+            )
 
 
 def forces(path: str | os.PathLike[str]) -> Iterator[list[float]]:
