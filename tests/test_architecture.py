@@ -28,7 +28,7 @@ LAYERS = (
     ("programs",),
     ("compiled",),
     ("robot",),
-    ("robots", "api", "conventions"),
+    ("robots", "api", "conventions", "homogeneous"),
     ("",),  # the package itself: `import chasles`
     ("cli",),
 )

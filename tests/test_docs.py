@@ -36,6 +36,7 @@ EXAMPLES = {
     "computed_torque.py": {"duration": 0.05},
     "million_states.py": {"states": 2000},
     "quadruped_momentum.py": {"duration": 0.05},
+    "spacelib.py": {"instants": 3},
 }
 NARROW = {"COLUMNS": "80", "TERM": "dumb", "NO_COLOR": "1"}
 BLOCK = re.compile(

@@ -14,15 +14,25 @@ from chasles.model import ModelError
 from chasles.robot import Robot
 
 if TYPE_CHECKING:
-    from chasles import conventions, robots
+    from chasles import conventions, homogeneous, robots
 
 __version__ = "0.1.0"
 
-__all__ = ["ModelError", "Robot", "Wrench", "compile", "conventions", "cost", "load", "robots"]
+__all__ = [
+    "ModelError",
+    "Robot",
+    "Wrench",
+    "compile",
+    "conventions",
+    "cost",
+    "homogeneous",
+    "load",
+    "robots",
+]
 
 
 def __getattr__(name: str) -> Any:
     """Parts of the package that load on use."""
-    if name in ("conventions", "robots"):
+    if name in ("conventions", "homogeneous", "robots"):
         return importlib.import_module(f"chasles.{name}")
     raise AttributeError(f"module 'chasles' has no attribute {name!r}")

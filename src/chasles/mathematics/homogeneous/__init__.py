@@ -1,5 +1,6 @@
 """Homogeneous 4x4 matrices (Legnani, Casolo, Righettini, Zappa 1996)."""
 
+from chasles.mathematics.homogeneous.derivatives import dJ, dL, dM, dM_inverse, dW_dq, dW_dt
 from chasles.mathematics.homogeneous.matrices import (
     Acceleration,
     Action,
@@ -15,19 +16,65 @@ from chasles.mathematics.homogeneous.matrices import (
     momentum,
     potential_energy,
 )
+from chasles.mathematics.homogeneous.positions import (
+    angular,
+    axes_and_origin,
+    axis_origin,
+    linear,
+    position_from_extended_dh,
+    six,
+    three,
+    velocity_from_six,
+)
+from chasles.mathematics.homogeneous.screws import (
+    Axis,
+    ScrewMotion,
+    axis_of_screw,
+    exponential,
+    line_from_plucker,
+    logarithm,
+    plucker_from_line,
+    screw_from_axis,
+    screw_motion,
+    screw_of_velocity,
+)
 
 __all__ = [
     "Acceleration",
     "Action",
+    "Axis",
     "Block",
     "Inertia",
     "Momentum",
     "Position",
     "Rototranslation",
     "Screw",
+    "ScrewMotion",
     "Velocity",
     "action",
+    "angular",
+    "axes_and_origin",
+    "axis_of_screw",
+    "axis_origin",
+    "dJ",
+    "dL",
+    "dM",
+    "dM_inverse",
+    "dW_dq",
+    "dW_dt",
+    "exponential",
     "kinetic_energy",
+    "line_from_plucker",
+    "linear",
+    "logarithm",
     "momentum",
+    "plucker_from_line",
+    "position_from_extended_dh",
     "potential_energy",
+    "screw_from_axis",
+    "screw_motion",
+    "screw_of_velocity",
+    "six",
+    "three",
+    "velocity_from_six",
 ]

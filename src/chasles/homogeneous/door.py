@@ -1,0 +1,174 @@
+"""What comes in is checked once, here: numbers, vectors, matrices, and types from 4x4 arrays."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar, cast
+
+import numpy as np
+
+from chasles.expr import Number, Scalar
+from chasles.mathematics.homogeneous import (
+    Acceleration,
+    Action,
+    Inertia,
+    Momentum,
+    Position,
+    Rototranslation,
+    Screw,
+    Velocity,
+)
+from chasles.mathematics.homogeneous.dense import Dense
+from chasles.mathematics.linear import Matrix, Symmetric, Vector
+from chasles.mathematics.rotations import Rotation
+
+Array = Any
+"""What NumPy makes an array of; entries may be symbols of a trace."""
+
+ORIGIN = (0.0, 0.0, 0.0)
+
+TOLERANCE = 1e-6
+"""How far an array may be from the form of its matrix: what a file with seven digits gives."""
+
+
+def number(name: str, x: Any) -> Number:
+    """A finite float, or a symbol."""
+    if type(x) is Scalar:
+        return x
+    if isinstance(x, bool | str | bytes) or np.ndim(x):
+        raise TypeError(f"{name} must be a number, not {x!r}")
+    try:
+        value = float(x)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must be a number, not {x!r}") from None
+    if not math.isfinite(value):
+        raise ValueError(f"{name} is {value}: give a finite number")
+    return value
+
+
+def numbers(name: str, x: Array, shape: tuple[int, ...]) -> list[Number]:
+    """The entries of an array of that shape, flat, each of them finite."""
+    if isinstance(x, Dense) and shape != (4, 4):
+        raise TypeError(f"{name} must be an array of shape {shape}, not a {type(x).__name__}")
+    try:
+        given = np.asarray(x)
+    except ValueError:
+        raise ValueError(f"{name} must have shape {shape}, not rows of different lengths") from None
+    if given.shape != shape:
+        raise ValueError(f"{name} must have shape {shape}, not {given.shape}")
+    places = np.ndindex(shape)
+    return [
+        number(f"{name}{list(k)}", e) for k, e in zip(places, given.ravel().tolist(), strict=True)
+    ]
+
+
+def vector(name: str, x: Array, n: int = 3) -> Vector:
+    """A vector of n finite numbers."""
+    return Vector(tuple(numbers(name, list(x) if isinstance(x, Vector) else x, (n,))))
+
+
+def direction(name: str, x: Array) -> Vector:
+    """A vector that has a direction; its length does not matter."""
+    u = vector(name, x)
+    square = u.dot(u)
+    if type(square) is not Scalar and square == 0.0:
+        raise ValueError(f"{name} has zero length: give a direction")
+    return u
+
+
+def matrix(name: str, x: Array, n: int = 4) -> Matrix:
+    """A square matrix of finite numbers."""
+    entries = numbers(name, x, (n, n))
+    return Matrix(tuple(tuple(entries[n * k : n * k + n]) for k in range(n)))
+
+
+def array(v: Vector | Sequence[Number]) -> np.ndarray:
+    """A vector as users get it; zeros without a sign."""
+    return np.array([x + 0.0 for x in v])
+
+
+def typed(name: str, x: Any, *kinds: type) -> None:
+    """An error unless x is of one of these types."""
+    if type(x) not in kinds:
+        wanted = " or ".join(kind.__name__ for kind in kinds)
+        raise TypeError(f"{name} must be of type {wanted}, not {type(x).__name__}")
+
+
+def position(name: str, M: Any) -> Position:
+    """A Position, or one from a 4x4 array, as `robot.forward_kinematics` gives it."""
+    if isinstance(M, Dense):
+        typed(name, M, Position)
+        return cast(Position, M)
+    return from_array(Position, M, name=name)
+
+
+def _symbolic(A: Matrix) -> bool:
+    return any(type(x) is Scalar for row in A.rows for x in row)
+
+
+def rotation(name: str, R: Matrix) -> Rotation:
+    """R as a rotation; an error if it is none."""
+    if not _symbolic(R):
+        A = np.array(R.rows, dtype=float)
+        error = float(np.abs(A.T @ A - np.eye(3)).max())
+        if error > TOLERANCE or np.linalg.det(A) < 0.0:
+            raise ValueError(
+                f"{name}: not a rotation (R'R differs from 1 by {error:.1e}, "
+                f"its determinant is {np.linalg.det(A):.3g})"
+            )
+    return Rotation.of(R)
+
+
+# Types from arrays -----------------------------------------------------------------------------
+
+
+def _pose(A: Matrix) -> tuple[Rotation, Vector]:
+    return rotation("the 3x3 block", Matrix(tuple(row[:3] for row in A.rows[:3]))), _last(A)
+
+
+def _twist(A: Matrix) -> tuple[Vector, Vector]:
+    return Vector.of(A[2, 1], A[0, 2], A[1, 0]), _last(A)
+
+
+def _last(A: Matrix) -> Vector:
+    return Vector(tuple(row[3] for row in A.rows[:3]))
+
+
+READERS: dict[type, tuple[Callable[[Matrix], Any], str]] = {
+    Position: (lambda A: Position(*_pose(A)), "[R t; 0 0 0 1] with a rotation R"),
+    Rototranslation: (lambda A: Rototranslation(*_pose(A)), "[R t; 0 0 0 1] with a rotation R"),
+    Velocity: (lambda A: Velocity(*_twist(A)), "[w~ v; 0 0 0 0] with a skew w~"),
+    Screw: (lambda A: Screw(*_twist(A)), "[u~ b; 0 0 0 0] with a skew u~"),
+    Inertia: (lambda A: Inertia(Symmetric.of(A), _last(A), A[3, 3]), "symmetric"),
+    Momentum: (lambda A: Momentum(*_twist(A)), "skew: [c~ f; -f' 0]"),
+    Action: (lambda A: Action(*_twist(A)), "skew: [c~ f; -f' 0]"),
+}
+"""How each type is read from its 4x4 matrix, and what that matrix looks like."""
+
+T = TypeVar("T")
+
+
+def from_array(kind: type[T], A: Array, *, name: str = "the array") -> T:
+    """The matrix of a type, e.g. `from_array(Velocity, A)`, from its 4x4 array.
+
+    An array that is not of that form (beyond 1e-6 of its largest entry) is an error. The array of
+    an acceleration does not tell all: see `acceleration_from_array`.
+    """
+    if kind is Acceleration:
+        raise TypeError("H holds w twice over and without its sign: use acceleration_from_array")
+    if kind not in READERS:
+        raise TypeError(f"{kind!r}: types are {', '.join(k.__name__ for k in READERS)}")
+    rows = matrix(name, A)
+    read, form = READERS[kind]
+    X = read(rows)
+    has_form(name, rows, X.matrix(), f"of type {kind.__name__}: {form}")
+    return X
+
+
+def has_form(name: str, given: Matrix, made: Matrix, form: str) -> None:
+    """An error unless a matrix is what was made of its independent numbers."""
+    if _symbolic(given):
+        return
+    A, B = np.array(given.rows, dtype=float), np.array(made.rows, dtype=float)
+    error = float(np.abs(A - B).max())
+    if error > TOLERANCE * float(np.abs(A).max()):
+        raise ValueError(f"{name} is not {form}; an entry is {error:.1e} off")

@@ -1,0 +1,94 @@
+"""Rotations as three turns about coordinate axes: the Cardan and Euler sequences, and back.
+
+A sequence is three letters, no two neighbours equal: six Cardan (x y z in any order) and six Euler
+(first and third equal). Its turns are about moving axes, R = R1 R2 R3, or about fixed ones,
+R = R3 R2 R1: twelve Cardan and twelve Euler sequences in all.
+"""
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Literal
+
+from chasles.expr import Number, Scalar, atan2, cos, less, select, sin, sqrt
+from chasles.mathematics.linear import Matrix, Vector
+from chasles.mathematics.rotations import Rotation, about
+
+About = Literal["moving", "fixed"]
+
+CARDAN = tuple("".join(p) for p in itertools.permutations("xyz"))
+EULER = tuple(a + b + a for a, b in itertools.permutations("xyz", 2))
+SEQUENCES = (*CARDAN, *EULER)
+
+SINGULAR = 1e-15
+"""A cosine (Cardan) or sine (Euler) of the middle angle below this is rounding: it is zero."""
+
+
+def turn(axis: int, angle: Number) -> Rotation:
+    """R that turns vectors by an angle about axis 0, 1 or 2; right angles given in full are exact.
+
+    cos(pi/2) is 6e-17 in floating point: left so, nothing that is zero would fold away.
+    """
+    R = about(axis, angle).T
+    return R if type(angle) is Scalar else Rotation.of(R.matrix())
+
+
+def rotation_from_angles(sequence: str, angles: Sequence[Number], axes: About) -> Rotation:
+    """R, which takes coordinates of the turned frame to the first one."""
+    turns = [turn("xyz".index(a), t) for a, t in zip(sequence, angles, strict=True)]
+    inner, middle, outer = turns if axes == "fixed" else reversed(turns)
+    return inner.then(middle).then(outer)
+
+
+def angles_from_matrix(R: Matrix, sequence: str, axes: About) -> tuple[Vector, Vector]:
+    """Both triples of angles of R, each in (-pi, pi].
+
+    The middle angle of the first is in [-pi/2, pi/2] (Cardan) or [0, pi] (Euler). Where the first
+    and third axes are parallel only the sum or difference of their angles is determined: the one
+    about the first moving (third fixed) axis is then taken as zero.
+    """
+    i, j, k = ("xyz".index(a) for a in (sequence if axes == "moving" else sequence[::-1]))
+    a, b, c = _cardan(R, i, j, k) if i != k else _euler(R, i, j)
+    other = math.pi - b if i != k else -b
+    triples = (a, b, c), (_opposite(a), _wrapped(other), _opposite(c))
+    first, second = (t if axes == "moving" else t[::-1] for t in triples)
+    return Vector(first), Vector(second)
+
+
+def _cardan(R: Matrix, i: int, j: int, k: int) -> tuple[Number, Number, Number]:
+    e = _parity(i, j)
+    forward = sqrt(R[i, i] * R[i, i] + R[i, j] * R[i, j])
+    b = atan2(e * R[i, k], forward)
+    a = select(less(forward, SINGULAR), 0.0, atan2(-e * R[j, k], R[k, k]))
+    x, y = _turned_back(R, a, e, j, k, i, j)
+    return a, b, atan2(e * x, y)
+
+
+def _euler(R: Matrix, i: int, j: int) -> tuple[Number, Number, Number]:
+    e, l = _parity(i, j), 3 - i - j
+    side = sqrt(R[i, j] * R[i, j] + R[i, l] * R[i, l])
+    b = atan2(side, R[i, i])
+    a = select(less(side, SINGULAR), 0.0, atan2(R[j, i], -e * R[l, i]))
+    x, y = _turned_back(R, a, e, j, l, l, j)
+    return a, b, atan2(-e * x, y)
+
+
+def _turned_back(R: Matrix, a: Number, e: float, j: int, l: int, p: int, q: int) -> list[Number]:
+    """Entries p and q of row j of R turned back by the first angle: the third angle alone.
+
+    Taken so, the third angle is right for the first one even where that is mostly rounding.
+    """
+    c, s = cos(a), e * sin(a)
+    return [c * R[j, column] + s * R[l, column] for column in (p, q)]
+
+
+def _parity(i: int, j: int) -> float:
+    return 1.0 if (i + 1) % 3 == j else -1.0
+
+
+def _opposite(angle: Number) -> Number:
+    return angle + select(less(0.0, angle), -math.pi, math.pi)
+
+
+def _wrapped(angle: Number) -> Number:
+    return angle - select(less(math.pi, angle), 2.0 * math.pi, 0.0)

@@ -1,0 +1,52 @@
+"""Derivatives of M, W, J and L by time and by a joint coordinate (Legnani II, section 3).
+
+By time, whatever a body carries along changes with the body's velocity W; by the coordinate q_m of
+a joint, all that comes after the joint moves with the joint's screw L_m, and what comes before does
+not. So X below is W or L_m; everything is written in frame 0.
+"""
+
+from collections.abc import Iterable
+
+from chasles.expr import Number
+from chasles.mathematics.homogeneous.matrices import Block, Inertia, Position, Screw, Velocity
+
+
+def dM(X: Velocity | Screw, M: Position) -> Block:
+    """dM/dt = W M, dM/dq_m = L_m M."""
+    return X @ M
+
+
+def dM_inverse(X: Velocity, M: Position) -> Block:
+    """d(M^-1)/dt = -M^-1 W (appendix, A1), written as -W_(1) M^-1: W in the second frame."""
+    return -M.to_second(X) @ M.inverse()
+
+
+def dL(X: Velocity | Screw, L: Screw) -> Velocity:
+    """dL_i/dt = W L_i - L_i W, with the velocity W of the body before the joint (appendix, A2).
+
+    The same with L_m for dL_i/dq_m, m < i.
+    """
+    return X.bracket(L)
+
+
+def dJ(X: Velocity | Screw, J: Inertia) -> Inertia:
+    """dJ/dt = W J + J W', dJ/dq_m = L_m J + J L_m'."""
+    return J.carried(X)
+
+
+def dW_dq(L: Screw, W: Velocity) -> Velocity:
+    """dW_0h/dq_m = L_m W_mh - W_mh L_m, with the velocity of h relative to m (m <= h)."""
+    return L.bracket(W)
+
+
+def dW_dt(chain: Iterable[tuple[Screw, Number, Number]]) -> Velocity:
+    """dW_0h/dt of the last body of a chain, from (L_i, qd_i, qdd_i) of its joints.
+
+    The sum over the joints of W_0,i-1 W_i - W_i W_0,i-1 + L_i qdd_i, with W_i = L_i qd_i.
+    """
+    W, rate = Velocity.zero(), Velocity.zero()
+    for L, qd, qdd in chain:
+        relative = L.velocity(qd)
+        rate = rate + W.bracket(relative) + L.velocity(qdd)
+        W = W + relative
+    return rate

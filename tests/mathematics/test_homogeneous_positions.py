@@ -1,0 +1,86 @@
+"""Positions from joint constants, and the conversions of Mitra, on floats and on symbols."""
+
+import math
+
+import numpy as np
+import pytest
+from homogeneous_random import MAKE, numbers, traced, vector
+from support import close
+
+from chasles.mathematics.homogeneous import (
+    Acceleration,
+    Action,
+    Momentum,
+    Position,
+    Screw,
+    Velocity,
+    angular,
+    axes_and_origin,
+    axis_origin,
+    linear,
+    position_from_extended_dh,
+    six,
+    three,
+    velocity_from_six,
+)
+from chasles.mathematics.linear import Vector
+
+EXACT = 2e-15
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(4)
+
+
+def test_extended_dh_on_symbols(rng):
+    constants = rng.normal(size=5).tolist()
+    f = lambda x: numbers(position_from_extended_dh(*x))  # noqa: E731
+    close(traced(f, constants)[0], f(constants), EXACT)
+
+
+def test_right_angles_fold():
+    """A link with alpha = 90 degrees costs a sine and a cosine and no multiplication but its a."""
+    f = lambda q: numbers(position_from_extended_dh(q[0], 0.3, 0.0, 0.5, math.pi / 2))  # noqa: E731
+    _, program = traced(f, [0.4])
+    assert program.count.sines_and_cosines == 2
+    assert program.count.multiplications == 2
+    assert program.count.additions == 0
+
+
+def test_second_column_of_the_dh_matrix():
+    """Mitra's v axis, whose formula is damaged in print: (-sin cos, cos cos, sin)."""
+    theta, alpha = 0.7, -1.2
+    _, v, _, r = axes_and_origin(position_from_extended_dh(theta, 0.4, 0.0, 0.3, alpha))
+    c, s = math.cos(theta), math.sin(theta)
+    close(v, [-s * math.cos(alpha), c * math.cos(alpha), math.sin(alpha)], EXACT)
+    close(r, [0.3 * c, 0.3 * s, 0.4], EXACT)
+
+
+def test_axes_and_origin(rng):
+    M = MAKE[Position](rng)
+    u, v, w, r = axes_and_origin(M)
+    close(np.column_stack([list(x) for x in (u, v, w, r)]), np.asarray(M)[:3], EXACT)
+    close(axis_origin(u, v, w, r), M, EXACT)
+
+
+@pytest.mark.parametrize("kind", [Velocity, Screw, Momentum, Action])
+def test_six_numbers(kind, rng):
+    X = MAKE[kind](rng)
+    close(six(X), list(X), EXACT)
+    close(angular(X), list(X)[:3], EXACT)
+    close(linear(X), list(X)[3:], EXACT)
+
+
+def test_angular_part_of_an_acceleration(rng):
+    """The skew half of G is the angular acceleration: w~ w~ is symmetric."""
+    H = MAKE[Acceleration](rng)
+    close(six(H), [*H.wd, *H.a], EXACT)
+
+
+def test_vectors_on_symbols(rng):
+    x, p = rng.normal(size=6).tolist(), [*vector(rng), 1.0]
+    f = lambda x, p: [*six(velocity_from_six(Vector(tuple(x)))), *three(Vector(tuple(p)))]  # noqa: E731
+    values, program = traced(f, x, p)
+    assert values.tolist() == [*x, *p[:3]]
+    assert program.count.flops == 0
