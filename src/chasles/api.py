@@ -19,7 +19,7 @@ def load(
     snap: bool = True,
     strict: bool = False,
 ) -> Robot:
-    """Read a robot from a file (.urdf).
+    """Read a robot from a file: .urdf, or .dat (the data file of Legnani et al. 1996, fig. 6).
 
     floating: put the root link on a free joint. mimic: followers move with their leader and have no
     coordinate of their own (False: every joint is independent, as in Pinocchio). snap: take angles
