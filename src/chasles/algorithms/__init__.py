@@ -4,6 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from chasles.algorithms.joint_motion.frame_motion import frame_motion
+from chasles.algorithms.joint_motion.frame_motion_in_links import frame_motion_in_links
+from chasles.algorithms.joint_motion.jacobian_rates import jacobian_rates
 from chasles.algorithms.spatial.bias_forces import bias_forces
 from chasles.algorithms.spatial.center_of_mass import center_of_mass
 from chasles.algorithms.spatial.centroidal_momentum_matrix import centroidal_momentum_matrix
@@ -57,8 +60,15 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
     "forward_kinematics": (Method("spatial", forward_kinematics),),
     "frame_velocity": (Method("spatial", frame_velocity),),
     "frame_acceleration": (Method("spatial", frame_acceleration),),
+    "frame_motion": (
+        Method("joint-motion", frame_motion),
+        Method("in-links", frame_motion_in_links),
+    ),
     "jacobian": (Method("spatial", jacobian),),
-    "jacobian_rate": (Method("spatial", jacobian_rate),),
+    "jacobian_rate": (
+        Method("spatial", jacobian_rate),
+        Method("joint-motion", jacobian_rates),
+    ),
     "inverse_dynamics": (
         Method("newton-euler-vector", newton_euler_vector, equivalent=True),
         Method("spatial", inverse_dynamics, equivalent=True),
