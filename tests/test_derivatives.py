@@ -260,7 +260,12 @@ def test_named_methods() -> None:
             ways = ["fastest", *(row.name for row in rows)]
             found = [
                 chasles.compile(
-                    robot, function, method=way, backend="interpret", wrt=list(spaces(function))
+                    robot,
+                    function,
+                    method=way,
+                    backend="interpret",
+                    wrt=list(spaces(function)),
+                    **options(function),
                 )(*at)
                 for way in ways
             ]

@@ -74,7 +74,7 @@ def order_of(function: str, rates: Sequence[Any]) -> int:
 
 
 def order_option(function: str, arguments: Sequence[Any]) -> dict[str, int]:
-    """The option that a number of arguments means, for a function that takes any number of rates."""
+    """The option that a number of arguments means, for a function that takes any rates."""
     if function not in FUNCTIONS or not spaces(function).any_order:
         return {}
     return {"order": order_of(function, arguments[1:])}

@@ -13,7 +13,7 @@ def motion_matrices(Omega: Sequence[Velocity]) -> list[Block]:
     From Omega and its derivatives. Mdot = Omega M, so Mddot M^-1 = Omegadot + Omega Omega, and so
     on by Leibniz' rule.
     """
-    derivatives = [Position.identity()]
+    found: list[Block] = []
     for k in range(len(Omega)):
-        derivatives.append(leibniz(matmul, Omega, derivatives, k))
-    return derivatives[1:]
+        found.append(leibniz(matmul, Omega, [Position.identity(), *found], k))
+    return found
