@@ -319,7 +319,7 @@ class Robot:
         body's angular velocity of the same order (first three, rad/s^k): rows 0 and 1 are
         `frame_velocity` and the classical `frame_acceleration`. `at` as in `frame_velocity`: the
         point moves with the body. axes="frame" gives the components of the same derivatives along
-        the frame's axes. method: "joint-motion" (Mitra, in the base frame), "in-links" (the same
+        the frame's axes. method: "joint-motion" (Mitra, in the base frame), "link-frames" (the same
         in the links' frames), or "fastest".
         """
         return self._call(

@@ -3,6 +3,8 @@
 Rounding is bounded by 1e-11 of the largest derivative of the same order, differences by 1e-7.
 """
 
+import pickle
+
 import numpy as np
 import pytest
 import taylor
@@ -167,3 +169,73 @@ def test_rates_of_any_order_sum_to_the_motion() -> None:
     total = J[0] @ rates[3] + 3.0 * J[1] @ rates[2] + 3.0 * J[2] @ rates[1] + J[3] @ rates[0]
     found = direct(robot.model, "frame_motion", q, *rates, frame="tip")
     close(found[3], total, ROUNDING)
+
+
+# The call --------------------------------------------------------------------------------------
+
+ARM = chasles.robots.puma560()
+
+
+def test_the_number_of_rates_is_the_order() -> None:
+    """One array, batches that broadcast, `out=`, the fast entry, pickles, single precision."""
+    q, *rates = moving(ARM, 4, seed=1)
+    for order in range(1, 5):
+        made = chasles.compile(ARM, "frame_motion", frame="tool", order=order)
+        found = ARM.frame_motion(q, *rates[:order], frame="tool")
+        assert found.shape == (order, 6)
+        again = ARM.frame_motion(q, *rates[:order], frame="tool")  # by the fast entry
+        out = np.empty((order, 6))
+        assert ARM.frame_motion(q, *rates[:order], frame="tool", out=out) is out
+        loaded = pickle.loads(pickle.dumps(made))
+        for other in (again, out, made.fast(q, *rates[:order]), loaded(q, *rates[:order])):
+            assert np.array_equal(other, found)
+    many = ARM.frame_motion(
+        np.tile(q, (2, 1, 1)), np.tile(rates[0], (3, 1)), *rates[1:3], frame="tool"
+    )
+    assert many.shape == (2, 3, 3, 6)
+    assert np.array_equal(many[1, 2], found[:3])
+    single = ARM.frame_motion(*(x.astype(np.float32) for x in (q, *rates)), frame="tool")
+    assert single.dtype == np.float32
+    close(single, found, 1e-5)
+
+
+def test_derivatives_of_the_motion() -> None:
+    """By qddd only the jerk changes, with J; by q along a step; a pullback is their product."""
+    q, *rates = moving(ARM, 3, seed=2)
+    by = dict(
+        zip(
+            ("q", "qd", "qdd", "qddd"),
+            ARM.derivatives("frame_motion", q, *rates, frame="tool"),
+            strict=True,
+        )
+    )
+    J = ARM.jacobian(q, frame="tool")
+    for k, name in enumerate(("qd", "qdd", "qddd")):
+        close(by[name][k], J, ROUNDING)
+        assert not np.any(by[name][:k])
+    rate = ARM.jacobian_rate(q, rates[0], frame="tool")
+    close(by["qdd"][2, 3:], 3.0 * rate[3:], ROUNDING)  # the gradient of a position is symmetric
+    step = 1e-5 * np.random.default_rng(3).normal(size=ARM.nv)
+    ahead, behind = (ARM.frame_motion(q + s * step, *rates, frame="tool") for s in (1.0, -1.0))
+    close(by["q"] @ step, (ahead - behind) / 2.0, DIFFERENCE)
+    covector = np.random.default_rng(4).normal(size=(3, 6))
+    pulled = ARM.pullback("frame_motion", q, *rates, frame="tool", covector=covector)
+    for name, back in zip(by, pulled, strict=True):
+        close(back, np.einsum("ki,kij->j", covector, by[name]), ROUNDING)
+    second = ARM.derivatives("frame_motion", q, *rates[:2], frame="tool", wrt="qd", order=2)
+    close(second[1] @ rates[0] @ rates[0], 2.0 * rate @ rates[0], ROUNDING)
+
+
+def test_derivatives_of_the_second_rate() -> None:
+    q, *rates = moving(ARM, 2, seed=3)
+    by_qdd = ARM.derivatives("jacobian_rate", q, *rates, frame="tool", wrt="qdd")
+    hessian = ARM.derivatives("jacobian", q, frame="tool", wrt="q")
+    close(by_qdd, hessian, ROUNDING)
+
+
+def test_the_jerk_is_not_three_times_the_acceleration() -> None:
+    """In operations; a batch of them is faster still, because its sines are the same."""
+    for robot, frame in ((ARM, "tool"), (chasles.robots.humanoid(), "left_hand")):
+        known = chasles.cost(robot, "frame_acceleration", frame=frame)
+        assert chasles.cost(robot, "frame_motion", frame=frame, order=2).flops <= known.flops
+        assert chasles.cost(robot, "frame_motion", frame=frame, order=3).flops <= 2 * known.flops

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from chasles.algorithms.joint_motion.frame_motion import frame_motion
-from chasles.algorithms.joint_motion.frame_motion_in_links import frame_motion_in_links
+from chasles.algorithms.joint_motion.frame_motion_link_frames import frame_motion_link_frames
 from chasles.algorithms.joint_motion.jacobian_rates import jacobian_rates
 from chasles.algorithms.spatial.bias_forces import bias_forces
 from chasles.algorithms.spatial.center_of_mass import center_of_mass
@@ -62,7 +62,7 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
     "frame_acceleration": (Method("spatial", frame_acceleration),),
     "frame_motion": (
         Method("joint-motion", frame_motion),
-        Method("in-links", frame_motion_in_links),
+        Method("link-frames", frame_motion_link_frames),
     ),
     "jacobian": (Method("spatial", jacobian),),
     "jacobian_rate": (
