@@ -47,12 +47,8 @@ def joint_motion_rates(
     chain = model.support(body)[::-1]
     qd = {i: [rate[i] for rate in rates] for i in chain}
     Omega: dict[int, list[Velocity]] = {i: [] for i in (WORLD, *chain)}
-    D = {
-        i: [
-            [Property.of(S, X0[i], view)] for S in model.bodies[i].joint.subspace_rates(q[i], qd[i])
-        ]
-        for i in chain
-    }
+    S = {i: model.bodies[i].joint.subspace_rates(q[i], qd[i]) for i in chain}
+    D = {i: [[Property.of(rate, X0[i], view)] for rate in S[i]] for i in chain}
     for k in range(len(rates)):
         added = {i: leibniz(_velocity, qd[i], D[i][0], k) for i in chain}
         Omega[WORLD].append(-_of_view(view, sum(added.values(), Velocity.zero())))
