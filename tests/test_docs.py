@@ -34,6 +34,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
 EXAMPLES = {
     "computed_torque.py": {"duration": 0.05},
+    "microbot_jerk.py": {"states": 201},
     "million_states.py": {"states": 2000},
     "quadruped_momentum.py": {"duration": 0.05},
     "spacelib.py": {"instants": 3},
@@ -143,9 +144,10 @@ def rows(page: str) -> dict[str, list[str]]:
 def test_functions_page_has_arrays_and_results(function: str) -> None:
     cells = rows("functions.md")[function]
     sign = signature(FUNCTIONS[function][0].algorithm)
-    assert cells[1].strip("`").split(", ") == [name for name in sign.inputs if name != "f_ext"]
+    arrays = [name for name in sign.inputs if name != "f_ext"] + ["..."] * sign.any_order
+    assert cells[1].strip("`").split(", ") == arrays
     walker = chasles.robots.quadruped()
-    sizes = {"nq": walker.nq, "nv": walker.nv, "joints": len(walker.joints)}
+    sizes = {"nq": walker.nq, "nv": walker.nv, "joints": len(walker.joints), "order": 1}
     shapes = [
         tuple(sizes[word] if word in sizes else int(word) for word in re.findall(r"\w+", shape))
         for shape in re.findall(r"\(\.\.\.(.*?)\)", cells[3])

@@ -54,9 +54,11 @@ def compile(
     are) or "float32". options: those of the method of `Robot`, e.g. frame="hand".
     """
     keys, _ = wrench_arguments(robot.model, f_ext)
-    derivative = (
-        None if wrt is None else Derivative("jacobian", derivative_names(function, wrt, parameters))
-    )
+    derivative = None
+    if wrt is not None:
+        order = dict(checked_options(robot.model, function, options)).get("order", 1)
+        names = derivative_names(function, wrt, parameters, order=order)
+        derivative = Derivative("jacobian", names)
     return robot.function(
         function,
         backend=backend,
