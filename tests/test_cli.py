@@ -364,7 +364,7 @@ def test_version() -> None:
     assert run("--version") == f"chasles {chasles.__version__}\n"
 
 
-@pytest.mark.parametrize("command", ["demo", "info", "cost", "bench", "cache"])
+@pytest.mark.parametrize("command", ["demo", "info", "cost", "bench", "motion", "cache"])
 def test_help_has_examples(command: str) -> None:
     text = run(command, "--help")
     assert "Examples:" in text

@@ -13,6 +13,8 @@ from chasles.compiled import (
     Recipe,
     checked_options,
     derivative_names,
+    order_of,
+    order_option,
     wrench_arguments,
 )
 from chasles.loops import Loops, Mobility
@@ -328,6 +330,40 @@ class Robot:
             kind=kind,
         )
 
+    def frame_motion(
+        self,
+        q: Array,
+        *rates: Array,
+        frame: str,
+        axes: Axes = "world",
+        at: At = "frame",
+        method: str = "fastest",
+        out: Array = None,
+        threads: int | None = None,
+    ) -> np.ndarray:
+        """Velocity, acceleration, jerk and so on of a frame: (..., order, 6).
+
+        rates: qd, qdd, qddd, ...: the order is how many are given. Row k is the k-th derivative of
+        the position of the body's point at `at` (last three, m/s^k), and the derivative of its
+        body's angular velocity of the same order (first three, rad/s^k): rows 0 and 1 are
+        `frame_velocity` and the classical `frame_acceleration`. `at` as in `frame_velocity`: the
+        point moves with the body. axes="frame" gives the components of the same derivatives along
+        the frame's axes. method: "joint-motion" (Mitra, in the base frame), "link-frames" (the same
+        in the links' frames), or "fastest".
+        """
+        return self._call(
+            "frame_motion",
+            q,
+            *rates,
+            out=out,
+            threads=threads,
+            method=method,
+            frame=frame,
+            axes=axes,
+            at=at,
+            order=order_of("frame_motion", rates),
+        )
+
     def jacobian(
         self,
         q: Array,
@@ -345,16 +381,31 @@ class Robot:
         self,
         q: Array,
         qd: Array,
+        qdd: Array = None,
         *,
         frame: str,
         axes: Axes = "world",
         at: At = "frame",
+        order: int = 1,
+        method: str = "fastest",
         out: Array = None,
         threads: int | None = None,
     ) -> np.ndarray:
-        """The time derivative of the entries of `jacobian` along the motion: (..., 6, nv)."""
+        """The time derivative of the entries of `jacobian` along the motion: (..., 6, nv).
+
+        order=2 is the second derivative, which needs qdd. method: "spatial" (Featherstone 2008,
+        example 2.5; first order), "joint-motion" (Mitra, 2.9), or "fastest".
+        """
         return self._call(
-            "jacobian_rate", q, qd, out=out, threads=threads, frame=frame, axes=axes, at=at
+            "jacobian_rate",
+            *_rates_of_order("jacobian_rate", order, q, qd, qdd),
+            out=out,
+            threads=threads,
+            method=method,
+            frame=frame,
+            axes=axes,
+            at=at,
+            order=order,
         )
 
     # Closed loops -----------------------------------------------------------------------------
@@ -650,6 +701,7 @@ class Robot:
         has nv columns. order=2 gives second derivatives: for each pair of arguments, the first
         derivatives' shape followed by the second argument's.
         """
+        options = order_option(function, arguments) | options
         key = ("derivatives", function, wrt, order, dissipation, method, *options.items())
         plain = f_ext is None and out is None and threads is None
         ready = _found(self._ready, key) if plain else None
@@ -657,7 +709,7 @@ class Robot:
             return ready(*arguments)
         if order not in (1, 2):
             raise ValueError(f"derivatives: order must be 1 or 2, not {order!r}")
-        names = derivative_names(function, wrt)
+        names = derivative_names(function, wrt, order=options.get("order", 1))
         compiled, forces = self._derived(
             function, Derivative("jacobian", names, order), f_ext, dissipation, method, options
         )
@@ -683,7 +735,8 @@ class Robot:
         The product of the transposed `derivatives` with `covector` (an array of the result's
         shape), at a small multiple of the function's own cost; wrt as in `derivatives`.
         """
-        names = derivative_names(function, wrt)
+        options = order_option(function, arguments) | options
+        names = derivative_names(function, wrt, order=options.get("order", 1))
         compiled, forces = self._derived(
             function, Derivative("pullback", names), f_ext, dissipation, method, options
         )
@@ -792,6 +845,19 @@ def _hashable(key: tuple[Any, ...]) -> bool:
     except TypeError:
         return False
     return True
+
+
+def _rates_of_order(function: str, order: int, q: Array, qd: Array, qdd: Array) -> list[Array]:
+    """The arrays for first or second order: no qdd too few or too many."""
+    if isinstance(order, bool) or order not in (1, 2):
+        raise ValueError(
+            f"{function}: order must be 1 or 2, not {order!r}; chasles.compile takes any order"
+        )
+    if order == 2 and qdd is None:
+        raise TypeError(f"{function}: order=2 needs qdd: give q, qd, qdd")
+    if order == 1 and qdd is not None:
+        raise TypeError(f"{function}: order=1 takes no qdd; leave it out, or ask for order=2")
+    return [q, qd] if qdd is None else [q, qd, qdd]
 
 
 def _rebuild(source: Description, mimic: bool) -> Robot:

@@ -28,6 +28,9 @@ from chasles.algorithms.homogeneous.mass_matrix_lagrange import mass_matrix_lagr
 from chasles.algorithms.homogeneous.potential_energy import (
     potential_energy as potential_energy_homogeneous,
 )
+from chasles.algorithms.joint_motion.frame_motion import frame_motion
+from chasles.algorithms.joint_motion.frame_motion_link_frames import frame_motion_link_frames
+from chasles.algorithms.joint_motion.jacobian_rates import jacobian_rates
 from chasles.algorithms.spatial.bias_forces import bias_forces
 from chasles.algorithms.spatial.center_of_mass import center_of_mass
 from chasles.algorithms.spatial.centroidal_momentum_matrix import centroidal_momentum_matrix
@@ -88,8 +91,15 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
     ),
     "frame_velocity": (Method("spatial", frame_velocity),),
     "frame_acceleration": (Method("spatial", frame_acceleration),),
+    "frame_motion": (
+        Method("joint-motion", frame_motion),
+        Method("link-frames", frame_motion_link_frames),
+    ),
     "jacobian": (Method("spatial", jacobian),),
-    "jacobian_rate": (Method("spatial", jacobian_rate),),
+    "jacobian_rate": (
+        Method("spatial", jacobian_rate),
+        Method("joint-motion", jacobian_rates),
+    ),
     "inverse_dynamics": (
         Method("newton-euler-vector", newton_euler_vector, equivalent=by_moments),
         Method("spatial", inverse_dynamics, equivalent=by_moments),

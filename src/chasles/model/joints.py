@@ -2,7 +2,8 @@
 
 A joint lets its body move against its parent. `transform(q)` takes motion coordinates of the parent
 body's frame to those of the body's frame; `subspace(q)` is S with joint velocity S @ qd, written in
-the body's frame; `bias(q, qd)` is the apparent derivative of S times qd. Every type is written for
+the body's frame; `subspace_rates(q, rates)` are S and its derivatives in that frame; `bias(q, qd)`
+is the first one times qd. Every type is written for
 its natural axes (z, or x then y); any other axis is absorbed by `placement` when a model is built.
 A joint may also close a loop: then `fit(X)` are its coordinates, and `constraint(q)` is T, the
 forces it transmits (T' S = 0), which are the directions in which it forbids motion.
@@ -10,10 +11,13 @@ To add a type, add a class here and its row in `JOINTS`: the tests in tests/mode
 then hold it to the contract.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import mul
 from typing import ClassVar
 
 from chasles.expr import Number, atan2, cos, less, sin
+from chasles.mathematics.leibniz import leibniz
 from chasles.mathematics.linear import Matrix, Symmetric, Vector, solve_symmetric
 from chasles.mathematics.rotations import (
     General,
@@ -71,9 +75,17 @@ class Joint:
         """S: the columns span the joint's freedom, in body coordinates."""
         raise NotImplementedError
 
+    def subspace_rates(self, q: Vector, rates: Sequence[Vector]) -> list[Motions]:
+        """S, and the time derivatives of its components in the body frame: one for each rate.
+
+        rates: qd, qdd, and so on. Types whose subspace is not constant override this.
+        """
+        assert self.constant_subspace, f"{self.kind}: the rates of the subspace are missing"
+        return [self.subspace(q), *[Motions((Motion.zero(),) * self.nv) for _ in rates]]
+
     def subspace_rate(self, q: Vector, qd: Vector) -> Motions:
         """The derivative of S's components in the body frame."""
-        return Motions((Motion.zero(),) * self.nv)
+        return self.subspace_rates(q, (qd,))[1]
 
     def bias(self, q: Vector, qd: Vector) -> Motion:
         """c_J: the part of the joint's acceleration that is due to S changing in the body frame."""
@@ -313,9 +325,14 @@ class Universal(Joint):
     def subspace(self, q: Vector) -> Motions:
         return Motions((_WX * cos(q[1]) + _WZ * sin(q[1]), _WY))
 
-    def subspace_rate(self, q: Vector, qd: Vector) -> Motions:
-        turning = _WZ * (cos(q[1]) * qd[1]) - _WX * (sin(q[1]) * qd[1])
-        return Motions((turning, Motion.zero()))
+    def subspace_rates(self, q: Vector, rates: Sequence[Vector]) -> list[Motions]:
+        speed, c, s = [rate[1] for rate in rates], [cos(q[1])], [sin(q[1])]
+        for k in range(len(rates)):
+            forward, backward = leibniz(mul, speed, c, k), leibniz(mul, speed, s, k)
+            c.append(-backward)
+            s.append(forward)
+        turning = [Motions((_WX * x + _WZ * z, Motion.zero())) for x, z in zip(c, s, strict=True)]
+        return [self.subspace(q), *turning[1:]]
 
     def constraint(self, q: Vector) -> Forces:
         return Forces((_MZ * cos(q[1]) - _MX * sin(q[1]), _FX, _FY, _FZ))

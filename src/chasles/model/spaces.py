@@ -197,6 +197,19 @@ class EntriesSpace(Space):
         return list(value) if self.fixed else [value]
 
 
+@dataclass(frozen=True)
+class TwistsSpace(Space):
+    """One twist for each order: velocity, acceleration, jerk, and so on."""
+
+    order: int = 1
+
+    def shape(self, model: Model) -> tuple[int, ...]:
+        return (self.order, 6)
+
+    def join(self, model: Model, value: Sequence[Motion]) -> list[Number]:
+        return [x for twist in value for x in twist]
+
+
 class WrenchesSpace(Space):
     """External forces by body; the tracer makes them from the wrenches a caller names."""
 
@@ -263,6 +276,7 @@ LoopMatrix = Annotated[Sequence[Mapping[int, Matrix]], LoopMatrixSpace()]
 Pose = Annotated[Transform, PoseSpace()]
 Reactions = Annotated[Mapping[int, Force], ReactionSpace()]
 Twist = Annotated[Motion, EntriesSpace((6,))]
+Twists = Annotated[Sequence[Motion], TwistsSpace()]
 Wrench6 = Annotated[Force, EntriesSpace((6,))]
 Point = Annotated[Vector, EntriesSpace((3,))]
 Energy = Annotated[Number, EntriesSpace(())]

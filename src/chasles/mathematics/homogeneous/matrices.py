@@ -53,6 +53,12 @@ class Block(Dense):
 
     __rmul__ = __mul__
 
+    def __matmul__(self, point: Vector) -> Vector:
+        """X P."""
+        if type(point) is not Vector:
+            raise _mismatch("multiply", self, point)
+        return self.A @ point + self.b
+
     def trace(self, other: "Velocity | Screw | Acceleration") -> Number:
         """trace(X Y') with a velocity, acceleration or screw Y: the sum of products of entries."""
         block = other.block()
@@ -231,9 +237,11 @@ class _Twist(Dense):
     @overload
     def __matmul__(self, other: Vector) -> Vector: ...
     @overload
-    def __matmul__(self, other: "Position | Velocity | Screw | Inertia") -> Block: ...
-    def __matmul__(self, other: "Vector | Position | Velocity | Screw | Inertia") -> Vector | Block:
-        """X P (the velocity of a point), X M (the derivative of M), X W, X L, X J."""
+    def __matmul__(self, other: "Position | Velocity | Screw | Inertia | Block") -> Block: ...
+    def __matmul__(
+        self, other: "Vector | Position | Velocity | Screw | Inertia | Block"
+    ) -> Vector | Block:
+        """X P (the velocity of a point), X M (the derivative of M), X W, X L, X J, X Y."""
         if type(other) is Vector:
             return self.w.cross(other) + self.v
         return _product(self.block(), self, other)
@@ -520,6 +528,8 @@ def _product(block: Block, X: object, other: object) -> Block:
             return Block(A @ other.R.matrix(), A @ other.t + b)
         case Velocity() | Screw():
             return Block(A @ Matrix.skew(other.w), A @ other.v)
+        case Block():
+            return Block(A @ other.A, A @ other.b)
         case Inertia():
             outer = Matrix(tuple(tuple(x * h for h in other.h) for x in b))
             return Block(A @ other.K.matrix() + outer, A @ other.h + b * other.m)
