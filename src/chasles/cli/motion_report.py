@@ -66,8 +66,8 @@ def show(task: Task, summary: Summary, console: Console) -> None:
         f"frame {escape(repr(frame))}: peak speed {summary.speed:.5g} m/s, "
         f"peak acceleration {summary.acceleration:.5g} m/s²"
     )
-    gained = summary.energy[1] - summary.energy[0]
-    console.print(f"energy: {summary.energy[0]:.5g} J at first, {gained:+.5g} J at last")
+    first, last = summary.energy
+    console.print(f"energy: {first:.5g} J at first, {last:.5g} J at last ({last - first:+.5g} J)")
     if summary.work is not None:
         joints, outside = summary.work
         console.print(f"work: {joints:.5g} J of the joints, {outside:.5g} J of external forces")
