@@ -64,7 +64,9 @@ def program(
     methods = _methods(model, function, method, order)
     positions = _positions(function)
     if derivative is not None and _has_recursion(model, function, method, keys, derivative):
-        known = trace(model, DERIVATIVES[function], parameters=parameters, prepare=regrouped)
+        known = trace(
+            model, DERIVATIVES[function].algorithm, parameters=parameters, prepare=regrouped
+        )
         first = _first_derivatives(known, derivative)
         return first if derivative.order == 1 else _jacobian(model, first, derivative, positions)
     traced = min(
@@ -117,10 +119,8 @@ def _methods(model: Model, function: str, method: str, order: int) -> tuple[Meth
 
 
 def spaces(function: str, order: int = 1) -> Signature:
-    """The arrays that a function takes and gives, with so many rates, and all its options."""
-    read = [signature(method.algorithm, order) for method in FUNCTIONS[function]]
-    options = tuple(dict.fromkeys(name for sign in read for name in sign.options))
-    return replace(next((s for s in read if s.any_order), read[0]), options=options)
+    """The arrays that a function takes and gives, with so many rates, and its options."""
+    return signature(FUNCTIONS[function][0].algorithm, order)
 
 
 def _positions(function: str) -> frozenset[str]:
@@ -142,7 +142,7 @@ def _has_recursion(
         and method == "fastest"
         and not wrenches
         and derivative.kind == "jacobian"
-        and set(derivative.wrt) <= set(signature(DERIVATIVES[function]).inputs)
+        and set(derivative.wrt) <= set(signature(DERIVATIVES[function].algorithm).inputs)
         and all(body.joint.constant_subspace for body in model.bodies)
     )
 
