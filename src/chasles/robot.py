@@ -285,6 +285,7 @@ class Robot:
         frame: str,
         axes: Axes = "world",
         at: At = "frame",
+        method: str = "fastest",
         out: Array = None,
         threads: int | None = None,
     ) -> np.ndarray:
@@ -295,7 +296,15 @@ class Robot:
         `axes`: "world" or "frame", along which the components are given.
         """
         return self._call(
-            "frame_velocity", q, qd, out=out, threads=threads, frame=frame, axes=axes, at=at
+            "frame_velocity",
+            q,
+            qd,
+            out=out,
+            threads=threads,
+            method=method,
+            frame=frame,
+            axes=axes,
+            at=at,
         )
 
     def frame_acceleration(
@@ -308,6 +317,7 @@ class Robot:
         axes: Axes = "world",
         at: At = "frame",
         kind: Kind = "classical",
+        method: str = "fastest",
         out: Array = None,
         threads: int | None = None,
     ) -> np.ndarray:
@@ -324,6 +334,7 @@ class Robot:
             qdd,
             out=out,
             threads=threads,
+            method=method,
             frame=frame,
             axes=axes,
             at=at,

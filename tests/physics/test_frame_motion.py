@@ -239,3 +239,23 @@ def test_the_jerk_is_not_three_times_the_acceleration() -> None:
         known = chasles.cost(robot, "frame_acceleration", frame=frame)
         assert chasles.cost(robot, "frame_motion", frame=frame, order=2).flops <= known.flops
         assert chasles.cost(robot, "frame_motion", frame=frame, order=3).flops <= 2 * known.flops
+
+
+@pytest.mark.parametrize("at", ["frame", "world", (0.1, -0.2, 0.3)])
+@pytest.mark.parametrize("axes", ["world", "frame"])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_link_frames_see_the_same(seed: int, axes: str, at: object) -> None:
+    """Velocities and accelerations of every kind, by spatial vectors and in link frames."""
+    robot = tree(8, seed, floating=bool(seed))
+    q, qd, qdd = moving(robot, 2, seed=seed)
+    for frame in robot.frames[-3:]:
+        view = {"frame": frame, "axes": axes, "at": at}
+        questions = [("frame_velocity", (q, qd), {})]
+        for kind in ("classical", "spatial", "proper"):
+            questions.append(("frame_acceleration", (q, qd, qdd), {"kind": kind}))
+        for function, arrays, more in questions:
+            ways = (
+                direct(robot.model, function, *arrays, method=method, **view, **more)
+                for method in ("spatial", "link-frames")
+            )
+            close(*ways, 1e-11)

@@ -55,8 +55,14 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
         Method("homogeneous", "homogeneous.forward_kinematics"),
         Method("lagrange", "homogeneous.forward_kinematics", by_name=True),
     ),
-    "frame_velocity": (Method("spatial", "spatial.frame_velocity"),),
-    "frame_acceleration": (Method("spatial", "spatial.frame_acceleration"),),
+    "frame_velocity": (
+        Method("spatial", "spatial.frame_velocity"),
+        Method("link-frames", "joint_motion.frame_velocity"),
+    ),
+    "frame_acceleration": (
+        Method("spatial", "spatial.frame_acceleration"),
+        Method("link-frames", "joint_motion.frame_acceleration"),
+    ),
     "frame_motion": (
         Method("joint-motion", "joint_motion.frame_motion"),
         Method("link-frames", "joint_motion.frame_motion_link_frames"),
