@@ -24,7 +24,7 @@ LAYERS = (
     ("mathematics",),
     ("model",),
     ("algorithms", "backends", "formats"),
-    ("tracing", "names"),
+    ("tracing", "names", "numeric"),
     ("programs",),
     ("compiled",),
     ("robot",),

@@ -130,7 +130,8 @@ def test_functions_page_has_arrays_and_results(function: str) -> None:
     sign = signature(FUNCTIONS[function][0].algorithm)
     assert cells[1].strip("`").split(", ") == [name for name in sign.inputs if name != "f_ext"]
     walker = chasles.robots.quadruped()
-    sizes = {"nq": walker.nq, "nv": walker.nv, "joints": len(walker.joints)}
+    joints = len(walker.joints)
+    sizes = {"nq": walker.nq, "nv": walker.nv, "2nv": 2 * walker.nv, "joints": joints}
     shapes = [
         tuple(sizes[word] if word in sizes else int(word) for word in re.findall(r"\w+", shape))
         for shape in re.findall(r"\(\.\.\.(.*?)\)", cells[3])

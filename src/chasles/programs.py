@@ -61,7 +61,7 @@ def program(
     keys = tuple(wrenches)
     methods = _methods(model, function, method)
     positions = _positions(function)
-    if derivative is not None and _has_recursion(model, function, method, keys, derivative):
+    if derivative is not None and _has_recursion(function, method, keys, derivative):
         known = trace(model, DERIVATIVES[function], parameters=parameters, prepare=regrouped)
         first = _first_derivatives(known, derivative)
         return first if derivative.order == 1 else _jacobian(model, first, derivative, positions)
@@ -115,7 +115,6 @@ def _positions(function: str) -> frozenset[str]:
 
 
 def _has_recursion(
-    model: Model,
     function: str,
     method: str,
     wrenches: Sequence[WrenchKey],
@@ -128,7 +127,6 @@ def _has_recursion(
         and not wrenches
         and derivative.kind == "jacobian"
         and set(derivative.wrt) <= set(signature(DERIVATIVES[function]).inputs)
-        and all(body.joint.constant_subspace for body in model.bodies)
     )
 
 

@@ -19,6 +19,8 @@ from chasles.mathematics.spatial import RigidInertia
 from chasles.model import Description, JointData, Model, ModelError, build, edit
 from chasles.model.parameters import nominal, shape
 from chasles.names import from_names, numbers
+from chasles.numeric.linear_systems import actuation_matrix, checked_step, discretized
+from chasles.numeric.results import delivered
 from chasles.programs import Derivative
 from chasles.tracing import WrenchKey
 
@@ -487,6 +489,44 @@ class Robot:
         (moment, force) at the joint, along the axes of the child link; rows as in `moving_joints`.
         """
         return self._call("joint_reactions", q, qd, qdd, out=out, threads=threads, f_ext=f_ext)
+
+    def linearize(
+        self,
+        q: Array,
+        qd: Array,
+        tau: Array,
+        *,
+        dt: float | None = None,
+        actuation: Array | Sequence[str] | None = None,
+        dissipation: bool = False,
+        out: tuple[Array, Array] | None = None,
+        threads: int | None = None,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """A (..., 2nv, 2nv) and B (..., 2nv, m) of xdot = A x + B u near a state.
+
+        x = (d, change of qd), where d is the step along `integrate` from the motion that passes
+        through the state: A = [[-ad(qd), 1], [d qdd/dq, d qdd/dqd]], with ad zero for joints whose
+        steps add; B = [0; M^-1 S] and u the change of the inputs, joint forces being S u.
+        actuation: S, an array (nv, m), or the names of the joints that are driven; all by default.
+        dt: the pair of discrete time instead, x(t + dt) = A x + B u, exact for an input that is
+        constant over dt seconds. Balafoutis and Patel 1991, Eq 7.2.3.
+        """
+        if dt is None and actuation is None:
+            return self._call(
+                "linearize", q, qd, tau, out=out, threads=threads, dissipation=dissipation
+            )
+        step = None if dt is None else checked_step(dt)
+        S = None
+        if actuation is not None:
+            S = actuation_matrix(actuation, self.nv, self.velocity_slice)
+        A, B = self._call(
+            "linearize", q, qd, tau, out=None, threads=threads, dissipation=dissipation
+        )
+        if S is not None:
+            B = B @ S.astype(B.dtype)
+        if step is not None:
+            A, B = discretized(A, B, step)
+        return delivered("linearize", (A, B), out)
 
     # Energy and momentum ----------------------------------------------------------------------
 

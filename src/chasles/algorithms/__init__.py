@@ -43,6 +43,7 @@ from chasles.algorithms.spatial.jacobian import jacobian
 from chasles.algorithms.spatial.jacobian_rate import jacobian_rate
 from chasles.algorithms.spatial.joint_reactions import joint_reactions
 from chasles.algorithms.spatial.kinetic_energy import kinetic_energy
+from chasles.algorithms.spatial.linearize import linearize
 from chasles.algorithms.spatial.mass_matrix import mass_matrix
 from chasles.algorithms.spatial.mass_matrix_factors import ltdl_factors, ltl_factor
 from chasles.algorithms.spatial.mass_matrix_inverse import mass_matrix_inverse
@@ -74,8 +75,8 @@ DERIVATIVES: dict[str, Callable[..., Any]] = {
     "forward_dynamics": forward_dynamics_derivatives,
 }
 """Functions whose derivatives have a recursion of their own, cheaper than the derivative of the
-program: with respect to each array argument, in order. For joints with constant subspaces and
-without external forces; everything else is differentiated as a program."""
+program: with respect to each array argument, in order. Without external forces; everything else is
+differentiated as a program."""
 
 FUNCTIONS: dict[str, tuple[Method, ...]] = {
     "forward_kinematics": (
@@ -114,6 +115,7 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
         Method("homogeneous", forward_dynamics_homogeneous, equivalent=by_products, by_name=True),
         Method("lagrange", forward_dynamics_lagrange, equivalent=by_products, by_name=True),
     ),
+    "linearize": (Method("spatial", linearize, equivalent=by_moments),),
     "joint_reactions": (Method("spatial", joint_reactions),),
     "kinetic_energy": (
         Method("spatial", kinetic_energy),

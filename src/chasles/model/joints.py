@@ -9,7 +9,7 @@ then hold it to the contract.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from chasles.expr import Number, cos, less, sin
 from chasles.mathematics.linear import Matrix, Symmetric, Vector
@@ -32,6 +32,19 @@ _WX, _WY, _WZ, _VX, _VY, _VZ = _UNIT
 Z = Vector.of(0.0, 0.0, 1.0)
 
 
+class Slopes(NamedTuple):
+    """Derivatives of a joint's motion by its own coordinates, components in the body frame.
+
+    subspace: of S, one for each coordinate. velocity: of S qd. acceleration: of S qdd + c_J. bias:
+    of c_J by qd. One column for each coordinate; all zero where S is constant.
+    """
+
+    subspace: tuple[Motions, ...]
+    velocity: Motions
+    acceleration: Motions
+    bias: Motions
+
+
 @dataclass(frozen=True)
 class Joint:
     """What every joint type provides; coordinates q have nq entries, velocities qd have nv.
@@ -50,7 +63,6 @@ class Joint:
     nq: ClassVar[int]
     nv: ClassVar[int]
     units: ClassVar[tuple[str, ...]]
-    constant_subspace: ClassVar[bool] = True
 
     def motion(self, q: Vector) -> Transform:
         """The joint's own transform, from its predecessor frame to its successor frame."""
@@ -72,6 +84,18 @@ class Joint:
     def bias(self, q: Vector, qd: Vector) -> Motion:
         """c_J: the part of the joint's acceleration that is due to S changing in the body frame."""
         return self.subspace_rate(q, qd) @ qd
+
+    def slopes(self, q: Vector, qd: Vector, qdd: Vector) -> Slopes:
+        """How S and what it carries change with the joint's own coordinates."""
+        none = Motions((Motion.zero(),) * self.nv)
+        return Slopes((none,) * self.nv, none, none, none)
+
+    def drift(self, qd: Vector) -> Matrix:
+        """-ad(qd): a small step d along `integrate` changes at the rate drift @ d + (change of qd).
+
+        Zero where steps add; the Lie bracket of the joint's own group where they do not.
+        """
+        return Matrix.zero(self.nv, self.nv)
 
     def neutral(self) -> Vector:
         """The configuration in which the joint's two frames coincide."""
@@ -110,6 +134,15 @@ class Joint:
 def _axial(k: Number, hz: Number = 0.0, m: Number = 0.0) -> RigidInertia:
     """Inertia that a rotation about z neither feels nor changes."""
     return RigidInertia(m, Vector.of(0.0, 0.0, hz), Symmetric(k, k, 0.0, 0.0, 0.0, 0.0))
+
+
+def _group_drift(S: Motions, qd: Vector) -> Matrix:
+    """-ad(qd) of a joint whose motions form a group and whose S has unit columns."""
+    brackets = (S @ qd).cross(S)
+    rows = (Vector(tuple(s)) for s in S.columns)
+    return Matrix(
+        tuple(tuple(-row.dot(Vector(tuple(m))) for m in brackets.columns) for row in rows)
+    )
 
 
 @dataclass(frozen=True)
@@ -215,6 +248,9 @@ class Planar(Joint):
         x, y, _ = screw_of_translation(Z * angle, step)
         return Vector.of(angle, x, y)
 
+    def drift(self, qd: Vector) -> Matrix:
+        return _group_drift(self.subspace(qd), qd)
+
     def transferable(self, inertia: RigidInertia, k: Number) -> RigidInertia:
         return _axial(k)
 
@@ -224,7 +260,6 @@ class Universal(Joint):
     """Rotation about x by q[0], then about the turned y by q[1] (rad)."""
 
     kind = "universal"
-    constant_subspace = False
     nq = nv = 2
     units = ("rad", "rad")
 
@@ -237,6 +272,16 @@ class Universal(Joint):
     def subspace_rate(self, q: Vector, qd: Vector) -> Motions:
         turning = _WZ * (cos(q[1]) * qd[1]) - _WX * (sin(q[1]) * qd[1])
         return Motions((turning, Motion.zero()))
+
+    def slopes(self, q: Vector, qd: Vector, qdd: Vector) -> Slopes:
+        u, _ = self.subspace(q).columns
+        turned, zero = _WZ * cos(q[1]) - _WX * sin(q[1]), Motion.zero()
+        return Slopes(
+            subspace=(Motions((zero, zero)), Motions((turned, zero))),
+            velocity=Motions((zero, turned * qd[0])),
+            acceleration=Motions((zero, turned * qdd[0] - u * (qd[0] * qd[1]))),
+            bias=Motions((turned * qd[1], turned * qd[0])),
+        )
 
     def transferable(self, inertia: RigidInertia, k: Number) -> RigidInertia:
         return _axial(0.0, 0.0, inertia.m)
@@ -268,6 +313,9 @@ class Spherical(Joint):
 
     def difference(self, q0: Vector, q1: Vector) -> Vector:
         return vector_from_quaternion(quaternion_product(conjugate(q0), q1))
+
+    def drift(self, qd: Vector) -> Matrix:
+        return _group_drift(self.subspace(qd), qd)
 
     def transferable(self, inertia: RigidInertia, k: Number) -> RigidInertia:
         return _axial(0.0, 0.0, inertia.m)
@@ -304,6 +352,9 @@ class Free(Joint):
         w = vector_from_quaternion(quaternion_product(conjugate(turn), Vector(q1.entries[:4])))
         step = _orientation(turn) @ (Vector(q1.entries[4:]) - place)
         return Vector((*w, *screw_of_translation(w, step)))
+
+    def drift(self, qd: Vector) -> Matrix:
+        return _group_drift(self.subspace(qd), qd)
 
 
 JOINTS: dict[str, type[Joint]] = {

@@ -105,6 +105,30 @@ class TreeVectorSpace(Space):
         return [value[k] for k in _tree_to_file(model)]
 
 
+class StateMatrixSpace(Space):
+    """A dense matrix over steps and velocities, both in tree order, brought into file order."""
+
+    def shape(self, model: Model) -> tuple[int, ...]:
+        return (2 * model.nv, 2 * model.nv)
+
+    def join(self, model: Model, value: Matrix) -> list[Number]:
+        order = _tree_to_file(model)
+        both = order + [model.nv + k for k in order]
+        return [value[r, c] for r in both for c in both]
+
+
+class InputMatrixSpace(Space):
+    """Rows over steps and velocities, columns over forces; in tree order, then in file order."""
+
+    def shape(self, model: Model) -> tuple[int, ...]:
+        return (2 * model.nv, model.nv)
+
+    def join(self, model: Model, value: Matrix) -> list[Number]:
+        order = _tree_to_file(model)
+        both = order + [model.nv + k for k in order]
+        return [value[r, c] for r in both for c in order]
+
+
 def _tree_to_file(model: Model) -> list[int]:
     """For each coordinate in file order, its place in tree order."""
     place, n = {}, 0
@@ -226,6 +250,8 @@ Wrenches = Annotated[Mapping[int, Force], WrenchesSpace()]
 JointMatrix = Annotated[Mapping[tuple[int, int], Matrix], JointMatrixSpace()]
 TreeMatrix = Annotated[Matrix, TreeMatrixSpace()]
 TreeVector = Annotated[Vector, TreeVectorSpace()]
+StateMatrix = Annotated[Matrix, StateMatrixSpace()]
+InputMatrix = Annotated[Matrix, InputMatrixSpace()]
 Jacobian = Annotated[Mapping[int, Motions], JacobianSpace()]
 MomentumMatrix = Annotated[Mapping[int, Forces], JacobianSpace()]
 Pose = Annotated[Transform, PoseSpace()]
