@@ -19,6 +19,7 @@ from chasles.mathematics.spatial import RigidInertia
 from chasles.model import Description, JointData, Model, ModelError, build, edit
 from chasles.model.parameters import nominal, shape
 from chasles.names import from_names, numbers
+from chasles.numeric.base_parameters import BaseParameters, base_parameters
 from chasles.numeric.linear_systems import actuation_matrix, checked_step, discretized
 from chasles.numeric.results import delivered
 from chasles.programs import Derivative
@@ -527,6 +528,51 @@ class Robot:
         if step is not None:
             A, B = discretized(A, B, step)
         return delivered("linearize", (A, B), out)
+
+    # Inertia parameters -----------------------------------------------------------------------
+
+    def inertial_parameters(self) -> np.ndarray:
+        """Ten numbers for each of `moving_joints`, flat: what `regressor` is multiplied by.
+
+        Of everything that the joint's child link carries rigidly, in that link's frame: mass (kg),
+        first moment (3, kg m), inertia about the frame's origin (xx, yy, zz, xy, xz, yz, kg m2).
+        """
+        numbers: list[Any] = []
+        for i in self.model.in_file_order:
+            body = self.model.bodies[i]
+            I = self.model.frames[body.name].placement @ body.inertia
+            numbers += [I.m, *I.h, *I.I]
+        return np.array(numbers, dtype=float)
+
+    def regressor(
+        self, q: Array, qd: Array, qdd: Array, *, out: Array = None, threads: int | None = None
+    ) -> np.ndarray:
+        """Y with `inverse_dynamics` = Y @ `inertial_parameters()`: (..., nv, 10 moving joints).
+
+        Columns are in the order of `inertial_parameters`. Armature and dissipation, which are not
+        inertia of a link, are not in it: they add armature * qdd and the resistance of the joints
+        (Atkeson, An, Hollerbach 1986).
+        """
+        return self._call("regressor", q, qd, qdd, out=out, threads=threads)
+
+    def base_parameters(
+        self, *, tolerance: float = 1e-8, rng: "np.random.Generator | int | None" = 0
+    ) -> BaseParameters:
+        """The fewest combinations of `inertial_parameters` that all joint forces depend on.
+
+        Decided numerically, on regressors of random states with joints anywhere (limits are not
+        heeded): QR with column pivoting (Gautier 1991). tolerance: the share of a column that must
+        be new for it to be kept; the result says how clear the choice was.
+        """
+        if not 0.0 < tolerance < 1.0:
+            raise ValueError(f"base_parameters: tolerance must be in (0, 1), not {tolerance!r}")
+        rng, columns = np.random.default_rng(rng), 10 * len(self.moving_joints)
+        count = 20 + 4 * columns // max(self.nv, 1)
+        steps = rng.uniform(-np.pi, np.pi, size=(count, self.nv))
+        q = self.integrate(self.neutral(), steps)
+        qd, qdd = rng.normal(size=(2, count, self.nv))
+        stack = self.regressor(q, qd, 3.0 * qdd).reshape(count * self.nv, columns)
+        return base_parameters(stack, tolerance)
 
     # Energy and momentum ----------------------------------------------------------------------
 

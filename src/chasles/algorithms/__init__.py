@@ -50,6 +50,7 @@ from chasles.algorithms.spatial.mass_matrix_inverse import mass_matrix_inverse
 from chasles.algorithms.spatial.momentum import momentum
 from chasles.algorithms.spatial.newton_euler_vector import newton_euler_vector
 from chasles.algorithms.spatial.potential_energy import potential_energy
+from chasles.algorithms.spatial.regressor import regressor
 from chasles.model.equivalent import Choice, by_moments, by_products
 
 
@@ -116,6 +117,7 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
         Method("lagrange", forward_dynamics_lagrange, equivalent=by_products, by_name=True),
     ),
     "linearize": (Method("spatial", linearize, equivalent=by_moments),),
+    "regressor": (Method("newton-euler-vector", regressor),),
     "joint_reactions": (Method("spatial", joint_reactions),),
     "kinetic_energy": (
         Method("spatial", kinetic_energy),

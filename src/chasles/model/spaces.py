@@ -178,6 +178,24 @@ class ReactionSpace(Space):
         return [x for i in model.in_file_order for x in value[i]]
 
 
+class RegressorSpace(Space):
+    """Ten columns for each moving joint, followers included, in file order; rows over forces."""
+
+    def shape(self, model: Model) -> tuple[int, ...]:
+        return (model.nv, 10 * len(model.bodies))
+
+    def join(self, model: Model, value: Mapping[tuple[int, int], Matrix]) -> list[Number]:
+        dense: list[list[Number]] = [[0.0] * self.shape(model)[1] for _ in range(model.nv)]
+        place = {i: 10 * k for k, i in enumerate(model.in_file_order)}
+        for (j, i), block in value.items():
+            leader, ratio = model.owner(j)
+            first = model.velocity_slices[leader].start
+            for k, row in enumerate(block.rows):
+                for m, entry in enumerate(row, start=place[i]):
+                    dense[first + k][m] = dense[first + k][m] + entry * ratio
+        return [x for row in dense for x in row]
+
+
 @dataclass(frozen=True)
 class EntriesSpace(Space):
     """A fixed number of entries: a point, a twist, a wrench, a number."""
@@ -255,6 +273,7 @@ InputMatrix = Annotated[Matrix, InputMatrixSpace()]
 Jacobian = Annotated[Mapping[int, Motions], JacobianSpace()]
 MomentumMatrix = Annotated[Mapping[int, Forces], JacobianSpace()]
 Pose = Annotated[Transform, PoseSpace()]
+RegressorMatrix = Annotated[Mapping[tuple[int, int], Matrix], RegressorSpace()]
 Reactions = Annotated[Mapping[int, Force], ReactionSpace()]
 Twist = Annotated[Motion, EntriesSpace((6,))]
 Wrench6 = Annotated[Force, EntriesSpace((6,))]

@@ -1,6 +1,6 @@
 """Results that NumPy made, delivered as those of compiled functions are."""
 
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -26,5 +26,4 @@ def delivered(name: str, results: Results, out: Any) -> Results:
         raise ValueError(f"{name}: arrays of out overlap; give each result its own")
     for array, result in zip(out, results, strict=True):
         array[...] = result
-    filled: Results = out
-    return filled
+    return cast(Results, out)
