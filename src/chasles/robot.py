@@ -491,6 +491,34 @@ class Robot:
         """
         return self._call("joint_reactions", q, qd, qdd, out=out, threads=threads, f_ext=f_ext)
 
+    def inverse_dynamics_sensitivities(
+        self,
+        q: Array,
+        qd: Array,
+        qdd: Array,
+        *,
+        dissipation: bool = False,
+        method: str = "fastest",
+        out: tuple[Array, Array, Array] | None = None,
+        threads: int | None = None,
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """D0, V0, P0 (..., nv, nv) of d tau = D0 d qdd + V0 d qd + P0 d q, d q along `integrate`.
+
+        The same as `derivatives("inverse_dynamics", ...)` in the order of a linearised model.
+        method: "spatial" (Singh, Russell, Wensing 2022), "augmented-tensor" (Balafoutis and Patel
+        1991, algorithm 7.1, for trees of any joints), or "fastest".
+        """
+        return self._call(
+            "inverse_dynamics_sensitivities",
+            q,
+            qd,
+            qdd,
+            out=out,
+            threads=threads,
+            method=method,
+            dissipation=dissipation,
+        )
+
     def linearize(
         self,
         q: Array,

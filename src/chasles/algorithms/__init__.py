@@ -39,6 +39,9 @@ from chasles.algorithms.spatial.frame_velocity import frame_velocity
 from chasles.algorithms.spatial.gravity_forces import gravity_forces
 from chasles.algorithms.spatial.inverse_dynamics import inverse_dynamics
 from chasles.algorithms.spatial.inverse_dynamics_derivatives import inverse_dynamics_derivatives
+from chasles.algorithms.spatial.inverse_dynamics_sensitivities import (
+    inverse_dynamics_sensitivities,
+)
 from chasles.algorithms.spatial.jacobian import jacobian
 from chasles.algorithms.spatial.jacobian_rate import jacobian_rate
 from chasles.algorithms.spatial.joint_reactions import joint_reactions
@@ -51,6 +54,9 @@ from chasles.algorithms.spatial.momentum import momentum
 from chasles.algorithms.spatial.newton_euler_vector import newton_euler_vector
 from chasles.algorithms.spatial.potential_energy import potential_energy
 from chasles.algorithms.spatial.regressor import regressor
+from chasles.algorithms.tensor.inverse_dynamics_sensitivities import (
+    inverse_dynamics_sensitivities as inverse_dynamics_sensitivities_tensor,
+)
 from chasles.model.equivalent import Choice, by_moments, by_products
 
 
@@ -117,6 +123,10 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
         Method("lagrange", forward_dynamics_lagrange, equivalent=by_products, by_name=True),
     ),
     "linearize": (Method("spatial", linearize, equivalent=by_moments),),
+    "inverse_dynamics_sensitivities": (
+        Method("spatial", inverse_dynamics_sensitivities, equivalent=by_moments),
+        Method("augmented-tensor", inverse_dynamics_sensitivities_tensor, equivalent=by_products),
+    ),
     "regressor": (Method("newton-euler-vector", regressor),),
     "joint_reactions": (Method("spatial", joint_reactions),),
     "kinetic_energy": (

@@ -37,7 +37,7 @@ def base_parameters(stack: np.ndarray, tolerance: float) -> BaseParameters:
     """
     lengths: np.ndarray = np.linalg.norm(stack, axis=0)
     lengths[lengths <= tolerance * lengths.max(initial=0.0)] = np.inf
-    R = np.linalg.qr(stack / lengths, mode="r")
+    R = np.linalg.qr(stack / lengths).R
     left, kept, shares = R.copy(), [], []
     for _ in range(min(R.shape)):
         new = np.linalg.norm(left, axis=0)
