@@ -28,7 +28,7 @@ LAYERS = (
     ("programs",),
     ("compiled",),
     ("robot",),
-    ("robots", "api", "conventions", "homogeneous"),
+    ("robots", "api", "control", "conventions", "homogeneous"),
     ("",),  # the package itself: `import chasles`
     ("cli",),
 )
