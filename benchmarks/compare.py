@@ -14,7 +14,7 @@ import chasles
 from benchmarks import mujoco_peer, pinocchio_peer
 from benchmarks.casadi_count import Reference, inverse_dynamics_operations
 from benchmarks.robots import CASES, Case, chasles_robot, pinocchio_model, snapped_angle
-from benchmarks.routes import NEW, REUSED, Route, chasles_routes, compiled
+from benchmarks.routes import NEW, REUSED, Route, chasles_routes, compiled, joined
 from benchmarks.states import DERIVED, INPUTS, Array, States, method_of
 from benchmarks.targets import BATCH
 from benchmarks.timing import Rounds, Times, interleaved, seconds
@@ -221,8 +221,7 @@ class Bench:
         routes = self.routes(function)
         truth = next(r for r in routes if r.library == "Pinocchio").answers()
         method = compiled(self.exact, function, **_frame(self.case, function))
-        result = method(*self.states.inputs(function))
-        result = np.stack(result, axis=1) if isinstance(result, tuple) else result
+        result = joined(method(*self.states.inputs(function)), 1)
         exact = relative_error(result, truth)
         self._require(f"chasles, snap=False, {function}", exact, TOLERANCE)
         for route in routes:
@@ -238,7 +237,8 @@ class Bench:
 
         Derivatives, which may take a minute, once: the timed robot then finds them in the cache.
         """
-        frame, derived = _frame(self.case, function), function in DERIVED
+        frame = _frame(self.case, function)
+        derived = function in DERIVED or function == "linearize"
         makers: list[Callable[..., object]] = [_trace, compiled, compiled]
         taken = []
         for _ in range(1 if derived else self.effort.compilations):

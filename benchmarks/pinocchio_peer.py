@@ -75,6 +75,8 @@ def _calls(model: Any, data: Any, function: str, tip: str) -> list[tuple[Any, ..
         return [("computeRNEADerivatives", partial(pin.computeRNEADerivatives, model, data))]
     if function == "forward_dynamics_derivatives":
         return [("computeABADerivatives", partial(pin.computeABADerivatives, model, data))]
+    if function == "linearize":
+        return [("computeABADerivatives, A and B", _linearize(model, data))]
     frame = model.getFrameId(tip, pin.BODY)
     if function == "jacobian":
         jacobian = partial(pin.computeFrameJacobian, model, data)
@@ -87,6 +89,21 @@ def _calls(model: Any, data: Any, function: str, tip: str) -> list[tuple[Any, ..
         return pin.updateFramePlacement(model, data, frame)
 
     return [("forwardKinematics", pose)]
+
+
+def _linearize(model: Any, data: Any) -> Callable[..., Array]:
+    """[A B] in one array that is made once: only the three blocks that change are written."""
+    n = model.nv
+    assert n == model.nq, "the top left block is zero for joints whose steps add"
+    both = np.zeros((2 * n, 3 * n))
+    both[:n, n : 2 * n] = np.eye(n)
+    by_q, by_qd, by_tau = np.split(both[n:], 3, axis=1)
+
+    def call(q: Array, qd: Array, tau: Array) -> Array:
+        by_q[...], by_qd[...], by_tau[...] = pin.computeABADerivatives(model, data, q, qd, tau)
+        return both
+
+    return call
 
 
 def _keep(call: Callable[..., Any], rows: list[tuple[Any, ...]], out: Array) -> None:

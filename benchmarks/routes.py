@@ -70,7 +70,7 @@ def chasles_routes(
     rows = list(zip(*(x[:SINGLE_CALLS] for x in inputs), strict=True))
 
     def batch(label: str, run: Callable[[], object]) -> Route:
-        return Route("chasles", label, True, len(inputs[0]), run, lambda: _joined(out, 1))
+        return Route("chasles", label, True, len(inputs[0]), run, lambda: joined(out, 1))
 
     def single(label: str, run: Callable[[], object], call: Callable[..., Any]) -> Route:
         return Route("chasles", label, False, len(rows), run, lambda: _returned(call, rows))
@@ -106,9 +106,14 @@ def _map(change: Callable[[Array], Any], result: Any) -> Any:
     return tuple(map(change, result)) if isinstance(result, tuple) else change(result)
 
 
-def _joined(result: Any, axis: int) -> Array:
-    return np.stack(result, axis=axis) if isinstance(result, tuple) else np.asarray(result)
+def joined(result: Any, axis: int) -> Array:
+    """Several results as one array: along a new axis, or side by side where shapes differ."""
+    if not isinstance(result, tuple):
+        return np.asarray(result)
+    if len({a.shape for a in result}) > 1:
+        return np.concatenate(result, axis=-1)
+    return np.stack(result, axis=axis)
 
 
 def _returned(call: Callable[..., Any], rows: Iterable[tuple[Any, ...]]) -> Array:
-    return np.array([_joined(call(*row), 0).copy() for row in rows])
+    return np.array([joined(call(*row), 0).copy() for row in rows])

@@ -16,9 +16,11 @@ INPUTS: dict[str, tuple[str, ...]] = {
     "jacobian": ("q",),
     "inverse_dynamics_derivatives": ("q", "qd", "qdd"),
     "forward_dynamics_derivatives": ("q", "qd", "tau"),
+    "linearize": ("q", "qd", "tau"),
 }
 """The functions that can be compared, and the fields of `States` that each takes. Derivatives are
-by each of these, in this order: results (states, 3, nv, nv)."""
+by each of these, in this order: results (states, 3, nv, nv). A and B are compared side by side:
+(states, 2 nv, 3 nv)."""
 
 METHODS = ("homogeneous", "homogeneous-link", "lagrange")
 """Methods of inverse dynamics that are compared beside the fastest, as "inverse_dynamics@..."."""
@@ -83,6 +85,9 @@ class Coordinates:
         elif function == "mass_matrix" or function in DERIVED:
             assert self.T.ndim == 2 or function == "mass_matrix", "T depends on q: it has a slope"
             mine = self._back @ theirs @ self.T
+        elif function == "linearize":
+            assert self.T.ndim == 2, "T depends on q: it has a slope"
+            mine = np.kron(np.eye(2), self._back) @ theirs @ np.kron(np.eye(3), self.T)
         else:
             shift = self.b if function == "forward_dynamics" else 0.0
             mine = np.einsum("...ij,...j->...i", self._back, theirs - shift)

@@ -7,6 +7,7 @@ payload in the model the errors decay as those of independent oscillators; witho
 import numpy as np
 
 import chasles
+from chasles.control import computed_torque
 
 STIFFNESS, DAMPING = 100.0, 20.0  # 1/s2 and 1/s: critically damped, 10 rad/s
 
@@ -23,9 +24,7 @@ def follow(arm: chasles.Robot, model: chasles.Robot, duration: float, dt: float)
     """The position error at the end, when `arm` is driven by a controller that knows `model`."""
     q, qd = wanted(0.0)[0] + 0.05, np.zeros(arm.nv)
     for t in np.arange(0.0, duration, dt):
-        q_wanted, qd_wanted, qdd_wanted = wanted(t)
-        correction = STIFFNESS * (q_wanted - q) + DAMPING * (qd_wanted - qd)
-        tau = model.inverse_dynamics(q, qd, qdd_wanted + correction)
+        tau = computed_torque(model, q, qd, *wanted(t), stiffness=STIFFNESS, damping=DAMPING)
         qd = qd + dt * arm.forward_dynamics(q, qd, tau)
         q = arm.integrate(q, dt * qd)
     return q - wanted(t + dt)[0]

@@ -24,11 +24,11 @@ LAYERS = (
     ("mathematics",),
     ("model",),
     ("algorithms", "backends", "formats"),
-    ("tracing", "names", "cost"),
+    ("tracing", "names", "cost", "numeric"),
     ("programs",),
     ("compiled", "loops"),
     ("robot",),
-    ("robots", "api", "conventions", "homogeneous"),
+    ("robots", "api", "control", "conventions", "homogeneous"),
     ("",),  # the package itself: `import chasles`
     ("cli",),
 )

@@ -97,6 +97,15 @@ def test_derivatives_agree(name):
         assert max(route.error for route in row.routes) <= bench.tolerance
 
 
+def test_linear_systems_agree():
+    """A and B of an arm with locked joints, side by side, on every route."""
+    from benchmarks.compare import QUICK, Bench
+
+    bench = Bench("panda", replace(QUICK, batch=5))
+    row = bench.row("linearize")
+    assert max(route.error for route in row.routes) <= bench.tolerance
+
+
 def test_chain_is_checked(monkeypatch):
     """A short chain, by the recursion on plain numbers; a wrong result is refused."""
     from benchmarks import alone

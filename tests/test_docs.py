@@ -148,7 +148,9 @@ def test_functions_page_has_arrays_and_results(function: str) -> None:
     arrays = [name for name in sign.inputs if name != "f_ext"] + ["..."] * sign.any_order
     assert cells[1].strip("`").split(", ") == arrays
     walker = chasles.robots.quadruped()
-    sizes = {"nq": walker.nq, "nv": walker.nv, "joints": len(walker.joints), "order": 1, "rows": 0}
+    joints = len(walker.joints)
+    sizes = {"nq": walker.nq, "nv": walker.nv, "2nv": 2 * walker.nv, "joints": joints}
+    sizes |= {"parameters": 10 * joints, "order": 1, "rows": 0}
     shapes = [
         tuple(sizes[word] if word in sizes else int(word) for word in re.findall(r"\w+", shape))
         for shape in re.findall(r"\(\.\.\.(.*?)\)", cells[3])

@@ -15,7 +15,7 @@ from chasles.model import ModelError
 from chasles.robot import Robot
 
 if TYPE_CHECKING:
-    from chasles import conventions, homogeneous, robots
+    from chasles import control, conventions, homogeneous, robots
 
 __version__ = "0.1.0"
 
@@ -28,6 +28,7 @@ __all__ = [
     "SingularPosition",
     "Wrench",
     "compile",
+    "control",
     "conventions",
     "cost",
     "homogeneous",
@@ -38,6 +39,6 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Parts of the package that load on use."""
-    if name in ("conventions", "homogeneous", "robots"):
+    if name in ("control", "conventions", "homogeneous", "robots"):
         return importlib.import_module(f"chasles.{name}")
     raise AttributeError(f"module 'chasles' has no attribute {name!r}")

@@ -120,7 +120,10 @@ def derivative_names(
         raise ValueError(f"unknown function {function!r}; known are {', '.join(FUNCTIONS)}")
     sign = spaces(function, order)
     if len(sign.outputs) > 1:
-        raise ValueError(f"{function} has several results; differentiate mass_matrix instead")
+        raise ValueError(
+            f"{function} has several results; differentiate what it is made of, e.g. mass_matrix "
+            "or forward_dynamics"
+        )
     known = [name for name, s in sign.inputs.items() if not isinstance(s, WrenchesSpace)]
     known += parameters
     names = known if wrt is None else [wrt] if isinstance(wrt, str) else list(wrt)

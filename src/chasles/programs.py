@@ -63,7 +63,7 @@ def program(
     keys = tuple(wrenches)
     methods = _methods(model, function, method, order)
     positions = _positions(function)
-    if derivative is not None and _has_recursion(model, function, method, keys, derivative):
+    if derivative is not None and _has_recursion(function, method, keys, derivative):
         known = trace(
             model, DERIVATIVES[function].algorithm, parameters=parameters, prepare=regrouped
         )
@@ -130,7 +130,6 @@ def _positions(function: str) -> frozenset[str]:
 
 
 def _has_recursion(
-    model: Model,
     function: str,
     method: str,
     wrenches: Sequence[WrenchKey],
@@ -143,7 +142,6 @@ def _has_recursion(
         and not wrenches
         and derivative.kind == "jacobian"
         and set(derivative.wrt) <= set(signature(DERIVATIVES[function].algorithm).inputs)
-        and all(body.joint.constant_subspace for body in model.bodies)
     )
 
 

@@ -23,6 +23,9 @@ from chasles.mathematics.spatial import RigidInertia
 from chasles.model import Description, JointData, Model, ModelError, build, edit
 from chasles.model.parameters import nominal, shape
 from chasles.names import from_names, numbers
+from chasles.numeric.base_parameters import BaseParameters, base_parameters
+from chasles.numeric.linear_systems import actuation_matrix, checked_step, discretized
+from chasles.numeric.results import delivered
 from chasles.programs import Derivative
 from chasles.tracing import WrenchKey
 
@@ -636,6 +639,117 @@ class Robot:
         (moment, force) at the joint, along the axes of the child link; rows as in `moving_joints`.
         """
         return self._call("joint_reactions", q, qd, qdd, out=out, threads=threads, f_ext=f_ext)
+
+    def inverse_dynamics_sensitivities(
+        self,
+        q: Array,
+        qd: Array,
+        qdd: Array,
+        *,
+        dissipation: bool = False,
+        method: str = "fastest",
+        out: tuple[Array, Array, Array] | None = None,
+        threads: int | None = None,
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """D0, V0, P0 (..., nv, nv) of d tau = D0 d qdd + V0 d qd + P0 d q, d q along `integrate`.
+
+        The same as `derivatives("inverse_dynamics", ...)` in the order of a linearised model.
+        method: "spatial" (Singh, Russell, Wensing 2022), "augmented-tensor" (Balafoutis and Patel
+        1991, algorithm 7.1, for trees of any joints), or "fastest".
+        """
+        return self._call(
+            "inverse_dynamics_sensitivities",
+            q,
+            qd,
+            qdd,
+            out=out,
+            threads=threads,
+            method=method,
+            dissipation=dissipation,
+        )
+
+    def linearize(
+        self,
+        q: Array,
+        qd: Array,
+        tau: Array,
+        *,
+        dt: float | None = None,
+        actuation: Array | Sequence[str] | None = None,
+        dissipation: bool = False,
+        out: tuple[Array, Array] | None = None,
+        threads: int | None = None,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """A (..., 2nv, 2nv) and B (..., 2nv, m) of xdot = A x + B u near a state.
+
+        x = (d, change of qd), where d is the step along `integrate` from the motion that passes
+        through the state: A = [[-ad(qd), 1], [d qdd/dq, d qdd/dqd]], with ad zero for joints whose
+        steps add; B = [0; M^-1 S] and u the change of the inputs, joint forces being S u.
+        actuation: S, an array (nv, m), or the names of the joints that are driven; all by default.
+        dt: the pair of discrete time instead, x(t + dt) = A x + B u, exact for an input that is
+        constant over dt seconds. Balafoutis and Patel 1991, Eq 7.2.3.
+        """
+        if dt is None and actuation is None:
+            return self._call(
+                "linearize", q, qd, tau, out=out, threads=threads, dissipation=dissipation
+            )
+        step = None if dt is None else checked_step(dt)
+        S = None
+        if actuation is not None:
+            S = actuation_matrix(actuation, self.nv, self.velocity_slice)
+        A, B = self._call(
+            "linearize", q, qd, tau, out=None, threads=threads, dissipation=dissipation
+        )
+        if S is not None:
+            B = B @ S.astype(B.dtype)
+        if step is not None:
+            A, B = discretized(A, B, step)
+        return delivered("linearize", (A, B), out)
+
+    # Inertia parameters -----------------------------------------------------------------------
+
+    def inertial_parameters(self) -> np.ndarray:
+        """Ten numbers for each of `moving_joints`, flat: what `regressor` is multiplied by.
+
+        Of everything that the joint's child link carries rigidly, in that link's frame: mass (kg),
+        first moment (3, kg m), inertia about the frame's origin (xx, yy, zz, xy, xz, yz, kg m2).
+        """
+        numbers: list[Any] = []
+        for i in self.model.in_file_order:
+            body = self.model.bodies[i]
+            I = self.model.frames[body.name].placement @ body.inertia
+            numbers += [I.m, *I.h, *I.I]
+        return np.array(numbers, dtype=float)
+
+    def regressor(
+        self, q: Array, qd: Array, qdd: Array, *, out: Array = None, threads: int | None = None
+    ) -> np.ndarray:
+        """Y with `inverse_dynamics` = Y @ `inertial_parameters()`: (..., nv, 10 moving joints).
+
+        Columns are in the order of `inertial_parameters`. Armature and dissipation, which are not
+        inertia of a link, are not in it: they add armature * qdd and the resistance of the joints
+        (Atkeson, An, Hollerbach 1986).
+        """
+        return self._call("regressor", q, qd, qdd, out=out, threads=threads)
+
+    def base_parameters(
+        self, *, tolerance: float = 1e-8, rng: "np.random.Generator | int | None" = 0
+    ) -> BaseParameters:
+        """The fewest combinations of `inertial_parameters` that all joint forces depend on.
+
+        Decided numerically, on regressors of random states with joints anywhere (limits are not
+        heeded): QR with column pivoting (Gautier 1991). tolerance: the share of a column that must
+        be new for it to be kept; the result says how clear the choice was.
+        """
+        if not 0.0 < tolerance < 1.0:
+            raise ValueError(f"base_parameters: tolerance must be in (0, 1), not {tolerance!r}")
+        rng, columns = np.random.default_rng(rng), 10 * len(self.moving_joints)
+        count = 20 + 4 * columns // max(self.nv, 1)
+        steps = rng.uniform(-np.pi, np.pi, size=(count, self.nv))
+        q = self.integrate(self.neutral(), steps)
+        qd, qdd = rng.normal(size=(2, count, self.nv))
+        stack = self.regressor(q, qd, 3.0 * qdd).reshape(count * self.nv, columns)
+        return base_parameters(stack, tolerance)
 
     # Energy and momentum ----------------------------------------------------------------------
 

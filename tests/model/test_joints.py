@@ -203,7 +203,9 @@ def test_subspace_rate_and_bias(joint, rng, t):
 def test_higher_rates_of_the_subspace(joint, rng):
     """Each is the derivative of the one before along a motion with changing velocity."""
     q0, *rates = _configuration(joint, rng), *(_velocity(joint, rng) for _ in range(4))
-    if joint.constant_subspace:
+    if type(joint).subspace_rates is Joint.subspace_rates:  # the subspace is constant
+        other = _configuration(joint, rng)
+        assert np.array_equal(_columns(joint.subspace(other)), _columns(joint.subspace(q0)))
         S = joint.subspace_rates(q0, rates)
         assert all(not np.any(_columns(rate)) for rate in S[1:])
         assert np.array_equal(_columns(S[0]), _columns(joint.subspace(q0)))
@@ -234,6 +236,30 @@ def test_bias_is_quadratic_in_velocity(joint, rng):
     np.testing.assert_allclose(twice, 4.0 * once, atol=1e-14)
 
 
+def test_slopes(joint, rng):
+    """By differences along each freedom, and of c_J by each velocity."""
+    q, v, a = _configuration(joint, rng), _velocity(joint, rng), _velocity(joint, rng)
+    slopes = joint.slopes(q, v, a)
+
+    def acceleration(at):
+        return joint.subspace(at) @ a + joint.bias(at, v)
+
+    assert len(slopes.subspace) == joint.nv
+    for k, unit in enumerate(map(_vector, np.eye(joint.nv))):
+
+        def by_step(value, d=unit):
+            return _rate(lambda t: np.array(value(joint.integrate(q, d * t)), dtype=float), 0.0)
+
+        expected = by_step(lambda at: _columns(joint.subspace(at)))
+        np.testing.assert_allclose(_columns(slopes.subspace[k]), expected, atol=1e-10)
+        expected = by_step(lambda at: list(joint.subspace(at) @ v))
+        np.testing.assert_allclose(_columns(slopes.velocity)[:, k], expected, atol=1e-10)
+        expected = by_step(lambda at: list(acceleration(at)))
+        np.testing.assert_allclose(_columns(slopes.acceleration)[:, k], expected, atol=1e-10)
+        expected = _rate(lambda t, d=unit: np.array(list(joint.bias(q, v + d * t))), 0.0)
+        np.testing.assert_allclose(_columns(slopes.bias)[:, k], expected, atol=1e-10)
+
+
 # Configuration space ----------------------------------------------------------------------------
 
 
@@ -260,6 +286,24 @@ def test_differences_there_and_back_are_opposite(joint, rng):
     q0, q1 = _configuration(joint, rng), _configuration(joint, rng)
     there, back = joint.difference(q0, q1), joint.difference(q1, q0)
     np.testing.assert_allclose(list(there), [-a for a in back], atol=1e-12)
+
+
+def test_drift_is_the_rate_of_a_small_step(joint, rng):
+    """Two motions with one velocity, a small step apart: how that step changes."""
+    q, v = _configuration(joint, rng), _velocity(joint, rng)
+
+    def gap(t, d):
+        return joint.difference(
+            joint.integrate(q, v * t), joint.integrate(joint.integrate(q, d), v * t)
+        )
+
+    for unit, column in zip(np.eye(joint.nv), np.array(joint.drift(v).T.rows), strict=True):
+
+        def parting(e, d=unit):
+            return _rate(lambda t: np.array(list(gap(t, _vector(d * e)))), 0.0)
+
+        rate = _rate(parting, 0.0)
+        np.testing.assert_allclose(column, rate, atol=1e-7)
 
 
 def test_no_velocity_no_motion(joint, rng):

@@ -46,8 +46,8 @@ DERIVATIVES: dict[str, Method] = {
     "forward_dynamics": Method("recursion", "spatial.forward_dynamics_derivatives"),
 }
 """Functions whose derivatives have a recursion of their own, cheaper than the derivative of the
-program: with respect to each array argument, in order. For joints with constant subspaces and
-without external forces; everything else is differentiated as a program."""
+program: with respect to each array argument, in order. Without external forces; everything else is
+differentiated as a program."""
 
 FUNCTIONS: dict[str, tuple[Method, ...]] = {
     "forward_kinematics": (
@@ -121,6 +121,12 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
             by_name=True,
         ),
     ),
+    "linearize": (Method("spatial", "spatial.linearize", equivalent=by_moments),),
+    "inverse_dynamics_sensitivities": (
+        Method("spatial", "spatial.inverse_dynamics_sensitivities", equivalent=by_moments),
+        Method("augmented-tensor", "tensor.inverse_dynamics_sensitivities", equivalent=by_products),
+    ),
+    "regressor": (Method("newton-euler-vector", "spatial.regressor"),),
     "joint_reactions": (Method("spatial", "spatial.joint_reactions"),),
     "kinetic_energy": (
         Method("spatial", "spatial.kinetic_energy"),

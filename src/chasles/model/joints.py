@@ -14,7 +14,7 @@ then hold it to the contract.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import mul
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from chasles.expr import Number, atan2, cos, less, sin
 from chasles.mathematics.leibniz import leibniz
@@ -40,6 +40,19 @@ _MX, _MY, _MZ, _FX, _FY, _FZ = (Force.of(*unit) for unit in _UNIT)
 Z = Vector.of(0.0, 0.0, 1.0)
 
 
+class Slopes(NamedTuple):
+    """Derivatives of a joint's motion by its own coordinates, components in the body frame.
+
+    subspace: of S, one for each coordinate. velocity: of S qd. acceleration: of S qdd + c_J. bias:
+    of c_J by qd. One column for each coordinate; all zero where S is constant.
+    """
+
+    subspace: tuple[Motions, ...]
+    velocity: Motions
+    acceleration: Motions
+    bias: Motions
+
+
 @dataclass(frozen=True)
 class Joint:
     """What every joint type provides; coordinates q have nq entries, velocities qd have nv.
@@ -58,7 +71,6 @@ class Joint:
     nq: ClassVar[int]
     nv: ClassVar[int]
     units: ClassVar[tuple[str, ...]]
-    constant_subspace: ClassVar[bool] = True
     additive: ClassVar[bool] = True
     """Whether velocities are the rates of q, so that `integrate` adds them."""
 
@@ -80,7 +92,6 @@ class Joint:
 
         rates: qd, qdd, and so on. Types whose subspace is not constant override this.
         """
-        assert self.constant_subspace, f"{self.kind}: the rates of the subspace are missing"
         return [self.subspace(q), *[Motions((Motion.zero(),) * self.nv) for _ in rates]]
 
     def subspace_rate(self, q: Vector, qd: Vector) -> Motions:
@@ -104,6 +115,18 @@ class Joint:
     def fit(self, X: Transform) -> Vector:
         """The q with motion(q) = X; for other X, one that leaves of the error what T feels."""
         raise NotImplementedError
+
+    def slopes(self, q: Vector, qd: Vector, qdd: Vector) -> Slopes:
+        """How S and what it carries change with the joint's own coordinates."""
+        none = Motions((Motion.zero(),) * self.nv)
+        return Slopes((none,) * self.nv, none, none, none)
+
+    def drift(self, qd: Vector) -> Matrix:
+        """-ad(qd): a small step d along `integrate` changes at the rate drift @ d + (change of qd).
+
+        Zero where steps add; the Lie bracket of the joint's own group where they do not.
+        """
+        return Matrix.zero(self.nv, self.nv)
 
     def neutral(self) -> Vector:
         """The configuration in which the joint's two frames coincide."""
@@ -169,6 +192,15 @@ class Fixed(Joint):
 
     def fit(self, X: Transform) -> Vector:
         return Vector(())
+
+
+def _group_drift(S: Motions, qd: Vector) -> Matrix:
+    """-ad(qd) of a joint whose motions form a group and whose S has unit columns."""
+    brackets = (S @ qd).cross(S)
+    rows = (Vector(tuple(s)) for s in S.columns)
+    return Matrix(
+        tuple(tuple(-row.dot(Vector(tuple(m))) for m in brackets.columns) for row in rows)
+    )
 
 
 @dataclass(frozen=True)
@@ -306,6 +338,9 @@ class Planar(Joint):
         x, y, _ = screw_of_translation(Z * angle, step)
         return Vector.of(angle, x, y)
 
+    def drift(self, qd: Vector) -> Matrix:
+        return _group_drift(self.subspace(qd), qd)
+
     def transferable(self, inertia: RigidInertia, k: Number) -> RigidInertia:
         return _axial(k)
 
@@ -315,7 +350,6 @@ class Universal(Joint):
     """Rotation about x by q[0], then about the turned y by q[1] (rad)."""
 
     kind = "universal"
-    constant_subspace = False
     nq = nv = 2
     units = ("rad", "rad")
 
@@ -341,6 +375,16 @@ class Universal(Joint):
         """R = Rx Rz Ry: the error is a turn about z between the two axes."""
         R = X.R
         return Vector.of(atan2(R[2, 1], R[1, 1]), atan2(R[0, 2], R[0, 0]))
+
+    def slopes(self, q: Vector, qd: Vector, qdd: Vector) -> Slopes:
+        u, _ = self.subspace(q).columns
+        turned, zero = _WZ * cos(q[1]) - _WX * sin(q[1]), Motion.zero()
+        return Slopes(
+            subspace=(Motions((zero, zero)), Motions((turned, zero))),
+            velocity=Motions((zero, turned * qd[0])),
+            acceleration=Motions((zero, turned * qdd[0] - u * (qd[0] * qd[1]))),
+            bias=Motions((turned * qd[1], turned * qd[0])),
+        )
 
     def transferable(self, inertia: RigidInertia, k: Number) -> RigidInertia:
         return _axial(0.0, 0.0, inertia.m)
@@ -379,6 +423,9 @@ class Spherical(Joint):
 
     def difference(self, q0: Vector, q1: Vector) -> Vector:
         return vector_from_quaternion(quaternion_product(conjugate(q0), q1))
+
+    def drift(self, qd: Vector) -> Matrix:
+        return _group_drift(self.subspace(qd), qd)
 
     def transferable(self, inertia: RigidInertia, k: Number) -> RigidInertia:
         return _axial(0.0, 0.0, inertia.m)
@@ -422,6 +469,9 @@ class Free(Joint):
         w = vector_from_quaternion(quaternion_product(conjugate(turn), Vector(q1.entries[:4])))
         step = _orientation(turn) @ (Vector(q1.entries[4:]) - place)
         return Vector((*w, *screw_of_translation(w, step)))
+
+    def drift(self, qd: Vector) -> Matrix:
+        return _group_drift(self.subspace(qd), qd)
 
 
 JOINTS: dict[str, type[Joint]] = {

@@ -105,6 +105,30 @@ class TreeVectorSpace(Space):
         return [value[k] for k in _tree_to_file(model)]
 
 
+class StateMatrixSpace(Space):
+    """A dense matrix over steps and velocities, both in tree order, brought into file order."""
+
+    def shape(self, model: Model) -> tuple[int, ...]:
+        return (2 * model.nv, 2 * model.nv)
+
+    def join(self, model: Model, value: Matrix) -> list[Number]:
+        order = _tree_to_file(model)
+        both = order + [model.nv + k for k in order]
+        return [value[r, c] for r in both for c in both]
+
+
+class InputMatrixSpace(Space):
+    """Rows over steps and velocities, columns over forces; in tree order, then in file order."""
+
+    def shape(self, model: Model) -> tuple[int, ...]:
+        return (2 * model.nv, model.nv)
+
+    def join(self, model: Model, value: Matrix) -> list[Number]:
+        order = _tree_to_file(model)
+        both = order + [model.nv + k for k in order]
+        return [value[r, c] for r in both for c in order]
+
+
 def _tree_to_file(model: Model) -> list[int]:
     """For each coordinate in file order, its place in tree order."""
     place, n = {}, 0
@@ -182,6 +206,24 @@ class ReactionSpace(Space):
 
     def join(self, model: Model, value: Mapping[int, Force]) -> list[Number]:
         return [x for i in model.in_file_order for x in value[i]]
+
+
+class RegressorSpace(Space):
+    """Ten columns for each moving joint, followers included, in file order; rows over forces."""
+
+    def shape(self, model: Model) -> tuple[int, ...]:
+        return (model.nv, 10 * len(model.bodies))
+
+    def join(self, model: Model, value: Mapping[tuple[int, int], Matrix]) -> list[Number]:
+        dense: list[list[Number]] = [[0.0] * self.shape(model)[1] for _ in range(model.nv)]
+        place = {i: 10 * k for k, i in enumerate(model.in_file_order)}
+        for (j, i), block in value.items():
+            leader, ratio = model.owner(j)
+            first = model.velocity_slices[leader].start
+            for k, row in enumerate(block.rows):
+                for m, entry in enumerate(row, start=place[i]):
+                    dense[first + k][m] = dense[first + k][m] + entry * ratio
+        return [x for row in dense for x in row]
 
 
 @dataclass(frozen=True)
@@ -269,11 +311,14 @@ Wrenches = Annotated[Mapping[int, Force], WrenchesSpace()]
 JointMatrix = Annotated[Mapping[tuple[int, int], Matrix], JointMatrixSpace()]
 TreeMatrix = Annotated[Matrix, TreeMatrixSpace()]
 TreeVector = Annotated[Vector, TreeVectorSpace()]
+StateMatrix = Annotated[Matrix, StateMatrixSpace()]
+InputMatrix = Annotated[Matrix, InputMatrixSpace()]
 Jacobian = Annotated[Mapping[int, Motions], JacobianSpace()]
 MomentumMatrix = Annotated[Mapping[int, Forces], JacobianSpace()]
 LoopVector = Annotated[Sequence[Vector], LoopVectorSpace()]
 LoopMatrix = Annotated[Sequence[Mapping[int, Matrix]], LoopMatrixSpace()]
 Pose = Annotated[Transform, PoseSpace()]
+RegressorMatrix = Annotated[Mapping[tuple[int, int], Matrix], RegressorSpace()]
 Reactions = Annotated[Mapping[int, Force], ReactionSpace()]
 Twist = Annotated[Motion, EntriesSpace((6,))]
 Twists = Annotated[Sequence[Motion], TwistsSpace()]

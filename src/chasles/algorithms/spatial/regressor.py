@@ -1,0 +1,60 @@
+"""The matrix that inertia parameters are multiplied by to give joint forces."""
+
+from chasles.expr import Number
+from chasles.mathematics.linear import Matrix, Vector
+from chasles.mathematics.spatial import Motion
+from chasles.model.model import WORLD, Model
+from chasles.model.spaces import Position, RegressorMatrix, Velocity
+
+
+def regressor(model: Model, q: Position, qd: Velocity, qdd: Velocity) -> RegressorMatrix:
+    """Y with M qdd + h = Y p, armature apart (Atkeson, An, Hollerbach 1986).
+
+    A body's ten parameters are its mass, first moment (3) and inertia about the origin of its
+    link's frame (xx, yy, zz, xy, xz, yz), along that frame's axes. Velocities and accelerations
+    are those of three-vector Newton-Euler; each supporting joint's freedom is brought to the body
+    and multiplied with the body's inertia forces, one unit parameter at a time.
+    """
+    X, S = {}, {}
+    w, wd, a = {WORLD: Vector.zero()}, {WORLD: Vector.zero()}, {WORLD: -model.gravity_vector}
+    Y: dict[tuple[int, int], Matrix] = {}
+    for i, p, joint, _ in model.outward():
+        X[i], S[i, i] = joint.transform(q[i]), joint.subspace(q[i])
+        E, r = X[i].E, X[i].r
+        vJ, aJ = S[i, i] @ qd[i], S[i, i] @ qdd[i] + joint.bias(q[i], qd[i])
+        carried = E @ w[p]
+        w[i] = carried + vJ.angular
+        wd[i] = E @ wd[p] + aJ.angular + w[i].cross(vJ.angular)
+        a[i] = E @ (a[p] + _spin(w[p], wd[p]) @ r)
+        a[i] = a[i] + aJ.linear + (w[i] + carried).cross(vJ.linear)
+        to_link = model.frames[model.bodies[i].name].placement
+        turn = to_link.E
+        seen = turn @ w[i], turn @ wd[i], turn @ a[i]
+        for j in model.support(i):
+            if j != i:
+                S[j, i] = X[i] @ S[j, p]
+            columns = S[j, i].columns
+            Y[j, i] = Matrix(tuple(tuple(_row(to_link @ s, *seen)) for s in columns))
+    return Y
+
+
+def _spin(w: Vector, wd: Vector) -> Matrix:
+    """wd x + w x w x: the acceleration of a point of a turning body, as a matrix on its place."""
+    return Matrix.skew(wd) + Matrix.skew(w) @ Matrix.skew(w)
+
+
+def _row(s: Motion, w: Vector, wd: Vector, a: Vector) -> list[Number]:
+    """Power of the inertia forces of ten unit parameters on a motion s of the body."""
+    m = s.linear.dot(a)
+    h = a.cross(s.angular) + _spin(w, wd).T @ s.linear
+    (x, y, z), (p, q, r), (u, v, t) = w, wd, s.angular
+    k, l, n = s.angular.cross(w)
+    I = (
+        u * p + k * x,
+        v * q + l * y,
+        t * r + n * z,
+        u * q + v * p + k * y + l * x,
+        u * r + t * p + k * z + n * x,
+        v * r + t * q + l * z + n * y,
+    )
+    return [m, *h, *I]

@@ -1,0 +1,279 @@
+"""Models for control: a frame's own dynamics and its sensitivities, and computed torque.
+
+from chasles import control
+Lambda, bias = control.operational_dynamics(robot, q, qd, frame="hand")
+
+A task says what of a frame's motion counts, along the world's axes, at the frame's origin:
+
+| task | rows | coordinates chi |
+|---|---|---|
+| "twist" | angular velocity, then linear velocity: 6 | none: their integral depends on the way |
+| "position" | linear velocity: 3 | x, y, z (m) |
+| "pose" | rates of chi: 6 | roll, pitch, yaw (rad; R = Rz Ry Rx), then x, y, z |
+
+"pose" has no rates where the pitch is a right angle. Functions take leading shapes that broadcast.
+Balafoutis and Patel (1991), section 7.4; Khatib (1987).
+"""
+
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+
+from chasles.robot import Robot
+
+Array = Any
+Task = Literal["twist", "position", "pose"]
+
+SINGULAR = 1e13
+"""Condition number from which on a matrix cannot be inverted to any digit that means something."""
+
+
+def task_coordinates(robot: Robot, q: Array, *, frame: str, task: Task = "pose") -> np.ndarray:
+    """chi of a frame: (..., 3) or (..., 6)."""
+    if _checked(task) == "twist":
+        raise ValueError("task_coordinates: a twist has no coordinates; use 'pose' or 'position'")
+    pose = robot.forward_kinematics(q, frame=frame)
+    place = pose[..., :3, 3]
+    return place if task == "position" else np.concatenate([_angles(pose), place], axis=-1)
+
+
+def task_jacobian(robot: Robot, q: Array, *, frame: str, task: Task = "twist") -> np.ndarray:
+    """J with rates of the task J qd: (..., 3 or 6, nv); of "pose" it is the derivative of chi."""
+    still = np.zeros(robot.nv)
+    return _jacobians(robot, q, still, None, frame, _checked(task)).J
+
+
+def task_jacobian_rate(
+    robot: Robot, q: Array, qd: Array, *, frame: str, task: Task = "twist"
+) -> np.ndarray:
+    """The time derivative of the entries of `task_jacobian`: (..., 3 or 6, nv)."""
+    return _jacobians(robot, q, qd, None, frame, _checked(task)).Jd
+
+
+def operational_dynamics(
+    robot: Robot,
+    q: Array,
+    qd: Array,
+    *,
+    frame: str,
+    task: Task = "twist",
+    damping: float | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Lambda (..., k, k) and bias (..., k) of f = Lambda xdd + bias, tau = J' f.
+
+    xdd: the derivative of the task's rates. With a square J, Lambda = J^-T M J^-1 and bias = J^-T h
+    - Lambda Jdot qd, gravity included (Eq 7.4.1 to 7.4.4); a robot with more freedoms than the task
+    has rows has Lambda = (J M^-1 J')^-1 (Khatib 1987). A task with more rows than the robot has
+    freedoms, or a singular configuration, has neither: it is an error unless `damping` is given,
+    which adds its square to the diagonal of J M^-1 J' (in 1/kg, 1/(kg m2)).
+    """
+    J, Jd, _ = _jacobians(robot, q, qd, None, frame, _checked(task))
+    if damping is not None and not (np.isfinite(damping) and damping > 0.0):
+        raise ValueError(f"operational_dynamics: damping must be a positive number, not {damping}")
+    k = J.shape[-2]
+    if damping is None and k > robot.nv:
+        raise ValueError(
+            f"operational_dynamics: task {task!r} has {k} rows, but robot {robot.name!r} has "
+            f"{robot.nv} freedoms; choose a smaller task, or give damping="
+        )
+    M, h = robot.mass_matrix(q), robot.bias_forces(q, qd)
+    solved = np.linalg.solve(M, _transposed(J))
+    mobility = J @ solved
+    if damping is None:
+        _regular("operational_dynamics", mobility, "give damping=")
+    else:
+        mobility = mobility + damping**2 * np.eye(k)
+    Lambda = np.linalg.inv(mobility)
+    Lambda = 0.5 * (Lambda + _transposed(Lambda))
+    drift = _apply(_transposed(solved), h) - _apply(Jd, np.asarray(qd, dtype=float))
+    return Lambda, _apply(Lambda, drift)
+
+
+def operational_sensitivities(
+    robot: Robot, q: Array, qd: Array, qdd: Array, *, frame: str, task: Task = "position"
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """D, V, P (..., nv, nv) of d tau = D d chidd + V d chid + P d chi (Eq 7.4.14 to 7.4.18).
+
+    About the motion through q, qd, qdd. J must be square and regular: as many freedoms as
+    coordinates. A twist is refused, since its variation is not the rate of a variation.
+    """
+    if _checked(task) == "twist":
+        raise ValueError(
+            "operational_sensitivities: a twist has no coordinates to vary; use 'pose' or "
+            "'position'"
+        )
+    J, Jd, Jdd = _jacobians(robot, q, qd, qdd, frame, task)
+    assert Jdd is not None
+    if J.shape[-2] != robot.nv:
+        raise ValueError(
+            f"operational_sensitivities: task {task!r} has {J.shape[-2]} coordinates, but robot "
+            f"{robot.name!r} has {robot.nv} freedoms; lock joints or choose another task"
+        )
+    _regular("operational_sensitivities", J, "move away from it")
+    D0, V0, P0 = robot.inverse_dynamics_sensitivities(q, qd, qdd)
+    back = np.linalg.inv(J)
+    D = D0 @ back
+    V = (V0 - 2.0 * D @ Jd) @ back
+    return D, V, (P0 - V @ Jd - D @ Jdd) @ back
+
+
+def computed_torque(
+    robot: Robot,
+    q: Array,
+    qd: Array,
+    q_wanted: Array,
+    qd_wanted: Array,
+    qdd_wanted: Array,
+    *,
+    stiffness: Array,
+    damping: Array,
+) -> np.ndarray:
+    """Joint forces (..., nv) that make errors decay as independent oscillators.
+
+    tau = M (qdd_wanted + damping edot + stiffness e) + h, with e the step along `integrate` from q
+    to q_wanted; stiffness in 1/s2 and damping in 1/s, numbers or (..., nv). Balafoutis and Patel
+    (1991), section 7.2.1: feedback that makes the whole motion linear.
+    """
+    e, edot = robot.difference(q, q_wanted), np.asarray(qd_wanted) - np.asarray(qd)
+    gains = {"stiffness": np.asarray(stiffness), "damping": np.asarray(damping)}
+    for name, gain in gains.items():
+        if gain.shape[-1:] not in ((), (1,), (robot.nv,)):
+            raise ValueError(
+                f"computed_torque: {name} must be a number or have {robot.nv} numbers in its last "
+                f"axis, not shape {gain.shape}"
+            )
+    correction = gains["stiffness"] * e + gains["damping"] * edot
+    return robot.inverse_dynamics(q, qd, np.asarray(qdd_wanted) + correction)
+
+
+class _Jacobians(NamedTuple):
+    """J of a task, its rate, and the rate of that along a motion (None where no qdd is given)."""
+
+    J: np.ndarray
+    Jd: np.ndarray
+    Jdd: np.ndarray | None
+
+
+def _jacobians(robot: Robot, q: Array, qd: Array, qdd: Array, frame: str, task: Task) -> _Jacobians:
+    """Those of a twist, cut down to a position or turned into rates of a pose."""
+    J, Jd = robot.jacobian(q, frame=frame), robot.jacobian_rate(q, qd, frame=frame)
+    Jdd = None
+    if qdd is not None:
+        by_q, by_qd = robot.derivatives("jacobian_rate", q, qd, frame=frame)
+        v, a = (np.asarray(x, dtype=float)[..., None, :, None] for x in (qd, qdd))
+        Jdd = (by_q @ v + by_qd @ a)[..., 0]
+    if task == "position":
+        return _Jacobians(J[..., 3:, :], Jd[..., 3:, :], None if Jdd is None else Jdd[..., 3:, :])
+    twist = _Jacobians(J, Jd, Jdd)
+    return twist if task == "twist" else _pose_jacobians(robot, q, qd, qdd, frame, twist)
+
+
+def _pose_jacobians(
+    robot: Robot, q: Array, qd: Array, qdd: Array, frame: str, twist: _Jacobians
+) -> _Jacobians:
+    """w = T(angles) rates: T and its rates have the turned axes of roll, pitch, yaw as columns."""
+    axes = _axes(_angles(robot.forward_kinematics(q, frame=frame)))
+    J, Jd, Jdd = twist
+    w = J[..., :3, :]
+    v = np.asarray(qd, dtype=float)
+    back = np.linalg.inv(np.stack(axes, axis=-1))
+    rates = _apply(back @ w, v)
+    Td, moving = _axes_rate(axes, rates)
+    first = back @ w
+    second = back @ (Jd[..., :3, :] - Td @ first)
+    Ja, Jad = (
+        np.concatenate([top, whole[..., 3:, :]], axis=-2)
+        for top, whole in ((first, J), (second, Jd))
+    )
+    if Jdd is None:
+        return _Jacobians(Ja, Jad, None)
+    accelerations = _apply(first, np.asarray(qdd, dtype=float)) + _apply(second, v)
+    Tdd = _axes_acceleration(axes, rates, accelerations, moving)
+    third = back @ (Jdd[..., :3, :] - Tdd @ first - 2.0 * Td @ second)
+    return _Jacobians(Ja, Jad, np.concatenate([third, Jdd[..., 3:, :]], axis=-2))
+
+
+def _angles(pose: np.ndarray) -> np.ndarray:
+    """Roll, pitch, yaw of R = Rz Ry Rx: (..., 3)."""
+    R = pose[..., :3, :3]
+    roll = np.arctan2(R[..., 2, 1], R[..., 2, 2])
+    pitch = np.arctan2(-R[..., 2, 0], np.hypot(R[..., 0, 0], R[..., 1, 0]))
+    return np.stack([roll, pitch, np.arctan2(R[..., 1, 0], R[..., 0, 0])], axis=-1)
+
+
+def _axes(angles: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The axes in the world that roll, pitch and yaw turn about."""
+    (sp, sy), (cp, cy) = (f(angles[..., 1:]) for f in (_sines, _cosines))
+    zero, one = np.zeros_like(sp), np.ones_like(sp)
+    return (
+        np.stack([cy * cp, sy * cp, -sp], axis=-1),
+        np.stack([-sy, cy, zero], axis=-1),
+        np.stack([zero, zero, one], axis=-1),
+    )
+
+
+def _sines(angles: np.ndarray) -> np.ndarray:
+    return np.moveaxis(np.sin(angles), -1, 0)
+
+
+def _cosines(angles: np.ndarray) -> np.ndarray:
+    return np.moveaxis(np.cos(angles), -1, 0)
+
+
+class _Turning(NamedTuple):
+    """Rates of the axes of roll and pitch, and the angular velocities that they turn with."""
+
+    roll: np.ndarray
+    pitch: np.ndarray
+    of_roll: np.ndarray
+    of_pitch: np.ndarray
+
+
+def _axes_rate(axes: tuple[np.ndarray, ...], rates: np.ndarray) -> tuple[np.ndarray, _Turning]:
+    """dT/dt, and its parts: pitch's axis turns with yaw, roll's with yaw and pitch."""
+    x, y, z = axes
+    of_pitch = z * rates[..., 2:]
+    of_roll = of_pitch + y * rates[..., 1:2]
+    turning = _Turning(np.cross(of_roll, x), np.cross(of_pitch, y), of_roll, of_pitch)
+    columns = [turning.roll, turning.pitch, np.zeros_like(turning.pitch)]
+    return np.stack(columns, axis=-1), turning
+
+
+def _axes_acceleration(
+    axes: tuple[np.ndarray, ...],
+    rates: np.ndarray,
+    accelerations: np.ndarray,
+    turning: _Turning,
+) -> np.ndarray:
+    """The second derivative of T."""
+    x, y, z = axes
+    of_pitch = z * accelerations[..., 2:]
+    of_roll = of_pitch + y * accelerations[..., 1:2] + turning.pitch * rates[..., 1:2]
+    roll = np.cross(of_roll, x) + np.cross(turning.of_roll, turning.roll)
+    pitch = np.cross(of_pitch, y) + np.cross(turning.of_pitch, turning.pitch)
+    return np.stack([roll, pitch, np.zeros_like(pitch)], axis=-1)
+
+
+def _checked(task: Task) -> Task:
+    if task not in get_args(Task):
+        known = ", ".join(map(repr, get_args(Task)))
+        raise ValueError(f"task must be one of {known}, not {task!r}")
+    return task
+
+
+def _regular(name: str, matrix: np.ndarray, remedy: str) -> None:
+    """Refuse what cannot be inverted; what is not finite stays so."""
+    known = np.all(np.isfinite(matrix), axis=(-1, -2), keepdims=True)
+    bad = np.linalg.cond(np.where(known, matrix, np.eye(matrix.shape[-1]))) >= SINGULAR
+    if np.any(bad):
+        at = f" at index {tuple(map(int, np.argwhere(bad)[0]))}" if bad.ndim else ""
+        raise ValueError(f"{name}: the configuration is singular for this task{at}; {remedy}")
+
+
+def _apply(matrix: np.ndarray, vector: np.ndarray) -> np.ndarray:
+    product: np.ndarray = (matrix @ vector[..., None])[..., 0]
+    return product
+
+
+def _transposed(matrix: np.ndarray) -> np.ndarray:
+    return np.swapaxes(matrix, -1, -2)

@@ -1,0 +1,1 @@
+"""What is computed with NumPy from arrays that compiled functions return."""

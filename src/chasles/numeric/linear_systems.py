@@ -1,0 +1,102 @@
+"""Linear systems: actuators chosen, continuous time made discrete."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+_PADE = tuple(
+    math.factorial(26 - k)
+    * math.factorial(13)
+    / (math.factorial(26) * math.factorial(k) * math.factorial(13 - k))
+    for k in range(14)
+)
+"""Coefficients of the numerator of the Pade approximant [13/13] of the exponential."""
+
+_REACH = 5.371920351148152
+"""Up to this 1-norm the approximant is exact to rounding (Higham 2005, table 2.3)."""
+
+
+def exponential(matrix: np.ndarray) -> np.ndarray:
+    """The exponential of square matrices (..., n, n): scaling and squaring (Higham 2005).
+
+    Every matrix is scaled by its own power of two, so a result does not depend on its neighbours.
+    """
+    lead = matrix.shape[:-2]
+    stack = np.asarray(matrix, dtype=float).reshape(math.prod(lead), *matrix.shape[-2:])
+    norms = np.abs(stack).sum(axis=-2).max(axis=-1, initial=0.0)
+    _, halvings = np.frexp(norms / _REACH)
+    halvings = np.where(norms > _REACH, halvings, 0)
+    result = np.full_like(stack, np.nan)
+    for k in np.unique(halvings[np.isfinite(norms)]):
+        chosen = np.isfinite(norms) & (halvings == k)
+        power = _approximant(np.ldexp(stack[chosen], -k))
+        for _ in range(k):
+            power = power @ power
+        result[chosen] = power
+    return result.reshape(matrix.shape)
+
+
+def _approximant(A: np.ndarray) -> np.ndarray:
+    """(V - U)^-1 (V + U) with the odd and even parts U and V of the numerator."""
+    b, one = _PADE, np.eye(A.shape[-1])
+    A2 = A @ A
+    A4 = A2 @ A2
+    A6 = A2 @ A4
+    U = A6 @ (b[13] * A6 + b[11] * A4 + b[9] * A2) + b[7] * A6 + b[5] * A4 + b[3] * A2 + b[1] * one
+    V = A6 @ (b[12] * A6 + b[10] * A4 + b[8] * A2) + b[6] * A6 + b[4] * A4 + b[2] * A2 + b[0] * one
+    U = A @ U
+    return np.linalg.solve(V - U, V + U)
+
+
+def discretized(A: np.ndarray, B: np.ndarray, dt: float) -> tuple[np.ndarray, np.ndarray]:
+    """x after dt is A' x + B' u for an input u that is constant on the way: exactly.
+
+    A' and B' are the upper blocks of the exponential of [[A, B], [0, 0]] dt (Van Loan 1978).
+    """
+    n, m = B.shape[-2:]
+    whole = np.zeros((*A.shape[:-2], n + m, n + m))
+    whole[..., :n, :n], whole[..., :n, n:] = A, B
+    after = exponential(whole * dt)
+    return after[..., :n, :n].astype(A.dtype), after[..., :n, n:].astype(B.dtype)
+
+
+def checked_step(dt: Any) -> float:
+    """A step of time: a finite positive number."""
+    try:
+        step = float(dt)
+    except (TypeError, ValueError):
+        raise TypeError(f"linearize: dt must be a number of seconds, not {dt!r}") from None
+    if not (math.isfinite(step) and step > 0.0):
+        raise ValueError(f"linearize: dt must be a finite positive number of seconds, not {dt!r}")
+    return step
+
+
+def actuation_matrix(actuation: Any, nv: int, velocity_slice: Callable[[str], slice]) -> np.ndarray:
+    """S (nv, m) with joint forces S u, from itself or from the names of the joints that are driven.
+
+    A named joint has one input for each of its freedoms, in the order of the names.
+    """
+    if isinstance(actuation, str):
+        raise TypeError(
+            f"linearize: actuation must be an array ({nv}, m) or a sequence of joint names, not "
+            f"the string {actuation!r}; give [{actuation!r}]"
+        )
+    if isinstance(actuation, Sequence) and all(isinstance(name, str) for name in actuation):
+        if len(set(actuation)) < len(actuation):
+            raise ValueError(f"linearize: actuation names a joint twice: {list(actuation)}")
+        columns = [k for name in actuation for k in range(nv)[velocity_slice(name)]]
+        return np.eye(nv)[:, columns]
+    try:
+        S = np.asarray(actuation, dtype=float)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"linearize: actuation must be an array ({nv}, m) or a sequence of joint names, "
+            f"not {actuation!r}"
+        ) from None
+    if S.ndim != 2 or S.shape[0] != nv:
+        raise ValueError(f"linearize: actuation must have shape ({nv}, m), not {S.shape}")
+    if not np.all(np.isfinite(S)):
+        raise ValueError("linearize: actuation has entries that are not finite")
+    return S

@@ -1,0 +1,29 @@
+"""Results that NumPy made, delivered as those of compiled functions are."""
+
+from typing import Any, TypeVar, cast
+
+import numpy as np
+
+Results = TypeVar("Results", bound=tuple[np.ndarray, ...])
+
+
+def delivered(name: str, results: Results, out: Any) -> Results:
+    """The results themselves, or `out` (a tuple of arrays like them) filled with them."""
+    if out is None:
+        return results
+    if not isinstance(out, tuple) or len(out) != len(results):
+        raise ValueError(f"{name}: out must be a tuple of {len(results)} arrays")
+    for array, result in zip(out, results, strict=True):
+        if not isinstance(array, np.ndarray):
+            raise TypeError(f"{name}: out must be a NumPy array, not {type(array).__name__}")
+        if array.dtype != result.dtype:
+            raise TypeError(f"{name}: out must have dtype {result.dtype}, not {array.dtype}")
+        if array.shape != result.shape:
+            raise ValueError(f"{name}: out must have shape {result.shape}, not {array.shape}")
+        if not array.flags.writeable:
+            raise ValueError(f"{name}: out is read-only; give a writeable array")
+    if any(np.shares_memory(a, b) for k, a in enumerate(out) for b in out[:k]):
+        raise ValueError(f"{name}: arrays of out overlap; give each result its own")
+    for array, result in zip(out, results, strict=True):
+        array[...] = result
+    return cast(Results, out)

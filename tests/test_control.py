@@ -1,0 +1,235 @@
+"""A frame's own dynamics, its sensitivities in coordinates of the frame, and computed torque."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from support import close, state
+
+import chasles
+from chasles import control
+from chasles.robots import planar, puma560, quadruped, stanford_arm
+
+DIFFERENCES = 1e-6
+FRAME = {"frame": "tool"}
+
+
+def rate(value: Any, h: float = 1e-3) -> np.ndarray:
+    """The derivative at zero, to fourth order."""
+    return (8.0 * (value(h) - value(-h)) - value(2 * h) + value(-2 * h)) / (12.0 * h)
+
+
+def matvec(A: np.ndarray, x: np.ndarray) -> np.ndarray:
+    return np.einsum("...ij,...j->...i", A, x)
+
+
+# Coordinates and their Jacobians -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("task", ["position", "pose"])
+def test_jacobian_is_the_derivative_of_the_coordinates(task: Any) -> None:
+    robot = puma560()
+    q, qd, _ = state(robot, 1, 4)
+    J = control.task_jacobian(robot, q, task=task, **FRAME)
+
+    def chi(t: float) -> np.ndarray:
+        return control.task_coordinates(robot, q + t * qd, task=task, **FRAME)
+
+    close(matvec(J, qd), rate(chi), 1e-7)  # angles bend where the pitch is steep
+
+
+@pytest.mark.parametrize("task", ["twist", "position", "pose"])
+def test_jacobian_rate(task: Any) -> None:
+    robot = puma560()
+    q, qd, _ = state(robot, 2, 3)
+    found = control.task_jacobian_rate(robot, q, qd, task=task, **FRAME)
+    close(found, rate(lambda t: control.task_jacobian(robot, q + t * qd, task=task, **FRAME)), 1e-8)
+
+
+def test_states_broadcast() -> None:
+    """One configuration with many velocities, and not-a-number where it was given."""
+    robot = puma560()
+    q, qd, qdd = state(robot, 10, 4)
+    chosen = {"task": "pose", **FRAME}
+    several = control.operational_sensitivities(robot, q[0], qd, qdd, **chosen)
+    one = control.operational_sensitivities(robot, q[0], qd[3], qdd[3], **chosen)
+    Lambda, bias = control.operational_dynamics(robot, q[0], qd, **chosen)
+    assert (Lambda.shape, bias.shape) == ((6, 6), (4, 6))
+    for many, single in zip(several, one, strict=True):
+        assert many.shape[-2:] == (6, 6)
+        close(many[3] if many.ndim == 3 else many, single, 1e-12)
+    q[1] = np.nan
+    Lambda, _ = control.operational_dynamics(robot, q, qd, **chosen)
+    assert np.all(np.isnan(Lambda[1]))
+    assert np.all(np.isfinite(Lambda[[0, 2, 3]]))
+
+
+def test_a_floating_robot_moves_along_its_own_steps() -> None:
+    walker = quadruped()
+    q, qd, _ = state(walker, 3)
+    frame = {"frame": "front_left_foot", "task": "position"}
+    J = control.task_jacobian(walker, q, **frame)
+    moved = rate(lambda t: control.task_coordinates(walker, walker.integrate(q, t * qd), **frame))
+    close(J @ qd, moved, 1e-9)
+
+
+# Operational dynamics ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("task", ["twist", "pose"])
+@pytest.mark.parametrize("make", [puma560, stanford_arm], ids=lambda f: f.__name__)
+def test_a_force_at_the_frame_moves_it_as_lambda_says(make: Any, task: Any) -> None:
+    """tau = J' f accelerates the frame by xdd with f = Lambda xdd + bias, in the whole robot."""
+    robot = make()
+    q, qd, f = state(robot, 4, 3)
+    J = control.task_jacobian(robot, q, task=task, **FRAME)
+    Jd = control.task_jacobian_rate(robot, q, qd, task=task, **FRAME)
+    Lambda, bias = control.operational_dynamics(robot, q, qd, task=task, **FRAME)
+    qdd = robot.forward_dynamics(q, qd, matvec(np.swapaxes(J, -1, -2), f))
+    xdd = matvec(J, qdd) + matvec(Jd, qd)
+    close(matvec(Lambda, xdd) + bias, f, 1e-8, scale=float(np.max(np.abs(bias))))
+    assert np.array_equal(Lambda, np.swapaxes(Lambda, -1, -2))
+    back = np.linalg.inv(J)
+    close(Lambda, np.swapaxes(back, -1, -2) @ robot.mass_matrix(q) @ back, 1e-8)
+
+
+def test_a_redundant_robot_feels_no_more_than_the_task() -> None:
+    """Six freedoms, three rows: the same law by forces J' f."""
+    robot = puma560()
+    q, qd, _ = state(robot, 5)
+    f = np.array([1.0, -2.0, 3.0])
+    chosen = {"task": "position", **FRAME}
+    J = control.task_jacobian(robot, q, **chosen)
+    Lambda, bias = control.operational_dynamics(robot, q, qd, **chosen)
+    qdd = robot.forward_dynamics(q, qd, J.T @ f)
+    xdd = J @ qdd + control.task_jacobian_rate(robot, q, qd, **chosen) @ qd
+    close(Lambda @ xdd + bias, f, 1e-9, scale=float(np.max(np.abs(bias))))
+
+
+def test_too_many_rows_and_singular_configurations() -> None:
+    arm, puma, zero = planar(3), puma560(), np.zeros(6)
+    at = np.zeros(3), np.zeros(3)
+    with pytest.raises(ValueError, match=r"task 'twist' has 6 rows, but robot 'planar' has 3"):
+        control.operational_dynamics(arm, *at, frame="tip")
+    with pytest.raises(ValueError, match="singular for this task; give damping="):
+        control.operational_dynamics(puma, zero, zero, frame="link6")
+    q = np.stack([puma.random(1), zero])
+    with pytest.raises(ValueError, match=r"singular for this task at index \(1,\)"):
+        control.operational_dynamics(puma, q, np.zeros_like(q), frame="link6")
+    damped, bias = control.operational_dynamics(puma, zero, zero, frame="link6", damping=0.1)
+    assert np.all(np.isfinite(damped))
+    assert np.max(np.linalg.eigvalsh(damped)) <= 100.0 * (1.0 + 1e-9)
+    assert bias.shape == (6,)
+
+
+def test_little_damping_changes_little() -> None:
+    robot = puma560()
+    q, qd, _ = state(robot, 6)
+    exact, damped = (
+        control.operational_dynamics(robot, q, qd, damping=d, **FRAME) for d in (None, 1e-6)
+    )
+    close(damped[0], exact[0], 1e-6)
+    close(damped[1], exact[1], 1e-6)
+
+
+@pytest.mark.parametrize("damping", [0.0, -1.0, float("nan")])
+def test_wrong_damping(damping: float) -> None:
+    with pytest.raises(ValueError, match="damping must be a positive number"):
+        control.operational_dynamics(puma560(), *np.zeros((2, 6)), damping=damping, **FRAME)
+
+
+def test_wrong_names() -> None:
+    robot, zero = puma560(), np.zeros(6)
+    with pytest.raises(ValueError, match="task must be one of 'twist', 'position', 'pose'"):
+        control.task_jacobian(robot, zero, frame="tool", task="place")  # type: ignore[arg-type]
+    with pytest.raises(chasles.ModelError, match="no frame 'hand'"):
+        control.operational_dynamics(robot, zero, zero, frame="hand")
+    with pytest.raises(ValueError, match="a twist has no coordinates"):
+        control.task_coordinates(robot, zero, frame="tool", task="twist")
+    with pytest.raises(ValueError, match="a twist has no coordinates to vary"):
+        control.operational_sensitivities(robot, zero, zero, zero, frame="tool", task="twist")
+    with pytest.raises(ValueError, match=r"has 3 coordinates, but robot 'puma560' has 6 freedoms"):
+        control.operational_sensitivities(robot, zero, zero, zero, frame="tool")
+
+
+# Sensitivities -----------------------------------------------------------------------------------
+
+
+def arm_of_three() -> chasles.Robot:
+    """The first three joints of the PUMA: 3R, its wrist held."""
+    robot = puma560()
+    return robot.lock(dict.fromkeys(robot.joints[3:], 0.3))
+
+
+@pytest.mark.parametrize(
+    ("make", "task"), [(arm_of_three, "position"), (puma560, "pose"), (stanford_arm, "pose")]
+)
+def test_sensitivities_predict_torques_of_neighbouring_motions(make: Any, task: Any) -> None:
+    """Joint motions that realise chi + e dchi (and its rates), by small steps of Newton."""
+    robot = make()
+    q, qd, qdd = state(robot, 7)
+    chosen = {"task": task, **FRAME}
+    D, V, P = control.operational_sensitivities(robot, q, qd, qdd, **chosen)
+
+    def motion(q: np.ndarray, qd: np.ndarray, qdd: np.ndarray) -> tuple[np.ndarray, ...]:
+        J = control.task_jacobian(robot, q, **chosen)
+        Jd = control.task_jacobian_rate(robot, q, qd, **chosen)
+        return control.task_coordinates(robot, q, **chosen), J @ qd, J @ qdd + Jd @ qd
+
+    chi, chid, chidd = motion(q, qd, qdd)
+
+    def torque(dchi: np.ndarray, dchid: np.ndarray, dchidd: np.ndarray) -> np.ndarray:
+        at = q.copy()
+        for _ in range(8):
+            left = chi + dchi - control.task_coordinates(robot, at, **chosen)
+            at = at + np.linalg.solve(control.task_jacobian(robot, at, **chosen), left)
+        J = control.task_jacobian(robot, at, **chosen)
+        v = np.linalg.solve(J, chid + dchid)
+        Jd = control.task_jacobian_rate(robot, at, v, **chosen)
+        a = np.linalg.solve(J, chidd + dchidd - Jd @ v)
+        return robot.inverse_dynamics(at, v, a)
+
+    n, size = robot.nv, float(max(np.max(np.abs(x)) for x in (D, V, P)))
+    for k, found in enumerate((P, V, D)):
+        directions = [np.stack([unit * (k == r) for r in range(3)]) for unit in np.eye(n)]
+        columns = [rate(lambda e, d=d: torque(*(e * d)), 1e-4) for d in directions]
+        close(found, np.array(columns).T, DIFFERENCES, scale=size)
+
+
+# Computed torque ---------------------------------------------------------------------------------
+
+
+def test_computed_torque_makes_oscillators() -> None:
+    """The error's acceleration is -damping edot - stiffness e, whatever the robot does."""
+    robot = puma560()
+    rng = np.random.default_rng(8)
+    q, qd, qdd_wanted = state(robot, 8, 3)
+    q_wanted, qd_wanted = q + 0.1 * rng.normal(size=q.shape), rng.normal(size=q.shape)
+    k, d = rng.uniform(1.0, 9.0, size=(2, 6))
+    wanted = q_wanted, qd_wanted, qdd_wanted
+    tau = control.computed_torque(robot, q, qd, *wanted, stiffness=k, damping=d)
+    qdd = robot.forward_dynamics(q, qd, tau)
+    close(qdd, qdd_wanted + d * (qd_wanted - qd) + k * (q_wanted - q), 1e-9)
+
+
+def test_computed_torque_of_a_floating_robot_goes_the_short_way() -> None:
+    """Both quaternions of an orientation are one orientation."""
+    walker = quadruped()
+    q, qd, qdd = state(walker, 9)
+    wanted = walker.integrate(q, 0.1 * qdd)
+    other = wanted.copy()
+    other[:4] *= -1.0
+    gains = {"stiffness": 100.0, "damping": 20.0}
+    first, second = (
+        control.computed_torque(walker, q, qd, w, qd, 0.0 * qd, **gains) for w in (wanted, other)
+    )
+    close(first, walker.inverse_dynamics(q, qd, 100.0 * 0.1 * qdd), 1e-9)
+    close(second, first, 1e-12)
+
+
+def test_wrong_gains() -> None:
+    zero = np.zeros(6)
+    with pytest.raises(ValueError, match=r"stiffness must be a number or have 6 numbers"):
+        control.computed_torque(
+            puma560(), zero, zero, zero, zero, zero, stiffness=np.ones(5), damping=1.0
+        )

@@ -1,0 +1,227 @@
+"""The linear system near a state: against differences of the motion itself, and in discrete time.
+
+Differences of fourth order with steps of 1e-3 err by about 1e-10 of what is differentiated.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.integrate
+import scipy.linalg
+from support import close, state, tree
+from test_derivatives import KINDS, small
+
+import chasles
+from chasles.numeric.linear_systems import exponential
+from chasles.robots import planar, puma560, quadruped
+
+DIFFERENCES = 1e-7
+
+
+def rate(value: Callable[[float], np.ndarray], h: float = 1e-3) -> np.ndarray:
+    """The derivative at zero."""
+    return (8.0 * (value(h) - value(-h)) - value(2 * h) + value(-2 * h)) / (12.0 * h)
+
+
+def numpy_backed(robot: chasles.Robot, function: str, **options: Any) -> Any:
+    return chasles.compile(robot, function, backend="numpy", **options)
+
+
+def by_differences(
+    robot: chasles.Robot, q: np.ndarray, qd: np.ndarray, tau: np.ndarray, **options: Any
+) -> tuple[np.ndarray, np.ndarray]:
+    """A and B from how two neighbouring motions part."""
+    integrate, difference = (numpy_backed(robot, f) for f in ("integrate", "difference"))
+    accelerate = numpy_backed(robot, "forward_dynamics", **options)
+    n = robot.nv
+
+    def parting(d: np.ndarray, e: np.ndarray, u: np.ndarray) -> np.ndarray:
+        other = integrate(q, d)
+        gap = rate(lambda t: difference(integrate(q, t * qd), integrate(other, t * (qd + e))))
+        return np.concatenate([gap, accelerate(other, qd + e, tau + u)])
+
+    columns = [rate(lambda s, x=x: parting(*np.split(s * x, 3))) for x in np.eye(3 * n)]
+    both = np.array(columns).T
+    return both[:, : 2 * n], both[:, 2 * n :]
+
+
+ROBOTS = {" ".join(kinds): lambda kinds=kinds: small(kinds) for kinds in KINDS} | {
+    "mimic": lambda: tree(6, 3, floating=False, mimics=True),
+    "child before parent": lambda: tree(5, 1, floating=True),
+}
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+@pytest.mark.parametrize("dissipation", [False, True])
+def test_neighbouring_motions_part_as_it_says(name: str, dissipation: bool) -> None:
+    """Every joint type: also the top left block, -ad(qd), which is not zero for rotations."""
+    robot = ROBOTS[name]()
+    at = state(robot, 11)
+    chosen = {"dissipation": dissipation}
+    A, B = numpy_backed(robot, "linearize", **chosen)(*at)
+    expected_A, expected_B = by_differences(robot, *at, **chosen)
+    close(A, expected_A, DIFFERENCES)
+    close(B, expected_B, DIFFERENCES)
+    n = robot.nv
+    close(A[:n, n:], np.eye(n), 1e-15)
+    close(A[:n, :n], expected_A[:n, :n], 1e-6, scale=1.0)
+    assert not np.any(B[:n])
+
+
+def test_the_top_left_block() -> None:
+    """Free: -crm(v). An arm: zero. It moves with the velocity of that joint alone."""
+    walker = quadruped()
+    q, qd, tau = state(walker, 1)
+    A, _ = walker.linearize(q, qd, tau)
+    w, v = (np.cross(part, np.eye(3)).T for part in (qd[:3], qd[3:6]))
+    n = walker.nv
+    close(A[:6, :6], -np.block([[w, np.zeros((3, 3))], [v, w]]), 1e-15)
+    assert not np.any(A[6:n, :n])
+    assert not np.any(A[:6, 6:n])
+    arm = puma560()
+    A, _ = arm.linearize(*state(arm, 1))
+    assert not np.any(A[:6, :6])
+
+
+def test_a_pendulum_swings() -> None:
+    """A rod of 1 m that hangs from its end: omega^2 = 3 g / (2 l)."""
+    rod = planar(1)
+    A, B = rod.linearize([-math.pi / 2], [0.0], [0.0])
+    omega = math.sqrt(1.5 * 9.81)
+    close(sorted(np.linalg.eigvals(A).imag), [-omega, omega], 1e-13)
+    close(B, [[0.0], [3.0]], 1e-14)
+    dt = 0.1
+    A, B = rod.linearize([-math.pi / 2], [0.0], [0.0], dt=dt)
+    c, s = math.cos(omega * dt), math.sin(omega * dt)
+    close(A, [[c, s / omega], [-s * omega, c]], 1e-13)
+    close(B, 3.0 * np.array([[(1.0 - c) / omega**2], [s / omega]]), 1e-13)
+
+
+def test_damping_enters_with_dissipation() -> None:
+    robot = small(("revolute", "prismatic"))
+    at = state(robot, 2)
+    n = robot.nv
+    (plain, B), (damped, _) = (robot.linearize(*at, dissipation=d) for d in (False, True))
+    damping = np.diag([robot.joint(name).damping for name in robot.joints])
+    close(damped[n:, n:] - plain[n:, n:], -B[n:] @ damping, 1e-11)
+
+
+# Actuators ---------------------------------------------------------------------------------------
+
+
+def test_actuators_by_name_and_by_matrix() -> None:
+    walker = quadruped()
+    at = state(walker, 3, 4)
+    A, B = walker.linearize(*at)
+    legs = walker.joints[1:]
+    assert walker.linearize(*at, actuation=legs)[1].shape == (4, 36, 12)
+    assert np.array_equal(walker.linearize(*at, actuation=legs)[1], B[..., 6:])
+    assert np.array_equal(walker.linearize(*at, actuation=legs)[0], A)
+    turned = legs[::-1]
+    assert np.array_equal(walker.linearize(*at, actuation=turned)[1], B[..., :5:-1])
+    S = np.random.default_rng(4).normal(size=(18, 3))
+    close(walker.linearize(*at, actuation=S)[1], B @ S, 1e-13)
+    assert walker.linearize(*at, actuation=())[1].shape == (4, 36, 0)
+
+
+@pytest.mark.parametrize(
+    ("actuation", "error", "message"),
+    [
+        (np.zeros((5, 2)), ValueError, r"actuation must have shape \(6, m\), not \(5, 2\)"),
+        (np.zeros(6), ValueError, r"actuation must have shape \(6, m\), not \(6,\)"),
+        (np.full((6, 1), np.nan), ValueError, "not finite"),
+        (("joint1", "elbow"), chasles.ModelError, "no joint 'elbow'"),
+        (("joint1", "joint1"), ValueError, "names a joint twice"),
+        ("joint1", TypeError, r"give \['joint1'\]"),
+        (({},), TypeError, "array .* or a sequence of joint names"),
+    ],
+)
+def test_wrong_actuators(actuation: Any, error: type, message: str) -> None:
+    zero = np.zeros(6)
+    with pytest.raises(error, match=message):
+        puma560().linearize(zero, zero, zero, actuation=actuation)
+
+
+# Discrete time -----------------------------------------------------------------------------------
+
+
+def test_exponential_is_that_of_scipy() -> None:
+    """From nothing to norms that need many squarings; each to the conditioning of its own."""
+    rng = np.random.default_rng(5)
+    scales = np.array([0.0, 1e-9, 1e-3, 1.0, 5.3, 5.4, 11.0, 40.0])
+    matrices = rng.normal(size=(2, len(scales), 7, 7)) * scales[:, None, None] / 3.0
+    found = exponential(matrices)
+    for index in np.ndindex(found.shape[:2]):
+        close(found[index], scipy.linalg.expm(matrices[index]), 1e-11)
+        assert np.array_equal(found[index], exponential(matrices[index]))
+
+
+def test_exponential_of_nothing_and_of_nan() -> None:
+    assert exponential(np.zeros((0, 3, 3))).shape == (0, 3, 3)
+    assert exponential(np.zeros((2, 0, 0))).shape == (2, 0, 0)
+    pair = np.stack([np.full((2, 2), np.nan), np.zeros((2, 2))])
+    found = exponential(pair)
+    assert np.all(np.isnan(found[0]))
+    assert np.array_equal(found[1], np.eye(2))
+
+
+def test_discrete_pair_solves_the_system() -> None:
+    """Against an integrator of the continuous pair with the same input all the way."""
+    robot = puma560()
+    at = state(robot, 6)
+    A, B = robot.linearize(*at)
+    Ad, Bd = robot.linearize(*at, dt=0.03)
+    rng = np.random.default_rng(7)
+    x, u = rng.normal(size=12), rng.normal(size=6)
+    solved = scipy.integrate.solve_ivp(
+        lambda t, y: A @ y + B @ u, (0.0, 0.03), x, rtol=1e-12, atol=1e-12
+    )
+    close(Ad @ x + Bd @ u, solved.y[:, -1], 1e-9)
+    half_A, half_B = robot.linearize(*at, dt=0.015)
+    close(Ad, half_A @ half_A, 1e-12)
+    close(Bd, half_A @ half_B + half_B, 1e-12)
+
+
+@pytest.mark.parametrize("dt", [0.0, -0.1, math.nan, math.inf, "soon", None])
+def test_wrong_steps(dt: Any) -> None:
+    robot, zero = puma560(), np.zeros(6)
+    if dt is None:
+        assert robot.linearize(zero, zero, zero, dt=dt)[0].shape == (12, 12)
+        return
+    with pytest.raises((ValueError, TypeError), match="linearize: dt must be"):
+        robot.linearize(zero, zero, zero, dt=dt)
+
+
+# Arrays ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"dt": 0.01}, {"actuation": ["joint2", "joint5"]}], ids=str
+)
+def test_batches_and_outputs(options: dict[str, Any]) -> None:
+    """Alone, in a batch, into given arrays, in single precision."""
+    robot = puma560()
+    at = state(robot, 8, (2, 5))
+    A, B = robot.linearize(*at, **options)
+    m = 2 if "actuation" in options else 6
+    assert (A.shape, B.shape) == ((2, 5, 12, 12), (2, 5, 12, m))
+    one = robot.linearize(*(x[1, 3] for x in at), **options)
+    assert np.array_equal(one[0], A[1, 3])
+    close(one[1], B[1, 3], 1e-15)
+    out = np.full_like(A, np.nan), np.full_like(B, np.nan)
+    assert robot.linearize(*at, **options, out=out, threads=2) is out
+    assert np.array_equal(out[0], A)
+    assert np.array_equal(out[1], B)
+    single = [x.astype(np.float32) for x in at]
+    a, b = robot.linearize(*single, **options)
+    assert a.dtype == b.dtype == np.float32
+    close(a, A, 1e-3)
+    with pytest.raises(ValueError, match="linearize: out must"):
+        robot.linearize(*at, **options, out=(A,))
+    with pytest.raises(ValueError, match="linearize: out must have shape"):
+        robot.linearize(*at, **options, out=(A[0], B))
+    with pytest.raises(ValueError, match=r"linearize: qd must have shape"):
+        robot.linearize(at[0], np.zeros(5), at[2], **options)

@@ -1,0 +1,135 @@
+"""Joint forces are linear in the inertia parameters: the regressor, and its base parameters."""
+
+import numpy as np
+import pytest
+from support import TARGETS, close, state, tree
+
+import chasles
+from chasles.robots import general_chain, planar, puma560, quadruped, stanford_arm
+
+ROUNDING = 1e-12
+
+
+def rotor_forces(robot: chasles.Robot, qdd: np.ndarray) -> np.ndarray:
+    """Armature times acceleration: the part of joint forces that is not of links."""
+    armature = np.zeros(robot.nv)
+    for i, body in enumerate(robot.model.bodies):
+        leader, ratio = robot.model.owner(i)  # a mimic follower's rotor turns with its leader
+        armature[robot.model.velocity_slices[leader]] += ratio**2 * body.data.armature
+    return armature * qdd
+
+
+TREES = {
+    "fixed": {"floating": False},
+    "floating": {"floating": True},
+    "mimic": {"floating": False, "mimics": True},
+}
+
+
+@pytest.mark.parametrize(
+    ("target", "name"),
+    [*((t, "floating") for t in TARGETS), ("numpy", "fixed"), ("numpy", "mimic")],
+)
+def test_it_gives_inverse_dynamics(target: str, name: str) -> None:
+    """Every joint type, and links that others are fixed to."""
+    robot = tree(9, 3, **TREES[name])
+    q, qd, qdd = state(robot, 1, 3)
+    Y = chasles.compile(robot, "regressor", backend=target)(q, qd, qdd)
+    assert Y.shape == (3, robot.nv, 10 * len(robot.moving_joints))
+    tau = chasles.compile(robot, "inverse_dynamics", backend=target)(q, qd, qdd)
+    close(Y @ robot.inertial_parameters() + rotor_forces(robot, qdd), tau, ROUNDING)
+
+
+def test_the_order_of_parameters() -> None:
+    """A change of one link's mass data changes its own ten numbers, as they are documented."""
+    robot = tree(5, 2, floating=False)
+    before = robot.inertial_parameters().reshape(-1, 10)
+    for k, name in enumerate(robot.moving_joints):
+        link = robot.joint(name).child
+        mass, center = 1.7, np.array([0.1, -0.2, 0.3])
+        inertia = np.array([[0.5, 0.01, -0.02], [0.01, 0.6, 0.03], [-0.02, 0.03, 0.7]])
+        loaded = robot.attach(link, mass=mass, center=center, inertia=inertia)
+        added = loaded.inertial_parameters().reshape(-1, 10) - before
+        skew = np.cross(np.eye(3), center)
+        about = inertia + mass * skew @ skew.T
+        six = [about[i] for i in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]
+        expected = np.zeros_like(before)
+        expected[k] = [mass, *(mass * center), *six]
+        close(added, expected, 1e-13)
+
+
+def test_another_robot_with_the_same_joints() -> None:
+    """The regressor belongs to the joints alone: it is multiplied by anybody's parameters."""
+    robot = puma560()
+    loaded = robot.attach("tool", mass=2.0, center=(0.1, 0.0, 0.2))
+    q, qd, qdd = state(robot, 3)
+    tau = robot.regressor(q, qd, qdd) @ loaded.inertial_parameters() + rotor_forces(robot, qdd)
+    close(tau, loaded.inverse_dynamics(q, qd, qdd), ROUNDING)
+
+
+def test_a_body_acts_on_its_supporting_joints_only() -> None:
+    walker = quadruped()
+    model = walker.model
+    Y = walker.regressor(*state(walker, 4)).reshape(walker.nv, -1, 10)
+    for column, i in enumerate(model.in_file_order):
+        for j, rows in model.velocity_slices.items():
+            assert np.any(Y[rows, column]) == (j in model.support(i))
+
+
+# Base parameters ---------------------------------------------------------------------------------
+
+
+def upright(n: int) -> chasles.Robot:
+    """A planar arm whose axes are along gravity."""
+    return planar(n).with_gravity((0.0, 9.81, 0.0))
+
+
+COUNTS = {
+    "puma560": (puma560, 7 * 6 - 6),
+    "stanford_arm": (stanford_arm, 7 * 5 + 4 - 6),
+    "general chain": (lambda: general_chain(4), 7 * 4 - 4),
+    "one joint": (lambda: general_chain(1), 3),
+    "planar": (lambda: planar(3), 3 * 3),
+    "planar, no weight": (lambda: upright(3), 3 * 3 - 2),
+    "floating": (quadruped, 10 + 12 * 7),
+}
+"""7 for each revolute joint and 4 for each prismatic one, less 4, or less 6 where the first axis is
+along gravity (Mayeda, Yoshida, Osuka 1990; Khalil, Dombre 2002, section 9.4); 3 for each joint of a
+planar arm, less 2 without weight; all 10 of a free body."""
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_their_number_and_what_they_do(name: str) -> None:
+    make, count = COUNTS[name]
+    robot = make()
+    base = robot.base_parameters()
+    assert len(base) == count
+    assert base.largest_dropped < 1e-3 * base.tolerance < base.tolerance < base.smallest_kept
+    q, qd, qdd = state(robot, 5, 4)
+    values = base.values(robot.inertial_parameters())
+    tau = robot.regressor(q, qd, qdd)[..., base.columns] @ values + rotor_forces(robot, qdd)
+    close(tau, robot.inverse_dynamics(q, qd, qdd), 1e-10)
+
+
+def test_parameters_of_other_links_with_the_same_base_parameters() -> None:
+    """What the base parameters do not see does not act: anything in the null space may be added."""
+    robot = puma560()
+    base = robot.base_parameters()
+    unseen = np.linalg.svd(base.combination)[2][len(base) :]
+    q, qd, qdd = state(robot, 6, 3)
+    change = unseen.T @ np.random.default_rng(7).normal(size=len(unseen))
+    Y = robot.regressor(q, qd, qdd)
+    close(Y @ change, np.zeros((3, 6)), 1e-12, scale=float(np.max(np.abs(Y))))
+
+
+def test_wrong_tolerance() -> None:
+    for bad in (0.0, 1.0, -1.0, float("nan")):
+        with pytest.raises(ValueError, match="tolerance must be in"):
+            planar(1).base_parameters(tolerance=bad)
+
+
+def test_a_robot_without_joints() -> None:
+    rigid = planar(1).lock({"joint1": 0.3})
+    assert rigid.inertial_parameters().shape == (0,)
+    assert rigid.regressor([], [], []).shape == (0, 0)
+    assert len(rigid.base_parameters()) == 0
