@@ -14,6 +14,11 @@ from chasles.mathematics.homogeneous.dense import Dense
 from chasles.mathematics.linear import Matrix, Symmetric, Vector
 from chasles.mathematics.rotations import Rotation
 from chasles.mathematics.spatial import Force, Motion, RigidInertia, Transform
+from chasles.mathematics.tensor import (
+    AngularAcceleration,
+    euler_from_inertia,
+    inertia_from_euler,
+)
 
 
 def _mismatch(operation: str, a: object, b: object) -> TypeError:
@@ -324,15 +329,7 @@ class Acceleration(Dense):
     @property
     def G(self) -> Matrix:
         """wd~ + w~ w~."""
-        (x, y, z), (p, q, s) = self.w, self.wd
-        xx, yy, zz, xy, xz, yz = x * x, y * y, z * z, x * y, x * z, y * z
-        return Matrix(
-            (
-                (-(yy + zz), xy - s, xz + q),
-                (xy + s, -(xx + zz), yz - p),
-                (xz - q, yz + p, -(xx + yy)),
-            )
-        )
+        return AngularAcceleration(self.w, self.wd).tensor()
 
     def block(self) -> Block:
         return Block(self.G, self.a)
@@ -379,16 +376,11 @@ class Inertia(Dense):
     @staticmethod
     def of(rigid: RigidInertia) -> "Inertia":
         """K = trace(I)/2 1 - I from the usual moments about the origin."""
-        I = rigid.I
-        half = (I.xx + I.yy + I.zz) * 0.5
-        K = Symmetric(half - I.xx, half - I.yy, half - I.zz, -I.xy, -I.xz, -I.yz)
-        return Inertia(K, rigid.h, rigid.m)
+        return Inertia(euler_from_inertia(rigid.I), rigid.h, rigid.m)
 
     def rigid(self) -> RigidInertia:
         """The usual moments, as a spatial inertia."""
-        K = self.K
-        I = Symmetric(K.yy + K.zz, K.xx + K.zz, K.xx + K.yy, -K.xy, -K.xz, -K.yz)
-        return RigidInertia(self.m, self.h, I)
+        return RigidInertia(self.m, self.h, inertia_from_euler(self.K))
 
     def matrix(self) -> Matrix:
         return _bordered(self.K.matrix(), self.h, (*self.h, self.m))
@@ -483,19 +475,12 @@ def momentum(W: Velocity, J: Inertia) -> Momentum:
 def action(H: Acceleration, J: Inertia) -> Action:
     """Phi = skew(H J) (Eq I.17): what makes a body accelerate; with H = Hg, its weight.
 
-    Of the diagonal of G only differences count, in which the squares of two components of w remain:
     skew(G K) takes 15 multiplications (Balafoutis and Patel 1991, section 5.3).
     """
     if type(H) is not Acceleration or type(J) is not Inertia:
         raise _mismatch("take the action of", H, J)
-    (x, y, z), G, K = H.w, H.G, J.K
-    xx, yy, zz = x * x, y * y, z * z
-    couple = Vector.of(
-        G[2, 1] * K.yy - G[1, 2] * K.zz + (zz - yy) * K.yz + G[2, 0] * K.xy - G[1, 0] * K.xz,
-        G[0, 2] * K.zz - G[2, 0] * K.xx + (xx - zz) * K.xz + G[0, 1] * K.yz - G[2, 1] * K.xy,
-        G[1, 0] * K.xx - G[0, 1] * K.yy + (yy - xx) * K.xy + G[1, 2] * K.xz - G[0, 2] * K.yz,
-    )
-    return Action(couple + J.h.cross(H.a), G @ J.h + H.a * J.m)
+    couple = AngularAcceleration(H.w, H.wd).moment(J.K)
+    return Action(couple + J.h.cross(H.a), H.G @ J.h + H.a * J.m)
 
 
 def kinetic_energy(W: Velocity, J: Inertia) -> Number:
