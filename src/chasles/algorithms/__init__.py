@@ -49,6 +49,22 @@ from chasles.algorithms.spatial.mass_matrix_inverse import mass_matrix_inverse
 from chasles.algorithms.spatial.momentum import momentum
 from chasles.algorithms.spatial.newton_euler_vector import newton_euler_vector
 from chasles.algorithms.spatial.potential_energy import potential_energy
+from chasles.algorithms.tensor.augmented_tensor import augmented_tensor
+from chasles.algorithms.tensor.bias_forces_augmented_tensor import bias_forces_augmented_tensor
+from chasles.algorithms.tensor.forward_dynamics_augmented_tensor import (
+    forward_dynamics_augmented_tensor,
+)
+from chasles.algorithms.tensor.kane import kane
+from chasles.algorithms.tensor.lagrange_3x3 import lagrange_3x3
+from chasles.algorithms.tensor.lagrange_4x4 import lagrange_4x4
+from chasles.algorithms.tensor.mass_matrix_augmented_tensor import mass_matrix_augmented_tensor
+from chasles.algorithms.tensor.mass_matrix_composite_3x3 import mass_matrix_composite_3x3
+from chasles.algorithms.tensor.mass_matrix_orthogonal_complement import (
+    mass_matrix_orthogonal_complement,
+)
+from chasles.algorithms.tensor.mass_matrix_unit_acceleration import mass_matrix_unit_acceleration
+from chasles.algorithms.tensor.newton_euler_tensor import newton_euler_tensor
+from chasles.algorithms.tensor.spatial_1987 import spatial_1987
 from chasles.model.equivalent import Choice, by_moments, by_products
 
 
@@ -93,17 +109,28 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
         Method("homogeneous", inverse_dynamics_homogeneous, equivalent=by_products, by_name=True),
         Method("homogeneous-link", inverse_dynamics_link, equivalent=by_products),
         Method("lagrange", inverse_dynamics_lagrange, equivalent=by_products, by_name=True),
+        Method("augmented-tensor", augmented_tensor, equivalent=by_products),
+        Method("newton-euler-tensor", newton_euler_tensor, by_name=True),
+        Method("lagrange-4x4", lagrange_4x4, by_name=True),
+        Method("lagrange-3x3", lagrange_3x3, by_name=True),
+        Method("spatial-1987", spatial_1987, by_name=True),
+        Method("kane", kane, by_name=True),
     ),
     "gravity_forces": (Method("composite-body", gravity_forces, equivalent=by_moments),),
     "bias_forces": (
         Method("newton-euler-vector", bias_forces, equivalent=by_moments),
         Method("lagrange", bias_forces_lagrange, equivalent=by_products, by_name=True),
+        Method("augmented-tensor", bias_forces_augmented_tensor, equivalent=by_products),
     ),
     "coriolis_matrix": (Method("spatial", coriolis_matrix),),
     "mass_matrix": (
         Method("spatial", mass_matrix, equivalent=by_moments),
         Method("homogeneous", mass_matrix_homogeneous, equivalent=by_products, by_name=True),
         Method("lagrange", mass_matrix_lagrange, equivalent=by_products, by_name=True),
+        Method("augmented-tensor", mass_matrix_augmented_tensor, equivalent=by_moments),
+        Method("composite-3x3", mass_matrix_composite_3x3, by_name=True),
+        Method("orthogonal-complement", mass_matrix_orthogonal_complement, by_name=True),
+        Method("unit-acceleration", mass_matrix_unit_acceleration, by_name=True),
     ),
     "mass_matrix_inverse": (Method("spatial", mass_matrix_inverse, equivalent=by_moments),),
     "ltdl_factors": (Method("spatial", ltdl_factors, equivalent=by_moments),),
@@ -113,6 +140,7 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
         Method("mass-matrix", forward_dynamics_mass_matrix, equivalent=by_moments),
         Method("homogeneous", forward_dynamics_homogeneous, equivalent=by_products, by_name=True),
         Method("lagrange", forward_dynamics_lagrange, equivalent=by_products, by_name=True),
+        Method("augmented-tensor", forward_dynamics_augmented_tensor, equivalent=by_products),
     ),
     "joint_reactions": (Method("spatial", joint_reactions),),
     "kinetic_energy": (

@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass
-from itertools import product
 from typing import NamedTuple, overload
 
 from chasles.expr import Number, Scalar, atan2, sqrt
@@ -69,8 +68,8 @@ def trace(T: Matrix) -> Number:
 def double_dot(T: Matrix, S: Matrix) -> Number:
     """T : S = tr(T S), without a transpose (3.2.30)."""
     total: Number = 0.0
-    for i, j in product(_INDICES, repeat=2):
-        total = total + T[i, j] * S[j, i]
+    for row, column in zip(T.rows, S.T.rows, strict=True):
+        total = total + Vector(row).dot(Vector(column))
     return total
 
 

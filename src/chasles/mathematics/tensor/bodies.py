@@ -4,6 +4,7 @@ All components are in one basis. I is the tensor of inertia with products of ine
 its diagonal; J, the integral of r (x) r dm, is the book's Euler tensor, with products positive.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from chasles.expr import Number, Scalar
@@ -124,3 +125,15 @@ class Center:
             return Center(rigid.m, Vector.zero(), rigid.I)
         r = rigid.h * (1.0 / rigid.m)
         return Center(rigid.m, r, rigid.I - point_mass(rigid.m, r).I)
+
+    @staticmethod
+    def together(parts: Sequence["Center"]) -> "Center":
+        """Several bodies frozen into one (6.2.5-7)."""
+        m: Number = 0.0
+        h, I = Vector.zero(), Symmetric.zero()
+        for part in parts:
+            m, h = m + part.m, h + part.r * part.m
+        r = Center.of(RigidInertia(m, h, I)).r
+        for part in parts:
+            I += inertia_about(part.I, part.m, part.r - r)
+        return Center(m, r, I)
