@@ -14,11 +14,12 @@ from chasles.algorithms.spatial.configuration import integrate
 from chasles.expr import RULES, Arena, Number, Program, Variable, jacobian, reverse
 from chasles.model import Model, ModelError
 from chasles.model.equivalent import Choice, by_moments, equivalent
+from chasles.model.frames import sparse_frames
 from chasles.model.spaces import PositionSpace
 from chasles.tracing import WrenchKey, signature, trace
 
 FEW = 60
-"""Up to this many bodies every choice is traced and counted; beyond, only regrouped inertias."""
+"""Up to this many bodies every choice is traced and counted; beyond, only the likely best one."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,8 @@ def program(
 ) -> Program:
     """The program of a public function: by a named method, or by the one with fewest operations.
 
-    A named method runs on the robot as it is given; "fastest" also tries regrouped inertias.
+    A named method runs on the robot as it is given; "fastest" regroups inertias, and tries other
+    body frames too.
     """
 
     def physical(whole: Model) -> Model:
@@ -52,11 +54,16 @@ def program(
     def regrouped(whole: Model, choice: Choice = by_moments) -> Model:
         return equivalent(physical(whole), choice)
 
+    def reframed(whole: Model, choice: Choice) -> Model:
+        return regrouped(sparse_frames(whole), choice)
+
     def preparations(way: Method) -> tuple[Callable[[Model], Model], ...]:
         if way.equivalent is None or method != "fastest":
             return (physical,)
-        suitable = partial(regrouped, choice=way.equivalent)
-        return (physical, suitable) if len(model.bodies) <= FEW else (suitable,)
+        here, elsewhere = (partial(f, choice=way.equivalent) for f in (regrouped, reframed))
+        if len(model.bodies) > FEW:
+            return (elsewhere,)
+        return (physical, here) if parameters else (here, elsewhere)
 
     keys = tuple(wrenches)
     methods = _methods(model, function, method)

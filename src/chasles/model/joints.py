@@ -114,14 +114,19 @@ def _axial(k: Number, hz: Number = 0.0, m: Number = 0.0) -> RigidInertia:
 
 @dataclass(frozen=True)
 class Revolute(Joint):
-    """Rotation about z by q (rad)."""
+    """Rotation about z by q (rad); at q = 0 the body's frame is turned by `offset`."""
+
+    offset: float = 0.0
 
     kind = "revolute"
     nq = nv = 1
     units = ("rad",)
 
     def motion(self, q: Vector) -> Transform:
-        return Transform(about(2, q[0]), Vector.zero())
+        return Transform(about(2, q[0] + self.offset), Vector.zero())
+
+    def neutral(self) -> Vector:
+        return Vector.of(-self.offset)
 
     def subspace(self, q: Vector) -> Motions:
         return Motions((_WZ,))
