@@ -122,6 +122,7 @@ class Center:
     def of(rigid: RigidInertia) -> "Center":
         """From moments about the origin; without mass, the centre is the origin."""
         if not isinstance(rigid.m, Scalar) and rigid.m == 0.0:
+            assert not any(rigid.h), "regrouped inertias have no centre"
             return Center(rigid.m, Vector.zero(), rigid.I)
         r = rigid.h * (1.0 / rigid.m)
         return Center(rigid.m, r, rigid.I - point_mass(rigid.m, r).I)
