@@ -51,10 +51,10 @@ def program(
     def physical(whole: Model) -> Model:
         return whole if dissipation else whole.frictionless()
 
-    def regrouped(whole: Model, choice: Choice = by_moments) -> Model:
+    def regrouped(whole: Model, choice: Choice) -> Model:
         return equivalent(physical(whole), choice)
 
-    def reframed(whole: Model, choice: Choice) -> Model:
+    def reframed(whole: Model, choice: Choice = by_moments) -> Model:
         return regrouped(sparse_frames(whole), choice)
 
     def preparations(way: Method) -> tuple[Callable[[Model], Model], ...]:
@@ -69,7 +69,7 @@ def program(
     methods = _methods(model, function, method)
     positions = _positions(function)
     if derivative is not None and _has_recursion(model, function, method, keys, derivative):
-        known = trace(model, DERIVATIVES[function], parameters=parameters, prepare=regrouped)
+        known = trace(model, DERIVATIVES[function], parameters=parameters, prepare=reframed)
         first = _first_derivatives(known, derivative)
         return first if derivative.order == 1 else _jacobian(model, first, derivative, positions)
     traced = min(
