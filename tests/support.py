@@ -50,7 +50,7 @@ def direct(
     frame's own axes and about its own origin. Damping and friction are the model's own.
     """
     algorithm = next(m.algorithm for m in FUNCTIONS[function] if method in ("", m.name))
-    sign = signature(algorithm)
+    sign = signature(algorithm, max(len(arrays) - 1, 1))
     values: dict[str, Any] = {}
     for (name, space), array in zip(sign.inputs.items(), arrays, strict=False):
         values[name] = space.split(model, np.asarray(array, dtype=float).tolist())
@@ -61,7 +61,7 @@ def direct(
             numbers = np.asarray(wrench, dtype=float).tolist()
             total[frame.body] += frame.placement.T @ Force.of(*numbers)
         values["f_ext"] = total
-    result = algorithm(model, **values, **resolve(model, options))
+    result = algorithm(model, *values.values(), **resolve(model, options))
     results = (result,) if len(sign.outputs) == 1 else result
     arrays_out = [
         np.array(space.join(model, value), dtype=float).reshape(space.shape(model))

@@ -24,9 +24,9 @@ LAYERS = (
     ("mathematics",),
     ("model",),
     ("algorithms", "backends", "formats"),
-    ("tracing", "names"),
+    ("tracing", "names", "cost"),
     ("programs",),
-    ("compiled",),
+    ("compiled", "loops"),
     ("robot",),
     ("robots", "api", "conventions", "homogeneous"),
     ("",),  # the package itself: `import chasles`
@@ -124,12 +124,20 @@ def test_every_operation_has_a_spelling() -> None:
 
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_every_function_is_a_method_of_the_robot(function: str) -> None:
-    """With the algorithm's arrays in order, its options, and `out=`, all by keyword."""
+    """With the algorithm's arrays in order, its options, and `out=`, all by keyword.
+
+    Where a method takes `*rates`, their number is the option `order`; arrays that may be left out
+    are for higher orders.
+    """
     method = getattr(chasles.Robot, function)
     assert (inspect.getdoc(method) or "").strip()
-    parameters = inspect.signature(method).parameters
-    given = [p.name for p in parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD][1:]
-    options = {p.name for p in parameters.values() if p.kind is p.KEYWORD_ONLY}
+    parameters = list(inspect.signature(method).parameters.values())[1:]
+    given = [
+        p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD and p.default is p.empty
+    ]
+    options = {p.name for p in parameters if p.kind is p.KEYWORD_ONLY}
+    if any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        given, options = [*given, "qd"], options | {"order"}
     for way in FUNCTIONS[function]:
         read = signature(way.algorithm)
         arrays = [name for name in read.inputs if name != "f_ext"]

@@ -219,6 +219,86 @@ OPTIONS: dict[str, tuple[Callable[[chasles.Robot], Any], type, str]] = {
         ValueError,
         "kind must be 'classical', 'spatial' or 'proper', not 'true'",
     ),
+    "no rates": (
+        lambda r: r.frame_motion(Q, frame="tool"),
+        TypeError,
+        "frame_motion needs rates after q: qd, or qd and qdd",
+    ),
+    "no rates of a derivative": (
+        lambda r: r.derivatives("frame_motion", Q, frame="tool"),
+        TypeError,
+        "frame_motion needs rates after q",
+    ),
+    "too few rates": (
+        lambda r: chasles.compile(r, "frame_motion", frame="tool", order=3)(Q, Q, Q),
+        TypeError,
+        r"frame_motion takes 4 arrays \(q, qd, qdd, qddd\), not 3",
+    ),
+    "too many rates": (
+        lambda r: chasles.compile(r, "frame_motion", frame="tool", order=1)(Q, Q, Q),
+        TypeError,
+        r"frame_motion takes 2 arrays \(q, qd\), not 3",
+    ),
+    "shape of a rate": (
+        lambda r: r.frame_motion(Q, Q, Q, np.zeros(5), frame="tool"),
+        ValueError,
+        r"frame_motion: qddd must have shape \(\.\.\., 6\), not \(5,\)",
+    ),
+    "rate is nothing": (
+        lambda r: r.frame_motion(Q, Q, None, frame="tool"),
+        TypeError,
+        "frame_motion: qdd must be an array of real numbers",
+    ),
+    "shape of the motion": (
+        lambda r: r.frame_motion(Q, Q, Q, frame="tool", out=np.zeros((3, 6))),
+        ValueError,
+        r"frame_motion: out must have shape \(2, 6\), not \(3, 6\)",
+    ),
+    "order 0": (
+        lambda r: chasles.compile(r, "frame_motion", frame="tool", order=0),
+        ValueError,
+        "frame_motion: order must be a positive integer .* not 0",
+    ),
+    "order 1.5": (
+        lambda r: chasles.cost(r, "frame_motion", frame="tool", order=1.5),
+        ValueError,
+        "frame_motion: order must be a positive integer .* not 1.5",
+    ),
+    "order True": (
+        lambda r: chasles.compile(r, "jacobian_rate", frame="tool", order=True),
+        ValueError,
+        "jacobian_rate: order must be a positive integer .* not True",
+    ),
+    "order of a function without": (
+        lambda r: chasles.compile(r, "jacobian", frame="tool", order=2),
+        TypeError,
+        "jacobian has no option 'order'",
+    ),
+    "rate of order 0": (
+        lambda r: r.jacobian_rate(Q, Q, frame="tool", order=0),
+        ValueError,
+        "jacobian_rate: order must be 1 or 2, not 0; chasles.compile takes any order",
+    ),
+    "rate of order 2 without qdd": (
+        lambda r: r.jacobian_rate(Q, Q, frame="tool", order=2),
+        TypeError,
+        "jacobian_rate: order=2 needs qdd: give q, qd, qdd",
+    ),
+    "rate of order 1 with qdd": (
+        lambda r: r.jacobian_rate(Q, Q, Q, frame="tool"),
+        TypeError,
+        "jacobian_rate: order=1 takes no qdd; leave it out, or ask for order=2",
+    ),
+    "method without the order": (
+        lambda r: r.jacobian_rate(Q, Q, Q, frame="tool", order=2, method="spatial"),
+        ValueError,
+        "jacobian_rate: method 'spatial' has no order 2; use 'joint-motion'",
+    ),
+    "derivative by a rate that is not given": (
+        lambda r: r.derivatives("frame_motion", Q, Q, Q, frame="tool", wrt="qddd"),
+        ValueError,
+        "frame_motion has no argument 'qddd'; it has q, qd, qdd",
+    ),
     "momentum": (
         lambda r: r.momentum(Q, Q, at="base"),
         ValueError,

@@ -154,6 +154,10 @@ def test_info_of_an_arm() -> None:
     assert "notes (2)" in text
 
 
+def test_info_of_a_mechanism() -> None:
+    assert "loop pin: revolute, coupler to rocker" in run("info", "four_bar")
+
+
 def test_info_of_a_file(arm: str) -> None:
     text = run("info", arm)
     assert "arm: 4.1 kg, 4 links, nq 2, nv 2" in text
@@ -360,7 +364,7 @@ def test_version() -> None:
     assert run("--version") == f"chasles {chasles.__version__}\n"
 
 
-@pytest.mark.parametrize("command", ["demo", "info", "cost", "bench", "cache"])
+@pytest.mark.parametrize("command", ["demo", "info", "cost", "bench", "motion", "cache"])
 def test_help_has_examples(command: str) -> None:
     text = run(command, "--help")
     assert "Examples:" in text

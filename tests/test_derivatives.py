@@ -257,15 +257,14 @@ def test_named_methods() -> None:
     for function, rows in FUNCTIONS.items():
         if len(rows) > 1:
             at = point(robot, function, 8)
-            options = {"wrt": list(spaces(function)), "backend": "interpret"}
-            if "frame" in signature(rows[0].algorithm).options:
-                options["frame"] = robot.bodies[-1]
+            chosen = options(function) | {"wrt": list(spaces(function)), "backend": "interpret"}
             found = [
-                chasles.compile(robot, function, method=way, **options)(*at)
+                chasles.compile(robot, function, method=way, **chosen)(*at)
                 for way in ("fastest", *(row.name for row in rows))
             ]
             for other in found[1:]:
-                for a, b in zip(np.atleast_2d(other), np.atleast_2d(found[0]), strict=True):
+                pair = (x if isinstance(x, tuple) else (x,) for x in (other, found[0]))
+                for a, b in zip(*pair, strict=True):
                     close(a, b, 1e-11)
 
 

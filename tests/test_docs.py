@@ -2,8 +2,9 @@
 
 A block of Python may be followed at once by a block of text, which must be what it prints. A block
 of Python after `<!-- source: FILE -->` must be the file without its imports and first docstring.
-A block of console holds `$ chasles ...` and what the command prints. After a change of the library,
-`python tests/test_docs.py` writes the true sources and outputs into the pages.
+A block of console holds `$ chasles ...` and what the command prints. A block of text after
+`<!-- file: NAME -->` is a file in the new folder that the page runs in. After a change of the
+library, `python tests/test_docs.py` writes the true sources and outputs into the pages.
 """
 
 import ast
@@ -13,6 +14,7 @@ import io
 import re
 import runpy
 import shlex
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,12 +34,16 @@ ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
 EXAMPLES = {
     "computed_torque.py": {"duration": 0.05},
+    "microbot_jerk.py": {"states": 201},
     "million_states.py": {"states": 2000},
     "quadruped_momentum.py": {"duration": 0.05},
+    "slider_crank.py": {"steps": 24, "picture": io.BytesIO()},
     "spacelib.py": {"instants": 3},
 }
 NARROW = {"COLUMNS": "80", "TERM": "dumb", "NO_COLOR": "1"}
-BLOCK = re.compile(r"(?:<!-- source: (\S+) -->\n)?```(python|text|console)\n(.*?)```", re.DOTALL)
+BLOCK = re.compile(
+    r"(?:<!-- (source|file): (\S+) -->\n)?```(python|text|console)\n(.*?)```", re.DOTALL
+)
 
 
 @dataclass(frozen=True)
@@ -47,6 +53,7 @@ class Block:
     kind: str
     body: str
     source: str | None
+    file: str | None
     start: int
     end: int
     follows: bool
@@ -55,14 +62,21 @@ class Block:
 def blocks(text: str) -> Iterator[Block]:
     end = -1
     for found in BLOCK.finditer(text):
-        source, kind, body = found.groups()
+        role, name, kind, body = found.groups()
         adjacent = text[end : found.start()] == "\n" if end >= 0 else False
-        yield Block(kind, body, source, found.start(3), found.end(3), adjacent)
+        source, file = (name if role == wanted else None for wanted in ("source", "file"))
+        yield Block(kind, body, source, file, found.start(4), found.end(4), adjacent)
         end = found.end()
 
 
-def truth(page: Path) -> Iterator[tuple[Block, str]]:
-    """Every block of a page with what it should hold; running the page on the way."""
+def truth(page: Path) -> list[tuple[Block, str]]:
+    """Every block of a page with what it should hold, by running the page in a new folder."""
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        return list(run(page))
+
+
+def run(page: Path) -> Iterator[tuple[Block, str]]:
+    """The same, in the present folder."""
     space: dict[str, Any] = {"__name__": "page"}
     printed = ""
     for block in blocks(page.read_text("utf-8")):
@@ -72,6 +86,9 @@ def truth(page: Path) -> Iterator[tuple[Block, str]]:
             with contextlib.redirect_stdout(io.StringIO()) as stream:
                 exec(compile(block.body, f"{page.name}: {block.body[:40]!r}", "exec"), space)
             printed = stream.getvalue()
+            yield block, block.body
+        elif block.file is not None:
+            Path(block.file).write_text(block.body, "utf-8")
             yield block, block.body
         elif block.kind == "text":
             yield block, tidy(printed) if block.follows else block.body
@@ -128,9 +145,10 @@ def rows(page: str) -> dict[str, list[str]]:
 def test_functions_page_has_arrays_and_results(function: str) -> None:
     cells = rows("functions.md")[function]
     sign = signature(FUNCTIONS[function][0].algorithm)
-    assert cells[1].strip("`").split(", ") == [name for name in sign.inputs if name != "f_ext"]
+    arrays = [name for name in sign.inputs if name != "f_ext"] + ["..."] * sign.any_order
+    assert cells[1].strip("`").split(", ") == arrays
     walker = chasles.robots.quadruped()
-    sizes = {"nq": walker.nq, "nv": walker.nv, "joints": len(walker.joints)}
+    sizes = {"nq": walker.nq, "nv": walker.nv, "joints": len(walker.joints), "order": 1, "rows": 0}
     shapes = [
         tuple(sizes[word] if word in sizes else int(word) for word in re.findall(r"\w+", shape))
         for shape in re.findall(r"\(\.\.\.(.*?)\)", cells[3])
@@ -175,7 +193,7 @@ def write() -> None:
     """Put the true sources and outputs into the pages."""
     for page in PAGES:
         text = old = page.read_text("utf-8")
-        for block, expected in reversed(list(truth(page))):
+        for block, expected in reversed(truth(page)):
             text = text[: block.start] + expected + text[block.end :]
         if text != old:
             page.write_text(text, "utf-8")

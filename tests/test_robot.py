@@ -209,7 +209,9 @@ def test_a_wrench_on_the_base_does_nothing() -> None:
 def test_cost_counts_the_program_that_runs() -> None:
     for function, options in (("inverse_dynamics", {}), ("jacobian", {"frame": "tool"})):
         count = chasles.cost(ROBOT, function, **options)
-        assert count == chasles.compile(ROBOT, function, **options).program.count
+        program = chasles.compile(ROBOT, function, **options).program
+        assert vars(program.count).items() <= vars(count).items()
+        assert (count.depth, count.live) == (program.depth, program.live)
         assert count.flops > 0
 
 

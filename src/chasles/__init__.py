@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from chasles.api import compile, cost, load
 from chasles.compiled import Wrench
+from chasles.loops import ImpossiblePosition, LoopError, OpenLoop, SingularPosition
 from chasles.model import ModelError
 from chasles.robot import Robot
 
@@ -19,8 +20,12 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "ImpossiblePosition",
+    "LoopError",
     "ModelError",
+    "OpenLoop",
     "Robot",
+    "SingularPosition",
     "Wrench",
     "compile",
     "conventions",

@@ -6,7 +6,7 @@ from typing import Any
 
 from chasles import formats
 from chasles.compiled import Compiled, Wrench, checked_options, derivative_names, wrench_arguments
-from chasles.expr import Count
+from chasles.cost import Cost, here, measured
 from chasles.programs import Derivative, program
 from chasles.robot import Robot
 
@@ -19,7 +19,7 @@ def load(
     snap: bool = True,
     strict: bool = False,
 ) -> Robot:
-    """Read a robot from a file (.urdf).
+    """Read a robot from a file: .urdf, or .dat (the data file of Legnani et al. 1996, fig. 6).
 
     floating: put the root link on a free joint. mimic: followers move with their leader and have no
     coordinate of their own (False: every joint is independent, as in Pinocchio). snap: take angles
@@ -54,9 +54,11 @@ def compile(
     are) or "float32". options: those of the method of `Robot`, e.g. frame="hand".
     """
     keys, _ = wrench_arguments(robot.model, f_ext)
-    derivative = (
-        None if wrt is None else Derivative("jacobian", derivative_names(function, wrt, parameters))
-    )
+    derivative = None
+    if wrt is not None:
+        order = dict(checked_options(robot.model, function, options)).get("order", 1)
+        names = derivative_names(function, wrt, parameters, order=order)
+        derivative = Derivative("jacobian", names)
     return robot.function(
         function,
         backend=backend,
@@ -77,7 +79,14 @@ def cost(
     method: str = "fastest",
     dissipation: bool = False,
     **options: Any,
-) -> Count:
-    """How many operations a function takes for one state of this robot, after simplification."""
+) -> Cost:
+    """How many operations a function takes for one state of this robot, after simplification.
+
+    Also by statement of the algorithm (`.steps`), the longest path (`.depth`) and the largest
+    number of values needed at one time (`.live`).
+    """
     chosen = dict(checked_options(robot.model, function, options))
-    return program(robot.model, function, method=method, dissipation=dissipation, **chosen).count
+    traced = program(
+        robot.model, function, method=method, dissipation=dissipation, where=here, **chosen
+    )
+    return measured(traced)

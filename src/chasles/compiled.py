@@ -17,8 +17,8 @@ from chasles.backends.pool import COMPILING
 from chasles.expr import Interface, Program
 from chasles.model import Description, Model, build
 from chasles.model.spaces import PositionSpace, WrenchesSpace
-from chasles.programs import Derivative, program
-from chasles.tracing import WrenchKey, signature
+from chasles.programs import Derivative, program, spaces
+from chasles.tracing import WrenchKey
 
 
 @dataclass(frozen=True)
@@ -56,13 +56,37 @@ def checked_point(at: Any) -> Any:
     return tuple(float(x) for x in point)
 
 
+def checked_order(function: str, order: Any) -> int:
+    """`order` as a positive number: how many time derivatives of q a function takes."""
+    if isinstance(order, bool) or not isinstance(order, int | np.integer) or order < 1:
+        raise ValueError(
+            f"{function}: order must be a positive integer (the number of rates: qd, qdd, ...), "
+            f"not {order!r}"
+        )
+    return int(order)
+
+
+def order_of(function: str, rates: Sequence[Any]) -> int:
+    """How many rates are given to a function that takes any number but none."""
+    if not rates:
+        raise TypeError(f"{function} needs rates after q: qd, or qd and qdd, and so on")
+    return len(rates)
+
+
+def order_option(function: str, arguments: Sequence[Any]) -> dict[str, int]:
+    """The option that a number of arguments means, for a function that takes any rates."""
+    if function not in FUNCTIONS or not spaces(function).any_order:
+        return {}
+    return {"order": order_of(function, arguments[1:])}
+
+
 def checked_options(
     model: Model, function: str, options: Mapping[str, Any]
 ) -> tuple[tuple[str, Any], ...]:
     """A function's options, each known and of a right value, in a stable order."""
     if function not in FUNCTIONS:
         raise ValueError(f"unknown function {function!r}; known are {', '.join(FUNCTIONS)}")
-    known = signature(FUNCTIONS[function][0].algorithm).options
+    known = spaces(function).options
     for name in options:
         if name not in known:
             takes = ", ".join(known) or "no options"
@@ -73,6 +97,8 @@ def checked_options(
             raise TypeError(f"{function} needs frame=, the name of a link or frame")
         model.frame(options["frame"])
         checked["at"] = checked_point(options["at"]) if "at" in options else "frame"
+    if "order" in known:
+        checked["order"] = checked_order(function, options.get("order", 1))
     if "axes" in options:
         check_axes(options["axes"])
     if options.get("kind", "classical") not in ("classical", "spatial", "proper"):
@@ -83,15 +109,19 @@ def checked_options(
 
 
 def derivative_names(
-    function: str, wrt: str | Sequence[str] | None, parameters: Sequence[str] = ()
+    function: str,
+    wrt: str | Sequence[str] | None,
+    parameters: Sequence[str] = (),
+    *,
+    order: int = 1,
 ) -> tuple[str, ...]:
-    """The arguments to differentiate by, each known to the function."""
+    """The arguments to differentiate by, each known to the function (with so many rates)."""
     if function not in FUNCTIONS:
         raise ValueError(f"unknown function {function!r}; known are {', '.join(FUNCTIONS)}")
-    spaces = signature(FUNCTIONS[function][0].algorithm)
-    if len(spaces.outputs) > 1:
+    sign = spaces(function, order)
+    if len(sign.outputs) > 1:
         raise ValueError(f"{function} has several results; differentiate mass_matrix instead")
-    known = [name for name, s in spaces.inputs.items() if not isinstance(s, WrenchesSpace)]
+    known = [name for name, s in sign.inputs.items() if not isinstance(s, WrenchesSpace)]
     known += parameters
     names = known if wrt is None else [wrt] if isinstance(wrt, str) else list(wrt)
     if not names:

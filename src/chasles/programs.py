@@ -16,7 +16,7 @@ from chasles.model import Model, ModelError
 from chasles.model.equivalent import Choice, by_moments, equivalent
 from chasles.model.frames import sparse_frames
 from chasles.model.spaces import PositionSpace
-from chasles.tracing import WrenchKey, signature, trace
+from chasles.tracing import Signature, WrenchKey, signature, trace
 
 FEW = 60
 """Up to this many bodies every choice is traced and counted; beyond, only the likely best one."""
@@ -40,6 +40,8 @@ def program(
     wrenches: Iterable[WrenchKey] = (),
     derivative: Derivative | None = None,
     parameters: Sequence[str] = (),
+    where: Callable[[], Any] | None = None,
+    order: int = 1,
     **options: Any,
 ) -> Program:
     """The program of a public function: by a named method, or by the one with fewest operations.
@@ -66,10 +68,12 @@ def program(
         return (physical, here) if parameters else (here, elsewhere)
 
     keys = tuple(wrenches)
-    methods = _methods(model, function, method)
+    methods = _methods(model, function, method, order)
     positions = _positions(function)
     if derivative is not None and _has_recursion(model, function, method, keys, derivative):
-        known = trace(model, DERIVATIVES[function], parameters=parameters, prepare=reframed)
+        known = trace(
+            model, DERIVATIVES[function].algorithm, parameters=parameters, prepare=reframed
+        )
         first = _first_derivatives(known, derivative)
         return first if derivative.order == 1 else _jacobian(model, first, derivative, positions)
     traced = min(
@@ -80,6 +84,8 @@ def program(
                 wrenches=keys,
                 parameters=parameters,
                 prepare=prepare,
+                where=where,
+                order=order,
                 **options,
             )
             for way in methods
@@ -96,16 +102,20 @@ def program(
     return traced
 
 
-def _methods(model: Model, function: str, method: str) -> tuple[Method, ...]:
+def _methods(model: Model, function: str, method: str, order: int) -> tuple[Method, ...]:
     known = FUNCTIONS[function]
     coupled = any(body.follow is not None for body in model.bodies)
-    allowed = tuple(m for m in known if m.followers or not coupled)
+    able = tuple(m for m in known if order == 1 or signature(m.algorithm).any_order)
+    allowed = tuple(m for m in able if m.followers or not coupled)
     if method == "fastest":
         return tuple(m for m in allowed if not m.by_name)
     named = tuple(m for m in known if m.name == method)
     if not named:
         names = ", ".join(repr(m.name) for m in known)
         raise ValueError(f"{function} has no method {method!r}; it has 'fastest', {names}")
+    if named[0] not in able:
+        names = ", ".join(repr(m.name) for m in able)
+        raise ValueError(f"{function}: method {method!r} has no order {order}; use {names}")
     if named[0] not in allowed:
         names = ", ".join(repr(m.name) for m in allowed)
         raise ModelError(
@@ -113,6 +123,11 @@ def _methods(model: Model, function: str, method: str) -> tuple[Method, ...]:
             "or load the robot with mimic=False"
         )
     return named
+
+
+def spaces(function: str, order: int = 1) -> Signature:
+    """The arrays that a function takes and gives, with so many rates, and its options."""
+    return signature(FUNCTIONS[function][0].algorithm, order)
 
 
 def _positions(function: str) -> frozenset[str]:
@@ -134,7 +149,7 @@ def _has_recursion(
         and method == "fastest"
         and not wrenches
         and derivative.kind == "jacobian"
-        and set(derivative.wrt) <= set(signature(DERIVATIVES[function]).inputs)
+        and set(derivative.wrt) <= set(signature(DERIVATIVES[function].algorithm).inputs)
         and all(body.joint.constant_subspace for body in model.bodies)
     )
 

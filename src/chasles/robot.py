@@ -1,6 +1,7 @@
 """The public robot: one mechanism, with its functions compiled on first use."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -12,8 +13,11 @@ from chasles.compiled import (
     Recipe,
     checked_options,
     derivative_names,
+    order_of,
+    order_option,
     wrench_arguments,
 )
+from chasles.loops import Loops, Mobility
 from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.spatial import RigidInertia
 from chasles.model import Description, JointData, Model, ModelError, build, edit
@@ -34,6 +38,10 @@ class Robot:
     6-vectors have the angular part first. Every function takes `out=`, an array for the result, and
     `threads=`, how many to use (by default all for large batches). The first call of a function
     compiles it for this robot.
+
+    A robot with loops is a tree that `loops` close: q, qd, tau are those of the tree. `assemble`
+    and `complete` give positions and rates that keep the loops closed; dynamics functions act on
+    the tree, without the forces of the loops.
     """
 
     def __init__(self, source: Description, *, mimic: bool = True, strict: bool = False) -> None:
@@ -46,7 +54,10 @@ class Robot:
         return _rebuild, (self.model.source, self._mimic)
 
     def __repr__(self) -> str:
-        return f"<Robot {self.name!r}: {len(self.joints)} joints, nq {self.nq}, nv {self.nv}>"
+        loops = f", loops {len(self.loops)}" if self.loops else ""
+        return (
+            f"<Robot {self.name!r}: {len(self.joints)} joints, nq {self.nq}, nv {self.nv}{loops}>"
+        )
 
     # What it is ------------------------------------------------------------------------------
 
@@ -319,6 +330,40 @@ class Robot:
             kind=kind,
         )
 
+    def frame_motion(
+        self,
+        q: Array,
+        *rates: Array,
+        frame: str,
+        axes: Axes = "world",
+        at: At = "frame",
+        method: str = "fastest",
+        out: Array = None,
+        threads: int | None = None,
+    ) -> np.ndarray:
+        """Velocity, acceleration, jerk and so on of a frame: (..., order, 6).
+
+        rates: qd, qdd, qddd, ...: the order is how many are given. Row k is the k-th derivative of
+        the position of the body's point at `at` (last three, m/s^k), and the derivative of its
+        body's angular velocity of the same order (first three, rad/s^k): rows 0 and 1 are
+        `frame_velocity` and the classical `frame_acceleration`. `at` as in `frame_velocity`: the
+        point moves with the body. axes="frame" gives the components of the same derivatives along
+        the frame's axes. method: "joint-motion" (Mitra, in the base frame), "link-frames" (the same
+        in the links' frames), or "fastest".
+        """
+        return self._call(
+            "frame_motion",
+            q,
+            *rates,
+            out=out,
+            threads=threads,
+            method=method,
+            frame=frame,
+            axes=axes,
+            at=at,
+            order=order_of("frame_motion", rates),
+        )
+
     def jacobian(
         self,
         q: Array,
@@ -336,17 +381,110 @@ class Robot:
         self,
         q: Array,
         qd: Array,
+        qdd: Array = None,
         *,
         frame: str,
         axes: Axes = "world",
         at: At = "frame",
+        order: int = 1,
+        method: str = "fastest",
         out: Array = None,
         threads: int | None = None,
     ) -> np.ndarray:
-        """The time derivative of the entries of `jacobian` along the motion: (..., 6, nv)."""
+        """The time derivative of the entries of `jacobian` along the motion: (..., 6, nv).
+
+        order=2 is the second derivative, which needs qdd. method: "spatial" (Featherstone 2008,
+        example 2.5; first order), "joint-motion" (Mitra, 2.9), or "fastest".
+        """
         return self._call(
-            "jacobian_rate", q, qd, out=out, threads=threads, frame=frame, axes=axes, at=at
+            "jacobian_rate",
+            *_rates_of_order("jacobian_rate", order, q, qd, qdd),
+            out=out,
+            threads=threads,
+            method=method,
+            frame=frame,
+            axes=axes,
+            at=at,
+            order=order,
         )
+
+    # Closed loops -----------------------------------------------------------------------------
+
+    @property
+    def loops(self) -> tuple[str, ...]:
+        """The joints that close loops; they have no coordinates."""
+        return tuple(loop.name for loop in self.model.loops)
+
+    @property
+    def independent(self) -> tuple[str, ...]:
+        """The freedoms that determine all others through the loops: what y stands for.
+
+        Joints, with [k] where a joint has several freedoms. Chosen once, by rank at positions that
+        close the loops, early joints first; `with_independent` makes another choice. All freedoms
+        of the tree, in order, if there are no loops.
+        """
+        return tuple(self._closing.freedoms[k] for k in self._closing.independent)
+
+    def with_independent(self, *freedoms: str) -> "Robot":
+        """The robot with other freedoms for `independent`, in the order of the coordinates."""
+        self._closing.select(freedoms)
+        return self._changed(edit.with_independent(self.model, freedoms))
+
+    def mobility(self, q: Array = None, *, tolerance: float = 1e-9) -> Mobility:
+        """How many freedoms the loops leave at a closed q (nq,), by the rank of `loop_matrix`.
+
+        Prints as a report: rank, redundant equations of each loop, and the tolerance; `int()` gives
+        the number. Without q, at a closed position in which nothing is special. tolerance: the
+        residual above which q counts as open (rad, and parts of the loop's size).
+        """
+        return self._closing.mobility(q, tolerance)
+
+    def assemble(self, y: Array, guess: Array = None) -> np.ndarray:
+        """The q (..., nq) that closes the loops, with the `independent` freedoms at y (..., n).
+
+        guess (..., nq): where the search for the dependent coordinates starts, which decides the
+        branch; without it, any branch. y has the coordinates themselves, or, for freedoms of
+        planar, spherical and free joints, how far to move from the guess along them. Newton's
+        method, damped, to 1e-13 of the loop's size. Raises `chasles.ImpossiblePosition` where the
+        loops stay open, `chasles.SingularPosition` where y does not determine q.
+        """
+        return self._closing.assemble(y, guess)
+
+    def complete(self, q: Array, yd: Array, ydd: Array = None, *, tolerance: float = 1e-9) -> Any:
+        """All rates qd (..., nv) from those of the `independent` freedoms, at a closed q.
+
+        With ydd, the tuple (qd, qdd) of rates and accelerations. tolerance as in `mobility`; raises
+        `chasles.OpenLoop` where q is not closed, `chasles.SingularPosition` where yd does not
+        determine qd.
+        """
+        return self._closing.complete(q, yd, ydd, tolerance)
+
+    def loop_residual(
+        self, q: Array, *, out: Array = None, threads: int | None = None
+    ) -> np.ndarray:
+        """How far the loops are from closed: (..., rows), in rad and m; zero if they are.
+
+        For each loop the motions that its joint forbids: rotations, then translations, along the
+        axes of the joint's frame on its child link.
+        """
+        return self._call("loop_residual", q, out=out, threads=threads)
+
+    def loop_matrix(self, q: Array, *, out: Array = None, threads: int | None = None) -> np.ndarray:
+        """A with A qd = 0 and A qdd = `loop_bias` where the loops are closed: (..., rows, nv).
+
+        Rows as in `loop_residual`, whose derivative it is at a closed q.
+        """
+        return self._call("loop_matrix", q, out=out, threads=threads)
+
+    def loop_bias(
+        self, q: Array, qd: Array, *, out: Array = None, threads: int | None = None
+    ) -> np.ndarray:
+        """b in A qdd = b, which keeps the loops closed: -dA/dt qd, for A qd = 0: (..., rows)."""
+        return self._call("loop_bias", q, qd, out=out, threads=threads)
+
+    @cached_property
+    def _closing(self) -> Loops:
+        return Loops(self.model, self.function)
 
     # Dynamics ---------------------------------------------------------------------------------
 
@@ -569,6 +707,7 @@ class Robot:
         has nv columns. order=2 gives second derivatives: for each pair of arguments, the first
         derivatives' shape followed by the second argument's.
         """
+        options = order_option(function, arguments) | options
         key = ("derivatives", function, wrt, order, dissipation, method, *options.items())
         plain = f_ext is None and out is None and threads is None
         ready = _found(self._ready, key) if plain else None
@@ -576,7 +715,7 @@ class Robot:
             return ready(*arguments)
         if order not in (1, 2):
             raise ValueError(f"derivatives: order must be 1 or 2, not {order!r}")
-        names = derivative_names(function, wrt)
+        names = derivative_names(function, wrt, order=options.get("order", 1))
         compiled, forces = self._derived(
             function, Derivative("jacobian", names, order), f_ext, dissipation, method, options
         )
@@ -602,7 +741,8 @@ class Robot:
         The product of the transposed `derivatives` with `covector` (an array of the result's
         shape), at a small multiple of the function's own cost; wrt as in `derivatives`.
         """
-        names = derivative_names(function, wrt)
+        options = order_option(function, arguments) | options
+        names = derivative_names(function, wrt, order=options.get("order", 1))
         compiled, forces = self._derived(
             function, Derivative("pullback", names), f_ext, dissipation, method, options
         )
@@ -711,6 +851,19 @@ def _hashable(key: tuple[Any, ...]) -> bool:
     except TypeError:
         return False
     return True
+
+
+def _rates_of_order(function: str, order: int, q: Array, qd: Array, qdd: Array) -> list[Array]:
+    """The arrays for first or second order: no qdd too few or too many."""
+    if isinstance(order, bool) or order not in (1, 2):
+        raise ValueError(
+            f"{function}: order must be 1 or 2, not {order!r}; chasles.compile takes any order"
+        )
+    if order == 2 and qdd is None:
+        raise TypeError(f"{function}: order=2 needs qdd: give q, qd, qdd")
+    if order == 1 and qdd is not None:
+        raise TypeError(f"{function}: order=1 takes no qdd; leave it out, or ask for order=2")
+    return [q, qd] if qdd is None else [q, qd, qdd]
 
 
 def _rebuild(source: Description, mimic: bool) -> Robot:

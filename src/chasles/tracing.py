@@ -15,7 +15,7 @@ from chasles.mathematics.spatial import Force, Transform
 from chasles.model import WORLD, Model
 from chasles.model.build import connected
 from chasles.model.parameters import shape, substituted
-from chasles.model.spaces import Space, WrenchesSpace
+from chasles.model.spaces import Space, TwistsSpace, WrenchesSpace
 
 
 @dataclass(frozen=True)
@@ -35,22 +35,42 @@ class Signature:
     outputs: tuple[Space, ...]
     options: tuple[str, ...]
 
+    @property
+    def any_order(self) -> bool:
+        """Whether it takes any number of rates: as many as its option `order` says."""
+        return "order" in self.options
+
 
 @cache
-def signature(algorithm: Callable[..., Any]) -> Signature:
-    """Read an algorithm's annotations."""
+def signature(algorithm: Callable[..., Any], order: int = 1) -> Signature:
+    """Read an algorithm's annotations.
+
+    An algorithm with `*rates` has an option `order`, and as many inputs: qd, qdd, and so on.
+    """
     hints = get_type_hints(algorithm, include_extras=True)
     result = hints.pop("return")
     parts = get_args(result) if get_origin(result) is tuple else (result,)
-    spaces = {name: _space(hint) for name, hint in hints.items()}
     keywords = inspect.signature(algorithm).parameters
+    inputs: dict[str, Space] = {}
+    options = [name for name, p in keywords.items() if p.kind is p.KEYWORD_ONLY]
+    for name, hint in hints.items():
+        space = _space(hint)
+        if space is None:
+            continue
+        if keywords[name].kind is inspect.Parameter.VAR_POSITIONAL:
+            options.append("order")
+            inputs |= {rate_name(k): space for k in range(1, order + 1)}
+        else:
+            inputs[name] = space
     outputs = tuple(space for part in parts if (space := _space(part)) is not None)
     assert len(outputs) == len(parts), f"{algorithm.__name__}: every result needs a space"
-    return Signature(
-        {name: space for name, space in spaces.items() if space is not None},
-        outputs,
-        tuple(name for name, p in keywords.items() if p.kind is inspect.Parameter.KEYWORD_ONLY),
-    )
+    ordered = tuple(replace(s, order=order) if isinstance(s, TwistsSpace) else s for s in outputs)
+    return Signature(inputs, ordered, tuple(options))
+
+
+def rate_name(k: int) -> str:
+    """The name of the k-th derivative of q: qd, qdd, qddd, ..."""
+    return "q" + "d" * k
 
 
 def _space(hint: Any) -> Space | None:
@@ -68,17 +88,20 @@ def trace(
     wrenches: Iterable[WrenchKey] = (),
     parameters: Sequence[str] = (),
     prepare: Callable[[Model], Model] = lambda model: model,
+    where: Callable[[], Any] | None = None,
+    order: int = 1,
     **options: Any,
 ) -> Program:
     """The straight-line program of an algorithm for one model.
 
     Inputs are named as the algorithm's arguments; each external wrench is an input of its own,
     `f_ext[k]`, and so is each of the named parameters of the mechanism, which stays a symbol.
-    `prepare` changes the model before the algorithm sees it. Options are passed through; a frame
-    may be given by name.
+    `prepare` changes the model before the algorithm sees it; `where` is asked for the origin of
+    every instruction. `order` is the number of rates, for an algorithm that takes any. Options are
+    passed through; a frame may be given by name.
     """
-    sign = signature(algorithm)
-    arena = Arena(RULES)
+    sign = signature(algorithm, order)
+    arena = Arena(RULES, where)
     variables: list[Variable] = []
 
     def symbols(name: str, shape: tuple[int, ...]) -> list[Number]:
@@ -96,7 +119,7 @@ def trace(
     given = prepare(_with_symbols(model, symbolic))
     if wrenches:
         values["f_ext"] = _external(given, values["q"], tuple(wrenches), loads)
-    result = algorithm(given, **values, **resolve(given, options))
+    result = algorithm(given, *values.values(), **resolve(given, options))
     results = (result,) if len(sign.outputs) == 1 else result
     outputs = []
     for k, (space, value) in enumerate(zip(sign.outputs, results, strict=True)):

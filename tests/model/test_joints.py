@@ -200,6 +200,34 @@ def test_subspace_rate_and_bias(joint, rng, t):
     np.testing.assert_allclose(bias, velocity, atol=1e-10)
 
 
+def test_higher_rates_of_the_subspace(joint, rng):
+    """Each is the derivative of the one before along a motion with changing velocity."""
+    q0, *rates = _configuration(joint, rng), *(_velocity(joint, rng) for _ in range(4))
+    if joint.constant_subspace:
+        S = joint.subspace_rates(q0, rates)
+        assert all(not np.any(_columns(rate)) for rate in S[1:])
+        assert np.array_equal(_columns(S[0]), _columns(joint.subspace(q0)))
+        return
+
+    def moved(t):
+        """Coordinates that are their own velocities: q and its derivatives at time t."""
+        series = [q0, *rates]
+        return [
+            sum((x * (t**m / math.factorial(m)) for m, x in enumerate(series[k + 1 :], 1)), first)
+            for k, first in enumerate(series)
+        ]
+
+    for k in range(4):
+        q, *now = moved(0.3)
+        expected = _rate(lambda t, k=k: _columns(joint.subspace_rates(*_split(moved(t)))[k]), 0.3)
+        found = _columns(joint.subspace_rates(q, now)[k + 1])
+        np.testing.assert_allclose(found, expected, atol=1e-9)
+
+
+def _split(series):
+    return series[0], series[1:]
+
+
 def test_bias_is_quadratic_in_velocity(joint, rng):
     q, v = _configuration(joint, rng), _velocity(joint, rng)
     once, twice = (np.array(list(joint.bias(q, v * k))) for k in (1.0, -2.0))

@@ -284,11 +284,17 @@ def cases(
         reach = float(np.max(np.abs(J)))  # a first joint's Jdot is zero: compare with J qd
         yield Case("jacobian", (q,), option, J)
         rate = oracle.jacobian_rate(*view)
-        yield Case("jacobian_rate", (q, qd), option, rate, scale=reach * fast)
+        for method in methods.get("jacobian_rate", ("fastest",)):
+            chosen_way = option | {"method": method}
+            yield Case("jacobian_rate", (q, qd), chosen_way, rate, scale=reach * fast)
         yield Case("frame_velocity", (q, qd), option, oracle.frame_velocity(*view))
         for kind in ("classical", "spatial"):
             a = oracle.frame_acceleration(*view, kind)
             yield Case("frame_acceleration", (q, qd, qdd), option | {"kind": kind}, a)
+        classical = oracle.frame_acceleration(*view, "classical")
+        both = np.stack([oracle.frame_velocity(*view), classical])
+        for method in methods.get("frame_motion", ("fastest",)):
+            yield Case("frame_motion", (q, qd, qdd), option | {"method": method}, both)
     f_ext = {name: rng.normal(size=6) for name in chosen}
     for function, arrays in (
         ("inverse_dynamics", (q, qd, qdd)),

@@ -32,9 +32,9 @@ def test_equation_of_motion(machine: Machine) -> None:
 @pytest.mark.parametrize("function", [f for f, methods in FUNCTIONS.items() if len(methods) > 1])
 def test_methods_agree(machine: Machine, function: str) -> None:
     """Every method of every function, on every backend: the formalisms are one."""
-    options = {"frame": machine.robot.frames[-1]} if function == "forward_kinematics" else {}
-    inputs = signature(FUNCTIONS[function][0].algorithm).inputs
-    state = (machine.q, machine.qd, machine.qdd)[: len(inputs.keys() - {"f_ext"})]
+    sign = signature(FUNCTIONS[function][0].algorithm)
+    options = {"frame": machine.robot.frames[-1]} if "frame" in sign.options else {}
+    state = (machine.q, machine.qd, machine.qdd)[: len(sign.inputs.keys() - {"f_ext"})]
     fastest = machine.run(function, *state, **options)
     for way in FUNCTIONS[function]:
         close(machine.run(function, *state, method=way.name, **options), fastest, ROUNDING)

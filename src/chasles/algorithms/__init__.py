@@ -1,70 +1,11 @@
 """The table of contents: every public function, and the methods that compute it."""
 
+import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
-from chasles.algorithms.homogeneous.bias_forces_lagrange import bias_forces_lagrange
-from chasles.algorithms.homogeneous.forward_dynamics import (
-    forward_dynamics as forward_dynamics_homogeneous,
-)
-from chasles.algorithms.homogeneous.forward_dynamics_lagrange import forward_dynamics_lagrange
-from chasles.algorithms.homogeneous.forward_kinematics import (
-    forward_kinematics as forward_kinematics_homogeneous,
-)
-from chasles.algorithms.homogeneous.inverse_dynamics import (
-    inverse_dynamics as inverse_dynamics_homogeneous,
-)
-from chasles.algorithms.homogeneous.inverse_dynamics_lagrange import inverse_dynamics_lagrange
-from chasles.algorithms.homogeneous.inverse_dynamics_link import inverse_dynamics_link
-from chasles.algorithms.homogeneous.kinetic_energy import (
-    kinetic_energy as kinetic_energy_homogeneous,
-)
-from chasles.algorithms.homogeneous.mass_matrix import mass_matrix as mass_matrix_homogeneous
-from chasles.algorithms.homogeneous.mass_matrix_lagrange import mass_matrix_lagrange
-from chasles.algorithms.homogeneous.potential_energy import (
-    potential_energy as potential_energy_homogeneous,
-)
-from chasles.algorithms.spatial.bias_forces import bias_forces
-from chasles.algorithms.spatial.center_of_mass import center_of_mass
-from chasles.algorithms.spatial.centroidal_momentum_matrix import centroidal_momentum_matrix
-from chasles.algorithms.spatial.configuration import difference, integrate
-from chasles.algorithms.spatial.coriolis_matrix import coriolis_matrix
-from chasles.algorithms.spatial.forward_dynamics import forward_dynamics
-from chasles.algorithms.spatial.forward_dynamics_derivatives import forward_dynamics_derivatives
-from chasles.algorithms.spatial.forward_dynamics_mass_matrix import forward_dynamics_mass_matrix
-from chasles.algorithms.spatial.forward_kinematics import forward_kinematics
-from chasles.algorithms.spatial.frame_acceleration import frame_acceleration
-from chasles.algorithms.spatial.frame_velocity import frame_velocity
-from chasles.algorithms.spatial.gravity_forces import gravity_forces
-from chasles.algorithms.spatial.inverse_dynamics import inverse_dynamics
-from chasles.algorithms.spatial.inverse_dynamics_derivatives import inverse_dynamics_derivatives
-from chasles.algorithms.spatial.jacobian import jacobian
-from chasles.algorithms.spatial.jacobian_rate import jacobian_rate
-from chasles.algorithms.spatial.joint_reactions import joint_reactions
-from chasles.algorithms.spatial.kinetic_energy import kinetic_energy
-from chasles.algorithms.spatial.mass_matrix import mass_matrix
-from chasles.algorithms.spatial.mass_matrix_factors import ltdl_factors, ltl_factor
-from chasles.algorithms.spatial.mass_matrix_inverse import mass_matrix_inverse
-from chasles.algorithms.spatial.momentum import momentum
-from chasles.algorithms.spatial.newton_euler_vector import newton_euler_vector
-from chasles.algorithms.spatial.potential_energy import potential_energy
-from chasles.algorithms.tensor.augmented_tensor import augmented_tensor
-from chasles.algorithms.tensor.bias_forces_augmented_tensor import bias_forces_augmented_tensor
-from chasles.algorithms.tensor.forward_dynamics_augmented_tensor import (
-    forward_dynamics_augmented_tensor,
-)
-from chasles.algorithms.tensor.kane import kane
-from chasles.algorithms.tensor.lagrange_3x3 import lagrange_3x3
-from chasles.algorithms.tensor.lagrange_4x4 import lagrange_4x4
-from chasles.algorithms.tensor.mass_matrix_augmented_tensor import mass_matrix_augmented_tensor
-from chasles.algorithms.tensor.mass_matrix_composite_3x3 import mass_matrix_composite_3x3
-from chasles.algorithms.tensor.mass_matrix_orthogonal_complement import (
-    mass_matrix_orthogonal_complement,
-)
-from chasles.algorithms.tensor.mass_matrix_unit_acceleration import mass_matrix_unit_acceleration
-from chasles.algorithms.tensor.newton_euler_tensor import newton_euler_tensor
-from chasles.algorithms.tensor.spatial_1987 import spatial_1987
 from chasles.model.equivalent import Choice, by_moments, by_products
 
 
@@ -72,6 +13,8 @@ from chasles.model.equivalent import Choice, by_moments, by_products
 class Method:
     """One way to compute a function.
 
+    source: the module of this package that has it, as a function of the same name (or of the name
+    after the colon); loaded on use.
     equivalent: how inertias may be regrouped for it, where the result depends on the equation of
     motion alone. followers: mimic joints are allowed (a recursion that solves for each joint's
     acceleration by itself cannot have them). by_name: it is used only where it is asked for, since
@@ -79,15 +22,28 @@ class Method:
     """
 
     name: str
-    algorithm: Callable[..., Any]
+    source: str
     equivalent: Choice | None = None
     followers: bool = True
     by_name: bool = False
 
+    @property
+    def algorithm(self) -> Callable[..., Any]:
+        """The function that is traced."""
+        return _loaded(self.source)
 
-DERIVATIVES: dict[str, Callable[..., Any]] = {
-    "inverse_dynamics": inverse_dynamics_derivatives,
-    "forward_dynamics": forward_dynamics_derivatives,
+
+@cache
+def _loaded(source: str) -> Callable[..., Any]:
+    module, _, name = source.partition(":")
+    loaded = importlib.import_module(f"chasles.algorithms.{module}")
+    algorithm: Callable[..., Any] = getattr(loaded, name or module.rpartition(".")[2])
+    return algorithm
+
+
+DERIVATIVES: dict[str, Method] = {
+    "inverse_dynamics": Method("recursion", "spatial.inverse_dynamics_derivatives"),
+    "forward_dynamics": Method("recursion", "spatial.forward_dynamics_derivatives"),
 }
 """Functions whose derivatives have a recursion of their own, cheaper than the derivative of the
 program: with respect to each array argument, in order. For joints with constant subspaces and
@@ -95,66 +51,101 @@ without external forces; everything else is differentiated as a program."""
 
 FUNCTIONS: dict[str, tuple[Method, ...]] = {
     "forward_kinematics": (
-        Method("spatial", forward_kinematics),
-        Method("homogeneous", forward_kinematics_homogeneous),
-        Method("lagrange", forward_kinematics_homogeneous, by_name=True),
+        Method("spatial", "spatial.forward_kinematics"),
+        Method("homogeneous", "homogeneous.forward_kinematics"),
+        Method("lagrange", "homogeneous.forward_kinematics", by_name=True),
     ),
-    "frame_velocity": (Method("spatial", frame_velocity),),
-    "frame_acceleration": (Method("spatial", frame_acceleration),),
-    "jacobian": (Method("spatial", jacobian),),
-    "jacobian_rate": (Method("spatial", jacobian_rate),),
+    "frame_velocity": (Method("spatial", "spatial.frame_velocity"),),
+    "frame_acceleration": (Method("spatial", "spatial.frame_acceleration"),),
+    "frame_motion": (
+        Method("joint-motion", "joint_motion.frame_motion"),
+        Method("link-frames", "joint_motion.frame_motion_link_frames"),
+    ),
+    "jacobian": (Method("spatial", "spatial.jacobian"),),
+    "jacobian_rate": (
+        Method("joint-motion", "joint_motion.jacobian_rates"),
+        Method("spatial", "spatial.jacobian_rate"),
+    ),
     "inverse_dynamics": (
-        Method("newton-euler-vector", newton_euler_vector, equivalent=by_moments),
-        Method("spatial", inverse_dynamics, equivalent=by_moments),
-        Method("homogeneous", inverse_dynamics_homogeneous, equivalent=by_products, by_name=True),
-        Method("homogeneous-link", inverse_dynamics_link, equivalent=by_products),
-        Method("lagrange", inverse_dynamics_lagrange, equivalent=by_products, by_name=True),
-        Method("augmented-tensor", augmented_tensor, equivalent=by_products, by_name=True),
-        Method("newton-euler-tensor", newton_euler_tensor, by_name=True),
-        Method("lagrange-4x4", lagrange_4x4, by_name=True),
-        Method("lagrange-3x3", lagrange_3x3, by_name=True),
-        Method("spatial-1987", spatial_1987, by_name=True),
-        Method("kane", kane, by_name=True),
+        Method("newton-euler-vector", "spatial.newton_euler_vector", equivalent=by_moments),
+        Method("spatial", "spatial.inverse_dynamics", equivalent=by_moments),
+        Method("homogeneous", "homogeneous.inverse_dynamics", equivalent=by_products, by_name=True),
+        Method("homogeneous-link", "homogeneous.inverse_dynamics_link", equivalent=by_products),
+        Method(
+            "lagrange",
+            "homogeneous.inverse_dynamics_lagrange",
+            equivalent=by_products,
+            by_name=True,
+        ),
+        Method("augmented-tensor", "tensor.augmented_tensor", equivalent=by_products, by_name=True),
+        Method("newton-euler-tensor", "tensor.newton_euler_tensor", by_name=True),
+        Method("lagrange-4x4", "tensor.lagrange_4x4", by_name=True),
+        Method("lagrange-3x3", "tensor.lagrange_3x3", by_name=True),
+        Method("spatial-1987", "tensor.spatial_1987", by_name=True),
+        Method("kane", "tensor.kane", by_name=True),
     ),
-    "gravity_forces": (Method("composite-body", gravity_forces, equivalent=by_moments),),
+    "gravity_forces": (Method("composite-body", "spatial.gravity_forces", equivalent=by_moments),),
     "bias_forces": (
-        Method("newton-euler-vector", bias_forces, equivalent=by_moments),
-        Method("lagrange", bias_forces_lagrange, equivalent=by_products, by_name=True),
-        Method("augmented-tensor", bias_forces_augmented_tensor, equivalent=by_products),
+        Method("newton-euler-vector", "spatial.bias_forces", equivalent=by_moments),
+        Method(
+            "lagrange", "homogeneous.bias_forces_lagrange", equivalent=by_products, by_name=True
+        ),
+        Method("augmented-tensor", "tensor.bias_forces_augmented_tensor", equivalent=by_products),
     ),
-    "coriolis_matrix": (Method("spatial", coriolis_matrix),),
+    "coriolis_matrix": (Method("spatial", "spatial.coriolis_matrix"),),
     "mass_matrix": (
-        Method("spatial", mass_matrix, equivalent=by_moments),
-        Method("homogeneous", mass_matrix_homogeneous, equivalent=by_products, by_name=True),
-        Method("lagrange", mass_matrix_lagrange, equivalent=by_products, by_name=True),
-        Method("augmented-tensor", mass_matrix_augmented_tensor, by_name=True),
-        Method("composite-3x3", mass_matrix_composite_3x3, by_name=True),
-        Method("orthogonal-complement", mass_matrix_orthogonal_complement, by_name=True),
-        Method("unit-acceleration", mass_matrix_unit_acceleration, by_name=True),
+        Method("spatial", "spatial.mass_matrix", equivalent=by_moments),
+        Method("homogeneous", "homogeneous.mass_matrix", equivalent=by_products, by_name=True),
+        Method(
+            "lagrange", "homogeneous.mass_matrix_lagrange", equivalent=by_products, by_name=True
+        ),
+        Method("augmented-tensor", "tensor.mass_matrix_augmented_tensor", by_name=True),
+        Method("composite-3x3", "tensor.mass_matrix_composite_3x3", by_name=True),
+        Method("orthogonal-complement", "tensor.mass_matrix_orthogonal_complement", by_name=True),
+        Method("unit-acceleration", "tensor.mass_matrix_unit_acceleration", by_name=True),
     ),
-    "mass_matrix_inverse": (Method("spatial", mass_matrix_inverse, equivalent=by_moments),),
-    "ltdl_factors": (Method("spatial", ltdl_factors, equivalent=by_moments),),
-    "ltl_factor": (Method("spatial", ltl_factor, equivalent=by_moments),),
+    "mass_matrix_inverse": (
+        Method("spatial", "spatial.mass_matrix_inverse", equivalent=by_moments),
+    ),
+    "ltdl_factors": (
+        Method("spatial", "spatial.mass_matrix_factors:ltdl_factors", equivalent=by_moments),
+    ),
+    "ltl_factor": (
+        Method("spatial", "spatial.mass_matrix_factors:ltl_factor", equivalent=by_moments),
+    ),
     "forward_dynamics": (
-        Method("articulated-body", forward_dynamics, equivalent=by_moments, followers=False),
-        Method("mass-matrix", forward_dynamics_mass_matrix, equivalent=by_moments),
-        Method("homogeneous", forward_dynamics_homogeneous, equivalent=by_products, by_name=True),
-        Method("lagrange", forward_dynamics_lagrange, equivalent=by_products, by_name=True),
-        Method("augmented-tensor", forward_dynamics_augmented_tensor, equivalent=by_products),
+        Method(
+            "articulated-body", "spatial.forward_dynamics", equivalent=by_moments, followers=False
+        ),
+        Method("mass-matrix", "spatial.forward_dynamics_mass_matrix", equivalent=by_moments),
+        Method("homogeneous", "homogeneous.forward_dynamics", equivalent=by_products, by_name=True),
+        Method(
+            "lagrange",
+            "homogeneous.forward_dynamics_lagrange",
+            equivalent=by_products,
+            by_name=True,
+        ),
+        Method(
+            "augmented-tensor", "tensor.forward_dynamics_augmented_tensor", equivalent=by_products
+        ),
     ),
-    "joint_reactions": (Method("spatial", joint_reactions),),
+    "joint_reactions": (Method("spatial", "spatial.joint_reactions"),),
     "kinetic_energy": (
-        Method("spatial", kinetic_energy),
-        Method("homogeneous", kinetic_energy_homogeneous, by_name=True),
+        Method("spatial", "spatial.kinetic_energy"),
+        Method("homogeneous", "homogeneous.kinetic_energy", by_name=True),
     ),
     "potential_energy": (
-        Method("spatial", potential_energy),
-        Method("homogeneous", potential_energy_homogeneous, by_name=True),
+        Method("spatial", "spatial.potential_energy"),
+        Method("homogeneous", "homogeneous.potential_energy", by_name=True),
     ),
-    "momentum": (Method("spatial", momentum),),
-    "center_of_mass": (Method("spatial", center_of_mass),),
-    "centroidal_momentum_matrix": (Method("spatial", centroidal_momentum_matrix),),
-    "integrate": (Method("spatial", integrate),),
-    "difference": (Method("spatial", difference),),
+    "momentum": (Method("spatial", "spatial.momentum"),),
+    "center_of_mass": (Method("spatial", "spatial.center_of_mass"),),
+    "centroidal_momentum_matrix": (Method("spatial", "spatial.centroidal_momentum_matrix"),),
+    "loop_residual": (Method("homogeneous", "homogeneous.loop_residual"),),
+    "loop_matrix": (Method("homogeneous", "homogeneous.loop_matrix"),),
+    "loop_bias": (Method("homogeneous", "homogeneous.loop_bias"),),
+    "integrate": (Method("spatial", "spatial.configuration:integrate"),),
+    "difference": (Method("spatial", "spatial.configuration:difference"),),
 }
-"""One row a function. The first method is the default where `method="fastest"` has no choice."""
+"""One row a function. The annotations of the first method are those of the function, so one that
+takes any number of rates stands first."""

@@ -20,7 +20,8 @@ app = typer.Typer(
 )
 
 Target = Annotated[
-    str, typer.Argument(metavar="FILE|NAME", help="A .urdf file, or a built-in robot: puma560.")
+    str,
+    typer.Argument(metavar="FILE|NAME", help="A .urdf or .dat file, or a built-in robot: puma560."),
 ]
 Floating = Annotated[bool, typer.Option("--floating", help="Put the root link on a free joint.")]
 NoMimic = Annotated[
@@ -151,6 +152,9 @@ def cost(
         str,
         typer.Option(show_default=False, help="Of functions that have one. Default: the last."),
     ] = "",
+    steps: Annotated[
+        bool, typer.Option("--steps", help="Also by statement of each algorithm.")
+    ] = False,
     floating: Floating = False,
     no_mimic: NoMimic = False,
     no_snap: NoSnap = False,
@@ -165,7 +169,7 @@ def cost(
 
     chasles cost robot.urdf --floating --function mass_matrix
 
-    chasles cost puma560 --function inverse_dynamics --method spatial
+    chasles cost puma560 --function inverse_dynamics --method spatial --steps
     """
     from rich.console import Console
 
@@ -174,7 +178,8 @@ def cost(
 
     with _reported():
         robot = find(target, Loading(floating, not no_mimic, not no_snap))
-        report.show(robot, Console(highlight=False), functions=function, method=method, frame=frame)
+        console = Console(highlight=False)
+        report.show(robot, console, functions=function, method=method, frame=frame, steps=steps)
 
 
 @app.command()
@@ -215,6 +220,93 @@ def bench(
         bench_report.show(result, console)
         bench_report.plot(result, output)
         console.print(f"Plot saved to {output}", markup=False, soft_wrap=True)
+
+
+@app.command()
+def motion(
+    target: Target,
+    motion: Annotated[
+        Path, typer.Argument(metavar="MOTION", help="A .csv with a header, or plain q qd qdd.")
+    ],
+    frame: Annotated[
+        list[str],
+        typer.Option(
+            "--frame",
+            default_factory=list,
+            show_default=False,
+            help="A frame to follow; repeatable. Default: the last.",
+        ),
+    ],
+    all_links: Annotated[
+        bool, typer.Option("--all-links", help="Follow every link and frame of the robot.")
+    ] = False,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The table to write (.csv, .parquet).")
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", help="A picture to draw (.png, .svg, .pdf).")
+    ] = None,
+    forces: Annotated[
+        Path | None, typer.Option("--forces", help="External force and couple: one, or each.")
+    ] = None,
+    forces_on: Annotated[
+        str,
+        typer.Option(
+            "--forces-on", show_default=False, help="The frame they act on. Default: the last."
+        ),
+    ] = "",
+    at_world: Annotated[
+        bool,
+        typer.Option("--at-world", help="Of the point at the world's origin, as in W and H."),
+    ] = False,
+    step: Annotated[
+        float | None, typer.Option("--step", help="Seconds between instants without times.")
+    ] = None,
+    differentiate: Annotated[
+        bool, typer.Option("--differentiate", help="Compute missing rates by differences.")
+    ] = False,
+    floating: Floating = False,
+    no_mimic: NoMimic = False,
+    no_snap: NoSnap = False,
+) -> None:
+    """Compute poses, velocities, accelerations and forces along a motion.
+
+    Direct kinematics and inverse dynamics at every instant of a motion file.
+
+    Writes them as a table and shows peaks; docs/motion.md says what files hold.
+
+    Examples:
+
+    chasles motion robot.dat robot.mot --output table.csv
+
+    chasles motion puma560 moves.csv --frame tool --plot moves.png
+
+    chasles motion robot.urdf moves.csv --differentiate --forces push.csv
+    """
+    from rich.console import Console
+
+    from chasles.cli.motion import Task
+    from chasles.cli.motion_report import report
+    from chasles.cli.target import Loading, find
+
+    with _reported():
+        for path in (output, plot):
+            if path is not None:
+                _check_folder(path)
+        robot = find(target, Loading(floating, not no_mimic, not no_snap))
+        frames = robot.frames if all_links else tuple(frame)
+        task = Task(
+            robot,
+            target,
+            motion,
+            frames,
+            forces,
+            forces_on,
+            step,
+            differentiate,
+            at="world" if at_world else "frame",
+        )
+        report(task, output, plot, Console(highlight=False))
 
 
 @app.command()

@@ -9,11 +9,13 @@ from rich.markup import escape
 from chasles.algorithms import FUNCTIONS
 from chasles.api import cost
 from chasles.cli.tables import table
+from chasles.cost import Cost
 from chasles.expr import Count
 from chasles.model import ModelError
 from chasles.robot import Robot
 from chasles.tracing import signature
 
+COLUMNS = ("mul", "add", "div", "sqrt", "sin, cos")
 MAIN = (
     "forward_kinematics",
     "jacobian",
@@ -31,10 +33,14 @@ def show(
     functions: Sequence[str] = (),
     method: str = "",
     frame: str = "",
+    steps: bool = False,
 ) -> None:
-    """One row a function and method: the main functions, every method, the last frame if empty."""
+    """One row a function and method: the main functions, every method, the last frame if empty.
+
+    steps: also a row for each statement of each algorithm.
+    """
     where = frame or robot.frames[-1]
-    counts = table(["function", "method"], ["mul", "add", "div", "sqrt", "sin, cos"])
+    counts = table(["function", "method"], COLUMNS)
     found = list(rows(robot, functions, method, where))
     for function, name, count in found:
         counts.add_row(f"[cyan]{function}[/]", name, *_cells(count))
@@ -45,13 +51,30 @@ def show(
     console.print(counts)
     if any(count is None for _, _, count in found):
         console.print("- : the method cannot have this robot's mimic joints.")
+    if steps:
+        _show_steps(found, console)
     if any(name == "fastest" for _, name, _ in found):
         console.print('"fastest" is the best of the methods, also tried with regrouped inertias.')
 
 
+def _show_steps(found: Sequence[tuple[str, str, Cost | None]], console: Console) -> None:
+    for function, method, whole in found:
+        if whole is None:
+            continue
+        console.print(
+            f"\n[cyan]{function}[/], {method}: {whole.depth} operations one after the other, at "
+            f"most {whole.live} values at a time; by statement:"
+        )
+        parts = table(["file", "line", "statement"], COLUMNS)
+        for step in whole.steps:
+            source = f"[dim]{escape(step.source)}[/]"
+            parts.add_row(step.file, str(step.line), source, *_cells(step.count))
+        console.print(parts)
+
+
 def rows(
     robot: Robot, functions: Sequence[str], method: str, frame: str
-) -> Iterator[tuple[str, str, Count | None]]:
+) -> Iterator[tuple[str, str, Cost | None]]:
     """(function, method, count); no count where a method cannot have the robot's mimic joints."""
     for function in functions:
         if function not in FUNCTIONS:
@@ -87,7 +110,7 @@ def _methods(function: str) -> tuple[str, ...]:
 
 def _cells(count: Count | None) -> tuple[str, ...]:
     if count is None:
-        return ("-",) * 5
+        return ("-",) * len(COLUMNS)
     numbers = (
         count.multiplications,
         count.additions,

@@ -20,6 +20,9 @@ def show(robot: Robot, console: Console) -> None:
     )
     console.print(_joints(robot))
     console.print(_links(robot))
+    for loop in robot.model.source.loops:
+        ends = f"{loop.parent or '(the world)'} to {loop.child}"
+        console.print(f"[bold]loop[/] [cyan]{escape(loop.name)}[/]: {loop.kind}, {escape(ends)}")
     extra = [name for name in robot.frames if name not in set(robot.bodies)]
     if extra:
         console.print(f"[bold]frames[/] beside the links: {escape(', '.join(extra))}")

@@ -4,7 +4,7 @@ import hashlib
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -58,8 +58,15 @@ class Count:
         slow = self.divisions + self.square_roots + self.sines_and_cosines + self.arctangents
         return self.flops + self.selections + 8 * slow
 
+    @staticmethod
+    def of(ops: Iterable[str]) -> "Count":
+        """The count of some operations, given by name."""
+        columns = Counter(OPS[op].counts_as for op in ops)
+        del columns["free"]
+        return Count(**columns)
+
     def __str__(self) -> str:
-        parts = [(f.name.replace("_", " "), getattr(self, f.name)) for f in fields(self)]
+        parts = [(f.name.replace("_", " "), getattr(self, f.name)) for f in fields(Count)]
         words = [f"{n} {name if n != 1 else _ONE.get(name, name[:-1])}" for name, n in parts if n]
         return ", ".join(words) or "no operations"
 
@@ -91,6 +98,8 @@ class Program(Interface):
 
     results: tuple[tuple[int, ...], ...]
     code: tuple[Instruction, ...]
+    origins: tuple[Any, ...] = field(default=(), compare=False, repr=False)
+    """Where each instruction came from, if the trace recorded it (`Arena.origins`)."""
 
     @staticmethod
     def from_outputs(
@@ -126,6 +135,7 @@ class Program(Interface):
             (),
             tuple(tuple(number[r] for r in group) for group in roots),
             tuple(code),
+            tuple(map(arena.origins.get, number)) if arena.origins else (),
         )
 
     @property
@@ -153,9 +163,16 @@ class Program(Interface):
     @cached_property
     def count(self) -> Count:
         """Operations after simplification; sines, cosines and signs are counted apart."""
-        columns = Counter(OPS[i.op].counts_as for i in self.code)
-        del columns["free"]
-        return Count(**columns)
+        return Count.of(i.op for i in self.code)
+
+    @cached_property
+    def depth(self) -> int:
+        """The number of operations one after the other on the longest path (signs are free)."""
+        depths: list[int] = []
+        for op, args, _ in self.code:
+            below = max((depths[a] for a in args), default=0)
+            depths.append(below + (OPS[op].counts_as not in ("free", "negations")))
+        return max((depths[r] for group in self.results for r in group), default=0)
 
     @cached_property
     def hash(self) -> str:

@@ -107,11 +107,15 @@ def is_number(x: object) -> bool:
 
 
 class Arena:
-    """The nodes of one trace. Not shared between threads; one trace has one arena."""
+    """The nodes of one trace. Not shared between threads; one trace has one arena.
 
-    def __init__(self, rules: Mapping[str, Rule]) -> None:
-        self._rules = rules
+    where: asked when a node is made; `origins` has the answers, by node.
+    """
+
+    def __init__(self, rules: Mapping[str, Rule], where: Callable[[], Any] | None = None) -> None:
+        self._rules, self._where = rules, where
         self._nodes: dict[tuple[Any, ...], Scalar] = {}
+        self.origins: dict[Scalar, Any] = {}
 
     def input(self, name: str, index: int) -> Scalar:
         """The entry `index` of the flat input `name`."""
@@ -161,6 +165,8 @@ class Arena:
         found = self._nodes.get(key)
         if found is None:
             found = self._nodes[key] = Scalar(self, op, args, data, digest)
+            if self._where is not None:
+                self.origins[found] = self._where()
         return found
 
 

@@ -11,18 +11,16 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from pathlib import PurePath
 
 from lxml import etree
 
+from chasles.formats.files import load, short
+from chasles.formats.numbers import is_number, multiple, radians, right_angles
 from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.rotations import Plane, Rotation
 from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model import Description, JointData, Limits, LinkData, Mimic, ModelError
-
-MAX_BYTES = 64 * 2**20
-"""Larger files are refused unread; the largest robot of example-robot-data has 0.2 MB."""
 
 _STANDARD = ("revolute", "continuous", "prismatic", "fixed", "planar")
 _EXTENDED = ("spherical", "universal", "cylindrical", "helical")
@@ -32,12 +30,6 @@ _KINDS = {"floating": "free"} | {kind: kind for kind in _STANDARD + _EXTENDED}
 _WITHOUT_AXIS = ("free", "spherical")
 _BOUNDED = ("revolute", "prismatic")
 
-_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
-
-_RIGHT_ANGLE, _RADIAN = 15707963267948966192313216916397514420985, 10**40
-"""A right angle and a radian in one unit, as integers: comparing digits must not round."""
-
-_MOST_RIGHT_ANGLES = 8
 _QUARTERS = ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0))
 """Cosine and sine of 0, 1, 2 and 3 right angles."""
 
@@ -50,7 +42,7 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
     floating: put the root link on a free joint, named root_joint.
     """
     file = os.fsdecode(path)
-    root = _parse(file, _load(file))
+    root = _parse(file, load(file))
     source = _Source(file, root.tag.removesuffix("robot"), snap, [])
     links = tuple(map(_link, _named(source, root, "link")))
     joints = tuple(map(_joint, _named(source, root, "joint")))
@@ -74,27 +66,6 @@ def _on_free_joint(
 
 
 # The file and its elements ---------------------------------------------------------------------
-
-
-def _load(file: str) -> bytes:
-    """The bytes of a regular file of bearable size."""
-    if not os.path.isfile(file):
-        fault = "this is a directory" if os.path.isdir(file) else "there is no such file"
-        raise ModelError(f"{file}: {fault}; check the path")
-    try:
-        size = os.path.getsize(file)
-        if size > MAX_BYTES:
-            raise ModelError(
-                f"{file}: {size / 2**20:.0f} MB is more than the {MAX_BYTES // 2**20} MB that a "
-                "robot file may have; check that this is the right file"
-            )
-        with open(file, "rb") as stream:
-            data = stream.read(MAX_BYTES)
-    except OSError as error:
-        raise ModelError(f"{file}: {error.strerror}; check the file") from error
-    if not data.strip():
-        raise ModelError(f"{file}: the file is empty; export the robot again")
-    return data
 
 
 def _parse(file: str, data: bytes) -> etree._Element:
@@ -187,9 +158,9 @@ class _Part:
         """The finite numbers of an attribute, as printed."""
         text = self.text(attribute, default)
         words = text.split()
-        if len(words) != count or not all(map(_is_number, words)):
+        if len(words) != count or not all(map(is_number, words)):
             needed = "a finite number" if count == 1 else f"{count} finite numbers"
-            raise self.error(f"{self.tag} {attribute} is {_short(text)}; give {needed}")
+            raise self.error(f"{self.tag} {attribute} is {short(text)}; give {needed}")
         return words
 
     def number(self, attribute: str, default: float | None = None) -> float:
@@ -200,14 +171,6 @@ class _Part:
 
     def vector(self, attribute: str, default: str = "") -> Vector:
         return Vector(tuple(map(float, self.words(attribute, 3, default))))
-
-
-def _is_number(word: str) -> bool:
-    return _NUMBER.fullmatch(word) is not None and math.isfinite(float(word))
-
-
-def _short(text: str) -> str:
-    return repr(text if len(text) <= 60 else text[:57] + "...")
 
 
 def _named(source: _Source, root: etree._Element, tag: str) -> Iterator[_Part]:
@@ -243,7 +206,7 @@ def _inertia(inertial: _Part | None) -> RigidInertia:
 def _joint(joint: _Part) -> JointData:
     given = joint.text("type")
     if given not in _KINDS:
-        raise joint.error(f"unknown type {_short(given)}; use one of {', '.join(_KINDS)}")
+        raise joint.error(f"unknown type {short(given)}; use one of {', '.join(_KINDS)}")
     data = JointData(
         joint.text("name"),
         _KINDS[given],
@@ -318,41 +281,9 @@ def _pose(origin: _Part | None) -> Transform:
 
 def _turn(origin: _Part, angle: str) -> tuple[float, float]:
     """Cosine and sine of an angle, exact where its digits mean right angles."""
-    k = _right_angles(angle) if origin.source.snap else 0
+    k = right_angles(angle) if origin.source.snap else 0
     if k == 0:
         return math.cos(float(angle)), math.sin(float(angle))
-    if float(angle) != _radians(k):
-        origin.note(f"angle {angle} taken as {_multiple(k)}")
+    if float(angle) != radians(k):
+        origin.note(f"angle {angle} taken as {multiple(k)}")
     return _QUARTERS[k % 4]
-
-
-def _right_angles(angle: str) -> int:
-    """How many right angles the printed digits mean; 0 where they mean something else.
-
-    A number of 5 to 17 digits means a multiple if the multiple, rounded or truncated to as many,
-    prints so; one with more digits, or a double printed in full, if it is a neighbouring double.
-    """
-    k = round(float(angle) / _radians(1))
-    if not 0 < abs(k) <= _MOST_RIGHT_ANGLES:
-        return 0
-    if abs(float(angle) - _radians(k)) <= math.ulp(_radians(k)):
-        return k
-    _, digits, exponent = Decimal(angle).as_tuple()
-    if not 5 <= len(digits) <= 17:
-        return 0
-    printed = int("".join(map(str, digits)))
-    unit = 10 ** (40 + int(exponent))
-    exact = abs(k) * _RIGHT_ANGLE
-    return k if printed in (exact // unit, (exact + unit // 2) // unit) else 0
-
-
-def _radians(k: int) -> float:
-    """The double nearest to k right angles."""
-    return k * _RIGHT_ANGLE / _RADIAN
-
-
-def _multiple(k: int) -> str:
-    """The name of k right angles: pi/2, -pi, 3pi/2."""
-    numerator, denominator = (k, "/2") if k % 2 else (k // 2, "")
-    factor = {1: "", -1: "-"}.get(numerator, str(numerator))
-    return f"{factor}pi{denominator}"

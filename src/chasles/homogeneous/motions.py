@@ -13,7 +13,7 @@ from chasles.mathematics.homogeneous import (
     linear,
     screw_from_axis,
 )
-from chasles.mathematics.homogeneous.matrices import Framed
+from chasles.mathematics.homogeneous.dense import AnyFramed
 from chasles.mathematics.linear import Matrix, Vector
 
 
@@ -63,7 +63,7 @@ def joint_acceleration(kind: str, qd: Number, qdd: Number, *, pitch: Number = 0.
     return joint_screw(kind, pitch).acceleration(number("qd", qd), number("qdd", qdd))
 
 
-def change_reference(X: Framed, M: Array) -> Framed:
+def change_reference(X: AnyFramed, M: Array) -> AnyFramed:
     """A matrix that is written in the second frame of M, written in the first.
 
     M X M^-1 for Q, W, H and L (SPACELIB's trasf_mami), M X M' for J, Gamma and Phi (trasf_mamt).

@@ -1,4 +1,4 @@
-"""Bodies, joints and trees."""
+"""Bodies, joints, trees and loops."""
 
 from chasles.model.build import build
 from chasles.model.description import (
@@ -7,14 +7,16 @@ from chasles.model.description import (
     JointData,
     Limits,
     LinkData,
+    LoopData,
     Mimic,
     ModelError,
 )
-from chasles.model.joints import JOINTS, Joint
-from chasles.model.model import WORLD, Body, Frame, Model
+from chasles.model.joints import JOINTS, LOOP_JOINTS, Joint
+from chasles.model.model import WORLD, Body, Frame, Loop, Model
 
 __all__ = [
     "JOINTS",
+    "LOOP_JOINTS",
     "WORLD",
     "Body",
     "Description",
@@ -24,6 +26,8 @@ __all__ = [
     "JointData",
     "Limits",
     "LinkData",
+    "Loop",
+    "LoopData",
     "Mimic",
     "Model",
     "ModelError",

@@ -7,10 +7,10 @@ from chasles.expr import Number, Scalar
 from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.rotations import Rotation, aligned_to_z
 from chasles.mathematics.spatial import RigidInertia, Transform
-from chasles.model.description import Description, JointData, ModelError
-from chasles.model.joints import JOINTS, Helical, Joint
-from chasles.model.model import WORLD, Body, Follow, Frame, Model
-from chasles.model.validate import check_inertias, check_regular
+from chasles.model.description import Description, JointData, LoopData, ModelError
+from chasles.model.joints import JOINTS, LOOP_JOINTS, Helical, Joint
+from chasles.model.model import WORLD, Body, Follow, Frame, Loop, Model, Passage
+from chasles.model.validate import check_inertias, check_loops, check_regular
 
 _ROUNDING = 1e-15
 """Entries of constant rotations and positions this near to 0 or +-1 are rounding, not data."""
@@ -33,12 +33,16 @@ def build(source: Description, *, mimic: bool = True, strict: bool = False) -> M
     model = connected(source, mimic=mimic)
     notes = source.notes + check_inertias(source, model, strict=strict)
     check_regular(model)
+    if source.loops:
+        names = ", ".join(repr(loop.name) for loop in source.loops)
+        notes += (f"closed by {names}: dynamics functions act on the tree, without the loops",)
     return replace(model, notes=notes)
 
 
 def connected(source: Description, *, mimic: bool) -> Model:
     """The model without checks of its physics; the description may hold symbols for numbers."""
     children = _connect(source)
+    check_loops(source)
     links = {link.name: link for link in source.links}
     placed: dict[str, _Placed] = {}
     frames: dict[str, Frame] = {}
@@ -79,7 +83,27 @@ def connected(source: Description, *, mimic: bool) -> Model:
     if mimic:
         bodies = _couple(bodies)
     ordered = {link.name: frames[link.name] for link in source.links} | frames
-    return Model(source.name, tuple(bodies), ordered, source.gravity, source)
+    model = Model(source.name, tuple(bodies), ordered, source.gravity, source)
+    return replace(model, loops=tuple(_closed(model, loop) for loop in source.loops))
+
+
+def _closed(model: Model, data: LoopData) -> Loop:
+    """A loop joint between two bodies, and the way around the loop."""
+    turned = Transform(Rotation.of(_natural_axes(data)), Vector.zero())
+
+    def end(link: str | None, pose: Transform) -> Frame:
+        body, placement = WORLD, Transform.identity()
+        if link is not None:
+            body, placement = model.frames[link].body, model.frames[link].placement
+        return Frame(data.name, body, compose(turned, compose(pose, placement)))
+
+    ends = end(data.parent, data.pose), end(data.child, data.child_pose)
+    before, after = ([*model.support(frame.body), WORLD] for frame in ends)
+    root = next(i for i in before if i in after)
+    path = [Passage(i, -1.0) for i in before[: before.index(root)]]
+    path += [Passage(i, 1.0) for i in after[: after.index(root)]]
+    joint = _make_joint(data, Transform.identity())
+    return Loop(joint, *ends, root, tuple(sorted(path)), data)
 
 
 def compose(second: Transform, first: Transform) -> Transform:
@@ -165,7 +189,7 @@ def _at(where: str) -> str:
 
 def _natural_axes(joint: JointData) -> Matrix:
     """E of the frame in which the joint has its natural axes, in the joint's own frame."""
-    if joint.kind in ("spherical", "free"):
+    if joint.kind in ("fixed", "spherical", "free"):
         return Matrix.identity()
     axis = _unit(joint, joint.axis)
     if joint.kind != "universal":
@@ -192,7 +216,7 @@ def _unit(joint: JointData, axis: Vector) -> Vector:
 
 
 def _make_joint(joint: JointData, placement: Transform) -> Joint:
-    kind = JOINTS[joint.kind]
+    kind = LOOP_JOINTS[joint.kind]
     armature, damping, friction = (
         Vector((value,) * kind.nv) for value in (joint.armature, joint.damping, joint.friction)
     )

@@ -66,6 +66,19 @@ class JointData:
 
 
 @dataclass(frozen=True)
+class LoopData(JointData):
+    """A joint that closes a loop: between two links that the tree connects already.
+
+    parent (None for the world) and pose are those of its predecessor frame, child and child_pose
+    those of its successor frame; the two coincide at zero displacement. kind: any joint type, or
+    "fixed" for a weld. It has no coordinates: what it forbids are equations between those of the
+    tree.
+    """
+
+    child_pose: Transform = field(default_factory=Transform.identity)
+
+
+@dataclass(frozen=True)
 class FrameData:
     """A named frame fixed to a link."""
 
@@ -76,7 +89,11 @@ class FrameData:
 
 @dataclass(frozen=True)
 class Description:
-    """Links, joints and frames in file order. `lock`, `attach` and the like make new ones."""
+    """Links, joints and frames in file order. `lock`, `attach` and the like make new ones.
+
+    joints form the tree; loops close it. independent: the freedoms of the tree that the others
+    follow through the loops, as `robot.independent` names them; none lets the library choose.
+    """
 
     name: str
     links: tuple[LinkData, ...]
@@ -85,3 +102,5 @@ class Description:
     gravity: Vector = Vector.of(0.0, 0.0, -9.81)
     notes: tuple[str, ...] = ()
     where: str = ""
+    loops: tuple[LoopData, ...] = ()
+    independent: tuple[str, ...] = ()

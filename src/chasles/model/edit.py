@@ -33,7 +33,7 @@ def lock(model: Model, positions: Mapping[str, Vector]) -> Description:
         _held(model, moving[joint.name], held[joint.name]) if joint.name in held else joint
         for joint in model.source.joints
     )
-    return replace(model.source, joints=joints)
+    return replace(model.source, joints=joints, independent=())
 
 
 def _held(model: Model, i: int, q: Vector) -> JointData:
@@ -71,7 +71,10 @@ def attach(model: Model, frame: str, name: str, inertia: RigidInertia) -> Descri
 
 
 def subtree(model: Model, link: str, *, floating: bool = False) -> Description:
-    """The part of the mechanism that hangs on a link, the link itself held fixed (or free)."""
+    """The part of the mechanism that hangs on a link, the link itself held fixed (or free).
+
+    A loop that the cut opens is left out, with a note.
+    """
     source = model.source
     if link not in {entry.name for entry in source.links}:
         model.frame(link)
@@ -91,13 +94,23 @@ def subtree(model: Model, link: str, *, floating: bool = False) -> Description:
                 f"joint {joint.name!r} mimics {joint.mimic.joint!r}, which is outside the subtree "
                 f"of {link!r}; load with mimic=False, or lock that joint first"
             )
+    cut = [x for x in source.loops if (x.parent in kept) != (x.child in kept)]
+    notes = tuple(f"loop {x.name!r} is open: it leads out of the subtree of {link!r}" for x in cut)
     return replace(
         source,
         name=f"{source.name}/{link}",
         links=tuple(entry for entry in source.links if entry.name in kept),
         joints=base + inner,
         frames=tuple(f for f in source.frames if f.link in kept),
+        loops=tuple(x for x in source.loops if x.parent in kept and x.child in kept),
+        independent=(),
+        notes=source.notes + notes,
     )
+
+
+def with_independent(model: Model, names: tuple[str, ...]) -> Description:
+    """The same mechanism with other freedoms for the independent ones of its loops."""
+    return replace(model.source, independent=names)
 
 
 def with_gravity(model: Model, gravity: Vector) -> Description:

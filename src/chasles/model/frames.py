@@ -16,7 +16,7 @@ from chasles.mathematics.rotations import about
 from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model.build import compose
 from chasles.model.joints import Cylindrical, Helical, Prismatic, Revolute, Spherical, Z
-from chasles.model.model import WORLD, Body, Model
+from chasles.model.model import WORLD, Body, Frame, Model
 
 _ROUNDING = 1e-15
 _ENTRY, _DEPTH, _FORCE = 10, 1, 18
@@ -27,8 +27,8 @@ along z (another entry of Omega), and with a joint whose force, not its moment a
 def sparse_frames(model: Model) -> Model:
     """The same mechanism with the same coordinates; numbers that are symbols stay untouched."""
     d, angles = _slides(model), _angles(model)
-    bodies, frames = [], dict(model.frames)
     moves = {i: Transform(about(2, angles[i]), Z * d[i]) for i in range(len(model.bodies))}
+    bodies = []
     for i, p, joint, I in model.outward():
         placement = Transform(joint.placement.E, _offset(model, i, d[p], d[i]))
         joint = replace(joint, placement=placement)
@@ -36,15 +36,23 @@ def sparse_frames(model: Model) -> Model:
             joint = replace(joint, offset=joint.offset + angles[i])
         inertia = _turned(moves[i] @ I, angles[i])
         bodies.append(replace(model.bodies[i], joint=joint, inertia=inertia))
-    for name, frame in model.frames.items():
-        if frame.body != WORLD and (d[frame.body] or angles[frame.body]):
-            frames[name] = replace(frame, placement=_seen_from(moves[frame.body], frame.placement))
-    return replace(model, bodies=tuple(bodies), frames=frames)
+
+    def seen(frame: Frame) -> Frame:
+        moved = frame.body != WORLD and (d[frame.body] != 0.0 or angles[frame.body] != 0.0)
+        return _seen_from(moves[frame.body], frame) if moved else frame
+
+    frames = {name: seen(frame) for name, frame in model.frames.items()}
+    loops = tuple(
+        replace(loop, predecessor=seen(loop.predecessor), successor=seen(loop.successor))
+        for loop in model.loops
+    )
+    return replace(model, bodies=tuple(bodies), frames=frames, loops=loops)
 
 
-def _seen_from(move: Transform, placement: Transform) -> Transform:
-    """A placement in the old body frame, as one in the frame that `move` leads to."""
-    return compose(placement, Transform(move.E.T, -(move.E @ move.r)))
+def _seen_from(move: Transform, frame: Frame) -> Frame:
+    """A frame of a body, from the body's new frame."""
+    back = Transform(move.E.T, -(move.E @ move.r))
+    return replace(frame, placement=compose(frame.placement, back))
 
 
 # Where on its axis -----------------------------------------------------------------------------

@@ -2,33 +2,41 @@
 
 A joint lets its body move against its parent. `transform(q)` takes motion coordinates of the parent
 body's frame to those of the body's frame; `subspace(q)` is S with joint velocity S @ qd, written in
-the body's frame; `bias(q, qd)` is the apparent derivative of S times qd. Every type is written for
+the body's frame; `subspace_rates(q, rates)` are S and its derivatives in that frame; `bias(q, qd)`
+is the first one times qd. Every type is written for
 its natural axes (z, or x then y); any other axis is absorbed by `placement` when a model is built.
+A joint may also close a loop: then `fit(X)` are its coordinates, and `constraint(q)` is T, the
+forces it transmits (T' S = 0), which are the directions in which it forbids motion.
 To add a type, add a class here and its row in `JOINTS`: the tests in tests/model/test_joints.py
 then hold it to the contract.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import mul
 from typing import ClassVar
 
-from chasles.expr import Number, cos, less, sin
-from chasles.mathematics.linear import Matrix, Symmetric, Vector
+from chasles.expr import Number, atan2, cos, less, sin
+from chasles.mathematics.leibniz import leibniz
+from chasles.mathematics.linear import Matrix, Symmetric, Vector, solve_symmetric
 from chasles.mathematics.rotations import (
     General,
     Rotation,
     about,
     conjugate,
     matrix_from_quaternion,
+    quaternion_from_matrix,
     quaternion_from_vector,
     quaternion_product,
     screw_of_translation,
     translation_of_screw,
     vector_from_quaternion,
 )
-from chasles.mathematics.spatial import Motion, Motions, RigidInertia, Transform
+from chasles.mathematics.spatial import Force, Forces, Motion, Motions, RigidInertia, Transform
 
 _UNIT = [Motion.of(*(float(i == k) for i in range(6))) for k in range(6)]
 _WX, _WY, _WZ, _VX, _VY, _VZ = _UNIT
+_MX, _MY, _MZ, _FX, _FY, _FZ = (Force.of(*unit) for unit in _UNIT)
 Z = Vector.of(0.0, 0.0, 1.0)
 
 
@@ -51,6 +59,8 @@ class Joint:
     nv: ClassVar[int]
     units: ClassVar[tuple[str, ...]]
     constant_subspace: ClassVar[bool] = True
+    additive: ClassVar[bool] = True
+    """Whether velocities are the rates of q, so that `integrate` adds them."""
 
     def motion(self, q: Vector) -> Transform:
         """The joint's own transform, from its predecessor frame to its successor frame."""
@@ -65,13 +75,35 @@ class Joint:
         """S: the columns span the joint's freedom, in body coordinates."""
         raise NotImplementedError
 
+    def subspace_rates(self, q: Vector, rates: Sequence[Vector]) -> list[Motions]:
+        """S, and the time derivatives of its components in the body frame: one for each rate.
+
+        rates: qd, qdd, and so on. Types whose subspace is not constant override this.
+        """
+        assert self.constant_subspace, f"{self.kind}: the rates of the subspace are missing"
+        return [self.subspace(q), *[Motions((Motion.zero(),) * self.nv) for _ in rates]]
+
     def subspace_rate(self, q: Vector, qd: Vector) -> Motions:
         """The derivative of S's components in the body frame."""
-        return Motions((Motion.zero(),) * self.nv)
+        return self.subspace_rates(q, (qd,))[1]
 
     def bias(self, q: Vector, qd: Vector) -> Motion:
         """c_J: the part of the joint's acceleration that is due to S changing in the body frame."""
         return self.subspace_rate(q, qd) @ qd
+
+    def rates(self, q: Vector, v: Motion) -> Vector:
+        """The qd of a velocity v = S qd across the joint (the nearest, where v is none)."""
+        S = self.subspace(q)
+        dual = Forces(tuple(Force(s.angular, s.linear) for s in S.columns)).T
+        return solve_symmetric(dual @ S, dual @ v)
+
+    def constraint(self, q: Vector) -> Forces:
+        """T: the columns span the forces that the joint transmits, in body coordinates."""
+        raise NotImplementedError
+
+    def fit(self, X: Transform) -> Vector:
+        """The q with motion(q) = X; for other X, one that leaves of the error what T feels."""
+        raise NotImplementedError
 
     def neutral(self) -> Vector:
         """The configuration in which the joint's two frames coincide."""
@@ -112,6 +144,33 @@ def _axial(k: Number, hz: Number = 0.0, m: Number = 0.0) -> RigidInertia:
     return RigidInertia(m, Vector.of(0.0, 0.0, hz), Symmetric(k, k, 0.0, 0.0, 0.0, 0.0))
 
 
+def _turn(X: Transform) -> Number:
+    """The angle about z that comes nearest to the rotation of X."""
+    R = X.R
+    return atan2(R[1, 0] - R[0, 1], R[0, 0] + R[1, 1])
+
+
+@dataclass(frozen=True)
+class Fixed(Joint):
+    """No freedom: the weld that closes a loop (elsewhere, fixed joints merge two links)."""
+
+    kind = "fixed"
+    nq = nv = 0
+    units = ()
+
+    def motion(self, q: Vector) -> Transform:
+        return Transform.identity()
+
+    def subspace(self, q: Vector) -> Motions:
+        return Motions(())
+
+    def constraint(self, q: Vector) -> Forces:
+        return Forces((_MX, _MY, _MZ, _FX, _FY, _FZ))
+
+    def fit(self, X: Transform) -> Vector:
+        return Vector(())
+
+
 @dataclass(frozen=True)
 class Revolute(Joint):
     """Rotation about z by q (rad); at q = 0 the body's frame is turned by `offset`."""
@@ -131,6 +190,12 @@ class Revolute(Joint):
     def subspace(self, q: Vector) -> Motions:
         return Motions((_WZ,))
 
+    def constraint(self, q: Vector) -> Forces:
+        return Forces((_MX, _MY, _FX, _FY, _FZ))
+
+    def fit(self, X: Transform) -> Vector:
+        return Vector.of(_turn(X) - self.offset)
+
     def transferable(self, inertia: RigidInertia, k: Number) -> RigidInertia:
         return _axial(k, inertia.h[2], inertia.m)
 
@@ -148,6 +213,12 @@ class Prismatic(Joint):
 
     def subspace(self, q: Vector) -> Motions:
         return Motions((_VZ,))
+
+    def constraint(self, q: Vector) -> Forces:
+        return Forces((_MX, _MY, _MZ, _FX, _FY))
+
+    def fit(self, X: Transform) -> Vector:
+        return Vector.of(X.r[2])
 
     def transferable(self, inertia: RigidInertia, k: Number) -> RigidInertia:
         return RigidInertia(0.0, Vector.zero(), inertia.I)
@@ -169,6 +240,13 @@ class Helical(Joint):
     def subspace(self, q: Vector) -> Motions:
         return Motions((_WZ + _VZ * self.pitch,))
 
+    def constraint(self, q: Vector) -> Forces:
+        return Forces((_MX, _MY, _FX, _FY, _FZ - _MZ * self.pitch))
+
+    def fit(self, X: Transform) -> Vector:
+        """By the advance, which knows the number of turns."""
+        return Vector.of(X.r[2] / self.pitch if self.pitch else _turn(X))
+
     def transferable(self, inertia: RigidInertia, k: Number) -> RigidInertia:
         return _axial(k)
 
@@ -187,6 +265,12 @@ class Cylindrical(Joint):
     def subspace(self, q: Vector) -> Motions:
         return Motions((_WZ, _VZ))
 
+    def constraint(self, q: Vector) -> Forces:
+        return Forces((_MX, _MY, _FX, _FY))
+
+    def fit(self, X: Transform) -> Vector:
+        return Vector.of(_turn(X), X.r[2])
+
     def transferable(self, inertia: RigidInertia, k: Number) -> RigidInertia:
         return _axial(k)
 
@@ -200,6 +284,7 @@ class Planar(Joint):
     """
 
     kind = "planar"
+    additive = False
     nq = nv = 3
     units = ("rad", "m", "m")
 
@@ -208,6 +293,12 @@ class Planar(Joint):
 
     def subspace(self, q: Vector) -> Motions:
         return Motions((_WZ, _VX, _VY))
+
+    def constraint(self, q: Vector) -> Forces:
+        return Forces((_MX, _MY, _FZ))
+
+    def fit(self, X: Transform) -> Vector:
+        return Vector.of(_turn(X), X.r[0], X.r[1])
 
     def integrate(self, q: Vector, v: Vector) -> Vector:
         step = translation_of_screw(Z * v[0], Vector.of(v[1], v[2], 0.0))
@@ -239,9 +330,22 @@ class Universal(Joint):
     def subspace(self, q: Vector) -> Motions:
         return Motions((_WX * cos(q[1]) + _WZ * sin(q[1]), _WY))
 
-    def subspace_rate(self, q: Vector, qd: Vector) -> Motions:
-        turning = _WZ * (cos(q[1]) * qd[1]) - _WX * (sin(q[1]) * qd[1])
-        return Motions((turning, Motion.zero()))
+    def subspace_rates(self, q: Vector, rates: Sequence[Vector]) -> list[Motions]:
+        speed, c, s = [rate[1] for rate in rates], [cos(q[1])], [sin(q[1])]
+        for k in range(len(rates)):
+            forward, backward = leibniz(mul, speed, c, k), leibniz(mul, speed, s, k)
+            c.append(-backward)
+            s.append(forward)
+        turning = [Motions((_WX * x + _WZ * z, Motion.zero())) for x, z in zip(c, s, strict=True)]
+        return [self.subspace(q), *turning[1:]]
+
+    def constraint(self, q: Vector) -> Forces:
+        return Forces((_MZ * cos(q[1]) - _MX * sin(q[1]), _FX, _FY, _FZ))
+
+    def fit(self, X: Transform) -> Vector:
+        """R = Rx Rz Ry: the error is a turn about z between the two axes."""
+        R = X.R
+        return Vector.of(atan2(R[2, 1], R[1, 1]), atan2(R[0, 2], R[0, 0]))
 
     def transferable(self, inertia: RigidInertia, k: Number) -> RigidInertia:
         return _axial(0.0, 0.0, inertia.m)
@@ -256,6 +360,7 @@ class Spherical(Joint):
     """Any rotation: q is a non-zero quaternion (w, x, y, z), qd the body's angular velocity."""
 
     kind = "spherical"
+    additive = False
     nq, nv = 4, 3
     units = ("1", "1", "1", "1")
 
@@ -264,6 +369,12 @@ class Spherical(Joint):
 
     def subspace(self, q: Vector) -> Motions:
         return Motions((_WX, _WY, _WZ))
+
+    def constraint(self, q: Vector) -> Forces:
+        return Forces((_FX, _FY, _FZ))
+
+    def fit(self, X: Transform) -> Vector:
+        return quaternion_from_matrix(X.R)
 
     def neutral(self) -> Vector:
         return Vector.of(1.0, 0.0, 0.0, 0.0)
@@ -286,6 +397,7 @@ class Free(Joint):
     """
 
     kind = "free"
+    additive = False
     nq, nv = 7, 6
     units = ("1", "1", "1", "1", "m", "m", "m")
 
@@ -294,6 +406,12 @@ class Free(Joint):
 
     def subspace(self, q: Vector) -> Motions:
         return Motions(tuple(_UNIT))
+
+    def constraint(self, q: Vector) -> Forces:
+        return Forces(())
+
+    def fit(self, X: Transform) -> Vector:
+        return Vector((*quaternion_from_matrix(X.R), *X.r))
 
     def neutral(self) -> Vector:
         return Vector.of(1.0, *(0.0,) * 6)
@@ -323,6 +441,9 @@ JOINTS: dict[str, type[Joint]] = {
     "free": Free,
 }
 """Every joint type by the name that files and builders use; "fixed" joints merge two links."""
+
+LOOP_JOINTS: dict[str, type[Joint]] = {"fixed": Fixed} | JOINTS
+"""Every type that can close a loop."""
 
 
 def diagonal(entries: Vector) -> Matrix:

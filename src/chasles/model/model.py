@@ -8,7 +8,7 @@ from typing import NamedTuple
 from chasles.expr import Number
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import Motion, RigidInertia, Transform
-from chasles.model.description import Description, JointData, ModelError
+from chasles.model.description import Description, JointData, LoopData, ModelError
 from chasles.model.joints import Joint
 
 WORLD = -1
@@ -44,6 +44,39 @@ class Frame:
     placement: Transform
 
 
+class Passage(NamedTuple):
+    """A body of a loop; its joint's motion adds to that around the loop with this sign."""
+
+    i: int
+    sign: float
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A joint that closes a loop, from a frame of one body to a frame of another.
+
+    The loop runs from the predecessor inward to body `root`, where the two branches part, and
+    outward to the successor: `path` has its moving bodies, each after its parent, with sign -1 on
+    the predecessor's branch and +1 on the successor's.
+    """
+
+    joint: Joint
+    predecessor: Frame
+    successor: Frame
+    root: int
+    path: tuple[Passage, ...]
+    data: LoopData
+
+    @property
+    def name(self) -> str:
+        return self.data.name
+
+    @property
+    def rows(self) -> int:
+        """The number of equations: freedoms that the joint takes away."""
+        return 6 - self.joint.nv
+
+
 class Step(NamedTuple):
     """One body as an algorithm meets it."""
 
@@ -55,7 +88,7 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True)
 class Model:
-    """A kinematic tree. Bodies are numbered so that a parent comes before its children.
+    """A kinematic tree and the loops that close it; a parent's number is below its children's.
 
     Body frames are chosen for cheap arithmetic (the joint's axis is z); what users see are links
     and frames, by name. `source` is the description it was built from.
@@ -67,6 +100,7 @@ class Model:
     gravity_vector: Vector
     source: Description
     notes: tuple[str, ...] = field(default=(), compare=False)
+    loops: tuple[Loop, ...] = ()
 
     @property
     def gravity(self) -> Motion:
@@ -149,6 +183,11 @@ class Model:
     @property
     def nv(self) -> int:
         return sum(self.bodies[i].joint.nv for i in self.movers)
+
+    @property
+    def loop_rows(self) -> int:
+        """The number of equations of all loops."""
+        return sum(loop.rows for loop in self.loops)
 
     def positions(self, flat: Sequence[Number]) -> dict[int, Vector]:
         """Every joint's coordinates from the flat vector q; followers from their leaders."""

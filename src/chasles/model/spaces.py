@@ -133,6 +133,36 @@ class JacobianSpace(Space):
         return [column[row] for row in range(6) for column in flat]
 
 
+class LoopVectorSpace(Space):
+    """A number for each motion that a loop joint forbids, loop after loop."""
+
+    def shape(self, model: Model) -> tuple[int, ...]:
+        return (model.loop_rows,)
+
+    def join(self, model: Model, value: Sequence[Vector]) -> list[Number]:
+        return [x for part in value for x in part]
+
+
+class LoopMatrixSpace(Space):
+    """A row for each motion that a loop joint forbids; for each loop, blocks by body."""
+
+    def shape(self, model: Model) -> tuple[int, ...]:
+        return (model.loop_rows, model.nv)
+
+    def join(self, model: Model, value: Sequence[Mapping[int, Matrix]]) -> list[Number]:
+        dense: list[list[Number]] = []
+        for loop, blocks in zip(model.loops, value, strict=True):
+            rows: list[list[Number]] = [[0.0] * model.nv for _ in range(loop.rows)]
+            for i, block in blocks.items():
+                leader, ratio = model.owner(i)
+                first = model.velocity_slices[leader].start
+                for k, row in enumerate(block.rows):
+                    for c, entry in enumerate(row, start=first):
+                        rows[k][c] = rows[k][c] + entry * ratio
+            dense += rows
+        return [x for row in dense for x in row]
+
+
 class PoseSpace(Space):
     """A 4x4 homogeneous matrix: the frame's orientation and origin in the world."""
 
@@ -165,6 +195,19 @@ class EntriesSpace(Space):
 
     def join(self, model: Model, value: Any) -> list[Number]:
         return list(value) if self.fixed else [value]
+
+
+@dataclass(frozen=True)
+class TwistsSpace(Space):
+    """One twist for each order: velocity, acceleration, jerk, and so on."""
+
+    order: int = 1
+
+    def shape(self, model: Model) -> tuple[int, ...]:
+        return (self.order, 6)
+
+    def join(self, model: Model, value: Sequence[Motion]) -> list[Number]:
+        return [x for twist in value for x in twist]
 
 
 class WrenchesSpace(Space):
@@ -228,9 +271,12 @@ TreeMatrix = Annotated[Matrix, TreeMatrixSpace()]
 TreeVector = Annotated[Vector, TreeVectorSpace()]
 Jacobian = Annotated[Mapping[int, Motions], JacobianSpace()]
 MomentumMatrix = Annotated[Mapping[int, Forces], JacobianSpace()]
+LoopVector = Annotated[Sequence[Vector], LoopVectorSpace()]
+LoopMatrix = Annotated[Sequence[Mapping[int, Matrix]], LoopMatrixSpace()]
 Pose = Annotated[Transform, PoseSpace()]
 Reactions = Annotated[Mapping[int, Force], ReactionSpace()]
 Twist = Annotated[Motion, EntriesSpace((6,))]
+Twists = Annotated[Sequence[Motion], TwistsSpace()]
 Wrench6 = Annotated[Force, EntriesSpace((6,))]
 Point = Annotated[Vector, EntriesSpace((3,))]
 Energy = Annotated[Number, EntriesSpace(())]

@@ -8,7 +8,7 @@ import numpy as np
 from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.spatial import ArticulatedInertia, RigidInertia
 from chasles.model.description import Description, JointData, LinkData, ModelError
-from chasles.model.joints import diagonal
+from chasles.model.joints import LOOP_JOINTS, diagonal
 from chasles.model.model import WORLD, Model
 
 _TOLERANCE = 1e-6
@@ -32,6 +32,31 @@ def check_inertias(source: Description, model: Model, *, strict: bool) -> tuple[
                 raise ModelError(f"{_name(link)}: {fault}")
             notes.append(f"{_name(link)}: {fault}")
     return tuple(notes)
+
+
+def check_loops(source: Description) -> None:
+    """Every loop joint is of a known type and has two different links of the mechanism."""
+    links: set[str | None] = {None, *(link.name for link in source.links)}
+    names = {joint.name for joint in source.joints}
+    for loop in source.loops:
+        at = f"{loop.where}: loop {loop.name!r}" if loop.where else f"loop {loop.name!r}"
+        if loop.name in names:
+            raise ModelError(f"{at}: another joint or loop has this name; rename one of them")
+        names.add(loop.name)
+        for role, link in (("parent", loop.parent), ("child", loop.child)):
+            if link not in links:
+                raise ModelError(
+                    f"{at}: its {role} link {link!r} does not exist; check the spelling or add the "
+                    "link"
+                )
+        if loop.parent == loop.child:
+            raise ModelError(f"{at}: it joins link {loop.child!r} to itself; name two links")
+        if loop.kind not in LOOP_JOINTS:
+            raise ModelError(
+                f"{at}: unknown type {loop.kind!r}; use one of {', '.join(LOOP_JOINTS)}"
+            )
+        if loop.mimic is not None:
+            raise ModelError(f"{at}: it has no coordinate, so it cannot mimic; mimic in the tree")
 
 
 def check_regular(model: Model) -> None:

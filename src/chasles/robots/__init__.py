@@ -6,6 +6,7 @@
 | `planar` `zigzag` | arms of equal rods in a vertical plane |
 | `general_chain` | a serial arm in which no parameter is special: for counting operations |
 | `quadruped` `humanoid` | legged machines with a floating base, of our own making |
+| `slider_crank` `four_bar` | mechanisms with a closed loop |
 | `random_tree` | a tree of every joint type, the same for the same seed |
 """
 
@@ -15,7 +16,7 @@ from typing import ParamSpec
 
 from chasles.model import Description
 from chasles.robot import Robot
-from chasles.robots import arms, legged, synthetic, trees
+from chasles.robots import arms, legged, mechanisms, synthetic, trees
 
 P = ParamSpec("P")
 
@@ -39,6 +40,8 @@ zigzag = _robot(synthetic.zigzag)
 general_chain = _robot(synthetic.general_chain)
 quadruped = _robot(legged.quadruped)
 humanoid = _robot(legged.humanoid)
+slider_crank = _robot(mechanisms.slider_crank)
+four_bar = _robot(mechanisms.four_bar)
 random_tree = _robot(trees.random_tree)
 
 ROBOTS: dict[str, Callable[..., Robot]] = {
@@ -50,6 +53,8 @@ ROBOTS: dict[str, Callable[..., Robot]] = {
     "general_chain": general_chain,
     "quadruped": quadruped,
     "humanoid": humanoid,
+    "slider_crank": slider_crank,
+    "four_bar": four_bar,
     "random_tree": random_tree,
 }
 """Every built-in robot by name."""

@@ -8,7 +8,7 @@ from chasles.mathematics.linear import Vector
 from chasles.mathematics.rotations import Rotation, about
 from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model import Description, FrameData, JointData, LinkData, ModelError
-from chasles.robots._chains import Row, dh_chain
+from chasles.model.denavit_hartenberg import Row, dh_chain
 from chasles.robots._solids import points, rod
 
 _EARTH = Vector.of(0.0, 0.0, -9.81)

@@ -31,7 +31,7 @@ def jacobian_rate(
         v[i] = v[model.bodies[i].parent] + S[i] @ qd[i]
         Jdot[i] = v[i].cross(S[i]) + view.from_body(X0[i], joint.subspace_rate(q[i], qd[i]))
     w, Pdot = v[frame.body].angular, v[frame.body].linear * float(view.moves)
-    spin = w * float(axes == "frame")
+    spin = w * float(view.turns)
     return {
         i: Motions(
             tuple(

@@ -14,11 +14,15 @@ Kind = Literal["classical", "spatial", "proper"]
 
 @dataclass(frozen=True)
 class Viewpoint:
-    """A point P of space, given in the world, and the rotation from world axes to the axes used."""
+    """A point P of space, given in the world, and the rotation from world axes to the axes used.
+
+    moves, turns: whether the point and the axes follow the frame.
+    """
 
     P: Vector
     E: Rotation
     moves: bool
+    turns: bool
 
     @staticmethod
     def of(X: Transform, axes: Axes, at: At) -> "Viewpoint":
@@ -29,9 +33,9 @@ class Viewpoint:
         """
         E = X.E if axes == "frame" else Rotation()
         if at == "world":
-            return Viewpoint(Vector.zero(), E, False)
+            return Viewpoint(Vector.zero(), E, False, axes == "frame")
         point = Vector.zero() if at == "frame" else Vector(tuple(map(float, at)))
-        return Viewpoint(X.locate(point), E, True)
+        return Viewpoint(X.locate(point), E, True, axes == "frame")
 
     def from_body(self, X: Transform, S: Motions) -> Motions:
         """Motions of a body (world to body: X), written at P along the world's axes."""

@@ -1,21 +1,18 @@
 """Homogeneous 4x4 matrices (Legnani, Casolo, Righettini, Zappa 1996)."""
 
+from chasles.mathematics.homogeneous.dense import Block
 from chasles.mathematics.homogeneous.derivatives import dJ, dL, dM, dM_inverse, dW_dq, dW_dt
-from chasles.mathematics.homogeneous.matrices import (
-    Acceleration,
+from chasles.mathematics.homogeneous.frames import Position, Rototranslation
+from chasles.mathematics.homogeneous.masses import (
     Action,
-    Block,
     Inertia,
     Momentum,
-    Position,
-    Rototranslation,
-    Screw,
-    Velocity,
     action,
     kinetic_energy,
     momentum,
     potential_energy,
 )
+from chasles.mathematics.homogeneous.motions import Acceleration, Screw, Velocity
 from chasles.mathematics.homogeneous.positions import (
     angular,
     axes_and_origin,

@@ -1,9 +1,27 @@
-"""What all of Legnani's matrices share: they print and convert as the 4x4 arrays they stand for."""
+"""What all of Legnani's matrices share: they print, multiply and convert as 4x4 arrays.
 
-from typing import Any
+Subscripts follow the paper (Legnani, Casolo, Righettini, Zappa 1996): the motion of body j relative
+to body i, written in frame k. `@` is the matrix product, where the product means something; wrong
+combinations are type errors. Everything works on floats and on symbols.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Protocol, Self, TypeVar
 
 from chasles.expr import Number, Scalar
-from chasles.mathematics.linear import Matrix
+from chasles.mathematics.linear import Matrix, Vector
+from chasles.mathematics.rotations import Rotation
+
+
+def mismatch(operation: str, a: object, b: object) -> TypeError:
+    """The error of a combination that means nothing."""
+    return TypeError(f"cannot {operation} {type(a).__name__} and {type(b).__name__}")
+
+
+def bordered(A: Matrix, b: Vector, last: tuple[Number, Number, Number, Number]) -> Matrix:
+    """[A b; last]."""
+    rows = ((*row, x) for row, x in zip(A.rows, b, strict=True))
+    return Matrix((*rows, last))
 
 
 class Dense:
@@ -35,3 +53,92 @@ class Dense:
 def _cell(x: Number) -> str:
     """A number in six digits (without the sign of zero), or an expression."""
     return repr(x) if type(x) is Scalar else f"{float(x) + 0.0:.6g}"
+
+
+class Factor(Dense):
+    """What can stand on the right of a velocity or an acceleration in a product."""
+
+    __slots__ = ()
+
+    def from_left(self, left: "Block") -> "Block":
+        """left X."""
+        raise NotImplementedError
+
+
+class Framed(Dense):
+    """What is written in a frame; a position M, with rotation R and origin t, changes it."""
+
+    __slots__ = ()
+
+    def to_first(self, R: Rotation, t: Vector) -> Self:
+        """Written in the first frame of M instead of the second."""
+        raise NotImplementedError
+
+    def to_second(self, R: Rotation, t: Vector) -> Self:
+        """Written in the second frame of M instead of the first."""
+        raise NotImplementedError
+
+
+AnyFramed = TypeVar("AnyFramed", bound=Framed)
+
+
+class Rate(Protocol):
+    """A velocity, an acceleration or a screw."""
+
+    def block(self) -> "Block": ...
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Block(Factor):
+    """Any 4x4 matrix [A b; 0 0] whose last row is zero: what products of the matrices below are."""
+
+    A: Matrix
+    b: Vector
+
+    def matrix(self) -> Matrix:
+        return bordered(self.A, self.b, (0.0, 0.0, 0.0, 0.0))
+
+    def __add__(self, other: "Block") -> "Block":
+        if type(other) is not Block:
+            raise mismatch("add", self, other)
+        return Block(self.A + other.A, self.b + other.b)
+
+    def __sub__(self, other: "Block") -> "Block":
+        if type(other) is not Block:
+            raise mismatch("subtract", self, other)
+        return Block(self.A - other.A, self.b - other.b)
+
+    def __mul__(self, factor: Number) -> "Block":
+        return Block(self.A * factor, self.b * factor)
+
+    __rmul__ = __mul__
+
+    def __matmul__(self, point: Vector) -> Vector:
+        """X P."""
+        if type(point) is not Vector:
+            raise mismatch("multiply", self, point)
+        return self.A @ point + self.b
+
+    def from_left(self, left: "Block") -> "Block":
+        return Block(left.A @ self.A, left.A @ self.b)
+
+    def trace(self, other: "Rate") -> Number:
+        """trace(X Y') with a velocity, acceleration or screw Y: the sum of products of entries."""
+        block = other.block()
+        pairs = zip(self.A.rows, block.A.rows, strict=True)
+        total = self.b.dot(block.b)
+        for row, column in pairs:
+            total = total + Vector(row).dot(Vector(column))
+        return total
+
+    def skew(self) -> tuple[Vector, Vector]:
+        """X - X' as (c, f): the numbers of [c~ f; -f' 0]."""
+        A = self.A
+        return Vector.of(A[2, 1] - A[1, 2], A[0, 2] - A[2, 0], A[1, 0] - A[0, 1]), self.b
+
+
+def product(left: Block, X: object, other: object) -> Block:
+    """X @ other, where X is the block."""
+    if not isinstance(other, Factor):
+        raise mismatch("multiply", X, other)
+    return other.from_left(left)

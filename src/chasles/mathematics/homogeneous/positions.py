@@ -3,7 +3,8 @@
 from chasles.expr import Number
 from chasles.mathematics.angles import turn
 from chasles.mathematics.homogeneous.dense import Dense
-from chasles.mathematics.homogeneous.matrices import Position, Velocity
+from chasles.mathematics.homogeneous.frames import Position
+from chasles.mathematics.homogeneous.motions import Velocity
 from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.rotations import Rotation
 

@@ -8,7 +8,8 @@ import math
 from typing import NamedTuple
 
 from chasles.expr import Number, Scalar, less, select, sqrt
-from chasles.mathematics.homogeneous.matrices import Rototranslation, Screw, Velocity
+from chasles.mathematics.homogeneous.frames import Rototranslation
+from chasles.mathematics.homogeneous.motions import Screw, Velocity
 from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.rotations import (
     General,

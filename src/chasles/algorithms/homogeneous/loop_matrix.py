@@ -1,0 +1,24 @@
+"""The matrix of the velocity equations of loops."""
+
+from chasles.algorithms.homogeneous.chain import screws
+from chasles.algorithms.homogeneous.loop_residual import around, ends, loop_coordinates
+from chasles.mathematics.spatial import Motions
+from chasles.model import spaces
+from chasles.model.model import Model
+
+
+def loop_matrix(model: Model, q: spaces.Position) -> spaces.LoopMatrix:
+    """A with A qd = 0: its columns are (u, b) of the joints' screws L_i around a loop (Eq II.7).
+
+    Written in the successor frame of the loop joint, and of the six rows those that it forbids.
+    """
+    A = []
+    for loop in model.loops:
+        M = around(model, loop, q)
+        _, M_S = ends(loop, M)
+        T, rows = loop.joint.constraint(loop_coordinates(loop, M)), {}
+        for i, sign in loop.path:
+            L = (M_S.to_second(M[i].to_first(l)) for l in screws(model.bodies[i].joint, q[i]))
+            rows[i] = T.T @ Motions(tuple(l.motion() for l in L)) * sign
+        A.append(rows)
+    return A

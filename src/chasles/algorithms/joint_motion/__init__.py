@@ -1,0 +1,1 @@
+"""Joint-motion property matrices and their time derivatives of any order (Mitra)."""

@@ -1,0 +1,1 @@
+"""What iterates: drivers around compiled straight-line programs."""

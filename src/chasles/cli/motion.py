@@ -1,0 +1,298 @@
+"""What `chasles motion` computes: kinematics and inverse dynamics along a motion, in chunks.
+
+The ancestor is the program of Legnani et al. (1996), part II, figs. 4 and 6.
+"""
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from chasles.algorithms.spatial.viewpoint import At
+from chasles.cli.differences import completed
+from chasles.cli.output import TABLES, whole
+from chasles.compiled import Wrench
+from chasles.formats import dat
+from chasles.formats.motion import CHUNK, Motion, forces, numbered, read
+from chasles.robot import Robot
+
+POSE = [f"M{i}{j}" for i in (1, 2, 3) for j in (1, 2, 3, 4)]
+VELOCITY = ["wx", "wy", "wz", "vx", "vy", "vz"]
+ACCELERATION = ["wdx", "wdy", "wdz", "ax", "ay", "az"]
+REACTION = ["mx", "my", "mz", "fx", "fy", "fz"]
+
+_MOST_SAMPLES = 2000
+
+
+@dataclass(frozen=True)
+class Task:
+    """What to compute. source: the robot's file or name. motion: the file with its motion.
+
+    frames: whose motion (the robot's last frame if none); the summary is of the first. forces: a
+    file with an external force and couple on the frame `forces_on` (the last if empty), along its
+    axes at its origin; without one, those of a .dat robot on its gripper. step: seconds between the
+    instants of a motion without times. differentiate: compute rates that the motion lacks. at: the
+    point whose velocity and acceleration are meant, the frame's origin or that at the world's.
+    """
+
+    robot: Robot
+    source: str
+    motion: Path
+    frames: tuple[str, ...] = ()
+    forces: Path | None = None
+    forces_on: str = ""
+    step: float | None = None
+    differentiate: bool = False
+    at: At = "frame"
+
+    def __post_init__(self) -> None:
+        last = self.robot.frames[-1]
+        object.__setattr__(self, "frames", tuple(dict.fromkeys(self.frames)) or (last,))
+        if self.forces_on and self.forces is None:
+            raise ValueError("--forces-on says where the forces of --forces act; give both")
+        object.__setattr__(self, "forces_on", self.forces_on or last)
+        for frame in (*self.frames, self.forces_on):
+            self.robot.model.frame(frame)
+        if self.step is not None and not 0.0 < self.step < math.inf:
+            raise ValueError(f"--step is {self.step!r}; give a number of seconds above 0")
+
+    def check_not_read(self, output: Path) -> None:
+        """A file that is being read must not be written over."""
+        files = (Path(self.source), self.motion, self.forces)
+        read_from = [file for file in files if file is not None and file.exists()]
+        if output.exists() and any(output.samefile(file) for file in read_from):
+            raise ValueError(f"{output}: the command reads this file; write to another")
+
+
+@dataclass(frozen=True)
+class States:
+    """Results for some consecutive instants; pose, velocity, acceleration for each frame.
+
+    external: the power of the external forces, in W.
+    """
+
+    motion: Motion
+    pose: list[np.ndarray]
+    velocity: list[np.ndarray]
+    acceleration: list[np.ndarray]
+    tau: np.ndarray
+    reactions: np.ndarray
+    kinetic: np.ndarray
+    potential: np.ndarray
+    external: np.ndarray
+
+    @property
+    def table(self) -> np.ndarray:
+        """One row an instant; its columns are those of `columns`."""
+        n = len(self.motion.q)
+        time = np.arange(self.motion.first, self.motion.first + n)
+        parts = [time if self.motion.t is None else self.motion.t]
+        for M, V, A in zip(self.pose, self.velocity, self.acceleration, strict=True):
+            parts += [M[:, :3].reshape(n, 12), V, A]
+        parts += [self.tau, self.reactions.reshape(n, -1), self.kinetic, self.potential]
+        return np.column_stack(parts)
+
+
+def columns(robot: Robot, frames: Iterable[str], *, timed: bool) -> list[str]:
+    """The names of the table's columns."""
+    names = ["t" if timed else "instant"]
+    for frame in frames:
+        names += [f"{frame}.{entry}" for entry in (*POSE, *VELOCITY, *ACCELERATION)]
+    for joint in robot.joints:
+        where = robot.velocity_slice(joint)
+        names += numbered(f"{joint}.tau", where.stop - where.start)
+    names += [f"{joint}.{entry}" for joint in robot.moving_joints for entry in REACTION]
+    return [*names, "kinetic", "potential"]
+
+
+# The summary -----------------------------------------------------------------------------------
+
+
+@dataclass
+class Summary:
+    """What is kept of a motion of any length.
+
+    peak, rms: of every joint force. speed, acceleration: the largest of the first frame's point.
+    work: of the joint forces and of the external ones, by the trapezoidal rule; None without times.
+    energy: kinetic and potential at the first instant and at the last. samples: time, positions,
+    joint forces and the frame's speed, at so few instants that they can be drawn.
+    """
+
+    instants: int = 0
+    start: float | None = None
+    end: float | None = None
+    peak: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    squares: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    speed: float = 0.0
+    acceleration: float = 0.0
+    work: np.ndarray | None = None
+    energy: tuple[float, float] = (0.0, 0.0)
+    samples: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
+    _stride: int = 1
+    _power: np.ndarray = field(default_factory=lambda: np.zeros(2))
+
+    @property
+    def rms(self) -> np.ndarray:
+        return np.sqrt(self.squares / max(1, self.instants))
+
+    def add(self, states: States) -> None:
+        """Take in the next instants."""
+        t, n = states.motion.t, len(states.tau)
+        total = states.kinetic + states.potential
+        if self.instants == 0:
+            self.peak = self.squares = np.zeros(states.tau.shape[1])
+            self.energy = (float(total[0]), 0.0)
+        self.energy = (self.energy[0], float(total[-1]))
+        self.peak = np.maximum(self.peak, np.max(np.abs(states.tau), axis=0))
+        self.squares = self.squares + np.sum(states.tau**2, axis=0)
+        speeds = np.linalg.norm(states.velocity[0][:, 3:], axis=1)
+        self.speed = max(self.speed, float(np.max(speeds)))
+        pushes = np.linalg.norm(states.acceleration[0][:, 3:], axis=1)
+        self.acceleration = max(self.acceleration, float(np.max(pushes)))
+        if t is not None:
+            power = [np.sum(states.tau * states.motion.qd, axis=1), states.external]
+            self._add_work(t, np.column_stack(power))
+        index = np.arange(self.instants, self.instants + n)
+        shown = [index if t is None else t, states.motion.q, states.tau, speeds]
+        self._sample(index, np.column_stack(shown))
+        self.instants += n
+
+    def _add_work(self, t: np.ndarray, power: np.ndarray) -> None:
+        if self.end is None or self.work is None:
+            self.start = self.end = float(t[0])
+            self.work, self._power = np.zeros(2), power[0]
+        times, powers = np.append(self.end, t), np.vstack([self._power, power])
+        self.work = self.work + 0.5 * np.diff(times) @ (powers[1:] + powers[:-1])
+        self.end, self._power = float(t[-1]), power[-1]
+
+    def _sample(self, index: np.ndarray, rows: np.ndarray) -> None:
+        """Keep every 1st, 2nd, 4th, ... instant, ever fewer as the motion goes on."""
+        chosen = rows[index % self._stride == 0]
+        self.samples = np.concatenate([self.samples, chosen]) if self.samples.size else chosen
+        while len(self.samples) > _MOST_SAMPLES:
+            self.samples, self._stride = self.samples[::2], 2 * self._stride
+
+
+# The work --------------------------------------------------------------------------------------
+
+
+def run(
+    task: Task, output: Path | None, progress: Callable[[int], None], *, chunk: int = CHUNK
+) -> Summary:
+    """Compute, write the table if one is asked for, and tell `progress` the bytes read so far."""
+    summary = Summary()
+    with whole(output) if output is not None else nullcontext() as part:
+        states = computed(task, chunk=chunk)
+        first = next(states)
+        timed = first.motion.t is not None
+        names = columns(task.robot, task.frames, timed=timed)
+        table = (
+            nullcontext(lambda rows: None)
+            if output is None or part is None
+            else TABLES[output.suffix.lower()](part, names)
+        )
+        with table as add:
+            for some in itertools.chain([first], states):
+                rows = some.table
+                _check_finite(task, some, rows)
+                add(rows)
+                summary.add(some)
+                progress(some.motion.end)
+    return summary
+
+
+def _check_finite(task: Task, states: States, rows: np.ndarray) -> None:
+    bad = ~np.all(np.isfinite(rows), axis=1)
+    if np.any(bad):
+        instant = states.motion.first + int(np.argmax(bad))
+        raise ValueError(
+            f"{task.motion}: the results of instant {instant} are not finite; check the units"
+        )
+
+
+def computed(task: Task, *, chunk: int = CHUNK) -> Iterator[States]:
+    """The results along the motion, some instants at a time."""
+    robot, file = task.robot, str(task.motion)
+    motion = read(task.motion, robot.model, step=task.step, chunk=chunk)
+    if task.differentiate:
+        motion = completed(file, robot, motion)
+    loads = _loads(task)
+    for some in motion:
+        q, qd, qdd = some.q, some.qd, some.qdd
+        if qd is None or qdd is None:
+            lacking = "velocities (columns named .qd)" if qd is None else "accelerations (.qdd)"
+            raise ValueError(f"{file}: it has no {lacking}; add them, or give --differentiate")
+        f_ext = loads.take(some)
+        yield States(
+            some,
+            [robot.forward_kinematics(q, frame=name) for name in task.frames],
+            [robot.frame_velocity(q, qd, frame=name, at=task.at) for name in task.frames],
+            [robot.frame_acceleration(q, qd, qdd, frame=name, at=task.at) for name in task.frames],
+            robot.inverse_dynamics(q, qd, qdd, f_ext=f_ext),
+            robot.joint_reactions(q, qd, qdd, f_ext=f_ext),
+            robot.kinetic_energy(q, qd),
+            robot.potential_energy(q),
+            _power(robot, q, qd, f_ext),
+        )
+    loads.check_end()
+
+
+def _power(
+    robot: Robot, q: np.ndarray, qd: np.ndarray, f_ext: Mapping[str, Wrench] | None
+) -> np.ndarray:
+    """What external forces along the axes of their frames do in a second."""
+    power = np.zeros(len(q))
+    for frame, wrench in (f_ext or {}).items():
+        velocity = robot.frame_velocity(q, qd, frame=frame, axes="frame")
+        power += np.sum(wrench.value * velocity, axis=-1)
+    return power
+
+
+def _loads(task: Task) -> "_Loads":
+    """The external forces of a task: those of its file, else those of a .dat robot."""
+    if task.forces is not None:
+        loads = _Loads(str(task.forces), task.forces_on, forces(task.forces))
+        if loads.none:
+            raise ValueError(
+                f"{task.forces}: there are no forces in it; give a line of six numbers"
+            )
+        return loads
+    if Path(task.source).suffix.lower() == ".dat":
+        return _Loads(task.source, dat.GRIPPER, iter(dat.actions(task.source)))
+    return _Loads("", "", iter(()))
+
+
+class _Loads:
+    """External forces, taken in step with the motion: none, one for all instants, one for each."""
+
+    def __init__(self, file: str, frame: str, rows: Iterator[Iterable[float]]) -> None:
+        ahead = list(itertools.islice(rows, 2))
+        self._file, self._frame = file, frame
+        self._constant = ahead[0] if len(ahead) == 1 else None
+        self._rows = itertools.chain(ahead, rows)
+        self.none = not ahead
+
+    def take(self, motion: Motion) -> dict[str, Wrench] | None:
+        """The wrenches of the next instants, as `f_ext`: couple, then force."""
+        if self.none:
+            return None
+        n = len(motion.q)
+        if self._constant is not None:
+            taken = np.array(self._constant)
+        else:
+            taken = np.array(list(itertools.islice(self._rows, n)))
+            if len(taken) < n:
+                raise self._unequal(f"{motion.first + len(taken)} forces for a longer motion")
+        return {self._frame: Wrench(np.roll(taken, 3, axis=-1), axes="frame", at="frame")}
+
+    def check_end(self) -> None:
+        """A force for each instant is used up with the motion."""
+        if self._constant is None and next(self._rows, None) is not None:
+            raise self._unequal("more forces than the motion has instants")
+
+    def _unequal(self, what: str) -> ValueError:
+        return ValueError(f"{self._file}: {what}; give one for all instants, or one for each")

@@ -1,0 +1,74 @@
+"""Files that a command writes: whole or not at all; tables of numbers row by row."""
+
+import csv
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import numpy as np
+
+Add = Callable[[np.ndarray], None]
+"""Adds rows to a table."""
+
+
+@contextmanager
+def whole(path: Path) -> Iterator[Path]:
+    """A place to write what becomes the file only when all is written; else nothing is left."""
+    target = Path(os.path.realpath(path))
+    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        yield part
+        os.replace(part, target)
+    except OSError as error:
+        why = error.strerror or error
+        raise OSError(f"{path}: {why}; nothing was written, choose another place") from error
+    finally:
+        with suppress(OSError):
+            part.unlink()
+
+
+@contextmanager
+def csv_table(path: Path, names: Sequence[str]) -> Iterator[Add]:
+    """A header and a line for each row, every number with all its digits."""
+    with path.open("x", encoding="utf-8", newline="") as stream:
+        csv.writer(stream, lineterminator="\n").writerow(names)
+
+        def add(rows: np.ndarray) -> None:
+            stream.writelines(",".join(map(repr, row)) + "\n" for row in rows.tolist())
+
+        yield add
+
+
+@contextmanager
+def parquet_table(path: Path, names: Sequence[str]) -> Iterator[Add]:
+    """A column of doubles for each name; a row group for each addition."""
+    import pyarrow as arrow
+    from pyarrow import parquet
+
+    schema = arrow.schema([(name, arrow.float64()) for name in names])
+    with parquet.ParquetWriter(path, schema) as writer:
+
+        def add(rows: np.ndarray) -> None:
+            writer.write_table(arrow.table(list(rows.T.copy()), schema=schema))
+
+        yield add
+
+
+TABLES = {".csv": csv_table, ".parquet": parquet_table}
+"""How a table is written, by the file's suffix."""
+
+
+def check_table(path: Path) -> None:
+    """Say at once what would make writing a table fail."""
+    if path.suffix.lower() not in TABLES:
+        raise ValueError(f"{path}: unknown kind of table; end the name in {' or '.join(TABLES)}")
+    if path.is_dir():
+        raise ValueError(f"{path}: this is a directory; name a file in it")
+    if path.suffix.lower() == ".parquet":
+        try:
+            import pyarrow  # noqa: F401
+        except ImportError:
+            raise ValueError(
+                f"{path}: Parquet needs pyarrow; pip install 'chasles[data]', or write a .csv"
+            ) from None

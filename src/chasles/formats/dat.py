@@ -1,0 +1,305 @@
+"""The data file of Legnani et al. (1996), part II, fig. 6: a serial robot as a list of numbers.
+
+The records, in order; each ends at the end of a line and may be spread over several lines, as the
+program's `fscanf` allows. SI units and radians.
+
+- the number of links;
+- for every link: joint type (0 revolute, 1 prismatic), theta, s, b, a, alpha;
+  mass, jxx, jxy, jxz, jyy, jyz, jzz; centre of mass x, y, z;
+- gravity x, y, z in the base frame;
+- any number of times: force x, y, z and couple x, y, z on the gripper.
+
+Frames are standard Denavit-Hartenberg ones with one length more: M(i-1, i) = Rz(theta) T(a, b, s)
+Rx(alpha), the joint's coordinate added to theta or to s. Centre of mass and moments are in the axes
+of frame i, the moments about the centre of mass; jxy, jxz, jyz are entries of the inertia tensor
+(minus the integral of xy dm). The listing prints one %f too few for the second record.
+"""
+
+import itertools
+import math
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path, PurePath
+
+import numpy as np
+
+from chasles.expr import Number
+from chasles.formats.files import check_bearable, lines, short
+from chasles.formats.numbers import is_number, multiple, radians, right_angles
+from chasles.mathematics.linear import Symmetric, Vector
+from chasles.mathematics.rotations import about
+from chasles.mathematics.spatial import RigidInertia, Transform
+from chasles.mathematics.spatial.inertia import shift_of_inertia
+from chasles.model import Description, JointData, ModelError
+from chasles.model.build import compose
+from chasles.model.denavit_hartenberg import Row, dh_chain
+
+GRIPPER = "gripper"
+"""The frame of the last link, on which the file's forces and couples act."""
+
+KINDS = {"0": "revolute", "1": "prismatic"}
+"""Joint types by their code in the file (SPACELIB's)."""
+
+_WRITTEN = {"revolute": "revolute", "continuous": "revolute", "prismatic": "prismatic"}
+"""The joint types that can be written, and as which."""
+
+_LINKS = ("number of links",)
+_JOINT = ("type", "theta", "s", "b", "a", "alpha")
+_MASS = ("mass", "jxx", "jxy", "jxz", "jyy", "jyz", "jzz")
+_CENTER = ("xg", "yg", "zg")
+_GRAVITY = ("gx", "gy", "gz")
+_ACTION = ("fx", "fy", "fz", "cx", "cy", "cz")
+"""The names of a record's numbers, in order."""
+
+_LARGEST = 1e100
+"""Beyond it, products of lengths and masses leave the range of a double."""
+
+_ROUNDING = 1e-12
+"""What turning and moving frames leaves of a zero, beside numbers of size one."""
+
+
+def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = False) -> Description:
+    """The robot of a data file: links base, link1, ..., joints joint1, ..., frames dh1, ...
+
+    Frame "gripper" is the last of the dh frames. snap: an angle printed as a rounded multiple of a
+    right angle is taken as that multiple; notes say where. floating: refused, because the format
+    has no mass for the base. Forces and couples on the gripper are checked but are no part of a
+    robot: `actions` gives them.
+    """
+    source = _Source(os.fsdecode(path), snap)
+    if floating:
+        raise ModelError(
+            f"{source.file}: a .dat file has no mass for its base, so the base cannot float; "
+            "use a URDF, or leave out floating"
+        )
+    rows = source.rows()
+    gravity = source.vector("gravity", _GRAVITY)
+    if sum(1 for _ in source.actions()) > 0:
+        source.notes.append(
+            f"{source.file}: its forces and couples on the gripper are no part of the robot; "
+            "`chasles motion` applies them"
+        )
+    name = PurePath(source.file).stem
+    chain = dh_chain(name, rows, "standard", tips={GRIPPER: Vector.zero()}, notes=())
+    return replace(chain, gravity=gravity, notes=tuple(source.notes), where=source.file)
+
+
+def actions(path: str | os.PathLike[str]) -> np.ndarray:
+    """The forces and couples that the file has for the gripper: (n, 6), in N and N m.
+
+    Force then couple, on the gripper, about its origin and along its own axes (the program takes
+    them from the last link's frame to the base): one row for all instants, or one for each.
+    """
+    source = _Source(os.fsdecode(path), snap=False)
+    source.rows()
+    source.vector("gravity", _GRAVITY)
+    numbers = np.fromiter(itertools.chain.from_iterable(source.actions()), dtype=float)
+    return numbers.reshape(-1, len(_ACTION))
+
+
+class _Source:
+    """A file being read, record by record."""
+
+    def __init__(self, file: str, snap: bool) -> None:
+        check_bearable(file)
+        self.file, self.snap = file, snap
+        self.notes: list[str] = []
+        self._lines = lines(file)
+        self._last = 0
+
+    def error(self, line: int, what: str) -> ModelError:
+        return ModelError(f"{self.file}:{line}: {what}")
+
+    def rows(self) -> list[Row]:
+        """The table that the file begins with."""
+        line, (count,) = self.record("robot", _LINKS)
+        if not (count.isascii() and count.isdigit() and len(count) < 7 and int(count) > 0):
+            raise self.error(line, f"the number of links is {short(count)}; give 1, 2, ...")
+        return [self._row(f"link {i}") for i in range(1, int(count) + 1)]
+
+    def record(self, part: str, names: tuple[str, ...]) -> tuple[int, list[str]]:
+        """The words of the next record, finite numbers all, and the line it begins at."""
+        found = self.next_record(part, names)
+        if found is None:
+            raise self.error(
+                max(self._last, 1),
+                f"{part}: the file ends before {' '.join(names)}; add what is missing",
+            )
+        return found
+
+    def next_record(self, part: str, names: tuple[str, ...]) -> tuple[int, list[str]] | None:
+        """The same, or None at the end of the file."""
+        words: list[str] = []
+        first = 0
+        for line in self._lines:
+            self._last = line.number
+            first = first or line.number
+            for word in line.text.split():
+                if not is_number(word) or abs(float(word)) > _LARGEST:
+                    raise self.error(
+                        line.number,
+                        f"{part}: {short(word)} among {' '.join(names)}; "
+                        f"give a number of at most {_LARGEST:g}",
+                    )
+                words.append(word)
+            if len(words) > len(names):
+                raise self._too_many(part, names, first, line.number, len(words))
+            if len(words) == len(names):
+                return first, words
+        if words:
+            raise self.error(
+                self._last,
+                f"{part}: the file ends after {len(words)} of the {len(names)} numbers "
+                f"{' '.join(names)}; add what is missing",
+            )
+        return None
+
+    def _too_many(
+        self, part: str, names: tuple[str, ...], first: int, last: int, count: int
+    ) -> ModelError:
+        since = "" if first == last else f" since line {first}"
+        return self.error(
+            last,
+            f"{part}: {count} numbers{since} where {len(names)} belong: {' '.join(names)}; "
+            "add the missing one before them or end their line after the last",
+        )
+
+    def vector(self, part: str, names: tuple[str, ...]) -> Vector:
+        return Vector(tuple(map(float, self.record(part, names)[1])))
+
+    def actions(self) -> Iterator[list[float]]:
+        """All that follows gravity: force and couple, as often as the file has them."""
+        while (found := self.next_record("force and couple on the gripper", _ACTION)) is not None:
+            yield list(map(float, found[1]))
+
+    def _row(self, part: str) -> Row:
+        line, (code, theta, s, b, a, alpha) = self.record(part, _JOINT)
+        if code not in KINDS:
+            kinds = ", ".join(f"{code} ({kind})" for code, kind in KINDS.items())
+            raise self.error(line, f"{part}: joint type is {short(code)}; give one of {kinds}")
+        return Row(
+            KINDS[code],
+            a=float(a),
+            alpha=self._angle(line, part, alpha),
+            d=float(s),
+            theta=self._angle(line, part, theta),
+            inertia=self._inertia(part),
+            b=float(b),
+            where=f"{self.file}:{line}",
+        )
+
+    def _inertia(self, part: str) -> RigidInertia:
+        line, words = self.record(part, _MASS)
+        m, xx, xy, xz, yy, yz, zz = map(float, words)
+        if m < 0.0:
+            raise self.error(line, f"{part}: mass is {words[0]}; give zero or a positive number")
+        return RigidInertia.from_center(
+            m, self.vector(part, _CENTER), Symmetric(xx, yy, zz, xy, xz, yz)
+        )
+
+    def _angle(self, line: int, part: str, word: str) -> float:
+        k = right_angles(word) if self.snap else 0
+        if k and float(word) != radians(k):
+            self.notes.append(f"{self.file}:{line}: {part}: angle {word} taken as {multiple(k)}")
+        return radians(k) if k else float(word)
+
+
+# Writing ---------------------------------------------------------------------------------------
+
+
+def write(description: Description, path: str | os.PathLike[str], *, gripper: str = "") -> None:
+    """Write a serial robot that has Denavit-Hartenberg frames; read back, it is the same robot.
+
+    gripper: the frame of the last link that ends the table (the link's own frame if empty). The
+    format has no names, no limits and no base: they are left out. What it cannot hold and would
+    change the motion (other joints, branches, armature, damping, friction, mimic joints, axes other
+    than z, frames that no table gives) is an error that names the part.
+    """
+    chain = _serial(description)
+    near = [_between(joint) for joint in chain]
+    far = [*(constants[:3] for constants in near), _far_end(description, chain[-1].child, gripper)]
+    if max(map(abs, far[0])) > _ROUNDING:
+        raise _refused(chain[0], "its axis is not z of the base frame")
+    inertia = {link.name: link.inertia for link in description.links}
+    text = [f"# {description.name!a}", f"{len(chain)}  # links"]
+    for joint, (*_, theta, s), (a, b, alpha) in zip(chain, near, far[1:], strict=True):
+        X = compose(Transform(about(0, alpha), Vector.of(a, b, 0.0)), Transform.identity())
+        code = next(code for code, kind in KINDS.items() if kind == _WRITTEN[joint.kind])
+        text += ["", f"{code} {_words(theta, s, b, a, alpha)}  # {' '.join(_JOINT)}"]
+        text += _mass_data(X @ inertia[joint.child])
+    text += ["", f"{_words(*description.gravity)}  # {' '.join(_GRAVITY)}"]
+    Path(path).write_text("\n".join(text) + "\n", "ascii")
+
+
+def _words(*numbers: Number) -> str:
+    """Numbers with all their digits."""
+    return " ".join(repr(float(x) + 0.0) for x in numbers)
+
+
+def _refused(joint: JointData, why: str) -> ModelError:
+    return ModelError(f"joint {joint.name!r}: {why}, which a .dat file cannot say; write a URDF")
+
+
+def _serial(description: Description) -> tuple[JointData, ...]:
+    """The joints, one after the other from the base, if a data file can hold them."""
+    end = None if not description.joints else description.joints[0].parent
+    for joint in description.joints:
+        if joint.kind not in _WRITTEN:
+            raise _refused(joint, f"its type is {joint.kind}")
+        if joint.parent is None or joint.parent != end:
+            raise _refused(joint, "it does not start from the link of the joint before it")
+        if any((joint.armature, joint.damping, joint.friction)):
+            raise _refused(joint, "it has armature, damping or friction")
+        if joint.mimic is not None:
+            raise _refused(joint, f"it mimics {joint.mimic.joint!r}")
+        if tuple(joint.axis) != (0.0, 0.0, 1.0):
+            raise _refused(joint, "its axis is not z of its own frame")
+        end = joint.child
+    if end is None:
+        raise ModelError(f"robot {description.name!r} has no joints; a .dat file needs one or more")
+    return description.joints
+
+
+def _between(joint: JointData) -> tuple[float, float, float, float, float]:
+    """a, b, alpha of the link before, then theta and s, with T(a, b, 0) Rx(alpha) Rz(theta) Tz(s)
+    the pose of a joint's frame on that link: position (a, b - s sin(alpha), s cos(alpha)).
+    """
+    rows: np.ndarray = np.array(joint.pose.R.rows, dtype=float)
+    a, y, z = map(float, joint.pose.r)
+    sin, cos = -rows[1, 2], rows[2, 2]
+    along, across = z * cos - y * sin, y * cos + z * sin
+    b = 0.0
+    if abs(across) > _ROUNDING * max(1.0, abs(y), abs(z)):
+        b = across / cos if abs(cos) > _ROUNDING else math.nan
+    if abs(rows[0, 2]) > _ROUNDING or math.isnan(b):
+        raise _refused(joint, "its placement is not that of a Denavit-Hartenberg table")
+    alpha, theta = math.atan2(sin, cos), math.atan2(-rows[0, 1], rows[0, 0])
+    return a, b, alpha, theta, along + b * float(sin)
+
+
+def _far_end(description: Description, link: str, gripper: str) -> tuple[float, float, float]:
+    """a, b, alpha of the last link: T(a, b, 0) Rx(alpha) is the pose of the gripper on it."""
+    if not gripper:
+        return 0.0, 0.0, 0.0
+    for frame in description.frames:
+        if frame.name == gripper and frame.link == link:
+            rows: np.ndarray = np.array(frame.pose.R.rows, dtype=float)
+            a, b, z = map(float, frame.pose.r)
+            if max(abs(z), abs(rows[0, 1]), abs(rows[0, 2]), 1.0 - rows[0, 0]) > _ROUNDING:
+                raise ModelError(
+                    f"frame {gripper!r}: it does not end a Denavit-Hartenberg table; choose another"
+                )
+            return a, b, math.atan2(-rows[1, 2], rows[2, 2])
+    raise ModelError(f"robot {description.name!r}: no frame {gripper!r} on its last link {link!r}")
+
+
+def _mass_data(inertia: RigidInertia) -> list[str]:
+    """The lines of mass and moments about the centre of mass, and of the centre itself."""
+    m = float(inertia.m)
+    c = inertia.h * (1.0 / m) if m else Vector.zero()
+    xx, yy, zz, xy, xz, yz = inertia.I - shift_of_inertia(c, Vector.zero(), inertia.h)
+    return [
+        f"{_words(m, xx, xy, xz, yy, yz, zz)}  # {' '.join(_MASS)}",
+        f"{_words(*c)}  # {' '.join(_CENTER)}",
+    ]

@@ -1,0 +1,82 @@
+"""The bytes and lines of a file, and what is said of one that cannot be read."""
+
+import os
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from chasles.model import ModelError
+
+MAX_BYTES = 64 * 2**20
+"""Larger robot files are refused unread; the largest of example-robot-data has 0.2 MB."""
+
+MAX_LINE = 2**20
+"""Longer lines, in bytes, are no lines of text."""
+
+_COMMENT = re.compile(r"(^|\s)#.*")
+
+
+class Line(NamedTuple):
+    """A line with something on it. number: counted from 1. end: the bytes of the file up to it."""
+
+    number: int
+    text: str
+    end: int
+
+
+def size(file: str) -> int:
+    """The bytes of a regular file."""
+    if not os.path.isfile(file):
+        fault = "this is a directory" if os.path.isdir(file) else "there is no such file"
+        raise ModelError(f"{file}: {fault}; check the path")
+    return os.path.getsize(file)
+
+
+def load(file: str) -> bytes:
+    """The bytes of a robot file of bearable size."""
+    try:
+        check_bearable(file)
+        with open(file, "rb") as stream:
+            data = stream.read(MAX_BYTES)
+    except OSError as error:
+        raise ModelError(f"{file}: {error.strerror}; check the file") from error
+    if not data.strip():
+        raise ModelError(f"{file}: the file is empty; export the robot again")
+    return data
+
+
+def check_bearable(file: str) -> None:
+    """A robot file that is far too large is some other file."""
+    if size(file) > MAX_BYTES:
+        raise ModelError(
+            f"{file}: {size(file) / 2**20:.0f} MB is more than the {MAX_BYTES // 2**20} MB that a "
+            "robot file may have; check that this is the right file"
+        )
+
+
+def lines(file: str) -> Iterator[Line]:
+    """The lines of a text file, one at a time, without comments (from # on) and blank lines.
+
+    Bytes that are no text become words that are no numbers, for the reader of the line to report.
+    """
+    size(file)
+    try:
+        with open(file, "rb") as stream:
+            number = end = 0
+            while raw := stream.readline(MAX_LINE + 1):
+                number, end = number + 1, end + len(raw)
+                if len(raw) > MAX_LINE:
+                    raise ModelError(
+                        f"{file}:{number}: the line has more than {MAX_LINE} bytes; "
+                        "check that this is a text file"
+                    )
+                text = _COMMENT.sub("", raw.decode("utf-8", "replace").lstrip("\ufeff")).strip()
+                if text:
+                    yield Line(number, text, end)
+    except OSError as error:
+        raise ModelError(f"{file}: {error.strerror}; check the file") from error
+
+
+def short(text: str) -> str:
+    """A text in quotes, cut where it is long."""
+    return repr(text if len(text) <= 60 else text[:57] + "...")

@@ -1,0 +1,283 @@
+"""Motions of a robot, and forces on it, from text files: some instants at a time.
+
+A motion in a .csv file has a header that names the columns: t (s), and for a joint named J the
+columns J.q, J.qd, J.qdd, or J.q0, J.q1, ... where it has more coordinates than one. In any other
+file it is that of Legnani et al. (1996), part II, fig. 6: q, qd, qdd of every joint in turn, a line
+for each joint or a line for each instant, perhaps after a line with the time step (which SPACELIB's
+program reads first; the printed listing only declares it). Forces have the columns fx, fy, fz, cx,
+cy, cz, in a .csv file by name and in any other in this order. # begins a comment.
+"""
+
+import csv
+import difflib
+import itertools
+import math
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import NamedTuple
+
+import numpy as np
+
+from chasles.formats.files import Line, lines, short
+from chasles.model import Model, ModelError
+from chasles.model.spaces import PositionSpace
+
+CHUNK = 4096
+"""How many instants are read at once."""
+
+ACTION = ("fx", "fy", "fz", "cx", "cy", "cz")
+"""A force (N) and a couple (N m)."""
+
+QUANTITIES = ("q", "qd", "qdd")
+
+
+@dataclass(frozen=True)
+class Motion:
+    """Some consecutive instants, the first of them number `first`.
+
+    t: times in s. q: (n, nq). qd, qdd: (n, nv). Each but q is None where the file does not give it.
+    end: how many bytes of the file have been read.
+    """
+
+    first: int
+    t: np.ndarray | None
+    q: np.ndarray
+    qd: np.ndarray | None
+    qdd: np.ndarray | None
+    end: int
+
+
+class _Row(NamedTuple):
+    """The numbers of one instant, and the line that they end at."""
+
+    line: Line
+    numbers: list[float]
+
+
+@dataclass(frozen=True)
+class _Table:
+    """Rows of numbers and where in a row each quantity is; step: the time between rows, if said."""
+
+    rows: Iterator[_Row]
+    places: dict[str, list[int]]
+    step: float | None = None
+
+
+def read(
+    path: str | os.PathLike[str], model: Model, *, step: float | None = None, chunk: int = CHUNK
+) -> Iterator[Motion]:
+    """The motion of a file, `chunk` instants at a time. step: for a file that has no times (s)."""
+    file = os.fsdecode(path)
+    table = (_csv_motion if _is_csv(file) else _plain_motion)(file, model)
+    if step is not None and (table.step is not None or "t" in table.places):
+        raise ModelError(f"{file}: the motion has times of its own; give no time step")
+    step = table.step if step is None else step
+    rows = _increasing(file, table) if "t" in table.places else table.rows
+    first = 0
+    while block := list(itertools.islice(rows, chunk)):
+        numbers = np.array([row.numbers for row in block])
+        found = {name: numbers[:, place] for name, place in table.places.items()}
+        _check_quaternions(file, model, block, found["q"])
+        t = found["t"][:, 0] if "t" in found else None
+        if step is not None:
+            t = step * np.arange(first, first + len(block))
+        yield Motion(first, t, found["q"], found.get("qd"), found.get("qdd"), block[-1].line.end)
+        first += len(block)
+    if first == 0:
+        raise ModelError(f"{file}: there are no instants in it; give one or more")
+
+
+def _check_quaternions(file: str, model: Model, block: Sequence[_Row], q: np.ndarray) -> None:
+    for first, joint in PositionSpace().quaternions(model).items():
+        zero = ~np.any(q[:, first : first + 4], axis=1)
+        if np.any(zero):
+            line = block[int(np.argmax(zero))].line.number
+            raise ModelError(
+                f"{file}:{line}: the quaternion of joint {joint!r} is zero; "
+                "the identity is 1, 0, 0, 0"
+            )
+
+
+def forces(path: str | os.PathLike[str]) -> Iterator[list[float]]:
+    """Force and couple (fx, fy, fz, cx, cy, cz) of every line of a file, in N and N m."""
+    file = os.fsdecode(path)
+    if not _is_csv(file):
+        for line in lines(file):
+            yield _numbers(file, line, line.text.split(), ACTION)
+        return
+    header = _header(file, ACTION)
+    order = header.places(ACTION)
+    for line in header.body:
+        numbers = _numbers(file, line, line.text.split(","), header.names)
+        yield [numbers[k] for k in order]
+
+
+def columns(model: Model) -> dict[str, list[str]]:
+    """The names of the columns of a .csv motion, by quantity, in the order of the coordinates."""
+    names: dict[str, list[str]] = {quantity: [] for quantity in QUANTITIES}
+    for i in model.movers:
+        joint, name = model.bodies[i].joint, model.bodies[i].data.name
+        for quantity in QUANTITIES:
+            count = joint.nq if quantity == "q" else joint.nv
+            names[quantity] += numbered(f"{name}.{quantity}", count)
+    return names
+
+
+def numbered(name: str, count: int) -> list[str]:
+    """One name for one number; for several, name0, name1, ..."""
+    return [name] if count == 1 else [f"{name}{k}" for k in range(count)]
+
+
+def _is_csv(file: str) -> bool:
+    return PurePath(file).suffix.lower() == ".csv"
+
+
+# CSV -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Header:
+    """The names in a file's first line, where that is ("file:line"), and the lines after it."""
+
+    names: list[str]
+    where: str
+    body: Iterator[Line]
+
+    def places(self, names: Sequence[str]) -> list[int]:
+        """Where columns are that must be there."""
+        for name in names:
+            if name not in self.names:
+                raise ModelError(f"{self.where}: there is no column {name!r}; add it")
+        return [self.names.index(name) for name in names]
+
+
+def _csv_motion(file: str, model: Model) -> _Table:
+    wanted = columns(model)
+    header = _header(file, ["t", *itertools.chain.from_iterable(wanted.values())])
+    places = {"t": header.places(["t"])} if "t" in header.names else {}
+    for quantity, names in wanted.items():
+        if quantity == "q" or any(name in header.names for name in names):
+            places[quantity] = header.places(names)
+    rows = (
+        _Row(line, _numbers(file, line, line.text.split(","), header.names)) for line in header.body
+    )
+    return _Table(rows, places)
+
+
+def _header(file: str, known: Sequence[str]) -> _Header:
+    """The first line of a .csv file: names that are known, each there once."""
+    body = lines(file)
+    first = next(body, None)
+    if first is None:
+        raise ModelError(f"{file}:1: the file is empty; begin it with the names of its columns")
+    where = f"{file}:{first.number}"
+    try:
+        names = [name.strip() for name in next(csv.reader([first.text]))]
+    except csv.Error as error:
+        raise ModelError(f"{where}: {error}; begin with the names of the columns") from error
+    for name in names:
+        if name not in known:
+            close = difflib.get_close_matches(name[:100], known, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"known are {_listed(known)}"
+            raise ModelError(f"{where}: unknown column {short(name)}; {hint}")
+        if names.count(name) > 1:
+            raise ModelError(f"{where}: column {name!r} is there twice; remove one")
+    return _Header(names, where, body)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names[:12])) + (", ..." if len(names) > 12 else "")
+
+
+def _increasing(file: str, table: _Table) -> Iterator[_Row]:
+    """The rows, each later than the one before it."""
+    (place,), last = table.places["t"], -math.inf
+    for row in table.rows:
+        t = row.numbers[place]
+        if t <= last:
+            raise ModelError(
+                f"{file}:{row.line.number}: time {t!r} does not come after {last!r}; "
+                "sort the lines by time and give each time once"
+            )
+        last = t
+        yield row
+
+
+# The layout of fig. 6 --------------------------------------------------------------------------
+
+
+def _plain_motion(file: str, model: Model) -> _Table:
+    names = [model.bodies[i].data.name for i in model.movers]
+    for name, i in zip(names, model.movers, strict=True):
+        if model.bodies[i].joint.nq != 1:
+            raise ModelError(
+                f"{file}: joint {name!r} has {model.bodies[i].joint.nq} coordinates, which only a "
+                ".csv motion can give; write one with a header"
+            )
+    body = lines(file)
+    first = next(body, None)
+    step = None
+    if first is not None and len(first.text.split()) == 1:
+        (step,) = _numbers(file, first, first.text.split(), ["time step"])
+        if step <= 0.0:
+            raise ModelError(f"{file}:{first.number}: the time step is {step!r}; give more than 0")
+        first = next(body, None)
+    rest = body if first is None else itertools.chain([first], body)
+    n = len(names)
+    places = {quantity: list(range(k, 3 * n, 3)) for k, quantity in enumerate(QUANTITIES)}
+    return _Table(_instants(file, rest, names), places, step)
+
+
+def _instants(file: str, body: Iterable[Line], names: Sequence[str]) -> Iterator[_Row]:
+    """q, qd, qdd of every joint, from lines for joints or lines for instants."""
+    whole = [f"{name}.{quantity}" for name in names for quantity in QUANTITIES]
+    numbers: list[float] = []
+    for line in body:
+        words = line.text.split()
+        if len(words) == len(whole) and not numbers:
+            numbers = _numbers(file, line, words, whole)
+        elif len(words) == 3 and names:
+            numbers += _numbers(file, line, words, whole[len(numbers) : len(numbers) + 3])
+        else:
+            raise ModelError(
+                f"{file}:{line.number}: {len(words)} numbers; give 3 for one joint (q qd qdd) or "
+                f"{len(whole)} for all {len(names)}"
+            )
+        if len(numbers) == len(whole):
+            yield _Row(line, numbers)
+            numbers = []
+    if numbers:
+        raise ModelError(
+            f"{file}:{line.number}: the file ends with {len(numbers) // 3} of {len(names)} joints "
+            "of an instant; add the others"
+        )
+
+
+def _numbers(file: str, line: Line, words: Sequence[str], names: Sequence[str]) -> list[float]:
+    """The finite numbers of a line, as many as there are names for them."""
+    if len(words) != len(names):
+        raise ModelError(
+            f"{file}:{line.number}: {len(words)} numbers where {len(names)} belong: "
+            f"{_listed(names)}; add or remove some"
+        )
+    try:
+        numbers = list(map(float, words))
+        if "_" not in line.text and all(map(math.isfinite, numbers)):
+            return numbers
+    except ValueError:
+        pass
+    for word, name in zip(words, names, strict=True):
+        if not _is_finite(word):
+            raise ModelError(
+                f"{file}:{line.number}: {name} is {short(word.strip())}; give a finite number"
+            )
+    raise AssertionError("a line that is no row of numbers has a word that is no number")
+
+
+def _is_finite(word: str) -> bool:
+    try:
+        return "_" not in word and math.isfinite(float(word))
+    except ValueError:
+        return False

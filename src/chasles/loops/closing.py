@@ -1,0 +1,375 @@
+"""Closed loops of one robot: mobility, independent freedoms, assembly and dependent rates.
+
+Everything is decided on dimensionless equations: lengths are divided by the size of their loop,
+which is the sum of the fixed distances around it.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from chasles.backends.drivers import newton
+from chasles.loops.reports import ImpossiblePosition, Mobility, OpenLoop, SingularPosition
+from chasles.model import Loop, Model, ModelError
+
+CLOSED = 1e-13
+"""Loops are solved to this residual, in rad and in sizes of the loop."""
+
+RANK = 1e-8
+"""A singular value of the loops' matrix below this part of the largest is zero."""
+
+SINGULAR = 1e-6
+"""Below this part of the largest singular value the dependent freedoms are not determined: a
+residual of 1e-13 then leaves a position uncertain by more than 1e-7."""
+
+_STARTS = 16
+_SHARE = 0.1
+
+
+class Loops:
+    """The loops of a model and the compiled functions that they need."""
+
+    def __init__(self, model: Model, function: Callable[[str], Callable[..., Any]]) -> None:
+        self.model = model
+        self._function = function
+
+    # What is there ----------------------------------------------------------------------------
+
+    @cached_property
+    def owners(self) -> tuple[int, ...]:
+        """For each velocity coordinate the body whose joint it moves."""
+        return tuple(i for i in self.model.movers for _ in range(self.model.bodies[i].joint.nv))
+
+    def _movers(self, loop: Loop) -> set[int]:
+        """The bodies whose coordinates move a loop."""
+        return {self.model.owner(i)[0] for i, _ in loop.path}
+
+    @cached_property
+    def freedoms(self) -> tuple[str, ...]:
+        """A name for each velocity coordinate: the joint's, with [k] where it has several."""
+        names = []
+        for i in self.model.movers:
+            name, nv = self.model.bodies[i].data.name, self.model.bodies[i].joint.nv
+            names += [name] if nv == 1 else [f"{name}[{k}]" for k in range(nv)]
+        return tuple(names)
+
+    @cached_property
+    def places(self) -> tuple[int | None, ...]:
+        """For each velocity coordinate the coordinate of q that it is the rate of, if there is."""
+        found: list[int | None] = []
+        for i, where in self.model.position_slices.items():
+            joint = self.model.bodies[i].joint
+            found += range(where.start, where.stop) if joint.additive else [None] * joint.nv
+        return tuple(found)
+
+    @cached_property
+    def rows(self) -> np.ndarray:
+        """Scales of the equations: 1 for rotations, 1/size for translations."""
+        scales = []
+        for loop in self.model.loops:
+            T = loop.joint.constraint(loop.joint.neutral())
+            scales += [1.0 / _size(self.model, loop) if any(f.force) else 1.0 for f in T.columns]
+        return np.array(scales)
+
+    @cached_property
+    def columns(self) -> np.ndarray:
+        """Scales of the freedoms: 1 for rotations, the largest loop's size for translations."""
+        size = max((_size(self.model, loop) for loop in self.model.loops), default=1.0)
+        scales = []
+        for i in self.model.movers:
+            joint = self.model.bodies[i].joint
+            S = joint.subspace(joint.neutral())
+            scales += [1.0 if any(s.angular) else size for s in S.columns]
+        return np.array(scales)
+
+    def matrix(self, q: np.ndarray) -> np.ndarray:
+        """A of the loops, dimensionless: (..., rows, nv)."""
+        return self.rows[:, None] * self._function("loop_matrix")(q) * self.columns
+
+    # Which freedoms are independent -----------------------------------------------------------
+
+    @cached_property
+    def references(self) -> np.ndarray:
+        """Closed positions of full rank, found from positions around neutral, nearest first."""
+        joints = [self.model.bodies[i].joint for i in self.model.movers]
+        neutral = np.array([float(x) for joint in joints for x in joint.neutral()])
+        looped = set().union(*map(self._movers, self.model.loops))
+        inside = np.array([float(i in looped) for i in self.owners])
+        spread = np.linspace(0.3, 3.0, _STARTS)[:, None] * self.columns * inside
+        away = spread * np.random.default_rng(0).uniform(-1.0, 1.0, (_STARTS, self.model.nv))
+        starts = self._function("integrate")(np.tile(neutral, (_STARTS, 1)), away)
+        found = self._solve(starts, self.columns)
+        closed = found.q[found.size <= CLOSED]
+        if not len(closed):
+            best = int(np.argmin(found.size))
+            raise ImpossiblePosition(
+                f"robot {self.model.name!r}: no position was found that closes its loops; "
+                f"{self._open(found.residual[best])} at best; check lengths and loop frames"
+            )
+        ranks = [_rank(A)[0] for A in self.matrix(closed)]
+        return closed[np.array(ranks) == max(ranks)]
+
+    @cached_property
+    def independent(self) -> np.ndarray:
+        """The velocity coordinates taken as independent, in increasing order."""
+        names = self.model.source.independent
+        return self.select(names) if names else self.automatic
+
+    @cached_property
+    def automatic(self) -> np.ndarray:
+        """The library's choice of independent coordinates."""
+        A = self.matrix(self.references)
+        return self._chosen(A, _rank(A[0])[0])
+
+    def select(self, names: Sequence[str]) -> np.ndarray:
+        """The coordinates of a user's choice, which must determine the others."""
+        for name in names:
+            if name not in self.freedoms:
+                raise ModelError(
+                    f"robot {self.model.name!r}: no freedom {name!r} to be independent; it has "
+                    f"{', '.join(map(repr, self.freedoms))}"
+                )
+        given = np.array(sorted({self.freedoms.index(name) for name in names}), dtype=int)
+        rest = np.delete(self.matrix(self.references), given, axis=-1)
+        if len(given) != len(self.automatic) or np.max(_margin(rest)) <= SINGULAR:
+            raise ModelError(
+                f"robot {self.model.name!r}: {self._names(given)} cannot be its independent "
+                f"freedoms; it has {len(self.automatic)}, for example "
+                f"{self._names(self.automatic)}"
+            )
+        return given
+
+    def _chosen(self, A: np.ndarray, rank: int) -> np.ndarray:
+        """Independent columns of A (states, rows, nv): early joints, whose q has rates if possible.
+
+        The others are taken one after the other from the last joint to the first, each unless what
+        it adds to those taken is far less than what another would (pivoting with a threshold).
+        """
+        order = sorted(range(A.shape[-1]), key=lambda k: (self.places[k] is not None, -k))
+        left, dependent = A.copy(), np.zeros(A.shape[-1], dtype=bool)
+        for _ in range(rank):
+            size = np.where(dependent, 0.0, np.median(np.linalg.norm(left, axis=-2), axis=0))
+            k = next(k for k in order if size[k] >= _SHARE * np.max(size) and not dependent[k])
+            u = left[..., k] / np.maximum(np.linalg.norm(left[..., k], axis=-1), RANK)[..., None]
+            left = left - u[..., None] * np.einsum("...m,...mv->...v", u, left)[..., None, :]
+            dependent[k] = True
+        return np.flatnonzero(~dependent)
+
+    @cached_property
+    def dependent(self) -> np.ndarray:
+        """The velocity coordinates that the loops determine."""
+        return np.delete(np.arange(self.model.nv), self.independent)
+
+    def mobility(self, q: Any, tolerance: float) -> Mobility:
+        """The freedoms left at a closed position (the first reference by default)."""
+        at = self.references[0] if q is None else self._array("mobility", "q", q, self.model.nq)
+        if at.ndim != 1:
+            raise ValueError(f"mobility: q must have shape ({self.model.nq},), not {at.shape}")
+        self._check_closed("mobility", at, tolerance)
+        A = self.matrix(at)
+        rank, values = _rank(A)
+        redundant, first, before = [], 0, 0
+        for loop in self.model.loops:
+            first += loop.rows
+            upto, _ = _rank(A[:first], values[0])
+            redundant.append((loop.name, loop.rows - (upto - before)))
+            before = upto
+        parts = values / max(values[0], 1e-300)
+        return Mobility(
+            self.model.nv - rank,
+            self.model.nv,
+            rank,
+            self.model.loop_rows,
+            tuple(redundant),
+            RANK,
+            float(parts[rank - 1]) if rank else 0.0,
+            float(max(parts[rank:], default=0.0)),
+        )
+
+    # Positions and rates ----------------------------------------------------------------------
+
+    def assemble(self, y: Any, guess: Any) -> np.ndarray:
+        """Positions that close the loops."""
+        y = self._array("assemble", "y", y, len(self.independent))
+        if guess is None:
+            starts = list(self.references)
+        else:
+            starts = [self._array("assemble", "guess", guess, self.model.nq)]
+        nq, n = self.model.nq, y.shape[-1]
+        lead = np.broadcast_shapes(y.shape[:-1], starts[0].shape[:-1])
+        flat = np.broadcast_to(y, (*lead, n)).reshape(math.prod(lead), n)
+        moved = self.columns.copy()
+        moved[self.independent] = 0.0
+        q, residual = np.empty((len(flat), nq)), np.zeros((len(flat), len(self.rows)))
+        left = np.arange(len(flat))
+        for start in starts:
+            begin = np.broadcast_to(start, (*lead, nq)).reshape(len(flat), nq)[left]
+            found = self._solve(self._placed(flat[left], begin), moved)
+            q[left], residual[left] = found.q, found.residual
+            left = left[~(found.size <= CLOSED)]
+            if not len(left):
+                break
+        if len(left):
+            more = "" if len(left) == 1 else f" (and at {len(left) - 1} others)"
+            raise ImpossiblePosition(
+                f"robot {self.model.name!r}: impossible position{_at(int(left[0]), lead)}{more}: "
+                f"{self._open(residual[left[0]])} with {self._given(flat[left[0]])}; the position "
+                "is out of reach, or the guess too far from it"
+            )
+        self._check_regular(self.matrix(q), lead)
+        return q.reshape(*lead, nq)
+
+    def complete(self, q: Any, yd: Any, ydd: Any, tolerance: float) -> Any:
+        """All rates from those of the independent freedoms; all accelerations too, if given."""
+        n = len(self.independent)
+        q, yd = (
+            self._array("complete", name, value, size)
+            for name, value, size in (("q", q, self.model.nq), ("yd", yd, n))
+        )
+        self._check_closed("complete", q, tolerance)
+        A = self.matrix(q)
+        self._check_regular(A, q.shape[:-1])
+        qd = self._spread(A, yd, np.zeros(len(self.rows)))
+        if ydd is None:
+            return qd
+        ydd = self._array("complete", "ydd", ydd, n)
+        return qd, self._spread(A, ydd, self.rows * self._function("loop_bias")(q, qd))
+
+    def _spread(self, A: np.ndarray, y: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """x with A x = b and the independent entries y, least squares where rows are redundant."""
+        given, free = self.columns[self.independent], self.dependent
+        right = b - np.einsum("...mk,...k->...m", A[..., self.independent], y / given)
+        rest = np.einsum("...vm,...m->...v", np.linalg.pinv(A[..., free]), right)
+        x = np.empty((*rest.shape[:-1], self.model.nv))
+        x[..., free], x[..., self.independent] = self.columns[free] * rest, y
+        return x
+
+    def _placed(self, y: np.ndarray, guess: np.ndarray) -> np.ndarray:
+        """The guess with the independent freedoms at y, or moved by y where q has no such entry."""
+        q, step = guess.copy(), np.zeros((len(y), self.model.nv))
+        for entry, k in zip(y.T, self.independent, strict=True):
+            place = self.places[k]
+            if place is None:
+                step[:, k] = entry
+            else:
+                q[:, place] = entry
+        return self._function("integrate")(q, step)
+
+    def _solve(self, q: np.ndarray, columns: np.ndarray) -> newton.Found:
+        return newton.solve(
+            self._function("loop_residual"),
+            self._function("loop_matrix"),
+            self._function("integrate"),
+            q,
+            rows=self.rows,
+            columns=columns,
+            tolerance=CLOSED,
+            rank=RANK,
+        )
+
+    # Doors and messages -----------------------------------------------------------------------
+
+    def _array(self, function: str, name: str, value: Any, size: int) -> np.ndarray:
+        try:
+            array = np.asarray(value, dtype=float)
+        except (TypeError, ValueError) as error:
+            raise TypeError(f"{function}: {name} is not an array of numbers: {error}") from None
+        if array.ndim == 0 or array.shape[-1] != size:
+            what = f" ({self._names(self.independent)})" if name.startswith("y") else ""
+            raise ValueError(
+                f"{function}: {name} must have shape (..., {size}){what}, not {array.shape}"
+            )
+        if not np.all(np.isfinite(array)):
+            raise ValueError(f"{function}: {name} must be finite numbers")
+        return array
+
+    def _check_closed(self, function: str, q: np.ndarray, tolerance: float) -> None:
+        lead = q.shape[:-1]
+        r = self.rows * self._function("loop_residual")(q)
+        r = r.reshape(math.prod(lead), len(self.rows))
+        size = np.linalg.norm(r, axis=-1)
+        if np.any(size > tolerance):
+            worst = int(np.argmax(size))
+            raise OpenLoop(
+                f"{function}: the loops are open at this q{_at(worst, lead)}: "
+                f"{self._open(r[worst])} (tolerance {tolerance:g}); close them with assemble"
+            )
+
+    def _check_regular(self, A: np.ndarray, lead: tuple[int, ...]) -> None:
+        """The dependent freedoms are determined by the equations of every state."""
+        A = A.reshape(math.prod(lead), len(self.rows), self.model.nv)
+        margin = _margin(A[..., self.dependent])
+        bad = np.flatnonzero(margin <= SINGULAR)
+        if not len(bad):
+            return
+        here = A[bad[0]]
+        loose = np.abs(np.linalg.svd(here[:, self.dependent])[2][-1])
+        joints = self.dependent[loose > 0.1 * np.max(loose)]
+        rank, _ = _rank(here)
+        other = self._chosen(here[None], rank)
+        if rank < len(self.dependent):
+            remedy = f"the loops leave {len(other)} freedoms here instead of "
+            remedy += f"{len(self.independent)}, so no choice of independent ones will do"
+        else:
+            remedy = f"take others as independent: robot.with_independent({self._names(other)})"
+        raise SingularPosition(
+            f"robot {self.model.name!r}: singular position{_at(int(bad[0]), lead)}: "
+            f"{self._names(self.independent)} does not determine {self._names(joints)} through "
+            f"{self._around(joints)}; {remedy}"
+        )
+
+    def _names(self, freedoms: Sequence[int] | np.ndarray) -> str:
+        return ", ".join(repr(self.freedoms[k]) for k in freedoms)
+
+    def _given(self, y: np.ndarray) -> str:
+        pairs = zip(self.independent, y, strict=True)
+        return ", ".join(f"{self.freedoms[k]} = {value:.6g}" for k, value in pairs)
+
+    def _around(self, freedoms: np.ndarray) -> str:
+        """The loops that pass through any of these freedoms."""
+        owners = {self.owners[k] for k in freedoms}
+        names = [repr(loop.name) for loop in self.model.loops if owners & self._movers(loop)]
+        return f"loop {', '.join(names)}"
+
+    def _open(self, residual: np.ndarray) -> str:
+        """The loop that is farthest from closed, and how far."""
+        parts = np.split(residual, np.cumsum([loop.rows for loop in self.model.loops])[:-1])
+        sizes = [float(np.linalg.norm(part)) for part in parts]
+        k = int(np.argmax(sizes))
+        loop = self.model.loops[k]
+        return (
+            f"loop {loop.name!r} stays open by {sizes[k]:.3g} "
+            f"(rad, and parts of its size {_size(self.model, loop):.3g} m)"
+        )
+
+
+def _size(model: Model, loop: Loop) -> float:
+    """The sum of the fixed distances around a loop, in m; 1 where there are none."""
+    steps = [model.bodies[i].joint.placement.r for i, _ in loop.path]
+    steps += [loop.predecessor.placement.r, loop.successor.placement.r]
+    return sum(math.sqrt(r.dot(r)) for r in steps) or 1.0
+
+
+def _rank(A: np.ndarray, largest: float | None = None) -> tuple[int, np.ndarray]:
+    """The rank of a matrix, and its singular values (one zero, if it has none)."""
+    values = np.linalg.svd(A, compute_uv=False) if A.size else np.zeros(1)
+    top = values[0] if largest is None else largest
+    return int(np.count_nonzero(values > RANK * top)), values
+
+
+def _margin(A: np.ndarray) -> np.ndarray:
+    """The smallest singular value of each matrix beside the largest (0 if it has too few rows)."""
+    if A.shape[-1] == 0:
+        return np.ones(len(A))
+    if A.shape[-2] < A.shape[-1]:
+        return np.zeros(len(A))
+    values = np.linalg.svd(A, compute_uv=False)
+    return values[:, -1] / np.maximum(values[:, 0], 1e-300)
+
+
+def _at(flat: int, lead: tuple[int, ...]) -> str:
+    """Which state of a batch."""
+    return f" at index {tuple(map(int, np.unravel_index(flat, lead)))}" if lead else ""

@@ -1,0 +1,51 @@
+"""What can be wrong with a closed position, and how many freedoms it leaves."""
+
+from dataclasses import dataclass
+
+
+class LoopError(ValueError):
+    """A question about closed loops that has no answer; names the loop and the joints."""
+
+
+class ImpossiblePosition(LoopError):
+    """No position was found that closes the loops."""
+
+
+class SingularPosition(LoopError):
+    """The independent freedoms do not determine the others here."""
+
+
+class OpenLoop(LoopError):
+    """The loops are not closed at a given position."""
+
+
+@dataclass(frozen=True)
+class Mobility:
+    """How many freedoms a closed position leaves, and how that was found; `int()` gives it.
+
+    mobility = freedoms (of the tree) - rank (of the loops' matrix, which has `rows` rows).
+    redundant: for each loop, rows that say nothing beyond those before them. tolerance: singular
+    values below this part of the largest count as zero; kept and dropped are the smallest that
+    counts and the largest that does not, as such parts.
+    """
+
+    mobility: int
+    freedoms: int
+    rank: int
+    rows: int
+    redundant: tuple[tuple[str, int], ...]
+    tolerance: float
+    kept: float
+    dropped: float
+
+    def __int__(self) -> int:
+        return self.mobility
+
+    def __str__(self) -> str:
+        extra = ", ".join(f"{count} of loop {name!r}" for name, count in self.redundant if count)
+        parts = f"{self.kept:.2g} and above kept, {max(self.dropped, 1e-12):.0e} and below dropped"
+        return (
+            f"mobility {self.mobility}: {self.freedoms} freedoms, rank {self.rank} of {self.rows} "
+            f"equations ({f'redundant: {extra}' if extra else 'none redundant'}; singular values "
+            f"{parts}, tolerance {self.tolerance:.0e})"
+        )

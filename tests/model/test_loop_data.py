@@ -1,0 +1,249 @@
+"""Loops in a description: what is checked, what edits keep, what loop joints promise."""
+
+import math
+import pickle
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import chasles
+from chasles.mathematics.linear import Vector
+from chasles.mathematics.rotations import matrix_from_vector
+from chasles.mathematics.spatial import RigidInertia, Transform
+from chasles.model import (
+    JOINTS,
+    LOOP_JOINTS,
+    WORLD,
+    Joint,
+    JointData,
+    LinkData,
+    LoopData,
+    Mimic,
+    ModelError,
+    build,
+)
+from chasles.robots.mechanisms import four_bar, slider_crank
+
+RNG = np.random.default_rng(4)
+
+
+def numbers(n: int) -> Vector:
+    return Vector(tuple(RNG.uniform(-1.0, 1.0, n).tolist()))
+
+
+def joint_of(kind: str) -> Joint:
+    """A loop joint of this type, as a model has it."""
+    loop = LoopData("loop", kind, "base", "guide", pitch=0.3 if kind == "helical" else 0.0)
+    return build(replace(slider_crank(), loops=(loop,))).loops[0].joint
+
+
+def columns(block: Any) -> np.ndarray:
+    return np.array([list(c) for c in block.columns], dtype=float).reshape(-1, 6).T
+
+
+# The contract of a loop joint --------------------------------------------------------------------
+
+
+def test_every_joint_and_the_weld_can_close_a_loop() -> None:
+    assert set(LOOP_JOINTS) == {"fixed", *JOINTS}
+
+
+@pytest.mark.parametrize("kind", LOOP_JOINTS)
+def test_constraint_forces_do_no_work(kind: str) -> None:
+    """T has 6 - nv independent columns, and T' S = 0 everywhere."""
+    joint = joint_of(kind)
+    for _ in range(5):
+        q = joint.integrate(joint.neutral(), numbers(joint.nv))
+        T, S = columns(joint.constraint(q)), columns(joint.subspace(q))
+        assert T.shape == (6, 6 - joint.nv)
+        assert np.linalg.matrix_rank(np.hstack([T, S])) == 6
+        np.testing.assert_allclose(T.T @ S, 0.0, atol=1e-15)
+
+
+@pytest.mark.parametrize("kind", LOOP_JOINTS)
+def test_fit_inverts_motion(kind: str) -> None:
+    joint = joint_of(kind)
+    for _ in range(5):
+        X = joint.motion(joint.integrate(joint.neutral(), numbers(joint.nv)))
+        again = joint.motion(joint.fit(X))
+        np.testing.assert_allclose(again.R.rows, X.R.rows, atol=1e-15)
+        np.testing.assert_allclose(list(again.r), list(X.r), atol=1e-15)
+
+
+@pytest.mark.parametrize("kind", LOOP_JOINTS)
+def test_rates_invert_the_subspace(kind: str) -> None:
+    joint = joint_of(kind)
+    q, qd = joint.integrate(joint.neutral(), numbers(joint.nv)), numbers(joint.nv)
+    np.testing.assert_allclose(list(joint.rates(q, joint.subspace(q) @ qd)), list(qd), atol=1e-15)
+
+
+def test_a_screw_knows_its_turns() -> None:
+    joint = joint_of("helical")
+    assert joint.fit(joint.motion(Vector.of(20.0)))[0] == pytest.approx(20.0)
+
+
+# The model ---------------------------------------------------------------------------------------
+
+
+def test_the_way_around_a_loop() -> None:
+    model = build(four_bar())
+    (loop,) = model.loops
+    names = {model.bodies[i].name: sign for i, sign in loop.path}
+    assert names == {"crank": -1.0, "coupler": -1.0, "rocker": 1.0}
+    assert (loop.root, loop.rows, model.loop_rows) == (WORLD, 5, 5)
+
+
+def test_a_loop_starts_where_its_branches_part() -> None:
+    """What both branches share is no part of it."""
+    source = four_bar()
+    raised = replace(
+        source,
+        links=(LinkData("ground", RigidInertia.zero()), *source.links),
+        joints=(JointData("lift", "prismatic", "ground", "base", armature=1.0), *source.joints),
+    )
+    model = build(raised)
+    (loop,) = model.loops
+    assert model.bodies[loop.root].name == "base"
+    robot = chasles.Robot(raised)
+    A = robot.loop_matrix(robot.random(1))
+    assert not A[:, robot.velocity_slice("lift")].any()
+
+
+def test_the_axis_turns_both_frames() -> None:
+    """A loop joint about y of frames that are turned alike: the pin of a four-bar in x-z."""
+    turn = Transform.from_pose(matrix_from_vector(Vector.of(-math.pi / 2, 0.0, 0.0)), Vector.zero())
+    source = four_bar()
+    loop = source.loops[0]
+
+    def turned(pose: Transform) -> Transform:
+        return Transform(turn.E, pose.r)
+
+    other = replace(
+        loop,
+        axis=Vector.of(0.0, -1.0, 0.0),
+        pose=turned(loop.pose),
+        child_pose=turned(loop.child_pose),
+    )
+    a, b = chasles.Robot(source), chasles.Robot(replace(source, loops=(other,)))
+    q = a.assemble([0.8], guess=[0.8, -0.5, 1.5])
+    np.testing.assert_allclose(b.assemble([0.8], guess=[0.8, -0.5, 1.5]), q, atol=1e-14)
+    assert b.mobility(q).rank == a.mobility(q).rank == 2
+
+
+def test_notes_say_that_dynamics_is_of_the_tree() -> None:
+    (note,) = build(four_bar()).notes
+    assert note == "closed by 'pin': dynamics functions act on the tree, without the loops"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"parent": "no"}, r"loop 'pin': its parent link 'no' does not exist; check the spelling"),
+        ({"child": "no"}, r"loop 'pin': its child link 'no' does not exist"),
+        ({"child": "coupler"}, r"loop 'pin': it joins link 'coupler' to itself; name two links"),
+        ({"kind": "glue"}, r"loop 'pin': unknown type 'glue'; use one of fixed, revolute, "),
+        ({"name": "crank"}, r"loop 'crank': another joint or loop has this name; rename"),
+        ({"mimic": Mimic("crank")}, r"loop 'pin': it has no coordinate, so it cannot mimic"),
+        ({"axis": Vector.zero()}, r"joint 'pin': axis has zero length; give a unit vector"),
+        ({"child": "no", "where": "m.toml:7"}, r"^m.toml:7: loop 'pin': its child link"),
+    ],
+)
+def test_bad_loops(change: dict[str, Any], message: str) -> None:
+    source = four_bar()
+    with pytest.raises(ModelError, match=message):
+        build(replace(source, loops=(replace(source.loops[0], **change),)))
+
+
+def test_two_loops_of_one_name() -> None:
+    source = four_bar()
+    with pytest.raises(ModelError, match="another joint or loop has this name"):
+        build(replace(source, loops=source.loops * 2))
+
+
+# Edits -------------------------------------------------------------------------------------------
+
+
+def test_edits_keep_loops() -> None:
+    robot = chasles.robots.four_bar().with_independent("rocker")
+    for changed in (
+        robot.with_gravity((0.0, 0.0, 0.0)),
+        robot.attach("coupler", mass=1.0),
+        pickle.loads(pickle.dumps(robot)),
+    ):
+        assert changed.loops == ("pin",)
+        assert changed.independent == ("rocker",)
+
+
+def test_locking_a_joint_of_a_loop_locks_the_mechanism() -> None:
+    locked = chasles.robots.four_bar().with_independent("rocker").lock({"crank": 0.8})
+    assert locked.joints == ("coupler", "rocker")
+    assert int(locked.mobility()) == 0
+    assert locked.independent == ()
+    free = chasles.robots.four_bar().assemble([0.8], guess=[0.8, -0.5, 1.5])
+    np.testing.assert_allclose(locked.assemble([], guess=[-0.5, 1.5]), free[1:], atol=1e-13)
+
+
+def test_subtrees_keep_whole_loops_and_note_cut_ones() -> None:
+    robot = chasles.robots.four_bar()
+    whole = robot.subtree("base", floating=True)
+    assert whole.loops == ("pin",)
+    assert int(whole.mobility()) == 7
+    part = robot.subtree("crank")
+    assert part.loops == ()
+    assert part.notes == ("loop 'pin' is open: it leads out of the subtree of 'crank'",)
+
+
+def test_a_subtree_without_the_loop_says_nothing() -> None:
+    source = four_bar()
+    more = replace(
+        source,
+        links=(*source.links, LinkData("arm", RigidInertia.zero())),
+        joints=(*source.joints, JointData("swing", "revolute", "base", "arm", armature=1.0)),
+    )
+    part = chasles.Robot(more).subtree("arm")
+    assert (part.loops, part.notes) == ((), ())
+
+
+def test_a_loop_to_the_world() -> None:
+    """Without a parent link the predecessor frame is the world's."""
+    source = slider_crank()
+    to_world = replace(source, loops=(replace(source.loops[0], parent=None),))
+    q = np.array([0.3, -0.5, 0.2, 3.0])
+    a, b = (chasles.Robot(s).loop_residual(q) for s in (source, to_world))
+    np.testing.assert_array_equal(a, b)
+    cut = chasles.Robot(to_world).subtree("base", floating=True)
+    assert cut.notes == ("loop 'closure' is open: it leads out of the subtree of 'base'",)
+
+
+# Built-in mechanisms -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bad", [0.0, -1.0, math.nan, math.inf])
+def test_lengths_are_lengths(bad: float) -> None:
+    with pytest.raises(ModelError, match=r"'slider_crank': l2 is .*; give a positive length"):
+        slider_crank(1.0, bad)
+    with pytest.raises(ModelError, match="robot 'four_bar': rocker is"):
+        four_bar(rocker=bad)
+
+
+def test_bars_must_meet() -> None:
+    with pytest.raises(ModelError, match=r"ground \(9 m\) is longer than the other three bars"):
+        four_bar(9.0, 1.0, 2.0, 3.0)
+
+
+def test_slider_crank_matrices_are_legnani() -> None:
+    """M01, M12, M23 and M34 of part II, section 5; frame i of the paper is at the end of link i."""
+    l1, l2, (a1, a2, a3, a) = 1.0, 3.0, (0.4, -0.6, 0.3, 3.5)
+
+    def plane(angle: float, x: float) -> np.ndarray:
+        c, s = math.cos(angle), math.sin(angle)
+        return np.array([[c, -s, 0, x * c], [s, c, 0, x * s], [0, 0, 1, 0], [0, 0, 0, 1]])
+
+    M34 = np.eye(4)
+    M34[0, 3] = -a
+    M04 = plane(a1, l1) @ plane(a2, l2) @ plane(a3, 0.0) @ M34
+    robot = chasles.robots.slider_crank(l1, l2)
+    found = robot.forward_kinematics([a1, a2, a3, a], frame="guide")
+    np.testing.assert_allclose(found, M04, atol=1e-15)
