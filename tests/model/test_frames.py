@@ -17,7 +17,7 @@ from chasles.model import Model
 from chasles.model.equivalent import by_moments, by_products, equivalent
 from chasles.model.frames import sparse_frames
 from chasles.model.joints import Revolute
-from chasles.robots import puma560, quadruped, stanford_arm
+from chasles.robots import four_bar, puma560, quadruped, stanford_arm
 from chasles.tracing import trace
 
 ROUNDING = 1e-11
@@ -60,6 +60,27 @@ def test_offsets_become_fewer(build) -> None:
     assert entries[1] <= entries[0]
 
 
+def test_loops_close_where_they_did() -> None:
+    """The equations of a loop are between the same two frames, also on bodies that have moved."""
+    robot = four_bar()
+    model = robot.model
+    bodies = [
+        replace(
+            body, inertia=RigidInertia.from_center(1.0, Vector.of(0.3, 0.2, 0.1), body.inertia.I)
+        )
+        for body in model.bodies
+    ]
+    twin = sparse_frames(replace(model, bodies=tuple(bodies)))
+    assert any(a != b for a, b in zip(model.loops, twin.loops, strict=True))
+    q, qd, _ = state(robot, 1)
+    for function, arrays in (
+        ("loop_residual", (q,)),
+        ("loop_matrix", (q,)),
+        ("loop_bias", (q, qd)),
+    ):
+        close(direct(twin, function, *arrays), direct(model, function, *arrays), ROUNDING)
+
+
 def test_axes_through_one_point_share_it() -> None:
     """Where axes meet, origins do too, wherever the file puts them on the axes."""
     model = puma560().model
@@ -100,6 +121,7 @@ def test_joints_keep_their_neutral_frames() -> None:
     joint = replace(puma560().model.bodies[0].joint, offset=0.3)
     X = joint.motion(joint.neutral())
     close(np.array(X.E.matrix().rows), np.eye(3), 1e-15)
+    close(list(joint.fit(joint.motion(Vector.of(0.7)))), [0.7], 1e-14)
 
 
 @pytest.mark.parametrize("seed", range(4))
