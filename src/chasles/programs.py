@@ -14,11 +14,12 @@ from chasles.algorithms.spatial.configuration import integrate
 from chasles.expr import RULES, Arena, Number, Program, Variable, jacobian, reverse
 from chasles.model import Model, ModelError
 from chasles.model.equivalent import Choice, by_moments, equivalent
+from chasles.model.frames import sparse_frames
 from chasles.model.spaces import PositionSpace
 from chasles.tracing import Signature, WrenchKey, signature, trace
 
 FEW = 60
-"""Up to this many bodies every choice is traced and counted; beyond, only regrouped inertias."""
+"""Up to this many bodies every choice is traced and counted; beyond, only the likely best one."""
 
 
 @dataclass(frozen=True)
@@ -45,27 +46,33 @@ def program(
 ) -> Program:
     """The program of a public function: by a named method, or by the one with fewest operations.
 
-    A named method runs on the robot as it is given; "fastest" also tries regrouped inertias.
+    A named method runs on the robot as it is given; "fastest" regroups inertias, and tries other
+    body frames too.
     """
 
     def physical(whole: Model) -> Model:
         return whole if dissipation else whole.frictionless()
 
-    def regrouped(whole: Model, choice: Choice = by_moments) -> Model:
+    def regrouped(whole: Model, choice: Choice) -> Model:
         return equivalent(physical(whole), choice)
+
+    def reframed(whole: Model, choice: Choice = by_moments) -> Model:
+        return regrouped(sparse_frames(whole), choice)
 
     def preparations(way: Method) -> tuple[Callable[[Model], Model], ...]:
         if way.equivalent is None or method != "fastest":
             return (physical,)
-        suitable = partial(regrouped, choice=way.equivalent)
-        return (physical, suitable) if len(model.bodies) <= FEW else (suitable,)
+        here, elsewhere = (partial(f, choice=way.equivalent) for f in (regrouped, reframed))
+        if len(model.bodies) > FEW:
+            return (elsewhere,)
+        return (physical, here) if parameters else (here, elsewhere)
 
     keys = tuple(wrenches)
     methods = _methods(model, function, method, order)
     positions = _positions(function)
     if derivative is not None and _has_recursion(function, method, keys, derivative):
         known = trace(
-            model, DERIVATIVES[function].algorithm, parameters=parameters, prepare=regrouped
+            model, DERIVATIVES[function].algorithm, parameters=parameters, prepare=reframed
         )
         first = _first_derivatives(known, derivative)
         return first if derivative.order == 1 else _jacobian(model, first, derivative, positions)

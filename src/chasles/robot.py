@@ -519,8 +519,10 @@ class Robot:
         f_ext: wrenches exerted on the robot, {frame: Wrench(...) or array}. dissipation: add joint
         damping and friction. method: "newton-euler-vector" (Luh, Walker, Paul 1980), "spatial"
         (Featherstone 2008, table 5.1), "homogeneous" (Legnani et al. 1996, part II, section 2.3),
-        "homogeneous-link" (the same in link frames), "lagrange" (the same paper, section 3), or
-        "fastest", the one with fewest operations for this robot.
+        "homogeneous-link" (the same in link frames), "lagrange" (the same paper, section 3),
+        "augmented-tensor", "newton-euler-tensor", "lagrange-4x4", "lagrange-3x3", "spatial-1987",
+        "kane" (Balafoutis, Patel 1991, chapter 5), or "fastest", the one with fewest operations for
+        this robot.
         """
         return self._call(
             "inverse_dynamics",
@@ -550,7 +552,8 @@ class Robot:
 
         f_ext and dissipation as in `inverse_dynamics`. method: "articulated-body" (Featherstone
         2008, table 7.1), "mass-matrix" (chapter 6), "homogeneous" or "lagrange" (M and h by joint
-        actions or by traces, Legnani et al. 1996), or "fastest".
+        actions or by traces, Legnani et al. 1996), "augmented-tensor" (Balafoutis, Patel 1991,
+        section 6.3), or "fastest".
         """
         return self._call(
             "forward_dynamics",
@@ -582,7 +585,8 @@ class Robot:
     ) -> np.ndarray:
         """h in tau = M qdd + h: Coriolis, centrifugal and gravity forces, less J'F: (..., nv).
 
-        method: "newton-euler-vector", "lagrange" (Legnani et al. 1996), or "fastest".
+        method: "newton-euler-vector", "lagrange" (Legnani et al. 1996), "augmented-tensor"
+        (Balafoutis, Patel 1991), or "fastest".
         """
         return self._call(
             "bias_forces", q, qd, out=out, threads=threads, method=method, f_ext=f_ext
@@ -600,7 +604,9 @@ class Robot:
         """The joint-space inertia matrix M, armature included: (..., nv, nv).
 
         method: "spatial" (composite bodies, Featherstone 2008, table 6.2), "homogeneous" (joint
-        actions) or "lagrange" (traces, both Legnani et al. 1996, part II), or "fastest".
+        actions) or "lagrange" (traces, both Legnani et al. 1996, part II), "augmented-tensor",
+        "composite-3x3", "orthogonal-complement" or "unit-acceleration" (Balafoutis, Patel 1991,
+        chapter 6), or "fastest".
         """
         return self._call("mass_matrix", q, out=out, threads=threads, method=method)
 

@@ -83,6 +83,12 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
             equivalent=by_products,
             by_name=True,
         ),
+        Method("augmented-tensor", "tensor.augmented_tensor", equivalent=by_products, by_name=True),
+        Method("newton-euler-tensor", "tensor.newton_euler_tensor", by_name=True),
+        Method("lagrange-4x4", "tensor.lagrange_4x4", by_name=True),
+        Method("lagrange-3x3", "tensor.lagrange_3x3", by_name=True),
+        Method("spatial-1987", "tensor.spatial_1987", by_name=True),
+        Method("kane", "tensor.kane", by_name=True),
     ),
     "gravity_forces": (Method("composite-body", "spatial.gravity_forces", equivalent=by_moments),),
     "bias_forces": (
@@ -90,6 +96,7 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
         Method(
             "lagrange", "homogeneous.bias_forces_lagrange", equivalent=by_products, by_name=True
         ),
+        Method("augmented-tensor", "tensor.bias_forces_augmented_tensor", equivalent=by_products),
     ),
     "coriolis_matrix": (Method("spatial", "spatial.coriolis_matrix"),),
     "mass_matrix": (
@@ -98,6 +105,10 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
         Method(
             "lagrange", "homogeneous.mass_matrix_lagrange", equivalent=by_products, by_name=True
         ),
+        Method("augmented-tensor", "tensor.mass_matrix_augmented_tensor", by_name=True),
+        Method("composite-3x3", "tensor.mass_matrix_composite_3x3", by_name=True),
+        Method("orthogonal-complement", "tensor.mass_matrix_orthogonal_complement", by_name=True),
+        Method("unit-acceleration", "tensor.mass_matrix_unit_acceleration", by_name=True),
     ),
     "mass_matrix_inverse": (
         Method("spatial", "spatial.mass_matrix_inverse", equivalent=by_moments),
@@ -119,6 +130,9 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
             "homogeneous.forward_dynamics_lagrange",
             equivalent=by_products,
             by_name=True,
+        ),
+        Method(
+            "augmented-tensor", "tensor.forward_dynamics_augmented_tensor", equivalent=by_products
         ),
     ),
     "linearize": (Method("spatial", "spatial.linearize", equivalent=by_moments),),

@@ -1,11 +1,16 @@
 """Dynamic equivalence: fewer inertia parameters for the same motion (Featherstone 2008, 9.7)."""
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 
-from chasles.expr import Number
+from chasles.expr import Number, Scalar
 from chasles.mathematics.linear import Symmetric
+from chasles.mathematics.spatial import RigidInertia
 from chasles.model.model import WORLD, Model
+
+_ROUNDING = 1e-14
+"""Relative: a few rounded sums and differences of moments."""
 
 Choice = Callable[[Symmetric], Number]
 """How much of a rotational inertia about z to move: any amount k of diag(k, k, 0) may go."""
@@ -32,8 +37,19 @@ def equivalent(model: Model, choice: Choice = by_moments) -> Model:
     inertia = {i: I for i, _, _, I in model.outward()}
     for i, p, joint, _ in model.inward():
         moved = joint.transferable(inertia[i], choice(inertia[i].I))
-        inertia[i] = inertia[i] - moved
+        inertia[i] = _flattened(inertia[i] - moved)
         if p != WORLD:
             inertia[p] = inertia[p] + joint.placement.T @ moved
     bodies = (replace(body, inertia=inertia[i]) for i, body in enumerate(model.bodies))
     return replace(model, bodies=tuple(bodies))
+
+
+def _flattened(inertia: RigidInertia) -> RigidInertia:
+    """With I_zz = I_xx + I_yy exact where it holds to rounding: then no z z dm is left at all."""
+    I = inertia.I
+    if any(isinstance(x, Scalar) for x in I):
+        return inertia
+    flat = I.xx + I.yy
+    if not math.isclose(flat, I.zz, rel_tol=_ROUNDING):
+        return inertia
+    return replace(inertia, I=replace(I, zz=flat))

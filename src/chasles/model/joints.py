@@ -205,14 +205,19 @@ def _group_drift(S: Motions, qd: Vector) -> Matrix:
 
 @dataclass(frozen=True)
 class Revolute(Joint):
-    """Rotation about z by q (rad)."""
+    """Rotation about z by q (rad); at q = 0 the body's frame is turned by `offset`."""
+
+    offset: float = 0.0
 
     kind = "revolute"
     nq = nv = 1
     units = ("rad",)
 
     def motion(self, q: Vector) -> Transform:
-        return Transform(about(2, q[0]), Vector.zero())
+        return Transform(about(2, q[0] + self.offset), Vector.zero())
+
+    def neutral(self) -> Vector:
+        return Vector.of(-self.offset)
 
     def subspace(self, q: Vector) -> Motions:
         return Motions((_WZ,))
@@ -221,7 +226,7 @@ class Revolute(Joint):
         return Forces((_MX, _MY, _FX, _FY, _FZ))
 
     def fit(self, X: Transform) -> Vector:
-        return Vector.of(_turn(X))
+        return Vector.of(_turn(X) - self.offset)
 
     def transferable(self, inertia: RigidInertia, k: Number) -> RigidInertia:
         return _axial(k, inertia.h[2], inertia.m)

@@ -132,6 +132,14 @@ class Model:
             i = self.bodies[i].parent
         return tuple(path)
 
+    @cached_property
+    def children(self) -> dict[int, tuple[int, ...]]:
+        """The bodies that each body carries by a joint of their own, the world included."""
+        found: dict[int, list[int]] = {i: [] for i in range(WORLD, len(self.bodies))}
+        for i, body in enumerate(self.bodies):
+            found[body.parent].append(i)
+        return {i: tuple(carried) for i, carried in found.items()}
+
     def frame(self, name: str) -> Frame:
         """A frame by name; links are frames too."""
         if not isinstance(name, str):

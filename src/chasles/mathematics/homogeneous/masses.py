@@ -10,6 +10,11 @@ from chasles.mathematics.homogeneous.motions import Acceleration, Screw, Velocit
 from chasles.mathematics.linear import Matrix, Symmetric, Vector
 from chasles.mathematics.rotations import Rotation
 from chasles.mathematics.spatial import Force, RigidInertia
+from chasles.mathematics.tensor import (
+    AngularAcceleration,
+    euler_from_inertia,
+    inertia_from_euler,
+)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -27,16 +32,11 @@ class Inertia(Framed, Factor):
     @staticmethod
     def of(rigid: RigidInertia) -> "Inertia":
         """K = trace(I)/2 1 - I from the usual moments about the origin."""
-        I = rigid.I
-        half = (I.xx + I.yy + I.zz) * 0.5
-        K = Symmetric(half - I.xx, half - I.yy, half - I.zz, -I.xy, -I.xz, -I.yz)
-        return Inertia(K, rigid.h, rigid.m)
+        return Inertia(euler_from_inertia(rigid.I), rigid.h, rigid.m)
 
     def rigid(self) -> RigidInertia:
         """The usual moments, as a spatial inertia."""
-        K = self.K
-        I = Symmetric(K.yy + K.zz, K.xx + K.zz, K.xx + K.yy, -K.xy, -K.xz, -K.yz)
-        return RigidInertia(self.m, self.h, I)
+        return RigidInertia(self.m, self.h, inertia_from_euler(self.K))
 
     def matrix(self) -> Matrix:
         return bordered(self.K.matrix(), self.h, (*self.h, self.m))
@@ -154,19 +154,12 @@ def momentum(W: Velocity, J: Inertia) -> Momentum:
 def action(H: Acceleration, J: Inertia) -> Action:
     """Phi = skew(H J) (Eq I.17): what makes a body accelerate; with H = Hg, its weight.
 
-    Of the diagonal of G only differences count, in which the squares of two components of w remain:
     skew(G K) takes 15 multiplications (Balafoutis and Patel 1991, section 5.3).
     """
     if type(H) is not Acceleration or type(J) is not Inertia:
         raise mismatch("take the action of", H, J)
-    (x, y, z), G, K = H.w, H.G, J.K
-    xx, yy, zz = x * x, y * y, z * z
-    couple = Vector.of(
-        G[2, 1] * K.yy - G[1, 2] * K.zz + (zz - yy) * K.yz + G[2, 0] * K.xy - G[1, 0] * K.xz,
-        G[0, 2] * K.zz - G[2, 0] * K.xx + (xx - zz) * K.xz + G[0, 1] * K.yz - G[2, 1] * K.xy,
-        G[1, 0] * K.xx - G[0, 1] * K.yy + (yy - xx) * K.xy + G[1, 2] * K.xz - G[0, 2] * K.yz,
-    )
-    return Action(couple + J.h.cross(H.a), G @ J.h + H.a * J.m)
+    couple = AngularAcceleration(H.w, H.wd).moment(J.K)
+    return Action(couple + J.h.cross(H.a), H.G @ J.h + H.a * J.m)
 
 
 def kinetic_energy(W: Velocity, J: Inertia) -> Number:

@@ -9,6 +9,7 @@ from chasles.mathematics.homogeneous.dense import Block, Factor, Framed, mismatc
 from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.rotations import Rotation
 from chasles.mathematics.spatial import Motion
+from chasles.mathematics.tensor import AngularAcceleration
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -142,15 +143,7 @@ class Acceleration(Framed):
     @property
     def G(self) -> Matrix:
         """wd~ + w~ w~."""
-        (x, y, z), (p, q, s) = self.w, self.wd
-        xx, yy, zz, xy, xz, yz = x * x, y * y, z * z, x * y, x * z, y * z
-        return Matrix(
-            (
-                (-(yy + zz), xy - s, xz + q),
-                (xy + s, -(xx + zz), yz - p),
-                (xz - q, yz + p, -(xx + yy)),
-            )
-        )
+        return AngularAcceleration(self.w, self.wd).tensor()
 
     def block(self) -> Block:
         return Block(self.G, self.a)

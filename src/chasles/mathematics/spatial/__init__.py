@@ -1,6 +1,11 @@
 """Spatial vector algebra (Featherstone 2008, chapter 2 and appendix A)."""
 
-from chasles.mathematics.spatial.inertia import ArticulatedInertia, CoriolisInertia, RigidInertia
+from chasles.mathematics.spatial.inertia import (
+    ArticulatedInertia,
+    CoriolisInertia,
+    RigidInertia,
+    shift_of_inertia,
+)
 from chasles.mathematics.spatial.transform import Transform
 from chasles.mathematics.spatial.vectors import Force, Forces, Motion, Motions
 
@@ -13,4 +18,5 @@ __all__ = [
     "Motions",
     "RigidInertia",
     "Transform",
+    "shift_of_inertia",
 ]

@@ -1,0 +1,31 @@
+"""The joint-space inertia matrix, by the natural orthogonal complement."""
+
+from chasles.mathematics.linear import Matrix, Vector
+from chasles.mathematics.rotations import Rotation
+from chasles.mathematics.spatial import Motions, RigidInertia, Transform
+from chasles.mathematics.tensor import Center
+from chasles.model.joints import diagonal
+from chasles.model.model import WORLD, Model
+from chasles.model.spaces import JointMatrix, Position
+
+
+def mass_matrix_orthogonal_complement(model: Model, q: Position) -> JointMatrix:
+    """D = T' M T (Angeles and Ma 1988; Balafoutis and Patel 1991, Eq 6.2.10-15).
+
+    T[k] has the twists of body k, in its own axes, for unit rates of the joints that move it; at
+    its centre of mass the inertia M is a block of rotation and a mass.
+    """
+    T: dict[int, dict[int, Motions]] = {WORLD: {}}
+    D: dict[tuple[int, int], Matrix] = {}
+    for k, p, joint, I in model.outward():
+        X, body = joint.transform(q[k]), Center.of(I)
+        T[k] = {i: X @ twists for i, twists in T[p].items()} | {k: joint.subspace(q[k])}
+        M = RigidInertia(body.m, Vector.zero(), body.I)
+        centred = {i: Transform(Rotation(), body.r) @ twists for i, twists in T[k].items()}
+        for i, left in centred.items():
+            momenta = M @ left
+            for j in (j for j in centred if j <= i):
+                block = momenta.T @ centred[j]
+                D[i, j] = D[i, j] + block if (i, j) in D else block
+        D[k, k] += diagonal(joint.armature)
+    return D | {(j, i): block.T for (i, j), block in D.items() if i != j}
