@@ -75,6 +75,23 @@ class Method:
     by_name: bool = False
 
 
+KINEMATICS = frozenset(
+    {
+        "forward_kinematics",
+        "frame_velocity",
+        "frame_acceleration",
+        "frame_motion",
+        "jacobian",
+        "jacobian_rate",
+        "loop_residual",
+        "loop_matrix",
+        "loop_bias",
+        "integrate",
+        "difference",
+    }
+)
+"""The functions that need no masses: all that a robot without any has."""
+
 DERIVATIVES: dict[str, Callable[..., Any]] = {
     "inverse_dynamics": inverse_dynamics_derivatives,
     "forward_dynamics": forward_dynamics_derivatives,
