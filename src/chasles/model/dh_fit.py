@@ -234,8 +234,11 @@ def _row(body: Body, Z: Factors, X: Factors, frame: np.ndarray, *, standard: boo
             link="" if _reserved(body.name) else body.name,
         )
         T = frame @ matrix(row.far) if standard else frame
-        m, c, I = (transform(_pose(T)) @ body.inertia).about_center()
-        return replace(row, mass=m, center=tuple(c), inertia=tuple(I))
+        moved = transform(_pose(T)) @ body.inertia
+        m, c, I = moved.about_center()
+        digits = 14 - math.floor(math.log10(max(*map(abs, moved.I), 1e-100)))
+        moments = tuple(round(x, digits) + 0.0 for x in I)
+        return replace(row, mass=m, center=tuple(map(_length, c)), inertia=moments)
     except ModelError as error:
         raise ModelError(f"joint {data.name!r}: {error}") from None
 
@@ -254,7 +257,8 @@ def _angle(x: float) -> float:
 
 
 def _length(x: float) -> float:
-    return 0.0 if abs(x) < _EXACT else x
+    """Without the digits that moving frames has rounded: equal lengths stay equal."""
+    return 0.0 if abs(x) < _EXACT else round(x, 15)
 
 
 def _pose(T: np.ndarray) -> Pose:
