@@ -1,4 +1,4 @@
-"""Denavit-Hartenberg arms in plain NumPy: products of 4x4 matrices, Newton-Euler in the base frame.
+"""Denavit-Hartenberg arms in plain NumPy: products of 4x4 matrices, energies by differences.
 
 Nothing here is shared with the library.
 """
@@ -64,3 +64,18 @@ def kinetic(rows: Sequence[Row], convention: str, base: np.ndarray) -> Any:
         return total
 
     return energy
+
+
+def random_rows(kinds: str, seed: int) -> list[dict[str, Any]]:
+    """Rows in which no number is special; every link is a cloud of points, so that it can exist."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for letter in kinds:
+        masses, points = rng.uniform(0.2, 1.0, 6), rng.uniform(-0.3, 0.3, (6, 3))
+        c = masses @ points / masses.sum()
+        d = points - c
+        J = np.einsum("k,kij->ij", masses, [x @ x * np.eye(3) - np.outer(x, x) for x in d])
+        row = dict(zip(("theta", "d", "a", "alpha"), rng.uniform(-1.0, 1.0, 4), strict=True))
+        kind = {"R": "revolute", "P": "prismatic"}[letter]
+        rows.append(row | {"kind": kind, "mass": masses.sum(), "center": c, "inertia": J})
+    return rows
