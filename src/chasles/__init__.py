@@ -8,10 +8,11 @@ tau = robot.inverse_dynamics(q, qd, qdd)  # one state, or any batch of states
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from chasles.api import compile, cost, load
+from chasles.api import compile, cost, from_dh, load, to_dh
 from chasles.compiled import Wrench
 from chasles.loops import ImpossiblePosition, LoopError, OpenLoop, SingularPosition
 from chasles.model import ModelError
+from chasles.model.denavit_hartenberg import DHRow, DHTable
 from chasles.robot import Robot
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "DHRow",
+    "DHTable",
     "ImpossiblePosition",
     "LoopError",
     "ModelError",
@@ -31,9 +34,11 @@ __all__ = [
     "control",
     "conventions",
     "cost",
+    "from_dh",
     "homogeneous",
     "load",
     "robots",
+    "to_dh",
 ]
 
 

@@ -1,12 +1,19 @@
-"""The public functions beside the robot itself: load, compile, cost."""
+"""The public functions beside the robot itself: load, from_dh, to_dh, compile, cost."""
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from chasles import formats
 from chasles.compiled import Compiled, Wrench, checked_options, derivative_names, wrench_arguments
 from chasles.cost import Cost, here, measured
+from chasles.model import ModelError
+from chasles.model.denavit_hartenberg import Convention, DHRow, DHTable
+from chasles.model.dh_fields import TABLE, checked
+from chasles.model.dh_fit import dh_table
 from chasles.programs import Derivative, program
 from chasles.robot import Robot
 
@@ -19,7 +26,8 @@ def load(
     snap: bool = True,
     strict: bool = False,
 ) -> Robot:
-    """Read a robot from a file: .urdf, or .dat (the data file of Legnani et al. 1996, fig. 6).
+    """Read a robot from a file: .urdf, .toml (a Denavit-Hartenberg table, docs/dh.md), or .dat (the
+    data file of Legnani et al. 1996, fig. 6).
 
     floating: put the root link on a free joint. mimic: followers move with their leader and have no
     coordinate of their own (False: every joint is independent, as in Pinocchio). snap: take angles
@@ -27,6 +35,55 @@ def load(
     invalid inertia is an error instead of a note.
     """
     return Robot(formats.read(path, snap=snap, floating=floating), mimic=mimic, strict=strict)
+
+
+def from_dh(
+    rows: DHTable | Sequence[DHRow | Mapping[str, Any] | Sequence[float]] | np.ndarray,
+    *,
+    convention: Convention | None = None,
+    name: str | None = None,
+    gravity: Sequence[float] | None = None,
+    base: Any = None,
+    tool: Any = None,
+) -> Robot:
+    """A serial arm from Denavit-Hartenberg rows, in m, rad and kg.
+
+    rows: `DHRow`s, mappings of their fields, or an (n, 4) array of theta, d, a, alpha for an arm of
+    revolute joints without masses, which has kinematics only; or a whole `DHTable`. convention:
+    "modified" (Rx(alpha) Tx(a) Rz(theta) Tz(d)) or "standard" (Rz(theta) Tz(d) Tx(a) Rx(alpha)); it
+    must be said, since rows of the one make another robot in the other. gravity: m/s2, world axes.
+    base, tool: homogeneous 4x4 matrices, of frame 0 in the world and of the tool in the last frame.
+    Those of a `DHTable` hold where they are not given.
+
+    Links are base, link1, ..., joints joint1, ... unless rows name them; frame i of the table is
+    "dh<i>", frame 0 "base", and "tool" the end. Angles that are multiples of a right angle in full
+    (math.pi / 2) are exact.
+    """
+    options = {"name": name, "gravity": gravity, "base": base, "tool": tool}
+    given: dict[str, Any] = {key: value for key, value in options.items() if value is not None}
+    if isinstance(rows, DHTable):
+        if convention not in (None, rows.convention):
+            raise ModelError(
+                f"the table is {rows.convention}, not {convention}; leave out convention, or "
+                "convert the robot with chasles.to_dh"
+            )
+        return Robot(replace(rows, **given).description())
+    if convention is None:
+        raise ModelError("say which convention the rows have: 'modified' or 'standard'")
+    return Robot(DHTable(rows, convention, **given).description())  # type: ignore[arg-type]
+
+
+def to_dh(robot: Robot, *, convention: Convention = "modified", tool: str | None = None) -> DHTable:
+    """The Denavit-Hartenberg table of a serial arm of revolute and prismatic joints, any axes.
+
+    `from_dh` makes a robot of it with the same coordinates (in the order of the joints along the
+    arm), the same poses of the tool and the same dynamics; mass data are moved to the table's
+    frames. Base and tool hold what rows cannot. tool: the frame at the end, by default the robot's
+    last one that moves with the last link. A robot whose links have the frames of a table (from_dh,
+    .toml, .dat, the built-in arms) keeps that table; others get theirs by the book's rules: x along
+    common normals, d = 0 between parallel axes (Balafoutis and Patel 1991, section 2.3).
+    """
+    return dh_table(robot.model, checked(TABLE, "convention", convention), tool)
 
 
 def compile(

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
-from chasles.algorithms import DERIVATIVES, FUNCTIONS, Method
+from chasles.algorithms import DERIVATIVES, FUNCTIONS, KINEMATICS, Method
 from chasles.algorithms.spatial.configuration import integrate
 from chasles.expr import RULES, Arena, Number, Program, Variable, jacobian, reverse
 from chasles.model import Model, ModelError
@@ -104,6 +104,11 @@ def program(
 
 def _methods(model: Model, function: str, method: str, order: int) -> tuple[Method, ...]:
     known = FUNCTIONS[function]
+    if model.source.massless and function not in KINEMATICS:
+        raise ModelError(
+            f"robot {model.name!r}: {function} needs masses and it has none; give its rows mass, "
+            "center and inertia"
+        )
     coupled = any(body.follow is not None for body in model.bodies)
     able = tuple(m for m in known if order == 1 or signature(m.algorithm).any_order)
     allowed = tuple(m for m in able if m.followers or not coupled)

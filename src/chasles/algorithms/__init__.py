@@ -41,6 +41,23 @@ def _loaded(source: str) -> Callable[..., Any]:
     return algorithm
 
 
+KINEMATICS = frozenset(
+    {
+        "forward_kinematics",
+        "frame_velocity",
+        "frame_acceleration",
+        "frame_motion",
+        "jacobian",
+        "jacobian_rate",
+        "loop_residual",
+        "loop_matrix",
+        "loop_bias",
+        "integrate",
+        "difference",
+    }
+)
+"""The functions that need no masses: all that a robot without any has."""
+
 DERIVATIVES: dict[str, Method] = {
     "inverse_dynamics": Method("recursion", "spatial.inverse_dynamics_derivatives"),
     "forward_dynamics": Method("recursion", "spatial.forward_dynamics_derivatives"),

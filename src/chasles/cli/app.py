@@ -21,7 +21,9 @@ app = typer.Typer(
 
 Target = Annotated[
     str,
-    typer.Argument(metavar="FILE|NAME", help="A .urdf or .dat file, or a built-in robot: puma560."),
+    typer.Argument(
+        metavar="FILE|NAME", help="A .urdf, .toml or .dat file, or a built-in robot: puma560."
+    ),
 ]
 Floating = Annotated[bool, typer.Option("--floating", help="Put the root link on a free joint.")]
 NoMimic = Annotated[

@@ -27,13 +27,13 @@ import numpy as np
 from chasles.expr import Number
 from chasles.formats.files import check_bearable, lines, short
 from chasles.formats.numbers import is_number, multiple, radians, right_angles
-from chasles.mathematics.linear import Symmetric, Vector
+from chasles.mathematics.linear import Vector
 from chasles.mathematics.rotations import about
 from chasles.mathematics.spatial import RigidInertia, Transform
-from chasles.mathematics.spatial.inertia import shift_of_inertia
 from chasles.model import Description, JointData, ModelError
 from chasles.model.build import compose
-from chasles.model.denavit_hartenberg import Row, dh_chain
+from chasles.model.denavit_hartenberg import DHRow, dh_chain, factors, matrix
+from chasles.model.dh_fields import LARGEST
 
 GRIPPER = "gripper"
 """The frame of the last link, on which the file's forces and couples act."""
@@ -51,9 +51,6 @@ _CENTER = ("xg", "yg", "zg")
 _GRAVITY = ("gx", "gy", "gz")
 _ACTION = ("fx", "fy", "fz", "cx", "cy", "cz")
 """The names of a record's numbers, in order."""
-
-_LARGEST = 1e100
-"""Beyond it, products of lengths and masses leave the range of a double."""
 
 _ROUNDING = 1e-12
 """What turning and moving frames leaves of a zero, beside numbers of size one."""
@@ -81,7 +78,7 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
             "`chasles motion` applies them"
         )
     name = PurePath(source.file).stem
-    chain = dh_chain(name, rows, "standard", tips={GRIPPER: Vector.zero()}, notes=())
+    chain = dh_chain(name, rows, "standard", tips={GRIPPER: Transform.identity()})
     return replace(chain, gravity=gravity, notes=tuple(source.notes), where=source.file)
 
 
@@ -111,7 +108,7 @@ class _Source:
     def error(self, line: int, what: str) -> ModelError:
         return ModelError(f"{self.file}:{line}: {what}")
 
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[DHRow]:
         """The table that the file begins with."""
         line, (count,) = self.record("robot", _LINKS)
         if not (count.isascii() and count.isdigit() and len(count) < 7 and int(count) > 0):
@@ -136,11 +133,11 @@ class _Source:
             self._last = line.number
             first = first or line.number
             for word in line.text.split():
-                if not is_number(word) or abs(float(word)) > _LARGEST:
+                if not is_number(word) or abs(float(word)) > LARGEST:
                     raise self.error(
                         line.number,
                         f"{part}: {short(word)} among {' '.join(names)}; "
-                        f"give a number of at most {_LARGEST:g}",
+                        f"give a number of at most {LARGEST:g}",
                     )
                 words.append(word)
             if len(words) > len(names):
@@ -173,30 +170,33 @@ class _Source:
         while (found := self.next_record("force and couple on the gripper", _ACTION)) is not None:
             yield list(map(float, found[1]))
 
-    def _row(self, part: str) -> Row:
+    def _row(self, part: str) -> DHRow:
         line, (code, theta, s, b, a, alpha) = self.record(part, _JOINT)
         if code not in KINDS:
             kinds = ", ".join(f"{code} ({kind})" for code, kind in KINDS.items())
             raise self.error(line, f"{part}: joint type is {short(code)}; give one of {kinds}")
-        return Row(
-            KINDS[code],
+        m, inertia, center = self._mass_data(part)
+        return DHRow(
+            theta=self._angle(line, part, theta),
+            d=float(s),
             a=float(a),
             alpha=self._angle(line, part, alpha),
-            d=float(s),
-            theta=self._angle(line, part, theta),
-            inertia=self._inertia(part),
+            kind=KINDS[code],
             b=float(b),
+            mass=m,
+            center=center,
+            inertia=inertia,
             where=f"{self.file}:{line}",
         )
 
-    def _inertia(self, part: str) -> RigidInertia:
+    def _mass_data(self, part: str) -> tuple[float, tuple[float, ...], tuple[float, ...]]:
+        """Mass, moments about the centre of mass, and that centre."""
         line, words = self.record(part, _MASS)
         m, xx, xy, xz, yy, yz, zz = map(float, words)
         if m < 0.0:
             raise self.error(line, f"{part}: mass is {words[0]}; give zero or a positive number")
-        return RigidInertia.from_center(
-            m, self.vector(part, _CENTER), Symmetric(xx, yy, zz, xy, xz, yz)
-        )
+        _, center = self.record(part, _CENTER)
+        return m, (xx, yy, zz, xy, xz, yz), tuple(map(float, center))
 
     def _angle(self, line: int, part: str, word: str) -> float:
         k = right_angles(word) if self.snap else 0
@@ -265,17 +265,14 @@ def _between(joint: JointData) -> tuple[float, float, float, float, float]:
     """a, b, alpha of the link before, then theta and s, with T(a, b, 0) Rx(alpha) Rz(theta) Tz(s)
     the pose of a joint's frame on that link: position (a, b - s sin(alpha), s cos(alpha)).
     """
-    rows: np.ndarray = np.array(joint.pose.R.rows, dtype=float)
-    a, y, z = map(float, joint.pose.r)
-    sin, cos = -rows[1, 2], rows[2, 2]
-    along, across = z * cos - y * sin, y * cos + z * sin
+    a, alpha, theta, d, tilt, across = factors(matrix(joint.pose))
+    cos = math.cos(alpha)
     b = 0.0
-    if abs(across) > _ROUNDING * max(1.0, abs(y), abs(z)):
+    if abs(across) > _ROUNDING * max(1.0, abs(d), abs(across)):
         b = across / cos if abs(cos) > _ROUNDING else math.nan
-    if abs(rows[0, 2]) > _ROUNDING or math.isnan(b):
+    if abs(tilt) > _ROUNDING or math.isnan(b):
         raise _refused(joint, "its placement is not that of a Denavit-Hartenberg table")
-    alpha, theta = math.atan2(sin, cos), math.atan2(-rows[0, 1], rows[0, 0])
-    return a, b, alpha, theta, along + b * float(sin)
+    return a, b, alpha, theta, d + b * math.sin(alpha)
 
 
 def _far_end(description: Description, link: str, gripper: str) -> tuple[float, float, float]:
@@ -296,9 +293,7 @@ def _far_end(description: Description, link: str, gripper: str) -> tuple[float, 
 
 def _mass_data(inertia: RigidInertia) -> list[str]:
     """The lines of mass and moments about the centre of mass, and of the centre itself."""
-    m = float(inertia.m)
-    c = inertia.h * (1.0 / m) if m else Vector.zero()
-    xx, yy, zz, xy, xz, yz = inertia.I - shift_of_inertia(c, Vector.zero(), inertia.h)
+    m, c, (xx, yy, zz, xy, xz, yz) = inertia.about_center()
     return [
         f"{_words(m, xx, xy, xz, yy, yz, zz)}  # {' '.join(_MASS)}",
         f"{_words(*c)}  # {' '.join(_CENTER)}",

@@ -3,86 +3,287 @@
 Both conventions give a link the frame that its joint moves (z is the joint's axis):
 
 - modified (proximal): T = Rx(alpha) Tx(a) Rz(theta) Tz(d) leads from link i-1 to link i, and the
-  link's frame is the table's;
+  link's frame is the table's (Balafoutis and Patel 1991, 2.3.1, who give a and alpha the index i);
 - standard (distal): T = Rz(theta) Tz(d) Tx(a) Rx(alpha); the table's frame i sits at the far end of
-  link i, at Tx(a) Rx(alpha) in the link's own frame, and is the frame named `dh<i>`.
+  link i, at Tx(a) Rx(alpha) in the link's own frame.
 
-The extended form has one more length, b along y beside a along x: Tx(a) Ty(b) for Tx(a) (Legnani et
-al. 1996, part II, fig. 6, which calls d s).
+Frame i of the table is the frame named `dh<i>`. The extended form has one more length, b along y
+beside a along x: Tx(a) Ty(b) for Tx(a) (Legnani et al. 1996, part II, fig. 6, which calls d s).
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Literal
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields, replace
+from typing import Any, Literal, NamedTuple
 
-from chasles.mathematics.linear import Symmetric, Vector
-from chasles.mathematics.rotations import Rotation, about
+import numpy as np
+
+from chasles.mathematics.linear import Matrix, Symmetric, Vector
+from chasles.mathematics.rotations import about
 from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model.build import compose
-from chasles.model.description import Description, FrameData, JointData, Limits, LinkData
+from chasles.model.description import (
+    Description,
+    FrameData,
+    JointData,
+    Limits,
+    LinkData,
+    ModelError,
+)
+from chasles.model.dh_fields import FIELDS, IDENTITY, TABLE, Pose, checked, checked_pose
+from chasles.model.model import suggest
 
 Convention = Literal["standard", "modified"]
 
 
 @dataclass(frozen=True)
-class Row:
-    """One row of a table (m, rad): a joint, and the inertia of its link in the table's frame.
+class DHRow:
+    """One row of a table (m, rad, kg): a joint, and the link that it moves.
 
-    The joint's coordinate is added to theta (revolute) or to d (prismatic). where: "file:line".
+    theta, d, a, alpha: the constants; the joint's coordinate is added to theta (kind "revolute") or
+    to d ("prismatic"), so that one of the two is the offset of the coordinate. b: one more length
+    along y (the extended form; zero in Denavit and Hartenberg's).
+
+    mass, center (of mass) and inertia are in the axes of the row's frame. inertia: [xx, yy, zz],
+    [xx, yy, zz, xy, xz, yz] (entries of the tensor: xy is minus the integral of x y dm) or a 3x3
+    matrix, kept as six numbers; inertia_about: "center" (of mass) or "frame" (its origin).
+
+    limits: of the coordinate. velocity, effort: the largest. armature: the rotor's inertia as the
+    joint feels it. damping, friction: viscous coefficient and dry friction. name, link: those of
+    the joint and of the link, "joint<i>" and "link<i>" if empty. where: "file:line".
     """
 
-    kind: str
+    theta: float
+    d: float
     a: float
     alpha: float
-    d: float
-    theta: float
-    inertia: RigidInertia
-    limits: Limits = field(default_factory=Limits)
+    kind: str = "revolute"
+    b: float = 0.0
+    mass: float = 0.0
+    center: Sequence[float] = (0.0, 0.0, 0.0)
+    inertia: Any = (0.0,) * 6
+    inertia_about: str = "center"
+    limits: Sequence[float] = (-math.inf, math.inf)
+    velocity: float = math.inf
+    effort: float = math.inf
     armature: float = 0.0
     damping: float = 0.0
     friction: float = 0.0
-    b: float = 0.0
-    where: str = ""
+    name: str = ""
+    link: str = ""
+    where: str = field(default="", compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        for key in FIELDS:
+            object.__setattr__(self, key, checked(FIELDS, key, getattr(self, key)))
+
+    @property
+    def rigid(self) -> RigidInertia:
+        """The link's inertia, about the origin and in the axes of the row's frame."""
+        c, I = Vector(tuple(self.center)), Symmetric(*self.inertia)
+        if self.inertia_about == "frame":
+            return RigidInertia(self.mass, c * self.mass, I)
+        return RigidInertia.from_center(self.mass, c, I)
+
+    @property
+    def far(self) -> Transform:
+        """From the frame before the row's x axis to that behind it: Tx(a) Ty(b) Rx(alpha)."""
+        return _exact(Transform(about(0, self.alpha), Vector.of(self.a, self.b, 0.0)))
+
+
+REQUIRED = tuple(f.name for f in fields(DHRow) if f.default is MISSING)
+"""The fields that every row must have."""
+
+
+def row_of(given: Mapping[str, Any]) -> DHRow:
+    """A row from its fields by name; an error for one that is missing or unknown."""
+    for key in given:
+        if key not in FIELDS:
+            raise ModelError(f"unknown field {key!r}; {suggest(str(key), FIELDS)}")
+    missing = [key for key in REQUIRED if key not in given]
+    if missing:
+        raise ModelError(f"no {', '.join(missing)}; give {', '.join(REQUIRED)} in every row")
+    return DHRow(**given)
+
+
+@dataclass(frozen=True)
+class DHTable:
+    """A serial arm: Denavit-Hartenberg rows between a base and a tool (m, rad).
+
+    The tool's pose in the world is base T1(q1) ... Tn(qn) tool. rows: `DHRow`s, mappings of their
+    fields, or four numbers each (theta, d, a, alpha). convention: "modified" or "standard". base,
+    tool: homogeneous 4x4 matrices, of frame 0 in the world and of the tool in frame n. gravity:
+    m/s2, along the world's axes.
+    """
+
+    rows: tuple[DHRow, ...]
+    convention: Convention
+    name: str = "arm"
+    gravity: Sequence[float] = (0.0, 0.0, -9.81)
+    base: Pose = IDENTITY
+    tool: Pose = IDENTITY
+    notes: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    where: str = field(default="", compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rows", _rows(self.rows))
+        for key in TABLE:
+            object.__setattr__(self, key, checked(TABLE, key, getattr(self, key)))
+        for key in ("base", "tool"):
+            object.__setattr__(self, key, checked_pose(key, getattr(self, key)))
+
+    def __str__(self) -> str:
+        """The constants of all rows, coordinates at their place."""
+        head = ("joint", "theta", "d", "a", "alpha")
+        lines: list[tuple[str, ...]] = [head]
+        for i, row in enumerate(self.rows, start=1):
+            own = "theta" if row.kind == "revolute" else "d"
+            words = (_sum(f"q{i}" if key == own else "", getattr(row, key)) for key in head[1:])
+            lines.append((row.name or f"joint{i}", *words))
+        wide = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        text = ("  ".join(map(str.ljust, line, wide)).rstrip() for line in lines)
+        return "\n".join((f"{self.name}: {self.convention} Denavit-Hartenberg (rad, m)", *text))
+
+    @property
+    def massless(self) -> bool:
+        """Whether no row has mass, inertia or armature: good for kinematics only."""
+        return not any(row.mass or row.armature or any(row.inertia) for row in self.rows)
+
+    def description(self) -> Description:
+        """The arm, with frames base, dh1, ..., dh<n>, tool."""
+        arm = dh_chain(
+            self.name,
+            self.rows,
+            self.convention,
+            base=transform(self.base),
+            tips={"tool": transform(self.tool)},
+            notes=self.notes,
+        )
+        g = Vector(tuple(self.gravity))
+        return replace(arm, gravity=g, where=self.where, massless=self.massless)
+
+
+def _sum(variable: str, constant: float) -> str:
+    """A variable (or none) plus a constant, in a few digits."""
+    if not variable:
+        return f"{constant:.6g}"
+    return variable if constant == 0.0 else f"{variable} {constant:+.6g}"
+
+
+def _rows(given: Any) -> tuple[DHRow, ...]:
+    """Rows from whatever they are given as."""
+    if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
+        raise ModelError(
+            f"rows are given as {type(given).__name__}; give a sequence of rows or an (n, 4) array"
+        )
+    rows = []
+    for i, row in enumerate(given, start=1):
+        try:
+            rows.append(_row(row))
+        except ModelError as error:
+            raise ModelError(f"row {i}: {error}") from None
+    if not rows:
+        raise ModelError("a table without rows is no arm; give one row for each joint")
+    return tuple(rows)
+
+
+def _row(given: Any) -> DHRow:
+    if isinstance(given, DHRow):
+        return given
+    if isinstance(given, Mapping):
+        return row_of(given)
+    constants = tuple(given) if isinstance(given, Iterable) and not isinstance(given, str) else ()
+    if len(constants) != len(REQUIRED):
+        raise ModelError(
+            f"{given!r:.60} is no row; give {', '.join(REQUIRED)}, a mapping of fields or a DHRow"
+        )
+    return DHRow(*constants)
 
 
 def dh_chain(
     name: str,
-    rows: Sequence[Row],
+    rows: Sequence[DHRow],
     convention: Convention,
     *,
-    tips: Mapping[str, Vector],
+    base: Transform | None = None,
+    tips: Mapping[str, Transform],
     notes: tuple[str, ...] = (),
 ) -> Description:
-    """The arm of a table: links base, link1, ..., joints joint1, ...
+    """The arm of a table: links base, link1, ..., joints joint1, ..., frames dh1, ...
 
-    tips: points in the last frame of the table; each becomes a frame with that frame's axes.
+    base: the pose of frame 0, which is link base, in the world. tips: named poses in the last frame
+    of the table.
     """
     links, joints, frames = [LinkData("base", RigidInertia.zero())], [], []
+    if base is not None and base != Transform.identity():
+        joints.append(JointData("base_joint", "fixed", None, "base", base))
     behind = Transform.identity()
     for i, row in enumerate(rows, start=1):
-        X = _exact(Transform(about(0, row.alpha), Vector.of(row.a, row.b, 0.0)))
         Z = Transform(about(2, row.theta), Vector.of(0.0, 0.0, row.d))
-        before, behind = (behind, X) if convention == "standard" else (X, Transform.identity())
-        links.append(LinkData(f"link{i}", _swept(behind.T @ row.inertia), row.where))
+        X, none = row.far, Transform.identity()
+        before, behind = (behind, X) if convention == "standard" else (X, none)
+        link = LinkData(row.link or f"link{i}", _swept(behind.T @ row.rigid), row.where)
         joints.append(
             JointData(
-                f"joint{i}",
+                row.name or f"joint{i}",
                 row.kind,
-                links[-2].name,
                 links[-1].name,
+                link.name,
                 compose(Z, before),
-                limits=row.limits,
+                limits=Limits(row.limits[0], row.limits[1], row.velocity, row.effort),
                 armature=row.armature,
                 damping=row.damping,
                 friction=row.friction,
                 where=row.where,
             )
         )
-        if convention == "standard":
-            frames.append(FrameData(f"dh{i}", links[-1].name, behind))
-    for tip, point in tips.items():
-        frames.append(FrameData(tip, links[-1].name, compose(Transform(Rotation(), point), behind)))
+        links.append(link)
+        frames.append(FrameData(f"dh{i}", link.name, behind))
+    for tip, pose in tips.items():
+        frames.append(FrameData(tip, links[-1].name, compose(pose, behind)))
     return Description(name, tuple(links), tuple(joints), tuple(frames), notes=notes)
+
+
+def transform(pose: Pose) -> Transform:
+    """The transform to a frame with this homogeneous matrix, right angles exact."""
+    R, p = Matrix(tuple(row[:3] for row in pose[:3])), Vector(tuple(row[3] for row in pose[:3]))
+    return _exact(Transform.from_pose(R, p))
+
+
+def matrix(X: Transform) -> np.ndarray:
+    """The homogeneous matrix of the frame that a transform leads to."""
+    T = np.eye(4)
+    T[:3, :3], T[:3, 3] = X.R.rows, X.r.entries
+    return T
+
+
+class Factors(NamedTuple):
+    """The constants of Rx(alpha) Tx(a) Rz(theta) Tz(d), and by how much a pose is none such.
+
+    tilt: the cosine between the first x axis and the last z axis. across: how far the two pass each
+    other at a right angle to both (m).
+    """
+
+    a: float
+    alpha: float
+    theta: float
+    d: float
+    tilt: float
+    across: float
+
+
+def factors(T: np.ndarray) -> Factors:
+    """The constants of a pose; those of Tx Rx and of Rz Tz commute within each pair."""
+    a, y, z = map(float, T[:3, 3])
+    sin, cos = float(-T[1, 2]), float(T[2, 2])
+    return Factors(
+        a,
+        math.atan2(sin, cos),
+        math.atan2(float(-T[0, 1]), float(T[0, 0])),
+        z * cos - y * sin,
+        float(T[0, 2]),
+        y * cos + z * sin,
+    )
 
 
 def _exact(X: Transform) -> Transform:

@@ -93,6 +93,7 @@ class Description:
 
     joints form the tree; loops close it. independent: the freedoms of the tree that the others
     follow through the loops, as `robot.independent` names them; none lets the library choose.
+    massless: no masses are known, so that only kinematics can be asked.
     """
 
     name: str
@@ -104,3 +105,4 @@ class Description:
     where: str = ""
     loops: tuple[LoopData, ...] = ()
     independent: tuple[str, ...] = ()
+    massless: bool = False

@@ -146,7 +146,7 @@ class Model:
             raise TypeError(f"a frame is given by its name, not as {name!r}")
         if name not in self.frames:
             raise ModelError(
-                f"robot {self.name!r}: no frame {name!r}; {_suggest(name, self.frames)}"
+                f"robot {self.name!r}: no frame {name!r}; {suggest(name, self.frames)}"
             )
         return self.frames[name]
 
@@ -234,7 +234,8 @@ def _slices(sizes: Iterator[tuple[int, int]]) -> dict[int, slice]:
     return found
 
 
-def _suggest(name: str, known: Mapping[str, object]) -> str:
+def suggest(name: str, known: Mapping[str, object]) -> str:
+    """The names that a misspelt one may mean, or those there are."""
     import difflib
 
     close = difflib.get_close_matches(name, known, n=3)

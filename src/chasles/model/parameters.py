@@ -15,7 +15,6 @@ from dataclasses import replace
 from chasles.expr import Number
 from chasles.mathematics.linear import Matrix, Symmetric, Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
-from chasles.mathematics.spatial.inertia import shift_of_inertia
 from chasles.model.description import Description, JointData, LinkData, ModelError
 
 SHAPES: dict[str, tuple[int, ...]] = {
@@ -54,7 +53,8 @@ def nominal(source: Description, name: str) -> list[float]:
         pose = next(joint.pose for joint in source.joints if joint.name == part)
         rows = [[*row, p] for row, p in zip(pose.R.rows, pose.r, strict=True)]
         return [float(x) for row in (*rows, [0.0, 0.0, 0.0, 1.0]) for x in row]
-    m, c, I = _about_center(next(link.inertia for link in source.links if link.name == part))
+    inertia = next(link.inertia for link in source.links if link.name == part)
+    m, c, I = inertia.about_center()
     flat = {"mass": [m], "center": list(c), "inertia": [x for row in I.matrix().rows for x in row]}
     return flat[what]
 
@@ -71,17 +71,11 @@ def substituted(source: Description, values: Mapping[str, Sequence[Number]]) -> 
     )
 
 
-def _about_center(inertia: RigidInertia) -> tuple[Number, Vector, Symmetric]:
-    m = inertia.m
-    c = inertia.h * (1.0 / m) if m else Vector.zero()
-    return m, c, inertia.I - shift_of_inertia(c, Vector.zero(), inertia.h)
-
-
 def _link(link: LinkData, values: Mapping[str, Sequence[Number]]) -> LinkData:
     names = {what: f"{link.name}.{what}" for what in ("mass", "center", "inertia")}
     if not any(name in values for name in names.values()):
         return link
-    m, c, I = _about_center(link.inertia)
+    m, c, I = link.inertia.about_center()
     if names["mass"] in values:
         (m,) = values[names["mass"]]
     if names["center"] in values:

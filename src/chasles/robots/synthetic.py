@@ -8,7 +8,7 @@ from chasles.mathematics.linear import Vector
 from chasles.mathematics.rotations import Rotation, about
 from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model import Description, FrameData, JointData, LinkData, ModelError
-from chasles.model.denavit_hartenberg import Row, dh_chain
+from chasles.model.denavit_hartenberg import DHRow, dh_chain
 from chasles.robots._solids import points, rod
 
 _EARTH = Vector.of(0.0, 0.0, -9.81)
@@ -72,9 +72,10 @@ def general_chain(n: int, *, right_angles: bool = False) -> Description:
         masses = [rng.uniform(0.2, 0.8) for _ in range(6)]
         places = [Vector(tuple(rng.uniform(-0.2, 0.2) for _ in range(3))) for _ in masses]
         alpha = math.pi / 2.0 if right_angles else alpha
-        rows.append(Row("revolute", a, alpha, d, 0.0, points(masses, places)))
-    tool = Vector.of(*(rng.uniform(0.05, 0.15) for _ in range(3)))
-    return dh_chain("general_chain", rows, "modified", tips={"tool": tool})
+        m, c, I = points(masses, places).about_center()
+        rows.append(DHRow(0.0, d, a, alpha, mass=m, center=tuple(c), inertia=tuple(I)))
+    point = Vector.of(*(rng.uniform(0.05, 0.15) for _ in range(3)))
+    return dh_chain("general_chain", rows, "modified", tips={"tool": Transform(Rotation(), point)})
 
 
 def _require(name: str, n: int) -> None:

@@ -38,6 +38,11 @@ class RigidInertia:
         h = c * m
         return RigidInertia(m, h, Ic + shift_of_inertia(c, Vector.zero(), h))
 
+    def about_center(self) -> tuple[Number, Vector, Symmetric]:
+        """Mass, centre of mass, and inertia about it: the inverse of `from_center`."""
+        c = self.h * (1.0 / self.m) if self.m else Vector.zero()
+        return self.m, c, self.I - shift_of_inertia(c, Vector.zero(), self.h)
+
     def __add__(self, other: "RigidInertia") -> "RigidInertia":
         if type(other) is not RigidInertia:
             raise _mismatch("add", self, other)

@@ -1,0 +1,165 @@
+"""What the fields of a Denavit-Hartenberg row may hold: one row a field, checked at the door."""
+
+import math
+import reprlib
+from collections.abc import Callable
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from chasles.model.description import ModelError
+
+LARGEST = 1e100
+"""Beyond it, products of lengths and masses leave the range of a double."""
+
+Pose = tuple[tuple[float, ...], ...]
+"""A homogeneous 4x4 matrix by rows."""
+
+IDENTITY: Pose = tuple(tuple(float(i == k) for k in range(4)) for i in range(4))
+
+_SYMMETRIC = 1e-9
+"""Relative: entries of a matrix that differ by less are equal up to what printing rounded."""
+
+
+def number(value: Any) -> float:
+    """A finite number of bearable size."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError
+    if not abs(x := float(value)) <= LARGEST:
+        raise ValueError
+    return x
+
+
+def numbers(count: int) -> Callable[[Any], tuple[float, ...]]:
+    """So many numbers."""
+
+    def convert(value: Any) -> tuple[float, ...]:
+        entries = tuple(map(number, value))
+        if len(entries) != count:
+            raise ValueError
+        return entries
+
+    return convert
+
+
+def choice(*words: str) -> Callable[[Any], str]:
+    """One of several words."""
+
+    def convert(value: Any) -> str:
+        if not isinstance(value, str) or value not in words:
+            raise ValueError
+        return value
+
+    return convert
+
+
+def _not_negative(value: Any) -> float:
+    if not value >= 0.0:
+        raise ValueError
+    return number(value)
+
+
+def _bound(value: Any) -> float:
+    return math.inf if value == math.inf else _not_negative(value)
+
+
+def _interval(value: Any) -> tuple[float, float]:
+    lower, upper = (float(x) if x in (-math.inf, math.inf) else number(x) for x in value)
+    if lower > upper:
+        raise ValueError
+    return lower, upper
+
+
+def _moments(value: Any) -> tuple[float, ...]:
+    """xx, yy, zz, xy, xz, yz of three moments, of these six, or of a symmetric matrix."""
+    entries = tuple(value)
+    if len(entries) != 3:
+        return numbers(6)(entries)
+    if isinstance(entries[0], Real):
+        return (*numbers(3)(entries), 0.0, 0.0, 0.0)
+    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = map(numbers(3), entries)
+    uneven = max(abs(xy - yx), abs(xz - zx), abs(yz - zy))
+    if uneven > _SYMMETRIC * max(map(abs, (xx, yy, zz, xy, xz, yz))):
+        raise ValueError
+    return xx, yy, zz, (xy + yx) / 2.0, (xz + zx) / 2.0, (yz + zy) / 2.0
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+class Field(NamedTuple):
+    """What makes a value of what was given (or raises), and what belongs there, in words."""
+
+    convert: Callable[[Any], Any]
+    wanted: str
+
+
+_NUMBER = Field(number, "a finite number")
+_SIZE = Field(_not_negative, "zero or a positive number")
+_BOUND = Field(_bound, "a positive number, or inf")
+_NAME = Field(_text, "a text")
+
+FIELDS: dict[str, Field] = {
+    "theta": _NUMBER,
+    "d": _NUMBER,
+    "a": _NUMBER,
+    "alpha": _NUMBER,
+    "kind": Field(choice("revolute", "prismatic"), "'revolute' or 'prismatic'"),
+    "b": _NUMBER,
+    "mass": _SIZE,
+    "center": Field(numbers(3), "three finite numbers"),
+    "inertia": Field(_moments, "[xx, yy, zz], [xx, yy, zz, xy, xz, yz] or a symmetric 3x3 matrix"),
+    "inertia_about": Field(choice("center", "frame"), "'center' or 'frame'"),
+    "limits": Field(_interval, "a lower and an upper limit, in this order"),
+    "velocity": _BOUND,
+    "effort": _BOUND,
+    "armature": _SIZE,
+    "damping": _SIZE,
+    "friction": _SIZE,
+    "name": _NAME,
+    "link": _NAME,
+}
+"""The fields of a row, in `DHRow` and in files."""
+
+TABLE: dict[str, Field] = {
+    "convention": Field(choice("modified", "standard"), "'modified' or 'standard'"),
+    "name": _NAME,
+    "gravity": Field(numbers(3), "three finite numbers"),
+}
+"""The plain fields of a table."""
+
+
+def checked(known: dict[str, Field], key: str, value: Any) -> Any:
+    """A field's value in its own form, or an error that says what belongs there."""
+    try:
+        return known[key].convert(value)
+    except (TypeError, ValueError, OverflowError):
+        raise ModelError(f"{key} is {_cut(value)}; give {known[key].wanted}") from None
+
+
+def checked_pose(what: str, value: Any) -> Pose:
+    """A homogeneous matrix that is a displacement, or an error."""
+    try:
+        rows = tuple(map(numbers(4), value))
+        T: np.ndarray = np.array(rows)
+        if T.shape != (4, 4) or tuple(rows[3]) != IDENTITY[3]:
+            raise ValueError
+        R = T[:3, :3]
+        if np.max(np.abs(R @ R.T - np.eye(3))) > _SYMMETRIC or np.linalg.det(R) < 0.0:
+            raise ValueError
+    except (TypeError, ValueError, OverflowError):
+        raise ModelError(
+            f"{what} is {_cut(value)}; give a 4x4 matrix: a rotation with all its digits, a "
+            "position, and 0 0 0 1 below"
+        ) from None
+    return rows
+
+
+def _cut(value: Any) -> str:
+    """A value in one line, cut where it is long."""
+    plain = value.tolist() if isinstance(value, np.ndarray) else value
+    return " ".join(reprlib.repr(plain).split())

@@ -1,0 +1,275 @@
+"""Denavit-Hartenberg tables of serial arms that were described in other frames.
+
+Along an arm, turns and shifts about the joint axes (Z = Rz Tz) alternate with those about the
+common normals between them (X = Rx Tx): base X0 Z1 X1 Z2 ... Zn Xn tool. A modified row is X(i-1)
+Z(i), a standard one Z(i) X(i), so both conventions have the same frames: frame i lies on axis i,
+and its x axis meets axis i+1 at a right angle. Lengths in m, angles in rad.
+"""
+
+import math
+from dataclasses import replace
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from chasles.model.denavit_hartenberg import (
+    Convention,
+    DHRow,
+    DHTable,
+    Factors,
+    factors,
+    matrix,
+    transform,
+)
+from chasles.model.description import ModelError
+from chasles.model.dh_fields import Pose
+from chasles.model.model import WORLD, Body, Model
+
+_ROUNDING = 1e-12
+"""What turning and moving frames leaves of a zero, beside numbers of size one."""
+
+_EXACT = 1e-13
+"""Constants of a table this near to zero, or to a right angle, are taken as such."""
+
+_NEARLY_PARALLEL = 1e-6
+"""Axes that enclose a smaller angle (rad) without being parallel have no usable common normal."""
+
+
+class OnAxis(NamedTuple):
+    """A frame on the z axis of another: turned about it by an angle, and up it by a height."""
+
+    angle: float
+    height: float
+
+    @property
+    def pose(self) -> np.ndarray:
+        T = np.eye(4)
+        c, s = math.cos(self.angle), math.sin(self.angle)
+        T[:2, :2], T[2, 3] = ((c, -s), (s, c)), self.height
+        return T
+
+
+def dh_table(model: Model, convention: Convention, tool: str | None = None) -> DHTable:
+    """A table with the coordinates, the motion and the masses of a serial arm.
+
+    An arm whose link frames are those of a table keeps them. Any other gets frames by the rules of
+    Balafoutis and Patel (1991, section 2.3): origins at the feet of common normals and x axes along
+    them (along z(i) x z(i+1) where axes intersect); of the normals of parallel axes the one that is
+    nearest to the origin before it. tool: the frame at the end of the table (the robot's last that
+    moves with the last link). Links that do not move are left out.
+    """
+    bodies, tip = _serial(model), _tip(model, tool)
+    P = [matrix(body.joint.placement) for body in bodies]
+    standard = convention == "standard"
+    base = _base(model, P[0], standard=standard)
+    kept = all(_fits(factors(p)) for p in P[1:])
+    start = OnAxis(0.0, 0.0) if base is None else _start(base, P[0])
+    on = [OnAxis(0.0, 0.0)] * len(P) if kept else _fitted(bodies, P, tip, start, standard=standard)
+    F = [P[0] @ on[0].pose if base is None else base, *(frame.pose for frame in on)]
+    steps = [factors(_inverse(A) @ p @ B) for (A, B), p in zip(pairwise(F), P, strict=True)]
+    end = _end(model, F[-1], tip) if standard else _NO_STEP
+    X = [*steps, end][1:] if standard else steps
+    rows = [
+        _row(body, step, x, frame, standard=standard)
+        for body, step, x, frame in zip(bodies, steps, X, F[1:], strict=True)
+    ]
+    last = F[-1] @ matrix(rows[-1].far) if standard else F[-1]
+    return DHTable(
+        tuple(rows),
+        convention,
+        model.name,
+        tuple(map(float, model.gravity_vector)),
+        _pose(F[0]),
+        _pose(_inverse(last) @ tip),
+    )
+
+
+_NO_STEP = Factors(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+
+
+# The arm ---------------------------------------------------------------------------------------
+
+
+def _serial(model: Model) -> tuple[Body, ...]:
+    """The moving bodies, if each hangs on the one before it by a revolute or prismatic joint."""
+    for loop in model.loops:
+        raise _refused(loop.name, "it closes a loop")
+    for before, body in enumerate(model.bodies, start=WORLD):
+        if body.joint.kind not in ("revolute", "prismatic"):
+            raise _refused(body.data.name, f"its type is {body.joint.kind}")
+        if body.follow is not None:
+            raise _refused(body.data.name, "it mimics another joint")
+        if body.parent != before:
+            raise _refused(body.data.name, "the arm branches there")
+    if not model.bodies:
+        raise ModelError(f"robot {model.name!r} has no moving joint; a table needs one or more")
+    return model.bodies
+
+
+def _refused(joint: str, why: str) -> ModelError:
+    return ModelError(
+        f"joint {joint!r}: {why}, which no Denavit-Hartenberg table of a serial arm can say; lock "
+        "it, or take a part of the robot with `subtree`"
+    )
+
+
+def _tip(model: Model, tool: str | None) -> np.ndarray:
+    """The pose of the tool's frame in the last body."""
+    last = len(model.bodies) - 1
+    if tool is None:
+        tool = [name for name, frame in model.frames.items() if frame.body == last][-1]
+    frame = model.frame(tool)
+    if frame.body != last:
+        raise ModelError(
+            f"frame {tool!r} does not move with the last link {model.bodies[last].name!r}; name "
+            "one that does"
+        )
+    return matrix(frame.placement)
+
+
+# The frames ------------------------------------------------------------------------------------
+
+
+def _base(model: Model, first: np.ndarray, *, standard: bool) -> np.ndarray | None:
+    """Frame 0: that of the link which carries the arm, or the world's, if a row can start there."""
+    link = model.bodies[0].data.parent
+    for T in (np.eye(4) if link is None else matrix(model.frames[link].placement), np.eye(4)):
+        f = factors(_inverse(T) @ first)
+        if _fits(f) and not (standard and max(abs(f.a), abs(f.alpha)) > _ROUNDING):
+            return T
+    return None
+
+
+def _fits(f: Factors) -> bool:
+    """Whether a pose is X Z: the x axis before it meets the z axis behind it at a right angle."""
+    return max(abs(f.tilt), abs(f.across) / max(1.0, abs(f.d))) < _ROUNDING
+
+
+def _start(frame: np.ndarray, placement: np.ndarray) -> OnAxis:
+    """Where X leads from a frame to the next axis: theta and d are zero there, in that body."""
+    f = factors(_inverse(frame) @ placement)
+    return OnAxis(-f.theta, -f.d)
+
+
+def _fitted(
+    bodies: tuple[Body, ...],
+    P: list[np.ndarray],
+    tip: np.ndarray,
+    start: OnAxis,
+    *,
+    standard: bool,
+) -> list[OnAxis]:
+    """A frame on every axis. P: where each joint is in the body before it. start: see `_start`."""
+    found = []
+    for (body, after), ahead in zip(pairwise(bodies), P[1:], strict=True):
+        if _ROUNDING < _sine(ahead) < _NEARLY_PARALLEL:
+            raise ModelError(
+                f"joint {after.data.name!r}: its axis encloses {_sine(ahead):.1e} rad with that of "
+                f"{body.data.name!r}, so that their common normal is far away; make the two "
+                "parallel (files: load with snap=True)"
+            )
+        found.append(_meeting(start, ahead))
+        start = _start(found[-1].pose, ahead)
+    return [*found, _last(start, tip, standard=standard)]
+
+
+def _sine(ahead: np.ndarray) -> float:
+    """Of the angle between z and the z axis of the frame ahead."""
+    return math.hypot(ahead[0, 2], ahead[1, 2])
+
+
+def _meeting(start: OnAxis, ahead: np.ndarray) -> OnAxis:
+    """The frame on the z axis whose x axis meets the z axis of the frame ahead at a right angle."""
+    (px, py, pz), (zx, zy, zz), sine = ahead[:3, 3], ahead[:3, 2], _sine(ahead)
+    if sine <= _ROUNDING:
+        coincide = math.hypot(px, py) <= _ROUNDING * max(1.0, abs(pz))
+        return OnAxis(start.angle if coincide else math.atan2(py, px), start.height)
+    along = (px * zx + py * zy) / (sine * sine)
+    reach = (py * zx - px * zy) / sine
+    side = -1.0 if reach < -_ROUNDING * max(1.0, abs(px), abs(py)) else 1.0
+    return OnAxis(math.atan2(side * zx, -side * zy), pz - along * zz)
+
+
+def _last(start: OnAxis, tip: np.ndarray, *, standard: bool) -> OnAxis:
+    """The last frame: the tool's own if that is on the axis, else for a standard row that which
+    meets the tool's z axis.
+    """
+    f = factors(tip)
+    if _fits(f) and max(abs(f.a), abs(f.alpha)) < _ROUNDING:
+        return OnAxis(f.theta, f.d)
+    usable = not _ROUNDING < _sine(tip) < _NEARLY_PARALLEL
+    return _meeting(start, tip) if standard and usable else start
+
+
+def _end(model: Model, frame: np.ndarray, tip: np.ndarray) -> Factors:
+    """The X of the last standard row: to the frame that ends a table, or to the tool's z axis."""
+    n = len(model.bodies)
+    known = model.frames.get(f"dh{n}")
+    ends = [matrix(known.placement)] if known is not None and known.body == n - 1 else []
+    steps = (factors(_inverse(frame) @ T) for T in (*ends, tip))
+    return next((step for step in steps if _fits(step)), _NO_STEP)
+
+
+# The rows --------------------------------------------------------------------------------------
+
+
+def _row(body: Body, Z: Factors, X: Factors, frame: np.ndarray, *, standard: bool) -> DHRow:
+    """The row of a joint, whose link's mass data move to the row's frame."""
+    data, bounds = body.data, body.data.limits
+    try:
+        row = DHRow(
+            _angle(Z.theta),
+            _length(Z.d),
+            _length(X.a),
+            _angle(X.alpha),
+            body.joint.kind,
+            limits=(bounds.lower, bounds.upper),
+            velocity=bounds.velocity,
+            effort=bounds.effort,
+            armature=data.armature,
+            damping=data.damping,
+            friction=data.friction,
+            name=data.name,
+            link="" if _reserved(body.name) else body.name,
+        )
+        T = frame @ matrix(row.far) if standard else frame
+        moved = transform(_pose(T)) @ body.inertia
+        m, c, I = moved.about_center()
+        digits = 14 - math.floor(math.log10(max(*map(abs, moved.I), 1e-100)))
+        moments = tuple(round(x, digits) + 0.0 for x in I)
+        return replace(row, mass=m, center=tuple(map(_length, c)), inertia=moments)
+    except ModelError as error:
+        raise ModelError(f"joint {data.name!r}: {error}") from None
+
+
+def _reserved(link: str) -> bool:
+    """Whether a table has a frame of that name already."""
+    return link in ("base", "tool") or (link.startswith("dh") and link[2:].isdigit())
+
+
+def _angle(x: float) -> float:
+    """In (-pi, pi], right angles exact."""
+    quarters = round(x / (math.pi / 2.0))
+    if abs(x - quarters * (math.pi / 2.0)) < _EXACT:
+        return (2 if quarters == -2 else quarters) * (math.pi / 2.0)
+    return x
+
+
+def _length(x: float) -> float:
+    """Without the digits that moving frames has rounded: equal lengths stay equal."""
+    return 0.0 if abs(x) < _EXACT else round(x, 15)
+
+
+def _pose(T: np.ndarray) -> Pose:
+    """By rows, without the rounding that products of matrices leave of 0 and 1."""
+    near = np.round(T)
+    neat = np.where((np.abs(T - near) < _EXACT) & (np.abs(near) <= 1.0), near + 0.0, T)
+    return tuple(map(tuple, neat.tolist()))
+
+
+def _inverse(T: np.ndarray) -> np.ndarray:
+    out = np.eye(4)
+    out[:3, :3] = T[:3, :3].T
+    out[:3, 3] = -T[:3, :3].T @ T[:3, 3]
+    return out

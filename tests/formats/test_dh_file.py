@@ -1,0 +1,331 @@
+"""Denavit-Hartenberg tables as TOML files: what they mean, in which units, and bad ones."""
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support import close
+
+import chasles
+from chasles import formats
+from chasles.formats import dh, files
+from chasles.formats.toml_lines import Lines
+from chasles.model import ModelError, build
+from chasles.robots import general_chain, puma560, quadruped, stanford_arm
+
+ARM = """\
+format = "dh"
+convention = "modified"
+gravity = [0, 0, -9.8]
+
+[units]
+angle = "deg"
+length = "mm"
+mass = "g"
+
+[base]
+position = [100, 0, 500]
+rpy = [0, 90, 0]
+
+[[joint]]
+theta = 30
+d = 120.0
+a = 0
+alpha = 90
+mass = 1500
+center = [10, 0, -20]
+inertia = [2e6, 3e6, 4e6]
+limits = [-180, 90]
+velocity = 360
+effort = 20
+
+[[joint]]
+kind = "prismatic"
+name = "slide"
+link = "boom"
+theta = 0
+d = 0
+a = 250
+alpha = -90
+mass = 800
+inertia = [1e6, 1e6, 5e5, 0, 1e3, 0]
+limits = [0, 300]
+velocity = 500
+damping = 2.5
+"""
+"""Keys in lines 1-3, units 5-8, base 10-12, joints from lines 14 and 26."""
+
+Write = Callable[[str | bytes], Path]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Write:
+    def write(content: str | bytes) -> Path:
+        path = tmp_path / "arm.toml"
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return write
+
+
+# Meaning ---------------------------------------------------------------------------------------
+
+
+def test_the_file_says_what_the_rows_say(file: Write) -> None:
+    """The same robot from numbers in SI units, written by hand."""
+    path = file(ARM)
+    robot = chasles.load(path)
+    quarter = math.pi / 2.0
+    rows = [
+        chasles.DHRow(
+            math.pi / 6.0,
+            0.12,
+            0.0,
+            quarter,
+            mass=1.5,
+            center=(0.01, 0.0, -0.02),
+            inertia=(2e-3, 3e-3, 4e-3),
+            limits=(-math.pi, quarter),
+            velocity=2.0 * math.pi,
+            effort=20.0,
+        ),
+        chasles.DHRow(
+            0.0,
+            0.0,
+            0.25,
+            -quarter,
+            "prismatic",
+            mass=0.8,
+            inertia=(1e-3, 1e-3, 5e-4, 0.0, 1e-6, 0.0),
+            limits=(0.0, 0.3),
+            velocity=0.5,
+            damping=2.5,
+            name="slide",
+            link="boom",
+        ),
+    ]
+    base = [[0, 0, 1, 0.1], [0, 1, 0, 0], [-1, 0, 0, 0.5], [0, 0, 0, 1]]
+    same = chasles.from_dh(rows, convention="modified", base=base, gravity=(0, 0, -9.8))
+    assert robot.name == "arm"
+    assert robot.joints == ("joint1", "slide")
+    assert robot.frames == same.frames == ("base", "link1", "boom", "dh1", "dh2", "tool")
+    q, qd, qdd = np.random.default_rng(1).normal(size=(3, 2))
+    close(robot.forward_kinematics(q, frame="base"), base, 1e-15)
+    for frame in ("dh1", "dh2", "tool"):
+        expected = same.forward_kinematics(q, frame=frame)
+        close(robot.forward_kinematics(q, frame=frame), expected, 1e-15)
+    tau = same.inverse_dynamics(q, qd, qdd, dissipation=True)
+    close(robot.inverse_dynamics(q, qd, qdd, dissipation=True), tau, 1e-14)
+    for name in robot.joints:
+        limits = vars(robot.joint(name).limits)
+        close(list(limits.values())[:3], list(vars(same.joint(name).limits).values())[:3], 1e-15)
+    assert [robot.joint(name).where for name in robot.joints] == [f"{path}:{k}" for k in (14, 26)]
+
+
+def test_inertia_about_the_frame(file: Write) -> None:
+    """At the top for all rows; a row may say its own."""
+    at_top = ARM.replace("gravity", 'inertia_about = "frame"\ngravity')
+    first, second = (
+        chasles.to_dh(chasles.load(file(text))).rows[0]
+        for text in (at_top, ARM.replace("mass = 1500", 'mass = 1500\ninertia_about = "frame"'))
+    )
+    assert first == second
+    m, (x, y, z) = 1.5, (0.01, 0.0, -0.02)
+    moved = [2e-3 - m * (y * y + z * z), 3e-3 - m * (x * x + z * z), 4e-3 - m * (x * x + y * y)]
+    close(first.inertia[:3], moved, 1e-14)
+
+
+def test_radians_with_few_digits_mean_right_angles(file: Write) -> None:
+    text = ARM.replace('angle = "deg"', "").replace("alpha = 90", "alpha = 1.5708")
+    path = file(text.replace("[-180, 90]", "[-inf, 3.14159]").replace("90, 0]", "0, 0]"))
+    robot = chasles.load(path)
+    assert chasles.to_dh(robot).rows[0].alpha == math.pi / 2.0
+    assert f"{path}:18: joint 1: alpha 1.5708 taken as pi/2" in robot.notes
+    assert robot.joint("joint1").limits.upper == math.pi
+    exact = chasles.to_dh(chasles.load(path, snap=False)).rows[0]
+    assert exact.alpha == pytest.approx(1.5708, rel=1e-15)
+
+
+def test_a_table_without_masses_has_kinematics_only(file: Write) -> None:
+    robot = chasles.load(
+        file('format = "dh"\nconvention = "standard"\njoint = [{theta=0, d=1, a=2, alpha=0}]\n')
+    )
+    close(robot.forward_kinematics([0.0], frame="dh1")[:3, 3], [2.0, 0.0, 1.0], 1e-15)
+    with pytest.raises(ModelError, match="mass_matrix needs masses"):
+        robot.mass_matrix([0.0])
+
+
+# Writing ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("convention", ["modified", "standard"])
+@pytest.mark.parametrize("make", [puma560, stanford_arm, lambda: general_chain(5)])
+def test_what_is_written_reads_back(
+    make: Callable[[], chasles.Robot], convention: Any, tmp_path: Path
+) -> None:
+    robot, path = make(), tmp_path / "copy.toml"
+    dh.write(robot.model.source, path, convention=convention)
+    again = chasles.load(path)
+    table, copy = (chasles.to_dh(r, convention=convention) for r in (robot, again))
+    for a, b in zip(table.rows, copy.rows, strict=True):
+        for field in ("kind", "limits", "effort", "armature", "damping", "friction", "link"):
+            assert getattr(a, field) == getattr(b, field)
+    q, qd, qdd = np.random.default_rng(2).normal(size=(3, robot.nv))
+    tau = robot.inverse_dynamics(q, qd, qdd, dissipation=True)
+    close(again.inverse_dynamics(q, qd, qdd, dissipation=True), tau, 1e-12)
+    tip = robot.forward_kinematics(q, frame="tool")
+    close(again.forward_kinematics(q, frame="tool"), tip, 1e-13)
+
+
+def test_odd_names_and_angles_survive(tmp_path: Path) -> None:
+    """Quotes, controls, other letters; angles whose few digits look like a right angle."""
+    path, name = tmp_path / "odd.toml", 'a "b" \\ \n \x7f \u00e9 \U0001f980'
+    row = chasles.DHRow(1.5707, 0.1, 0.2, 3.1415, mass=1.0, inertia=(1, 1, 1), name=name)
+    robot = chasles.from_dh([row], convention="standard", name=name, tool=np.eye(4))
+    dh.write(robot.model.source, path, convention="standard")
+    again = chasles.load(path)
+    assert (again.name, again.joints) == (name, (name,))
+    assert again.notes == ()
+    copy = chasles.to_dh(again, convention="standard").rows[0]
+    assert (copy.theta, copy.alpha) == pytest.approx((1.5707, 3.1415), rel=1e-14)
+
+
+def test_what_is_no_serial_arm_cannot_be_written(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="its type is free"):
+        dh.write(quadruped().model.source, tmp_path / "no.toml")
+    assert not (tmp_path / "no.toml").exists()
+
+
+# Bad files -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "message"),
+    [
+        ('format = "dh"', "", None, 'begins with format = "dh"'),
+        ('format = "dh"', 'format = "urdf"', 1, 'begins with format = "dh"'),
+        ('convention = "modified"\n', "", 1, "no convention; give"),
+        ('"modified"', '"proximal"', 2, "convention is 'proximal'; give 'modified' or 'standard'"),
+        ("gravity", "gravitation", 3, "unknown key 'gravitation'; did you mean 'gravity'"),
+        ("[0, 0, -9.8]", "[0, 0]", 3, r"gravity is \[0, 0\]; give three finite numbers"),
+        ("[0, 0, -9.8]", "[0, 0, nan]", 3, "gravity is .*; give three finite numbers"),
+        ("[0, 0, -9.8]", "[0, 0, -9.8", 5, "line|Unclosed|array"),
+        ('"deg"', '"grad"', 6, "units: angle is 'grad'; give 'rad' or 'deg'"),
+        ('"deg"', '"deg', 6, "write it as toml.io says"),
+        ("length =", "lenght =", 7, "units: unknown key 'lenght'; did you mean 'length'"),
+        ("[units]", "units = 3\n[tool]", 5, "units is 3; give a table of angle, length, mass"),
+        ("position = [100", "position = [true", 11, "base: position is .*; give three finite"),
+        ("rpy", "quaternion", 12, "base: unknown key 'quaternion'"),
+        ("theta = 30", "theta = 30\ntheta = 31", 16, "toml.io"),
+        ("theta = 30", "", 14, "joint 1: no theta; give theta, d, a, alpha in every row"),
+        ("theta = 30", 'theta = "30"', 15, "joint 1: theta is '30'; give a finite number"),
+        ("theta = 30", "theta = nan", 15, "joint 1: theta is nan; give a finite number"),
+        ("theta = 30", "theta = 1e200", 15, r"joint 1: theta is 1e\+200; give a finite number"),
+        ("alpha = 90", "alfa = 90", 18, "joint 1: unknown key 'alfa'; did you mean 'alpha'"),
+        ("mass = 1500", "mass = -1500", 19, "joint 1: mass is -1500; give zero or a positive"),
+        ("mass = 800", "mass = 1900-01-01", 34, "joint 2: mass is datetime.date.*; give zero"),
+        ('"prismatic"', '"spherical"', 27, "joint 2: kind is 'spherical'; give 'revolute' or"),
+        ("[0, 300]", "[300, 0]", 36, "joint 2: limits is .*; give a lower and an upper limit"),
+        ("1e6, 1e6, 5e5, 0,", "1e6, 1e6, 0,", 35, "joint 2: inertia is .*; give"),
+        ("mass = 800", "mass = 800\nwhere = 'x'", 35, "joint 2: unknown key 'where'"),
+        ("[[joint]]", "[[joints]]", None, "unknown key 'joints'; did you mean 'joint'"),
+        ('link = "boom"', 'link = "base"', None, "two links are named 'base'; rename"),
+    ],
+)
+def test_bad_files_are_refused_with_their_line(
+    file: Write, old: str, new: str, line: int | None, message: str
+) -> None:
+    assert old in ARM
+    path = file(ARM.replace(old, new))
+    with pytest.raises(ModelError, match=message) as caught:
+        chasles.load(path)
+    place = f"{path}:" if line is None else f"{path}:{line}: "
+    assert str(caught.value).startswith(place)
+    assert ";" in str(caught.value)
+    assert len(str(caught.value)) < 300 + len(str(path))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "the file is empty"),
+        (b'format = "dh"\nconvention = "modified"\n', "no joints; give one"),
+        (b'format = "dh"\nconvention = "modified"\njoint = 3\n', ":3: no joints; give one"),
+        (b'format = "dh"\nconvention = "modified"\njoint = [1]\n', "joint is 1; give a table"),
+        (b'format = "dh"\n\xff', ":2: this is no text in UTF-8; save it as such"),
+        (b"a = " + b"[" * 5000, "nested too deep; write"),
+        (b"a = " + b"1" * 5000, ":1: .*; write it as toml.io says"),
+    ],
+)
+def test_other_bad_files(file: Write, content: bytes, message: str) -> None:
+    with pytest.raises(ModelError, match=message):
+        chasles.load(file(content))
+
+
+def test_no_floating_base(file: Write) -> None:
+    with pytest.raises(ModelError, match="no mass for its base, so the base cannot float; use"):
+        chasles.load(file(ARM), floating=True)
+
+
+def test_files_that_are_not_there_or_too_large(
+    tmp_path: Path, file: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(ModelError, match="there is no such file"):
+        chasles.load(tmp_path / "none.toml")
+    monkeypatch.setattr(files, "MAX_BYTES", 50)
+    with pytest.raises(ModelError, match="more than"):
+        chasles.load(file(ARM))
+
+
+def test_lines_that_are_not_sure_are_not_said() -> None:
+    """A header inside a text is one too many, so no header of that name is trusted."""
+    text = 'note = """\n[[joint]]\n"""\n[[joint]]\na = 1\n'
+    assert Lines(text).of({"note": "", "joint": [{"a": 1}]}, "joint", 0, "a") is None
+    plain = Lines("b = 1\r\n[[joint]] # one\r\na = 1\r\n[[joint]]\r\n'a' = 2\r\n")
+    data = {"b": 1, "joint": [{"a": 1}, {"a": 2}]}
+    assert [plain.of(data, "joint", i, "a") for i in (0, 1)] == [3, 5]
+    assert [plain.of(data, "b"), plain.of(data, "joint", 1), plain.of(data, "c")] == [1, 4, None]
+
+
+WORDS = st.sampled_from(
+    [
+        "[[joint]]",
+        "[units]",
+        "theta = 1",
+        "d = nan",
+        "a = [",
+        "]",
+        "alpha = -1e9",
+        "= 3",
+        "mass = 1",
+    ]
+)
+TEXTS = st.one_of(
+    st.text(max_size=60),
+    st.lists(WORDS, max_size=20).map(lambda lines: "\n".join([*ARM.split("\n")[:3], *lines])),
+    st.tuples(st.integers(0, len(ARM)), st.text(max_size=4)).map(
+        lambda cut: ARM[: cut[0]] + cut[1] + ARM[cut[0] + 1 :]
+    ),
+)
+
+
+@settings(max_examples=300)
+@given(content=TEXTS)
+def test_any_text_is_a_robot_or_an_error(
+    content: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "fuzz.toml"
+    path.write_bytes(content.encode("utf-8", "surrogatepass"))
+    message = f"{path}: no error"
+    try:
+        description = formats.read(path)
+        assert description.joints
+        build(description)
+    except ModelError as error:
+        message = str(error)
+    assert message.startswith((f"{path}:", f"robot {path.stem!r}: two frames"))

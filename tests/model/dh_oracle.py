@@ -1,0 +1,81 @@
+"""Denavit-Hartenberg arms in plain NumPy: products of 4x4 matrices, energies by differences.
+
+Nothing here is shared with the library.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+Row = dict[str, Any]
+
+
+def turn(axis: int, angle: float) -> np.ndarray:
+    T, (i, j) = np.eye(4), ((1, 2), (2, 0), (0, 1))[axis]
+    T[i, i] = T[j, j] = np.cos(angle)
+    T[j, i], T[i, j] = np.sin(angle), -np.sin(angle)
+    return T
+
+
+def shift(axis: int, length: float) -> np.ndarray:
+    T = np.eye(4)
+    T[axis, 3] = length
+    return T
+
+
+def link(row: Row, convention: str, q: float) -> np.ndarray:
+    """A_i of a row: Rx Tx Rz Tz (modified) or Rz Tz Tx Rx (standard)."""
+    slides = row.get("kind") == "prismatic"
+    theta, d = row["theta"] + (0.0 if slides else q), row["d"] + (q if slides else 0.0)
+    about_x = turn(0, row["alpha"]) @ shift(0, row["a"])
+    about_z = turn(2, theta) @ shift(2, d)
+    return about_x @ about_z if convention == "modified" else about_z @ about_x
+
+
+def poses(
+    rows: Sequence[Row], convention: str, q: Sequence[float], base: np.ndarray
+) -> list[np.ndarray]:
+    """Frames 0 to n in the world."""
+    T = [base]
+    for row, x in zip(rows, q, strict=True):
+        T.append(T[-1] @ link(row, convention, x))
+    return T
+
+
+def potential(rows: Sequence[Row], frames: Sequence[np.ndarray], gravity: np.ndarray) -> float:
+    """The energy (J) of all centres of mass in the field."""
+    centers = [T @ [*row["center"], 1.0] for row, T in zip(rows, frames[1:], strict=True)]
+    return -sum(row["mass"] * gravity @ c[:3] for row, c in zip(rows, centers, strict=True))
+
+
+def kinetic(rows: Sequence[Row], convention: str, base: np.ndarray) -> Any:
+    """The kinetic energy as a function of q and qd, by differentiating poses along the motion."""
+
+    def energy(q: np.ndarray, qd: np.ndarray, h: float = 1e-6) -> float:
+        before, here, after = (poses(rows, convention, q + s * h * qd, base) for s in (-1, 0, 1))
+        total = 0.0
+        for k, row in enumerate(rows, start=1):
+            rate = (after[k] - before[k]) / (2.0 * h)
+            spin = rate[:3, :3] @ here[k][:3, :3].T
+            w = here[k][:3, :3].T @ [spin[2, 1], spin[0, 2], spin[1, 0]]
+            v = (rate @ [*row["center"], 1.0])[:3]
+            total += 0.5 * row["mass"] * v @ v + 0.5 * w @ row["inertia"] @ w
+        return total
+
+    return energy
+
+
+def random_rows(kinds: str, seed: int) -> list[dict[str, Any]]:
+    """Rows in which no number is special; every link is a cloud of points, so that it can exist."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for letter in kinds:
+        masses, points = rng.uniform(0.2, 1.0, 6), rng.uniform(-0.3, 0.3, (6, 3))
+        c = masses @ points / masses.sum()
+        d = points - c
+        J = np.einsum("k,kij->ij", masses, [x @ x * np.eye(3) - np.outer(x, x) for x in d])
+        row = dict(zip(("theta", "d", "a", "alpha"), rng.uniform(-1.0, 1.0, 4), strict=True))
+        kind = {"R": "revolute", "P": "prismatic"}[letter]
+        rows.append(row | {"kind": kind, "mass": masses.sum(), "center": c, "inertia": J})
+    return rows

@@ -1,0 +1,239 @@
+"""Robots of Denavit-Hartenberg rows against products of matrices; bad rows."""
+
+import math
+import tomllib
+from collections.abc import Callable
+from importlib import resources
+from typing import Any
+
+import numpy as np
+import pytest
+from model.dh_oracle import kinetic, poses, potential, random_rows, shift, turn
+from support import Floats, close
+
+import chasles
+from chasles.algorithms import FUNCTIONS, KINEMATICS
+from chasles.model import ModelError
+from chasles.robots import puma560, stanford_arm
+
+CONVENTIONS = ("modified", "standard")
+GRAVITY = np.array([0.4, -1.1, -9.6])
+BASE = shift(0, 0.3) @ turn(1, 0.7) @ turn(2, -0.4) @ shift(2, 0.1)
+TOOL = shift(2, 0.15) @ turn(0, 0.5) @ shift(1, -0.2)
+
+
+# From rows to robots ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("convention", CONVENTIONS)
+@pytest.mark.parametrize("kinds", ["R", "P", "RPRRPR"])
+def test_poses_are_products_of_the_rows(kinds: str, convention: Any) -> None:
+    rows, q = random_rows(kinds, 1), np.random.default_rng(2).normal(size=len(kinds))
+    robot = Floats(
+        chasles.from_dh(rows, convention=convention, base=BASE, tool=TOOL, gravity=GRAVITY)
+    )
+    T = poses(rows, convention, q, BASE)
+    close(robot.forward_kinematics(q, frame="base"), BASE, 1e-15)
+    for i in range(1, len(kinds) + 1):
+        close(robot.forward_kinematics(q, frame=f"dh{i}"), T[i], 1e-14)
+    close(robot.forward_kinematics(q, frame="tool"), T[-1] @ TOOL, 1e-14)
+
+
+@pytest.mark.parametrize("convention", CONVENTIONS)
+def test_masses_are_those_of_the_rows(convention: Any) -> None:
+    """Energies from the rows' frames; finite differences of poses leave 1e-9."""
+    kinds = "RPRRPR"
+    rows = random_rows(kinds, 3)
+    robot = Floats(chasles.from_dh(rows, convention=convention, base=BASE, gravity=GRAVITY))
+    q, qd = np.random.default_rng(4).normal(size=(2, len(kinds)))
+    V = potential(rows, poses(rows, convention, q, BASE), GRAVITY)
+    close(robot.potential_energy(q), V, 1e-13)
+    close(robot.kinetic_energy(q, qd), kinetic(rows, convention, BASE)(q, qd), 1e-8)
+
+
+@pytest.mark.parametrize(("name", "make"), [("puma560", puma560), ("stanford_arm", stanford_arm)])
+def test_published_tables(name: str, make: Callable[[], chasles.Robot]) -> None:
+    """The rows of the data files (degrees), by way of NumPy, from_dh and the built-in robots."""
+    text = resources.files("chasles.robots").joinpath(f"{name}.toml").read_text()
+    rows = [
+        {k: joint[k] for k in ("kind", "a", "d")}
+        | {k: math.radians(joint[k]) for k in ("theta", "alpha")}
+        for joint in tomllib.loads(text)["joint"]
+    ]
+    q = np.random.default_rng(5).normal(size=6)
+    T = poses(rows, "standard", q, np.eye(4))
+    for robot in (Floats(chasles.from_dh(rows, convention="standard")), Floats(make())):
+        for i in range(1, 7):
+            close(robot.forward_kinematics(q, frame=f"dh{i}"), T[i], 1e-14)
+
+
+def test_inertia_in_all_its_forms() -> None:
+    """Three moments, six entries, a matrix; about the centre of mass or the frame."""
+    c, diagonal = (0.1, -0.2, 0.3), (0.5, 0.6, 0.7)
+    steiner = 2.0 * (np.dot(c, c) * np.eye(3) - np.outer(c, c))
+    ways = [
+        {"inertia": diagonal},
+        {"inertia": (*diagonal, 0.0, 0.0, 0.0)},
+        {"inertia": np.diag(diagonal)},
+        {"inertia": np.diag(diagonal) + steiner, "inertia_about": "frame"},
+    ]
+    rows = [chasles.DHRow(0.0, 0.0, 0.0, 0.0, mass=2.0, center=c, **way) for way in ways]
+    for row in rows[1:]:
+        close(row.rigid.I.matrix().rows, rows[0].rigid.I.matrix().rows, 1e-15)
+    assert rows[0] == rows[1] == rows[2]
+
+
+def test_right_angles_fold() -> None:
+    """A right angle as math.pi / 2 costs nothing: as many operations as with exact frames."""
+    row = {"d": 0.2, "a": 0.3, "mass": 1.0, "inertia": (0.1, 0.2, 0.25), "center": (0.1, 0, 0)}
+    turned = [row | {"theta": -math.pi / 2, "alpha": k * math.pi / 2} for k in (1, -1, 3)]
+    plain = [row | {"theta": 0.0, "alpha": k * math.pi / 2 + 0.1} for k in (1, -1, 3)]
+    for joint in chasles.from_dh(turned, convention="modified").model.source.joints:
+        assert {abs(x) for line in joint.pose.R.rows for x in line} == {0.0, 1.0}
+    counts = [
+        chasles.cost(chasles.from_dh(rows, convention="modified"), "inverse_dynamics")
+        for rows in (turned, plain)
+    ]
+    assert counts[0].multiplications < 0.8 * counts[1].multiplications
+
+
+def test_names_limits_and_joint_data() -> None:
+    row = chasles.DHRow(
+        0.1,
+        0.2,
+        0.3,
+        0.4,
+        mass=1.0,
+        inertia=(1.0, 1.0, 1.0),
+        limits=(-1, 2),
+        velocity=3,
+        effort=4,
+        armature=5,
+        damping=6,
+        friction=7,
+        name="hip",
+        link="leg",
+    )
+    foot = {"theta": 0, "d": 0, "a": 1, "alpha": 0, "armature": 1}
+    robot = chasles.from_dh([row, foot], convention="modified", name="walker")
+    assert (robot.name, robot.joints, robot.bodies) == (
+        "walker",
+        ("hip", "joint2"),
+        ("base", "leg", "link2"),
+    )
+    hip = robot.joint("hip")
+    assert vars(hip.limits) == {"lower": -1.0, "upper": 2.0, "velocity": 3.0, "effort": 4.0}
+    assert (hip.armature, hip.damping, hip.friction) == (5.0, 6.0, 7.0)
+
+
+def test_an_array_has_kinematics_only() -> None:
+    rows = np.random.default_rng(6).normal(size=(4, 4))
+    robot = chasles.from_dh(rows, convention="standard")
+    assert robot.notes == ("no masses are given: kinematics only",)
+    named = [dict(zip(("theta", "d", "a", "alpha"), row, strict=True)) for row in rows]
+    q = np.arange(4.0)
+    T = poses(named, "standard", q, np.eye(4))
+    close(robot.forward_kinematics(q, frame="tool"), T[-1], 1e-14)
+    assert robot.jacobian(q, frame="tool").shape == (6, 4)
+    with pytest.raises(ModelError, match="forward_dynamics needs masses and it has none; give"):
+        robot.forward_dynamics(q, q, q)
+    with pytest.raises(ModelError, match="inverse_dynamics needs masses"):
+        robot.inverse_dynamics(q, q, q)
+    again = chasles.to_dh(robot, convention="standard")
+    assert again.massless
+    close([[r.theta, r.d, r.a, r.alpha] for r in again.rows], rows, 1e-14)
+
+
+def test_kinematics_are_the_functions_that_need_no_masses() -> None:
+    """A function belongs to the table if its program is the same for other masses."""
+    light, heavy = (
+        chasles.from_dh(
+            [row | {"mass": k * row["mass"]} for row in random_rows("RPR", 7)],
+            convention="modified",
+        )
+        for k in (1.0, 1.5)
+    )
+    options: dict[str, dict[str, Any]] = {
+        name: {"frame": "tool"} for name in FUNCTIONS if name.startswith(("frame", "jacobian"))
+    }
+    options["forward_kinematics"] = {"frame": "tool"}
+    for function in FUNCTIONS:
+        programs = [
+            str(
+                chasles.compile(
+                    robot, function, backend="interpret", **options.get(function, {})
+                ).program
+            )
+            for robot in (light, heavy)
+        ]
+        assert (programs[0] == programs[1]) == (function in KINEMATICS), function
+
+
+# Bad input -------------------------------------------------------------------------------------
+
+
+GOOD = {"theta": 0.0, "d": 0.1, "a": 0.2, "alpha": 0.3}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"theta": math.nan}, "row 2: theta is nan; give a finite number"),
+        ({"theta": "1"}, "row 2: theta is '1'; give a finite number"),
+        ({"a": True}, "row 2: a is True; give a finite number"),
+        ({"d": 10**400}, "row 2: d is 1000.*; give a finite number"),
+        ({"mass": -1.0}, "row 2: mass is -1.0; give zero or a positive number"),
+        ({"mass": math.inf}, "row 2: mass is inf; give zero or a positive number"),
+        ({"center": (0.0, 1.0)}, r"row 2: center is \(0.0, 1.0\); give three finite numbers"),
+        ({"inertia": (1.0, 2.0)}, r"row 2: inertia is \(1.0, 2.0\); give \[xx, yy, zz\]"),
+        ({"inertia": np.arange(9.0).reshape(3, 3)}, "row 2: inertia is .*; give .*symmetric"),
+        ({"inertia_about": "tip"}, "row 2: inertia_about is 'tip'; give 'center' or 'frame'"),
+        ({"kind": "helical"}, "row 2: kind is 'helical'; give 'revolute' or 'prismatic'"),
+        ({"limits": (1.0, 0.0)}, "row 2: limits is .*; give a lower and an upper limit"),
+        ({"limits": (math.nan, 0.0)}, "row 2: limits is .*; give a lower and an upper limit"),
+        ({"velocity": -1}, "row 2: velocity is -1; give a positive number, or inf"),
+        ({"friction": "low"}, "row 2: friction is 'low'; give zero or a positive number"),
+        ({"name": 3}, "row 2: name is 3; give a text"),
+        ({"alfa": 1.0}, "row 2: unknown field 'alfa'; did you mean 'alpha'"),
+    ],
+)
+def test_bad_rows(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(ModelError, match=message):
+        chasles.from_dh([GOOD, GOOD | change], convention="modified")
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "message"),
+    [
+        ([GOOD], {}, "say which convention the rows have: 'modified' or 'standard'"),
+        ([GOOD], {"convention": "distal"}, "convention is 'distal'; give 'modified' or"),
+        ([], {"convention": "modified"}, "a table without rows is no arm"),
+        ("rows", {"convention": "modified"}, "rows are given as str; give"),
+        (GOOD, {"convention": "modified"}, "rows are given as dict; give"),
+        (3, {"convention": "modified"}, "rows are given as int; give"),
+        (np.zeros((2, 5)), {"convention": "modified"}, "row 1: .* is no row; give theta, d, a"),
+        (np.zeros(4), {"convention": "modified"}, "row 1: .* is no row; give theta, d, a"),
+        ([{"theta": 0.0, "a": 1.0}], {"convention": "modified"}, "row 1: no d, alpha; give"),
+        ([GOOD], {"convention": "modified", "gravity": (0, 0)}, "gravity is .*; give three"),
+        ([GOOD], {"convention": "modified", "base": np.eye(3)}, "base is .*; give a 4x4 matrix"),
+        ([GOOD], {"convention": "modified", "tool": 2.0 * np.eye(4)}, "tool is .*; give a 4x4"),
+        (
+            [GOOD],
+            {"convention": "modified", "tool": np.diag([1.0, 1.0, -1.0, 1.0])},
+            "tool is .*; give a 4x4",
+        ),
+        ([GOOD | {"mass": 1.0, "alpha": 0}, GOOD], {"convention": "modified"}, "moves no inertia"),
+        ([GOOD | {"link": "tool"}], {"convention": "modified"}, "two frames are named 'tool'"),
+    ],
+)
+def test_bad_tables(rows: Any, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ModelError, match=message):
+        chasles.from_dh(rows, **options)
+
+
+def test_a_table_has_its_own_convention() -> None:
+    table = chasles.DHTable((chasles.DHRow(0.0, 0.1, 0.2, 0.3),), "standard")
+    with pytest.raises(ModelError, match="the table is standard, not modified; leave out"):
+        chasles.from_dh(table, convention="modified")
+    moved = chasles.from_dh(table, base=BASE)
+    close(moved.forward_kinematics([0.0], frame="base"), BASE, 1e-15)

@@ -1,0 +1,245 @@
+"""Denavit-Hartenberg rows of robots that were described in other frames."""
+
+import math
+from collections.abc import Callable
+from functools import cache
+from importlib.metadata import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from model.dh_oracle import random_rows, shift, turn
+from support import Floats, close, relative
+
+import chasles
+from chasles.mathematics.linear import Matrix, Symmetric, Vector
+from chasles.mathematics.spatial import RigidInertia, Transform
+from chasles.model import Description, FrameData, JointData, LinkData, ModelError
+from chasles.robots import general_chain, planar, puma560, quadruped, slider_crank, stanford_arm
+
+CONVENTIONS = ("modified", "standard")
+GRAVITY = np.array([0.4, -1.1, -9.6])
+BASE = shift(0, 0.3) @ turn(1, 0.7) @ turn(2, -0.4) @ shift(2, 0.1)
+TOOL = shift(2, 0.15) @ turn(0, 0.5) @ shift(1, -0.2)
+
+
+def same(robot: chasles.Robot, tolerance: float = 1e-12, **options: Any) -> None:
+    """The table of a robot makes the same robot, in both conventions."""
+    tip = (
+        options.get("tool")
+        or [
+            name
+            for name, frame in robot.model.frames.items()
+            if frame.body == len(robot.model.bodies) - 1
+        ][-1]
+    )
+    rng = np.random.default_rng(8)
+    for convention in CONVENTIONS:
+        table = chasles.to_dh(robot, convention=convention, **options)
+        again = chasles.from_dh(table)
+        order = [again.joints.index(name) for name in robot.joints]
+        a, b = Floats(robot), Floats(again)
+        for q, qd, qdd in rng.normal(size=(3, 3, robot.nv)):
+            other = [np.empty(robot.nv) for _ in range(3)]
+            for mine, its in zip((q, qd, qdd), other, strict=True):
+                its[order] = mine
+            expected = a.forward_kinematics(q, frame=tip)
+            close(b.forward_kinematics(other[0], frame="tool"), expected, tolerance)
+            tau = a.inverse_dynamics(q, qd, qdd)
+            close(b.inverse_dynamics(*other)[order], tau, tolerance)
+
+
+def arms() -> list[Path]:
+    """The files of example-robot-data whose robot is one chain of revolute and prismatic joints."""
+    listed = (
+        Path(str(f.locate())) for f in files("example-robot-data") or () if f.suffix == ".urdf"
+    )
+    return [path for path in sorted(listed) if is_arm(path)]
+
+
+@cache
+def loaded(path: Path) -> chasles.Robot:
+    return chasles.load(path)
+
+
+def is_arm(path: Path) -> bool:
+    try:
+        bodies = loaded(path).model.bodies
+    except ModelError:
+        return False
+    return bool(bodies) and all(
+        body.parent == k - 1 and body.joint.nv == 1 and body.follow is None
+        for k, body in enumerate(bodies)
+    )
+
+
+def test_every_serial_arm_of_example_robot_data() -> None:
+    found = arms()
+    assert {"ur5_robot.urdf", "xarm7.urdf", "z1.urdf", "so101.urdf"} <= {
+        path.name for path in found
+    }
+    assert len(found) > 20
+    for path in found:
+        same(loaded(path))
+
+
+def test_panda_has_the_table_of_its_maker() -> None:
+    """Modified constants of Franka Emika's documentation; its fingers have to be locked."""
+    path = next(f for f in files("example-robot-data") or () if f.name == "panda.urdf")
+    robot = chasles.load(Path(str(path.locate())))
+    with pytest.raises(ModelError, match=r"joint 'panda_finger_joint2': .*; lock it"):
+        chasles.to_dh(robot)
+    arm = robot.lock({"panda_finger_joint1": 0.0})
+    table = chasles.to_dh(arm)
+    quarter = math.pi / 2.0
+    published = [  # d, a, alpha
+        (0.333, 0.0, 0.0),
+        (0.0, 0.0, -quarter),
+        (0.316, 0.0, quarter),
+        (0.0, 0.0825, quarter),
+        (0.384, -0.0825, -quarter),
+        (0.0, 0.0, quarter),
+        (0.0, 0.088, quarter),
+    ]
+    assert [(row.d, row.a, row.alpha) for row in table.rows] == published
+    same(arm)
+
+
+def test_ur5_has_its_published_lengths() -> None:
+    """d1, a2, a3, d4, d5, d6 of Universal Robots (standard), signs by the book's rules."""
+    path = next(f for f in files("example-robot-data") or () if f.name == "ur5_robot.urdf")
+    table = chasles.to_dh(loaded(Path(str(path.locate()))), convention="standard")
+    quarter = math.pi / 2.0
+    assert [row.d for row in table.rows] == [0.089159, 0.0, 0.0, 0.10915, 0.09465, 0.0823]
+    assert [row.a for row in table.rows] == [0.0, 0.425, 0.39225, 0.0, 0.0, 0.0]
+    assert [row.alpha for row in table.rows] == [quarter, 0.0, 0.0, quarter, quarter, 0.0]
+
+
+@pytest.mark.parametrize(
+    "make", [puma560, stanford_arm, lambda: planar(4), lambda: general_chain(6)]
+)
+def test_built_in_arms(make: Callable[[], chasles.Robot]) -> None:
+    same(make())
+
+
+@pytest.mark.parametrize("convention", CONVENTIONS)
+def test_a_table_comes_back_as_it_was(convention: Any) -> None:
+    rows = [chasles.DHRow(**row) for row in random_rows("RRPRPR", 9)]
+    parallel = [chasles.DHRow(0.1, 0.4, 0.3, 0.0, mass=1.0, inertia=(0.1, 0.1, 0.1), name="extra")]
+    made = chasles.DHTable((*parallel, *rows), convention, gravity=GRAVITY, base=BASE, tool=TOOL)
+    again = chasles.to_dh(chasles.from_dh(made), convention=convention)
+    close(again.base, BASE, 1e-15)
+    close(again.tool, TOOL, 1e-15)
+    for a, b in zip(again.rows, made.rows, strict=True):
+        for field in ("theta", "d", "a", "alpha", "mass", "center", "inertia"):
+            assert relative(getattr(a, field), getattr(b, field), 1.0) < 1e-14, field
+    assert again.rows[0].d == 0.4
+    assert again.rows[0].name == "extra"
+
+
+def test_parallel_axes_have_the_nearest_origins() -> None:
+    """d = 0 between parallel axes of a chain whose frames are no table's (the book's rule)."""
+    robot = chasles.Robot(arm("RRR", [(0.3, 0.2, 0.5), (0.3, -0.4, 0.7), (0.1, 0.2, 0.3)]))
+    table = chasles.to_dh(robot)
+    assert [row.alpha for row in table.rows] == [0.0, 0.0, 0.0]
+    assert [row.d for row in table.rows[1:]] == [0.0, 0.0]
+    close([row.a for row in table.rows[1:]], [0.5, math.hypot(0.1, 0.2)], 1e-15)
+    same(robot)
+
+
+def arm(
+    kinds: str,
+    places: list[tuple[float, float, float]],
+    turns: list[np.ndarray] | None = None,
+    axes: list[tuple[float, float, float]] | None = None,
+) -> Description:
+    """A chain with joints at places, each frame turned against the one before, about given axes."""
+    links, joints = [LinkData("base", RigidInertia.zero())], []
+    for i, (letter, place) in enumerate(zip(kinds, places, strict=True), start=1):
+        R = np.eye(3) if turns is None else turns[i - 1][:3, :3]
+        pose = Transform.from_pose(Matrix(tuple(map(tuple, R.tolist()))), Vector(place))
+        kind = {"R": "revolute", "P": "prismatic", "C": "continuous"}[letter]
+        axis = Vector.of(0.0, 0.0, 1.0) if axes is None else Vector(axes[i - 1])
+        joints.append(JointData(f"j{i}", kind, links[-1].name, f"l{i}", pose, axis))
+        body = RigidInertia.from_center(
+            1.0 + 0.1 * i,
+            Vector.of(0.1, -0.2, 0.05 * i),
+            Symmetric(0.1, 0.12, 0.15, 0.01, 0.02, 0.0),
+        )
+        links.append(LinkData(f"l{i}", body))
+    tip = Transform.from_pose(
+        Matrix(tuple(map(tuple, TOOL[:3, :3].tolist()))), Vector.of(0.1, 0.2, 0.3)
+    )
+    frame = FrameData("hand", links[-1].name, tip)
+    return Description("chain", tuple(links), tuple(joints), (frame,), Vector.of(1.0, 2.0, -9.0))
+
+
+COORDINATES = st.sampled_from([0.0, 0.5, -0.25]) | st.floats(-1.0, 1.0)
+PLACES = st.tuples(COORDINATES, COORDINATES, COORDINATES)
+ANGLES = st.sampled_from([0.0, math.pi / 2, -math.pi / 2, math.pi]) | st.floats(0.01, 1.5)
+TURNS = st.tuples(ANGLES, ANGLES, ANGLES).map(
+    lambda t: turn(2, t[0]) @ turn(1, t[1]) @ turn(0, t[2])
+)
+AXES = st.sampled_from([(0.0, 0.0, 1.0), (0.0, -1.0, 0.0), (1.0, 0.0, 0.0), (0.6, 0.0, -0.8)])
+
+
+@settings(max_examples=150)
+@given(st.lists(st.tuples(st.sampled_from("RPC"), PLACES, TURNS, AXES), min_size=1, max_size=6))
+def test_any_chain(parts: list[Any]) -> None:
+    """Axes parallel, opposite, coincident, intersecting, skew: all come up.
+
+    Common normals of axes that are far from parallel are near; those of others cost digits: as many
+    as their distance has, squared in the moments of inertia.
+    """
+    kinds, places, turns, axes = zip(*parts, strict=True)
+    robot = chasles.Robot(arm("".join(kinds), list(places), list(turns), list(axes)))
+    table = chasles.to_dh(robot)
+    reach = max(abs(x) for row in table.rows for x in (row.a, row.d, 1.0))
+    same(robot, 1e-14 * max(100.0, reach * reach))
+
+
+def test_the_tool_is_any_frame_of_the_last_link() -> None:
+    robot = chasles.Robot(
+        arm("RPR", [(0.1, 0.2, 0.3)] * 3, [turn(0, 0.3), turn(1, 0.4), turn(0, 1)])
+    )
+    same(robot)
+    same(robot, tool="l3")
+    with pytest.raises(ModelError, match="frame 'l2' does not move with the last link 'l3'; name"):
+        chasles.to_dh(robot, tool="l2")
+    with pytest.raises(ModelError, match="no frame 'l4'; it has 'base', 'l1'"):
+        chasles.to_dh(robot, tool="l4")
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (quadruped, "joint '.*': its type is free"),
+        (slider_crank, "joint '.*': it closes a loop"),
+        (
+            lambda: chasles.Robot(arm("RR", [(0.1, 0, 0)] * 2, [np.eye(4), turn(1, 1e-8)])),
+            "joint 'j2': its axis encloses 1.0e-08 rad with that of 'j1'.*; make the two parallel",
+        ),
+        (
+            lambda: chasles.Robot(
+                Description("stone", (LinkData("rock", RigidInertia.zero()),), ())
+            ),
+            "robot 'stone' has no moving joint",
+        ),
+    ],
+)
+def test_what_is_no_serial_arm_is_refused(make: Callable[[], chasles.Robot], message: str) -> None:
+    with pytest.raises(ModelError, match=message):
+        chasles.to_dh(make())
+
+
+def test_the_table_as_text() -> None:
+    table = chasles.to_dh(stanford_arm(), convention="standard")
+    assert str(table).splitlines()[:4] == [
+        "stanford_arm: standard Denavit-Hartenberg (rad, m)",
+        "joint   theta  d        a  alpha",
+        "joint1  q1     0        0  -1.5708",
+        "joint2  q2     0.15367  0  1.5708",
+    ]
