@@ -399,3 +399,43 @@ def test_it_loads_on_use():
     code = "import chasles, sys; print('chasles.homogeneous' in sys.modules, chasles.homogeneous)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("False <module 'chasles.homogeneous'")
+
+
+@pytest.mark.parametrize(
+    ("kind", "entries"),
+    [
+        (hm.Position, {(0, 3): 1e6, (3, 0): 0.7, (3, 3): 1.5}),
+        (
+            hm.Velocity,
+            {(0, 0): 0, (1, 1): 0, (2, 2): 0, (3, 3): 0, (0, 1): -1, (1, 0): 1.9, (0, 3): 1e6},
+        ),
+        (hm.Inertia, {(0, 0): 1e-3, (1, 1): 1e-3, (2, 2): 1e-3, (3, 3): 5e3, (0, 1): 4e-3}),
+    ],
+)
+def test_large_entries_hide_no_wrong_ones(
+    kind: type, entries: dict[tuple[int, int], float]
+) -> None:
+    """Blocks have different units: a long translation does not excuse a wrong rotation."""
+    A = np.eye(4)
+    for place, value in entries.items():
+        A[place] = value
+    with pytest.raises(ValueError, match="is not of type"):
+        hm.from_array(kind, A)
+
+
+def test_axes_of_any_length() -> None:
+    for length in (1e-200, 1.0, 1e200):
+        L = hm.screw_from_axis(np.array([0.0, 1.0, 1.0]) * length)
+        assert np.allclose(np.asarray(L)[:3, :3], hm.screw_from_axis([0.0, 1.0, 1.0]).block().A)
+    assert np.allclose(
+        hm.position_from_axis_angle([0, 0, 1e170], 0.3), hm.position_from_axis_angle([0, 0, 1], 0.3)
+    )
+
+
+def test_matrices_and_screws_as_the_paper_writes_them() -> None:
+    """`.matrix()` is an array to NumPy, and W = L qd."""
+    L = hm.joint_screw("revolute")
+    W = L * 2.0
+    assert type(W) is hm.Velocity
+    assert np.array_equal(np.array(W.matrix()), np.asarray(hm.joint_velocity("revolute", 2.0)))
+    assert np.allclose(W.matrix(), 2.0 * np.array(L.matrix()))

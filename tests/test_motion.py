@@ -620,3 +620,21 @@ def test_bad_robots_are_refused_first(tmp_path: Path) -> None:
     assert "r.dat:2: link 1: the file ends after 5 of the 6" in refused(
         tmp_path / "r.dat", tmp_path / "none.mot"
     )
+
+
+def test_a_motion_keeps_loops_closed(tmp_path: Path) -> None:
+    """Positions that do not close the loops of a robot have no forces."""
+    robot = chasles.robots.slider_crank()
+    turn = robot.assemble(np.linspace(0.5, 0.6, 5)[:, None])
+    file = tmp_path / "turn.csv"
+    head = ",".join(["t", *(f"{name}.q" for name in robot.joints)])
+    rows = np.column_stack([np.arange(5.0), turn])
+    np.savetxt(file, rows, delimiter=",", header=head, comments="", fmt="%.17g")
+    result = CliRunner().invoke(app, ["motion", "slider_crank", str(file), "--differentiate"])
+    assert result.exit_code == 0, result.output
+    assert "without the loops" in result.output
+    rows[3, 2] += 0.1
+    np.savetxt(file, rows, delimiter=",", header=head, comments="", fmt="%.17g")
+    result = CliRunner().invoke(app, ["motion", "slider_crank", str(file), "--differentiate"])
+    assert result.exit_code != 0
+    assert "are open at instant 3" in result.output

@@ -10,7 +10,7 @@ import pytest
 
 import chasles
 from chasles.mathematics.linear import Vector
-from chasles.mathematics.rotations import matrix_from_vector
+from chasles.mathematics.rotations import Rotation, matrix_from_vector
 from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model import (
     JOINTS,
@@ -247,3 +247,14 @@ def test_slider_crank_matrices_are_legnani() -> None:
     robot = chasles.robots.slider_crank(l1, l2)
     found = robot.forward_kinematics([a1, a2, a3, a], frame="guide")
     np.testing.assert_allclose(found, M04, atol=1e-15)
+
+
+def test_numbers_that_are_none_are_named() -> None:
+    source = chasles.robots.slider_crank().model.source
+    lost = Transform(Rotation(), Vector.of(math.nan, 0.0, 0.0))
+    loop = replace(source.loops[0], child_pose=lost)
+    with pytest.raises(chasles.ModelError, match="loop 'closure': its pose, axis or pitch"):
+        chasles.Robot(replace(source, loops=(loop,)))
+    joints = (replace(source.joints[0], pitch=math.inf), *source.joints[1:])
+    with pytest.raises(chasles.ModelError, match="joint 'alpha1': its pose, axis or pitch"):
+        chasles.Robot(replace(source, joints=joints))

@@ -541,3 +541,24 @@ def test_a_choice_that_determines_nothing() -> None:
     assert robot.independent == ("lift", "crank")
     with pytest.raises(chasles.ModelError, match="'crank', 'rocker' cannot be its independent"):
         robot.with_independent("crank", "rocker")
+
+
+@pytest.mark.parametrize("tolerance", [float("nan"), -1.0, 0.0, "x"])
+def test_a_tolerance_is_a_positive_number(tolerance: object) -> None:
+    robot = chasles.robots.slider_crank(1.0, 3.0)
+    q = robot.assemble([0.7])
+    for call in (
+        lambda: robot.complete(q, [1.0], tolerance=tolerance),
+        lambda: robot.mobility(q, tolerance=tolerance),
+    ):
+        with pytest.raises(ValueError, match="tolerance must be a positive number"):
+            call()
+
+
+def test_leading_shapes_are_named() -> None:
+    robot = chasles.robots.slider_crank(1.0, 3.0)
+    q = robot.assemble([[0.1], [0.2]])
+    with pytest.raises(ValueError, match=r"complete: leading shapes .* q \(2,\), yd \(3,\)"):
+        robot.complete(q, np.ones((3, 1)))
+    with pytest.raises(ValueError, match=r"assemble: leading shapes .* y \(2,\), guess \(3,\)"):
+        robot.assemble([[0.1], [0.2]], guess=np.zeros((3, 4)))

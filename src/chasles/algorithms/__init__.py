@@ -52,6 +52,7 @@ KINEMATICS = frozenset(
         "loop_residual",
         "loop_matrix",
         "loop_bias",
+        "regressor",
         "integrate",
         "difference",
     }

@@ -20,6 +20,9 @@ from chasles.formats import dat
 from chasles.formats.motion import CHUNK, Motion, forces, numbered, read
 from chasles.robot import Robot
 
+CLOSED = 1e-6
+"""How far the loops of a robot may be open along a motion file, in rad or m."""
+
 POSE = [f"M{i}{j}" for i in (1, 2, 3) for j in (1, 2, 3, 4)]
 VELOCITY = ["wx", "wy", "wz", "vx", "vy", "vz"]
 ACCELERATION = ["wdx", "wdy", "wdz", "ax", "ay", "az"]
@@ -214,6 +217,19 @@ def _check_finite(task: Task, states: States, rows: np.ndarray) -> None:
         )
 
 
+def _check_closed(task: Task, motion: Motion) -> None:
+    """A robot with loops moves with them closed."""
+    if not task.robot.loops:
+        return
+    size = np.abs(task.robot.loop_residual(motion.q)).max(axis=-1, initial=0.0)
+    if np.any(size > CLOSED):
+        instant = motion.first + int(np.argmax(size > CLOSED))
+        raise ValueError(
+            f"{task.motion}: the loops of {task.robot.name!r} are open at instant {instant}, by "
+            f"{size.max():.3g} (rad or m); give positions that close them (robot.assemble)"
+        )
+
+
 def computed(task: Task, *, chunk: int = CHUNK) -> Iterator[States]:
     """The results along the motion, some instants at a time."""
     robot, file = task.robot, str(task.motion)
@@ -226,6 +242,7 @@ def computed(task: Task, *, chunk: int = CHUNK) -> Iterator[States]:
         if qd is None or qdd is None:
             lacking = "velocities (columns named .qd)" if qd is None else "accelerations (.qdd)"
             raise ValueError(f"{file}: it has no {lacking}; add them, or give --differentiate")
+        _check_closed(task, some)
         f_ext = loads.take(some)
         yield States(
             some,

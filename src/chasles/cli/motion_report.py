@@ -62,6 +62,8 @@ def show(task: Task, summary: Summary, console: Console) -> None:
     for (name, unit), peak, rms in efforts:
         rows.add_row(f"[cyan]{escape(name)}[/]", f"{peak:.5g}", f"{rms:.5g}", unit)
     console.print(rows)
+    if robot.loops:
+        console.print("The robot has loops: these are the forces of its tree, without the loops'.")
     console.print(
         f"frame {escape(repr(frame))}: peak speed {summary.speed:.5g} m/s, "
         f"peak acceleration {summary.acceleration:.5g} m/s²"

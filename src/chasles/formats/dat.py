@@ -133,12 +133,12 @@ class _Source:
             self._last = line.number
             first = first or line.number
             for word in line.text.split():
-                if not is_number(word) or abs(float(word)) > LARGEST:
-                    raise self.error(
-                        line.number,
-                        f"{part}: {short(word)} among {' '.join(names)}; "
-                        f"give a number of at most {LARGEST:g}",
-                    )
+                if not is_number(word):
+                    what = f"{part}: {short(word)} among {' '.join(names)} is not a finite number"
+                    raise self.error(line.number, f"{what}; write it as 0.5, -2 or 1e-3")
+                if abs(float(word)) > LARGEST:
+                    what = f"{part}: {short(word)} among {' '.join(names)} is too large"
+                    raise self.error(line.number, f"{what}; give at most {LARGEST:g}")
                 words.append(word)
             if len(words) > len(names):
                 raise self._too_many(part, names, first, line.number, len(words))

@@ -67,12 +67,14 @@ def vector(name: str, x: Array, n: int = 3) -> Vector:
 
 
 def direction(name: str, x: Array) -> Vector:
-    """A vector that has a direction; its length does not matter."""
+    """A vector that has a direction; its length does not matter (its square may overflow)."""
     u = vector(name, x)
-    square = u.dot(u)
-    if type(square) is not Scalar and square == 0.0:
+    if any(type(e) is Scalar for e in u):
+        return u
+    largest = max(abs(e) for e in u)
+    if largest == 0.0:
         raise ValueError(f"{name} has zero length: give a direction")
-    return u
+    return Vector(tuple(e / largest for e in u))
 
 
 def matrix(name: str, x: Array, n: int = 4) -> Matrix:
@@ -150,8 +152,9 @@ T = TypeVar("T")
 def from_array(kind: type[T], A: Array, *, name: str = "the array") -> T:
     """The matrix of a type, e.g. `from_array(Velocity, A)`, from its 4x4 array.
 
-    An array that is not of that form (beyond 1e-6 of its largest entry) is an error. The array of
-    an acceleration does not tell all: see `acceleration_from_array`.
+    An array that is not of that form is an error: the last row beyond 1e-6, or 1e-6 of the last
+    column where it mirrors that, the rest beyond 1e-6 of the largest entry of its 3x3 block. The
+    array of an acceleration does not tell all: see `acceleration_from_array`.
     """
     if kind is Acceleration:
         raise TypeError("H holds w twice over and without its sign: use acceleration_from_array")
@@ -169,6 +172,12 @@ def has_form(name: str, given: Matrix, made: Matrix, form: str) -> None:
     if _symbolic(given):
         return
     A, B = np.array(given.rows, dtype=float), np.array(made.rows, dtype=float)
-    error = float(np.abs(A - B).max())
-    if error > TOLERANCE * float(np.abs(A).max()):
-        raise ValueError(f"{name} is not {form}; an entry is {error:.1e} off")
+    mirrored = np.abs(B[3:, :3]).max(initial=0.0)  # entries of different units are not compared
+    for part, scale in (
+        (np.s_[:3, :3], np.abs(A[:3, :3]).max()),
+        (np.s_[3:, :3], mirrored or 1.0),
+        (np.s_[3:, 3:], 1.0),
+    ):
+        error = float(np.abs(A[part] - B[part]).max(initial=0.0))
+        if error > TOLERANCE * scale:
+            raise ValueError(f"{name} is not {form}; an entry is {error:.1e} off")

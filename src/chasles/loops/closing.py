@@ -199,7 +199,7 @@ class Loops:
         else:
             starts = [self._array("assemble", "guess", guess, self.model.nq)]
         nq, n = self.model.nq, y.shape[-1]
-        lead = np.broadcast_shapes(y.shape[:-1], starts[0].shape[:-1])
+        lead = _lead("assemble", y=y, guess=starts[0])
         flat = np.broadcast_to(y, (*lead, n)).reshape(math.prod(lead), n)
         moved = self.columns.copy()
         moved[self.independent] = 0.0
@@ -229,6 +229,7 @@ class Loops:
             self._array("complete", name, value, size)
             for name, value, size in (("q", q, self.model.nq), ("yd", yd, n))
         )
+        _lead("complete", q=q, yd=yd)
         self._check_closed("complete", q, tolerance)
         A = self.matrix(q)
         self._check_regular(A, q.shape[:-1])
@@ -236,6 +237,7 @@ class Loops:
         if ydd is None:
             return qd
         ydd = self._array("complete", "ydd", ydd, n)
+        _lead("complete", q=q, yd=yd, ydd=ydd)
         return qd, self._spread(A, ydd, self.rows * self._function("loop_bias")(q, qd))
 
     def _spread(self, A: np.ndarray, y: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -287,6 +289,8 @@ class Loops:
         return array
 
     def _check_closed(self, function: str, q: np.ndarray, tolerance: float) -> None:
+        if not isinstance(tolerance, int | float) or not tolerance > 0.0:
+            raise ValueError(f"{function}: tolerance must be a positive number, not {tolerance!r}")
         lead = q.shape[:-1]
         r = self.rows * self._function("loop_residual")(q)
         r = r.reshape(math.prod(lead), len(self.rows))
@@ -326,7 +330,7 @@ class Loops:
 
     def _given(self, y: np.ndarray) -> str:
         pairs = zip(self.independent, y, strict=True)
-        return ", ".join(f"{self.freedoms[k]} = {value:.6g}" for k, value in pairs)
+        return ", ".join(f"{self.freedoms[k]} = {value:.12g}" for k, value in pairs)
 
     def _around(self, freedoms: np.ndarray) -> str:
         """The loops that pass through any of these freedoms."""
@@ -368,6 +372,17 @@ def _margin(A: np.ndarray) -> np.ndarray:
         return np.zeros(len(A))
     values = np.linalg.svd(A, compute_uv=False)
     return values[:, -1] / np.maximum(values[:, 0], 1e-300)
+
+
+def _lead(function: str, **arrays: np.ndarray) -> tuple[int, ...]:
+    """The leading shape of all arrays together."""
+    try:
+        return np.broadcast_shapes(*(a.shape[:-1] for a in arrays.values()))
+    except ValueError:
+        shapes = ", ".join(f"{name} {a.shape[:-1]}" for name, a in arrays.items())
+        raise ValueError(
+            f"{function}: leading shapes do not broadcast together: {shapes}"
+        ) from None
 
 
 def _at(flat: int, lead: tuple[int, ...]) -> str:

@@ -41,11 +41,17 @@ class Mobility:
     def __int__(self) -> int:
         return self.mobility
 
+    __index__ = __int__
+
     def __str__(self) -> str:
         extra = ", ".join(f"{count} of loop {name!r}" for name, count in self.redundant if count)
-        parts = f"{self.kept:.2g} and above kept, {max(self.dropped, 1e-12):.0e} and below dropped"
+        if not self.rows:
+            return f"mobility {self.mobility}: {self.freedoms} freedoms, no loops"
+        parts = f"singular values {self.kept:.2g} and above kept"
+        if self.rank < min(self.rows, self.freedoms):
+            parts += f", {max(self.dropped, 1e-12):.0e} and below dropped"
         return (
             f"mobility {self.mobility}: {self.freedoms} freedoms, rank {self.rank} of {self.rows} "
-            f"equations ({f'redundant: {extra}' if extra else 'none redundant'}; singular values "
-            f"{parts}, tolerance {self.tolerance:.0e})"
+            f"equations ({f'redundant: {extra}' if extra else 'none redundant'}; {parts}, rank "
+            f"tolerance {self.tolerance:.0e})"
         )

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import overload
+from typing import Any, overload
 
 from chasles.expr import Number, is_number
 
@@ -87,6 +87,16 @@ class Matrix:
         """The matrix of the cross product: skew(v) @ u = v.cross(u)."""
         x, y, z = v
         return Matrix(((0.0, -z, y), (z, 0.0, -x), (-y, x, 0.0)))
+
+    __array_ufunc__ = None  # a NumPy number on the left asks this class, and makes no array
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        """All entries as a NumPy array, of floats (symbols have none)."""
+        import numpy as np  # the algebra runs without it: only a user at the prompt asks for arrays
+
+        if copy is False:
+            raise ValueError("Matrix holds no array: one has to be made")
+        return np.array(self.rows, dtype=float if dtype is None else dtype)
 
     @property
     def shape(self) -> tuple[int, int]:

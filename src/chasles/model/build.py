@@ -10,7 +10,7 @@ from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model.description import Description, JointData, LoopData, ModelError
 from chasles.model.joints import JOINTS, LOOP_JOINTS, Helical, Joint
 from chasles.model.model import WORLD, Body, Follow, Frame, Loop, Model, Passage
-from chasles.model.validate import check_inertias, check_loops, check_regular
+from chasles.model.validate import check_inertias, check_loops, check_numbers, check_regular
 
 _ROUNDING = 1e-15
 """Entries of constant rotations and positions this near to 0 or +-1 are rounding, not data."""
@@ -43,6 +43,7 @@ def build(source: Description, *, mimic: bool = True, strict: bool = False) -> M
 
 def connected(source: Description, *, mimic: bool) -> Model:
     """The model without checks of its physics; the description may hold symbols for numbers."""
+    check_numbers(source)
     children = _connect(source)
     check_loops(source)
     links = {link.name: link for link in source.links}

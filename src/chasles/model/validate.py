@@ -7,7 +7,7 @@ import numpy as np
 
 from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.spatial import ArticulatedInertia, RigidInertia
-from chasles.model.description import Description, JointData, LinkData, ModelError
+from chasles.model.description import Description, JointData, LinkData, LoopData, ModelError
 from chasles.model.joints import LOOP_JOINTS, diagonal
 from chasles.model.model import WORLD, Model
 
@@ -32,6 +32,22 @@ def check_inertias(source: Description, model: Model, *, strict: bool) -> tuple[
                 raise ModelError(f"{_name(link)}: {fault}")
             notes.append(f"{_name(link)}: {fault}")
     return tuple(notes)
+
+
+def check_numbers(source: Description) -> None:
+    """Where joints and loops are, and along which axes, are finite numbers (or symbols)."""
+    for joint in (*source.joints, *source.loops):
+        poses = [joint.pose, joint.child_pose] if isinstance(joint, LoopData) else [joint.pose]
+        numbers = [joint.pitch, *joint.axis, *(joint.second_axis or ())]
+        for pose in poses:
+            numbers += [*pose.r, *(entry for row in pose.R.rows for entry in row)]
+        if not all(math.isfinite(x) for x in numbers if isinstance(x, float | int)):
+            what = "loop" if isinstance(joint, LoopData) else "joint"
+            at = f"{joint.where}: " if joint.where else ""
+            raise ModelError(
+                f"{at}{what} {joint.name!r}: its pose, axis or pitch has a number that is not "
+                "finite; give finite ones"
+            )
 
 
 def check_loops(source: Description) -> None:

@@ -103,8 +103,10 @@ class Screw(_Twist):
     """
 
     def velocity(self, qd: Number) -> Velocity:
-        """W = L qd."""
+        """W = L qd, also written `L * qd`."""
         return Velocity(self.w * qd, self.v * qd)
+
+    __mul__ = __rmul__ = velocity
 
     def acceleration(self, qd: Number, qdd: Number) -> "Acceleration":
         """H = L^2 qd^2 + L qdd (Eq II.1)."""

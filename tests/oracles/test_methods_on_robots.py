@@ -1,0 +1,64 @@
+"""The formalisms agree on real arms and quadrupeds, by every backend, to 1e-11."""
+
+import os
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pinocchio_oracle import robot_files
+from support import TARGETS, close, state
+
+import chasles
+
+LARGEST = 18
+"""Freedoms of the robots taken: arms and quadrupeds on a floating base."""
+
+FEW = ("panda", "solo12", "ur5_robot")
+"""Those that other backends than NumPy take, which are slower to make or to run."""
+
+REFERENCE = {
+    "forward_kinematics": ("spatial", ("homogeneous",)),
+    "inverse_dynamics": ("spatial", ("homogeneous", "homogeneous-link", "lagrange")),
+    "mass_matrix": ("spatial", ("homogeneous", "lagrange")),
+    "forward_dynamics": ("mass-matrix", ("homogeneous", "lagrange")),
+}
+"""For each function, the method of spatial vectors, and those of homogeneous matrices."""
+
+
+@cache
+def loaded(path: Path) -> chasles.Robot | None:
+    legged = any(word in str(path) for word in ("solo", "anymal", "a1", "go", "hyq", "laikago"))
+    try:
+        robot = chasles.load(path, floating=legged)
+    except chasles.ModelError:
+        return None  # its mass matrix is singular: `test_pinocchio.py` shows that
+    return robot if 0 < robot.nv <= LARGEST else None
+
+
+def taken(backend: str) -> list[Path]:
+    some = ("",) if backend == "numpy" else FEW
+    return [p for p in robot_files() if any(p.stem.startswith(name) for name in some)]
+
+
+@pytest.mark.parametrize(
+    ("backend", "path"),
+    [(backend, path) for backend in TARGETS for path in taken(backend)],
+    ids=lambda x: x.stem if isinstance(x, os.PathLike) else x,
+)
+def test_formalisms_agree(backend: str, path: Path) -> None:
+    robot = loaded(path)
+    if robot is None:
+        pytest.skip("refused, without freedoms, or larger than an arm or a quadruped")
+    q, qd, qdd = state(robot, 1)
+    M = chasles.compile(robot, "mass_matrix", backend="interpret")(q)
+    for function, (reference, others) in REFERENCE.items():
+        options = {"frame": robot.bodies[-1]} if function == "forward_kinematics" else {}
+        arrays = (q,) if function in ("forward_kinematics", "mass_matrix") else (q, qd, qdd)
+        run = [
+            chasles.compile(robot, function, backend=backend, method=name, **options)(*arrays)
+            for name in (reference, *others)
+        ]
+        allowed = 1e-11 if function != "forward_dynamics" else 1e-15 * np.linalg.cond(M) + 1e-11
+        for other in run[1:]:
+            close(other, run[0], allowed)
