@@ -61,11 +61,23 @@ def _seen_from(move: Transform, frame: Frame) -> Frame:
 def _slides(model: Model) -> dict[int, float]:
     """How far each origin goes along z, decided outward; offsets are pushed outward on a tie."""
     d, forced = {WORLD: 0.0}, {WORLD: False}
+    farthest = 2.0 * _step(model)
     for i, p, *_ in model.outward():
-        options = _options(model, i, d[p])
+        options = [shift for shift in _options(model, i, d[p]) if abs(shift) <= farthest]
         d[i] = min(options, key=lambda shift: _cost(model, i, d[p], shift, forced[p]))
         forced[i] = _price(model, i, _offset(model, i, d[p], d[i]), forced[p])[1]
     return d
+
+
+def _step(model: Model) -> float:
+    """The longest offset between two bodies.
+
+    Origins slide no farther than twice that: along a chain of skew axes, where each offset takes up
+    the slide of the one before, slides would grow without bound, and rounding with them.
+    """
+    offsets = [body.joint.placement.r for body in model.bodies]
+    numbers = [r for r in offsets if not any(isinstance(x, Scalar) for x in r)]
+    return max((math.sqrt(r.dot(r)) for r in numbers), default=0.0)
 
 
 def _options(model: Model, i: int, carried: float) -> list[float]:
