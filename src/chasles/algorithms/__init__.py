@@ -92,7 +92,7 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
     ),
     "inverse_dynamics": (
         Method("newton-euler-vector", "spatial.newton_euler_vector", equivalent=by_moments),
-        Method("spatial", "spatial.inverse_dynamics", equivalent=by_moments),
+        Method("spatial", "spatial.inverse_dynamics", equivalent=by_moments, by_name=True),
         Method("homogeneous", "homogeneous.inverse_dynamics", equivalent=by_products, by_name=True),
         Method("homogeneous-link", "homogeneous.inverse_dynamics_link", equivalent=by_products),
         Method(
