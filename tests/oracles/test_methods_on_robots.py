@@ -14,6 +14,9 @@ import chasles
 LARGEST = 18
 """Freedoms of the robots taken: arms and quadrupeds on a floating base."""
 
+LEGGED = ("a1_", "anymal_", "b1_", "go1_", "go2_", "hyq_", "laikago_", "quadruped_", "solo_")
+"""Folders of quadrupeds, which have a floating base."""
+
 FEW = ("panda", "solo12", "ur5_robot")
 """Those that other backends than NumPy take, which are slower to make or to run."""
 
@@ -28,9 +31,9 @@ REFERENCE = {
 
 @cache
 def loaded(path: Path) -> chasles.Robot | None:
-    legged = any(word in str(path) for word in ("solo", "anymal", "a1", "go", "hyq", "laikago"))
+    package = path.parts[path.parts.index("example-robot-data") + 2]
     try:
-        robot = chasles.load(path, floating=legged)
+        robot = chasles.load(path, floating=package.startswith(LEGGED))
     except chasles.ModelError:
         return None  # its mass matrix is singular: `test_pinocchio.py` shows that
     return robot if 0 < robot.nv <= LARGEST else None
