@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from chasles import backends
-from chasles.algorithms import FUNCTIONS
+from chasles.algorithms import FUNCTIONS, METHODS
 from chasles.algorithms.spatial.viewpoint import At, Axes
 from chasles.backends.arrays import call
 from chasles.backends.call import fast_entry
@@ -84,8 +84,8 @@ def checked_options(
     model: Model, function: str, options: Mapping[str, Any]
 ) -> tuple[tuple[str, Any], ...]:
     """A function's options, each known and of a right value, in a stable order."""
-    if function not in FUNCTIONS:
-        raise ValueError(f"unknown function {function!r}; known are {', '.join(FUNCTIONS)}")
+    if function not in METHODS:
+        raise ValueError(f"unknown function {function!r}; known are {', '.join(METHODS)}")
     known = spaces(function).options
     for name in options:
         if name not in known:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
-from chasles.algorithms import DERIVATIVES, FUNCTIONS, KINEMATICS, Method
+from chasles.algorithms import DERIVATIVES, KINEMATICS, METHODS, Method
 from chasles.algorithms.spatial.configuration import integrate
 from chasles.expr import RULES, Arena, Number, Program, Variable, jacobian, reverse
 from chasles.model import Model, ModelError
@@ -103,7 +103,7 @@ def program(
 
 
 def _methods(model: Model, function: str, method: str, order: int) -> tuple[Method, ...]:
-    known = FUNCTIONS[function]
+    known = METHODS[function]
     if model.source.massless and function not in KINEMATICS:
         raise ModelError(
             f"robot {model.name!r}: {function} needs masses and it has none; give its rows mass, "
@@ -132,12 +132,12 @@ def _methods(model: Model, function: str, method: str, order: int) -> tuple[Meth
 
 def spaces(function: str, order: int = 1) -> Signature:
     """The arrays that a function takes and gives, with so many rates, and its options."""
-    return signature(FUNCTIONS[function][0].algorithm, order)
+    return signature(METHODS[function][0].algorithm, order)
 
 
 def _positions(function: str) -> frozenset[str]:
     """The inputs of a function that are configurations."""
-    inputs = signature(FUNCTIONS[function][0].algorithm).inputs
+    inputs = signature(METHODS[function][0].algorithm).inputs
     return frozenset(name for name, space in inputs.items() if isinstance(space, PositionSpace))
 
 

@@ -19,6 +19,10 @@ class OpenLoop(LoopError):
     """The loops are not closed at a given position."""
 
 
+class UnderActuated(LoopError):
+    """Some actuators cannot move a mechanism in all its freedoms."""
+
+
 @dataclass(frozen=True)
 class Mobility:
     """How many freedoms a closed position leaves, and how that was found; `int()` gives it.
