@@ -70,9 +70,13 @@ def program(
     keys = tuple(wrenches)
     methods = _methods(model, function, method, order)
     positions = _positions(function)
-    if derivative is not None and _has_recursion(function, method, keys, derivative):
+    if derivative is not None and _has_recursion(function, method, derivative):
         known = trace(
-            model, DERIVATIVES[function].algorithm, parameters=parameters, prepare=reframed
+            model,
+            DERIVATIVES[function].algorithm,
+            wrenches=keys,
+            parameters=parameters,
+            prepare=reframed,
         )
         first = _first_derivatives(known, derivative)
         return first if derivative.order == 1 else _jacobian(model, first, derivative, positions)
@@ -141,17 +145,11 @@ def _positions(function: str) -> frozenset[str]:
     return frozenset(name for name, space in inputs.items() if isinstance(space, PositionSpace))
 
 
-def _has_recursion(
-    function: str,
-    method: str,
-    wrenches: Sequence[WrenchKey],
-    derivative: Derivative,
-) -> bool:
+def _has_recursion(function: str, method: str, derivative: Derivative) -> bool:
     """Whether the derivatives of a function have a recursion of their own that is valid here."""
     return (
         function in DERIVATIVES
         and method == "fastest"
-        and not wrenches
         and derivative.kind == "jacobian"
         and set(derivative.wrt) <= set(signature(DERIVATIVES[function].algorithm).inputs)
     )

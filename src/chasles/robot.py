@@ -1,7 +1,7 @@
 """The public robot: one mechanism, with its functions compiled on first use."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal
 
 import numpy as np
@@ -652,6 +652,7 @@ class Robot:
         qd: Array,
         qdd: Array,
         *,
+        f_ext: Mapping[str, Any] | None = None,
         dissipation: bool = False,
         method: str = "fastest",
         out: tuple[Array, Array, Array] | None = None,
@@ -659,7 +660,8 @@ class Robot:
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """D0, V0, P0 (..., nv, nv) of d tau = D0 d qdd + V0 d qd + P0 d q, d q along `integrate`.
 
-        The same as `derivatives("inverse_dynamics", ...)` in the order of a linearised model.
+        The same as `derivatives("inverse_dynamics", ...)` in the order of a linearised model. f_ext
+        and dissipation as in `inverse_dynamics`; what stays fixed of a wrench, as in `linearize`.
         method: "spatial" (Singh, Russell, Wensing 2022), "augmented-tensor" (Balafoutis and Patel
         1991, algorithm 7.1, for trees of any joints), or "fastest".
         """
@@ -672,6 +674,7 @@ class Robot:
             threads=threads,
             method=method,
             dissipation=dissipation,
+            f_ext=f_ext,
         )
 
     def linearize(
@@ -682,6 +685,7 @@ class Robot:
         *,
         dt: float | None = None,
         actuation: Array | Sequence[str] | None = None,
+        f_ext: Mapping[str, Any] | None = None,
         dissipation: bool = False,
         out: tuple[Array, Array] | None = None,
         threads: int | None = None,
@@ -694,18 +698,20 @@ class Robot:
         actuation: S, an array (nv, m), or the names of the joints that are driven; all by default.
         dt: the pair of discrete time instead, x(t + dt) = A x + B u, exact for an input that is
         constant over dt seconds. Balafoutis and Patel 1991, Eq 7.2.3.
+        f_ext and dissipation as in `forward_dynamics`. The six numbers of a wrench stay fixed,
+        along the axes and about the point it is given with: axes="world" keeps its direction in
+        space, axes="frame" turns it with the frame; at="frame" or (x, y, z) carries its point
+        along, at="world" leaves it at the world's origin.
         """
+        forces: dict[str, Any] = {"f_ext": f_ext, "dissipation": dissipation}
+        pair = partial(self._call, "linearize", q, qd, tau, threads=threads, **forces)
         if dt is None and actuation is None:
-            return self._call(
-                "linearize", q, qd, tau, out=out, threads=threads, dissipation=dissipation
-            )
+            return pair(out=out)
         step = None if dt is None else checked_step(dt)
         S = None
         if actuation is not None:
             S = actuation_matrix(actuation, self.nv, self.velocity_slice)
-        A, B = self._call(
-            "linearize", q, qd, tau, out=None, threads=threads, dissipation=dissipation
-        )
+        A, B = pair(out=None)
         if S is not None:
             B = B @ S.astype(B.dtype)
         if step is not None:
