@@ -59,13 +59,6 @@ ROBOTS = {" ".join(kinds): lambda kinds=kinds: small(kinds) for kinds in KINDS} 
 }
 
 
-FORCED = {
-    "free revolute": lambda: small(("free", "revolute")),
-    "spherical universal": lambda: small(("spherical", "universal")),
-    "mimic": ROBOTS["mimic"],
-}
-
-
 @pytest.mark.parametrize("name", ROBOTS)
 @pytest.mark.parametrize("dissipation", [False, True])
 def test_neighbouring_motions_part_as_it_says(name: str, dissipation: bool) -> None:
@@ -124,22 +117,28 @@ def test_damping_enters_with_dissipation() -> None:
 # External forces ---------------------------------------------------------------------------------
 
 POINTS = ("frame", "world", (0.3, -0.2, 0.1))
+VIEWS = [(axes, at) for axes in ("world", "frame") for at in POINTS]
 
 
-def pushed(robot: chasles.Robot, axes: str, at: Any, size: tuple[int, ...] = ()) -> dict[str, Any]:
-    """Wrenches on the first and the last body."""
+def pushed(
+    robot: chasles.Robot, views: Sequence[tuple[str, Any]], size: tuple[int, ...] = ()
+) -> dict[str, Any]:
+    """A wrench for each view, on the last body, the one before, and so on."""
     rng = np.random.default_rng(12)
-    names = {robot.bodies[0], robot.bodies[-1]}
-    return {n: chasles.Wrench(3.0 * rng.normal(size=(*size, 6)), axes, at) for n in sorted(names)}
+    values = 3.0 * rng.normal(size=(len(views), *size, 6))
+    pairs = zip(robot.bodies[::-1], values, views, strict=False)
+    return {name: chasles.Wrench(value, *view) for name, value, view in sorted(pairs)}
 
 
-@pytest.mark.parametrize("name", ["free revolute", "spherical universal", "mimic"])
-@pytest.mark.parametrize("axes", ["world", "frame"])
-@pytest.mark.parametrize("at", POINTS, ids=str)
-def test_external_forces_keep_their_numbers(name: str, axes: str, at: Any) -> None:
+FORCED = [("free revolute", [view]) for view in VIEWS]
+FORCED += [("spherical universal", VIEWS[1:3]), ("mimic", VIEWS)]
+
+
+@pytest.mark.parametrize(("name", "views"), FORCED)
+def test_external_forces_keep_their_numbers(name: str, views: list[tuple[str, Any]]) -> None:
     """Along the axes and about the point they are given with, while the robot moves."""
-    robot = FORCED[name]()
-    given, f_ext = state(robot, 13), pushed(robot, axes, at)
+    robot = ROBOTS["mimic"]() if name == "mimic" else small(tuple(name.split()))
+    given, f_ext = state(robot, 13), pushed(robot, views)
     values = [wrench.value for wrench in f_ext.values()]
     A, B = numpy_backed(robot, "linearize", f_ext=f_ext)(*given, *values)
     expected_A, expected_B = by_differences(robot, *given, forces=values, f_ext=f_ext)
@@ -147,38 +146,34 @@ def test_external_forces_keep_their_numbers(name: str, axes: str, at: Any) -> No
     close(B, expected_B, DIFFERENCES)
     plain, _ = numpy_backed(robot, "linearize")(*given)
     assert np.max(np.abs(A - plain)) > 0.1
-    slow = chasles.compile(
-        robot, "forward_dynamics", backend="numpy", method="mass-matrix", wrt="q", f_ext=f_ext
-    )
-    close(A[robot.nv :, : robot.nv], slow(*given, *values), 1e-10)
 
 
-@pytest.mark.parametrize("method", ["spatial", "augmented-tensor"])
-@pytest.mark.parametrize("axes", ["world", "frame"])
-@pytest.mark.parametrize("at", POINTS, ids=str)
-def test_sensitivities_with_external_forces(method: str, axes: str, at: Any) -> None:
-    robot = FORCED["free revolute"]()
-    given, f_ext = state(robot, 14), pushed(robot, axes, at)
+@pytest.mark.parametrize("view", VIEWS, ids=str)
+def test_sensitivities_with_external_forces(view: tuple[str, Any]) -> None:
+    """Both methods against the derivatives of a third method's program."""
+    robot = small(("free", "revolute"))
+    given, f_ext = state(robot, 14), pushed(robot, [view, view])
     values = [wrench.value for wrench in f_ext.values()]
-    made = numpy_backed(robot, "inverse_dynamics_sensitivities", f_ext=f_ext, method=method)
-    names = ("qdd", "qd", "q")
-    slow = numpy_backed(robot, "inverse_dynamics", f_ext=f_ext, method="kane", wrt=names)
-    for mine, theirs in zip(made(*given, *values), slow(*given, *values), strict=True):
-        close(mine, theirs, 1e-11)
+    wrt = ("qdd", "qd", "q")
+    slow = numpy_backed(robot, "inverse_dynamics", f_ext=f_ext, method="kane", wrt=wrt)
+    expected = slow(*given, *values)
+    for method in ("spatial", "augmented-tensor"):
+        made = numpy_backed(robot, "inverse_dynamics_sensitivities", f_ext=f_ext, method=method)
+        for mine, theirs in zip(made(*given, *values), expected, strict=True):
+            close(mine, theirs, 1e-11)
 
 
 def test_batches_of_external_forces() -> None:
     """A force for each state; discrete time and actuators are made of the same pair."""
     robot = puma560()
-    at, f_ext = state(robot, 15, (4,)), pushed(robot, "world", "frame", (4,))
+    at, f_ext = state(robot, 15, (4,)), pushed(robot, [("world", "frame")], (4,))
     A, B = robot.linearize(*at, f_ext=f_ext)
     for k in (0, 3):
         alone = {n: chasles.Wrench(w.value[k], w.axes, w.at) for n, w in f_ext.items()}
         one = robot.linearize(*(x[k] for x in at), f_ext=alone)
         assert np.array_equal(one[0], A[k])
         assert np.array_equal(one[1], B[k])
-    legs = robot.joints[:2]
-    Ad, Bd = robot.linearize(*at, f_ext=f_ext, dt=0.01, actuation=legs)
+    Ad, Bd = robot.linearize(*at, f_ext=f_ext, dt=0.01, actuation=robot.joints[:2])
     for k in range(4):
         whole = np.zeros((14, 14))
         whole[:12, :12], whole[:12, 12:] = A[k], B[k][:, :2]

@@ -15,6 +15,7 @@ from chasles.compiled import (
     derivative_names,
     order_of,
     order_option,
+    rates_by_name,
     wrench_arguments,
 )
 from chasles.loops import Loops, Mobility
@@ -354,17 +355,19 @@ class Robot:
         method: str = "fastest",
         out: Array = None,
         threads: int | None = None,
+        **named_rates: Array,
     ) -> np.ndarray:
         """Velocity, acceleration, jerk and so on of a frame: (..., order, 6).
 
-        rates: qd, qdd, qddd, ...: the order is how many are given. Row k is the k-th derivative of
-        the position of the body's point at `at` (last three, m/s^k), and the derivative of its
-        body's angular velocity of the same order (first three, rad/s^k): rows 0 and 1 are
-        `frame_velocity` and the classical `frame_acceleration`. `at` as in `frame_velocity`: the
-        point moves with the body. axes="frame" gives the components of the same derivatives along
-        the frame's axes. method: "joint-motion" (Mitra, in the base frame), "link-frames" (the same
-        in the links' frames), or "fastest".
+        rates: qd, qdd, qddd, ..., in this order or by these names: the order is how many are given.
+        Row k is the k-th derivative of the position of the body's point at `at` (last three,
+        m/s^k), and the derivative of its body's angular velocity of the same order (first three,
+        rad/s^k): rows 0 and 1 are `frame_velocity` and the classical `frame_acceleration`. `at` as
+        in `frame_velocity`: the point moves with the body. axes="frame" gives the components of the
+        same derivatives along the frame's axes. method: "joint-motion" (Mitra, in the base frame),
+        "link-frames" (the same in the links' frames), or "fastest".
         """
+        rates += rates_by_name("frame_motion", rates, named_rates)
         return self._call(
             "frame_motion",
             q,
@@ -447,9 +450,10 @@ class Robot:
     def mobility(self, q: Array = None, *, tolerance: float = 1e-9) -> Mobility:
         """How many freedoms the loops leave at a closed q (nq,), by the rank of `loop_matrix`.
 
-        Prints as a report: rank, redundant equations of each loop, and the tolerance; `int()` gives
-        the number. Without q, at a closed position in which nothing is special. tolerance: the
-        residual above which q counts as open (rad, and parts of the loop's size).
+        The result is that number (`robot.mobility() == 1`), which prints as a report: rank,
+        redundant equations of each loop, and the tolerance. Without q, at a closed position in
+        which nothing is special. tolerance: the residual above which q counts as open (rad, and
+        parts of the loop's size).
         """
         return self._closing.mobility(q, tolerance)
 
