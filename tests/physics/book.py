@@ -82,3 +82,16 @@ def carried(c: Chain) -> Carried:
             eta = eta + np.cross(h, c.sdd[k]) + np.cross(s, force)
         rows.append((U, Ud, Udd, E, L, eta))
     return Carried(*map(np.array, zip(*rows, strict=True)))
+
+
+def eta_changes(c: Chain, b: Carried, i: int, j: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """What eta_i, in axes of link i, gains with qdd_j, qd_j and q_j (lemma C-12); base axes."""
+    z, zd, zdd = c.z[j], np.cross(c.w[j], c.z[j]), c.Omega[j] @ c.z[j]
+    if j <= i:
+        U, s, sd = dual(b.U[i]), dual(c.o[i] - c.o[j]), dual(c.sd[i] - c.sd[j])
+        A, B, last = b.E[i] - U @ s, b.L[i] + U @ sd, U @ dual(c.sdd[j])
+    else:
+        s, U = dual(c.o[j] - c.o[i]), dual(b.U[j])
+        A, B = b.E[j] - s @ U, b.L[j] + s @ dual(b.Ud[j])
+        last = U @ dual(c.sdd[j]) - s @ dual(b.Udd[j]) - dual(b.eta[j])
+    return A @ z, 2.0 * (A @ zd - B @ z), A @ zdd - 2.0 * B @ zd + last @ z

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from book import Carried, Chain, carried, chain, dual
+from book import Carried, Chain, carried, chain, dual, eta_changes
 from support import close, direct, state
 from test_tensor import random_chain
 
@@ -327,20 +327,9 @@ def test_c_9_first_moments(case: Case) -> None:
 
 def test_c_12_transmitted_moments(case: Case) -> None:
     """eta_i, all three components: along z_i they are the sensitivities of section 7.3."""
-    c, b = case.c, case.b
     forces, _ = transmitted_forces(case.robot.model, *case.symbols.split)
     for i in links(case):
-        by_q, by_qd, by_qdd = case.symbols.partials(list(forces[i].moment), 3)
+        found = case.symbols.partials(list(forces[i].moment), 3)[::-1]
         for j in links(case):
-            z, zd, zdd = c.z[j], case.zd[j], case.zdd[j]
-            if j <= i:
-                U, s, sd = dual(b.U[i]), dual(c.o[i] - c.o[j]), dual(c.sd[i] - c.sd[j])
-                A, B, last = b.E[i] - U @ s, b.L[i] + U @ sd, U @ dual(c.sdd[j])
-            else:
-                s, U = dual(c.o[j] - c.o[i]), dual(b.U[j])
-                A, B = b.E[j] - s @ U, b.L[j] + s @ dual(b.Ud[j])
-                last = U @ dual(c.sdd[j]) - s @ dual(b.Udd[j]) - dual(b.eta[j])
-            close(by_qdd[:, j], case.own(i, A @ z), ROUNDING, scale=1.0)
-            close(by_qd[:, j], case.own(i, 2.0 * (A @ zd - B @ z)), ROUNDING, scale=1.0)
-            expected = A @ zdd - 2.0 * B @ zd + last @ z
-            close(by_q[:, j], case.own(i, expected), ROUNDING, scale=1.0)
+            for mine, theirs in zip(found, eta_changes(case.c, case.b, i, j), strict=True):
+                close(mine[:, j], case.own(i, theirs), ROUNDING, scale=1.0)

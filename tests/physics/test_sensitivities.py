@@ -5,7 +5,7 @@ Everything here is Balafoutis and Patel (1991), chapter 7, in base coordinates.
 
 import numpy as np
 import pytest
-from book import Chain, carried, chain, dual
+from book import Chain, carried, chain, eta_changes
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import close, direct, state
@@ -21,22 +21,12 @@ METHODS = ("spatial", "augmented-tensor")
 
 
 def closed_forms(c: Chain) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(7.3.1) to (7.3.4), revolute joints."""
+    """(7.3.1) to (7.3.4), revolute joints: along z_i, what lemma C-12 says of eta_i."""
     n, b = len(c.m), carried(c)
     D, V, P = np.zeros((3, n, n))
     for i in range(n):
         for j in range(n):
-            zd, zdd = np.cross(c.w[j], c.z[j]), c.Omega[j] @ c.z[j]
-            if j <= i:
-                U, s, sd = dual(b.U[i]), dual(c.o[i] - c.o[j]), dual(c.sd[i] - c.sd[j])
-                A, B, last = b.E[i] - U @ s, b.L[i] + U @ sd, U @ dual(c.sdd[j])
-            else:
-                s, U = dual(c.o[j] - c.o[i]), dual(b.U[j])
-                A, B = b.E[j] - s @ U, b.L[j] + s @ dual(b.Ud[j])
-                last = U @ dual(c.sdd[j]) - s @ dual(b.Udd[j]) - dual(b.eta[j])
-            D[i, j] = c.z[i] @ A @ c.z[j]
-            V[i, j] = 2.0 * (c.z[i] @ A @ zd - c.z[i] @ B @ c.z[j])
-            P[i, j] = c.z[i] @ (A @ zdd - 2.0 * B @ zd + last @ c.z[j])
+            D[i, j], V[i, j], P[i, j] = (c.z[i] @ x for x in eta_changes(c, b, i, j))
     return D, V, P
 
 
