@@ -8,6 +8,7 @@ import itertools
 
 import numpy as np
 import pytest
+import scipy.linalg
 from support import close
 
 from chasles.expr import RULES, Arena, Program, Variable
@@ -105,8 +106,17 @@ def test_spin(rng) -> None:
     close(array(Omega @ vector(r)), t(wd) @ r + t(w) @ t(w) @ r, ROUNDING)
 
 
+@pytest.mark.parametrize("n", [2, 4, 5])
+def test_spin_of_any_dimension(rng, n: int) -> None:
+    """Theorem 4.1: Qd Q' is skew for every orthogonal Q."""
+    A, B = (X - X.T for X in rng.normal(size=(2, n, n)))
+    Q, rate, _ = differences(lambda s: scipy.linalg.expm(A * s + B * s * s), 1e-4)
+    spin = array(angular_velocity(tensor(Q), tensor(rate)))
+    close(spin, -spin.T, 1e-8)
+
+
 def test_points_of_a_body(rng) -> None:
-    """(4.2.15)-(4.2.24): velocity sd + w~ r and acceleration sdd + Omega r of a point that turns."""
+    """(4.2.15)-(4.2.24): velocity sd + w~ r and acceleration sdd + Omega r."""
     R, (a, b, c), r = motion(rng), rng.normal(size=(3, 3)), rng.normal(size=3)
     s, sd, sdd = differences(lambda x: a + b * x + c * x * x)
     turn, rate, second = differences(R)
