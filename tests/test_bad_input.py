@@ -339,6 +339,11 @@ OPTIONS: dict[str, tuple[Callable[[chasles.Robot], Any], type, str]] = {
         ValueError,
         "axes must be",
     ),
+    "wrench on a function without": (
+        lambda r: r.derivatives("mass_matrix", Q, f_ext={"tool": Q}),
+        ValueError,
+        "mass_matrix takes no external forces; leave f_ext out",
+    ),
     "wrench point": (lambda r: chasles.Wrench(Q, at="tip"), ValueError, "at must be"),
     "backend": (
         lambda r: chasles.compile(r, "mass_matrix", backend="cuda9"),

@@ -68,7 +68,7 @@ def program(
         return (physical, here) if parameters else (here, elsewhere)
 
     keys = tuple(wrenches)
-    methods = _methods(model, function, method, order)
+    methods = _methods(model, function, method, order, bool(keys))
     positions = _positions(function)
     if derivative is not None and _has_recursion(function, method, derivative):
         known = trace(
@@ -106,7 +106,9 @@ def program(
     return traced
 
 
-def _methods(model: Model, function: str, method: str, order: int) -> tuple[Method, ...]:
+def _methods(
+    model: Model, function: str, method: str, order: int, loaded: bool
+) -> tuple[Method, ...]:
     known = FUNCTIONS[function]
     if model.source.massless and function not in KINEMATICS:
         raise ModelError(
@@ -115,6 +117,10 @@ def _methods(model: Model, function: str, method: str, order: int) -> tuple[Meth
         )
     coupled = any(body.follow is not None for body in model.bodies)
     able = tuple(m for m in known if order == 1 or signature(m.algorithm).any_order)
+    if loaded:
+        able = tuple(m for m in able if "f_ext" in signature(m.algorithm).inputs)
+        if not able:
+            raise ValueError(f"{function} takes no external forces; leave f_ext out")
     allowed = tuple(m for m in able if m.followers or not coupled)
     if method == "fastest":
         return tuple(m for m in allowed if not m.by_name)
@@ -124,7 +130,8 @@ def _methods(model: Model, function: str, method: str, order: int) -> tuple[Meth
         raise ValueError(f"{function} has no method {method!r}; it has 'fastest', {names}")
     if named[0] not in able:
         names = ", ".join(repr(m.name) for m in able)
-        raise ValueError(f"{function}: method {method!r} has no order {order}; use {names}")
+        lacks = "external forces" if loaded and order == 1 else f"order {order}"
+        raise ValueError(f"{function}: method {method!r} has no {lacks}; use {names}")
     if named[0] not in allowed:
         names = ", ".join(repr(m.name) for m in allowed)
         raise ModelError(

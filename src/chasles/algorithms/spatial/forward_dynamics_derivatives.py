@@ -4,10 +4,9 @@ from collections.abc import Mapping
 
 from chasles.algorithms.spatial.gravity_forces import gravity_forces
 from chasles.algorithms.spatial.inverse_dynamics_derivatives import inverse_dynamics_derivatives
+from chasles.algorithms.spatial.load_efforts import load_efforts
 from chasles.algorithms.spatial.mass_matrix import mass_matrix
-from chasles.algorithms.tensor.external import external_efforts
 from chasles.mathematics.linear import Matrix, Vector, factor_ltdl, invert_ltdl, solve_ltdl
-from chasles.model.loads import by_body
 from chasles.model.model import Model
 from chasles.model.spaces import (
     Effort,
@@ -47,7 +46,7 @@ def _bias_forces(model: Model, q: Position, qd: Velocity, f_ext: Loads) -> dict[
     """Gravity, resistance, external and Coriolis forces: the last are quadratic in qd, hence half
     their derivative times qd, which is at hand (Euler's theorem on homogeneous functions)."""
     g, h = gravity_forces(model, q), {}
-    external = external_efforts(model, q, by_body(model, f_ext))
+    external, _ = load_efforts(model, q, f_ext)
     for i, _, joint, _ in model.outward():
         h[i] = g[i] - external[i] + joint.resistance(qd[i])
     _, C, _ = inverse_dynamics_derivatives(model.frictionless(), q, qd, model.at_rest())

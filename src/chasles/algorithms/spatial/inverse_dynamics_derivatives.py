@@ -1,11 +1,10 @@
 """Derivatives of joint forces with respect to positions, velocities and accelerations."""
 
-from chasles.algorithms.spatial.load_slopes import load_slopes
+from chasles.algorithms.spatial.load_efforts import load_efforts
 from chasles.algorithms.spatial.mass_matrix import mass_matrix
 from chasles.mathematics.linear import Matrix
 from chasles.mathematics.spatial import CoriolisInertia, Force, Forces, Motion, RigidInertia
 from chasles.model.joints import diagonal
-from chasles.model.loads import by_body
 from chasles.model.model import WORLD, Model
 from chasles.model.spaces import JointMatrix, Loads, Position, Velocity
 
@@ -18,11 +17,9 @@ def inverse_dynamics_derivatives(
     With composite inertias I, twice the Coriolis inertias B, and forces f of subtrees. P and A are
     the rates of a subspace that is carried by its parent: P = v_p x S, A = a_p x S + v_p x P, to
     which the changes of the subspace itself are added (`Slopes`, zero for most joints). The
-    derivative with respect to q is along `integrate`. External forces count as fixed in their
-    bodies, and as what they do besides (`Load`).
+    derivative with respect to q is along `integrate`.
     """
     X, S, P, A, R, slopes = {}, {}, {}, {}, {}, {}
-    external = by_body(model, f_ext)
     v, a, f = {WORLD: Motion.zero()}, {WORLD: -model.gravity}, {WORLD: Force.zero()}
     I, B = {WORLD: RigidInertia.zero()}, {}
     B[WORLD] = CoriolisInertia.of(I[WORLD], v[WORLD])
@@ -38,7 +35,7 @@ def inverse_dynamics_derivatives(
         R[i] = P[i] + v[i].cross(S[i]) + slopes[i].bias
         P[i] = P[i] + N
         I[i], B[i] = inertia, CoriolisInertia.of(inertia, v[i] * 2.0)
-        f[i] = inertia @ a[i] + v[i].cross(inertia @ v[i]) - external[i]
+        f[i] = inertia @ a[i] + v[i].cross(inertia @ v[i])
     dq: dict[tuple[int, int], Matrix] = {}
     dqd: dict[tuple[int, int], Matrix] = {}
     for i, p, joint, _ in model.inward():
@@ -59,6 +56,6 @@ def inverse_dynamics_derivatives(
             dq[i, j] = BS.T @ P[j] + IS.T @ A[j]
             dqd[i, j] = BS.T @ S[j] + IS.T @ R[j]
             child = j
-    for place, slope in load_slopes(model, q, f_ext).items():
-        dq[place] = dq[place] - slope
+    for place, slope in load_efforts(model, q, f_ext)[1].items():
+        dq[place] -= slope
     return dq, dqd, mass_matrix(model, q)

@@ -1,15 +1,14 @@
 """Derivatives of joint forces by the tensors of augmented links."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from chasles.algorithms.spatial.load_slopes import load_slopes
+from chasles.algorithms.spatial.load_efforts import load_efforts
 from chasles.expr import Number
 from chasles.mathematics.linear import Matrix, Symmetric, Vector
 from chasles.mathematics.spatial import Force, Motion, RigidInertia, Transform
 from chasles.mathematics.spatial.inertia import shift_of_inertia
 from chasles.model.joints import diagonal
-from chasles.model.loads import by_body
 from chasles.model.model import WORLD, Model
 from chasles.model.spaces import JointMatrix, Loads, Position, Velocity
 
@@ -66,12 +65,11 @@ def inverse_dynamics_sensitivities(
 
     The book has revolute joints of a chain. Other freedoms differ in the first values of rows
     (B, f), C and of columns (H, -fh), (G, -fb) only, which then move inward as wrenches do; where
-    links branch, what they carry adds up. External forces count as fixed in their bodies, and as
-    what they do besides (`Load`).
+    links branch, what they carry adds up.
     """
     moving = _moving(model, q, qd, qdd)
     X, changes = moving.X, moving.changes
-    m, U, Ud, E, L, F, sd = _carried(model, moving, by_body(model, f_ext))
+    m, U, Ud, E, L, F, sd = _carried(model, moving)
     D: dict[tuple[int, int], Matrix] = {}
     V: dict[tuple[int, int], Matrix] = {}
     P: dict[tuple[int, int], Matrix] = {}
@@ -100,8 +98,8 @@ def inverse_dynamics_sensitivities(
             D[i, j], V[i, j], P[i, j] = _rows(rows, C, changes[j])
             D[j, i], V[j, i], P[j, i] = D[i, j].T, _columns(H, changes[j]), _columns(G, changes[j])
             child = j
-    for place, slope in load_slopes(model, q, f_ext).items():
-        P[place] = P[place] - slope
+    for place, slope in load_efforts(model, q, f_ext)[1].items():
+        P[place] -= slope
     return D, V, P
 
 
@@ -181,7 +179,7 @@ def _change(
     return Change(s, zd, Motion(zdd, xdd), by_qd)
 
 
-def _carried(model: Model, moving: Moving, external: Mapping[int, Force]) -> Carried:
+def _carried(model: Model, moving: Moving) -> Carried:
     """Step 1 of algorithm 7.1, (7.3.18a-d), on augmented links; U, E and the like add up inward."""
     X, w, Omega, a, slide, zeta, _ = moving
     m, u, K = _augmented(model, X)
@@ -191,8 +189,6 @@ def _carried(model: Model, moving: Moving, external: Mapping[int, Force]) -> Car
         Ud[i], Udd[i] = w[i].cross(u[i]), Omega[i] @ u[i]
         L[i] = Matrix.skew(w[i]) @ Khat
         eta[i] = _twice_vect(Omega[i] @ Khat) + u[i].cross(a[i])
-    for i, f in external.items():
-        Udd[i], eta[i] = Udd[i] - f.force, eta[i] - f.moment
     for i, p, *_ in model.inward():
         A, s = X[i].E.T, X[i].r
         sd[i] = w[p].cross(s) + A @ slide[i]
