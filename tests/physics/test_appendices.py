@@ -232,7 +232,7 @@ def test_c_6_angular_acceleration_tensor(case: Case) -> None:
         w = dual(case.c.w[i])
         case.check(
             i,
-            case.symbols.partials(flat(motion.Omega[i].tensor()), 3, 3),
+            case.symbols.partials(flat(motion.Omega[i].tensor), 3, 3),
             lambda j, w=w: dual(case.zdd[j]) + 2.0 * dual(case.zd[j]) @ w,
             lambda j, w=w: 2.0 * (dual(case.zd[j]) + dual(case.c.z[j]) @ w),
             lambda j: dual(case.c.z[j]),
