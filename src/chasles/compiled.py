@@ -18,7 +18,7 @@ from chasles.expr import Interface, Program
 from chasles.model import Description, Model, build
 from chasles.model.spaces import PositionSpace, WrenchesSpace
 from chasles.programs import Derivative, program, spaces
-from chasles.tracing import WrenchKey
+from chasles.tracing import WrenchKey, rate_name
 
 
 @dataclass(frozen=True)
@@ -71,6 +71,18 @@ def order_of(function: str, rates: Sequence[Any]) -> int:
     if not rates:
         raise TypeError(f"{function} needs rates after q: qd, or qd and qdd, and so on")
     return len(rates)
+
+
+def rates_by_name(function: str, rates: Sequence[Any], named: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Rates given by name, in order, after those that are not: qd, qdd, ..., none left out."""
+    names = [rate_name(len(rates) + k) for k in range(1, len(named) + 1)]
+    for name in named:
+        if name not in names:
+            raise TypeError(
+                f"{function} has no argument {name!r} here: rates by name go on with "
+                f"{', '.join(names)} after those given without"
+            )
+    return tuple(named[name] for name in names)
 
 
 def order_option(function: str, arguments: Sequence[Any]) -> dict[str, int]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -17,6 +17,7 @@ from chasles.compiled import (
     derivative_names,
     order_of,
     order_option,
+    rates_by_name,
     wrench_arguments,
 )
 from chasles.loops import ClosedLoops, Loops, Mobility
@@ -360,17 +361,19 @@ class Robot:
         method: str = "fastest",
         out: Array = None,
         threads: int | None = None,
+        **named_rates: Array,
     ) -> np.ndarray:
         """Velocity, acceleration, jerk and so on of a frame: (..., order, 6).
 
-        rates: qd, qdd, qddd, ...: the order is how many are given. Row k is the k-th derivative of
-        the position of the body's point at `at` (last three, m/s^k), and the derivative of its
-        body's angular velocity of the same order (first three, rad/s^k): rows 0 and 1 are
-        `frame_velocity` and the classical `frame_acceleration`. `at` as in `frame_velocity`: the
-        point moves with the body. axes="frame" gives the components of the same derivatives along
-        the frame's axes. method: "joint-motion" (Mitra, in the base frame), "link-frames" (the same
-        in the links' frames), or "fastest".
+        rates: qd, qdd, qddd, ..., in this order or by these names: the order is how many are given.
+        Row k is the k-th derivative of the position of the body's point at `at` (last three,
+        m/s^k), and the derivative of its body's angular velocity of the same order (first three,
+        rad/s^k): rows 0 and 1 are `frame_velocity` and the classical `frame_acceleration`. `at` as
+        in `frame_velocity`: the point moves with the body. axes="frame" gives the components of the
+        same derivatives along the frame's axes. method: "joint-motion" (Mitra, in the base frame),
+        "link-frames" (the same in the links' frames), or "fastest".
         """
+        rates += rates_by_name("frame_motion", rates, named_rates)
         return self._call(
             "frame_motion",
             q,
@@ -464,9 +467,10 @@ class Robot:
     def mobility(self, q: Array = None, *, tolerance: float = 1e-9) -> Mobility:
         """How many freedoms the loops leave at a closed q (nq,), by the rank of `loop_matrix`.
 
-        Prints as a report: rank, redundant equations of each loop, and the tolerance; `int()` gives
-        the number. Without q, at a closed position in which nothing is special. tolerance: the
-        residual above which q counts as open (rad, and parts of the loop's size).
+        The result is that number (`robot.mobility() == 1`), which prints as a report: rank,
+        redundant equations of each loop, and the tolerance. Without q, at a closed position in
+        which nothing is special. tolerance: the residual above which q counts as open (rad, and
+        parts of the loop's size).
         """
         return self._closing.mobility(q, tolerance)
 
@@ -766,6 +770,7 @@ class Robot:
         qd: Array,
         qdd: Array,
         *,
+        f_ext: Mapping[str, Any] | None = None,
         dissipation: bool = False,
         method: str = "fastest",
         out: tuple[Array, Array, Array] | None = None,
@@ -773,7 +778,8 @@ class Robot:
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """D0, V0, P0 (..., nv, nv) of d tau = D0 d qdd + V0 d qd + P0 d q, d q along `integrate`.
 
-        The same as `derivatives("inverse_dynamics", ...)` in the order of a linearised model.
+        The same as `derivatives("inverse_dynamics", ...)` in the order of a linearised model. f_ext
+        and dissipation as in `inverse_dynamics`; what stays fixed of a wrench, as in `linearize`.
         method: "spatial" (Singh, Russell, Wensing 2022), "augmented-tensor" (Balafoutis and Patel
         1991, algorithm 7.1, for trees of any joints), or "fastest".
         """
@@ -786,6 +792,7 @@ class Robot:
             threads=threads,
             method=method,
             dissipation=dissipation,
+            f_ext=f_ext,
         )
 
     def linearize(
@@ -796,6 +803,7 @@ class Robot:
         *,
         dt: float | None = None,
         actuation: Array | Sequence[str] | None = None,
+        f_ext: Mapping[str, Any] | None = None,
         dissipation: bool = False,
         out: tuple[Array, Array] | None = None,
         threads: int | None = None,
@@ -808,18 +816,20 @@ class Robot:
         actuation: S, an array (nv, m), or the names of the joints that are driven; all by default.
         dt: the pair of discrete time instead, x(t + dt) = A x + B u, exact for an input that is
         constant over dt seconds. Balafoutis and Patel 1991, Eq 7.2.3.
+        f_ext and dissipation as in `forward_dynamics`. The six numbers of a wrench stay fixed,
+        along the axes and about the point it is given with: axes="world" keeps its direction in
+        space, axes="frame" turns it with the frame; at="frame" or (x, y, z) carries its point
+        along, at="world" leaves it at the world's origin.
         """
+        forces: dict[str, Any] = {"f_ext": f_ext, "dissipation": dissipation}
+        pair = partial(self._call, "linearize", q, qd, tau, threads=threads, **forces)
         if dt is None and actuation is None:
-            return self._call(
-                "linearize", q, qd, tau, out=out, threads=threads, dissipation=dissipation
-            )
+            return pair(out=out)
         step = None if dt is None else checked_step(dt)
         S = None
         if actuation is not None:
             S = actuation_matrix(actuation, self.nv, self.velocity_slice)
-        A, B = self._call(
-            "linearize", q, qd, tau, out=None, threads=threads, dissipation=dissipation
-        )
+        A, B = pair(out=None)
         if S is not None:
             B = B @ S.astype(B.dtype)
         if step is not None:

@@ -65,8 +65,8 @@ DERIVATIVES: dict[str, Method] = {
     "forward_dynamics": Method("recursion", "spatial.forward_dynamics_derivatives"),
 }
 """Functions whose derivatives have a recursion of their own, cheaper than the derivative of the
-program: with respect to each array argument, in order. Without external forces; everything else is
-differentiated as a program."""
+program: with respect to each array argument, in order. Everything else is differentiated as a
+program."""
 
 FUNCTIONS: dict[str, tuple[Method, ...]] = {
     "forward_kinematics": (

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 from chasles.expr import Number
 from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.spatial import Force, Forces, Motion, Motions, Transform
+from chasles.model.loads import Load
 from chasles.model.model import Model
 
 
@@ -297,6 +298,10 @@ class WrenchesSpace(Space):
     """External forces by body; the tracer makes them from the wrenches a caller names."""
 
 
+class LoadsSpace(WrenchesSpace):
+    """The same one by one, for an algorithm that asks how they change with the configuration."""
+
+
 def assemble(
     model: Model, blocks: Mapping[tuple[int, int], Matrix], order: Sequence[int]
 ) -> list[list[Number]]:
@@ -377,6 +382,7 @@ Position = Annotated[Mapping[int, Vector], PositionSpace()]
 Velocity = Annotated[Mapping[int, Vector], VelocitySpace()]
 Effort = Annotated[Mapping[int, Vector], EffortSpace()]
 Wrenches = Annotated[Mapping[int, Force], WrenchesSpace()]
+Loads = Annotated[Sequence[Load], LoadsSpace()]
 JointMatrix = Annotated[Mapping[tuple[int, int], Matrix], JointMatrixSpace()]
 TreeMatrix = Annotated[Matrix, TreeMatrixSpace()]
 TreeVector = Annotated[Vector, TreeVectorSpace()]
