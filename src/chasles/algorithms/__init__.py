@@ -107,6 +107,7 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
         Method("lagrange-3x3", "tensor.lagrange_3x3", by_name=True),
         Method("spatial-1987", "tensor.spatial_1987", by_name=True),
         Method("kane", "tensor.kane", by_name=True),
+        Method("spatial-operator", "tensor.spatial_operator", by_name=True),
     ),
     "gravity_forces": (Method("composite-body", "spatial.gravity_forces", equivalent=by_moments),),
     "bias_forces": (
@@ -127,15 +128,30 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
         Method("composite-3x3", "tensor.mass_matrix_composite_3x3", by_name=True),
         Method("orthogonal-complement", "tensor.mass_matrix_orthogonal_complement", by_name=True),
         Method("unit-acceleration", "tensor.mass_matrix_unit_acceleration", by_name=True),
+        Method(
+            "spatial-operator",
+            "tensor.mass_matrix_spatial_operator",
+            followers=False,
+            by_name=True,
+        ),
     ),
     "mass_matrix_inverse": (
         Method("spatial", "spatial.mass_matrix_inverse", equivalent=by_moments),
+        Method(
+            "spatial-operator",
+            "tensor.mass_matrix_inverse_spatial_operator",
+            followers=False,
+            by_name=True,
+        ),
     ),
     "ltdl_factors": (
         Method("spatial", "spatial.mass_matrix_factors:ltdl_factors", equivalent=by_moments),
     ),
     "ltl_factor": (
         Method("spatial", "spatial.mass_matrix_factors:ltl_factor", equivalent=by_moments),
+    ),
+    "operator_factors": (
+        Method("spatial-operator", "tensor.operator_factors", followers=False),
     ),
     "forward_dynamics": (
         Method(
@@ -151,6 +167,18 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
         ),
         Method(
             "augmented-tensor", "tensor.forward_dynamics_augmented_tensor", equivalent=by_products
+        ),
+        Method("unit-acceleration", "tensor.forward_dynamics_unit_acceleration", by_name=True),
+        Method("composite-3x3", "tensor.forward_dynamics_composite_3x3", by_name=True),
+        Method("conjugate-gradient", "tensor.forward_dynamics_conjugate_gradient", by_name=True),
+        Method(
+            "orthogonal-complement", "tensor.forward_dynamics_orthogonal_complement", by_name=True
+        ),
+        Method(
+            "spatial-operator",
+            "tensor.forward_dynamics_spatial_operator",
+            followers=False,
+            by_name=True,
         ),
     ),
     "linearize": (Method("spatial", "spatial.linearize", equivalent=by_moments),),
