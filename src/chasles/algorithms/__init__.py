@@ -18,7 +18,8 @@ class Method:
     equivalent: how inertias may be regrouped for it, where the result depends on the equation of
     motion alone. followers: mimic joints are allowed (a recursion that solves for each joint's
     acceleration by itself cannot have them). by_name: it is used only where it is asked for, since
-    another always has fewer operations.
+    another always has fewer operations. smooth: the derivative of its program is that of the result
+    (an iteration that ends early, where its residual is zero, has no slopes there).
     """
 
     name: str
@@ -26,6 +27,7 @@ class Method:
     equivalent: Choice | None = None
     followers: bool = True
     by_name: bool = False
+    smooth: bool = True
 
     @property
     def algorithm(self) -> Callable[..., Any]:
@@ -151,7 +153,9 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
         Method("spatial", "spatial.mass_matrix_factors:ltl_factor", equivalent=by_moments),
     ),
     "operator_factors": (
-        Method("spatial-operator", "tensor.operator_factors", followers=False),
+        Method(
+            "spatial-operator", "tensor.operator_factors", equivalent=by_moments, followers=False
+        ),
     ),
     "forward_dynamics": (
         Method(
@@ -170,7 +174,12 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
         ),
         Method("unit-acceleration", "tensor.forward_dynamics_unit_acceleration", by_name=True),
         Method("composite-3x3", "tensor.forward_dynamics_composite_3x3", by_name=True),
-        Method("conjugate-gradient", "tensor.forward_dynamics_conjugate_gradient", by_name=True),
+        Method(
+            "conjugate-gradient",
+            "tensor.forward_dynamics_conjugate_gradient",
+            by_name=True,
+            smooth=False,
+        ),
         Method(
             "orthogonal-complement", "tensor.forward_dynamics_orthogonal_complement", by_name=True
         ),

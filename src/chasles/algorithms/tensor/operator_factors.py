@@ -8,9 +8,7 @@ from chasles.model.spaces import JointMatrix, Position
 Blocks = dict[tuple[int, int], Matrix]
 
 
-def operator_factors(
-    model: Model, q: Position
-) -> tuple[JointMatrix, JointMatrix, JointMatrix]:
+def operator_factors(model: Model, q: Position) -> tuple[JointMatrix, JointMatrix, JointMatrix]:
     """A, B, D with M = A D A', M^-1 = B' D^-1 B, A B = 1 (Rodriguez and Kreutz 1988).
 
     A = 1 + H Psi L and B = 1 - H Phi L (Balafoutis and Patel 1991, Eq 6.2.18-19), which have a

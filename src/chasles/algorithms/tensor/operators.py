@@ -24,7 +24,7 @@ from chasles.model.spaces import Position
 
 
 def transition(a: Vector, b: Vector) -> Transform:
-    """Phi'(a, b), from motions at the point a to those at b; its transpose is Phi(a, b) (5.2.32)."""
+    """Phi'(a, b), from motions at the point a to those at b; its transpose is Phi (5.2.32)."""
     return Transform(Rotation(), b - a)
 
 
@@ -59,8 +59,12 @@ class Gains(NamedTuple):
     D: dict[int, Matrix]
 
 
-def gains(model: Model, Phi: Mapping[int, Transform], H: Mapping[int, Motions],
-          I: Mapping[int, RigidInertia]) -> Gains:
+def gains(
+    model: Model,
+    Phi: Mapping[int, Transform],
+    H: Mapping[int, Motions],
+    I: Mapping[int, RigidInertia],
+) -> Gains:
     """The Riccati recursion for P, the articulated inertia of a link with all that it carries.
 
     D = H P H', with the armature in the place of noise, and G = P H' D^-1; what the joint leaves of
