@@ -5,8 +5,6 @@ from chasles.mathematics.linear import Matrix
 from chasles.model.model import Model
 from chasles.model.spaces import JointMatrix, Position
 
-Blocks = dict[tuple[int, int], Matrix]
-
 
 def operator_factors(model: Model, q: Position) -> tuple[JointMatrix, JointMatrix, JointMatrix]:
     """A, B, D with M = A D A', M^-1 = B' D^-1 B, A B = 1 (Rodriguez and Kreutz 1988).
@@ -18,8 +16,8 @@ def operator_factors(model: Model, q: Position) -> tuple[JointMatrix, JointMatri
     """
     _, Phi, H, I = links(model, q)
     G, D = gains(model, Phi, H, I)
-    A: Blocks = {}
-    B: Blocks = {}
+    A: dict[tuple[int, int], Matrix] = {}
+    B: dict[tuple[int, int], Matrix] = {}
     for i, p, joint, _ in model.outward():
         A[i, i] = B[i, i] = Matrix.identity(joint.nv)
         passed, left, child = G[i], G[i], i
