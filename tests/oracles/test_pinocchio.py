@@ -26,7 +26,7 @@ METHODS = {name: [m.name for m in rows] for name, rows in FUNCTIONS.items() if l
 SEED = 1
 
 STEPWISE = {"unit-acceleration", "conjugate-gradient", "orthogonal-complement"}
-"""Forward dynamics with a recursion for each freedom: seconds on plain numbers of a hundred."""
+"""Methods with a recursion for each freedom: seconds on plain numbers, for a hundred freedoms."""
 MANY = 30
 
 
@@ -45,9 +45,10 @@ def errors(path: Path, floating: bool) -> tuple[dict[str, float], float] | str:
         raise
     oracle.order(robot)
     links = len(robot.bodies)
-    methods = dict(METHODS)
-    if robot.nv > MANY:
-        methods["forward_dynamics"] = [m for m in METHODS["forward_dynamics"] if m not in STEPWISE]
+    methods = {
+        function: [name for name in names if robot.nv <= MANY or name not in STEPWISE]
+        for function, names in METHODS.items()
+    }
     questions = cases(oracle, robot, seed=SEED, poses=links, frames=2, methods=methods)
     found = worst_errors(questions, partial(direct, robot.model.frictionless()))
     return found, condition(oracle, robot, seed=SEED)
