@@ -40,7 +40,7 @@ def program(
     wrenches: Iterable[WrenchKey] = (),
     derivative: Derivative | None = None,
     parameters: Sequence[str] = (),
-    where: Callable[[], Any] | None = None,
+    record: Callable[[], Arena] = lambda: Arena(RULES),
     order: int = 1,
     **options: Any,
 ) -> Program:
@@ -87,7 +87,7 @@ def program(
                 wrenches=keys,
                 parameters=parameters,
                 prepare=prepare,
-                where=where,
+                record=record,
                 order=order,
                 **options,
             )

@@ -88,7 +88,7 @@ def trace(
     wrenches: Iterable[WrenchKey] = (),
     parameters: Sequence[str] = (),
     prepare: Callable[[Model], Model] = lambda model: model,
-    where: Callable[[], Any] | None = None,
+    record: Callable[[], Arena] = lambda: Arena(RULES),
     order: int = 1,
     **options: Any,
 ) -> Program:
@@ -96,12 +96,12 @@ def trace(
 
     Inputs are named as the algorithm's arguments; each external wrench is an input of its own,
     `f_ext[k]`, and so is each of the named parameters of the mechanism, which stays a symbol.
-    `prepare` changes the model before the algorithm sees it; `where` is asked for the origin of
-    every instruction. `order` is the number of rates, for an algorithm that takes any. Options are
+    `prepare` changes the model before the algorithm sees it; `record` makes the arena that records
+    the operations. `order` is the number of rates, for an algorithm that takes any. Options are
     passed through; a frame may be given by name.
     """
     sign = signature(algorithm, order)
-    arena = Arena(RULES, where)
+    arena = record()
     variables: list[Variable] = []
 
     def symbols(name: str, shape: tuple[int, ...]) -> list[Number]:

@@ -99,8 +99,8 @@ def test_spin(rng) -> None:
 
     wd = vector(differences(w_of)[1])
     Omega = AngularAcceleration(w, wd)
-    close(array(Omega.tensor()), second @ value.T, 1e-6)
-    close(array(vect(Omega.tensor())), array(wd), ROUNDING)
+    close(array(Omega.tensor), second @ value.T, 1e-6)
+    close(array(vect(Omega.tensor)), array(wd), ROUNDING)
     r = rng.normal(size=3)
     close(array(Omega @ vector(r)), t(wd) @ r + t(w) @ t(w) @ r, ROUNDING)
 
@@ -148,7 +148,7 @@ def test_momentum_and_torque_tensors(rng) -> None:
     close(t(L), (t(w) @ i).T - t(w) @ i + np.trace(i) * t(w), ROUNDING)
     Omega = AngularAcceleration(vector(w), vector(wd))
     M = array(Omega.moment(J))
-    O = array(Omega.tensor())
+    O = array(Omega.tensor)
     close(M, i @ wd + np.cross(w, i @ w), ROUNDING)
     close(M, np.trace(j) * wd - j @ wd - t(w) @ j @ w, ROUNDING)
     close(t(M), O @ j - (O @ j).T, ROUNDING)
@@ -193,7 +193,7 @@ def test_one_body_by_tensors_takes_27_and_24() -> None:
     s = Symbols()
     Omega = AngularAcceleration(Vector(s.new(3)), Vector(s.new(3)))
     r, sdd, m, J = Vector(s.new(3)), Vector(s.new(3)), s.new(1)[0], Symmetric(*s.new(6))
-    rows = [Vector(row) for row in Omega.tensor().rows]
+    rows = [Vector(row) for row in Omega.tensor.rows]
     assert s.count(*rows) == (6, 9)
 
     def beside_omega(*vectors: Vector) -> tuple[int, int]:

@@ -209,7 +209,7 @@ def test_torque_as_a_trace() -> None:
     found, places = chain(model, *split), world(robot, q)
     for j, _, _, I in model.outward():
         J, W = euler_from_inertia(I.I), dense(places[j].E.matrix()).T
-        M, Wdd = dense(found.Omega[j].moment(J)), W @ dense(found.Omega[j].tensor())
+        M, Wdd = dense(found.Omega[j].moment(J)), W @ dense(found.Omega[j].tensor)
         for i in model.support(j):
             z = dense(places[i].E.T @ Vector.of(0.0, 0.0, 1.0))
             trace = np.trace(tilde(z) @ W @ dense(J) @ Wdd.T)

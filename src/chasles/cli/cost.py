@@ -65,10 +65,10 @@ def _show_steps(found: Sequence[tuple[str, str, Cost | None]], console: Console)
             f"\n[cyan]{function}[/], {method}: {whole.depth} operations one after the other, at "
             f"most {whole.live} values at a time; by statement:"
         )
-        parts = table(["file", "line", "statement"], COLUMNS)
+        parts = table(["file", "line", "statement", "equation"], COLUMNS)
         for step in whole.steps:
             source = f"[dim]{escape(step.source)}[/]"
-            parts.add_row(step.file, str(step.line), source, *_cells(step.count))
+            parts.add_row(step.file, str(step.line), source, step.equation, *_cells(step.count))
         console.print(parts)
 
 
