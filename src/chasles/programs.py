@@ -70,6 +70,9 @@ def program(
     keys = tuple(wrenches)
     methods = _methods(model, function, method, order, bool(keys))
     positions = _positions(function)
+    if derivative is not None and not all(way.smooth for way in methods):
+        names = ", ".join(repr(m.name) for m in METHODS[function] if m.smooth)
+        raise ValueError(f"{function}: method {method!r} has no derivatives; use {names}")
     if derivative is not None and _has_recursion(function, method, derivative):
         known = trace(
             model,
@@ -123,6 +126,11 @@ def _methods(
             raise ValueError(f"{function} takes no external forces; leave f_ext out")
     allowed = tuple(m for m in able if m.followers or not coupled)
     if method == "fastest":
+        if not allowed:
+            raise ModelError(
+                f"robot {model.name!r}: {function} cannot have mimic joints; load the robot with "
+                "mimic=False"
+            )
         return tuple(m for m in allowed if not m.by_name)
     named = tuple(m for m in known if m.name == method)
     if not named:

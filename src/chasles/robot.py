@@ -602,8 +602,8 @@ class Robot:
         (Featherstone 2008, table 5.1), "homogeneous" (Legnani et al. 1996, part II, section 2.3),
         "homogeneous-link" (the same in link frames), "lagrange" (the same paper, section 3),
         "augmented-tensor", "newton-euler-tensor", "lagrange-4x4", "lagrange-3x3", "spatial-1987",
-        "kane" (Balafoutis, Patel 1991, chapter 5), or "fastest", the one with fewest operations for
-        this robot.
+        "kane", "spatial-operator" (Balafoutis, Patel 1991, chapter 5), or "fastest", the one with
+        fewest operations for this robot.
 
         Of a robot with loops, q, qd, qdd must keep them closed, and the result is one of many: with
         it the loop joints transmit nothing. actuated: only these freedoms (joints, with [k] where
@@ -652,9 +652,10 @@ class Robot:
 
         f_ext and dissipation as in `inverse_dynamics`. method: "articulated-body" (Featherstone
         2008, table 7.1), "mass-matrix" (chapter 6), "homogeneous" or "lagrange" (M and h by joint
-        actions or by traces, Legnani et al. 1996), "augmented-tensor" (Balafoutis, Patel 1991,
-        section 6.3), or "fastest". Of a robot with loops, which stay closed, by the methods of
-        `constrained_dynamics`.
+        actions or by traces, Legnani et al. 1996), "augmented-tensor", "unit-acceleration",
+        "composite-3x3", "conjugate-gradient" (without derivatives), "orthogonal-complement",
+        "spatial-operator" (Balafoutis, Patel 1991, chapter 6), or "fastest". Of a robot with loops,
+        which stay closed, by the methods of `constrained_dynamics`.
         """
         if self.model.loops:
             qdd, _ = self.constrained_dynamics(
@@ -720,8 +721,8 @@ class Robot:
 
         method: "spatial" (composite bodies, Featherstone 2008, table 6.2), "homogeneous" (joint
         actions) or "lagrange" (traces, both Legnani et al. 1996, part II), "augmented-tensor",
-        "composite-3x3", "orthogonal-complement" or "unit-acceleration" (Balafoutis, Patel 1991,
-        chapter 6), or "fastest".
+        "composite-3x3", "orthogonal-complement", "unit-acceleration" or "spatial-operator"
+        (Balafoutis, Patel 1991, chapter 6), or "fastest".
         """
         if _checked_coordinates("mass_matrix", coordinates) == "independent" and self.model.loops:
             M = self._closed.mass_matrix(q, tolerance=1e-6, threads=threads)
@@ -729,10 +730,14 @@ class Robot:
         return self._call("mass_matrix", q, out=out, threads=threads, method=method)
 
     def mass_matrix_inverse(
-        self, q: Array, *, out: Array = None, threads: int | None = None
+        self, q: Array, *, method: str = "fastest", out: Array = None, threads: int | None = None
     ) -> np.ndarray:
-        """The inverse of the mass matrix: (..., nv, nv)."""
-        return self._call("mass_matrix_inverse", q, out=out, threads=threads)
+        """The inverse of the mass matrix: (..., nv, nv).
+
+        method: "spatial" (Featherstone 2008, section 6.5), "spatial-operator" (Balafoutis, Patel
+        1991, Eq 6.2.19), or "fastest".
+        """
+        return self._call("mass_matrix_inverse", q, out=out, threads=threads, method=method)
 
     def ltdl_factors(
         self, q: Array, *, out: Array = None, threads: int | None = None
@@ -747,6 +752,22 @@ class Robot:
     def ltl_factor(self, q: Array, *, out: Array = None, threads: int | None = None) -> np.ndarray:
         """L (..., nv, nv), lower triangular, with M = L' L; ordered as in `ltdl_factors`."""
         return self._call("ltl_factor", q, out=out, threads=threads)
+
+    def operator_factors(
+        self,
+        q: Array,
+        *,
+        out: tuple[Array, Array, Array] | None = None,
+        threads: int | None = None,
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """A, B, D (..., nv, nv) with M = A D A', M^-1 = B' D^-1 B and A B = 1.
+
+        A and B couple each joint with those inward of it, and have 1 on the diagonal; D has a block
+        for each joint, the inertia that it feels while all joints beyond it give in (Rodriguez,
+        Kreutz 1988; Balafoutis, Patel 1991, Eq 6.2.18-19). If every joint has one freedom, A and D
+        are L' and D of `ltdl_factors`. Not for robots with mimic joints.
+        """
+        return self._call("operator_factors", q, out=out, threads=threads)
 
     def joint_reactions(
         self,
