@@ -70,6 +70,12 @@ def direct(
     return arrays_out[0] if len(arrays_out) == 1 else tuple(arrays_out)
 
 
+def ways(robot: chasles.Robot, function: str) -> list[str]:
+    """The methods of a function that a robot can have, whatever its mimic joints."""
+    rows = FUNCTIONS[function]
+    return [m.name for m in rows if m.needs is None or not m.needs(robot.model, {})]
+
+
 class Floats:
     """A robot's functions on plain floats, without damping: `Floats(robot).mass_matrix(q)`."""
 

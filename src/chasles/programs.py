@@ -68,7 +68,7 @@ def program(
         return (physical, here) if parameters else (here, elsewhere)
 
     keys = tuple(wrenches)
-    methods = _methods(model, function, method, order)
+    methods = _methods(model, function, method, order, options)
     positions = _positions(function)
     if derivative is not None and _has_recursion(function, method, keys, derivative):
         known = trace(
@@ -102,7 +102,9 @@ def program(
     return traced
 
 
-def _methods(model: Model, function: str, method: str, order: int) -> tuple[Method, ...]:
+def _methods(
+    model: Model, function: str, method: str, order: int, options: Mapping[str, Any]
+) -> tuple[Method, ...]:
     known = FUNCTIONS[function]
     if model.source.massless and function not in KINEMATICS:
         raise ModelError(
@@ -111,7 +113,8 @@ def _methods(model: Model, function: str, method: str, order: int) -> tuple[Meth
         )
     coupled = any(body.follow is not None for body in model.bodies)
     able = tuple(m for m in known if order == 1 or signature(m.algorithm).any_order)
-    allowed = tuple(m for m in able if m.followers or not coupled)
+    fit = {m.name: m.needs(model, options) if m.needs else "" for m in able}
+    allowed = tuple(m for m in able if (m.followers or not coupled) and not fit[m.name])
     if method == "fastest":
         return tuple(m for m in allowed if not m.by_name)
     named = tuple(m for m in known if m.name == method)
@@ -123,6 +126,10 @@ def _methods(model: Model, function: str, method: str, order: int) -> tuple[Meth
         raise ValueError(f"{function}: method {method!r} has no order {order}; use {names}")
     if named[0] not in allowed:
         names = ", ".join(repr(m.name) for m in allowed)
+        if fit[method]:
+            raise ModelError(
+                f"robot {model.name!r}: {function} by {method!r}: {fit[method]}; use {names}"
+            )
         raise ModelError(
             f"robot {model.name!r}: method {method!r} cannot have mimic joints; use {names}, "
             "or load the robot with mimic=False"

@@ -123,26 +123,11 @@ class Robot:
 
     def position_slice(self, joint: str) -> slice:
         """Where a joint's coordinates lie in q."""
-        return self.model.position_slices[self._mover(joint)]
+        return self.model.position_slices[self.model.mover(joint)]
 
     def velocity_slice(self, joint: str) -> slice:
         """Where a joint's velocities lie in qd (and forces in tau)."""
-        return self.model.velocity_slices[self._mover(joint)]
-
-    def _mover(self, joint: str) -> int:
-        for i, body in enumerate(self.model.bodies):
-            if body.data.name == joint:
-                if body.follow is None:
-                    return i
-                leader = self.model.bodies[body.follow.leader].data.name
-                raise ModelError(
-                    f"robot {self.name!r}: joint {joint!r} has no coordinates, because it mimics "
-                    f"{leader!r}; name that one, or load the robot with mimic=False"
-                )
-        raise ModelError(
-            f"robot {self.name!r}: no joint {joint!r} with coordinates; it has "
-            f"{', '.join(map(repr, self.joints))}"
-        )
+        return self.model.velocity_slices[self.model.mover(joint)]
 
     def parameter(self, name: str) -> np.ndarray:
         """A number of the mechanism: "<link>.mass", ".center", ".inertia", "<joint>.placement",
@@ -391,6 +376,26 @@ class Robot:
         """J with `frame_velocity` = J qd: (..., 6, nv), angular rows first."""
         return self._call("jacobian", q, out=out, threads=threads, frame=frame, axes=axes, at=at)
 
+    def generalized_jacobian(
+        self,
+        q: Array,
+        *,
+        frame: str,
+        axes: Axes = "world",
+        at: At = "frame",
+        out: Array = None,
+        threads: int | None = None,
+    ) -> np.ndarray:
+        """J* with velocity J* qd of a frame while the whole robot has no momentum: (..., 6, nv).
+
+        A floating base recoils from the motion of the joints; its own columns are zero (Umetani and
+        Yoshida 1989; Featherstone 2008, example 9.4). On a base that is held it is `jacobian`.
+        `axes` and `at` as there.
+        """
+        return self._call(
+            "generalized_jacobian", q, out=out, threads=threads, frame=frame, axes=axes, at=at
+        )
+
     def jacobian_rate(
         self,
         q: Array,
@@ -553,7 +558,8 @@ class Robot:
         f_ext and dissipation as in `inverse_dynamics`. method: "articulated-body" (Featherstone
         2008, table 7.1), "mass-matrix" (chapter 6), "homogeneous" or "lagrange" (M and h by joint
         actions or by traces, Legnani et al. 1996), "augmented-tensor" (Balafoutis, Patel 1991,
-        section 6.3), or "fastest".
+        section 6.3), "floating-base" (Featherstone, table 9.4, for robots on one free joint), or
+        "fastest".
         """
         return self._call(
             "forward_dynamics",
@@ -565,6 +571,41 @@ class Robot:
             method=method,
             dissipation=dissipation,
             f_ext=f_ext,
+        )
+
+    def hybrid_dynamics(
+        self,
+        q: Array,
+        qd: Array,
+        given: Array,
+        *,
+        known: str | Sequence[str],
+        f_ext: Mapping[str, Any] | None = None,
+        dissipation: bool = False,
+        method: str = "fastest",
+        out: Array = None,
+        threads: int | None = None,
+    ) -> np.ndarray:
+        """The forces of joints whose accelerations are known, the accelerations of the others.
+
+        known: the names of the former. given (..., nv) has accelerations in their entries and
+        forces in all others; the result (..., nv) has forces there and accelerations elsewhere. All
+        joints known is `inverse_dynamics`, none `forward_dynamics`. f_ext and dissipation as there.
+        method: "articulated-body" (Featherstone 2008, table 9.3), "mass-matrix" (section 9.1),
+        "floating-base" (table 9.6, where all joints but those of a floating base are known), or
+        "fastest".
+        """
+        return self._call(
+            "hybrid_dynamics",
+            q,
+            qd,
+            given,
+            out=out,
+            threads=threads,
+            method=method,
+            dissipation=dissipation,
+            f_ext=f_ext,
+            known=known,
         )
 
     def gravity_forces(
@@ -615,6 +656,36 @@ class Robot:
     ) -> np.ndarray:
         """The inverse of the mass matrix: (..., nv, nv)."""
         return self._call("mass_matrix_inverse", q, out=out, threads=threads)
+
+    def operational_inertia_inverse(
+        self,
+        q: Array,
+        *,
+        frame: str,
+        axes: Axes = "world",
+        at: At = "frame",
+        method: str = "fastest",
+        out: Array = None,
+        threads: int | None = None,
+    ) -> np.ndarray:
+        """J M^-1 J': the acceleration that each unit wrench at a frame adds to it: (..., 6, 6).
+
+        Its inverse is the frame's own (operational-space) inertia, where it has one: with six
+        freedoms or more, away from singular configurations; `chasles.control` has that for other
+        tasks too. `axes` and `at` as in `jacobian`, for twist and wrench. method: "projection"
+        (by the factors of M, Featherstone 2008, section 7.2.1), "propagation" (by articulated
+        bodies, from the frame to the root), or "fastest".
+        """
+        return self._call(
+            "operational_inertia_inverse",
+            q,
+            out=out,
+            threads=threads,
+            method=method,
+            frame=frame,
+            axes=axes,
+            at=at,
+        )
 
     def ltdl_factors(
         self, q: Array, *, out: Array = None, threads: int | None = None

@@ -1,12 +1,30 @@
 """The table of contents: every public function, and the methods that compute it."""
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from chasles.model import Model
 from chasles.model.equivalent import Choice, by_moments, by_products
+
+Need = Callable[[Model, Mapping[str, Any]], str]
+"""What a method asks of a model and its options: the reason why not, or nothing."""
+
+
+def floating_base(model: Model, options: Mapping[str, Any]) -> str:
+    """One free joint carries everything."""
+    return "" if model.floating else "it needs a floating base, one free root joint"
+
+
+def driven_joints(model: Model, options: Mapping[str, Any]) -> str:
+    """A floating base, and `known` has all joints but the base's."""
+    rest = {model.bodies[i].data.name for i in model.movers if i != 0}
+    found = rest == set(options.get("known", ()))
+    return floating_base(model, options) or (
+        "" if found else "it needs all joints in known but the floating base's"
+    )
 
 
 @dataclass(frozen=True)
@@ -18,7 +36,7 @@ class Method:
     equivalent: how inertias may be regrouped for it, where the result depends on the equation of
     motion alone. followers: mimic joints are allowed (a recursion that solves for each joint's
     acceleration by itself cannot have them). by_name: it is used only where it is asked for, since
-    another always has fewer operations.
+    another always has fewer operations. needs: what it asks of the robot and the options.
     """
 
     name: str
@@ -26,6 +44,7 @@ class Method:
     equivalent: Choice | None = None
     followers: bool = True
     by_name: bool = False
+    needs: Need | None = None
 
     @property
     def algorithm(self) -> Callable[..., Any]:
@@ -86,6 +105,7 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
         Method("link-frames", "joint_motion.frame_motion_link_frames"),
     ),
     "jacobian": (Method("spatial", "spatial.jacobian"),),
+    "generalized_jacobian": (Method("spatial", "spatial.generalized_jacobian"),),
     "jacobian_rate": (
         Method("joint-motion", "joint_motion.jacobian_rates"),
         Method("spatial", "spatial.jacobian_rate"),
@@ -151,6 +171,34 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
         ),
         Method(
             "augmented-tensor", "tensor.forward_dynamics_augmented_tensor", equivalent=by_products
+        ),
+        Method(
+            "floating-base",
+            "spatial.forward_dynamics_floating_base",
+            equivalent=by_moments,
+            followers=False,
+            needs=floating_base,
+        ),
+    ),
+    "hybrid_dynamics": (
+        Method(
+            "articulated-body", "spatial.hybrid_dynamics", equivalent=by_moments, followers=False
+        ),
+        Method("mass-matrix", "spatial.hybrid_dynamics_mass_matrix", equivalent=by_moments),
+        Method(
+            "floating-base",
+            "spatial.hybrid_dynamics_floating_base",
+            equivalent=by_moments,
+            needs=driven_joints,
+        ),
+    ),
+    "operational_inertia_inverse": (
+        Method("projection", "spatial.operational_inertia_inverse", equivalent=by_moments),
+        Method(
+            "propagation",
+            "spatial.operational_inertia_inverse_propagation",
+            equivalent=by_moments,
+            followers=False,
         ),
     ),
     "linearize": (Method("spatial", "spatial.linearize", equivalent=by_moments),),

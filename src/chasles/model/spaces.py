@@ -73,6 +73,13 @@ class EffortSpace(Space):
         return [x for i in model.movers for x in total[i]]
 
 
+class MixedSpace(EffortSpace):
+    """A force or an acceleration for each freedom, by the bodies that own coordinates."""
+
+    def join(self, model: Model, value: Mapping[int, Vector]) -> list[Number]:
+        return [x for i in model.movers for x in value[i]]
+
+
 class JointMatrixSpace(Space):
     """Blocks (i, j) of a matrix over all joints; absent blocks are zero."""
 
@@ -155,6 +162,16 @@ class JacobianSpace(Space):
                 columns[leader][k] = columns[leader][k] + Vector(tuple(column)) * ratio
         flat = [column for i in model.movers for column in columns[i]]
         return [column[row] for row in range(6) for column in flat]
+
+
+class SpatialMatrixSpace(Space):
+    """A 6x6 matrix between twists and wrenches."""
+
+    def shape(self, model: Model) -> tuple[int, ...]:
+        return (6, 6)
+
+    def join(self, model: Model, value: Matrix) -> list[Number]:
+        return [x for row in value.rows for x in row]
 
 
 class LoopVectorSpace(Space):
@@ -307,6 +324,7 @@ ABSENT = _Absent()
 Position = Annotated[Mapping[int, Vector], PositionSpace()]
 Velocity = Annotated[Mapping[int, Vector], VelocitySpace()]
 Effort = Annotated[Mapping[int, Vector], EffortSpace()]
+Mixed = Annotated[Mapping[int, Vector], MixedSpace()]
 Wrenches = Annotated[Mapping[int, Force], WrenchesSpace()]
 JointMatrix = Annotated[Mapping[tuple[int, int], Matrix], JointMatrixSpace()]
 TreeMatrix = Annotated[Matrix, TreeMatrixSpace()]
@@ -315,6 +333,7 @@ StateMatrix = Annotated[Matrix, StateMatrixSpace()]
 InputMatrix = Annotated[Matrix, InputMatrixSpace()]
 Jacobian = Annotated[Mapping[int, Motions], JacobianSpace()]
 MomentumMatrix = Annotated[Mapping[int, Forces], JacobianSpace()]
+SpatialMatrix = Annotated[Matrix, SpatialMatrixSpace()]
 LoopVector = Annotated[Sequence[Vector], LoopVectorSpace()]
 LoopMatrix = Annotated[Sequence[Mapping[int, Matrix]], LoopMatrixSpace()]
 Pose = Annotated[Transform, PoseSpace()]
