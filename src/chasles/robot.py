@@ -188,6 +188,44 @@ class Robot:
             raise ValueError(f"with_gravity: give three finite numbers, not {gravity!r}")
         return self._changed(edit.with_gravity(self.model, Vector(tuple(map(float, g)))))
 
+    def simplified(self) -> "Robot":
+        """A robot with the same equation of motion and fewer inertia parameters that are not zero.
+
+        The part of a link's inertia that its joint does not feel moves to the link before it
+        (dynamic equivalence, Featherstone 2008, section 9.7). Joint forces, accelerations and
+        kinetic energy stay the same, as `is_equivalent` checks; reactions do not, nor does what
+        belongs to mass that went into a fixed base: momentum, centre of mass, a constant of
+        potential energy. Masses may come out zero or negative. Functions with method="fastest" do
+        this by themselves: it is for other programs, and for those who want to see it.
+        """
+        return self._changed(edit.simplified(self.model))
+
+    def is_equivalent(
+        self,
+        other: "Robot",
+        *,
+        tolerance: float = 1e-9,
+        rng: "np.random.Generator | int | None" = 0,
+    ) -> bool:
+        """Whether another robot with the same joints has the same equation of motion.
+
+        Compares the joint forces of random motions and the mass matrices, with joints anywhere;
+        tolerance is relative to the largest entry. Damping and friction are left out, loops too.
+        """
+        if [self.joint(n).kind for n in self.joints] != [other.joint(n).kind for n in other.joints]:
+            return False
+        rng = np.random.default_rng(rng)
+        count = 8
+        q = self.integrate(self.neutral(), rng.uniform(-np.pi, np.pi, size=(count, self.nv)))
+        qd, qdd = rng.normal(size=(2, count, self.nv))
+        pairs = (
+            [robot.inverse_dynamics(q, qd, qdd), robot.mass_matrix(q)] for robot in (self, other)
+        )
+        return all(
+            np.max(np.abs(a - b), initial=0.0) <= tolerance * np.max(np.abs(a), initial=0.0)
+            for a, b in zip(*pairs, strict=True)
+        )
+
     def _changed(self, source: Description) -> "Robot":
         return Robot(source, mimic=self._mimic)
 
