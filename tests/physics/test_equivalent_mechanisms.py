@@ -69,6 +69,17 @@ def test_what_does_not_stay() -> None:
     close(Floats(walker.simplified()).momentum(q, qd), Floats(walker).momentum(q, qd), 1e-11)
 
 
+def test_no_mass_has_no_centre() -> None:
+    """All mass of the arm goes into its base; the arm before has a centre."""
+    simple = puma560().simplified()
+    q, qd, _ = state(simple, 3)
+    with pytest.raises(chasles.ModelError, match="what moves has no mass"):
+        simple.center_of_mass(q)
+    with pytest.raises(chasles.ModelError, match="what moves has no mass"):
+        simple.momentum(q, qd)
+    assert np.all(np.isfinite(simple.momentum(q, qd, at="world")))
+
+
 def test_simplifying_twice_changes_nothing() -> None:
     simple = puma560().simplified()
     assert any("regrouped" in note for note in simple.notes)
