@@ -110,6 +110,7 @@ def compile(
     arguments and parameters instead. dtype: "float64" (which turns to float32 where all arrays
     are) or "float32". options: those of the method of `Robot`, e.g. frame="hand".
     """
+    robot._refuse_open("compile", function)
     keys, _ = wrench_arguments(robot.model, f_ext)
     derivative = None
     if wrt is not None:

@@ -20,7 +20,7 @@ from chasles.compiled import (
     rates_by_name,
     wrench_arguments,
 )
-from chasles.loops import ClosedLoops, Loops, Mobility
+from chasles.loops import TOLERANCE, ClosedLoops, Loops, Mobility
 from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.spatial import RigidInertia
 from chasles.model import Description, JointData, LoopData, Model, ModelError, build, edit
@@ -580,7 +580,7 @@ class Robot:
         f_ext: Mapping[str, Any] | None = None,
         dissipation: bool = False,
         stabilization: float | None = None,
-        tolerance: float = 1e-6,
+        tolerance: float = TOLERANCE,
         method: str = "fastest",
         threads: int | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
@@ -596,6 +596,7 @@ class Robot:
         self._require_loops("constrained_dynamics")
         keys, forces = wrench_arguments(self.model, f_ext)
         return self._closed.constrained_dynamics(
+            "constrained_dynamics",
             (q, qd, tau),
             forces,
             tolerance=tolerance,
@@ -607,6 +608,11 @@ class Robot:
             dissipation=dissipation,
             wrenches=keys,
         )
+
+    def _install_closed(self) -> None:
+        """From the first plain call on, the method is one with less overhead."""
+        if "forward_dynamics" not in self.__dict__:
+            self.__dict__["forward_dynamics"] = self._closed.plain(self.forward_dynamics)
 
     def loop_forces(
         self, q: Array, multipliers: Array, *, out: Array = None, threads: int | None = None
@@ -621,6 +627,16 @@ class Robot:
     def _require_loops(self, function: str) -> None:
         if not self.model.loops:
             raise ModelError(f"{function}: robot {self.name!r} has no loops; use forward_dynamics")
+
+    def _refuse_open(self, what: str, function: str) -> None:
+        """Of a robot with loops, a compiled forward_dynamics would be of the tree alone."""
+        if self.model.loops and function == "forward_dynamics":
+            raise ModelError(
+                f"{what}: forward_dynamics of robot {self.name!r} keeps its loops closed, which a "
+                "program of the tree does not; for derivatives use "
+                'robot.linearize(q, qd, tau, coordinates="independent"), for a compiled function '
+                'chasles.compile(robot, "constrained_dynamics")'
+            )
 
     # Dynamics ---------------------------------------------------------------------------------
 
@@ -661,7 +677,7 @@ class Robot:
                 forces,
                 self._closing.freedoms if actuated is None else actuated,
                 weights,
-                tolerance=1e-6,
+                tolerance=TOLERANCE,
                 threads=threads,
                 dissipation=dissipation,
                 wrenches=keys,
@@ -702,9 +718,19 @@ class Robot:
         by the methods of `constrained_dynamics`.
         """
         if self.model.loops:
-            qdd, _ = self.constrained_dynamics(
-                q, qd, tau, f_ext=f_ext, dissipation=dissipation, method=method, threads=threads
+            keys, forces = wrench_arguments(self.model, f_ext)
+            qdd, _ = self._closed.constrained_dynamics(
+                "forward_dynamics",
+                (q, qd, tau),
+                forces,
+                tolerance=TOLERANCE,
+                threads=threads,
+                method=method,
+                dissipation=dissipation,
+                wrenches=keys,
             )
+            if not keys and not dissipation and method == "fastest":
+                self._install_closed()
             return _given("forward_dynamics", qdd, out)
         return self._call(
             "forward_dynamics",
@@ -804,7 +830,7 @@ class Robot:
         (Balafoutis, Patel 1991, chapter 6), or "fastest".
         """
         if _checked_coordinates("mass_matrix", coordinates) == "independent" and self.model.loops:
-            M = self._closed.mass_matrix(q, tolerance=1e-6, threads=threads)
+            M = self._closed.mass_matrix(q, tolerance=TOLERANCE, threads=threads)
             return _given("mass_matrix", M, out)
         return self._call("mass_matrix", q, out=out, threads=threads, method=method)
 
@@ -933,6 +959,7 @@ class Robot:
         *,
         dt: float | None = None,
         actuation: Array | Sequence[str] | None = None,
+        coordinates: Coordinates = "tree",
         f_ext: Mapping[str, Any] | None = None,
         dissipation: bool = False,
         out: tuple[Array, Array] | None = None,
@@ -946,13 +973,23 @@ class Robot:
         actuation: S, an array (nv, m), or the names of the joints that are driven; all by default.
         dt: the pair of discrete time instead, x(t + dt) = A x + B u, exact for an input that is
         constant over dt seconds. Balafoutis and Patel 1991, Eq 7.2.3.
+
+        coordinates: "tree", which leaves loops open, or "independent" for a robot with loops: x is
+        the step and the change of velocity of its n `independent` freedoms, with all others along,
+        A (..., 2n, 2n) and B (..., 2n, m). q must be closed and qd keep it so (`complete`); raises
+        `chasles.OpenLoop` and `chasles.SingularPosition`.
+
         f_ext and dissipation as in `forward_dynamics`. The six numbers of a wrench stay fixed,
         along the axes and about the point it is given with: axes="world" keeps its direction in
         space, axes="frame" turns it with the frame; at="frame" or (x, y, z) carries its point
         along, at="world" leaves it at the world's origin.
         """
         forces: dict[str, Any] = {"f_ext": f_ext, "dissipation": dissipation}
-        pair = partial(self._call, "linearize", q, qd, tau, threads=threads, **forces)
+        closed = _checked_coordinates("linearize", coordinates) == "independent"
+        if closed and self.model.loops:
+            pair = partial(self._linearize_closed, q, qd, tau, threads=threads, **forces)
+        else:
+            pair = partial(self._call, "linearize", q, qd, tau, threads=threads, **forces)
         if dt is None and actuation is None:
             return pair(out=out)
         step = None if dt is None else checked_step(dt)
@@ -965,6 +1002,21 @@ class Robot:
         if step is not None:
             A, B = discretized(A, B, step)
         return delivered("linearize", (A, B), out)
+
+    def _linearize_closed(
+        self,
+        *arrays: Array,
+        f_ext: Mapping[str, Any] | None,
+        dissipation: bool,
+        out: tuple[Array, Array] | None,
+        threads: int | None,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        keys, forces = wrench_arguments(self.model, f_ext)
+        options = {"dissipation": dissipation, "wrenches": keys}
+        pair = self._closed.linearize(
+            arrays, forces, tolerance=TOLERANCE, threads=threads, **options
+        )
+        return delivered("linearize", pair, out)
 
     # Inertia parameters -----------------------------------------------------------------------
 
@@ -1136,6 +1188,7 @@ class Robot:
         method: str,
         options: Mapping[str, Any],
     ) -> tuple[Compiled, list[Any]]:
+        self._refuse_open("derivatives", function)
         keys, forces = wrench_arguments(self.model, f_ext)
         compiled = self.function(
             function,

@@ -278,6 +278,7 @@ CLOSED_LOOPS: dict[str, tuple[Method, ...]] = {
     "independent_mass_matrix": (
         Method("minimal", "closed_loops.independent_mass_matrix", equivalent=by_moments),
     ),
+    "loop_equations": (Method("tree", "closed_loops.loop_equations", equivalent=by_moments),),
 }
 """Functions of a robot with loops that need a closure: which equations give which freedoms. What
 users call asks them and checks how well each state is conditioned."""

@@ -1,7 +1,7 @@
 """Closed loops of one robot: what can be asked of them, and the answers' types."""
 
 from chasles.loops.closing import Loops
-from chasles.loops.dynamics import ClosedLoops
+from chasles.loops.dynamics import TOLERANCE, ClosedLoops
 from chasles.loops.reports import (
     ImpossiblePosition,
     LoopError,
@@ -12,6 +12,7 @@ from chasles.loops.reports import (
 )
 
 __all__ = [
+    "TOLERANCE",
     "ClosedLoops",
     "ImpossiblePosition",
     "LoopError",

@@ -137,6 +137,7 @@ class Loops:
 
     def indices(self, names: Sequence[str], purpose: str) -> np.ndarray:
         """The velocity coordinates with these names, in increasing order."""
+        names = [names] if isinstance(names, str) else names
         for name in names:
             if name not in self.freedoms:
                 raise ModelError(
@@ -273,16 +274,20 @@ class Loops:
         x[..., free], x[..., self.independent] = self.columns[free] * rest, y
         return x
 
-    def basis(self, q: np.ndarray, independent: np.ndarray) -> np.ndarray:
-        """G (..., nv, n) with qd = G yd, at closed positions, for any choice of the independent."""
+    def carried(self, q: np.ndarray, independent: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """G (..., nv, n) and R (..., nv, rows): x = G y + R b has A x = b, and y at `independent`.
+
+        At closed positions, for any choice of the independent; A, b as in `loop_matrix`. Where rows
+        are redundant, b must agree with them.
+        """
         A = self.matrix(q)
         self.check_regular(A, q.shape[:-1], independent)
         free = np.delete(np.arange(self.model.nv), independent)
-        G = np.zeros((*q.shape[:-1], self.model.nv, len(independent)))
-        rest = -np.linalg.pinv(A[..., free]) @ A[..., independent]
-        G[..., free, :] = self.columns[free, None] * rest / self.columns[independent]
+        R = np.zeros((*q.shape[:-1], self.model.nv, len(self.rows)))
+        R[..., free, :] = self.columns[free, None] * np.linalg.pinv(A[..., free]) * self.rows
+        G = -R @ self._function("loop_matrix")(q)[..., independent]
         G[..., independent, np.arange(len(independent))] = 1.0
-        return G
+        return G, R
 
     def _placed(self, y: np.ndarray, guess: np.ndarray) -> np.ndarray:
         """The guess with the independent freedoms at y, or moved by y where q has no such entry."""
@@ -324,12 +329,13 @@ class Loops:
         return array
 
     def check_closed(self, function: str, q: np.ndarray, tolerance: float) -> None:
-        if not isinstance(tolerance, int | float) or not tolerance > 0.0:
-            raise ValueError(f"{function}: tolerance must be a positive number, not {tolerance!r}")
+        check_tolerance(function, tolerance)
         lead = q.shape[:-1]
         r = self.rows * self._function("loop_residual")(q)
         r = r.reshape(math.prod(lead), len(self.rows))
         size = np.linalg.norm(r, axis=-1)
+        if not np.all(np.isfinite(size)):
+            raise ValueError(f"{function}: q must be finite numbers")
         if np.any(size > tolerance):
             worst = int(np.argmax(size))
             raise OpenLoop(
@@ -421,6 +427,11 @@ def _lead(function: str, **arrays: np.ndarray) -> tuple[int, ...]:
         raise ValueError(
             f"{function}: leading shapes do not broadcast together: {shapes}"
         ) from None
+
+
+def check_tolerance(function: str, tolerance: Any) -> None:
+    if not isinstance(tolerance, int | float) or not tolerance > 0.0:
+        raise ValueError(f"{function}: tolerance must be a positive number, not {tolerance!r}")
 
 
 def at_index(flat: int | np.integer, lead: tuple[int, ...]) -> str:

@@ -225,6 +225,9 @@ class LoopNumberSpace(Space):
     def split(self, model: Model, flat: Sequence[Number]) -> Vector:
         return Vector(tuple(flat))
 
+    def join(self, model: Model, value: Vector) -> list[Number]:
+        return list(value)
+
 
 class LoopForceSpace(Space):
     """One wrench a loop."""
