@@ -218,6 +218,8 @@ def _plain_add(arena: Arena, a: Number, b: Number) -> Number | None:
 
 
 def _plain_sub(arena: Arena, a: Number, b: Number) -> Number | None:
+    if a is b:
+        return 0.0
     if a == 0.0:
         return -b
     return a if b == 0.0 else None
@@ -249,7 +251,8 @@ BOOK: dict[str, Rule] = {
     "div": _plain_div,
     "select": _select,
 }
-"""What one who counts by hand leaves out: zeros, ones and signs; a doubling is an addition."""
+"""What one who counts by hand leaves out: zeros, ones and signs, a difference of one number with
+itself; a doubling is an addition."""
 
 RULES: dict[str, Rule] = {
     "add": _add,

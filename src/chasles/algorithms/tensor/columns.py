@@ -21,7 +21,7 @@ def columns(
         passed, child = F[i], i
         M[i, i] = S[i].T @ passed + diagonal(joint.armature)
         for j in model.support(p):
-            passed = X[child].T @ passed
+            passed = X[child].T @ passed  # (6.3.30a, 6.3.30b)
             M[i, j] = passed.T @ S[j]
             M[j, i] = M[i, j].T
             child = j
