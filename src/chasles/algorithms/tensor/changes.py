@@ -5,6 +5,7 @@ from typing import NamedTuple
 from chasles.algorithms.tensor.chain import Chain
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import Motion
+from chasles.mathematics.tensor import AngularAcceleration
 from chasles.model.model import Model
 from chasles.model.spaces import Position, Velocity
 
@@ -28,42 +29,38 @@ def changes(
 ) -> dict[int, tuple[Change, ...]]:
     """Of every joint, one change for each freedom; zd_j and zdd_j of (7.3.1-4) for any joint."""
     found = {}
-    for i, p, joint, _ in model.outward():
-        E, S = moving.X[i].E, moving.S[i]
-        wp, wdp = E @ moving.Omega[p].w, E @ moving.Omega[p].wd
-        ap = moving.sdd[i] - moving.zeta[i]
-        vJ, w = S @ qd[i], moving.Omega[i].w
+    for i, _, joint, _ in model.outward():
+        S, Omega, ap = moving.S[i], moving.Omega[i], moving.sdd[i] - moving.zeta[i]
+        vJ, aJ = S @ qd[i], S @ qdd[i] + joint.bias(q[i], qd[i])
         slopes = joint.slopes(q[i], qd[i], qdd[i])
-        found[i] = tuple(
-            _change(s, wp, wdp, ap, w, vJ.linear, N, K, C)
-            for s, N, K, C in zip(
-                S.columns,
-                slopes.velocity.columns,
-                slopes.acceleration.columns,
-                slopes.bias.columns,
-                strict=True,
-            )
-        )
+        rates = (slopes.velocity, slopes.acceleration, slopes.bias)
+        columns = zip(S.columns, *(rate.columns for rate in rates), strict=True)
+        found[i] = tuple(_change(Omega, ap, vJ, aJ.angular, *c) for c in columns)  # (7.3.19k)
     return found
 
 
 def _change(
-    s: Motion,
-    wp: Vector,
-    wdp: Vector,
+    Omega: AngularAcceleration,
     ap: Vector,
-    w: Vector,
-    slide: Vector,
+    vJ: Motion,
+    aJ: Vector,
+    s: Motion,
     N: Motion,
     K: Motion,
     C: Motion,
 ) -> Change:
-    """Of a freedom s that the parent carries with wp, wdp, ap; N, K, C as in `Slopes`."""
-    z, x, both = s.angular, s.linear, w + wp
+    """Of a freedom s whose joint moves with vJ and aJ on a parent of ap; N, K, C as in `Slopes`.
+
+    The parent alone turns with w - vJ; what it makes of a vector x that the joint carries is
+    Omega x - aJ x x - (2 w - vJ) x (vJ x x), which is Omega x where the joint turns about x.
+    """
+    z, x, w, turning = s.angular, s.linear, Omega.w, vJ.angular
+    wp = w - turning
+    both = w + wp
     carried = wp.cross(z)
     zd = carried + N.angular
-    zdd = wdp.cross(z) + wp.cross(carried) + both.cross(N.angular) + K.angular
-    xdd = ap.cross(z) + (carried + zd).cross(slide) + wdp.cross(x) + wp.cross(wp.cross(x))
-    xdd = xdd + both.cross(N.linear) + K.linear
-    by_qd = Motion(both.cross(z), z.cross(slide) + both.cross(x)) + C
+    zdd = Omega @ z - aJ.cross(z) + both.cross(N.angular - turning.cross(z)) + K.angular
+    xdd = Omega @ x - aJ.cross(x) + both.cross(N.linear - turning.cross(x)) + K.linear
+    xdd = xdd + ap.cross(z) + (carried + zd).cross(vJ.linear)
+    by_qd = Motion(both.cross(z), z.cross(vJ.linear) + both.cross(x)) + C
     return Change(s, zd, Motion(zdd, xdd), by_qd)

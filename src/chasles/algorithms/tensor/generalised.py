@@ -37,7 +37,7 @@ def generalised(
         L[i] = dual(Omega[i].w) @ euler_from_inertia(E[i]).matrix()  # (7.3.18d)
     for i, p, *_ in model.inward():
         A, s, slide = X[i].E.T, X[i].r, (S[i] @ qd[i]).linear
-        sd[i] = Omega[p].w.cross(s) + A @ slide
+        sd[i] = Omega[p].w.cross(s) + A @ slide  # (sd of 7.3.18d)
         Up = A @ U[i]  # (7.3.18a)
         U[p] += Up  # (7.3.18a)
         Udp = A @ (Ud[i] + slide * links[i].m)  # (7.3.18b)
