@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from chasles.algorithms.tensor.augmented_tensor import transmitted_forces
+from chasles.algorithms.tensor.augmented_tensor import transmitted
 from chasles.algorithms.tensor.chain import chain
 from chasles.algorithms.tensor.changes import Change, changes
 from chasles.algorithms.tensor.generalised import generalised
@@ -24,26 +24,30 @@ def inverse_dynamics_sensitivities(
     links branch, what they carry adds up.
     """
     moving = chain(model, q, qd, qdd)
-    X, links, steps = moving.X, augmented(model, moving.X), changes(model, q, qd, qdd, moving)
-    F = transmitted_forces(model, moving, links)
+    X, sdd, links = moving.X, moving.sdd, augmented(model, moving.X)
+    steps = changes(model, q, qd, qdd, moving)
+    Udd, eta = transmitted(model, moving, links)
+    F = {i: Force(eta[i], sdd[i] * links[i].m + Udd[i]) for i in X}
     U, Ud, E, L, sd = generalised(model, moving, links, qd)
     D: dict[tuple[int, int], Matrix] = {}
     V: dict[tuple[int, int], Matrix] = {}
     P: dict[tuple[int, int], Matrix] = {}
     for i, p, joint, _ in model.inward():
 
-        def _inertia_force(zdd: Vector, zd: Vector, xdd: Vector, i: int = i) -> Force:
+        def _inertia_force(zdd: Vector, zd2: Vector, xdd: Vector, i: int = i) -> Force:
             """Of all that the link carries, for a change of its motion."""
-            moment = E[i] @ zdd - (L[i] @ zd) * 2.0 + U[i].cross(xdd)
-            return Force(moment, xdd * links[i].m - U[i].cross(zdd) - Ud[i].cross(zd) * 2.0)
+            moment = E[i] @ zdd - L[i] @ zd2 + U[i].cross(xdd)
+            return Force(moment, xdd * links[i].m - U[i].cross(zdd) - Ud[i].cross(zd2))
 
         rows, C, H, G = [], [], [], []
-        for S, zd, by_q, by_qd in steps[i]:
-            rows.append(_inertia_force(S.angular, Vector.zero(), S.linear))  # (7.3.18e, 7.3.18h)
-            C.append(L[i].T @ S.angular - Ud[i].cross(S.linear))  # (7.3.18i)
-            H.append(_inertia_force(by_qd.angular, S.angular, by_qd.linear))  # (7.3.18f, 7.3.18j)
-            change = _inertia_force(by_q.angular, zd, by_q.linear)  # (7.3.18g, 7.3.18k)
-            G.append(change + S.cross(F[i]))  # (7.3.18g, 7.3.18k)
+        for S, zd2, by_q, slid, by_qd in steps[i]:
+            z, x = S.angular, S.linear
+            rows.append(_inertia_force(z, Vector.zero(), x))  # (7.3.18e, 7.3.18h)
+            C.append(L[i].T @ z - Ud[i].cross(x))  # (7.3.18i)
+            H.append(_inertia_force(by_qd.angular, z, by_qd.linear))  # (7.3.18f, 7.3.18j)
+            held = S.cross(F[i]).moment + U[i].cross(sdd[i].cross(z))  # (7.3.18g, 7.3.18k)
+            change = _inertia_force(by_q.angular, zd2, slid)  # (7.3.18g, 7.3.18k)
+            G.append(change + Force(held, z.cross(Udd[i])))  # (7.3.18g, 7.3.18k)
         D[i, i], V[i, i], P[i, i] = _rows(rows, C, steps[i])  # (7.3.18l, 7.3.18m, 7.3.18n)
         D[i, i] += diagonal(joint.armature)
         V[i, i] += diagonal(joint.damping)
@@ -58,7 +62,8 @@ def inverse_dynamics_sensitivities(
             C = [X[child].E.T @ c - sd[child].cross(f.force) for c, f in both]  # (7.3.19e)
             D[i, j], V[i, j], P[i, j] = _rows(rows, C, steps[j])  # (7.3.19h, 7.3.19j, 7.3.19l)
             D[j, i] = D[i, j].T
-            V[j, i], P[j, i] = _columns(H, steps[j]), _columns(G, steps[j])  # (7.3.19k, 7.3.19m)
+            V[j, i] = _columns(H, steps[j]) * 2.0  # (7.3.19k)
+            P[j, i] = _columns(G, steps[j])  # (7.3.19m)
             child = j
     return D, V, P
 
@@ -71,10 +76,10 @@ def _rows(
         [
             (
                 f.dot(S),
-                f.dot(by_qd) - c.dot(S.angular) * 2.0,
-                f.dot(by_q) - c.dot(zd) * 2.0,
+                (f.dot(by_qd) - c.dot(S.angular)) * 2.0,
+                f.dot(by_q) - c.dot(zd2),
             )
-            for S, zd, by_q, by_qd in changes
+            for S, zd2, by_q, _, by_qd in changes
         ]
         for f, c in zip(rows, C, strict=True)
     ]
