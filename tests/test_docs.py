@@ -36,6 +36,7 @@ EXAMPLES = {
     "computed_torque.py": {"duration": 0.05},
     "microbot_jerk.py": {"states": 201},
     "million_states.py": {"states": 2000},
+    "operation_counts.py": {"lengths": (2, 6), "picture": io.BytesIO()},
     "quadruped_momentum.py": {"duration": 0.05},
     "slider_crank.py": {"steps": 24, "picture": io.BytesIO()},
     "spacelib.py": {"instants": 3},

@@ -79,8 +79,8 @@ TABLE_5_1 = ByEquation(
         Row("5.3.46b", ("20n-14", "19n-13"), ("16n-10", "17n-11")),
     ),
     (("93n-69", "81n-66"), ("73n-50", "71n-56")),
-    "The same trace as in table 5.2: each link costs what is printed here, and less is needed at the "
-    "ends of the chain.",
+    "The same trace as in table 5.2: a link costs what is printed here (less at right angles, as "
+    "offsets have a zero), and the ends of the chain need less.",
 )
 
 TABLE_5_2 = ByEquation(
@@ -151,7 +151,7 @@ TABLE_6_1 = ByEquation(
             "6.3.29c",
             ("30n-42", "39n-52"),
             ("20n-25", "32n-42"),
-            "turning a symmetric tensor takes 18 products and 17 sums, where 21 and 18 are printed; "
+            "turning a symmetric tensor takes 18 products, 17 sums, where 21 and 18 are printed; "
             "of the first link one entry is needed; at right angles an offset has a zero",
         ),
         Row("6.3.30a", ("4n^2-12n+8", "2n^2-6n+4"), ("2n^2-6n+4", "n^2-3n+2")),
@@ -159,9 +159,9 @@ TABLE_6_1 = ByEquation(
             "6.3.30b",
             ("7n^2-17n+10", "3.5n^2-7.5n+4"),
             ("5n^2-13n+8", "2.5n^2-5.5n+3"),
-            "one step takes 10 sums (as in table 7.2, 19d), where 7 are printed; for the first "
-            "joint, where only the moment about its axis counts, part of the cross product is left "
-            "out in print; at right angles an offset has a zero",
+            "the cross product is made between twist and turn, where an offset is (a, 0, d): both "
+            "take 20 products and 12 sums; 22 and 11 are printed, though (b) alone has 10 sums, as "
+            "(7.3.19d), and part of the cross product is left out for the first joint",
         ),
     ),
     (("11n^2+11n-42", "5.5n^2+32.5n-54"), ("7n^2+7n-23", "3.5n^2+28.5n-47")),
@@ -183,7 +183,7 @@ TABLE_7_1 = ByEquation(
             "7.3.18a",
             ("8n-8", "7n-7"),
             ("4n-4", "5n-5"),
-            "the last link's moment is constant, and one component of the first link's is not needed",
+            "the last link's moment is constant, and of the first link's two components are needed",
         ),
         Row(
             "7.3.18b",
@@ -201,7 +201,7 @@ TABLE_7_1 = ByEquation(
             "7.3.18d",
             ("69n-51", "74n-60"),
             ("51n-33", "63n-49"),
-            "a tensor is turned in planes, 26 products and 24 sums; print takes the transform beyond "
+            "tensors are turned in planes, 26 products and 24 sums; print has a transform beyond "
             "the last link as a general one; at right angles an offset has a zero",
         ),
         Row(
@@ -218,15 +218,16 @@ TABLE_7_1 = ByEquation(
             "7.3.18j",
             ("6n-6", "6n-6"),
             ("6n-6", "6n-6"),
-            f"{_STEP_1}; both are doubled here, where print doubles each entry in (7.3.19k); "
-            "(7.3.18f) is printed with two sums too few",
+            f"{_STEP_1}; (7.3.18f) is printed with two sums too few; at right angles the angular "
+            "velocity of the second link has a zero",
         ),
         Row("7.3.18g", ("9n-9", "12n-12"), ("9n-9", "12n-12")),
         Row(
             "7.3.18k",
             ("18n-18", "21n-21"),
             ("18n-18", "21n-21"),
-            f"{_STEP_1}, for joints of every type: a turning one has two terms that cancel",
+            f"{_STEP_1}; each is printed with one product too few; w x z is doubled once for all "
+            "that it multiplies",
         ),
         Row("7.3.18l", ZERO, ZERO),
         Row("7.3.18m", ("2n-2", "3n-3"), ("2n-2", "3n-3")),
@@ -234,7 +235,7 @@ TABLE_7_1 = ByEquation(
             "7.3.18n",
             ("7n-7", "7n-7"),
             ("7n-7", "7n-7"),
-            "gravity acts on the first joint too where its axis is tilted",
+            "the first joint's term of gravity is not printed; w x z is doubled in (7.3.18k)",
         ),
     ),
     (("167n-131", "180n-158"), ("131n-95", "158n-136")),
@@ -260,8 +261,8 @@ TABLE_7_2 = ByEquation(
         Row(
             "7.3.19e",
             *_SHIFTED,
-            "the first joint, which turns about an axis at rest, has no rate of it; at right angles "
-            "an offset has a zero",
+            "for the first joint one component takes 4 products, 3 are printed, as if the row "
+            "of the rotation were known; at right angles its rate has a zero",
         ),
         Row("7.3.19h", ZERO, ZERO),
         Row("7.3.19j", ("n^2-n", "1.5n^2-1.5n"), ("n^2-n", "1.5n^2-1.5n")),
@@ -269,8 +270,8 @@ TABLE_7_2 = ByEquation(
             "7.3.19l",
             ("3n^2-3n", "3n^2-3n"),
             ("3n^2-3n", "3n^2-3n"),
-            "one entry takes 7 products and 7 sums, where 6 and 6 are printed; the axis of the first "
-            "joint is at rest, so its entries take less",
+            "an entry of (l) takes 7 products, where 6 are printed; w x z is doubled in (7.3.18k); "
+            "the axis of the first joint is at rest, so its entries take less",
         ),
         Row(
             "7.3.19k",
@@ -295,9 +296,7 @@ TABLE_5_3 = ByMethod(
     (
         Formula("Uicker, Kahn", ("66271", "51548"), "uicker-kahn", at=6, where="section 5.2"),
         Formula("Waters", ("7051", "5652"), "waters", at=6, where="section 5.2"),
-        Formula(
-            "Hollerbach, 4x4", ("830n-592", "675n-464"), "lagrange-4x4", where="", why=_EVERY_ENTRY
-        ),
+        Formula("Hollerbach, 4x4", ("830n-592", "675n-464"), "lagrange-4x4", why=_EVERY_ENTRY),
         Formula("Hollerbach, 3x3", ("412n-277", "320n-201"), "lagrange-3x3", why=_EVERY_ENTRY),
         Formula(
             "Vukobratovic, Li, Kircanski",
@@ -310,7 +309,7 @@ TABLE_5_3 = ByMethod(
             "Luh, Walker, Paul",
             ("150n-48", "131n-48"),
             "newton-euler-vector",
-            why="print is of the recursion of 1980 about centres of mass; ours is about the origins, "
+            why="print is of the recursion of 1980, about centres of mass; ours is about origins, "
             f"with turns in planes; {_ENDS}",
         ),
         Formula(
@@ -318,7 +317,7 @@ TABLE_5_3 = ByMethod(
             ("130n-68", "101n-56"),
             "spatial-1987",
             where="section 5.2",
-            why=f"a turn in planes takes 8 products instead of 9; {_ENDS}",
+            why=f"a link takes more here, where its inertia is full; {_ENDS}",
         ),
         Formula("Craig", ("126n-99", "106n-92")),
         Formula("Khosla, Neuman", ("123n-60", "96n-55")),
@@ -331,7 +330,10 @@ TABLE_5_3 = ByMethod(
             why="print is of a recursion, `kane` is the sum as it stands",
         ),
         Formula(
-            "algorithm 5.6", ("96n-77", "84n-70"), "newton-euler-tensor", why=f"at the ends: {_ENDS}"
+            "algorithm 5.6",
+            ("96n-77", "84n-70"),
+            "newton-euler-tensor",
+            why=f"at the ends: {_ENDS}",
         ),
         Formula("algorithm 5.7", ("93n-69", "81n-66"), "augmented-tensor", why="table 5.1"),
         Formula("the same, optimised", ("93n-108", "81n-100"), "augmented-tensor", why="table 5.2"),
@@ -359,7 +361,7 @@ TABLE_6_2 = ByMethod(
             "Featherstone",
             ("10n^2+31n-41", "6n^2+40n-46"),
             "spatial",
-            why="print chooses screw transforms for all joints; ours passes forces by the offsets",
+            why="print turns inertias about screws, ours in planes; the first link needs less",
         ),
         Formula(
             "algorithm 6.2",
@@ -390,7 +392,7 @@ TABLE_6_3 = ByMethod(
             ("1303", "1019"),
             "mass-matrix",
             at=6,
-            why="products are 505 of table 6.2, 712 of inverse dynamics and 86 of the solution; our "
+            why="505 products are of table 6.2, 712 of inverse dynamics, 86 of the solution; our "
             "inverse dynamics takes fewer",
         ),
         Formula("Angeles, Ma", ("1353", "1165"), at=6),

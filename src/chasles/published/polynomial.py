@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 
 _TERM = re.compile(r"([+-]?)(\d+(?:\.\d+|/\d+)?)?(n)?(?:\^(\d+))?")
 
@@ -53,7 +54,7 @@ class Polynomial:
             newton.append(column[0])
             column = [
                 (b - a) / (places[k + order] - places[k])
-                for k, (a, b) in enumerate(zip(column[:-1], column[1:], strict=True))
+                for k, (a, b) in enumerate(pairwise(column))
             ]
         total = Polynomial(())
         for place, coefficient in reversed(list(zip(places, newton, strict=True))):

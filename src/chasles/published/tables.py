@@ -1,5 +1,6 @@
 """Tables of operation counts made again: what a book prints beside what a trace counts."""
 
+import itertools
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -8,7 +9,10 @@ from typing import Literal
 
 from chasles.algorithms import FUNCTIONS
 from chasles.api import cost, from_dh, to_dh
-from chasles.published.balafoutis_patel import ByEquation, ByMethod, Pair, Row
+from chasles.expr import BOOK, Arena, Count, Number, Program, Variable
+from chasles.mathematics.linear import Symmetric, Vector
+from chasles.mathematics.tensor import AngularAcceleration, dual
+from chasles.published.balafoutis_patel import ByEquation, ByMethod, Formula, Pair, Row
 from chasles.published.polynomial import Polynomial
 from chasles.robot import Robot
 from chasles.robots import general_chain
@@ -16,13 +20,21 @@ from chasles.robots import general_chain
 Twists = Literal["general", "right", "mixed"]
 """Between neighbouring axes: any angle; 90 degrees; 90 and 0 degrees in turn, from the base."""
 
-LENGTHS = range(3, 13)
-"""Numbers of joints for tables by equation. (With two, first and last link meet and share.)"""
+LENGTHS = (3, 4, 5, 6, 9, 12)
+"""Numbers of joints whose counts a polynomial must meet; a few of them determine it. With two
+joints the second link is also the last, and may take less."""
+
+SHORT = range(3, 9)
+"""The same for whole methods, of which there are many."""
+
+MANY = 20_000
+"""Methods with more operations than this for six joints are not traced for longer arms."""
 
 Counts = tuple[int, int]
 """Multiplications and additions."""
 
 
+@cache
 def arm(n: int, twists: Twists = "general") -> Robot:
     """The arm that the book counts: n revolute joints, all lengths and inertias arbitrary.
 
@@ -142,3 +154,88 @@ def _sum(parts: Iterable[Polynomial]) -> Polynomial:
     for part in parts:
         whole = whole + part
     return whole
+
+
+# By method -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of a table by method: what is printed, and what our method takes.
+
+    traced: polynomials for general twists, if the method is not too long; six: for six joints, by
+    twists. Both are empty where we have no such method.
+    """
+
+    formula: Formula
+    traced: tuple[Polynomial, Polynomial] | None
+    six: dict[Twists, Counts]
+
+
+def entries(table: ByMethod) -> list[Entry]:
+    """The rows of a table by method, printed and traced."""
+    return [entry(table.function, formula) for formula in formulas(table)]
+
+
+def formulas(table: ByMethod) -> tuple[Formula, ...]:
+    """What is printed, and an empty formula for each of our methods that has none."""
+    printed = {formula.method for formula in table.rows}
+    ours = [m.name for m in FUNCTIONS[table.function] if m.name not in printed]
+    return (*table.rows, *(Formula("", ("", ""), name) for name in ours))
+
+
+def entry(function: str, formula: Formula) -> Entry:
+    """A formula of a function, and what our method of it takes."""
+    method = formula.method
+    if method not in {m.name for m in FUNCTIONS[function]}:
+        return Entry(formula, None, {})
+    twists: tuple[Twists, ...] = ("general", "right", "mixed")
+    six = {twist: whole(function, method, 6, twist) for twist in twists}
+    return Entry(formula, growth(function, method), six)
+
+
+@cache
+def growth(function: str, method: str) -> tuple[Polynomial, Polynomial] | None:
+    """Multiplications and additions of a method for n joints with general twists, if not `MANY`."""
+    if sum(whole(function, method, 6, "general")) > MANY:
+        return None
+    counts = {n: whole(function, method, n, "general") for n in SHORT}
+    M, A = ({n: pair[k] for n, pair in counts.items()} for k in (0, 1))
+    return Polynomial.through(M), Polynomial.through(A)
+
+
+# One body --------------------------------------------------------------------------------------
+
+
+def one_body() -> dict[str, Counts]:
+    """What acceleration and moment of one body take, by vectors and by the tensor Omega, known."""
+    arena, number = Arena(BOOK), itertools.count()
+
+    def new(size: int) -> tuple[Number, ...]:
+        return tuple(arena.input("x", next(number)) for _ in range(size))
+
+    w, wd, r, s = (Vector(new(3)) for _ in range(4))
+    I, (m,), Omega = Symmetric(*new(6)), new(1), AngularAcceleration(w, wd)
+    product = Omega.tensor @ I.matrix()
+    known = [entry for row in Omega.tensor.rows for entry in row]
+    results: dict[str, tuple[Vector, Sequence[Number]]] = {
+        "acceleration, by vectors": (s + wd.cross(r) + w.cross(w.cross(r)), ()),
+        "Newton's equation": (s * m, ()),
+        "Euler's equation, by vectors": (I @ wd + w.cross(I @ w), ()),
+        "acceleration, by the tensor": (s + Omega @ r, known),
+        "Euler's equation, by the tensor": (dual(product - product.T), known),
+        "the same, J symmetric": (Omega.moment(I), known),
+    }
+
+    def taken(entries: Sequence[Number]) -> Count:
+        outputs = [(Variable("y", (len(entries),)), entries)]
+        return Program.from_outputs("body", [Variable("x", (next(number),))], outputs).count
+
+    found = {}
+    for name, (result, given) in results.items():
+        all_, before = taken([*result, *given]), taken(given)
+        found[name] = (
+            all_.multiplications - before.multiplications,
+            all_.additions - before.additions,
+        )
+    return found
