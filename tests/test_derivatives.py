@@ -260,7 +260,7 @@ def test_named_methods() -> None:
             chosen = options(function) | {"wrt": list(spaces(function)), "backend": "interpret"}
             found = [
                 chasles.compile(robot, function, method=way, **chosen)(*at)
-                for way in ("fastest", *(row.name for row in rows))
+                for way in ("fastest", *(row.name for row in rows if row.smooth))
             ]
             for other in found[1:]:
                 pair = (x if isinstance(x, tuple) else (x,) for x in (other, found[0]))

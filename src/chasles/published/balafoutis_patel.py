@@ -379,7 +379,13 @@ TABLE_6_3 = ByMethod(
     (
         Formula("Kazerounian, Gupta", ("2468", "1879"), at=6),
         Formula("Wang, Ravani", ("1659", "1252"), at=6),
-        Formula("Walker, Orin", ("1627", "1261"), at=6),
+        Formula(
+            "Walker, Orin",
+            ("1627", "1261"),
+            "composite-3x3",
+            at=6,
+            why="our inverse dynamics is algorithm 5.7, and turns are made in planes",
+        ),
         Formula(
             "Featherstone, articulated bodies",
             ("1533", "1415"),
@@ -395,7 +401,13 @@ TABLE_6_3 = ByMethod(
             why="505 products are of table 6.2, 712 of inverse dynamics, 86 of the solution; our "
             "inverse dynamics takes fewer",
         ),
-        Formula("Angeles, Ma", ("1353", "1165"), at=6),
+        Formula(
+            "Angeles, Ma",
+            ("1353", "1165"),
+            "orthogonal-complement",
+            at=6,
+            why="print forms the matrix and solves; ours makes the twists orthogonal",
+        ),
         Formula(
             "algorithms 6.2 and 5.7",
             ("956", "790"),

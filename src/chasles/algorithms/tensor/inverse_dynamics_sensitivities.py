@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from chasles.algorithms.spatial.load_efforts import load_efforts
 from chasles.algorithms.tensor.augmented_tensor import transmitted
 from chasles.algorithms.tensor.chain import chain
 from chasles.algorithms.tensor.changes import Change, changes
@@ -11,11 +12,11 @@ from chasles.mathematics.spatial import Force
 from chasles.model.augmented import augmented
 from chasles.model.joints import diagonal
 from chasles.model.model import Model
-from chasles.model.spaces import JointMatrix, Position, Velocity
+from chasles.model.spaces import JointMatrix, Loads, Position, Velocity
 
 
 def inverse_dynamics_sensitivities(
-    model: Model, q: Position, qd: Velocity, qdd: Velocity
+    model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Loads = ()
 ) -> tuple[JointMatrix, JointMatrix, JointMatrix]:
     """D0, V0, P0 of d tau = D0 d qdd + V0 d qd + P0 d q (Balafoutis and Patel 1991, algorithm 7.1).
 
@@ -65,6 +66,8 @@ def inverse_dynamics_sensitivities(
             V[j, i] = _columns(H, steps[j]) * 2.0  # (7.3.19k)
             P[j, i] = _columns(G, steps[j])  # (7.3.19m)
             child = j
+    for place, slope in load_efforts(model, q, f_ext)[1].items():
+        P[place] -= slope
     return D, V, P
 
 
