@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
-from chasles.published.balafoutis_patel import ONE_BODY, ByEquation, ByMethod
+from chasles.published.balafoutis_patel import ONE_BODY
+from chasles.published.forms import ByEquation, ByMethod
 from chasles.published.polynomial import Polynomial
 from chasles.published.tables import Counts, Entry, Line, entries, lines, one_body, total
 

@@ -12,7 +12,7 @@ from chasles.api import cost, from_dh, to_dh
 from chasles.expr import BOOK, Arena, Count, Number, Program, Variable
 from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.tensor import AngularAcceleration, dual
-from chasles.published.balafoutis_patel import ByEquation, ByMethod, Formula, Pair, Row
+from chasles.published.forms import ByEquation, ByMethod, Formula, Pair, Row
 from chasles.published.polynomial import Polynomial
 from chasles.robot import Robot
 from chasles.robots import general_chain
