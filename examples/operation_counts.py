@@ -9,16 +9,15 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from chasles.algorithms import FUNCTIONS
-from chasles.published import BY_METHOD, Polynomial, whole
+from chasles.published import BY_METHOD, Polynomial, methods_of, whole
 
 MANY = 20_000  # operations for six joints: methods with more are left out
 
 
 def traced(function: str, lengths: Sequence[int]) -> dict[str, list[int]]:
     """Operations of each method, for each number of joints."""
-    methods = [method.name for method in FUNCTIONS[function]]
-    short = [name for name in methods if sum(whole(function, name, 6, "general")) < MANY]
+    known = methods_of(function)
+    short = [name for name in known if sum(whole(function, name, 6, "general")) < MANY]
     return {name: [sum(whole(function, name, n, "general")) for n in lengths] for name in short}
 
 

@@ -225,7 +225,7 @@ def test_cost_table_has_every_method_by_both_rules() -> None:
         assert re.search(
             rf"{function} +fastest +{best.multiplications} +{best.additions} +1.00", text
         )
-        for method in FUNCTIONS[function]:
+        for method in (m for m in FUNCTIONS[function] if m.needs is None):
             plain, book = (
                 chasles.cost(robot, function, method=method.name, rules=rules)
                 for rules in ("simplified", "book")
@@ -238,6 +238,15 @@ def test_cost_table_has_every_method_by_both_rules() -> None:
 def test_cost_table_where_a_method_cannot_have_mimic_joints(arm: str) -> None:
     text = run("cost", arm, "--table", "-f", "forward_dynamics")
     assert re.search(r"articulated-body +- +- +- +- +-", text)
+
+
+def test_cost_of_methods_for_other_robots() -> None:
+    """A method for floating bases is shown for them, and refused elsewhere where it is named."""
+    asked = ("-f", "hybrid_dynamics")
+    assert "floating-base" not in run("cost", "puma560", *asked)
+    forward = ("-f", "forward_dynamics", "-m", "floating-base")
+    assert re.search(r"floating-base +\d+", run("cost", "quadruped", *forward))
+    assert "needs a floating base" in fail("cost", "puma560", *forward)
 
 
 def test_every_function_has_a_cost() -> None:

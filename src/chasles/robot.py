@@ -130,26 +130,11 @@ class Robot:
 
     def position_slice(self, joint: str) -> slice:
         """Where a joint's coordinates lie in q."""
-        return self.model.position_slices[self._mover(joint)]
+        return self.model.position_slices[self.model.mover(joint)]
 
     def velocity_slice(self, joint: str) -> slice:
         """Where a joint's velocities lie in qd (and forces in tau)."""
-        return self.model.velocity_slices[self._mover(joint)]
-
-    def _mover(self, joint: str) -> int:
-        for i, body in enumerate(self.model.bodies):
-            if body.data.name == joint:
-                if body.follow is None:
-                    return i
-                leader = self.model.bodies[body.follow.leader].data.name
-                raise ModelError(
-                    f"robot {self.name!r}: joint {joint!r} has no coordinates, because it mimics "
-                    f"{leader!r}; name that one, or load the robot with mimic=False"
-                )
-        raise ModelError(
-            f"robot {self.name!r}: no joint {joint!r} with coordinates; it has "
-            f"{', '.join(map(repr, self.joints))}"
-        )
+        return self.model.velocity_slices[self.model.mover(joint)]
 
     def parameter(self, name: str) -> np.ndarray:
         """A number of the mechanism: "<link>.mass", ".center", ".inertia", "<joint>.placement",
@@ -209,6 +194,44 @@ class Robot:
         if g.shape != (3,) or not np.all(np.isfinite(g)):
             raise ValueError(f"with_gravity: give three finite numbers, not {gravity!r}")
         return self._changed(edit.with_gravity(self.model, Vector(tuple(map(float, g)))))
+
+    def simplified(self) -> "Robot":
+        """A robot with the same equation of motion and fewer inertia parameters that are not zero.
+
+        The part of a link's inertia that its joint does not feel moves to the link before it
+        (dynamic equivalence, Featherstone 2008, section 9.7). Joint forces, accelerations and
+        kinetic energy stay the same, as `is_equivalent` checks; reactions do not, nor does what
+        belongs to mass that went into a fixed base: momentum, centre of mass, a constant of
+        potential energy. Masses may come out zero or negative. Functions with method="fastest" do
+        this by themselves: it is for other programs, and for those who want to see it.
+        """
+        return self._changed(edit.simplified(self.model))
+
+    def is_equivalent(
+        self,
+        other: "Robot",
+        *,
+        tolerance: float = 1e-9,
+        rng: "np.random.Generator | int | None" = 0,
+    ) -> bool:
+        """Whether another robot with the same joints has the same equation of motion.
+
+        Compares the joint forces of random motions and the mass matrices, with joints anywhere;
+        tolerance is relative to the largest entry. Damping and friction are left out, loops too.
+        """
+        if [self.joint(n).kind for n in self.joints] != [other.joint(n).kind for n in other.joints]:
+            return False
+        rng = np.random.default_rng(rng)
+        count = 8
+        q = self.integrate(self.neutral(), rng.uniform(-np.pi, np.pi, size=(count, self.nv)))
+        qd, qdd = rng.normal(size=(2, count, self.nv))
+        pairs = (
+            [robot.inverse_dynamics(q, qd, qdd), robot.mass_matrix(q)] for robot in (self, other)
+        )
+        return all(
+            np.max(np.abs(a - b), initial=0.0) <= tolerance * np.max(np.abs(a), initial=0.0)
+            for a, b in zip(*pairs, strict=True)
+        )
 
     def _changed(self, source: Description) -> "Robot":
         return Robot(source, mimic=self._mimic)
@@ -399,6 +422,26 @@ class Robot:
     ) -> np.ndarray:
         """J with `frame_velocity` = J qd: (..., 6, nv), angular rows first."""
         return self._call("jacobian", q, out=out, threads=threads, frame=frame, axes=axes, at=at)
+
+    def generalized_jacobian(
+        self,
+        q: Array,
+        *,
+        frame: str,
+        axes: Axes = "world",
+        at: At = "frame",
+        out: Array = None,
+        threads: int | None = None,
+    ) -> np.ndarray:
+        """J* with velocity J* qd of a frame while the whole robot has no momentum: (..., 6, nv).
+
+        A floating base recoils from the motion of the joints; its own columns are zero (Umetani and
+        Yoshida 1989; Featherstone 2008, example 9.4). On a base that is held it is `jacobian`.
+        `axes` and `at` as there.
+        """
+        return self._call(
+            "generalized_jacobian", q, out=out, threads=threads, frame=frame, axes=axes, at=at
+        )
 
     def jacobian_rate(
         self,
@@ -654,8 +697,9 @@ class Robot:
         2008, table 7.1), "mass-matrix" (chapter 6), "homogeneous" or "lagrange" (M and h by joint
         actions or by traces, Legnani et al. 1996), "augmented-tensor", "unit-acceleration",
         "composite-3x3", "conjugate-gradient" (without derivatives), "orthogonal-complement",
-        "spatial-operator" (Balafoutis, Patel 1991, chapter 6), or "fastest". Of a robot with loops,
-        which stay closed, by the methods of `constrained_dynamics`.
+        "spatial-operator" (Balafoutis, Patel 1991, chapter 6), "floating-base" (Featherstone, table
+        9.4, for robots on one free joint), or "fastest". Of a robot with loops, which stay closed,
+        by the methods of `constrained_dynamics`.
         """
         if self.model.loops:
             qdd, _ = self.constrained_dynamics(
@@ -672,6 +716,41 @@ class Robot:
             method=method,
             dissipation=dissipation,
             f_ext=f_ext,
+        )
+
+    def hybrid_dynamics(
+        self,
+        q: Array,
+        qd: Array,
+        given: Array,
+        *,
+        known: str | Sequence[str],
+        f_ext: Mapping[str, Any] | None = None,
+        dissipation: bool = False,
+        method: str = "fastest",
+        out: Array = None,
+        threads: int | None = None,
+    ) -> np.ndarray:
+        """The forces of joints whose accelerations are known, the accelerations of the others.
+
+        known: the names of the former. given (..., nv) has accelerations in their entries and
+        forces in all others; the result (..., nv) has forces there and accelerations elsewhere. All
+        joints known is `inverse_dynamics`, none `forward_dynamics`. f_ext and dissipation as there.
+        method: "articulated-body" (Featherstone 2008, table 9.3), "mass-matrix" (section 9.1),
+        "floating-base" (table 9.6, where all joints but those of a floating base are known), or
+        "fastest".
+        """
+        return self._call(
+            "hybrid_dynamics",
+            q,
+            qd,
+            given,
+            out=out,
+            threads=threads,
+            method=method,
+            dissipation=dissipation,
+            f_ext=f_ext,
+            known=known,
         )
 
     def gravity_forces(
@@ -738,6 +817,36 @@ class Robot:
         1991, Eq 6.2.19), or "fastest".
         """
         return self._call("mass_matrix_inverse", q, out=out, threads=threads, method=method)
+
+    def operational_inertia_inverse(
+        self,
+        q: Array,
+        *,
+        frame: str,
+        axes: Axes = "world",
+        at: At = "frame",
+        method: str = "fastest",
+        out: Array = None,
+        threads: int | None = None,
+    ) -> np.ndarray:
+        """J M^-1 J': the acceleration that each unit wrench at a frame adds to it: (..., 6, 6).
+
+        Its inverse is the frame's own (operational-space) inertia, where it has one: with six
+        freedoms or more, away from singular configurations; `chasles.control` has that for other
+        tasks too. `axes` and `at` as in `jacobian`, for twist and wrench. method: "projection"
+        (by the factors of M, Featherstone 2008, section 7.2.1), "propagation" (by articulated
+        bodies, from the frame to the root), or "fastest".
+        """
+        return self._call(
+            "operational_inertia_inverse",
+            q,
+            out=out,
+            threads=threads,
+            method=method,
+            frame=frame,
+            axes=axes,
+            at=at,
+        )
 
     def ltdl_factors(
         self, q: Array, *, out: Array = None, threads: int | None = None

@@ -12,7 +12,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from pinocchio_oracle import Oracle, allowed, cases, condition, robot_files, worst_errors
-from support import EPS, direct
+from support import EPS, direct, ways
 
 import chasles
 from chasles.algorithms import FUNCTIONS
@@ -22,7 +22,7 @@ NOT_LOADED = "Pinocchio does not load it"
 REFUSED = "chasles refuses it, and Pinocchio's mass matrix is singular"
 
 
-METHODS = {name: [m.name for m in rows] for name, rows in FUNCTIONS.items() if len(rows) > 1}
+SEVERAL = [name for name, rows in FUNCTIONS.items() if len(rows) > 1]
 SEED = 1
 
 STEPWISE = {"unit-acceleration", "conjugate-gradient", "orthogonal-complement"}
@@ -46,8 +46,8 @@ def errors(path: Path, floating: bool) -> tuple[dict[str, float], float] | str:
     oracle.order(robot)
     links = len(robot.bodies)
     methods = {
-        function: [name for name in names if robot.nv <= MANY or name not in STEPWISE]
-        for function, names in METHODS.items()
+        name: [way for way in ways(robot, name) if robot.nv <= MANY or way not in STEPWISE]
+        for name in SEVERAL
     }
     questions = cases(oracle, robot, seed=SEED, poses=links, frames=2, methods=methods)
     found = worst_errors(questions, partial(direct, robot.model.frictionless()))

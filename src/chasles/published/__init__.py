@@ -3,7 +3,7 @@
 from chasles.published.balafoutis_patel import BY_EQUATION, BY_METHOD
 from chasles.published.polynomial import Polynomial
 from chasles.published.report import body, equations, methods
-from chasles.published.tables import arm, growth, one_body, whole
+from chasles.published.tables import arm, growth, methods_of, one_body, whole
 
 __all__ = [
     "BY_EQUATION",
@@ -14,6 +14,7 @@ __all__ = [
     "equations",
     "growth",
     "methods",
+    "methods_of",
     "one_body",
     "whole",
 ]

@@ -51,6 +51,12 @@ def arm(n: int, twists: Twists = "general") -> Robot:
     return from_dh(replace(table, rows=rows))
 
 
+def methods_of(function: str) -> list[str]:
+    """Our methods of a function, but for those that need another robot than an arm."""
+    model = arm(1).model
+    return [m.name for m in FUNCTIONS[function] if m.needs is None or not m.needs(model, {})]
+
+
 @cache
 def by_equation(function: str, method: str, n: int, twists: Twists) -> dict[str, Counts]:
     """What each statement of a method takes by the book's rules, by the equations it is."""
@@ -180,14 +186,14 @@ def entries(table: ByMethod) -> list[Entry]:
 def formulas(table: ByMethod) -> tuple[Formula, ...]:
     """What is printed, and an empty formula for each of our methods that has none."""
     printed = {formula.method for formula in table.rows}
-    ours = [m.name for m in FUNCTIONS[table.function] if m.name not in printed]
+    ours = [name for name in methods_of(table.function) if name not in printed]
     return (*table.rows, *(Formula("", ("", ""), name) for name in ours))
 
 
 def entry(function: str, formula: Formula) -> Entry:
     """A formula of a function, and what our method of it takes."""
     method = formula.method
-    if method not in {m.name for m in FUNCTIONS[function]}:
+    if method not in methods_of(function):
         return Entry(formula, None, {})
     twists: tuple[Twists, ...] = ("general", "right", "mixed")
     six = {twist: whole(function, method, 6, twist) for twist in twists}
