@@ -125,6 +125,17 @@ Newton-Euler, composite bodies, factorising and solving, articulated bodies; the
 is the one that figure 10.4 shows. Sines and cosines are not counted."""
 
 
+SAME_ALGORITHM = {
+    ("RNEA", "Balafoutis and Patel 1991"): ("inverse_dynamics", "augmented-tensor"),
+    ("RNEA", "Featherstone 1987"): ("inverse_dynamics", "spatial"),
+    ("RNEA", "Hollerbach 1980"): ("inverse_dynamics", "newton-euler-vector"),
+    ("CRBA", "Eq 10.3"): ("mass_matrix", "spatial"),
+    ("CRBA", "Balafoutis and Patel 1989"): ("mass_matrix", "augmented-tensor"),
+    ("ABA", "McMillan et al. 1995"): ("forward_dynamics", "articulated-body"),
+}
+"""The function and method of chasles that is the algorithm of a row of table 10.1."""
+
+
 def best(algorithm: str) -> ChainCost:
     """The row of table 10.1 that the book takes for an algorithm: RNEA, CRBA, F&S or ABA."""
     return next(row for row in TABLE_10_1 if row.algorithm == algorithm)
