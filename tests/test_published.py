@@ -74,7 +74,7 @@ def test_traced_counts_are_polynomials(way: tuple[str, str], column: int) -> Non
 @pytest.mark.parametrize("rules", ["book", "simplified"])
 @pytest.mark.parametrize("key", SAME_ALGORITHM, ids=" ".join)
 def test_an_algorithm_costs_no_more_than_printed(key: tuple[str, str], rules: Rules) -> None:
-    """Counting as the book does leaves zeros of Ia in; those of the row of 1987 did so too."""
+    """By the book's rules no zero of Ia is found, so there the row of 1987 is what it is beside."""
     function, method = SAME_ALGORITHM[key]
     printed = row("ABA", "Featherstone 1987") if (key[0], rules) == ("ABA", "book") else row(*key)
     for n in SIZES:

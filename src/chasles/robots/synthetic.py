@@ -80,9 +80,9 @@ def general_tree(n: int, children: int) -> Description:
     """n revolute joints, level by level so many on every link (on the base, one): nothing special.
 
     The trees that Featherstone (2008, section 10.3) counts on: with one child a link the chain
-    GU(n), with two the binary tree. The first child of a link has a Denavit-Hartenberg placement, d
-    along z and a along x of its parent, turned about x alone; a body has no second pair of axes for
-    its other children, which are placed anyhow. Always the same numbers. Gravity is along -z.
+    GU(n), with two the binary tree. The first child of a link, and that of the base, has a
+    Denavit-Hartenberg placement, d along z and a along x of its parent, turned about x alone; other
+    children are placed anyhow. Always the same numbers. Gravity is along -z.
     """
     _require("general_tree", n)
     if children < 1:
@@ -92,7 +92,7 @@ def general_tree(n: int, children: int) -> Description:
     for i in range(1, n + 1):
         a, d, alpha, body = _any_link(rng)
         turn, y = rng.uniform(0.3, 1.2), rng.uniform(0.1, 0.4)
-        first = (i - 2) % children == 0
+        first = i == 1 or (i - 2) % children == 0
         E = about(0, alpha) if first else about(2, turn).then(about(0, alpha))
         place = Transform(E, Vector.of(a, 0.0 if first else y, d))
         parent = links[0 if i == 1 else (i - 2) // children + 1].name
