@@ -79,6 +79,7 @@ def plot(sizes: range, trees: dict[str, Curves], path: str) -> None:
         axes.plot(sizes, found["counted"]["fastest"], color="black", label="fastest, counted")
         axes.set_title(shape, fontsize="medium")
         axes.set_xlabel("joints")
+        axes.set_xticks(sizes[::4])
         axes.set_ylim(bottom=0.0)
         axes.grid(alpha=0.25)
         axes.spines[["top", "right"]].set_visible(False)
