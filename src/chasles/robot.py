@@ -1,11 +1,13 @@
 """The public robot: one mechanism, with its functions compiled on first use."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
-from typing import Any, Literal
+from dataclasses import replace
+from functools import cached_property, partial
+from typing import Any, Literal, get_args
 
 import numpy as np
 
+from chasles.algorithms import CLOSED_LOOPS
 from chasles.algorithms.spatial.viewpoint import At, Axes, Kind
 from chasles.backends.pool import COMPILING
 from chasles.compiled import (
@@ -15,12 +17,14 @@ from chasles.compiled import (
     derivative_names,
     order_of,
     order_option,
+    rates_by_name,
     wrench_arguments,
 )
-from chasles.loops import Loops, Mobility
+from chasles.loops import ClosedLoops, Loops, Mobility
 from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.spatial import RigidInertia
-from chasles.model import Description, JointData, Model, ModelError, build, edit
+from chasles.model import Description, JointData, LoopData, Model, ModelError, build, edit
+from chasles.model.closure import Closure
 from chasles.model.parameters import nominal, shape
 from chasles.names import from_names, numbers
 from chasles.numeric.base_parameters import BaseParameters, base_parameters
@@ -31,6 +35,9 @@ from chasles.tracing import WrenchKey
 
 Array = Any
 """A NumPy array, or anything NumPy can make one of."""
+
+Coordinates = Literal["tree", "independent"]
+"""All coordinates of the tree, or those that its closed loops leave independent."""
 
 
 class Robot:
@@ -43,8 +50,8 @@ class Robot:
     compiles it for this robot.
 
     A robot with loops is a tree that `loops` close: q, qd, tau are those of the tree. `assemble`
-    and `complete` give positions and rates that keep the loops closed; dynamics functions act on
-    the tree, without the forces of the loops.
+    and `complete` give positions and rates that keep the loops closed, and `forward_dynamics` the
+    accelerations that do; everything else is of the tree, unless it says otherwise.
     """
 
     def __init__(self, source: Description, *, mimic: bool = True, strict: bool = False) -> None:
@@ -354,17 +361,19 @@ class Robot:
         method: str = "fastest",
         out: Array = None,
         threads: int | None = None,
+        **named_rates: Array,
     ) -> np.ndarray:
         """Velocity, acceleration, jerk and so on of a frame: (..., order, 6).
 
-        rates: qd, qdd, qddd, ...: the order is how many are given. Row k is the k-th derivative of
-        the position of the body's point at `at` (last three, m/s^k), and the derivative of its
-        body's angular velocity of the same order (first three, rad/s^k): rows 0 and 1 are
-        `frame_velocity` and the classical `frame_acceleration`. `at` as in `frame_velocity`: the
-        point moves with the body. axes="frame" gives the components of the same derivatives along
-        the frame's axes. method: "joint-motion" (Mitra, in the base frame), "link-frames" (the same
-        in the links' frames), or "fastest".
+        rates: qd, qdd, qddd, ..., in this order or by these names: the order is how many are given.
+        Row k is the k-th derivative of the position of the body's point at `at` (last three,
+        m/s^k), and the derivative of its body's angular velocity of the same order (first three,
+        rad/s^k): rows 0 and 1 are `frame_velocity` and the classical `frame_acceleration`. `at` as
+        in `frame_velocity`: the point moves with the body. axes="frame" gives the components of the
+        same derivatives along the frame's axes. method: "joint-motion" (Mitra, in the base frame),
+        "link-frames" (the same in the links' frames), or "fastest".
         """
+        rates += rates_by_name("frame_motion", rates, named_rates)
         return self._call(
             "frame_motion",
             q,
@@ -444,12 +453,24 @@ class Robot:
         self._closing.select(freedoms)
         return self._changed(edit.with_independent(self.model, freedoms))
 
+    def with_loops(self, *loops: LoopData) -> "Robot":
+        """The robot with more loops closed, each by a joint of any type or a weld.
+
+        For example the feet of a robot that stands: `LoopData("left", "fixed", None, "left_foot",
+        pose, child_pose=...)` welds a frame of link "left_foot" to a pose in the world.
+        """
+        for loop in loops:
+            if not isinstance(loop, LoopData):
+                raise TypeError(f"with_loops: give LoopData(...), not {type(loop).__name__}")
+        return self._changed(edit.with_loops(self.model, loops))
+
     def mobility(self, q: Array = None, *, tolerance: float = 1e-9) -> Mobility:
         """How many freedoms the loops leave at a closed q (nq,), by the rank of `loop_matrix`.
 
-        Prints as a report: rank, redundant equations of each loop, and the tolerance; `int()` gives
-        the number. Without q, at a closed position in which nothing is special. tolerance: the
-        residual above which q counts as open (rad, and parts of the loop's size).
+        The result is that number (`robot.mobility() == 1`), which prints as a report: rank,
+        redundant equations of each loop, and the tolerance. Without q, at a closed position in
+        which nothing is special. tolerance: the residual above which q counts as open (rad, and
+        parts of the loop's size).
         """
         return self._closing.mobility(q, tolerance)
 
@@ -500,6 +521,64 @@ class Robot:
     def _closing(self) -> Loops:
         return Loops(self.model, self.function)
 
+    @cached_property
+    def _closed(self) -> ClosedLoops:
+        def with_closure(closure: Closure) -> "Robot":
+            return self._changed(replace(self.model.source, closure=closure))
+
+        return ClosedLoops(self._closing, self.function, with_closure)
+
+    def constrained_dynamics(
+        self,
+        q: Array,
+        qd: Array,
+        tau: Array,
+        *,
+        f_ext: Mapping[str, Any] | None = None,
+        dissipation: bool = False,
+        stabilization: float | None = None,
+        tolerance: float = 1e-6,
+        method: str = "fastest",
+        threads: int | None = None,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Accelerations qdd (..., nv) of a robot with loops, and multipliers (..., rows).
+
+        M qdd + h = tau + A' multipliers, with A = `loop_matrix`, whose redundant rows have zeros;
+        `loop_forces` makes wrenches of them. q must be closed to `tolerance` (as in `mobility`),
+        and qd a motion that keeps it closed (`complete`). stabilization: Baumgarte's T_stab in s,
+        which lets errors decay in about that time; choose it near the time between snapshots
+        (Featherstone 2008, section 8.3). method: "multipliers" (Eq 8.38), "direct" (Eq 8.36),
+        "minimal" (Eq 8.43), or "fastest". Raises `chasles.OpenLoop` and `chasles.SingularPosition`.
+        """
+        self._require_loops("constrained_dynamics")
+        keys, forces = wrench_arguments(self.model, f_ext)
+        return self._closed.constrained_dynamics(
+            (q, qd, tau),
+            forces,
+            tolerance=tolerance,
+            threads=threads,
+            stabilization=0.0
+            if stabilization is None
+            else checked_step(stabilization, "constrained_dynamics: stabilization"),
+            method=method,
+            dissipation=dissipation,
+            wrenches=keys,
+        )
+
+    def loop_forces(
+        self, q: Array, multipliers: Array, *, out: Array = None, threads: int | None = None
+    ) -> np.ndarray:
+        """Wrenches (..., loops, 6) that the loop joints transmit: moment (N m), then force (N).
+
+        From the joint's parent to its child link, along the axes and about the origin of its frame
+        on the child; multipliers as `constrained_dynamics` returns them.
+        """
+        return self._call("loop_forces", q, multipliers, out=out, threads=threads)
+
+    def _require_loops(self, function: str) -> None:
+        if not self.model.loops:
+            raise ModelError(f"{function}: robot {self.name!r} has no loops; use forward_dynamics")
+
     # Dynamics ---------------------------------------------------------------------------------
 
     def inverse_dynamics(
@@ -510,6 +589,8 @@ class Robot:
         *,
         f_ext: Mapping[str, Any] | None = None,
         dissipation: bool = False,
+        actuated: Sequence[str] | None = None,
+        weights: Mapping[str, float] | None = None,
         method: str = "fastest",
         out: Array = None,
         threads: int | None = None,
@@ -523,7 +604,26 @@ class Robot:
         "augmented-tensor", "newton-euler-tensor", "lagrange-4x4", "lagrange-3x3", "spatial-1987",
         "kane" (Balafoutis, Patel 1991, chapter 5), or "fastest", the one with fewest operations for
         this robot.
+
+        Of a robot with loops, q, qd, qdd must keep them closed, and the result is one of many: with
+        it the loop joints transmit nothing. actuated: only these freedoms (joints, with [k] where
+        one has several) have forces; where they are more than are needed, those of the least sum of
+        weight force^2 (weights: {freedom: weight}, 1 by default). Raises `chasles.UnderActuated`.
         """
+        if actuated is not None or weights is not None:
+            self._require_loops("inverse_dynamics(actuated=)")
+            keys, forces = wrench_arguments(self.model, f_ext)
+            found = self._closed.actuator_forces(
+                (q, qd, qdd),
+                forces,
+                self._closing.freedoms if actuated is None else actuated,
+                weights,
+                tolerance=1e-6,
+                threads=threads,
+                dissipation=dissipation,
+                wrenches=keys,
+            )
+            return _given("inverse_dynamics", found, out)
         return self._call(
             "inverse_dynamics",
             q,
@@ -553,8 +653,14 @@ class Robot:
         f_ext and dissipation as in `inverse_dynamics`. method: "articulated-body" (Featherstone
         2008, table 7.1), "mass-matrix" (chapter 6), "homogeneous" or "lagrange" (M and h by joint
         actions or by traces, Legnani et al. 1996), "augmented-tensor" (Balafoutis, Patel 1991,
-        section 6.3), or "fastest".
+        section 6.3), or "fastest". Of a robot with loops, which stay closed, by the methods of
+        `constrained_dynamics`.
         """
+        if self.model.loops:
+            qdd, _ = self.constrained_dynamics(
+                q, qd, tau, f_ext=f_ext, dissipation=dissipation, method=method, threads=threads
+            )
+            return _given("forward_dynamics", qdd, out)
         return self._call(
             "forward_dynamics",
             q,
@@ -599,15 +705,27 @@ class Robot:
         return self._call("coriolis_matrix", q, qd, out=out, threads=threads)
 
     def mass_matrix(
-        self, q: Array, *, method: str = "fastest", out: Array = None, threads: int | None = None
+        self,
+        q: Array,
+        *,
+        coordinates: Coordinates = "tree",
+        method: str = "fastest",
+        out: Array = None,
+        threads: int | None = None,
     ) -> np.ndarray:
         """The joint-space inertia matrix M, armature included: (..., nv, nv).
+
+        coordinates: "tree", or "independent" for that of the `independent` freedoms of closed loops
+        (Featherstone 2008, Eq 8.44): (..., n, n), where 1/2 yd' M yd is the kinetic energy.
 
         method: "spatial" (composite bodies, Featherstone 2008, table 6.2), "homogeneous" (joint
         actions) or "lagrange" (traces, both Legnani et al. 1996, part II), "augmented-tensor",
         "composite-3x3", "orthogonal-complement" or "unit-acceleration" (Balafoutis, Patel 1991,
         chapter 6), or "fastest".
         """
+        if _checked_coordinates("mass_matrix", coordinates) == "independent" and self.model.loops:
+            M = self._closed.mass_matrix(q, tolerance=1e-6, threads=threads)
+            return _given("mass_matrix", M, out)
         return self._call("mass_matrix", q, out=out, threads=threads, method=method)
 
     def mass_matrix_inverse(
@@ -652,6 +770,7 @@ class Robot:
         qd: Array,
         qdd: Array,
         *,
+        f_ext: Mapping[str, Any] | None = None,
         dissipation: bool = False,
         method: str = "fastest",
         out: tuple[Array, Array, Array] | None = None,
@@ -659,7 +778,8 @@ class Robot:
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """D0, V0, P0 (..., nv, nv) of d tau = D0 d qdd + V0 d qd + P0 d q, d q along `integrate`.
 
-        The same as `derivatives("inverse_dynamics", ...)` in the order of a linearised model.
+        The same as `derivatives("inverse_dynamics", ...)` in the order of a linearised model. f_ext
+        and dissipation as in `inverse_dynamics`; what stays fixed of a wrench, as in `linearize`.
         method: "spatial" (Singh, Russell, Wensing 2022), "augmented-tensor" (Balafoutis and Patel
         1991, algorithm 7.1, for trees of any joints), or "fastest".
         """
@@ -672,6 +792,7 @@ class Robot:
             threads=threads,
             method=method,
             dissipation=dissipation,
+            f_ext=f_ext,
         )
 
     def linearize(
@@ -682,6 +803,7 @@ class Robot:
         *,
         dt: float | None = None,
         actuation: Array | Sequence[str] | None = None,
+        f_ext: Mapping[str, Any] | None = None,
         dissipation: bool = False,
         out: tuple[Array, Array] | None = None,
         threads: int | None = None,
@@ -694,18 +816,20 @@ class Robot:
         actuation: S, an array (nv, m), or the names of the joints that are driven; all by default.
         dt: the pair of discrete time instead, x(t + dt) = A x + B u, exact for an input that is
         constant over dt seconds. Balafoutis and Patel 1991, Eq 7.2.3.
+        f_ext and dissipation as in `forward_dynamics`. The six numbers of a wrench stay fixed,
+        along the axes and about the point it is given with: axes="world" keeps its direction in
+        space, axes="frame" turns it with the frame; at="frame" or (x, y, z) carries its point
+        along, at="world" leaves it at the world's origin.
         """
+        forces: dict[str, Any] = {"f_ext": f_ext, "dissipation": dissipation}
+        pair = partial(self._call, "linearize", q, qd, tau, threads=threads, **forces)
         if dt is None and actuation is None:
-            return self._call(
-                "linearize", q, qd, tau, out=out, threads=threads, dissipation=dissipation
-            )
+            return pair(out=out)
         step = None if dt is None else checked_step(dt)
         S = None
         if actuation is not None:
             S = actuation_matrix(actuation, self.nv, self.velocity_slice)
-        A, B = self._call(
-            "linearize", q, qd, tau, out=None, threads=threads, dissipation=dissipation
-        )
+        A, B = pair(out=None)
         if S is not None:
             B = B @ S.astype(B.dtype)
         if step is not None:
@@ -909,7 +1033,8 @@ class Robot:
         **options: Any,
     ) -> Compiled:
         """The compiled function with these options, made once."""
-        chosen = checked_options(self.model, function, options)
+        model = self._model_for(function)
+        chosen = checked_options(model, function, options)
         for name in parameters:
             shape(self.model.source, name)
         if dtype not in ("float64", "float32"):
@@ -922,9 +1047,16 @@ class Robot:
         with COMPILING:
             found = self._compiled.get(key)
             if found is None:
-                recipe = Recipe(self.model.source, self._mimic, *key)
-                found = self._compiled[key] = Compiled(recipe, self.model)
+                recipe = Recipe(model.source, self._mimic, *key)
+                found = self._compiled[key] = Compiled(recipe, model)
         return found
+
+    def _model_for(self, function: str) -> Model:
+        """The mechanism as a function needs it: with a closure chosen, if it is of closed loops."""
+        if function not in CLOSED_LOOPS or self.model.source.closure is not None:
+            return self.model
+        self._require_loops(function)
+        return self._closed.model
 
     def _call(
         self,
@@ -958,6 +1090,19 @@ class Robot:
         if name not in self.__dict__:
             method = getattr(self, name)
             self.__dict__[name] = compiled.entry(holder=self, fallback=method)
+
+
+def _given(name: str, result: np.ndarray, out: Array) -> np.ndarray:
+    """A result, or `out` filled with it."""
+    return result if out is None else delivered(name, (result,), (out,))[0]
+
+
+def _checked_coordinates(function: str, coordinates: str) -> str:
+    if coordinates not in get_args(Coordinates):
+        raise ValueError(
+            f'{function}: coordinates must be "tree" or "independent", not {coordinates!r}'
+        )
+    return coordinates
 
 
 def _found(

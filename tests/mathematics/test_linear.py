@@ -14,11 +14,11 @@ from chasles.mathematics.linear import (
     invert_symmetric,
     multiply_lower,
     multiply_symmetric,
-    multiply_transposed,
+    multiply_lower_transposed,
     solve_lower,
     solve_ltdl,
     solve_ltl,
-    solve_transposed,
+    solve_lower_transposed,
 )
 from chasles.published.featherstone import TABLE_6_6, Branching
 
@@ -186,8 +186,8 @@ def test_zeros_of_branching_cost_nothing(parents):
 
 
 KERNELS = {
-    "L x, L' x": (multiply_lower, multiply_transposed),
-    "L^-1 x, L^-T x": (solve_lower, solve_transposed),
+    "L x, L' x": (multiply_lower, multiply_lower_transposed),
+    "L^-1 x, L^-T x": (solve_lower, solve_lower_transposed),
     "H x": (multiply_symmetric,),
 }
 
@@ -241,9 +241,9 @@ def test_sparse_kernels_are_the_products_and_solutions(parents, rng, reference):
         spoiled = [[L[i][j] if j <= i else np.nan for j in range(n)] for i in range(n)]
         for kernel, expected in (
             (multiply_lower, dense @ b),
-            (multiply_transposed, dense.T @ b),
+            (multiply_lower_transposed, dense.T @ b),
             (solve_lower, np.linalg.solve(dense, b)),
-            (solve_transposed, np.linalg.solve(dense.T, b)),
+            (solve_lower_transposed, np.linalg.solve(dense.T, b)),
         ):
             np.testing.assert_allclose(reference.dense(kernel(spoiled, x)), expected, **close)
     lower = np.where(np.tri(n, dtype=bool), H, np.nan).tolist()

@@ -52,6 +52,7 @@ KINEMATICS = frozenset(
         "loop_residual",
         "loop_matrix",
         "loop_bias",
+        "loop_forces",
         "regressor",
         "integrate",
         "difference",
@@ -64,8 +65,8 @@ DERIVATIVES: dict[str, Method] = {
     "forward_dynamics": Method("recursion", "spatial.forward_dynamics_derivatives"),
 }
 """Functions whose derivatives have a recursion of their own, cheaper than the derivative of the
-program: with respect to each array argument, in order. Without external forces; everything else is
-differentiated as a program."""
+program: with respect to each array argument, in order. Everything else is differentiated as a
+program."""
 
 FUNCTIONS: dict[str, tuple[Method, ...]] = {
     "forward_kinematics": (
@@ -174,8 +175,26 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
     "loop_residual": (Method("homogeneous", "homogeneous.loop_residual"),),
     "loop_matrix": (Method("homogeneous", "homogeneous.loop_matrix"),),
     "loop_bias": (Method("homogeneous", "homogeneous.loop_bias"),),
+    "loop_forces": (Method("spatial", "closed_loops.loop_forces"),),
     "integrate": (Method("spatial", "spatial.configuration:integrate"),),
     "difference": (Method("spatial", "spatial.configuration:difference"),),
 }
 """One row a function. The annotations of the first method are those of the function, so one that
 takes any number of rates stands first."""
+
+CLOSED_LOOPS: dict[str, tuple[Method, ...]] = {
+    "constrained_dynamics": (
+        Method("multipliers", "closed_loops.multipliers", equivalent=by_moments),
+        Method("direct", "closed_loops.direct", equivalent=by_moments),
+        Method("minimal", "closed_loops.minimal", equivalent=by_moments),
+    ),
+    "actuator_forces": (Method("minimal", "closed_loops.actuator_forces", equivalent=by_moments),),
+    "independent_mass_matrix": (
+        Method("minimal", "closed_loops.independent_mass_matrix", equivalent=by_moments),
+    ),
+}
+"""Functions of a robot with loops that need a closure: which equations give which freedoms. What
+users call asks them and checks how well each state is conditioned."""
+
+METHODS: dict[str, tuple[Method, ...]] = FUNCTIONS | CLOSED_LOOPS
+"""Everything that can be traced."""

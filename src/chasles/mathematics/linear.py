@@ -248,7 +248,7 @@ def multiply_lower(L: Sequence[Sequence[Number]], x: Vector) -> Vector:
     return Vector(tuple(_dot(L[i][: i + 1], x.entries[: i + 1]) for i in range(len(L))))
 
 
-def multiply_transposed(L: Sequence[Sequence[Number]], x: Vector) -> Vector:
+def multiply_lower_transposed(L: Sequence[Sequence[Number]], x: Vector) -> Vector:
     """L' x, by the lower triangle of L alone."""
     n = len(L)
     return Vector(tuple(_dot([L[i][j] for i in range(j, n)], x.entries[j:]) for j in range(n)))
@@ -270,7 +270,7 @@ def solve_lower(L: Sequence[Sequence[Number]], b: Vector) -> Vector:
     return Vector(tuple(x))
 
 
-def solve_transposed(L: Sequence[Sequence[Number]], b: Vector) -> Vector:
+def solve_lower_transposed(L: Sequence[Sequence[Number]], b: Vector) -> Vector:
     """x with L' x = b, by the lower triangle of L alone."""
     x = list(b)
     for i in range(len(x) - 1, -1, -1):
@@ -282,13 +282,34 @@ def solve_transposed(L: Sequence[Sequence[Number]], b: Vector) -> Vector:
 
 def solve_ltl(L: Sequence[Sequence[Number]], b: Vector) -> Vector:
     """x with L' L x = b."""
-    return solve_lower(L, solve_transposed(L, b))
+    return solve_lower(L, solve_lower_transposed(L, b))
 
 
 def solve_ltdl(L: Sequence[Sequence[Number]], D: Sequence[Number], b: Vector) -> Vector:
     """x with L' D L x = b: by L transposed, then D, then L."""
-    y = solve_transposed(L, b)
+    y = solve_lower_transposed(L, b)
     return solve_lower(L, Vector(tuple(a / d for a, d in zip(y, D, strict=True))))
+
+
+def reduce_rows(
+    A: Sequence[Sequence[Number]], columns: Sequence[int]
+) -> tuple[list[list[Number]], list[Number]]:
+    """Gauss and Jordan: A with rows combined so that each has a 1 in its column, alone in it.
+
+    Also the pivots that the rows were divided by, which must not vanish.
+    """
+    rows, pivots = [list(row) for row in A], []
+    for s, c in enumerate(columns):
+        pivots.append(rows[s][c])
+        reciprocal = 1.0 / rows[s][c]
+        rows[s] = [e * reciprocal for e in rows[s]]
+        rows[s][c] = 1.0
+        for t in range(len(rows)):
+            if t != s:
+                a = rows[t][c]
+                rows[t] = [e - a * f for e, f in zip(rows[t], rows[s], strict=True)]
+                rows[t][c] = 0.0
+    return rows, pivots
 
 
 def solve_symmetric(A: Matrix, b: Vector) -> Vector:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model.build import compose
-from chasles.model.description import Description, JointData, LinkData, ModelError
+from chasles.model.description import Description, JointData, LinkData, LoopData, ModelError
 from chasles.model.model import WORLD, Body, Model
 
 
@@ -111,6 +111,11 @@ def subtree(model: Model, link: str, *, floating: bool = False) -> Description:
 def with_independent(model: Model, names: tuple[str, ...]) -> Description:
     """The same mechanism with other freedoms for the independent ones of its loops."""
     return replace(model.source, independent=names)
+
+
+def with_loops(model: Model, loops: tuple[LoopData, ...]) -> Description:
+    """The same tree with more loops."""
+    return replace(model.source, loops=model.source.loops + loops, independent=())
 
 
 def with_gravity(model: Model, gravity: Vector) -> Description:

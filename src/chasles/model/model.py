@@ -8,6 +8,7 @@ from typing import NamedTuple
 from chasles.expr import Number
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import Motion, RigidInertia, Transform
+from chasles.model.closure import Closure
 from chasles.model.description import Description, JointData, LoopData, ModelError
 from chasles.model.joints import Joint
 
@@ -183,6 +184,17 @@ class Model:
     @property
     def nv(self) -> int:
         return sum(self.bodies[i].joint.nv for i in self.movers)
+
+    @property
+    def closure(self) -> Closure:
+        """How the loops are solved; a robot chooses it when dynamics are first asked for."""
+        assert self.source.closure is not None, "this mechanism has no closure chosen"
+        return self.source.closure
+
+    @property
+    def independent(self) -> tuple[int, ...]:
+        """The velocity coordinates that the closure leaves independent."""
+        return tuple(k for k in range(self.nv) if k not in self.closure.dependent)
 
     @property
     def loop_rows(self) -> int:
