@@ -13,12 +13,12 @@ from chasles.mathematics.linear import (
     invert_ltdl,
     invert_symmetric,
     multiply_lower,
-    multiply_symmetric,
     multiply_lower_transposed,
+    multiply_symmetric,
     solve_lower,
+    solve_lower_transposed,
     solve_ltdl,
     solve_ltl,
-    solve_lower_transposed,
 )
 from chasles.published.featherstone import TABLE_6_6, Branching
 
