@@ -109,6 +109,8 @@ def checked_options(
             raise TypeError(f"{function} needs frame=, the name of a link or frame")
         model.frame(options["frame"])
         checked["at"] = checked_point(options["at"]) if "at" in options else "frame"
+    if "known" in known:
+        checked["known"] = checked_joints(model, function, options.get("known", ()))
     if "order" in known:
         checked["order"] = checked_order(function, options.get("order", 1))
     if "axes" in options:
@@ -118,6 +120,16 @@ def checked_options(
             f"kind must be 'classical', 'spatial' or 'proper', not {options['kind']!r}"
         )
     return tuple(sorted((k, v) for k, v in checked.items() if k in known))
+
+
+def checked_joints(model: Model, function: str, names: Any) -> tuple[str, ...]:
+    """Joints that own coordinates, each once, in the order of their coordinates."""
+    given = [names] if isinstance(names, str) else names
+    try:
+        chosen = {model.mover(name) for name in given}
+    except TypeError:
+        raise TypeError(f"{function}: known must be names of joints, not {names!r}") from None
+    return tuple(model.bodies[i].data.name for i in model.movers if i in chosen)
 
 
 def derivative_names(

@@ -68,8 +68,11 @@ def program(
         return (physical, here) if parameters else (here, elsewhere)
 
     keys = tuple(wrenches)
-    methods = _methods(model, function, method, order, bool(keys))
+    methods = _methods(model, function, method, order, bool(keys), options)
     positions = _positions(function)
+    if derivative is not None and not all(way.smooth for way in methods):
+        names = ", ".join(repr(m.name) for m in METHODS[function] if m.smooth)
+        raise ValueError(f"{function}: method {method!r} has no derivatives; use {names}")
     if derivative is not None and _has_recursion(function, method, derivative):
         known = trace(
             model,
@@ -107,7 +110,12 @@ def program(
 
 
 def _methods(
-    model: Model, function: str, method: str, order: int, loaded: bool
+    model: Model,
+    function: str,
+    method: str,
+    order: int,
+    loaded: bool,
+    options: Mapping[str, Any],
 ) -> tuple[Method, ...]:
     known = METHODS[function]
     if model.source.massless and function not in KINEMATICS:
@@ -121,8 +129,14 @@ def _methods(
         able = tuple(m for m in able if "f_ext" in signature(m.algorithm).inputs)
         if not able:
             raise ValueError(f"{function} takes no external forces; leave f_ext out")
-    allowed = tuple(m for m in able if m.followers or not coupled)
+    fit = {m.name: m.needs(model, options) if m.needs else "" for m in able}
+    allowed = tuple(m for m in able if (m.followers or not coupled) and not fit[m.name])
     if method == "fastest":
+        if not allowed:
+            raise ModelError(
+                f"robot {model.name!r}: {function} cannot have mimic joints; load the robot with "
+                "mimic=False"
+            )
         return tuple(m for m in allowed if not m.by_name)
     named = tuple(m for m in known if m.name == method)
     if not named:
@@ -134,6 +148,10 @@ def _methods(
         raise ValueError(f"{function}: method {method!r} has no {lacks}; use {names}")
     if named[0] not in allowed:
         names = ", ".join(repr(m.name) for m in allowed)
+        if fit[method]:
+            raise ModelError(
+                f"robot {model.name!r}: {function} by {method!r}: {fit[method]}; use {names}"
+            )
         raise ModelError(
             f"robot {model.name!r}: method {method!r} cannot have mimic joints; use {names}, "
             "or load the robot with mimic=False"

@@ -130,26 +130,11 @@ class Robot:
 
     def position_slice(self, joint: str) -> slice:
         """Where a joint's coordinates lie in q."""
-        return self.model.position_slices[self._mover(joint)]
+        return self.model.position_slices[self.model.mover(joint)]
 
     def velocity_slice(self, joint: str) -> slice:
         """Where a joint's velocities lie in qd (and forces in tau)."""
-        return self.model.velocity_slices[self._mover(joint)]
-
-    def _mover(self, joint: str) -> int:
-        for i, body in enumerate(self.model.bodies):
-            if body.data.name == joint:
-                if body.follow is None:
-                    return i
-                leader = self.model.bodies[body.follow.leader].data.name
-                raise ModelError(
-                    f"robot {self.name!r}: joint {joint!r} has no coordinates, because it mimics "
-                    f"{leader!r}; name that one, or load the robot with mimic=False"
-                )
-        raise ModelError(
-            f"robot {self.name!r}: no joint {joint!r} with coordinates; it has "
-            f"{', '.join(map(repr, self.joints))}"
-        )
+        return self.model.velocity_slices[self.model.mover(joint)]
 
     def parameter(self, name: str) -> np.ndarray:
         """A number of the mechanism: "<link>.mass", ".center", ".inertia", "<joint>.placement",
@@ -209,6 +194,44 @@ class Robot:
         if g.shape != (3,) or not np.all(np.isfinite(g)):
             raise ValueError(f"with_gravity: give three finite numbers, not {gravity!r}")
         return self._changed(edit.with_gravity(self.model, Vector(tuple(map(float, g)))))
+
+    def simplified(self) -> "Robot":
+        """A robot with the same equation of motion and fewer inertia parameters that are not zero.
+
+        The part of a link's inertia that its joint does not feel moves to the link before it
+        (dynamic equivalence, Featherstone 2008, section 9.7). Joint forces, accelerations and
+        kinetic energy stay the same, as `is_equivalent` checks; reactions do not, nor does what
+        belongs to mass that went into a fixed base: momentum, centre of mass, a constant of
+        potential energy. Masses may come out zero or negative. Functions with method="fastest" do
+        this by themselves: it is for other programs, and for those who want to see it.
+        """
+        return self._changed(edit.simplified(self.model))
+
+    def is_equivalent(
+        self,
+        other: "Robot",
+        *,
+        tolerance: float = 1e-9,
+        rng: "np.random.Generator | int | None" = 0,
+    ) -> bool:
+        """Whether another robot with the same joints has the same equation of motion.
+
+        Compares the joint forces of random motions and the mass matrices, with joints anywhere;
+        tolerance is relative to the largest entry. Damping and friction are left out, loops too.
+        """
+        if [self.joint(n).kind for n in self.joints] != [other.joint(n).kind for n in other.joints]:
+            return False
+        rng = np.random.default_rng(rng)
+        count = 8
+        q = self.integrate(self.neutral(), rng.uniform(-np.pi, np.pi, size=(count, self.nv)))
+        qd, qdd = rng.normal(size=(2, count, self.nv))
+        pairs = (
+            [robot.inverse_dynamics(q, qd, qdd), robot.mass_matrix(q)] for robot in (self, other)
+        )
+        return all(
+            np.max(np.abs(a - b), initial=0.0) <= tolerance * np.max(np.abs(a), initial=0.0)
+            for a, b in zip(*pairs, strict=True)
+        )
 
     def _changed(self, source: Description) -> "Robot":
         return Robot(source, mimic=self._mimic)
@@ -399,6 +422,26 @@ class Robot:
     ) -> np.ndarray:
         """J with `frame_velocity` = J qd: (..., 6, nv), angular rows first."""
         return self._call("jacobian", q, out=out, threads=threads, frame=frame, axes=axes, at=at)
+
+    def generalized_jacobian(
+        self,
+        q: Array,
+        *,
+        frame: str,
+        axes: Axes = "world",
+        at: At = "frame",
+        out: Array = None,
+        threads: int | None = None,
+    ) -> np.ndarray:
+        """J* with velocity J* qd of a frame while the whole robot has no momentum: (..., 6, nv).
+
+        A floating base recoils from the motion of the joints; its own columns are zero (Umetani and
+        Yoshida 1989; Featherstone 2008, example 9.4). On a base that is held it is `jacobian`.
+        `axes` and `at` as there.
+        """
+        return self._call(
+            "generalized_jacobian", q, out=out, threads=threads, frame=frame, axes=axes, at=at
+        )
 
     def jacobian_rate(
         self,
@@ -602,8 +645,8 @@ class Robot:
         (Featherstone 2008, table 5.1), "homogeneous" (Legnani et al. 1996, part II, section 2.3),
         "homogeneous-link" (the same in link frames), "lagrange" (the same paper, section 3),
         "augmented-tensor", "newton-euler-tensor", "lagrange-4x4", "lagrange-3x3", "spatial-1987",
-        "kane" (Balafoutis, Patel 1991, chapter 5), or "fastest", the one with fewest operations for
-        this robot.
+        "kane", "spatial-operator" (Balafoutis, Patel 1991, chapter 5), or "fastest", the one with
+        fewest operations for this robot.
 
         Of a robot with loops, q, qd, qdd must keep them closed, and the result is one of many: with
         it the loop joints transmit nothing. actuated: only these freedoms (joints, with [k] where
@@ -652,9 +695,11 @@ class Robot:
 
         f_ext and dissipation as in `inverse_dynamics`. method: "articulated-body" (Featherstone
         2008, table 7.1), "mass-matrix" (chapter 6), "homogeneous" or "lagrange" (M and h by joint
-        actions or by traces, Legnani et al. 1996), "augmented-tensor" (Balafoutis, Patel 1991,
-        section 6.3), or "fastest". Of a robot with loops, which stay closed, by the methods of
-        `constrained_dynamics`.
+        actions or by traces, Legnani et al. 1996), "augmented-tensor", "unit-acceleration",
+        "composite-3x3", "conjugate-gradient" (without derivatives), "orthogonal-complement",
+        "spatial-operator" (Balafoutis, Patel 1991, chapter 6), "floating-base" (Featherstone, table
+        9.4, for robots on one free joint), or "fastest". Of a robot with loops, which stay closed,
+        by the methods of `constrained_dynamics`.
         """
         if self.model.loops:
             qdd, _ = self.constrained_dynamics(
@@ -671,6 +716,41 @@ class Robot:
             method=method,
             dissipation=dissipation,
             f_ext=f_ext,
+        )
+
+    def hybrid_dynamics(
+        self,
+        q: Array,
+        qd: Array,
+        given: Array,
+        *,
+        known: str | Sequence[str],
+        f_ext: Mapping[str, Any] | None = None,
+        dissipation: bool = False,
+        method: str = "fastest",
+        out: Array = None,
+        threads: int | None = None,
+    ) -> np.ndarray:
+        """The forces of joints whose accelerations are known, the accelerations of the others.
+
+        known: the names of the former. given (..., nv) has accelerations in their entries and
+        forces in all others; the result (..., nv) has forces there and accelerations elsewhere. All
+        joints known is `inverse_dynamics`, none `forward_dynamics`. f_ext and dissipation as there.
+        method: "articulated-body" (Featherstone 2008, table 9.3), "mass-matrix" (section 9.1),
+        "floating-base" (table 9.6, where all joints but those of a floating base are known), or
+        "fastest".
+        """
+        return self._call(
+            "hybrid_dynamics",
+            q,
+            qd,
+            given,
+            out=out,
+            threads=threads,
+            method=method,
+            dissipation=dissipation,
+            f_ext=f_ext,
+            known=known,
         )
 
     def gravity_forces(
@@ -720,8 +800,8 @@ class Robot:
 
         method: "spatial" (composite bodies, Featherstone 2008, table 6.2), "homogeneous" (joint
         actions) or "lagrange" (traces, both Legnani et al. 1996, part II), "augmented-tensor",
-        "composite-3x3", "orthogonal-complement" or "unit-acceleration" (Balafoutis, Patel 1991,
-        chapter 6), or "fastest".
+        "composite-3x3", "orthogonal-complement", "unit-acceleration" or "spatial-operator"
+        (Balafoutis, Patel 1991, chapter 6), or "fastest".
         """
         if _checked_coordinates("mass_matrix", coordinates) == "independent" and self.model.loops:
             M = self._closed.mass_matrix(q, tolerance=1e-6, threads=threads)
@@ -729,10 +809,44 @@ class Robot:
         return self._call("mass_matrix", q, out=out, threads=threads, method=method)
 
     def mass_matrix_inverse(
-        self, q: Array, *, out: Array = None, threads: int | None = None
+        self, q: Array, *, method: str = "fastest", out: Array = None, threads: int | None = None
     ) -> np.ndarray:
-        """The inverse of the mass matrix: (..., nv, nv)."""
-        return self._call("mass_matrix_inverse", q, out=out, threads=threads)
+        """The inverse of the mass matrix: (..., nv, nv).
+
+        method: "spatial" (Featherstone 2008, section 6.5), "spatial-operator" (Balafoutis, Patel
+        1991, Eq 6.2.19), or "fastest".
+        """
+        return self._call("mass_matrix_inverse", q, out=out, threads=threads, method=method)
+
+    def operational_inertia_inverse(
+        self,
+        q: Array,
+        *,
+        frame: str,
+        axes: Axes = "world",
+        at: At = "frame",
+        method: str = "fastest",
+        out: Array = None,
+        threads: int | None = None,
+    ) -> np.ndarray:
+        """J M^-1 J': the acceleration that each unit wrench at a frame adds to it: (..., 6, 6).
+
+        Its inverse is the frame's own (operational-space) inertia, where it has one: with six
+        freedoms or more, away from singular configurations; `chasles.control` has that for other
+        tasks too. `axes` and `at` as in `jacobian`, for twist and wrench. method: "projection"
+        (by the factors of M, Featherstone 2008, section 7.2.1), "propagation" (by articulated
+        bodies, from the frame to the root), or "fastest".
+        """
+        return self._call(
+            "operational_inertia_inverse",
+            q,
+            out=out,
+            threads=threads,
+            method=method,
+            frame=frame,
+            axes=axes,
+            at=at,
+        )
 
     def ltdl_factors(
         self, q: Array, *, out: Array = None, threads: int | None = None
@@ -747,6 +861,22 @@ class Robot:
     def ltl_factor(self, q: Array, *, out: Array = None, threads: int | None = None) -> np.ndarray:
         """L (..., nv, nv), lower triangular, with M = L' L; ordered as in `ltdl_factors`."""
         return self._call("ltl_factor", q, out=out, threads=threads)
+
+    def operator_factors(
+        self,
+        q: Array,
+        *,
+        out: tuple[Array, Array, Array] | None = None,
+        threads: int | None = None,
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """A, B, D (..., nv, nv) with M = A D A', M^-1 = B' D^-1 B and A B = 1.
+
+        A and B couple each joint with those inward of it, and have 1 on the diagonal; D has a block
+        for each joint, the inertia that it feels while all joints beyond it give in (Rodriguez,
+        Kreutz 1988; Balafoutis, Patel 1991, Eq 6.2.18-19). If every joint has one freedom, A and D
+        are L' and D of `ltdl_factors`. Not for robots with mimic joints.
+        """
+        return self._call("operator_factors", q, out=out, threads=threads)
 
     def joint_reactions(
         self,

@@ -145,10 +145,13 @@ def _with_symbols(model: Model, symbolic: dict[str, list[Number]]) -> Model:
 
 
 def resolve(model: Model, options: dict[str, Any]) -> dict[str, Any]:
-    """Options as an algorithm wants them: frames by value."""
+    """Options as an algorithm wants them: frames by value, joints by number."""
+    found = dict(options)
     if isinstance(options.get("frame"), str):
-        return options | {"frame": model.frame(options["frame"])}
-    return options
+        found["frame"] = model.frame(options["frame"])
+    if "known" in options:
+        found["known"] = frozenset(map(model.mover, options["known"]))
+    return found
 
 
 def _loads(

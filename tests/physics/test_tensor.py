@@ -26,7 +26,7 @@ from chasles.robots import general_chain, puma560, stanford_arm
 ROUNDING = 1e-11
 INVERSE = (
     *("augmented-tensor", "newton-euler-tensor", "lagrange-4x4", "lagrange-3x3"),
-    *("spatial-1987", "kane"),
+    *("spatial-1987", "kane", "spatial-operator"),
 )
 MASS = ("augmented-tensor", "composite-3x3", "orthogonal-complement", "unit-acceleration")
 

@@ -1,6 +1,6 @@
 """Small vectors and matrices of numbers or symbols."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, overload
 
@@ -310,6 +310,26 @@ def reduce_rows(
                 rows[t] = [e - a * f for e, f in zip(rows[t], rows[s], strict=True)]
                 rows[t][c] = 0.0
     return rows, pivots
+
+
+def orthogonalize(
+    columns: Sequence[Vector], weigh: Callable[[Vector], Vector]
+) -> tuple[list[list[Number]], list[Number]]:
+    """L and D with P' M P = L' D L, L unit lower triangular, for the columns of P and v -> M v.
+
+    By Gram and Schmidt from the last column to the first (modified: each product is with what is
+    left of a column), so P = Q L with Q' M Q = D; neither P' M P nor a root of M is formed.
+    """
+    n, left = len(columns), list(columns)
+    L: list[list[Number]] = [[float(i == j) for j in range(n)] for i in range(n)]
+    D: list[Number] = [0.0] * n
+    for k in range(n - 1, -1, -1):
+        weighed = weigh(left[k])
+        D[k] = left[k].dot(weighed)
+        for i in range(k):
+            L[k][i] = left[i].dot(weighed) / D[k]
+            left[i] -= left[k] * L[k][i]
+    return L, D
 
 
 def solve_symmetric(A: Matrix, b: Vector) -> Vector:

@@ -1,12 +1,14 @@
 """Changed mechanisms: each function takes a description and gives a new one."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from chasles.mathematics.linear import Vector
+from chasles.expr import Number
+from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model.build import compose
 from chasles.model.description import Description, JointData, LinkData, LoopData, ModelError
+from chasles.model.equivalent import equivalent
 from chasles.model.model import WORLD, Body, Model
 
 
@@ -106,6 +108,38 @@ def subtree(model: Model, link: str, *, floating: bool = False) -> Description:
         independent=(),
         notes=source.notes + notes,
     )
+
+
+def simplified(model: Model) -> Description:
+    """The same equation of motion with more zeros among the inertias (Featherstone 2008, 9.7).
+
+    What a joint does not feel of its body's inertia moves to the body that carries it, or vanishes
+    where that is the world. All that moves with a joint is put on the joint's own child link.
+    """
+    carrier = {link.name: model.frames[link.name].body for link in model.source.links}
+    moved = {
+        body.name: _without_rounding(model.frames[body.name].placement @ body.inertia)
+        for body in equivalent(model).bodies
+    }
+    links = tuple(
+        link
+        if carrier[link.name] == WORLD
+        else replace(link, inertia=moved.get(link.name, RigidInertia.zero()))
+        for link in model.source.links
+    )
+    note = "inertias are regrouped: joint forces are those of the robot, reactions and momenta not"
+    return replace(model.source, links=links, notes=(*model.source.notes, note))
+
+
+def _without_rounding(inertia: RigidInertia) -> RigidInertia:
+    """Entries that are rounding beside the largest of their kind are zero."""
+
+    def kept(entries: Iterable[Number]) -> list[Number]:
+        given = list(entries)
+        small = 1e-15 * max(map(abs, given))
+        return [x if abs(x) > small else 0.0 for x in given]
+
+    return RigidInertia(inertia.m, Vector(tuple(kept(inertia.h))), Symmetric(*kept(inertia.I)))
 
 
 def with_independent(model: Model, names: tuple[str, ...]) -> Description:

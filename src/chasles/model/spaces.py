@@ -74,6 +74,13 @@ class EffortSpace(Space):
         return [x for i in model.movers for x in total[i]]
 
 
+class MixedSpace(EffortSpace):
+    """A force or an acceleration for each freedom, by the bodies that own coordinates."""
+
+    def join(self, model: Model, value: Mapping[int, Vector]) -> list[Number]:
+        return [x for i in model.movers for x in value[i]]
+
+
 class JointMatrixSpace(Space):
     """Blocks (i, j) of a matrix over all joints; absent blocks are zero."""
 
@@ -176,6 +183,16 @@ class JacobianSpace(Space):
                 columns[leader][k] = columns[leader][k] + Vector(tuple(column)) * ratio
         flat = [column for i in model.movers for column in columns[i]]
         return [column[row] for row in range(6) for column in flat]
+
+
+class SpatialMatrixSpace(Space):
+    """A 6x6 matrix between twists and wrenches."""
+
+    def shape(self, model: Model) -> tuple[int, ...]:
+        return (6, 6)
+
+    def join(self, model: Model, value: Matrix) -> list[Number]:
+        return [x for row in value.rows for x in row]
 
 
 class LoopVectorSpace(Space):
@@ -381,6 +398,7 @@ ABSENT = _Absent()
 Position = Annotated[Mapping[int, Vector], PositionSpace()]
 Velocity = Annotated[Mapping[int, Vector], VelocitySpace()]
 Effort = Annotated[Mapping[int, Vector], EffortSpace()]
+Mixed = Annotated[Mapping[int, Vector], MixedSpace()]
 Wrenches = Annotated[Mapping[int, Force], WrenchesSpace()]
 Loads = Annotated[Sequence[Load], LoadsSpace()]
 JointMatrix = Annotated[Mapping[tuple[int, int], Matrix], JointMatrixSpace()]
@@ -390,6 +408,7 @@ StateMatrix = Annotated[Matrix, StateMatrixSpace()]
 InputMatrix = Annotated[Matrix, InputMatrixSpace()]
 Jacobian = Annotated[Mapping[int, Motions], JacobianSpace()]
 MomentumMatrix = Annotated[Mapping[int, Forces], JacobianSpace()]
+SpatialMatrix = Annotated[Matrix, SpatialMatrixSpace()]
 LoopVector = Annotated[Sequence[Vector], LoopVectorSpace()]
 LoopNumbers = Annotated[Vector, LoopNumberSpace()]
 LoopForces = Annotated[Sequence[Force], LoopForceSpace()]
