@@ -1,4 +1,4 @@
-"""Operation counts that a book prints, and the same counts made by tracing our programs."""
+"""Operation counts that books print, and the same counts made by tracing our programs."""
 
 from chasles.published.balafoutis_patel import BY_EQUATION, BY_METHOD
 from chasles.published.polynomial import Polynomial
