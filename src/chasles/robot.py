@@ -681,7 +681,7 @@ class Robot:
 
         The same as `derivatives("inverse_dynamics", ...)` in the order of a linearised model.
         method: "spatial" (Singh, Russell, Wensing 2022), "augmented-tensor" (Balafoutis and Patel
-        1991, algorithm 7.1, for trees of any joints), or "fastest".
+        1991, algorithm 7.1, for trees of any joints), "closed-form" (Eq 7.3.1-4), or "fastest".
         """
         return self._call(
             "inverse_dynamics_sensitivities",

@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from support import close, state
+from support import close, direct, state, tree
 
 import chasles
 from chasles.robots import general_chain, planar, puma560, stanford_arm
 
 ROUNDING = 1e-11
-METHODS = ("spatial", "augmented-tensor")
+METHODS = ("spatial", "augmented-tensor", "closed-form")
 
 
 def dual(v: np.ndarray) -> np.ndarray:
@@ -161,17 +161,34 @@ def test_structure_theorems() -> None:
     assert np.max(np.abs(P[:, :, 0])) > 0.1
 
 
-def test_both_methods_with_dissipation() -> None:
+@pytest.mark.parametrize("method", METHODS)
+def test_dissipation(method: str) -> None:
     robot = stanford_arm()
     at = state(robot, 4)
-    first, second = (
-        robot.inverse_dynamics_sensitivities(*at, method=method, dissipation=True)
-        for method in METHODS
-    )
+    found = robot.inverse_dynamics_sensitivities(*at, method=method, dissipation=True)
     expected = robot.derivatives("inverse_dynamics", *at, dissipation=True)[::-1]
-    for a, b, c in zip(first, second, expected, strict=True):
-        close(a, c, ROUNDING)
-        close(b, c, ROUNDING)
+    for mine, theirs in zip(found, expected, strict=True):
+        close(mine, theirs, ROUNDING)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("mimics", [False, True])
+def test_every_joint_type(seed: int, mimics: bool) -> None:
+    """Trees, on plain floats, against differences of inverse dynamics along `integrate`."""
+    robot = tree(9, seed, mimics=mimics, floating=seed % 2 == 1)
+    at = state(robot, seed)
+    steps = 1e-4 * np.eye(robot.nv)
+
+    def moved(k: int, step: np.ndarray) -> np.ndarray:
+        q = direct(robot.model, "integrate", at[0], step) if k == 0 else at[0]
+        rates = [x + step * (n == k) for n, x in enumerate(at)][1:]
+        return direct(robot.model, "inverse_dynamics", q, *rates)
+
+    for method in METHODS:
+        found = direct(robot.model, "inverse_dynamics_sensitivities", *at, method=method)
+        for k, mine in zip((2, 1, 0), found, strict=True):
+            theirs = np.stack([moved(k, s) - moved(k, -s) for s in steps], axis=1) / 2e-4
+            close(mine, theirs, 1e-6)
 
 
 def test_lemmas_of_motion() -> None:

@@ -171,6 +171,7 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
     "inverse_dynamics_sensitivities": (
         Method("spatial", "spatial.inverse_dynamics_sensitivities", equivalent=by_moments),
         Method("augmented-tensor", "tensor.inverse_dynamics_sensitivities", equivalent=by_products),
+        Method("closed-form", "tensor.sensitivities_closed_form", by_name=True),
     ),
     "regressor": (Method("newton-euler-vector", "spatial.regressor"),),
     "joint_reactions": (Method("spatial", "spatial.joint_reactions"),),
