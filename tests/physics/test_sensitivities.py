@@ -180,14 +180,17 @@ def test_every_joint_type(seed: int, mimics: bool) -> None:
     steps = 1e-4 * np.eye(robot.nv)
 
     def moved(k: int, step: np.ndarray) -> np.ndarray:
-        q = direct(robot.model, "integrate", at[0], step) if k == 0 else at[0]
-        rates = [x + step * (n == k) for n, x in enumerate(at)][1:]
-        return direct(robot.model, "inverse_dynamics", q, *rates)
+        q, qd, qdd = at
+        q = direct(robot.model, "integrate", q, step * (k == 0))
+        qd, qdd = qd + step * (k == 1), qdd + step * (k == 2)
+        return direct(robot.model, "inverse_dynamics", q, qd, qdd)
 
+    expected = [
+        np.stack([moved(k, s) - moved(k, -s) for s in steps], axis=1) / 2e-4 for k in (2, 1, 0)
+    ]
     for method in METHODS:
         found = direct(robot.model, "inverse_dynamics_sensitivities", *at, method=method)
-        for k, mine in zip((2, 1, 0), found, strict=True):
-            theirs = np.stack([moved(k, s) - moved(k, -s) for s in steps], axis=1) / 2e-4
+        for mine, theirs in zip(found, expected, strict=True):
             close(mine, theirs, 1e-6)
 
 

@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 from chasles.algorithms.spatial.forward_kinematics import body_transforms
 from chasles.algorithms.spatial.gravity_forces import gravity_forces
-from chasles.algorithms.tensor.freedoms import efforts, freedoms, pairs, rotors, triples
+from chasles.algorithms.tensor.freedoms import efforts, freedoms, pairs, paths, rotors, triples
 from chasles.expr import Number
 from chasles.mathematics.linear import Matrix, Vector
-from chasles.mathematics.spatial import Motion, RigidInertia
+from chasles.mathematics.spatial import Force, Motion, RigidInertia
 from chasles.model.model import WORLD, Model
 from chasles.model.spaces import (
     ABSENT,
@@ -36,22 +36,22 @@ def closed_form_christoffel(model: Model, q: Position) -> tuple[FreedomMatrix, S
     derivatives are along `integrate`, and the equation is that of Boltzmann and Hamel: to the
     symbols are added ([a, b] . I S_c + [a, c] . I S_b) / 2 with the brackets of a joint's freedoms.
     """
-    S, I, change, bracket = _in_base(model, q)
+    S, p, change, bracket = _in_base(model, q)
     none = Motion.zero()
 
     def slope(a: Freedom, b: Freedom, c: Freedom) -> Number:
         """dD_ab/dq_c."""
-        outer = I[max(a.i, b.i, c.i)]
+        outer = max(a.i, b.i, c.i)
         first, second = change.get((a, c), none), change.get((b, c), none)
-        return first.dot(outer @ S[b]) + second.dot(outer @ S[a])
+        return first.dot(p[outer, b]) + second.dot(p[outer, a])
 
     def turning(a: Freedom, b: Freedom, c: Freedom) -> Number:
         """[a, b] . I S_c."""
-        return bracket.get((a, b), none).dot(I[max(a.i, c.i)] @ S[c])
+        return bracket.get((a, b), none).dot(p[max(a.i, c.i), c])
 
     D, C = rotors(model), {}
     for b, c in pairs(model):
-        D[b, c] += S[b].dot(I[c.i] @ S[c])
+        D[b, c] += S[b].dot(p[c.i, c])
         D[c, b] = D[b, c]
     for a, b, c in triples(model):
         total = slope(a, b, c) + slope(a, c, b) - slope(b, c, a)
@@ -61,21 +61,22 @@ def closed_form_christoffel(model: Model, q: Position) -> tuple[FreedomMatrix, S
 
 
 class _InBase(NamedTuple):
-    """In base coordinates: freedoms S, inertias I of all beyond a joint, and how freedoms change.
+    """In base coordinates: freedoms S, and how they change.
 
+    p[i, a]: the momentum I_i S_a of all bodies beyond joint i, for unit rate of a freedom.
     change[a, c]: of S_a with q_c, seen from what c carries; absent where c carries a along.
     bracket[a, b]: of two freedoms of one joint, in the joint's own group.
     """
 
     S: dict[Freedom, Motion]
-    I: dict[int, RigidInertia]
+    p: dict[tuple[int, Freedom], Force]
     change: dict[tuple[Freedom, Freedom], Motion]
     bracket: dict[tuple[Freedom, Freedom], Motion]
 
 
 def _in_base(model: Model, q: Position) -> _InBase:
-    S, I, change, bracket = base = _InBase({}, {WORLD: RigidInertia.zero()}, {}, {})
-    X0, own = body_transforms(model, q), freedoms(model)
+    S, p, change, bracket = base = _InBase({}, {}, {}, {})
+    X0, own, I = body_transforms(model, q), freedoms(model), {WORLD: RigidInertia.zero()}
     for i, _, joint, inertia in model.outward():
         back, rest = X0[i].inverse(), Vector.zero(joint.nv)
         I[i], columns = X0[i].T @ inertia, back @ joint.subspace(q[i])
@@ -86,7 +87,8 @@ def _in_base(model: Model, q: Position) -> _InBase:
             for a in own[i]:
                 change[a, c] = back @ slopes[c.k].columns[a.k]
                 bracket[a, c] = columns @ Vector(drift[a.k])
-    for i, p, *_ in model.inward():
-        I[p] += I[i]
+    for i, parent, *_ in model.inward():
+        I[parent] += I[i]
+    p |= {(i, a): I[i] @ S[a] for i, path in paths(model) for a in path}
     change |= {(b, c): S[b].cross(S[c]) for b, c in pairs(model) if b.i != c.i}
     return base

@@ -5,10 +5,10 @@ from typing import NamedTuple
 from chasles.algorithms.spatial.forward_kinematics import body_transforms
 from chasles.algorithms.tensor.freedoms import (
     bends,
-    by_joint,
     efforts,
     freedoms,
     pairs,
+    paths,
     rotors,
     triples,
 )
@@ -38,69 +38,73 @@ def vukobratovic(
 
 
 def closed_form_vukobratovic(model: Model, q: Position) -> tuple[FreedomMatrix, Symbols, Effort]:
-    """D, C, G by mass, first moment and inertia of all bodies beyond a joint (Eq 5.2.19).
+    """D, C, G by mass, first moment and inertia of all bodies beyond a joint (Eq 5.2.19-20).
 
     The book has revolute joints of a chain. A freedom is (z, v) here: v is zero for turning, z for
     sliding, and every joint is made of such. G has the composite centre and the sign of a force
     against gravity, unlike in print.
     """
-    o, S, links, bend = _generalised(model, q)
-
-    def along(i: int, s: Motion, j: int, F: Force) -> Number:
-        """Of a force F at the origin of j, on a freedom at that of i: z.eta + (z x s_ij + v).f."""
-        return (Transform(Rotation(), o[j] - o[i]) @ s).dot(F)
-
-    def inertia(i: int, s: Motion, j: int, t: Motion) -> Number:
-        """What D is made of (5.2.19a): the outer joint's link takes both motions."""
-        return along(i, s, j, links[j] @ t) if i <= j else along(j, t, i, links[i] @ s)
+    links, S, bend = _generalised(model, q)
+    own, g = freedoms(model), model.gravity_vector
+    f = {
+        (b, c): _carried(links[i], S[i, b], S[i, c])
+        for i, path in paths(model)
+        for c in own[i]
+        for b in path
+    }
 
     def symbol(a: Freedom, b: Freedom, c: Freedom) -> Number:
-        """The integral of (z_a x r + v_a) . z_b x (z_c x r + v_c) dm, b inside c (5.2.19b)."""
-        if a.i > c.i:
-            return -symbol(c, b, a)
-        link, z, w, v = links[c.i], S[b].angular, S[c].angular, S[c].linear
-        eta = (euler_from_inertia(link.I) @ z).cross(w) + link.h.cross(z.cross(v))
-        return along(a.i, S[a], c.i, Force(eta, z.cross(w.cross(link.h) + v * link.m)))
+        """The integral of (z_a x r + v_a) . z_b x (z_c x r + v_c) dm, with b not beyond c."""
+        return S[c.i, a].dot(f[b, c]) if a.i <= c.i else -S[a.i, c].dot(f[b, a])
 
-    D, C, G = rotors(model), {}, {}
+    D, C = rotors(model), {}
     for b, c in pairs(model):
-        D[b, c] += inertia(b.i, S[b], c.i, S[c])
+        D[b, c] += S[c.i, b].dot(links[c.i] @ S[c.i, c])
         D[c, b] = D[b, c]
     for a, b, c in triples(model):
         C[a, b, c] = symbol(a, b, c)
         if b.i == c.i:
-            both = (C[a, b, c] + symbol(a, c, b)) * 0.5
-            C[a, b, c] = both + inertia(a.i, S[a], b.i, bend[b, c])
+            i, both = max(a.i, c.i), (C[a, b, c] + symbol(a, c, b)) * 0.5
+            C[a, b, c] = both + bend[i, b, c].dot(links[i] @ S[i, a])
         C[a, c, b] = C[a, b, c]
-    for a, s in S.items():
-        U, g = links[a.i].h, model.gravity_vector
-        G[a] = -s.dot(Force(U.cross(g), g * links[a.i].m))
-    return D, C, by_joint(model, G)
+    weight = {i: Force(links[i].h.cross(g), g * links[i].m) for i in own}
+    return D, C, {i: -Vector(tuple(S[i, a].dot(weight[i]) for a in own[i])) for i in own}
+
+
+def _carried(link: RigidInertia, b: Motion, c: Motion) -> Force:
+    """What gives a link's points r the accelerations z_b x (z_c x r + v_c) (5.2.19b)."""
+    z, w, v = b.angular, c.angular, c.linear
+    eta = (euler_from_inertia(link.I) @ z).cross(w) + link.h.cross(z.cross(v))
+    return Force(eta, z.cross(w.cross(link.h) + v * link.m))
 
 
 class _Generalised(NamedTuple):
-    """Along base axes: origins o, freedoms S there, and links with all that they carry.
+    """Along base axes and about their own origins: links with all that they carry.
 
-    bend[a, b]: how two freedoms of one joint change each other (`bends`).
+    S[i, a]: freedom a at the origin of link i, which it moves. bend[i, a, b]: there too, how two
+    freedoms of one joint change each other (`bends`).
     """
 
-    o: dict[int, Vector]
-    S: dict[Freedom, Motion]
     links: dict[int, RigidInertia]
-    bend: dict[tuple[Freedom, Freedom], Motion]
+    S: dict[tuple[int, Freedom], Motion]
+    bend: dict[tuple[int, Freedom, Freedom], Motion]
 
 
 def _generalised(model: Model, q: Position) -> _Generalised:
     """U_p += U + mbar s and E_p += E - s~ U~ - U~ s~ - mbar s~ s~ of each link (5.2.20)."""
+    links, S, bend = found = _Generalised({WORLD: RigidInertia.zero()}, {}, {})
     X0, own = body_transforms(model, q), freedoms(model)
-    o, links = {i: X.r for i, X in X0.items()}, {WORLD: RigidInertia.zero()}
-    S: dict[Freedom, Motion] = {}
-    bend: dict[tuple[Freedom, Freedom], Motion] = {}
-    for i, _, joint, I in model.outward():
-        turn = Transform(X0[i].E, Vector.zero())
-        links[i], changes = turn.T @ I, bends(joint, q[i])
-        S |= dict(zip(own[i], (turn.inverse() @ joint.subspace(q[i])).columns, strict=True))
-        bend |= {(a, b): turn.inverse() @ changes[a.k][b.k] for a in own[i] for b in own[i]}
+    for i, p, joint, I in model.outward():
+        turn, changes = Transform(X0[i].E, Vector.zero()), bends(joint, q[i])
+        links[i], columns = turn.T @ I, joint.subspace(q[i]).columns
+        for a in own[i]:
+            S[i, a] = turn.inverse() @ columns[a.k]
+            bend |= {(i, a, b): turn.inverse() @ changes[a.k][b.k] for b in own[i]}
+        for j in model.support(p):
+            shift = Transform(Rotation(), X0[i].r - X0[j].r)
+            for a in own[j]:
+                S[i, a] = shift @ S[j, a]
+                bend |= {(i, a, b): shift @ bend[j, a, b] for b in own[j]}
     for i, p, *_ in model.inward():
-        links[p] += Transform(Rotation(), o[i] - o[p]).T @ links[i]
-    return _Generalised(o, S, links, bend)
+        links[p] += Transform(Rotation(), X0[i].r - X0[p].r).T @ links[i]
+    return found
