@@ -59,4 +59,5 @@ def closed_form_uicker_kahn(model: Model, q: Position) -> tuple[FreedomMatrix, S
             for (b, c), Wbc in second[j].items():
                 C[a, b, c] += double_dot(WaJ, Wbc.T)
             G[a] -= g.dot(Wa @ Vector((*J.h, J.m)))
-    return D, C | {(a, c, b): symbol for (a, b, c), symbol in C.items()}, by_joint(model, G)
+    symmetric = {key: symbol for (a, b, c), symbol in C.items() for key in ((a, b, c), (a, c, b))}
+    return D, symmetric, by_joint(model, G)
