@@ -55,6 +55,8 @@ def closed_form_vukobratovic(model: Model, q: Position) -> tuple[FreedomMatrix, 
 
     def symbol(a: Freedom, b: Freedom, c: Freedom) -> Number:
         """The integral of (z_a x r + v_a) . z_b x (z_c x r + v_c) dm, with b not beyond c."""
+        if a == c:
+            return 0.0
         return S[c.i, a].dot(f[b, c]) if a.i <= c.i else -S[a.i, c].dot(f[b, a])
 
     D, C = rotors(model), {}
