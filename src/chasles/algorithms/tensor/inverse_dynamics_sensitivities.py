@@ -1,5 +1,6 @@
 """Derivatives of joint forces by the tensors of augmented links."""
 
+from chasles.algorithms.spatial.load_efforts import load_efforts
 from chasles.algorithms.tensor.changes import (
     carried,
     column_entries,
@@ -10,11 +11,11 @@ from chasles.algorithms.tensor.changes import (
 from chasles.mathematics.linear import Matrix
 from chasles.model.joints import diagonal
 from chasles.model.model import Model
-from chasles.model.spaces import JointMatrix, Position, Velocity
+from chasles.model.spaces import JointMatrix, Loads, Position, Velocity
 
 
 def inverse_dynamics_sensitivities(
-    model: Model, q: Position, qd: Velocity, qdd: Velocity
+    model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Loads = ()
 ) -> tuple[JointMatrix, JointMatrix, JointMatrix]:
     """D0, V0, P0 of d tau = D0 d qdd + V0 d qd + P0 d q (Balafoutis and Patel 1991, algorithm 7.1).
 
@@ -48,4 +49,6 @@ def inverse_dynamics_sensitivities(
                 column_entries(G, changes[j]),
             )
             child = j
+    for place, slope in load_efforts(model, q, f_ext)[1].items():
+        P[place] -= slope
     return D, V, P

@@ -1,6 +1,7 @@
 """Derivatives of joint forces in closed form, each entry by itself."""
 
 from chasles.algorithms.spatial.forward_kinematics import body_transforms
+from chasles.algorithms.spatial.load_efforts import load_efforts
 from chasles.algorithms.tensor.changes import (
     Carried,
     Change,
@@ -15,11 +16,11 @@ from chasles.mathematics.rotations import Rotation
 from chasles.mathematics.spatial import Force, Motion, Transform
 from chasles.model.joints import diagonal
 from chasles.model.model import WORLD, Model
-from chasles.model.spaces import JointMatrix, Position, Velocity
+from chasles.model.spaces import JointMatrix, Loads, Position, Velocity
 
 
 def sensitivities_closed_form(
-    model: Model, q: Position, qd: Velocity, qdd: Velocity
+    model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Loads = ()
 ) -> tuple[JointMatrix, JointMatrix, JointMatrix]:
     """D0, V0, P0 of d tau = D0 d qdd + V0 d qd + P0 d q (Balafoutis and Patel 1991, Eq 7.3.1-4).
 
@@ -52,6 +53,8 @@ def sensitivities_closed_form(
         V[i, i] += diagonal(joint.damping)
         slopes = joint.slopes(q[i], qd[i], qdd[i]).subspace
         P[i, i] += Matrix(tuple(tuple(dS.T @ links.F[i]) for dS in slopes)).T
+    for place, slope in load_efforts(model, q, f_ext)[1].items():
+        P[place] -= slope
     return D, V, P
 
 
