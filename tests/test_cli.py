@@ -137,7 +137,8 @@ def test_demo_that_fails_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 
 @pytest.mark.parametrize("name", ROBOTS)
 def test_info_of_every_built_in_robot(name: str) -> None:
-    arguments = {"random_tree": ":12,3"}.get(name, ":4" if "chain" in name else "")
+    two = {"random_tree": ":12,3", "general_tree": ":7,2"}
+    arguments = two.get(name, ":4" if "chain" in name else "")
     arguments = ":4" if name in ("planar", "zigzag") else arguments
     text = run("info", name + arguments)
     assert text.startswith(f"{name}: ")
