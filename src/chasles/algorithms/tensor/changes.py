@@ -26,6 +26,18 @@ class Change(NamedTuple):
     slid: Vector
     by_qd: Motion
 
+    def seen_from(self, s: Vector, sd: Vector) -> "Change":
+        """Of a link beyond, whose origin is at s from this one and moves against it with sd."""
+        z, zdd, half = self.freedom.angular, self.by_q.angular, self.by_qd.angular
+        further = zdd.cross(s) + self.zd2.cross(sd)
+        return Change(
+            Motion(z, self.freedom.linear + z.cross(s)),
+            self.zd2,
+            Motion(zdd, self.by_q.linear + further),
+            self.slid + further,
+            Motion(half, self.by_qd.linear + half.cross(s) + z.cross(sd)),
+        )
+
 
 def changes(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, moving: Chain
