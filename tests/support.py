@@ -18,7 +18,7 @@ from chasles.tracing import resolve, signature
 EPS = float(np.finfo(float).eps)
 TARGETS = tuple(BACKENDS)
 
-CUBIC = ("uicker-kahn", "christoffel", "vukobratovic", "closed-form")
+CUBIC = {m.name for rows in FUNCTIONS.values() for m in rows if m.steep}
 """Methods that take the third power of the number of freedoms, or more: for arms and small trees,
 on which `test_closed_form.py` has them."""
 

@@ -16,6 +16,9 @@ from chasles.robot import Robot
 from chasles.tracing import signature
 
 COLUMNS = ("mul", "add", "div", "sqrt", "sin, cos")
+MANY = 12
+"""Beyond so many freedoms closed forms have a hundred thousand operations."""
+
 MAIN = (
     "forward_kinematics",
     "jacobian",
@@ -143,12 +146,14 @@ def _has_frame(function: str) -> bool:
 def _methods(robot: Robot, function: str, wanted: str = "") -> tuple[str, ...]:
     """The methods to compare: "fastest" too, where there is something to choose.
 
-    Those that are for other robots are left out, unless one is wanted by name.
+    Those that are for other robots are left out, and those whose operations grow steeply where
+    freedoms are many, unless one is wanted by name.
     """
     methods = [
         m
         for m in FUNCTIONS[function]
-        if m.name == wanted or m.needs is None or not m.needs(robot.model, {})
+        if m.name == wanted
+        or not ((m.needs and m.needs(robot.model, {})) or (m.steep and robot.nv > MANY))
     ]
     choice = ("fastest",) if len(methods) > 1 or any(m.equivalent for m in methods) else ()
     return (*(m.name for m in methods), *choice)
