@@ -64,7 +64,9 @@ def _span(where: slice) -> str:
 
 
 def _axis(body: Body) -> str:
-    return "" if body.data.kind in ("free", "spherical") else vector(body.data.axis)
+    return (
+        "" if body.data.kind in ("free", "spherical", "yaw_pitch_roll") else vector(body.data.axis)
+    )
 
 
 def _range(lower: float, upper: float, unit: str) -> str:

@@ -41,7 +41,7 @@ def random_tree(
 ) -> Description:
     """A tree of n moving joints, the same for the same arguments.
 
-    With n >= 9 every joint type occurs; with n >= 3 it branches. Axes and poses are along the
+    With n >= 13 every joint type occurs; with n >= 3 it branches. Axes and poses are along the
     coordinate axes for a part of the joints and general for the others; inertias are those of point
     masses, so they are valid; a part of the joints has armature, damping and friction. Frame "tip"
     is on the last link.
@@ -96,10 +96,12 @@ def _joint(rng: random.Random, name: str, kind: str, parent: str | None, child: 
     axis = _axis(rng)
     second = Vector(aligned_to_z(axis).rows[0]) if rng.random() < 0.5 else None
     joint = JointData(name, kind, parent, child, _pose(rng), axis)
-    if kind == "universal":
+    if kind in ("universal", "rack_and_pinion"):
         joint = replace(joint, second_axis=second)
     if kind == "helical":
         joint = replace(joint, pitch=rng.uniform(0.02, 0.2))
+    if "radius" in JOINTS[kind].data:
+        joint = replace(joint, radius=rng.uniform(0.02, 0.2))
     if kind in ("revolute", "prismatic", "helical"):
         limits = Limits(*(rng.uniform(*side) for side in ((-2, -1), (1, 2), (2, 4), (20, 90))))
         joint = replace(joint, limits=limits)
