@@ -37,8 +37,8 @@ def build(source: Description, *, mimic: bool = True, strict: bool = False) -> M
     mimic: followers move with their leader and have no coordinate (False: independent joints).
     strict: an invalid inertia is an error instead of a note.
     """
-    model = connected(source, mimic=mimic)
     check_custom(source)
+    model = connected(source, mimic=mimic)
     if source.massless:
         return replace(model, notes=(*source.notes, "no masses are given: kinematics only"))
     notes = source.notes + check_inertias(source, model, strict=strict)

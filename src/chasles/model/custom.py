@@ -18,7 +18,7 @@ _SLACK = 1e-9
 def check_custom(source: Description) -> None:
     """Every joint of a user's own type has parts that agree with each other, at a few positions."""
     for data in (*source.joints, *source.loops):
-        if data.custom is not None:
+        if isinstance(data.custom, Joint):
             what = "loop" if isinstance(data, LoopData) else "joint"
             at = f"{data.where}: " if data.where else ""
             name = f"{at}{what} {data.name!r}: its type {type(data.custom).__name__}"
