@@ -307,6 +307,8 @@ def _row(library: str, robot: Robot, name: str) -> Row:
     """A joint's row, if the library has such a joint with such coordinates."""
     data, rows = robot.joint(name), LIBRARIES[library]
     at = f"{library}: joint {name!r} of robot {robot.name!r}"
+    if data.reversed:
+        raise ModelError(f"{at} is reversed; turn it around, or lock it")
     if data.kind not in rows:
         why = DIFFERENT.get((library, data.kind), f"it has {', '.join(rows)}")
         raise ModelError(
@@ -449,7 +451,8 @@ def to_joint_state(
 
     Only joints with one freedom, as the message has it: a floating base goes as a pose (`to_pose`).
     """
-    names = [name for name in robot.joints if HERE[robot.joint(name).kind].velocity == "rate"]
+    bodies = [robot.model.bodies[i] for i in robot.model.movers]
+    names = [body.data.name for body in bodies if body.joint.nq == 1]
     p = [robot.position_slice(name).start for name in names]
     v = [robot.velocity_slice(name).start for name in names]
     return {

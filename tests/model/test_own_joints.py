@@ -165,6 +165,32 @@ def test_it_closes_a_loop() -> None:
     assert np.arctan2(across[1, 0], across[0, 0]) == pytest.approx(np.arctan(x), abs=1e-13)
 
 
+def test_locked_and_with_symbols() -> None:
+    robot = chasles.Robot(alone(Parabola(curve=0.5), reversed=True))
+    held = robot.lock({"own": 0.3})
+    T = robot.forward_kinematics([0.3], frame="body")
+    np.testing.assert_allclose(held.forward_kinematics([], frame="body"), T, atol=1e-15)
+    moved = chasles.compile(
+        robot, "forward_kinematics", frame="body", parameters=("own.placement",), backend="numpy"
+    )
+    place = np.eye(4)
+    place[:3, 3] = [1.0, 2.0, 3.0]
+    np.testing.assert_allclose(moved(np.array([0.3]), place), place @ T, atol=1e-15)
+
+
+def test_other_libraries_have_no_such_joints() -> None:
+    own = chasles.Robot(alone(Parabola()))
+    with pytest.raises(ModelError, match="joint 'own' of robot 'alone' is custom"):
+        chasles.conventions.pinocchio(own)
+    joint = replace(alone(Parabola()).joints[0], kind="revolute", custom=None, reversed=True)
+    back = chasles.Robot(replace(alone(Parabola()), joints=(joint,)))
+    with pytest.raises(ModelError, match="is reversed; turn it around, or lock it"):
+        chasles.conventions.pinocchio(back)
+    message = chasles.conventions.to_joint_state(own, [0.3], [1.0])
+    assert message["name"] == ["own"]
+    assert message["velocity"] == [1.0]
+
+
 # Pickling and caching ----------------------------------------------------------------------------
 
 

@@ -42,7 +42,7 @@ def _joints(robot: Robot) -> Table:
         rows.add_row(
             *_where(robot, i),
             f"[cyan]{escape(body.data.name)}[/]",
-            body.data.kind,
+            _kind(body),
             _axis(body),
             _range(limits.lower, limits.upper, body.joint.units[0]),
         )
@@ -61,6 +61,13 @@ def _where(robot: Robot, i: int) -> tuple[str, str]:
 
 def _span(where: slice) -> str:
     return f"{where.start}" if where.stop - where.start == 1 else f"{where.start}:{where.stop}"
+
+
+def _kind(body: Body) -> str:
+    """The type as files name it, or the class of a user's own."""
+    own = body.data.custom
+    kind = body.data.kind if own is None else type(own).__name__
+    return f"reversed {kind}" if body.data.reversed else kind
 
 
 def _axis(body: Body) -> str:

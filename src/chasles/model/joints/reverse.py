@@ -1,17 +1,16 @@
 """A joint given from the body to its parent."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from chasles.expr import Number
 from chasles.mathematics.leibniz import leibniz
 from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.spatial import Forces, Motion, Motions, RigidInertia, Transform
 from chasles.model.joints.contract import Joint
-from chasles.model.joints.one_freedom import Fixed
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Reversed(Joint):
     """Another joint with its two frames exchanged (Featherstone 2008, table 4.2).
 
@@ -19,7 +18,7 @@ class Reversed(Joint):
     and the forces on them stay what they are, as does the power.
     """
 
-    inner: Joint = field(default_factory=Fixed)
+    inner: Joint
 
     @property
     def kind(self) -> str:  # type: ignore[override]
