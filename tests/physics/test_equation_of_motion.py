@@ -62,7 +62,7 @@ def test_regrouped_inertias_move_the_same(compiled: Machine, choice: Choice) -> 
 
 def test_mass_matrix_is_symmetric_and_positive(machine: Machine) -> None:
     M = machine.run("mass_matrix", machine.q)
-    assert np.array_equal(M, np.swapaxes(M, -1, -2))
+    close(M, np.swapaxes(M, -1, -2), 1e-15)  # the block of one joint may round both ways
     assert np.all(np.linalg.eigvalsh(M) > 0.0)
 
 
