@@ -47,7 +47,7 @@ def test_depth_and_live_bound_each_other() -> None:
 
 
 def test_book_rules_by_hand() -> None:
-    """tau = qdd Jxx + qdd Jyy + u (g cos q): zeros, signs, cosines, the robot's numbers are free."""
+    """tau = qdd Jxx + qdd Jyy + u (g cos q): zeros, signs, cosines and constants are free."""
     found = chasles.cost(planar(1), "inverse_dynamics", method="augmented-tensor", rules="book")
     assert (found.multiplications, found.additions) == (4, 2)
     assert (found.divisions, found.sines_and_cosines, found.negations) == (0, 0, 0)

@@ -147,9 +147,10 @@ def cost(
     zeros and ones, signs and trigonometric functions are free, a doubling is an addition, a
     division is a multiplication, and nothing is shared between two equations unless it has a name.
     """
-    chosen = dict(checked_options(robot.model, function, options))
+    model = robot._model_for(function)
+    chosen = dict(checked_options(model, function, options))
     traced = program(
-        robot.model,
+        model,
         function,
         method=method,
         dissipation=dissipation,

@@ -8,6 +8,7 @@ import itertools
 
 import numpy as np
 import pytest
+import scipy.linalg
 from support import close
 
 from chasles.expr import RULES, Arena, Program, Variable
@@ -103,6 +104,45 @@ def test_spin(rng) -> None:
     close(array(vect(Omega.tensor)), array(wd), ROUNDING)
     r = rng.normal(size=3)
     close(array(Omega @ vector(r)), t(wd) @ r + t(w) @ t(w) @ r, ROUNDING)
+
+
+@pytest.mark.parametrize("n", [2, 4, 5])
+def test_spin_of_any_dimension(rng, n: int) -> None:
+    """Theorem 4.1: Qd Q' is skew for every orthogonal Q."""
+    A, B = (X - X.T for X in rng.normal(size=(2, n, n)))
+    Q, rate, _ = differences(lambda s: scipy.linalg.expm(A * s + B * s * s), 1e-4)
+    spin = array(angular_velocity(tensor(Q), tensor(rate)))
+    close(spin, -spin.T, 1e-8)
+
+
+def test_points_of_a_body(rng) -> None:
+    """(4.2.15)-(4.2.24): velocity sd + w~ r and acceleration sdd + Omega r."""
+    R, (a, b, c), r = motion(rng), rng.normal(size=(3, 3)), rng.normal(size=3)
+    s, sd, sdd = differences(lambda x: a + b * x + c * x * x)
+    turn, rate, second = differences(R)
+    point, velocity, acceleration = differences(lambda x: a + b * x + c * x * x + R(x) @ r)
+    w = vect(angular_velocity(tensor(turn), tensor(rate)))
+    wd = vect(tensor(second @ turn.T))
+    close(velocity, sd + t(w) @ (point - s), 1e-8)
+    arm = AngularAcceleration(w, wd) @ vector(point - s)
+    close(acceleration, sdd + array(arm), 1e-6)
+
+
+def test_momentum_and_torque_about_another_point(rng) -> None:
+    """(4.3.20)-(4.3.22), (4.3.33)-(4.3.36): L_o = L_c + r x m v, M_o = M_c + r x m a, by points."""
+    masses, places = cloud(rng)
+    w, wd, v, a = rng.normal(size=(4, 3))
+    m = float(masses.sum())
+    r = masses @ places / m
+    _, Jc = moments(masses, places - r)
+    Omega = AngularAcceleration(vector(w), vector(wd))
+    O = array(Omega.tensor)
+    velocities = v + np.cross(w, places - r)
+    accelerations = a + (places - r) @ O.T
+    L = array(angular_momentum(vector(w), Jc)) + np.cross(r, m * v)
+    M = array(Omega.moment(Jc)) + np.cross(r, m * a)
+    close(L, masses @ np.cross(places, velocities), ROUNDING)
+    close(M, masses @ np.cross(places, accelerations), ROUNDING)
 
 
 def test_inertia_and_euler_tensors(rng) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from own_joints import Parabola, Swivel
-from support import close, direct, relative
+from support import close, direct, relative, ways
 
 import chasles
 from chasles.algorithms import FUNCTIONS
@@ -93,7 +93,8 @@ def test_a_motion_is_all_that_physics_needs(function: str) -> None:
     """Every method of every function, on floats, beside the built-in types."""
     rng = np.random.default_rng(5)
     q = BUILT.random(rng)
-    for method in FUNCTIONS[function]:
+    able = ways(BUILT, function)
+    for method in (way for way in FUNCTIONS[function] if way.name in able):
         sign = signature(method.algorithm)
         arrays: list[np.ndarray] = []
         for name in (name for name in sign.inputs if name != "f_ext"):

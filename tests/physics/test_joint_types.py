@@ -226,6 +226,8 @@ def test_a_shaken_base_is_a_changed_gravity() -> None:
     tau = moving.inverse_dynamics([0.4, *q], [-1.1, *qd], [known, *qdd])
     felt = arm.with_gravity(arm.gravity - known * u)
     close(tau[1:], felt.inverse_dynamics(q, qd, qdd), 1e-12)
+    given = moving.hybrid_dynamics([0.4, *q], [-1.1, *qd], [known, *tau[1:]], known="rail")
+    close(given, [tau[0], *qdd], 1e-11)
 
 
 # Bad numbers -------------------------------------------------------------------------------------

@@ -83,7 +83,7 @@ def rows(
     found = False
     for function in named:
         options: dict[str, Any] = {"frame": frame} if _has_frame(function) else {}
-        for name in _methods(function):
+        for name in _methods(robot, function, method):
             if method in ("", name):
                 found = True
                 try:
@@ -93,7 +93,7 @@ def rows(
                         raise
                     yield function, name, None
     if not found:
-        known = dict.fromkeys(name for function in named for name in _methods(function))
+        known = dict.fromkeys(name for function in named for name in _methods(robot, function))
         raise ValueError(f"no method {method!r}; known are {', '.join(known)}")
 
 
@@ -101,9 +101,16 @@ def _has_frame(function: str) -> bool:
     return "frame" in signature(FUNCTIONS[function][0].algorithm).options
 
 
-def _methods(function: str) -> tuple[str, ...]:
-    """The methods to compare: "fastest" too, where there is something to choose."""
-    methods = FUNCTIONS[function]
+def _methods(robot: Robot, function: str, wanted: str = "") -> tuple[str, ...]:
+    """The methods to compare: "fastest" too, where there is something to choose.
+
+    Those that are for other robots are left out, unless one is wanted by name.
+    """
+    methods = [
+        m
+        for m in FUNCTIONS[function]
+        if m.name == wanted or m.needs is None or not m.needs(robot.model, {})
+    ]
     choice = ("fastest",) if len(methods) > 1 or any(m.equivalent for m in methods) else ()
     return (*(m.name for m in methods), *choice)
 
