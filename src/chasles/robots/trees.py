@@ -47,7 +47,7 @@ def random_tree(
     is on the last link.
     floating: the root joint is free (True), is not (False), or as the seed decides (None).
     fixed: adds links on fixed joints, some without inertia, some that carry other joints.
-    mimics: some joints with one freedom follow another one.
+    mimics: some joints with one freedom follow another one, if there are two.
     """
     if n < 1:
         raise ModelError(f"robot 'random_tree': it has {n} joints; ask for one or more")
@@ -116,9 +116,10 @@ def _joint(rng: random.Random, name: str, kind: str, parent: str | None, child: 
 
 
 def _follower(rng: random.Random, joints: Sequence[JointData]) -> JointData:
-    """The last joint, following an earlier one in half of the cases where there is one."""
+    """The last joint, following an earlier one: the first that can, then half of them."""
     leaders = [joint.name for joint in joints[:-1] if joint.kind in _SCALAR]
-    if not leaders or rng.random() < 0.5:
+    first = not any(joint.mimic for joint in joints)
+    if not leaders or (rng.random() < 0.5 and not first):
         return joints[-1]
     mimic = Mimic(_pick(rng, leaders), rng.uniform(-2.0, 2.0), rng.uniform(-0.5, 0.5))
     return replace(joints[-1], mimic=mimic)
