@@ -238,8 +238,22 @@ TABLE_5_3 = ByMethod(
     "Inverse dynamics",
     "inverse_dynamics",
     (
-        Formula("Uicker, Kahn", ("66271", "51548"), "uicker-kahn", at=6, where="section 5.2"),
-        Formula("Waters", ("7051", "5652"), "waters", at=6, where="section 5.2"),
+        Formula(
+            "Uicker, Kahn",
+            ("66271", "51548"),
+            "uicker-kahn",
+            at=6,
+            where="section 5.2",
+            why="print counts every entry of every product of 4x4 matrices, each term by itself",
+        ),
+        Formula(
+            "Waters",
+            ("7051", "5652"),
+            "waters",
+            at=6,
+            where="section 5.2",
+            why="print counts every entry of every matrix; here zeros and ones cost nothing",
+        ),
         Formula("Hollerbach, 4x4", ("830n-592", "675n-464"), "lagrange-4x4", why=_EVERY_ENTRY),
         Formula("Hollerbach, 3x3", ("412n-277", "320n-201"), "lagrange-3x3", why=_EVERY_ENTRY),
         Formula(
@@ -271,7 +285,7 @@ TABLE_5_3 = ByMethod(
             "Angeles, Ma, Rojas",
             ("105n-109", "90n-105"),
             "kane",
-            why="print is of a recursion, `kane` is the sum as it stands",
+            why="the same recursion; what acts on the base is not computed",
         ),
         Formula(
             "algorithm 5.6",
