@@ -50,6 +50,7 @@ class Mechanism:
         self.datas = pin.StdVec_RigidConstraintData()
         self.datas.extend([constraint.createData() for constraint in self.constraints])
         self.settings = pin.ProximalSettings(ACCURACY, REGULARIZATION, ITERATIONS)
+        self.plain = pin.ProximalSettings(ACCURACY, 0.0, 1)
         self.data = self.model.createData()
         pin.initConstraintDynamics(self.model, self.data, self.constraints, self.datas)
 
@@ -57,6 +58,12 @@ class Mechanism:
         """Accelerations of one state, everything in Pinocchio's coordinates."""
         return pin.constraintDynamics(
             self.model, self.data, q, qd, tau, self.constraints, self.datas, self.settings
+        )
+
+    def call_once(self, q: Array, qd: Array, tau: Array) -> Array:
+        """The same without proximal iterations, for equations of which none is redundant."""
+        return pin.constraintDynamics(
+            self.model, self.data, q, qd, tau, self.constraints, self.datas, self.plain
         )
 
     def states(self, q: Array, qd: Array, tau: Array) -> tuple[Array, Array, Array]:

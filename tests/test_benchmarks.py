@@ -134,3 +134,15 @@ def test_casadi_operations():
     x, y = casadi.SX.sym("x"), casadi.SX.sym("y")
     assert operations(casadi.Function("f", [x, y], [x * y + casadi.sin(x) - 2 * y])) == 4
     assert operations(casadi.Function("f", [x, y], [x * 1 + 0 * y])) == 0
+
+
+@pytest.mark.parametrize("name", ["stewart", "standing_talos"])
+def test_closed_loops_agree(name):
+    """Mechanisms whose loops stay closed, on every route."""
+    from benchmarks.closed_loops import closed_loops
+    from benchmarks.compare import QUICK
+
+    (row,) = closed_loops([name], replace(QUICK, batch=3))
+    assert {route.library for route in row.routes} == {"chasles", "Pinocchio"}
+    assert max(route.error for route in row.routes) <= 1e-9
+    assert row.speedup.single_call > 0
