@@ -12,6 +12,7 @@ from chasles.loops.linear_system import linear_system
 from chasles.loops.reports import SingularPosition, UnderActuated
 from chasles.model import Model
 from chasles.model.closure import Closure
+from chasles.numeric.results import delivered
 
 WEAK = 1e-8
 """Where a margin is below this, the compiled equations have lost more than half of their digits,
@@ -85,13 +86,15 @@ class ClosedLoops:
         fast = self._function()("constrained_dynamics", stabilization=0.0).fast
 
         @wraps(full)
-        def forward_dynamics(q: Any, qd: Any, tau: Any, **options: Any) -> np.ndarray:
+        def forward_dynamics(
+            q: Any, qd: Any, tau: Any, *, out: Any = None, **options: Any
+        ) -> np.ndarray:
             if not options:
                 qdd, _, health = fast(q, qd, tau)
                 gap, margin = _worst(health)
                 if gap <= TOLERANCE * TOLERANCE and margin > WEAK:
-                    return qdd
-            return full(q, qd, tau, **options)
+                    return qdd if out is None else delivered(full.__name__, (qdd,), (out,))[0]
+            return full(q, qd, tau, out=out, **options)
 
         return forward_dynamics
 
