@@ -18,9 +18,10 @@ def loop_residual(model: Model, q: spaces.Position) -> spaces.LoopVector:
     r = []
     for loop in model.loops:
         M = around(model, loop, q)
-        qJ = loop_coordinates(loop, M)
-        M_error = Position.of(loop.joint.motion(qJ)).inverse() @ across(loop, M)
-        d = Motion(vector_from_matrix(M_error.R.matrix()), M_error.R.T @ M_error.t)
+        (M_P, M_S), qJ = ends(loop, M), loop_coordinates(loop, M)
+        M_J = M_P @ Position.of(loop.joint.motion(qJ))
+        turned = vector_from_matrix((M_J.inverse() @ M_S).R.matrix())
+        d = Motion(turned, M_S.R.T @ (M_S.t - M_J.t))
         r.append(loop.joint.constraint(qJ).T @ d)
     return r
 
