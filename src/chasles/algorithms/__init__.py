@@ -18,7 +18,7 @@ class Method:
     equivalent: how inertias may be regrouped for it, where the result depends on the equation of
     motion alone. followers: mimic joints are allowed (a recursion that solves for each joint's
     acceleration by itself cannot have them). by_name: it is used only where it is asked for, since
-    another always has fewer operations.
+    another has fewer operations.
     """
 
     name: str
@@ -91,10 +91,21 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
         Method("spatial", "spatial.jacobian_rate"),
     ),
     "inverse_dynamics": (
-        Method("newton-euler-vector", "spatial.newton_euler_vector", equivalent=by_moments),
+        Method(
+            "newton-euler-vector",
+            "spatial.newton_euler_vector",
+            equivalent=by_moments,
+            by_name=True,
+        ),
+        Method("parallel-axes", "tensor.parallel_axes", equivalent=by_products),
         Method("spatial", "spatial.inverse_dynamics", equivalent=by_moments, by_name=True),
         Method("homogeneous", "homogeneous.inverse_dynamics", equivalent=by_products, by_name=True),
-        Method("homogeneous-link", "homogeneous.inverse_dynamics_link", equivalent=by_products),
+        Method(
+            "homogeneous-link",
+            "homogeneous.inverse_dynamics_link",
+            equivalent=by_products,
+            by_name=True,
+        ),
         Method(
             "lagrange",
             "homogeneous.inverse_dynamics_lagrange",
@@ -110,15 +121,22 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
     ),
     "gravity_forces": (Method("composite-body", "spatial.gravity_forces", equivalent=by_moments),),
     "bias_forces": (
-        Method("newton-euler-vector", "spatial.bias_forces", equivalent=by_moments),
+        Method("newton-euler-vector", "spatial.bias_forces", equivalent=by_moments, by_name=True),
+        Method("parallel-axes", "tensor.bias_forces_parallel_axes", equivalent=by_products),
         Method(
             "lagrange", "homogeneous.bias_forces_lagrange", equivalent=by_products, by_name=True
         ),
-        Method("augmented-tensor", "tensor.bias_forces_augmented_tensor", equivalent=by_products),
+        Method(
+            "augmented-tensor",
+            "tensor.bias_forces_augmented_tensor",
+            equivalent=by_products,
+            by_name=True,
+        ),
     ),
     "coriolis_matrix": (Method("spatial", "spatial.coriolis_matrix"),),
     "mass_matrix": (
         Method("spatial", "spatial.mass_matrix", equivalent=by_moments),
+        Method("parallel-axes", "tensor.mass_matrix_parallel_axes", equivalent=by_moments),
         Method("homogeneous", "homogeneous.mass_matrix", equivalent=by_products, by_name=True),
         Method(
             "lagrange", "homogeneous.mass_matrix_lagrange", equivalent=by_products, by_name=True
@@ -141,7 +159,13 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
         Method(
             "articulated-body", "spatial.forward_dynamics", equivalent=by_moments, followers=False
         ),
-        Method("mass-matrix", "spatial.forward_dynamics_mass_matrix", equivalent=by_moments),
+        Method("parallel-axes", "tensor.forward_dynamics_parallel_axes", equivalent=by_products),
+        Method(
+            "mass-matrix",
+            "spatial.forward_dynamics_mass_matrix",
+            equivalent=by_moments,
+            by_name=True,
+        ),
         Method("homogeneous", "homogeneous.forward_dynamics", equivalent=by_products, by_name=True),
         Method(
             "lagrange",

@@ -36,12 +36,22 @@ def equivalent(model: Model, choice: Choice = by_moments) -> Model:
     """
     inertia = {i: I for i, _, _, I in model.outward()}
     for i, p, joint, _ in model.inward():
-        moved = joint.transferable(inertia[i], choice(inertia[i].I))
+        I = inertia[i].I
+        moved = joint.transferable(inertia[i], I.xx if is_round(inertia[i]) else choice(I))
         inertia[i] = _flattened(inertia[i] - moved)
         if p != WORLD:
             inertia[p] = inertia[p] + joint.placement.T @ moved
     bodies = (replace(body, inertia=inertia[i]) for i, body in enumerate(model.bodies))
     return replace(model, bodies=tuple(bodies))
+
+
+def is_round(inertia: RigidInertia) -> bool:
+    """Whether an inertia stays the same when it turns about z."""
+    x, y, _ = inertia.h
+    I = inertia.I
+    if any(isinstance(number, Scalar) for number in (x, y, *I)):
+        return False
+    return x == y == I.xy == I.xz == I.yz == 0.0 and I.xx == I.yy
 
 
 def _flattened(inertia: RigidInertia) -> RigidInertia:

@@ -58,13 +58,23 @@ class AngularAcceleration:
         Of the diagonal of Omega only differences count, in which two squares remain: 15
         multiplications and 15 additions (section 5.3).
         """
-        (x, y, z), O = self.w, self.tensor()
+        (x, y, z), (p, q, s), O = self.w, self.wd, self.tensor()
         xx, yy, zz = x * x, y * y, z * z
         return Vector.of(
-            O[2, 1] * J.yy - O[1, 2] * J.zz + (zz - yy) * J.yz + O[2, 0] * J.xy - O[1, 0] * J.xz,
-            O[0, 2] * J.zz - O[2, 0] * J.xx + (xx - zz) * J.xz + O[0, 1] * J.yz - O[2, 1] * J.xy,
-            O[1, 0] * J.xx - O[0, 1] * J.yy + (yy - xx) * J.xy + O[1, 2] * J.xz - O[0, 2] * J.yz,
+            _pair(J.yy, J.zz, y * z, p) + (zz - yy) * J.yz + O[2, 0] * J.xy - O[1, 0] * J.xz,
+            _pair(J.zz, J.xx, x * z, q) + (xx - zz) * J.xz + O[0, 1] * J.yz - O[2, 1] * J.xy,
+            _pair(J.xx, J.yy, x * y, s) + (yy - xx) * J.xy + O[1, 2] * J.xz - O[0, 2] * J.yz,
         )
+
+
+def _pair(a: Number, b: Number, product: Number, rate: Number) -> Number:
+    """a (product + rate) - b (product - rate): a and b times two entries of Omega.
+
+    Where both are numbers, so are their sum and difference, and the entries need not be formed.
+    """
+    if any(isinstance(x, Scalar) or x == 0.0 for x in (a, b)):
+        return a * (product + rate) - b * (product - rate)
+    return (a - b) * product + (a + b) * rate
 
 
 # How its mass lies -----------------------------------------------------------------------------
