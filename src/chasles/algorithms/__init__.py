@@ -159,13 +159,13 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
         Method(
             "articulated-body", "spatial.forward_dynamics", equivalent=by_moments, followers=False
         ),
-        Method("parallel-axes", "tensor.forward_dynamics_parallel_axes", equivalent=by_products),
         Method(
             "mass-matrix",
             "spatial.forward_dynamics_mass_matrix",
             equivalent=by_moments,
             by_name=True,
         ),
+        Method("parallel-axes", "tensor.forward_dynamics_parallel_axes", equivalent=by_products),
         Method("homogeneous", "homogeneous.forward_dynamics", equivalent=by_products, by_name=True),
         Method(
             "lagrange",
