@@ -97,7 +97,6 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
             equivalent=by_moments,
             by_name=True,
         ),
-        Method("parallel-axes", "tensor.parallel_axes", equivalent=by_products),
         Method("spatial", "spatial.inverse_dynamics", equivalent=by_moments, by_name=True),
         Method("homogeneous", "homogeneous.inverse_dynamics", equivalent=by_products, by_name=True),
         Method(
@@ -114,6 +113,7 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
         ),
         Method("augmented-tensor", "tensor.augmented_tensor", equivalent=by_products, by_name=True),
         Method("newton-euler-tensor", "tensor.newton_euler_tensor", by_name=True),
+        Method("parallel-axes", "tensor.parallel_axes", equivalent=by_products),
         Method("lagrange-4x4", "tensor.lagrange_4x4", by_name=True),
         Method("lagrange-3x3", "tensor.lagrange_3x3", by_name=True),
         Method("spatial-1987", "tensor.spatial_1987", by_name=True),
@@ -122,7 +122,6 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
     "gravity_forces": (Method("composite-body", "spatial.gravity_forces", equivalent=by_moments),),
     "bias_forces": (
         Method("newton-euler-vector", "spatial.bias_forces", equivalent=by_moments, by_name=True),
-        Method("parallel-axes", "tensor.bias_forces_parallel_axes", equivalent=by_products),
         Method(
             "lagrange", "homogeneous.bias_forces_lagrange", equivalent=by_products, by_name=True
         ),
@@ -132,11 +131,11 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
             equivalent=by_products,
             by_name=True,
         ),
+        Method("parallel-axes", "tensor.bias_forces_parallel_axes", equivalent=by_products),
     ),
     "coriolis_matrix": (Method("spatial", "spatial.coriolis_matrix"),),
     "mass_matrix": (
         Method("spatial", "spatial.mass_matrix", equivalent=by_moments),
-        Method("parallel-axes", "tensor.mass_matrix_parallel_axes", equivalent=by_moments),
         Method("homogeneous", "homogeneous.mass_matrix", equivalent=by_products, by_name=True),
         Method(
             "lagrange", "homogeneous.mass_matrix_lagrange", equivalent=by_products, by_name=True
@@ -145,6 +144,7 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
         Method("composite-3x3", "tensor.mass_matrix_composite_3x3", by_name=True),
         Method("orthogonal-complement", "tensor.mass_matrix_orthogonal_complement", by_name=True),
         Method("unit-acceleration", "tensor.mass_matrix_unit_acceleration", by_name=True),
+        Method("parallel-axes", "tensor.mass_matrix_parallel_axes", equivalent=by_moments),
     ),
     "mass_matrix_inverse": (
         Method("spatial", "spatial.mass_matrix_inverse", equivalent=by_moments),
@@ -165,7 +165,6 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
             equivalent=by_moments,
             by_name=True,
         ),
-        Method("parallel-axes", "tensor.forward_dynamics_parallel_axes", equivalent=by_products),
         Method("homogeneous", "homogeneous.forward_dynamics", equivalent=by_products, by_name=True),
         Method(
             "lagrange",
@@ -176,6 +175,7 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
         Method(
             "augmented-tensor", "tensor.forward_dynamics_augmented_tensor", equivalent=by_products
         ),
+        Method("parallel-axes", "tensor.forward_dynamics_parallel_axes", equivalent=by_products),
     ),
     "linearize": (Method("spatial", "spatial.linearize", equivalent=by_moments),),
     "inverse_dynamics_sensitivities": (

@@ -59,7 +59,9 @@ def _flattened(inertia: RigidInertia) -> RigidInertia:
     I = inertia.I
     if any(isinstance(x, Scalar) for x in I):
         return inertia
-    flat = I.xx + I.yy
-    if not math.isclose(flat, I.zz, rel_tol=_ROUNDING):
+    if not math.isclose(I.xx + I.yy, I.zz, rel_tol=_ROUNDING):
         return inertia
-    return replace(inertia, I=replace(I, zz=flat))
+    rest = I.zz - I.xx
+    if I.yy != 0.0 and I.xx + rest == I.zz:  # keep I_zz, which the joint feels
+        return replace(inertia, I=replace(I, yy=rest))
+    return replace(inertia, I=replace(I, zz=I.xx + I.yy))
