@@ -70,6 +70,15 @@ def direct(
     return arrays_out[0] if len(arrays_out) == 1 else tuple(arrays_out)
 
 
+def ways(robot: chasles.Robot, function: str, *, smooth: bool = False) -> list[str]:
+    """The methods of a function that a robot can have, whatever its mimic joints.
+
+    smooth: only those that have derivatives.
+    """
+    able = [m for m in FUNCTIONS[function] if m.needs is None or not m.needs(robot.model, {})]
+    return [m.name for m in able if m.smooth or not smooth]
+
+
 class Floats:
     """A robot's functions on plain floats, without damping: `Floats(robot).mass_matrix(q)`."""
 

@@ -229,6 +229,16 @@ OPTIONS: dict[str, tuple[Callable[[chasles.Robot], Any], type, str]] = {
         TypeError,
         "frame_motion needs rates after q",
     ),
+    "a gap in named rates": (
+        lambda r: r.frame_motion(Q, qd=Q, qddd=Q, frame="tool"),
+        TypeError,
+        "frame_motion has no argument 'qddd' here: rates by name go on with qd, qdd after",
+    ),
+    "a rate given twice": (
+        lambda r: r.frame_motion(Q, Q, qd=Q, frame="tool"),
+        TypeError,
+        "no argument 'qd' here: rates by name go on with qdd",
+    ),
     "too few rates": (
         lambda r: chasles.compile(r, "frame_motion", frame="tool", order=3)(Q, Q, Q),
         TypeError,
@@ -328,6 +338,11 @@ OPTIONS: dict[str, tuple[Callable[[chasles.Robot], Any], type, str]] = {
         lambda r: r.inverse_dynamics(Q, Q, Q, f_ext={"tool": chasles.Wrench(Q, axes="x")}),
         ValueError,
         "axes must be",
+    ),
+    "wrench on a function without": (
+        lambda r: r.derivatives("mass_matrix", Q, f_ext={"tool": Q}),
+        ValueError,
+        "mass_matrix takes no external forces; leave f_ext out",
     ),
     "wrench point": (lambda r: chasles.Wrench(Q, at="tip"), ValueError, "at must be"),
     "backend": (

@@ -211,6 +211,15 @@ def test_cost_where_a_method_cannot_have_mimic_joints(arm: str) -> None:
     assert "mimic" in fail("cost", arm, "-f", "forward_dynamics", "-m", "articulated-body")
 
 
+def test_cost_of_methods_for_other_robots() -> None:
+    """A method for floating bases is shown for them, and refused elsewhere where it is named."""
+    asked = ("-f", "hybrid_dynamics")
+    assert "floating-base" not in run("cost", "puma560", *asked)
+    forward = ("-f", "forward_dynamics", "-m", "floating-base")
+    assert re.search(r"floating-base +\d+", run("cost", "quadruped", *forward))
+    assert "needs a floating base" in fail("cost", "puma560", *forward)
+
+
 def test_every_function_has_a_cost() -> None:
     found = list(rows(chasles.robots.planar(2), list(FUNCTIONS), "", "tip"))
     assert {function for function, _, _ in found} == set(FUNCTIONS)

@@ -1,5 +1,7 @@
 """What a function costs: by statement, along the longest path, at one time."""
 
+from itertools import pairwise
+
 import pytest
 from support import tree
 
@@ -42,3 +44,37 @@ def test_depth_and_live_bound_each_other() -> None:
         assert 0 < found.live < found.flops
     bush, chain = chasles.robots.quadruped(), chasles.robots.general_chain(18)
     assert chasles.cost(bush, "mass_matrix").depth < chasles.cost(chain, "mass_matrix").depth
+
+
+def test_book_rules_by_hand() -> None:
+    """tau = qdd Jxx + qdd Jyy + u (g cos q): zeros, signs, cosines and constants are free."""
+    found = chasles.cost(planar(1), "inverse_dynamics", method="augmented-tensor", rules="book")
+    assert (found.multiplications, found.additions) == (4, 2)
+    assert (found.divisions, found.sines_and_cosines, found.negations) == (0, 0, 0)
+    by_equation = {step.equation: step.count for step in found.steps}
+    assert by_equation["5.3.45e"].multiplications == 1  # gravity by the cosine
+
+
+def test_book_rules_reproduce_the_slopes_of_the_book() -> None:
+    """Table 5.3: 93 and 81 for algorithm 5.7, 96 and 84 for 5.6, for each link of a long chain."""
+    chains = [chasles.robots.general_chain(n) for n in (5, 6, 7)]
+    for method, slope in (("augmented-tensor", (93, 81)), ("newton-euler-tensor", (96, 84))):
+        costs = [
+            chasles.cost(chain, "inverse_dynamics", method=method, rules="book") for chain in chains
+        ]
+        for one, next_one in pairwise(costs):
+            products = next_one.multiplications - one.multiplications
+            assert (products, next_one.additions - one.additions) == slope
+
+
+def test_book_rules_share_nothing_between_equations() -> None:
+    """What two statements both compute is counted for each of them."""
+    plain = chasles.cost(puma560(), "inverse_dynamics", method="kane")
+    book = chasles.cost(puma560(), "inverse_dynamics", method="kane", rules="book")
+    assert book.flops > plain.flops
+    assert book.flops == sum(step.count.flops for step in book.steps)
+
+
+def test_unknown_rules_are_refused() -> None:
+    with pytest.raises(ValueError, match='"simplified" or "book"'):
+        chasles.cost(planar(1), "inverse_dynamics", rules="fair")  # type: ignore[arg-type]

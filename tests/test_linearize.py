@@ -4,7 +4,7 @@ Differences of fourth order with steps of 1e-3 err by about 1e-10 of what is dif
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,9 +31,14 @@ def numpy_backed(robot: chasles.Robot, function: str, **options: Any) -> Any:
 
 
 def by_differences(
-    robot: chasles.Robot, q: np.ndarray, qd: np.ndarray, tau: np.ndarray, **options: Any
+    robot: chasles.Robot,
+    q: np.ndarray,
+    qd: np.ndarray,
+    tau: np.ndarray,
+    forces: Sequence[np.ndarray] = (),
+    **options: Any,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """A and B from how two neighbouring motions part."""
+    """A and B from how two neighbouring motions part, under the same external forces."""
     integrate, difference = (numpy_backed(robot, f) for f in ("integrate", "difference"))
     accelerate = numpy_backed(robot, "forward_dynamics", **options)
     n = robot.nv
@@ -41,7 +46,7 @@ def by_differences(
     def parting(d: np.ndarray, e: np.ndarray, u: np.ndarray) -> np.ndarray:
         other = integrate(q, d)
         gap = rate(lambda t: difference(integrate(q, t * qd), integrate(other, t * (qd + e))))
-        return np.concatenate([gap, accelerate(other, qd + e, tau + u)])
+        return np.concatenate([gap, accelerate(other, qd + e, tau + u, *forces)])
 
     columns = [rate(lambda s, x=x: parting(*np.split(s * x, 3))) for x in np.eye(3 * n)]
     both = np.array(columns).T
@@ -107,6 +112,76 @@ def test_damping_enters_with_dissipation() -> None:
     (plain, B), (damped, _) = (robot.linearize(*at, dissipation=d) for d in (False, True))
     damping = np.diag([robot.joint(name).damping for name in robot.joints])
     close(damped[n:, n:] - plain[n:, n:], -B[n:] @ damping, 1e-11)
+
+
+# External forces ---------------------------------------------------------------------------------
+
+POINTS = ("frame", "world", (0.3, -0.2, 0.1))
+VIEWS = [(axes, at) for axes in ("world", "frame") for at in POINTS]
+
+
+def pushed(
+    robot: chasles.Robot, views: Sequence[tuple[str, Any]], size: tuple[int, ...] = ()
+) -> dict[str, Any]:
+    """A wrench for each view, on the last body, the one before, and so on."""
+    rng = np.random.default_rng(12)
+    values = 3.0 * rng.normal(size=(len(views), *size, 6))
+    pairs = zip(robot.bodies[::-1], values, views, strict=False)
+    return {name: chasles.Wrench(value, *view) for name, value, view in sorted(pairs)}
+
+
+FORCED = [("free revolute", [view]) for view in VIEWS]
+FORCED += [("spherical universal", VIEWS[1:3]), ("mimic", VIEWS)]
+
+
+@pytest.mark.parametrize(("name", "views"), FORCED)
+def test_external_forces_keep_their_numbers(name: str, views: list[tuple[str, Any]]) -> None:
+    """Along the axes and about the point they are given with, while the robot moves."""
+    robot = ROBOTS["mimic"]() if name == "mimic" else small(tuple(name.split()))
+    given, f_ext = state(robot, 13), pushed(robot, views)
+    values = [wrench.value for wrench in f_ext.values()]
+    A, B = numpy_backed(robot, "linearize", f_ext=f_ext)(*given, *values)
+    expected_A, expected_B = by_differences(robot, *given, forces=values, f_ext=f_ext)
+    close(A, expected_A, DIFFERENCES)
+    close(B, expected_B, DIFFERENCES)
+    plain, _ = numpy_backed(robot, "linearize")(*given)
+    assert np.max(np.abs(A - plain)) > 0.1
+
+
+@pytest.mark.parametrize("view", VIEWS, ids=str)
+def test_sensitivities_with_external_forces(view: tuple[str, Any]) -> None:
+    """Both methods against the derivatives of a third method's program."""
+    robot = small(("free", "revolute"))
+    given, f_ext = state(robot, 14), pushed(robot, [view, view])
+    values = [wrench.value for wrench in f_ext.values()]
+    wrt = ("qdd", "qd", "q")
+    slow = numpy_backed(robot, "inverse_dynamics", f_ext=f_ext, method="kane", wrt=wrt)
+    expected = slow(*given, *values)
+    for method in ("spatial", "augmented-tensor"):
+        made = numpy_backed(robot, "inverse_dynamics_sensitivities", f_ext=f_ext, method=method)
+        for mine, theirs in zip(made(*given, *values), expected, strict=True):
+            close(mine, theirs, 1e-11)
+
+
+def test_batches_of_external_forces() -> None:
+    """A force for each state; discrete time and actuators are made of the same pair."""
+    robot = puma560()
+    at, f_ext = state(robot, 15, (4,)), pushed(robot, [("world", "frame")], (4,))
+    A, B = robot.linearize(*at, f_ext=f_ext)
+    for k in (0, 3):
+        alone = {n: chasles.Wrench(w.value[k], w.axes, w.at) for n, w in f_ext.items()}
+        one = robot.linearize(*(x[k] for x in at), f_ext=alone)
+        assert np.array_equal(one[0], A[k])
+        assert np.array_equal(one[1], B[k])
+    Ad, Bd = robot.linearize(*at, f_ext=f_ext, dt=0.01, actuation=robot.joints[:2])
+    for k in range(4):
+        whole = np.zeros((14, 14))
+        whole[:12, :12], whole[:12, 12:] = A[k], B[k][:, :2]
+        after = scipy.linalg.expm(0.01 * whole)
+        close(Ad[k], after[:12, :12], 1e-12)
+        close(Bd[k], after[:12, 12:], 1e-12)
+    with pytest.raises(chasles.ModelError, match="no frame 'hand'"):
+        robot.linearize(*at, f_ext={"hand": np.zeros(6)})
 
 
 # Actuators ---------------------------------------------------------------------------------------

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from chasles.api import compile, cost, from_dh, load, to_dh
 from chasles.compiled import Wrench
-from chasles.loops import ImpossiblePosition, LoopError, OpenLoop, SingularPosition
+from chasles.loops import (
+    ImpossiblePosition,
+    LoopError,
+    OpenLoop,
+    SingularPosition,
+    UnderActuated,
+)
 from chasles.model import ModelError
 from chasles.model.denavit_hartenberg import DHRow, DHTable
 from chasles.robot import Robot
@@ -29,6 +35,7 @@ __all__ = [
     "OpenLoop",
     "Robot",
     "SingularPosition",
+    "UnderActuated",
     "Wrench",
     "compile",
     "control",

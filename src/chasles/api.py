@@ -9,7 +9,7 @@ import numpy as np
 
 from chasles import formats
 from chasles.compiled import Compiled, Wrench, checked_options, derivative_names, wrench_arguments
-from chasles.cost import Cost, here, measured
+from chasles.cost import Cost, Rules, measured, recorder
 from chasles.model import ModelError
 from chasles.model.denavit_hartenberg import Convention, DHRow, DHTable
 from chasles.model.dh_fields import TABLE, checked
@@ -135,15 +135,26 @@ def cost(
     *,
     method: str = "fastest",
     dissipation: bool = False,
+    rules: Rules = "simplified",
     **options: Any,
 ) -> Cost:
     """How many operations a function takes for one state of this robot, after simplification.
 
     Also by statement of the algorithm (`.steps`), the longest path (`.depth`) and the largest
     number of values needed at one time (`.live`).
+
+    rules="book" counts as Balafoutis and Patel do by hand (1991, sections 5.3 and 6.3): structural
+    zeros and ones, signs and trigonometric functions are free, a doubling is an addition, a
+    division is a multiplication, and nothing is shared between two equations unless it has a name.
     """
-    chosen = dict(checked_options(robot.model, function, options))
+    model = robot._model_for(function)
+    chosen = dict(checked_options(model, function, options))
     traced = program(
-        robot.model, function, method=method, dissipation=dissipation, where=here, **chosen
+        model,
+        function,
+        method=method,
+        dissipation=dissipation,
+        record=recorder(rules),
+        **chosen,
     )
-    return measured(traced)
+    return measured(traced, rules)

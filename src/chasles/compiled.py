@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from chasles import backends
-from chasles.algorithms import FUNCTIONS
+from chasles.algorithms import FUNCTIONS, METHODS
 from chasles.algorithms.spatial.viewpoint import At, Axes
 from chasles.backends.arrays import call
 from chasles.backends.call import fast_entry
@@ -18,7 +18,7 @@ from chasles.expr import Interface, Program
 from chasles.model import Description, Model, build
 from chasles.model.spaces import PositionSpace, WrenchesSpace
 from chasles.programs import Derivative, program, spaces
-from chasles.tracing import WrenchKey
+from chasles.tracing import WrenchKey, rate_name
 
 
 @dataclass(frozen=True)
@@ -73,6 +73,18 @@ def order_of(function: str, rates: Sequence[Any]) -> int:
     return len(rates)
 
 
+def rates_by_name(function: str, rates: Sequence[Any], named: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Rates given by name, in order, after those that are not: qd, qdd, ..., none left out."""
+    names = [rate_name(len(rates) + k) for k in range(1, len(named) + 1)]
+    for name in named:
+        if name not in names:
+            raise TypeError(
+                f"{function} has no argument {name!r} here: rates by name go on with "
+                f"{', '.join(names)} after those given without"
+            )
+    return tuple(named[name] for name in names)
+
+
 def order_option(function: str, arguments: Sequence[Any]) -> dict[str, int]:
     """The option that a number of arguments means, for a function that takes any rates."""
     if function not in FUNCTIONS or not spaces(function).any_order:
@@ -84,8 +96,8 @@ def checked_options(
     model: Model, function: str, options: Mapping[str, Any]
 ) -> tuple[tuple[str, Any], ...]:
     """A function's options, each known and of a right value, in a stable order."""
-    if function not in FUNCTIONS:
-        raise ValueError(f"unknown function {function!r}; known are {', '.join(FUNCTIONS)}")
+    if function not in METHODS:
+        raise ValueError(f"unknown function {function!r}; known are {', '.join(METHODS)}")
     known = spaces(function).options
     for name in options:
         if name not in known:
@@ -97,6 +109,8 @@ def checked_options(
             raise TypeError(f"{function} needs frame=, the name of a link or frame")
         model.frame(options["frame"])
         checked["at"] = checked_point(options["at"]) if "at" in options else "frame"
+    if "known" in known:
+        checked["known"] = checked_joints(model, function, options.get("known", ()))
     if "order" in known:
         checked["order"] = checked_order(function, options.get("order", 1))
     if "axes" in options:
@@ -106,6 +120,16 @@ def checked_options(
             f"kind must be 'classical', 'spatial' or 'proper', not {options['kind']!r}"
         )
     return tuple(sorted((k, v) for k, v in checked.items() if k in known))
+
+
+def checked_joints(model: Model, function: str, names: Any) -> tuple[str, ...]:
+    """Joints that own coordinates, each once, in the order of their coordinates."""
+    given = [names] if isinstance(names, str) else names
+    try:
+        chosen = {model.mover(name) for name in given}
+    except TypeError:
+        raise TypeError(f"{function}: known must be names of joints, not {names!r}") from None
+    return tuple(model.bodies[i].data.name for i in model.movers if i in chosen)
 
 
 def derivative_names(

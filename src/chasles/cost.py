@@ -3,27 +3,34 @@
 import ast
 import linecache
 import sys
-from dataclasses import dataclass, field
-from functools import cache
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 from chasles import algorithms
-from chasles.expr import Count, Program
+from chasles.expr import BOOK, RULES, Arena, Count, Program
 
 _FOLDER = str(Path(algorithms.__file__).parent)
+
+Rules = Literal["simplified", "book"]
+"""How operations are counted: what is left after simplification, every value computed once; or as
+Balafoutis and Patel count by hand (`chasles.cost` says how)."""
 
 
 @dataclass(frozen=True)
 class Step:
     """One statement of an algorithm's source, and the operations that it took, over all bodies.
 
-    An operation that several statements share belongs to the one that came first.
+    An operation that several statements share belongs to the one that came first. equation: the
+    number of it in the book, where the source names it in a comment behind the statement.
     """
 
     file: str
     line: int
     source: str
+    equation: str
     count: Count
 
 
@@ -41,35 +48,52 @@ class Cost(Count):
     steps: tuple[Step, ...] = field(default=(), repr=False)
 
 
-def measured(program: Program) -> Cost:
+def recorder(rules: Rules) -> Callable[[], Arena]:
+    """What makes the arena in which operations are recorded, each with the statement it is of."""
+    if rules not in get_args(Rules):
+        raise ValueError(f'rules are "simplified" or "book", not {rules!r}')
+    if rules == "book":
+        return partial(Arena, BOOK, _here, apart=True)
+    return partial(Arena, RULES, _here)
+
+
+def measured(program: Program, rules: Rules = "simplified") -> Cost:
     """The cost of a traced program; with steps, if its origins were recorded."""
-    numbers = vars(program.count)
-    return Cost(**numbers, depth=program.depth, live=program.live, steps=_steps(program))
+    numbers = vars(_counted([i.op for i in program.code], rules))
+    return Cost(**numbers, depth=program.depth, live=program.live, steps=_steps(program, rules))
 
 
-def here() -> tuple[str, int] | None:
-    """The file and line of the algorithm that is running: of its innermost public function."""
+def _counted(ops: Sequence[str], rules: Rules) -> Count:
+    count = Count.of(ops)
+    if rules == "simplified":
+        return count
+    products = count.multiplications + count.divisions
+    return replace(count, multiplications=products, divisions=0, negations=0, sines_and_cosines=0)
+
+
+def _here() -> tuple[str, int] | None:
+    """The file and statement of the algorithm that runs: in its innermost public function."""
     frame: Any = sys._getframe(1)
     while frame is not None:
-        code = frame.f_code
-        if code.co_filename.startswith(_FOLDER) and code.co_name[0] not in "_<":
-            return code.co_filename, frame.f_lineno
+        file = frame.f_code.co_filename
+        if file.startswith(_FOLDER) and frame.f_code.co_name[0] not in "_<":
+            return file, _statements(file).get(frame.f_lineno, frame.f_lineno)
         frame = frame.f_back
     return None
 
 
-def _steps(program: Program) -> tuple[Step, ...]:
+def _steps(program: Program, rules: Rules) -> tuple[Step, ...]:
     groups: dict[tuple[str, int], list[str]] = {}
     for instruction, origin in zip(program.code, program.origins, strict=False):
         if origin is not None:
-            file, line = origin
-            groups.setdefault((file, _statements(file).get(line, line)), []).append(instruction.op)
+            groups.setdefault(origin, []).append(instruction.op)
     found = []
     for (file, line), ops in sorted(groups.items()):
-        count = Count.of(ops)
+        count = _counted(ops, rules)
         if count != Count():
-            source = " ".join(_text(file, line).split())
-            found.append(Step(Path(file).relative_to(_FOLDER).as_posix(), line, source, count))
+            source, _, equation = " ".join(_text(file, line).split()).partition(" # ")
+            name = Path(file).relative_to(_FOLDER).as_posix()
+            found.append(Step(name, line, source, equation.strip("()"), count))
     return tuple(found)
 
 

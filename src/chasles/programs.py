@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
-from chasles.algorithms import DERIVATIVES, FUNCTIONS, KINEMATICS, Method
+from chasles.algorithms import DERIVATIVES, KINEMATICS, METHODS, Method
 from chasles.algorithms.spatial.configuration import integrate
 from chasles.expr import RULES, Arena, Number, Program, Variable, jacobian, reverse
 from chasles.model import Model, ModelError
@@ -42,24 +42,25 @@ def program(
     wrenches: Iterable[WrenchKey] = (),
     derivative: Derivative | None = None,
     parameters: Sequence[str] = (),
-    where: Callable[[], Any] | None = None,
+    record: Callable[[], Arena] = lambda: Arena(RULES),
     order: int = 1,
     **options: Any,
 ) -> Program:
     """The program of a public function: by a named method, or by the one with fewest operations.
 
     A named method runs on the robot as it is given; "fastest" regroups inertias, and tries other
-    body frames too. Units change, and round bodies stay, only where all else are numbers and no
-    force from outside knows of them.
+    body frames too. Units change, and round bodies stay, only where the mechanism is all numbers
+    and no frame, loop or force from outside knows of them.
     """
     keys = tuple(wrenches)
+    alone = not (keys or parameters or model.loops or "frame" in options)
 
     def physical(whole: Model) -> Model:
         return whole if dissipation else whole.frictionless()
 
     def regrouped(whole: Model, choice: Choice) -> Model:
         grouped = equivalent(physical(whole), choice)
-        return grouped if keys or parameters else natural_units(still_rotors(grouped))
+        return natural_units(still_rotors(grouped)) if alone else grouped
 
     def reframed(whole: Model, choice: Choice = by_moments) -> Model:
         return regrouped(sparse_frames(whole), choice)
@@ -72,11 +73,18 @@ def program(
             return (elsewhere,)
         return (physical, here) if parameters else (here, elsewhere)
 
-    methods = _methods(model, function, method, order)
+    methods = _methods(model, function, method, order, bool(keys), options)
     positions = _positions(function)
-    if derivative is not None and _has_recursion(function, method, keys, derivative):
+    if derivative is not None and not all(way.smooth for way in methods):
+        names = ", ".join(repr(m.name) for m in METHODS[function] if m.smooth)
+        raise ValueError(f"{function}: method {method!r} has no derivatives; use {names}")
+    if derivative is not None and _has_recursion(function, method, derivative):
         known = trace(
-            model, DERIVATIVES[function].algorithm, parameters=parameters, prepare=reframed
+            model,
+            DERIVATIVES[function].algorithm,
+            wrenches=keys,
+            parameters=parameters,
+            prepare=reframed,
         )
         first = _first_derivatives(known, derivative)
         return first if derivative.order == 1 else _jacobian(model, first, derivative, positions)
@@ -88,7 +96,7 @@ def program(
                 wrenches=keys,
                 parameters=parameters,
                 prepare=prepare,
-                where=where,
+                record=record,
                 order=order,
                 **options,
             )
@@ -106,8 +114,15 @@ def program(
     return traced
 
 
-def _methods(model: Model, function: str, method: str, order: int) -> tuple[Method, ...]:
-    known = FUNCTIONS[function]
+def _methods(
+    model: Model,
+    function: str,
+    method: str,
+    order: int,
+    loaded: bool,
+    options: Mapping[str, Any],
+) -> tuple[Method, ...]:
+    known = METHODS[function]
     if model.source.massless and function not in KINEMATICS:
         raise ModelError(
             f"robot {model.name!r}: {function} needs masses and it has none; give its rows mass, "
@@ -115,8 +130,18 @@ def _methods(model: Model, function: str, method: str, order: int) -> tuple[Meth
         )
     coupled = any(body.follow is not None for body in model.bodies)
     able = tuple(m for m in known if order == 1 or signature(m.algorithm).any_order)
-    allowed = tuple(m for m in able if m.followers or not coupled)
+    if loaded:
+        able = tuple(m for m in able if "f_ext" in signature(m.algorithm).inputs)
+        if not able:
+            raise ValueError(f"{function} takes no external forces; leave f_ext out")
+    fit = {m.name: m.needs(model, options) if m.needs else "" for m in able}
+    allowed = tuple(m for m in able if (m.followers or not coupled) and not fit[m.name])
     if method == "fastest":
+        if not allowed:
+            raise ModelError(
+                f"robot {model.name!r}: {function} cannot have mimic joints; load the robot with "
+                "mimic=False"
+            )
         return tuple(m for m in allowed if not m.by_name)
     named = tuple(m for m in known if m.name == method)
     if not named:
@@ -124,9 +149,14 @@ def _methods(model: Model, function: str, method: str, order: int) -> tuple[Meth
         raise ValueError(f"{function} has no method {method!r}; it has 'fastest', {names}")
     if named[0] not in able:
         names = ", ".join(repr(m.name) for m in able)
-        raise ValueError(f"{function}: method {method!r} has no order {order}; use {names}")
+        lacks = "external forces" if loaded and order == 1 else f"order {order}"
+        raise ValueError(f"{function}: method {method!r} has no {lacks}; use {names}")
     if named[0] not in allowed:
         names = ", ".join(repr(m.name) for m in allowed)
+        if fit[method]:
+            raise ModelError(
+                f"robot {model.name!r}: {function} by {method!r}: {fit[method]}; use {names}"
+            )
         raise ModelError(
             f"robot {model.name!r}: method {method!r} cannot have mimic joints; use {names}, "
             "or load the robot with mimic=False"
@@ -136,26 +166,20 @@ def _methods(model: Model, function: str, method: str, order: int) -> tuple[Meth
 
 def spaces(function: str, order: int = 1) -> Signature:
     """The arrays that a function takes and gives, with so many rates, and its options."""
-    return signature(FUNCTIONS[function][0].algorithm, order)
+    return signature(METHODS[function][0].algorithm, order)
 
 
 def _positions(function: str) -> frozenset[str]:
     """The inputs of a function that are configurations."""
-    inputs = signature(FUNCTIONS[function][0].algorithm).inputs
+    inputs = signature(METHODS[function][0].algorithm).inputs
     return frozenset(name for name, space in inputs.items() if isinstance(space, PositionSpace))
 
 
-def _has_recursion(
-    function: str,
-    method: str,
-    wrenches: Sequence[WrenchKey],
-    derivative: Derivative,
-) -> bool:
+def _has_recursion(function: str, method: str, derivative: Derivative) -> bool:
     """Whether the derivatives of a function have a recursion of their own that is valid here."""
     return (
         function in DERIVATIVES
         and method == "fastest"
-        and not wrenches
         and derivative.kind == "jacobian"
         and set(derivative.wrt) <= set(signature(DERIVATIVES[function].algorithm).inputs)
     )

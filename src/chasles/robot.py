@@ -1,11 +1,13 @@
 """The public robot: one mechanism, with its functions compiled on first use."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
-from typing import Any, Literal
+from dataclasses import replace
+from functools import cached_property, partial
+from typing import Any, Literal, get_args
 
 import numpy as np
 
+from chasles.algorithms import CLOSED_LOOPS
 from chasles.algorithms.spatial.viewpoint import At, Axes, Kind
 from chasles.backends.pool import COMPILING
 from chasles.compiled import (
@@ -15,12 +17,14 @@ from chasles.compiled import (
     derivative_names,
     order_of,
     order_option,
+    rates_by_name,
     wrench_arguments,
 )
-from chasles.loops import Loops, Mobility
+from chasles.loops import ClosedLoops, Loops, Mobility
 from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.spatial import RigidInertia
-from chasles.model import Description, JointData, Model, ModelError, build, edit
+from chasles.model import Description, JointData, LoopData, Model, ModelError, build, edit
+from chasles.model.closure import Closure
 from chasles.model.parameters import nominal, shape
 from chasles.names import from_names, numbers
 from chasles.numeric.base_parameters import BaseParameters, base_parameters
@@ -31,6 +35,9 @@ from chasles.tracing import WrenchKey
 
 Array = Any
 """A NumPy array, or anything NumPy can make one of."""
+
+Coordinates = Literal["tree", "independent"]
+"""All coordinates of the tree, or those that its closed loops leave independent."""
 
 
 class Robot:
@@ -43,8 +50,8 @@ class Robot:
     compiles it for this robot.
 
     A robot with loops is a tree that `loops` close: q, qd, tau are those of the tree. `assemble`
-    and `complete` give positions and rates that keep the loops closed; dynamics functions act on
-    the tree, without the forces of the loops.
+    and `complete` give positions and rates that keep the loops closed, and `forward_dynamics` the
+    accelerations that do; everything else is of the tree, unless it says otherwise.
     """
 
     def __init__(self, source: Description, *, mimic: bool = True, strict: bool = False) -> None:
@@ -123,26 +130,11 @@ class Robot:
 
     def position_slice(self, joint: str) -> slice:
         """Where a joint's coordinates lie in q."""
-        return self.model.position_slices[self._mover(joint)]
+        return self.model.position_slices[self.model.mover(joint)]
 
     def velocity_slice(self, joint: str) -> slice:
         """Where a joint's velocities lie in qd (and forces in tau)."""
-        return self.model.velocity_slices[self._mover(joint)]
-
-    def _mover(self, joint: str) -> int:
-        for i, body in enumerate(self.model.bodies):
-            if body.data.name == joint:
-                if body.follow is None:
-                    return i
-                leader = self.model.bodies[body.follow.leader].data.name
-                raise ModelError(
-                    f"robot {self.name!r}: joint {joint!r} has no coordinates, because it mimics "
-                    f"{leader!r}; name that one, or load the robot with mimic=False"
-                )
-        raise ModelError(
-            f"robot {self.name!r}: no joint {joint!r} with coordinates; it has "
-            f"{', '.join(map(repr, self.joints))}"
-        )
+        return self.model.velocity_slices[self.model.mover(joint)]
 
     def parameter(self, name: str) -> np.ndarray:
         """A number of the mechanism: "<link>.mass", ".center", ".inertia", "<joint>.placement",
@@ -202,6 +194,44 @@ class Robot:
         if g.shape != (3,) or not np.all(np.isfinite(g)):
             raise ValueError(f"with_gravity: give three finite numbers, not {gravity!r}")
         return self._changed(edit.with_gravity(self.model, Vector(tuple(map(float, g)))))
+
+    def simplified(self) -> "Robot":
+        """A robot with the same equation of motion and fewer inertia parameters that are not zero.
+
+        The part of a link's inertia that its joint does not feel moves to the link before it
+        (dynamic equivalence, Featherstone 2008, section 9.7). Joint forces, accelerations and
+        kinetic energy stay the same, as `is_equivalent` checks; reactions do not, nor does what
+        belongs to mass that went into a fixed base: momentum, centre of mass, a constant of
+        potential energy. Masses may come out zero or negative. Functions with method="fastest" do
+        this by themselves: it is for other programs, and for those who want to see it.
+        """
+        return self._changed(edit.simplified(self.model))
+
+    def is_equivalent(
+        self,
+        other: "Robot",
+        *,
+        tolerance: float = 1e-9,
+        rng: "np.random.Generator | int | None" = 0,
+    ) -> bool:
+        """Whether another robot with the same joints has the same equation of motion.
+
+        Compares the joint forces of random motions and the mass matrices, with joints anywhere;
+        tolerance is relative to the largest entry. Damping and friction are left out, loops too.
+        """
+        if [self.joint(n).kind for n in self.joints] != [other.joint(n).kind for n in other.joints]:
+            return False
+        rng = np.random.default_rng(rng)
+        count = 8
+        q = self.integrate(self.neutral(), rng.uniform(-np.pi, np.pi, size=(count, self.nv)))
+        qd, qdd = rng.normal(size=(2, count, self.nv))
+        pairs = (
+            [robot.inverse_dynamics(q, qd, qdd), robot.mass_matrix(q)] for robot in (self, other)
+        )
+        return all(
+            np.max(np.abs(a - b), initial=0.0) <= tolerance * np.max(np.abs(a), initial=0.0)
+            for a, b in zip(*pairs, strict=True)
+        )
 
     def _changed(self, source: Description) -> "Robot":
         return Robot(source, mimic=self._mimic)
@@ -354,17 +384,19 @@ class Robot:
         method: str = "fastest",
         out: Array = None,
         threads: int | None = None,
+        **named_rates: Array,
     ) -> np.ndarray:
         """Velocity, acceleration, jerk and so on of a frame: (..., order, 6).
 
-        rates: qd, qdd, qddd, ...: the order is how many are given. Row k is the k-th derivative of
-        the position of the body's point at `at` (last three, m/s^k), and the derivative of its
-        body's angular velocity of the same order (first three, rad/s^k): rows 0 and 1 are
-        `frame_velocity` and the classical `frame_acceleration`. `at` as in `frame_velocity`: the
-        point moves with the body. axes="frame" gives the components of the same derivatives along
-        the frame's axes. method: "joint-motion" (Mitra, in the base frame), "link-frames" (the same
-        in the links' frames), or "fastest".
+        rates: qd, qdd, qddd, ..., in this order or by these names: the order is how many are given.
+        Row k is the k-th derivative of the position of the body's point at `at` (last three,
+        m/s^k), and the derivative of its body's angular velocity of the same order (first three,
+        rad/s^k): rows 0 and 1 are `frame_velocity` and the classical `frame_acceleration`. `at` as
+        in `frame_velocity`: the point moves with the body. axes="frame" gives the components of the
+        same derivatives along the frame's axes. method: "joint-motion" (Mitra, in the base frame),
+        "link-frames" (the same in the links' frames), or "fastest".
         """
+        rates += rates_by_name("frame_motion", rates, named_rates)
         return self._call(
             "frame_motion",
             q,
@@ -390,6 +422,26 @@ class Robot:
     ) -> np.ndarray:
         """J with `frame_velocity` = J qd: (..., 6, nv), angular rows first."""
         return self._call("jacobian", q, out=out, threads=threads, frame=frame, axes=axes, at=at)
+
+    def generalized_jacobian(
+        self,
+        q: Array,
+        *,
+        frame: str,
+        axes: Axes = "world",
+        at: At = "frame",
+        out: Array = None,
+        threads: int | None = None,
+    ) -> np.ndarray:
+        """J* with velocity J* qd of a frame while the whole robot has no momentum: (..., 6, nv).
+
+        A floating base recoils from the motion of the joints; its own columns are zero (Umetani and
+        Yoshida 1989; Featherstone 2008, example 9.4). On a base that is held it is `jacobian`.
+        `axes` and `at` as there.
+        """
+        return self._call(
+            "generalized_jacobian", q, out=out, threads=threads, frame=frame, axes=axes, at=at
+        )
 
     def jacobian_rate(
         self,
@@ -444,12 +496,24 @@ class Robot:
         self._closing.select(freedoms)
         return self._changed(edit.with_independent(self.model, freedoms))
 
+    def with_loops(self, *loops: LoopData) -> "Robot":
+        """The robot with more loops closed, each by a joint of any type or a weld.
+
+        For example the feet of a robot that stands: `LoopData("left", "fixed", None, "left_foot",
+        pose, child_pose=...)` welds a frame of link "left_foot" to a pose in the world.
+        """
+        for loop in loops:
+            if not isinstance(loop, LoopData):
+                raise TypeError(f"with_loops: give LoopData(...), not {type(loop).__name__}")
+        return self._changed(edit.with_loops(self.model, loops))
+
     def mobility(self, q: Array = None, *, tolerance: float = 1e-9) -> Mobility:
         """How many freedoms the loops leave at a closed q (nq,), by the rank of `loop_matrix`.
 
-        Prints as a report: rank, redundant equations of each loop, and the tolerance; `int()` gives
-        the number. Without q, at a closed position in which nothing is special. tolerance: the
-        residual above which q counts as open (rad, and parts of the loop's size).
+        The result is that number (`robot.mobility() == 1`), which prints as a report: rank,
+        redundant equations of each loop, and the tolerance. Without q, at a closed position in
+        which nothing is special. tolerance: the residual above which q counts as open (rad, and
+        parts of the loop's size).
         """
         return self._closing.mobility(q, tolerance)
 
@@ -500,6 +564,64 @@ class Robot:
     def _closing(self) -> Loops:
         return Loops(self.model, self.function)
 
+    @cached_property
+    def _closed(self) -> ClosedLoops:
+        def with_closure(closure: Closure) -> "Robot":
+            return self._changed(replace(self.model.source, closure=closure))
+
+        return ClosedLoops(self._closing, self.function, with_closure)
+
+    def constrained_dynamics(
+        self,
+        q: Array,
+        qd: Array,
+        tau: Array,
+        *,
+        f_ext: Mapping[str, Any] | None = None,
+        dissipation: bool = False,
+        stabilization: float | None = None,
+        tolerance: float = 1e-6,
+        method: str = "fastest",
+        threads: int | None = None,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Accelerations qdd (..., nv) of a robot with loops, and multipliers (..., rows).
+
+        M qdd + h = tau + A' multipliers, with A = `loop_matrix`, whose redundant rows have zeros;
+        `loop_forces` makes wrenches of them. q must be closed to `tolerance` (as in `mobility`),
+        and qd a motion that keeps it closed (`complete`). stabilization: Baumgarte's T_stab in s,
+        which lets errors decay in about that time; choose it near the time between snapshots
+        (Featherstone 2008, section 8.3). method: "multipliers" (Eq 8.38), "direct" (Eq 8.36),
+        "minimal" (Eq 8.43), or "fastest". Raises `chasles.OpenLoop` and `chasles.SingularPosition`.
+        """
+        self._require_loops("constrained_dynamics")
+        keys, forces = wrench_arguments(self.model, f_ext)
+        return self._closed.constrained_dynamics(
+            (q, qd, tau),
+            forces,
+            tolerance=tolerance,
+            threads=threads,
+            stabilization=0.0
+            if stabilization is None
+            else checked_step(stabilization, "constrained_dynamics: stabilization"),
+            method=method,
+            dissipation=dissipation,
+            wrenches=keys,
+        )
+
+    def loop_forces(
+        self, q: Array, multipliers: Array, *, out: Array = None, threads: int | None = None
+    ) -> np.ndarray:
+        """Wrenches (..., loops, 6) that the loop joints transmit: moment (N m), then force (N).
+
+        From the joint's parent to its child link, along the axes and about the origin of its frame
+        on the child; multipliers as `constrained_dynamics` returns them.
+        """
+        return self._call("loop_forces", q, multipliers, out=out, threads=threads)
+
+    def _require_loops(self, function: str) -> None:
+        if not self.model.loops:
+            raise ModelError(f"{function}: robot {self.name!r} has no loops; use forward_dynamics")
+
     # Dynamics ---------------------------------------------------------------------------------
 
     def inverse_dynamics(
@@ -510,6 +632,8 @@ class Robot:
         *,
         f_ext: Mapping[str, Any] | None = None,
         dissipation: bool = False,
+        actuated: Sequence[str] | None = None,
+        weights: Mapping[str, float] | None = None,
         method: str = "fastest",
         out: Array = None,
         threads: int | None = None,
@@ -521,9 +645,28 @@ class Robot:
         (Featherstone 2008, table 5.1), "homogeneous" (Legnani et al. 1996, part II, section 2.3),
         "homogeneous-link" (the same in link frames), "lagrange" (the same paper, section 3),
         "augmented-tensor", "newton-euler-tensor", "lagrange-4x4", "lagrange-3x3", "spatial-1987",
-        "kane" (Balafoutis, Patel 1991, chapter 5), or "fastest", the one with fewest operations for
-        this robot.
+        "kane", "spatial-operator" (Balafoutis, Patel 1991, chapter 5), or "fastest", the one with
+        fewest operations for this robot.
+
+        Of a robot with loops, q, qd, qdd must keep them closed, and the result is one of many: with
+        it the loop joints transmit nothing. actuated: only these freedoms (joints, with [k] where
+        one has several) have forces; where they are more than are needed, those of the least sum of
+        weight force^2 (weights: {freedom: weight}, 1 by default). Raises `chasles.UnderActuated`.
         """
+        if actuated is not None or weights is not None:
+            self._require_loops("inverse_dynamics(actuated=)")
+            keys, forces = wrench_arguments(self.model, f_ext)
+            found = self._closed.actuator_forces(
+                (q, qd, qdd),
+                forces,
+                self._closing.freedoms if actuated is None else actuated,
+                weights,
+                tolerance=1e-6,
+                threads=threads,
+                dissipation=dissipation,
+                wrenches=keys,
+            )
+            return _given("inverse_dynamics", found, out)
         return self._call(
             "inverse_dynamics",
             q,
@@ -552,9 +695,17 @@ class Robot:
 
         f_ext and dissipation as in `inverse_dynamics`. method: "articulated-body" (Featherstone
         2008, table 7.1), "mass-matrix" (chapter 6), "homogeneous" or "lagrange" (M and h by joint
-        actions or by traces, Legnani et al. 1996), "augmented-tensor" (Balafoutis, Patel 1991,
-        section 6.3), or "fastest".
+        actions or by traces, Legnani et al. 1996), "augmented-tensor", "unit-acceleration",
+        "composite-3x3", "conjugate-gradient" (without derivatives), "orthogonal-complement",
+        "spatial-operator" (Balafoutis, Patel 1991, chapter 6), "floating-base" (Featherstone, table
+        9.4, for robots on one free joint), or "fastest". Of a robot with loops, which stay closed,
+        by the methods of `constrained_dynamics`.
         """
+        if self.model.loops:
+            qdd, _ = self.constrained_dynamics(
+                q, qd, tau, f_ext=f_ext, dissipation=dissipation, method=method, threads=threads
+            )
+            return _given("forward_dynamics", qdd, out)
         return self._call(
             "forward_dynamics",
             q,
@@ -565,6 +716,41 @@ class Robot:
             method=method,
             dissipation=dissipation,
             f_ext=f_ext,
+        )
+
+    def hybrid_dynamics(
+        self,
+        q: Array,
+        qd: Array,
+        given: Array,
+        *,
+        known: str | Sequence[str],
+        f_ext: Mapping[str, Any] | None = None,
+        dissipation: bool = False,
+        method: str = "fastest",
+        out: Array = None,
+        threads: int | None = None,
+    ) -> np.ndarray:
+        """The forces of joints whose accelerations are known, the accelerations of the others.
+
+        known: the names of the former. given (..., nv) has accelerations in their entries and
+        forces in all others; the result (..., nv) has forces there and accelerations elsewhere. All
+        joints known is `inverse_dynamics`, none `forward_dynamics`. f_ext and dissipation as there.
+        method: "articulated-body" (Featherstone 2008, table 9.3), "mass-matrix" (section 9.1),
+        "floating-base" (table 9.6, where all joints but those of a floating base are known), or
+        "fastest".
+        """
+        return self._call(
+            "hybrid_dynamics",
+            q,
+            qd,
+            given,
+            out=out,
+            threads=threads,
+            method=method,
+            dissipation=dissipation,
+            f_ext=f_ext,
+            known=known,
         )
 
     def gravity_forces(
@@ -599,22 +785,68 @@ class Robot:
         return self._call("coriolis_matrix", q, qd, out=out, threads=threads)
 
     def mass_matrix(
-        self, q: Array, *, method: str = "fastest", out: Array = None, threads: int | None = None
+        self,
+        q: Array,
+        *,
+        coordinates: Coordinates = "tree",
+        method: str = "fastest",
+        out: Array = None,
+        threads: int | None = None,
     ) -> np.ndarray:
         """The joint-space inertia matrix M, armature included: (..., nv, nv).
 
+        coordinates: "tree", or "independent" for that of the `independent` freedoms of closed loops
+        (Featherstone 2008, Eq 8.44): (..., n, n), where 1/2 yd' M yd is the kinetic energy.
+
         method: "spatial" (composite bodies, Featherstone 2008, table 6.2), "homogeneous" (joint
         actions) or "lagrange" (traces, both Legnani et al. 1996, part II), "augmented-tensor",
-        "composite-3x3", "orthogonal-complement" or "unit-acceleration" (Balafoutis, Patel 1991,
-        chapter 6), or "fastest".
+        "composite-3x3", "orthogonal-complement", "unit-acceleration" or "spatial-operator"
+        (Balafoutis, Patel 1991, chapter 6), or "fastest".
         """
+        if _checked_coordinates("mass_matrix", coordinates) == "independent" and self.model.loops:
+            M = self._closed.mass_matrix(q, tolerance=1e-6, threads=threads)
+            return _given("mass_matrix", M, out)
         return self._call("mass_matrix", q, out=out, threads=threads, method=method)
 
     def mass_matrix_inverse(
-        self, q: Array, *, out: Array = None, threads: int | None = None
+        self, q: Array, *, method: str = "fastest", out: Array = None, threads: int | None = None
     ) -> np.ndarray:
-        """The inverse of the mass matrix: (..., nv, nv)."""
-        return self._call("mass_matrix_inverse", q, out=out, threads=threads)
+        """The inverse of the mass matrix: (..., nv, nv).
+
+        method: "spatial" (Featherstone 2008, section 6.5), "spatial-operator" (Balafoutis, Patel
+        1991, Eq 6.2.19), or "fastest".
+        """
+        return self._call("mass_matrix_inverse", q, out=out, threads=threads, method=method)
+
+    def operational_inertia_inverse(
+        self,
+        q: Array,
+        *,
+        frame: str,
+        axes: Axes = "world",
+        at: At = "frame",
+        method: str = "fastest",
+        out: Array = None,
+        threads: int | None = None,
+    ) -> np.ndarray:
+        """J M^-1 J': the acceleration that each unit wrench at a frame adds to it: (..., 6, 6).
+
+        Its inverse is the frame's own (operational-space) inertia, where it has one: with six
+        freedoms or more, away from singular configurations; `chasles.control` has that for other
+        tasks too. `axes` and `at` as in `jacobian`, for twist and wrench. method: "projection"
+        (by the factors of M, Featherstone 2008, section 7.2.1), "propagation" (by articulated
+        bodies, from the frame to the root), or "fastest".
+        """
+        return self._call(
+            "operational_inertia_inverse",
+            q,
+            out=out,
+            threads=threads,
+            method=method,
+            frame=frame,
+            axes=axes,
+            at=at,
+        )
 
     def ltdl_factors(
         self, q: Array, *, out: Array = None, threads: int | None = None
@@ -629,6 +861,22 @@ class Robot:
     def ltl_factor(self, q: Array, *, out: Array = None, threads: int | None = None) -> np.ndarray:
         """L (..., nv, nv), lower triangular, with M = L' L; ordered as in `ltdl_factors`."""
         return self._call("ltl_factor", q, out=out, threads=threads)
+
+    def operator_factors(
+        self,
+        q: Array,
+        *,
+        out: tuple[Array, Array, Array] | None = None,
+        threads: int | None = None,
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """A, B, D (..., nv, nv) with M = A D A', M^-1 = B' D^-1 B and A B = 1.
+
+        A and B couple each joint with those inward of it, and have 1 on the diagonal; D has a block
+        for each joint, the inertia that it feels while all joints beyond it give in (Rodriguez,
+        Kreutz 1988; Balafoutis, Patel 1991, Eq 6.2.18-19). If every joint has one freedom, A and D
+        are L' and D of `ltdl_factors`. Not for robots with mimic joints.
+        """
+        return self._call("operator_factors", q, out=out, threads=threads)
 
     def joint_reactions(
         self,
@@ -652,6 +900,7 @@ class Robot:
         qd: Array,
         qdd: Array,
         *,
+        f_ext: Mapping[str, Any] | None = None,
         dissipation: bool = False,
         method: str = "fastest",
         out: tuple[Array, Array, Array] | None = None,
@@ -659,7 +908,8 @@ class Robot:
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """D0, V0, P0 (..., nv, nv) of d tau = D0 d qdd + V0 d qd + P0 d q, d q along `integrate`.
 
-        The same as `derivatives("inverse_dynamics", ...)` in the order of a linearised model.
+        The same as `derivatives("inverse_dynamics", ...)` in the order of a linearised model. f_ext
+        and dissipation as in `inverse_dynamics`; what stays fixed of a wrench, as in `linearize`.
         method: "spatial" (Singh, Russell, Wensing 2022), "augmented-tensor" (Balafoutis and Patel
         1991, algorithm 7.1, for trees of any joints), or "fastest".
         """
@@ -672,6 +922,7 @@ class Robot:
             threads=threads,
             method=method,
             dissipation=dissipation,
+            f_ext=f_ext,
         )
 
     def linearize(
@@ -682,6 +933,7 @@ class Robot:
         *,
         dt: float | None = None,
         actuation: Array | Sequence[str] | None = None,
+        f_ext: Mapping[str, Any] | None = None,
         dissipation: bool = False,
         out: tuple[Array, Array] | None = None,
         threads: int | None = None,
@@ -694,18 +946,20 @@ class Robot:
         actuation: S, an array (nv, m), or the names of the joints that are driven; all by default.
         dt: the pair of discrete time instead, x(t + dt) = A x + B u, exact for an input that is
         constant over dt seconds. Balafoutis and Patel 1991, Eq 7.2.3.
+        f_ext and dissipation as in `forward_dynamics`. The six numbers of a wrench stay fixed,
+        along the axes and about the point it is given with: axes="world" keeps its direction in
+        space, axes="frame" turns it with the frame; at="frame" or (x, y, z) carries its point
+        along, at="world" leaves it at the world's origin.
         """
+        forces: dict[str, Any] = {"f_ext": f_ext, "dissipation": dissipation}
+        pair = partial(self._call, "linearize", q, qd, tau, threads=threads, **forces)
         if dt is None and actuation is None:
-            return self._call(
-                "linearize", q, qd, tau, out=out, threads=threads, dissipation=dissipation
-            )
+            return pair(out=out)
         step = None if dt is None else checked_step(dt)
         S = None
         if actuation is not None:
             S = actuation_matrix(actuation, self.nv, self.velocity_slice)
-        A, B = self._call(
-            "linearize", q, qd, tau, out=None, threads=threads, dissipation=dissipation
-        )
+        A, B = pair(out=None)
         if S is not None:
             B = B @ S.astype(B.dtype)
         if step is not None:
@@ -909,7 +1163,8 @@ class Robot:
         **options: Any,
     ) -> Compiled:
         """The compiled function with these options, made once."""
-        chosen = checked_options(self.model, function, options)
+        model = self._model_for(function)
+        chosen = checked_options(model, function, options)
         for name in parameters:
             shape(self.model.source, name)
         if dtype not in ("float64", "float32"):
@@ -922,9 +1177,16 @@ class Robot:
         with COMPILING:
             found = self._compiled.get(key)
             if found is None:
-                recipe = Recipe(self.model.source, self._mimic, *key)
-                found = self._compiled[key] = Compiled(recipe, self.model)
+                recipe = Recipe(model.source, self._mimic, *key)
+                found = self._compiled[key] = Compiled(recipe, model)
         return found
+
+    def _model_for(self, function: str) -> Model:
+        """The mechanism as a function needs it: with a closure chosen, if it is of closed loops."""
+        if function not in CLOSED_LOOPS or self.model.source.closure is not None:
+            return self.model
+        self._require_loops(function)
+        return self._closed.model
 
     def _call(
         self,
@@ -958,6 +1220,19 @@ class Robot:
         if name not in self.__dict__:
             method = getattr(self, name)
             self.__dict__[name] = compiled.entry(holder=self, fallback=method)
+
+
+def _given(name: str, result: np.ndarray, out: Array) -> np.ndarray:
+    """A result, or `out` filled with it."""
+    return result if out is None else delivered(name, (result,), (out,))[0]
+
+
+def _checked_coordinates(function: str, coordinates: str) -> str:
+    if coordinates not in get_args(Coordinates):
+        raise ValueError(
+            f'{function}: coordinates must be "tree" or "independent", not {coordinates!r}'
+        )
+    return coordinates
 
 
 def _found(

@@ -7,15 +7,16 @@ from functools import cache
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from chasles.algorithms.spatial.forward_kinematics import body_transforms
-from chasles.algorithms.spatial.viewpoint import At, Axes
+from chasles.algorithms.spatial.viewpoint import At, Axes, point_in_body
 from chasles.expr import RULES, Arena, Number, Program, Variable
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.rotations import Rotation
 from chasles.mathematics.spatial import Force, Transform
 from chasles.model import WORLD, Model
 from chasles.model.build import connected
+from chasles.model.loads import Load, by_body
 from chasles.model.parameters import shape, substituted
-from chasles.model.spaces import Space, TwistsSpace, WrenchesSpace
+from chasles.model.spaces import LoadsSpace, Space, TwistsSpace, WrenchesSpace
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ def trace(
     wrenches: Iterable[WrenchKey] = (),
     parameters: Sequence[str] = (),
     prepare: Callable[[Model], Model] = lambda model: model,
-    where: Callable[[], Any] | None = None,
+    record: Callable[[], Arena] = lambda: Arena(RULES),
     order: int = 1,
     **options: Any,
 ) -> Program:
@@ -96,29 +97,31 @@ def trace(
 
     Inputs are named as the algorithm's arguments; each external wrench is an input of its own,
     `f_ext[k]`, and so is each of the named parameters of the mechanism, which stays a symbol.
-    `prepare` changes the model before the algorithm sees it; `where` is asked for the origin of
-    every instruction. `order` is the number of rates, for an algorithm that takes any. Options are
+    `prepare` changes the model before the algorithm sees it; `record` makes the arena that records
+    the operations. `order` is the number of rates, for an algorithm that takes any. Options are
     passed through; a frame may be given by name.
     """
     sign = signature(algorithm, order)
-    arena = Arena(RULES, where)
+    arena = record()
     variables: list[Variable] = []
 
     def symbols(name: str, shape: tuple[int, ...]) -> list[Number]:
         variables.append(Variable(name, shape))
         return [arena.input(name, k) for k in range(variables[-1].size)]
 
-    wrenches, loads = tuple(wrenches), []
+    wrenches, entries = tuple(wrenches), []
     values: dict[str, Any] = {}
     for name, space in sign.inputs.items():
         if isinstance(space, WrenchesSpace):
-            loads = [symbols(f"{name}[{k}]", (6,)) for k in range(len(wrenches))]
+            entries = [symbols(f"{name}[{k}]", (6,)) for k in range(len(wrenches))]
         else:
             values[name] = space.split(model, symbols(name, space.shape(model)))
     symbolic = {name: symbols(name, shape(model.source, name)) for name in parameters}
     given = prepare(_with_symbols(model, symbolic))
     if wrenches:
-        values["f_ext"] = _external(given, values["q"], tuple(wrenches), loads)
+        loads = _loads(given, values["q"], wrenches, entries)
+        single = isinstance(sign.inputs["f_ext"], LoadsSpace)
+        values["f_ext"] = loads if single else by_body(given, loads)
     result = algorithm(given, *values.values(), **resolve(given, options))
     results = (result,) if len(sign.outputs) == 1 else result
     outputs = []
@@ -142,33 +145,32 @@ def _with_symbols(model: Model, symbolic: dict[str, list[Number]]) -> Model:
 
 
 def resolve(model: Model, options: dict[str, Any]) -> dict[str, Any]:
-    """Options as an algorithm wants them: frames by value."""
+    """Options as an algorithm wants them: frames by value, joints by number."""
+    found = dict(options)
     if isinstance(options.get("frame"), str):
-        return options | {"frame": model.frame(options["frame"])}
-    return options
+        found["frame"] = model.frame(options["frame"])
+    if "known" in options:
+        found["known"] = frozenset(map(model.mover, options["known"]))
+    return found
 
 
-def _external(
+def _loads(
     model: Model, q: dict[int, Vector], keys: tuple[WrenchKey, ...], flat: list[list[Number]]
-) -> dict[int, Force]:
-    """External forces by body, in body coordinates, from wrenches as callers write them."""
-    total = {i: Force.zero() for i in range(len(model.bodies))}
+) -> list[Load]:
+    """External forces in body coordinates, from wrenches as callers write them."""
     X0 = body_transforms(model, q) if keys else {}
+    loads = []
     for key, entries in zip(keys, flat, strict=True):
         frame = model.frame(key.frame)
         if frame.body == WORLD:
             continue
-        placement, wrench = frame.placement, Force.of(*entries)
-        point = placement.locate(Vector.zero() if isinstance(key.at, str) else Vector(key.at))
-        if key.axes == "world":
-            E = X0[frame.body].E
-            if key.at == "world":
-                total[frame.body] += X0[frame.body] @ wrench
-                continue
-            turned = Force(E @ wrench.moment, E @ wrench.force)
+        X, wrench = X0[frame.body], Force.of(*entries)
+        point = point_in_body(frame, X, key.at)
+        moves, turns = key.at != "world", key.axes == "frame"
+        if moves or turns:
+            E = frame.placement.E.T if turns else X.E
+            f = Transform(Rotation(), point).T @ Force(E @ wrench.moment, E @ wrench.force)
         else:
-            turned = Force(placement.E.T @ wrench.moment, placement.E.T @ wrench.force)
-            if key.at == "world":
-                point = X0[frame.body].E @ -X0[frame.body].r
-        total[frame.body] += Transform(Rotation(), point).T @ turned
-    return total
+            f = X @ wrench
+        loads.append(Load(frame.body, f, point, moves, turns))
+    return loads

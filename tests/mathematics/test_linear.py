@@ -11,6 +11,7 @@ from chasles.mathematics.linear import (
     factor_ltdl,
     invert_ltdl,
     invert_symmetric,
+    orthogonalize,
     solve_ltdl,
 )
 
@@ -210,7 +211,28 @@ def test_inverse_in_symbols_is_the_inverse_of_the_numbers(rng, reference):
     assert program.count.divisions == n
 
 
+@pytest.mark.parametrize("parents", TREES.values(), ids=TREES)
+def test_orthogonal_columns(parents, rng, reference):
+    """P' M P = L' D L; columns without common rows stay apart, and D has their squares."""
+    _, pattern = _tree_matrix(rng, parents)
+    n = len(parents)
+    rows = np.repeat(pattern, 2, axis=0)  # two rows a body, which all that carries it moves
+    P = np.where(rows, rng.normal(size=rows.shape), 0.0)
+    weights = rng.uniform(0.5, 2.0, size=2 * n)
+    columns = [Vector(tuple(column)) for column in P.T.tolist()]
+    L, D = orthogonalize(
+        columns, lambda v: Vector(tuple(w * x for w, x in zip(weights.tolist(), v, strict=True)))
+    )
+    dense = np.array(L)
+    np.testing.assert_allclose(
+        dense.T @ np.diag(D) @ dense, P.T @ np.diag(weights) @ P, rtol=1e-12, atol=1e-13
+    )
+    assert np.array_equal(dense, np.where(pattern, dense, 0.0))
+    assert np.array_equal(np.diag(dense), np.ones(n))
+
+
 def test_nothing_to_factor():
     assert factor_ltdl([]) == ([], [])
     assert solve_ltdl([], [], Vector(())) == Vector(())
     assert invert_ltdl([], []) == Matrix(())
+    assert orthogonalize([], lambda v: v) == ([], [])

@@ -167,16 +167,36 @@ def test_spectral_decomposition(rng) -> None:
     assert [value for value, _ in parts] == sorted(value for value, _ in parts)
     close(sum(value * array(along(e)) for value, e in parts), T, ROUNDING)
     close(sum(array(along(e)) for _, e in parts), ONE, ROUNDING)
+    squares = sum(value * t(e) @ t(e) for value, e in parts)
+    close(squares + np.trace(T) * ONE, T, ROUNDING)
+
+
+def test_isotropic_tensors(rng) -> None:
+    """(3.3.3)-(3.3.6): the identity and eps are the same in every basis; products of eps."""
+    A, _ = np.linalg.qr(rng.normal(size=(3, 3)))
+    A *= np.linalg.det(A)
+    close(array(change_basis(tensor(A), tensor(ONE))), ONE, ROUNDING)
+    u, v = rng.normal(size=(2, 3))
+    turned = [vector(A @ x) for x in (u, v)]
+    close(array(dual(turned[0]) @ turned[1]), A @ array(dual(vector(u)) @ vector(v)), ROUNDING)
+    pairs = np.einsum("ir,js->ijrs", ONE, ONE)
+    basis = [array(dual(vector(e))) for e in ONE]  # (e_k~)_ij = -eps_ijk
+    close(
+        sum(np.einsum("ij,rs->ijrs", E, E) for E in basis), pairs - pairs.swapaxes(2, 3), ROUNDING
+    )
+    close(sum(E @ E.T for E in basis), 2 * ONE, ROUNDING)
 
 
 # Propositions 3.1 to 3.12 ----------------------------------------------------------------------
 
 
 def test_one_dual(rng, uvwab) -> None:
-    """3.1 to 3.4: (3.4.1)-(3.4.9)."""
+    """3.1 to 3.4: (3.4.1)-(3.4.9); u alone is lost by u~."""
     u, v, _, a, b = uvwab
     close(t(u) @ v, np.cross(u, v), ROUNDING)
     close(t(u) @ u, np.zeros(3), ROUNDING, scale=1.0)
+    size = np.linalg.norm(u)
+    close(np.linalg.svd(t(u))[1], [size, size, 0.0], ROUNDING)
     close(t(u + 2 * v), t(u) + 2 * t(v), ROUNDING)
     assert np.array_equal(t(u).T, -t(u))
     close(t(u) @ v, -t(v) @ u, ROUNDING)
@@ -189,6 +209,9 @@ def test_two_duals(rng, uvwab) -> None:
     """3.5 to 3.7: (3.4.10)-(3.4.17)."""
     u, v, *_ = uvwab
     close(t(u) @ t(v), np.outer(v, u) - (u @ v) * ONE, ROUNDING)
+    dyad = array(tensor_product(vector(v), vector(u)))
+    close(dyad, t(u) @ t(v) + (v @ u) * ONE, ROUNDING)
+    close(double_dot(dual(vector(u)), dual(vector(v))), -2 * u @ v, ROUNDING)
     close(t(u) @ t(u), np.outer(u, u) - (u @ u) * ONE, ROUNDING)
     close(trace(tensor(t(u) @ t(v))), -2 * u @ v, ROUNDING)
     I = symmetric(rng)
@@ -210,6 +233,17 @@ def test_three_and_four_duals(uvwab) -> None:
     close(U @ U @ U @ U, -(u @ u) * U @ U, ROUNDING)
 
 
+def test_duals_of_normal_vectors(uvwab) -> None:
+    """3.8: (3.4.22)-(3.4.24), and that squares commute for parallel vectors too."""
+    u, v = uvwab[0], np.cross(uvwab[0], uvwab[1])
+    U, V, zero = t(u), t(v), np.zeros((3, 3))
+    size = (u @ u) * (v @ v)
+    close(V @ U @ U + U @ U @ V, -(u @ u) * V, ROUNDING)
+    close(U @ V @ U, zero, ROUNDING, scale=size)
+    for W in (V, t(-1.7 * u)):
+        close(W @ W @ U @ U - U @ U @ W @ W, zero, ROUNDING, scale=max(size, (u @ u) ** 2))
+
+
 def test_duals_of_products(rng, uvwab) -> None:
     """3.9 to 3.11: (3.4.26)-(3.4.36)."""
     u, v, w, *_ = uvwab
@@ -218,6 +252,10 @@ def test_duals_of_products(rng, uvwab) -> None:
     close(t(U @ v), np.outer(v, u) - np.outer(u, v), ROUNDING)
     close(t(U @ v), array(wedge(vector(v), vector(u))), ROUNDING)
     close(t(U @ v), U @ V - V @ U, ROUNDING)
+    close(array(dual(tensor(U @ V - V @ U))), np.cross(u, v), ROUNDING)
+    close(array(dual(wedge(vector(v), vector(u)))), np.cross(u, v), ROUNDING)
+    T = rng.normal(size=(3, 3))
+    close(array(vect(tensor(T.T))), -array(vect(tensor(T))), ROUNDING)
     close(np.cross(u, v), -2 * array(vect(tensor_product(vector(u), vector(v)))), ROUNDING)
     close(np.cross(u, v), 2 * array(vect(dual(vector(u)) @ dual(vector(v)))), ROUNDING)
     close(t(t(w) @ U @ v), U * (w @ v) - V * (w @ u), ROUNDING)

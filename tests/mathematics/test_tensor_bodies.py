@@ -8,6 +8,7 @@ import itertools
 
 import numpy as np
 import pytest
+import scipy.linalg
 from support import close
 
 from chasles.expr import RULES, Arena, Program, Variable
@@ -99,10 +100,49 @@ def test_spin(rng) -> None:
 
     wd = vector(differences(w_of)[1])
     Omega = AngularAcceleration(w, wd)
-    close(array(Omega.tensor()), second @ value.T, 1e-6)
-    close(array(vect(Omega.tensor())), array(wd), ROUNDING)
+    close(array(Omega.tensor), second @ value.T, 1e-6)
+    close(array(vect(Omega.tensor)), array(wd), ROUNDING)
     r = rng.normal(size=3)
     close(array(Omega @ vector(r)), t(wd) @ r + t(w) @ t(w) @ r, ROUNDING)
+
+
+@pytest.mark.parametrize("n", [2, 4, 5])
+def test_spin_of_any_dimension(rng, n: int) -> None:
+    """Theorem 4.1: Qd Q' is skew for every orthogonal Q."""
+    A, B = (X - X.T for X in rng.normal(size=(2, n, n)))
+    Q, rate, _ = differences(lambda s: scipy.linalg.expm(A * s + B * s * s), 1e-4)
+    spin = array(angular_velocity(tensor(Q), tensor(rate)))
+    close(spin, -spin.T, 1e-8)
+
+
+def test_points_of_a_body(rng) -> None:
+    """(4.2.15)-(4.2.24): velocity sd + w~ r and acceleration sdd + Omega r."""
+    R, (a, b, c), r = motion(rng), rng.normal(size=(3, 3)), rng.normal(size=3)
+    s, sd, sdd = differences(lambda x: a + b * x + c * x * x)
+    turn, rate, second = differences(R)
+    point, velocity, acceleration = differences(lambda x: a + b * x + c * x * x + R(x) @ r)
+    w = vect(angular_velocity(tensor(turn), tensor(rate)))
+    wd = vect(tensor(second @ turn.T))
+    close(velocity, sd + t(w) @ (point - s), 1e-8)
+    arm = AngularAcceleration(w, wd) @ vector(point - s)
+    close(acceleration, sdd + array(arm), 1e-6)
+
+
+def test_momentum_and_torque_about_another_point(rng) -> None:
+    """(4.3.20)-(4.3.22), (4.3.33)-(4.3.36): L_o = L_c + r x m v, M_o = M_c + r x m a, by points."""
+    masses, places = cloud(rng)
+    w, wd, v, a = rng.normal(size=(4, 3))
+    m = float(masses.sum())
+    r = masses @ places / m
+    _, Jc = moments(masses, places - r)
+    Omega = AngularAcceleration(vector(w), vector(wd))
+    O = array(Omega.tensor)
+    velocities = v + np.cross(w, places - r)
+    accelerations = a + (places - r) @ O.T
+    L = array(angular_momentum(vector(w), Jc)) + np.cross(r, m * v)
+    M = array(Omega.moment(Jc)) + np.cross(r, m * a)
+    close(L, masses @ np.cross(places, velocities), ROUNDING)
+    close(M, masses @ np.cross(places, accelerations), ROUNDING)
 
 
 def test_inertia_and_euler_tensors(rng) -> None:
@@ -148,7 +188,8 @@ def test_momentum_and_torque_tensors(rng) -> None:
     close(t(L), (t(w) @ i).T - t(w) @ i + np.trace(i) * t(w), ROUNDING)
     Omega = AngularAcceleration(vector(w), vector(wd))
     M = array(Omega.moment(J))
-    O = array(Omega.tensor())
+    close(array(Omega.moment_of(J)), M, ROUNDING)
+    O = array(Omega.tensor)
     close(M, i @ wd + np.cross(w, i @ w), ROUNDING)
     close(M, np.trace(j) * wd - j @ wd - t(w) @ j @ w, ROUNDING)
     close(t(M), O @ j - (O @ j).T, ROUNDING)
@@ -193,7 +234,7 @@ def test_one_body_by_tensors_takes_27_and_24() -> None:
     s = Symbols()
     Omega = AngularAcceleration(Vector(s.new(3)), Vector(s.new(3)))
     r, sdd, m, J = Vector(s.new(3)), Vector(s.new(3)), s.new(1)[0], Symmetric(*s.new(6))
-    rows = [Vector(row) for row in Omega.tensor().rows]
+    rows = [Vector(row) for row in Omega.tensor.rows]
     assert s.count(*rows) == (6, 9)
 
     def beside_omega(*vectors: Vector) -> tuple[int, int]:
@@ -211,4 +252,4 @@ def test_a_body_with_principal_axes_needs_no_entry_of_omega() -> None:
     for diagonal, expected in (((0.5, 0.7, 0.2), (9, 3)), ((0.4, 0.4, 0.1), (7, 2))):
         s = Symbols()
         Omega = AngularAcceleration(Vector(s.new(3)), Vector(s.new(3)))
-        assert s.count(Omega.moment(Symmetric(*diagonal, 0.0, 0.0, 0.0))) == expected
+        assert s.count(Omega.moment_of(Symmetric(*diagonal, 0.0, 0.0, 0.0))) == expected

@@ -132,11 +132,6 @@ def test_the_axis_turns_both_frames() -> None:
     assert b.mobility(q).rank == a.mobility(q).rank == 2
 
 
-def test_notes_say_that_dynamics_is_of_the_tree() -> None:
-    (note,) = build(four_bar()).notes
-    assert note == "closed by 'pin': dynamics functions act on the tree, without the loops"
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [

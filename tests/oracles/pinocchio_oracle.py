@@ -307,9 +307,11 @@ def cases(
                 yield Case(function, arrays, forces | {"method": method}, expected)
             if function not in methods:
                 yield Case(function, arrays, forces, expected)
+    for function in ("mass_matrix", "mass_matrix_inverse"):
+        expected = getattr(oracle, function)(q)
+        for option in [{"method": name} for name in methods.get(function, ())] or [{}]:
+            yield Case(function, (q,), option, expected)
     for function, arrays in (
-        ("mass_matrix", (q,)),
-        ("mass_matrix_inverse", (q,)),
         ("bias_forces", (q, qd)),
         ("gravity_forces", (q,)),
         ("kinetic_energy", (q, qd)),

@@ -28,10 +28,11 @@ def loaded(name: str) -> tuple[chasles.Robot, Oracle]:
     return robot, oracle
 
 
-def derivatives(oracle: Oracle, function: str, q, v, a) -> list[np.ndarray]:
+def derivatives(oracle: Oracle, function: str, q, v, a, f_ext=None) -> list[np.ndarray]:
     """By q (along Pinocchio's integrate, which is ours), by velocity, and M or its inverse."""
     given = oracle.position(q), oracle.velocity(v), oracle.velocity(a)
-    found = COMPUTE[function][0](oracle.model, oracle.data, *given)
+    forces = () if f_ext is None else (oracle.external(f_ext),)
+    found = COMPUTE[function][0](oracle.model, oracle.data, *given, *forces)
     by_q, by_v, symmetric = (np.array(D) for D in found)
     whole = np.triu(symmetric) + np.triu(symmetric, 1).T  # only this half is sure to be filled
     return [oracle.square(D) for D in (by_q, by_v, whole)]
@@ -65,3 +66,27 @@ def test_machine_code(function: str) -> None:
         for D, batch, reference in zip(one, many, expected, strict=True):
             assert np.array_equal(D, batch[k])
             close(D, reference, 1e-10)
+
+
+@pytest.mark.parametrize("function", COMPUTE)
+@pytest.mark.parametrize("name", ROBOTS)
+def test_external_forces(name: str, function: str) -> None:
+    """Pinocchio holds forces fixed in their bodies, which is axes="frame" here."""
+    robot, oracle = loaded(name)
+    given, rng = state(robot, 5), np.random.default_rng(6)
+    numbers = {frame: 5.0 * rng.normal(size=6) for frame in robot.bodies[-2:]}
+    f_ext = {frame: chasles.Wrench(w, axes="frame") for frame, w in numbers.items()}
+    expected = derivatives(oracle, function, *given, numbers)
+    values = [numbers[frame] for frame in sorted(numbers)]
+    wrt = COMPUTE[function][1]
+    found = chasles.compile(robot, function, backend="interpret", wrt=wrt, f_ext=f_ext)
+    condition = float(np.linalg.cond(expected[2]))
+    slack = max(1e-10, 100.0 * EPS * condition) if function == "forward_dynamics" else 1e-10
+    for D, reference in zip(found(*given, *values), expected, strict=True):
+        close(D, reference, slack)
+    if function == "forward_dynamics":
+        A, B = chasles.compile(robot, "linearize", backend="interpret", f_ext=f_ext)(
+            *given, *values
+        )
+        close(A[robot.nv :], np.hstack(expected[:2]), slack)
+        close(B[robot.nv :], expected[2], slack)

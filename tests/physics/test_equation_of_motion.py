@@ -7,7 +7,7 @@ system is solved); differences in time by 1e-7 (see `Machine.rate`).
 import numpy as np
 import pytest
 from machines import Machine, dot, matvec, steps
-from support import close, direct
+from support import close, direct, ways
 
 from chasles.algorithms import FUNCTIONS
 from chasles.model.equivalent import Choice, by_moments, by_products, equivalent
@@ -36,8 +36,8 @@ def test_methods_agree(machine: Machine, function: str) -> None:
     options = {"frame": machine.robot.frames[-1]} if "frame" in sign.options else {}
     state = (machine.q, machine.qd, machine.qdd)[: len(sign.inputs.keys() - {"f_ext"})]
     fastest = machine.run(function, *state, **options)
-    for way in FUNCTIONS[function]:
-        close(machine.run(function, *state, method=way.name, **options), fastest, ROUNDING)
+    for way in ways(machine.robot, function):
+        close(machine.run(function, *state, method=way, **options), fastest, ROUNDING)
 
 
 @pytest.mark.parametrize("choice", [by_moments, by_products], ids=lambda f: f.__name__)

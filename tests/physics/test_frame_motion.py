@@ -259,3 +259,13 @@ def test_link_frames_see_the_same(seed: int, axes: str, at: object) -> None:
                 for method in ("spatial", "link-frames")
             )
             close(*ways, 1e-11)
+
+
+def test_rates_by_name() -> None:
+    """In any order, and after some without a name."""
+    robot = tree(6, 1)
+    q, qd, qdd, qddd = moving(robot, 3, seed=9)
+    last = robot.bodies[-1]
+    expected = robot.frame_motion(q, qd, qdd, qddd, frame=last)
+    assert np.array_equal(robot.frame_motion(q, qdd=qdd, qddd=qddd, qd=qd, frame=last), expected)
+    assert np.array_equal(robot.frame_motion(q, qd, qdd=qdd, qddd=qddd, frame=last), expected)

@@ -129,6 +129,10 @@ def test_four_bar_redundancy_is_reported() -> None:
         "mobility 1: 3 freedoms, rank 2 of 5 equations (redundant: 3 of loop 'pin'; "
     )
     assert report == FOUR.mobility()
+    assert report == 1 == len(FOUR.independent)
+    assert hash(report) == hash(1)
+    copy = pickle.loads(pickle.dumps(report))
+    assert (copy, str(copy)) == (report, str(report))
 
 
 def dead_point() -> np.ndarray:

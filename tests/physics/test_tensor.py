@@ -15,11 +15,10 @@ from support import close, direct, relative, state, tree
 import chasles
 from chasles.algorithms import FUNCTIONS
 from chasles.algorithms.spatial.forward_kinematics import body_transforms
-from chasles.algorithms.tensor.chain import chain
 from chasles.mathematics.linear import Matrix, Symmetric, Vector
 from chasles.mathematics.rotations import matrix_from_vector
 from chasles.mathematics.spatial import RigidInertia, Transform
-from chasles.mathematics.tensor import Center, euler_from_inertia
+from chasles.mathematics.tensor import Center
 from chasles.model import Description, JointData, LinkData, Model
 from chasles.model.augmented import augmented
 from chasles.robots import general_chain, puma560, stanford_arm
@@ -27,7 +26,7 @@ from chasles.robots import general_chain, puma560, stanford_arm
 ROUNDING = 1e-11
 INVERSE = (
     *("augmented-tensor", "newton-euler-tensor", "lagrange-4x4", "lagrange-3x3"),
-    *("spatial-1987", "kane"),
+    *("spatial-1987", "kane", "spatial-operator"),
 )
 MASS = ("augmented-tensor", "composite-3x3", "orthogonal-complement", "unit-acceleration")
 
@@ -199,21 +198,6 @@ def test_mass_matrix_by_closed_sum(robot: chasles.Robot) -> None:
             row, column = model.velocity_slices[j].start, model.velocity_slices[i].start
             armature = model.bodies[i].joint.armature[0] if i == j else 0.0
             close(D[row, column], z[0] @ total @ z[1] + armature, ROUNDING, scale=1e-3)
-
-
-def test_torque_as_a_trace() -> None:
-    """Appendix B: z_i . M_oj = tr(dW_j/dq_i J_oj Wdd_j'), the bridge from Euler to Lagrange."""
-    robot = random_chain("RRRR", 11)
-    model, (q, qd, qdd) = robot.model, state(robot, 8)
-    split = (model.positions(q.tolist()), *(model.velocities(x.tolist()) for x in (qd, qdd)))
-    found, places = chain(model, *split), world(robot, q)
-    for j, _, _, I in model.outward():
-        J, W = euler_from_inertia(I.I), dense(places[j].E.matrix()).T
-        M, Wdd = dense(found.Omega[j].moment(J)), W @ dense(found.Omega[j].tensor())
-        for i in model.support(j):
-            z = dense(places[i].E.T @ Vector.of(0.0, 0.0, 1.0))
-            trace = np.trace(tilde(z) @ W @ dense(J) @ Wdd.T)
-            close(z @ W @ M, trace, ROUNDING, scale=0.1)
 
 
 @pytest.mark.parametrize("method", INVERSE)

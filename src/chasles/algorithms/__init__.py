@@ -1,12 +1,30 @@
 """The table of contents: every public function, and the methods that compute it."""
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from chasles.model import Model
 from chasles.model.equivalent import Choice, by_moments, by_products
+
+Need = Callable[[Model, Mapping[str, Any]], str]
+"""What a method asks of a model and its options: the reason why not, or nothing."""
+
+
+def floating_base(model: Model, options: Mapping[str, Any]) -> str:
+    """One free joint carries everything."""
+    return "" if model.floating else "it needs a floating base, one free root joint"
+
+
+def driven_joints(model: Model, options: Mapping[str, Any]) -> str:
+    """A floating base, and `known` has all joints but the base's."""
+    rest = {model.bodies[i].data.name for i in model.movers if i != 0}
+    found = rest == set(options.get("known", ()))
+    return floating_base(model, options) or (
+        "" if found else "it needs all joints in known but the floating base's"
+    )
 
 
 @dataclass(frozen=True)
@@ -18,7 +36,9 @@ class Method:
     equivalent: how inertias may be regrouped for it, where the result depends on the equation of
     motion alone. followers: mimic joints are allowed (a recursion that solves for each joint's
     acceleration by itself cannot have them). by_name: it is used only where it is asked for, since
-    another has fewer operations.
+    another has fewer operations. smooth: the derivative of its program is that of the result
+    (an iteration that ends early, where its residual is zero, has no slopes there).
+    needs: what it asks of the robot and the options.
     """
 
     name: str
@@ -26,6 +46,8 @@ class Method:
     equivalent: Choice | None = None
     followers: bool = True
     by_name: bool = False
+    smooth: bool = True
+    needs: Need | None = None
 
     @property
     def algorithm(self) -> Callable[..., Any]:
@@ -52,6 +74,7 @@ KINEMATICS = frozenset(
         "loop_residual",
         "loop_matrix",
         "loop_bias",
+        "loop_forces",
         "regressor",
         "integrate",
         "difference",
@@ -64,8 +87,8 @@ DERIVATIVES: dict[str, Method] = {
     "forward_dynamics": Method("recursion", "spatial.forward_dynamics_derivatives"),
 }
 """Functions whose derivatives have a recursion of their own, cheaper than the derivative of the
-program: with respect to each array argument, in order. Without external forces; everything else is
-differentiated as a program."""
+program: with respect to each array argument, in order. Everything else is differentiated as a
+program."""
 
 FUNCTIONS: dict[str, tuple[Method, ...]] = {
     "forward_kinematics": (
@@ -86,6 +109,7 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
         Method("link-frames", "joint_motion.frame_motion_link_frames"),
     ),
     "jacobian": (Method("spatial", "spatial.jacobian"),),
+    "generalized_jacobian": (Method("spatial", "spatial.generalized_jacobian"),),
     "jacobian_rate": (
         Method("joint-motion", "joint_motion.jacobian_rates"),
         Method("spatial", "spatial.jacobian_rate"),
@@ -118,6 +142,7 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
         Method("lagrange-3x3", "tensor.lagrange_3x3", by_name=True),
         Method("spatial-1987", "tensor.spatial_1987", by_name=True),
         Method("kane", "tensor.kane", by_name=True),
+        Method("spatial-operator", "tensor.spatial_operator", by_name=True),
     ),
     "gravity_forces": (Method("composite-body", "spatial.gravity_forces", equivalent=by_moments),),
     "bias_forces": (
@@ -144,16 +169,33 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
         Method("composite-3x3", "tensor.mass_matrix_composite_3x3", by_name=True),
         Method("orthogonal-complement", "tensor.mass_matrix_orthogonal_complement", by_name=True),
         Method("unit-acceleration", "tensor.mass_matrix_unit_acceleration", by_name=True),
+        Method(
+            "spatial-operator",
+            "tensor.mass_matrix_spatial_operator",
+            followers=False,
+            by_name=True,
+        ),
         Method("parallel-axes", "tensor.mass_matrix_parallel_axes", equivalent=by_moments),
     ),
     "mass_matrix_inverse": (
         Method("spatial", "spatial.mass_matrix_inverse", equivalent=by_moments),
+        Method(
+            "spatial-operator",
+            "tensor.mass_matrix_inverse_spatial_operator",
+            followers=False,
+            by_name=True,
+        ),
     ),
     "ltdl_factors": (
         Method("spatial", "spatial.mass_matrix_factors:ltdl_factors", equivalent=by_moments),
     ),
     "ltl_factor": (
         Method("spatial", "spatial.mass_matrix_factors:ltl_factor", equivalent=by_moments),
+    ),
+    "operator_factors": (
+        Method(
+            "spatial-operator", "tensor.operator_factors", equivalent=by_moments, followers=False
+        ),
     ),
     "forward_dynamics": (
         Method(
@@ -176,6 +218,51 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
             "augmented-tensor", "tensor.forward_dynamics_augmented_tensor", equivalent=by_products
         ),
         Method("parallel-axes", "tensor.forward_dynamics_parallel_axes", equivalent=by_products),
+        Method("unit-acceleration", "tensor.forward_dynamics_unit_acceleration", by_name=True),
+        Method("composite-3x3", "tensor.forward_dynamics_composite_3x3", by_name=True),
+        Method(
+            "conjugate-gradient",
+            "tensor.forward_dynamics_conjugate_gradient",
+            by_name=True,
+            smooth=False,
+        ),
+        Method(
+            "orthogonal-complement", "tensor.forward_dynamics_orthogonal_complement", by_name=True
+        ),
+        Method(
+            "spatial-operator",
+            "tensor.forward_dynamics_spatial_operator",
+            followers=False,
+            by_name=True,
+        ),
+        Method(
+            "floating-base",
+            "spatial.forward_dynamics_floating_base",
+            equivalent=by_moments,
+            followers=False,
+            needs=floating_base,
+        ),
+    ),
+    "hybrid_dynamics": (
+        Method(
+            "articulated-body", "spatial.hybrid_dynamics", equivalent=by_moments, followers=False
+        ),
+        Method("mass-matrix", "spatial.hybrid_dynamics_mass_matrix", equivalent=by_moments),
+        Method(
+            "floating-base",
+            "spatial.hybrid_dynamics_floating_base",
+            equivalent=by_moments,
+            needs=driven_joints,
+        ),
+    ),
+    "operational_inertia_inverse": (
+        Method("projection", "spatial.operational_inertia_inverse", equivalent=by_moments),
+        Method(
+            "propagation",
+            "spatial.operational_inertia_inverse_propagation",
+            equivalent=by_moments,
+            followers=False,
+        ),
     ),
     "linearize": (Method("spatial", "spatial.linearize", equivalent=by_moments),),
     "inverse_dynamics_sensitivities": (
@@ -198,8 +285,26 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
     "loop_residual": (Method("homogeneous", "homogeneous.loop_residual"),),
     "loop_matrix": (Method("homogeneous", "homogeneous.loop_matrix"),),
     "loop_bias": (Method("homogeneous", "homogeneous.loop_bias"),),
+    "loop_forces": (Method("spatial", "closed_loops.loop_forces"),),
     "integrate": (Method("spatial", "spatial.configuration:integrate"),),
     "difference": (Method("spatial", "spatial.configuration:difference"),),
 }
 """One row a function. The annotations of the first method are those of the function, so one that
 takes any number of rates stands first."""
+
+CLOSED_LOOPS: dict[str, tuple[Method, ...]] = {
+    "constrained_dynamics": (
+        Method("multipliers", "closed_loops.multipliers", equivalent=by_moments),
+        Method("direct", "closed_loops.direct", equivalent=by_moments),
+        Method("minimal", "closed_loops.minimal", equivalent=by_moments),
+    ),
+    "actuator_forces": (Method("minimal", "closed_loops.actuator_forces", equivalent=by_moments),),
+    "independent_mass_matrix": (
+        Method("minimal", "closed_loops.independent_mass_matrix", equivalent=by_moments),
+    ),
+}
+"""Functions of a robot with loops that need a closure: which equations give which freedoms. What
+users call asks them and checks how well each state is conditioned."""
+
+METHODS: dict[str, tuple[Method, ...]] = FUNCTIONS | CLOSED_LOOPS
+"""Everything that can be traced."""

@@ -65,10 +65,10 @@ def _show_steps(found: Sequence[tuple[str, str, Cost | None]], console: Console)
             f"\n[cyan]{function}[/], {method}: {whole.depth} operations one after the other, at "
             f"most {whole.live} values at a time; by statement:"
         )
-        parts = table(["file", "line", "statement"], COLUMNS)
+        parts = table(["file", "line", "statement", "equation"], COLUMNS)
         for step in whole.steps:
             source = f"[dim]{escape(step.source)}[/]"
-            parts.add_row(step.file, str(step.line), source, *_cells(step.count))
+            parts.add_row(step.file, str(step.line), source, step.equation, *_cells(step.count))
         console.print(parts)
 
 
@@ -83,7 +83,7 @@ def rows(
     found = False
     for function in named:
         options: dict[str, Any] = {"frame": frame} if _has_frame(function) else {}
-        for name in _methods(function):
+        for name in _methods(robot, function, method):
             if method in ("", name):
                 found = True
                 try:
@@ -93,7 +93,7 @@ def rows(
                         raise
                     yield function, name, None
     if not found:
-        known = dict.fromkeys(name for function in named for name in _methods(function))
+        known = dict.fromkeys(name for function in named for name in _methods(robot, function))
         raise ValueError(f"no method {method!r}; known are {', '.join(known)}")
 
 
@@ -101,9 +101,16 @@ def _has_frame(function: str) -> bool:
     return "frame" in signature(FUNCTIONS[function][0].algorithm).options
 
 
-def _methods(function: str) -> tuple[str, ...]:
-    """The methods to compare: "fastest" too, where there is something to choose."""
-    methods = FUNCTIONS[function]
+def _methods(robot: Robot, function: str, wanted: str = "") -> tuple[str, ...]:
+    """The methods to compare: "fastest" too, where there is something to choose.
+
+    Those that are for other robots are left out, unless one is wanted by name.
+    """
+    methods = [
+        m
+        for m in FUNCTIONS[function]
+        if m.name == wanted or m.needs is None or not m.needs(robot.model, {})
+    ]
     choice = ("fastest",) if len(methods) > 1 or any(m.equivalent for m in methods) else ()
     return (*(m.name for m in methods), *choice)
 

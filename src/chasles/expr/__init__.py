@@ -21,9 +21,10 @@ from chasles.expr.scalar import (
     sin,
     sqrt,
 )
-from chasles.expr.simplify import RULES
+from chasles.expr.simplify import BOOK, RULES
 
 __all__ = [
+    "BOOK",
     "OPS",
     "RULES",
     "Arena",

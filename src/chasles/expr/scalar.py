@@ -109,11 +109,18 @@ def is_number(x: object) -> bool:
 class Arena:
     """The nodes of one trace. Not shared between threads; one trace has one arena.
 
-    where: asked when a node is made; `origins` has the answers, by node.
+    where: asked when an operation is recorded; `origins` has the answers, by node. apart: equal
+    operations of two origins are two nodes, so that nothing is shared between them.
     """
 
-    def __init__(self, rules: Mapping[str, Rule], where: Callable[[], Any] | None = None) -> None:
-        self._rules, self._where = rules, where
+    def __init__(
+        self,
+        rules: Mapping[str, Rule],
+        where: Callable[[], Any] | None = None,
+        *,
+        apart: bool = False,
+    ) -> None:
+        self._rules, self._where, self._apart = rules, where, apart
         self._nodes: dict[tuple[Any, ...], Scalar] = {}
         self.origins: dict[Scalar, Any] = {}
 
@@ -162,6 +169,8 @@ class Arena:
 
     def _intern(self, op: str, args: tuple[Scalar, ...], data: Any, digest: int) -> Scalar:
         key = (op, data, *args)
+        if self._apart and args and self._where is not None:
+            key += (self._where(),)
         found = self._nodes.get(key)
         if found is None:
             found = self._nodes[key] = Scalar(self, op, args, data, digest)

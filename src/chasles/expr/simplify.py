@@ -101,6 +101,10 @@ def _sub(arena: Arena, a: Number, b: Number) -> Number | None:
         return b.args[1]
     if a.op == "sub" and a.args[0] is b:
         return -a.args[1]
+    if a.op == b.op == "add":
+        for x, rest in (a.args, a.args[::-1]):
+            if x in b.args:
+                return rest - (b.args[1] if b.args[0] is x else b.args[0])
     (c, x), (d, y) = _scaled(a), _scaled(b)
     if x is y:
         return (c - d) * x
@@ -206,6 +210,46 @@ def _select(arena: Arena, condition: Number, a: Number, b: Number) -> Number | N
         return a
     return None
 
+
+def _plain_add(arena: Arena, a: Number, b: Number) -> Number | None:
+    if a == 0.0:
+        return b
+    return a if b == 0.0 else None
+
+
+def _plain_sub(arena: Arena, a: Number, b: Number) -> Number | None:
+    if a == 0.0:
+        return -b
+    return a if b == 0.0 else None
+
+
+def _plain_mul(arena: Arena, a: Number, b: Number) -> Number | None:
+    for factor, x in ((a, b), (b, a)):
+        if factor == 0.0:
+            return 0.0
+        if factor == 1.0:
+            return x
+        if factor == -1.0:
+            return -x
+        if factor == 2.0:
+            return arena.build("add", x, x)
+    return None
+
+
+def _plain_div(arena: Arena, a: Number, b: Number) -> Number | None:
+    if a == 0.0:
+        return 0.0
+    return a if b == 1.0 else None
+
+
+BOOK: dict[str, Rule] = {
+    "add": _plain_add,
+    "sub": _plain_sub,
+    "mul": _plain_mul,
+    "div": _plain_div,
+    "select": _select,
+}
+"""What one who counts by hand leaves out: zeros, ones and signs; a doubling is an addition."""
 
 RULES: dict[str, Rule] = {
     "add": _add,

@@ -93,12 +93,12 @@ class Loops:
 
     @cached_property
     def references(self) -> np.ndarray:
-        """Closed positions of full rank, found from positions around neutral, nearest first."""
+        """Closed positions of full rank, found from neutral and from positions around it."""
         joints = [self.model.bodies[i].joint for i in self.model.movers]
         neutral = np.array([float(x) for joint in joints for x in joint.neutral()])
         looped = set().union(*map(self._movers, self.model.loops))
         inside = np.array([float(i in looped) for i in self.owners])
-        spread = np.linspace(0.3, 3.0, _STARTS)[:, None] * self.columns * inside
+        spread = np.linspace(0.0, 3.0, _STARTS)[:, None] * self.columns * inside
         away = spread * np.random.default_rng(0).uniform(-1.0, 1.0, (_STARTS, self.model.nv))
         starts = self._function("integrate")(np.tile(neutral, (_STARTS, 1)), away)
         found = self._solve(starts, self.columns)
@@ -126,21 +126,45 @@ class Loops:
 
     def select(self, names: Sequence[str]) -> np.ndarray:
         """The coordinates of a user's choice, which must determine the others."""
+        given = self.indices(names, "to be independent")
+        if len(given) != len(self.automatic) or not self._determine(given):
+            raise ModelError(
+                f"robot {self.model.name!r}: {self.names(given)} cannot be its independent "
+                f"freedoms; it has {len(self.automatic)}, for example "
+                f"{self.names(self.automatic)}"
+            )
+        return given
+
+    def indices(self, names: Sequence[str], purpose: str) -> np.ndarray:
+        """The velocity coordinates with these names, in increasing order."""
         for name in names:
             if name not in self.freedoms:
                 raise ModelError(
-                    f"robot {self.model.name!r}: no freedom {name!r} to be independent; it has "
+                    f"robot {self.model.name!r}: no freedom {name!r} {purpose}; it has "
                     f"{', '.join(map(repr, self.freedoms))}"
                 )
-        given = np.array(sorted({self.freedoms.index(name) for name in names}), dtype=int)
+        return np.array(sorted({self.freedoms.index(name) for name in names}), dtype=int)
+
+    def among(self, given: np.ndarray) -> np.ndarray | None:
+        """Independent coordinates among some, or None where these do not determine all others."""
+        if not self._determine(given):
+            return None
+        rest = np.delete(np.arange(self.model.nv), given)
+        A = self.matrix(self.references)
+        U, s, _ = np.linalg.svd(A[..., rest], full_matrices=False)
+        kept = U * (s > RANK * np.max(s, axis=-1, initial=0.0, keepdims=True))[..., None, :]
+        left = A - kept @ (np.swapaxes(kept, -1, -2) @ A)
+        left[..., rest] = 0.0
+        free = self._chosen(left, len(self.dependent) - len(rest))
+        return np.array([k for k in free if k in given], dtype=int)
+
+    def _determine(self, given: np.ndarray) -> bool:
+        """Whether some coordinates determine all others, at a position in which nothing is special.
+
+        More than is needed may be given.
+        """
         rest = np.delete(self.matrix(self.references), given, axis=-1)
-        if len(given) != len(self.automatic) or np.max(_margin(rest)) <= SINGULAR:
-            raise ModelError(
-                f"robot {self.model.name!r}: {self._names(given)} cannot be its independent "
-                f"freedoms; it has {len(self.automatic)}, for example "
-                f"{self._names(self.automatic)}"
-            )
-        return given
+        return bool(np.max(_margin(rest)) > SINGULAR)
 
     def _chosen(self, A: np.ndarray, rank: int) -> np.ndarray:
         """Independent columns of A (states, rows, nv): early joints, whose q has rates if possible.
@@ -168,7 +192,7 @@ class Loops:
         at = self.references[0] if q is None else self._array("mobility", "q", q, self.model.nq)
         if at.ndim != 1:
             raise ValueError(f"mobility: q must have shape ({self.model.nq},), not {at.shape}")
-        self._check_closed("mobility", at, tolerance)
+        self.check_closed("mobility", at, tolerance)
         A = self.matrix(at)
         rank, values = _rank(A)
         redundant, first, before = [], 0, 0
@@ -215,11 +239,11 @@ class Loops:
         if len(left):
             more = "" if len(left) == 1 else f" (and at {len(left) - 1} others)"
             raise ImpossiblePosition(
-                f"robot {self.model.name!r}: impossible position{_at(int(left[0]), lead)}{more}: "
+                f"robot {self.model.name!r}: impossible position{at_index(left[0], lead)}{more}: "
                 f"{self._open(residual[left[0]])} with {self._given(flat[left[0]])}; the position "
                 "is out of reach, or the guess too far from it"
             )
-        self._check_regular(self.matrix(q), lead)
+        self.check_regular(self.matrix(q), lead)
         return q.reshape(*lead, nq)
 
     def complete(self, q: Any, yd: Any, ydd: Any, tolerance: float) -> Any:
@@ -230,9 +254,9 @@ class Loops:
             for name, value, size in (("q", q, self.model.nq), ("yd", yd, n))
         )
         _lead("complete", q=q, yd=yd)
-        self._check_closed("complete", q, tolerance)
+        self.check_closed("complete", q, tolerance)
         A = self.matrix(q)
-        self._check_regular(A, q.shape[:-1])
+        self.check_regular(A, q.shape[:-1])
         qd = self._spread(A, yd, np.zeros(len(self.rows)))
         if ydd is None:
             return qd
@@ -248,6 +272,17 @@ class Loops:
         x = np.empty((*rest.shape[:-1], self.model.nv))
         x[..., free], x[..., self.independent] = self.columns[free] * rest, y
         return x
+
+    def basis(self, q: np.ndarray, independent: np.ndarray) -> np.ndarray:
+        """G (..., nv, n) with qd = G yd, at closed positions, for any choice of the independent."""
+        A = self.matrix(q)
+        self.check_regular(A, q.shape[:-1], independent)
+        free = np.delete(np.arange(self.model.nv), independent)
+        G = np.zeros((*q.shape[:-1], self.model.nv, len(independent)))
+        rest = -np.linalg.pinv(A[..., free]) @ A[..., independent]
+        G[..., free, :] = self.columns[free, None] * rest / self.columns[independent]
+        G[..., independent, np.arange(len(independent))] = 1.0
+        return G
 
     def _placed(self, y: np.ndarray, guess: np.ndarray) -> np.ndarray:
         """The guess with the independent freedoms at y, or moved by y where q has no such entry."""
@@ -280,7 +315,7 @@ class Loops:
         except (TypeError, ValueError) as error:
             raise TypeError(f"{function}: {name} is not an array of numbers: {error}") from None
         if array.ndim == 0 or array.shape[-1] != size:
-            what = f" ({self._names(self.independent)})" if name.startswith("y") else ""
+            what = f" ({self.names(self.independent)})" if name.startswith("y") else ""
             raise ValueError(
                 f"{function}: {name} must have shape (..., {size}){what}, not {array.shape}"
             )
@@ -288,7 +323,7 @@ class Loops:
             raise ValueError(f"{function}: {name} must be finite numbers")
         return array
 
-    def _check_closed(self, function: str, q: np.ndarray, tolerance: float) -> None:
+    def check_closed(self, function: str, q: np.ndarray, tolerance: float) -> None:
         if not isinstance(tolerance, int | float) or not tolerance > 0.0:
             raise ValueError(f"{function}: tolerance must be a positive number, not {tolerance!r}")
         lead = q.shape[:-1]
@@ -298,34 +333,37 @@ class Loops:
         if np.any(size > tolerance):
             worst = int(np.argmax(size))
             raise OpenLoop(
-                f"{function}: the loops are open at this q{_at(worst, lead)}: "
+                f"{function}: the loops are open at this q{at_index(worst, lead)}: "
                 f"{self._open(r[worst])} (tolerance {tolerance:g}); close them with assemble"
             )
 
-    def _check_regular(self, A: np.ndarray, lead: tuple[int, ...]) -> None:
+    def check_regular(
+        self, A: np.ndarray, lead: tuple[int, ...], independent: np.ndarray | None = None
+    ) -> None:
         """The dependent freedoms are determined by the equations of every state."""
+        given = self.independent if independent is None else independent
+        rest = np.delete(np.arange(self.model.nv), given)
         A = A.reshape(math.prod(lead), len(self.rows), self.model.nv)
-        margin = _margin(A[..., self.dependent])
-        bad = np.flatnonzero(margin <= SINGULAR)
+        bad = np.flatnonzero(_margin(A[..., rest]) <= SINGULAR)
         if not len(bad):
             return
         here = A[bad[0]]
-        loose = np.abs(np.linalg.svd(here[:, self.dependent])[2][-1])
-        joints = self.dependent[loose > 0.1 * np.max(loose)]
+        loose = np.abs(np.linalg.svd(here[:, rest])[2][-1])
+        joints = rest[loose > 0.1 * np.max(loose)]
         rank, _ = _rank(here)
         other = self._chosen(here[None], rank)
-        if rank < len(self.dependent):
+        if rank < len(rest):
             remedy = f"the loops leave {len(other)} freedoms here instead of "
-            remedy += f"{len(self.independent)}, so no choice of independent ones will do"
+            remedy += f"{len(given)}, so no choice of independent ones will do"
         else:
-            remedy = f"take others as independent: robot.with_independent({self._names(other)})"
+            remedy = f"take others as independent: robot.with_independent({self.names(other)})"
         raise SingularPosition(
-            f"robot {self.model.name!r}: singular position{_at(int(bad[0]), lead)}: "
-            f"{self._names(self.independent)} does not determine {self._names(joints)} through "
+            f"robot {self.model.name!r}: singular position{at_index(bad[0], lead)}: "
+            f"{self.names(given)} does not determine {self.names(joints)} through "
             f"{self._around(joints)}; {remedy}"
         )
 
-    def _names(self, freedoms: Sequence[int] | np.ndarray) -> str:
+    def names(self, freedoms: Sequence[int] | np.ndarray) -> str:
         return ", ".join(repr(self.freedoms[k]) for k in freedoms)
 
     def _given(self, y: np.ndarray) -> str:
@@ -385,6 +423,6 @@ def _lead(function: str, **arrays: np.ndarray) -> tuple[int, ...]:
         ) from None
 
 
-def _at(flat: int, lead: tuple[int, ...]) -> str:
+def at_index(flat: int | np.integer, lead: tuple[int, ...]) -> str:
     """Which state of a batch."""
     return f" at index {tuple(map(int, np.unravel_index(flat, lead)))}" if lead else ""

@@ -1,6 +1,7 @@
 """What can be wrong with a closed position, and how many freedoms it leaves."""
 
 from dataclasses import dataclass
+from typing import Any, Self
 
 
 class LoopError(ValueError):
@@ -19,9 +20,13 @@ class OpenLoop(LoopError):
     """The loops are not closed at a given position."""
 
 
-@dataclass(frozen=True)
-class Mobility:
-    """How many freedoms a closed position leaves, and how that was found; `int()` gives it.
+class UnderActuated(LoopError):
+    """Some actuators cannot move a mechanism in all its freedoms."""
+
+
+@dataclass(frozen=True, eq=False)
+class Mobility(int):
+    """How many freedoms a closed position leaves: a number that prints as how it was found.
 
     mobility = freedoms (of the tree) - rank (of the loops' matrix, which has `rows` rows).
     redundant: for each loop, rows that say nothing beyond those before them. tolerance: singular
@@ -38,10 +43,8 @@ class Mobility:
     kept: float
     dropped: float
 
-    def __int__(self) -> int:
-        return self.mobility
-
-    __index__ = __int__
+    def __new__(cls, mobility: int, *found: Any, **named: Any) -> Self:
+        return super().__new__(cls, mobility)
 
     def __str__(self) -> str:
         extra = ", ".join(f"{count} of loop {name!r}" for name, count in self.redundant if count)

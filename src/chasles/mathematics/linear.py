@@ -1,6 +1,6 @@
 """Small vectors and matrices of numbers or symbols."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, overload
 
@@ -224,17 +224,69 @@ def factor_ltdl(A: Sequence[Sequence[Number]]) -> tuple[list[list[Number]], list
     return L, D
 
 
-def solve_ltdl(L: Sequence[Sequence[Number]], D: Sequence[Number], b: Vector) -> Vector:
-    """x with L' D L x = b: by L transposed, then D, then L."""
-    x, n = list(b), len(D)
-    for i in range(n - 1, -1, -1):
-        for j in range(i):
-            x[j] = x[j] - L[i][j] * x[i]
-    x = [a / d for a, d in zip(x, D, strict=True)]
-    for i in range(n):
+def solve_lower(L: Sequence[Sequence[Number]], b: Vector) -> Vector:
+    """x with L x = b, L unit lower triangular."""
+    x = list(b)
+    for i in range(len(x)):
         for j in range(i):
             x[i] = x[i] - L[i][j] * x[j]
     return Vector(tuple(x))
+
+
+def solve_lower_transposed(L: Sequence[Sequence[Number]], b: Vector) -> Vector:
+    """x with L' x = b, L unit lower triangular."""
+    x = list(b)
+    for i in range(len(x) - 1, -1, -1):
+        for j in range(i):
+            x[j] = x[j] - L[i][j] * x[i]
+    return Vector(tuple(x))
+
+
+def solve_ltdl(L: Sequence[Sequence[Number]], D: Sequence[Number], b: Vector) -> Vector:
+    """x with L' D L x = b: by L transposed, then D, then L."""
+    x = solve_lower_transposed(L, b)
+    return solve_lower(L, Vector(tuple(a / d for a, d in zip(x, D, strict=True))))
+
+
+def reduce_rows(
+    A: Sequence[Sequence[Number]], columns: Sequence[int]
+) -> tuple[list[list[Number]], list[Number]]:
+    """Gauss and Jordan: A with rows combined so that each has a 1 in its column, alone in it.
+
+    Also the pivots that the rows were divided by, which must not vanish.
+    """
+    rows, pivots = [list(row) for row in A], []
+    for s, c in enumerate(columns):
+        pivots.append(rows[s][c])
+        reciprocal = 1.0 / rows[s][c]
+        rows[s] = [e * reciprocal for e in rows[s]]
+        rows[s][c] = 1.0
+        for t in range(len(rows)):
+            if t != s:
+                a = rows[t][c]
+                rows[t] = [e - a * f for e, f in zip(rows[t], rows[s], strict=True)]
+                rows[t][c] = 0.0
+    return rows, pivots
+
+
+def orthogonalize(
+    columns: Sequence[Vector], weigh: Callable[[Vector], Vector]
+) -> tuple[list[list[Number]], list[Number]]:
+    """L and D with P' M P = L' D L, L unit lower triangular, for the columns of P and v -> M v.
+
+    By Gram and Schmidt from the last column to the first (modified: each product is with what is
+    left of a column), so P = Q L with Q' M Q = D; neither P' M P nor a root of M is formed.
+    """
+    n, left = len(columns), list(columns)
+    L: list[list[Number]] = [[float(i == j) for j in range(n)] for i in range(n)]
+    D: list[Number] = [0.0] * n
+    for k in range(n - 1, -1, -1):
+        weighed = weigh(left[k])
+        D[k] = left[k].dot(weighed)
+        for i in range(k):
+            L[k][i] = left[i].dot(weighed) / D[k]
+            left[i] -= left[k] * L[k][i]
+    return L, D
 
 
 def solve_symmetric(A: Matrix, b: Vector) -> Vector:

@@ -35,9 +35,6 @@ def build(source: Description, *, mimic: bool = True, strict: bool = False) -> M
         return replace(model, notes=(*source.notes, "no masses are given: kinematics only"))
     notes = source.notes + check_inertias(source, model, strict=strict)
     check_regular(model)
-    if source.loops:
-        names = ", ".join(repr(loop.name) for loop in source.loops)
-        notes += (f"closed by {names}: dynamics functions act on the tree, without the loops",)
     return replace(model, notes=notes)
 
 

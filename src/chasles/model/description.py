@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
+from chasles.model.closure import Closure
 
 
 class ModelError(ValueError):
@@ -93,6 +94,7 @@ class Description:
 
     joints form the tree; loops close it. independent: the freedoms of the tree that the others
     follow through the loops, as `robot.independent` names them; none lets the library choose.
+    closure: how dynamics solve the loops; the library's to choose.
     massless: no masses are known, so that only kinematics can be asked.
     """
 
@@ -105,4 +107,5 @@ class Description:
     where: str = ""
     loops: tuple[LoopData, ...] = ()
     independent: tuple[str, ...] = ()
+    closure: Closure | None = None
     massless: bool = False

@@ -1,12 +1,14 @@
 """Changed mechanisms: each function takes a description and gives a new one."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from chasles.mathematics.linear import Vector
+from chasles.expr import Number
+from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model.build import compose
-from chasles.model.description import Description, JointData, LinkData, ModelError
+from chasles.model.description import Description, JointData, LinkData, LoopData, ModelError
+from chasles.model.equivalent import equivalent
 from chasles.model.model import WORLD, Body, Model
 
 
@@ -108,9 +110,46 @@ def subtree(model: Model, link: str, *, floating: bool = False) -> Description:
     )
 
 
+def simplified(model: Model) -> Description:
+    """The same equation of motion with more zeros among the inertias (Featherstone 2008, 9.7).
+
+    What a joint does not feel of its body's inertia moves to the body that carries it, or vanishes
+    where that is the world. All that moves with a joint is put on the joint's own child link.
+    """
+    carrier = {link.name: model.frames[link.name].body for link in model.source.links}
+    moved = {
+        body.name: _without_rounding(model.frames[body.name].placement @ body.inertia)
+        for body in equivalent(model).bodies
+    }
+    links = tuple(
+        link
+        if carrier[link.name] == WORLD
+        else replace(link, inertia=moved.get(link.name, RigidInertia.zero()))
+        for link in model.source.links
+    )
+    note = "inertias are regrouped: joint forces are those of the robot, reactions and momenta not"
+    return replace(model.source, links=links, notes=(*model.source.notes, note))
+
+
+def _without_rounding(inertia: RigidInertia) -> RigidInertia:
+    """Entries that are rounding beside the largest of their kind are zero."""
+
+    def kept(entries: Iterable[Number]) -> list[Number]:
+        given = list(entries)
+        small = 1e-15 * max(map(abs, given))
+        return [x if abs(x) > small else 0.0 for x in given]
+
+    return RigidInertia(inertia.m, Vector(tuple(kept(inertia.h))), Symmetric(*kept(inertia.I)))
+
+
 def with_independent(model: Model, names: tuple[str, ...]) -> Description:
     """The same mechanism with other freedoms for the independent ones of its loops."""
     return replace(model.source, independent=names)
+
+
+def with_loops(model: Model, loops: tuple[LoopData, ...]) -> Description:
+    """The same tree with more loops."""
+    return replace(model.source, loops=model.source.loops + loops, independent=())
 
 
 def with_gravity(model: Model, gravity: Vector) -> Description:

@@ -8,8 +8,9 @@ from typing import NamedTuple
 from chasles.expr import Number
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import Motion, RigidInertia, Transform
+from chasles.model.closure import Closure
 from chasles.model.description import Description, JointData, LoopData, ModelError
-from chasles.model.joints import Joint
+from chasles.model.joints import Free, Joint
 
 WORLD = -1
 """The number of the world: the parent of root bodies, a sentinel whose zeros fold away."""
@@ -140,6 +141,12 @@ class Model:
             found[body.parent].append(i)
         return {i: tuple(carried) for i, carried in found.items()}
 
+    @property
+    def floating(self) -> bool:
+        """Whether the whole tree hangs on one free joint: a floating base."""
+        roots = self.children[WORLD]
+        return len(roots) == 1 and isinstance(self.bodies[roots[0]].joint, Free)
+
     def frame(self, name: str) -> Frame:
         """A frame by name; links are frames too."""
         if not isinstance(name, str):
@@ -168,6 +175,23 @@ class Model:
         """The bodies whose joints own coordinates, in the order of the coordinates."""
         return tuple(i for i in self.in_file_order if self.bodies[i].follow is None)
 
+    def mover(self, joint: str) -> int:
+        """The body whose joint has this name and owns coordinates."""
+        for i, body in enumerate(self.bodies):
+            if body.data.name == joint:
+                if body.follow is None:
+                    return i
+                leader = self.bodies[body.follow.leader].data.name
+                raise ModelError(
+                    f"robot {self.name!r}: joint {joint!r} has no coordinates, because it mimics "
+                    f"{leader!r}; name that one, or load the robot with mimic=False"
+                )
+        names = (self.bodies[i].data.name for i in self.movers)
+        raise ModelError(
+            f"robot {self.name!r}: no joint {joint!r} with coordinates; it has "
+            f"{', '.join(map(repr, names))}"
+        )
+
     @cached_property
     def position_slices(self) -> dict[int, slice]:
         return _slices((i, self.bodies[i].joint.nq) for i in self.movers)
@@ -183,6 +207,17 @@ class Model:
     @property
     def nv(self) -> int:
         return sum(self.bodies[i].joint.nv for i in self.movers)
+
+    @property
+    def closure(self) -> Closure:
+        """How the loops are solved; a robot chooses it when dynamics are first asked for."""
+        assert self.source.closure is not None, "this mechanism has no closure chosen"
+        return self.source.closure
+
+    @property
+    def independent(self) -> tuple[int, ...]:
+        """The velocity coordinates that the closure leaves independent."""
+        return tuple(k for k in range(self.nv) if k not in self.closure.dependent)
 
     @property
     def loop_rows(self) -> int:

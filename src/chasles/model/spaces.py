@@ -12,6 +12,7 @@ from typing import Annotated, Any
 from chasles.expr import Number
 from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.spatial import Force, Forces, Motion, Motions, Transform
+from chasles.model.loads import Load
 from chasles.model.model import Model
 
 
@@ -73,6 +74,13 @@ class EffortSpace(Space):
         return [x for i in model.movers for x in total[i]]
 
 
+class MixedSpace(EffortSpace):
+    """A force or an acceleration for each freedom, by the bodies that own coordinates."""
+
+    def join(self, model: Model, value: Mapping[int, Vector]) -> list[Number]:
+        return [x for i in model.movers for x in value[i]]
+
+
 class JointMatrixSpace(Space):
     """Blocks (i, j) of a matrix over all joints; absent blocks are zero."""
 
@@ -91,7 +99,7 @@ class TreeMatrixSpace(Space):
         return (model.nv, model.nv)
 
     def join(self, model: Model, value: Matrix) -> list[Number]:
-        order = _tree_to_file(model)
+        order = tree_places(model)
         return [value[r, c] for r in order for c in order]
 
 
@@ -102,7 +110,7 @@ class TreeVectorSpace(Space):
         return (model.nv,)
 
     def join(self, model: Model, value: Vector) -> list[Number]:
-        return [value[k] for k in _tree_to_file(model)]
+        return [value[k] for k in tree_places(model)]
 
 
 class StateMatrixSpace(Space):
@@ -112,7 +120,7 @@ class StateMatrixSpace(Space):
         return (2 * model.nv, 2 * model.nv)
 
     def join(self, model: Model, value: Matrix) -> list[Number]:
-        order = _tree_to_file(model)
+        order = tree_places(model)
         both = order + [model.nv + k for k in order]
         return [value[r, c] for r in both for c in both]
 
@@ -124,18 +132,38 @@ class InputMatrixSpace(Space):
         return (2 * model.nv, model.nv)
 
     def join(self, model: Model, value: Matrix) -> list[Number]:
-        order = _tree_to_file(model)
+        order = tree_places(model)
         both = order + [model.nv + k for k in order]
         return [value[r, c] for r in both for c in order]
 
 
-def _tree_to_file(model: Model) -> list[int]:
+def tree_places(model: Model) -> list[int]:
     """For each coordinate in file order, its place in tree order."""
-    place, n = {}, 0
-    for i in model.in_tree_order:
-        place[i] = range(n, n + model.bodies[i].joint.nv)
-        n += model.bodies[i].joint.nv
-    return [k for i in model.movers for k in place[i]]
+    first, _ = _starts(model, model.in_tree_order)
+    return [first[i] + k for i in model.movers for k in range(model.bodies[i].joint.nv)]
+
+
+class IndependentMatrixSpace(Space):
+    """A dense matrix over the independent coordinates of the closure, in file order."""
+
+    def shape(self, model: Model) -> tuple[int, ...]:
+        return (len(model.independent), len(model.independent))
+
+    def join(self, model: Model, value: Matrix) -> list[Number]:
+        return [x for row in value.rows for x in row]
+
+
+class IndependentSpace(Space):
+    """A vector over the independent coordinates of the closure, in file order."""
+
+    def shape(self, model: Model) -> tuple[int, ...]:
+        return (len(model.independent),)
+
+    def split(self, model: Model, flat: Sequence[Number]) -> Vector:
+        return Vector(tuple(flat))
+
+    def join(self, model: Model, value: Vector) -> list[Number]:
+        return list(value)
 
 
 class JacobianSpace(Space):
@@ -157,6 +185,16 @@ class JacobianSpace(Space):
         return [column[row] for row in range(6) for column in flat]
 
 
+class SpatialMatrixSpace(Space):
+    """A 6x6 matrix between twists and wrenches."""
+
+    def shape(self, model: Model) -> tuple[int, ...]:
+        return (6, 6)
+
+    def join(self, model: Model, value: Matrix) -> list[Number]:
+        return [x for row in value.rows for x in row]
+
+
 class LoopVectorSpace(Space):
     """A number for each motion that a loop joint forbids, loop after loop."""
 
@@ -164,7 +202,38 @@ class LoopVectorSpace(Space):
         return (model.loop_rows,)
 
     def join(self, model: Model, value: Sequence[Vector]) -> list[Number]:
-        return [x for part in value for x in part]
+        return loop_entries(value)
+
+
+class MultiplierSpace(Space):
+    """A number for each equation of the loops; zero for those that the closure leaves out."""
+
+    def shape(self, model: Model) -> tuple[int, ...]:
+        return (model.loop_rows,)
+
+    def join(self, model: Model, value: Vector) -> list[Number]:
+        found: dict[int, Number] = dict(zip(model.closure.rows, value, strict=True))
+        return [found.get(r, 0.0) for r in range(model.loop_rows)]
+
+
+class LoopNumberSpace(Space):
+    """A number for each equation of the loops, as one vector."""
+
+    def shape(self, model: Model) -> tuple[int, ...]:
+        return (model.loop_rows,)
+
+    def split(self, model: Model, flat: Sequence[Number]) -> Vector:
+        return Vector(tuple(flat))
+
+
+class LoopForceSpace(Space):
+    """One wrench a loop."""
+
+    def shape(self, model: Model) -> tuple[int, ...]:
+        return (len(model.loops), 6)
+
+    def join(self, model: Model, value: Sequence[Force]) -> list[Number]:
+        return [x for wrench in value for x in wrench]
 
 
 class LoopMatrixSpace(Space):
@@ -174,17 +243,7 @@ class LoopMatrixSpace(Space):
         return (model.loop_rows, model.nv)
 
     def join(self, model: Model, value: Sequence[Mapping[int, Matrix]]) -> list[Number]:
-        dense: list[list[Number]] = []
-        for loop, blocks in zip(model.loops, value, strict=True):
-            rows: list[list[Number]] = [[0.0] * model.nv for _ in range(loop.rows)]
-            for i, block in blocks.items():
-                leader, ratio = model.owner(i)
-                first = model.velocity_slices[leader].start
-                for k, row in enumerate(block.rows):
-                    for c, entry in enumerate(row, start=first):
-                        rows[k][c] = rows[k][c] + entry * ratio
-            dense += rows
-        return [x for row in dense for x in row]
+        return [x for row in loop_rows(model, value, model.movers) for x in row]
 
 
 class PoseSpace(Space):
@@ -256,14 +315,15 @@ class WrenchesSpace(Space):
     """External forces by body; the tracer makes them from the wrenches a caller names."""
 
 
+class LoadsSpace(WrenchesSpace):
+    """The same one by one, for an algorithm that asks how they change with the configuration."""
+
+
 def assemble(
     model: Model, blocks: Mapping[tuple[int, int], Matrix], order: Sequence[int]
 ) -> list[list[Number]]:
     """The dense matrix over the coordinates of `order`; followers act through their leaders."""
-    first, n = {}, 0
-    for i in order:
-        first[i] = n
-        n += model.bodies[i].joint.nv
+    first, n = _starts(model, order)
     dense: list[list[Number]] = [[0.0] * n for _ in range(n)]
     for (i, j), block in blocks.items():
         (a, left), (b, right) = model.owner(i), model.owner(j)
@@ -272,6 +332,37 @@ def assemble(
                 r, c = first[a] + k, first[b] + m
                 dense[r][c] = dense[r][c] + entry * (left * right)
     return dense
+
+
+def loop_rows(
+    model: Model, parts: Sequence[Mapping[int, Matrix]], order: Sequence[int]
+) -> list[list[Number]]:
+    """The rows of all loops, from blocks by body, over the coordinates of `order`."""
+    first, n = _starts(model, order)
+    dense: list[list[Number]] = []
+    for loop, blocks in zip(model.loops, parts, strict=True):
+        rows: list[list[Number]] = [[0.0] * n for _ in range(loop.rows)]
+        for i, block in blocks.items():
+            leader, ratio = model.owner(i)
+            for k, row in enumerate(block.rows):
+                for c, entry in enumerate(row, start=first[leader]):
+                    rows[k][c] = rows[k][c] + entry * ratio
+        dense += rows
+    return dense
+
+
+def loop_entries(parts: Sequence[Vector]) -> list[Number]:
+    """The entries of all loops, one after the other."""
+    return [x for part in parts for x in part]
+
+
+def _starts(model: Model, order: Sequence[int]) -> tuple[dict[int, int], int]:
+    """Where the coordinates of each joint begin, and how many there are."""
+    first, n = {}, 0
+    for i in order:
+        first[i] = n
+        n += model.bodies[i].joint.nv
+    return first, n
 
 
 def stack(parts: Mapping[int, Vector], order: Sequence[int]) -> Vector:
@@ -307,7 +398,9 @@ ABSENT = _Absent()
 Position = Annotated[Mapping[int, Vector], PositionSpace()]
 Velocity = Annotated[Mapping[int, Vector], VelocitySpace()]
 Effort = Annotated[Mapping[int, Vector], EffortSpace()]
+Mixed = Annotated[Mapping[int, Vector], MixedSpace()]
 Wrenches = Annotated[Mapping[int, Force], WrenchesSpace()]
+Loads = Annotated[Sequence[Load], LoadsSpace()]
 JointMatrix = Annotated[Mapping[tuple[int, int], Matrix], JointMatrixSpace()]
 TreeMatrix = Annotated[Matrix, TreeMatrixSpace()]
 TreeVector = Annotated[Vector, TreeVectorSpace()]
@@ -315,7 +408,14 @@ StateMatrix = Annotated[Matrix, StateMatrixSpace()]
 InputMatrix = Annotated[Matrix, InputMatrixSpace()]
 Jacobian = Annotated[Mapping[int, Motions], JacobianSpace()]
 MomentumMatrix = Annotated[Mapping[int, Forces], JacobianSpace()]
+SpatialMatrix = Annotated[Matrix, SpatialMatrixSpace()]
 LoopVector = Annotated[Sequence[Vector], LoopVectorSpace()]
+LoopNumbers = Annotated[Vector, LoopNumberSpace()]
+LoopForces = Annotated[Sequence[Force], LoopForceSpace()]
+Multipliers = Annotated[Vector, MultiplierSpace()]
+Independent = Annotated[Vector, IndependentSpace()]
+IndependentMatrix = Annotated[Matrix, IndependentMatrixSpace()]
+Health = Annotated[Vector, EntriesSpace((2,))]
 LoopMatrix = Annotated[Sequence[Mapping[int, Matrix]], LoopMatrixSpace()]
 Pose = Annotated[Transform, PoseSpace()]
 RegressorMatrix = Annotated[Mapping[tuple[int, int], Matrix], RegressorSpace()]

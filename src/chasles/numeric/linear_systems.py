@@ -62,14 +62,14 @@ def discretized(A: np.ndarray, B: np.ndarray, dt: float) -> tuple[np.ndarray, np
     return after[..., :n, :n].astype(A.dtype), after[..., :n, n:].astype(B.dtype)
 
 
-def checked_step(dt: Any) -> float:
+def checked_step(dt: Any, what: str = "linearize: dt") -> float:
     """A step of time: a finite positive number."""
     try:
         step = float(dt)
     except (TypeError, ValueError):
-        raise TypeError(f"linearize: dt must be a number of seconds, not {dt!r}") from None
+        raise TypeError(f"{what} must be a number of seconds, not {dt!r}") from None
     if not (math.isfinite(step) and step > 0.0):
-        raise ValueError(f"linearize: dt must be a finite positive number of seconds, not {dt!r}")
+        raise ValueError(f"{what} must be a finite positive number of seconds, not {dt!r}")
     return step
 
 

@@ -6,7 +6,8 @@
 | `planar` `zigzag` | arms of equal rods in a vertical plane |
 | `general_chain` | a serial arm in which no parameter is special: for counting operations |
 | `quadruped` `humanoid` | legged machines with a floating base, of our own making |
-| `slider_crank` `four_bar` | mechanisms with a closed loop |
+| `slider_crank` `four_bar` `triangle` `five_bar` `six_bar` | planar mechanisms with closed loops |
+| `stewart` `delta` | parallel robots |
 | `random_tree` | a tree of every joint type, the same for the same seed |
 """
 
@@ -16,7 +17,7 @@ from typing import ParamSpec
 
 from chasles.model import Description
 from chasles.robot import Robot
-from chasles.robots import arms, legged, mechanisms, synthetic, trees
+from chasles.robots import arms, legged, mechanisms, parallel, synthetic, trees
 
 P = ParamSpec("P")
 
@@ -42,6 +43,11 @@ quadruped = _robot(legged.quadruped)
 humanoid = _robot(legged.humanoid)
 slider_crank = _robot(mechanisms.slider_crank)
 four_bar = _robot(mechanisms.four_bar)
+triangle = _robot(mechanisms.triangle)
+five_bar = _robot(mechanisms.five_bar)
+six_bar = _robot(mechanisms.six_bar)
+stewart = _robot(parallel.stewart)
+delta = _robot(parallel.delta)
 random_tree = _robot(trees.random_tree)
 
 ROBOTS: dict[str, Callable[..., Robot]] = {
@@ -55,6 +61,11 @@ ROBOTS: dict[str, Callable[..., Robot]] = {
     "humanoid": humanoid,
     "slider_crank": slider_crank,
     "four_bar": four_bar,
+    "triangle": triangle,
+    "five_bar": five_bar,
+    "six_bar": six_bar,
+    "stewart": stewart,
+    "delta": delta,
     "random_tree": random_tree,
 }
 """Every built-in robot by name."""

@@ -6,7 +6,7 @@ from chasles.mathematics.linear import Vector
 from chasles.mathematics.rotations import Rotation
 from chasles.mathematics.spatial import Transform
 from chasles.model import Description, JointData, LinkData, LoopData, ModelError
-from chasles.robots._solids import box, rod
+from chasles.robots._solids import box, cylinder, rod
 
 _DOWN = Vector.of(0.0, -9.81, 0.0)
 _BASE = box(1.0, (0.2, 0.2, 0.2))
@@ -71,6 +71,97 @@ def four_bar(
         "pin", "revolute", "coupler", "rocker", _along(coupler), child_pose=_along(rocker)
     )
     return Description("four_bar", links, joints, gravity=_DOWN, loops=(pin,))
+
+
+def triangle(l1: float = 1.0, l2: float = 2.0) -> Description:
+    """A two-link arm that a linear actuator drives (Featherstone 2008, figure 8.3), in the plane.
+
+    q = (q1, q2, q3, q4): the angle of the upper arm from x, of the cylinder from x, the distance of
+    the piston's end from the cylinder's pivot, and the angle of the forearm from the upper arm. The
+    upper arm turns about the origin, the cylinder about (l1, 0, 0), the piston's end is pinned to
+    the upper arm at l2 from the origin (loop "pin"). Upper arm of length 3/2 l2, forearm l2, of
+    1 kg/m; cylinder and piston of 1 kg and length l1/2. Gravity is along -y.
+    """
+    _check("triangle", l1=l1, l2=l2)
+    half, upper = 0.5 * l1, 1.5 * l2
+    links = (
+        LinkData("base", _BASE),
+        LinkData("upper", rod(upper, upper)),
+        LinkData("cylinder", rod(1.0, half)),
+        LinkData("piston", cylinder(1.0, 0.05, half, 0, Vector.of(-0.5 * half, 0.0, 0.0))),
+        LinkData("forearm", rod(l2, l2)),
+    )
+    joints = (
+        _hinge("q1", "base", "upper", 0.0),
+        _hinge("q2", "base", "cylinder", l1),
+        JointData("q3", "prismatic", "cylinder", "piston", axis=Vector.of(1.0, 0.0, 0.0)),
+        _hinge("q4", "upper", "forearm", upper),
+    )
+    pin = LoopData("pin", "revolute", "piston", "upper", child_pose=_along(l2))
+    return Description(
+        "triangle", links, joints, gravity=_DOWN, loops=(pin,), independent=("q1", "q4")
+    )
+
+
+def five_bar(ground: float = 0.6, crank: float = 0.5, coupler: float = 0.8) -> Description:
+    """Two cranks at the ends of the ground, joined by two couplers: one loop, two freedoms.
+
+    q = (left, left_coupler, right, right_coupler): angles of the cranks from x, and of each coupler
+    from its crank. The left crank turns about the origin, the right one about (ground, 0, 0); loop
+    "pin", a revolute joint, holds the ends of the couplers together. Rods of 1 kg/m (lengths in m),
+    gravity along -y.
+    """
+    _check("five_bar", ground=ground, crank=crank, coupler=coupler)
+    if ground >= 2.0 * (crank + coupler):
+        raise ModelError(
+            f"robot 'five_bar': ground ({ground:g} m) is longer than both cranks and couplers "
+            "together, which cannot meet; make it shorter"
+        )
+    links = (
+        LinkData("base", _BASE),
+        LinkData("left", rod(crank, crank)),
+        LinkData("left_coupler", rod(coupler, coupler)),
+        LinkData("right", rod(crank, crank)),
+        LinkData("right_coupler", rod(coupler, coupler)),
+    )
+    joints = (
+        _hinge("left", "base", "left", 0.0),
+        _hinge("left_coupler", "left", "left_coupler", crank),
+        _hinge("right", "base", "right", ground),
+        _hinge("right_coupler", "right", "right_coupler", crank),
+    )
+    end = _along(coupler)
+    pin = LoopData("pin", "revolute", "left_coupler", "right_coupler", end, child_pose=end)
+    return Description(
+        "five_bar", links, joints, gravity=_DOWN, loops=(pin,), independent=("left", "right")
+    )
+
+
+def six_bar() -> Description:
+    """Watt's six bars in the x-y plane: two loops that share two links, one freedom.
+
+    A four-bar (ground 1, crank 0.5, coupler 0.9, rocker 0.8 m), whose coupler carries a link
+    "fifth" (0.6 m) at 0.45 m from its end and whose rocker carries a link "sixth" (0.7 m) at 0.4 m;
+    loop "inner" pins coupler to rocker, loop "outer" the ends of the two links. q = (crank,
+    coupler, rocker, fifth, sixth): angles of crank and rocker from x, of the others from the link
+    that carries them. Rods of 1 kg/m, gravity along -y.
+    """
+    lengths = {"crank": 0.5, "coupler": 0.9, "rocker": 0.8, "fifth": 0.6, "sixth": 0.7}
+    links = [LinkData("base", _BASE), *(LinkData(n, rod(l, l)) for n, l in lengths.items())]
+    joints = (
+        _hinge("crank", "base", "crank", 0.0),
+        _hinge("coupler", "crank", "coupler", 0.5),
+        _hinge("rocker", "base", "rocker", 1.0),
+        _hinge("fifth", "coupler", "fifth", 0.45),
+        _hinge("sixth", "rocker", "sixth", 0.4),
+    )
+    loops = (
+        LoopData("inner", "revolute", "coupler", "rocker", _along(0.9), child_pose=_along(0.8)),
+        LoopData("outer", "revolute", "fifth", "sixth", _along(0.6), child_pose=_along(0.7)),
+    )
+    return Description(
+        "six_bar", tuple(links), joints, gravity=_DOWN, loops=loops, independent=("crank",)
+    )
 
 
 def _hinge(name: str, parent: str, child: str, x: float) -> JointData:

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from chasles.algorithms.spatial.forward_kinematics import body_transforms
-from chasles.algorithms.spatial.viewpoint import At, Axes, Viewpoint
+from chasles.algorithms.spatial.viewpoint import At, Axes, Viewpoint, point_in_body
 from chasles.mathematics.leibniz import leibniz
 from chasles.mathematics.linear import Vector
-from chasles.mathematics.spatial import Motion, Motions, Transform
+from chasles.mathematics.spatial import Motion, Motions
 from chasles.model.model import Frame, Model
 from chasles.model.spaces import Position, Twists, Velocity
 
@@ -28,7 +28,7 @@ def frame_motion_link_frames(
     orders = range(len(rates))
     X = body_transforms(model, q)[frame.body]
     view = Viewpoint.of(frame.placement @ X, axes, at)
-    r = [_in_body(frame, X, at), *(Vector.zero() for _ in orders)]
+    r = [point_in_body(frame, X, at), *(Vector.zero() for _ in orders)]
     w = [Vector.zero() for _ in orders]
     for i in model.support(frame.body):
         joint, qd = model.bodies[i].joint, [rate[i] for rate in rates]
@@ -39,13 +39,6 @@ def frame_motion_link_frames(
         r = [X.locate(r[0]), *(X.E.T @ x for x in _turning(rd, wJ))]
         w = [X.E.T @ x for x in _turning([w[k] + wJ[k] for k in orders], wJ)]
     return [view.turned(Motion(w[k], r[k + 1])) for k in orders]
-
-
-def _in_body(frame: Frame, X: Transform, at: At) -> Vector:
-    """The point in the frame of its body."""
-    if at == "world":
-        return X.E @ -X.r
-    return frame.placement.locate(Vector.zero() if at == "frame" else Vector(at))
 
 
 def _velocity(qd: Vector, S: Motions) -> Motion:

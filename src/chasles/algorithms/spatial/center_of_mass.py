@@ -2,6 +2,7 @@
 
 from chasles.expr import Number
 from chasles.mathematics.linear import Vector
+from chasles.model.description import ModelError
 from chasles.model.model import WORLD, Model
 from chasles.model.spaces import Point, Position
 
@@ -21,4 +22,9 @@ def first_moment(model: Model, q: Position) -> tuple[Number, Vector]:
 def center_of_mass(model: Model, q: Position) -> Point:
     """The centre of mass of all moving bodies, in the world."""
     m, h = first_moment(model, q)
+    if isinstance(m, float) and m == 0.0:
+        raise ModelError(
+            f"robot {model.name!r}: what moves has no mass, hence no centre of mass; give links a "
+            "mass, or ask the robot before its inertias were regrouped"
+        )
     return h * (1.0 / m)

@@ -1,15 +1,16 @@
 """Derivatives of joint forces with respect to positions, velocities and accelerations."""
 
+from chasles.algorithms.spatial.load_efforts import load_efforts
 from chasles.algorithms.spatial.mass_matrix import mass_matrix
 from chasles.mathematics.linear import Matrix
 from chasles.mathematics.spatial import CoriolisInertia, Force, Forces, Motion, RigidInertia
 from chasles.model.joints import diagonal
 from chasles.model.model import WORLD, Model
-from chasles.model.spaces import JointMatrix, Position, Velocity
+from chasles.model.spaces import JointMatrix, Loads, Position, Velocity
 
 
 def inverse_dynamics_derivatives(
-    model: Model, q: Position, qd: Velocity, qdd: Velocity
+    model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Loads = ()
 ) -> tuple[JointMatrix, JointMatrix, JointMatrix]:
     """d tau / d q, d tau / d qd and d tau / d qdd = M (Singh, Russell, Wensing 2022).
 
@@ -55,4 +56,6 @@ def inverse_dynamics_derivatives(
             dq[i, j] = BS.T @ P[j] + IS.T @ A[j]
             dqd[i, j] = BS.T @ S[j] + IS.T @ R[j]
             child = j
+    for place, slope in load_efforts(model, q, f_ext)[1].items():
+        dq[place] -= slope
     return dq, dqd, mass_matrix(model, q)

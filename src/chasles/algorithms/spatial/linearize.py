@@ -6,6 +6,7 @@ from chasles.model.model import Model
 from chasles.model.spaces import (
     Effort,
     InputMatrix,
+    Loads,
     Position,
     StateMatrix,
     Velocity,
@@ -14,14 +15,14 @@ from chasles.model.spaces import (
 
 
 def linearize(
-    model: Model, q: Position, qd: Velocity, tau: Effort
+    model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Loads = ()
 ) -> tuple[StateMatrix, InputMatrix]:
     """A and B of xdot = A x + B u (Balafoutis and Patel 1991, Eq 7.2.3), x = (step, change of qd).
 
     The step is along `integrate`, so the top left block of A is -ad(qd), which is zero for joints
     whose steps add.
     """
-    dq, dqd, dtau = forward_dynamics_derivatives(model, q, qd, tau)
+    dq, dqd, dtau = forward_dynamics_derivatives(model, q, qd, tau, f_ext)
     order = model.in_tree_order
     drift = assemble(model, {(i, i): model.bodies[i].joint.drift(qd[i]) for i in order}, order)
     one, zero = Matrix.identity(model.nv), Matrix.zero(model.nv, model.nv)

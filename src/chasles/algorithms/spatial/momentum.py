@@ -20,6 +20,6 @@ def momentum(
         h[i] = I @ v[i]
     for i, p, *_ in model.inward():
         h[p] += X[i].T @ h[i]
-    about = {"world": Vector.zero(), "com": center_of_mass(model, q)}[at]
+    about = center_of_mass(model, q) if at == "com" else Vector.zero()
     whole = h[WORLD]
     return Force(whole.moment - about.cross(whole.force), whole.force)

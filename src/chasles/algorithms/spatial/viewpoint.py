@@ -6,6 +6,7 @@ from typing import Literal
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.rotations import Rotation
 from chasles.mathematics.spatial import Motion, Motions, Transform
+from chasles.model.model import Frame
 
 Axes = Literal["world", "frame"]
 At = Literal["frame", "world"] | tuple[float, float, float]
@@ -34,8 +35,7 @@ class Viewpoint:
         E = X.E if axes == "frame" else Rotation()
         if at == "world":
             return Viewpoint(Vector.zero(), E, False, axes == "frame")
-        point = Vector.zero() if at == "frame" else Vector(tuple(map(float, at)))
-        return Viewpoint(X.locate(point), E, True, axes == "frame")
+        return Viewpoint(X.locate(_in_frame(at)), E, True, axes == "frame")
 
     def from_body(self, X: Transform, S: Motions) -> Motions:
         """Motions of a body (world to body: X), written at P along the world's axes."""
@@ -44,3 +44,13 @@ class Viewpoint:
     def turned(self, m: Motion) -> Motion:
         """A motion at P from the world's axes to the axes used."""
         return Motion(self.E @ m.angular, self.E @ m.linear)
+
+
+def point_in_body(frame: Frame, X: Transform, at: At) -> Vector:
+    """The same point in the frame of its body, whose transform from the world is X."""
+    return X.E @ -X.r if at == "world" else frame.placement.locate(_in_frame(at))
+
+
+def _in_frame(at: At) -> Vector:
+    assert at != "world", "which lies elsewhere in the frame at every moment"
+    return Vector.zero() if at == "frame" else Vector(at)

@@ -32,9 +32,9 @@ def chain(model: Model, q: Position, qd: Velocity, qdd: Velocity) -> Chain:
         E, s = X[i].E, X[i].r
         vJ, aJ = S[i] @ qd[i], S[i] @ qdd[i] + joint.bias(q[i], qd[i])
         carried = E @ Omega[p].w
-        w = carried + vJ.angular
-        wd = E @ Omega[p].wd + carried.cross(vJ.angular) + aJ.angular
-        Omega[i] = AngularAcceleration(w, wd)
-        zeta[i] = (w + carried).cross(vJ.linear) + aJ.linear
-        sdd[i] = E @ (sdd[p] + Omega[p] @ s) + zeta[i]
+        w = carried + vJ.angular  # (5.3.45a)
+        wd = E @ Omega[p].wd + carried.cross(vJ.angular) + aJ.angular  # (5.3.45b)
+        Omega[i] = AngularAcceleration(w, wd)  # (5.3.45c)
+        zeta[i] = (w + carried).cross(vJ.linear) + aJ.linear  # (5.3.45d)
+        sdd[i] = E @ (sdd[p] + Omega[p] @ s) + zeta[i]  # (5.3.45e)
     return Chain(X, S, Omega, zeta, sdd)

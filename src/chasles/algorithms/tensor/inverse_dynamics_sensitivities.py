@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from chasles.algorithms.spatial.load_efforts import load_efforts
 from chasles.expr import Number
 from chasles.mathematics.linear import Matrix, Symmetric, Vector
 from chasles.mathematics.spatial import Force, Motion, RigidInertia, Transform
 from chasles.mathematics.spatial.inertia import shift_of_inertia
 from chasles.model.joints import diagonal
 from chasles.model.model import WORLD, Model
-from chasles.model.spaces import JointMatrix, Position, Velocity
+from chasles.model.spaces import JointMatrix, Loads, Position, Velocity
 
 
 class Change(NamedTuple):
@@ -58,7 +59,7 @@ class Carried(NamedTuple):
 
 
 def inverse_dynamics_sensitivities(
-    model: Model, q: Position, qd: Velocity, qdd: Velocity
+    model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Loads = ()
 ) -> tuple[JointMatrix, JointMatrix, JointMatrix]:
     """D0, V0, P0 of d tau = D0 d qdd + V0 d qd + P0 d q (Balafoutis and Patel 1991, algorithm 7.1).
 
@@ -97,6 +98,8 @@ def inverse_dynamics_sensitivities(
             D[i, j], V[i, j], P[i, j] = _rows(rows, C, changes[j])
             D[j, i], V[j, i], P[j, i] = D[i, j].T, _columns(H, changes[j]), _columns(G, changes[j])
             child = j
+    for place, slope in load_efforts(model, q, f_ext)[1].items():
+        P[place] -= slope
     return D, V, P
 
 

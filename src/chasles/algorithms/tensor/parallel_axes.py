@@ -34,7 +34,7 @@ def parallel_axes(
         zeta = (w + carried).cross(vJ[i].linear) + aJ[i].linear
         sdd[i] = X[i].E @ (sdd[p] + Omega[p] @ X[i].r) + zeta
         f[i] = Omega[i] @ I.h + sdd[i] * I.m - f_ext[i].force
-        moment = Omega[i].moment(euler_from_inertia(I.I)) + I.h.cross(sdd[i])
+        moment = Omega[i].moment_of(euler_from_inertia(I.I)) + I.h.cross(sdd[i])
         eta[i] = moment - f_ext[i].moment
     for i, p, joint, _ in model.inward():
         tau[i] = S[i].T @ Force(eta[i], f[i]) + joint.rotor(qdd[i]) + joint.resistance(qd[i])

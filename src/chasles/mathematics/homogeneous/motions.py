@@ -145,7 +145,7 @@ class Acceleration(Framed):
     @property
     def G(self) -> Matrix:
         """wd~ + w~ w~."""
-        return AngularAcceleration(self.w, self.wd).tensor()
+        return AngularAcceleration(self.w, self.wd).tensor
 
     def block(self) -> Block:
         return Block(self.G, self.a)

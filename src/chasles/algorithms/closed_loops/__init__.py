@@ -1,0 +1,1 @@
+"""Trees whose loops are closed (Featherstone 2008, chapter 8)."""

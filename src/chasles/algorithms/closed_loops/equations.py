@@ -1,0 +1,75 @@
+"""The equations of motion of a tree whose loops are closed."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from chasles.algorithms.homogeneous.loop_bias import loop_bias
+from chasles.algorithms.homogeneous.loop_matrix import loop_matrix
+from chasles.algorithms.homogeneous.loop_residual import loop_residual
+from chasles.algorithms.spatial.bias_forces import bias_forces
+from chasles.algorithms.spatial.mass_matrix import mass_matrix
+from chasles.expr import Number, minimum
+from chasles.mathematics.linear import Matrix, Vector
+from chasles.model.model import Model
+from chasles.model.spaces import (
+    Effort,
+    Position,
+    Velocity,
+    Wrenches,
+    assemble,
+    loop_entries,
+    loop_rows,
+    stack,
+)
+
+
+class Equations(NamedTuple):
+    """H qdd = f + K' lam and K qdd = k, over the coordinates in tree order (Eq 8.1-8.6).
+
+    f: joint forces less bias forces. K, k: the rows of the loops that the closure keeps.
+    """
+
+    H: Matrix
+    f: Vector
+    K: Matrix
+    k: Vector
+
+
+def equations(
+    model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Wrenches, stabilization: float
+) -> Equations:
+    """All four; with a time T_stab, k has Baumgarte's terms, else it is 0 (Eq 8.21-8.24)."""
+    order = model.in_tree_order
+    H = Matrix(tuple(map(tuple, assemble(model, mass_matrix(model, q), order))))
+    h = stack(model.efforts(bias_forces(model, q, qd, f_ext)), order)
+    K, k = constraints(model, q), kept(model, loop_entries(loop_bias(model, q, qd)))
+    if stabilization:
+        a = 1.0 / stabilization
+        error = kept(model, loop_entries(loop_residual(model, q)))
+        k = k - (K @ stack(qd, order)) * (2.0 * a) - error * (a * a)
+    return Equations(H, stack(tau, order) - h, K, k)
+
+
+def constraints(model: Model, q: Position) -> Matrix:
+    """K: the rows of the loops' matrix that the closure keeps, over coordinates in tree order."""
+    rows = loop_rows(model, loop_matrix(model, q), model.in_tree_order)
+    return Matrix(tuple(tuple(rows[r]) for r in model.closure.rows))
+
+
+def kept(model: Model, entries: Sequence[Number]) -> Vector:
+    """Of a number for each equation of the loops, those that the closure keeps."""
+    return Vector(tuple(entries[r] for r in model.closure.rows))
+
+
+def health(model: Model, q: Position, margins: Sequence[Number]) -> Vector:
+    """What says whether a state can be trusted.
+
+    The squared distance from closed, dimensionless; and the least of some numbers that are 1 in a
+    good position and 0 in a singular one.
+    """
+    residual = loop_entries(loop_residual(model, q))
+    gap = Vector(tuple(s * r for s, r in zip(model.closure.scales, residual, strict=True)))
+    least: Number = 1.0
+    for margin in margins:
+        least = minimum(least, margin)
+    return Vector.of(gap.dot(gap), least)

@@ -1,0 +1,42 @@
+"""Joint accelerations of closed loops: in the independent coordinates."""
+
+from chasles.algorithms.closed_loops.elimination import eliminated, projected
+from chasles.algorithms.closed_loops.equations import equations, health
+from chasles.mathematics.linear import Vector, reduce_rows, solve_symmetric
+from chasles.model.model import Model
+from chasles.model.spaces import (
+    ABSENT,
+    Effort,
+    Health,
+    Multipliers,
+    Position,
+    Velocity,
+    Wrenches,
+    tree_places,
+    unstack,
+)
+
+
+def minimal(
+    model: Model,
+    q: Position,
+    qd: Velocity,
+    tau: Effort,
+    f_ext: Wrenches = ABSENT,
+    *,
+    stabilization: float = 0.0,
+) -> tuple[Velocity, Multipliers, Health]:
+    """G' H G ydd = G' (f - H g) and qdd = G ydd + g (Featherstone 2008, Eq 8.42-8.46).
+
+    The forces of the loops are what is left over in the dependent coordinates.
+    """
+    H, f, K, k = equations(model, q, qd, tau, f_ext, stabilization)
+    G, g, margins = eliminated(model, K, k)
+    ydd = solve_symmetric(projected(H, G), G.T @ (f - H @ g))
+    qdd = G @ ydd + g
+    left, place = H @ qdd - f, tree_places(model)
+    dependent = [place[c] for c in model.closure.dependent]
+    columns = [(*(row[c] for row in K.rows), left[c]) for c in dependent]
+    rows, _ = reduce_rows(columns, range(len(dependent)))
+    lam = Vector(tuple(row[-1] for row in rows))
+    return unstack(model, qdd, model.in_tree_order), lam, health(model, q, margins)

@@ -1,0 +1,96 @@
+"""Links along base axes, and the operators of Rodriguez and Kreutz that join them.
+
+Motions at one origin become those at another by Phi', forces go back by Phi: along common axes both
+are a shift. A mass matrix H Phi I Phi' H' then reads as the covariance of what a filter of Kalman's
+measures, link by link from the tips inward, and has the factors of one.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from chasles.algorithms.spatial.forward_kinematics import body_transforms
+from chasles.mathematics.linear import Matrix, Vector, invert_symmetric
+from chasles.mathematics.rotations import Rotation
+from chasles.mathematics.spatial import (
+    ArticulatedInertia,
+    Forces,
+    Motions,
+    RigidInertia,
+    Transform,
+)
+from chasles.model.joints import diagonal
+from chasles.model.model import WORLD, Model
+from chasles.model.spaces import Position
+
+
+def transition(a: Vector, b: Vector) -> Transform:
+    """Phi'(a, b), from motions at the point a to those at b; its transpose is Phi (5.2.32)."""
+    return Transform(Rotation(), b - a)
+
+
+class Links(NamedTuple):
+    """Of every body, along base axes and about its own origin.
+
+    turn: from base axes to the body's own, where joints have their numbers. Phi: the transition
+    from its parent, Phi'(p, i). H: the freedoms of its joint (H' in the book). I: its inertia.
+    """
+
+    turn: dict[int, Transform]
+    Phi: dict[int, Transform]
+    H: dict[int, Motions]
+    I: dict[int, RigidInertia]
+
+
+def links(model: Model, q: Position) -> Links:
+    """All bodies where they are at q."""
+    W = body_transforms(model, q)
+    found = Links({}, {}, {}, {})
+    for i, p, joint, I in model.outward():
+        turn = Transform(W[i].E, Vector.zero())
+        found.turn[i], found.Phi[i] = turn, transition(W[p].r, W[i].r)
+        found.H[i], found.I[i] = turn.inverse() @ joint.subspace(q[i]), turn.T @ I
+    return found
+
+
+class Gains(NamedTuple):
+    """Of every joint: G, what its force passes on inward, and D, the inertia that it feels."""
+
+    G: dict[int, Forces]
+    D: dict[int, Matrix]
+
+
+def gains(
+    model: Model,
+    Phi: Mapping[int, Transform],
+    H: Mapping[int, Motions],
+    I: Mapping[int, RigidInertia],
+) -> Gains:
+    """The Riccati recursion for P, the articulated inertia of a link with all that it carries.
+
+    D = H P H', with the armature in the place of noise, and G = P H' D^-1; what the joint leaves of
+    P goes on to the parent (Rodriguez, Kreutz 1988).
+    """
+    G, D = {}, {}
+    P = {i: ArticulatedInertia.of(inertia) for i, inertia in I.items()}
+    P[WORLD] = ArticulatedInertia.zero()
+    for i, p, joint, _ in model.inward():
+        U = P[i] @ H[i]
+        D[i] = H[i].T @ U + diagonal(joint.armature)
+        G[i] = U @ invert_symmetric(D[i])
+        P[p] += Phi[i].T @ P[i].without(U, G[i])
+    return Gains(G, D)
+
+
+def congruence(
+    A: Mapping[tuple[int, int], Matrix], D: Mapping[tuple[int, int], Matrix]
+) -> dict[tuple[int, int], Matrix]:
+    """A D A' by blocks, of a D that has them on its diagonal only."""
+    M: dict[tuple[int, int], Matrix] = {}
+    for k, _ in D:
+        column = {i: block for (i, c), block in A.items() if c == k}
+        for i, left in column.items():
+            scaled = left @ D[k, k]
+            for j in (j for j in column if j <= i):
+                block = scaled @ column[j].T
+                M[i, j] = M[i, j] + block if (i, j) in M else block
+    return M | {(j, i): block.T for (i, j), block in M.items() if i != j}

@@ -1,0 +1,193 @@
+"""Dynamics of a robot with closed loops: compiled for one choice of equations, checked by state."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from chasles.loops.choice import choose
+from chasles.loops.closing import RANK, Loops, at_index
+from chasles.loops.reports import SingularPosition, UnderActuated
+from chasles.model import Model
+from chasles.model.closure import Closure
+
+WEAK = 1e-8
+"""Where a margin is below this, the compiled equations have lost more than half of their digits,
+and the state is solved again by singular values."""
+
+Compile = Callable[..., Any]
+"""Compiles a function of a robot: called with its name and options."""
+
+
+class ClosedLoops:
+    """Functions of closed loops; `closed` makes the robot with a closure chosen."""
+
+    def __init__(self, loops: Loops, tree: Compile, closed: Callable[[Closure], Any]) -> None:
+        self.loops, self._tree, self._closed = loops, tree, closed
+        self._chosen: dict[tuple[int, ...], Any] = {}
+        self._ready: dict[tuple[Any, ...], Any] = {}
+
+    @property
+    def model(self) -> Model:
+        """The robot's mechanism with the closure that takes fewest operations."""
+        return self._robot(None).model
+
+    def _function(self, independent: np.ndarray | None = None) -> Compile:
+        """Functions with these freedoms independent, or whichever take fewest operations."""
+        return self._robot(independent).function
+
+    def _robot(self, independent: np.ndarray | None) -> Any:
+        key = () if independent is None else tuple(map(int, independent))
+        if key not in self._chosen:
+            loops = self.loops
+            able = np.delete(np.arange(loops.model.nv), list(key))
+            K = self._tree("loop_matrix")(loops.references)
+            closure = choose(K, loops.rows, loops.columns, len(loops.dependent), able)
+            self._chosen[key] = self._closed(closure)
+        return self._chosen[key]
+
+    # Accelerations ----------------------------------------------------------------------------
+
+    def constrained_dynamics(
+        self,
+        arrays: Sequence[Any],
+        forces: Sequence[Any],
+        *,
+        tolerance: float,
+        threads: int | None,
+        stabilization: float,
+        **options: Any,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """qdd and multipliers."""
+        key = (stabilization, *options.values())
+        compiled = self._ready.get(key)
+        if compiled is None:
+            compiled = self._ready[key] = self._function()(
+                "constrained_dynamics", stabilization=stabilization, **options
+            )
+        if threads is None:
+            qdd, lam, health = compiled.fast(*arrays, *forces)
+        else:
+            qdd, lam, health = compiled(*arrays, *forces, threads=threads)
+        if self._weak("forward_dynamics", arrays[0], health, tolerance):
+            return self._by_singular_values(arrays, forces, stabilization, **options)
+        return qdd, lam
+
+    def _weak(self, name: str, q: Any, health: np.ndarray, tolerance: float) -> bool:
+        """Whether some state is near a singular position; open loops are refused."""
+        if health.ndim == 1:
+            gap, margin = health.tolist()
+        else:
+            gap = float(np.max(health[..., 0], initial=0.0))
+            margin = float(np.min(health[..., 1], initial=1.0))
+        if gap > tolerance * tolerance:
+            self.loops.check_closed(name, np.asarray(q, dtype=float), tolerance)
+        return not margin > WEAK
+
+    def _by_singular_values(
+        self, arrays: Sequence[Any], forces: Sequence[Any], stabilization: float, **options: Any
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The same by an orthonormal basis of the forces of the loops, whatever rows are good."""
+        q, qd, tau = (np.asarray(a, dtype=float) for a in arrays)
+        loops = self.loops
+        options.pop("method", None)
+        f = tau - self._tree("bias_forces", **options)(q, qd, *forces)
+        H, K, k = self._tree("mass_matrix")(q), loops.matrix(q), self._tree("loop_bias")(q, qd)
+        if stabilization:
+            a = 1.0 / stabilization
+            rate = np.einsum("...mv,...v->...m", self._tree("loop_matrix")(q), qd)
+            k = k - 2.0 * a * rate - a * a * self._tree("loop_residual")(q)
+        U, s, Vt = np.linalg.svd(K, full_matrices=False)
+        rank = len(loops.dependent)
+        self._check_rank(q, s)
+        basis = Vt[..., :rank, :] / loops.columns
+        right = np.einsum("...mr,...m->...r", U[..., :rank], loops.rows * k) / s[..., :rank]
+        turned = np.linalg.solve(H, np.swapaxes(basis, -1, -2))
+        free = np.linalg.solve(H, f[..., None])[..., 0]
+        A = basis @ turned
+        mu = np.linalg.solve(A, (right - np.einsum("...rv,...v->...r", basis, free))[..., None])
+        qdd = free + (turned @ mu)[..., 0]
+        lam = loops.rows * np.einsum("...mr,...r->...m", U[..., :rank], mu[..., 0] / s[..., :rank])
+        return qdd, lam
+
+    def _check_rank(self, q: np.ndarray, s: np.ndarray) -> None:
+        rank, loops = len(self.loops.dependent), self.loops
+        low = s[..., rank - 1] <= RANK * s[..., 0]
+        if np.any(low):
+            lead = q.shape[:-1]
+            bad = int(np.flatnonzero(np.ravel(low))[0])
+            loops.check_regular(loops.matrix(q), lead)
+            raise SingularPosition(
+                f"robot {loops.model.name!r}: singular position{at_index(bad, lead)}: the loops "
+                f"leave more freedoms here than elsewhere; move away from it"
+            )
+
+    # Actuator forces --------------------------------------------------------------------------
+
+    def actuator_forces(
+        self,
+        arrays: Sequence[Any],
+        forces: Sequence[Any],
+        actuated: Sequence[str],
+        weights: Mapping[str, float] | None,
+        *,
+        tolerance: float,
+        threads: int | None,
+        **options: Any,
+    ) -> np.ndarray:
+        """Forces at the actuated freedoms, zero elsewhere."""
+        given = self.loops.indices(actuated, "to actuate")
+        chosen = self.loops.among(given)
+        if chosen is None:
+            raise UnderActuated(
+                f"robot {self.loops.model.name!r}: actuators at {self.loops.names(given)} cannot "
+                f"move all of its {len(self.loops.independent)} freedoms; actuate for example "
+                f"{self.loops.names(self.loops.independent)}"
+            )
+        heavy = self._weights(given, weights)
+        compiled = self._function(chosen)(
+            "actuator_forces", actuated=tuple(map(int, given)), weights=heavy, **options
+        )
+        u, health = compiled(*arrays, *forces, threads=threads)
+        if not self._weak("inverse_dynamics", arrays[0], health, tolerance):
+            return np.asarray(u)
+        q = np.asarray(arrays[0], dtype=float)
+        G = self.loops.basis(q, chosen)
+        tau = self._tree("inverse_dynamics", **options)(*arrays, *forces)
+        gains = 1.0 / np.array(heavy)
+        used = G[..., given, :]
+        right = np.einsum("...vm,...v->...m", G, tau)
+        N = np.swapaxes(used, -1, -2) @ (gains[:, None] * used)
+        u = np.zeros_like(tau)
+        x = np.linalg.solve(N, right[..., None])
+        u[..., given] = gains * (used @ x)[..., 0]
+        return u
+
+    def _weights(self, given: np.ndarray, weights: Mapping[str, float] | None) -> tuple[float, ...]:
+        names = [self.loops.freedoms[k] for k in given]
+        chosen = dict.fromkeys(names, 1.0)
+        for name, value in (weights or {}).items():
+            if name not in chosen:
+                raise ValueError(
+                    f"inverse_dynamics: weights name {name!r}, which is not among the actuated "
+                    f"{', '.join(map(repr, names))}"
+                )
+            if not (np.isfinite(value) and value > 0.0):
+                raise ValueError(
+                    f"inverse_dynamics: the weight of {name!r} must be positive, not {value!r}"
+                )
+            chosen[name] = float(value)
+        return tuple(chosen.values())
+
+    # The mass matrix --------------------------------------------------------------------------
+
+    def mass_matrix(self, q: Any, *, tolerance: float, threads: int | None) -> np.ndarray:
+        """Of the independent coordinates."""
+        M, health = self._function(self.loops.independent)("independent_mass_matrix")(
+            q, threads=threads
+        )
+        if not self._weak("mass_matrix", q, health, tolerance):
+            return np.asarray(M)
+        at = np.asarray(q, dtype=float)
+        G = self.loops.basis(at, self.loops.independent)
+        return np.asarray(np.swapaxes(G, -1, -2) @ self._tree("mass_matrix")(at) @ G)

@@ -1,0 +1,41 @@
+"""External forces one by one: where each acts, and how it goes with the body it acts on."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from chasles.mathematics.linear import Vector
+from chasles.mathematics.spatial import Force, Motion
+from chasles.model.model import Model
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """An external force f on a body, in body coordinates, whose six numbers someone holds fixed.
+
+    point: what the given moment is about, in the body. moves, turns: whether that point and the
+    axes of the given numbers follow the body when it is displaced.
+    """
+
+    body: int
+    f: Force
+    point: Vector
+    moves: bool
+    turns: bool
+
+    def change(self, d: Motion) -> Force:
+        """What a small displacement d of the body (its own frame) adds to f.
+
+        The force stays behind by the part of d in which it does not follow: turning about its
+        point, moving with it. To the body it seems to go the other way.
+        """
+        w = Vector.zero() if self.turns else d.angular
+        u = Vector.zero() if self.moves else d.linear + d.angular.cross(self.point)
+        return -Motion(w, u - w.cross(self.point)).cross(self.f)
+
+
+def by_body(model: Model, loads: Iterable[Load]) -> dict[int, Force]:
+    """The sum of the external forces on each body, in body coordinates."""
+    total = {i: Force.zero() for i in range(len(model.bodies))}
+    for load in loads:
+        total[load.body] += load.f
+    return total

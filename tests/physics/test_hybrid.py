@@ -1,0 +1,186 @@
+"""Hybrid dynamics: forces and accelerations both partly known (Featherstone 2008, 9.1 and 9.2).
+
+The oracle is a dense system: tau = M qdd + h, its rows and columns split by what is known. Rounding
+is 1e-11, times the condition of the part of M that is solved where that is bad.
+"""
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support import close, direct, relative, state, tree
+
+import chasles
+from chasles.mathematics.linear import Vector, factor_ltdl
+from chasles.model import Description, JointData, LinkData
+from chasles.robots import random_tree
+from chasles.robots._solids import box
+
+SEEDS = st.integers(min_value=0, max_value=10**6)
+METHODS = ("articulated-body", "mass-matrix")
+
+
+def mask(robot: chasles.Robot, known: tuple[str, ...]) -> np.ndarray:
+    """Where accelerations are known."""
+    found = np.zeros(robot.nv, dtype=bool)
+    for name in known:
+        found[robot.velocity_slice(name)] = True
+    return found
+
+
+def dense(M: np.ndarray, h: np.ndarray, x: np.ndarray, here: np.ndarray) -> np.ndarray:
+    """The same problem as one linear system for the unknowns of tau = M qdd + h."""
+    free = ~here
+    found = np.empty_like(x)
+    forces = x[free] - h[free] - M[np.ix_(free, here)] @ x[here]
+    found[free] = np.linalg.solve(M[np.ix_(free, free)], forces)
+    found[here] = M[np.ix_(here, here)] @ x[here] + M[np.ix_(here, free)] @ found[free] + h[here]
+    return found
+
+
+def subset(robot: chasles.Robot, seed: int) -> tuple[str, ...]:
+    rng = np.random.default_rng(seed)
+    return tuple(name for name in robot.joints if rng.random() < 0.5)
+
+
+@given(st.integers(1, 10), SEEDS, st.booleans(), st.booleans(), SEEDS)
+def test_any_subset_of_any_tree(
+    n: int, seed: int, floating: bool, mimics: bool, choice: int
+) -> None:
+    """Both methods against the dense system, on plain floats, with external and friction forces."""
+    robot = random_tree(n, seed, floating=floating, mimics=mimics)
+    model, known = robot.model, subset(robot, choice)
+    q, qd, x = state(robot, choice)
+    here = mask(robot, known)
+    wrench = {"f_ext": {"tip": np.random.default_rng(choice).normal(size=6)}}
+    M, h = direct(model, "mass_matrix", q), direct(model, "bias_forces", q, qd, **wrench)
+    expected = dense(M, h, x, here)
+    free = M[np.ix_(~here, ~here)]
+    worst = float(np.linalg.cond(free)) if free.size else 1.0
+    coupled = any(body.follow is not None for body in model.bodies)
+    for method in METHODS[1:] if coupled else METHODS:
+        found = direct(model, "hybrid_dynamics", q, qd, x, method=method, known=known, **wrench)
+        close(found, expected, 1e-14 * max(1e3, worst))
+
+
+@pytest.mark.parametrize("method", [*METHODS, "fastest"])
+@pytest.mark.parametrize("floating", [False, True])
+def test_extremes_are_inverse_and_forward_dynamics(method: str, floating: bool) -> None:
+    robot = tree(5, 4 if floating else 3, floating=floating)
+    q, qd, x = state(robot, 5, 3)
+    options: dict[str, Any] = {
+        "f_ext": {"tip": chasles.Wrench(np.arange(6.0), axes="frame")},
+        "dissipation": True,
+    }
+    tau = robot.hybrid_dynamics(q, qd, x, known=robot.joints, method=method, **options)
+    close(tau, robot.inverse_dynamics(q, qd, x, **options), 1e-11)
+    qdd = robot.hybrid_dynamics(q, qd, x, known=(), method=method, **options)
+    close(qdd, robot.forward_dynamics(q, qd, x, **options), 1e-11)
+
+
+def test_undone_by_what_is_left() -> None:
+    """With the other joints known, what was found gives back what was given."""
+    robot = tree(5, 4, floating=True)
+    q, qd, x = state(robot, 6, (2, 2))
+    known = robot.joints[1:3]
+    rest = [name for name in robot.joints if name not in known]
+    found = robot.hybrid_dynamics(q, qd, x, known=known)
+    close(robot.hybrid_dynamics(q, qd, found, known=rest), x, 1e-10)
+
+
+def test_known_joints_need_no_part_of_the_mass_matrix() -> None:
+    """Table 9.1: what H11 does not need is not computed."""
+    chain = chasles.robots.general_chain(6)
+    found = []
+    for k in range(7):
+        cost = chasles.cost(chain, "hybrid_dynamics", method="mass-matrix", known=chain.joints[:k])
+        steps = [s.count.flops for s in cost.steps if s.file == "spatial/mass_matrix.py"]
+        found.append(sum(steps))
+    assert all(less < more for more, less in pairwise(found[:-1]))
+    assert found[-1] == 0
+    inverse = chasles.cost(chain, "inverse_dynamics", method="newton-euler-vector")
+    assert cost.flops == inverse.flops
+
+
+def binary_tree() -> chasles.Robot:
+    """Seven bodies: joints 2 and 3 on 1, 4 and 5 on 2, 6 and 7 on 3."""
+    inertia = box(2.0, (0.1, 0.2, 0.3), Vector.of(0.3, 0.1, 0.2))
+    parents = (None, 1, 1, 2, 2, 3, 3)
+    links = tuple(LinkData(f"link{k}", inertia) for k in range(1, 8))
+    joints = tuple(
+        JointData(f"joint{k}", "revolute", p and f"link{p}", f"link{k}")
+        for k, p in enumerate(parents, start=1)
+    )
+    return chasles.Robot(Description("binary", links, joints))
+
+
+def test_reduced_parents() -> None:
+    """Fig 9.1: with joints 1 and 2 known, the others hang on 0, 0, 0, 1, 1; no factor fills in."""
+    robot = binary_tree()
+    q = state(robot, 1)[0]
+    H = robot.mass_matrix(q)[2:, 2:]
+    parents = {1: 0, 2: 0, 3: 0, 4: 1, 5: 1}
+    supports: dict[int, set[int]] = {0: set()}
+    for k, p in parents.items():
+        supports[k] = supports[p] | {k}
+    # joints 3, 4, 5, 6, 7 are the nodes 1 to 5; those of one branch couple, and no others
+    related = np.array([[i in supports[j] or j in supports[i] for i in parents] for j in parents])
+    locked = robot.lock({"joint1": q[0], "joint2": q[1]})
+    close(locked.mass_matrix(q[2:]), H, 1e-13)
+    assert np.array_equal(H != 0.0, related)
+    L, _ = factor_ltdl(H.tolist())
+    assert np.array_equal(np.array(L) != 0.0, np.tril(related))
+
+
+def test_derivatives_and_batches() -> None:
+    """By differences of the dense system; a batch gives the same bits as each state alone."""
+    robot = tree(4, 2, floating=False)
+    known = robot.joints[:2]
+    q, qd, x = state(robot, 3, 5)
+    found = robot.hybrid_dynamics(q, qd, x, known=known)
+    alone = [
+        robot.hybrid_dynamics(*arrays, known=list(known)) for arrays in zip(q, qd, x, strict=True)
+    ]
+    assert np.array_equal(found, np.stack(alone))
+    here = mask(robot, known)
+    by_q, by_given = robot.derivatives(
+        "hybrid_dynamics", q[0], qd[0], x[0], wrt=("q", "given"), known=known
+    )
+
+    def problem(q: np.ndarray, x: np.ndarray) -> np.ndarray:
+        return dense(robot.mass_matrix(q), robot.bias_forces(q, qd[0]), x, here)
+
+    step = 1e-5
+    for k, unit in enumerate(np.eye(robot.nv) * step):
+        ahead, behind = (problem(robot.integrate(q[0], s * unit), x[0]) for s in (1.0, -1.0))
+        close(by_q[:, k], (ahead - behind) / (2 * step), 1e-6, scale=float(np.max(np.abs(by_q))))
+        linear = problem(q[0], x[0] + unit / step) - problem(q[0], x[0])
+        close(by_given[:, k], linear, 1e-9, scale=float(np.max(np.abs(by_given))))
+
+
+def test_names_are_in_no_order() -> None:
+    robot = chasles.robots.puma560()
+    q, qd, x = state(robot, 2)
+    a, b = robot.joints[1], robot.joints[4]
+    first = robot.hybrid_dynamics(q, qd, x, known=(a, b))
+    assert np.array_equal(first, robot.hybrid_dynamics(q, qd, x, known=[b, a, b]))
+    assert relative(robot.hybrid_dynamics(q, qd, x, known=a), first) > 1e-3
+
+
+def test_unknown_names_are_refused() -> None:
+    robot = chasles.robots.puma560()
+    zero = np.zeros(6)
+    with pytest.raises(chasles.ModelError, match="no joint 'elbow' with coordinates; it has"):
+        robot.hybrid_dynamics(zero, zero, zero, known=("elbow",))
+    with pytest.raises(TypeError, match="known must be names of joints, not 3"):
+        robot.hybrid_dynamics(zero, zero, zero, known=3)  # type: ignore[arg-type]
+    coupled = tree(9, 1, floating=False, mimics=True)
+    follower = next(name for name in coupled.moving_joints if name not in coupled.joints)
+    none = np.zeros(coupled.nv)
+    with pytest.raises(chasles.ModelError, match="it mimics"):
+        coupled.hybrid_dynamics(coupled.neutral(), none, none, known=follower)
+    with pytest.raises(chasles.ModelError, match="cannot have mimic joints; use 'mass-matrix'"):
+        coupled.hybrid_dynamics(coupled.neutral(), none, none, known=(), method="articulated-body")

@@ -1,0 +1,110 @@
+"""A frame's own inertia by two routes: J M^-1 J', and articulated bodies (Featherstone 2008, 7.2).
+
+Rounding is 1e-11, times the condition of M.
+"""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from support import close, direct, state, tree
+
+import chasles
+from chasles import control
+from chasles.mathematics.linear import Symmetric, Vector, invert_symmetric
+from chasles.mathematics.spatial import ArticulatedInertia, Motion, Motions, RigidInertia
+from chasles.model import Description, JointData, LinkData
+from chasles.robots import planar, puma560
+
+VIEWS = [(axes, at) for axes in ("world", "frame") for at in ("frame", "world", (0.2, -0.1, 0.4))]
+
+
+@pytest.mark.parametrize("method", ["projection", "propagation"])
+@pytest.mark.parametrize("floating", [False, True])
+def test_both_routes_are_the_definition(method: str, floating: bool) -> None:
+    robot = tree(9, 4 if floating else 3, floating=floating)
+    q = state(robot, 1)[0]
+    M = direct(robot.model, "mass_matrix", q)
+    for axes, at in VIEWS:
+        view: dict[str, Any] = {"frame": "tip", "axes": axes, "at": at}
+        J = direct(robot.model, "jacobian", q, **view)
+        found = direct(robot.model, "operational_inertia_inverse", q, method=method, **view)
+        close(found, J @ np.linalg.solve(M, J.T), 1e-14 * max(1e3, np.linalg.cond(M)))
+        assert np.array_equal(found, found.T)
+
+
+def test_mimic_joints() -> None:
+    robot = tree(9, 12, floating=True, mimics=True)
+    q = state(robot, 2)[0]
+    J = direct(robot.model, "jacobian", q, frame="tip")
+    W = direct(robot.model, "mass_matrix_inverse", q)
+    Phi = direct(robot.model, "operational_inertia_inverse", q, frame="tip")
+    close(Phi, J @ W @ J.T, 1e-11)
+    with pytest.raises(chasles.ModelError, match="cannot have mimic joints; use 'projection'"):
+        robot.operational_inertia_inverse(q, frame="tip", method="propagation")
+
+
+@pytest.mark.parametrize("method", ["projection", "propagation", "fastest"])
+def test_what_a_wrench_adds(method: str) -> None:
+    """The acceleration of the frame with a wrench on it, less that without, in a batch."""
+    robot = puma560()
+    q, qd, tau = state(robot, 3, 4)
+    w = np.random.default_rng(3).normal(size=(4, 6))
+    a, b = (
+        robot.frame_acceleration(
+            q, qd, robot.forward_dynamics(q, qd, tau, f_ext=f_ext), frame="tool"
+        )
+        for f_ext in ({"tool": w}, None)
+    )
+    Phi = robot.operational_inertia_inverse(q, frame="tool", method=method)
+    close((Phi @ w[..., None])[..., 0], a - b, 1e-9)
+    Lambda, _ = control.operational_dynamics(robot, q, qd, frame="tool")
+    close(np.linalg.inv(Phi), Lambda, 1e-8)
+
+
+def test_rank_is_the_number_of_freedoms() -> None:
+    robot = planar(2)
+    Phi = robot.operational_inertia_inverse(np.array([0.3, 0.8]), frame="tip")
+    assert np.linalg.matrix_rank(Phi) == 2
+    assert np.all(np.linalg.eigvalsh(Phi) > -1e-12)
+
+
+# A cylinder in a box ---------------------------------------------------------------------------
+
+
+def uniform(m: float, moment: float) -> RigidInertia:
+    return RigidInertia.from_center(
+        m, Vector.zero(), Symmetric(moment, moment, moment, 0.0, 0.0, 0.0)
+    )
+
+
+BOX, CYLINDER = uniform(5.0, 2.0), uniform(7.0, 3.0)
+FELT = np.diag([2.0, 5.0, 5.0, 12.0, 5.0, 12.0])
+"""Section 7.1: I1, I1 + I2, I1 + I2, m1 + m2, m1, m1 + m2."""
+
+
+def test_box_and_cylinder_assembled() -> None:
+    """Eq 7.19 with S = (rotation about x, translation along y)."""
+    S = Motions((Motion.of(1.0, 0, 0, 0, 0, 0), Motion.of(0, 0, 0, 0, 1.0, 0)))
+    I = ArticulatedInertia.of(CYLINDER)
+    U = I @ S
+    felt = I.without(U, U @ invert_symmetric(S.T @ U)) + ArticulatedInertia.of(BOX)
+    for k, row in enumerate(FELT):
+        unit = Motion.of(*(float(j == k) for j in range(6)))
+        assert list(felt @ unit) == list(row)
+
+
+@pytest.mark.parametrize("method", ["projection", "propagation"])
+def test_box_and_cylinder_as_a_robot(method: str) -> None:
+    """The same as a floating box whose cylinder turns and slides on a part without mass."""
+    links = ("box", BOX), ("pin", RigidInertia.zero()), ("cylinder", CYLINDER)
+    joints = (
+        JointData("float", "free", None, "box"),
+        JointData("slide", "prismatic", "box", "pin", axis=Vector.of(0.0, 1.0, 0.0)),
+        JointData("turn", "revolute", "pin", "cylinder", axis=Vector.of(1.0, 0.0, 0.0)),
+    )
+    robot = chasles.Robot(Description("box", tuple(LinkData(*entry) for entry in links), joints))
+    q = robot.neutral()
+    q[-1] = 0.7
+    Phi = robot.operational_inertia_inverse(q, frame="box", axes="frame", method=method)
+    close(np.linalg.inv(Phi), FELT, 1e-13)
