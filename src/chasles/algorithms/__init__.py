@@ -142,6 +142,11 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
         Method("lagrange-3x3", "tensor.lagrange_3x3", by_name=True),
         Method("spatial-1987", "tensor.spatial_1987", by_name=True),
         Method("kane", "tensor.kane", by_name=True),
+        Method("kane-sum", "tensor.kane_sum", by_name=True),
+        Method("uicker-kahn", "tensor.uicker_kahn", by_name=True),
+        Method("waters", "tensor.waters", by_name=True),
+        Method("christoffel", "tensor.christoffel", by_name=True),
+        Method("vukobratovic", "tensor.vukobratovic", by_name=True),
         Method("spatial-operator", "tensor.spatial_operator", by_name=True),
     ),
     "gravity_forces": (Method("composite-body", "spatial.gravity_forces", equivalent=by_moments),),
@@ -159,6 +164,15 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
         Method("parallel-axes", "tensor.bias_forces_parallel_axes", equivalent=by_products),
     ),
     "coriolis_matrix": (Method("spatial", "spatial.coriolis_matrix"),),
+    "closed_form": (
+        Method(
+            "vukobratovic",
+            "tensor.vukobratovic:closed_form_vukobratovic",
+            equivalent=by_moments,
+        ),
+        Method("christoffel", "tensor.christoffel:closed_form_christoffel", by_name=True),
+        Method("uicker-kahn", "tensor.uicker_kahn:closed_form_uicker_kahn", by_name=True),
+    ),
     "mass_matrix": (
         Method("spatial", "spatial.mass_matrix", equivalent=by_moments),
         Method("homogeneous", "homogeneous.mass_matrix", equivalent=by_products, by_name=True),
@@ -268,6 +282,7 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
     "inverse_dynamics_sensitivities": (
         Method("spatial", "spatial.inverse_dynamics_sensitivities", equivalent=by_moments),
         Method("augmented-tensor", "tensor.inverse_dynamics_sensitivities", equivalent=by_products),
+        Method("closed-form", "tensor.sensitivities_closed_form", by_name=True),
     ),
     "regressor": (Method("newton-euler-vector", "spatial.regressor"),),
     "joint_reactions": (Method("spatial", "spatial.joint_reactions"),),
