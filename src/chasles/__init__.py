@@ -20,6 +20,7 @@ from chasles.loops import (
 from chasles.model import ModelError
 from chasles.model.denavit_hartenberg import DHRow, DHTable
 from chasles.robot import Robot
+from chasles.simulate import Trajectory, simulate
 
 if TYPE_CHECKING:
     from chasles import control, conventions, homogeneous, robots
@@ -35,6 +36,7 @@ __all__ = [
     "OpenLoop",
     "Robot",
     "SingularPosition",
+    "Trajectory",
     "UnderActuated",
     "Wrench",
     "compile",
@@ -45,6 +47,7 @@ __all__ = [
     "homogeneous",
     "load",
     "robots",
+    "simulate",
     "to_dh",
 ]
 

@@ -1,0 +1,5 @@
+"""Motion in time: a robot moves from a state under its forces."""
+
+from chasles.simulate.driver import Trajectory, simulate
+
+__all__ = ["Trajectory", "simulate"]
