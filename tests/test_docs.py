@@ -34,6 +34,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
 EXAMPLES = {
     "computed_torque.py": {"duration": 0.05},
+    "mechanism_energy.py": {"duration": 0.02, "names": ["four-bar"], "picture": io.BytesIO()},
     "microbot_jerk.py": {"states": 201},
     "million_states.py": {"states": 2000},
     "quadruped_momentum.py": {"duration": 0.05},

@@ -20,7 +20,7 @@ from chasles.loops import (
 from chasles.model import ModelError
 from chasles.model.denavit_hartenberg import DHRow, DHTable
 from chasles.robot import Robot
-from chasles.simulate import Trajectory, simulate
+from chasles.simulate import ClosureFunction, Trajectory, simulate
 
 if TYPE_CHECKING:
     from chasles import control, conventions, homogeneous, robots
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "ClosureFunction",
     "DHRow",
     "DHTable",
     "ImpossiblePosition",

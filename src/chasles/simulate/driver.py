@@ -8,18 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from chasles.compiled import wrench_arguments
+from chasles.loops import LoopError
 from chasles.names import numbers
 from chasles.numeric.linear_systems import checked_step
 from chasles.robot import Array, Robot
-from chasles.simulate.motions import Closed, tree
-from chasles.simulate.runge_kutta import Accelerate, runge_kutta
-
-LOOSE = 1e-2
-"""Loops that stabilisation holds may be open by this much (rad, parts of the loop's size)."""
-
-Forces = Array | Callable[[float, np.ndarray, np.ndarray], Array] | None
-"""Joint forces: none, constant, or tau(t, q, qd)."""
+from chasles.simulate.closure_function import ClosureFunction
+from chasles.simulate.dynamics import Forces, accelerations, joint_forces, under
+from chasles.simulate.motions import Closed, begun, by_function, tree
+from chasles.simulate.runge_kutta import runge_kutta
 
 
 @dataclass(frozen=True)
@@ -47,6 +43,7 @@ def simulate(
     f_ext: Mapping[str, Any] | None = None,
     dissipation: bool = False,
     stabilization: float | None = None,
+    closure: ClosureFunction | None = None,
     every: int = 1,
     progress: bool = False,
 ) -> Trajectory:
@@ -55,37 +52,42 @@ def simulate(
     By the classical Runge-Kutta method of fourth order, on the configuration space (rotations stay
     rotations); the error falls with dt^4. tau: joint forces (..., nv), constant, or a function
     tau(t, q, qd) of them, called with all members of a batch; none by default. f_ext and
-    dissipation as in `forward_dynamics`. every: keep one state of so many. progress: show a bar.
+    dissipation as in `forward_dynamics`. every: keep one state of so many, and the last. progress:
+    show a bar.
 
     Of a robot with loops, q and qd must keep them closed (`assemble`, `complete`). The independent
     coordinates are integrated and the others follow them, to 1e-13, so that nothing drifts; where a
-    pivot of these equations falls below a hundredth of its start others are taken as independent.
+    pivot of these equations falls below a third of its start, others are taken as independent.
     Raises `chasles.SingularPosition` where the motion comes to a position in which none will do.
     stabilization: integrate all coordinates of the tree instead, and let loops that open close
-    again in about so many seconds (Baumgarte; see `constrained_dynamics`).
+    again in about so many seconds (Baumgarte; see `constrained_dynamics`). closure: a function that
+    closes them instead of Newton's method.
     """
+    if closure is not None and stabilization is not None:
+        raise TypeError("simulate: give closure or stabilization, not both")
     q, qd = _state(robot, q, qd)
-    steps = math.ceil(_seconds("duration", duration) / _seconds("dt", dt) - 1e-9)
-    h = duration / steps
+    whole = checked_step(duration, "simulate: duration")
+    steps = max(math.ceil(whole / checked_step(dt, "simulate: dt") - 1e-9), 1)
     if isinstance(every, bool) or not isinstance(every, int) or every < 1:
         raise ValueError(f"simulate: every must be a positive integer, not {every!r}")
-    accelerate = _dynamics(robot, tau, q.shape[:-1], f_ext, dissipation, stabilization)
-    if robot.loops and stabilization is None:
-        closed = Closed(robot, robot._charts, q)
-        q, qd = closed.begin(q, qd)
-        step, rechosen = partial(closed.step, accelerate), closed.rechosen
+    dynamics = accelerations(robot, f_ext, dissipation, stabilization)
+    accelerate = under(dynamics, joint_forces(tau, qd))
+    rechosen: list[float] = []
+    if closure is not None:
+        place = by_function(robot, closure)
+        q, qd = begun(robot, place, q, qd)
+        step = partial(runge_kutta, place, accelerate)
+    elif not robot.loops or stabilization is not None:
+        step = partial(runge_kutta, tree(robot), accelerate)
     else:
-        step, rechosen = partial(runge_kutta, tree(robot), accelerate), []
+        closed = Closed(robot, q)
+        q, qd = begun(robot, closed.place, q, qd)
+        step, rechosen = partial(closed.step, accelerate), closed.rechosen
     kept = [(0.0, q, qd)]
     for k in _counted(steps, progress):
-        q, qd = step(k * h, h, q, qd)
-        if not np.isfinite(qd).all():
-            raise FloatingPointError(
-                f"simulate: the motion is no longer finite at t = {(k + 1) * h:.6g} s; make dt "
-                "smaller, or look at tau"
-            )
-        if (k + 1) % every == 0:
-            kept.append(((k + 1) * h, q, qd))
+        q, qd = _stepped(step, whole * k / steps, whole / steps, q, qd)
+        if (k + 1) % every == 0 or k + 1 == steps:
+            kept.append((whole * (k + 1) / steps, q, qd))
     t, positions, velocities = zip(*kept, strict=True)
     axis = q.ndim - 1
     return Trajectory(
@@ -93,8 +95,18 @@ def simulate(
     )
 
 
-def _seconds(name: str, value: Any) -> float:
-    return checked_step(value, f"simulate: {name}")
+def _stepped(
+    step: Callable[..., tuple[np.ndarray, np.ndarray]],
+    t: float,
+    h: float,
+    q: np.ndarray,
+    qd: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """A step; what goes wrong in it says when."""
+    try:
+        return step(t, h, q, qd)
+    except LoopError as error:
+        raise type(error)(f"simulate: after t = {t:.6g} s: {error}") from None
 
 
 def _state(robot: Robot, q: Array, qd: Array) -> tuple[np.ndarray, np.ndarray]:
@@ -111,43 +123,6 @@ def _state(robot: Robot, q: Array, qd: Array) -> tuple[np.ndarray, np.ndarray]:
         raise ValueError(f"simulate: leading shapes do not broadcast together: {shapes}") from None
     first, second = (np.array(np.broadcast_to(a, (*lead, a.shape[-1]))) for a in arrays.values())
     return first, second
-
-
-def _dynamics(
-    robot: Robot,
-    tau: Forces,
-    lead: tuple[int, ...],
-    f_ext: Mapping[str, Any] | None,
-    dissipation: bool,
-    stabilization: float | None,
-) -> Accelerate:
-    """accelerate(t, q, qd) of a robot under these forces."""
-    if robot.loops:
-        options: dict[str, Any] = {"f_ext": f_ext, "dissipation": dissipation}
-        if stabilization is not None:
-            time = _seconds("stabilization", stabilization)
-            options |= {"stabilization": time, "tolerance": LOOSE}
-
-        def dynamics(*state: np.ndarray) -> np.ndarray:
-            return robot.constrained_dynamics(*state, **options)[0]
-
-    else:
-        keys, forces = wrench_arguments(robot.model, f_ext)
-        compiled = robot.function("forward_dynamics", dissipation=dissipation, wrenches=keys).fast
-
-        def dynamics(*state: np.ndarray) -> np.ndarray:
-            return compiled(*state, *forces)
-
-    if callable(tau):
-        return lambda t, q, qd: dynamics(q, qd, np.asarray(tau(t, q, qd), dtype=float))
-    constant = np.zeros(robot.nv) if tau is None else numbers("simulate: tau", tau, robot.nv)
-    if np.broadcast_shapes(constant.shape[:-1], lead) != lead:
-        raise ValueError(
-            f"simulate: tau has leading shape {constant.shape[:-1]}, more than that of the states, "
-            f"{lead}; give q as many"
-        )
-    constant = np.array(np.broadcast_to(constant, (*lead, robot.nv)), dtype=float)
-    return lambda t, q, qd: dynamics(q, qd, constant)
 
 
 def _counted(steps: int, progress: bool) -> Iterable[int]:

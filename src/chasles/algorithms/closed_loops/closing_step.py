@@ -20,9 +20,7 @@ from chasles.model.spaces import (
 )
 
 
-def closing_step(
-    model: Model, q: Position, qd: Velocity
-) -> tuple[TreeVector, TreeVector, Health]:
+def closing_step(model: Model, q: Position, qd: Velocity) -> tuple[TreeVector, TreeVector, Health]:
     """Newton's step that closes the loops, and rates that keep them closed (Eq 8.48-8.51).
 
     K d = -residual with d = 0 in the independent coordinates; of qd these count, the others are

@@ -21,7 +21,7 @@ class Elimination(NamedTuple):
 
     @property
     def margins(self) -> list[Number]:
-        """Squares of the ratios: 1 where the closure was chosen, 0 in a position singular for it."""
+        """Their squares: 1 where the closure was chosen, 0 in a position singular for it."""
         return [ratio * ratio for ratio in self.ratios]
 
 
