@@ -218,6 +218,8 @@ def test_a_singular_position_on_the_way() -> None:
     assert 0.297 < t < 0.3005
     with pytest.raises(chasles.SingularPosition, match="no choice of independent ones will do"):
         chasles.simulate(flat, [0.0, 0.0, 0.0], [0.0, 0.0, 0.0], duration=1.0)
+    with pytest.raises(chasles.SingularPosition, match="after t = 0 s"):  # within the first step
+        chasles.simulate(flat.with_gravity(FREE), 1e-3 * q, [-2.0, 2.0, -2.0], duration=0.01)
     apart = chasles.simulate(flat, [q, 1.5 * q], [0.0] * 3, duration=0.05)
     assert apart.q.shape == (2, 51, 3)
 
