@@ -35,6 +35,7 @@ PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
 EXAMPLES = {
     "computed_torque.py": {"duration": 0.05},
     "crossover.py": {"joints": 4, "picture": io.BytesIO()},
+    "mechanism_energy.py": {"duration": 0.02, "names": ["four-bar"], "picture": io.BytesIO()},
     "microbot_jerk.py": {"states": 201},
     "million_states.py": {"states": 2000},
     "operation_counts.py": {"lengths": (2, 6), "picture": io.BytesIO()},

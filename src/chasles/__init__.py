@@ -20,6 +20,7 @@ from chasles.loops import (
 from chasles.model import ModelError
 from chasles.model.denavit_hartenberg import DHRow, DHTable
 from chasles.robot import Robot
+from chasles.simulate import ClosureFunction, Trajectory, simulate
 
 if TYPE_CHECKING:
     from chasles import control, conventions, homogeneous, robots
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "ClosureFunction",
     "DHRow",
     "DHTable",
     "ImpossiblePosition",
@@ -35,6 +37,7 @@ __all__ = [
     "OpenLoop",
     "Robot",
     "SingularPosition",
+    "Trajectory",
     "UnderActuated",
     "Wrench",
     "compile",
@@ -45,6 +48,7 @@ __all__ = [
     "homogeneous",
     "load",
     "robots",
+    "simulate",
     "to_dh",
 ]
 

@@ -21,6 +21,7 @@ from chasles.compiled import (
     wrench_arguments,
 )
 from chasles.loops import ClosedLoops, Loops, Mobility
+from chasles.loops.charts import Charts
 from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.spatial import RigidInertia
 from chasles.model import Description, JointData, LoopData, Model, ModelError, build, edit
@@ -566,10 +567,14 @@ class Robot:
 
     @cached_property
     def _closed(self) -> ClosedLoops:
-        def with_closure(closure: Closure) -> "Robot":
-            return self._changed(replace(self.model.source, closure=closure))
+        return ClosedLoops(self._closing, self.function, self._with_closure)
 
-        return ClosedLoops(self._closing, self.function, with_closure)
+    @cached_property
+    def _charts(self) -> Charts:
+        return Charts(self._closing, self.function, self._with_closure)
+
+    def _with_closure(self, closure: Closure) -> "Robot":
+        return self._changed(replace(self.model.source, closure=closure))
 
     def constrained_dynamics(
         self,

@@ -77,6 +77,7 @@ KINEMATICS = frozenset(
         "loop_matrix",
         "loop_bias",
         "loop_forces",
+        "closing_step",
         "regressor",
         "integrate",
         "difference",
@@ -324,6 +325,7 @@ CLOSED_LOOPS: dict[str, tuple[Method, ...]] = {
     "independent_mass_matrix": (
         Method("minimal", "closed_loops.independent_mass_matrix", equivalent=by_moments),
     ),
+    "closing_step": (Method("minimal", "closed_loops.closing_step"),),
 }
 """Functions of a robot with loops that need a closure: which equations give which freedoms. What
 users call asks them and checks how well each state is conditioned."""
