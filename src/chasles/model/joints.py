@@ -18,7 +18,7 @@ from typing import ClassVar, NamedTuple
 
 from chasles.expr import Number, atan2, cos, less, sin
 from chasles.mathematics.leibniz import leibniz
-from chasles.mathematics.linear import Matrix, Symmetric, Vector, solve_symmetric
+from chasles.mathematics.linear import Matrix, Symmetric, Vector, invert_symmetric
 from chasles.mathematics.rotations import (
     General,
     Rotation,
@@ -104,9 +104,17 @@ class Joint:
 
     def rates(self, q: Vector, v: Motion) -> Vector:
         """The qd of a velocity v = S qd across the joint (the nearest, where v is none)."""
+        return self.active(q).T @ v
+
+    def active(self, q: Vector) -> Forces:
+        """T_a, with T_a' S = 1: as a force T_a @ tau an actuator inside the joint exerts tau.
+
+        Another choice, such as that of a gear wheel at the rim, changes the load of the bearings
+        and not the motion (Featherstone 2008, example 3.2).
+        """
         S = self.subspace(q)
-        dual = Forces(tuple(Force(s.angular, s.linear) for s in S.columns)).T
-        return solve_symmetric(dual @ S, dual @ v)
+        dual = Forces(tuple(Force(s.angular, s.linear) for s in S.columns))
+        return dual @ invert_symmetric(dual.T @ S)
 
     def constraint(self, q: Vector) -> Forces:
         """T: the columns span the forces that the joint transmits, in body coordinates."""

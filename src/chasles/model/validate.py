@@ -132,6 +132,12 @@ def _name(link: LinkData) -> str:
     return f"{link.where}: link {link.name!r}" if link.where else f"link {link.name!r}"
 
 
+def is_solid(inertia: RigidInertia) -> bool:
+    """Whether a body resists every acceleration: mass, and moments about all axes through c."""
+    moments = np.linalg.eigvalsh(_about_center(inertia))
+    return bool(inertia.m > 0.0 and moments[0] > _TOLERANCE * moments[-1])
+
+
 def _fault(inertia: RigidInertia) -> str | None:
     """What is impossible about an inertia, or None."""
     m = inertia.m
