@@ -78,16 +78,18 @@ def test_several_roots() -> None:
 
 
 def test_the_longest_path() -> None:
-    """From 8 to 16 to 32 joints: it doubles along the chain, and adds the same by halves."""
-    depth = {
-        way: [chasles.cost(planar(n), "forward_dynamics", method=way).depth for n in (8, 16, 32)]
-        for way in ("articulated-body", "divide-and-conquer")
-    }
-    short, middle, long = depth["articulated-body"]
-    assert (long - middle) == pytest.approx(2 * (middle - short), rel=0.1)
-    short, middle, long = depth["divide-and-conquer"]
-    assert (long - middle) == pytest.approx(middle - short, rel=0.25)
-    assert long < depth["articulated-body"][2]
+    """Eight times as many joints: eight times as long, or hardly longer than the velocities are."""
+    lengths = (8, 64)
+    along, halved, velocity = (
+        [chasles.cost(general_chain(n), function, **options).depth for n in lengths]
+        for function, options in (
+            ("forward_dynamics", {"method": "articulated-body"}),
+            ("forward_dynamics", {"method": "divide-and-conquer"}),
+            ("frame_velocity", {"frame": "tool", "axes": "frame"}),
+        )
+    )
+    assert along[1] > 7.5 * along[0]
+    assert halved[1] - velocity[1] < 1.3 * (halved[0] - velocity[0])
 
 
 # What they cannot take -------------------------------------------------------------------------

@@ -14,9 +14,10 @@ def forward_dynamics_divide_and_conquer(
 ) -> Velocity:
     """Multi-handle assembly (Featherstone 2008, section 7.5).
 
-    A joint joins two pieces of about the same size, each made of two in turn, so that along a chain
-    the longest path of operations grows with the logarithm of the number of bodies. The world is a
-    body with Phi = 0 that accelerates against gravity.
+    A joint joins two pieces of about the same size, each made of two in turn: with the velocities
+    known, which are found one after the other, the longest path of operations along a chain grows
+    with the logarithm of its length. The world is a body with Phi = 0 that accelerates against
+    gravity.
     """
     v, across = {WORLD: Motion.zero()}, {}
     alone = {WORLD: Piece({(WORLD, WORLD): InverseInertia.zero()}, {WORLD: -model.gravity})}
