@@ -10,7 +10,13 @@ from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model.description import Description, JointData, LoopData, ModelError
 from chasles.model.joints import JOINTS, LOOP_JOINTS, Helical, Joint
 from chasles.model.model import WORLD, Body, Follow, Frame, Loop, Model, Passage
-from chasles.model.validate import check_inertias, check_loops, check_numbers, check_regular
+from chasles.model.validate import (
+    check_frames,
+    check_inertias,
+    check_loops,
+    check_numbers,
+    check_regular,
+)
 
 _ROUNDING = 1e-15
 """Entries of constant rotations and positions this near to 0 or +-1 are rounding, not data."""
@@ -34,7 +40,7 @@ def build(source: Description, *, mimic: bool = True, strict: bool = False) -> M
     if source.massless:
         return replace(model, notes=(*source.notes, "no masses are given: kinematics only"))
     notes = source.notes + check_inertias(source, model, strict=strict)
-    check_regular(model)
+    notes += check_frames(model) + check_regular(model)
     return replace(model, notes=notes)
 
 
