@@ -33,6 +33,7 @@ from chasles.tracing import signature
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
 EXAMPLES = {
+    "accuracy.py": {"samples": 5, "joints": (3, 5), "picture": io.BytesIO()},
     "computed_torque.py": {"duration": 0.05},
     "microbot_jerk.py": {"states": 201},
     "million_states.py": {"states": 2000},
