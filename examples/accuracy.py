@@ -80,7 +80,7 @@ def draw(
     for k, value in enumerate(zigzag_accelerations()):
         c.annotate(f"{value:.4f}", (x[k], z[k]), xytext=(4, 6), textcoords="offset points")
     c.set(title="accelerations that should be 1", xlabel="m", ylabel="m")
-    c.set_aspect("equal", adjustable="datalim")
+    c.set_aspect("equal")
     c.set_ylim(-0.5, 3.8)
     for method, errors in chains.items():
         d.loglog(joints, errors, "o-", label=method)

@@ -80,8 +80,8 @@ def maximal_dynamics(
     """
     keys, forces = wrench_arguments(robot.model, f_ext)
     model = robot.model if dissipation else robot.model.frictionless()
-    given = [numbers(*named) for named in (("q", q, model.nq), ("qd", qd, model.nv))]
-    given += [numbers("tau", tau, model.nv), *(numbers("f_ext", f, 6) for f in forces)]
+    named = [("q", q, model.nq), ("qd", qd, model.nv), ("tau", tau, model.nv)]
+    given = [_finite(*each) for each in (*named, *(("f_ext", f, 6) for f in forces))]
     lead = np.broadcast_shapes(*(array.shape[:-1] for array in given))
     flat = [np.broadcast_to(a, (*lead, a.shape[-1])).reshape(-1, a.shape[-1]) for a in given]
     qdd, multipliers = np.empty((len(flat[0]), model.nv)), []
@@ -103,3 +103,10 @@ def maximal_dynamics(
         multipliers.append(lam[len(lam) - equations.loops :])
     found = np.array(multipliers).reshape(*lead, model.loop_rows)
     return qdd.reshape(*lead, model.nv), found
+
+
+def _finite(what: str, value: Any, size: int) -> np.ndarray:
+    array = numbers(f"maximal_dynamics: {what}", value, size)
+    if not np.all(np.isfinite(array)):
+        raise ValueError(f"maximal_dynamics: {what} has entries that are not finite")
+    return array

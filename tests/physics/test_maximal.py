@@ -116,8 +116,10 @@ def test_open_loops_are_refused() -> None:
     robot, q, qd, tau = closed_state("four_bar", 2)
     with pytest.raises(chasles.OpenLoop, match="maximal_dynamics: the loops are open by"):
         chasles.maximal_dynamics(robot, q + 0.1, qd, tau)
-    with pytest.raises(ValueError, match="qd"):
+    with pytest.raises(ValueError, match="maximal_dynamics: qd must have 3 numbers"):
         chasles.maximal_dynamics(robot, q, qd[:1], tau)
+    with pytest.raises(ValueError, match="maximal_dynamics: tau has entries that are not finite"):
+        chasles.maximal_dynamics(robot, q, qd, np.full(3, np.inf))
 
 
 def test_a_motion_that_has_to_end() -> None:
