@@ -30,7 +30,7 @@ LAYERS = (
     ("robot",),
     ("robots", "api", "accuracy", "control", "conventions", "homogeneous"),
     ("",),  # the package itself: `import chasles`
-    ("cli",),
+    ("cli", "published"),
 )
 """From the ground up. Units on one line never import each other."""
 

@@ -35,8 +35,10 @@ PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
 EXAMPLES = {
     "accuracy.py": {"samples": 5, "joints": (3, 5), "picture": io.BytesIO()},
     "computed_torque.py": {"duration": 0.05},
+    "crossover.py": {"joints": 4, "picture": io.BytesIO()},
     "microbot_jerk.py": {"states": 201},
     "million_states.py": {"states": 2000},
+    "operation_counts.py": {"lengths": (2, 6), "picture": io.BytesIO()},
     "quadruped_momentum.py": {"duration": 0.05},
     "slider_crank.py": {"steps": 24, "picture": io.BytesIO()},
     "spacelib.py": {"instants": 3},
@@ -151,7 +153,7 @@ def test_functions_page_has_arrays_and_results(function: str) -> None:
     walker = chasles.robots.quadruped()
     joints = len(walker.joints)
     sizes = {"nq": walker.nq, "nv": walker.nv, "2nv": 2 * walker.nv, "joints": joints}
-    sizes |= {"parameters": 10 * joints, "order": 1, "rows": 0}
+    sizes |= {"parameters": 10 * joints, "order": 1, "rows": 0, "loops": 0}
     shapes = [
         tuple(sizes[word] if word in sizes else int(word) for word in re.findall(r"\w+", shape))
         for shape in re.findall(r"\(\.\.\.(.*?)\)", cells[3])

@@ -9,11 +9,19 @@ from chasles.mathematics.linear import (
     Symmetric,
     Vector,
     factor_ltdl,
+    factor_ltl,
     invert_ltdl,
     invert_symmetric,
+    multiply_lower,
+    multiply_lower_transposed,
+    multiply_symmetric,
     orthogonalize,
+    solve_lower,
+    solve_lower_transposed,
     solve_ltdl,
+    solve_ltl,
 )
+from chasles.published.featherstone import TABLE_6_6, Branching
 
 
 def test_cross_and_skew(reference, rng):
@@ -150,26 +158,103 @@ def _symbolic(parents):
     return a, n
 
 
+def _cost(arrays, values):
+    """What it takes to compute numbers from inputs of given sizes."""
+    inputs = [Variable(name, (size,)) for name, size in arrays.items()]
+    output = Variable("y", (len(values),))
+    return Program.from_outputs("kernel", inputs, [(output, values)]).count
+
+
 @pytest.mark.parametrize("parents", TREES.values(), ids=TREES)
 def test_zeros_of_branching_cost_nothing(parents):
-    """Table 6.6: D1 divisions, D2 multiplications and additions for L'DL."""
+    """Table 6.6, but one reciprocal a pivot that is used, then products where the book divides."""
     a, n = _symbolic(parents)
-    L, D = factor_ltdl(a)
+    tree = Branching(tuple(parents))
+    used = sum(depth > 1 for depth in tree.depths)
     _, pattern = _tree_matrix(np.random.default_rng(0), parents)
-    depth = [int(pattern[k].sum()) for k in range(n)]
-    D1, D2 = sum(d - 1 for d in depth), sum(d * (d - 1) // 2 for d in depth)
-    outputs = [x for row in L for x in row] + D
-    for i in range(n):
-        for j in range(i):
-            assert isinstance(L[i][j], Scalar) == bool(pattern[i, j])
-    program = Program.from_outputs(
-        "ltdl", [Variable("A", (n, n))], [(Variable("LD", (len(outputs),)), outputs)]
+    factors = {"LTL": (factor_ltl(a), []), "LTDL": factor_ltdl(a)}
+    for kind, (L, D) in factors.items():
+        for i in range(n):
+            for j in range(i):
+                assert isinstance(L[i][j], Scalar) == bool(pattern[i, j])
+        count = _cost({"A": n * n}, [x for row in L for x in row] + D)
+        book = TABLE_6_6[kind]["factor"].on(tree)
+        assert count.square_roots == book.square_roots
+        assert book.divisions == tree.D1
+        assert count.divisions == used <= tree.D1
+        assert count.multiplications == book.multiplications + tree.D1
+        assert count.additions == book.additions
+
+
+KERNELS = {
+    "L x, L' x": (multiply_lower, multiply_lower_transposed),
+    "L^-1 x, L^-T x": (solve_lower, solve_lower_transposed),
+    "H x": (multiply_symmetric,),
+}
+
+
+@pytest.mark.parametrize("parents", TREES.values(), ids=TREES)
+@pytest.mark.parametrize("row", KERNELS)
+@pytest.mark.parametrize("kind", TABLE_6_6)
+def test_sparse_kernels_cost_what_table_6_6_says(kind, row, parents):
+    a, n = _symbolic(parents)
+    x = Vector(tuple(a[0][0].arena.input("x", k) for k in range(n)))
+    unit = kind == "LTDL" and row != "H x"
+    L = [[1.0 if unit and i == j else a[i][j] for j in range(i + 1)] for i in range(n)]
+    book = TABLE_6_6[kind][row].on(Branching(tuple(parents)))
+    for kernel in KERNELS[row]:
+        count = _cost({"A": n * n, "x": n}, list(kernel(L, x)))
+        # a quotient is a product with a reciprocal
+        assert count.divisions == book.divisions
+        assert count.multiplications == book.multiplications + book.divisions
+        assert count.additions == book.additions
+
+
+@pytest.mark.parametrize("parents", TREES.values(), ids=TREES)
+def test_solving_costs_what_table_6_6_says(parents):
+    """With a factor's reciprocals at hand no division is left; in L' L they serve twice."""
+    a, n = _symbolic(parents)
+    tree = Branching(tuple(parents))
+    x = Vector(tuple(a[0][0].arena.input("x", k) for k in range(n)))
+    factor_l, (unit, D) = factor_ltl(a), factor_ltdl(a)
+    solutions = {"LTL": solve_ltl(factor_l, x), "LTDL": solve_ltdl(unit, D, x)}
+    known = {"LTL": [y for row in factor_l for y in row], "LTDL": [y for r in unit for y in r] + D}
+    for kind, solution in solutions.items():
+        book = TABLE_6_6[kind]["solve"].on(tree)
+        alone = _cost({"A": n * n}, known[kind])
+        both = _cost({"A": n * n, "x": n}, [*known[kind], *solution])
+        assert both.divisions == n
+        assert both.multiplications - alone.multiplications == book.multiplications + book.divisions
+        assert both.additions - alone.additions == book.additions
+
+
+@pytest.mark.parametrize("parents", TREES.values(), ids=TREES)
+def test_sparse_kernels_are_the_products_and_solutions(parents, rng, reference):
+    """Table 6.5 on numbers, for both kinds of factors; nothing above the diagonal is read."""
+    H, _ = _tree_matrix(rng, parents)
+    n = len(parents)
+    unit, D = factor_ltdl(H.tolist())
+    b = rng.normal(size=n)
+    x = Vector(tuple(b.tolist()))
+    close = {"rtol": 1e-12, "atol": 1e-12 * np.linalg.cond(H)}
+    for L in (factor_ltl(H.tolist()), unit):
+        dense = np.array(L)
+        spoiled = [[L[i][j] if j <= i else np.nan for j in range(n)] for i in range(n)]
+        for kernel, expected in (
+            (multiply_lower, dense @ b),
+            (multiply_lower_transposed, dense.T @ b),
+            (solve_lower, np.linalg.solve(dense, b)),
+            (solve_lower_transposed, np.linalg.solve(dense.T, b)),
+        ):
+            np.testing.assert_allclose(reference.dense(kernel(spoiled, x)), expected, **close)
+    lower = np.where(np.tri(n, dtype=bool), H, np.nan).tolist()
+    np.testing.assert_allclose(reference.dense(multiply_symmetric(lower, x)), H @ b, **close)
+    L = factor_ltl(lower)
+    np.testing.assert_allclose(np.array(L).T @ np.array(L), H, rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(reference.dense(solve_ltl(L, x)), np.linalg.solve(H, b), **close)
+    np.testing.assert_allclose(
+        reference.dense(solve_ltdl(unit, D, x)), np.linalg.solve(H, b), **close
     )
-    count = program.count
-    # ours: one reciprocal a pivot that is used, then products where the book divides
-    assert count.divisions == sum(d > 1 for d in depth) <= D1
-    assert count.multiplications == D1 + D2
-    assert count.additions == D2
 
 
 def test_only_the_lower_triangle_is_read(rng):

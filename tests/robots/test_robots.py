@@ -13,10 +13,16 @@ from chasles.robots import ROBOTS
 from chasles.robots._solids import box, capsule, cylinder, mirrored, sphere
 from chasles.robots.arms import microbot, puma560, stanford_arm
 from chasles.robots.legged import humanoid, quadruped
-from chasles.robots.synthetic import general_chain, planar, zigzag
+from chasles.robots.synthetic import general_chain, general_tree, planar, zigzag
 from chasles.robots.trees import random_tree
 
-ARGUMENTS = {"planar": (4,), "zigzag": (6,), "general_chain": (6,), "random_tree": (14, 3)}
+ARGUMENTS = {
+    "planar": (4,),
+    "zigzag": (6,),
+    "general_chain": (6,),
+    "general_tree": (7, 2),
+    "random_tree": (14, 3),
+}
 INCH = 0.0254
 
 
@@ -123,7 +129,9 @@ def test_total_mass(robot: Description, mass: float) -> None:
 
 
 @pytest.mark.parametrize(
-    "make", [planar, zigzag, general_chain, lambda n: random_tree(n, 0)], ids=lambda f: f.__name__
+    "make",
+    [planar, zigzag, general_chain, lambda n: general_tree(n, 2), lambda n: random_tree(n, 0)],
+    ids=lambda f: f.__name__,
 )
 def test_needs_a_joint(make) -> None:
     with pytest.raises(ModelError, match="ask for one or more"):
@@ -281,6 +289,37 @@ def test_general_chain_at_right_angles() -> None:
         np.testing.assert_array_equal(joint.pose.R.rows, [[1, 0, 0], [0, 0, -1], [0, 1, 0]])
 
 
+@pytest.mark.parametrize("children", [1, 2, 3])
+def test_general_tree_branches_and_has_nothing_special(children: int) -> None:
+    """A first child is at (a, 0, d), turned about x; the others are anywhere."""
+    robot = general_tree(13, children)
+    assert robot == general_tree(13, children)
+    assert robot.joints == general_tree(20, children).joints[:13]
+    carried: dict[str | None, list] = {}
+    for joint in robot.joints:
+        carried.setdefault(joint.parent, []).append(joint)
+    assert len(carried.pop("base")) == 1
+    assert [len(joints) for joints in carried.values()] == [children] * (12 // children)
+    seen = [
+        x for link in robot.links[1:] for x in (link.inertia.m, *link.inertia.h, *link.inertia.I)
+    ]
+    for first, *others in carried.values():
+        R = np.array(first.pose.R.rows, float)
+        np.testing.assert_array_equal(
+            [*R[0], R[1, 0], R[2, 0], first.pose.r[1]], [1, 0, 0, 0, 0, 0]
+        )
+        seen += [R[1, 1], R[2, 1], first.pose.r[0], first.pose.r[2]]
+        for joint in others:
+            seen += [*np.array(joint.pose.R.rows, float)[:2].ravel(), *joint.pose.r]
+    sizes = np.abs([x for x in seen if x != 0.0])
+    assert len(np.unique(sizes)) == len(sizes)
+
+
+def test_general_tree_needs_children() -> None:
+    with pytest.raises(ModelError, match="0 children a link; ask for one or more"):
+        general_tree(3, 0)
+
+
 # Legged machines, solids -------------------------------------------------------------------------
 
 
@@ -347,14 +386,14 @@ def test_solids_mirror() -> None:
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("floating", [None, False, True])
 def test_random_tree_has_every_joint(seed: int, floating: bool | None) -> None:
-    robot = random_tree(9, seed, floating=floating)
+    robot = random_tree(len(JOINTS), seed, floating=floating)
     assert {joint.kind for joint in robot.joints} - {"fixed"} == set(JOINTS)
     model = build(robot)
-    assert len(model.bodies) == 9
+    assert len(model.bodies) == len(JOINTS)
     root = model.bodies[0].joint.kind
     assert floating is None or (root == "free") == floating
     parents = [body.parent for body in model.bodies]
-    assert max(parents.count(i) for i in range(9)) >= 2
+    assert max(parents.count(i) for i in range(len(JOINTS))) >= 2
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 5, 8, 20, 40])

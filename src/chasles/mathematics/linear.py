@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, overload
 
-from chasles.expr import Number, is_number
+from chasles.expr import Number, is_number, sqrt
 
 
 def _dot(a: Iterable[Number], b: Iterable[Number]) -> Number:
@@ -224,28 +224,71 @@ def factor_ltdl(A: Sequence[Sequence[Number]]) -> tuple[list[list[Number]], list
     return L, D
 
 
+def factor_ltl(A: Sequence[Sequence[Number]]) -> list[list[Number]]:
+    """L with A = L' L, lower triangular, without fill-in too (Featherstone 2008, table 6.3)."""
+    n = len(A)
+    L = [[A[i][j] if j <= i else 0.0 for j in range(n)] for i in range(n)]
+    for k in range(n - 1, -1, -1):
+        L[k][k] = sqrt(L[k][k])
+        reciprocal = 1.0 / L[k][k]
+        for i in range(k):
+            L[k][i] = L[k][i] * reciprocal
+        for i in range(k):
+            for j in range(i + 1):
+                L[i][j] = L[i][j] - L[k][i] * L[k][j]
+    return L
+
+
+# Products and solutions with a lower triangle (Featherstone 2008, table 6.5). Entries that are zero
+# by branching cost nothing, nor does a unit diagonal, so one kernel serves both kinds of factors.
+
+
+def multiply_lower(L: Sequence[Sequence[Number]], x: Vector) -> Vector:
+    """L x, by the lower triangle of L alone."""
+    return Vector(tuple(_dot(L[i][: i + 1], x.entries[: i + 1]) for i in range(len(L))))
+
+
+def multiply_lower_transposed(L: Sequence[Sequence[Number]], x: Vector) -> Vector:
+    """L' x, by the lower triangle of L alone."""
+    n = len(L)
+    return Vector(tuple(_dot([L[i][j] for i in range(j, n)], x.entries[j:]) for j in range(n)))
+
+
+def multiply_symmetric(H: Sequence[Sequence[Number]], x: Vector) -> Vector:
+    """H x of a symmetric H, by its lower triangle alone."""
+    n = len(H)
+    return Vector(tuple(_dot([H[max(i, j)][min(i, j)] for j in range(n)], x) for i in range(n)))
+
+
 def solve_lower(L: Sequence[Sequence[Number]], b: Vector) -> Vector:
-    """x with L x = b, L unit lower triangular."""
+    """x with L x = b, by the lower triangle of L alone."""
     x = list(b)
     for i in range(len(x)):
         for j in range(i):
             x[i] = x[i] - L[i][j] * x[j]
+        x[i] = x[i] / L[i][i]
     return Vector(tuple(x))
 
 
 def solve_lower_transposed(L: Sequence[Sequence[Number]], b: Vector) -> Vector:
-    """x with L' x = b, L unit lower triangular."""
+    """x with L' x = b, by the lower triangle of L alone."""
     x = list(b)
     for i in range(len(x) - 1, -1, -1):
+        x[i] = x[i] / L[i][i]
         for j in range(i):
             x[j] = x[j] - L[i][j] * x[i]
     return Vector(tuple(x))
 
 
+def solve_ltl(L: Sequence[Sequence[Number]], b: Vector) -> Vector:
+    """x with L' L x = b."""
+    return solve_lower(L, solve_lower_transposed(L, b))
+
+
 def solve_ltdl(L: Sequence[Sequence[Number]], D: Sequence[Number], b: Vector) -> Vector:
     """x with L' D L x = b: by L transposed, then D, then L."""
-    x = solve_lower_transposed(L, b)
-    return solve_lower(L, Vector(tuple(a / d for a, d in zip(x, D, strict=True))))
+    y = solve_lower_transposed(L, b)
+    return solve_lower(L, Vector(tuple(a / d for a, d in zip(y, D, strict=True))))
 
 
 def reduce_rows(

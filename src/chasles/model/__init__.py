@@ -11,7 +11,7 @@ from chasles.model.description import (
     Mimic,
     ModelError,
 )
-from chasles.model.joints import JOINTS, LOOP_JOINTS, Joint
+from chasles.model.joints import JOINTS, LOOP_JOINTS, Joint, Steady
 from chasles.model.model import WORLD, Body, Frame, Loop, Model
 
 __all__ = [
@@ -31,5 +31,6 @@ __all__ = [
     "Mimic",
     "Model",
     "ModelError",
+    "Steady",
     "build",
 ]

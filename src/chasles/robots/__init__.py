@@ -4,7 +4,7 @@
 |---|---|
 | `puma560` `stanford_arm` `microbot` | arms of the literature; their data files cite sources |
 | `planar` `zigzag` | arms of equal rods in a vertical plane |
-| `general_chain` | a serial arm in which no parameter is special: for counting operations |
+| `general_chain` `general_tree` | an arm and trees in which no parameter is special: for counting |
 | `quadruped` `humanoid` | legged machines with a floating base, of our own making |
 | `slider_crank` `four_bar` `triangle` `five_bar` `six_bar` | planar mechanisms with closed loops |
 | `stewart` `delta` | parallel robots |
@@ -39,6 +39,7 @@ microbot = _robot(arms.microbot)
 planar = _robot(synthetic.planar)
 zigzag = _robot(synthetic.zigzag)
 general_chain = _robot(synthetic.general_chain)
+general_tree = _robot(synthetic.general_tree)
 quadruped = _robot(legged.quadruped)
 humanoid = _robot(legged.humanoid)
 slider_crank = _robot(mechanisms.slider_crank)
@@ -57,6 +58,7 @@ ROBOTS: dict[str, Callable[..., Robot]] = {
     "planar": planar,
     "zigzag": zigzag,
     "general_chain": general_chain,
+    "general_tree": general_tree,
     "quadruped": quadruped,
     "humanoid": humanoid,
     "slider_crank": slider_crank,

@@ -1,4 +1,4 @@
-"""Arms made for study: equal rods in a plane, and a chain in which nothing is special."""
+"""Made for study: equal rods in a plane, and chains and trees in which nothing is special."""
 
 import math
 import random
@@ -13,6 +13,7 @@ from chasles.robots._solids import points, rod
 
 _EARTH = Vector.of(0.0, 0.0, -9.81)
 _TIP = Vector.of(1.0, 0.0, 0.0)
+_AXIS = Vector.of(0.0, 0.0, 1.0)
 
 
 def planar(n: int) -> Description:
@@ -67,15 +68,46 @@ def general_chain(n: int, *, right_angles: bool = False) -> Description:
     rng = random.Random(1991)
     rows = []
     for _ in range(n):
-        a, d = rng.uniform(0.1, 0.4), rng.uniform(0.05, 0.3)
-        alpha = rng.uniform(0.3, 1.2) * (1.0 if rng.random() < 0.5 else -1.0)
-        masses = [rng.uniform(0.2, 0.8) for _ in range(6)]
-        places = [Vector(tuple(rng.uniform(-0.2, 0.2) for _ in range(3))) for _ in masses]
+        a, d, alpha, body = _any_link(rng)
         alpha = math.pi / 2.0 if right_angles else alpha
-        m, c, I = points(masses, places).about_center()
+        m, c, I = body.about_center()
         rows.append(DHRow(0.0, d, a, alpha, mass=m, center=tuple(c), inertia=tuple(I)))
     point = Vector.of(*(rng.uniform(0.05, 0.15) for _ in range(3)))
     return dh_chain("general_chain", rows, "modified", tips={"tool": Transform(Rotation(), point)})
+
+
+def general_tree(n: int, children: int) -> Description:
+    """n revolute joints, level by level so many on every link (on the base, one): nothing special.
+
+    The trees that Featherstone (2008, section 10.3) counts on: with one child a link the chain
+    GU(n), with two the binary tree. The first child of a link, and that of the base, has a
+    Denavit-Hartenberg placement, d along z and a along x of its parent, turned about x alone; other
+    children are placed anyhow. Always the same numbers. Gravity is along -z.
+    """
+    _require("general_tree", n)
+    if children < 1:
+        raise ModelError(f"robot 'general_tree': {children} children a link; ask for one or more")
+    rng = random.Random(2008)
+    links, joints = [LinkData("base", RigidInertia.zero())], []
+    for i in range(1, n + 1):
+        a, d, alpha, body = _any_link(rng)
+        turn, y = rng.uniform(0.3, 1.2), rng.uniform(0.1, 0.4)
+        first = i == 1 or (i - 2) % children == 0
+        E = about(0, alpha) if first else about(2, turn).then(about(0, alpha))
+        place = Transform(E, Vector.of(a, 0.0 if first else y, d))
+        parent = links[0 if i == 1 else (i - 2) // children + 1].name
+        joints.append(JointData(f"joint{i}", "revolute", parent, f"link{i}", place, _AXIS))
+        links.append(LinkData(f"link{i}", body))
+    return Description("general_tree", tuple(links), tuple(joints))
+
+
+def _any_link(rng: random.Random) -> tuple[float, float, float, RigidInertia]:
+    """A length a, an offset d, a twist of either sign, and the inertia of six point masses."""
+    a, d = rng.uniform(0.1, 0.4), rng.uniform(0.05, 0.3)
+    alpha = rng.uniform(0.3, 1.2) * (1.0 if rng.random() < 0.5 else -1.0)
+    masses = [rng.uniform(0.2, 0.8) for _ in range(6)]
+    places = [Vector(tuple(rng.uniform(-0.2, 0.2) for _ in range(3))) for _ in masses]
+    return a, d, alpha, points(masses, places)
 
 
 def _require(name: str, n: int) -> None:

@@ -1,6 +1,6 @@
 """Joint accelerations for given forces."""
 
-from chasles.mathematics.linear import invert_symmetric, solve_symmetric
+from chasles.mathematics.linear import solve_symmetric
 from chasles.mathematics.spatial import ArticulatedInertia, Force, Motion
 from chasles.model.joints import diagonal
 from chasles.model.model import WORLD, Model
@@ -25,7 +25,7 @@ def forward_dynamics(
         U[i] = IA[i] @ S[i]
         D[i] = S[i].T @ U[i] + diagonal(joint.armature)
         u[i] = tau[i] - joint.resistance(qd[i]) - S[i].T @ pA[i]
-        K = U[i] @ invert_symmetric(D[i])
+        K = U[i].over(D[i])
         Ia = IA[i].without(U[i], K)
         IA[p] += X[i].T @ Ia
         pA[p] += X[i].T @ (pA[i] + Ia @ c[i] + K @ u[i])

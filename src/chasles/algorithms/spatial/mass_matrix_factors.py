@@ -1,8 +1,7 @@
 """Sparse factors of the mass matrix."""
 
 from chasles.algorithms.spatial.mass_matrix import mass_matrix
-from chasles.expr import sqrt
-from chasles.mathematics.linear import Matrix, Vector, factor_ltdl
+from chasles.mathematics.linear import Matrix, Vector, factor_ltdl, factor_ltl
 from chasles.model.model import Model
 from chasles.model.spaces import Position, TreeMatrix, TreeVector, assemble
 
@@ -15,8 +14,5 @@ def ltdl_factors(model: Model, q: Position) -> tuple[TreeMatrix, TreeVector]:
 
 def ltl_factor(model: Model, q: Position) -> TreeMatrix:
     """L with M = L' L, without fill-in (Featherstone 2008, table 6.3)."""
-    L, D = ltdl_factors(model, q)
-    roots = [sqrt(d) for d in D]
-    return Matrix(
-        tuple(tuple(x * root for x in row) for row, root in zip(L.rows, roots, strict=True))
-    )
+    L = factor_ltl(assemble(model, mass_matrix(model, q), model.in_tree_order))
+    return Matrix(tuple(map(tuple, L)))

@@ -97,6 +97,11 @@ class ArticulatedInertia:
             raise _mismatch("add", self, other)
         return ArticulatedInertia(self.M + other.M, self.H + other.H, self.I + other.I)
 
+    def __mul__(self, factor: Number) -> "ArticulatedInertia":
+        return ArticulatedInertia(self.M * factor, self.H * factor, self.I * factor)
+
+    __rmul__ = __mul__
+
     @overload
     def __matmul__(self, other: Motion) -> Force: ...
     @overload

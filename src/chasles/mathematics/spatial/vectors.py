@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import overload
 
 from chasles.expr import Number
-from chasles.mathematics.linear import Matrix, Vector
+from chasles.mathematics.linear import Matrix, Vector, factor_ltdl, solve_ltdl
 
 
 def _mismatch(operation: str, a: object, b: object) -> TypeError:
@@ -176,6 +176,12 @@ class Forces:
         if type(other) is not Vector:
             raise _mismatch("multiply", self, other)
         return self._combine(other)
+
+    def over(self, D: Matrix) -> "Forces":
+        """U D^-1 for a symmetric positive definite D: where U has D's own rows, exactly ones."""
+        L, pivots = factor_ltdl(D.rows)
+        rows = [solve_ltdl(L, pivots, Vector(row)) for row in zip(*self.columns, strict=True)]
+        return Forces(tuple(Force.of(*column) for column in zip(*rows, strict=True)))
 
     def _combine(self, weights: Vector) -> Force:
         total = Force.zero()

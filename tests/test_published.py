@@ -1,0 +1,195 @@
+"""Counts of programs against those that Featherstone (2008) prints: table 10.1, Eq 10.12."""
+
+from functools import cache
+from itertools import count
+
+import numpy as np
+import pytest
+
+import chasles
+from chasles.cost import Cost, Rules
+from chasles.published.featherstone import (
+    SAME_ALGORITHM,
+    TABLE_10_1,
+    Branching,
+    ChainCost,
+    best,
+    composite_body,
+    factor_and_solve,
+)
+from chasles.robots import general_chain, general_tree
+
+SIZES = range(2, 13)
+METHODS = {"RNEA": "inverse_dynamics", "CRBA": "mass_matrix", "ABA": "forward_dynamics"}
+TRACED = {
+    # function and method: as the book counts, and after simplification
+    ("inverse_dynamics", "augmented-tensor"): (((-106, 88), (-97, 76)), ((-107, 88), (-98, 76))),
+    ("inverse_dynamics", "spatial"): (((-156, 130), (-131, 102)), ((-157, 130), (-131, 102))),
+    ("inverse_dynamics", "newton-euler-vector"): (((-138, 111), (-111, 84)),) * 2,
+    ("mass_matrix", "spatial"): (((-43, 9, 10), (-63, 27, 6)), ((-39, 4, 10), (-61, 24, 6))),
+    ("mass_matrix", "augmented-tensor"): (
+        ((-43, 9, 10), (-60, 25, 6)),
+        ((-39, 4, 10), (-55, 20, 6)),
+    ),
+    ("forward_dynamics", "articulated-body"): (
+        ((-369, 248), (-372, 234)),
+        ((-318, 225), (-307, 204)),
+    ),
+}
+"""Products and sums for n joints of a general chain, n > 2: coefficients of rising powers of n."""
+
+
+@cache
+def chain_cost(n: int, function: str, method: str, rules: Rules) -> Cost:
+    """What a function takes for n joints of a general chain."""
+    return chasles.cost(general_tree(n, 1), function, method=method, rules=rules)
+
+
+def total(cost: Cost) -> int:
+    """As in table 10.1: products, quotients and sums."""
+    return cost.flops + cost.divisions
+
+
+def row(algorithm: str, source: str) -> ChainCost:
+    return next(r for r in TABLE_10_1 if (r.algorithm, r.source) == (algorithm, source))
+
+
+def test_every_algorithm_is_traced() -> None:
+    assert set(SAME_ALGORITHM.values()) == set(TRACED)
+    assert {key[0] for key in SAME_ALGORITHM} == set(METHODS)
+
+
+@pytest.mark.parametrize("column", [0, 1], ids=["book", "simplified"])
+@pytest.mark.parametrize("way", TRACED, ids=" ".join)
+def test_traced_counts_are_polynomials(way: tuple[str, str], column: int) -> None:
+    """Without residual, so nothing in the chain is special, and no link is another's exception."""
+    rules: Rules = ("book", "simplified")[column]
+    m, a = TRACED[way][column]
+    for n in SIZES[1:]:
+        found = chain_cost(n, *way, rules)
+        expected = np.polyval(m[::-1], n), np.polyval(a[::-1], n)
+        assert (found.multiplications, found.additions) == expected, f"{n} joints"
+
+
+@pytest.mark.parametrize("rules", ["book", "simplified"])
+@pytest.mark.parametrize("key", SAME_ALGORITHM, ids=" ".join)
+def test_an_algorithm_costs_no_more_than_printed(key: tuple[str, str], rules: Rules) -> None:
+    """By the book's rules no zero of Ia is found, so there the row of 1987 is what it is beside."""
+    function, method = SAME_ALGORITHM[key]
+    printed = row("ABA", "Featherstone 1987") if (key[0], rules) == ("ABA", "book") else row(*key)
+    for n in SIZES:
+        found = chain_cost(n, function, method, rules)
+        assert total(found) <= sum(printed.at(n)), f"{n} joints"
+
+
+@pytest.mark.parametrize("function", METHODS.values())
+@pytest.mark.parametrize("make", [lambda n: general_tree(n, 1), general_chain], ids=["GU", "D-H"])
+def test_the_default_costs_less_than_the_best_printed(make, function: str) -> None:
+    algorithm = next(name for name, known in METHODS.items() if known == function)
+    for n in (2, 3, 6, 9, 12):
+        assert total(chasles.cost(make(n), function)) < sum(best(algorithm).at(n)), f"{n} joints"
+
+
+def test_the_frames_of_the_book_cost_what_it_says() -> None:
+    """With three entries in every offset, algorithm 5.7 has the printed slopes: 93 and 81."""
+    found = [
+        chasles.cost(general_chain(n), "inverse_dynamics", method="augmented-tensor", rules="book")
+        for n in (7, 8)
+    ]
+    slope = found[1].multiplications - found[0].multiplications
+    assert (slope, found[1].additions - found[0].additions) == (93, 81)
+    assert (best("RNEA").m[1], best("RNEA").a[1]) == (93, 81)
+
+
+# The printed formulas with each other ------------------------------------------------------------
+
+
+def test_printed_formulas_agree_on_a_chain() -> None:
+    """Eq 10.12 is Eq 10.3, and table 6.6 the row of factorising and solving, without branches."""
+    for n in range(1, 30):
+        chain = Branching.even(n, 1)
+        assert composite_body(chain) == best("CRBA").at(n)
+        assert factor_and_solve(chain) == best("F&S").at(n)
+        sums = chain.D0, chain.D1, chain.D2
+        assert sums == (n - 1, n * (n - 1) // 2, n * (n * n - 1) // 6)  # Eq 6.28
+
+
+@pytest.mark.parametrize("children", [1, 2, 3, 8])
+@pytest.mark.parametrize("n", [1, 7, 20])
+def test_bounds_of_the_sums(children: int, n: int) -> None:
+    """Eq 6.29 and 10.7 to 10.9; every transform is used once for each body beyond it."""
+    tree = Branching.even(n, children)
+    depth = max(tree.depths)
+    assert 0 <= tree.D0 <= n - 1
+    assert 0 <= tree.D1 <= min(n * (n - 1) // 2, n * (depth - 1))
+    assert 0 <= tree.D2 <= n * depth * (depth - 1) // 2
+    assert len(tree.dh) + len(tree.general) == tree.D0
+    assert sum(tree.beyond[i] for i in (*tree.dh, *tree.general)) == tree.D1
+
+
+def test_a_bush_of_single_joints_costs_nothing() -> None:
+    assert composite_body(Branching((-1,) * 5)) == (0, 0)
+    with pytest.raises(ValueError, match="joint 1 has parent 2; give -1 or a number below 1"):
+        Branching((-1, 2))
+
+
+@pytest.mark.parametrize(
+    ("n", "mass_matrix", "solving"),
+    [(7, (457, 453), (51, 34)), (15, (1301, 1217), (179, 130)), (31, (3341, 2985), (547, 418))],
+)
+def test_binary_trees(n: int, mass_matrix: tuple[int, int], solving: tuple[int, int]) -> None:
+    """By hand: bodies at depth d are 2^(d-1); half of those on a body have a general transform."""
+    tree = Branching.even(n, 2)
+    assert composite_body(tree) == mass_matrix
+    assert factor_and_solve(tree) == solving
+
+
+def first(ahead) -> int:
+    """The first number of joints, from two on, at which one is ahead."""
+    return next(n for n in count(2) if ahead(n))
+
+
+def test_crossovers_of_the_printed_formulas() -> None:
+    """Section 10.3: articulated bodies win from nine joints on, and by 1.6 at eighteen; solving
+    overtakes the mass matrix at 45 joints, and Newton and Euler after 18."""
+    rnea, crba, solving, aba = (
+        lambda n, name=name: sum(best(name).at(n)) for name in ("RNEA", "CRBA", "F&S", "ABA")
+    )
+    cubic = [rnea(n) + crba(n) + solving(n) for n in range(19)]
+    assert first(lambda n: cubic[n] > aba(n)) == 9
+    assert cubic[18] / aba(18) == pytest.approx(1.638, abs=1e-3)
+    assert first(lambda n: solving(n) > crba(n)) == 45
+    assert first(lambda n: solving(n) > rnea(n)) == 19
+
+
+# Trees -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("children", [2, 3, 6])
+def test_mass_matrix_of_trees_costs_no_more_than_eq_10_12(children: int) -> None:
+    for n in (4, 7, 13):
+        robot, printed = general_tree(n, children), composite_body(Branching.even(n, children))
+        for options in ({"method": "spatial", "rules": "book"}, {"method": "spatial"}, {}):
+            assert total(chasles.cost(robot, "mass_matrix", **options)) < sum(printed)
+
+
+def test_the_tree_is_the_one_of_the_formula() -> None:
+    """The built robot has the parents that the formulas are evaluated for."""
+    model = general_tree(13, 3).model
+    names = [body.name for body in model.bodies]
+    for i, p in enumerate(Branching.even(13, 3).parents):
+        body = model.bodies[names.index(f"link{i + 1}")]
+        assert (names[body.parent] if body.parent >= 0 else None) == (
+            f"link{p + 1}" if p >= 0 else None
+        )
+
+
+@pytest.mark.parametrize(("rules", "crossing"), [("book", 10), ("simplified", 9)])
+def test_articulated_bodies_overtake_the_mass_matrix(rules: Rules, crossing: int) -> None:
+    """Section 10.3 by counting: printed, at nine joints."""
+    for n in (crossing - 1, crossing):
+        by_matrix, by_bodies = (
+            total(chain_cost(n, "forward_dynamics", m, rules))
+            for m in ("mass-matrix", "articulated-body")
+        )
+        assert (by_bodies < by_matrix) == (n >= crossing)
