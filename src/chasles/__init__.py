@@ -8,6 +8,7 @@ tau = robot.inverse_dynamics(q, qd, qdd)  # one state, or any batch of states
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from chasles.accuracy import condition, maximal_dynamics
 from chasles.api import compile, cost, from_dh, load, to_dh
 from chasles.compiled import Wrench
 from chasles.loops import (
@@ -41,12 +42,14 @@ __all__ = [
     "UnderActuated",
     "Wrench",
     "compile",
+    "condition",
     "control",
     "conventions",
     "cost",
     "from_dh",
     "homogeneous",
     "load",
+    "maximal_dynamics",
     "robots",
     "simulate",
     "to_dh",

@@ -704,8 +704,10 @@ class Robot:
         actions or by traces, Legnani et al. 1996), "augmented-tensor", "unit-acceleration",
         "composite-3x3", "conjugate-gradient" (without derivatives), "orthogonal-complement",
         "spatial-operator" (Balafoutis, Patel 1991, chapter 6), "floating-base" (Featherstone, table
-        9.4, for robots on one free joint), or "fastest". Of a robot with loops, which stay closed,
-        by the methods of `constrained_dynamics`.
+        9.4, for robots on one free joint), "assembly-inertia", "assembly-inverse" (table 7.2),
+        "divide-and-conquer" (section 7.5; none of the three takes armature, or links that lack mass
+        or a moment), or "fastest". Of a robot with loops, which stay closed, by the methods of
+        `constrained_dynamics`.
         """
         if self.model.loops:
             qdd, _ = self.constrained_dynamics(
