@@ -8,6 +8,7 @@ from typing import Any
 
 from chasles.model import Model
 from chasles.model.equivalent import Choice, by_moments, by_products
+from chasles.model.validate import is_solid
 
 Need = Callable[[Model, Mapping[str, Any]], str]
 """What a method asks of a model and its options: the reason why not, or nothing."""
@@ -27,6 +28,16 @@ def driven_joints(model: Model, options: Mapping[str, Any]) -> str:
     )
 
 
+def solid_bodies(model: Model, options: Mapping[str, Any]) -> str:
+    """Every body by itself has an inverse inertia, and joints have no inertia of their own."""
+    for body in model.bodies:
+        if any(body.joint.armature):
+            return f"it has no place for the armature of joint {body.data.name!r}"
+        if not is_solid(body.inertia):
+            return f"it inverts every inertia, and link {body.name!r} lacks mass or a moment"
+    return ""
+
+
 @dataclass(frozen=True)
 class Method:
     """One way to compute a function.
@@ -36,7 +47,7 @@ class Method:
     equivalent: how inertias may be regrouped for it, where the result depends on the equation of
     motion alone. followers: mimic joints are allowed (a recursion that solves for each joint's
     acceleration by itself cannot have them). by_name: it is used only where it is asked for, since
-    another always has fewer operations. smooth: the derivative of its program is that of the result
+    another has fewer operations. smooth: the derivative of its program is that of the result
     (an iteration that ends early, where its residual is zero, has no slopes there).
     needs: what it asks of the robot and the options. steep: its operations grow with the cube of
     the number of freedoms, or faster, so that it is for arms.
@@ -77,6 +88,7 @@ KINEMATICS = frozenset(
         "loop_matrix",
         "loop_bias",
         "loop_forces",
+        "closing_step",
         "regressor",
         "integrate",
         "difference",
@@ -117,10 +129,20 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
         Method("spatial", "spatial.jacobian_rate"),
     ),
     "inverse_dynamics": (
-        Method("newton-euler-vector", "spatial.newton_euler_vector", equivalent=by_moments),
+        Method(
+            "newton-euler-vector",
+            "spatial.newton_euler_vector",
+            equivalent=by_moments,
+            by_name=True,
+        ),
         Method("spatial", "spatial.inverse_dynamics", equivalent=by_moments, by_name=True),
         Method("homogeneous", "homogeneous.inverse_dynamics", equivalent=by_products, by_name=True),
-        Method("homogeneous-link", "homogeneous.inverse_dynamics_link", equivalent=by_products),
+        Method(
+            "homogeneous-link",
+            "homogeneous.inverse_dynamics_link",
+            equivalent=by_products,
+            by_name=True,
+        ),
         Method(
             "lagrange",
             "homogeneous.inverse_dynamics_lagrange",
@@ -129,6 +151,7 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
         ),
         Method("augmented-tensor", "tensor.augmented_tensor", equivalent=by_products, by_name=True),
         Method("newton-euler-tensor", "tensor.newton_euler_tensor", by_name=True),
+        Method("parallel-axes", "tensor.parallel_axes", equivalent=by_products),
         Method("lagrange-4x4", "tensor.lagrange_4x4", by_name=True),
         Method("lagrange-3x3", "tensor.lagrange_3x3", by_name=True),
         Method("spatial-1987", "tensor.spatial_1987", by_name=True),
@@ -142,11 +165,17 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
     ),
     "gravity_forces": (Method("composite-body", "spatial.gravity_forces", equivalent=by_moments),),
     "bias_forces": (
-        Method("newton-euler-vector", "spatial.bias_forces", equivalent=by_moments),
+        Method("newton-euler-vector", "spatial.bias_forces", equivalent=by_moments, by_name=True),
         Method(
             "lagrange", "homogeneous.bias_forces_lagrange", equivalent=by_products, by_name=True
         ),
-        Method("augmented-tensor", "tensor.bias_forces_augmented_tensor", equivalent=by_products),
+        Method(
+            "augmented-tensor",
+            "tensor.bias_forces_augmented_tensor",
+            equivalent=by_products,
+            by_name=True,
+        ),
+        Method("parallel-axes", "tensor.bias_forces_parallel_axes", equivalent=by_products),
     ),
     "coriolis_matrix": (Method("spatial", "spatial.coriolis_matrix"),),
     "closed_form": (
@@ -178,6 +207,7 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
             followers=False,
             by_name=True,
         ),
+        Method("parallel-axes", "tensor.mass_matrix_parallel_axes", equivalent=by_moments),
     ),
     "mass_matrix_inverse": (
         Method("spatial", "spatial.mass_matrix_inverse", equivalent=by_moments),
@@ -203,7 +233,12 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
         Method(
             "articulated-body", "spatial.forward_dynamics", equivalent=by_moments, followers=False
         ),
-        Method("mass-matrix", "spatial.forward_dynamics_mass_matrix", equivalent=by_moments),
+        Method(
+            "mass-matrix",
+            "spatial.forward_dynamics_mass_matrix",
+            equivalent=by_moments,
+            by_name=True,
+        ),
         Method("homogeneous", "homogeneous.forward_dynamics", equivalent=by_products, by_name=True),
         Method(
             "lagrange",
@@ -214,6 +249,7 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
         Method(
             "augmented-tensor", "tensor.forward_dynamics_augmented_tensor", equivalent=by_products
         ),
+        Method("parallel-axes", "tensor.forward_dynamics_parallel_axes", equivalent=by_products),
         Method("unit-acceleration", "tensor.forward_dynamics_unit_acceleration", by_name=True),
         Method("composite-3x3", "tensor.forward_dynamics_composite_3x3", by_name=True),
         Method(
@@ -238,6 +274,27 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
             equivalent=by_moments,
             followers=False,
             needs=floating_base,
+        ),
+        Method(
+            "assembly-inertia",
+            "spatial.forward_dynamics_assembly_inertia",
+            followers=False,
+            by_name=True,
+            needs=solid_bodies,
+        ),
+        Method(
+            "assembly-inverse",
+            "spatial.forward_dynamics_assembly_inverse",
+            followers=False,
+            by_name=True,
+            needs=solid_bodies,
+        ),
+        Method(
+            "divide-and-conquer",
+            "spatial.forward_dynamics_divide_and_conquer",
+            followers=False,
+            by_name=True,
+            needs=solid_bodies,
         ),
     ),
     "hybrid_dynamics": (
@@ -301,6 +358,7 @@ CLOSED_LOOPS: dict[str, tuple[Method, ...]] = {
         Method("minimal", "closed_loops.independent_mass_matrix", equivalent=by_moments),
     ),
     "loop_equations": (Method("tree", "closed_loops.loop_equations", equivalent=by_moments),),
+    "closing_step": (Method("minimal", "closed_loops.closing_step"),),
 }
 """Functions of a robot with loops that need a closure: which equations give which freedoms. What
 users call asks them and checks how well each state is conditioned."""
