@@ -23,7 +23,16 @@ from chasles.compiled import (
 from chasles.loops import ClosedLoops, Loops, Mobility
 from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.spatial import RigidInertia
-from chasles.model import Description, JointData, LoopData, Model, ModelError, build, edit
+from chasles.model import (
+    CouplingData,
+    Description,
+    JointData,
+    LoopData,
+    Model,
+    ModelError,
+    build,
+    edit,
+)
 from chasles.model.closure import Closure
 from chasles.model.parameters import nominal, shape
 from chasles.names import from_names, numbers
@@ -507,6 +516,27 @@ class Robot:
                 raise TypeError(f"with_loops: give LoopData(...), not {type(loop).__name__}")
         return self._changed(edit.with_loops(self.model, loops))
 
+    @property
+    def couplings(self) -> tuple[str, ...]:
+        """The equations between coordinates beside those of the loops: gears and the like."""
+        return tuple(coupling.name for coupling in self.model.couplings)
+
+    def with_couplings(self, *couplings: CouplingData) -> "Robot":
+        """The robot with more equations between its coordinates.
+
+        `chasles.model.gear("drive", "wheel", {"motor": 0.01})` is wheel = 0.01 motor, and
+        `chasles.model.coupling("cam", ["lever", "shaft"], function)` is any function(lever, shaft)
+        = 0 that is written with `chasles.expr`. In `loop_residual` and the like their rows follow
+        those of the loops; all that is said of loops is true of them.
+        """
+        for data in couplings:
+            if not isinstance(data, CouplingData):
+                raise TypeError(
+                    f"with_couplings: give gear(...) or coupling(...) of chasles.model, not "
+                    f"{type(data).__name__}"
+                )
+        return self._changed(edit.with_couplings(self.model, couplings))
+
     def mobility(self, q: Array = None, *, tolerance: float = 1e-9) -> Mobility:
         """How many freedoms the loops leave at a closed q (nq,), by the rank of `loop_matrix`.
 
@@ -619,8 +649,10 @@ class Robot:
         return self._call("loop_forces", q, multipliers, out=out, threads=threads)
 
     def _require_loops(self, function: str) -> None:
-        if not self.model.loops:
-            raise ModelError(f"{function}: robot {self.name!r} has no loops; use forward_dynamics")
+        if not self.model.constraints:
+            raise ModelError(
+                f"{function}: robot {self.name!r} has no loops or couplings; use forward_dynamics"
+            )
 
     # Dynamics ---------------------------------------------------------------------------------
 
@@ -701,7 +733,7 @@ class Robot:
         9.4, for robots on one free joint), or "fastest". Of a robot with loops, which stay closed,
         by the methods of `constrained_dynamics`.
         """
-        if self.model.loops:
+        if self.model.constraints:
             qdd, _ = self.constrained_dynamics(
                 q, qd, tau, f_ext=f_ext, dissipation=dissipation, method=method, threads=threads
             )
@@ -803,7 +835,8 @@ class Robot:
         "composite-3x3", "orthogonal-complement", "unit-acceleration" or "spatial-operator"
         (Balafoutis, Patel 1991, chapter 6), or "fastest".
         """
-        if _checked_coordinates("mass_matrix", coordinates) == "independent" and self.model.loops:
+        chosen = _checked_coordinates("mass_matrix", coordinates)
+        if chosen == "independent" and self.model.constraints:
             M = self._closed.mass_matrix(q, tolerance=1e-6, threads=threads)
             return _given("mass_matrix", M, out)
         return self._call("mass_matrix", q, out=out, threads=threads, method=method)

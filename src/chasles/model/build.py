@@ -7,9 +7,10 @@ from chasles.expr import Number, Scalar
 from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.rotations import Rotation, aligned_to_z
 from chasles.mathematics.spatial import RigidInertia, Transform
-from chasles.model.description import Description, JointData, LoopData, ModelError
+from chasles.model.couplings import Coupling
+from chasles.model.description import CouplingData, Description, JointData, LoopData, ModelError
 from chasles.model.joints import JOINTS, LOOP_JOINTS, Helical, Joint
-from chasles.model.model import WORLD, Body, Follow, Frame, Loop, Model, Passage
+from chasles.model.model import WORLD, Body, Follow, Frame, Loop, Model, Passage, suggest
 from chasles.model.validate import check_inertias, check_loops, check_numbers, check_regular
 
 _ROUNDING = 1e-15
@@ -84,7 +85,11 @@ def connected(source: Description, *, mimic: bool) -> Model:
         bodies = _couple(bodies)
     ordered = {link.name: frames[link.name] for link in source.links} | frames
     model = Model(source.name, tuple(bodies), ordered, source.gravity, source)
-    return replace(model, loops=tuple(_closed(model, loop) for loop in source.loops))
+    return replace(
+        model,
+        loops=tuple(_closed(model, loop) for loop in source.loops),
+        couplings=tuple(_coupled(model, data) for data in source.couplings),
+    )
 
 
 def _closed(model: Model, data: LoopData) -> Loop:
@@ -104,6 +109,22 @@ def _closed(model: Model, data: LoopData) -> Loop:
     path += [Passage(i, 1.0) for i in after[: after.index(root)]]
     joint = _make_joint(data, Transform.identity())
     return Loop(joint, *ends, root, tuple(sorted(path)), data)
+
+
+def _coupled(model: Model, data: CouplingData) -> Coupling:
+    """A coupling, each freedom by its body and which of the joint's coordinates it is."""
+    known: dict[str, tuple[int, int]] = {}
+    for i, body in enumerate(model.bodies):
+        many = range(body.joint.nv)
+        names = [f"{body.data.name}[{k}]" if len(many) > 1 else body.data.name for k in many]
+        known |= {name: (i, k) for k, name in enumerate(names) if body.joint.additive}
+    for name in data.freedoms:
+        if name not in known:
+            raise ModelError(
+                f"{_at(data.where)}coupling {data.name!r}: no coordinate {name!r} with a rate of "
+                f"its own; {suggest(name, known)}"
+            )
+    return Coupling(tuple(known[name] for name in data.freedoms), data)
 
 
 def compose(second: Transform, first: Transform) -> Transform:

@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass, field
 
+from chasles.expr import Program
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model.closure import Closure
@@ -80,6 +81,21 @@ class LoopData(JointData):
 
 
 @dataclass(frozen=True)
+class CouplingData:
+    """An equation between coordinates of joints: a gear, a differential, any residual(q) = 0.
+
+    freedoms: the coordinates it is of, as `robot.independent` names them: joints, with [k] where a
+    joint has several. residual: the program of one number from them, its input `q` in that order;
+    `chasles.model.gear` and `chasles.model.coupling` make it.
+    """
+
+    name: str
+    freedoms: tuple[str, ...]
+    residual: Program
+    where: str = ""
+
+
+@dataclass(frozen=True)
 class FrameData:
     """A named frame fixed to a link."""
 
@@ -92,8 +108,9 @@ class FrameData:
 class Description:
     """Links, joints and frames in file order. `lock`, `attach` and the like make new ones.
 
-    joints form the tree; loops close it. independent: the freedoms of the tree that the others
-    follow through the loops, as `robot.independent` names them; none lets the library choose.
+    joints form the tree; loops close it, and couplings hold between its coordinates. independent:
+    the freedoms of the tree that the others follow through loops and couplings, as
+    `robot.independent` names them; none lets the library choose.
     closure: how dynamics solve the loops; the library's to choose.
     massless: no masses are known, so that only kinematics can be asked.
     """
@@ -109,3 +126,4 @@ class Description:
     independent: tuple[str, ...] = ()
     closure: Closure | None = None
     massless: bool = False
+    couplings: tuple[CouplingData, ...] = ()

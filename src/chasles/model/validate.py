@@ -51,7 +51,7 @@ def check_numbers(source: Description) -> None:
 
 
 def check_loops(source: Description) -> None:
-    """Every loop joint is of a known type and has two different links of the mechanism."""
+    """Every loop joint is of a known type and has two different links; names are not shared."""
     links: set[str | None] = {None, *(link.name for link in source.links)}
     names = {joint.name for joint in source.joints}
     for loop in source.loops:
@@ -73,6 +73,13 @@ def check_loops(source: Description) -> None:
             )
         if loop.mimic is not None:
             raise ModelError(f"{at}: it has no coordinate, so it cannot mimic; mimic in the tree")
+    for data in source.couplings:
+        if data.name in names:
+            at = f"{data.where}: " if data.where else ""
+            raise ModelError(
+                f"{at}coupling {data.name!r}: a joint, loop or coupling has this name; rename one"
+            )
+        names.add(data.name)
 
 
 def check_regular(model: Model) -> None:
