@@ -20,7 +20,7 @@ from chasles.compiled import (
     rates_by_name,
     wrench_arguments,
 )
-from chasles.loops import ClosedLoops, Loops, Mobility
+from chasles.loops import ClosedLoops, Cluster, Loops, Mobility, clusters
 from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.spatial import RigidInertia
 from chasles.model import (
@@ -541,11 +541,20 @@ class Robot:
         """How many freedoms the loops leave at a closed q (nq,), by the rank of `loop_matrix`.
 
         The result is that number (`robot.mobility() == 1`), which prints as a report: rank,
-        redundant equations of each loop, and the tolerance. Without q, at a closed position in
-        which nothing is special. tolerance: the residual above which q counts as open (rad, and
-        parts of the loop's size).
+        redundant equations of each loop, the tolerance, and, where a loop has such equations, a
+        joint type in its place that has fewer and leaves the motion as it is. Without q, at a
+        closed position in which nothing is special. tolerance: the residual above which q counts
+        as open (rad, and parts of the loop's size).
         """
         return self._closing.mobility(q, tolerance)
+
+    def loop_clusters(self) -> tuple[Cluster, ...]:
+        """Loops and couplings that share joints, with these joints: `(loops, joints)` for each.
+
+        What happens in one cluster does not depend on the coordinates of another (Featherstone
+        2008, section 8.9); joints that are in none are not constrained.
+        """
+        return clusters(self.model)
 
     def assemble(self, y: Array, guess: Array = None) -> np.ndarray:
         """The q (..., nq) that closes the loops, with the `independent` freedoms at y (..., n).

@@ -10,9 +10,11 @@ from chasles.loops.reports import (
     SingularPosition,
     UnderActuated,
 )
+from chasles.loops.structure import Cluster, clusters
 
 __all__ = [
     "ClosedLoops",
+    "Cluster",
     "ImpossiblePosition",
     "LoopError",
     "Loops",
@@ -20,4 +22,5 @@ __all__ = [
     "OpenLoop",
     "SingularPosition",
     "UnderActuated",
+    "clusters",
 ]

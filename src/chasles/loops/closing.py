@@ -13,6 +13,7 @@ import numpy as np
 from chasles.backends.drivers import newton
 from chasles.loops.reports import ImpossiblePosition, Mobility, OpenLoop, SingularPosition
 from chasles.loops.scales import column_scales, row_scales, size
+from chasles.loops.structure import weaker_joints
 from chasles.model import Coupling, Loop, Model, ModelError
 
 CLOSED = 1e-13
@@ -192,6 +193,7 @@ class Loops:
             redundant.append((constraint.name, constraint.rows - (upto - before)))
             before = upto
         parts = values / max(values[0], 1e-300)
+        weaker = weaker_joints(self.model, at, dict(redundant), RANK)
         return Mobility(
             self.model.nv - rank,
             self.model.nv,
@@ -202,6 +204,9 @@ class Loops:
             float(parts[rank - 1]) if rank else 0.0,
             float(max(parts[rank:], default=0.0)),
             tuple(coupling.name for coupling in self.model.couplings),
+            tuple(
+                (loop.name, weaker[loop.name]) for loop in self.model.loops if loop.name in weaker
+            ),
         )
 
     # Positions and rates ----------------------------------------------------------------------

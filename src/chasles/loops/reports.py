@@ -64,5 +64,13 @@ class Mobility(int):
         return (
             f"mobility {self.mobility}: {self.freedoms} freedoms, rank {self.rank} of {self.rows} "
             f"equations ({f'redundant: {extra}' if extra else 'none redundant'}; {parts}, rank "
-            f"tolerance {self.tolerance:.0e})"
+            f"tolerance {self.tolerance:.0e}){self._offer()}"
         )
+
+    def _offer(self) -> str:
+        """Weaker joints that would do, in words."""
+        words = [
+            f"{name!r} {'left out' if kind == 'free' else f'as {kind}'}"
+            for name, kind in self.weaker
+        ]
+        return f"; as good with fewer equations: {', '.join(words)}" if words else ""
