@@ -18,6 +18,10 @@ from chasles.tracing import resolve, signature
 EPS = float(np.finfo(float).eps)
 TARGETS = tuple(BACKENDS)
 
+CUBIC = {m.name for rows in FUNCTIONS.values() for m in rows if m.steep}
+"""Methods that take the third power of the number of freedoms, or more: for arms and small trees,
+on which `test_closed_form.py` has them."""
+
 
 def relative(actual: ArrayLike, expected: ArrayLike, scale: float = 0.0) -> float:
     """The largest difference beside the largest entry expected (or beside `scale`, if larger)."""

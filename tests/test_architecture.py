@@ -24,13 +24,13 @@ LAYERS = (
     ("mathematics",),
     ("model",),
     ("algorithms", "backends", "formats"),
-    ("tracing", "names", "cost", "numeric", "published"),
+    ("tracing", "names", "cost", "numeric"),
     ("programs",),
     ("compiled", "loops"),
     ("robot",),
     ("robots", "api", "control", "conventions", "homogeneous"),
     ("",),  # the package itself: `import chasles`
-    ("cli",),
+    ("cli", "published"),
 )
 """From the ground up. Units on one line never import each other."""
 

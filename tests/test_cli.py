@@ -212,6 +212,35 @@ def test_cost_where_a_method_cannot_have_mimic_joints(arm: str) -> None:
     assert "mimic" in fail("cost", arm, "-f", "forward_dynamics", "-m", "articulated-body")
 
 
+def test_cost_by_the_rules_of_the_book() -> None:
+    text = run("cost", "general_chain:6", "-m", "augmented-tensor", "--rules", "book")
+    assert "by the book's rules" in " ".join(text.split())
+    assert re.search(r"inverse_dynamics +augmented-tensor +447 +383 +· +· +·", text)
+
+
+def test_cost_table_has_every_method_by_both_rules() -> None:
+    text = run("cost", "planar:2", "--table")
+    robot = chasles.robots.planar(2)
+    for function in ("inverse_dynamics", "mass_matrix", "forward_dynamics"):
+        best = chasles.cost(robot, function)
+        assert re.search(
+            rf"{function} +fastest +{best.multiplications} +{best.additions} +1.00", text
+        )
+        for method in (m for m in FUNCTIONS[function] if m.needs is None):
+            plain, book = (
+                chasles.cost(robot, function, method=method.name, rules=rules)
+                for rules in ("simplified", "book")
+            )
+            numbers = (plain.multiplications, plain.additions, f"{plain.weight / best.weight:.2f}")
+            cells = " +".join(map(str, (*numbers, book.multiplications, book.additions)))
+            assert re.search(rf"{function} +{method.name} +{cells} *\n", text)
+
+
+def test_cost_table_where_a_method_cannot_have_mimic_joints(arm: str) -> None:
+    text = run("cost", arm, "--table", "-f", "forward_dynamics")
+    assert re.search(r"articulated-body +- +- +- +- +-", text)
+
+
 def test_cost_of_methods_for_other_robots() -> None:
     """A method for floating bases is shown for them, and refused elsewhere where it is named."""
     asked = ("-f", "hybrid_dynamics")
@@ -396,6 +425,7 @@ def test_help_has_examples(command: str) -> None:
         (["info", "robot.docx"], "unknown file type '.docx'"),
         (["cost", "puma560", "-f", "speed"], "unknown function 'speed'"),
         (["cost", "puma560", "-m", "magic"], "no method 'magic'"),
+        (["cost", "puma560", "--rules", "fair"], "no rules 'fair'; known are simplified, book"),
         (["cost", "puma560", "--frame", "tol"], "did you mean 'tool'?"),
         (["demo", "-o", "no/such/folder/x.png"], "no such folder"),
         (["bench", "planar:2", "-o", "no/such/folder/x.png"], "no such folder"),

@@ -29,6 +29,8 @@ KINDS = (
     ("spherical", "prismatic"),
     ("planar", "continuous", "helical"),
     ("universal", "cylindrical"),
+    ("rack_and_pinion", "yaw_pitch_roll"),
+    ("sphere_in_cylinder", "rolling"),
 )
 """Joint types of small trees which together have all of them."""
 
@@ -55,7 +57,7 @@ def small(kinds: tuple[str, ...], seed: int = 7) -> chasles.Robot:
         if joint.kind != "fixed":
             kind = left.pop(0)
             pitch = 0.1 if kind == "helical" else 0.0
-            joint = replace(joint, kind=kind, pitch=pitch, second_axis=None)
+            joint = replace(joint, kind=kind, pitch=pitch, radius=0.15, second_axis=None)
         joints.append(joint)
     return chasles.Robot(replace(source, joints=tuple(joints)))
 

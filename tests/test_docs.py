@@ -37,6 +37,7 @@ EXAMPLES = {
     "crossover.py": {"joints": 4, "picture": io.BytesIO()},
     "microbot_jerk.py": {"states": 201},
     "million_states.py": {"states": 2000},
+    "operation_counts.py": {"lengths": (2, 6), "picture": io.BytesIO()},
     "quadruped_momentum.py": {"duration": 0.05},
     "slider_crank.py": {"steps": 24, "picture": io.BytesIO()},
     "spacelib.py": {"instants": 3},

@@ -37,7 +37,7 @@ def robot_of(name: str) -> chasles.Robot:
     """Trees with fixed joints, plates without inertia, armature, and every kind of root."""
     make: dict[str, Callable[[], chasles.Robot]] = {
         "fixed": lambda: tree(3, 42, floating=False),
-        "floating": lambda: tree(3, 49, floating=True),
+        "floating": lambda: tree(3, 52, floating=True),
         "mimic": lambda: tree(5, 45, floating=False, mimics=True),
     }
     return make[name]()

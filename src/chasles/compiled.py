@@ -189,9 +189,19 @@ class Compiled:
         self.model = model or build(recipe.source, mimic=recipe.mimic)
         with COMPILING:
             self._kernel = backends.prepare(
-                recipe, lambda: self.program, recipe.backend, recipe.dtype
+                self._identity, lambda: self.program, recipe.backend, recipe.dtype
             )
         self.interface: Interface = self._kernel.interface
+
+    @property
+    def _identity(self) -> object:
+        """What decides the code: the recipe, and the program too where a joint's type is a user's.
+
+        Two classes of one name may compute different things, and a changed one does.
+        """
+        source = self.recipe.source
+        own = any(joint.custom is not None for joint in (*source.joints, *source.loops))
+        return (self.recipe, self.program.hash) if own else self.recipe
 
     @cached_property
     def program(self) -> Program:

@@ -36,6 +36,10 @@ HERE = {
     "universal": Row("angle1 angle2", "rate1 rate2"),
     "spherical": Row("qw qx qy qz", "wx wy wz"),
     "free": Row("qw qx qy qz x y z", "wx wy wz vx vy vz"),
+    "rack_and_pinion": Row("angle", "rate"),
+    "sphere_in_cylinder": Row("qw qx qy qz distance", "wx wy wz rate"),
+    "yaw_pitch_roll": Row("angle1 angle2 angle3", "rate1 rate2 rate3"),
+    "rolling": Row("qw qx qy qz x y", "wx wy wz"),
 }
 """Every joint type as chasles writes it."""
 
@@ -264,8 +268,8 @@ def drake(robot: Robot, joints: Sequence[str] | None = None) -> Convention:
 
 def _convention(library: str, robot: Robot, joints: Sequence[str] | None) -> Convention:
     names = robot.joints if joints is None else _matched(library, robot, joints)
-    q, qd = _words({name: HERE[robot.joint(name).kind] for name in robot.joints})
     x, v = _words({name: _row(library, robot, name) for name in names})
+    q, qd = _words({name: HERE[robot.joint(name).kind] for name in robot.joints})
     order = [qd.index((joint, word.lower())) for joint, word in v]
     turns = []
     for joint in names:
@@ -303,6 +307,8 @@ def _row(library: str, robot: Robot, name: str) -> Row:
     """A joint's row, if the library has such a joint with such coordinates."""
     data, rows = robot.joint(name), LIBRARIES[library]
     at = f"{library}: joint {name!r} of robot {robot.name!r}"
+    if data.reversed:
+        raise ModelError(f"{at} is reversed; turn it around, or lock it")
     if data.kind not in rows:
         why = DIFFERENT.get((library, data.kind), f"it has {', '.join(rows)}")
         raise ModelError(
@@ -445,7 +451,8 @@ def to_joint_state(
 
     Only joints with one freedom, as the message has it: a floating base goes as a pose (`to_pose`).
     """
-    names = [name for name in robot.joints if HERE[robot.joint(name).kind].velocity == "rate"]
+    bodies = [robot.model.bodies[i] for i in robot.model.movers]
+    names = [body.data.name for body in bodies if body.joint.nq == 1]
     p = [robot.position_slice(name).start for name in names]
     v = [robot.velocity_slice(name).start for name in names]
     return {

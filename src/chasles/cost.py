@@ -2,6 +2,7 @@
 
 import ast
 import linecache
+import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,6 +14,7 @@ from chasles import algorithms
 from chasles.expr import BOOK, RULES, Arena, Count, Program
 
 _FOLDER = str(Path(algorithms.__file__).parent)
+_EQUATION = re.compile(r"\((.*)\)")
 
 Rules = Literal["simplified", "book"]
 """How operations are counted: what is left after simplification, every value computed once; or as
@@ -24,7 +26,8 @@ class Step:
     """One statement of an algorithm's source, and the operations that it took, over all bodies.
 
     An operation that several statements share belongs to the one that came first. equation: the
-    number of it in the book, where the source names it in a comment behind the statement.
+    number of it in the book, where a comment behind the statement is that number in parentheses;
+    several, where they are one statement.
     """
 
     file: str
@@ -91,9 +94,10 @@ def _steps(program: Program, rules: Rules) -> tuple[Step, ...]:
     for (file, line), ops in sorted(groups.items()):
         count = _counted(ops, rules)
         if count != Count():
-            source, _, equation = " ".join(_text(file, line).split()).partition(" # ")
+            source, _, comment = " ".join(_text(file, line).split()).partition(" # ")
+            named = _EQUATION.fullmatch(comment)
             name = Path(file).relative_to(_FOLDER).as_posix()
-            found.append(Step(name, line, source, equation.strip("()"), count))
+            found.append(Step(name, line, source, named[1] if named else "", count))
     return tuple(found)
 
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from chasles.algorithms import DERIVATIVES, KINEMATICS, METHODS, Method
 from chasles.algorithms.spatial.configuration import integrate
 from chasles.expr import RULES, Arena, Number, Program, Variable, jacobian, reverse
-from chasles.model import Model, ModelError
+from chasles.model import WORLD, Model, ModelError
 from chasles.model.equivalent import Choice, by_moments, equivalent
 from chasles.model.frames import sparse_frames
 from chasles.model.spaces import PositionSpace
@@ -123,6 +123,8 @@ def _methods(
             f"robot {model.name!r}: {function} needs masses and it has none; give its rows mass, "
             "center and inertia"
         )
+    if function == "linearize":
+        _check_closed_by_steps(model)
     coupled = any(body.follow is not None for body in model.bodies)
     able = tuple(m for m in known if order == 1 or signature(m.algorithm).any_order)
     if loaded:
@@ -157,6 +159,21 @@ def _methods(
             "or load the robot with mimic=False"
         )
     return named
+
+
+def _check_closed_by_steps(model: Model) -> None:
+    """Small changes of a position are steps: all of them, or the rest changes nothing.
+
+    A rolling sphere has more positions than steps lead to. On a plane that is fixed in the world
+    they do not matter; on one that moves they do.
+    """
+    for body in model.bodies:
+        if not body.joint.holonomic and body.parent != WORLD:
+            raise ModelError(
+                f"robot {model.name!r}: joint {body.data.name!r} is nonholonomic and on a moving "
+                "body, so velocities cannot write every small change of q, and linearize has no "
+                "answer; ask for derivatives, which are along steps"
+            )
 
 
 def spaces(function: str, order: int = 1) -> Signature:

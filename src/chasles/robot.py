@@ -686,8 +686,9 @@ class Robot:
         (Featherstone 2008, table 5.1), "homogeneous" (Legnani et al. 1996, part II, section 2.3),
         "homogeneous-link" (the same in link frames), "lagrange" (the same paper, section 3),
         "augmented-tensor", "newton-euler-tensor", "lagrange-4x4", "lagrange-3x3", "spatial-1987",
-        "kane", "spatial-operator" (Balafoutis, Patel 1991, chapter 5), or "fastest", the one with
-        fewest operations for this robot.
+        "kane", "kane-sum", "uicker-kahn", "waters", "christoffel", "vukobratovic",
+        "spatial-operator" (Balafoutis, Patel 1991, chapter 5), or "fastest", the one with fewest
+        operations for this robot.
 
         Of a robot with loops, q, qd, qdd must keep them closed, and the result is one of many: with
         it the loop joints transmit nothing. actuated: only these freedoms (joints, with [k] where
@@ -825,6 +826,26 @@ class Robot:
         """C with C qd the Coriolis and centrifugal forces and dM/dt = C + C': (..., nv, nv)."""
         return self._call("coriolis_matrix", q, qd, out=out, threads=threads)
 
+    def closed_form(
+        self,
+        q: Array,
+        *,
+        method: str = "fastest",
+        out: tuple[Array, Array, Array] | None = None,
+        threads: int | None = None,
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """D (..., nv, nv), C (..., nv, nv, nv) and G (..., nv) of the equation of motion.
+
+        tau[i] = D[i] @ qdd + qd @ C[i] @ qd + G[i] (Balafoutis and Patel 1991, Eq 5.2.17): D is
+        `mass_matrix`, G is `gravity_forces`, and C[i] the symmetric matrix of Christoffel's symbols
+        of force i, C[i, j, k] = (dD_ij/dq_k + dD_ik/dq_j - dD_jk/dq_i) / 2. Velocities of planar,
+        spherical and free joints are not rates of q: there C[i] has the symbols of the
+        Boltzmann-Hamel equation (with terms of the joint's Lie bracket), symmetric as well.
+        method: "christoffel" (derivatives of D), "vukobratovic" (generalised links, Eq 5.2.19-20),
+        "uicker-kahn" (sums of 4x4 matrices, Eq 5.2.8), or "fastest".
+        """
+        return self._call("closed_form", q, out=out, threads=threads, method=method)
+
     def mass_matrix(
         self,
         q: Array,
@@ -953,7 +974,7 @@ class Robot:
         The same as `derivatives("inverse_dynamics", ...)` in the order of a linearised model. f_ext
         and dissipation as in `inverse_dynamics`; what stays fixed of a wrench, as in `linearize`.
         method: "spatial" (Singh, Russell, Wensing 2022), "augmented-tensor" (Balafoutis and Patel
-        1991, algorithm 7.1, for trees of any joints), or "fastest".
+        1991, algorithm 7.1, for trees of any joints), "closed-form" (Eq 7.3.1-4), or "fastest".
         """
         return self._call(
             "inverse_dynamics_sensitivities",

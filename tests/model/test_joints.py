@@ -1,19 +1,25 @@
-"""The contract of joints: every row of `JOINTS` is held to it, new ones included."""
+"""The contract of joints: every row of `JOINTS`, as it is and reversed, and types of users."""
 
 import dataclasses
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
+from own_joints import OWN
 
 from chasles.expr import RULES, Arena, Program, Variable, interpret, jacobian
 from chasles.mathematics.linear import Matrix, Symmetric, Vector
 from chasles.mathematics.rotations import Rotation
 from chasles.mathematics.spatial import Motion, RigidInertia, Transform
 from chasles.model.equivalent import by_moments, by_products
-from chasles.model.joints import JOINTS, Joint, diagonal
+from chasles.model.joints import JOINTS, Fixed, Joint, Reversed, Steady, diagonal
 
 BASE = {f.name for f in dataclasses.fields(Joint)}
+REVERSED = "reversed "
+TYPES = JOINTS | OWN
+WELD = {"fixed": Fixed}
+CASES = (*TYPES, *(REVERSED + name for name in TYPES))
 
 
 def _vector(x):
@@ -56,29 +62,41 @@ def _inertia(rng):
 
 
 def _has_quaternion(joint):
-    """Joints with one coordinate more than freedoms begin with a quaternion."""
-    return joint.nq == joint.nv + 1
+    """Dimensionless coordinates are those of a quaternion, which stands first."""
+    return "1" in joint.units
 
 
-def _make(kind, rng):
+def _make(case):
+    rng = np.random.default_rng(sum(case.encode()))
+    kind = (TYPES | WELD)[case.removeprefix(REVERSED)]
     own = {
         f.name: float(rng.uniform(0.1, 0.5)) for f in dataclasses.fields(kind) if f.name not in BASE
     }
-    positive = [_vector(rng.uniform(0.1, 1.0, size=kind.nv)) for _ in range(3)]
-    return kind(_pose(rng), *positive, **own)
+    inner = kind(**own)
+    made = Reversed(inner=inner) if case.startswith(REVERSED) else inner
+    loads = {
+        name: _vector(rng.uniform(0.1, 1.0, size=kind.nv))
+        for name in ("armature", "damping", "friction")
+    }
+    return dataclasses.replace(made, placement=_pose(rng), **loads)
 
 
-@pytest.fixture(params=JOINTS.items(), ids=JOINTS)
+@pytest.fixture(params=CASES)
 def joint(request):
     """A joint of each type, with random placement and random parameters of its own."""
-    name, kind = request.param
-    return _make(kind, np.random.default_rng(sum(name.encode())))
+    return _make(request.param)
 
 
-@pytest.fixture(params=[name for name, kind in JOINTS.items() if kind.nq > kind.nv])
+@pytest.fixture(params=[name for name in CASES if _has_quaternion(_make(name))])
 def ball(request):
     """A joint of each type whose coordinates begin with a quaternion."""
-    return _make(JOINTS[request.param], np.random.default_rng(sum(request.param.encode())))
+    return _make(request.param)
+
+
+@pytest.fixture(params=(*CASES, *WELD))
+def closing(request):
+    """A joint of each type, and the weld, which closes loops only."""
+    return _make(request.param)
 
 
 @pytest.fixture
@@ -112,20 +130,26 @@ def _rate(function, t, h=1e-3):
     ) / (12.0 * h)
 
 
-def test_table(joint):
-    assert JOINTS[joint.kind] is type(joint)  # an alias still has its type's own row
+@pytest.mark.parametrize("kind", JOINTS.values(), ids=JOINTS)
+def test_table(kind):
+    assert JOINTS[kind.kind] is kind  # an alias still has its type's own row
+    assert set(kind.data) == {f.name for f in dataclasses.fields(kind)} - BASE - {"offset"}
+
+
+def test_coordinates(joint):
     assert len(joint.units) == joint.nq
     assert len(joint.neutral()) == joint.nq
+    assert len(joint.velocity_units) == joint.nv
     assert set(joint.units) <= {"rad", "m", "1"}
     # the tests below know one kind of redundant coordinates; a new kind needs new tests
     assert joint.nq == joint.nv or _has_quaternion(joint)
     assert joint.units[:4] == ("1",) * 4 or not _has_quaternion(joint)
+    assert joint.nq == joint.nv + _has_quaternion(joint) or not joint.holonomic
 
 
 def test_base_class_asks_for_the_contract():
-    base = Joint(Transform.identity(), Vector(()), Vector(()), Vector(()))
-    for method in (base.motion, base.subspace):
-        with pytest.raises(NotImplementedError):
+    for method in (Joint().motion, Joint().constraint, Joint().fit):
+        with pytest.raises(NotImplementedError, match="write it"):
             method(Vector(()))
 
 
@@ -203,7 +227,7 @@ def test_subspace_rate_and_bias(joint, rng, t):
 def test_higher_rates_of_the_subspace(joint, rng):
     """Each is the derivative of the one before along a motion with changing velocity."""
     q0, *rates = _configuration(joint, rng), *(_velocity(joint, rng) for _ in range(4))
-    if type(joint).subspace_rates is Joint.subspace_rates:  # the subspace is constant
+    if isinstance(joint, Steady):
         other = _configuration(joint, rng)
         assert np.array_equal(_columns(joint.subspace(other)), _columns(joint.subspace(q0)))
         S = joint.subspace_rates(q0, rates)
@@ -211,23 +235,15 @@ def test_higher_rates_of_the_subspace(joint, rng):
         assert np.array_equal(_columns(S[0]), _columns(joint.subspace(q0)))
         return
 
-    def moved(t):
-        """Coordinates that are their own velocities: q and its derivatives at time t."""
-        series = [q0, *rates]
-        return [
-            sum((x * (t**m / math.factorial(m)) for m, x in enumerate(series[k + 1 :], 1)), first)
-            for k, first in enumerate(series)
-        ]
+    def rate(t, k):
+        """The k-th rate of S at time t, up to terms that the first derivative does not see."""
+        now = [a + b * t for a, b in pairwise(rates)][:k]
+        return _columns(joint.subspace_rates(joint.integrate(q0, rates[0] * t), now)[k])
 
+    found = joint.subspace_rates(q0, rates)
     for k in range(4):
-        q, *now = moved(0.3)
-        expected = _rate(lambda t, k=k: _columns(joint.subspace_rates(*_split(moved(t)))[k]), 0.3)
-        found = _columns(joint.subspace_rates(q, now)[k + 1])
-        np.testing.assert_allclose(found, expected, atol=1e-9)
-
-
-def _split(series):
-    return series[0], series[1:]
+        expected = _rate(lambda t, k=k: rate(t, k), 0.0)
+        np.testing.assert_allclose(_columns(found[k + 1]), expected, atol=1e-9)
 
 
 def test_bias_is_quadratic_in_velocity(joint, rng):
@@ -260,6 +276,18 @@ def test_slopes(joint, rng):
         np.testing.assert_allclose(_columns(slopes.bias)[:, k], expected, atol=1e-10)
 
 
+def test_what_is_written_is_what_follows_from_the_motion(joint, rng):
+    """The formulas of a type against exact derivatives of its transform along `integrate`."""
+    q, v = _configuration(joint, rng), _velocity(joint, rng)
+    pairs = [
+        (joint.subspace(q), Joint.subspace(joint, q)),
+        (joint.subspace_rate(q, v), Joint.subspace_rates(joint, q, (v,))[1]),
+        (joint.slopes(q, v, v).bias, Joint.slopes(joint, q, v, v).bias),
+    ]
+    for written, derived in pairs:
+        np.testing.assert_allclose(_columns(written), _columns(derived), atol=1e-13)
+
+
 # Configuration space ----------------------------------------------------------------------------
 
 
@@ -275,8 +303,11 @@ def test_integrate_undoes_difference(joint, rng):
     for _ in range(5):
         q0, q1 = _configuration(joint, rng), _configuration(joint, rng)
         reached = joint.integrate(q0, joint.difference(q0, q1))
+        known = 6 if joint.holonomic else 3  # of a place that depends on the way, the rotation
         np.testing.assert_allclose(
-            _dense(joint.motion(reached)), _dense(joint.motion(q1)), atol=1e-12
+            _dense(joint.motion(reached))[:known, :known],
+            _dense(joint.motion(q1))[:known, :known],
+            atol=1e-12,
         )
         if not _has_quaternion(joint):
             np.testing.assert_allclose(list(reached), list(q1), atol=1e-12)
@@ -424,6 +455,35 @@ def test_symbols_give_what_floats_give(joint, rng):
         q, v = _configuration(joint, rng), _velocity(joint, rng, scale)
         got = interpret(program, {"q": list(q), "v": list(v)})["y"]
         np.testing.assert_allclose(got, everything(q, v), rtol=1e-12, atol=1e-14)
+
+
+# To close a loop --------------------------------------------------------------------------------
+
+
+def test_constraint_forces_do_no_work(closing, rng):
+    """T has 6 - nv independent columns, and T' S = 0 everywhere."""
+    joint = closing
+    for _ in range(3):
+        q = _configuration(joint, rng)
+        T, S = _columns(joint.constraint(q)), _columns(joint.subspace(q))
+        assert T.shape == (6, 6 - joint.nv)
+        assert np.linalg.matrix_rank(np.hstack([T, S])) == 6
+        np.testing.assert_allclose(T.T @ S, 0.0, atol=1e-14)
+
+
+def test_fit_inverts_motion(closing, rng):
+    joint = closing
+    for _ in range(3):
+        X = joint.motion(_configuration(joint, rng))
+        again = joint.motion(joint.fit(X))
+        np.testing.assert_allclose(_dense(again), _dense(X), atol=1e-14)
+
+
+def test_rates_invert_the_subspace(closing, rng):
+    joint = closing
+    q, qd = _configuration(joint, rng), _velocity(joint, rng)
+    found = joint.rates(q, joint.subspace(q) @ qd)
+    np.testing.assert_allclose(list(found), list(qd), atol=1e-12)
 
 
 # Inertia that moves to the parent ---------------------------------------------------------------

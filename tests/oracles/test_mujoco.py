@@ -34,13 +34,23 @@ KINDS = {
 }
 
 
+INSTEAD = {
+    "helical": "revolute",
+    "planar": "cylindrical",
+    "universal": "prismatic",
+    "rack_and_pinion": "revolute",
+    "sphere_in_cylinder": "spherical",
+    "yaw_pitch_roll": "spherical",
+    "rolling": "spherical",
+}
+"""A type that MuJoCo has for each that it has not."""
+
+
 def possible(source: Description) -> Description:
     """The mechanism with the joint types that MuJoCo lacks replaced by some that it has."""
     joints = []
     for joint in source.joints:
-        kind = {"helical": "revolute", "planar": "cylindrical", "universal": "prismatic"}.get(
-            joint.kind, joint.kind
-        )
+        kind = INSTEAD.get(joint.kind, joint.kind)
         if kind == "free":
             kind = "free" if joint.parent is None else "spherical"
             joint = replace(joint, pose=Transform.identity()) if kind == "free" else joint

@@ -12,7 +12,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from pinocchio_oracle import Oracle, allowed, cases, condition, robot_files, worst_errors
-from support import EPS, direct, ways
+from support import CUBIC, EPS, direct, ways
 
 import chasles
 from chasles.algorithms import FUNCTIONS
@@ -25,7 +25,7 @@ REFUSED = "chasles refuses it, and Pinocchio's mass matrix is singular"
 SEVERAL = [name for name, rows in FUNCTIONS.items() if len(rows) > 1]
 SEED = 1
 
-STEPWISE = {"unit-acceleration", "conjugate-gradient", "orthogonal-complement"}
+STEPWISE = {"unit-acceleration", "conjugate-gradient", "orthogonal-complement", *CUBIC}
 """Methods with a recursion for each freedom: seconds on plain numbers, for a hundred freedoms."""
 MANY = 30
 

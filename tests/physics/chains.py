@@ -14,7 +14,16 @@ from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model import Description, JointData, LinkData, LoopData
 from chasles.robots._solids import sphere
 
-SIZES = {"spherical": 4, "free": 7, "cylindrical": 2, "planar": 3, "universal": 2, "fixed": 0}
+SIZES = {
+    "spherical": 4,
+    "free": 7,
+    "cylindrical": 2,
+    "planar": 3,
+    "universal": 2,
+    "fixed": 0,
+    "sphere_in_cylinder": 5,
+    "yaw_pitch_roll": 3,
+}
 """Coordinates of each type; the others have one."""
 
 
@@ -59,9 +68,16 @@ def displacement(joint: JointData, q: np.ndarray) -> np.ndarray:
             return shift(np.array([q[1], q[2], 0.0])) @ turn(u * q[0])
         case "universal":
             return turn(u * q[0]) @ turn(np.array(list(joint.second_axis)) * q[1])
+        case "rack_and_pinion":
+            rack = np.array(list(joint.second_axis))
+            return shift(rack * joint.radius * q[0]) @ turn(u * q[0])
+        case "yaw_pitch_roll":
+            x, y, z = np.eye(3)
+            return turn(z * q[0]) @ turn(y * q[1]) @ turn(x * q[2])
     T = np.eye(4)
     T[:3, :3] = R.from_quat([*q[1:4], q[0]]).as_matrix()
-    T[:3, 3] = q[4:] if joint.kind == "free" else 0.0
+    along = u * q[4] if joint.kind == "sphere_in_cylinder" else 0.0
+    T[:3, 3] = q[4:] if joint.kind == "free" else along
     return T
 
 
@@ -104,8 +120,14 @@ def gap(source: Description, loop: LoopData, q: np.ndarray) -> float:
         case "universal":
             second = S[:3, :3] @ np.array(list(loop.second_axis))
             left = [d, np.atleast_1d(axis_P @ second)]
-        case "spherical":
+        case "rack_and_pinion":
+            rack = P[:3, :3] @ np.array(list(loop.second_axis))
+            travel = turn(u * (rack @ d) / loop.radius)[:3, :3]
+            left = [d - rack * (rack @ d), loop.radius * (turned - travel)]
+        case "spherical" | "yaw_pitch_roll":
             left = [d]
+        case "sphere_in_cylinder":
+            left = [across]
         case _:
             left = []
     return max((float(np.max(np.abs(part))) for part in left), default=0.0)
@@ -127,7 +149,7 @@ def axes(kind: str, rng: np.random.Generator) -> dict[str, Vector]:
     u = np.array([0.0, 0.0, 1.0]) if kind == "planar" else unit(rng)
     second = np.cross(u, unit(rng))
     found = {"axis": Vector(tuple(u.tolist()))}
-    if kind == "universal":
+    if kind in ("universal", "rack_and_pinion"):
         found["second_axis"] = Vector(tuple((second / np.linalg.norm(second)).tolist()))
     return found
 
@@ -161,6 +183,7 @@ def spatial(kind: str, seed: int, *, floating: bool = False) -> tuple[Descriptio
         "planar_link",
         transform(place()),
         pitch=0.3 if kind == "helical" else 0.0,
+        radius=0.3,
         **axes(kind, rng),
     )
     placed = poses(source, q)
@@ -172,7 +195,7 @@ def spatial(kind: str, seed: int, *, floating: bool = False) -> tuple[Descriptio
 
 def _coordinates(kind: str, rng: np.random.Generator) -> np.ndarray:
     q = rng.uniform(-1.0, 1.0, SIZES.get(kind, 1))
-    if kind in ("spherical", "free"):
+    if kind in ("spherical", "free", "sphere_in_cylinder"):
         q[:4] /= np.linalg.norm(q[:4])
     return q
 

@@ -9,8 +9,8 @@ from support import runner, state, tree
 
 import chasles
 
-TREES = {"fixed": (9, 3, False), "floating": (9, 4, True)}
-"""Joints, seed, and whether the root is free; nine joints have every type among them."""
+TREES = {"fixed": (9, 3, False), "floating": (9, 14, True)}
+"""Joints, seed, and whether the root is free; the two together have every joint type."""
 
 STATES = 3
 

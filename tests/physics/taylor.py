@@ -65,14 +65,31 @@ def driven(start: np.ndarray, twist: np.ndarray) -> np.ndarray:
     return M
 
 
+def rolled(turned: np.ndarray, start: np.ndarray, radius: float) -> np.ndarray:
+    """A turning sphere whose centre has the velocity w x (radius z), in the parent's axes."""
+    steps = np.arange(1, len(turned))
+    spin = times(steps[:, None, None] * turned[1:, :3, :3], turned[:-1, :3, :3].transpose(0, 2, 1))
+    place = np.zeros((len(turned), 3))
+    place[0, :2] = start
+    place[1:, :2] = radius * spin[:, :2, 2] / steps[:, None]
+    return times(shift(place), turned)
+
+
 def joint_series(joint: Joint, q: np.ndarray, rates: np.ndarray) -> np.ndarray:
     """The pose of a joint's frame; rates: (order, nv), the derivatives of the joint's velocity."""
     n = len(rates)
     V = np.array([rate / factorial(k) for k, rate in enumerate(rates)])
     kind, twist, M = joint.kind, np.zeros((n, 6)), np.eye(4)
-    if kind in ("spherical", "free"):
+    if kind in ("spherical", "free", "sphere_in_cylinder", "rolling"):
         w, x, y, z = q[:4]
         M[:3, :3] = Rotation.from_quat([x, y, z, w]).as_matrix()
+        if kind == "sphere_in_cylinder":
+            twist[:, :3] = V[:, :3]
+            along = np.concatenate([q[4:], V[:, 3] / np.arange(1, n + 1)])
+            return times(along_z(along), driven(M, twist))
+        if kind == "rolling":
+            twist[:, :3] = V
+            return rolled(driven(M, twist), q[4:], joint.radius)
         M[:3, 3] = q[4:] if kind == "free" else 0.0
         twist[:, : V.shape[1]] = V
         return driven(M, twist)
@@ -84,6 +101,11 @@ def joint_series(joint: Joint, q: np.ndarray, rates: np.ndarray) -> np.ndarray:
     x = np.concatenate([q[None], V / np.arange(1, n + 1)[:, None]]).T
     if kind == "universal":
         return times(turn(0, x[0]), turn(1, x[1]))
+    if kind == "yaw_pitch_roll":
+        return times(times(turn(2, x[0]), turn(1, x[1])), turn(0, x[2]))
+    if kind == "rack_and_pinion":
+        travel = joint.radius * x[0]
+        return times(shift(np.stack([travel, 0.0 * travel, 0.0 * travel], axis=-1)), turn(2, x[0]))
     rise = {"revolute": 0.0 * x[0], "prismatic": x[0], "cylindrical": x[-1]}
     if kind == "helical":
         rise["helical"] = joint.pitch * x[0]

@@ -6,10 +6,11 @@ system is solved); differences in time by 1e-7 (see `Machine.rate`).
 
 import numpy as np
 import pytest
-from machines import Machine, dot, matvec, steps
-from support import close, direct, ways
+from machines import TREES, Machine, dot, matvec, steps
+from support import CUBIC, close, direct, tree, ways
 
 from chasles.algorithms import FUNCTIONS
+from chasles.model import JOINTS
 from chasles.model.equivalent import Choice, by_moments, by_products, equivalent
 from chasles.tracing import signature
 
@@ -29,14 +30,17 @@ def test_equation_of_motion(machine: Machine) -> None:
     close(machine.run("inverse_dynamics", q, qd, qdd), matvec(M, qdd) + h, ROUNDING)
 
 
-@pytest.mark.parametrize("function", [f for f, methods in FUNCTIONS.items() if len(methods) > 1])
+SEVERAL = [f for f, rows in FUNCTIONS.items() if len({m.name for m in rows} - set(CUBIC)) > 1]
+
+
+@pytest.mark.parametrize("function", SEVERAL)
 def test_methods_agree(machine: Machine, function: str) -> None:
     """Every method of every function, on every backend: the formalisms are one."""
     sign = signature(FUNCTIONS[function][0].algorithm)
     options = {"frame": machine.robot.frames[-1]} if "frame" in sign.options else {}
     state = (machine.q, machine.qd, machine.qdd)[: len(sign.inputs.keys() - {"f_ext"})]
     fastest = machine.run(function, *state, **options)
-    for way in ways(machine.robot, function):
+    for way in (name for name in ways(machine.robot, function) if name not in CUBIC):
         close(machine.run(function, *state, method=way, **options), fastest, ROUNDING)
 
 
@@ -61,7 +65,7 @@ def test_regrouped_inertias_move_the_same(compiled: Machine, choice: Choice) -> 
 
 def test_mass_matrix_is_symmetric_and_positive(machine: Machine) -> None:
     M = machine.run("mass_matrix", machine.q)
-    assert np.array_equal(M, np.swapaxes(M, -1, -2))
+    close(M, np.swapaxes(M, -1, -2), 1e-15)  # the block of one joint may round both ways
     assert np.all(np.linalg.eigvalsh(M) > 0.0)
 
 
@@ -161,3 +165,9 @@ def test_power_balance(machine: Machine) -> None:
         return machine.run("kinetic_energy", q, qd) + machine.run("potential_energy", q)
 
     close(machine.rate(energy), dot(tau, machine.qd), DIFFERENCE)
+
+
+def test_the_trees_have_every_joint_type() -> None:
+    found = {tree(n, seed, floating=floating) for n, seed, floating in TREES.values()}
+    kinds = {robot.joint(name).kind for robot in found for name in robot.joints}
+    assert kinds == set(JOINTS)

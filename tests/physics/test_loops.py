@@ -211,7 +211,12 @@ def start(robot: chasles.Robot, q: np.ndarray) -> np.ndarray:
     """The y of a q: its independent coordinates, and zero for what moves from the guess."""
     y = np.zeros(len(robot.independent))
     for k, name in enumerate(robot.independent):
-        if robot.joint(name.partition("[")[0]).kind not in ("planar", "spherical", "free"):
+        if robot.joint(name.partition("[")[0]).kind not in (
+            "planar",
+            "spherical",
+            "free",
+            "sphere_in_cylinder",
+        ):
             first, _, rest = name.partition("[")
             y[k] = q[robot.position_slice(first)][int(rest[:-1] or 0)]
     return y

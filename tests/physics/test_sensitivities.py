@@ -8,7 +8,7 @@ import pytest
 from book import Chain, carried, chain, eta_changes
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import close, direct, state
+from support import close, direct, state, tree
 from test_tensor import random_chain
 
 import chasles
@@ -17,7 +17,7 @@ from chasles.mathematics.linear import Vector
 from chasles.robots import general_chain, planar, puma560, stanford_arm
 
 ROUNDING = 1e-11
-METHODS = ("spatial", "augmented-tensor")
+METHODS = ("spatial", "augmented-tensor", "closed-form")
 
 
 def closed_forms(c: Chain) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -107,14 +107,34 @@ def test_other_gravity_is_felt_by_the_first_joint(seed: int) -> None:
     assert np.max(np.abs(P[:, 0])) > 1e-6 * np.max(np.abs(P))
 
 
-def test_both_methods_with_dissipation() -> None:
+@pytest.mark.parametrize("method", METHODS)
+def test_dissipation(method: str) -> None:
     robot = stanford_arm()
     at = state(robot, 4)
-    first, second = (
-        robot.inverse_dynamics_sensitivities(*at, method=method, dissipation=True)
-        for method in METHODS
-    )
+    found = robot.inverse_dynamics_sensitivities(*at, method=method, dissipation=True)
     expected = robot.derivatives("inverse_dynamics", *at, dissipation=True)[::-1]
-    for a, b, c in zip(first, second, expected, strict=True):
-        close(a, c, ROUNDING)
-        close(b, c, ROUNDING)
+    for mine, theirs in zip(found, expected, strict=True):
+        close(mine, theirs, ROUNDING)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("mimics", [False, True])
+def test_every_joint_type(seed: int, mimics: bool) -> None:
+    """Trees, on plain floats, against differences of inverse dynamics along `integrate`."""
+    robot = tree(9, seed, mimics=mimics, floating=seed % 2 == 1)
+    at = state(robot, seed)
+    steps = 1e-4 * np.eye(robot.nv)
+
+    def moved(k: int, step: np.ndarray) -> np.ndarray:
+        q, qd, qdd = at
+        q = direct(robot.model, "integrate", q, step * (k == 0))
+        qd, qdd = qd + step * (k == 1), qdd + step * (k == 2)
+        return direct(robot.model, "inverse_dynamics", q, qd, qdd)
+
+    expected = [
+        np.stack([moved(k, s) - moved(k, -s) for s in steps], axis=1) / 2e-4 for k in (2, 1, 0)
+    ]
+    for method in METHODS:
+        found = direct(robot.model, "inverse_dynamics_sensitivities", *at, method=method)
+        for mine, theirs in zip(found, expected, strict=True):
+            close(mine, theirs, 1e-6)

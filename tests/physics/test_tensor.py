@@ -26,7 +26,8 @@ from chasles.robots import general_chain, puma560, stanford_arm
 ROUNDING = 1e-11
 INVERSE = (
     *("augmented-tensor", "newton-euler-tensor", "lagrange-4x4", "lagrange-3x3"),
-    *("spatial-1987", "kane", "spatial-operator"),
+    *("spatial-1987", "kane", "kane-sum", "spatial-operator"),
+    *("uicker-kahn", "waters", "christoffel", "vukobratovic"),
 )
 MASS = ("augmented-tensor", "composite-3x3", "orthogonal-complement", "unit-acceleration")
 
@@ -251,6 +252,23 @@ def test_table_5_3(n: int) -> None:
     assert found == (96 * n - 112, 84 * n - 103)
     vector = cost(n, "inverse_dynamics", "newton-euler-vector", False)
     assert sum(found) < sum(vector)
+
+
+@pytest.mark.parametrize("n", range(2, 9))
+def test_kane_by_recursion(n: int) -> None:
+    """Angeles, Ma and Rojas have 105n - 109 and 90n - 105 in print: their slope, and fewer once."""
+    assert cost(n, "inverse_dynamics", "kane", False) == (105 * n - 121, 87 * n - 106)
+
+
+def test_closed_forms_for_six_joints() -> None:
+    """Fewer than printed for the sums of 4x4 matrices; each closed form grows as it should."""
+    for method, (M, A) in {"uicker-kahn": (66271, 51548), "waters": (7051, 5652)}.items():
+        found = cost(6, "inverse_dynamics", method, False)
+        assert found[0] <= M
+        assert found[1] <= A
+    order = ("kane", "kane-sum", "waters", "vukobratovic", "christoffel", "uicker-kahn")
+    counts = [sum(cost(6, "inverse_dynamics", method, False)) for method in order]
+    assert counts == sorted(counts)
 
 
 @pytest.mark.parametrize("n", range(2, 9))

@@ -38,7 +38,8 @@ class Method:
     acceleration by itself cannot have them). by_name: it is used only where it is asked for, since
     another always has fewer operations. smooth: the derivative of its program is that of the result
     (an iteration that ends early, where its residual is zero, has no slopes there).
-    needs: what it asks of the robot and the options.
+    needs: what it asks of the robot and the options. steep: its operations grow with the cube of
+    the number of freedoms, or faster, so that it is for arms.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Method:
     by_name: bool = False
     smooth: bool = True
     needs: Need | None = None
+    steep: bool = False
 
     @property
     def algorithm(self) -> Callable[..., Any]:
@@ -131,6 +133,11 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
         Method("lagrange-3x3", "tensor.lagrange_3x3", by_name=True),
         Method("spatial-1987", "tensor.spatial_1987", by_name=True),
         Method("kane", "tensor.kane", by_name=True),
+        Method("kane-sum", "tensor.kane_sum", by_name=True),
+        Method("uicker-kahn", "tensor.uicker_kahn", by_name=True, steep=True),
+        Method("waters", "tensor.waters", by_name=True),
+        Method("christoffel", "tensor.christoffel", by_name=True, steep=True),
+        Method("vukobratovic", "tensor.vukobratovic", by_name=True, steep=True),
         Method("spatial-operator", "tensor.spatial_operator", by_name=True),
     ),
     "gravity_forces": (Method("composite-body", "spatial.gravity_forces", equivalent=by_moments),),
@@ -142,6 +149,19 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
         Method("augmented-tensor", "tensor.bias_forces_augmented_tensor", equivalent=by_products),
     ),
     "coriolis_matrix": (Method("spatial", "spatial.coriolis_matrix"),),
+    "closed_form": (
+        Method(
+            "vukobratovic",
+            "tensor.vukobratovic:closed_form_vukobratovic",
+            equivalent=by_moments,
+        ),
+        Method(
+            "christoffel", "tensor.christoffel:closed_form_christoffel", by_name=True, steep=True
+        ),
+        Method(
+            "uicker-kahn", "tensor.uicker_kahn:closed_form_uicker_kahn", by_name=True, steep=True
+        ),
+    ),
     "mass_matrix": (
         Method("spatial", "spatial.mass_matrix", equivalent=by_moments),
         Method("homogeneous", "homogeneous.mass_matrix", equivalent=by_products, by_name=True),
@@ -200,6 +220,7 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
             "conjugate-gradient",
             "tensor.forward_dynamics_conjugate_gradient",
             by_name=True,
+            steep=True,
             smooth=False,
         ),
         Method(
@@ -244,6 +265,7 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
     "inverse_dynamics_sensitivities": (
         Method("spatial", "spatial.inverse_dynamics_sensitivities", equivalent=by_moments),
         Method("augmented-tensor", "tensor.inverse_dynamics_sensitivities", equivalent=by_products),
+        Method("closed-form", "tensor.sensitivities_closed_form", by_name=True, steep=True),
     ),
     "regressor": (Method("newton-euler-vector", "spatial.regressor"),),
     "joint_reactions": (Method("spatial", "spatial.joint_reactions"),),

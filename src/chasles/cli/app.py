@@ -157,13 +157,21 @@ def cost(
     steps: Annotated[
         bool, typer.Option("--steps", help="Also by statement of each algorithm.")
     ] = False,
+    compare: Annotated[
+        bool, typer.Option("--table", help="Methods side by side: both rules, ratio to the best.")
+    ] = False,
+    rules: Annotated[
+        str,
+        typer.Option(help="simplified: the program that runs; book: as one counts by hand."),
+    ] = "simplified",
     floating: Floating = False,
     no_mimic: NoMimic = False,
     no_snap: NoSnap = False,
 ) -> None:
     """Count the operations of each function by each method.
 
-    For one state of the robot, after simplification: the program that runs.
+    For one state of the robot, after simplification: the program that runs. By the rules of
+    Balafoutis and Patel (1991), nothing is shared between two equations, sines and signs are free.
 
     Examples:
 
@@ -172,6 +180,10 @@ def cost(
     chasles cost robot.urdf --floating --function mass_matrix
 
     chasles cost puma560 --function inverse_dynamics --method spatial --steps
+
+    chasles cost puma560 --table
+
+    chasles cost general_chain:6 -f inverse_dynamics -m augmented-tensor --steps --rules book
     """
     from rich.console import Console
 
@@ -181,7 +193,19 @@ def cost(
     with _reported():
         robot = find(target, Loading(floating, not no_mimic, not no_snap))
         console = Console(highlight=False)
-        report.show(robot, console, functions=function, method=method, frame=frame, steps=steps)
+        if compare:
+            report.compare(robot, console, functions=function, method=method, frame=frame)
+        else:
+            chosen = report.checked_rules(rules)
+            report.show(
+                robot,
+                console,
+                functions=function,
+                method=method,
+                frame=frame,
+                steps=steps,
+                rules=chosen,
+            )
 
 
 @app.command()

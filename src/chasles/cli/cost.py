@@ -1,7 +1,7 @@
-"""What `chasles cost` shows: operations of each function by each method, after simplification."""
+"""What `chasles cost` shows: operations of each function by each method."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, get_args
 
 from rich.console import Console
 from rich.markup import escape
@@ -9,13 +9,16 @@ from rich.markup import escape
 from chasles.algorithms import FUNCTIONS
 from chasles.api import cost
 from chasles.cli.tables import table
-from chasles.cost import Cost
+from chasles.cost import Cost, Rules
 from chasles.expr import Count
 from chasles.model import ModelError
 from chasles.robot import Robot
 from chasles.tracing import signature
 
 COLUMNS = ("mul", "add", "div", "sqrt", "sin, cos")
+MANY = 12
+"""Beyond so many freedoms closed forms have a hundred thousand operations."""
+
 MAIN = (
     "forward_kinematics",
     "jacobian",
@@ -34,20 +37,18 @@ def show(
     method: str = "",
     frame: str = "",
     steps: bool = False,
+    rules: Rules = "simplified",
 ) -> None:
     """One row a function and method: the main functions, every method, the last frame if empty.
 
-    steps: also a row for each statement of each algorithm.
+    steps: also a row for each statement of each algorithm. rules: as in `chasles.cost`.
     """
     where = frame or robot.frames[-1]
     counts = table(["function", "method"], COLUMNS)
-    found = list(rows(robot, functions, method, where))
+    found = list(rows(robot, functions, method, where, rules))
     for function, name, count in found:
         counts.add_row(f"[cyan]{function}[/]", name, *_cells(count))
-    console.print(
-        f"Operations for one state of [bold]{escape(robot.name)}[/] (nv {robot.nv}), "
-        f"frame {escape(repr(where))}:"
-    )
+    _show_title(robot, where, console, ", by the book's rules" if rules == "book" else "")
     console.print(counts)
     if any(count is None for _, _, count in found):
         console.print("- : the method cannot have this robot's mimic joints.")
@@ -55,6 +56,43 @@ def show(
         _show_steps(found, console)
     if any(name == "fastest" for _, name, _ in found):
         console.print('"fastest" is the best of the methods, also tried with regrouped inertias.')
+
+
+def compare(
+    robot: Robot, console: Console, *, functions: Sequence[str] = (), method: str = "", frame: str
+) -> None:
+    """One row a function and method: operations as they run and by the book's rules, and how many
+    times those of the best method run (divisions, roots, sines and cosines count as eight)."""
+    where = frame or robot.frames[-1]
+    plain, book = (list(rows(robot, functions, method, where, r)) for r in get_args(Rules))
+    best: dict[str, int] = {}
+    for function, _, count in plain:
+        if count is not None:
+            best[function] = min(count.weight, best.get(function, count.weight))
+    sides = table(["function", "method"], ("mul", "add", "ratio", "book: mul", "add"))
+    for (function, name, count), (_, _, by_hand) in zip(plain, book, strict=True):
+        ours, theirs = (_cells(c)[:2] for c in (count, by_hand))
+        ratio = f"{count.weight / best[function]:.2f}" if count and best[function] else "-"
+        sides.add_row(f"[cyan]{function}[/]", name, *ours, ratio, *theirs)
+    _show_title(robot, where, console)
+    console.print(sides)
+    console.print("ratio: to the best of the function, by work as it runs.")
+    console.print("book: nothing shared between two equations, sines, signs and zeros free.")
+
+
+def checked_rules(rules: str) -> Rules:
+    """Rules by name; an error names those that there are."""
+    for known in get_args(Rules):
+        if rules == known:
+            return known
+    raise ValueError(f"no rules {rules!r}; known are {', '.join(get_args(Rules))}")
+
+
+def _show_title(robot: Robot, frame: str, console: Console, how: str = "") -> None:
+    console.print(
+        f"Operations for one state of [bold]{escape(robot.name)}[/] (nv {robot.nv}), "
+        f"frame {escape(repr(frame))}{how}:"
+    )
 
 
 def _show_steps(found: Sequence[tuple[str, str, Cost | None]], console: Console) -> None:
@@ -73,7 +111,11 @@ def _show_steps(found: Sequence[tuple[str, str, Cost | None]], console: Console)
 
 
 def rows(
-    robot: Robot, functions: Sequence[str], method: str, frame: str
+    robot: Robot,
+    functions: Sequence[str],
+    method: str,
+    frame: str,
+    rules: Rules = "simplified",
 ) -> Iterator[tuple[str, str, Cost | None]]:
     """(function, method, count); no count where a method cannot have the robot's mimic joints."""
     for function in functions:
@@ -87,7 +129,7 @@ def rows(
             if method in ("", name):
                 found = True
                 try:
-                    yield function, name, cost(robot, function, method=name, **options)
+                    yield function, name, cost(robot, function, method=name, rules=rules, **options)
                 except ModelError:
                     if frame not in robot.frames or method:
                         raise
@@ -104,12 +146,14 @@ def _has_frame(function: str) -> bool:
 def _methods(robot: Robot, function: str, wanted: str = "") -> tuple[str, ...]:
     """The methods to compare: "fastest" too, where there is something to choose.
 
-    Those that are for other robots are left out, unless one is wanted by name.
+    Those that are for other robots are left out, and those whose operations grow steeply where
+    freedoms are many, unless one is wanted by name.
     """
     methods = [
         m
         for m in FUNCTIONS[function]
-        if m.name == wanted or m.needs is None or not m.needs(robot.model, {})
+        if m.name == wanted
+        or not ((m.needs and m.needs(robot.model, {})) or (m.steep and robot.nv > MANY))
     ]
     choice = ("fastest",) if len(methods) > 1 or any(m.equivalent for m in methods) else ()
     return (*(m.name for m in methods), *choice)

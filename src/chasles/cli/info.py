@@ -45,7 +45,7 @@ def _joints(robot: Robot) -> Table:
         rows.add_row(
             *_where(robot, i),
             f"[cyan]{escape(body.data.name)}[/]",
-            body.data.kind,
+            _kind(body),
             _axis(body),
             _range(limits.lower, limits.upper, body.joint.units[0]),
         )
@@ -66,8 +66,17 @@ def _span(where: slice) -> str:
     return f"{where.start}" if where.stop - where.start == 1 else f"{where.start}:{where.stop}"
 
 
+def _kind(body: Body) -> str:
+    """The type as files name it, or the class of a user's own."""
+    own = body.data.custom
+    kind = body.data.kind if own is None else type(own).__name__
+    return f"reversed {kind}" if body.data.reversed else kind
+
+
 def _axis(body: Body) -> str:
-    return "" if body.data.kind in ("free", "spherical") else vector(body.data.axis)
+    return (
+        "" if body.data.kind in ("free", "spherical", "yaw_pitch_roll") else vector(body.data.axis)
+    )
 
 
 def _range(lower: float, upper: float, unit: str) -> str:

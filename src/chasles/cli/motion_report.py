@@ -79,9 +79,7 @@ def _efforts(robot: Robot) -> Iterator[tuple[str, str]]:
     """The name and the unit of every joint force."""
     for i in robot.model.movers:
         joint, name = robot.model.bodies[i].joint, robot.model.bodies[i].data.name
-        turns = ["rad"] * 3 if "1" in joint.units else []  # a quaternion has three rates
-        units = turns + [unit for unit in joint.units if unit != "1"]
-        for label, unit in zip(numbered(name, joint.nv), units, strict=True):
+        for label, unit in zip(numbered(name, joint.nv), joint.velocity_units, strict=True):
             yield label, {"rad": "N m", "m": "N"}[unit]
 
 

@@ -168,14 +168,15 @@ class Arena:
         return self.node(op, *args)
 
     def _intern(self, op: str, args: tuple[Scalar, ...], data: Any, digest: int) -> Scalar:
-        key = (op, data, *args)
+        key, origin = (op, data, *args), None
         if self._apart and args and self._where is not None:
-            key += (self._where(),)
+            origin = self._where()
+            key += (origin,)
         found = self._nodes.get(key)
         if found is None:
             found = self._nodes[key] = Scalar(self, op, args, data, digest)
             if self._where is not None:
-                self.origins[found] = self._where()
+                self.origins[found] = origin if origin is not None else self._where()
         return found
 
 

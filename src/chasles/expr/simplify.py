@@ -218,6 +218,8 @@ def _plain_add(arena: Arena, a: Number, b: Number) -> Number | None:
 
 
 def _plain_sub(arena: Arena, a: Number, b: Number) -> Number | None:
+    if a is b:
+        return 0.0
     if a == 0.0:
         return -b
     return a if b == 0.0 else None
@@ -233,7 +235,15 @@ def _plain_mul(arena: Arena, a: Number, b: Number) -> Number | None:
             return -x
         if factor == 2.0:
             return arena.build("add", x, x)
+        if _is(factor, "neg"):
+            return -arena.build("mul", factor.args[0], x)
+        if type(factor) is float and factor < 0.0:
+            return -arena.build("mul", -factor, x)
     return None
+
+
+def _plain_neg(arena: Arena, a: Scalar) -> Number | None:
+    return a.args[0] if a.op == "neg" else None
 
 
 def _plain_div(arena: Arena, a: Number, b: Number) -> Number | None:
@@ -247,9 +257,11 @@ BOOK: dict[str, Rule] = {
     "sub": _plain_sub,
     "mul": _plain_mul,
     "div": _plain_div,
+    "neg": _plain_neg,
     "select": _select,
 }
-"""What one who counts by hand leaves out: zeros, ones and signs; a doubling is an addition."""
+"""What one who counts by hand leaves out: zeros, ones and signs, a difference of one number with
+itself; a doubling is an addition."""
 
 RULES: dict[str, Rule] = {
     "add": _add,

@@ -13,7 +13,7 @@ from chasles.model.description import (
     Mimic,
     ModelError,
 )
-from chasles.model.joints import JOINTS, LOOP_JOINTS, Joint
+from chasles.model.joints import JOINTS, LOOP_JOINTS, Joint, Steady
 from chasles.model.model import WORLD, Body, Frame, Loop, Model
 
 __all__ = [
@@ -35,6 +35,7 @@ __all__ = [
     "Mimic",
     "Model",
     "ModelError",
+    "Steady",
     "build",
     "coupling",
     "gear",

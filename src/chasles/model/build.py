@@ -8,10 +8,17 @@ from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.rotations import Rotation, aligned_to_z
 from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model.couplings import Coupling
+from chasles.model.custom import check_custom
 from chasles.model.description import CouplingData, Description, JointData, LoopData, ModelError
-from chasles.model.joints import JOINTS, LOOP_JOINTS, Helical, Joint
+from chasles.model.joints import JOINTS, Fixed, Joint, Reversed
 from chasles.model.model import WORLD, Body, Follow, Frame, Loop, Model, Passage, suggest
-from chasles.model.validate import check_inertias, check_loops, check_numbers, check_regular
+from chasles.model.validate import (
+    check_inertias,
+    check_loops,
+    check_numbers,
+    check_regular,
+    check_type,
+)
 
 _ROUNDING = 1e-15
 """Entries of constant rotations and positions this near to 0 or +-1 are rounding, not data."""
@@ -31,6 +38,7 @@ def build(source: Description, *, mimic: bool = True, strict: bool = False) -> M
     mimic: followers move with their leader and have no coordinate (False: independent joints).
     strict: an invalid inertia is an error instead of a note.
     """
+    check_custom(source)
     model = connected(source, mimic=mimic)
     if source.massless:
         return replace(model, notes=(*source.notes, "no masses are given: kinematics only"))
@@ -163,11 +171,7 @@ def _connect(source: Description) -> dict[str | None, list[JointData]]:
                 f"{_at(joint.where)}joint {joint.name!r}: link {joint.child!r} already has "
                 f"a parent, by joint {parent_of[joint.child].name!r}; a tree has one for each link"
             )
-        if joint.kind != "fixed" and joint.kind not in JOINTS:
-            raise ModelError(
-                f"{_at(joint.where)}joint {joint.name!r}: unknown type {joint.kind!r}; "
-                f"use one of fixed, {', '.join(JOINTS)}"
-            )
+        check_type(joint, ("fixed", *JOINTS))
         parent_of[joint.child] = joint
         children[joint.parent].append(joint)
     roots = [name for name in names if name not in parent_of]
@@ -210,21 +214,26 @@ def _at(where: str) -> str:
 
 def _natural_axes(joint: JointData) -> Matrix:
     """E of the frame in which the joint has its natural axes, in the joint's own frame."""
-    if joint.kind in ("fixed", "spherical", "free"):
+    if joint.kind in ("fixed", "spherical", "free", "yaw_pitch_roll"):
         return Matrix.identity()
     axis = _unit(joint, joint.axis)
-    if joint.kind != "universal":
-        return aligned_to_z(axis)
-    if joint.second_axis is None:
-        z, x, y = aligned_to_z(axis).rows[2], *aligned_to_z(axis).rows[:2]
-        return Matrix((z, x, y))
+    if joint.kind not in ("universal", "rack_and_pinion") or joint.second_axis is None:
+        x, y, z = aligned_to_z(axis).rows
+        return Matrix((z, x, y) if joint.kind == "universal" else (x, y, z))
     second = _unit(joint, joint.second_axis)
     if abs(axis.dot(second)) > 1e-9:
+        remedy = {
+            "universal": "put a fixed rotation between two revolute joints instead",
+            "rack_and_pinion": "the second one is the rack's direction",
+        }[joint.kind]
         raise ModelError(
-            f"{_at(joint.where)}joint {joint.name!r}: the two axes of a universal joint must be "
-            "perpendicular; put a fixed rotation between two revolute joints instead"
+            f"{_at(joint.where)}joint {joint.name!r}: the two axes of a {joint.kind} joint must be "
+            f"perpendicular; {remedy}"
         )
-    return Matrix((axis.entries, second.entries, axis.cross(second).entries))
+    third = axis.cross(second)
+    if joint.kind == "universal":
+        return Matrix((axis.entries, second.entries, third.entries))
+    return Matrix((second.entries, third.entries, axis.entries))
 
 
 def _unit(joint: JointData, axis: Vector) -> Vector:
@@ -237,13 +246,16 @@ def _unit(joint: JointData, axis: Vector) -> Vector:
 
 
 def _make_joint(joint: JointData, placement: Transform) -> Joint:
-    kind = LOOP_JOINTS[joint.kind]
+    made = joint.custom
+    if made is None:
+        kind = Fixed if joint.kind == "fixed" else JOINTS[joint.kind]
+        made = kind(**{name: getattr(joint, name) for name in kind.data})
+    if joint.reversed:
+        made = Reversed(inner=made)
     armature, damping, friction = (
-        Vector((value,) * kind.nv) for value in (joint.armature, joint.damping, joint.friction)
+        Vector((value,) * made.nv) for value in (joint.armature, joint.damping, joint.friction)
     )
-    if kind is Helical:
-        return Helical(placement, armature, damping, friction, joint.pitch)
-    return kind(placement, armature, damping, friction)
+    return replace(made, placement=placement, armature=armature, damping=damping, friction=friction)
 
 
 def _couple(bodies: list[Body]) -> list[Body]:

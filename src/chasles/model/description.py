@@ -7,6 +7,7 @@ from chasles.expr import Program
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model.closure import Closure
+from chasles.model.joints import Joint
 
 
 class ModelError(ValueError):
@@ -48,7 +49,10 @@ class JointData:
     parent: the parent link, or None for the world. pose: the joint's frame (which is the child
     link's frame at zero displacement) in the parent link's frame. axis: unit vector in the joint's
     frame (the second axis of a universal joint, its y, is perpendicular and arbitrary unless
-    `second_axis` says which). pitch: metres per radian of a helical joint.
+    `second_axis` says which; that of a rack and pinion is the rack's direction). pitch: metres per
+    radian of a helical joint. radius: of a pinion or a rolling sphere, in m. reversed: the joint's
+    motion is that of the parent against the child. custom: a joint of a type of your own (then kind
+    is "custom"); its own numbers count, all others are those given here.
     """
 
     name: str
@@ -65,6 +69,9 @@ class JointData:
     friction: float = 0.0
     mimic: Mimic | None = None
     where: str = ""
+    radius: float = 0.0
+    reversed: bool = False
+    custom: Joint | None = None
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,7 @@ def _held(model: Model, i: int, q: Vector) -> JointData:
     child = model.frames[body.name].placement @ body.joint.transform(q)
     parent = _parent_link(model, body)
     pose = compose(child, Transform(parent.E.T, -(parent.E @ parent.r)))
-    return replace(body.data, kind="fixed", pose=pose, mimic=None)
+    return replace(body.data, kind="fixed", pose=pose, mimic=None, reversed=False, custom=None)
 
 
 def _parent_link(model: Model, body: Body) -> Transform:

@@ -7,7 +7,7 @@ have coordinates in file order; algorithms have them by body number, followers i
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from chasles.expr import Number
 from chasles.mathematics.linear import Matrix, Vector
@@ -285,6 +285,34 @@ class RegressorSpace(Space):
         return [x for row in dense for x in row]
 
 
+class Freedom(NamedTuple):
+    """One freedom of one joint: column k of the subspace of joint i."""
+
+    i: int
+    k: int
+
+
+@dataclass(frozen=True)
+class FreedomsSpace(Space):
+    """Entries by freedoms, as many for each as `rank` says; absent entries are zero."""
+
+    rank: int
+
+    def shape(self, model: Model) -> tuple[int, ...]:
+        return (model.nv,) * self.rank
+
+    def join(self, model: Model, value: Mapping[tuple[Freedom, ...], Number]) -> list[Number]:
+        dense: list[Number] = [0.0] * model.nv**self.rank
+        for freedoms, entry in value.items():
+            place, factor = 0, 1.0
+            for i, k in freedoms:
+                leader, ratio = model.owner(i)
+                place = place * model.nv + model.velocity_slices[leader].start + k
+                factor *= ratio
+            dense[place] = dense[place] + entry * factor
+        return dense
+
+
 @dataclass(frozen=True)
 class EntriesSpace(Space):
     """A fixed number of entries: a point, a twist, a wrench, a number."""
@@ -402,6 +430,8 @@ Mixed = Annotated[Mapping[int, Vector], MixedSpace()]
 Wrenches = Annotated[Mapping[int, Force], WrenchesSpace()]
 Loads = Annotated[Sequence[Load], LoadsSpace()]
 JointMatrix = Annotated[Mapping[tuple[int, int], Matrix], JointMatrixSpace()]
+FreedomMatrix = Annotated[Mapping[tuple[Freedom, Freedom], Number], FreedomsSpace(2)]
+Symbols = Annotated[Mapping[tuple[Freedom, Freedom, Freedom], Number], FreedomsSpace(3)]
 TreeMatrix = Annotated[Matrix, TreeMatrixSpace()]
 TreeVector = Annotated[Vector, TreeVectorSpace()]
 StateMatrix = Annotated[Matrix, StateMatrixSpace()]

@@ -2,13 +2,14 @@
 
 import math
 import random
+from collections.abc import Sequence
 
 import numpy as np
 
 from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.spatial import ArticulatedInertia, RigidInertia
 from chasles.model.description import Description, JointData, LinkData, LoopData, ModelError
-from chasles.model.joints import LOOP_JOINTS, diagonal
+from chasles.model.joints import JOINTS, LOOP_JOINTS, Joint, diagonal
 from chasles.model.model import WORLD, Model
 
 _TOLERANCE = 1e-6
@@ -38,16 +39,34 @@ def check_numbers(source: Description) -> None:
     """Where joints and loops are, and along which axes, are finite numbers (or symbols)."""
     for joint in (*source.joints, *source.loops):
         poses = [joint.pose, joint.child_pose] if isinstance(joint, LoopData) else [joint.pose]
-        numbers = [joint.pitch, *joint.axis, *(joint.second_axis or ())]
+        numbers = [joint.pitch, joint.radius, *joint.axis, *(joint.second_axis or ())]
         for pose in poses:
             numbers += [*pose.r, *(entry for row in pose.R.rows for entry in row)]
         if not all(math.isfinite(x) for x in numbers if isinstance(x, float | int)):
-            what = "loop" if isinstance(joint, LoopData) else "joint"
-            at = f"{joint.where}: " if joint.where else ""
             raise ModelError(
-                f"{at}{what} {joint.name!r}: its pose, axis or pitch has a number that is not "
-                "finite; give finite ones"
+                f"{_part(joint)}: its pose, axis, pitch or radius has a number that is not finite; "
+                "give finite ones"
             )
+
+
+def check_type(joint: JointData, known: Sequence[str]) -> None:
+    """A joint is of one of the known types, or of a type of the user's own."""
+    if joint.kind == "custom" and isinstance(joint.custom, Joint):
+        return
+    if joint.kind == "custom" or joint.custom is not None:
+        raise ModelError(
+            f"{_part(joint)}: a joint of your own type has kind 'custom' and custom=, an instance "
+            "of it"
+        )
+    if joint.kind not in known:
+        raise ModelError(
+            f"{_part(joint)}: unknown type {joint.kind!r}; use one of {', '.join(known)}"
+        )
+    if joint.kind != "fixed" and "radius" in JOINTS[joint.kind].data and joint.radius <= 0.0:
+        raise ModelError(
+            f"{_part(joint)}: a {joint.kind} joint has radius {joint.radius:g}; give a positive "
+            "one, in m"
+        )
 
 
 def check_loops(source: Description) -> None:
@@ -55,7 +74,7 @@ def check_loops(source: Description) -> None:
     links: set[str | None] = {None, *(link.name for link in source.links)}
     names = {joint.name for joint in source.joints}
     for loop in source.loops:
-        at = f"{loop.where}: loop {loop.name!r}" if loop.where else f"loop {loop.name!r}"
+        at = _part(loop)
         if loop.name in names:
             raise ModelError(f"{at}: another joint or loop has this name; rename one of them")
         names.add(loop.name)
@@ -67,10 +86,7 @@ def check_loops(source: Description) -> None:
                 )
         if loop.parent == loop.child:
             raise ModelError(f"{at}: it joins link {loop.child!r} to itself; name two links")
-        if loop.kind not in LOOP_JOINTS:
-            raise ModelError(
-                f"{at}: unknown type {loop.kind!r}; use one of {', '.join(LOOP_JOINTS)}"
-            )
+        check_type(loop, tuple(LOOP_JOINTS))
         if loop.mimic is not None:
             raise ModelError(f"{at}: it has no coordinate, so it cannot mimic; mimic in the tree")
     for data in source.couplings:
@@ -123,9 +139,8 @@ def _invertible(D: np.ndarray, carried: np.ndarray) -> bool:
 
 
 def _moves_nothing(joint: JointData) -> str:
-    at = f"{joint.where}: " if joint.where else ""
     return (
-        f"{at}joint {joint.name!r} moves no inertia, which makes the mass matrix singular; give "
+        f"{_part(joint)} moves no inertia, which makes the mass matrix singular; give "
         f"link {joint.child!r} a mass and an inertia, give the joint an armature, or make it fixed"
     )
 
@@ -133,6 +148,11 @@ def _moves_nothing(joint: JointData) -> str:
 def _carries(model: Model, link: LinkData) -> bool:
     """Whether the link is a body's own link: it has a moving joint of its own."""
     return any(body.name == link.name for body in model.bodies)
+
+
+def _part(joint: JointData) -> str:
+    what = "loop" if isinstance(joint, LoopData) else "joint"
+    return (f"{joint.where}: " if joint.where else "") + f"{what} {joint.name!r}"
 
 
 def _name(link: LinkData) -> str:

@@ -41,13 +41,13 @@ def random_tree(
 ) -> Description:
     """A tree of n moving joints, the same for the same arguments.
 
-    With n >= 9 every joint type occurs; with n >= 3 it branches. Axes and poses are along the
+    With n >= 13 every joint type occurs; with n >= 3 it branches. Axes and poses are along the
     coordinate axes for a part of the joints and general for the others; inertias are those of point
     masses, so they are valid; a part of the joints has armature, damping and friction. Frame "tip"
     is on the last link.
     floating: the root joint is free (True), is not (False), or as the seed decides (None).
     fixed: adds links on fixed joints, some without inertia, some that carry other joints.
-    mimics: some joints with one freedom follow another one.
+    mimics: some joints with one freedom follow another one, if there are two.
     """
     if n < 1:
         raise ModelError(f"robot 'random_tree': it has {n} joints; ask for one or more")
@@ -96,10 +96,12 @@ def _joint(rng: random.Random, name: str, kind: str, parent: str | None, child: 
     axis = _axis(rng)
     second = Vector(aligned_to_z(axis).rows[0]) if rng.random() < 0.5 else None
     joint = JointData(name, kind, parent, child, _pose(rng), axis)
-    if kind == "universal":
+    if kind in ("universal", "rack_and_pinion"):
         joint = replace(joint, second_axis=second)
     if kind == "helical":
         joint = replace(joint, pitch=rng.uniform(0.02, 0.2))
+    if "radius" in JOINTS[kind].data:
+        joint = replace(joint, radius=rng.uniform(0.02, 0.2))
     if kind in ("revolute", "prismatic", "helical"):
         limits = Limits(*(rng.uniform(*side) for side in ((-2, -1), (1, 2), (2, 4), (20, 90))))
         joint = replace(joint, limits=limits)
@@ -114,9 +116,10 @@ def _joint(rng: random.Random, name: str, kind: str, parent: str | None, child: 
 
 
 def _follower(rng: random.Random, joints: Sequence[JointData]) -> JointData:
-    """The last joint, following an earlier one in half of the cases where there is one."""
+    """The last joint, following an earlier one: the first that can, then half of them."""
     leaders = [joint.name for joint in joints[:-1] if joint.kind in _SCALAR]
-    if not leaders or rng.random() < 0.5:
+    first = not any(joint.mimic for joint in joints)
+    if not leaders or (rng.random() < 0.5 and not first):
         return joints[-1]
     mimic = Mimic(_pick(rng, leaders), rng.uniform(-2.0, 2.0), rng.uniform(-0.5, 0.5))
     return replace(joints[-1], mimic=mimic)

@@ -29,7 +29,8 @@ def newton_euler_vector(
             E @ (a[p] + _of_point(w[p], wd[p], r)) + aJ.linear + (w[i] + carried).cross(vJ.linear)
         )
         f[i] = a[i] * I.m + _of_point(w[i], wd[i], I.h) - f_ext[i].force
-        n[i] = I.I @ wd[i] + w[i].cross(I.I @ w[i]) + I.h.cross(a[i]) - f_ext[i].moment
+        turning = I.I @ wd[i] + w[i].cross(I.I @ w[i])  # (4.3.2)
+        n[i] = turning + I.h.cross(a[i]) - f_ext[i].moment
     tau = {}
     for i, p, joint, _ in model.inward():
         tau[i] = S[i].T @ Force(n[i], f[i]) + joint.rotor(qdd[i]) + joint.resistance(qd[i])

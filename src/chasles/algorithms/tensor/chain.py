@@ -31,7 +31,7 @@ def chain(model: Model, q: Position, qd: Velocity, qdd: Velocity) -> Chain:
         X[i], S[i] = joint.transform(q[i]), joint.subspace(q[i])
         E, s = X[i].E, X[i].r
         vJ, aJ = S[i] @ qd[i], S[i] @ qdd[i] + joint.bias(q[i], qd[i])
-        carried = E @ Omega[p].w
+        carried = E @ Omega[p].w  # (5.3.45a)
         w = carried + vJ.angular  # (5.3.45a)
         wd = E @ Omega[p].wd + carried.cross(vJ.angular) + aJ.angular  # (5.3.45b)
         Omega[i] = AngularAcceleration(w, wd)  # (5.3.45c)

@@ -1,34 +1,32 @@
-"""Joint forces for given accelerations, by partial velocities."""
+"""Joint forces for given accelerations, by Kane's equations."""
 
-from chasles.algorithms.spatial.forward_kinematics import body_transforms
 from chasles.algorithms.tensor.chain import chain
-from chasles.algorithms.tensor.external import external_efforts
 from chasles.mathematics.linear import Vector
-from chasles.mathematics.tensor import Center, euler_from_inertia
-from chasles.model.model import Model
+from chasles.mathematics.spatial import Force
+from chasles.mathematics.tensor import Center
+from chasles.model.model import WORLD, Model
 from chasles.model.spaces import ABSENT, Effort, Position, Velocity, Wrenches
 
 
 def kane(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
 ) -> Effort:
-    """tau_i = z_i . sum of (M_cj + r_ij x F_j), or z_i . sum of F_j, over all bodies j beyond.
+    """Kane's equations by recursion (Angeles, Ma, Rojas 1989; Balafoutis and Patel 1991, 5.2.36).
 
-    The sum as it stands (Balafoutis and Patel 1991, Eq 5.2.36; Angeles, Ma, Rojas 1989), in base
-    axes: F and M_c are what moves body j, r_ij goes from the origin of joint i to its centre.
+    The freedoms of a joint are the partial velocities, at its origin, of all bodies beyond it. N
+    and R, the moment and force that move these (less what acts on them), are gathered link by link,
+    in link axes. Centres accelerate by the tensor Omega; Euler's equation is that of vectors.
     """
-    _, S, Omega, _, sdd = chain(model, q, qd, qdd)
-    W, external = body_transforms(model, q), external_efforts(model, q, f_ext)
-    tau = {
-        i: joint.rotor(qdd[i]) + joint.resistance(qd[i]) - external[i]
-        for i, _, joint, _ in model.outward()
-    }
-    axes = {i: [(W[i].E.T @ l.angular, W[i].E.T @ l.linear) for l in S[i].columns] for i in S}
-    for j, _, _, I in model.outward():
-        body = Center.of(I)
-        F = W[j].E.T @ (Omega[j] @ body.r + sdd[j]) * body.m
-        M = W[j].E.T @ Omega[j].moment(euler_from_inertia(body.I))
-        for i in model.support(j):
-            N = M + (W[j].locate(body.r) - W[i].r).cross(F)
-            tau[i] += Vector(tuple(z.dot(N) + v.dot(F) for z, v in axes[i]))
+    X, S, Omega, _, sdd = chain(model, q, qd, qdd)
+    R, N, tau = {WORLD: Vector.zero()}, {WORLD: Vector.zero()}, {}
+    for i, _, _, I in model.outward():
+        body, w, wd = Center.of(I), Omega[i].w, Omega[i].wd
+        F = (Omega[i] @ body.r + sdd[i]) * body.m
+        M = body.I @ wd + w.cross(body.I @ w)
+        R[i], N[i] = F - f_ext[i].force, M + body.r.cross(F) - f_ext[i].moment
+    for i, p, joint, _ in model.inward():
+        tau[i] = S[i].T @ Force(N[i], R[i]) + joint.rotor(qdd[i]) + joint.resistance(qd[i])
+        passed = X[i].E.T @ R[i]
+        R[p] += passed
+        N[p] += X[i].r.cross(passed) + X[i].E.T @ N[i]
     return tau

@@ -1,6 +1,6 @@
 """Joint forces for given accelerations, by Lagrange's equations in homogeneous coordinates."""
 
-from chasles.algorithms.homogeneous.chain import along, screws
+from chasles.algorithms.tensor.chain_4x4 import chain_4x4
 from chasles.algorithms.tensor.external import external_efforts
 from chasles.mathematics import homogeneous
 from chasles.mathematics.linear import Matrix, Vector
@@ -15,20 +15,11 @@ def lagrange_4x4(
     """Hollerbach's recursion with 4x4 matrices (Balafoutis and Patel 1991, algorithm 5.1).
 
     W takes homogeneous coordinates of a body to the base frame; D and c gather J Wdd' and first
-    moments of all bodies beyond a joint. dA/dq is A L with the joint's screw L, which is the book's
-    A Q for turning and sliding, and does as well for every other joint.
+    moments of all bodies beyond a joint.
     """
-    W, zero = {WORLD: Matrix.identity(4)}, Matrix.zero(4, 4)
-    Wd, Wdd, D, c = {WORLD: zero}, {WORLD: zero}, {WORLD: zero}, {WORLD: Vector.zero(4)}
-    A, L, tau = {}, {}, {}
-    for i, p, joint, I in model.outward():
-        A[i], L[i] = homogeneous.Position.of(joint.transform(q[i])).matrix(), screws(joint, q[i])
-        bias = homogeneous.Velocity.of(joint.bias(q[i], qd[i]))
-        V, Vd = along(L[i], qd[i]).matrix(), (along(L[i], qdd[i]) + bias).matrix()
-        moved = Wd[p] @ A[i]
-        W[i] = W[p] @ A[i]
-        Wd[i] = moved + W[i] @ V
-        Wdd[i] = Wdd[p] @ A[i] + moved @ V * 2.0 + W[i] @ (V @ V + Vd)
+    A, L, W, Wdd = chain_4x4(model, q, qd, qdd)
+    D, c, tau = {WORLD: Matrix.zero(4, 4)}, {WORLD: Vector.zero(4)}, {}
+    for i, _, _, I in model.outward():
         J = homogeneous.Inertia.of(I)
         D[i], c[i] = J.matrix() @ Wdd[i].T, Vector((*J.h, J.m))
     g, external = Vector((*model.gravity_vector, 0.0)), external_efforts(model, q, f_ext)

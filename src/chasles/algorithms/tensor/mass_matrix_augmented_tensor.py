@@ -20,9 +20,9 @@ def mass_matrix_augmented_tensor(model: Model, q: Position) -> JointMatrix:
     U, E = {i: link.h for i, link in links.items()}, {i: link.I for i, link in links.items()}
     F = {}
     for i, p, *_ in model.inward():
-        F[i] = RigidInertia(links[i].m, U[i], E[i]) @ S[i]
+        F[i] = RigidInertia(links[i].m, U[i], E[i]) @ S[i]  # (6.3.29d, 6.3.29e)
         A, s = X[i].E.T, X[i].r
-        turned = A @ U[i]
-        U[p] += turned
-        E[p] += A @ E[i] + shift_of_inertia(s, turned, turned)  # A E A' - (s~ U~ + (s~ U~)')
+        turned = A @ U[i]  # (6.3.29a)
+        U[p] += turned  # (6.3.29a)
+        E[p] += A @ E[i] + shift_of_inertia(s, turned, turned)  # (6.3.29c)
     return columns(model, X, S, F)

@@ -19,14 +19,15 @@ def newton_euler_tensor(
     f, eta, tau = {WORLD: Vector.zero()}, {WORLD: Vector.zero()}, {}
     for i, _, _, I in model.outward():
         body = Center.of(I)
-        F = (Omega[i] @ body.r + sdd[i]) * body.m
-        M = Omega[i].moment(euler_from_inertia(body.I))
-        f[i] = F - f_ext[i].force
-        eta[i] = M + body.r.cross(F) - f_ext[i].moment
+        rdd = Omega[i] @ body.r + sdd[i]  # (5.3.7e)
+        F = rdd * body.m  # (5.3.7f)
+        M = Omega[i].moment(euler_from_inertia(body.I))  # (5.3.7g)
+        f[i] = F - f_ext[i].force  # (5.3.8a)
+        eta[i] = M + body.r.cross(F) - f_ext[i].moment  # (5.3.8b)
     for i, p, joint, _ in model.inward():
         tau[i] = S[i].T @ Force(eta[i], f[i]) + joint.rotor(qdd[i]) + joint.resistance(qd[i])
         A, s = X[i].E.T, X[i].r
-        g = A @ f[i]
-        f[p] += g
-        eta[p] += s.cross(g) + A @ eta[i]
+        g = A @ f[i]  # (5.3.8a)
+        f[p] += g  # (5.3.8a)
+        eta[p] += s.cross(g) + A @ eta[i]  # (5.3.8b)
     return tau

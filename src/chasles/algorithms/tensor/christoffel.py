@@ -1,0 +1,94 @@
+"""The equation of motion in closed form, by the derivatives of the inertia matrix."""
+
+from typing import NamedTuple
+
+from chasles.algorithms.spatial.forward_kinematics import body_transforms
+from chasles.algorithms.spatial.gravity_forces import gravity_forces
+from chasles.algorithms.tensor.freedoms import efforts, freedoms, pairs, paths, rotors, triples
+from chasles.expr import Number
+from chasles.mathematics.linear import Matrix, Vector
+from chasles.mathematics.spatial import Force, Motion, RigidInertia
+from chasles.model.model import WORLD, Model
+from chasles.model.spaces import (
+    ABSENT,
+    Effort,
+    Freedom,
+    FreedomMatrix,
+    Position,
+    Symbols,
+    Velocity,
+    Wrenches,
+)
+
+
+def christoffel(
+    model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
+) -> Effort:
+    """D qdd + qd C qd + G with Christoffel's symbols (Balafoutis and Patel 1991, Eq 5.2.17-18)."""
+    return efforts(model, q, qd, qdd, f_ext, closed_form_christoffel(model, q))
+
+
+def closed_form_christoffel(model: Model, q: Position) -> tuple[FreedomMatrix, Symbols, Effort]:
+    """C_bc(a) = (dD_ab/dq_c + dD_ac/dq_b - dD_bc/dq_a) / 2 (5.2.18), where velocities are rates.
+
+    In base coordinates: S the freedoms, I all bodies beyond a joint frozen into one; D_ab is
+    S_a . I S_b with I of the outer joint. Where velocities are not rates of coordinates the
+    derivatives are along `integrate`, and the equation is that of Boltzmann and Hamel: to the
+    symbols are added ([a, b] . I S_c + [a, c] . I S_b) / 2 with the brackets of a joint's freedoms.
+    """
+    S, p, change, bracket = _in_base(model, q)
+    none = Motion.zero()
+
+    def slope(a: Freedom, b: Freedom, c: Freedom) -> Number:
+        """dD_ab/dq_c."""
+        outer = max(a.i, b.i, c.i)
+        first, second = change.get((a, c), none), change.get((b, c), none)
+        return first.dot(p[outer, b]) + second.dot(p[outer, a])
+
+    def turning(a: Freedom, b: Freedom, c: Freedom) -> Number:
+        """[a, b] . I S_c."""
+        return bracket.get((a, b), none).dot(p[max(a.i, c.i), c])
+
+    D, C = rotors(model), {}
+    for b, c in pairs(model):
+        D[b, c] += S[b].dot(p[c.i, c])
+        D[c, b] = D[b, c]
+    for a, b, c in triples(model):
+        total = slope(a, b, c) + slope(a, c, b) - slope(b, c, a)
+        C[a, b, c] = (total + turning(a, b, c) + turning(a, c, b)) * 0.5
+        C[a, c, b] = C[a, b, c]
+    return D, C, gravity_forces(model, q)
+
+
+class _InBase(NamedTuple):
+    """In base coordinates: freedoms S, and how they change.
+
+    p[i, a]: the momentum I_i S_a of all bodies beyond joint i, for unit rate of a freedom.
+    change[a, c]: of S_a with q_c, seen from what c carries; absent where c carries a along.
+    bracket[a, b]: of two freedoms of one joint, in the joint's own group.
+    """
+
+    S: dict[Freedom, Motion]
+    p: dict[tuple[int, Freedom], Force]
+    change: dict[tuple[Freedom, Freedom], Motion]
+    bracket: dict[tuple[Freedom, Freedom], Motion]
+
+
+def _in_base(model: Model, q: Position) -> _InBase:
+    S, p, change, bracket = base = _InBase({}, {}, {}, {})
+    X0, own, I = body_transforms(model, q), freedoms(model), {WORLD: RigidInertia.zero()}
+    for i, _, joint, inertia in model.outward():
+        back, rest = X0[i].inverse(), Vector.zero(joint.nv)
+        I[i], columns = X0[i].T @ inertia, back @ joint.subspace(q[i])
+        S |= dict(zip(own[i], columns.columns, strict=True))
+        slopes = joint.slopes(q[i], rest, rest).subspace
+        for c, unit in zip(own[i], Matrix.identity(joint.nv).rows, strict=True):
+            drift = joint.drift(Vector(unit)).T.rows
+            for a in own[i]:
+                change[a, c] = back @ slopes[c.k].columns[a.k]
+                bracket[a, c] = columns @ Vector(drift[a.k])
+    for i, parent, *_ in model.inward():
+        I[parent] += I[i]
+    p |= {(i, a): I[i] @ S[a] for i, path in paths(model) for a in path}
+    change |= {(b, c): S[b].cross(S[c]) for b, c in pairs(model) if b.i != c.i}
+    return base

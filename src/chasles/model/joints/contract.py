@@ -1,0 +1,237 @@
+"""The joint contract: what every joint type provides, and what follows from its motion by itself.
+
+A joint lets its body move against its parent. `transform(q)` takes motion coordinates of the parent
+body's frame to those of the body's frame; `subspace(q)` is S with joint velocity S @ qd, written in
+the body's frame; `subspace_rates(q, rates)` are S and its derivatives in that frame; `bias(q, qd)`
+is the first one times qd. Every type is written for its natural axes (z, or x then y); any other
+axis is absorbed by `placement` when a model is built. A joint may also close a loop: then `fit(X)`
+are its coordinates, and `constraint(q)` is T, the forces it transmits (T' S = 0), which are the
+directions in which it forbids motion.
+
+A type must say `nq`, `nv`, `units` and `motion`; the rest has defaults, exact derivatives among
+them. Writing `subspace` too saves operations: derivatives of a rotation do not simplify to an axis.
+Where S is constant in the body's frame, `Steady` is the class to start from.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import ClassVar, NamedTuple
+
+from chasles.expr import Number, less
+from chasles.mathematics.linear import Matrix, Vector, solve_symmetric
+from chasles.mathematics.spatial import Force, Forces, Motion, Motions, RigidInertia, Transform
+from chasles.model.joints.steps import by_step, by_time
+
+_NONE = Vector(())
+
+
+class Slopes(NamedTuple):
+    """Derivatives of a joint's motion by its own coordinates, components in the body frame.
+
+    subspace: of S, one for each coordinate. velocity: of S qd. acceleration: of S qdd + c_J. bias:
+    of c_J by qd. One column for each coordinate; all zero where S is constant.
+    """
+
+    subspace: tuple[Motions, ...]
+    velocity: Motions
+    acceleration: Motions
+    bias: Motions
+
+
+@dataclass(frozen=True)
+class Joint:
+    """What every joint type provides; coordinates q have nq entries, velocities qd have nv.
+
+    placement: the joint's own frame in the parent body's frame, at q = neutral.
+    armature: rotor inertia added to each freedom's diagonal of the mass matrix.
+    damping, friction: viscous coefficient and dry friction of each freedom.
+    """
+
+    placement: Transform = field(default_factory=Transform.identity)
+    armature: Vector = _NONE
+    damping: Vector = _NONE
+    friction: Vector = _NONE
+
+    kind: ClassVar[str] = "custom"
+    nq: ClassVar[int]
+    nv: ClassVar[int]
+    units: ClassVar[tuple[str, ...]]
+    """Of each coordinate of q: "rad", "m", or "1" for each of a quaternion, which stands first."""
+    data: ClassVar[tuple[str, ...]] = ()
+    """Fields of its own that `JointData` has too, and gives it."""
+    additive: ClassVar[bool] = True
+    """Whether velocities are the rates of q, so that `integrate` adds them."""
+    holonomic: ClassVar[bool] = True
+    """Whether it forbids positions, not only velocities: every q is then one step away."""
+
+    @property
+    def velocity_units(self) -> tuple[str, ...]:
+        """Of each velocity, times seconds; a quaternion has three."""
+        turns = ("rad",) * 3 if "1" in self.units else ()
+        return (*turns, *(unit for unit in self.units if unit != "1"))[: self.nv]
+
+    def motion(self, q: Vector) -> Transform:
+        """The joint's own transform, from its predecessor frame to its successor frame."""
+        raise NotImplementedError(f"{type(self).__name__} has no motion(q): write it")
+
+    def transform(self, q: Vector) -> Transform:
+        """From coordinates of the parent body to those of the body."""
+        XT, XJ = self.placement, self.motion(q)
+        return Transform(XT.E.then(XJ.E), XT.r + XT.E.T @ XJ.r)
+
+    # How it moves: from `motion` and `integrate` unless written ---------------------------------
+
+    def subspace(self, q: Vector) -> Motions:
+        """S: the columns span the joint's freedom, in body coordinates.
+
+        From dX/dt = -(S qd) x X (Featherstone 2008, Eq 2.45): Edot = -w x E and rdot = E' v.
+        """
+
+        def pose(step: Vector, q: Vector) -> list[Number]:
+            X = self.motion(self.integrate(q, step))
+            return [*(e for row in X.E.matrix().rows for e in row), *X.r]
+
+        E, columns = self.motion(q).E, []
+        for slope in by_step(pose, self.nv, q):
+            W = Matrix((tuple(slope[0:3]), tuple(slope[3:6]), tuple(slope[6:9]))) @ E.matrix().T
+            w, rdot = Vector.of(-W[2, 1], -W[0, 2], -W[1, 0]), Vector.of(*slope[9:])
+            columns.append(Motion(w, E @ rdot))
+        return Motions(tuple(columns))
+
+    def subspace_rates(self, q: Vector, rates: Sequence[Vector]) -> list[Motions]:
+        """S, and the time derivatives of its components in the body frame: one for each rate.
+
+        rates: qd, qdd, and so on.
+        """
+        return [self._last_rate(q, rates[:k]) for k in range(len(rates) + 1)]
+
+    def _last_rate(self, q: Vector, rates: Sequence[Vector]) -> Motions:
+        """The derivative of S of the order of the rates: how the one before changes in time."""
+        if not rates:
+            return self.subspace(q)
+
+        def before(t: Number, q: Vector, *rates: Vector) -> list[Number]:
+            now = [rate + more * t for rate, more in pairwise(rates)]
+            S = self._last_rate(self.integrate(q, rates[0] * t), now)
+            return [entry for column in S.columns for entry in column]
+
+        entries = by_time(before, q, *rates)
+        return Motions(tuple(Motion.of(*entries[k : k + 6]) for k in range(0, 6 * self.nv, 6)))
+
+    def subspace_rate(self, q: Vector, qd: Vector) -> Motions:
+        """The derivative of S's components in the body frame."""
+        return self.subspace_rates(q, (qd,))[1]
+
+    def bias(self, q: Vector, qd: Vector) -> Motion:
+        """c_J: the part of the joint's acceleration that is due to S changing in the body frame."""
+        return self.subspace_rate(q, qd) @ qd
+
+    def bias_slopes(self, q: Vector, qd: Vector) -> Motions:
+        """The derivatives of c_J along a step of each freedom."""
+
+        def bias(step: Vector, q: Vector, qd: Vector) -> list[Number]:
+            return list(self.bias(self.integrate(q, step), qd))
+
+        return Motions(tuple(Motion.of(*slope) for slope in by_step(bias, self.nv, q, qd)))
+
+    def slopes(self, q: Vector, qd: Vector, qdd: Vector) -> Slopes:
+        """How S and what it carries change with the joint's own coordinates."""
+        units = Matrix.identity(self.nv).rows
+        turned = tuple(self.subspace_rate(q, Vector(unit)) for unit in units)
+        return Slopes(
+            subspace=turned,
+            velocity=_along(turned, qd),
+            acceleration=_along(turned, qdd) + self.bias_slopes(q, qd),
+            bias=_along(turned, qd) + self.subspace_rate(q, qd),
+        )
+
+    def rates(self, q: Vector, v: Motion) -> Vector:
+        """The qd of a velocity v = S qd across the joint (the nearest, where v is none)."""
+        S = self.subspace(q)
+        dual = Forces(tuple(Force(s.angular, s.linear) for s in S.columns)).T
+        return solve_symmetric(dual @ S, dual @ v)
+
+    # Its configurations -------------------------------------------------------------------------
+
+    def neutral(self) -> Vector:
+        """The configuration in which the joint's two frames coincide."""
+        return Vector.zero(self.nq)
+
+    def integrate(self, q: Vector, v: Vector) -> Vector:
+        """The configuration after moving with constant velocity v for unit time."""
+        return q + v
+
+    def difference(self, q0: Vector, q1: Vector) -> Vector:
+        """The velocity that takes q0 to q1 in unit time."""
+        return q1 - q0
+
+    def drift(self, qd: Vector) -> Matrix:
+        """-ad(qd): a small step d along `integrate` changes at the rate drift @ d + (change of qd).
+
+        Zero where steps add; the Lie bracket of the joint's own group where they do not.
+        """
+        if not self.additive:
+            raise NotImplementedError(f"{type(self).__name__} has no drift(qd): write it")
+        return Matrix.zero(self.nv, self.nv)
+
+    # To close a loop ----------------------------------------------------------------------------
+
+    def constraint(self, q: Vector) -> Forces:
+        """T: the columns span the forces that the joint transmits, in body coordinates."""
+        raise NotImplementedError(f"{type(self).__name__} has no constraint(q): write it")
+
+    def fit(self, X: Transform) -> Vector:
+        """The q with motion(q) = X; for other X, one that leaves of the error what T feels."""
+        raise NotImplementedError(f"{type(self).__name__} has no fit(X): write it")
+
+    # Rotor, resistance and inertia --------------------------------------------------------------
+
+    def rotor(self, qdd: Vector) -> Vector:
+        """The force that accelerates the rotor (armature times acceleration)."""
+        return Vector(tuple(a * x for a, x in zip(self.armature, qdd, strict=True)))
+
+    def resistance(self, qd: Vector) -> Vector:
+        """Viscous damping and dry friction: the force that keeps the joint moving."""
+        return Vector(
+            tuple(
+                d * x + f * (less(0.0, x) - less(x, 0.0))
+                for d, f, x in zip(self.damping, self.friction, qd, strict=True)
+            )
+        )
+
+    def transferable(self, inertia: RigidInertia, k: Number) -> RigidInertia:
+        """A part of the body's inertia that acts the same when it is moved to the parent body.
+
+        It satisfies I S = 0 and does not change with q (Featherstone 2008, section 9.7). k: how
+        much inertia about the axes normal to z goes, where the joint lets any amount go.
+        """
+        return RigidInertia.zero()
+
+
+@dataclass(frozen=True)
+class Steady(Joint):
+    """A joint whose S is constant in the frame of its body."""
+
+    def subspace(self, q: Vector) -> Motions:
+        return super().subspace(self.neutral())
+
+    def subspace_rates(self, q: Vector, rates: Sequence[Vector]) -> list[Motions]:
+        return [self.subspace(q), *[self._none for _ in rates]]
+
+    def slopes(self, q: Vector, qd: Vector, qdd: Vector) -> Slopes:
+        return Slopes((self._none,) * self.nv, self._none, self._none, self._none)
+
+    @property
+    def _none(self) -> Motions:
+        return Motions((Motion.zero(),) * self.nv)
+
+
+def _along(turned: Sequence[Motions], rates: Vector) -> Motions:
+    return Motions(tuple(dS @ rates for dS in turned))
+
+
+def diagonal(entries: Vector) -> Matrix:
+    """A diagonal matrix, such as a joint's armature."""
+    n = len(entries)
+    return Matrix(tuple(tuple(entries[i] if i == j else 0.0 for j in range(n)) for i in range(n)))

@@ -1,0 +1,33 @@
+"""Exact derivatives along a step of a joint, for numbers and for symbols alike.
+
+What is differentiated is traced on symbols of its own, and the derivative is run again on the
+arguments, which may be symbols of the trace that is being made.
+"""
+
+from collections.abc import Callable, Sequence
+
+from chasles.expr import RULES, Arena, Number, Program, Scalar, Variable, jacobian
+from chasles.mathematics.linear import Vector
+
+
+def by_step(
+    value: Callable[..., Sequence[Number]], size: int, *arguments: Vector
+) -> list[list[Number]]:
+    """d value(step, *arguments) / d step[k] at a zero step of `size` entries, for each k."""
+    arena = Arena(RULES)
+    inputs = [Variable("step", (size,))]
+    inputs += [Variable(f"x{k}", (len(x),)) for k, x in enumerate(arguments)]
+    symbols = [Vector(tuple(arena.input(v.name, k) for k in range(v.size))) for v in inputs]
+    entries = value(*symbols)
+    traced = Program.from_outputs("value", inputs, [(Variable("y", (len(entries),)), entries)])
+    slopes = jacobian(traced, ["step"])
+    here = next((x.arena for given in arguments for x in given if isinstance(x, Scalar)), arena)
+    given = dict(zip((v.name for v in inputs), (Vector.zero(size), *arguments), strict=True))
+    numbers = slopes.replay({name: x.entries for name, x in given.items()}, here)
+    flat = [numbers[r] for r in slopes.results[0]]
+    return [flat[k::size] for k in range(size)]
+
+
+def by_time(value: Callable[..., Sequence[Number]], *arguments: Vector) -> list[Number]:
+    """d value(t, *arguments) / dt at t = 0."""
+    return by_step(lambda t, *rest: value(t[0], *rest), 1, *arguments)[0]

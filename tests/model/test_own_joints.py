@@ -1,0 +1,312 @@
+"""Joints of a user's own type: the physics of built-in ones, caching, pickling, bad classes."""
+
+import pickle
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+from own_joints import Parabola, Swivel
+from support import close, direct, relative, ways
+
+import chasles
+from chasles.algorithms import FUNCTIONS
+from chasles.backends import llvm
+from chasles.mathematics.linear import Matrix, Symmetric, Vector
+from chasles.mathematics.rotations import General, Rotation, about
+from chasles.mathematics.spatial import Motions, RigidInertia, Transform
+from chasles.model import Description, Joint, JointData, LinkData, LoopData, ModelError
+from chasles.model.joints import RackAndPinion, Universal, YawPitchRoll
+from chasles.robots import random_tree
+from chasles.robots.mechanisms import four_bar
+from chasles.tracing import signature
+
+BODY = RigidInertia.from_center(2.0, Vector.of(0.1, -0.2, 0.05), Symmetric(3, 4, 5, 0.1, 0.2, 0.3))
+
+
+@dataclass(frozen=True)
+class Rack(Joint):
+    """A rack and pinion of which only the motion is written."""
+
+    radius: float = 0.0
+
+    nq = nv = 1
+    units = ("rad",)
+
+    def motion(self, q: Vector) -> Transform:
+        return RackAndPinion(radius=self.radius).motion(q)
+
+
+class Gimbal(Joint):
+    """Yaw, pitch and roll of which only the motion is written."""
+
+    nq = nv = 3
+    units = ("rad", "rad", "rad")
+
+    def motion(self, q: Vector) -> Transform:
+        return YawPitchRoll().motion(q)
+
+
+class Cardan(Joint):
+    """A universal joint of which only the motion is written; its natural axes are x and y."""
+
+    nq = nv = 2
+    units = ("rad", "rad")
+
+    def motion(self, q: Vector) -> Transform:
+        return Universal().motion(q)
+
+
+def alone(custom: Joint, **more: Any) -> Description:
+    """One body on a joint of one's own."""
+    joint = JointData("own", "custom", None, "body", custom=custom, **more)
+    return Description("alone", (LinkData("body", BODY),), (joint,))
+
+
+def pair() -> tuple[chasles.Robot, chasles.Robot]:
+    """A tree with built-in joints, and the same with joints that a user wrote as motions."""
+    source = random_tree(8, 2, floating=False, fixed=False).model.source
+    kinds = ("rack_and_pinion", "revolute", "yaw_pitch_roll", "spherical", "universal")
+    kinds += ("prismatic", "rack_and_pinion", "yaw_pitch_roll")
+    x, z = Vector.of(1.0, 0.0, 0.0), Vector.of(0.0, 0.0, 1.0)
+    built, own = [], []
+    for joint, kind in zip(source.joints, kinds, strict=True):
+        known = replace(joint, kind=kind, axis=z, second_axis=None, pitch=0.0, radius=0.1)
+        own_type = {
+            "rack_and_pinion": Rack(radius=0.1),
+            "yaw_pitch_roll": Gimbal(),
+            "universal": Cardan(),
+        }.get(kind)
+        if kind == "universal":
+            known = replace(known, axis=x, second_axis=Vector.of(0.0, 1.0, 0.0))
+        built.append(known)
+        more = {"kind": "custom", "custom": own_type, "axis": z} if own_type else {}
+        own.append(replace(known, **more))
+    return tuple(chasles.Robot(replace(source, joints=tuple(j))) for j in (built, own))  # type: ignore[return-value]
+
+
+BUILT, OWN = pair()
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_a_motion_is_all_that_physics_needs(function: str) -> None:
+    """Every method of every function, on floats, beside the built-in types."""
+    rng = np.random.default_rng(5)
+    q = BUILT.random(rng)
+    able = ways(BUILT, function)
+    for method in (way for way in FUNCTIONS[function] if way.name in able):
+        sign = signature(method.algorithm)
+        arrays: list[np.ndarray] = []
+        for name in (name for name in sign.inputs if name != "f_ext"):
+            given = q if name in ("q", "q0", "q1") else rng.normal(size=BUILT.nv)
+            arrays.append(given)
+        frame = {"frame": "tip"} if "frame" in sign.options else {}
+        found, known = (
+            direct(robot.model, function, *arrays, method=method.name, **frame)
+            for robot in (OWN, BUILT)
+        )
+        several = isinstance(known, tuple)
+        for a, b in zip(found, known, strict=True) if several else [(found, known)]:
+            close(a, b, 1e-10, scale=1.0)
+
+
+@pytest.mark.parametrize("function", ["inverse_dynamics", "forward_dynamics"])
+def test_compiled_and_differentiated(function: str) -> None:
+    rng = np.random.default_rng(6)
+    robots = [chasles.Robot(alone(joint)) for joint in (Rack(radius=0.3),)]
+    known = replace(alone(Rack()).joints[0], kind="rack_and_pinion", custom=None, radius=0.3)
+    robots.append(chasles.Robot(replace(alone(Rack()), joints=(known,))))
+    state = rng.normal(size=(3, 4, 1))
+    values = [getattr(robot, function)(*state) for robot in robots]
+    close(*values, 1e-13)
+    slopes = [robot.derivatives(function, *state) for robot in robots]
+    for a, b in zip(*slopes, strict=True):
+        close(a, b, 1e-12)
+    for a, b in zip(*(robot.linearize(*state) for robot in robots), strict=True):
+        close(a, b, 1e-12)
+
+
+def test_joints_of_ones_own_are_reversed_turned_and_mimicked() -> None:
+    """About another axis, from the child's side, and as a follower."""
+    turned = chasles.Robot(alone(Parabola(curve=0.5), axis=Vector.of(1.0, 0.0, 0.0)))
+    v = turned.frame_velocity([0.3], [2.0], frame="body")
+    assert v[0] == pytest.approx(2.0 * 1.0 / (1.0 + 0.09))
+    assert v[3] == pytest.approx(0.0, abs=1e-15)
+    back = chasles.Robot(alone(Parabola(curve=0.5), reversed=True))
+    there = chasles.Robot(alone(Parabola(curve=0.5)))
+    T, B = (robot.forward_kinematics([0.3], frame="body") for robot in (there, back))
+    np.testing.assert_allclose(T @ B, np.eye(4), atol=1e-15)
+
+
+def test_a_quaternion_of_ones_own() -> None:
+    robot = chasles.Robot(alone(Swivel(above=0.4)))
+    assert (robot.nq, robot.nv) == (4, 3)
+    q = robot.random(3)
+    place = robot.forward_kinematics(q, frame="body") @ [0.0, 0.0, 0.4, 1.0]
+    np.testing.assert_allclose(place[:3], [0.0, 0.0, 0.4], atol=1e-15)
+    with pytest.raises(ValueError, match="the quaternion of joint 'own' is zero"):
+        robot.mass_matrix(np.zeros(4))
+
+
+def test_it_closes_a_loop() -> None:
+    """The coupler's end in a groove of the rocker, found by points and angles."""
+    source = four_bar()
+    loop = replace(source.loops[0], kind="custom", custom=Parabola(curve=0.5))
+    robot = chasles.Robot(replace(source, loops=(loop,)))
+    assert int(robot.mobility()) == 1
+    q = robot.assemble([0.8])
+    ends = []
+    for link, X in ((loop.parent, loop.pose), (loop.child, loop.child_pose)):
+        T = np.eye(4)
+        T[:3, :3], T[:3, 3] = X.R.rows, list(X.r)
+        ends.append(robot.forward_kinematics(q, frame=str(link)) @ T)
+    across = np.linalg.inv(ends[0]) @ ends[1]
+    x, y, z = across[:3, 3]
+    np.testing.assert_allclose([y, z], [0.5 * x * x, 0.0], atol=1e-13)
+    assert np.arctan2(across[1, 0], across[0, 0]) == pytest.approx(np.arctan(x), abs=1e-13)
+
+
+def test_locked_and_with_symbols() -> None:
+    robot = chasles.Robot(alone(Parabola(curve=0.5), reversed=True))
+    held = robot.lock({"own": 0.3})
+    T = robot.forward_kinematics([0.3], frame="body")
+    np.testing.assert_allclose(held.forward_kinematics([], frame="body"), T, atol=1e-15)
+    moved = chasles.compile(
+        robot, "forward_kinematics", frame="body", parameters=("own.placement",), backend="numpy"
+    )
+    place = np.eye(4)
+    place[:3, 3] = [1.0, 2.0, 3.0]
+    np.testing.assert_allclose(moved(np.array([0.3]), place), place @ T, atol=1e-15)
+
+
+def test_other_libraries_have_no_such_joints() -> None:
+    own = chasles.Robot(alone(Parabola()))
+    with pytest.raises(ModelError, match="joint 'own' of robot 'alone' is custom"):
+        chasles.conventions.pinocchio(own)
+    joint = replace(alone(Parabola()).joints[0], kind="revolute", custom=None, reversed=True)
+    back = chasles.Robot(replace(alone(Parabola()), joints=(joint,)))
+    with pytest.raises(ModelError, match="is reversed; turn it around, or lock it"):
+        chasles.conventions.pinocchio(back)
+    message = chasles.conventions.to_joint_state(own, [0.3], [1.0])
+    assert message["name"] == ["own"]
+    assert message["velocity"] == [1.0]
+
+
+# Pickling and caching ----------------------------------------------------------------------------
+
+
+def test_pickled_where_the_class_can_be_imported() -> None:
+    robot = chasles.Robot(alone(Parabola(curve=0.7)))
+    again = pickle.loads(pickle.dumps(robot))
+    assert np.array_equal(again.mass_matrix([0.2]), robot.mass_matrix([0.2]))
+    compiled = pickle.loads(pickle.dumps(chasles.compile(robot, "mass_matrix")))
+    assert np.array_equal(compiled(np.array([0.2])), robot.mass_matrix([0.2]))
+
+
+def made(name: str, factor: float) -> Joint:
+    """A class whose code and name say nothing of what it computes: a global of its own does."""
+
+    class Hidden(Joint):
+        nq = nv = 1
+        units = ("rad",)
+
+        def motion(self, q: Vector) -> Transform:
+            return Transform(about(2, q[0] * factor), Vector.zero())
+
+    Hidden.__qualname__ = Hidden.__name__ = name
+    return Hidden()
+
+
+def test_two_classes_of_one_name_are_two() -> None:
+    slow, fast = (chasles.Robot(alone(made("Turn", factor))) for factor in (1.0, 3.0))
+    assert repr(slow.model.source) == repr(fast.model.source)
+    q = np.array([0.2])
+    assert fast.mass_matrix(q)[0, 0] == pytest.approx(9.0 * slow.mass_matrix(q)[0, 0])
+
+
+def test_the_same_type_finds_its_code_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = chasles.compile(chasles.Robot(alone(made("Turn", 5.0))), "mass_matrix")
+    monkeypatch.setattr(llvm, "compile", None)  # nothing is compiled a second time
+    again = chasles.compile(chasles.Robot(alone(made("Turn", 5.0))), "mass_matrix")
+    assert relative(again(np.array([0.2])), first(np.array([0.2]))) == 0.0
+
+
+# Bad classes -------------------------------------------------------------------------------------
+
+
+def changed(**parts: Any) -> Joint:
+    """A parabola with some of its parts replaced."""
+    return type("Bad", (Parabola,), parts)()
+
+
+def grown(q: Vector) -> Rotation:
+    return Rotation((General(Matrix.identity() * (1.0 + q[0])),))
+
+
+def scaled(self: Joint, q: Vector) -> Motions:
+    return Motions(tuple(s * 2.0 for s in Joint.subspace(self, q).columns))
+
+
+BAD: dict[str, tuple[Joint, str]] = {
+    "no motion": (changed(motion=Joint.motion), r"joint 'own': Bad has no motion\(q\): write it"),
+    "not at rest": (
+        changed(motion=lambda self, q: Transform(about(2, q[0] + 1.0), Vector.zero())),
+        r"motion\(neutral\(\)\) is not the identity",
+    ),
+    "no rotation": (
+        changed(motion=lambda self, q: Transform(about(2, q[0]).then(grown(q)), Vector.zero())),
+        r"the E of motion\(q\) is no rotation",
+    ),
+    "S": (changed(subspace=scaled), r"subspace\(q\) is not that of motion\(q\)"),
+    "rates": (
+        changed(subspace_rates=lambda self, q, rates: [self.subspace(q)] * 3),
+        "subspace_rates are not those of subspace",
+    ),
+    "rank": (
+        changed(nq=2, nv=2, units=("m", "m")),
+        "S has not rank nv = 2; drop a coordinate",
+    ),
+    "difference": (
+        changed(difference=lambda self, a, b: a - b),
+        "difference does not undo integrate",
+    ),
+    "units": (changed(units=("m", "m")), "give nq = 1 of 'rad', 'm' and '1'"),
+    "unknown unit": (changed(units=("deg",)), "give nq = 1 of 'rad', 'm' and '1'"),
+    "quaternion": (changed(units=("1",)), "'1' is for a quaternion, which stands first"),
+    "nv": (changed(nv=2), "nv is 1 to 6, and is nq unless additive = False"),
+    "init": (changed(__init__=lambda self: None), "write its numbers as fields of a dataclass"),
+}
+
+
+@pytest.mark.parametrize("fault", BAD)
+def test_bad_types(fault: str) -> None:
+    joint, message = BAD[fault]
+    with pytest.raises(ModelError, match=message) as caught:
+        chasles.Robot(alone(joint))
+    assert "joint 'own'" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ({"constraint": Joint.constraint}, r"loop 'pin': Bad has no constraint\(q\): write it"),
+        ({"fit": Joint.fit}, r"loop 'pin': Bad has no fit\(X\): write it"),
+        ({"fit": lambda self, X: Vector.of(X.r[1])}, "fit does not undo motion"),
+        ({"holonomic": False}, "forbids velocities only, so it cannot close a loop"),
+    ],
+)
+def test_bad_loop_types(parts: dict[str, Any], message: str) -> None:
+    source = four_bar()
+    loop: LoopData = replace(source.loops[0], kind="custom", custom=changed(**parts))
+    with pytest.raises(ModelError, match=message):
+        chasles.Robot(replace(source, loops=(loop,)))
+
+
+@pytest.mark.parametrize(
+    "change", [{"kind": "revolute"}, {"custom": None}, {"custom": Parabola}, {"custom": "Groove"}]
+)
+def test_kind_and_custom_go_together(change: dict[str, Any]) -> None:
+    source = alone(Parabola())
+    joint = replace(source.joints[0], **change)
+    with pytest.raises(ModelError, match="joint 'own': a joint of your own type has kind 'custom'"):
+        chasles.Robot(replace(source, joints=(joint,)))
