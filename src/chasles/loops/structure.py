@@ -72,7 +72,7 @@ def weaker_joints(
             if LOOP_JOINTS[kind].nv <= model.loops[k].joint.nv:
                 break
             loops = list(model.source.loops)
-            loops[k] = replace(loop, kind=kind)
+            loops[k] = replace(loop, kind=kind, custom=None)
             mimic = any(body.follow is not None for body in model.bodies)
             trial = connected(replace(model.source, loops=tuple(loops)), mimic=mimic)
             if _within(trial, model, k, q) and _rank(trial, q, tolerance) == rank:

@@ -11,6 +11,7 @@ from chasles.model.couplings import Coupling
 from chasles.model.custom import check_custom
 from chasles.model.description import CouplingData, Description, JointData, LoopData, ModelError
 from chasles.model.joints import JOINTS, Fixed, Joint, Reversed
+from chasles.model.joints.reverse import inverted
 from chasles.model.model import WORLD, Body, Follow, Frame, Loop, Model, Passage, suggest
 from chasles.model.validate import (
     check_inertias,
@@ -59,9 +60,9 @@ def connected(source: Description, *, mimic: bool) -> Model:
     pending = [(joint, _Placed(WORLD, Transform.identity())) for joint in reversed(children[None])]
     while pending:
         joint, owner = pending.pop()
-        pose = compose(joint.pose, owner.placement)
+        pose, link = compose(joint.pose, owner.placement), inverted(joint.child_pose)
         if joint.kind == "fixed":
-            here = _Placed(owner.body, pose)
+            here = _Placed(owner.body, compose(link, pose))
         else:
             E = _natural_axes(joint)
             turned = Transform(Rotation.of(E), Vector.zero())
@@ -74,7 +75,8 @@ def connected(source: Description, *, mimic: bool) -> Model:
                     joint,
                 )
             )
-            here = _Placed(len(bodies) - 1, Transform(Rotation.of(E.T), Vector.zero()))
+            back = Transform(Rotation.of(E.T), Vector.zero())
+            here = _Placed(len(bodies) - 1, compose(link, back))
         placed[joint.child] = here
         frames[joint.child] = Frame(joint.child, here.body, here.placement)
         if here.body != WORLD:
@@ -175,7 +177,7 @@ def _connect(source: Description) -> dict[str | None, list[JointData]]:
         parent_of[joint.child] = joint
         children[joint.parent].append(joint)
     roots = [name for name in names if name not in parent_of]
-    if len(roots) + len(children[None]) > 1:
+    if len(roots) + bool(children[None]) > 1:
         held = [joint.child for joint in children[None]]
         raise ModelError(
             f"{_at(source.where)}robot {source.name!r} is in several parts, rooted at "

@@ -46,13 +46,14 @@ class LinkData:
 class JointData:
     """A joint between two links.
 
-    parent: the parent link, or None for the world. pose: the joint's frame (which is the child
-    link's frame at zero displacement) in the parent link's frame. axis: unit vector in the joint's
-    frame (the second axis of a universal joint, its y, is perpendicular and arbitrary unless
-    `second_axis` says which; that of a rack and pinion is the rack's direction). pitch: metres per
-    radian of a helical joint. radius: of a pinion or a rolling sphere, in m. reversed: the joint's
-    motion is that of the parent against the child. custom: a joint of a type of your own (then kind
-    is "custom"); its own numbers count, all others are those given here.
+    parent: the parent link, or None for the world. pose: the joint's frame in the parent link's
+    frame; child_pose: in the child link's frame (its own, unless given). The two coincide at zero
+    displacement. axis: unit vector in the joint's frame (the second axis of a universal joint, its
+    y, is perpendicular and arbitrary unless `second_axis` says which; that of a rack and pinion is
+    the rack's direction). pitch: metres per radian of a helical joint. radius: of a pinion or a
+    rolling sphere, in m. reversed: the joint's motion is that of the parent against the child.
+    custom: a joint of a type of your own (then kind is "custom"); its own numbers count, all others
+    are those given here.
     """
 
     name: str
@@ -72,6 +73,7 @@ class JointData:
     radius: float = 0.0
     reversed: bool = False
     custom: Joint | None = None
+    child_pose: Transform = field(default_factory=Transform.identity)
 
 
 @dataclass(frozen=True)
@@ -79,12 +81,9 @@ class LoopData(JointData):
     """A joint that closes a loop: between two links that the tree connects already.
 
     parent (None for the world) and pose are those of its predecessor frame, child and child_pose
-    those of its successor frame; the two coincide at zero displacement. kind: any joint type, or
-    "fixed" for a weld. It has no coordinates: what it forbids are equations between those of the
-    tree.
+    those of its successor frame. kind: any joint type, or "fixed" for a weld. It has no
+    coordinates: what it forbids are equations between those of the tree.
     """
-
-    child_pose: Transform = field(default_factory=Transform.identity)
 
 
 @dataclass(frozen=True)

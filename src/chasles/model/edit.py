@@ -17,6 +17,7 @@ from chasles.model.description import (
     ModelError,
 )
 from chasles.model.equivalent import equivalent
+from chasles.model.joints.reverse import inverted
 from chasles.model.model import WORLD, Body, Model
 
 _HOLDS = 1e-9
@@ -72,9 +73,16 @@ def _held(model: Model, i: int, q: Vector) -> JointData:
     """The joint of body i as a fixed joint: its child's frame where q puts it."""
     body = model.bodies[i]
     child = model.frames[body.name].placement @ body.joint.transform(q)
-    parent = _parent_link(model, body)
-    pose = compose(child, Transform(parent.E.T, -(parent.E @ parent.r)))
-    return replace(body.data, kind="fixed", pose=pose, mimic=None, reversed=False, custom=None)
+    pose, here = compose(child, inverted(_parent_link(model, body))), Transform.identity()
+    return replace(
+        body.data,
+        kind="fixed",
+        pose=pose,
+        child_pose=here,
+        mimic=None,
+        reversed=False,
+        custom=None,
+    )
 
 
 def _parent_link(model: Model, body: Body) -> Transform:

@@ -150,6 +150,13 @@ class Model:
             found[body.parent].append(i)
         return {i: tuple(carried) for i, carried in found.items()}
 
+    def subtree(self, i: int) -> tuple[int, ...]:
+        """The bodies that body i carries, itself first, each after its parent (the set nu(i))."""
+        found = [i]
+        for body in found:
+            found += self.children[body]
+        return tuple(found)
+
     @property
     def floating(self) -> bool:
         """Whether the whole tree hangs on one free joint: a floating base."""

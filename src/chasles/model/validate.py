@@ -38,9 +38,8 @@ def check_inertias(source: Description, model: Model, *, strict: bool) -> tuple[
 def check_numbers(source: Description) -> None:
     """Where joints and loops are, and along which axes, are finite numbers (or symbols)."""
     for joint in (*source.joints, *source.loops):
-        poses = [joint.pose, joint.child_pose] if isinstance(joint, LoopData) else [joint.pose]
         numbers = [joint.pitch, joint.radius, *joint.axis, *(joint.second_axis or ())]
-        for pose in poses:
+        for pose in (joint.pose, joint.child_pose):
             numbers += [*pose.r, *(entry for row in pose.R.rows for entry in row)]
         if not all(math.isfinite(x) for x in numbers if isinstance(x, float | int)):
             raise ModelError(
