@@ -8,7 +8,7 @@ tau = robot.inverse_dynamics(q, qd, qdd)  # one state, or any batch of states
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from chasles.api import compile, cost, from_dh, load, to_dh
+from chasles.api import compile, cost, from_dh, load, save, to_dh
 from chasles.compiled import Wrench
 from chasles.loops import (
     ImpossiblePosition,
@@ -45,6 +45,7 @@ __all__ = [
     "homogeneous",
     "load",
     "robots",
+    "save",
     "to_dh",
 ]
 

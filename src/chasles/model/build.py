@@ -87,6 +87,11 @@ def connected(source: Description, *, mimic: bool) -> Model:
     for frame in source.frames:
         if frame.name in frames:
             raise ModelError(f"robot {source.name!r}: two frames are named {frame.name!r}")
+        if frame.link not in placed:
+            raise ModelError(
+                f"{_at(source.where)}frame {frame.name!r}: its link {frame.link!r} does not exist; "
+                "check the spelling or add the link"
+            )
         carrier_of = placed[frame.link]
         frames[frame.name] = Frame(
             frame.name, carrier_of.body, compose(frame.pose, carrier_of.placement)

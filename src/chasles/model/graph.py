@@ -151,9 +151,24 @@ def _tree(
     return tree, notes
 
 
+def on_free_joint(
+    links: Sequence[LinkData], joints: tuple[JointData, ...]
+) -> tuple[JointData, ...]:
+    """The joints of a tree and, before them, a free one, root_joint, for its root link.
+
+    As they are where there is no root link, or more than one: of that `build` speaks.
+    """
+    children = {joint.child for joint in joints}
+    roots = [link for link in links if link.name not in children]
+    if len(roots) != 1:
+        return joints
+    name = _new("root_joint", {joint.name for joint in joints})
+    return (JointData(name, "free", None, roots[0].name, where=roots[0].where), *joints)
+
+
 def _new(name: str, taken: set[str]) -> str:
     """A name that no joint has, and from now on one does."""
-    names = itertools.chain([name], (f"{name}_{k}" for k in itertools.count(2)))
+    names = itertools.chain([name], (f"{name}_{k}" for k in itertools.count(1)))
     found = next(name for name in names if name not in taken)
     taken.add(found)
     return found
