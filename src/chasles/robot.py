@@ -74,6 +74,7 @@ class Robot:
 
     def __repr__(self) -> str:
         loops = f", loops {len(self.loops)}" if self.loops else ""
+        loops += f", couplings {len(self.couplings)}" if self.couplings else ""
         return (
             f"<Robot {self.name!r}: {len(self.joints)} joints, nq {self.nq}, nv {self.nv}{loops}>"
         )
