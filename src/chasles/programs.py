@@ -15,7 +15,9 @@ from chasles.expr import RULES, Arena, Number, Program, Variable, jacobian, reve
 from chasles.model import WORLD, Model, ModelError
 from chasles.model.equivalent import Choice, by_moments, equivalent
 from chasles.model.frames import sparse_frames
+from chasles.model.rotors import still_rotors
 from chasles.model.spaces import PositionSpace
+from chasles.model.units import natural_units
 from chasles.tracing import Signature, WrenchKey, signature, trace
 
 FEW = 60
@@ -47,14 +49,18 @@ def program(
     """The program of a public function: by a named method, or by the one with fewest operations.
 
     A named method runs on the robot as it is given; "fastest" regroups inertias, and tries other
-    body frames too.
+    body frames too. Units change, and round bodies stay, only where the mechanism is all numbers
+    and no frame, loop or force from outside knows of them.
     """
+    keys = tuple(wrenches)
+    alone = not (keys or parameters or model.loops or "frame" in options)
 
     def physical(whole: Model) -> Model:
         return whole if dissipation else whole.frictionless()
 
     def regrouped(whole: Model, choice: Choice) -> Model:
-        return equivalent(physical(whole), choice)
+        grouped = equivalent(physical(whole), choice)
+        return natural_units(still_rotors(grouped)) if alone else grouped
 
     def reframed(whole: Model, choice: Choice = by_moments) -> Model:
         return regrouped(sparse_frames(whole), choice)
@@ -67,7 +73,6 @@ def program(
             return (elsewhere,)
         return (physical, here) if parameters else (here, elsewhere)
 
-    keys = tuple(wrenches)
     methods = _methods(model, function, method, order, bool(keys), options)
     positions = _positions(function)
     if derivative is not None and not all(way.smooth for way in methods):

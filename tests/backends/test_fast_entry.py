@@ -390,6 +390,17 @@ def test_zero_quaternions() -> None:
                 assert not bad or "quaternion of joint" in found[1]
 
 
+def test_half_turns_among_many() -> None:
+    """A quaternion may begin with a zero: only all four are no rotation."""
+    moving = subject("quaternions")
+    for row in (0, 7, 19):
+        given = moving.some(20)
+        given[0][row, :4] = (0.0, 1.0, 0.0, 0.0)
+        assert not fails(both(moving, given, {}), ValueError)
+        given[0][row, 1] = 0.0
+        assert fails(both(moving, given, {}), ValueError)
+
+
 def test_floating_point_errors_stay_silent(chosen: Subject) -> None:
     """NaN, infinity and overflow come back as numbers, even where NumPy is told to raise."""
     with np.errstate(all="raise"):

@@ -188,6 +188,7 @@ def test_momentum_and_torque_tensors(rng) -> None:
     close(t(L), (t(w) @ i).T - t(w) @ i + np.trace(i) * t(w), ROUNDING)
     Omega = AngularAcceleration(vector(w), vector(wd))
     M = array(Omega.moment(J))
+    close(array(Omega.moment_of(J)), M, ROUNDING)
     O = array(Omega.tensor)
     close(M, i @ wd + np.cross(w, i @ w), ROUNDING)
     close(M, np.trace(j) * wd - j @ wd - t(w) @ j @ w, ROUNDING)
@@ -244,3 +245,11 @@ def test_one_body_by_tensors_takes_27_and_24() -> None:
     assert beside_omega(a) == (9, 9)
     assert beside_omega(Omega.moment(J)) == (15, 15)
     assert beside_omega(a * m, Omega.moment(J)) == (27, 24)
+
+
+def test_a_body_with_principal_axes_needs_no_entry_of_omega() -> None:
+    """Three products of w and six with numbers; two of these less where the body is round."""
+    for diagonal, expected in (((0.5, 0.7, 0.2), (9, 3)), ((0.4, 0.4, 0.1), (7, 2))):
+        s = Symbols()
+        Omega = AngularAcceleration(Vector(s.new(3)), Vector(s.new(3)))
+        assert s.count(Omega.moment_of(Symmetric(*diagonal, 0.0, 0.0, 0.0))) == expected

@@ -36,7 +36,7 @@ class Method:
     equivalent: how inertias may be regrouped for it, where the result depends on the equation of
     motion alone. followers: mimic joints are allowed (a recursion that solves for each joint's
     acceleration by itself cannot have them). by_name: it is used only where it is asked for, since
-    another always has fewer operations. smooth: the derivative of its program is that of the result
+    another has fewer operations. smooth: the derivative of its program is that of the result
     (an iteration that ends early, where its residual is zero, has no slopes there).
     needs: what it asks of the robot and the options. steep: its operations grow with the cube of
     the number of freedoms, or faster, so that it is for arms.
@@ -117,10 +117,20 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
         Method("spatial", "spatial.jacobian_rate"),
     ),
     "inverse_dynamics": (
-        Method("newton-euler-vector", "spatial.newton_euler_vector", equivalent=by_moments),
+        Method(
+            "newton-euler-vector",
+            "spatial.newton_euler_vector",
+            equivalent=by_moments,
+            by_name=True,
+        ),
         Method("spatial", "spatial.inverse_dynamics", equivalent=by_moments, by_name=True),
         Method("homogeneous", "homogeneous.inverse_dynamics", equivalent=by_products, by_name=True),
-        Method("homogeneous-link", "homogeneous.inverse_dynamics_link", equivalent=by_products),
+        Method(
+            "homogeneous-link",
+            "homogeneous.inverse_dynamics_link",
+            equivalent=by_products,
+            by_name=True,
+        ),
         Method(
             "lagrange",
             "homogeneous.inverse_dynamics_lagrange",
@@ -129,6 +139,7 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
         ),
         Method("augmented-tensor", "tensor.augmented_tensor", equivalent=by_products, by_name=True),
         Method("newton-euler-tensor", "tensor.newton_euler_tensor", by_name=True),
+        Method("parallel-axes", "tensor.parallel_axes", equivalent=by_products),
         Method("lagrange-4x4", "tensor.lagrange_4x4", by_name=True),
         Method("lagrange-3x3", "tensor.lagrange_3x3", by_name=True),
         Method("spatial-1987", "tensor.spatial_1987", by_name=True),
@@ -142,11 +153,17 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
     ),
     "gravity_forces": (Method("composite-body", "spatial.gravity_forces", equivalent=by_moments),),
     "bias_forces": (
-        Method("newton-euler-vector", "spatial.bias_forces", equivalent=by_moments),
+        Method("newton-euler-vector", "spatial.bias_forces", equivalent=by_moments, by_name=True),
         Method(
             "lagrange", "homogeneous.bias_forces_lagrange", equivalent=by_products, by_name=True
         ),
-        Method("augmented-tensor", "tensor.bias_forces_augmented_tensor", equivalent=by_products),
+        Method(
+            "augmented-tensor",
+            "tensor.bias_forces_augmented_tensor",
+            equivalent=by_products,
+            by_name=True,
+        ),
+        Method("parallel-axes", "tensor.bias_forces_parallel_axes", equivalent=by_products),
     ),
     "coriolis_matrix": (Method("spatial", "spatial.coriolis_matrix"),),
     "closed_form": (
@@ -178,6 +195,7 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
             followers=False,
             by_name=True,
         ),
+        Method("parallel-axes", "tensor.mass_matrix_parallel_axes", equivalent=by_moments),
     ),
     "mass_matrix_inverse": (
         Method("spatial", "spatial.mass_matrix_inverse", equivalent=by_moments),
@@ -203,7 +221,12 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
         Method(
             "articulated-body", "spatial.forward_dynamics", equivalent=by_moments, followers=False
         ),
-        Method("mass-matrix", "spatial.forward_dynamics_mass_matrix", equivalent=by_moments),
+        Method(
+            "mass-matrix",
+            "spatial.forward_dynamics_mass_matrix",
+            equivalent=by_moments,
+            by_name=True,
+        ),
         Method("homogeneous", "homogeneous.forward_dynamics", equivalent=by_products, by_name=True),
         Method(
             "lagrange",
@@ -214,6 +237,7 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
         Method(
             "augmented-tensor", "tensor.forward_dynamics_augmented_tensor", equivalent=by_products
         ),
+        Method("parallel-axes", "tensor.forward_dynamics_parallel_axes", equivalent=by_products),
         Method("unit-acceleration", "tensor.forward_dynamics_unit_acceleration", by_name=True),
         Method("composite-3x3", "tensor.forward_dynamics_composite_3x3", by_name=True),
         Method(

@@ -52,9 +52,11 @@ def entry(program: Interface, element: Element, *, workspace: int, most: int) ->
     workspace: bytes that `batch` needs. most: the largest batch it takes (larger ones are for the
     Python path, which shares them among threads).
     """
-    batches = workspace <= SMALL_WORKSPACE and not program.nonzero and bool(program.inputs)
+    batches = workspace <= SMALL_WORKSPACE and bool(program.inputs)
     e = _Entry(program, element, most if batches else 0)
-    return e.write() + (_run_batch(program, element, workspace) if batches else "")
+    if not batches:
+        return e.write()
+    return e.write() + _run_batch(program, element, workspace) + _none_zero(element)
 
 
 Span = tuple[str, int]
@@ -223,6 +225,10 @@ class _Entry:
         self.require(w.emit(f"icmp ult i64 {some}, {self.most}"))
         pairs = zip(self.items, self.program.inputs, strict=True)
         data = [self.array(item, v, PLAIN, count) for item, v in pairs]
+        for k, first in self.program.nonzero:
+            start = self.at(data[k], self.element.bytes * first)
+            step = self.element.bytes * self.program.inputs[k].size
+            self.require(w.emit(f"call i1 @none_zero(ptr {start}, i64 {step}, i64 {count})"))
 
         def run(targets: list[str]) -> None:
             pointers = ", ".join(f"ptr {p}" for p in [*data, *targets])
@@ -284,6 +290,31 @@ class _Entry:
 def _shape(k: int, result: Variable) -> str:
     sizes = ", ".join(f"i64 {size}" for size in result.shape) or "i64 0"
     return f"@shape{k} = internal constant [{max(len(result.shape), 1)} x i64] [{sizes}]"
+
+
+def _none_zero(element: Element) -> str:
+    """Whether none of `count` numbers, `step` bytes apart, is zero.
+
+    For first entries of quaternions: if one is zero, the Python path looks at the others.
+    """
+    return f"""define internal i1 @none_zero(ptr %start, i64 %step, i64 %count) noinline {{
+entry:
+  br label %loop
+loop:
+  %place = phi ptr [ %start, %entry ], [ %next, %loop ]
+  %left = phi i64 [ %count, %entry ], [ %fewer, %loop ]
+  %before = phi i1 [ true, %entry ], [ %all, %loop ]
+  %number = load {element.name}, ptr %place
+  %fine = fcmp une {element.name} %number, 0.0
+  %all = and i1 %before, %fine
+  %next = getelementptr i8, ptr %place, i64 %step
+  %fewer = sub i64 %left, 1
+  %more = icmp sgt i64 %fewer, 0
+  br i1 %more, label %loop, label %end
+end:
+  ret i1 %all
+}}
+"""
 
 
 def _run_batch(program: Interface, element: Element, workspace: int) -> str:

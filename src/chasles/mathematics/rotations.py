@@ -30,6 +30,12 @@ class Plane:
     def T(self) -> "Plane":
         return Plane(self.axis, self.c, -self.s)
 
+    def then(self, other: "Plane") -> "Plane":
+        """This turn and another about the same axis, as one by the sum of the angles."""
+        assert self.axis == other.axis
+        c, s = self.c * other.c - self.s * other.s, self.s * other.c + self.c * other.s
+        return Plane(self.axis, c, s)
+
     def apply(self, v: Vector) -> Vector:
         k = self.axis
         i, j = (k + 1) % 3, (k + 2) % 3

@@ -36,7 +36,8 @@ def equivalent(model: Model, choice: Choice = by_moments) -> Model:
     """
     inertia = {i: I for i, _, _, I in model.outward()}
     for i, p, joint, _ in model.inward():
-        moved = joint.transferable(inertia[i], choice(inertia[i].I))
+        I = inertia[i].I
+        moved = joint.transferable(inertia[i], I.xx if is_round(inertia[i]) else choice(I))
         inertia[i] = _flattened(inertia[i] - moved)
         if p != WORLD:
             inertia[p] = inertia[p] + joint.placement.T @ moved
@@ -44,12 +45,23 @@ def equivalent(model: Model, choice: Choice = by_moments) -> Model:
     return replace(model, bodies=tuple(bodies))
 
 
+def is_round(inertia: RigidInertia) -> bool:
+    """Whether an inertia stays the same when it turns about z."""
+    x, y, _ = inertia.h
+    I = inertia.I
+    if any(isinstance(number, Scalar) for number in (x, y, *I)):
+        return False
+    return x == y == I.xy == I.xz == I.yz == 0.0 and I.xx == I.yy
+
+
 def _flattened(inertia: RigidInertia) -> RigidInertia:
     """With I_zz = I_xx + I_yy exact where it holds to rounding: then no z z dm is left at all."""
     I = inertia.I
     if any(isinstance(x, Scalar) for x in I):
         return inertia
-    flat = I.xx + I.yy
-    if not math.isclose(flat, I.zz, rel_tol=_ROUNDING):
+    if not math.isclose(I.xx + I.yy, I.zz, rel_tol=_ROUNDING):
         return inertia
-    return replace(inertia, I=replace(I, zz=flat))
+    rest = I.zz - I.xx
+    if I.yy != 0.0 and I.xx + rest == I.zz:  # keep I_zz, which the joint feels
+        return replace(inertia, I=replace(I, yy=rest))
+    return replace(inertia, I=replace(I, zz=I.xx + I.yy))
