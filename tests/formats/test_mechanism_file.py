@@ -106,7 +106,7 @@ joint = "turn"
 ratios = {slide = -2.0}
 offset = 0.1
 """
-"""Keys in lines 1-3, units 5-8, links from 10, 13 and 19, joints from 24, 33, 43, loop 50, gear 62"""
+"""Keys in lines 1-3, units 5-8, links from 10, 13, 19, joints 24, 33, 43, loop 50, gear 62."""
 
 Write = Callable[[str], Path]
 
