@@ -65,6 +65,8 @@ def weaker_joints(
     "free" means that the loop says nothing. Loops without such a type are not among them.
     tolerance: singular values below this part of the largest count as zero.
     """
+    if not any(spare.values()):
+        return {}
     rank, offered = _rank(model, q, tolerance), {}
     for k in reversed(range(len(model.loops))):
         loop = model.loops[k].data
