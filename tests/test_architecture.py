@@ -28,7 +28,7 @@ LAYERS = (
     ("programs",),
     ("compiled", "loops"),
     ("robot",),
-    ("robots", "api", "control", "conventions", "homogeneous"),
+    ("robots", "api", "accuracy", "control", "conventions", "homogeneous", "simulate"),
     ("",),  # the package itself: `import chasles`
     ("cli", "published"),
 )

@@ -33,8 +33,10 @@ from chasles.tracing import signature
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
 EXAMPLES = {
+    "accuracy.py": {"samples": 5, "joints": (3, 5), "picture": io.BytesIO()},
     "computed_torque.py": {"duration": 0.05},
     "crossover.py": {"joints": 4, "picture": io.BytesIO()},
+    "mechanism_energy.py": {"duration": 0.02, "names": ["four-bar"], "picture": io.BytesIO()},
     "microbot_jerk.py": {"states": 201},
     "million_states.py": {"states": 2000},
     "operation_counts.py": {"lengths": (2, 6), "picture": io.BytesIO()},

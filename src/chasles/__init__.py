@@ -8,6 +8,7 @@ tau = robot.inverse_dynamics(q, qd, qdd)  # one state, or any batch of states
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from chasles.accuracy import condition, maximal_dynamics
 from chasles.api import compile, cost, from_dh, load, save, to_dh
 from chasles.compiled import Wrench
 from chasles.loops import (
@@ -20,6 +21,7 @@ from chasles.loops import (
 from chasles.model import ModelError
 from chasles.model.denavit_hartenberg import DHRow, DHTable
 from chasles.robot import Robot
+from chasles.simulate import ClosureFunction, Trajectory, simulate
 
 if TYPE_CHECKING:
     from chasles import control, conventions, homogeneous, robots
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "ClosureFunction",
     "DHRow",
     "DHTable",
     "ImpossiblePosition",
@@ -35,17 +38,21 @@ __all__ = [
     "OpenLoop",
     "Robot",
     "SingularPosition",
+    "Trajectory",
     "UnderActuated",
     "Wrench",
     "compile",
+    "condition",
     "control",
     "conventions",
     "cost",
     "from_dh",
     "homogeneous",
     "load",
+    "maximal_dynamics",
     "robots",
     "save",
+    "simulate",
     "to_dh",
 ]
 

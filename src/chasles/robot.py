@@ -21,6 +21,7 @@ from chasles.compiled import (
     wrench_arguments,
 )
 from chasles.loops import ClosedLoops, Cluster, Loops, Mobility, clusters
+from chasles.loops.charts import Charts
 from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.spatial import RigidInertia
 from chasles.model import (
@@ -606,10 +607,14 @@ class Robot:
 
     @cached_property
     def _closed(self) -> ClosedLoops:
-        def with_closure(closure: Closure) -> "Robot":
-            return self._changed(replace(self.model.source, closure=closure))
+        return ClosedLoops(self._closing, self.function, self._with_closure)
 
-        return ClosedLoops(self._closing, self.function, with_closure)
+    @cached_property
+    def _charts(self) -> Charts:
+        return Charts(self._closing, self.function, self._with_closure)
+
+    def _with_closure(self, closure: Closure) -> "Robot":
+        return self._changed(replace(self.model.source, closure=closure))
 
     def constrained_dynamics(
         self,
@@ -741,8 +746,10 @@ class Robot:
         actions or by traces, Legnani et al. 1996), "augmented-tensor", "unit-acceleration",
         "composite-3x3", "conjugate-gradient" (without derivatives), "orthogonal-complement",
         "spatial-operator" (Balafoutis, Patel 1991, chapter 6), "floating-base" (Featherstone, table
-        9.4, for robots on one free joint), or "fastest". Of a robot with loops, which stay closed,
-        by the methods of `constrained_dynamics`.
+        9.4, for robots on one free joint), "assembly-inertia", "assembly-inverse" (table 7.2),
+        "divide-and-conquer" (section 7.5; none of the three takes armature, or links that lack mass
+        or a moment), or "fastest". Of a robot with loops, which stay closed, by the methods of
+        `constrained_dynamics`.
         """
         if self.model.constraints:
             qdd, _ = self.constrained_dynamics(

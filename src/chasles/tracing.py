@@ -119,7 +119,7 @@ def trace(
     symbolic = {name: symbols(name, shape(model.source, name)) for name in parameters}
     given = prepare(_with_symbols(model, symbolic))
     if wrenches:
-        loads = _loads(given, values["q"], wrenches, entries)
+        loads = external_loads(given, values["q"], wrenches, entries)
         single = isinstance(sign.inputs["f_ext"], LoadsSpace)
         values["f_ext"] = loads if single else by_body(given, loads)
     result = algorithm(given, *values.values(), **resolve(given, options))
@@ -154,7 +154,7 @@ def resolve(model: Model, options: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _loads(
+def external_loads(
     model: Model, q: dict[int, Vector], keys: tuple[WrenchKey, ...], flat: list[list[Number]]
 ) -> list[Load]:
     """External forces in body coordinates, from wrenches as callers write them."""

@@ -128,10 +128,11 @@ def test_limits_that_are_absent(write: Write) -> None:
 def test_every_joint_type_can_be_read(write: Write) -> None:
     kinds = {}
     for name in urdf._KINDS:
-        text = ARM.replace('type="revolute"', f'type="{name}" pitch="0.01"')
+        text = ARM.replace('type="revolute"', f'type="{name}" pitch="0.01" radius="0.1"')
         joint = urdf.read(write(text)).joints[1]
         kinds[name] = joint.kind
         assert joint.pitch == (0.01 if name == "helical" else 0.0)
+        assert joint.radius == (0.1 if name in ("rack_and_pinion", "rolling") else 0.0)
     assert set(kinds.values()) == {"fixed", *JOINTS}
     assert kinds["floating"] == "free"
 

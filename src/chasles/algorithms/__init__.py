@@ -8,6 +8,7 @@ from typing import Any
 
 from chasles.model import Model
 from chasles.model.equivalent import Choice, by_moments, by_products
+from chasles.model.validate import is_solid
 
 Need = Callable[[Model, Mapping[str, Any]], str]
 """What a method asks of a model and its options: the reason why not, or nothing."""
@@ -25,6 +26,16 @@ def driven_joints(model: Model, options: Mapping[str, Any]) -> str:
     return floating_base(model, options) or (
         "" if found else "it needs all joints in known but the floating base's"
     )
+
+
+def solid_bodies(model: Model, options: Mapping[str, Any]) -> str:
+    """Every body by itself has an inverse inertia, and joints have no inertia of their own."""
+    for body in model.bodies:
+        if any(body.joint.armature):
+            return f"it has no place for the armature of joint {body.data.name!r}"
+        if not is_solid(body.inertia):
+            return f"it inverts every inertia, and link {body.name!r} lacks mass or a moment"
+    return ""
 
 
 @dataclass(frozen=True)
@@ -77,6 +88,7 @@ KINEMATICS = frozenset(
         "loop_matrix",
         "loop_bias",
         "loop_forces",
+        "closing_step",
         "regressor",
         "integrate",
         "difference",
@@ -263,6 +275,27 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
             followers=False,
             needs=floating_base,
         ),
+        Method(
+            "assembly-inertia",
+            "spatial.forward_dynamics_assembly_inertia",
+            followers=False,
+            by_name=True,
+            needs=solid_bodies,
+        ),
+        Method(
+            "assembly-inverse",
+            "spatial.forward_dynamics_assembly_inverse",
+            followers=False,
+            by_name=True,
+            needs=solid_bodies,
+        ),
+        Method(
+            "divide-and-conquer",
+            "spatial.forward_dynamics_divide_and_conquer",
+            followers=False,
+            by_name=True,
+            needs=solid_bodies,
+        ),
     ),
     "hybrid_dynamics": (
         Method(
@@ -324,6 +357,7 @@ CLOSED_LOOPS: dict[str, tuple[Method, ...]] = {
     "independent_mass_matrix": (
         Method("minimal", "closed_loops.independent_mass_matrix", equivalent=by_moments),
     ),
+    "closing_step": (Method("minimal", "closed_loops.closing_step"),),
 }
 """Functions of a robot with loops that need a closure: which equations give which freedoms. What
 users call asks them and checks how well each state is conditioned."""

@@ -1,7 +1,8 @@
 """URDF files: links, joints and inertias, with errors and notes that say where.
 
-The format is that of wiki.ros.org/urdf/XML. Joint types beyond it: spherical, universal (`<axis>`
-and an optional perpendicular `<axis2>`), cylindrical, and helical (attribute `pitch`, m/rad).
+The format is that of wiki.ros.org/urdf/XML. Joint types beyond it: spherical, yaw_pitch_roll,
+universal (`<axis>` and an optional perpendicular `<axis2>`), cylindrical, sphere_in_cylinder,
+helical (attribute `pitch`, m/rad), rack_and_pinion and rolling (attribute `radius`, m).
 Shapes, transmissions and simulator extensions are ignored; no other file is ever opened.
 """
 
@@ -23,11 +24,16 @@ from chasles.model import Description, JointData, Limits, LinkData, Mimic, Model
 from chasles.model.graph import on_free_joint
 
 _STANDARD = ("revolute", "continuous", "prismatic", "fixed", "planar")
-_EXTENDED = ("spherical", "universal", "cylindrical", "helical")
+_EXTENDED = (
+    *("spherical", "universal", "cylindrical", "helical"),
+    *("yaw_pitch_roll", "rack_and_pinion", "sphere_in_cylinder", "rolling"),
+)
 _KINDS = {"floating": "free"} | {kind: kind for kind in _STANDARD + _EXTENDED}
 """The model's name for each joint type of the file."""
 
-_WITHOUT_AXIS = ("free", "spherical")
+_WITHOUT_AXIS = ("free", "spherical", "yaw_pitch_roll")
+_WITH_TWO = ("universal", "rack_and_pinion")
+_WITH_RADIUS = ("rack_and_pinion", "rolling")
 _BOUNDED = ("revolute", "prismatic")
 
 _QUARTERS = ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0))
@@ -208,13 +214,14 @@ def _joint(joint: _Part) -> JointData:
 def _moving(joint: _Part, data: JointData) -> JointData:
     """The data of a joint, with what only a moving one has."""
     axis = None if data.kind in _WITHOUT_AXIS else joint.find("axis")
-    second = joint.find("axis2") if data.kind == "universal" else None
+    second = joint.find("axis2") if data.kind in _WITH_TWO else None
     dynamics, mimic = joint.find("dynamics"), joint.find("mimic")
     return replace(
         data,
         axis=Vector.of(1.0, 0.0, 0.0) if axis is None else _axis(axis),
         second_axis=None if second is None else _axis(second),
         pitch=joint.number("pitch") if data.kind == "helical" else 0.0,
+        radius=joint.number("radius") if data.kind in _WITH_RADIUS else 0.0,
         limits=_limits(joint, data.kind),
         damping=0.0 if dynamics is None else dynamics.number("damping", 0.0),
         friction=0.0 if dynamics is None else dynamics.number("friction", 0.0),

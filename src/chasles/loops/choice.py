@@ -6,7 +6,7 @@ from chasles.model.closure import Closure
 
 SHARE = 0.1
 """A pivot is fair that is at least this part of the largest left in its column, where that is at
-least the square of it beside the largest that the column had."""
+least the square of it beside the largest that the column had (or where no column has such)."""
 
 NOTHING = 1e-12
 """An entry below this part of the largest is rounding."""
@@ -34,7 +34,9 @@ def choose(
             entries[:, row], entries[:, :, column] = 0.0, 0.0
         size, full = entries[0], np.max(entries, axis=0) > floor
         largest = np.max(size, axis=0)
-        fair = full & (size >= SHARE * largest) & (largest >= SHARE**2 * start)
+        fair = full & (size >= SHARE * largest)
+        strong = fair & (largest >= SHARE**2 * start)
+        fair = strong if strong.any() else fair
         fill = np.outer(full.sum(axis=1) - 1, full.sum(axis=0) - 1) + many
         least = np.min(fill[fair])
         best = np.where(fair & (fill == least), size, -1.0)

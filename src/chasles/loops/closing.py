@@ -157,17 +157,21 @@ class Loops:
         rest = np.delete(self.matrix(self.references), given, axis=-1)
         return bool(np.max(_margin(rest)) > SINGULAR)
 
-    def _chosen(self, A: np.ndarray, rank: int) -> np.ndarray:
+    def suited(self, q: np.ndarray) -> np.ndarray:
+        """The independent coordinates from which a closed position (nq,) moves best."""
+        return self._chosen(self.matrix(q)[None], len(self.dependent), share=0.5)
+
+    def _chosen(self, A: np.ndarray, rank: int, share: float = _SHARE) -> np.ndarray:
         """Independent columns of A (states, rows, nv): early joints, whose q has rates if possible.
 
         The others are taken one after the other from the last joint to the first, each unless what
-        it adds to those taken is far less than what another would (pivoting with a threshold).
+        it adds to those taken is less than a share of what another would (threshold pivoting).
         """
         order = sorted(range(A.shape[-1]), key=lambda k: (self.places[k] is not None, -k))
         left, dependent = A.copy(), np.zeros(A.shape[-1], dtype=bool)
         for _ in range(rank):
             size = np.where(dependent, 0.0, np.median(np.linalg.norm(left, axis=-2), axis=0))
-            k = next(k for k in order if size[k] >= _SHARE * np.max(size) and not dependent[k])
+            k = next(k for k in order if size[k] >= share * np.max(size) and not dependent[k])
             u = left[..., k] / np.maximum(np.linalg.norm(left[..., k], axis=-1), RANK)[..., None]
             left = left - u[..., None] * np.einsum("...m,...mv->...v", u, left)[..., None, :]
             dependent[k] = True
@@ -344,8 +348,6 @@ class Loops:
         if not len(bad):
             return
         here = A[bad[0]]
-        loose = np.abs(np.linalg.svd(here[:, rest])[2][-1])
-        joints = rest[loose > 0.1 * np.max(loose)]
         rank, _ = _rank(here)
         other = self._chosen(here[None], rank)
         if rank < len(rest):
@@ -355,8 +357,17 @@ class Loops:
             remedy = f"take others as independent: robot.with_independent({self.names(other)})"
         raise SingularPosition(
             f"robot {self.model.name!r}: singular position{at_index(bad[0], lead)}: "
+            f"{self.undetermined(here, given)}; {remedy}"
+        )
+
+    def undetermined(self, A: np.ndarray, given: np.ndarray) -> str:
+        """Which freedoms some do not determine in a position, with A of `matrix`."""
+        rest = np.delete(np.arange(self.model.nv), given)
+        loose = np.abs(np.linalg.svd(A[:, rest])[2][-1])
+        joints = rest[loose > 0.1 * np.max(loose)]
+        return (
             f"{self.names(given)} does not determine {self.names(joints)} through "
-            f"{self._around(joints)}; {remedy}"
+            f"{self._around(joints)}"
         )
 
     def names(self, freedoms: Sequence[int] | np.ndarray) -> str:

@@ -14,6 +14,7 @@ from chasles.model.joints import JOINTS, Fixed, Joint, Reversed
 from chasles.model.joints.reverse import inverted
 from chasles.model.model import WORLD, Body, Follow, Frame, Loop, Model, Passage, suggest
 from chasles.model.validate import (
+    check_frames,
     check_inertias,
     check_loops,
     check_numbers,
@@ -44,7 +45,7 @@ def build(source: Description, *, mimic: bool = True, strict: bool = False) -> M
     if source.massless:
         return replace(model, notes=(*source.notes, "no masses are given: kinematics only"))
     notes = source.notes + check_inertias(source, model, strict=strict)
-    check_regular(model)
+    notes += check_frames(model) + check_regular(model)
     return replace(model, notes=notes)
 
 

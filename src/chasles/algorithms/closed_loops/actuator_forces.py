@@ -36,11 +36,12 @@ def actuator_forces(
     """
     order, place = model.in_tree_order, tree_places(model)
     tau = stack(model.efforts(newton_euler_vector(model, q, qd, qdd, f_ext)), order)
-    G, _, margins = kinematic(model, q)
+    solved = kinematic(model, q)
+    G = solved.G
     used = [place[c] for c in actuated]
     G_u = Matrix(tuple(G.rows[c] for c in used))
     eased = Matrix(
         tuple(tuple(e * (1.0 / w) for e in row) for row, w in zip(G_u.rows, weights, strict=True))
     )
     u = dict(zip(used, eased @ solve_symmetric(G_u.T @ eased, G.T @ tau), strict=True))
-    return Vector(tuple(u.get(c, 0.0) for c in range(model.nv))), health(model, q, margins)
+    return Vector(tuple(u.get(c, 0.0) for c in range(model.nv))), health(model, q, solved.margins)

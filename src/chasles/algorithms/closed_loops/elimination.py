@@ -12,12 +12,17 @@ from chasles.model.spaces import Position, tree_places
 class Elimination(NamedTuple):
     """x = G y + g solves K x = k, over coordinates in tree order; y are the independent ones.
 
-    margins: squares of the pivots beside those of the closure's choice.
+    ratios: the pivots beside those where the closure was chosen.
     """
 
     G: Matrix
     g: Vector
-    margins: list[Number]
+    ratios: list[Number]
+
+    @property
+    def margins(self) -> list[Number]:
+        """Their squares: 1 where the closure was chosen, 0 in a position singular for it."""
+        return [ratio * ratio for ratio in self.ratios]
 
 
 def eliminated(model: Model, K: Matrix, k: Vector) -> Elimination:
@@ -31,12 +36,11 @@ def eliminated(model: Model, K: Matrix, k: Vector) -> Elimination:
     g: dict[int, Number] = dict.fromkeys(independent, 0.0)
     for c, row in zip(dependent, rows, strict=True):
         G[c], g[c] = tuple(-row[i] for i in independent), row[-1]
-    ratios = [p / start for p, start in zip(pivots, closure.pivots, strict=True)]
     order = range(model.nv)
     return Elimination(
         Matrix(tuple(G[c] for c in order)),
         Vector(tuple(g[c] for c in order)),
-        [ratio * ratio for ratio in ratios],
+        [p / start for p, start in zip(pivots, closure.pivots, strict=True)],
     )
 
 

@@ -11,5 +11,5 @@ from chasles.model.spaces import Health, IndependentMatrix, Position, assemble
 def independent_mass_matrix(model: Model, q: Position) -> tuple[IndependentMatrix, Health]:
     """G' H G, with the kinetic energy yd' G' H G yd / 2 (Featherstone 2008, Eq 8.44)."""
     H = assemble(model, mass_matrix(model, q), model.in_tree_order)
-    G, _, margins = kinematic(model, q)
-    return projected(Matrix(tuple(map(tuple, H))), G), health(model, q, margins)
+    solved = kinematic(model, q)
+    return projected(Matrix(tuple(map(tuple, H))), solved.G), health(model, q, solved.margins)

@@ -31,7 +31,8 @@ def minimal(
     The forces of the loops are what is left over in the dependent coordinates.
     """
     H, f, K, k = equations(model, q, qd, tau, f_ext, stabilization)
-    G, g, margins = eliminated(model, K, k)
+    solved = eliminated(model, K, k)
+    G, g = solved.G, solved.g
     ydd = solve_symmetric(projected(H, G), G.T @ (f - H @ g))
     qdd = G @ ydd + g
     left, place = H @ qdd - f, tree_places(model)
@@ -39,4 +40,4 @@ def minimal(
     columns = [(*(row[c] for row in K.rows), left[c]) for c in dependent]
     rows, _ = reduce_rows(columns, range(len(dependent)))
     lam = Vector(tuple(row[-1] for row in rows))
-    return unstack(model, qdd, model.in_tree_order), lam, health(model, q, margins)
+    return unstack(model, qdd, model.in_tree_order), lam, health(model, q, solved.margins)

@@ -6,6 +6,7 @@ from chasles.mathematics.spatial.inertia import (
     RigidInertia,
     shift_of_inertia,
 )
+from chasles.mathematics.spatial.inverse_inertia import InverseInertia
 from chasles.mathematics.spatial.transform import Transform
 from chasles.mathematics.spatial.vectors import Force, Forces, Motion, Motions
 
@@ -14,6 +15,7 @@ __all__ = [
     "CoriolisInertia",
     "Force",
     "Forces",
+    "InverseInertia",
     "Motion",
     "Motions",
     "RigidInertia",

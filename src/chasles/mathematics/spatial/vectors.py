@@ -130,9 +130,18 @@ class Motions:
             raise _mismatch("add", self, other)
         return Motions(tuple(a + b for a, b in zip(self.columns, other.columns, strict=True)))
 
-    def __matmul__(self, rates: Vector) -> Motion:
-        if type(rates) is not Vector:
-            raise _mismatch("multiply", self, rates)
+    @overload
+    def __matmul__(self, other: Vector) -> Motion: ...
+    @overload
+    def __matmul__(self, other: Matrix) -> "Motions": ...
+    def __matmul__(self, other: Vector | Matrix) -> "Motion | Motions":
+        if isinstance(other, Matrix):
+            return Motions(tuple(self._combine(Vector(c)) for c in other.T.rows))
+        if type(other) is not Vector:
+            raise _mismatch("multiply", self, other)
+        return self._combine(other)
+
+    def _combine(self, rates: Vector) -> Motion:
         total = Motion.zero()
         for column, rate in zip(self.columns, rates, strict=True):
             total = total + column * rate

@@ -19,7 +19,7 @@ from itertools import pairwise
 from typing import ClassVar, NamedTuple
 
 from chasles.expr import Number, less
-from chasles.mathematics.linear import Matrix, Vector, solve_symmetric
+from chasles.mathematics.linear import Matrix, Vector, invert_symmetric
 from chasles.mathematics.spatial import Force, Forces, Motion, Motions, RigidInertia, Transform
 from chasles.model.joints.steps import by_step, by_time
 
@@ -148,9 +148,17 @@ class Joint:
 
     def rates(self, q: Vector, v: Motion) -> Vector:
         """The qd of a velocity v = S qd across the joint (the nearest, where v is none)."""
+        return self.active(q).T @ v
+
+    def active(self, q: Vector) -> Forces:
+        """T_a, with T_a' S = 1: as a force T_a @ tau an actuator inside the joint exerts tau.
+
+        Another choice, such as that of a gear wheel at the rim, changes the load of the bearings
+        and not the motion (Featherstone 2008, example 3.2).
+        """
         S = self.subspace(q)
-        dual = Forces(tuple(Force(s.angular, s.linear) for s in S.columns)).T
-        return solve_symmetric(dual @ S, dual @ v)
+        dual = Forces(tuple(Force(s.angular, s.linear) for s in S.columns))
+        return dual @ invert_symmetric(dual.T @ S)
 
     # Its configurations -------------------------------------------------------------------------
 

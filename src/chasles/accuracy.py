@@ -1,0 +1,112 @@
+"""How far results can be trusted: the condition of a mechanism, and dynamics by another road."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from chasles.compiled import wrench_arguments
+from chasles.loops import OpenLoop, SingularPosition
+from chasles.model.loads import by_body
+from chasles.names import numbers
+from chasles.numeric.maximal import joint_accelerations, solved, system
+from chasles.robot import Coordinates, Robot
+from chasles.tracing import external_loads
+
+Array = Any
+
+
+@dataclass(frozen=True, eq=False)
+class Condition(float):
+    """The condition number of a mass matrix; it prints as what that means.
+
+    Relative errors of forces come out of forward dynamics up to `number` times as large, and about
+    log10(number) of 16 digits are lost (Featherstone 2008, section 10.2). heaviest, lightest: the
+    largest and smallest eigenvalue of M. worst_force: the unit vector of forces (nv,) that is
+    answered by the largest acceleration, along itself: an error in this direction grows most.
+    Where freedoms have different units (rad and m) all of this depends on the choice of units.
+    """
+
+    number: float
+    heaviest: float
+    lightest: float
+    worst_force: np.ndarray
+
+    def __new__(cls, number: float, *rest: Any, **named: Any) -> "Condition":
+        return super().__new__(cls, number)
+
+    def __str__(self) -> str:
+        return (
+            f"condition {self.number:.4g}: errors of joint forces grow up to {self.number:.4g} "
+            f"times in accelerations, and about {np.log10(self.number):.1f} of 16 digits are lost"
+        )
+
+
+def condition(robot: Robot, q: Array, *, coordinates: Coordinates = "tree") -> Condition:
+    """The condition number of the mass matrix at q (nq,), and what it means.
+
+    coordinates as in `Robot.mass_matrix`: with "independent", of the freedoms that closed loops
+    leave.
+    """
+    at = numbers("q", q, robot.nq)
+    if at.ndim != 1 or not np.all(np.isfinite(at)):
+        raise ValueError(f"condition: q must be {robot.nq} finite numbers, one state")
+    M = robot.mass_matrix(at, coordinates=coordinates)
+    if not len(M):
+        raise ValueError(f"condition: robot {robot.name!r} has no freedoms, so no mass matrix")
+    moments, forces = np.linalg.eigh(M)
+    low, high = float(moments[0]), float(moments[-1])
+    return Condition(high / low if low > 0.0 else np.inf, high, low, forces[:, 0])
+
+
+def maximal_dynamics(
+    robot: Robot,
+    q: Array,
+    qd: Array,
+    tau: Array,
+    *,
+    f_ext: dict[str, Any] | None = None,
+    dissipation: bool = False,
+    tolerance: float = 1e-6,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Accelerations qdd (..., nv), and multipliers of loops (..., rows), in maximal coordinates.
+
+    What `Robot.forward_dynamics` and `constrained_dynamics` compute, from one sparse system of the
+    accelerations of all bodies and the forces of all joints (Featherstone 2008, sections 3.7 and
+    8.13): to check them, or for loops so large that compiling does not pay. Nothing is compiled,
+    states are computed one after the other. Redundant loops share their force, so that multipliers
+    may differ from those of `constrained_dynamics`; qdd does not. tolerance: the residual of a loop
+    (rad, m) above which `chasles.OpenLoop` is raised. Arrays and options as in `forward_dynamics`.
+    """
+    keys, forces = wrench_arguments(robot.model, f_ext)
+    model = robot.model if dissipation else robot.model.frictionless()
+    named = [("q", q, model.nq), ("qd", qd, model.nv), ("tau", tau, model.nv)]
+    given = [_finite(*each) for each in (*named, *(("f_ext", f, 6) for f in forces))]
+    lead = np.broadcast_shapes(*(array.shape[:-1] for array in given))
+    flat = [np.broadcast_to(a, (*lead, a.shape[-1])).reshape(-1, a.shape[-1]) for a in given]
+    qdd, multipliers = np.empty((len(flat[0]), model.nv)), []
+    for k, (x, xd, t, *wrenches) in enumerate(zip(*flat, strict=True)):
+        loads = external_loads(model, model.positions(x.tolist()), keys, wrenches)
+        equations = system(model, x, xd, t, by_body(model, loads))
+        if not equations.gap <= tolerance:
+            raise OpenLoop(
+                f"maximal_dynamics: the loops are open by {equations.gap:.2g} (tolerance "
+                f"{tolerance:g}); close them with assemble"
+            )
+        a, lam, met = solved(equations)
+        if not met:
+            raise SingularPosition(
+                f"maximal_dynamics: robot {robot.name!r} cannot go on with this qd from this q, "
+                "where its loops' equations contradict each other; start from another position"
+            )
+        qdd[k] = joint_accelerations(model, equations, a)
+        multipliers.append(lam[len(lam) - equations.loops :])
+    found = np.array(multipliers).reshape(*lead, model.loop_rows)
+    return qdd.reshape(*lead, model.nv), found
+
+
+def _finite(what: str, value: Any, size: int) -> np.ndarray:
+    array = numbers(f"maximal_dynamics: {what}", value, size)
+    if not np.all(np.isfinite(array)):
+        raise ValueError(f"maximal_dynamics: {what} has entries that are not finite")
+    return array

@@ -1,0 +1,187 @@
+"""Planar vector algebra: motions and forces in the x-y plane (Featherstone 2008, 2.16 and A.1).
+
+Everything is the spatial quantity restricted to rotation about z and translation along x and y
+(rows 3, 4, 5): three numbers for a vector, three for a transform, four for an inertia.
+"""
+
+from dataclasses import dataclass
+from typing import overload
+
+from chasles.expr import Number, cos, sin
+from chasles.mathematics.linear import Matrix, Vector
+
+
+@dataclass(frozen=True, slots=True)
+class PlanarMotion:
+    """A velocity or acceleration: w about z, then (x, y) at the frame's origin."""
+
+    w: Number
+    x: Number
+    y: Number
+
+    def __add__(self, other: "PlanarMotion") -> "PlanarMotion":
+        if type(other) is not PlanarMotion:
+            return NotImplemented
+        return PlanarMotion(self.w + other.w, self.x + other.x, self.y + other.y)
+
+    def __sub__(self, other: "PlanarMotion") -> "PlanarMotion":
+        if type(other) is not PlanarMotion:
+            return NotImplemented
+        return self + other * -1.0
+
+    def __mul__(self, factor: Number) -> "PlanarMotion":
+        return PlanarMotion(self.w * factor, self.x * factor, self.y * factor)
+
+    def dot(self, f: "PlanarForce") -> Number:
+        """Power."""
+        return self.w * f.n + self.x * f.x + self.y * f.y
+
+    @overload
+    def cross(self, other: "PlanarMotion") -> "PlanarMotion": ...
+    @overload
+    def cross(self, other: "PlanarForce") -> "PlanarForce": ...
+    def cross(self, other: "PlanarMotion | PlanarForce") -> "PlanarMotion | PlanarForce":
+        """crm(v) m or crf(v) f (Eq 2.75 and 2.76)."""
+        w, x, y = self.w, self.x, self.y
+        if isinstance(other, PlanarMotion):
+            return PlanarMotion(0.0, y * other.w - w * other.y, w * other.x - x * other.w)
+        return PlanarForce(x * other.y - y * other.x, -w * other.y, w * other.x)
+
+    def vector(self) -> Vector:
+        return Vector.of(self.w, self.x, self.y)
+
+
+@dataclass(frozen=True, slots=True)
+class PlanarForce:
+    """A force or momentum: moment n about the frame's origin, then (x, y)."""
+
+    n: Number
+    x: Number
+    y: Number
+
+    def __add__(self, other: "PlanarForce") -> "PlanarForce":
+        if type(other) is not PlanarForce:
+            return NotImplemented
+        return PlanarForce(self.n + other.n, self.x + other.x, self.y + other.y)
+
+    def __sub__(self, other: "PlanarForce") -> "PlanarForce":
+        if type(other) is not PlanarForce:
+            return NotImplemented
+        return self + other * -1.0
+
+    def __mul__(self, factor: Number) -> "PlanarForce":
+        return PlanarForce(self.n * factor, self.x * factor, self.y * factor)
+
+    def vector(self) -> Vector:
+        return Vector.of(self.n, self.x, self.y)
+
+
+@dataclass(frozen=True, slots=True)
+class PlanarTransform:
+    """From frame A to frame B, whose origin is at (x, y) in A, and which is turned by an angle.
+
+    c, s: cosine and sine of the angle. As for spatial transforms, `X @ v`, `X @ f` and `X @ I` go
+    from A to B.
+    """
+
+    c: Number
+    s: Number
+    x: Number
+    y: Number
+
+    @staticmethod
+    def of(angle: Number, x: Number = 0.0, y: Number = 0.0) -> "PlanarTransform":
+        """Shifted, then turned: Xpln (Eq 2.77)."""
+        return PlanarTransform(cos(angle), sin(angle), x, y)
+
+    def matrix(self) -> Matrix:
+        """X of motions; X^-T is that of forces."""
+        c, s, x, y = self.c, self.s, self.x, self.y
+        return Matrix(((1.0, 0.0, 0.0), (s * x - c * y, c, s), (c * x + s * y, -s, c)))
+
+    def inverse(self) -> "PlanarTransform":
+        c, s, x, y = self.c, self.s, self.x, self.y
+        return PlanarTransform(c, -s, -(c * x + s * y), s * x - c * y)
+
+    @overload
+    def __matmul__(self, other: PlanarMotion) -> PlanarMotion: ...
+    @overload
+    def __matmul__(self, other: PlanarForce) -> PlanarForce: ...
+    @overload
+    def __matmul__(self, other: "PlanarTransform") -> "PlanarTransform": ...
+    @overload
+    def __matmul__(self, other: "PlanarInertia") -> "PlanarInertia": ...
+    def __matmul__(
+        self, other: "PlanarMotion | PlanarForce | PlanarTransform | PlanarInertia"
+    ) -> "PlanarMotion | PlanarForce | PlanarTransform | PlanarInertia":
+        c, s, x, y = self.c, self.s, self.x, self.y
+        if isinstance(other, PlanarMotion):
+            return PlanarMotion(
+                other.w, *self._turned(other.x - y * other.w, other.y + x * other.w)
+            )
+        if isinstance(other, PlanarForce):
+            moment = other.n - x * other.y + y * other.x
+            return PlanarForce(moment, *self._turned(other.x, other.y))
+        if isinstance(other, PlanarTransform):
+            turned = (c * other.c - s * other.s, c * other.s + s * other.c)
+            back = (other.c * x - other.s * y, other.s * x + other.c * y)
+            return PlanarTransform(*turned, other.x + back[0], other.y + back[1])
+        if isinstance(other, PlanarInertia):
+            hx, hy = other.hx - other.m * x, other.hy - other.m * y
+            moved = other.I - x * (other.hx + hx) - y * (other.hy + hy)
+            return PlanarInertia(other.m, *self._turned(hx, hy), moved)
+        return NotImplemented
+
+    def _turned(self, x: Number, y: Number) -> tuple[Number, Number]:
+        return self.c * x + self.s * y, self.c * y - self.s * x
+
+    def nearly(self) -> PlanarMotion:
+        """The motion from A to B where the two are close, to first order (XtoV, table A.1)."""
+        X = self.matrix()
+        return PlanarMotion(X[1, 2], X[2, 0], -X[1, 0])
+
+    def halfway(self) -> PlanarMotion:
+        """The same to second order, and invariant: X v = v (XtoV, accurate form).
+
+        The velocity that takes A to B in unit time is asin(w) / w times this.
+        """
+        X = self.matrix()
+        w, a, b, c = X[1, 2], X[2, 0], X[1, 0], X[1, 1]
+        return PlanarMotion(w, 0.5 * (a + a * c + b * w), 0.5 * (a * w - b - b * c))
+
+
+@dataclass(frozen=True, slots=True)
+class PlanarInertia:
+    """Mass m, first moment (hx, hy), and rotational inertia I about the frame's origin."""
+
+    m: Number
+    hx: Number
+    hy: Number
+    I: Number
+
+    @staticmethod
+    def from_center(m: Number, cx: Number, cy: Number, Ic: Number) -> "PlanarInertia":
+        """From mass, centre of mass, and inertia about the centre (mcI, Eq 2.78)."""
+        return PlanarInertia(m, m * cx, m * cy, Ic + m * (cx * cx + cy * cy))
+
+    def __add__(self, other: "PlanarInertia") -> "PlanarInertia":
+        if type(other) is not PlanarInertia:
+            return NotImplemented
+        return PlanarInertia(
+            self.m + other.m, self.hx + other.hx, self.hy + other.hy, self.I + other.I
+        )
+
+    def matrix(self) -> Matrix:
+        return Matrix(
+            (
+                (self.I, -self.hy, self.hx),
+                (-self.hy, self.m, 0.0),
+                (self.hx, 0.0, self.m),
+            )
+        )
+
+    def __matmul__(self, v: PlanarMotion) -> PlanarForce:
+        """Momentum of a velocity."""
+        if type(v) is not PlanarMotion:
+            return NotImplemented
+        return PlanarForce(*(self.matrix() @ v.vector()))

@@ -1,0 +1,149 @@
+"""Subspaces of motions and forces, and one body under constraints (Featherstone 2008, chapter 3).
+
+A motion subspace S (6, m) and a force subspace T (6, k) are given by columns that span them. The
+two kinds are dual: T' S are powers. No inner product of motions with motions is formed, which would
+depend on units; where a basis has to be picked, the pick is arbitrary and the subspace is not.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+RANK = 1e-10
+"""Singular values below this part of the largest count as zero."""
+
+
+def span(S: Any) -> np.ndarray:
+    """Independent columns (n, rank) of the subspace that the columns of S span."""
+    columns = _columns("span", S)
+    U, sizes, _ = np.linalg.svd(columns, full_matrices=False)
+    return U[:, : _rank(sizes)]
+
+
+def complement(S: Any) -> np.ndarray:
+    """T (n, n - rank) with T' S = 0: the forces that do no work on S, or motions that T allows.
+
+    Called with forces it gives motions, and the other way round (table 3.1).
+    """
+    columns = _columns("complement", S)
+    U, sizes, _ = np.linalg.svd(columns, full_matrices=True)
+    return U[:, _rank(sizes) :]
+
+
+def same_subspace(A: Any, B: Any) -> bool:
+    """Whether two sets of columns span the same subspace."""
+    both = [span(A), span(B)]
+    joint = span(np.hstack(both)).shape[1]
+    return both[0].shape[1] == both[1].shape[1] == joint
+
+
+def decompose(v: Any, *subspaces: Any) -> tuple[np.ndarray, ...]:
+    """The coordinates alpha with v = S1 alpha1 + S2 alpha2 + ... (Eq 3.24 to 3.27).
+
+    The subspaces must add up to the whole space, without overlap.
+    """
+    parts = [_columns("decompose", S) for S in subspaces]
+    whole = np.hstack(parts)
+    vector = np.asarray(v, dtype=float)
+    if whole.shape[0] != whole.shape[1] or span(whole).shape[1] < len(whole):
+        sizes = " + ".join(str(part.shape[1]) for part in parts)
+        raise ValueError(
+            f"decompose: {sizes} columns are no direct sum of a space of {len(whole)}; give "
+            "subspaces that share nothing and leave nothing out"
+        )
+    if vector.shape != (len(whole),):
+        raise ValueError(f"decompose: v must be {len(whole)} numbers, not {vector.shape}")
+    alpha = np.linalg.solve(whole, vector)
+    return tuple(np.split(alpha, np.cumsum([part.shape[1] for part in parts])[:-1]))
+
+
+def split_force(I: Any, S: Any, f: Any) -> tuple[np.ndarray, np.ndarray]:
+    """f = f_a + f_c: what accelerates a body of inertia I along S, and what S resists (Eq 3.28).
+
+    f_a is in I S, the forces that cause motion in S; f_c does no work there.
+    """
+    inertia, S, f = _body("split_force", I, S, f)
+    f_a = inertia @ S @ np.linalg.solve(S.T @ inertia @ S, S.T @ f)
+    return f_a, f - f_a
+
+
+def active_subspace(S: Any, forces: Any) -> np.ndarray:
+    """T_a (6, m) with T_a' S = 1, in the span of the forces that the actuators exert (Eq 3.33).
+
+    For example the force of a pinion at the rim of its gear: it drives as a torque about the axis
+    does, and loads the bearings otherwise (example 3.2).
+    """
+    S, F = _columns("active_subspace", S), _columns("active_subspace", forces)
+    work = S.T @ F
+    sizes = np.linalg.svd(work, compute_uv=False)
+    if work.shape[0] != work.shape[1] or _rank(sizes) < len(work):
+        raise ValueError(
+            f"active_subspace: {F.shape[1]} forces do work on {_rank(sizes)} of {S.shape[1]} "
+            "freedoms; give one for each freedom, none of them across it"
+        )
+    return F @ np.linalg.inv(work)
+
+
+class Constrained(NamedTuple):
+    """a = Phi f + b of a constrained body, and its constraint force at a given f."""
+
+    a: np.ndarray
+    Phi: np.ndarray
+    b: np.ndarray
+    force: np.ndarray
+
+
+def by_projection(I: Any, S: Any, f: Any, p: Any, c: Any) -> Constrained:
+    """Projected on S: Phi = S (S' I S)^-1 S', of rank m (Eq 3.45 to 3.54).
+
+    A body of inertia I and bias force p, acted on by f, accelerates by S qdd + c.
+    """
+    inertia, S, f = _body("by_projection", I, S, f)
+    p, c = np.asarray(p, dtype=float), np.asarray(c, dtype=float)
+    Phi = S @ np.linalg.solve(S.T @ inertia @ S, S.T)
+    b = c - Phi @ (inertia @ c + p)
+    a = Phi @ f + b
+    return Constrained(a, Phi, b, inertia @ a + p - f)
+
+
+def by_multipliers(I: Any, T: Any, f: Any, p: Any, c: Any) -> Constrained:
+    """With unknown constraint forces T lam: [I T; T' 0] (a, -lam) = (f - p, T' c) (Eq 3.55-3.58).
+
+    T spans the forces that hold the body, T' S = 0.
+    """
+    inertia, T, f = _body("by_multipliers", I, T, f)
+    k = T.shape[1]
+    inverse = np.linalg.inv(np.block([[inertia, T], [T.T, np.zeros((k, k))]]))
+    Phi, rest = inverse[:6, :6], inverse[:6, 6:]
+    b = rest @ (T.T @ np.asarray(c, dtype=float)) - Phi @ np.asarray(p, dtype=float)
+    a = Phi @ f + b
+    return Constrained(a, Phi, b, inertia @ a + np.asarray(p, dtype=float) - f)
+
+
+def by_coordinates(I: Any, S: Any, f: Any, p: Any, c: Any) -> tuple[np.ndarray, ...]:
+    """H, C, qdd of H qdd + C = S' f (Eq 3.59 to 3.64): what bearings carry is no longer in it."""
+    inertia, S, f = _body("by_coordinates", I, S, f)
+    H = S.T @ inertia @ S
+    C = S.T @ (inertia @ np.asarray(c, dtype=float) + np.asarray(p, dtype=float))
+    return H, C, np.linalg.solve(H, S.T @ f - C)
+
+
+def _rank(sizes: np.ndarray) -> int:
+    return int(np.sum(sizes > RANK * np.max(sizes, initial=0.0)))
+
+
+def _columns(function: str, S: Any) -> np.ndarray:
+    columns = np.asarray(S, dtype=float)
+    if columns.ndim != 2 or not np.all(np.isfinite(columns)):
+        raise ValueError(f"{function}: give finite columns (n, m), not shape {columns.shape}")
+    return columns
+
+
+def _body(function: str, I: Any, S: Any, f: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    inertia, columns, force = _columns(function, I), _columns(function, S), np.asarray(f, float)
+    if inertia.shape != (6, 6) or len(columns) != 6 or force.shape != (6,):
+        raise ValueError(
+            f"{function}: give inertia (6, 6), columns (6, m) and force (6,), not "
+            f"{inertia.shape}, {columns.shape} and {force.shape}"
+        )
+    return inertia, columns, force

@@ -1,0 +1,81 @@
+"""Loops that the user closes in closed form: q as a function of the independent coordinates."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from chasles import backends
+from chasles.backends.arrays import call
+from chasles.expr import RULES, Arena, Number, Program, Variable, forward
+from chasles.loops import ImpossiblePosition
+from chasles.model import ModelError
+from chasles.robot import Array, Robot
+
+Gamma = Callable[[Sequence[Number]], Sequence[Number]]
+"""gamma(y): all of q from the independent coordinates, in the order of `robot.independent`."""
+
+
+class ClosureFunction:
+    """q = gamma(y), qd = G yd, qdd = G ydd + g, for a robot with loops (Featherstone 2008, 8.11).
+
+    gamma is called once, on symbols; it is made of + - * / and of `sin`, `cos`, `atan2`, `sqrt`,
+    `select` and the others of `chasles.expr`. It decides the branch. G and g are its derivatives.
+    Every joint must have a q whose rates are its velocities (no spherical, planar or free joint).
+    """
+
+    def __init__(self, robot: Robot, gamma: Gamma) -> None:
+        model, self.robot = robot.model, robot
+        if not robot.loops:
+            raise ModelError(f"ClosureFunction: robot {robot.name!r} has no loops to close")
+        for i in model.movers:
+            if not model.bodies[i].joint.additive:
+                raise ModelError(
+                    f"ClosureFunction: joint {model.bodies[i].data.name!r} of robot "
+                    f"{robot.name!r} has velocities that are not rates of its q; leave the loops "
+                    "to simulate"
+                )
+        self.independent = robot._closing.independent
+        self._kernel = backends.compile(_program(gamma, len(self.independent), robot.nq))
+
+    def __call__(self, y: Array, yd: Array = None, ydd: Array = None) -> Any:
+        """q (..., nq) at y (..., n); with yd also qd, with ydd also qdd, as a tuple.
+
+        Raises `chasles.ImpossiblePosition` where gamma has no value.
+        """
+        zero = np.zeros(len(self.independent))
+        rates = [zero if rate is None else rate for rate in (yd, ydd)]
+        found = call(self._kernel, "ClosureFunction", (y, *rates))
+        bad = ~np.isfinite(found[0])
+        if np.count_nonzero(bad) and np.all(np.isfinite(y)):
+            where = tuple(int(k) for k in np.argwhere(bad)[0][:-1])
+            raise ImpossiblePosition(
+                f"robot {self.robot.name!r}: the closure function has no value at "
+                f"{', '.join(map(repr, self.robot.independent))} = "
+                f"{np.broadcast_to(y, (*bad.shape[:-1], len(zero)))[where].tolist()}"
+            )
+        if yd is None and ydd is None:
+            return found[0]
+        return found[:2] if ydd is None else found
+
+
+def _program(gamma: Gamma, n: int, nq: int) -> Program:
+    """The program of q, qd, qdd in y, yd, ydd."""
+    inputs = [Variable(name, (n,)) for name in ("y", "yd", "ydd")]
+    arena = Arena(RULES)
+    y = [arena.input("y", k) for k in range(n)]
+    q = list(gamma(y))
+    if len(q) != nq:
+        raise ValueError(f"ClosureFunction: gamma must give {nq} numbers, q, not {len(q)}")
+    position = Program.from_outputs("gamma", inputs[:1], [(Variable("q", (nq,)), q)])
+    velocity = replace(forward(position, ["y"]), inputs=tuple(inputs[:2]))
+    acceleration = forward(velocity, ["y", "yd"])
+    arena = Arena(RULES)
+    y, yd, ydd = ([arena.input(v.name, k) for k in range(n)] for v in inputs)
+    given = {"y": y, "yd": yd, "d_y": yd, "d_yd": ydd}
+    outputs = []
+    for name, part in (("q", position), ("qd", velocity), ("qdd", acceleration)):
+        values = part.replay(given, arena)
+        outputs.append((Variable(name, (nq,)), [values[r] for r in part.results[0]]))
+    return Program.from_outputs("gamma", inputs, outputs)

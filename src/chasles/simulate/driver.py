@@ -1,0 +1,134 @@
+"""The door and the loop of `chasles.simulate`."""
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from chasles.loops import LoopError
+from chasles.names import numbers
+from chasles.numeric.linear_systems import checked_step
+from chasles.robot import Array, Robot
+from chasles.simulate.closure_function import ClosureFunction
+from chasles.simulate.dynamics import Forces, accelerations, joint_forces, under
+from chasles.simulate.motions import Closed, begun, by_function, tree
+from chasles.simulate.runge_kutta import runge_kutta
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """States at times t (n,): q (..., n, nq) and qd (..., n, nv).
+
+    rechosen: the times at which some member of the batch was given other independent coordinates,
+    where loops are closed.
+    """
+
+    t: np.ndarray
+    q: np.ndarray
+    qd: np.ndarray
+    rechosen: tuple[float, ...] = ()
+
+
+def simulate(
+    robot: Robot,
+    q: Array,
+    qd: Array,
+    *,
+    duration: float,
+    dt: float = 1e-3,
+    tau: Forces = None,
+    f_ext: Mapping[str, Any] | None = None,
+    dissipation: bool = False,
+    stabilization: float | None = None,
+    closure: ClosureFunction | None = None,
+    every: int = 1,
+    progress: bool = False,
+) -> Trajectory:
+    """The motion from q (..., nq) and qd (..., nv) for `duration` seconds, in steps of at most dt.
+
+    By the classical Runge-Kutta method of fourth order, on the configuration space (rotations stay
+    rotations); the error falls with dt^4. tau: joint forces (..., nv), constant, or a function
+    tau(t, q, qd) of them, called with all members of a batch; none by default. f_ext and
+    dissipation as in `forward_dynamics`. every: keep one state of so many, and the last. progress:
+    show a bar.
+
+    Of a robot with loops, q and qd must keep them closed (`assemble`, `complete`). The independent
+    coordinates are integrated and the others follow them, to 1e-13, so that nothing drifts; where a
+    pivot of these equations falls below a third of its start, others are taken as independent.
+    Raises `chasles.SingularPosition` where the motion comes to a position in which none will do.
+    stabilization: integrate all coordinates of the tree instead, and let loops that open close
+    again in about so many seconds (Baumgarte; see `constrained_dynamics`). closure: a function that
+    closes them instead of Newton's method.
+    """
+    if closure is not None and stabilization is not None:
+        raise TypeError("simulate: give closure or stabilization, not both")
+    q, qd = _state(robot, q, qd)
+    whole = checked_step(duration, "simulate: duration")
+    steps = max(math.ceil(whole / checked_step(dt, "simulate: dt") - 1e-9), 1)
+    if isinstance(every, bool) or not isinstance(every, int) or every < 1:
+        raise ValueError(f"simulate: every must be a positive integer, not {every!r}")
+    dynamics = accelerations(robot, f_ext, dissipation, stabilization)
+    accelerate = under(dynamics, joint_forces(tau, qd))
+    rechosen: list[float] = []
+    if closure is not None:
+        place = by_function(robot, closure)
+        q, qd = begun(robot, place, q, qd)
+        step = partial(runge_kutta, place, accelerate)
+    elif not robot.loops or stabilization is not None:
+        step = partial(runge_kutta, tree(robot), accelerate)
+    else:
+        closed = Closed(robot, q)
+        q, qd = begun(robot, closed.place, q, qd)
+        step, rechosen = partial(closed.step, accelerate), closed.rechosen
+    kept = [(0.0, q, qd)]
+    for k in _counted(steps, progress):
+        q, qd = _stepped(step, whole * k / steps, whole / steps, q, qd)
+        if (k + 1) % every == 0 or k + 1 == steps:
+            kept.append((whole * (k + 1) / steps, q, qd))
+    t, positions, velocities = zip(*kept, strict=True)
+    axis = q.ndim - 1
+    return Trajectory(
+        np.array(t), np.stack(positions, axis), np.stack(velocities, axis), tuple(rechosen)
+    )
+
+
+def _stepped(
+    step: Callable[..., tuple[np.ndarray, np.ndarray]],
+    t: float,
+    h: float,
+    q: np.ndarray,
+    qd: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """A step; what goes wrong in it says when."""
+    try:
+        return step(t, h, q, qd)
+    except LoopError as error:
+        raise type(error)(f"simulate: after t = {t:.6g} s: {error}") from None
+
+
+def _state(robot: Robot, q: Array, qd: Array) -> tuple[np.ndarray, np.ndarray]:
+    """q and qd as floats with the same leading shape."""
+    given = {"q": (q, robot.nq), "qd": (qd, robot.nv)}
+    arrays = {k: numbers(f"simulate: {k}", v, n).astype(float) for k, (v, n) in given.items()}
+    for name, array in arrays.items():
+        if not np.isfinite(array).all():
+            raise ValueError(f"simulate: {name} must be finite numbers")
+    try:
+        lead = np.broadcast_shapes(*(a.shape[:-1] for a in arrays.values()))
+    except ValueError:
+        shapes = ", ".join(f"{name} {a.shape[:-1]}" for name, a in arrays.items())
+        raise ValueError(f"simulate: leading shapes do not broadcast together: {shapes}") from None
+    first, second = (np.array(np.broadcast_to(a, (*lead, a.shape[-1]))) for a in arrays.values())
+    return first, second
+
+
+def _counted(steps: int, progress: bool) -> Iterable[int]:
+    """The numbers of the steps, with a bar where one is asked for."""
+    if not progress:
+        return range(steps)
+    from rich.progress import track
+
+    return track(range(steps), description="simulate")

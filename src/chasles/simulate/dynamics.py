@@ -1,0 +1,75 @@
+"""What accelerates a robot: joint forces, and the dynamics of its tree or of its loops."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from chasles.compiled import wrench_arguments
+from chasles.model import ModelError
+from chasles.names import numbers
+from chasles.numeric.linear_systems import checked_step
+from chasles.robot import Array, Robot
+from chasles.simulate.runge_kutta import Accelerate
+
+LOOSE = 1e-2
+"""Loops that stabilisation holds may be open by this much (rad, parts of the loop's size)."""
+
+Forces = Array | Callable[[float, np.ndarray, np.ndarray], Array] | None
+"""Joint forces: none, constant, or tau(t, q, qd)."""
+
+Dynamics = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+"""qdd of q, qd, tau."""
+
+
+def joint_forces(tau: Forces, qd: np.ndarray) -> Callable[..., Array]:
+    """The function tau(t, q, qd), for states with velocities like qd."""
+    if callable(tau):
+        return tau
+    given = np.zeros(qd.shape[-1:]) if tau is None else numbers("simulate: tau", tau, qd.shape[-1])
+    if not np.isfinite(given).all():
+        raise ValueError("simulate: tau must be finite numbers")
+    try:
+        constant = np.array(np.broadcast_to(given, qd.shape), dtype=float)
+    except ValueError:
+        raise ValueError(
+            f"simulate: tau has leading shape {given.shape[:-1]}, which does not broadcast to that "
+            f"of the states, {qd.shape[:-1]}"
+        ) from None
+    return lambda t, q, qd: constant
+
+
+def accelerations(
+    robot: Robot, f_ext: Mapping[str, Any] | None, dissipation: bool, stabilization: float | None
+) -> Dynamics:
+    """The dynamics of a robot, with its loops closed; these stabilized, if that is asked for."""
+    options: dict[str, Any] = {"f_ext": f_ext, "dissipation": dissipation}
+    if stabilization is not None:
+        if not robot.loops:
+            raise ModelError(f"simulate: robot {robot.name!r} has no loops to stabilize")
+        time = checked_step(stabilization, "simulate: stabilization")
+        options |= {"stabilization": time, "tolerance": LOOSE}
+    if robot.loops:
+        return lambda *state: robot.constrained_dynamics(*state, **options)[0]
+    keys, wrenches = wrench_arguments(robot.model, f_ext)
+    compiled = robot.function("forward_dynamics", dissipation=dissipation, wrenches=keys).fast
+    return lambda *state: compiled(*state, *wrenches)
+
+
+def under(dynamics: Dynamics, force: Callable[..., Array]) -> Accelerate:
+    """accelerate(t, q, qd) under joint forces."""
+
+    def accelerate(t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+        qdd = dynamics(q, qd, np.asarray(force(t, q, qd), dtype=float))
+        if qdd.shape != qd.shape:
+            raise ValueError(
+                f"simulate: tau(t, q, qd) must have the shape of qd, {qd.shape}, or broadcast to it"
+            )
+        if not np.isfinite(qdd).all():
+            raise FloatingPointError(
+                f"simulate: accelerations are no longer finite at t = {t:.6g} s; make dt smaller, "
+                "or look at tau"
+            )
+        return qdd
+
+    return accelerate

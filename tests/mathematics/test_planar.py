@@ -1,0 +1,110 @@
+"""Planar vectors are spatial vectors of motions in a plane: rotation about z, then x and y."""
+
+import numpy as np
+import pytest
+
+from chasles.mathematics.linear import Symmetric, Vector
+from chasles.mathematics.planar import PlanarForce, PlanarInertia, PlanarMotion, PlanarTransform
+from chasles.mathematics.rotations import about
+from chasles.mathematics.spatial import Force, Motion, RigidInertia, Transform
+
+EPS = 4e-16
+
+
+def spatial(quantity: object) -> object:
+    """The spatial quantity that a planar one is a part of."""
+    match quantity:
+        case PlanarMotion(w, x, y):
+            return Motion.of(0.0, 0.0, w, x, y, 0.0)
+        case PlanarForce(n, x, y):
+            return Force.of(0.0, 0.0, n, x, y, 0.0)
+    raise TypeError(quantity)
+
+
+def planar(vector: object) -> np.ndarray:
+    """Rows 3, 4, 5 of a spatial vector; the others are zero."""
+    entries = np.array(list(vector), dtype=float)
+    assert np.all(entries[[0, 1, 5]] == 0.0)
+    return entries[[2, 3, 4]]
+
+
+def numbers(vector: PlanarMotion | PlanarForce) -> np.ndarray:
+    return np.array(list(vector.vector()), dtype=float)
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(7)
+
+
+def motion(rng: np.random.Generator) -> PlanarMotion:
+    return PlanarMotion(*rng.normal(size=3).tolist())
+
+
+def force(rng: np.random.Generator) -> PlanarForce:
+    return PlanarForce(*rng.normal(size=3).tolist())
+
+
+def test_crosses_and_power(rng: np.random.Generator) -> None:
+    v, m, f = motion(rng), motion(rng), force(rng)
+    V, M, F = spatial(v), spatial(m), spatial(f)
+    np.testing.assert_allclose(numbers(v.cross(m)), planar(V.cross(M)), atol=EPS)
+    np.testing.assert_allclose(numbers(v.cross(f)), planar(V.cross(F)), atol=EPS)
+    np.testing.assert_allclose(v.dot(f), V.dot(F), atol=EPS)
+    # crf = -crm': the power of a force that moves with v
+    np.testing.assert_allclose(v.cross(m).dot(f), -m.dot(v.cross(f)), atol=EPS)
+
+
+def test_transforms(rng: np.random.Generator) -> None:
+    angle, x, y = rng.normal(size=3).tolist()
+    X, Y = PlanarTransform.of(angle, x, y), PlanarTransform.of(*rng.normal(size=3).tolist())
+    S = Transform(about(2, angle), Vector.of(x, y, 0.0))
+    v, f = motion(rng), force(rng)
+    np.testing.assert_allclose(numbers(X @ v), planar(S @ spatial(v)), atol=EPS)
+    np.testing.assert_allclose(numbers(X @ f), planar(S @ spatial(f)), atol=EPS)
+    np.testing.assert_allclose(np.array(X.matrix()) @ numbers(v), numbers(X @ v), atol=EPS)
+    np.testing.assert_allclose(numbers(X.inverse() @ (X @ v)), numbers(v), atol=EPS)
+    np.testing.assert_allclose(numbers((X @ Y) @ v), numbers(X @ (Y @ v)), atol=2 * EPS)
+    np.testing.assert_allclose((X @ v).dot(X @ f), v.dot(f), atol=2 * EPS)
+
+
+def test_inertias(rng: np.random.Generator) -> None:
+    m, cx, cy, Ic = (*rng.uniform(0.5, 2.0, size=3).tolist(), 0.7)
+    I = PlanarInertia.from_center(m, cx, cy, Ic)
+    flat = Symmetric(0.0, 0.0, Ic, 0.0, 0.0, 0.0)
+    S = RigidInertia.from_center(m, Vector.of(cx, cy, 0.0), flat)
+    v, f, X = motion(rng), force(rng), PlanarTransform.of(0.4, 0.3, -0.8)
+    np.testing.assert_allclose(numbers(I @ v), planar(S @ spatial(v)), atol=4 * EPS)
+    # X* I X^-1, and the moments of a body and of its two halves
+    expected = X @ (I @ (X.inverse() @ v))
+    np.testing.assert_allclose(numbers((X @ I) @ v), numbers(expected), atol=10 * EPS)
+    half = PlanarInertia(0.5 * I.m, 0.5 * I.hx, 0.5 * I.hy, 0.5 * I.I)
+    assert numbers((half + half) @ v) == pytest.approx(numbers(I @ v), abs=4 * EPS)
+    np.testing.assert_allclose(v.dot(I @ v), v.dot(I @ v + f) - v.dot(f), atol=10 * EPS)
+
+
+def test_small_displacements() -> None:
+    """XtoV: one errs by squares, the other by cubes; that one is invariant, and nearly exact."""
+    errors = []
+    for scale in (0.1, 0.05):
+        w, x, y = scale * 0.9, scale * 0.7, scale * -0.4
+        c, s = np.cos(w), np.sin(w)
+        place = np.array([[s, c - 1.0], [1.0 - c, s]]) @ [x, y] / w
+        X, exact = PlanarTransform.of(w, *place.tolist()), np.array([w, x, y])
+        simple, better = X.nearly(), X.halfway()
+        np.testing.assert_allclose(numbers(X @ better), numbers(better), atol=1e-16)
+        np.testing.assert_allclose(numbers(better) * np.arcsin(s) / s, exact, atol=1e-16)
+        errors.append([np.max(np.abs(numbers(v) - exact)) for v in (simple, better)])
+    np.testing.assert_allclose(np.divide(*errors), [4.0, 8.0], rtol=0.1)
+
+
+def test_types_are_kept_apart(rng: np.random.Generator) -> None:
+    v, f = motion(rng), force(rng)
+    with pytest.raises(TypeError):
+        v + f
+    with pytest.raises(TypeError):
+        f - v
+    with pytest.raises(TypeError):
+        PlanarInertia(1.0, 0.0, 0.0, 1.0) @ f
+    with pytest.raises(TypeError):
+        PlanarTransform.of(0.1) @ 1.0

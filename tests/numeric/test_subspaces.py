@@ -1,0 +1,122 @@
+"""Subspaces of motions and forces: what is asked of them does not depend on the basis."""
+
+import numpy as np
+import pytest
+from support import close
+
+from chasles.mathematics.linear import Vector
+from chasles.model.joints import LOOP_JOINTS, Helical
+from chasles.model.model import Transform
+from chasles.numeric.subspaces import (
+    active_subspace,
+    by_coordinates,
+    by_multipliers,
+    by_projection,
+    complement,
+    decompose,
+    same_subspace,
+    span,
+    split_force,
+)
+
+RNG = np.random.default_rng(3)
+
+
+def random_inertia() -> np.ndarray:
+    A = RNG.normal(size=(6, 6))
+    return A @ A.T + np.eye(6)
+
+
+def mixed(S: np.ndarray) -> np.ndarray:
+    """Another basis of the same subspace."""
+    return S @ (RNG.normal(size=(S.shape[1],) * 2) + 3.0 * np.eye(S.shape[1]))
+
+
+@pytest.mark.parametrize("kind", LOOP_JOINTS)
+def test_joints(kind: str) -> None:
+    """T of every joint is the complement of its S, and T_a' S = 1 completes the pair."""
+    make, none = LOOP_JOINTS[kind], Vector.zero(LOOP_JOINTS[kind].nv)
+    extra = (0.2,) if make is Helical else ()
+    joint = make(Transform.identity(), none, none, none, *extra)
+    q = joint.integrate(joint.neutral(), Vector(tuple(0.1 * (k + 1) for k in range(joint.nv))))
+    S, T, Ta = (
+        np.array([list(column) for column in basis.columns]).reshape(-1, 6).T
+        for basis in (joint.subspace(q), joint.constraint(q), joint.active(q))
+    )
+    assert same_subspace(complement(S), T)
+    assert same_subspace(complement(T), S)
+    np.testing.assert_allclose(Ta.T @ S, np.eye(joint.nv), atol=1e-15)
+    f = RNG.normal(size=6)
+    tau, lam = decompose(f, Ta, T)
+    np.testing.assert_allclose(tau, S.T @ f, atol=1e-14)
+    np.testing.assert_allclose(Ta @ tau + T @ lam, f, atol=1e-14)
+
+
+def test_span_and_complement() -> None:
+    S = RNG.normal(size=(6, 2))
+    repeated = np.hstack([S, S @ RNG.normal(size=(2, 3))])
+    assert span(repeated).shape == (6, 2)
+    assert same_subspace(span(repeated), mixed(S))
+    assert not same_subspace(S, S[:, :1])
+    assert not same_subspace(S, RNG.normal(size=(6, 2)))
+    T = complement(repeated)
+    assert T.shape == (6, 4)
+    np.testing.assert_allclose(T.T @ S, 0.0, atol=1e-14)
+    assert complement(np.zeros((6, 0))).shape == (6, 6)
+    assert span(np.zeros((6, 2))).shape == (6, 0)
+
+
+def test_sums_that_are_not_direct() -> None:
+    S = RNG.normal(size=(6, 3))
+    with pytest.raises(ValueError, match=r"decompose: 3 \+ 3 columns are no direct sum"):
+        decompose(np.ones(6), S, mixed(S))
+    with pytest.raises(ValueError, match=r"decompose: 3 \+ 2 columns are no direct sum"):
+        decompose(np.ones(6), S, RNG.normal(size=(6, 2)))
+    with pytest.raises(ValueError, match="v must be 6 numbers"):
+        decompose(np.ones(5), S, RNG.normal(size=(6, 3)))
+
+
+def test_a_force_has_two_parts() -> None:
+    """Example 3.1: one causes the motion that both cause, the other none; whatever the basis."""
+    I, S, f = random_inertia(), RNG.normal(size=(6, 2)), RNG.normal(size=6)
+    f_a, f_c = split_force(I, S, f)
+    close(f_a + f_c, f, 1e-15)
+    close(S.T @ f_c, np.zeros(2), 1e-13, scale=1.0)
+    assert same_subspace(np.column_stack([I @ S, f_a]), I @ S)
+    close(split_force(I, mixed(S), f)[0], f_a, 1e-12)
+    a = by_projection(I, S, f, np.zeros(6), np.zeros(6))
+    close(a.a, by_projection(I, S, f_a, np.zeros(6), np.zeros(6)).a, 1e-12)
+    close(np.linalg.solve(I, f_a), a.a, 1e-12)
+    close(a.force, -f_c, 1e-12)
+
+
+@pytest.mark.parametrize("m", [0, 1, 3, 6])
+def test_one_body_three_ways(m: int) -> None:
+    """Section 3.6: S, T and generalised coordinates; range and rank of Phi are those of S."""
+    I, S = random_inertia(), RNG.normal(size=(6, m))
+    f, p, c = RNG.normal(size=(3, 6))
+    one, two = by_projection(I, S, f, p, c), by_multipliers(I, complement(S), f, p, c)
+    for a, b in zip(one, two, strict=True):
+        close(a, b, 1e-11, scale=1.0)
+    H, C, qdd = by_coordinates(I, S, f, p, c)
+    close(S @ qdd + c, one.a, 1e-11)
+    close(H @ qdd + C, S.T @ f, 1e-11)
+    assert same_subspace(one.Phi, S)
+    close(S.T @ one.force, np.zeros(m), 1e-11, scale=1.0)
+    close(I @ one.a + p, f + one.force, 1e-12)
+
+
+def test_what_does_no_work_drives_nothing() -> None:
+    with pytest.raises(ValueError, match="1 forces do work on 0 of 1 freedoms"):
+        active_subspace(np.eye(6)[:, 2:3], np.eye(6)[:, 4:5])
+    with pytest.raises(ValueError, match="2 forces do work on 1 of 1 freedoms"):
+        active_subspace(np.eye(6)[:, 2:3], np.eye(6)[:, 1:3])
+
+
+def test_bad_shapes() -> None:
+    with pytest.raises(ValueError, match=r"span: give finite columns \(n, m\)"):
+        span(np.ones(6))
+    with pytest.raises(ValueError, match=r"complement: give finite"):
+        complement([[np.nan]])
+    with pytest.raises(ValueError, match=r"split_force: give inertia \(6, 6\)"):
+        split_force(np.eye(3), np.eye(6), np.ones(6))

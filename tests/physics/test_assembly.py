@@ -1,0 +1,143 @@
+"""Articulated bodies put together in other ways (Featherstone 2008, sections 7.4 and 7.5).
+
+Each gives what `articulated-body` gives, on trees of every joint type, and says what it cannot.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support import TARGETS, close, direct, runner, state, tree
+
+import chasles
+from chasles.mathematics.linear import Symmetric, Vector
+from chasles.mathematics.spatial import RigidInertia
+from chasles.model import JointData
+from chasles.robots import general_chain, planar, quadruped
+
+WAYS = ("assembly-inertia", "assembly-inverse", "divide-and-conquer")
+
+
+def without_armature(robot: chasles.Robot) -> chasles.Robot:
+    """The robot with rotors that weigh nothing."""
+    source = robot.model.source
+    joints = tuple(replace(joint, armature=0.0) for joint in source.joints)
+    return chasles.Robot(replace(source, joints=joints))
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(("n", "seed"), [(1, 0), (3, 1), (9, 2), (9, 3), (14, 4), (16, 5)])
+def test_trees(n: int, seed: int, way: str) -> None:
+    """With damping, friction and external forces, which are not small: on plain floats."""
+    robot = without_armature(tree(n, seed))
+    q, qd, tau = state(robot, seed)
+    rng = np.random.default_rng(seed)
+    f_ext = {name: rng.normal(size=6) for name in robot.bodies[-2:]}
+    expected = direct(robot.model, "forward_dynamics", q, qd, tau, f_ext=f_ext)
+    close(
+        direct(robot.model, "forward_dynamics", q, qd, tau, f_ext=f_ext, method=way),
+        expected,
+        1e-10,
+    )
+    without = direct(robot.model, "forward_dynamics", q, qd, tau)
+    assert not np.allclose(expected, without)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("way", WAYS)
+def test_backends(way: str, target: str) -> None:
+    robot = general_chain(5)
+    q, qd, tau = state(robot, 1, 3)
+    run = runner(robot, target)
+    expected = run("forward_dynamics", q, qd, tau, method="articulated-body")
+    close(run("forward_dynamics", q, qd, tau, method=way), expected, 1e-10)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_floating_base(way: str) -> None:
+    robot = without_armature(quadruped())
+    q, qd, tau = state(robot, 2)
+    expected = direct(robot.model, "forward_dynamics", q, qd, tau)
+    close(direct(robot.model, "forward_dynamics", q, qd, tau, method=way), expected, 1e-10)
+
+
+def test_several_roots() -> None:
+    """Two arms on one base: the world is a handle until both are joined to it."""
+    source = tree(6, 7, floating=False).model.source
+    root = source.joints[0]
+    joints = tuple(
+        replace(j, parent=root.parent, armature=0.0) if j.name == "joint2" else j
+        for j in without_armature(tree(6, 7, floating=False)).model.source.joints
+    )
+    robot = chasles.Robot(replace(source, joints=joints))
+    assert len(robot.model.children[-1]) > 1
+    q, qd, tau = state(robot, 3)
+    expected = direct(robot.model, "forward_dynamics", q, qd, tau)
+    for way in WAYS:
+        close(direct(robot.model, "forward_dynamics", q, qd, tau, method=way), expected, 1e-10)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_derivatives(way: str) -> None:
+    """Of the program as it is, by every argument."""
+    robot = general_chain(2)
+    q, qd, tau = state(robot, 4)
+    asked = {"wrt": ["q", "qd", "tau"], "backend": "interpret"}
+    expected = chasles.compile(robot, "forward_dynamics", **asked)(q, qd, tau)
+    found = chasles.compile(robot, "forward_dynamics", method=way, **asked)(q, qd, tau)
+    for a, b in zip(found, expected, strict=True):
+        close(a, b, 1e-10)
+
+
+def test_the_longest_path() -> None:
+    """Four times as many joints: four times as long, or longer only where velocities are."""
+    lengths = (8, 32)
+    along, halved, velocity = (
+        [chasles.cost(general_chain(n), function, **options).depth for n in lengths]
+        for function, options in (
+            ("forward_dynamics", {"method": "articulated-body"}),
+            ("forward_dynamics", {"method": "divide-and-conquer"}),
+            ("frame_velocity", {"frame": "tool", "axes": "frame"}),
+        )
+    )
+    assert along[1] > 3.8 * along[0]
+    assert halved[1] - velocity[1] < 1.1 * (halved[0] - velocity[0])
+
+
+# What they cannot take -------------------------------------------------------------------------
+
+
+def refused(robot: chasles.Robot, way: str, match: str) -> None:
+    rest = np.zeros(robot.nv)
+    with pytest.raises(chasles.ModelError, match=match):
+        robot.forward_dynamics(robot.neutral(), rest, rest, method=way)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_bodies_without_an_inverse_inertia(way: str) -> None:
+    """No mass, a point mass, a line of mass: all legal, none with an inverse."""
+    source = planar(3).model.source
+    thin = Symmetric(0.0, 0.1, 0.1, 0.0, 0.0, 0.0)
+    for inertia in (
+        RigidInertia.zero(),
+        RigidInertia.from_center(1.0, Vector.of(0.5, 0.0, 0.0), Symmetric.zero()),
+        RigidInertia.from_center(1.0, Vector.of(0.5, 0.0, 0.0), thin),
+    ):
+        links = tuple(replace(k, inertia=inertia) if k.name == "link2" else k for k in source.links)
+        robot = chasles.Robot(replace(source, links=links))
+        refused(robot, way, f"by '{way}': it inverts every inertia, and link 'link2' lacks mass")
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_armature_and_mimics(way: str) -> None:
+    source = general_chain(3).model.source
+
+    def changed(**values: object) -> chasles.Robot:
+        joints: list[JointData] = [*source.joints]
+        k = next(k for k, joint in enumerate(joints) if joint.name == general_chain(3).joints[-1])
+        joints[k] = replace(joints[k], **values)
+        return chasles.Robot(replace(source, joints=tuple(joints)))
+
+    last, first = general_chain(3).joints[-1], general_chain(3).joints[0]
+    refused(changed(armature=0.1), way, f"no place for the armature of joint '{last}'; use 'artic")
+    refused(changed(mimic=chasles.model.Mimic(first)), way, "cannot have mimic joints")

@@ -1,0 +1,187 @@
+"""Numbers printed in Featherstone (2008), with his slips corrected, that no other file has.
+
+The zig-zag arm (10.2) is in test_published.py, box and cylinder (7.1) in
+test_operational_inertia.py, the geared arm (9.6) in test_equivalent_mechanisms.py, the parent array
+of a reduced tree (9.1) in test_hybrid.py, the four-bar in space (8.10) in test_loops.py.
+"""
+
+from dataclasses import fields
+from itertools import count
+
+import numpy as np
+import pytest
+
+import chasles
+from chasles.expr import RULES, Arena, Program, Variable, interpret
+from chasles.mathematics.linear import Matrix, Symmetric, Vector
+from chasles.mathematics.planar import PlanarForce, PlanarInertia, PlanarMotion, PlanarTransform
+from chasles.mathematics.spatial import (
+    ArticulatedInertia,
+    Motion,
+    RigidInertia,
+    Transform,
+)
+from chasles.model import Description, JointData, LinkData
+from chasles.model.model import WORLD
+from chasles.numeric.subspaces import active_subspace
+from chasles.robots import general_chain
+from chasles.robots._solids import box
+
+# 10.1: a body of unit mass and inertia, seen from afar ------------------------------------------
+
+
+def far(x: float, y: float) -> tuple[np.ndarray, np.ndarray]:
+    """I and f - v x* I v at the origin O, for f = (1, -1, 1) and v = (1, 0, 0) at the centre."""
+    to_origin = PlanarTransform.of(0.0, -x, -y)
+    I = to_origin @ PlanarInertia.from_center(1.0, 0.0, 0.0, 1.0)
+    v, f = to_origin @ PlanarMotion(1.0, 0.0, 0.0), to_origin @ PlanarForce(1.0, -1.0, 1.0)
+    assert (v.w, v.x, v.y) == (1.0, y, -x)
+    return np.array(I.matrix()), np.array(list((f - v.cross(I @ v)).vector()))
+
+
+def test_far_frame() -> None:
+    """N1, Eq 10.1: matrix, right side, solution, condition, and four digits lost."""
+    I, right = far(100.0, 10.0)
+    np.testing.assert_array_equal(I, [[10101.0, -10.0, 100.0], [-10.0, 1.0, 0.0], [100.0, 0.0, 1]])
+    np.testing.assert_array_equal(right, [111.0, -1.0, 1.0])
+    assert np.linalg.cond(I) == pytest.approx(1.0205e8, rel=1e-4)
+    error = np.max(np.abs(np.linalg.solve(I, right) - [1.0, 9.0, -99.0])) / 99.0
+    assert 0.0 < error < 1e-10
+
+
+def test_error_grows_as_the_square_of_the_distance() -> None:
+    """N2, Fig 10.2: errors of the acceleration at the centre, flat below 1, of slope 2 above."""
+    rng = np.random.default_rng(10)
+    distances = np.array([0.01, 0.1, 1.0, 10.0, 100.0, 1e3, 1e4, 1e5])
+    means = []
+    for distance in distances:
+        errors = []
+        for angle in rng.uniform(0.0, 2.0 * np.pi, size=200):
+            x, y = float(distance * np.cos(angle)), float(distance * np.sin(angle))
+            a = PlanarMotion(*np.linalg.solve(*far(x, y)).tolist())
+            at_center = PlanarTransform.of(0.0, x, y) @ a
+            errors.append(np.max(np.abs(np.array([*at_center.vector()]) - [1.0, -1.0, 1.0])))
+        means.append(np.mean(errors))
+    assert max(means[:3]) < 1e-15
+    slope = np.polyfit(np.log10(distances[3:]), np.log10(means[3:]), 1)[0]
+    assert 1.7 < slope < 2.3
+    assert means[4] == pytest.approx(9e-13, rel=1.0)
+
+
+# 4.1.4: sets of a tree --------------------------------------------------------------------------
+
+
+def tree(parents: tuple[int, ...]) -> chasles.Robot:
+    """Hinged boxes, numbered from 1 as in the book, each on its parent; 0 is the base."""
+    links = [LinkData("0", RigidInertia.zero())]
+    joints = []
+    for i, p in enumerate(parents, start=1):
+        links.append(LinkData(str(i), box(1.0, (0.3, 0.2, 0.1))))
+        place = Transform.from_pose(Matrix.identity(), Vector.of(0.1 * i, 0.2, 0.3))
+        axis = Vector.of(0.0, 0.6, 0.8)
+        joints.append(JointData(f"j{i}", "revolute", str(p), str(i), place, axis))
+    return chasles.Robot(Description("tree", tuple(links), tuple(joints)))
+
+
+def test_sets_of_a_tree() -> None:
+    """N9: kappa, mu and nu of a tree of eight bodies, and the sums of Eq 4.3 in either order."""
+    model = tree((0, 1, 1, 0, 3, 4, 4, 4)).model
+    name = {WORLD: 0} | {i: int(body.name) for i, body in enumerate(model.bodies)}
+    support = {name[i]: {name[k] for k in model.support(i)} for i in range(8)}
+    children = {name[i]: {name[k] for k in held} for i, held in model.children.items()}
+    carried = {j: {i for i in support if j in support[i]} for j in support}
+    assert [support[i] for i in (1, 2, 3, 8)] == [{1}, {1, 2}, {1, 3}, {4, 8}]
+    assert [children[i] for i in (0, 1, 2, 8)] == [{1, 4}, {2, 3}, set(), set()]
+    assert [carried[i] for i in (1, 2, 8)] == [{1, 2, 3, 5}, {2}, {8}]
+
+    def below(j: int) -> set[int]:
+        return {j}.union(*(below(k) for k in children[j]))
+
+    assert all(below(j) == carried[j] for j in carried)
+
+
+def test_mass_of_a_tree_in_either_order() -> None:
+    """Eq 4.3 on M: composite bodies sum over nu(i), Jacobians of bodies over kappa(i)."""
+    robot = tree((0, 1, 1, 0, 3, 4, 4, 4))
+    q = robot.random(1)
+    total = np.zeros((8, 8))
+    for link in robot.bodies[1:]:
+        J = robot.jacobian(q, frame=link, axes="frame")
+        inertia = (
+            robot.model.frames[link].placement
+            @ robot.model.bodies[robot.model.frames[link].body].inertia
+        )
+        columns = [list(inertia @ Motion.of(*column)) for column in J.T.tolist()]
+        total += J.T @ np.array(columns).T
+    np.testing.assert_allclose(total, robot.mass_matrix(q), atol=1e-13)
+
+
+# 3.5, example 3.2: a pinion -----------------------------------------------------------------------
+
+
+def test_pinion() -> None:
+    """N18: a force at the rim of a gear of radius r, T_a = (0, 0, 1, 0, -1/r, 0)."""
+    r, S = 0.25, np.eye(6)[:, 2:3]
+    f = np.array([[0.0, 0.0, -r * 7.0, 0.0, 7.0, 0.0]]).T
+    Ta = active_subspace(S, f)
+    np.testing.assert_allclose(Ta[:, 0], [0.0, 0.0, 1.0, 0.0, -1.0 / r, 0.0], atol=1e-15)
+    np.testing.assert_allclose(Ta.T @ S, 1.0, atol=1e-15)
+
+
+# 10.4: symbolic simplification ------------------------------------------------------------------
+
+
+def spin(arena: Arena) -> Program:
+    """tau = s . (v x I v), with I = diag(1.5, 1.6, 1.7) and s = (0, 0, 1), all written out."""
+    v = Vector(tuple(arena.input("v", k) for k in range(3)))
+    I = Matrix(((1.5, 0.0, 0.0), (0.0, 1.6, 0.0), (0.0, 0.0, 1.7)))
+    h = [row[0] * v[0] + row[1] * v[1] + row[2] * v[2] for row in I.rows]
+    x, y, z = v.cross(Vector(tuple(h)))
+    tau = 0.0 * x + 0.0 * y + 1.0 * z
+    return Program.from_outputs("spin", [Variable("v", (3,))], [(Variable("tau", ()), [tau])])
+
+
+def test_symbolic_simplification() -> None:
+    """N20: 29 operations as written, 5 by simple rules; the optimum, 0.1 v1 v2, has 2."""
+    steps = count()
+    written = spin(Arena({}, lambda: next(steps), apart=True))
+    simplified = spin(Arena(RULES))
+    assert written.count.flops == 29
+    assert simplified.count.flops <= 5
+    v = [0.3, -0.7, 1.1]
+    for program in (written, simplified):
+        (tau,) = interpret(program, {"v": v})["tau"]
+        assert tau == pytest.approx(0.1 * v[0] * v[1], rel=1e-14)
+
+
+# Numbers of numbers -----------------------------------------------------------------------------
+
+
+def size(value: object) -> int:
+    """How many numbers a value is made of."""
+    if isinstance(value, Vector):
+        return len(value)
+    if isinstance(value, Matrix):
+        return value.shape[0] * value.shape[1]
+    if isinstance(value, Symmetric | RigidInertia | ArticulatedInertia | PlanarInertia):
+        return sum(size(getattr(value, field.name)) for field in fields(value))
+    return 1
+
+
+def test_sizes() -> None:
+    """N24: a rigid inertia has 10 (4 in the plane), an articulated one 21, a transform 12."""
+    assert size(RigidInertia.zero()) == 10
+    assert size(PlanarInertia(1.0, 0.0, 0.0, 1.0)) == 4
+    assert size(ArticulatedInertia.zero()) == 21
+    X = Transform.identity()
+    assert size(X.E.matrix()) + size(X.r) == 12
+
+
+def test_equivalent_inertias_save_a_seventh() -> None:
+    """N26: about 15 % of the recursion, for arms that mostly turn."""
+    arm = general_chain(6)
+    before, after = (
+        chasles.cost(robot, "inverse_dynamics", method="spatial").flops
+        for robot in (arm, arm.simplified())
+    )
+    assert 0.10 < 1.0 - after / before < 0.25

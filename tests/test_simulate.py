@@ -1,0 +1,224 @@
+"""The door of `chasles.simulate`: times, shapes, what it keeps, and every wrong argument."""
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from support import close
+
+import chasles
+from chasles.expr import Number, atan2, cos, sin, sqrt
+
+ROD = chasles.robots.planar(1)
+BARS = chasles.robots.four_bar()
+SHORT: dict[str, Any] = {"duration": 0.01, "dt": 1e-3}
+
+
+@cache
+def closed() -> tuple[np.ndarray, np.ndarray]:
+    q = BARS.assemble([0.5])
+    return q, BARS.complete(q, [1.0])
+
+
+def triangle(y: list[Number]) -> list[Number]:
+    across, up = 2.0 * cos(y[0]) - 1.0, 2.0 * sin(y[0])
+    return [y[0], atan2(up, across), sqrt(across * across + up * up), y[1]]
+
+
+def test_steps_are_at_most_dt_and_end_at_the_duration() -> None:
+    motion = chasles.simulate(ROD, [0.0], [0.0], duration=0.01, dt=3e-3)
+    close(motion.t, np.linspace(0.0, 0.01, 5), 1e-15)
+    assert len(chasles.simulate(ROD, [0.0], [0.0], duration=0.3, dt=0.1).t) == 4
+    assert len(chasles.simulate(ROD, [0.0], [0.0], duration=1e-12, dt=0.1).t) == 2
+
+
+def test_every_keeps_some_states_and_the_last() -> None:
+    whole = chasles.simulate(ROD, [0.1], [0.2], **SHORT)
+    some = chasles.simulate(ROD, [0.1], [0.2], every=4, **SHORT)
+    assert np.array_equal(some.q, whole.q[[0, 4, 8, 10]])
+    assert np.array_equal(some.qd, whole.qd[[0, 4, 8, 10]])
+    assert np.array_equal(some.t, whole.t[[0, 4, 8, 10]])
+
+
+def test_leading_shapes_broadcast() -> None:
+    q, qd = closed()
+    motion = chasles.simulate(BARS, np.stack([q, q])[:, None], qd, tau=[0.1, 0.0, 0.0], **SHORT)
+    assert motion.q.shape == (2, 1, 11, 3)
+    none = chasles.simulate(BARS, np.empty((0, 3)), np.empty((0, 3)), **SHORT)
+    assert none.q.shape == (0, 11, 3)
+
+
+def test_given_arrays_stay_as_they_are() -> None:
+    q, qd = (np.array(x) for x in closed())
+    motion = chasles.simulate(BARS, q, qd, **SHORT)
+    assert np.array_equal(q, closed()[0])
+    assert np.array_equal(qd, closed()[1])
+    motion.q[:] = 0.0
+    assert np.any(q)
+
+
+def test_forces_constant_or_by_function() -> None:
+    force = np.array([0.3])
+    constant = chasles.simulate(ROD, [0.1], [0.2], tau=force, **SHORT)
+    function = chasles.simulate(ROD, [0.1], [0.2], tau=lambda t, q, qd: force, **SHORT)
+    assert np.array_equal(constant.q, function.q)
+    free = chasles.simulate(ROD, [0.1], [0.2], **SHORT)
+    assert np.max(np.abs(free.q - constant.q)) > 1e-6
+
+
+def test_a_function_sees_the_times_of_the_stages() -> None:
+    seen: list[float] = []
+
+    def tau(t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+        seen.append(t)
+        return np.zeros_like(qd)
+
+    chasles.simulate(ROD, [0.0], [0.0], duration=0.2, dt=0.1, tau=tau)
+    close(seen, [0.0, 0.05, 0.05, 0.1, 0.1, 0.15, 0.15, 0.2], 1e-15)
+
+
+def test_a_bar_is_shown_only_when_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    chasles.simulate(ROD, [0.0], [0.0], **SHORT)
+    assert capsys.readouterr().out == ""
+    chasles.simulate(ROD, [0.0], [0.0], progress=True, **SHORT)
+    assert "simulate" in capsys.readouterr().out
+
+
+def simulate(robot: chasles.Robot, q: Any, qd: Any, **more: Any) -> None:
+    chasles.simulate(robot, q, qd, **(SHORT | more))
+
+
+TREE = chasles.robots.triangle(1.0, 2.0)
+BALL = chasles.robots.delta()
+
+WRONG = {
+    "q short": (lambda: simulate(BARS, [0.0], [0.0] * 3), ValueError, "simulate: q must have 3"),
+    "qd short": (lambda: simulate(ROD, [0.0], [0.0] * 2), ValueError, "simulate: qd must have 1"),
+    "nan": (lambda: simulate(ROD, [np.nan], [0.0]), ValueError, "q must be finite"),
+    "inf": (lambda: simulate(ROD, [0.0], [np.inf]), ValueError, "qd must be finite"),
+    "shapes": (
+        lambda: simulate(ROD, [[0.0]] * 2, [[0.0]] * 3),
+        ValueError,
+        r"do not broadcast together: q \(2,\), qd \(3,\)",
+    ),
+    "duration": (lambda: simulate(ROD, [0.0], [0.0], duration=0.0), ValueError, "duration must be"),
+    "dt": (
+        lambda: simulate(ROD, [0.0], [0.0], dt=-1.0),
+        ValueError,
+        "dt must be a finite positive",
+    ),
+    "dt word": (lambda: simulate(ROD, [0.0], [0.0], dt="fast"), TypeError, "dt must be a number"),
+    "every": (lambda: simulate(ROD, [0.0], [0.0], every=0), ValueError, "every must be a positive"),
+    "tau": (lambda: simulate(ROD, [0.0], [0.0], tau=[1.0, 2.0]), ValueError, "tau must have 1"),
+    "tau batch": (
+        lambda: simulate(ROD, [0.0], [0.0], tau=[[1.0], [2.0]]),
+        ValueError,
+        r"tau has leading shape \(2,\)",
+    ),
+    "tau function": (
+        lambda: simulate(ROD, [0.0], [0.0], tau=lambda t, q, qd: [1.0, 2.0]),
+        ValueError,
+        "tau must have shape",
+    ),
+    "tau function of a batch": (
+        lambda: simulate(ROD, [0.0], [0.0], tau=lambda t, q, qd: [[1.0], [2.0]]),
+        ValueError,
+        r"must have the shape of qd, \(1,\)",
+    ),
+    "tau inf": (lambda: simulate(ROD, [0.0], [0.0], tau=[np.inf]), ValueError, "tau must be fin"),
+    "tau nan": (
+        lambda: simulate(ROD, [0.0], [0.0], tau=lambda t, q, qd: [np.nan]),
+        FloatingPointError,
+        "no longer finite at t = 0 s",
+    ),
+    "tau nan in a loop": (
+        lambda: simulate(BARS, *closed(), tau=lambda t, q, qd: qd * (np.nan if t > 0.0 else 1.0)),
+        FloatingPointError,
+        "no longer finite at t = 0.0005 s",
+    ),
+    "open": (
+        lambda: simulate(BARS, [0.5, 0.0, 0.0], [0.0] * 3),
+        chasles.OpenLoop,
+        "simulate: the loops are open at this q: loop 'pin'",
+    ),
+    "opening": (
+        lambda: simulate(BARS, closed()[0], [1.0, 1.0, 1.0]),
+        chasles.OpenLoop,
+        r"simulate: qd opens the loops: '\w+' is off by .*robot.complete",
+    ),
+    "opening in a batch": (
+        lambda: simulate(BARS, [closed()[0]] * 2, [closed()[1], [1.0, 1.0, 1.0]]),
+        chasles.OpenLoop,
+        r"qd opens the loops at index \(1,\)",
+    ),
+    "nothing to stabilize": (
+        lambda: simulate(ROD, [0.0], [0.0], stabilization=0.1),
+        chasles.ModelError,
+        "has no loops to stabilize",
+    ),
+    "stabilization": (
+        lambda: simulate(BARS, *closed(), stabilization=0.0),
+        ValueError,
+        "stabilization must be a finite positive",
+    ),
+    "two ways": (
+        lambda: simulate(TREE, [0.0], [0.0], stabilization=0.1, closure=triangle),
+        TypeError,
+        "closure or stabilization, not both",
+    ),
+    "not a closure": (
+        lambda: simulate(BARS, *closed(), closure=triangle),
+        TypeError,
+        "closure must be a ClosureFunction of robot 'four_bar'",
+    ),
+    "another robot's closure": (
+        lambda: simulate(BARS, *closed(), closure=chasles.ClosureFunction(TREE, triangle)),
+        TypeError,
+        "closure must be a ClosureFunction of robot 'four_bar'",
+    ),
+    "closure of a tree": (
+        lambda: simulate(ROD, [0.0], [0.0], closure=chasles.ClosureFunction(TREE, triangle)),
+        TypeError,
+        "closure must be a ClosureFunction of robot",
+    ),
+    "another branch": (
+        lambda: simulate(
+            TREE,
+            TREE.assemble([1.0, 0.3], guess=[1.0, 1.5 - np.pi, -1.7, 0.3]),
+            np.zeros(4),
+            closure=chasles.ClosureFunction(TREE, triangle),
+        ),
+        chasles.OpenLoop,
+        "q is on another branch: 'q2' is off by 3.14",
+    ),
+    "no loops": (
+        lambda: chasles.ClosureFunction(ROD, triangle),
+        chasles.ModelError,
+        "has no loops to close",
+    ),
+    "rotations": (
+        lambda: chasles.ClosureFunction(BALL, triangle),
+        chasles.ModelError,
+        "joint 'platform' of robot 'delta' has velocities that are not rates",
+    ),
+    "too few": (
+        lambda: chasles.ClosureFunction(TREE, lambda y: y),
+        ValueError,
+        "gamma must give 4 numbers",
+    ),
+    "no value": (
+        lambda: chasles.ClosureFunction(TREE, lambda y: [y[0], y[0], sqrt(y[0] - 2.0), y[1]])(
+            [[3.0, 0.0], [1.0, 0.5]]
+        ),
+        chasles.ImpossiblePosition,
+        r"has no value at 'q1', 'q4' = \[1.0, 0.5\]",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_arguments_are_named(name: str) -> None:
+    call, error, message = WRONG[name]
+    with pytest.raises(error, match=message):
+        call()
