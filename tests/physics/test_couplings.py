@@ -197,6 +197,22 @@ def test_energy_through_a_cam() -> None:
     close(robot.forward_dynamics(q, qd, [0.0, 0.0]), expected, 1e-12)
 
 
+def test_a_motion_through_a_cam_keeps_its_energy() -> None:
+    robot = wheels(0.2, 0.3).with_couplings(coupling("cam", ["w1", "w2"], lambda a, b: b - sin(a)))
+    q = robot.assemble([0.9])
+    qd = robot.complete(q, [3.0])
+    motion = chasles.simulate(robot, q, qd, duration=1.0, dt=2.5e-3)
+    energy = 0.1 * motion.qd[:, 0] ** 2 + 0.15 * motion.qd[:, 1] ** 2
+    close(energy, np.full(len(energy), energy[0]), 1e-9)
+    close(motion.q[:, 1], np.sin(motion.q[:, 0]), 1e-12)
+
+
+def test_maximal_coordinates_have_no_couplings() -> None:
+    robot = wheels(0.2, 0.3).with_couplings(gear("belt", "w2", {"w1": 2.0}))
+    with pytest.raises(ModelError, match=r"'belt'.* couples coordinates"):
+        chasles.maximal_dynamics(robot, np.zeros(2), np.zeros(2), np.zeros(2))
+
+
 # The equations -----------------------------------------------------------------------------------
 
 
