@@ -20,11 +20,20 @@ from chasles.compiled import (
     rates_by_name,
     wrench_arguments,
 )
-from chasles.loops import TOLERANCE, ClosedLoops, Loops, Mobility
+from chasles.loops import TOLERANCE, ClosedLoops, Cluster, Loops, Mobility, clusters
 from chasles.loops.charts import Charts
 from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.spatial import RigidInertia
-from chasles.model import Description, JointData, LoopData, Model, ModelError, build, edit
+from chasles.model import (
+    CouplingData,
+    Description,
+    JointData,
+    LoopData,
+    Model,
+    ModelError,
+    build,
+    edit,
+)
 from chasles.model.closure import Closure
 from chasles.model.parameters import nominal, shape
 from chasles.names import from_names, numbers
@@ -66,6 +75,7 @@ class Robot:
 
     def __repr__(self) -> str:
         loops = f", loops {len(self.loops)}" if self.loops else ""
+        loops += f", couplings {len(self.couplings)}" if self.couplings else ""
         return (
             f"<Robot {self.name!r}: {len(self.joints)} joints, nq {self.nq}, nv {self.nv}{loops}>"
         )
@@ -508,15 +518,45 @@ class Robot:
                 raise TypeError(f"with_loops: give LoopData(...), not {type(loop).__name__}")
         return self._changed(edit.with_loops(self.model, loops))
 
+    @property
+    def couplings(self) -> tuple[str, ...]:
+        """The equations between coordinates beside those of the loops: gears and the like."""
+        return tuple(coupling.name for coupling in self.model.couplings)
+
+    def with_couplings(self, *couplings: CouplingData) -> "Robot":
+        """The robot with more equations between its coordinates.
+
+        `chasles.model.gear("drive", "wheel", {"motor": 0.01})` is wheel = 0.01 motor, and
+        `chasles.model.coupling("cam", ["lever", "shaft"], function)` is any function(lever, shaft)
+        = 0 that is written with `chasles.expr`. In `loop_residual` and the like their rows follow
+        those of the loops; all that is said of loops is true of them.
+        """
+        for data in couplings:
+            if not isinstance(data, CouplingData):
+                raise TypeError(
+                    f"with_couplings: give gear(...) or coupling(...) of chasles.model, not "
+                    f"{type(data).__name__}"
+                )
+        return self._changed(edit.with_couplings(self.model, couplings))
+
     def mobility(self, q: Array = None, *, tolerance: float = 1e-9) -> Mobility:
         """How many freedoms the loops leave at a closed q (nq,), by the rank of `loop_matrix`.
 
         The result is that number (`robot.mobility() == 1`), which prints as a report: rank,
-        redundant equations of each loop, and the tolerance. Without q, at a closed position in
-        which nothing is special. tolerance: the residual above which q counts as open (rad, and
-        parts of the loop's size).
+        redundant equations of each loop, the tolerance, and, where a loop has such equations, a
+        joint type in its place that has fewer and leaves the motion as it is. Without q, at a
+        closed position in which nothing is special. tolerance: the residual above which q counts
+        as open (rad, and parts of the loop's size).
         """
         return self._closing.mobility(q, tolerance)
+
+    def loop_clusters(self) -> tuple[Cluster, ...]:
+        """Loops and couplings that share joints, with these joints: `(loops, joints)` for each.
+
+        What happens in one cluster does not depend on the coordinates of another (Featherstone
+        2008, section 8.9); joints that are in none are not constrained.
+        """
+        return clusters(self.model)
 
     def assemble(self, y: Array, guess: Array = None) -> np.ndarray:
         """The q (..., nq) that closes the loops, with the `independent` freedoms at y (..., n).
@@ -630,12 +670,14 @@ class Robot:
         return self._call("loop_forces", q, multipliers, out=out, threads=threads)
 
     def _require_loops(self, function: str) -> None:
-        if not self.model.loops:
-            raise ModelError(f"{function}: robot {self.name!r} has no loops; use forward_dynamics")
+        if not self.model.constraints:
+            raise ModelError(
+                f"{function}: robot {self.name!r} has no loops or couplings; use forward_dynamics"
+            )
 
     def _refuse_open(self, what: str, function: str) -> None:
         """Of a robot with loops, a compiled forward_dynamics would be of the tree alone."""
-        if self.model.loops and function == "forward_dynamics":
+        if self.model.constraints and function == "forward_dynamics":
             raise ModelError(
                 f"{what}: forward_dynamics of robot {self.name!r} keeps its loops closed, which a "
                 "program of the tree does not; for derivatives use "
@@ -725,7 +767,7 @@ class Robot:
         or a moment), or "fastest". Of a robot with loops, which stay closed, by the methods of
         `constrained_dynamics`.
         """
-        if self.model.loops:
+        if self.model.constraints:
             keys, forces = wrench_arguments(self.model, f_ext)
             qdd, _ = self._closed.constrained_dynamics(
                 "forward_dynamics",
@@ -857,7 +899,8 @@ class Robot:
         "composite-3x3", "orthogonal-complement", "unit-acceleration" or "spatial-operator"
         (Balafoutis, Patel 1991, chapter 6), or "fastest".
         """
-        if _checked_coordinates("mass_matrix", coordinates) == "independent" and self.model.loops:
+        chosen = _checked_coordinates("mass_matrix", coordinates)
+        if chosen == "independent" and self.model.constraints:
             M = self._closed.mass_matrix(q, tolerance=TOLERANCE, threads=threads)
             return _given("mass_matrix", M, out)
         return self._call("mass_matrix", q, out=out, threads=threads, method=method)
@@ -1014,7 +1057,7 @@ class Robot:
         """
         forces: dict[str, Any] = {"f_ext": f_ext, "dissipation": dissipation}
         closed = _checked_coordinates("linearize", coordinates) == "independent"
-        if closed and self.model.loops:
+        if closed and self.model.constraints:
             pair = partial(self._linearize_closed, q, qd, tau, threads=threads, **forces)
         else:
             pair = partial(self._call, "linearize", q, qd, tau, threads=threads, **forces)

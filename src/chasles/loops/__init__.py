@@ -10,10 +10,12 @@ from chasles.loops.reports import (
     SingularPosition,
     UnderActuated,
 )
+from chasles.loops.structure import Cluster, clusters
 
 __all__ = [
     "TOLERANCE",
     "ClosedLoops",
+    "Cluster",
     "ImpossiblePosition",
     "LoopError",
     "Loops",
@@ -21,4 +23,5 @@ __all__ = [
     "OpenLoop",
     "SingularPosition",
     "UnderActuated",
+    "clusters",
 ]
