@@ -332,7 +332,7 @@ OPTIONS: dict[str, tuple[Callable[[chasles.Robot], Any], type, str]] = {
     "wrench shape": (
         lambda r: r.inverse_dynamics(Q, Q, Q, f_ext={"tool": np.zeros(3)}),
         ValueError,
-        r"must have shape \(\.\.\., 6\), not \(3,\)",
+        r"f_ext\['tool'\] must have shape \(\.\.\., 6\), not \(3,\)",
     ),
     "wrench axes": (
         lambda r: r.inverse_dynamics(Q, Q, Q, f_ext={"tool": chasles.Wrench(Q, axes="x")}),

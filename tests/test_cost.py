@@ -78,3 +78,34 @@ def test_book_rules_share_nothing_between_equations() -> None:
 def test_unknown_rules_are_refused() -> None:
     with pytest.raises(ValueError, match='"simplified" or "book"'):
         chasles.cost(planar(1), "inverse_dynamics", rules="fair")  # type: ignore[arg-type]
+
+
+def test_steps_are_in_the_order_of_the_book() -> None:
+    """Velocities before forces before joint forces, whatever files they are in."""
+    steps = chasles.cost(puma560(), "inverse_dynamics", method="augmented-tensor").steps
+    equations = list(dict.fromkeys(step.equation for step in steps if step.equation))
+    order = ["5.3.45a", "5.3.45b", "5.3.45c", "5.3.45e", "5.3.45f", "5.3.46a", "5.3.46b", "5.3.46c"]
+    assert equations == order
+
+
+@pytest.mark.parametrize("function", ["inverse_dynamics", "mass_matrix", "forward_dynamics"])
+def test_book_rules_count_the_program_that_runs(function: str) -> None:
+    """The choice of "fastest" is one: other rules count it, and do not choose another."""
+    runs, book = (
+        chasles.cost(puma560(), function, rules=rules) for rules in ("simplified", "book")
+    )
+    assert {s.file for s in runs.steps} == {s.file for s in book.steps}
+
+
+def test_external_forces_are_counted() -> None:
+    """A wrench along the frame's axes, at the last body: its moment is one more sum, by hand."""
+    robot = planar(1)
+    free, pushed = (
+        chasles.cost(robot, "inverse_dynamics", method="spatial", f_ext=f_ext)
+        for f_ext in (None, {"link1": chasles.Wrench(None, axes="frame")})
+    )
+    assert (pushed.multiplications, pushed.additions) == (free.multiplications, free.additions + 1)
+    with pytest.raises(ValueError, match="mass_matrix takes no external forces"):
+        chasles.cost(robot, "mass_matrix", f_ext={"link1": chasles.Wrench(None)})
+    with pytest.raises(chasles.ModelError, match="no frame 'hand'"):
+        chasles.cost(robot, "inverse_dynamics", f_ext={"hand": chasles.Wrench(None)})

@@ -293,7 +293,7 @@ def test_they_come_last_in_the_order_asked_for() -> None:
         parameters=["link2.mass", "gravity", "link2.mass"],
     )
     names = [v.name for v in compiled.interface.inputs]
-    assert names == ["q", "qd", "qdd", "f_ext[0]", "link2.mass", "gravity"]
+    assert names == ["q", "qd", "qdd", "f_ext['tip']", "link2.mass", "gravity"]
     given = inputs(robot, "inverse_dynamics", 9)
     found = compiled(*given, np.arange(6.0), 2.0, [0.0, 0.0, -5.0])
     changed = rebuilt(robot, {"link2.mass": np.array(2.0), "gravity": np.array([0.0, 0.0, -5.0])})

@@ -150,25 +150,30 @@ def cost(
     *,
     method: str = "fastest",
     dissipation: bool = False,
+    f_ext: Mapping[str, Wrench] | None = None,
     rules: Rules = "simplified",
     **options: Any,
 ) -> Cost:
     """How many operations a function takes for one state of this robot, after simplification.
 
     Also by statement of the algorithm (`.steps`), the longest path (`.depth`) and the largest
-    number of values needed at one time (`.live`).
+    number of values needed at one time (`.live`). f_ext: the external wrenches it will take (their
+    values are ignored).
 
     rules="book" counts as Balafoutis and Patel do by hand (1991, sections 5.3 and 6.3): structural
     zeros and ones, signs and trigonometric functions are free, a doubling is an addition, a
     division is a multiplication, and nothing is shared between two equations unless it has a name.
+    "fastest" is the program that runs, by either rules.
     """
     model = robot._model_for(function)
+    keys, _ = wrench_arguments(model, f_ext)
     chosen = dict(checked_options(model, function, options))
     traced = program(
         model,
         function,
         method=method,
         dissipation=dissipation,
+        wrenches=keys,
         record=recorder(rules),
         **chosen,
     )

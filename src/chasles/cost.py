@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from chasles import algorithms
 from chasles.expr import BOOK, RULES, Arena, Count, Program
@@ -43,7 +43,8 @@ class Cost(Count):
 
     depth: operations one after the other on the longest path, which bounds the time of one state on
     any machine. live: the largest number of values that are needed at one time, which decides
-    whether they fit the registers. steps: the operations by statement of the algorithm.
+    whether they fit the registers. steps: the operations by statement of the algorithm, in the
+    order in which its functions begin to compute.
     """
 
     depth: int = 0
@@ -56,8 +57,8 @@ def recorder(rules: Rules) -> Callable[[], Arena]:
     if rules not in get_args(Rules):
         raise ValueError(f'rules are "simplified" or "book", not {rules!r}')
     if rules == "book":
-        return partial(Arena, BOOK, _here, apart=True)
-    return partial(Arena, RULES, _here)
+        return lambda: Arena(BOOK, partial(_here, {}), apart=True)
+    return lambda: Arena(RULES, partial(_here, {}))
 
 
 def measured(program: Program, rules: Rules = "simplified") -> Cost:
@@ -74,24 +75,36 @@ def _counted(ops: Sequence[str], rules: Rules) -> Count:
     return replace(count, multiplications=products, divisions=0, negations=0, sines_and_cosines=0)
 
 
-def _here() -> tuple[str, int] | None:
-    """The file and statement of the algorithm that runs: in its innermost public function."""
+class _Origin(NamedTuple):
+    """A statement; it stands behind those of functions that began to compute earlier."""
+
+    function: int
+    file: str
+    line: int
+
+
+def _here(begun: dict[tuple[str, int], int]) -> _Origin | None:
+    """The statement of the algorithm that runs: in its innermost public function.
+
+    begun: the functions of this trace that have computed something, numbered.
+    """
     frame: Any = sys._getframe(1)
     while frame is not None:
         file = frame.f_code.co_filename
         if file.startswith(_FOLDER) and frame.f_code.co_name[0] not in "_<":
-            return file, _statements(file).get(frame.f_lineno, frame.f_lineno)
+            number = begun.setdefault((file, frame.f_code.co_firstlineno), len(begun))
+            return _Origin(number, file, _statements(file).get(frame.f_lineno, frame.f_lineno))
         frame = frame.f_back
     return None
 
 
 def _steps(program: Program, rules: Rules) -> tuple[Step, ...]:
-    groups: dict[tuple[str, int], list[str]] = {}
+    groups: dict[_Origin, list[str]] = {}
     for instruction, origin in zip(program.code, program.origins, strict=False):
         if origin is not None:
             groups.setdefault(origin, []).append(instruction.op)
     found = []
-    for (file, line), ops in sorted(groups.items()):
+    for (_, file, line), ops in sorted(groups.items()):
         count = _counted(ops, rules)
         if count != Count():
             source, _, comment = " ".join(_text(file, line).split()).partition(" # ")

@@ -42,7 +42,7 @@ def program(
     wrenches: Iterable[WrenchKey] = (),
     derivative: Derivative | None = None,
     parameters: Sequence[str] = (),
-    record: Callable[[], Arena] = lambda: Arena(RULES),
+    record: Callable[[], Arena] | None = None,
     order: int = 1,
     **options: Any,
 ) -> Program:
@@ -50,7 +50,8 @@ def program(
 
     A named method runs on the robot as it is given; "fastest" regroups inertias, and tries other
     body frames too. Units change, and round bodies stay, only where the mechanism is all numbers
-    and no frame, loop or force from outside knows of them.
+    and no frame, loop or force from outside knows of them. `record` makes the arena in which the
+    chosen program is recorded; the choice is made among programs as they run, whatever it is.
     """
     keys = tuple(wrenches)
     alone = not (keys or parameters or model.constraints or "frame" in options)
@@ -88,23 +89,21 @@ def program(
         )
         first = _first_derivatives(known, derivative)
         return first if derivative.order == 1 else _jacobian(model, first, derivative, positions)
-    traced = min(
-        (
-            trace(
-                model,
-                way.algorithm,
-                wrenches=keys,
-                parameters=parameters,
-                prepare=prepare,
-                record=record,
-                order=order,
-                **options,
-            )
-            for way in methods
-            for prepare in preparations(way)
-        ),
-        key=lambda p: p.count.weight,
-    )
+    choices = [
+        partial(
+            trace,
+            model,
+            way.algorithm,
+            wrenches=keys,
+            parameters=parameters,
+            prepare=prepare,
+            order=order,
+            **options,
+        )
+        for way in methods
+        for prepare in preparations(way)
+    ]
+    traced = _fewest_operations(choices, record)
     if derivative is None:
         return traced
     if derivative.kind == "pullback":
@@ -112,6 +111,17 @@ def program(
     for _ in range(derivative.order):
         traced = _jacobian(model, traced, derivative, positions)
     return traced
+
+
+def _fewest_operations(
+    choices: Sequence[Callable[..., Program]], record: Callable[[], Arena] | None
+) -> Program:
+    if record is None:
+        return min((choice() for choice in choices), key=lambda p: p.count.weight)
+    best = choices[0]
+    if len(choices) > 1:
+        best = min(choices, key=lambda choice: choice().count.weight)
+    return best(record=record)
 
 
 def _methods(

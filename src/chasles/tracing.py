@@ -96,7 +96,7 @@ def trace(
     """The straight-line program of an algorithm for one model.
 
     Inputs are named as the algorithm's arguments; each external wrench is an input of its own,
-    `f_ext[k]`, and so is each of the named parameters of the mechanism, which stays a symbol.
+    `f_ext['<frame>']`, and so is each of the named parameters of the mechanism, a symbol too.
     `prepare` changes the model before the algorithm sees it; `record` makes the arena that records
     the operations. `order` is the number of rates, for an algorithm that takes any. Options are
     passed through; a frame may be given by name.
@@ -113,7 +113,7 @@ def trace(
     values: dict[str, Any] = {}
     for name, space in sign.inputs.items():
         if isinstance(space, WrenchesSpace):
-            entries = [symbols(f"{name}[{k}]", (6,)) for k in range(len(wrenches))]
+            entries = [symbols(f"{name}[{key.frame!r}]", (6,)) for key in wrenches]
         else:
             values[name] = space.split(model, symbols(name, space.shape(model)))
     symbolic = {name: symbols(name, shape(model.source, name)) for name in parameters}
