@@ -31,6 +31,7 @@ LAYERS = (
     ("robots", "api", "accuracy", "control", "conventions", "homogeneous", "simulate"),
     ("",),  # the package itself: `import chasles`
     ("cli", "published"),
+    ("__main__",),
 )
 """From the ground up. Units on one line never import each other."""
 

@@ -250,6 +250,30 @@ def test_cost_of_methods_for_other_robots() -> None:
     assert "needs a floating base" in fail("cost", "puma560", *forward)
 
 
+def test_cost_table_of_any_function() -> None:
+    """Closed forms and sensitivities too: every method, steep ones as well."""
+    functions = ("closed_form", "inverse_dynamics_sensitivities")
+    text = run("cost", "planar:2", "--table", "-f", functions[0], "-f", functions[1])
+    for function in functions:
+        for method in (*(m.name for m in FUNCTIONS[function]), "fastest"):
+            assert re.search(rf"{function} +{method} +\d+", text)
+
+
+def test_cost_by_statement_fits_a_narrow_window() -> None:
+    """Most statements are one line each, below their file, in the order of the book."""
+    text = run("cost", "puma560", "-f", "inverse_dynamics", "-m", "augmented-tensor", "--steps")
+    assert re.search(r" 36 +wd = E @ Omega\[p\]\.wd \+ +5\.3\.45b", text)
+    assert re.search(r" 48 +eta\[p\] \+= s\.cross\(t\) \+ A @ eta\[i\] +5\.3\.46b", text)
+    places = [text.index(word) for word in ("tensor/chain.py", "5.3.45a", "augmented_tensor.py")]
+    assert places == sorted(places)
+
+
+def test_the_command_runs_as_a_module() -> None:
+    command = [sys.executable, "-m", "chasles", "--version"]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert result.stdout.strip().endswith(chasles.__version__)
+
+
 def test_every_function_has_a_cost() -> None:
     found = list(rows(chasles.robots.planar(2), list(FUNCTIONS), "", "tip"))
     assert {function for function, _, _ in found} == set(FUNCTIONS)
@@ -425,6 +449,8 @@ def test_help_has_examples(command: str) -> None:
         (["info", "robot.docx"], "unknown file type '.docx'"),
         (["cost", "puma560", "-f", "speed"], "unknown function 'speed'"),
         (["cost", "puma560", "-m", "magic"], "no method 'magic'"),
+        (["cost", "puma560", "--table", "--steps"], "--table has no statements"),
+        (["cost", "puma560", "--table", "--rules", "book"], "--table counts by both rules"),
         (["cost", "puma560", "--rules", "fair"], "no rules 'fair'; known are simplified, book"),
         (["cost", "puma560", "--frame", "tol"], "did you mean 'tool'?"),
         (["demo", "-o", "no/such/folder/x.png"], "no such folder"),

@@ -233,3 +233,27 @@ def test_wrong_gains() -> None:
         control.computed_torque(
             puma560(), zero, zero, zero, zero, zero, stiffness=np.ones(5), damping=1.0
         )
+
+
+@pytest.mark.parametrize("name", ["q", "qd", "q_wanted", "qd_wanted", "qdd_wanted"])
+@pytest.mark.parametrize("wrong", [0.5, [0.5], np.zeros(5), np.zeros((2, 7))], ids=np.shape)
+def test_wrong_shapes(name: str, wrong: Any) -> None:
+    """Whatever is not six numbers is refused by name, also what would broadcast."""
+    given = dict.fromkeys(("q", "qd", "q_wanted", "qd_wanted", "qdd_wanted"), np.zeros(6))
+    with pytest.raises(ValueError, match=f"computed_torque: {name} must have 6 numbers"):
+        control.computed_torque(puma560(), **(given | {name: wrong}), stiffness=1.0, damping=1.0)
+
+
+def test_wrong_batches() -> None:
+    zero = np.zeros(6)
+    with pytest.raises(ValueError, match=r"broadcast together: .*qd_wanted \(3,\).*damping \(2,\)"):
+        control.computed_torque(
+            puma560(),
+            zero,
+            zero,
+            zero,
+            np.zeros((3, 6)),
+            zero,
+            stiffness=1.0,
+            damping=np.ones((2, 6)),
+        )

@@ -9,7 +9,7 @@ from chasles.compiled import wrench_arguments
 from chasles.loops import OpenLoop, SingularPosition
 from chasles.model import ModelError
 from chasles.model.loads import by_body
-from chasles.names import numbers
+from chasles.names import leading_shape, numbers
 from chasles.numeric.maximal import joint_accelerations, solved, system
 from chasles.robot import Coordinates, Robot
 from chasles.tracing import external_loads
@@ -87,8 +87,9 @@ def maximal_dynamics(
     keys, forces = wrench_arguments(robot.model, f_ext)
     model = robot.model if dissipation else robot.model.frictionless()
     named = [("q", q, model.nq), ("qd", qd, model.nv), ("tau", tau, model.nv)]
-    given = [_finite(*each) for each in (*named, *(("f_ext", f, 6) for f in forces))]
-    lead = np.broadcast_shapes(*(array.shape[:-1] for array in given))
+    named += [(f"f_ext[{key.frame!r}]", f, 6) for key, f in zip(keys, forces, strict=True)]
+    arrays = {name: _finite(name, *rest) for name, *rest in named}
+    given, lead = list(arrays.values()), leading_shape("maximal_dynamics", **arrays)
     flat = [np.broadcast_to(a, (*lead, a.shape[-1])).reshape(-1, a.shape[-1]) for a in given]
     qdd, multipliers = np.empty((len(flat[0]), model.nv)), []
     for k, (x, xd, t, *wrenches) in enumerate(zip(*flat, strict=True)):

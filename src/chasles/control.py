@@ -19,6 +19,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
+from chasles.names import leading_shape, numbers
 from chasles.robot import Robot
 
 Array = Any
@@ -134,7 +135,13 @@ def computed_torque(
     to q_wanted; stiffness in 1/s2 and damping in 1/s, numbers or (..., nv). Balafoutis and Patel
     (1991), section 7.2.1: feedback that makes the whole motion linear.
     """
-    e, edot = robot.difference(q, q_wanted), np.asarray(qd_wanted) - np.asarray(qd)
+    places = {"q": q, "q_wanted": q_wanted}
+    rates = {"qd": qd, "qd_wanted": qd_wanted, "qdd_wanted": qdd_wanted}
+    given = {
+        name: numbers(f"computed_torque: {name}", value, size)
+        for group, size in ((places, robot.nq), (rates, robot.nv))
+        for name, value in group.items()
+    }
     gains = {"stiffness": np.asarray(stiffness), "damping": np.asarray(damping)}
     for name, gain in gains.items():
         if gain.shape[-1:] not in ((), (1,), (robot.nv,)):
@@ -142,8 +149,11 @@ def computed_torque(
                 f"computed_torque: {name} must be a number or have {robot.nv} numbers in its last "
                 f"axis, not shape {gain.shape}"
             )
+    leading_shape("computed_torque", **given, **gains)
+    e = robot.difference(given["q"], given["q_wanted"])
+    edot = given["qd_wanted"] - given["qd"]
     correction = gains["stiffness"] * e + gains["damping"] * edot
-    return robot.inverse_dynamics(q, qd, np.asarray(qdd_wanted) + correction)
+    return robot.inverse_dynamics(given["q"], given["qd"], given["qdd_wanted"] + correction)
 
 
 class _Jacobians(NamedTuple):

@@ -1,4 +1,4 @@
-"""Arrays of coordinates by joint name, and back."""
+"""Arrays of coordinates: checked by name, and taken apart and put together by joint name."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -12,6 +12,17 @@ def numbers(what: str, value: Any, size: int) -> np.ndarray:
     if array.shape[-1:] != (size,):
         raise ValueError(f"{what} must have {size} numbers in its last axis, not {array.shape}")
     return array if array.dtype.kind == "f" else array.astype(float)
+
+
+def leading_shape(function: str, **arrays: np.ndarray) -> tuple[int, ...]:
+    """The shape of all but the last axes, of all arrays together."""
+    try:
+        return np.broadcast_shapes(*(a.shape[:-1] for a in arrays.values()))
+    except ValueError:
+        shapes = ", ".join(f"{name} {a.shape[:-1]}" for name, a in arrays.items())
+        raise ValueError(
+            f"{function}: leading shapes do not broadcast together: {shapes}"
+        ) from None
 
 
 def by_name(

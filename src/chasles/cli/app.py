@@ -143,7 +143,8 @@ def cost(
             "-f",
             default_factory=list,
             show_default=False,
-            help="A function; repeatable. Default: the main ones.",
+            help="Any function, also closed_form or inverse_dynamics_sensitivities; repeatable. "
+            "Default: the main ones.",
         ),
     ],
     method: Annotated[
@@ -155,15 +156,18 @@ def cost(
         typer.Option(show_default=False, help="Of functions that have one. Default: the last."),
     ] = "",
     steps: Annotated[
-        bool, typer.Option("--steps", help="Also by statement of each algorithm.")
+        bool, typer.Option("--steps", help="Also by statement of each algorithm. Not of --table.")
     ] = False,
     compare: Annotated[
         bool, typer.Option("--table", help="Methods side by side: both rules, ratio to the best.")
     ] = False,
     rules: Annotated[
         str,
-        typer.Option(help="simplified: the program that runs; book: as one counts by hand."),
-    ] = "simplified",
+        typer.Option(
+            show_default="simplified",
+            help="simplified: the program that runs; book: as counted by hand. --table has both.",
+        ),
+    ] = "",
     floating: Floating = False,
     no_mimic: NoMimic = False,
     no_snap: NoSnap = False,
@@ -183,6 +187,8 @@ def cost(
 
     chasles cost puma560 --table
 
+    chasles cost puma560 --table -f closed_form -f inverse_dynamics_sensitivities
+
     chasles cost general_chain:6 -f inverse_dynamics -m augmented-tensor --steps --rules book
     """
     from rich.console import Console
@@ -194,6 +200,7 @@ def cost(
         robot = find(target, Loading(floating, not no_mimic, not no_snap))
         console = Console(highlight=False)
         if compare:
+            report.check_apart(steps=steps, rules=rules)
             report.compare(robot, console, functions=function, method=method, frame=frame)
         else:
             chosen = report.checked_rules(rules)

@@ -1,6 +1,7 @@
 """What `chasles cost` shows: operations of each function by each method."""
 
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import Any, get_args
 
 from rich.console import Console
@@ -16,6 +17,7 @@ from chasles.robot import Robot
 from chasles.tracing import signature
 
 COLUMNS = ("mul", "add", "div", "sqrt", "sin, cos")
+NONE = "·"
 MANY = 12
 """Beyond so many freedoms closed forms have a hundred thousand operations."""
 
@@ -41,7 +43,8 @@ def show(
 ) -> None:
     """One row a function and method: the main functions, every method, the last frame if empty.
 
-    steps: also a row for each statement of each algorithm. rules: as in `chasles.cost`.
+    steps: also a row for each statement of each algorithm, below the name of its file. rules: as
+    in `chasles.cost`.
     """
     where = frame or robot.frames[-1]
     counts = table(["function", "method"], COLUMNS)
@@ -80,8 +83,18 @@ def compare(
     console.print("book: nothing shared between two equations, sines, signs and zeros free.")
 
 
+def check_apart(*, steps: bool, rules: str) -> None:
+    """Refuse what a comparison has no place for, rather than leave it out."""
+    if steps:
+        raise ValueError("--table has no statements; leave out --steps, or --table")
+    if rules:
+        raise ValueError("--table counts by both rules; leave out --rules, or --table")
+
+
 def checked_rules(rules: str) -> Rules:
-    """Rules by name; an error names those that there are."""
+    """Rules by name, those of the program that runs if empty; an error names those there are."""
+    if not rules:
+        return "simplified"
     for known in get_args(Rules):
         if rules == known:
             return known
@@ -103,10 +116,13 @@ def _show_steps(found: Sequence[tuple[str, str, Cost | None]], console: Console)
             f"\n[cyan]{function}[/], {method}: {whole.depth} operations one after the other, at "
             f"most {whole.live} values at a time; by statement:"
         )
-        parts = table(["file", "line", "statement", "equation"], COLUMNS)
-        for step in whole.steps:
-            source = f"[dim]{escape(step.source)}[/]"
-            parts.add_row(step.file, str(step.line), source, step.equation, *_cells(step.count))
+        used = [k for k, cell in enumerate(_cells(whole)) if cell != NONE]
+        parts = table(["line", "statement", "equation"], [COLUMNS[k] for k in used])
+        for file, steps in groupby(whole.steps, key=lambda step: step.file):
+            parts.add_row("", f"[cyan]{escape(file)}[/]")
+            for step in steps:
+                cells, source = _cells(step.count), f"[dim]{escape(step.source)}[/]"
+                parts.add_row(str(step.line), source, step.equation, *(cells[k] for k in used))
         console.print(parts)
 
 
@@ -169,4 +185,4 @@ def _cells(count: Count | None) -> tuple[str, ...]:
         count.square_roots,
         count.sines_and_cosines,
     )
-    return tuple(str(n) if n else "·" for n in numbers)
+    return tuple(str(n) if n else NONE for n in numbers)

@@ -15,6 +15,7 @@ from chasles.loops.reports import ImpossiblePosition, Mobility, OpenLoop, Singul
 from chasles.loops.scales import column_scales, row_scales, size
 from chasles.loops.structure import weaker_joints
 from chasles.model import Coupling, Loop, Model, ModelError
+from chasles.names import leading_shape
 
 CLOSED = 1e-13
 """Loops are solved to this residual, in rad and in sizes of the loop."""
@@ -224,7 +225,7 @@ class Loops:
         else:
             starts = [self._array("assemble", "guess", guess, self.model.nq)]
         nq, n = self.model.nq, y.shape[-1]
-        lead = _lead("assemble", y=y, guess=starts[0])
+        lead = leading_shape("assemble", y=y, guess=starts[0])
         flat = np.broadcast_to(y, (*lead, n)).reshape(math.prod(lead), n)
         moved = self.columns.copy()
         moved[self.independent] = 0.0
@@ -254,7 +255,7 @@ class Loops:
             self._array("complete", name, value, size)
             for name, value, size in (("q", q, self.model.nq), ("yd", yd, n))
         )
-        _lead("complete", q=q, yd=yd)
+        leading_shape("complete", q=q, yd=yd)
         self.check_closed("complete", q, tolerance)
         A = self.matrix(q)
         self.check_regular(A, q.shape[:-1])
@@ -262,7 +263,7 @@ class Loops:
         if ydd is None:
             return qd
         ydd = self._array("complete", "ydd", ydd, n)
-        _lead("complete", q=q, yd=yd, ydd=ydd)
+        leading_shape("complete", q=q, yd=yd, ydd=ydd)
         return qd, self._spread(A, ydd, self.rows * self._function("loop_bias")(q, qd))
 
     def _spread(self, A: np.ndarray, y: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -422,17 +423,6 @@ def _margin(A: np.ndarray) -> np.ndarray:
         return np.zeros(len(A))
     values = np.linalg.svd(A, compute_uv=False)
     return values[:, -1] / np.maximum(values[:, 0], 1e-300)
-
-
-def _lead(function: str, **arrays: np.ndarray) -> tuple[int, ...]:
-    """The leading shape of all arrays together."""
-    try:
-        return np.broadcast_shapes(*(a.shape[:-1] for a in arrays.values()))
-    except ValueError:
-        shapes = ", ".join(f"{name} {a.shape[:-1]}" for name, a in arrays.items())
-        raise ValueError(
-            f"{function}: leading shapes do not broadcast together: {shapes}"
-        ) from None
 
 
 def check_tolerance(function: str, tolerance: Any) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from chasles.loops import LoopError
-from chasles.names import numbers
+from chasles.names import leading_shape, numbers
 from chasles.numeric.linear_systems import checked_step
 from chasles.robot import Array, Robot
 from chasles.simulate.closure_function import ClosureFunction
@@ -116,11 +116,7 @@ def _state(robot: Robot, q: Array, qd: Array) -> tuple[np.ndarray, np.ndarray]:
     for name, array in arrays.items():
         if not np.isfinite(array).all():
             raise ValueError(f"simulate: {name} must be finite numbers")
-    try:
-        lead = np.broadcast_shapes(*(a.shape[:-1] for a in arrays.values()))
-    except ValueError:
-        shapes = ", ".join(f"{name} {a.shape[:-1]}" for name, a in arrays.items())
-        raise ValueError(f"simulate: leading shapes do not broadcast together: {shapes}") from None
+    lead = leading_shape("simulate", **arrays)
     first, second = (np.array(np.broadcast_to(a, (*lead, a.shape[-1]))) for a in arrays.values())
     return first, second
 
