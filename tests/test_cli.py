@@ -256,7 +256,7 @@ def test_cost_table_of_any_function() -> None:
     text = run("cost", "planar:2", "--table", "-f", functions[0], "-f", functions[1])
     for function in functions:
         for method in (*(m.name for m in FUNCTIONS[function]), "fastest"):
-            assert re.search(rf"{function} +{method} +\d+", text)
+            assert re.search(rf"{function[:20]}\w* +{method} +\d+", text)  # a long name is folded
 
 
 def test_cost_by_statement_fits_a_narrow_window() -> None:

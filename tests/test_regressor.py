@@ -122,6 +122,52 @@ def test_parameters_of_other_links_with_the_same_base_parameters() -> None:
     close(Y @ change, np.zeros((3, 6)), 1e-12, scale=float(np.max(np.abs(Y))))
 
 
+ARMS = {
+    "turning": [(0.4, 0.0, 0.0, 0.0), (0.7, 0.3, 1.0, 0.9)],
+    "sliding": [(0.4, 0.0, 0.0, 0.0), (0.7, 0.3, 1.0, 0.9), (0.2, 0.5, 0.6, 1.1)],
+}
+
+
+def scaled(name: str, size: float, gravity: tuple[float, float, float]) -> chasles.Robot:
+    """An arm with all lengths times size: of two turning joints, or with a sliding third one."""
+    rows = [
+        {
+            "theta": theta,
+            "d": d * size,
+            "a": a * size,
+            "alpha": alpha,
+            "kind": "prismatic" if k == 2 else "revolute",
+            "mass": 2.0 + k,
+            "center": tuple(size * x for x in (0.3, 0.1 + 0.2 * k, -0.2)),
+            "inertia": np.diag((0.3, 0.2, 0.4)) * size**2,
+        }
+        for k, (theta, d, a, alpha) in enumerate(ARMS[name])
+    ]
+    return chasles.from_dh(rows, convention="modified", gravity=gravity)
+
+
+@pytest.mark.parametrize("gravity", [(0.0, -4.0, -9.0), (0.0, 0.0, 0.0)], ids=["weight", "none"])
+@pytest.mark.parametrize("name", ARMS)
+def test_size_does_not_matter(name: str, gravity: tuple[float, float, float]) -> None:
+    """From a tenth of a micrometre to ten thousand kilometres: the same parameters, which act."""
+    kept = scaled(name, 1.0, gravity).base_parameters()
+    if name == "turning" and any(gravity):
+        assert len(kept) == 7 * 2 - 4
+    for size in (1e-7, 1e-4, 1e4, 1e5, 1e7):
+        robot = scaled(name, size, gravity)
+        base = robot.base_parameters()
+        assert base.columns.tolist() == kept.columns.tolist()
+        assert base.smallest_kept == pytest.approx(kept.smallest_kept, rel=1e-6)
+        q, qd, qdd = state(robot, 8, 4)
+        slides = np.array([1.0, 1.0, size])[: robot.nv]
+        q, qd, qdd = (slides * x for x in (q, qd, qdd))
+        values = base.values(robot.inertial_parameters())
+        tau = robot.regressor(q, qd, qdd)[..., base.columns] @ values
+        expected = robot.inverse_dynamics(q, qd, qdd)
+        for joint in range(robot.nv):
+            close(tau[:, joint], expected[:, joint], 1e-10)
+
+
 def test_wrong_tolerance() -> None:
     for bad in (0.0, 1.0, -1.0, float("nan")):
         with pytest.raises(ValueError, match="tolerance must be in"):

@@ -37,7 +37,7 @@ from chasles.model import (
 from chasles.model.closure import Closure
 from chasles.model.parameters import nominal, shape
 from chasles.names import from_names, numbers
-from chasles.numeric.base_parameters import BaseParameters, base_parameters
+from chasles.numeric.base_parameters import BaseParameters, base_parameters, random_states
 from chasles.numeric.linear_systems import actuation_matrix, checked_step, discretized
 from chasles.numeric.results import delivered
 from chasles.programs import Derivative
@@ -1122,17 +1122,15 @@ class Robot:
 
         Decided numerically, on regressors of random states with joints anywhere (limits are not
         heeded): QR with column pivoting (Gautier 1991). tolerance: the share of a column that must
-        be new for it to be kept; the result says how clear the choice was.
+        be new for it to be kept; the result says how clear the choice was. Robots that differ in
+        size alone keep the same parameters.
         """
         if not 0.0 < tolerance < 1.0:
             raise ValueError(f"base_parameters: tolerance must be in (0, 1), not {tolerance!r}")
-        rng, columns = np.random.default_rng(rng), 10 * len(self.moving_joints)
-        count = 20 + 4 * columns // max(self.nv, 1)
-        steps = rng.uniform(-np.pi, np.pi, size=(count, self.nv))
-        q = self.integrate(self.neutral(), steps)
-        qd, qdd = rng.normal(size=(2, count, self.nv))
-        stack = self.regressor(q, qd, 3.0 * qdd).reshape(count * self.nv, columns)
-        return base_parameters(stack, tolerance)
+        count = 20 + 40 * len(self.moving_joints) // max(self.nv, 1)
+        steps, qd, qdd = random_states(self.model, count, np.random.default_rng(rng))
+        Y = self.regressor(self.integrate(self.neutral(), steps), qd, qdd)
+        return base_parameters(self.model, Y, tolerance)
 
     # Energy and momentum ----------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from chasles.mathematics.linear import Vector
 from chasles.model import Coupling, Loop, Model
+from chasles.model.units import freedom_units
 
 _SAMPLES = 16
 
@@ -26,12 +27,7 @@ def row_scales(model: Model) -> np.ndarray:
 def column_scales(model: Model) -> np.ndarray:
     """Of the freedoms: 1 for rotations, the largest loop's size for translations."""
     largest = max((size(model, loop) for loop in model.loops), default=1.0)
-    scales = []
-    for i in model.movers:
-        joint = model.bodies[i].joint
-        S = joint.subspace(joint.neutral())
-        scales += [1.0 if any(s.angular) else largest for s in S.columns]
-    return np.array(scales)
+    return np.array(freedom_units(model, largest))
 
 
 def size(model: Model, loop: Loop) -> float:

@@ -1,5 +1,6 @@
-"""Units of length and mass in which the same equation of motion takes fewer multiplications."""
+"""Units that suit a robot: for fewer multiplications, and to compare numbers of several kinds."""
 
+import math
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -32,6 +33,22 @@ def natural_units(model: Model) -> Model:
         bodies.append(replace(body, joint=joint, inertia=inertia))
     gravity = model.gravity_vector * (1.0 / unit)
     return replace(model, bodies=tuple(bodies), gravity_vector=gravity, frames={}, loops=())
+
+
+def size(model: Model) -> float:
+    """The longest distance from one joint to the next, in m; 1 where there are none."""
+    offsets = [b.joint.placement.r for b in model.bodies if b.parent != WORLD]
+    return max((math.sqrt(r.dot(r)) for r in offsets), default=0.0) or 1.0
+
+
+def freedom_units(model: Model, length: float) -> list[float]:
+    """Of each velocity coordinate: 1 where it turns, a length where it only slides."""
+    units = []
+    for i in model.movers:
+        joint = model.bodies[i].joint
+        S = joint.subspace(joint.neutral())
+        units += [1.0 if any(s.angular) else length for s in S.columns]
+    return units
 
 
 def _offsets(model: Model) -> Iterator[Number]:
