@@ -4,6 +4,7 @@ from chasles.loops.closing import Loops
 from chasles.loops.dynamics import ClosedLoops
 from chasles.loops.reports import (
     ImpossiblePosition,
+    LockedMechanism,
     LoopError,
     Mobility,
     OpenLoop,
@@ -14,6 +15,7 @@ from chasles.loops.reports import (
 __all__ = [
     "ClosedLoops",
     "ImpossiblePosition",
+    "LockedMechanism",
     "LoopError",
     "Loops",
     "Mobility",
