@@ -9,7 +9,7 @@ from chasles.model import Description, ModelError
 READERS: dict[str, str] = {
     ".urdf": "chasles.formats.urdf",
     ".dat": "chasles.formats.dat",
-    ".toml": "chasles.formats.dh",
+    ".toml": "chasles.formats.toml_robots",
 }
 """One row a format: the module whose `read` takes a path and the options below; loaded on use."""
 
