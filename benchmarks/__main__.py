@@ -9,6 +9,7 @@ from pathlib import Path
 from rich.console import Console
 
 from benchmarks.alone import measure
+from benchmarks.closed_loops import CLOSED, closed_loops
 from benchmarks.compare import FULL, QUICK, WrongAnswer, compare
 from benchmarks.plot import plot
 from benchmarks.report import show, write
@@ -29,14 +30,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     errors = Console(stderr=True)
     try:
         result = compare(chosen.robots, chosen.functions, effort, errors.print)
+        closed = closed_loops(chosen.mechanisms, effort, errors.print)
         alone = measure(effort, long=chosen.long, progress=errors.print)
     except WrongAnswer as error:
         errors.print(f"wrong answer: {error}", markup=False)
         return 1
     console = Console() if sys.stdout.isatty() else Console(width=TABLE_WIDTH)
-    show(result, alone, console)
+    whole = replace(result, rows=result.rows + closed)
+    show(whole, alone, console)
     if chosen.json is not None:
-        write(result, alone, chosen.json)
+        write(whole, alone, chosen.json)
     if chosen.plot is not None:
         plot(result, chosen.plot)
     return 0
@@ -52,6 +55,7 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument(
         "--functions", nargs="+", choices=INPUTS, default=[*DYNAMICS, *DERIVATIVES]
     )
+    command.add_argument("--mechanisms", nargs="*", choices=CLOSED, default=list(CLOSED))
     command.add_argument("--batch", type=_count, help=f"states in a batch ({BATCH})")
     command.add_argument("--json", type=Path, metavar="FILE", help="write all numbers there")
     command.add_argument("--plot", type=Path, metavar="FILE", help="draw the ratios there")

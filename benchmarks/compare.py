@@ -223,13 +223,8 @@ class Bench:
         method = compiled(self.exact, function, **_frame(self.case, function))
         result = joined(method(*self.states.inputs(function)), 1)
         exact = relative_error(result, truth)
-        self._require(f"chasles, snap=False, {function}", exact, TOLERANCE)
-        for route in routes:
-            route.run()
-        self._errors(function, routes, truth)
-        times = interleaved([r.run for r in routes], self.effort.rounds)
-        errors = self._errors(function, routes, truth)
-        timed = tuple(map(_timed, routes, times, errors))
+        _require(self.case.title, f"chasles, snap=False, {function}", exact, TOLERANCE)
+        timed = checked(self.case.title, function, routes, truth, self.tolerance, self.effort)
         return Row(self.name, function, timed, exact, self.tolerance)
 
     def compile(self, function: str) -> Compilation:
@@ -248,21 +243,41 @@ class Bench:
                 taken.append([_alone(partial(run, function, **frame)) for run in runs])
         return Compilation(self.name, function, *np.min(taken, axis=0).tolist())
 
-    def _errors(self, function: str, routes: Sequence[Route], truth: Array) -> list[float]:
-        """The error of every route, each within its tolerance."""
-        errors = []
-        for route in routes:
-            errors.append(relative_error(route.answers(), truth[: route.count]))
-            allowed = self.tolerance if route.library == "chasles" else TOLERANCE
-            self._require(f"{route.library}, {route.label}, {function}", errors[-1], allowed)
-        return errors
 
-    def _require(self, what: str, error: float, allowed: float) -> None:
-        if not error <= allowed:
-            raise WrongAnswer(
-                f"{self.case.title}: {what}: relative error {error:.1e} against Pinocchio, "
-                f"allowed {allowed:.1e}"
-            )
+def checked(
+    title: str,
+    function: str,
+    routes: Sequence[Route],
+    truth: Array,
+    tolerance: float,
+    effort: Effort,
+) -> tuple[Timed, ...]:
+    """The times of all routes, whose answers were right before and after."""
+    for route in routes:
+        route.run()
+    _errors(title, function, routes, truth, tolerance)
+    times = interleaved([r.run for r in routes], effort.rounds)
+    errors = _errors(title, function, routes, truth, tolerance)
+    return tuple(map(_timed, routes, times, errors))
+
+
+def _errors(
+    title: str, function: str, routes: Sequence[Route], truth: Array, tolerance: float
+) -> list[float]:
+    """The error of every route, each within its tolerance."""
+    errors = []
+    for route in routes:
+        errors.append(relative_error(route.answers(), truth[: route.count]))
+        allowed = tolerance if route.library == "chasles" else TOLERANCE
+        _require(title, f"{route.library}, {route.label}, {function}", errors[-1], allowed)
+    return errors
+
+
+def _require(title: str, what: str, error: float, allowed: float) -> None:
+    if not error <= allowed:
+        raise WrongAnswer(
+            f"{title}: {what}: relative error {error:.1e} against Pinocchio, allowed {allowed:.1e}"
+        )
 
 
 @contextmanager

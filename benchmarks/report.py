@@ -15,6 +15,7 @@ from rich.table import Table
 
 import chasles
 from benchmarks.alone import Alone
+from benchmarks.closed_loops import CLOSED
 from benchmarks.compare import SNAP_AMPLIFICATION, TOLERANCE, Comparison, Compilation, Row
 from benchmarks.robots import CASES
 from benchmarks.routes import NEW, REUSED
@@ -130,7 +131,8 @@ def _speedup_target(comparison: Comparison, row: Row) -> float | None:
 
 
 def _head(row: Row | Compilation) -> tuple[str, str]:
-    return CASES[row.robot].title, row.function
+    case = CLOSED[row.robot] if row.robot in CLOSED else CASES[row.robot]
+    return case.title, row.function
 
 
 def _compilations(comparison: Comparison) -> Table:

@@ -24,6 +24,8 @@ SPEEDUP: dict[tuple[str, str], float] = {
     ("panda", "forward_dynamics_derivatives"): 16.0,
     ("talos", "forward_dynamics_derivatives"): 4.0,
     ("panda", "linearize"): 15.0,
+    ("stewart", "forward_dynamics"): 10.0,
+    ("standing_talos", "forward_dynamics"): 10.0,
     ("panda", "inverse_dynamics@homogeneous"): 12.0,
     ("panda", "inverse_dynamics@homogeneous-link"): 20.0,
 }
@@ -41,6 +43,8 @@ SINGLE_CALL: dict[tuple[str, str], float] = {
     ("talos", "inverse_dynamics_derivatives"): 2.0,
     ("talos", "forward_dynamics_derivatives"): 1.0,
     ("panda", "linearize"): 4.0,
+    ("stewart", "forward_dynamics"): 4.0,
+    ("standing_talos", "forward_dynamics"): 4.0,
 }
 """(robot, function): one call into a new array, at least so many times Pinocchio's call."""
 

@@ -27,7 +27,7 @@ def test_quick_comparison(tmp_path):
     command = [sys.executable, "-m", "benchmarks", "compare", "--quick", "--robots", "ur5"]
     paths = os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
-        [*command, "--batch", "9", "--json", str(file), "--plot", str(picture)],
+        [*command, "--mechanisms", "--batch", "9", "--json", str(file), "--plot", str(picture)],
         cwd=ROOT,
         env=os.environ | {"PYTHONPATH": paths},
         capture_output=True,
@@ -134,3 +134,14 @@ def test_casadi_operations():
     x, y = casadi.SX.sym("x"), casadi.SX.sym("y")
     assert operations(casadi.Function("f", [x, y], [x * y + casadi.sin(x) - 2 * y])) == 4
     assert operations(casadi.Function("f", [x, y], [x * 1 + 0 * y])) == 0
+
+
+def test_closed_loops_agree():
+    """A mechanism whose loops stay closed, on every route."""
+    from benchmarks.closed_loops import closed_loops
+    from benchmarks.compare import QUICK
+
+    (row,) = closed_loops(["stewart"], replace(QUICK, batch=3))
+    assert {route.library for route in row.routes} == {"chasles", "Pinocchio"}
+    assert max(route.error for route in row.routes) <= 1e-9
+    assert row.speedup.single_call > 0

@@ -9,7 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from chasles.accuracy import condition, maximal_dynamics
-from chasles.api import compile, cost, from_dh, load, to_dh
+from chasles.api import compile, cost, from_dh, load, save, to_dh
 from chasles.compiled import Wrench
 from chasles.loops import (
     ImpossiblePosition,
@@ -51,6 +51,7 @@ __all__ = [
     "load",
     "maximal_dynamics",
     "robots",
+    "save",
     "simulate",
     "to_dh",
 ]

@@ -7,6 +7,7 @@ import numpy as np
 
 from chasles.compiled import wrench_arguments
 from chasles.loops import OpenLoop, SingularPosition
+from chasles.model import ModelError
 from chasles.model.loads import by_body
 from chasles.names import numbers
 from chasles.numeric.maximal import joint_accelerations, solved, system
@@ -78,6 +79,11 @@ def maximal_dynamics(
     may differ from those of `constrained_dynamics`; qdd does not. tolerance: the residual of a loop
     (rad, m) above which `chasles.OpenLoop` is raised. Arrays and options as in `forward_dynamics`.
     """
+    if robot.couplings:
+        raise ModelError(
+            f"maximal_dynamics: {robot.couplings[0]!r} of robot {robot.name!r} couples "
+            "coordinates of joints, which bodies do not have; use constrained_dynamics"
+        )
     keys, forces = wrench_arguments(robot.model, f_ext)
     model = robot.model if dissipation else robot.model.frictionless()
     named = [("q", q, model.nq), ("qd", qd, model.nv), ("tau", tau, model.nv)]

@@ -1,8 +1,9 @@
-"""The public functions beside the robot itself: load, from_dh, to_dh, compile, cost."""
+"""The public functions beside the robot itself: load, save, from_dh, to_dh, compile, cost."""
 
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import PurePath
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from chasles import formats
 from chasles.compiled import Compiled, Wrench, checked_options, derivative_names, wrench_arguments
 from chasles.cost import Cost, Rules, measured, recorder
+from chasles.formats import mechanism
 from chasles.model import ModelError
 from chasles.model.denavit_hartenberg import Convention, DHRow, DHTable
 from chasles.model.dh_fields import TABLE, checked
@@ -26,8 +28,8 @@ def load(
     snap: bool = True,
     strict: bool = False,
 ) -> Robot:
-    """Read a robot from a file: .urdf, .toml (a Denavit-Hartenberg table, docs/dh.md), or .dat (the
-    data file of Legnani et al. 1996, fig. 6).
+    """Read a robot from a file: .urdf, .toml (a mechanism, docs/mechanism-files.md, or a
+    Denavit-Hartenberg table, docs/dh.md), or .dat (the data file of Legnani et al. 1996, fig. 6).
 
     floating: put the root link on a free joint. mimic: followers move with their leader and have no
     coordinate of their own (False: every joint is independent, as in Pinocchio). snap: take angles
@@ -35,6 +37,18 @@ def load(
     invalid inertia is an error instead of a note.
     """
     return Robot(formats.read(path, snap=snap, floating=floating), mimic=mimic, strict=strict)
+
+
+def save(robot: Robot, path: str | os.PathLike[str]) -> None:
+    """Write a robot as a mechanism file (.toml), with all digits: links, joints of every type,
+    loops, gears, frames, mimic joints (also of a robot that was loaded with mimic=False).
+
+    `load` reads the same robot of it. Joints of a type of your own, and couplings that are no
+    gears, are refused.
+    """
+    if PurePath(path).suffix.lower() != ".toml":
+        raise ModelError(f"{os.fspath(path)}: robots are written as .toml files; name it so")
+    mechanism.write(robot.model.source, path)
 
 
 def from_dh(
@@ -110,6 +124,7 @@ def compile(
     arguments and parameters instead. dtype: "float64" (which turns to float32 where all arrays
     are) or "float32". options: those of the method of `Robot`, e.g. frame="hand".
     """
+    robot._refuse_open("compile", function)
     keys, _ = wrench_arguments(robot.model, f_ext)
     derivative = None
     if wrt is not None:

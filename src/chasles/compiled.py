@@ -140,7 +140,7 @@ def derivative_names(
     order: int = 1,
 ) -> tuple[str, ...]:
     """The arguments to differentiate by, each known to the function (with so many rates)."""
-    if function not in FUNCTIONS:
+    if function not in METHODS:
         raise ValueError(f"unknown function {function!r}; known are {', '.join(FUNCTIONS)}")
     sign = spaces(function, order)
     if len(sign.outputs) > 1:

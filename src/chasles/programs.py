@@ -53,7 +53,7 @@ def program(
     and no frame, loop or force from outside knows of them.
     """
     keys = tuple(wrenches)
-    alone = not (keys or parameters or model.loops or "frame" in options)
+    alone = not (keys or parameters or model.constraints or "frame" in options)
 
     def physical(whole: Model) -> Model:
         return whole if dissipation else whole.frictionless()

@@ -20,11 +20,20 @@ from chasles.compiled import (
     rates_by_name,
     wrench_arguments,
 )
-from chasles.loops import ClosedLoops, Loops, Mobility
+from chasles.loops import TOLERANCE, ClosedLoops, Cluster, Loops, Mobility, clusters
 from chasles.loops.charts import Charts
 from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.spatial import RigidInertia
-from chasles.model import Description, JointData, LoopData, Model, ModelError, build, edit
+from chasles.model import (
+    CouplingData,
+    Description,
+    JointData,
+    LoopData,
+    Model,
+    ModelError,
+    build,
+    edit,
+)
 from chasles.model.closure import Closure
 from chasles.model.parameters import nominal, shape
 from chasles.names import from_names, numbers
@@ -66,6 +75,7 @@ class Robot:
 
     def __repr__(self) -> str:
         loops = f", loops {len(self.loops)}" if self.loops else ""
+        loops += f", couplings {len(self.couplings)}" if self.couplings else ""
         return (
             f"<Robot {self.name!r}: {len(self.joints)} joints, nq {self.nq}, nv {self.nv}{loops}>"
         )
@@ -508,15 +518,45 @@ class Robot:
                 raise TypeError(f"with_loops: give LoopData(...), not {type(loop).__name__}")
         return self._changed(edit.with_loops(self.model, loops))
 
+    @property
+    def couplings(self) -> tuple[str, ...]:
+        """The equations between coordinates beside those of the loops: gears and the like."""
+        return tuple(coupling.name for coupling in self.model.couplings)
+
+    def with_couplings(self, *couplings: CouplingData) -> "Robot":
+        """The robot with more equations between its coordinates.
+
+        `chasles.model.gear("drive", "wheel", {"motor": 0.01})` is wheel = 0.01 motor, and
+        `chasles.model.coupling("cam", ["lever", "shaft"], function)` is any function(lever, shaft)
+        = 0 that is written with `chasles.expr`. In `loop_residual` and the like their rows follow
+        those of the loops; all that is said of loops is true of them.
+        """
+        for data in couplings:
+            if not isinstance(data, CouplingData):
+                raise TypeError(
+                    f"with_couplings: give gear(...) or coupling(...) of chasles.model, not "
+                    f"{type(data).__name__}"
+                )
+        return self._changed(edit.with_couplings(self.model, couplings))
+
     def mobility(self, q: Array = None, *, tolerance: float = 1e-9) -> Mobility:
         """How many freedoms the loops leave at a closed q (nq,), by the rank of `loop_matrix`.
 
         The result is that number (`robot.mobility() == 1`), which prints as a report: rank,
-        redundant equations of each loop, and the tolerance. Without q, at a closed position in
-        which nothing is special. tolerance: the residual above which q counts as open (rad, and
-        parts of the loop's size).
+        redundant equations of each loop, the tolerance, and, where a loop has such equations, a
+        joint type in its place that has fewer and leaves the motion as it is. Without q, at a
+        closed position in which nothing is special. tolerance: the residual above which q counts
+        as open (rad, and parts of the loop's size).
         """
         return self._closing.mobility(q, tolerance)
+
+    def loop_clusters(self) -> tuple[Cluster, ...]:
+        """Loops and couplings that share joints, with these joints: `(loops, joints)` for each.
+
+        What happens in one cluster does not depend on the coordinates of another (Featherstone
+        2008, section 8.9); joints that are in none are not constrained.
+        """
+        return clusters(self.model)
 
     def assemble(self, y: Array, guess: Array = None) -> np.ndarray:
         """The q (..., nq) that closes the loops, with the `independent` freedoms at y (..., n).
@@ -585,7 +625,7 @@ class Robot:
         f_ext: Mapping[str, Any] | None = None,
         dissipation: bool = False,
         stabilization: float | None = None,
-        tolerance: float = 1e-6,
+        tolerance: float = TOLERANCE,
         method: str = "fastest",
         threads: int | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
@@ -601,6 +641,7 @@ class Robot:
         self._require_loops("constrained_dynamics")
         keys, forces = wrench_arguments(self.model, f_ext)
         return self._closed.constrained_dynamics(
+            "constrained_dynamics",
             (q, qd, tau),
             forces,
             tolerance=tolerance,
@@ -613,6 +654,11 @@ class Robot:
             wrenches=keys,
         )
 
+    def _install_closed(self) -> None:
+        """From the first plain call on, the method is one with less overhead."""
+        if "forward_dynamics" not in self.__dict__:
+            self.__dict__["forward_dynamics"] = self._closed.plain(self.forward_dynamics)
+
     def loop_forces(
         self, q: Array, multipliers: Array, *, out: Array = None, threads: int | None = None
     ) -> np.ndarray:
@@ -624,8 +670,20 @@ class Robot:
         return self._call("loop_forces", q, multipliers, out=out, threads=threads)
 
     def _require_loops(self, function: str) -> None:
-        if not self.model.loops:
-            raise ModelError(f"{function}: robot {self.name!r} has no loops; use forward_dynamics")
+        if not self.model.constraints:
+            raise ModelError(
+                f"{function}: robot {self.name!r} has no loops or couplings; use forward_dynamics"
+            )
+
+    def _refuse_open(self, what: str, function: str) -> None:
+        """Of a robot with loops, a compiled forward_dynamics would be of the tree alone."""
+        if self.model.constraints and function == "forward_dynamics":
+            raise ModelError(
+                f"{what}: forward_dynamics of robot {self.name!r} keeps its loops closed, which a "
+                "program of the tree does not; for derivatives use "
+                'robot.linearize(q, qd, tau, coordinates="independent"), for a compiled function '
+                'chasles.compile(robot, "constrained_dynamics")'
+            )
 
     # Dynamics ---------------------------------------------------------------------------------
 
@@ -667,7 +725,7 @@ class Robot:
                 forces,
                 self._closing.freedoms if actuated is None else actuated,
                 weights,
-                tolerance=1e-6,
+                tolerance=TOLERANCE,
                 threads=threads,
                 dissipation=dissipation,
                 wrenches=keys,
@@ -709,10 +767,20 @@ class Robot:
         or a moment), or "fastest". Of a robot with loops, which stay closed, by the methods of
         `constrained_dynamics`.
         """
-        if self.model.loops:
-            qdd, _ = self.constrained_dynamics(
-                q, qd, tau, f_ext=f_ext, dissipation=dissipation, method=method, threads=threads
+        if self.model.constraints:
+            keys, forces = wrench_arguments(self.model, f_ext)
+            qdd, _ = self._closed.constrained_dynamics(
+                "forward_dynamics",
+                (q, qd, tau),
+                forces,
+                tolerance=TOLERANCE,
+                threads=threads,
+                method=method,
+                dissipation=dissipation,
+                wrenches=keys,
             )
+            if not keys and not dissipation and method == "fastest":
+                self._install_closed()
             return _given("forward_dynamics", qdd, out)
         return self._call(
             "forward_dynamics",
@@ -831,8 +899,9 @@ class Robot:
         "composite-3x3", "orthogonal-complement", "unit-acceleration" or "spatial-operator"
         (Balafoutis, Patel 1991, chapter 6), or "fastest".
         """
-        if _checked_coordinates("mass_matrix", coordinates) == "independent" and self.model.loops:
-            M = self._closed.mass_matrix(q, tolerance=1e-6, threads=threads)
+        chosen = _checked_coordinates("mass_matrix", coordinates)
+        if chosen == "independent" and self.model.constraints:
+            M = self._closed.mass_matrix(q, tolerance=TOLERANCE, threads=threads)
             return _given("mass_matrix", M, out)
         return self._call("mass_matrix", q, out=out, threads=threads, method=method)
 
@@ -961,6 +1030,7 @@ class Robot:
         *,
         dt: float | None = None,
         actuation: Array | Sequence[str] | None = None,
+        coordinates: Coordinates = "tree",
         f_ext: Mapping[str, Any] | None = None,
         dissipation: bool = False,
         out: tuple[Array, Array] | None = None,
@@ -974,13 +1044,23 @@ class Robot:
         actuation: S, an array (nv, m), or the names of the joints that are driven; all by default.
         dt: the pair of discrete time instead, x(t + dt) = A x + B u, exact for an input that is
         constant over dt seconds. Balafoutis and Patel 1991, Eq 7.2.3.
+
+        coordinates: "tree", which leaves loops open, or "independent" for a robot with loops: x is
+        the step and the change of velocity of its n `independent` freedoms, with all others along,
+        A (..., 2n, 2n) and B (..., 2n, m). q must be closed and qd keep it so (`complete`); raises
+        `chasles.OpenLoop` and `chasles.SingularPosition`.
+
         f_ext and dissipation as in `forward_dynamics`. The six numbers of a wrench stay fixed,
         along the axes and about the point it is given with: axes="world" keeps its direction in
         space, axes="frame" turns it with the frame; at="frame" or (x, y, z) carries its point
         along, at="world" leaves it at the world's origin.
         """
         forces: dict[str, Any] = {"f_ext": f_ext, "dissipation": dissipation}
-        pair = partial(self._call, "linearize", q, qd, tau, threads=threads, **forces)
+        closed = _checked_coordinates("linearize", coordinates) == "independent"
+        if closed and self.model.constraints:
+            pair = partial(self._linearize_closed, q, qd, tau, threads=threads, **forces)
+        else:
+            pair = partial(self._call, "linearize", q, qd, tau, threads=threads, **forces)
         if dt is None and actuation is None:
             return pair(out=out)
         step = None if dt is None else checked_step(dt)
@@ -993,6 +1073,21 @@ class Robot:
         if step is not None:
             A, B = discretized(A, B, step)
         return delivered("linearize", (A, B), out)
+
+    def _linearize_closed(
+        self,
+        *arrays: Array,
+        f_ext: Mapping[str, Any] | None,
+        dissipation: bool,
+        out: tuple[Array, Array] | None,
+        threads: int | None,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        keys, forces = wrench_arguments(self.model, f_ext)
+        options = {"dissipation": dissipation, "wrenches": keys}
+        pair = self._closed.linearize(
+            arrays, forces, tolerance=TOLERANCE, threads=threads, **options
+        )
+        return delivered("linearize", pair, out)
 
     # Inertia parameters -----------------------------------------------------------------------
 
@@ -1164,6 +1259,7 @@ class Robot:
         method: str,
         options: Mapping[str, Any],
     ) -> tuple[Compiled, list[Any]]:
+        self._refuse_open("derivatives", function)
         keys, forces = wrench_arguments(self.model, f_ext)
         compiled = self.function(
             function,

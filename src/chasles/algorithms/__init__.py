@@ -357,6 +357,7 @@ CLOSED_LOOPS: dict[str, tuple[Method, ...]] = {
     "independent_mass_matrix": (
         Method("minimal", "closed_loops.independent_mass_matrix", equivalent=by_moments),
     ),
+    "loop_equations": (Method("tree", "closed_loops.loop_equations", equivalent=by_moments),),
     "closing_step": (Method("minimal", "closed_loops.closing_step"),),
 }
 """Functions of a robot with loops that need a closure: which equations give which freedoms. What

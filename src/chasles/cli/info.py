@@ -23,6 +23,9 @@ def show(robot: Robot, console: Console) -> None:
     for loop in robot.model.source.loops:
         ends = f"{loop.parent or '(the world)'} to {loop.child}"
         console.print(f"[bold]loop[/] [cyan]{escape(loop.name)}[/]: {loop.kind}, {escape(ends)}")
+    for coupling in robot.model.source.couplings:
+        between = escape(", ".join(coupling.freedoms))
+        console.print(f"[bold]coupling[/] [cyan]{escape(coupling.name)}[/]: of {between}")
     extra = [name for name in robot.frames if name not in set(robot.bodies)]
     if extra:
         console.print(f"[bold]frames[/] beside the links: {escape(', '.join(extra))}")

@@ -219,7 +219,7 @@ def _check_finite(task: Task, states: States, rows: np.ndarray) -> None:
 
 def _check_closed(task: Task, motion: Motion) -> None:
     """A robot with loops moves with them closed."""
-    if not task.robot.loops:
+    if not task.robot.model.constraints:
         return
     size = np.abs(task.robot.loop_residual(motion.q)).max(axis=-1, initial=0.0)
     if np.any(size > CLOSED):

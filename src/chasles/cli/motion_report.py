@@ -62,7 +62,7 @@ def show(task: Task, summary: Summary, console: Console) -> None:
     for (name, unit), peak, rms in efforts:
         rows.add_row(f"[cyan]{escape(name)}[/]", f"{peak:.5g}", f"{rms:.5g}", unit)
     console.print(rows)
-    if robot.loops:
+    if robot.model.constraints:
         console.print("The robot has loops: these are the forces of its tree, without the loops'.")
     console.print(
         f"frame {escape(repr(frame))}: peak speed {summary.speed:.5g} m/s, "

@@ -9,7 +9,7 @@ from chasles.model import Description, ModelError
 READERS: dict[str, str] = {
     ".urdf": "chasles.formats.urdf",
     ".dat": "chasles.formats.dat",
-    ".toml": "chasles.formats.dh",
+    ".toml": "chasles.formats.toml_robots",
     ".xml": "chasles.formats.mjcf",
     ".mjcf": "chasles.formats.mjcf",
 }

@@ -243,6 +243,12 @@ def _refused(joint: JointData, why: str) -> ModelError:
 
 def _serial(description: Description) -> tuple[JointData, ...]:
     """The joints, one after the other from the base, if a data file can hold them."""
+    names = [loop.name for loop in description.loops]
+    for name in names + [coupling.name for coupling in description.couplings]:
+        raise ModelError(
+            f"{name!r} closes a loop or couples joints, which a .dat file cannot say; write a "
+            "mechanism file"
+        )
     end = None if not description.joints else description.joints[0].parent
     for joint in description.joints:
         if joint.kind not in _WRITTEN:
@@ -253,6 +259,8 @@ def _serial(description: Description) -> tuple[JointData, ...]:
             raise _refused(joint, "it has armature, damping or friction")
         if joint.mimic is not None:
             raise _refused(joint, f"it mimics {joint.mimic.joint!r}")
+        if joint.child_pose != Transform.identity():
+            raise _refused(joint, "its frame on its child link is not the link's own")
         if tuple(joint.axis) != (0.0, 0.0, 1.0):
             raise _refused(joint, "its axis is not z of its own frame")
         end = joint.child

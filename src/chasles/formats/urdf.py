@@ -6,7 +6,6 @@ helical (attribute `pitch`, m/rad), rack_and_pinion and rolling (attribute `radi
 Shapes, transmissions and simulator extensions are ignored; no other file is ever opened.
 """
 
-import itertools
 import math
 import os
 from collections.abc import Iterator
@@ -22,6 +21,7 @@ from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.rotations import Plane, Rotation
 from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model import Description, JointData, Limits, LinkData, Mimic, ModelError
+from chasles.model.graph import on_free_joint
 
 _STANDARD = ("revolute", "continuous", "prismatic", "fixed", "planar")
 _EXTENDED = (
@@ -53,22 +53,9 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
     links = tuple(map(_link, _named(source, root, "link")))
     joints = tuple(map(_joint, _named(source, root, "joint")))
     if floating:
-        joints = _on_free_joint(links, joints)
+        joints = on_free_joint(links, joints)
     name = root.get("name") or PurePath(file).stem
     return Description(name, links, joints, notes=tuple(dict.fromkeys(source.notes)), where=file)
-
-
-def _on_free_joint(
-    links: tuple[LinkData, ...], joints: tuple[JointData, ...]
-) -> tuple[JointData, ...]:
-    """The joints and, before them, a free one for the root link; without one root `build` fails."""
-    children, taken = {joint.child for joint in joints}, {joint.name for joint in joints}
-    roots = [link for link in links if link.name not in children]
-    if len(roots) != 1:
-        return joints
-    names = itertools.chain(["root_joint"], (f"root_joint_{k}" for k in itertools.count(1)))
-    name = next(name for name in names if name not in taken)
-    return (JointData(name, "free", None, roots[0].name, where=roots[0].where), *joints)
 
 
 # The file and its elements ---------------------------------------------------------------------

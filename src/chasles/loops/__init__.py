@@ -1,7 +1,7 @@
 """Closed loops of one robot: what can be asked of them, and the answers' types."""
 
 from chasles.loops.closing import Loops
-from chasles.loops.dynamics import ClosedLoops
+from chasles.loops.dynamics import TOLERANCE, ClosedLoops
 from chasles.loops.reports import (
     ImpossiblePosition,
     LoopError,
@@ -10,9 +10,12 @@ from chasles.loops.reports import (
     SingularPosition,
     UnderActuated,
 )
+from chasles.loops.structure import Cluster, clusters
 
 __all__ = [
+    "TOLERANCE",
     "ClosedLoops",
+    "Cluster",
     "ImpossiblePosition",
     "LoopError",
     "Loops",
@@ -20,4 +23,5 @@ __all__ = [
     "OpenLoop",
     "SingularPosition",
     "UnderActuated",
+    "clusters",
 ]

@@ -1,7 +1,6 @@
 """Closed loops of one robot: mobility, independent freedoms, assembly and dependent rates.
 
-Everything is decided on dimensionless equations: lengths are divided by the size of their loop,
-which is the sum of the fixed distances around it.
+Everything is decided on dimensionless equations (`scales`).
 """
 
 import math
@@ -13,7 +12,9 @@ import numpy as np
 
 from chasles.backends.drivers import newton
 from chasles.loops.reports import ImpossiblePosition, Mobility, OpenLoop, SingularPosition
-from chasles.model import Loop, Model, ModelError
+from chasles.loops.scales import column_scales, row_scales, size
+from chasles.loops.structure import weaker_joints
+from chasles.model import Coupling, Loop, Model, ModelError
 
 CLOSED = 1e-13
 """Loops are solved to this residual, in rad and in sizes of the loop."""
@@ -43,9 +44,9 @@ class Loops:
         """For each velocity coordinate the body whose joint it moves."""
         return tuple(i for i in self.model.movers for _ in range(self.model.bodies[i].joint.nv))
 
-    def _movers(self, loop: Loop) -> set[int]:
-        """The bodies whose coordinates move a loop."""
-        return {self.model.owner(i)[0] for i, _ in loop.path}
+    def movers(self, constraint: Loop | Coupling) -> set[int]:
+        """The bodies whose coordinates the equations of a loop or a coupling are of."""
+        return {self.model.owner(i)[0] for i in constraint.bodies}
 
     @cached_property
     def freedoms(self) -> tuple[str, ...]:
@@ -67,23 +68,13 @@ class Loops:
 
     @cached_property
     def rows(self) -> np.ndarray:
-        """Scales of the equations: 1 for rotations, 1/size for translations."""
-        scales = []
-        for loop in self.model.loops:
-            T = loop.joint.constraint(loop.joint.neutral())
-            scales += [1.0 / _size(self.model, loop) if any(f.force) else 1.0 for f in T.columns]
-        return np.array(scales)
+        """Scales of the equations."""
+        return row_scales(self.model)
 
     @cached_property
     def columns(self) -> np.ndarray:
-        """Scales of the freedoms: 1 for rotations, the largest loop's size for translations."""
-        size = max((_size(self.model, loop) for loop in self.model.loops), default=1.0)
-        scales = []
-        for i in self.model.movers:
-            joint = self.model.bodies[i].joint
-            S = joint.subspace(joint.neutral())
-            scales += [1.0 if any(s.angular) else size for s in S.columns]
-        return np.array(scales)
+        """Scales of the freedoms."""
+        return column_scales(self.model)
 
     def matrix(self, q: np.ndarray) -> np.ndarray:
         """A of the loops, dimensionless: (..., rows, nv)."""
@@ -96,7 +87,7 @@ class Loops:
         """Closed positions of full rank, found from neutral and from positions around it."""
         joints = [self.model.bodies[i].joint for i in self.model.movers]
         neutral = np.array([float(x) for joint in joints for x in joint.neutral()])
-        looped = set().union(*map(self._movers, self.model.loops))
+        looped = set().union(*map(self.movers, self.model.constraints))
         inside = np.array([float(i in looped) for i in self.owners])
         spread = np.linspace(0.0, 3.0, _STARTS)[:, None] * self.columns * inside
         away = spread * np.random.default_rng(0).uniform(-1.0, 1.0, (_STARTS, self.model.nv))
@@ -107,7 +98,7 @@ class Loops:
             best = int(np.argmin(found.size))
             raise ImpossiblePosition(
                 f"robot {self.model.name!r}: no position was found that closes its loops; "
-                f"{self._open(found.residual[best])} at best; check lengths and loop frames"
+                f"{self._open(found.residual[best])} at best; check lengths, frames and couplings"
             )
         ranks = [_rank(A)[0] for A in self.matrix(closed)]
         return closed[np.array(ranks) == max(ranks)]
@@ -137,6 +128,7 @@ class Loops:
 
     def indices(self, names: Sequence[str], purpose: str) -> np.ndarray:
         """The velocity coordinates with these names, in increasing order."""
+        names = [names] if isinstance(names, str) else names
         for name in names:
             if name not in self.freedoms:
                 raise ModelError(
@@ -200,12 +192,13 @@ class Loops:
         A = self.matrix(at)
         rank, values = _rank(A)
         redundant, first, before = [], 0, 0
-        for loop in self.model.loops:
-            first += loop.rows
+        for constraint in self.model.constraints:
+            first += constraint.rows
             upto, _ = _rank(A[:first], values[0])
-            redundant.append((loop.name, loop.rows - (upto - before)))
+            redundant.append((constraint.name, constraint.rows - (upto - before)))
             before = upto
         parts = values / max(values[0], 1e-300)
+        weaker = weaker_joints(self.model, at, dict(redundant), RANK)
         return Mobility(
             self.model.nv - rank,
             self.model.nv,
@@ -215,6 +208,10 @@ class Loops:
             RANK,
             float(parts[rank - 1]) if rank else 0.0,
             float(max(parts[rank:], default=0.0)),
+            tuple(coupling.name for coupling in self.model.couplings),
+            tuple(
+                (loop.name, weaker[loop.name]) for loop in self.model.loops if loop.name in weaker
+            ),
         )
 
     # Positions and rates ----------------------------------------------------------------------
@@ -277,16 +274,20 @@ class Loops:
         x[..., free], x[..., self.independent] = self.columns[free] * rest, y
         return x
 
-    def basis(self, q: np.ndarray, independent: np.ndarray) -> np.ndarray:
-        """G (..., nv, n) with qd = G yd, at closed positions, for any choice of the independent."""
+    def carried(self, q: np.ndarray, independent: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """G (..., nv, n) and R (..., nv, rows): x = G y + R b has A x = b, and y at `independent`.
+
+        At closed positions, for any choice of the independent; A, b as in `loop_matrix`. Where rows
+        are redundant, b must agree with them.
+        """
         A = self.matrix(q)
         self.check_regular(A, q.shape[:-1], independent)
         free = np.delete(np.arange(self.model.nv), independent)
-        G = np.zeros((*q.shape[:-1], self.model.nv, len(independent)))
-        rest = -np.linalg.pinv(A[..., free]) @ A[..., independent]
-        G[..., free, :] = self.columns[free, None] * rest / self.columns[independent]
+        R = np.zeros((*q.shape[:-1], self.model.nv, len(self.rows)))
+        R[..., free, :] = self.columns[free, None] * np.linalg.pinv(A[..., free]) * self.rows
+        G = -R @ self._function("loop_matrix")(q)[..., independent]
         G[..., independent, np.arange(len(independent))] = 1.0
-        return G
+        return G, R
 
     def _placed(self, y: np.ndarray, guess: np.ndarray) -> np.ndarray:
         """The guess with the independent freedoms at y, or moved by y where q has no such entry."""
@@ -328,12 +329,13 @@ class Loops:
         return array
 
     def check_closed(self, function: str, q: np.ndarray, tolerance: float) -> None:
-        if not isinstance(tolerance, int | float) or not tolerance > 0.0:
-            raise ValueError(f"{function}: tolerance must be a positive number, not {tolerance!r}")
+        check_tolerance(function, tolerance)
         lead = q.shape[:-1]
         r = self.rows * self._function("loop_residual")(q)
         r = r.reshape(math.prod(lead), len(self.rows))
         size = np.linalg.norm(r, axis=-1)
+        if not np.all(np.isfinite(size)):
+            raise ValueError(f"{function}: q must be finite numbers")
         if np.any(size > tolerance):
             worst = int(np.argmax(size))
             raise OpenLoop(
@@ -382,28 +384,27 @@ class Loops:
         return ", ".join(f"{self.freedoms[k]} = {value:.12g}" for k, value in pairs)
 
     def _around(self, freedoms: np.ndarray) -> str:
-        """The loops that pass through any of these freedoms."""
+        """The loops and couplings that any of these freedoms are in."""
         owners = {self.owners[k] for k in freedoms}
-        names = [repr(loop.name) for loop in self.model.loops if owners & self._movers(loop)]
-        return f"loop {', '.join(names)}"
+        found = []
+        for what, among in (("loop", self.model.loops), ("coupling", self.model.couplings)):
+            names = [repr(x.name) for x in among if owners & self.movers(x)]
+            found += [f"{what} {', '.join(names)}"] if names else []
+        return " and ".join(found)
 
     def _open(self, residual: np.ndarray) -> str:
-        """The loop that is farthest from closed, and how far."""
-        parts = np.split(residual, np.cumsum([loop.rows for loop in self.model.loops])[:-1])
+        """The loop or coupling that is farthest from closed, and how far."""
+        all_of = self.model.constraints
+        parts = np.split(residual, np.cumsum([constraint.rows for constraint in all_of])[:-1])
         sizes = [float(np.linalg.norm(part)) for part in parts]
         k = int(np.argmax(sizes))
-        loop = self.model.loops[k]
+        worst = all_of[k]
+        if isinstance(worst, Coupling):
+            return f"coupling {worst.name!r} is off by {sizes[k]:.3g} (rad or m of a coordinate)"
         return (
-            f"loop {loop.name!r} stays open by {sizes[k]:.3g} "
-            f"(rad, and parts of its size {_size(self.model, loop):.3g} m)"
+            f"loop {worst.name!r} stays open by {sizes[k]:.3g} "
+            f"(rad, and parts of its size {size(self.model, worst):.3g} m)"
         )
-
-
-def _size(model: Model, loop: Loop) -> float:
-    """The sum of the fixed distances around a loop, in m; 1 where there are none."""
-    steps = [model.bodies[i].joint.placement.r for i, _ in loop.path]
-    steps += [loop.predecessor.placement.r, loop.successor.placement.r]
-    return sum(math.sqrt(r.dot(r)) for r in steps) or 1.0
 
 
 def _rank(A: np.ndarray, largest: float | None = None) -> tuple[int, np.ndarray]:
@@ -432,6 +433,11 @@ def _lead(function: str, **arrays: np.ndarray) -> tuple[int, ...]:
         raise ValueError(
             f"{function}: leading shapes do not broadcast together: {shapes}"
         ) from None
+
+
+def check_tolerance(function: str, tolerance: Any) -> None:
+    if not isinstance(tolerance, int | float) or not tolerance > 0.0:
+        raise ValueError(f"{function}: tolerance must be a positive number, not {tolerance!r}")
 
 
 def at_index(flat: int | np.integer, lead: tuple[int, ...]) -> str:

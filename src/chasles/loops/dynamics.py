@@ -1,19 +1,25 @@
 """Dynamics of a robot with closed loops: compiled for one choice of equations, checked by state."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from typing import Any
 
 import numpy as np
 
 from chasles.loops.choice import choose
-from chasles.loops.closing import RANK, Loops, at_index
+from chasles.loops.closing import RANK, Loops, at_index, check_tolerance
+from chasles.loops.linear_system import linear_system
 from chasles.loops.reports import SingularPosition, UnderActuated
 from chasles.model import Model
 from chasles.model.closure import Closure
+from chasles.numeric.results import delivered
 
 WEAK = 1e-8
 """Where a margin is below this, the compiled equations have lost more than half of their digits,
 and the state is solved again by singular values."""
+
+TOLERANCE = 1e-6
+"""Beyond this distance from closed (rad, and parts of a loop's size) dynamics are refused."""
 
 Compile = Callable[..., Any]
 """Compiles a function of a robot: called with its name and options."""
@@ -50,15 +56,17 @@ class ClosedLoops:
 
     def constrained_dynamics(
         self,
+        name: str,
         arrays: Sequence[Any],
         forces: Sequence[Any],
         *,
         tolerance: float,
         threads: int | None,
-        stabilization: float,
+        stabilization: float = 0.0,
         **options: Any,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """qdd and multipliers."""
+        """qdd and multipliers; name: what was asked for, in messages."""
+        check_tolerance(name, tolerance)
         key = (stabilization, *options.values())
         compiled = self._ready.get(key)
         if compiled is None:
@@ -69,18 +77,31 @@ class ClosedLoops:
             qdd, lam, health = compiled.fast(*arrays, *forces)
         else:
             qdd, lam, health = compiled(*arrays, *forces, threads=threads)
-        if self._weak("forward_dynamics", arrays[0], health, tolerance):
+        if self._weak(name, arrays[0], health, tolerance):
             return self._by_singular_values(arrays, forces, stabilization, **options)
         return qdd, lam
 
+    def plain(self, full: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
+        """`forward_dynamics` with less overhead where no option is given and the state is good."""
+        fast = self._function()("constrained_dynamics", stabilization=0.0).fast
+
+        @wraps(full)
+        def forward_dynamics(
+            q: Any, qd: Any, tau: Any, *, out: Any = None, **options: Any
+        ) -> np.ndarray:
+            if not options:
+                qdd, _, health = fast(q, qd, tau)
+                gap, margin = _worst(health)
+                if gap <= TOLERANCE * TOLERANCE and margin > WEAK:
+                    return qdd if out is None else delivered(full.__name__, (qdd,), (out,))[0]
+            return full(q, qd, tau, out=out, **options)
+
+        return forward_dynamics
+
     def _weak(self, name: str, q: Any, health: np.ndarray, tolerance: float) -> bool:
         """Whether some state is near a singular position; open loops are refused."""
-        if health.ndim == 1:
-            gap, margin = health.tolist()
-        else:
-            gap = float(np.max(health[..., 0], initial=0.0))
-            margin = float(np.min(health[..., 1], initial=1.0))
-        if gap > tolerance * tolerance:
+        gap, margin = _worst(health)
+        if not gap <= tolerance * tolerance:
             self.loops.check_closed(name, np.asarray(q, dtype=float), tolerance)
         return not margin > WEAK
 
@@ -152,7 +173,7 @@ class ClosedLoops:
         if not self._weak("inverse_dynamics", arrays[0], health, tolerance):
             return np.asarray(u)
         q = np.asarray(arrays[0], dtype=float)
-        G = self.loops.basis(q, chosen)
+        G, _ = self.loops.carried(q, chosen)
         tau = self._tree("inverse_dynamics", **options)(*arrays, *forces)
         gains = 1.0 / np.array(heavy)
         used = G[..., given, :]
@@ -189,5 +210,41 @@ class ClosedLoops:
         if not self._weak("mass_matrix", q, health, tolerance):
             return np.asarray(M)
         at = np.asarray(q, dtype=float)
-        G = self.loops.basis(at, self.loops.independent)
+        G, _ = self.loops.carried(at, self.loops.independent)
         return np.asarray(np.swapaxes(G, -1, -2) @ self._tree("mass_matrix")(at) @ G)
+
+    # The linear system ------------------------------------------------------------------------
+
+    def linearize(
+        self,
+        arrays: Sequence[Any],
+        forces: Sequence[Any],
+        *,
+        tolerance: float,
+        threads: int | None,
+        **options: Any,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """A and B of the independent coordinates."""
+        qdd, lam = self.constrained_dynamics(
+            "linearize",
+            arrays,
+            forces,
+            tolerance=tolerance,
+            threads=threads,
+            method="fastest",
+            **options,
+        )
+        q, qd, _ = (np.asarray(a, dtype=float) for a in arrays)
+        lead = qdd.shape[:-1]
+        motion = [np.broadcast_to(a, (*lead, a.shape[-1])) for a in (q, qd, qdd, lam)]
+        A, B = linear_system(self.loops, self._tree, motion, forces, threads=threads, **options)
+        return A.astype(qdd.dtype), B.astype(qdd.dtype)
+
+
+def _worst(health: np.ndarray) -> tuple[float, float]:
+    """The largest distance from closed, squared, and the least margin, of all states."""
+    if health.ndim == 1:
+        gap, margin = health.tolist()
+        return gap, margin
+    gaps, margins = health[..., 0], health[..., 1]
+    return float(np.max(gaps, initial=0.0)), float(np.min(margins, initial=1.0))

@@ -29,9 +29,11 @@ class Mobility(int):
     """How many freedoms a closed position leaves: a number that prints as how it was found.
 
     mobility = freedoms (of the tree) - rank (of the loops' matrix, which has `rows` rows).
-    redundant: for each loop, rows that say nothing beyond those before them. tolerance: singular
-    values below this part of the largest count as zero; kept and dropped are the smallest that
-    counts and the largest that does not, as such parts.
+    redundant: for each loop and coupling, rows that say nothing beyond those before them.
+    tolerance: singular values below this part of the largest count as zero; kept and dropped are
+    the smallest that counts and the largest that does not, as such parts. couplings: which of those
+    in `redundant` are couplings. weaker: for loops with redundant rows, a joint type in place of
+    theirs that leaves the motion as it is and has fewer of them.
     """
 
     mobility: int
@@ -42,12 +44,18 @@ class Mobility(int):
     tolerance: float
     kept: float
     dropped: float
+    couplings: tuple[str, ...] = ()
+    weaker: tuple[tuple[str, str], ...] = ()
 
     def __new__(cls, mobility: int, *found: Any, **named: Any) -> Self:
         return super().__new__(cls, mobility)
 
     def __str__(self) -> str:
-        extra = ", ".join(f"{count} of loop {name!r}" for name, count in self.redundant if count)
+        extra = ", ".join(
+            f"{count} of {'coupling' if name in self.couplings else 'loop'} {name!r}"
+            for name, count in self.redundant
+            if count
+        )
         if not self.rows:
             return f"mobility {self.mobility}: {self.freedoms} freedoms, no loops"
         parts = f"singular values {self.kept:.2g} and above kept"
@@ -56,5 +64,13 @@ class Mobility(int):
         return (
             f"mobility {self.mobility}: {self.freedoms} freedoms, rank {self.rank} of {self.rows} "
             f"equations ({f'redundant: {extra}' if extra else 'none redundant'}; {parts}, rank "
-            f"tolerance {self.tolerance:.0e})"
+            f"tolerance {self.tolerance:.0e}){self._offer()}"
         )
+
+    def _offer(self) -> str:
+        """Weaker joints that would do, in words."""
+        words = [
+            f"{name!r} {'left out' if kind == 'free' else f'as {kind}'}"
+            for name, kind in self.weaker
+        ]
+        return f"; as good with fewer equations: {', '.join(words)}" if words else ""

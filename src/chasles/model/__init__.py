@@ -1,7 +1,9 @@
 """Bodies, joints, trees and loops."""
 
 from chasles.model.build import build
+from chasles.model.couplings import Coupling, coupling, gear
 from chasles.model.description import (
+    CouplingData,
     Description,
     FrameData,
     JointData,
@@ -19,6 +21,8 @@ __all__ = [
     "LOOP_JOINTS",
     "WORLD",
     "Body",
+    "Coupling",
+    "CouplingData",
     "Description",
     "Frame",
     "FrameData",
@@ -33,4 +37,6 @@ __all__ = [
     "ModelError",
     "Steady",
     "build",
+    "coupling",
+    "gear",
 ]

@@ -7,10 +7,12 @@ from chasles.expr import Number, Scalar
 from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.rotations import Rotation, aligned_to_z
 from chasles.mathematics.spatial import RigidInertia, Transform
+from chasles.model.couplings import Coupling
 from chasles.model.custom import check_custom
-from chasles.model.description import Description, JointData, LoopData, ModelError
+from chasles.model.description import CouplingData, Description, JointData, LoopData, ModelError
 from chasles.model.joints import JOINTS, Fixed, Joint, Reversed
-from chasles.model.model import WORLD, Body, Follow, Frame, Loop, Model, Passage
+from chasles.model.joints.reverse import inverted
+from chasles.model.model import WORLD, Body, Follow, Frame, Loop, Model, Passage, suggest
 from chasles.model.validate import (
     check_frames,
     check_inertias,
@@ -59,9 +61,9 @@ def connected(source: Description, *, mimic: bool) -> Model:
     pending = [(joint, _Placed(WORLD, Transform.identity())) for joint in reversed(children[None])]
     while pending:
         joint, owner = pending.pop()
-        pose = compose(joint.pose, owner.placement)
+        pose, link = compose(joint.pose, owner.placement), inverted(joint.child_pose)
         if joint.kind == "fixed":
-            here = _Placed(owner.body, pose)
+            here = _Placed(owner.body, compose(link, pose))
         else:
             E = _natural_axes(joint)
             turned = Transform(Rotation.of(E), Vector.zero())
@@ -74,7 +76,8 @@ def connected(source: Description, *, mimic: bool) -> Model:
                     joint,
                 )
             )
-            here = _Placed(len(bodies) - 1, Transform(Rotation.of(E.T), Vector.zero()))
+            back = Transform(Rotation.of(E.T), Vector.zero())
+            here = _Placed(len(bodies) - 1, compose(link, back))
         placed[joint.child] = here
         frames[joint.child] = Frame(joint.child, here.body, here.placement)
         if here.body != WORLD:
@@ -85,6 +88,11 @@ def connected(source: Description, *, mimic: bool) -> Model:
     for frame in source.frames:
         if frame.name in frames:
             raise ModelError(f"robot {source.name!r}: two frames are named {frame.name!r}")
+        if frame.link not in placed:
+            raise ModelError(
+                f"{_at(source.where)}frame {frame.name!r}: its link {frame.link!r} does not exist; "
+                "check the spelling or add the link"
+            )
         carrier_of = placed[frame.link]
         frames[frame.name] = Frame(
             frame.name, carrier_of.body, compose(frame.pose, carrier_of.placement)
@@ -93,7 +101,11 @@ def connected(source: Description, *, mimic: bool) -> Model:
         bodies = _couple(bodies)
     ordered = {link.name: frames[link.name] for link in source.links} | frames
     model = Model(source.name, tuple(bodies), ordered, source.gravity, source)
-    return replace(model, loops=tuple(_closed(model, loop) for loop in source.loops))
+    return replace(
+        model,
+        loops=tuple(_closed(model, loop) for loop in source.loops),
+        couplings=tuple(_coupled(model, data) for data in source.couplings),
+    )
 
 
 def _closed(model: Model, data: LoopData) -> Loop:
@@ -113,6 +125,22 @@ def _closed(model: Model, data: LoopData) -> Loop:
     path += [Passage(i, 1.0) for i in after[: after.index(root)]]
     joint = _make_joint(data, Transform.identity())
     return Loop(joint, *ends, root, tuple(sorted(path)), data)
+
+
+def _coupled(model: Model, data: CouplingData) -> Coupling:
+    """A coupling, each freedom by its body and which of the joint's coordinates it is."""
+    known: dict[str, tuple[int, int]] = {}
+    for i, body in enumerate(model.bodies):
+        many = range(body.joint.nv)
+        names = [f"{body.data.name}[{k}]" if len(many) > 1 else body.data.name for k in many]
+        known |= {name: (i, k) for k, name in enumerate(names) if body.joint.additive}
+    for name in data.freedoms:
+        if name not in known:
+            raise ModelError(
+                f"{_at(data.where)}coupling {data.name!r}: no coordinate {name!r} with a rate of "
+                f"its own; {suggest(name, known)}"
+            )
+    return Coupling(tuple(known[name] for name in data.freedoms), data)
 
 
 def compose(second: Transform, first: Transform) -> Transform:
@@ -155,7 +183,7 @@ def _connect(source: Description) -> dict[str | None, list[JointData]]:
         parent_of[joint.child] = joint
         children[joint.parent].append(joint)
     roots = [name for name in names if name not in parent_of]
-    if len(roots) + len(children[None]) > 1:
+    if len(roots) + bool(children[None]) > 1:
         held = [joint.child for joint in children[None]]
         raise ModelError(
             f"{_at(source.where)}robot {source.name!r} is in several parts, rooted at "

@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass, field
 
+from chasles.expr import Program
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model.closure import Closure
@@ -49,13 +50,14 @@ class LinkData:
 class JointData:
     """A joint between two links.
 
-    parent: the parent link, or None for the world. pose: the joint's frame (which is the child
-    link's frame at zero displacement) in the parent link's frame. axis: unit vector in the joint's
-    frame (the second axis of a universal joint, its y, is perpendicular and arbitrary unless
-    `second_axis` says which; that of a rack and pinion is the rack's direction). pitch: metres per
-    radian of a helical joint. radius: of a pinion or a rolling sphere, in m. reversed: the joint's
-    motion is that of the parent against the child. custom: a joint of a type of your own (then kind
-    is "custom"); its own numbers count, all others are those given here.
+    parent: the parent link, or None for the world. pose: the joint's frame in the parent link's
+    frame; child_pose: in the child link's frame (its own, unless given). The two coincide at zero
+    displacement. axis: unit vector in the joint's frame (the second axis of a universal joint, its
+    y, is perpendicular and arbitrary unless `second_axis` says which; that of a rack and pinion is
+    the rack's direction). pitch: metres per radian of a helical joint. radius: of a pinion or a
+    rolling sphere, in m. reversed: the joint's motion is that of the parent against the child.
+    custom: a joint of a type of your own (then kind is "custom"); its own numbers count, all others
+    are those given here.
     """
 
     name: str
@@ -75,6 +77,7 @@ class JointData:
     radius: float = 0.0
     reversed: bool = False
     custom: Joint | None = None
+    child_pose: Transform = field(default_factory=Transform.identity)
 
 
 @dataclass(frozen=True)
@@ -82,12 +85,24 @@ class LoopData(JointData):
     """A joint that closes a loop: between two links that the tree connects already.
 
     parent (None for the world) and pose are those of its predecessor frame, child and child_pose
-    those of its successor frame; the two coincide at zero displacement. kind: any joint type, or
-    "fixed" for a weld. It has no coordinates: what it forbids are equations between those of the
-    tree.
+    those of its successor frame. kind: any joint type, or "fixed" for a weld. It has no
+    coordinates: what it forbids are equations between those of the tree.
     """
 
-    child_pose: Transform = field(default_factory=Transform.identity)
+
+@dataclass(frozen=True)
+class CouplingData:
+    """An equation between coordinates of joints: a gear, a differential, any residual(q) = 0.
+
+    freedoms: the coordinates it is of, as `robot.independent` names them: joints, with [k] where a
+    joint has several. residual: the program of one number from them, its input `q` in that order;
+    `chasles.model.gear` and `chasles.model.coupling` make it.
+    """
+
+    name: str
+    freedoms: tuple[str, ...]
+    residual: Program
+    where: str = ""
 
 
 @dataclass(frozen=True)
@@ -103,8 +118,9 @@ class FrameData:
 class Description:
     """Links, joints and frames in file order. `lock`, `attach` and the like make new ones.
 
-    joints form the tree; loops close it. independent: the freedoms of the tree that the others
-    follow through the loops, as `robot.independent` names them; none lets the library choose.
+    joints form the tree; loops close it, and couplings hold between its coordinates. independent:
+    the freedoms of the tree that the others follow through loops and couplings, as
+    `robot.independent` names them; none lets the library choose.
     closure: how dynamics solve the loops; the library's to choose.
     massless: no masses are known, so that only kinematics can be asked.
     """
@@ -120,3 +136,4 @@ class Description:
     independent: tuple[str, ...] = ()
     closure: Closure | None = None
     massless: bool = False
+    couplings: tuple[CouplingData, ...] = ()

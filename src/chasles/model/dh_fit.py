@@ -95,6 +95,8 @@ def _serial(model: Model) -> tuple[Body, ...]:
     """The moving bodies, if each hangs on the one before it by a revolute or prismatic joint."""
     for loop in model.loops:
         raise _refused(loop.name, "it closes a loop")
+    for coupling in model.couplings:
+        raise _refused(coupling.name, "it couples joints")
     for before, body in enumerate(model.bodies, start=WORLD):
         if body.joint.kind not in ("revolute", "prismatic"):
             raise _refused(body.data.name, f"its type is {body.joint.kind}")

@@ -6,10 +6,22 @@ from dataclasses import replace
 from chasles.expr import Number
 from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
+from chasles.model import couplings
 from chasles.model.build import compose
-from chasles.model.description import Description, JointData, LinkData, LoopData, ModelError
+from chasles.model.description import (
+    CouplingData,
+    Description,
+    JointData,
+    LinkData,
+    LoopData,
+    ModelError,
+)
 from chasles.model.equivalent import equivalent
+from chasles.model.joints.reverse import inverted
 from chasles.model.model import WORLD, Body, Model
+
+_HOLDS = 1e-9
+"""Locked joints may leave a coupling of no others this far from holding, as `closed` may loops."""
 
 
 def lock(model: Model, positions: Mapping[str, Vector]) -> Description:
@@ -35,16 +47,42 @@ def lock(model: Model, positions: Mapping[str, Vector]) -> Description:
         _held(model, moving[joint.name], held[joint.name]) if joint.name in held else joint
         for joint in model.source.joints
     )
-    return replace(model.source, joints=joints, independent=())
+    coupled = tuple(_coupled_still(data, held) for data in model.source.couplings)
+    left = tuple(data for data in coupled if data is not None)
+    return replace(model.source, joints=joints, couplings=left, independent=())
+
+
+def _coupled_still(data: CouplingData, held: Mapping[str, Vector]) -> CouplingData | None:
+    """A coupling with numbers for the coordinates of locked joints; None if it has no others."""
+    values: dict[str, Number] = {}
+    for name, q in held.items():
+        values |= {name: q[0]} if len(q) == 1 else {f"{name}[{k}]": x for k, x in enumerate(q)}
+    fixed = [name for name in data.freedoms if name in values]
+    if len(fixed) < len(data.freedoms):
+        return couplings.held(data, values) if fixed else data
+    error = couplings.residual_at(data, values)
+    if abs(error) > _HOLDS:
+        raise ModelError(
+            f"coupling {data.name!r} does not hold where {', '.join(map(repr, fixed))} are locked: "
+            f"it is off by {error:.3g}; lock them where it holds"
+        )
+    return None
 
 
 def _held(model: Model, i: int, q: Vector) -> JointData:
     """The joint of body i as a fixed joint: its child's frame where q puts it."""
     body = model.bodies[i]
     child = model.frames[body.name].placement @ body.joint.transform(q)
-    parent = _parent_link(model, body)
-    pose = compose(child, Transform(parent.E.T, -(parent.E @ parent.r)))
-    return replace(body.data, kind="fixed", pose=pose, mimic=None, reversed=False, custom=None)
+    pose, here = compose(child, inverted(_parent_link(model, body))), Transform.identity()
+    return replace(
+        body.data,
+        kind="fixed",
+        pose=pose,
+        child_pose=here,
+        mimic=None,
+        reversed=False,
+        custom=None,
+    )
 
 
 def _parent_link(model: Model, body: Body) -> Transform:
@@ -75,7 +113,7 @@ def attach(model: Model, frame: str, name: str, inertia: RigidInertia) -> Descri
 def subtree(model: Model, link: str, *, floating: bool = False) -> Description:
     """The part of the mechanism that hangs on a link, the link itself held fixed (or free).
 
-    A loop that the cut opens is left out, with a note.
+    A loop that the cut opens is left out, with a note, and so is a coupling with joints outside.
     """
     source = model.source
     if link not in {entry.name for entry in source.links}:
@@ -98,6 +136,14 @@ def subtree(model: Model, link: str, *, floating: bool = False) -> Description:
             )
     cut = [x for x in source.loops if (x.parent in kept) != (x.child in kept)]
     notes = tuple(f"loop {x.name!r} is open: it leads out of the subtree of {link!r}" for x in cut)
+    inside = {
+        x.data.name: {model.bodies[i].data.name in names for i in x.bodies} for x in model.couplings
+    }
+    notes += tuple(
+        f"coupling {name!r} is left out: it leads out of the subtree of {link!r}"
+        for name, found in inside.items()
+        if len(found) == 2
+    )
     return replace(
         source,
         name=f"{source.name}/{link}",
@@ -105,6 +151,7 @@ def subtree(model: Model, link: str, *, floating: bool = False) -> Description:
         joints=base + inner,
         frames=tuple(f for f in source.frames if f.link in kept),
         loops=tuple(x for x in source.loops if x.parent in kept and x.child in kept),
+        couplings=tuple(x for x in source.couplings if inside[x.name] == {True}),
         independent=(),
         notes=source.notes + notes,
     )
@@ -150,6 +197,11 @@ def with_independent(model: Model, names: tuple[str, ...]) -> Description:
 def with_loops(model: Model, loops: tuple[LoopData, ...]) -> Description:
     """The same tree with more loops."""
     return replace(model.source, loops=model.source.loops + loops, independent=())
+
+
+def with_couplings(model: Model, more: tuple[CouplingData, ...]) -> Description:
+    """The same mechanism with more equations between its coordinates."""
+    return replace(model.source, couplings=model.source.couplings + more, independent=())
 
 
 def with_gravity(model: Model, gravity: Vector) -> Description:

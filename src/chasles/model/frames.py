@@ -16,6 +16,7 @@ from chasles.mathematics.rotations import about
 from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model.build import compose
 from chasles.model.joints import Cylindrical, Helical, Prismatic, Revolute, Spherical, Z
+from chasles.model.joints.reverse import inverted
 from chasles.model.model import WORLD, Body, Frame, Model
 
 _ROUNDING = 1e-15
@@ -51,8 +52,7 @@ def sparse_frames(model: Model) -> Model:
 
 def _seen_from(move: Transform, frame: Frame) -> Frame:
     """A frame of a body, from the body's new frame."""
-    back = Transform(move.E.T, -(move.E @ move.r))
-    return replace(frame, placement=compose(frame.placement, back))
+    return replace(frame, placement=compose(frame.placement, inverted(move)))
 
 
 # Where on its axis -----------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from chasles.expr import Number
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import Motion, RigidInertia, Transform
 from chasles.model.closure import Closure
+from chasles.model.couplings import Coupling
 from chasles.model.description import Description, JointData, LoopData, ModelError
 from chasles.model.joints import Free, Joint
 
@@ -77,6 +78,11 @@ class Loop:
         """The number of equations: freedoms that the joint takes away."""
         return 6 - self.joint.nv
 
+    @property
+    def bodies(self) -> tuple[int, ...]:
+        """The bodies whose joints move around the loop."""
+        return tuple(i for i, _ in self.path)
+
 
 class Step(NamedTuple):
     """One body as an algorithm meets it."""
@@ -89,7 +95,9 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True)
 class Model:
-    """A kinematic tree and the loops that close it; a parent's number is below its children's.
+    """A kinematic tree, the loops that close it, and the couplings between its coordinates.
+
+    A parent's number is below its children's.
 
     Body frames are chosen for cheap arithmetic (the joint's axis is z); what users see are links
     and frames, by name. `source` is the description it was built from.
@@ -102,6 +110,7 @@ class Model:
     source: Description
     notes: tuple[str, ...] = field(default=(), compare=False)
     loops: tuple[Loop, ...] = ()
+    couplings: tuple[Coupling, ...] = ()
 
     @property
     def gravity(self) -> Motion:
@@ -140,6 +149,13 @@ class Model:
         for i, body in enumerate(self.bodies):
             found[body.parent].append(i)
         return {i: tuple(carried) for i, carried in found.items()}
+
+    def subtree(self, i: int) -> tuple[int, ...]:
+        """The bodies that body i carries, itself first, each after its parent (the set nu(i))."""
+        found = [i]
+        for body in found:
+            found += self.children[body]
+        return tuple(found)
 
     @property
     def floating(self) -> bool:
@@ -220,9 +236,14 @@ class Model:
         return tuple(k for k in range(self.nv) if k not in self.closure.dependent)
 
     @property
+    def constraints(self) -> tuple[Loop | Coupling, ...]:
+        """All that has equations between coordinates: the loops, then the couplings."""
+        return (*self.loops, *self.couplings)
+
+    @property
     def loop_rows(self) -> int:
-        """The number of equations of all loops."""
-        return sum(loop.rows for loop in self.loops)
+        """The number of equations of all loops and couplings."""
+        return sum(constraint.rows for constraint in self.constraints)
 
     def positions(self, flat: Sequence[Number]) -> dict[int, Vector]:
         """Every joint's coordinates from the flat vector q; followers from their leaders."""

@@ -196,7 +196,7 @@ class SpatialMatrixSpace(Space):
 
 
 class LoopVectorSpace(Space):
-    """A number for each motion that a loop joint forbids, loop after loop."""
+    """A number for each motion that a loop joint forbids, loop after loop, and each coupling."""
 
     def shape(self, model: Model) -> tuple[int, ...]:
         return (model.loop_rows,)
@@ -225,6 +225,9 @@ class LoopNumberSpace(Space):
     def split(self, model: Model, flat: Sequence[Number]) -> Vector:
         return Vector(tuple(flat))
 
+    def join(self, model: Model, value: Vector) -> list[Number]:
+        return list(value)
+
 
 class LoopForceSpace(Space):
     """One wrench a loop."""
@@ -237,7 +240,7 @@ class LoopForceSpace(Space):
 
 
 class LoopMatrixSpace(Space):
-    """A row for each motion that a loop joint forbids; for each loop, blocks by body."""
+    """A row for each entry of `LoopVectorSpace`; for each loop and coupling, blocks by body."""
 
     def shape(self, model: Model) -> tuple[int, ...]:
         return (model.loop_rows, model.nv)
@@ -365,11 +368,11 @@ def assemble(
 def loop_rows(
     model: Model, parts: Sequence[Mapping[int, Matrix]], order: Sequence[int]
 ) -> list[list[Number]]:
-    """The rows of all loops, from blocks by body, over the coordinates of `order`."""
+    """The rows of all loops and couplings, from blocks by body, over coordinates of `order`."""
     first, n = _starts(model, order)
     dense: list[list[Number]] = []
-    for loop, blocks in zip(model.loops, parts, strict=True):
-        rows: list[list[Number]] = [[0.0] * n for _ in range(loop.rows)]
+    for constraint, blocks in zip(model.constraints, parts, strict=True):
+        rows: list[list[Number]] = [[0.0] * n for _ in range(constraint.rows)]
         for i, block in blocks.items():
             leader, ratio = model.owner(i)
             for k, row in enumerate(block.rows):

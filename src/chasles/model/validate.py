@@ -47,9 +47,8 @@ def check_inertias(source: Description, model: Model, *, strict: bool) -> tuple[
 def check_numbers(source: Description) -> None:
     """Where joints and loops are, and along which axes, are finite numbers (or symbols)."""
     for joint in (*source.joints, *source.loops):
-        poses = [joint.pose, joint.child_pose] if isinstance(joint, LoopData) else [joint.pose]
         numbers = [joint.pitch, joint.radius, *joint.axis, *(joint.second_axis or ())]
-        for pose in poses:
+        for pose in (joint.pose, joint.child_pose):
             numbers += [*pose.r, *(entry for row in pose.R.rows for entry in row)]
         if not all(math.isfinite(x) for x in numbers if isinstance(x, float | int)):
             raise ModelError(
@@ -79,7 +78,7 @@ def check_type(joint: JointData, known: Sequence[str]) -> None:
 
 
 def check_loops(source: Description) -> None:
-    """Every loop joint is of a known type and has two different links of the mechanism."""
+    """Every loop joint is of a known type and has two different links; names are not shared."""
     links: set[str | None] = {None, *(link.name for link in source.links)}
     names = {joint.name for joint in source.joints}
     for loop in source.loops:
@@ -98,6 +97,13 @@ def check_loops(source: Description) -> None:
         check_type(loop, tuple(LOOP_JOINTS))
         if loop.mimic is not None:
             raise ModelError(f"{at}: it has no coordinate, so it cannot mimic; mimic in the tree")
+    for data in source.couplings:
+        if data.name in names:
+            at = f"{data.where}: " if data.where else ""
+            raise ModelError(
+                f"{at}coupling {data.name!r}: a joint, loop or coupling has this name; rename one"
+            )
+        names.add(data.name)
 
 
 def check_frames(model: Model) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The right-hand side of the acceleration equations of loops."""
+"""The right-hand side of the acceleration equations of loops and couplings."""
 
 from chasles.algorithms.homogeneous.loop_residual import around, ends, loop_coordinates
 from chasles.mathematics.homogeneous import Acceleration, Velocity
@@ -11,6 +11,7 @@ def loop_bias(model: Model, q: spaces.Position, qd: spaces.Velocity) -> spaces.L
 
     Across a weld the relative H is zero; across any other joint it is the one that the joint makes
     with its own rates, which are those of the velocities around the loop (so A qd = 0 is assumed).
+    Of a coupling it is -d/dt(d phi/dq) qd.
     """
     b = []
     for loop in model.loops:
@@ -29,4 +30,4 @@ def loop_bias(model: Model, q: spaces.Position, qd: spaces.Velocity) -> spaces.L
         qJ = loop_coordinates(loop, M)
         own = loop.joint.bias(qJ, loop.joint.rates(qJ, M_S.to_second(W_PS).motion()))
         b.append(loop.joint.constraint(qJ).T @ (own - M_S.to_second(rate).motion()))
-    return b
+    return b + [coupling.bias(q, qd) for coupling in model.couplings]

@@ -1,7 +1,8 @@
-"""The matrix of the velocity equations of loops."""
+"""The matrix of the velocity equations of loops and couplings."""
 
 from chasles.algorithms.homogeneous.chain import screws
 from chasles.algorithms.homogeneous.loop_residual import around, ends, loop_coordinates
+from chasles.mathematics.linear import Matrix
 from chasles.mathematics.spatial import Motions
 from chasles.model import spaces
 from chasles.model.model import Model
@@ -11,8 +12,9 @@ def loop_matrix(model: Model, q: spaces.Position) -> spaces.LoopMatrix:
     """A with A qd = 0: its columns are (u, b) of the joints' screws L_i around a loop (Eq II.7).
 
     Written in the successor frame of the loop joint, and of the six rows those that it forbids.
+    Couplings follow, each with the slopes of its phi(q).
     """
-    A = []
+    A: list[dict[int, Matrix]] = []
     for loop in model.loops:
         M = around(model, loop, q)
         _, M_S = ends(loop, M)
@@ -21,4 +23,4 @@ def loop_matrix(model: Model, q: spaces.Position) -> spaces.LoopMatrix:
             L = (M_S.to_second(M[i].to_first(l)) for l in screws(model.bodies[i].joint, q[i]))
             rows[i] = T.T @ Motions(tuple(l.motion() for l in L)) * sign
         A.append(rows)
-    return A
+    return A + [coupling.matrix(q) for coupling in model.couplings]

@@ -1,4 +1,4 @@
-"""How far the loops of a mechanism are from closing."""
+"""How far the loops of a mechanism are from closing, and its couplings from holding."""
 
 from chasles.mathematics.homogeneous import Position
 from chasles.mathematics.linear import Vector
@@ -13,16 +13,17 @@ def loop_residual(model: Model, q: spaces.Position) -> spaces.LoopVector:
 
     The loop joint takes the displacement that it can; of the rest, the rotation vector and the
     translation, along the axes of its successor frame, are projected on T. The derivative at a
-    closed position is A of `loop_matrix`.
+    closed position is A of `loop_matrix`. Couplings follow, each with its own phi(q).
     """
     r = []
     for loop in model.loops:
         M = around(model, loop, q)
-        qJ = loop_coordinates(loop, M)
-        M_error = Position.of(loop.joint.motion(qJ)).inverse() @ across(loop, M)
-        d = Motion(vector_from_matrix(M_error.R.matrix()), M_error.R.T @ M_error.t)
+        (M_P, M_S), qJ = ends(loop, M), loop_coordinates(loop, M)
+        M_J = M_P @ Position.of(loop.joint.motion(qJ))
+        turned = vector_from_matrix((M_J.inverse() @ M_S).R.matrix())
+        d = Motion(turned, M_S.R.T @ (M_S.t - M_J.t))
         r.append(loop.joint.constraint(qJ).T @ d)
-    return r
+    return r + [coupling.residual(q) for coupling in model.couplings]
 
 
 def around(model: Model, loop: Loop, q: spaces.Position) -> dict[int, Position]:

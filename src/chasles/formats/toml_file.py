@@ -1,0 +1,201 @@
+"""A robot file in TOML: its values in SI units, with their lines; and values as TOML has them."""
+
+import json
+import math
+import os
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from chasles.formats.files import load
+from chasles.formats.numbers import multiple, radians, right_angles
+from chasles.formats.toml_lines import Lines
+from chasles.model import ModelError
+from chasles.model.dh_fields import Field, checked, choice
+from chasles.model.model import suggest
+
+
+def _thousandth(x: float) -> float:
+    return x / 1e3
+
+
+UNITS: dict[str, dict[str, Callable[[float], float]]] = {
+    "angle": {"rad": float, "deg": math.radians},
+    "length": {"m": float, "mm": _thousandth},
+    "mass": {"kg": float, "g": _thousandth},
+}
+"""What takes a number in a unit to SI; the first of each is SI itself."""
+
+ANGLES = ("theta", "alpha", "rpy", "child_rpy")
+LENGTHS = ("d", "a", "b", "center", "position", "child_position", "radius", "pitch")
+COORDINATES = ("limits", "velocity")
+"""Keys that are converted as their names say, or as the joint's coordinate is."""
+
+_UNITS = {
+    what: Field(choice(*names), " or ".join(map(repr, names))) for what, names in UNITS.items()
+}
+
+
+class _Printed(float):
+    """A number and the digits that the file has for it."""
+
+    text: str
+
+    def __new__(cls, text: str) -> "_Printed":
+        made = super().__new__(cls, text)
+        made.text = text.replace("_", "")
+        return made
+
+
+class TomlFile:
+    """A file being read. notes: angles that were taken as right angles (where `snap` is set)."""
+
+    def __init__(self, path: str | os.PathLike[str], snap: bool) -> None:
+        self.file, self.snap = os.fsdecode(path), snap
+        self.notes: list[str] = []
+        text = _decoded(self.file, load(self.file))
+        self.data = _parsed(self.file, text)
+        self._lines = Lines(text)
+        self._units = {what: next(iter(names.values())) for what, names in UNITS.items()}
+
+    def where(self, *path: str | int) -> str:
+        """The file and, where it is known, the line of a key."""
+        line = self._lines.of(self.data, *path)
+        return self.file if line is None else f"{self.file}:{line}"
+
+    def error(self, what: str, *path: str | int) -> ModelError:
+        return ModelError(f"{self.where(*path)}: {_part(*path)}{what}")
+
+    def top(self, plain: dict[str, Field], tables: Mapping[str, object]) -> dict[str, Any]:
+        """The plain keys at the top but `format`, when all that is there may be there.
+
+        Units hold from here on.
+        """
+        self._check_keys(self.data, {"format": None, **plain, "units": None, **tables})
+        given = self.data.get("units", {})
+        self._check_keys(given, _UNITS, "units")
+        for what, unit in given.items():
+            self._units[what] = UNITS[what][self._value(_UNITS, unit, "units", what)]
+        return {k: self._value(plain, v, k) for k, v in self.data.items() if k in plain}
+
+    def table(self, name: str, known: dict[str, Field]) -> dict[str, Any]:
+        """The values of a table at the top, in SI; none if there is no such table."""
+        return self._read(self.data.get(name, {}), known, lambda values: "", name)
+
+    def rows(
+        self,
+        name: str,
+        known: dict[str, Field],
+        coordinate: Callable[[Mapping[str, Any]], str] = lambda values: "",
+    ) -> list[dict[str, Any]]:
+        """The values of all tables [[name]], in SI.
+
+        coordinate: what the coordinate of such a row is, "angle", "length" or neither.
+        """
+        given = self.data.get(name, [])
+        if not isinstance(given, list):
+            raise self.error(f"{name} is no list of tables; write [[{name}]] above each", name)
+        return [self._read(row, known, coordinate, name, i) for i, row in enumerate(given)]
+
+    def _read(
+        self,
+        given: Any,
+        known: dict[str, Field],
+        coordinate: Callable[[Mapping[str, Any]], str],
+        *path: str | int,
+    ) -> dict[str, Any]:
+        self._check_keys(given, known, *path)
+        values = {key: self._value(known, raw, *path, key) for key, raw in given.items()}
+        kind = coordinate(values)
+        return {k: self._in_si(given[k], v, kind, *path, k) for k, v in values.items()}
+
+    def _check_keys(self, given: Any, known: Mapping[str, object], *path: str | int) -> None:
+        if not isinstance(given, dict):
+            raise self.error(
+                f"{path[0]} is {given!r:.40}; give a table of {', '.join(known)}", *path
+            )
+        for key in given:
+            if key not in known:
+                raise self.error(f"unknown key {key!r}; {suggest(key, known)}", *path, key)
+
+    def _value(self, known: dict[str, Field], value: Any, *path: str | int) -> Any:
+        try:
+            return checked(known, str(path[-1]), value)
+        except ModelError as error:
+            raise self.error(str(error), *path) from None
+
+    def _in_si(self, raw: Any, value: Any, coordinate: str, *path: str | int) -> Any:
+        """A value of the file in SI units and radians."""
+        key = path[-1]
+        if key in ANGLES or (key in COORDINATES and coordinate == "angle"):
+            if isinstance(value, tuple):
+                return tuple(self._angle(r, v, *path) for r, v in zip(raw, value, strict=True))
+            return self._angle(raw, value, *path)
+        length, mass = self._units["length"], self._units["mass"]
+        if key in LENGTHS or (key in COORDINATES and coordinate == "length"):
+            return tuple(map(length, value)) if isinstance(value, tuple) else length(value)
+        if key == "mass":
+            return mass(value)
+        if key == "inertia":
+            return tuple(mass(length(length(x))) for x in value)
+        return value
+
+    def _angle(self, raw: Any, value: float, *path: str | int) -> float:
+        """In rad; printed digits of a right angle mean a right angle."""
+        if self._units["angle"] is float and self.snap and isinstance(raw, _Printed):
+            k = right_angles(raw.text) if math.isfinite(value) else 0
+            if k and value != radians(k):
+                note = self.error(f"{path[-1]} {raw.text} taken as {multiple(k)}", *path)
+                self.notes.append(str(note))
+            value = radians(k) if k else value
+        return self._units["angle"](value)
+
+
+def _part(*path: str | int) -> str:
+    """The table that a key is in, for an error."""
+    if len(path) == 1:
+        return ""
+    return f"{path[0]} {path[1] + 1}: " if isinstance(path[1], int) else f"{path[0]}: "
+
+
+def _decoded(file: str, data: bytes) -> str:
+    try:
+        return data.decode("utf-8").removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise ModelError(f"{file}:{line}: this is no text in UTF-8; save it as such") from None
+
+
+def _parsed(file: str, text: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text, parse_float=_Printed)
+    except (ValueError, RecursionError) as error:
+        found = re.search(r"(.*?) \(at line (\d+)", str(error))
+        what = found[1] if found else "nested too deep" if isinstance(error, RecursionError) else ""
+        line = int(found[2]) if found else text.count("\n") + 1
+        what = what or str(error).removesuffix(" (at end of document)")
+        raise ModelError(f"{file}:{line}: {what}; write it as toml.io says") from None
+
+
+# Writing ---------------------------------------------------------------------------------------
+
+
+def word(value: Any) -> str:
+    """A value as TOML writes it, with all digits."""
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, tuple | list):
+        return f"[{', '.join(map(word, value))}]"
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{word(key)} = {word(x)}' for key, x in value.items())}}}"
+    return repr(float(value) + 0.0)
+
+
+def angle_word(angle: Any) -> str:
+    """An angle, with digits that are not taken for a right angle unless it is one."""
+    plain = word(angle)
+    k = right_angles(plain)
+    return f"{angle:.20f}" if k and float(angle) != radians(k) else plain

@@ -1,0 +1,110 @@
+"""How the loops of a mechanism hang together, and where a loop joint holds more than it must."""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from chasles.algorithms.homogeneous.loop_matrix import loop_matrix
+from chasles.algorithms.homogeneous.loop_residual import around, loop_coordinates
+from chasles.loops.scales import column_scales, row_scales
+from chasles.mathematics.linear import Vector
+from chasles.model import LOOP_JOINTS, Model
+from chasles.model.build import connected
+from chasles.model.spaces import loop_rows
+
+_OFFERED = tuple(
+    kind
+    for kind in sorted(LOOP_JOINTS, key=lambda kind: -LOOP_JOINTS[kind].nv)
+    if kind not in ("helical", "rack_and_pinion", "continuous", "fixed")
+)
+"""Joint types that may take the place of a stronger one, those with most freedoms first: all that
+need no number of their own."""
+
+
+class Cluster(NamedTuple):
+    """Loops and couplings that share joints, directly or through others, and these joints."""
+
+    loops: tuple[str, ...]
+    joints: tuple[str, ...]
+
+
+def clusters(model: Model) -> tuple[Cluster, ...]:
+    """The smallest sets of loops and couplings of which no two share a joint (Featherstone 8.9).
+
+    K has no entries between them, so that each is solved by itself; joints in none are free.
+    """
+    found: list[tuple[set[str], set[int]]] = []
+    for constraint in model.constraints:
+        names, movers = {constraint.name}, {model.owner(i)[0] for i in constraint.bodies}
+        apart = []
+        for cluster in found:
+            if cluster[1] & movers:
+                names, movers = names | cluster[0], movers | cluster[1]
+            else:
+                apart.append(cluster)
+        found = [*apart, (names, movers)]
+    order = [constraint.name for constraint in model.constraints]
+    found.sort(key=lambda cluster: min(map(order.index, cluster[0])))
+    return tuple(
+        Cluster(
+            tuple(name for name in order if name in names),
+            tuple(model.bodies[i].data.name for i in model.movers if i in movers),
+        )
+        for names, movers in found
+    )
+
+
+def weaker_joints(
+    model: Model, q: np.ndarray, spare: dict[str, int], tolerance: float
+) -> dict[str, str]:
+    """For loops with spare equations at q, the weakest joint type that leaves the rank as it is.
+
+    What it transmits is a part of what the loop's own joint does, so that it allows every motion
+    that this allows (Featherstone 2008, section 8.10). Taken together they still leave the rank;
+    "free" means that the loop says nothing. Loops without such a type are not among them.
+    tolerance: singular values below this part of the largest count as zero.
+    """
+    if not any(spare.values()):
+        return {}
+    rank, offered = _rank(model, q, tolerance), {}
+    for k in reversed(range(len(model.loops))):
+        loop = model.loops[k].data
+        for kind in _OFFERED if spare[loop.name] else ():
+            if LOOP_JOINTS[kind].nv <= model.loops[k].joint.nv:
+                break
+            loops = list(model.source.loops)
+            loops[k] = replace(loop, kind=kind, custom=None)
+            mimic = any(body.follow is not None for body in model.bodies)
+            trial = connected(replace(model.source, loops=tuple(loops)), mimic=mimic)
+            if _within(trial, model, k, q) and _rank(trial, q, tolerance) == rank:
+                model, offered[loop.name] = trial, kind
+                break
+    return offered
+
+
+def _within(trial: Model, model: Model, k: int, q: np.ndarray) -> bool:
+    """Whether the forces that loop k transmits in one model are among those in the other."""
+    some, all_of = _transmitted(trial, k, q), _transmitted(model, k, q)
+    left = some - all_of @ np.linalg.lstsq(all_of, some, rcond=None)[0]
+    return bool(np.max(np.abs(left), initial=0.0) < 1e-9 * max(1.0, np.max(np.abs(all_of))))
+
+
+def _transmitted(model: Model, k: int, q: np.ndarray) -> np.ndarray:
+    """T of loop k, its columns in coordinates of the successor body: (6, rows)."""
+    loop = model.loops[k]
+    T = loop.joint.constraint(loop_coordinates(loop, around(model, loop, _split(model, q))))
+    columns = [[*(loop.successor.placement.T @ f)] for f in T.columns]
+    return np.array(columns, dtype=float).reshape(len(columns), 6).T
+
+
+def _rank(model: Model, q: np.ndarray, tolerance: float) -> int:
+    """The rank of the dimensionless matrix of all loops and couplings."""
+    K = loop_rows(model, loop_matrix(model, _split(model, q)), model.movers)
+    A = row_scales(model)[:, None] * np.array(K, dtype=float).reshape(-1, model.nv)
+    values = np.linalg.svd(A * column_scales(model), compute_uv=False)
+    return int(np.count_nonzero(values > tolerance * max(values, default=0.0)))
+
+
+def _split(model: Model, q: np.ndarray) -> dict[int, Vector]:
+    return model.positions(q.tolist())

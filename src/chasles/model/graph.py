@@ -1,0 +1,189 @@
+"""From links and joints in any order to a tree and the joints that close it (Featherstone 4.1)."""
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import fields, replace
+
+from chasles.mathematics.linear import Vector
+from chasles.model.description import (
+    CouplingData,
+    Description,
+    FrameData,
+    JointData,
+    LinkData,
+    LoopData,
+    ModelError,
+)
+from chasles.model.model import suggest
+
+_AXIAL = ("revolute", "continuous", "prismatic", "helical", "cylindrical")
+"""Types that are themselves, with the same coordinates, when their frames change places and their
+axis turns round: these need not be reversed."""
+
+
+def from_graph(
+    name: str,
+    links: Sequence[LinkData],
+    joints: Sequence[JointData],
+    *,
+    base: str | None = None,
+    loops: Sequence[str] = (),
+    actuated: Sequence[str] = (),
+    frames: Sequence[FrameData] = (),
+    couplings: Sequence[CouplingData] = (),
+    gravity: Vector = Description.gravity,
+) -> Description:
+    """The mechanism of links and joints that may form loops, in any order.
+
+    joints: between any two links, or from the world (parent None) to one; each with its frame on
+    both, `pose` on the parent and `child_pose` on the child. base: the link that is fixed to the
+    world, if any. loops: joints that are to close loops, by name; the others that must are chosen
+    so that the tree has as many as can be of the joints that need coordinates (`actuated` ones, by
+    name, and those that mimic, are mimicked or coupled), and is of least depth.
+
+    A part that no joint connects to the base or the world gets a free joint, with a note. Tree
+    joints keep their order and their coordinates; one that the tree meets at its child has parent
+    and child exchanged.
+    """
+    by_name = _checked(name, links, joints, base, loops, actuated)
+    wanted = {*actuated, *_coupled(joints, couplings)}
+    tree, notes = _tree(links, joints, base, set(loops), wanted)
+    chosen = {joint.name: joint for joint in tree}
+    ordered = [chosen.pop(joint) for joint in by_name if joint in chosen]
+    closing = [by_name[joint] for joint in by_name if joint not in {x.name for x in tree}]
+    notes += [
+        f"joint {joint.name!r} closes a loop of joints that all need coordinates, and has none"
+        for joint in closing
+        if joint.name in wanted
+    ]
+    return Description(
+        name,
+        tuple(links),
+        (*ordered, *chosen.values()),
+        tuple(frames),
+        gravity,
+        tuple(notes),
+        loops=tuple(LoopData(**{f.name: getattr(x, f.name) for f in fields(x)}) for x in closing),
+        couplings=tuple(couplings),
+    )
+
+
+def _checked(
+    name: str,
+    links: Sequence[LinkData],
+    joints: Sequence[JointData],
+    base: str | None,
+    loops: Sequence[str],
+    actuated: Sequence[str],
+) -> dict[str, JointData]:
+    """The joints by name, when all that is named exists."""
+    known = {link.name: link for link in links}
+    by_name = {joint.name: joint for joint in joints}
+    if len(by_name) < len(joints):
+        raise ModelError(f"robot {name!r}: two joints have one name; rename one of them")
+    if base is not None and base not in known:
+        raise ModelError(f"robot {name!r}: no link {base!r} for its base; {suggest(base, known)}")
+    for joint in joints:
+        at = f"{joint.where}: " if joint.where else ""
+        for link in (joint.parent, joint.child):
+            if link is not None and link not in known:
+                raise ModelError(
+                    f"{at}joint {joint.name!r}: link {link!r} does not exist; "
+                    f"{suggest(link, known)}"
+                )
+        if joint.parent == joint.child:
+            raise ModelError(f"{at}joint {joint.name!r} joins a link to itself; name two links")
+    for chosen in (*loops, *actuated):
+        if chosen not in by_name:
+            raise ModelError(f"robot {name!r}: no joint {chosen!r}; {suggest(chosen, by_name)}")
+    return by_name
+
+
+def _coupled(joints: Sequence[JointData], couplings: Sequence[CouplingData]) -> set[str]:
+    """Joints whose coordinates others name."""
+    mimics = [joint for joint in joints if joint.mimic is not None]
+    leaders = {joint.mimic.joint for joint in mimics if joint.mimic is not None}
+    named = {freedom.partition("[")[0] for data in couplings for freedom in data.freedoms}
+    return named | leaders | {joint.name for joint in mimics}
+
+
+def _tree(
+    links: Sequence[LinkData],
+    joints: Sequence[JointData],
+    base: str | None,
+    loops: set[str],
+    wanted: set[str],
+) -> tuple[list[JointData], list[str]]:
+    """The joints of a spanning tree from the world on, and notes.
+
+    Joints are added one by one at the tree's border: wanted ones first (so there are as many as
+    can be, by Prim's rule), then those that lead to the least depth, then in order.
+    """
+    depth: dict[str | None, int] = {None: 0}
+    tree: list[JointData] = []
+    notes: list[str] = []
+    taken = {joint.name for joint in joints}
+    if base is not None:
+        tree.append(JointData(_new(f"{base}_base", taken), "fixed", None, base))
+        depth[base] = 0
+    while len(depth) <= len(links):
+        border = [
+            (joint.name not in wanted, depth[near] + (joint.kind != "fixed"), k)
+            for k, joint in enumerate(joints)
+            for near, far in ((joint.parent, joint.child), (joint.child, joint.parent))
+            if joint.name not in loops and near in depth and far not in depth
+        ]
+        if border:
+            _, deep, k = min(border)
+            joint = joints[k]
+            if joint.child in depth:
+                joint = _turned_round(joint)
+            tree.append(joint)
+            depth[joint.child] = deep
+            continue
+        link = next(link.name for link in links if link.name not in depth)
+        added = JointData(_new(f"{link}_free", taken), "free", None, link)
+        notes.append(
+            f"link {link!r} is not connected to the base: joint {added.name!r}, free, carries it"
+        )
+        tree.append(added)
+        depth[link] = 1
+    return tree, notes
+
+
+def on_free_joint(
+    links: Sequence[LinkData], joints: tuple[JointData, ...]
+) -> tuple[JointData, ...]:
+    """The joints of a tree and, before them, a free one, root_joint, for its root link.
+
+    As they are where there is no root link, or more than one: of that `build` speaks.
+    """
+    children = {joint.child for joint in joints}
+    roots = [link for link in links if link.name not in children]
+    if len(roots) != 1:
+        return joints
+    name = _new("root_joint", {joint.name for joint in joints})
+    return (JointData(name, "free", None, roots[0].name, where=roots[0].where), *joints)
+
+
+def _new(name: str, taken: set[str]) -> str:
+    """A name that no joint has, and from now on one does."""
+    names = itertools.chain([name], (f"{name}_{k}" for k in itertools.count(1)))
+    found = next(name for name in names if name not in taken)
+    taken.add(found)
+    return found
+
+
+def _turned_round(joint: JointData) -> JointData:
+    """The same joint with parent and child exchanged (Featherstone 2008, section 4.1.3)."""
+    assert joint.parent is not None, "the tree starts at the world"
+    axial = joint.kind in _AXIAL and not joint.reversed
+    return replace(
+        joint,
+        parent=joint.child,
+        child=joint.parent,
+        pose=joint.child_pose,
+        child_pose=joint.pose,
+        axis=-joint.axis if axial else joint.axis,
+        reversed=not axial and not joint.reversed and joint.kind != "fixed",
+    )

@@ -1,0 +1,414 @@
+"""Mechanism files: what they mean, in which units, that nothing is lost in them, and bad ones."""
+
+import contextlib
+import math
+from collections.abc import Callable
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support import Floats, close
+
+import chasles
+from chasles import formats
+from chasles.expr import Program, sin
+from chasles.formats import mechanism
+from chasles.mathematics.linear import Vector
+from chasles.mathematics.rotations import matrix_from_vector
+from chasles.mathematics.spatial import RigidInertia, Transform
+from chasles.model import (
+    JOINTS,
+    LOOP_JOINTS,
+    Description,
+    FrameData,
+    JointData,
+    Limits,
+    LinkData,
+    LoopData,
+    Mimic,
+    ModelError,
+    build,
+    coupling,
+    gear,
+)
+from chasles.robots import ROBOTS
+from chasles.robots._solids import box
+
+PRESS = """\
+format = "mechanism"
+name = "press"
+gravity = [0, -9.81, 0]
+
+[units]
+angle = "deg"
+length = "mm"
+mass = "g"
+
+[[link]]
+name = "frame"
+
+[[link]]
+name = "crank"
+mass = 500
+center = [50, 0, 0]
+inertia = [1e5, 5e5, 5e5]
+
+[[link]]
+name = "ram"
+mass = 2000
+inertia = [1e6, 1e6, 1e6]
+
+[[joint]]
+name = "turn"
+kind = "revolute"
+parent = "frame"
+child = "crank"
+rpy = [0, 0, 90]
+limits = [-180, 180]
+velocity = 720
+
+[[joint]]
+name = "slide"
+kind = "prismatic"
+parent = "frame"
+child = "ram"
+position = [300, 0, 0]
+axis = [1, 0, 0]
+child_position = [0, 10, 0]
+limits = [-200, 200]
+
+[[joint]]
+name = "screw"
+kind = "helical"
+child = "frame"
+pitch = 2
+armature = 0.1
+
+[[loop]]
+name = "rod"
+kind = "planar"
+parent = "crank"
+child = "ram"
+child_rpy = [0, 0, 45]
+
+[[frame]]
+name = "tip"
+link = "ram"
+position = [0, 0, 5]
+
+[[gear]]
+name = "box"
+joint = "turn"
+ratios = {slide = -2.0}
+offset = 0.1
+"""
+"""Keys in lines 1-3, units 5-8, links from 10, 13, 19, joints 24, 33, 43, loop 50, gear 62."""
+
+Write = Callable[[str], Path]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Write:
+    def write(content: str) -> Path:
+        path = tmp_path / "press.toml"
+        path.write_text(content, "utf-8")
+        return path
+
+    return write
+
+
+def flat(value: Any) -> Any:
+    """A description as plain lists: transforms by matrix and position, programs as text."""
+    if isinstance(value, Transform):
+        return [*map(list, value.R.rows), list(value.r)]
+    if isinstance(value, Program):
+        return str(value)
+    if isinstance(value, tuple | list | Vector):
+        return [flat(x) for x in value]
+    if isinstance(value, RigidInertia):
+        return [value.m, *value.h, *value.I]
+    if hasattr(value, "__dataclass_fields__"):
+        names = [f.name for f in fields(value) if f.name not in ("where", "notes", "closure")]
+        return [flat(getattr(value, name)) for name in names]
+    return value
+
+
+def same(a: Any, b: Any) -> None:
+    """Equal but for rounding in the last place, beside the largest of a list of numbers."""
+    if isinstance(a, list) and a and all(isinstance(x, float | int) for x in a):
+        finite = [x for x in a if math.isfinite(x)]
+        np.testing.assert_allclose(b, a, rtol=0.0, atol=1e-15 * max(map(abs, finite), default=0.0))
+    elif isinstance(a, list):
+        assert len(a) == len(b)
+        for x, y in zip(a, b, strict=True):
+            same(x, y)
+    else:
+        assert a == b
+
+
+def round_trip(source: Description, path: Path) -> None:
+    mechanism.write(source, path)
+    same(flat(source), flat(formats.read(path)))
+
+
+# Meaning ---------------------------------------------------------------------------------------
+
+
+def test_the_file_says_what_python_says(file: Write) -> None:
+    source = formats.read(file(PRESS))
+    assert (source.name, list(source.gravity)) == ("press", [0.0, -9.81, 0.0])
+    turn, slide, screw = source.joints
+    assert (turn.parent, turn.child, screw.parent, screw.kind) == (
+        "frame",
+        "crank",
+        None,
+        "helical",
+    )
+    np.testing.assert_allclose(turn.pose.R.rows, [[0, -1, 0], [1, 0, 0], [0, 0, 1]], atol=1e-16)
+    close(list(vars(turn.limits).values())[:3], [-math.pi, math.pi, 4.0 * math.pi], 1e-15)
+    close([slide.limits.lower, slide.limits.upper], [-0.2, 0.2], 1e-15)
+    assert list(slide.pose.r) == [0.3, 0.0, 0.0]
+    assert list(slide.child_pose.r) == [0.0, 0.01, 0.0]
+    assert (screw.pitch, screw.armature) == (0.002, 0.1)
+    (rod,) = source.loops
+    assert isinstance(rod, LoopData)
+    close(rod.child_pose.R[1, 0], math.sqrt(0.5), 1e-15)
+    crank = source.links[1].inertia
+    m, c, I = crank.about_center()
+    close([m, *c, *I], [0.5, 0.05, 0.0, 0.0, 1e-4, 5e-4, 5e-4, 0.0, 0.0, 0.0], 1e-15)
+    assert source.couplings[0] == replace(
+        gear("box", "turn", {"slide": -2.0}, 0.1), where=source.couplings[0].where
+    )
+    assert source.joints[1].where.endswith("press.toml:33")
+    robot = chasles.load(file(PRESS))
+    assert (robot.joints, robot.loops, robot.couplings) == (
+        ("turn", "slide", "screw"),
+        ("rod",),
+        ("box",),
+    )
+    tip = Floats(robot).forward_kinematics([0.0, 0.0, 0.0], frame="tip")
+    close(tip[:3, 3], [0.3, -0.01, 0.005], 1e-15)
+
+
+def test_right_angles_are_meant(file: Write) -> None:
+    text = PRESS.replace('angle = "deg"\n', "").replace("[0, 0, 90]", "[0, 0, 1.5708]")
+    robot = chasles.load(file(text))
+    assert any(note.endswith(":28: joint 1: rpy 1.5708 taken as pi/2") for note in robot.notes)
+    assert robot.joint("turn").pose.R[0, 0] == 0.0
+    exact = chasles.load(file(text), snap=False)
+    assert exact.joint("turn").pose.R[0, 0] != 0.0
+
+
+def test_floating_bases(file: Write) -> None:
+    alone = PRESS.replace('child = "frame"', 'parent = "crank"\nchild = "nut"').replace(
+        '[[link]]\nname = "ram"', '[[link]]\nname = "nut"\n\n[[link]]\nname = "ram"'
+    )
+    robot = chasles.load(file(alone), floating=True)
+    assert (robot.joints[0], robot.nv) == ("root_joint", 9)
+
+
+# Nothing is lost -------------------------------------------------------------------------------
+
+
+SIZES: dict[str, tuple[int, ...]] = {
+    "planar": (3,),
+    "zigzag": (3,),
+    "general_chain": (4,),
+    "general_tree": (5, 2),
+    "random_tree": (12, 3),
+}
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_built_in_robots_survive(name: str, tmp_path: Path) -> None:
+    robot = ROBOTS[name](*SIZES.get(name, ()))
+    chasles.save(robot, tmp_path / "copy.toml")
+    same(flat(robot.model.source), flat(formats.read(tmp_path / "copy.toml")))
+
+
+def test_a_robot_read_back_moves_the_same(tmp_path: Path) -> None:
+    robot = chasles.robots.random_tree(10, 3)
+    chasles.save(robot, tmp_path / "copy.toml")
+    again, known = Floats(chasles.load(tmp_path / "copy.toml")), Floats(robot)
+    q = known.integrate(robot.neutral(), np.linspace(-1.0, 1.0, robot.nv))
+    qd, qdd = np.sin(np.arange(2 * robot.nv)).reshape(2, -1)
+    close(again.inverse_dynamics(q, qd, qdd), known.inverse_dynamics(q, qd, qdd), 1e-13)
+
+
+NUMBER = st.floats(-2.0, 2.0, allow_nan=False)
+NAMES = st.text(min_size=1, max_size=6)
+
+
+@st.composite
+def descriptions(draw: st.DrawFn) -> Description:
+    """Trees of all joint types with loops, gears, mimics and frames; names of any letters."""
+    count = draw(st.integers(1, 4))
+    names = draw(st.lists(NAMES, min_size=2 * count + 4, max_size=2 * count + 4, unique=True))
+    links, joints = names[: count + 1], names[count + 1 : 2 * count + 1]
+
+    def vector() -> Vector:
+        return Vector(tuple(draw(NUMBER) for _ in range(3)))
+
+    def pose() -> Transform:
+        return Transform.from_pose(matrix_from_vector(vector()), vector())
+
+    def data(made: Any, name: str, kind: str, parent: str | None, child: str) -> Any:
+        lower = draw(NUMBER)
+        return made(
+            name,
+            kind,
+            parent,
+            child,
+            pose(),
+            Vector.of(draw(NUMBER), draw(NUMBER), 1.0),
+            child_pose=pose(),
+            pitch=draw(NUMBER),
+            radius=abs(draw(NUMBER)) + 0.1,
+            reversed=draw(st.booleans()) and kind != "fixed",
+            limits=draw(st.sampled_from([Limits(), Limits(lower, lower + 1.0, 3.0, 4.0)])),
+            damping=abs(draw(NUMBER)),
+        )
+
+    tree = [
+        data(
+            JointData,
+            name,
+            draw(st.sampled_from(["fixed", *JOINTS])),
+            links[draw(st.integers(0, k))],
+            links[k + 1],
+        )
+        for k, name in enumerate(joints)
+    ]
+    lead = data(JointData, names[-3], "revolute", None, links[0])
+    if tree[0].kind == "revolute":
+        tree[0] = replace(tree[0], mimic=Mimic(names[-3], draw(NUMBER), draw(NUMBER)))
+    kinds = sorted(LOOP_JOINTS)
+    return Description(
+        draw(NAMES),
+        tuple(
+            LinkData(name, box(abs(draw(NUMBER)) + 0.1, (1.0, 2.0, 3.0), vector()))
+            for name in links
+        ),
+        (lead, *tree),
+        (FrameData(names[-1], links[-1], pose()),),
+        vector(),
+        loops=(data(LoopData, names[-2], draw(st.sampled_from(kinds)), None, links[-1]),),
+        couplings=(gear("a gear", names[-3], {}, draw(NUMBER)),),
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(source=descriptions())
+def test_any_mechanism_survives(
+    source: Description, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    round_trip(source, tmp_path_factory.getbasetemp() / "any.toml")
+
+
+def test_gears_keep_their_numbers(tmp_path: Path) -> None:
+    """A differential, and a sum that has another factor before its first joint."""
+    source = chasles.robots.planar(3).model.source
+    sums = gear("d", "joint3", {"joint1": 0.1, "joint2": -1.0 / 3.0}, 0.7)
+    round_trip(replace(source, couplings=(sums,)), tmp_path / "a.toml")
+    other = coupling("s", ["joint1", "joint2"], lambda a, b: 2.0 * a + 3.0 * b - 1.0)
+    mechanism.write(replace(source, couplings=(other,)), tmp_path / "b.toml")
+    (back,) = formats.read(tmp_path / "b.toml").couplings
+    assert back.residual == gear("s", "joint1", {"joint2": -1.5}, 0.5).residual
+
+
+# What cannot be written --------------------------------------------------------------------------
+
+
+def test_what_has_no_place_in_a_file(tmp_path: Path) -> None:
+    robot = chasles.robots.planar(2)
+    bent = robot.with_couplings(coupling("cam", ["joint1", "joint2"], lambda a, b: b - sin(a)))
+    with pytest.raises(ModelError, match=r"coupling 'cam' is no gear, .*; keep it in Python"):
+        chasles.save(bent, tmp_path / "no.toml")
+    with pytest.raises(ModelError, match=r"robots are written as \.toml files"):
+        chasles.save(robot, tmp_path / "no.urdf")
+    own = replace(robot.model.source.joints[0], custom=robot.model.bodies[0].joint, kind="custom")
+    source = replace(robot.model.source, joints=(own, *robot.model.source.joints[1:]))
+    with pytest.raises(ModelError, match="'joint1' is of a type of your own, which a file cannot"):
+        mechanism.write(source, tmp_path / "no.toml")
+    assert not list(tmp_path.iterdir())
+
+
+# Bad files ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "message"),
+    [
+        (
+            '"mechanism"',
+            '"mechanics"',
+            1,
+            'a mechanism begins with format = "mechanism", a Denavit',
+        ),
+        ("gravity", "gravitation", 3, "unknown key 'gravitation'; did you mean 'gravity'"),
+        ('"deg"', '"grad"', 6, "units: angle is 'grad'; give 'rad' or 'deg'"),
+        ('[[link]]\nname = "frame"', "[[link]]", 10, "link 1: no name; give name in every .*link"),
+        ("mass = 500", "mass = nan", 15, "link 2: mass is nan; give a finite number"),
+        ("[1e5, 5e5, 5e5]", "[1e5, 5e5]", 17, "link 2: inertia is .*; give"),
+        (
+            'kind = "revolute"',
+            'kind = "hinge"',
+            26,
+            "joint 1: kind is 'hinge'; give one of fixed, ",
+        ),
+        ('kind = "prismatic"\n', "", 33, "joint 2: no kind; give name, kind, child in every"),
+        ("rpy = [0, 0, 90]", "rotation = [[1, 0, 0], [0, 1, 0], [0, 0, 2]]", 29, "a 3x3 matrix"),
+        (
+            "rpy = [0, 0, 90]",
+            "rpy = [0, 0, 90]\nrotation = [[1, 0, 0], [0, 1, 0], [0, 0, 1]]",
+            24,
+            "joint 1: rpy and rotation; give one of them",
+        ),
+        ("axis = [1, 0, 0]", "axis = [0, 0, 0]", 33, "'slide': axis has zero length; give a unit"),
+        ("armature = 0.1", "armature = true", 48, "joint 3: armature is True; give a finite"),
+        ('child = "ram"\nposition', 'child = "rim"\nposition', 33, "link 'rim' does not exist"),
+        ("child_rpy", "mimic", 55, "loop 1: unknown key 'mimic'"),
+        ('link = "ram"', 'link = "rim"', None, "frame 'tip': its link 'rim' does not exist"),
+        ("ratios = {slide = -2.0}", "ratios = [1]", 65, "gear 1: ratios is .*; give a table"),
+        ("slide = -2.0", "slid = -2.0", 62, "coupling 'box': no coordinate 'slid' .*'slide'"),
+        ("[[loop]]", "[loop]", 50, r"loop is no list of tables; write \[\[loop\]\] above each"),
+    ],
+)
+def test_bad_files_are_refused_with_their_line(
+    file: Write, old: str, new: str, line: int | None, message: str
+) -> None:
+    assert old in PRESS
+    path = file(PRESS.replace(old, new, 1))
+    with pytest.raises(ModelError, match=message) as caught:
+        chasles.load(path)
+    assert line is None or str(caught.value).startswith(f"{path}:{line}: ")
+    assert ";" in str(caught.value)
+
+
+def test_no_links(file: Write) -> None:
+    with pytest.raises(ModelError, match=r"no links; give one \[\[link\]\] table for each"):
+        chasles.load(file('format = "mechanism"\n'))
+
+
+LINES = st.sampled_from([*PRESS.split("\n"), "mass = -1", "rpy = [", "kind = 3", "child = 'frame'"])
+TEXTS = st.one_of(
+    st.lists(LINES, max_size=25).map(lambda lines: "\n".join(['format = "mechanism"', *lines])),
+    st.tuples(st.integers(0, len(PRESS)), st.text(max_size=4)).map(
+        lambda cut: PRESS[: cut[0]] + cut[1] + PRESS[cut[0] + 1 :]
+    ),
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(content=TEXTS)
+def test_any_text_is_a_robot_or_an_error(
+    content: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "fuzz.toml"
+    path.write_bytes(content.encode("utf-8", "surrogatepass"))
+    with contextlib.suppress(ModelError):
+        build(formats.read(path))

@@ -1,0 +1,121 @@
+"""Which loops hang together, and which joints hold more than they must."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support import close
+
+import chasles
+from chasles import Robot
+from chasles.mathematics.linear import Vector
+from chasles.model import Description, JointData, LinkData, LoopData, gear
+from chasles.robots._solids import box
+
+PLANAR = ("slider_crank", "four_bar", "triangle", "five_bar", "six_bar")
+
+
+def chain(parents: list[int]) -> Description:
+    """A tree of revolute joints "1", "2", ..., each of a link of that name; "0" is the base."""
+    links = tuple(LinkData(str(i), box(1.0, (0.1, 0.2, 0.3))) for i in range(len(parents) + 1))
+    joints = tuple(
+        JointData(str(i), "revolute", str(p), str(i)) for i, p in enumerate(parents, start=1)
+    )
+    return Description("chain", links, joints)
+
+
+def test_clusters_of_the_book() -> None:
+    """N12 (Featherstone 2008, section 8.9): clusters {1, 2}, {3}, {4}, joints 3-7, 10-12, 19-20.
+
+    The book's numbers do not say how the joints are connected: any tree in which loops 1 and 2
+    pass through 3-7 and share one of them is like it.
+    """
+    parents = [0, 1, 2, 3, 4, 3, 6, 2, 8, 9, 10, 11, *range(12, 18), 18, 18]
+    ends = {"21": ("2", "5"), "22": ("2", "7"), "23": ("9", "12"), "24": ("19", "20")}
+    loops = tuple(LoopData(name, "spherical", a, b) for name, (a, b) in ends.items())
+    found = Robot(replace(chain(parents), loops=loops)).loop_clusters()
+    assert [cluster.loops for cluster in found] == [("21", "22"), ("23",), ("24",)]
+    assert [cluster.joints for cluster in found] == [
+        ("3", "4", "5", "6", "7"),
+        ("10", "11", "12"),
+        ("19", "20"),
+    ]
+
+
+def test_a_gear_joins_clusters() -> None:
+    source = chain([0, 1, 2, 0, 4, 5])
+    loops = (LoopData("a", "spherical", "0", "3"), LoopData("b", "spherical", "0", "6"))
+    apart = Robot(replace(source, loops=loops))
+    assert [c.loops for c in apart.loop_clusters()] == [("a",), ("b",)]
+    joined = apart.with_couplings(gear("g", "3", {"6": 2.0}))
+    assert joined.loop_clusters() == ((("a", "b", "g"), ("1", "2", "3", "4", "5", "6")),)
+
+
+def test_clusters_are_blocks_of_the_matrix() -> None:
+    source = chain([0, 1, 2, 0, 4, 5])
+    loops = (LoopData("a", "spherical", "0", "3"), LoopData("b", "universal", "6", "4"))
+    robot = Robot(replace(source, loops=loops))
+    A = robot.loop_matrix(robot.random(1))
+    first = 0
+    for loop, rows in (("a", 3), ("b", 4)):
+        (joints,) = (c.joints for c in robot.loop_clusters() if loop in c.loops)
+        outside = [k for k, joint in enumerate(robot.joints) if joint not in joints]
+        assert not A[first : first + rows, outside].any()
+        first += rows
+
+
+@pytest.mark.parametrize("name", PLANAR)
+def test_weaker_joints_leave_the_motion_as_it_is(name: str) -> None:
+    """Section 8.10: planar loops in space; all offers taken together."""
+    robot = chasles.robots.ROBOTS[name]()
+    report = robot.mobility()
+    offers = dict(report.weaker)
+    assert set(offers) == {loop for loop, count in report.redundant if count}
+    source = robot.model.source
+    loops = tuple(replace(x, kind=offers.get(x.name, x.kind)) for x in source.loops)
+    weak = Robot(replace(source, loops=loops, independent=robot.independent))
+    less = weak.mobility()
+    assert (less.rank, int(less)) == (report.rank, int(report))
+    assert less.rows < report.rows
+    at = robot._closing.references[0]
+    y = at[[robot.joints.index(joint) for joint in robot.independent]]
+    q = robot.assemble(y, guess=at)
+    close(weak.assemble(y, guess=at), q, 1e-12)
+    qd = robot.complete(q, np.ones(int(report)))
+    tau = np.linspace(-1.0, 1.0, robot.nv)
+    close(weak.forward_dynamics(q, qd, tau), robot.forward_dynamics(q, qd, tau), 1e-9)
+
+
+def test_offers_are_named() -> None:
+    report = chasles.robots.slider_crank().mobility()
+    assert str(report).endswith("; as good with fewer equations: 'closure' as prismatic")
+    assert chasles.robots.stewart().mobility().weaker == ()
+
+
+def test_a_loop_that_says_nothing_can_be_left_out() -> None:
+    """A second, equal pin: of the two one is enough, and that one may be weaker."""
+    source = chasles.robots.four_bar().model.source
+    twice = replace(source, loops=(*source.loops, replace(source.loops[0], name="again")))
+    report = Robot(twice).mobility()
+    kinds = dict(report.weaker)
+    assert kinds["again"] == "free"
+    assert "'again' left out" in str(report)
+    loops = tuple(replace(x, kind=kinds[x.name]) for x in twice.loops)
+    assert Robot(replace(twice, loops=loops)).mobility().rank == report.rank
+
+
+def test_a_weld_around_parallel_slides() -> None:
+    """Two slides along x and a weld: of its six equations one is needed."""
+    links = tuple(LinkData(name, box(1.0, (1.0, 1.0, 1.0))) for name in ("base", "a", "b"))
+    x = Vector.of(1.0, 0.0, 0.0)
+    joints = (
+        JointData("a", "prismatic", "base", "a", axis=x),
+        JointData("b", "prismatic", "a", "b", axis=x),
+    )
+    weld = LoopData("w", "fixed", "base", "b")
+    robot = Robot(Description("slides", links, joints, loops=(weld,)))
+    report = robot.mobility()
+    assert report.redundant == (("w", 5),)
+    ((_, kind),) = report.weaker
+    weak = Robot(replace(robot.model.source, loops=(replace(weld, kind=kind),)))
+    assert (weak.mobility().rank, weak.mobility().rows) == (1, 6 - chasles.model.JOINTS[kind].nv)
