@@ -5,31 +5,17 @@ makes of the file is translated here. The numbers have the names of mjModel, who
 of mujoco.readthedocs.io, "Computation" and "XML Reference".
 """
 
-import itertools
 import os
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import PurePath
-from typing import Any
 
-from lxml import etree
-
-from chasles.formats.files import load
-from chasles.formats.mjcf_compiler import compiled
-from chasles.formats.xml_document import parse
-from chasles.mathematics.linear import Matrix, Symmetric, Vector
-from chasles.mathematics.rotations import matrix_from_axis_angle, matrix_from_quaternion
+from chasles.formats.mjcf_equalities import Equalities, equalities
+from chasles.formats.mjcf_source import Source, opened, pose
+from chasles.mathematics.linear import Symmetric, Vector
+from chasles.mathematics.rotations import matrix_from_axis_angle
 from chasles.mathematics.spatial import RigidInertia, Transform
-from chasles.model import (
-    Description,
-    FrameData,
-    JointData,
-    Limits,
-    LinkData,
-    LoopData,
-    Mimic,
-    ModelError,
-)
+from chasles.model import Description, FrameData, JointData, Limits, LinkData, ModelError
 from chasles.model.build import compose
 
 WORLD = "world"
@@ -41,36 +27,22 @@ _KINDS = {"hinge": "continuous", "slide": "prismatic", "ball": "spherical", "fre
 _ABOUT_A_POINT = ("hinge", "ball")
 """Joints whose `pos` matters."""
 
-_LOOPS = {"connect": "spherical", "weld": "fixed"}
-"""The joint that each equality between two bodies is."""
-
-_PLACES = {
-    ".//body": "body",
-    "worldbody//joint": "joint",
-    "worldbody//freejoint": "joint",
-    "worldbody//site": "site",
-    "equality/*": "equality",
-}
-"""Where a file has the parts of each kind."""
-
 
 def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = False) -> Description:
     """What an MJCF file says, as MuJoCo's compiler understands it; the package mujoco is needed.
 
     Every body is a link, "world" the first; named sites are frames. Coordinates are those of
     MuJoCo, `ref` included, in its order; `chasles.conventions.mujoco` exchanges the numbers of free
-    joints. Where a body has several joints, or one that is not at its origin, massless links
-    "body.joint" stand between. Equalities connect and weld close loops; linear ones between joints
-    are mimic joints, and a constant one makes its joint fixed. Inactive ones, actuators, tendons,
+    joints. Between several joints of one body stand massless links "body.joint". Equalities connect
+    and weld close loops; of those between joints, linear ones make mimic joints, constant ones
+    fixed joints, others (and those of fixed tendons) couplings. Inactive ones, actuators, tendons,
     springs and contacts are left out; notes say so.
 
     snap: nothing is left to do, MuJoCo has read the angles. floating: put the one body that
     worldbody holds without a joint on a free one, named root_joint.
     """
-    file = os.fsdecode(path)
-    root = _parse(file)
-    source = _Source(file, _lines(root), compiled(file))
-    links = [LinkData(WORLD, RigidInertia.zero(), file)]
+    source = opened(os.fsdecode(path))
+    links = [LinkData(WORLD, RigidInertia.zero(), source.file)]
     joints: list[JointData] = []
     for i in range(1, len(source.bodies)):
         between, chain = _chain(source, i)
@@ -78,125 +50,56 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
         joints += chain
     if floating:
         joints = _on_free_joint(source, joints)
-    loops = _equalities(source, joints)
+    found = equalities(source)
     _note_unused(source, joints)
     return Description(
-        root.get("model") or PurePath(file).stem,
+        source.model or PurePath(source.file).stem,
         tuple(links),
-        tuple(joints),
+        tuple(_tied(joint, found) for joint in joints),
         tuple(_frames(source)),
         gravity=Vector(tuple(source["gravity"])),
         notes=tuple(source.notes),
-        where=file,
-        loops=tuple(loops),
+        where=source.file,
+        loops=tuple(found.loops),
+        couplings=tuple(found.couplings),
     )
 
 
-# The file and its parts ------------------------------------------------------------------------
-
-
-def _parse(file: str) -> etree._Element:
-    """The `<mujoco>` element."""
-    root = parse(file, load(file))
-    if root.tag != "mujoco":
-        remedy = (
-            "a URDF file ends in .urdf" if root.tag == "robot" else "an MJCF file is a <mujoco>"
-        )
-        raise ModelError(f"{file}:{root.sourceline}: the document is a <{root.tag}>; {remedy}")
-    return root
-
-
-def _lines(root: etree._Element) -> dict[tuple[str, str], int]:
-    """Where the file has a part, by its kind and name."""
-    found: dict[tuple[str, str], int] = {}
-    for path, kind in _PLACES.items():
-        for element in root.iterfind(path):
-            line = element.sourceline
-            found[kind, element.get("name", "")] = line if isinstance(line, int) else 1
-    return found
-
-
-@dataclass
-class _Source:
-    """A file being read. lines: see `_lines`. numbers: those of the compiled model, by name."""
-
-    file: str
-    lines: dict[tuple[str, str], int]
-    numbers: dict[str, Any]
-    notes: list[str] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.links, self.ties = set(self["body"]), {*self["joint"], *self["equality"]}
-        self.bodies = [name or self.link(f"body{i}") for i, name in enumerate(self["body"])]
-        self.joints = [name or self.tie(f"joint{k}") for k, name in enumerate(self["joint"])]
-
-    def __getitem__(self, name: str) -> Any:
-        return self.numbers[name]
-
-    def link(self, wanted: str) -> str:
-        """A name that no other link or frame has."""
-        return _new(wanted, self.links)
-
-    def tie(self, wanted: str) -> str:
-        """A name that no other joint or loop has."""
-        return _new(wanted, self.ties)
-
-    def where(self, kind: str, name: str) -> str:
-        """ "file:line", or the file alone where it has no such name (includes, replicas)."""
-        line = self.lines.get((kind, name)) if name else None
-        return self.file if line is None else f"{self.file}:{line}"
-
-
-def _new(wanted: str, taken: set[str]) -> str:
-    names = itertools.chain([wanted], (f"{wanted}_{k}" for k in itertools.count(1)))
-    name = next(name for name in names if name not in taken)
-    taken.add(name)
-    return name
-
-
-# Bodies and their joints -----------------------------------------------------------------------
-
-
-def _link(source: _Source, i: int) -> LinkData:
+def _link(source: Source, i: int) -> LinkData:
     """A body; MuJoCo has its inertia about the centre of mass, along principal axes."""
-    axes = _pose(source["body_ipos"][i], source["body_iquat"][i])
+    axes = pose(source["body_ipos"][i], source["body_iquat"][i])
     xx, yy, zz = source["body_inertia"][i]
-    moments = Symmetric(xx, yy, zz, 0.0, 0.0, 0.0)
-    inertia = RigidInertia.from_center(source["body_mass"][i], axes.r, axes.E.T @ moments)
-    return LinkData(source.bodies[i], inertia, source.where("body", source["body"][i]))
+    tensor = axes.E.T @ Symmetric(xx, yy, zz, 0.0, 0.0, 0.0)
+    inertia = RigidInertia.from_center(source["body_mass"][i], axes.r, tensor)
+    return LinkData(source.bodies[i], inertia, source.where("body", i))
 
 
-def _chain(source: _Source, i: int) -> tuple[list[LinkData], list[JointData]]:
+# Joints ----------------------------------------------------------------------------------------
+
+
+def _chain(source: Source, i: int) -> tuple[list[LinkData], list[JointData]]:
     """The joints from a body's parent to the body, and the massless links between them.
 
-    `pose` is that of the next joint's frame in the frame of the link before it: axes are the
-    body's, origins the joints' anchors, which `anchor` has in the body's frame.
+    Each of those has its frame where the body's would be with the joints after it at rest.
     """
     body, parent = source.bodies[i], source.bodies[source["body_parentid"][i]]
-    pose, anchor = _pose(source["body_pos"][i], source["body_quat"][i]), Vector.zero()
-    between, joints = [], []
+    place, between, joints = pose(source["body_pos"][i], source["body_quat"][i]), [], []
     first, count = source["body_jntadr"][i], source["body_jntnum"][i]
     for k in range(first, first + count):
-        where = source.where("joint", source["joint"][k])
-        place = anchor
-        if source["jnt_type"][k] in _ABOUT_A_POINT:
-            place = Vector(tuple(source["jnt_pos"][k]))
-        child = body
-        if k + 1 < first + count or any(place):
+        child, where = body, source.where("joint", k)
+        if k + 1 < first + count:
             child = source.link(f"{body}.{source.joints[k]}")
             between.append(LinkData(child, RigidInertia.zero(), where, massless=True))
-        moved = compose(_shift(place - anchor), pose)
-        joints.append(_joint(source, k, JointData("", "", parent, child, moved, where=where)))
-        parent, pose, anchor = child, Transform.identity(), place
-    if parent != body:
-        pose = compose(_shift(-anchor), pose)
-        name, where = source.tie(f"{body}.fixed"), source.where("body", source["body"][i])
-        joints.append(JointData(name, "fixed", parent, body, pose, where=where))
+        joints.append(_joint(source, k, JointData("", "", parent, child, place, where=where)))
+        parent, place = child, Transform.identity()
+    if not joints:
+        name = source.tie(f"{body}.fixed")
+        joints.append(JointData(name, "fixed", parent, body, place, where=source.where("body", i)))
     return between, joints
 
 
-def _joint(source: _Source, k: int, data: JointData) -> JointData:
-    """What MuJoCo has of a joint; data has its place at `ref`."""
+def _joint(source: Source, k: int, data: JointData) -> JointData:
+    """What MuJoCo has of a joint; in `data` its frame is still the child's own, and at `ref`."""
     kind, dof = source["jnt_type"][k], source["jnt_dofadr"][k]
     limits, limited = Limits(), source["jnt_limited"][k] and kind != "ball"
     if limited:
@@ -216,13 +119,10 @@ def _joint(source: _Source, k: int, data: JointData) -> JointData:
     )
     if kind == "free":  # its numbers are the body's pose in the world
         return replace(data, pose=Transform.identity())
-    return _displaced(data, -_reference(source, k))
-
-
-def _reference(source: _Source, k: int) -> float:
-    """The coordinate of a hinge or slide with which the body stands where the file has it."""
-    scalar = source["jnt_type"][k] in ("hinge", "slide")
-    return source["qpos0"][source["jnt_qposadr"][k]] if scalar else 0.0
+    if kind in _ABOUT_A_POINT:
+        anchor = pose(source["jnt_pos"][k])
+        data = replace(data, pose=compose(anchor, data.pose), child_pose=anchor)
+    return _displaced(data, -source.reference(k))
 
 
 def _displaced(joint: JointData, q: float) -> JointData:
@@ -230,12 +130,25 @@ def _displaced(joint: JointData, q: float) -> JointData:
     if q == 0.0:
         return joint
     if joint.kind == "prismatic":
-        return replace(joint, pose=compose(_shift(joint.axis * q), joint.pose))
-    turn = Transform.from_pose(matrix_from_axis_angle(joint.axis, q), Vector.zero())
-    return replace(joint, pose=compose(turn, joint.pose))
+        motion = pose(list(joint.axis * q))
+    else:
+        motion = Transform.from_pose(matrix_from_axis_angle(joint.axis, q), Vector.zero())
+    return replace(joint, pose=compose(motion, joint.pose))
 
 
-def _on_free_joint(source: _Source, joints: list[JointData]) -> list[JointData]:
+def _tied(joint: JointData, found: Equalities) -> JointData:
+    """A joint as equalities have it: following another, held, or as it was."""
+    if joint.name in found.held:
+        fixed = _displaced(joint, found.held[joint.name])
+        return JointData(
+            *(fixed.name, "fixed", fixed.parent, fixed.child, fixed.pose),
+            child_pose=fixed.child_pose,
+            where=fixed.where,
+        )
+    return replace(joint, mimic=found.followers.get(joint.name))
+
+
+def _on_free_joint(source: Source, joints: list[JointData]) -> list[JointData]:
     """The joints, the fixed one of the body that floats now free."""
     held = [joint for joint in joints if joint.parent == WORLD]
     if len(held) == 1 and held[0].kind == "free":
@@ -250,92 +163,24 @@ def _on_free_joint(source: _Source, joints: list[JointData]) -> list[JointData]:
     return [free if joint is held[0] else joint for joint in joints]
 
 
-def _frames(source: _Source) -> Iterator[FrameData]:
+# Frames and notes ------------------------------------------------------------------------------
+
+
+def _frames(source: Source) -> Iterator[FrameData]:
     """The sites that have names."""
     for k, site in enumerate(source["site"]):
         if site:
             name = source.link(site if site not in source.links else f"{site}_site")
             if name != site:
-                where = source.where("site", site)
-                source.notes.append(f"{where}: site {site!r}: a body has this name; now {name!r}")
-            pose = _pose(source["site_pos"][k], source["site_quat"][k])
-            yield FrameData(name, source.bodies[source["site_bodyid"][k]], pose)
+                source.notes.append(
+                    f"{source.where('site', k)}: site {site!r}: a link has this name; "
+                    f"the frame is {name!r}"
+                )
+            place = pose(source["site_pos"][k], source["site_quat"][k])
+            yield FrameData(name, source.bodies[source["site_bodyid"][k]], place)
 
 
-# Equalities ------------------------------------------------------------------------------------
-
-
-def _equalities(source: _Source, joints: list[JointData]) -> list[LoopData]:
-    """The loops; in `joints`, those that follow others or are held become so."""
-    loops = []
-    for k, kind in enumerate(source["eq_type"]):
-        given = source["equality"][k]
-        where = source.where("equality", given)
-        what = f"{where}: equality {given or k!r}"
-        if source["equalities_disabled"] or not source["eq_active0"][k]:
-            source.notes.append(f"{what} is not active and left out")
-        elif kind in _LOOPS:
-            name = given or source.tie(f"{kind}{k}")
-            (parent, pose), (child, child_pose) = _ends(source, k)
-            data = (name, _LOOPS[kind], parent, child, pose)
-            loops.append(LoopData(*data, where=where, child_pose=child_pose))
-        elif kind == "joint":
-            _couple(source, k, joints, what)
-        else:
-            raise ModelError(
-                f"{what}: a {kind} equality cannot be read; take it out, or set active='false'"
-            )
-    return loops
-
-
-def _ends(source: _Source, k: int) -> list[tuple[str, Transform]]:
-    """The links that an equality joins, and the frames on them that it brings together."""
-    ids, data = (source["eq_obj1id"][k], source["eq_obj2id"][k]), source["eq_data"][k]
-    if source["eq_objtype"][k] == "site":
-        return [
-            (
-                source.bodies[source["site_bodyid"][s]],
-                _pose(source["site_pos"][s], source["site_quat"][s]),
-            )
-            for s in ids
-        ]
-    first, second = (source.bodies[i] for i in ids)
-    if source["eq_type"][k] == "connect":
-        return [(first, _pose(data[:3])), (second, _pose(data[3:6]))]
-    return [(first, _pose(data[3:6], data[6:10])), (second, _pose(data[:3]))]
-
-
-def _couple(source: _Source, k: int, joints: list[JointData], what: str) -> None:
-    """q1 - ref1 = c0 + c1 (q2 - ref2): joint 1 follows joint 2, or is held where there is none."""
-    i1, i2, (c0, c1, *higher) = source["eq_obj1id"][k], source["eq_obj2id"][k], source["eq_data"][k]
-    place = {joint.name: n for n, joint in enumerate(joints)}
-    n, offset = place[source.joints[i1]], c0 + _reference(source, i1)
-    if i2 < 0:
-        source.notes.append(f"{what} holds joint {joints[n].name!r} at {offset:g}; now fixed")
-        held = _displaced(joints[n], offset)
-        joints[n] = JointData(
-            held.name, "fixed", held.parent, held.child, held.pose, where=held.where
-        )
-        return
-    leader = source.joints[i2]
-    if any(higher[:3]):
-        raise ModelError(
-            f"{what}: joint {joints[n].name!r} follows {leader!r} by a polynomial; only linear "
-            "ones can be read: give polycoef='a b 0 0 0', or set active='false'"
-        )
-    if joints[n].kind == "fixed" or joints[n].mimic is not None:
-        raise ModelError(
-            f"{what}: another equality moves joint {joints[n].name!r} already; let each joint be "
-            "joint1 of one equality"
-        )
-    mimic = Mimic(leader, c1, offset - c1 * _reference(source, i2))
-    joints[n] = replace(joints[n], mimic=mimic)
-
-
-# Notes and numbers -----------------------------------------------------------------------------
-
-
-def _note_unused(source: _Source, joints: list[JointData]) -> None:
+def _note_unused(source: Source, joints: list[JointData]) -> None:
     counts = [f"{what} ({count})" for what, count in source["unused"].items() if count]
     if counts:
         source.notes.append(f"{source.file}: not used: {', '.join(counts)}")
@@ -345,14 +190,3 @@ def _note_unused(source: _Source, joints: list[JointData]) -> None:
                 f"{joint.where}: joint {joint.name!r}: armature and friction of a free joint act "
                 "along the body's axes; MuJoCo has those of its translation along the world's"
             )
-
-
-def _pose(
-    position: Sequence[float], quaternion: Sequence[float] = (1.0, 0.0, 0.0, 0.0)
-) -> Transform:
-    R = matrix_from_quaternion(Vector(tuple(quaternion)))
-    return Transform.from_pose(R, Vector(tuple(position)))
-
-
-def _shift(r: Vector) -> Transform:
-    return Transform.from_pose(Matrix.identity(), r)

@@ -20,6 +20,7 @@ ARRAYS = (
     *("jnt_qposadr", "jnt_dofadr", "qpos0", "dof_armature", "dof_damping", "dof_frictionloss"),
     *("site_bodyid", "site_pos", "site_quat"),
     *("eq_obj1id", "eq_obj2id", "eq_active0", "eq_data"),
+    *("tendon_adr", "tendon_num", "wrap_objid", "wrap_prm"),
 )
 """What is printed of mjModel under its own name; MuJoCo's documentation says what each is."""
 
@@ -66,6 +67,7 @@ def numbers(model: Any, parts: int) -> dict[str, Any]:
         "jnt_type": [word(mujoco.mjtJoint(k)) for k in model.jnt_type],
         "eq_type": [word(mujoco.mjtEq(k)) for k in model.eq_type],
         "eq_objtype": [word(mujoco.mjtObj(k)) for k in model.eq_objtype],
+        "wrap_type": [word(mujoco.mjtWrap(k)) for k in model.wrap_type],
         "unused": unused(model),
     }
 
