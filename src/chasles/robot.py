@@ -670,16 +670,16 @@ class Robot:
         return self._call("loop_forces", q, multipliers, out=out, threads=threads)
 
     def _require_loops(self, function: str) -> None:
-        if not self.model.constraints:
+        if not self.model.loop_rows:
             raise ModelError(
                 f"{function}: robot {self.name!r} has no loops or couplings; use forward_dynamics"
             )
 
     def _refuse_open(self, what: str, function: str) -> None:
         """Of a robot with loops, a compiled forward_dynamics would be of the tree alone."""
-        if self.model.constraints and function == "forward_dynamics":
+        if self.model.loop_rows and function in ("forward_dynamics", "hybrid_dynamics"):
             raise ModelError(
-                f"{what}: forward_dynamics of robot {self.name!r} keeps its loops closed, which a "
+                f"{what}: {function} of robot {self.name!r} keeps its loops closed, which a "
                 "program of the tree does not; for derivatives use "
                 'robot.linearize(q, qd, tau, coordinates="independent"), for a compiled function '
                 'chasles.compile(robot, "constrained_dynamics")'
@@ -767,7 +767,7 @@ class Robot:
         or a moment), or "fastest". Of a robot with loops, which stay closed, by the methods of
         `constrained_dynamics`.
         """
-        if self.model.constraints:
+        if self.model.loop_rows:
             keys, forces = wrench_arguments(self.model, f_ext)
             qdd, _ = self._closed.constrained_dynamics(
                 "forward_dynamics",
@@ -814,8 +814,13 @@ class Robot:
         joints known is `inverse_dynamics`, none `forward_dynamics`. f_ext and dissipation as there.
         method: "articulated-body" (Featherstone 2008, table 9.3), "mass-matrix" (section 9.1),
         "floating-base" (table 9.6, where all joints but those of a floating base are known), or
-        "fastest".
+        "fastest". Of trees only.
         """
+        if self.model.loop_rows:
+            raise ModelError(
+                f"hybrid_dynamics: robot {self.name!r} has loops, and it is of trees only; use "
+                "inverse_dynamics(..., actuated=) or forward_dynamics"
+            )
         return self._call(
             "hybrid_dynamics",
             q,
@@ -900,7 +905,7 @@ class Robot:
         (Balafoutis, Patel 1991, chapter 6), or "fastest".
         """
         chosen = _checked_coordinates("mass_matrix", coordinates)
-        if chosen == "independent" and self.model.constraints:
+        if chosen == "independent" and self.model.loop_rows:
             M = self._closed.mass_matrix(q, tolerance=TOLERANCE, threads=threads)
             return _given("mass_matrix", M, out)
         return self._call("mass_matrix", q, out=out, threads=threads, method=method)
@@ -1057,7 +1062,7 @@ class Robot:
         """
         forces: dict[str, Any] = {"f_ext": f_ext, "dissipation": dissipation}
         closed = _checked_coordinates("linearize", coordinates) == "independent"
-        if closed and self.model.constraints:
+        if closed and self.model.loop_rows:
             pair = partial(self._linearize_closed, q, qd, tau, threads=threads, **forces)
         else:
             pair = partial(self._call, "linearize", q, qd, tau, threads=threads, **forces)

@@ -384,3 +384,27 @@ def test_loops_are_asked_for_by_name() -> None:
     arm = chasles.robots.planar(2)
     with pytest.raises(chasles.ModelError, match="robot 'planar' has no loops; use forward_dynam"):
         arm.constrained_dynamics(np.zeros(2), np.zeros(2), np.zeros(2))
+
+
+def test_a_loop_that_forbids_nothing_changes_nothing() -> None:
+    """A free joint closes no loop: its robot is the tree, and needs no closure."""
+    source = chasles.robots.four_bar().model.source
+    loose = chasles.Robot(replace(source, loops=(replace(source.loops[0], kind="free"),)))
+    tree = chasles.Robot(replace(source, loops=()))
+    q, qd, tau = np.random.default_rng(0).normal(size=(3, 3))
+    np.testing.assert_array_equal(
+        loose.forward_dynamics(q, qd, tau), tree.forward_dynamics(q, qd, tau)
+    )
+
+
+def test_hybrid_dynamics_of_loops_is_refused() -> None:
+    bars = chasles.robots.four_bar()
+    with pytest.raises(chasles.ModelError, match="of trees only; use inverse_dynamics"):
+        bars.hybrid_dynamics([0.1, 0.2, 0.3], [0.0] * 3, [0.0] * 3, known="crank")
+
+
+def test_damping_of_a_loop_joint_is_noted() -> None:
+    source = chasles.robots.four_bar().model.source
+    damped = replace(source, loops=(replace(source.loops[0], damping=5.0),))
+    (note,) = chasles.Robot(damped).notes
+    assert "loop 'pin': its armature, damping and friction do not count" in note

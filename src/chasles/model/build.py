@@ -45,6 +45,12 @@ def build(source: Description, *, mimic: bool = True, strict: bool = False) -> M
     if source.massless:
         return replace(model, notes=(*source.notes, "no masses are given: kinematics only"))
     notes = source.notes + check_inertias(source, model, strict=strict)
+    notes += tuple(
+        f"{_at(loop.where)}loop {loop.name!r}: its armature, damping and friction do not count, "
+        "since it has no coordinates; let it be a joint of the tree, and close the loop elsewhere"
+        for loop in source.loops
+        if loop.resists
+    )
     notes += check_frames(model) + check_regular(model)
     return replace(model, notes=notes)
 
@@ -281,7 +287,10 @@ def _couple(bodies: list[Body]) -> list[Body]:
                 "name a moving joint, or load with mimic=False"
             )
         if data.name in seen:
-            raise ModelError(f"{at} mimics itself through {' -> '.join((*seen, data.name))}")
+            raise ModelError(
+                f"{at} mimics itself through {' -> '.join((*seen, data.name))}; let one of them "
+                "lead, without mimic"
+            )
         leader = number[data.mimic.joint]
         for k in (i, leader):
             if bodies[k].joint.nv != 1:

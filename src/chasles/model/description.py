@@ -79,6 +79,11 @@ class JointData:
     custom: Joint | None = None
     child_pose: Transform = field(default_factory=Transform.identity)
 
+    @property
+    def resists(self) -> bool:
+        """Whether forces of its own act along its freedoms: such a joint needs coordinates."""
+        return any((self.armature, self.damping, self.friction))
+
 
 @dataclass(frozen=True)
 class LoopData(JointData):

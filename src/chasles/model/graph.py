@@ -39,14 +39,15 @@ def from_graph(
     both, `pose` on the parent and `child_pose` on the child. base: the link that is fixed to the
     world, if any. loops: joints that are to close loops, by name; the others that must are chosen
     so that the tree has as many as can be of the joints that need coordinates (`actuated` ones, by
-    name, and those that mimic, are mimicked or coupled), and is of least depth.
+    name, and those that mimic, are mimicked, coupled, damped or have an armature), and is of least
+    depth.
 
     A part that no joint connects to the base or the world gets a free joint, with a note. Tree
     joints keep their order and their coordinates; one that the tree meets at its child has parent
     and child exchanged.
     """
     by_name = _checked(name, links, joints, base, loops, actuated)
-    wanted = {*actuated, *_coupled(joints, couplings)}
+    wanted = {*actuated, *_coupled(joints, couplings), *(j.name for j in joints if j.resists)}
     tree, notes = _tree(links, joints, base, set(loops), wanted)
     chosen = {joint.name: joint for joint in tree}
     ordered = [chosen.pop(joint) for joint in by_name if joint in chosen]

@@ -202,14 +202,20 @@ def entry(function: str, formula: Formula) -> Entry:
 
 @cache
 def growth(function: str, method: str) -> tuple[Polynomial, Polynomial] | None:
-    """Multiplications and additions of a method for n joints with general twists, if not `MANY`."""
+    """Multiplications and additions of a method for n joints with general twists.
+
+    None where these are `MANY`, or no polynomial.
+    """
     if sum(whole(function, method, 6, "general")) > MANY:
         return None
     steep = any(m.name == method and m.steep for m in FUNCTIONS[function])
     lengths = (*SHORT, SHORT[-1] + 1) if steep else SHORT
     counts = {n: whole(function, method, n, "general") for n in lengths}
     M, A = ({n: pair[k] for n, pair in counts.items()} for k in (0, 1))
-    return Polynomial.through(M), Polynomial.through(A)
+    try:
+        return Polynomial.through(M), Polynomial.through(A)
+    except ValueError:  # halves of halves: divide and conquer grows in steps
+        return None
 
 
 # One body --------------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ class ClosureFunction:
 
     def __init__(self, robot: Robot, gamma: Gamma) -> None:
         model, self.robot = robot.model, robot
-        if not robot.model.constraints:
+        if not robot.model.loop_rows:
             raise ModelError(f"ClosureFunction: robot {robot.name!r} has no loops to close")
         for i in model.movers:
             if not model.bodies[i].joint.additive:

@@ -77,7 +77,7 @@ def simulate(
         place = by_function(robot, closure)
         q, qd = begun(robot, place, q, qd)
         step = partial(runge_kutta, place, accelerate)
-    elif not robot.model.constraints or stabilization is not None:
+    elif not robot.model.loop_rows or stabilization is not None:
         step = partial(runge_kutta, tree(robot), accelerate)
     else:
         closed = Closed(robot, q)

@@ -45,11 +45,11 @@ def accelerations(
     """The dynamics of a robot, with its loops closed; these stabilized, if that is asked for."""
     options: dict[str, Any] = {"f_ext": f_ext, "dissipation": dissipation}
     if stabilization is not None:
-        if not robot.model.constraints:
+        if not robot.model.loop_rows:
             raise ModelError(f"simulate: robot {robot.name!r} has no loops to stabilize")
         time = checked_step(stabilization, "simulate: stabilization")
         options |= {"stabilization": time, "tolerance": LOOSE}
-    if robot.model.constraints:
+    if robot.model.loop_rows:
         return lambda *state: robot.constrained_dynamics(*state, **options)[0]
     keys, wrenches = wrench_arguments(robot.model, f_ext)
     compiled = robot.function("forward_dynamics", dissipation=dissipation, wrenches=keys).fast
