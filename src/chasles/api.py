@@ -29,7 +29,8 @@ def load(
     strict: bool = False,
 ) -> Robot:
     """Read a robot from a file: .urdf, .toml (a mechanism, docs/mechanism-files.md, or a
-    Denavit-Hartenberg table, docs/dh.md), or .dat (the data file of Legnani et al. 1996, fig. 6).
+    Denavit-Hartenberg table, docs/dh.md), .xml or .mjcf (a MuJoCo model, docs/mjcf.md), or .dat
+    (the data file of Legnani et al. 1996, fig. 6).
 
     floating: put the root link on a free joint. mimic: followers move with their leader and have no
     coordinate of their own (False: every joint is independent, as in Pinocchio). snap: take angles

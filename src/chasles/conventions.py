@@ -253,7 +253,8 @@ def mujoco(robot: Robot, joints: Sequence[str] | None = None) -> Convention:
     """A robot in MuJoCo's coordinates; joints: the names of its `model.joint(i)`, in order.
 
     Our order if omitted. A free joint at the root may have another name there, or none. A joint's
-    `ref` is not known here: its number there is ours plus that.
+    `ref` is in the coordinates of a robot from an MJCF file; of others it is not known: its number
+    there is ours plus that.
     """
     return _convention("MuJoCo", robot, joints)
 

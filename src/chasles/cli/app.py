@@ -22,7 +22,8 @@ app = typer.Typer(
 Target = Annotated[
     str,
     typer.Argument(
-        metavar="FILE|NAME", help="A .urdf, .toml or .dat file, or a built-in robot: puma560."
+        metavar="FILE|NAME",
+        help="A .urdf, .xml (MJCF), .toml or .dat file, or a built-in robot: puma560.",
     ),
 ]
 Floating = Annotated[bool, typer.Option("--floating", help="Put the root link on a free joint.")]

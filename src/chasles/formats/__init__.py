@@ -10,6 +10,8 @@ READERS: dict[str, str] = {
     ".urdf": "chasles.formats.urdf",
     ".dat": "chasles.formats.dat",
     ".toml": "chasles.formats.toml_robots",
+    ".xml": "chasles.formats.mjcf",
+    ".mjcf": "chasles.formats.mjcf",
 }
 """One row a format: the module whose `read` takes a path and the options below; loaded on use."""
 

@@ -8,7 +8,6 @@ Shapes, transmissions and simulator extensions are ignored; no other file is eve
 
 import math
 import os
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import PurePath
@@ -17,6 +16,7 @@ from lxml import etree
 
 from chasles.formats.files import load, short
 from chasles.formats.numbers import is_number, multiple, radians, right_angles
+from chasles.formats.xml_document import parse
 from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.rotations import Plane, Rotation
 from chasles.mathematics.spatial import RigidInertia, Transform
@@ -62,37 +62,13 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
 
 
 def _parse(file: str, data: bytes) -> etree._Element:
-    """The `<robot>` element of a document without entities, which could grow without bound."""
-    if b"<!ENTITY" in data:
-        raise _declares(file, data)
-    parser = etree.XMLParser(
-        resolve_entities=False,
-        no_network=True,
-        load_dtd=False,
-        huge_tree=False,
-        remove_comments=True,
-        remove_pis=True,
-    )
-    try:
-        root = etree.fromstring(data, parser)
-    except etree.XMLSyntaxError as error:
-        fault = re.split(", line|, use XML_PARSE_HUGE", error.msg)[0]
-        raise ModelError(f"{file}:{error.lineno}: not readable XML: {fault}; correct it") from error
-    if root.getroottree().docinfo.internalDTD is not None:
-        raise _declares(file, data)
+    """The `<robot>` element."""
+    root = parse(file, data)
     if root.tag.rpartition("}")[2] != "robot":
         raise ModelError(
             f"{file}:{root.sourceline}: the document is a <{root.tag}>; a URDF file is a <robot>"
         )
     return root
-
-
-def _declares(file: str, data: bytes) -> ModelError:
-    line = data.count(b"\n", 0, max(0, data.find(b"<!DOCTYPE"))) + 1
-    return ModelError(
-        f"{file}:{line}: document types and entities are not read; "
-        "remove the DOCTYPE and write out what its entities stand for"
-    )
 
 
 @dataclass(frozen=True)

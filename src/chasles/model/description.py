@@ -35,11 +35,15 @@ class Mimic:
 
 @dataclass(frozen=True)
 class LinkData:
-    """A link and its inertia in its own frame. `where` is "file:line" if it came from a file."""
+    """A link and its inertia in its own frame. `where` is "file:line" if it came from a file.
+
+    massless: it is meant to have no inertia, as a place between two joints of one body.
+    """
 
     name: str
     inertia: RigidInertia
     where: str = ""
+    massless: bool = False
 
 
 @dataclass(frozen=True)

@@ -125,7 +125,7 @@ def _tree(
     notes: list[str] = []
     taken = {joint.name for joint in joints}
     if base is not None:
-        tree.append(JointData(_new(f"{base}_base", taken), "fixed", None, base))
+        tree.append(JointData(unused_name(f"{base}_base", taken), "fixed", None, base))
         depth[base] = 0
     while len(depth) <= len(links):
         border = [
@@ -143,7 +143,7 @@ def _tree(
             depth[joint.child] = deep
             continue
         link = next(link.name for link in links if link.name not in depth)
-        added = JointData(_new(f"{link}_free", taken), "free", None, link)
+        added = JointData(unused_name(f"{link}_free", taken), "free", None, link)
         notes.append(
             f"link {link!r} is not connected to the base: joint {added.name!r}, free, carries it"
         )
@@ -163,12 +163,12 @@ def on_free_joint(
     roots = [link for link in links if link.name not in children]
     if len(roots) != 1:
         return joints
-    name = _new("root_joint", {joint.name for joint in joints})
+    name = unused_name("root_joint", {joint.name for joint in joints})
     return (JointData(name, "free", None, roots[0].name, where=roots[0].where), *joints)
 
 
-def _new(name: str, taken: set[str]) -> str:
-    """A name that no joint has, and from now on one does."""
+def unused_name(name: str, taken: set[str]) -> str:
+    """The name, or one like it that no part has; from now on one does."""
     names = itertools.chain([name], (f"{name}_{k}" for k in itertools.count(1)))
     found = next(name for name in names if name not in taken)
     taken.add(found)

@@ -34,8 +34,8 @@ def check_inertias(source: Description, model: Model, *, strict: bool) -> tuple[
     for link in source.links:
         if not all(map(math.isfinite, (link.inertia.m, *link.inertia.h, *link.inertia.I))):
             raise ModelError(f"{_name(link)}: inertia is not finite; give finite numbers")
-        fault = _fault(link.inertia)
-        if fault is None and not any((link.inertia.m, *link.inertia.I)) and _carries(model, link):
+        fault, none = _fault(link.inertia), not any((link.inertia.m, *link.inertia.I))
+        if fault is None and none and not link.massless and _carries(model, link):
             fault = "a moving link has zero inertia; it is legal only because others move with it"
         if fault is not None:
             if strict:

@@ -1,0 +1,192 @@
+"""MJCF files (MuJoCo's XML), compiled by MuJoCo itself: bodies, joints, sites and equalities.
+
+MuJoCo's compiler resolves defaults, includes, frames, angles and inertias from shapes; what it
+makes of the file is translated here. The numbers have the names of mjModel, whose meaning is that
+of mujoco.readthedocs.io, "Computation" and "XML Reference".
+"""
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import PurePath
+
+from chasles.formats.mjcf_equalities import Equalities, equalities
+from chasles.formats.mjcf_source import Source, opened, pose
+from chasles.mathematics.linear import Symmetric, Vector
+from chasles.mathematics.rotations import matrix_from_axis_angle
+from chasles.mathematics.spatial import RigidInertia, Transform
+from chasles.model import Description, FrameData, JointData, Limits, LinkData, ModelError
+from chasles.model.build import compose
+
+WORLD = "world"
+"""MuJoCo's name of body 0, which carries all others and never moves."""
+
+_KINDS = {"hinge": "continuous", "slide": "prismatic", "ball": "spherical", "free": "free"}
+"""The model's name for each type of joint; a hinge with limits is revolute."""
+
+_ABOUT_A_POINT = ("hinge", "ball")
+"""Joints whose `pos` matters."""
+
+
+def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = False) -> Description:
+    """What an MJCF file says, as MuJoCo's compiler understands it; the package mujoco is needed.
+
+    Every body is a link, "world" the first; named sites are frames. Coordinates are those of
+    MuJoCo, `ref` included, in its order; `chasles.conventions.mujoco` exchanges the numbers of free
+    joints. Between several joints of one body stand massless links "body.joint". Equalities connect
+    and weld close loops; of those between joints, linear ones make mimic joints, constant ones
+    fixed joints, others (and those of fixed tendons) couplings. Inactive ones, actuators, tendons,
+    springs and contacts are left out; notes say so.
+
+    snap: nothing is left to do, MuJoCo has read the angles. floating: put the one body that
+    worldbody holds without a joint on a free one, named root_joint.
+    """
+    source = opened(os.fsdecode(path))
+    links = [LinkData(WORLD, RigidInertia.zero(), source.file)]
+    joints: list[JointData] = []
+    for i in range(1, len(source.bodies)):
+        between, chain = _chain(source, i)
+        links += [*between, _link(source, i)]
+        joints += chain
+    if floating:
+        joints = _on_free_joint(source, joints)
+    found = equalities(source)
+    _note_unused(source, joints)
+    return Description(
+        source.model or PurePath(source.file).stem,
+        tuple(links),
+        tuple(_tied(joint, found) for joint in joints),
+        tuple(_frames(source)),
+        gravity=Vector(tuple(source["gravity"])),
+        notes=tuple(source.notes),
+        where=source.file,
+        loops=tuple(found.loops),
+        couplings=tuple(found.couplings),
+    )
+
+
+def _link(source: Source, i: int) -> LinkData:
+    """A body; MuJoCo has its inertia about the centre of mass, along principal axes."""
+    axes = pose(source["body_ipos"][i], source["body_iquat"][i])
+    xx, yy, zz = source["body_inertia"][i]
+    tensor = axes.E.T @ Symmetric(xx, yy, zz, 0.0, 0.0, 0.0)
+    inertia = RigidInertia.from_center(source["body_mass"][i], axes.r, tensor)
+    return LinkData(source.bodies[i], inertia, source.where("body", i))
+
+
+# Joints ----------------------------------------------------------------------------------------
+
+
+def _chain(source: Source, i: int) -> tuple[list[LinkData], list[JointData]]:
+    """The joints from a body's parent to the body, and the massless links between them.
+
+    Each of those has its frame where the body's would be with the joints after it at rest.
+    """
+    body, parent = source.bodies[i], source.bodies[source["body_parentid"][i]]
+    place, between, joints = pose(source["body_pos"][i], source["body_quat"][i]), [], []
+    first, count = source["body_jntadr"][i], source["body_jntnum"][i]
+    for k in range(first, first + count):
+        child, where = body, source.where("joint", k)
+        if k + 1 < first + count:
+            child = source.link(f"{body}.{source.joints[k]}")
+            between.append(LinkData(child, RigidInertia.zero(), where, massless=True))
+        joints.append(_joint(source, k, JointData("", "", parent, child, place, where=where)))
+        parent, place = child, Transform.identity()
+    if not joints:
+        name = source.tie(f"{body}.fixed")
+        joints.append(JointData(name, "fixed", parent, body, place, where=source.where("body", i)))
+    return between, joints
+
+
+def _joint(source: Source, k: int, data: JointData) -> JointData:
+    """What MuJoCo has of a joint; in `data` its frame is still the child's own, and at `ref`."""
+    kind, dof = source["jnt_type"][k], source["jnt_dofadr"][k]
+    limits, limited = Limits(), source["jnt_limited"][k] and kind != "ball"
+    if limited:
+        lower, upper = source["jnt_range"][k]
+        limits = Limits(lower, upper)
+    if source["jnt_actfrclimited"][k]:
+        limits = replace(limits, effort=max(map(abs, source["jnt_actfrcrange"][k])))
+    data = replace(
+        data,
+        name=source.joints[k],
+        kind="revolute" if kind == "hinge" and limited else _KINDS[kind],
+        axis=Vector(tuple(source["jnt_axis"][k])),
+        limits=limits,
+        armature=source["dof_armature"][dof],
+        damping=source["dof_damping"][dof],
+        friction=source["dof_frictionloss"][dof],
+    )
+    if kind == "free":  # its numbers are the body's pose in the world
+        return replace(data, pose=Transform.identity())
+    if kind in _ABOUT_A_POINT:
+        anchor = pose(source["jnt_pos"][k])
+        data = replace(data, pose=compose(anchor, data.pose), child_pose=anchor)
+    return _displaced(data, -source.reference(k))
+
+
+def _displaced(joint: JointData, q: float) -> JointData:
+    """A joint whose zero is where its coordinate was q."""
+    if q == 0.0:
+        return joint
+    if joint.kind == "prismatic":
+        motion = pose(list(joint.axis * q))
+    else:
+        motion = Transform.from_pose(matrix_from_axis_angle(joint.axis, q), Vector.zero())
+    return replace(joint, pose=compose(motion, joint.pose))
+
+
+def _tied(joint: JointData, found: Equalities) -> JointData:
+    """A joint as equalities have it: following another, held, or as it was."""
+    if joint.name in found.held:
+        fixed = _displaced(joint, found.held[joint.name])
+        return JointData(
+            *(fixed.name, "fixed", fixed.parent, fixed.child, fixed.pose),
+            child_pose=fixed.child_pose,
+            where=fixed.where,
+        )
+    return replace(joint, mimic=found.followers.get(joint.name))
+
+
+def _on_free_joint(source: Source, joints: list[JointData]) -> list[JointData]:
+    """The joints, the fixed one of the body that floats now free."""
+    held = [joint for joint in joints if joint.parent == WORLD]
+    if len(held) == 1 and held[0].kind == "free":
+        return joints
+    if len(held) != 1 or held[0].kind != "fixed":
+        names = ", ".join(repr(joint.child) for joint in held)
+        raise ModelError(
+            f"{source.file}: worldbody holds {names or 'no body'}; only a single body without "
+            "joints can be made to float: leave out floating, or add a <freejoint/>"
+        )
+    free = JointData(source.tie("root_joint"), "free", WORLD, held[0].child, where=held[0].where)
+    return [free if joint is held[0] else joint for joint in joints]
+
+
+# Frames and notes ------------------------------------------------------------------------------
+
+
+def _frames(source: Source) -> Iterator[FrameData]:
+    """The sites that have names."""
+    for k, site in enumerate(source["site"]):
+        if site:
+            name = source.link(site if site not in source.links else f"{site}_site")
+            if name != site:
+                source.notes.append(
+                    f"{source.where('site', k)}: site {site!r}: a link has this name; "
+                    f"the frame is {name!r}"
+                )
+            place = pose(source["site_pos"][k], source["site_quat"][k])
+            yield FrameData(name, source.bodies[source["site_bodyid"][k]], place)
+
+
+def _note_unused(source: Source, joints: list[JointData]) -> None:
+    counts = [f"{what} ({count})" for what, count in source["unused"].items() if count]
+    if counts:
+        source.notes.append(f"{source.file}: not used: {', '.join(counts)}")
+    for joint in joints:
+        if joint.kind == "free" and (joint.armature or joint.friction):
+            source.notes.append(
+                f"{joint.where}: joint {joint.name!r}: armature and friction of a free joint act "
+                "along the body's axes; MuJoCo has those of its translation along the world's"
+            )

@@ -1,0 +1,119 @@
+"""A program of its own: compiles an MJCF file with MuJoCo and prints its model's numbers as JSON.
+
+`chasles.formats.mjcf_compiler` runs it as `mjcf_child.py FILE MEMORY PARTS`: with at most MEMORY
+bytes, for models of at most PARTS bodies, joints, sites and equalities. It imports nothing of
+chasles, so that it starts fast.
+"""
+
+import json
+import os
+import sys
+from typing import Any
+
+import mujoco
+import numpy as np
+
+ARRAYS = (
+    *("body_parentid", "body_jntadr", "body_jntnum", "body_pos", "body_quat"),
+    *("body_mass", "body_ipos", "body_iquat", "body_inertia"),
+    *("jnt_pos", "jnt_axis", "jnt_limited", "jnt_range", "jnt_actfrclimited", "jnt_actfrcrange"),
+    *("jnt_qposadr", "jnt_dofadr", "qpos0", "dof_armature", "dof_damping", "dof_frictionloss"),
+    *("site_bodyid", "site_pos", "site_quat"),
+    *("eq_obj1id", "eq_obj2id", "eq_active0", "eq_data"),
+    *("tendon_adr", "tendon_num", "wrap_objid", "wrap_prm"),
+)
+"""What is printed of mjModel under its own name; MuJoCo's documentation says what each is."""
+
+
+def main(file: str, memory: int, parts: int) -> None:
+    """Print the numbers, or {"error": why there are none}."""
+    limit_memory(memory)
+    answer = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what else is printed on the way, by MuJoCo or its plugins, is no answer
+    try:
+        json.dump(numbers(mujoco.MjModel.from_xml_path(file), parts), answer)
+    except (ValueError, MemoryError) as error:
+        json.dump({"error": str(error) or "out of memory"}, answer)
+    answer.flush()
+
+
+def limit_memory(most: int) -> None:
+    """Of this process, where the system can."""
+    if sys.platform != "win32":
+        import resource
+
+        try:
+            resource.setrlimit(resource.RLIMIT_AS, (most, most))
+        except (ValueError, OSError):
+            return  # macOS has the name but refuses
+
+
+def numbers(model: Any, parts: int) -> dict[str, Any]:
+    """Of a compiled model, and the words for its kinds of joints and equalities."""
+    size = model.nbody + model.njnt + model.nsite + model.neq
+    if size > parts:
+        raise ValueError(f"the model has {size} bodies, joints, sites and equalities")
+    disabled = model.opt.disableflags
+    return {
+        **{name: entries(model, name) for name in ARRAYS},
+        "gravity": [0.0] * 3
+        if disabled & mujoco.mjtDisableBit.mjDSBL_GRAVITY
+        else model.opt.gravity.tolist(),
+        "equalities_disabled": bool(disabled & mujoco.mjtDisableBit.mjDSBL_EQUALITY),
+        "body": names(model, mujoco.mjtObj.mjOBJ_BODY, model.nbody),
+        "joint": names(model, mujoco.mjtObj.mjOBJ_JOINT, model.njnt),
+        "site": names(model, mujoco.mjtObj.mjOBJ_SITE, model.nsite),
+        "equality": names(model, mujoco.mjtObj.mjOBJ_EQUALITY, model.neq),
+        "jnt_type": [word(mujoco.mjtJoint(k)) for k in model.jnt_type],
+        "eq_type": [word(mujoco.mjtEq(k)) for k in model.eq_type],
+        "eq_objtype": [word(mujoco.mjtObj(k)) for k in model.eq_objtype],
+        "wrap_type": [word(mujoco.mjtWrap(k)) for k in model.wrap_type],
+        "unused": unused(model),
+    }
+
+
+def entries(model: Any, name: str) -> list[Any]:
+    """An array of finite numbers; ranges may be infinite."""
+    array = getattr(model, name)
+    wrong = np.isnan(array) if name.endswith("range") else ~np.isfinite(array)
+    if wrong.any():
+        raise ValueError(f"{name}{np.argwhere(wrong)[0].tolist()} is not a finite number")
+    return array.tolist()
+
+
+def names(model: Any, kind: Any, count: int) -> list[str]:
+    """Of all parts of a kind; "" where the file has none."""
+    return [mujoco.mj_id2name(model, kind, k) or "" for k in range(count)]
+
+
+def word(member: Any) -> str:
+    """MuJoCo's word for a kind: mjJNT_HINGE is a hinge."""
+    return str(member.name).partition("_")[2].lower()
+
+
+def unused(model: Any) -> dict[str, int]:
+    """How many there are of what moves a mechanism in MuJoCo and is no part of a robot here."""
+    ball = model.jnt_type == mujoco.mjtJoint.mjJNT_BALL
+    touching = (model.geom_contype != 0) | (model.geom_conaffinity != 0)
+    stiff = count(model, "jnt_stiffness"), count(model, "jnt_stiffnesspoly")
+    return {
+        "actuators": int(model.nu),
+        "tendons": int(model.ntendon),
+        "flexible parts": int(model.nflex),
+        "springs of joints": max(stiff),
+        "dampers that are not linear": count(model, "dof_dampingpoly"),
+        "limits of ball joints": int((ball & (model.jnt_limited != 0)).sum()),
+        "bodies with gravity compensation": count(model, "body_gravcomp"),
+        "bodies moved by the user (mocap), held where they start": int(model.nmocap),
+        "shapes that touch others": int(touching.sum()),
+        "surrounding fluid": int(model.opt.density != 0.0 or model.opt.viscosity != 0.0),
+    }
+
+
+def count(model: Any, name: str) -> int:
+    """The rows of an array that are not zero; none where this version of MuJoCo lacks the array."""
+    return sum(bool(row.any()) for row in getattr(model, name, ()))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
