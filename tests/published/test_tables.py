@@ -267,7 +267,7 @@ def test_other_recursions_take_no_more_than_an_independent_count(
 def test_eulers_equation_alone() -> None:
     """24(n-1)+8, 18(n-1)+2 by vectors, 15(n-1)+5, 15(n-1)+3 by tensors; of the first link less."""
     for n in range(2, 13):
-        vectors = by_equation("inverse_dynamics", "newton-euler-vector", n, "general")["4.3.2"]
+        vectors = by_equation("inverse_dynamics", "newton-euler-vector", n, "general")["5.2.23f"]
         tensors = by_equation("inverse_dynamics", "newton-euler-tensor", n, "general")["5.3.7g"]
         assert vectors == (24 * (n - 1) + 1, 18 * (n - 1))
         assert tensors == (15 * (n - 1) + 2, 15 * (n - 1) + 1)
