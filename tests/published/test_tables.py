@@ -273,6 +273,31 @@ def test_eulers_equation_alone() -> None:
         assert tensors == (15 * (n - 1) + 2, 15 * (n - 1) + 1)
 
 
+def test_what_the_closed_form_of_generalised_links_spends() -> None:
+    """The reason given in table 5.3: products and sums of six joints, by equation."""
+    found = by_equation("inverse_dynamics", "vukobratovic", 6, "general")
+    parts = (("2.3.6",), ("5.2.20a, 5.2.20b",), ("5.2.19b",), ("5.2.19a",), ("5.2.19c",))
+    parts += (("D of 5.2.17", "C of 5.2.17", "G of 5.2.17"),)
+    counts = [tuple(sum(found[name][k] for name in part) for k in (0, 1)) for part in parts]
+    assert counts == [(152, 97), (339, 365), (856, 613), (181, 128), (22, 5), (162, 216)]
+    assert tuple(map(sum, zip(*counts, strict=True))) == (1712, 1424)
+
+
+def test_a_spatial_link_takes_the_printed_products_where_its_offset_has_two_entries() -> None:
+    """130 and 102 with (a, 0, d), six more of each with three entries (print has 130 and 101)."""
+    for robot, slope in ((chasles.robots.general_chain, (136, 108)), (_two_entries, (130, 102))):
+        short, long = (
+            chasles.cost(robot(n), "inverse_dynamics", method="spatial-1987", rules="book")
+            for n in (6, 7)
+        )
+        products = long.multiplications - short.multiplications
+        assert (products, long.additions - short.additions) == slope
+
+
+def _two_entries(n: int) -> chasles.Robot:
+    return chasles.robots.general_tree(n, 1)
+
+
 def test_parallel_axes_take_less_than_right_angles() -> None:
     for method in ("augmented-tensor", "newton-euler-tensor", "newton-euler-vector"):
         costs = [
