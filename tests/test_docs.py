@@ -37,6 +37,7 @@ EXAMPLES = {
     "computed_torque.py": {"duration": 0.05},
     "crossover.py": {"joints": 4, "picture": io.BytesIO()},
     "mechanism_energy.py": {"duration": 0.02, "names": ["four-bar"], "picture": io.BytesIO()},
+    "mechanisms.py": {"pictures": {n: io.BytesIO() for n in ("triangle", "inclined_four_bar")}},
     "microbot_jerk.py": {"states": 201},
     "million_states.py": {"states": 2000},
     "operation_counts.py": {"lengths": (2, 6), "picture": io.BytesIO()},
@@ -172,6 +173,14 @@ def test_functions_page_has_every_public_name() -> None:
     public += [name for name in chasles.__all__ if name != "Robot"]
     assert not [name for name in public if name not in known]
     assert not [name for name in ROBOTS if f"`{name}`" not in known["robots"][1]]
+
+
+def test_every_built_in_mechanism_has_a_picture() -> None:
+    page = (ROOT / "docs/mechanisms.md").read_text("utf-8")
+    homes = {"chasles.robots.mechanisms", "chasles.robots.parallel"}
+    closed = [name for name, make in ROBOTS.items() if make.__module__ in homes]
+    assert closed
+    assert not [name for name in closed if f"(images/mechanism_{name}.png)" not in page]
 
 
 @pytest.mark.parametrize("kind", JOINTS)

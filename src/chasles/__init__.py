@@ -13,6 +13,7 @@ from chasles.api import compile, cost, from_dh, load, save, to_dh
 from chasles.compiled import Wrench
 from chasles.loops import (
     ImpossiblePosition,
+    LockedMechanism,
     LoopError,
     OpenLoop,
     SingularPosition,
@@ -33,6 +34,7 @@ __all__ = [
     "DHRow",
     "DHTable",
     "ImpossiblePosition",
+    "LockedMechanism",
     "LoopError",
     "ModelError",
     "OpenLoop",

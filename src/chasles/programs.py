@@ -20,8 +20,9 @@ from chasles.model.spaces import PositionSpace
 from chasles.model.units import natural_units
 from chasles.tracing import Signature, WrenchKey, signature, trace
 
-FEW = 60
-"""Up to this many bodies every choice is traced and counted; beyond, only the likely best one."""
+ARM, FEW = 12, 60
+"""Up to so many bodies the robot as it is given is tried too, and the robot with regrouped inertias
+in its own frames; beyond, only what is likely best."""
 
 
 @dataclass(frozen=True)
@@ -69,9 +70,10 @@ def program(
         if way.equivalent is None or method != "fastest":
             return (physical,)
         here, elsewhere = (partial(f, choice=way.equivalent) for f in (regrouped, reframed))
-        if len(model.bodies) > FEW:
-            return (elsewhere,)
-        return (physical, here) if parameters else (here, elsewhere)
+        if parameters:
+            return (physical, here)
+        ways = (elsewhere, here, physical)
+        return ways[: 1 + (len(model.bodies) <= FEW) + (len(model.bodies) <= ARM)]
 
     methods = _methods(model, function, method, order, bool(keys), options)
     positions = _positions(function)

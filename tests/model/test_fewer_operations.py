@@ -13,6 +13,7 @@ import pytest
 from support import close, direct, relative, state, tree
 
 import chasles
+from chasles.algorithms import FUNCTIONS
 from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.rotations import about
 from chasles.mathematics.spatial import RigidInertia, Transform
@@ -195,3 +196,16 @@ def test_trees_of_any_joints(seed: int, floating: bool) -> None:
     """All changes at once on random trees, with every joint type."""
     model = tree(9, seed, floating=floating).model.frictionless()
     same_motion(natural_units(still_rotors(equivalent(model, by_products))), model, seed)
+
+
+def test_a_robot_as_given_is_tried_too() -> None:
+    """Sliding joints alone: moments about other origins only cost, and the tensors are short."""
+    rows = [
+        {"theta": 0.0, "d": 0.0, "a": 0.0, "alpha": alpha, "kind": "prismatic", "mass": 1.0}
+        for alpha in (0.0, 1.2, 0.7)
+    ]
+    arm = chasles.from_dh(rows, convention="modified")
+    for function in ("inverse_dynamics", "mass_matrix"):
+        least = chasles.cost(arm, function).weight
+        for method in FUNCTIONS[function]:
+            assert least <= chasles.cost(arm, function, method=method.name).weight, method.name

@@ -134,6 +134,15 @@ def test_edits_keep_loops() -> None:
         assert changed.independent == ("rocker",)
 
 
+def test_mimics_in_a_circle_are_refused() -> None:
+    source = chasles.robots.four_bar().model.source
+    leader = {"crank": Mimic("coupler"), "coupler": Mimic("rocker", 2.0), "rocker": Mimic("crank")}
+    joints = tuple(replace(joint, mimic=leader[joint.name]) for joint in source.joints)
+    text = "'crank' mimics itself through crank -> coupler -> rocker -> crank; let one of them lead"
+    with pytest.raises(chasles.ModelError, match=text):
+        chasles.Robot(replace(source, joints=joints))
+
+
 def test_locking_a_joint_of_a_loop_locks_the_mechanism() -> None:
     locked = chasles.robots.four_bar().with_independent("rocker").lock({"crank": 0.8})
     assert locked.joints == ("coupler", "rocker")

@@ -192,6 +192,21 @@ def test_a_position_where_the_loop_itself_is_singular() -> None:
         flat.complete(q, [1.0])
 
 
+def test_a_locked_mechanism_has_no_freedom_to_choose_or_to_move() -> None:
+    locked = FOUR.lock({"crank": 0.8})
+    q = locked.assemble([])
+    text = "'four_bar': locked: loop 'pin' leaves 'coupler', 'rocker' no freedom, so none is indep"
+    for ask in (
+        lambda: locked.with_independent("rocker"),
+        lambda: locked.assemble([0.5]),
+        lambda: locked.complete(q, [1.0]),
+    ):
+        with pytest.raises(chasles.LockedMechanism, match=text):
+            ask()
+    assert np.array_equal(locked.complete(q, []), [0.0, 0.0])
+    assert np.allclose(locked.forward_dynamics(q, [0.0, 0.0], [1.0, 2.0]), 0.0, atol=1e-12)
+
+
 # Loops in space, closed by every joint type ------------------------------------------------------
 
 

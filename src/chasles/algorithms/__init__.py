@@ -149,7 +149,7 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
             equivalent=by_products,
             by_name=True,
         ),
-        Method("augmented-tensor", "tensor.augmented_tensor", equivalent=by_products, by_name=True),
+        Method("augmented-tensor", "tensor.augmented_tensor", equivalent=by_products),
         Method("newton-euler-tensor", "tensor.newton_euler_tensor", by_name=True),
         Method("parallel-axes", "tensor.parallel_axes", equivalent=by_products),
         Method("lagrange-4x4", "tensor.lagrange_4x4", by_name=True),
@@ -197,7 +197,7 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
         Method(
             "lagrange", "homogeneous.mass_matrix_lagrange", equivalent=by_products, by_name=True
         ),
-        Method("augmented-tensor", "tensor.mass_matrix_augmented_tensor", by_name=True),
+        Method("augmented-tensor", "tensor.mass_matrix_augmented_tensor", equivalent=by_products),
         Method("composite-3x3", "tensor.mass_matrix_composite_3x3", by_name=True),
         Method("orthogonal-complement", "tensor.mass_matrix_orthogonal_complement", by_name=True),
         Method("unit-acceleration", "tensor.mass_matrix_unit_acceleration", by_name=True),

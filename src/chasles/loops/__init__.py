@@ -4,6 +4,7 @@ from chasles.loops.closing import Loops
 from chasles.loops.dynamics import TOLERANCE, ClosedLoops
 from chasles.loops.reports import (
     ImpossiblePosition,
+    LockedMechanism,
     LoopError,
     Mobility,
     OpenLoop,
@@ -17,6 +18,7 @@ __all__ = [
     "ClosedLoops",
     "Cluster",
     "ImpossiblePosition",
+    "LockedMechanism",
     "LoopError",
     "Loops",
     "Mobility",

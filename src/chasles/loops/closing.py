@@ -11,7 +11,13 @@ from typing import Any
 import numpy as np
 
 from chasles.backends.drivers import newton
-from chasles.loops.reports import ImpossiblePosition, Mobility, OpenLoop, SingularPosition
+from chasles.loops.reports import (
+    ImpossiblePosition,
+    LockedMechanism,
+    Mobility,
+    OpenLoop,
+    SingularPosition,
+)
 from chasles.loops.scales import column_scales, row_scales, size
 from chasles.loops.structure import weaker_joints
 from chasles.model import Coupling, Loop, Model, ModelError
@@ -118,6 +124,7 @@ class Loops:
     def select(self, names: Sequence[str]) -> np.ndarray:
         """The coordinates of a user's choice, which must determine the others."""
         given = self.indices(names, "to be independent")
+        self._check_moves(given, self.automatic)
         if len(given) != len(self.automatic) or not self._determine(given):
             raise ModelError(
                 f"robot {self.model.name!r}: {self.names(given)} cannot be its independent "
@@ -218,6 +225,7 @@ class Loops:
 
     def assemble(self, y: Any, guess: Any) -> np.ndarray:
         """Positions that close the loops."""
+        self._check_moves(y, self.independent)
         y = self._array("assemble", "y", y, len(self.independent))
         if guess is None:
             starts = list(self.references)
@@ -250,6 +258,7 @@ class Loops:
     def complete(self, q: Any, yd: Any, ydd: Any, tolerance: float) -> Any:
         """All rates from those of the independent freedoms; all accelerations too, if given."""
         n = len(self.independent)
+        self._check_moves(yd, self.independent)
         q, yd = (
             self._array("complete", name, value, size)
             for name, value, size in (("q", q, self.model.nq), ("yd", yd, n))
@@ -327,6 +336,16 @@ class Loops:
         if not np.all(np.isfinite(array)):
             raise ValueError(f"{function}: {name} must be finite numbers")
         return array
+
+    def _check_moves(self, asked: Any, independent: np.ndarray) -> None:
+        """Where something is asked of independent freedoms, there are some."""
+        if np.size(asked) and not len(independent) and self.model.nv:
+            every = np.arange(self.model.nv)
+            raise LockedMechanism(
+                f"robot {self.model.name!r}: locked: {self._around(every)} leaves "
+                f"{self.names(every)} no freedom, so none is independent; take a loop joint that "
+                "forbids less, leave out a coupling, or add a joint"
+            )
 
     def check_closed(self, function: str, q: np.ndarray, tolerance: float) -> None:
         check_tolerance(function, tolerance)

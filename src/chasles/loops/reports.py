@@ -24,6 +24,10 @@ class UnderActuated(LoopError):
     """Some actuators cannot move a mechanism in all its freedoms."""
 
 
+class LockedMechanism(LoopError):
+    """The loops leave no freedom that could be chosen or moved."""
+
+
 @dataclass(frozen=True, eq=False)
 class Mobility(int):
     """How many freedoms a closed position leaves: a number that prints as how it was found.

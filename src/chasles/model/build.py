@@ -281,7 +281,10 @@ def _couple(bodies: list[Body]) -> list[Body]:
                 "name a moving joint, or load with mimic=False"
             )
         if data.name in seen:
-            raise ModelError(f"{at} mimics itself through {' -> '.join((*seen, data.name))}")
+            raise ModelError(
+                f"{at} mimics itself through {' -> '.join((*seen, data.name))}; let one of them "
+                "lead, without mimic"
+            )
         leader = number[data.mimic.joint]
         for k in (i, leader):
             if bodies[k].joint.nv != 1:

@@ -107,6 +107,7 @@ def attach(model: Model, frame: str, name: str, inertia: RigidInertia) -> Descri
         source,
         links=(*source.links, LinkData(name, inertia)),
         joints=(*source.joints, JointData(f"{name}_attachment", "fixed", link, name, pose)),
+        massless=False,
     )
 
 
