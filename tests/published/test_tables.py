@@ -13,7 +13,7 @@ import chasles
 from chasles.algorithms import FUNCTIONS
 from chasles.published import BY_EQUATION, BY_METHOD, Polynomial, arm, one_body, whole
 from chasles.published.balafoutis_patel import ONE_BODY
-from chasles.published.tables import by_equation, entry, formulas, lines, total
+from chasles.published.tables import by_equation, entry, formulas, growth, lines, total
 
 TABLES = {table.number: table for table in BY_EQUATION}
 Pair = tuple[str, str]
@@ -235,6 +235,11 @@ def test_tables_have_every_method() -> None:
     for table in BY_METHOD:
         known = [m.name for m in FUNCTIONS[table.function] if m.needs is None]
         assert set(known) <= {formula.method for formula in formulas(table)}
+
+
+def test_a_chain_taken_by_halves_does_not_grow_as_a_polynomial() -> None:
+    assert growth("forward_dynamics", "assembly-inertia") is None
+    assert growth("forward_dynamics", "articulated-body") is not None
 
 
 def test_an_entry_has_printed_and_traced() -> None:

@@ -169,7 +169,7 @@ def _sum(parts: Iterable[Polynomial]) -> Polynomial:
 class Entry:
     """One line of a table by method: what is printed, and what our method takes.
 
-    traced: polynomials for general twists, if the method is not too long; six: for six joints, by
+    traced: polynomials for general twists, where `growth` finds them; six: for six joints, by
     twists. Both are empty where we have no such method.
     """
 
@@ -202,14 +202,20 @@ def entry(function: str, formula: Formula) -> Entry:
 
 @cache
 def growth(function: str, method: str) -> tuple[Polynomial, Polynomial] | None:
-    """Multiplications and additions of a method for n joints with general twists, if not `MANY`."""
+    """Multiplications and additions of a method for n joints with general twists.
+
+    None if they are `MANY`, or no polynomials in n: those of a chain taken by halves are not.
+    """
     if sum(whole(function, method, 6, "general")) > MANY:
         return None
     steep = any(m.name == method and m.steep for m in FUNCTIONS[function])
     lengths = (*SHORT, SHORT[-1] + 1) if steep else SHORT
     counts = {n: whole(function, method, n, "general") for n in lengths}
     M, A = ({n: pair[k] for n, pair in counts.items()} for k in (0, 1))
-    return Polynomial.through(M), Polynomial.through(A)
+    try:
+        return Polynomial.through(M), Polynomial.through(A)
+    except ValueError:
+        return None
 
 
 # One body --------------------------------------------------------------------------------------
