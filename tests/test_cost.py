@@ -75,6 +75,50 @@ def test_book_rules_share_nothing_between_equations() -> None:
     assert book.flops == sum(step.count.flops for step in book.steps)
 
 
+OF_THE_BOOK = [
+    ("inverse_dynamics", "newton-euler-vector", "5.2.23a 5.2.23b 5.2.23c 5.2.23f 5.2.24a 5.2.24b"),
+    ("inverse_dynamics", "lagrange-4x4", "5.2.12a 5.2.12b 5.2.12c 5.2.13a 5.2.13b 5.2.13c"),
+    ("inverse_dynamics", "lagrange-3x3", "5.2.15a 5.2.15c 5.2.15d 5.2.16a 5.2.16b 5.2.16c 5.2.16d"),
+    ("inverse_dynamics", "spatial-1987", "5.2.26a 5.2.26b 5.2.26c 5.2.27a"),
+    ("inverse_dynamics", "spatial-operator", "5.2.31 5.2.32 5.2.34a 5.2.34b 5.2.35a 5.2.35b"),
+    ("inverse_dynamics", "kane", "5.2.21 5.2.22 5.2.36 5.2.37"),
+    ("inverse_dynamics", "kane-sum", "5.2.21 5.2.22 5.2.36 5.2.37"),
+    ("inverse_dynamics", "uicker-kahn", "5.2.7 5.2.17"),
+    ("inverse_dynamics", "waters", "5.2.9 5.2.10a 5.2.10b 5.2.10c"),
+    ("inverse_dynamics", "christoffel", "5.2.17 5.2.18"),
+    ("inverse_dynamics", "vukobratovic", "5.2.19a 5.2.19b 5.2.19c 5.2.20a 5.2.20b"),
+    ("inverse_dynamics", "augmented-tensor", "5.3.45a 5.3.45e 5.3.46a 5.3.46b"),
+    ("inverse_dynamics", "newton-euler-tensor", "5.3.7e 5.3.7f 5.3.7g 5.3.8a 5.3.8b"),
+    ("mass_matrix", "augmented-tensor", "6.3.29a 6.3.29c 6.3.30a 6.3.30b"),
+    ("mass_matrix", "composite-3x3", "6.2.8b 6.2.8c 6.2.8d 6.2.8g"),
+    ("mass_matrix", "unit-acceleration", "5.3.45b"),
+    ("mass_matrix", "orthogonal-complement", "6.2.12 6.2.13 6.2.14 6.2.15"),
+    ("mass_matrix", "spatial-operator", "6.2.18"),
+    ("mass_matrix_inverse", "spatial-operator", "6.2.19"),
+    ("forward_dynamics", "augmented-tensor", "6.2.16 6.3.29a"),
+    ("forward_dynamics", "composite-3x3", "6.2.16 6.2.8b"),
+    ("forward_dynamics", "unit-acceleration", "6.2.16"),
+    ("forward_dynamics", "conjugate-gradient", "6.2.16"),
+    ("forward_dynamics", "orthogonal-complement", "6.2.14 6.2.15 6.2.17a 6.2.17b"),
+    ("forward_dynamics", "spatial-operator", "6.2.19 5.2.34b"),
+    ("inverse_dynamics_sensitivities", "augmented-tensor", "7.3.18d 7.3.19e"),
+]
+
+
+@pytest.mark.parametrize(("function", "method", "equations"), OF_THE_BOOK)
+def test_every_step_of_the_book_has_the_number_of_its_equation(
+    function: str, method: str, equations: str
+) -> None:
+    """Balafoutis and Patel's algorithms; gravity_forces, which christoffel takes, is not theirs."""
+    steps = chasles.cost(
+        chasles.robots.general_chain(4), function, method=method, rules="book"
+    ).steps
+    bare = {step.source for step in steps if not step.equation}
+    assert not bare or {s.file for s in steps if not s.equation} == {"spatial/gravity_forces.py"}
+    named = {part.split(" ")[-1] for step in steps for part in step.equation.split(", ")}
+    assert set(equations.split()) <= named
+
+
 def test_unknown_rules_are_refused() -> None:
     with pytest.raises(ValueError, match='"simplified" or "book"'):
         chasles.cost(planar(1), "inverse_dynamics", rules="fair")  # type: ignore[arg-type]

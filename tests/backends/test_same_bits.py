@@ -28,7 +28,7 @@ CASES = {
     "one number": (puma560, "potential_energy"),
     "pose": (puma560, "forward_kinematics"),
     "two outputs": (puma560, "ltdl_factors"),
-    "quaternions": (lambda: tree(5, 1, floating=True), "forward_dynamics"),
+    "quaternions": (lambda: tree(5, 3, floating=True), "forward_dynamics"),
     "large matrix": (quadruped, "mass_matrix"),
     "configurations": (lambda: tree(5, 1, floating=True), "integrate"),
 }
@@ -376,7 +376,8 @@ def test_backends_agree_with_the_interpreter(function: str, target: str) -> None
     """To rounding (1e-12, norm-wise): fused products and other sines are the only difference."""
     source = tree(5, 1, floating=True).model.source
     weld = LoopData("weld", "fixed", source.links[0].name, source.links[-1].name)
-    robot = chasles.Robot(replace(source, loops=(weld,)))
+    loops = (weld,) if function.startswith("loop_") else ()
+    robot = chasles.Robot(replace(source, loops=loops))
     exact, found = (
         chasles.compile(robot, function, backend=backend, **frame_option(robot, function))
         for backend in ("interpret", target)

@@ -382,7 +382,7 @@ def test_loops_are_asked_for_by_name() -> None:
         with pytest.raises(chasles.ModelError, match=text):
             call()
     arm = chasles.robots.planar(2)
-    with pytest.raises(chasles.ModelError, match="robot 'planar' has no loops; use forward_dynam"):
+    with pytest.raises(chasles.ModelError, match="has no loops or couplings; use forward_dynamics"):
         arm.constrained_dynamics(np.zeros(2), np.zeros(2), np.zeros(2))
 
 
@@ -395,6 +395,17 @@ def test_a_loop_that_forbids_nothing_changes_nothing() -> None:
     np.testing.assert_array_equal(
         loose.forward_dynamics(q, qd, tau), tree.forward_dynamics(q, qd, tau)
     )
+
+
+def test_derivatives_of_loop_forces() -> None:
+    """Linear in the multipliers, and by q as differences say (of 1e-6, which err by 1e-9)."""
+    bars = chasles.robots.four_bar()
+    q, lam = bars.assemble([0.4]), np.random.default_rng(1).normal(size=5)
+    by_q, by_lam = bars.derivatives("loop_forces", q, lam)
+    close(by_lam @ lam, bars.loop_forces(q, lam), 1e-14)
+    for k, step in enumerate(1e-6 * np.eye(3)):
+        moved = (bars.loop_forces(q + step, lam) - bars.loop_forces(q - step, lam)) / 2e-6
+        np.testing.assert_allclose(by_q[..., k], moved, atol=1e-8)
 
 
 def test_hybrid_dynamics_of_loops_is_refused() -> None:

@@ -13,7 +13,7 @@ import chasles
 from chasles.algorithms import FUNCTIONS
 from chasles.published import BY_EQUATION, BY_METHOD, Polynomial, arm, one_body, whole
 from chasles.published.balafoutis_patel import ONE_BODY
-from chasles.published.tables import by_equation, entry, formulas, lines, total
+from chasles.published.tables import by_equation, entry, formulas, growth, lines, total
 
 TABLES = {table.number: table for table in BY_EQUATION}
 Pair = tuple[str, str]
@@ -237,6 +237,11 @@ def test_tables_have_every_method() -> None:
         assert set(known) <= {formula.method for formula in formulas(table)}
 
 
+def test_a_chain_taken_by_halves_does_not_grow_as_a_polynomial() -> None:
+    assert growth("forward_dynamics", "assembly-inertia") is None
+    assert growth("forward_dynamics", "articulated-body") is not None
+
+
 def test_an_entry_has_printed_and_traced() -> None:
     found = entry("inverse_dynamics", BY_METHOD[0].rows[-1])
     assert tuple(map(str, found.traced or ())) == ("93n-111", "81n-103")
@@ -267,10 +272,35 @@ def test_other_recursions_take_no_more_than_an_independent_count(
 def test_eulers_equation_alone() -> None:
     """24(n-1)+8, 18(n-1)+2 by vectors, 15(n-1)+5, 15(n-1)+3 by tensors; of the first link less."""
     for n in range(2, 13):
-        vectors = by_equation("inverse_dynamics", "newton-euler-vector", n, "general")["4.3.2"]
+        vectors = by_equation("inverse_dynamics", "newton-euler-vector", n, "general")["5.2.23f"]
         tensors = by_equation("inverse_dynamics", "newton-euler-tensor", n, "general")["5.3.7g"]
         assert vectors == (24 * (n - 1) + 1, 18 * (n - 1))
         assert tensors == (15 * (n - 1) + 2, 15 * (n - 1) + 1)
+
+
+def test_what_the_closed_form_of_generalised_links_spends() -> None:
+    """The reason given in table 5.3: products and sums of six joints, by equation."""
+    found = by_equation("inverse_dynamics", "vukobratovic", 6, "general")
+    parts = (("2.3.6",), ("5.2.20a, 5.2.20b",), ("5.2.19b",), ("5.2.19a",), ("5.2.19c",))
+    parts += (("D of 5.2.17", "C of 5.2.17", "G of 5.2.17"),)
+    counts = [tuple(sum(found[name][k] for name in part) for k in (0, 1)) for part in parts]
+    assert counts == [(152, 97), (339, 365), (856, 613), (181, 128), (22, 5), (162, 216)]
+    assert tuple(map(sum, zip(*counts, strict=True))) == (1712, 1424)
+
+
+def test_a_spatial_link_takes_the_printed_products_where_its_offset_has_two_entries() -> None:
+    """130 and 102 with (a, 0, d), six more of each with three entries (print has 130 and 101)."""
+    for robot, slope in ((chasles.robots.general_chain, (136, 108)), (_two_entries, (130, 102))):
+        short, long = (
+            chasles.cost(robot(n), "inverse_dynamics", method="spatial-1987", rules="book")
+            for n in (6, 7)
+        )
+        products = long.multiplications - short.multiplications
+        assert (products, long.additions - short.additions) == slope
+
+
+def _two_entries(n: int) -> chasles.Robot:
+    return chasles.robots.general_tree(n, 1)
 
 
 def test_parallel_axes_take_less_than_right_angles() -> None:

@@ -38,6 +38,14 @@ def solid_bodies(model: Model, options: Mapping[str, Any]) -> str:
     return ""
 
 
+def holonomic_joints(model: Model, options: Mapping[str, Any]) -> str:
+    """Every position is reached by a step: else Lagrange's equations have more terms."""
+    for body in model.bodies:
+        if not body.joint.holonomic:
+            return f"joint {body.data.name!r} is nonholonomic"
+    return ""
+
+
 @dataclass(frozen=True)
 class Method:
     """One way to compute a function.
@@ -159,7 +167,13 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
         Method("kane-sum", "tensor.kane_sum", by_name=True),
         Method("uicker-kahn", "tensor.uicker_kahn", by_name=True, steep=True),
         Method("waters", "tensor.waters", by_name=True),
-        Method("christoffel", "tensor.christoffel", by_name=True, steep=True),
+        Method(
+            "christoffel",
+            "tensor.christoffel",
+            by_name=True,
+            steep=True,
+            needs=holonomic_joints,
+        ),
         Method("vukobratovic", "tensor.vukobratovic", by_name=True, steep=True),
         Method("spatial-operator", "tensor.spatial_operator", by_name=True),
     ),
@@ -185,7 +199,11 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
             equivalent=by_moments,
         ),
         Method(
-            "christoffel", "tensor.christoffel:closed_form_christoffel", by_name=True, steep=True
+            "christoffel",
+            "tensor.christoffel:closed_form_christoffel",
+            by_name=True,
+            steep=True,
+            needs=holonomic_joints,
         ),
         Method(
             "uicker-kahn", "tensor.uicker_kahn:closed_form_uicker_kahn", by_name=True, steep=True

@@ -261,7 +261,11 @@ TABLE_5_3 = ByMethod(
             ("1.5n^3+17.5n^2+9n-36", "7/6n^3+11.5n^2+32n-28"),
             "vukobratovic",
             where="section 5.2",
-            why="the formulas give 972 and 830 for n = 6, where 992 and 776 are printed",
+            why="print does not say how it was counted (the formulas give 972 and 830 for n = 6, "
+            "where 992 and 776 are printed); ours is along base axes, where a freedom is a screw "
+            "of six entries, not (0, 0, 1), and C is a whole array: of 1712 products 152 turn to "
+            "base axes (2.3.6), 339 carry links and screws there (5.2.20), 856 are of C, 181 of D, "
+            "22 of G (5.2.19), 162 of the sums (5.2.17)",
         ),
         Formula(
             "Luh, Walker, Paul",
@@ -275,7 +279,8 @@ TABLE_5_3 = ByMethod(
             ("130n-68", "101n-56"),
             "spatial-1987",
             where="section 5.2",
-            why=f"a link takes more here, where its inertia is full; {_ENDS}",
+            why="offsets have three entries here; with two (a along x, d along z, as in "
+            f"`general_tree`) a link takes 130 and 102; {_ENDS}",
         ),
         Formula("Craig", ("126n-99", "106n-92")),
         Formula("Khosla, Neuman", ("123n-60", "96n-55")),
@@ -285,7 +290,9 @@ TABLE_5_3 = ByMethod(
             "Angeles, Ma, Rojas",
             ("105n-109", "90n-105"),
             "kane",
-            why="the same recursion; what acts on the base is not computed",
+            why="a link takes the printed products, and three sums less, "
+            "which we cannot place, as the derivation of print is not at hand; what acts on the "
+            "base is not computed",
         ),
         Formula(
             "algorithm 5.6",

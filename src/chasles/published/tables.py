@@ -169,7 +169,7 @@ def _sum(parts: Iterable[Polynomial]) -> Polynomial:
 class Entry:
     """One line of a table by method: what is printed, and what our method takes.
 
-    traced: polynomials for general twists, if the method is not too long; six: for six joints, by
+    traced: polynomials for general twists, where `growth` finds them; six: for six joints, by
     twists. Both are empty where we have no such method.
     """
 
@@ -204,7 +204,7 @@ def entry(function: str, formula: Formula) -> Entry:
 def growth(function: str, method: str) -> tuple[Polynomial, Polynomial] | None:
     """Multiplications and additions of a method for n joints with general twists.
 
-    None where these are `MANY`, or no polynomial.
+    None if they are `MANY`, or no polynomials in n: those of a chain taken by halves are not.
     """
     if sum(whole(function, method, 6, "general")) > MANY:
         return None
@@ -214,7 +214,7 @@ def growth(function: str, method: str) -> tuple[Polynomial, Polynomial] | None:
     M, A = ({n: pair[k] for n, pair in counts.items()} for k in (0, 1))
     try:
         return Polynomial.through(M), Polynomial.through(A)
-    except ValueError:  # halves of halves: divide and conquer grows in steps
+    except ValueError:
         return None
 
 

@@ -9,7 +9,7 @@ def body_transforms(model: Model, q: Position) -> dict[int, Transform]:
     """From world coordinates to those of every body (Featherstone 2008, example 4.3)."""
     X0 = {WORLD: Transform.identity()}
     for i, p, joint, _ in model.outward():
-        X0[i] = joint.transform(q[i]) @ X0[p]
+        X0[i] = joint.transform(q[i]) @ X0[p]  # (2.3.6)
     return X0
 
 

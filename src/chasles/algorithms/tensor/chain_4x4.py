@@ -27,11 +27,12 @@ def chain_4x4(model: Model, q: Position, qd: Velocity, qdd: Velocity) -> Chain4x
     W, zero, A, L = {WORLD: Matrix.identity(4)}, Matrix.zero(4, 4), {}, {}
     Wd, Wdd = {WORLD: zero}, {WORLD: zero}
     for i, p, joint, _ in model.outward():
-        A[i], L[i] = homogeneous.Position.of(joint.transform(q[i])).matrix(), screws(joint, q[i])
+        A[i] = homogeneous.Position.of(joint.transform(q[i])).matrix()  # (2.3.2)
+        L[i] = screws(joint, q[i])
         bias = homogeneous.Velocity.of(joint.bias(q[i], qd[i]))
         V, Vd = along(L[i], qd[i]).matrix(), (along(L[i], qdd[i]) + bias).matrix()
-        moved = Wd[p] @ A[i]
-        W[i] = W[p] @ A[i]
-        Wd[i] = moved + W[i] @ V
-        Wdd[i] = Wdd[p] @ A[i] + moved @ V * 2.0 + W[i] @ (V @ V + Vd)
+        moved = Wd[p] @ A[i]  # (5.2.10b, 5.2.12b)
+        W[i] = W[p] @ A[i]  # (5.2.10a, 5.2.12a)
+        Wd[i] = moved + W[i] @ V  # (5.2.10b, 5.2.12b)
+        Wdd[i] = Wdd[p] @ A[i] + moved @ V * 2.0 + W[i] @ (V @ V + Vd)  # (5.2.10c, 5.2.12c)
     return Chain4x4(A, L, W, Wdd)

@@ -36,14 +36,14 @@ def closed_form_christoffel(model: Model, q: Position) -> tuple[FreedomMatrix, S
     derivatives are along `integrate`, and the equation is that of Boltzmann and Hamel: to the
     symbols are added ([a, b] . I S_c + [a, c] . I S_b) / 2 with the brackets of a joint's freedoms.
     """
-    S, p, change, bracket = _in_base(model, q)
+    S, p, change, bracket = _in_base(model, q)  # (S, I of 5.2.17)
     none = Motion.zero()
 
     def slope(a: Freedom, b: Freedom, c: Freedom) -> Number:
         """dD_ab/dq_c."""
         outer = max(a.i, b.i, c.i)
         first, second = change.get((a, c), none), change.get((b, c), none)
-        return first.dot(p[outer, b]) + second.dot(p[outer, a])
+        return first.dot(p[outer, b]) + second.dot(p[outer, a])  # (dD of 5.2.18)
 
     def turning(a: Freedom, b: Freedom, c: Freedom) -> Number:
         """[a, b] . I S_c."""
@@ -51,11 +51,11 @@ def closed_form_christoffel(model: Model, q: Position) -> tuple[FreedomMatrix, S
 
     D, C = rotors(model), {}
     for b, c in pairs(model):
-        D[b, c] += S[b].dot(p[c.i, c])
+        D[b, c] += S[b].dot(p[c.i, c])  # (D of 5.2.17)
         D[c, b] = D[b, c]
     for a, b, c in triples(model):
-        total = slope(a, b, c) + slope(a, c, b) - slope(b, c, a)
-        C[a, b, c] = (total + turning(a, b, c) + turning(a, c, b)) * 0.5
+        total = slope(a, b, c) + slope(a, c, b) - slope(b, c, a)  # (5.2.18)
+        C[a, b, c] = (total + turning(a, b, c) + turning(a, c, b)) * 0.5  # (5.2.18)
         C[a, c, b] = C[a, b, c]
     return D, C, gravity_forces(model, q)
 

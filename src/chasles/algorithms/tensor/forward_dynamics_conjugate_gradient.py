@@ -32,15 +32,15 @@ def forward_dynamics_conjugate_gradient(
         return stack(model.efforts(augmented_tensor(still, q, rest, qdd)), order)
 
     r = net_forces(model, bias_forces_augmented_tensor(model, q, qd, f_ext), tau)
-    x, least = Vector.zero(len(r)), r.dot(r) * _VANISHED
+    x, least = Vector.zero(len(r)), r.dot(r) * _VANISHED  # (6.2.16)
     past: list[tuple[Vector, Vector, Number]] = []
     for _ in r:
         p = r
         for e, De, c in past:
-            p -= e * (p.dot(De) / c)
+            p -= e * (p.dot(De) / c)  # (6.2.16)
         Dp = product(p)
-        c = select(less(least, r.dot(r)), p.dot(Dp), 1.0)
-        step = p.dot(r) / c
-        x, r = x + p * step, r - Dp * step
+        c = select(less(least, r.dot(r)), p.dot(Dp), 1.0)  # (6.2.16)
+        step = p.dot(r) / c  # (6.2.16)
+        x, r = x + p * step, r - Dp * step  # (6.2.16)
         past.append((p, Dp, c))
     return unstack(model, x, order)

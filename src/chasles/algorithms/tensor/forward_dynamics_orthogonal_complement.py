@@ -22,10 +22,11 @@ def forward_dynamics_orthogonal_complement(
     """
     order = model.in_tree_order
     units = map(Vector, Matrix.identity(model.nv).rows)
-    T = [_rates(model, q, model.followed(unstack(model, unit, order))) for unit in units]
-    L, D = orthogonalize(T, lambda t: _momenta(model, t))
+    rates = [model.followed(unstack(model, unit, order)) for unit in units]
+    T = [_rates(model, q, v) for v in rates]  # (6.2.14)
+    L, D = orthogonalize(T, lambda t: _momenta(model, t))  # (6.2.15)
     b = bias_forces_augmented_tensor(model, q, qd, f_ext)
-    return unstack(model, solve_ltdl(L, D, net_forces(model, b, tau)), order)
+    return unstack(model, solve_ltdl(L, D, net_forces(model, b, tau)), order)  # (6.2.17a, 6.2.17b)
 
 
 def _rates(model: Model, q: Position, qd: Velocity) -> Vector:

@@ -24,10 +24,10 @@ def forward_dynamics_spatial_operator(
     z = {i: Force.zero() for i in (WORLD, *H)}
     a = {WORLD: Motion.zero()}
     for i, p, *_ in model.inward():
-        e[i] = tau[i] - b[i] - H[i].T @ z[i]
-        z[p] += Phi[i].T @ (z[i] + G[i] @ e[i])
+        e[i] = tau[i] - b[i] - H[i].T @ z[i]  # (6.2.19)
+        z[p] += Phi[i].T @ (z[i] + G[i] @ e[i])  # (6.2.19)
     for i, p, *_ in model.outward():
-        a[i] = Phi[i] @ a[p]
-        qdd[i] = solve_symmetric(D[i], e[i]) - G[i].T @ a[i]
-        a[i] += H[i] @ qdd[i]
+        a[i] = Phi[i] @ a[p]  # (6.2.19)
+        qdd[i] = solve_symmetric(D[i], e[i]) - G[i].T @ a[i]  # (6.2.19)
+        a[i] += H[i] @ qdd[i]  # (6.2.19)
     return qdd

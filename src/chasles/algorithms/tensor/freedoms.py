@@ -78,11 +78,11 @@ def efforts(
     D, C, G = form
     total = defaultdict[Freedom, Number](float)
     for (a, b), d in D.items():
-        total[a] += d * qdd[b.i][b.k]
+        total[a] += d * qdd[b.i][b.k]  # (D of 5.2.17)
     for (a, b, c), symbol in C.items():
-        total[a] += symbol * (qd[b.i][b.k] * qd[c.i][c.k])
+        total[a] += symbol * (qd[b.i][b.k] * qd[c.i][c.k])  # (C of 5.2.17)
     tau, external = by_joint(model, total), external_efforts(model, q, f_ext)
     return {
         i: tau[i] + G[i] + joint.resistance(qd[i]) - external[i]
         for i, _, joint, _ in model.outward()
-    }
+    }  # (G of 5.2.17)

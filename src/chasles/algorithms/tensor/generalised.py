@@ -4,24 +4,20 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from chasles.algorithms.tensor.chain import Chain
-from chasles.mathematics.linear import Matrix, Symmetric, Vector
+from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.spatial import RigidInertia, shift_of_inertia
-from chasles.mathematics.tensor import dual, euler_from_inertia
+from chasles.mathematics.tensor import GeneralisedLink, dual, euler_from_inertia
 from chasles.model.model import WORLD, Model
 from chasles.model.spaces import Velocity
 
 
 class Generalised(NamedTuple):
-    """Of every link with all that it carries, in its own frame and about its origin.
+    """Of every link, in its own frame: with all that it carries, about its origin.
 
-    U first moment and Ud its rate; E inertia; L the tensor of (7.3.18d); sd the rate of the link's
-    place in its parent, along the parent's axes.
+    sd: the rate of the link's place in its parent, along the parent's axes.
     """
 
-    U: dict[int, Vector]
-    Ud: dict[int, Vector]
-    E: dict[int, Symmetric]
-    L: dict[int, Matrix]
+    links: dict[int, GeneralisedLink]
     sd: dict[int, Vector]
 
 
@@ -44,4 +40,5 @@ def generalised(
         Ud[p] += Udp  # (7.3.18b)
         E[p] += shift_of_inertia(s, Up, Up) + A @ E[i]  # (7.3.18c)
         L[p] += dual(s) @ dual(Udp) + dual(Up) @ dual(sd[i]) + A @ L[i]  # (7.3.18d)
-    return Generalised(U, Ud, E, L, sd)
+    carried = {i: GeneralisedLink(links[i].m, U[i], Ud[i], E[i], L[i]) for i in X}
+    return Generalised(carried, sd)

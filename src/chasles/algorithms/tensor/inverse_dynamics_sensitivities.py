@@ -29,25 +29,20 @@ def inverse_dynamics_sensitivities(
     steps = changes(model, q, qd, qdd, moving)
     Udd, eta = transmitted(model, moving, links)
     F = {i: Force(eta[i], sdd[i] * links[i].m + Udd[i]) for i in X}
-    U, Ud, E, L, sd = generalised(model, moving, links, qd)
+    carried, sd = generalised(model, moving, links, qd)
     D: dict[tuple[int, int], Matrix] = {}
     V: dict[tuple[int, int], Matrix] = {}
     P: dict[tuple[int, int], Matrix] = {}
     for i, p, joint, _ in model.inward():
-
-        def _inertia_force(zdd: Vector, zd2: Vector, xdd: Vector, i: int = i) -> Force:
-            """Of all that the link carries, for a change of its motion."""
-            moment = E[i] @ zdd - L[i] @ zd2 + U[i].cross(xdd)
-            return Force(moment, xdd * links[i].m - U[i].cross(zdd) - Ud[i].cross(zd2))
-
+        link = carried[i]
         rows, C, H, G = [], [], [], []
         for S, zd2, by_q, slid, by_qd in steps[i]:
             z, x = S.angular, S.linear
-            rows.append(_inertia_force(z, Vector.zero(), x))  # (7.3.18e, 7.3.18h)
-            C.append(L[i].T @ z - Ud[i].cross(x))  # (7.3.18i)
-            H.append(_inertia_force(by_qd.angular, z, by_qd.linear))  # (7.3.18f, 7.3.18j)
-            held = S.cross(F[i]).moment + U[i].cross(sdd[i].cross(z))  # (7.3.18g, 7.3.18k)
-            change = _inertia_force(by_q.angular, zd2, slid)  # (7.3.18g, 7.3.18k)
+            rows.append(link.force(z, Vector.zero(), x))  # (7.3.18e, 7.3.18h)
+            C.append(link.L.T @ z - link.Ud.cross(x))  # (7.3.18i)
+            H.append(link.force(by_qd.angular, z, by_qd.linear))  # (7.3.18f, 7.3.18j)
+            held = S.cross(F[i]).moment + link.U.cross(sdd[i].cross(z))  # (7.3.18g, 7.3.18k)
+            change = link.force(by_q.angular, zd2, slid)  # (7.3.18g, 7.3.18k)
             G.append(change + Force(held, z.cross(Udd[i])))  # (7.3.18g, 7.3.18k)
         D[i, i], V[i, i], P[i, i] = _rows(rows, C, steps[i])  # (7.3.18l, 7.3.18m, 7.3.18n)
         D[i, i] += diagonal(joint.armature)

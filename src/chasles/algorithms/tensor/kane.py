@@ -21,12 +21,14 @@ def kane(
     R, N, tau = {WORLD: Vector.zero()}, {WORLD: Vector.zero()}, {}
     for i, _, _, I in model.outward():
         body, w, wd = Center.of(I), Omega[i].w, Omega[i].wd
-        F = (Omega[i] @ body.r + sdd[i]) * body.m
-        M = body.I @ wd + w.cross(body.I @ w)
-        R[i], N[i] = F - f_ext[i].force, M + body.r.cross(F) - f_ext[i].moment
+        F = (Omega[i] @ body.r + sdd[i]) * body.m  # (5.2.21)
+        M = body.I @ wd + w.cross(body.I @ w)  # (5.2.22)
+        R[i] = F - f_ext[i].force  # (5.2.37)
+        N[i] = M + body.r.cross(F) - f_ext[i].moment  # (5.2.36)
     for i, p, joint, _ in model.inward():
-        tau[i] = S[i].T @ Force(N[i], R[i]) + joint.rotor(qdd[i]) + joint.resistance(qd[i])
-        passed = X[i].E.T @ R[i]
-        R[p] += passed
-        N[p] += X[i].r.cross(passed) + X[i].E.T @ N[i]
+        tau[i] = S[i].T @ Force(N[i], R[i])  # (5.2.36, 5.2.37)
+        tau[i] += joint.rotor(qdd[i]) + joint.resistance(qd[i])
+        passed = X[i].E.T @ R[i]  # (5.2.37)
+        R[p] += passed  # (5.2.37)
+        N[p] += X[i].r.cross(passed) + X[i].E.T @ N[i]  # (5.2.36)
     return tau

@@ -26,9 +26,9 @@ def kane_sum(
     axes = {i: [(W[i].E.T @ l.angular, W[i].E.T @ l.linear) for l in S[i].columns] for i in S}
     for j, _, _, I in model.outward():
         body = Center.of(I)
-        F = W[j].E.T @ (Omega[j] @ body.r + sdd[j]) * body.m
-        M = W[j].E.T @ Omega[j].moment(euler_from_inertia(body.I))
+        F = W[j].E.T @ (Omega[j] @ body.r + sdd[j]) * body.m  # (5.2.21)
+        M = W[j].E.T @ Omega[j].moment(euler_from_inertia(body.I))  # (5.2.22)
         for i in model.support(j):
-            N = M + (W[j].locate(body.r) - W[i].r).cross(F)
-            tau[i] += Vector(tuple(z.dot(N) + v.dot(F) for z, v in axes[i]))
+            N = M + (W[j].locate(body.r) - W[i].r).cross(F)  # (5.2.36)
+            tau[i] += Vector(tuple(z.dot(N) + v.dot(F) for z, v in axes[i]))  # (5.2.36, 5.2.37)
     return tau

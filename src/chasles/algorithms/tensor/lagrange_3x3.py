@@ -22,17 +22,18 @@ def lagrange_3x3(
     A, s, S, tau = {}, {}, {}, {}
     for i, p, joint, I in model.outward():
         X, S[i] = joint.transform(q[i]), joint.subspace(q[i])
-        A[i], s[i] = X.R, X.r
+        A[i], s[i] = X.R, X.r  # (2.3.3, 2.3.4)
         vJ, aJ = S[i] @ qd[i], S[i] @ qdd[i] + joint.bias(q[i], qd[i])
-        moved, w = Wd[p] @ A[i], dual(vJ.angular)
-        W[i] = W[p] @ A[i]
-        Wd[i] = moved + W[i] @ w
-        Wdd[i] = Wdd[p] @ A[i] + moved @ w * 2.0 + W[i] @ (w @ w + dual(aJ.angular))
+        moved, w = Wd[p] @ A[i], dual(vJ.angular)  # (5.2.15b)
+        W[i] = W[p] @ A[i]  # (5.2.15a)
+        Wd[i] = moved + W[i] @ w  # (5.2.15b)
+        Wdd[i] = Wdd[p] @ A[i] + moved @ w * 2.0 + W[i] @ (w @ w + dual(aJ.angular))  # (5.2.15c)
         slid = moved @ vJ.linear * 2.0 + W[i] @ (w @ vJ.linear + aJ.linear)
-        sdd[i] = sdd[p] + Wdd[p] @ s[i] + slid
+        sdd[i] = sdd[p] + Wdd[p] @ s[i] + slid  # (5.2.15d)
         J = euler_from_inertia(I.I).matrix()
-        D[i] = tensor_product(I.h, sdd[i]) + J @ Wdd[i].T
-        e[i], c[i], m[i] = sdd[i] * I.m + Wdd[i] @ I.h, I.h, I.m
+        D[i] = tensor_product(I.h, sdd[i]) + J @ Wdd[i].T  # (5.2.16b)
+        e[i] = sdd[i] * I.m + Wdd[i] @ I.h  # (5.2.16a)
+        c[i], m[i] = I.h, I.m  # (5.2.16c)
     external = external_efforts(model, q, f_ext)
     for i, p, joint, _ in model.inward():
         tau[i] = joint.rotor(qdd[i]) + joint.resistance(qd[i]) - external[i]
@@ -43,9 +44,9 @@ def lagrange_3x3(
                 - model.gravity_vector.dot(W[i] @ (l.angular.cross(c[i]) + l.linear * m[i]))
                 for l in S[i].columns
             )
-        )
-        D[p] += A[i] @ D[i] + tensor_product(s[i], e[i])
-        e[p] += e[i]
-        c[p] += s[i] * m[i] + A[i] @ c[i]
-        m[p] = m[p] + m[i]
+        )  # (5.2.16d)
+        D[p] += A[i] @ D[i] + tensor_product(s[i], e[i])  # (5.2.16b)
+        e[p] += e[i]  # (5.2.16a)
+        c[p] += s[i] * m[i] + A[i] @ c[i]  # (5.2.16c)
+        m[p] = m[p] + m[i]  # (5.2.16c)
     return tau

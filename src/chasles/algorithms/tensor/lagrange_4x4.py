@@ -21,12 +21,13 @@ def lagrange_4x4(
     D, c, tau = {WORLD: Matrix.zero(4, 4)}, {WORLD: Vector.zero(4)}, {}
     for i, _, _, I in model.outward():
         J = homogeneous.Inertia.of(I)
-        D[i], c[i] = J.matrix() @ Wdd[i].T, Vector((*J.h, J.m))
+        D[i] = J.matrix() @ Wdd[i].T  # (5.2.13a)
+        c[i] = Vector((*J.h, J.m))  # (5.2.13b)
     g, external = Vector((*model.gravity_vector, 0.0)), external_efforts(model, q, f_ext)
     for i, p, joint, _ in model.inward():
-        moving = [W[i] @ l.matrix() for l in L[i]]
-        tau[i] = Vector(tuple(double_dot(dW, D[i]) - g.dot(dW @ c[i]) for dW in moving))
+        moving = [W[i] @ l.matrix() for l in L[i]]  # (5.2.13c)
+        tau[i] = Vector(tuple(double_dot(U, D[i]) - g.dot(U @ c[i]) for U in moving))  # (5.2.13c)
         tau[i] += joint.rotor(qdd[i]) + joint.resistance(qd[i]) - external[i]
-        D[p] += A[i] @ D[i]
-        c[p] += A[i] @ c[i]
+        D[p] += A[i] @ D[i]  # (5.2.13a)
+        c[p] += A[i] @ c[i]  # (5.2.13b)
     return tau

@@ -18,13 +18,13 @@ def mass_matrix_composite_3x3(model: Model, q: Position) -> JointMatrix:
     parts = {i: [Center.of(I)] for i, _, _, I in model.outward()} | {WORLD: []}
     F = {}
     for i, p, *_ in model.inward():
-        whole = Center.together(parts[i])  # (6.2.5-7)
+        whole = Center.together(parts[i])  # (6.2.8a, 6.2.8b, 6.2.8c)
         mbar, R, E = whole.m, whole.r, whole.I
         forces = []
         for l in S[i].columns:
-            f, N = (l.angular.cross(R) + l.linear) * mbar, E @ l.angular  # (6.2.8)
-            forces.append(Force(N + R.cross(f), f))  # (6.2.8)
+            f, N = (l.angular.cross(R) + l.linear) * mbar, E @ l.angular  # (6.2.8d, 6.2.8e)
+            forces.append(Force(N + R.cross(f), f))  # (6.2.8f, 6.2.8g)
         F[i] = Forces(tuple(forces))
         A, s = X[i].E.T, X[i].r
-        parts[p].append(Center(mbar, s + A @ R, A @ E))  # (6.2.5-7)
+        parts[p].append(Center(mbar, s + A @ R, A @ E))  # (6.2.8b, 6.2.8c)
     return columns(model, X, S, F)

@@ -11,4 +11,5 @@ def mass_matrix_inverse_spatial_operator(model: Model, q: Position) -> JointMatr
     """(1 - H Phi L)' D^-1 (1 - H Phi L) (Balafoutis and Patel 1991, Eq 6.2.19)."""
     _, B, D = operator_factors(model, q)
     transposed = {(i, j): block.T for (j, i), block in B.items()}
-    return congruence(transposed, {key: invert_symmetric(block) for key, block in D.items()})
+    inverse = {key: invert_symmetric(block) for key, block in D.items()}  # (6.2.19)
+    return congruence(transposed, inverse)

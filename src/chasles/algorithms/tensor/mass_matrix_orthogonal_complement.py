@@ -19,13 +19,14 @@ def mass_matrix_orthogonal_complement(model: Model, q: Position) -> JointMatrix:
     D: dict[tuple[int, int], Matrix] = {}
     for k, p, joint, I in model.outward():
         X, body = joint.transform(q[k]), Center.of(I)
-        T[k] = {i: X @ twists for i, twists in T[p].items()} | {k: joint.subspace(q[k])}
+        T[k] = {i: X @ twists for i, twists in T[p].items()} | {k: joint.subspace(q[k])}  # (6.2.14)
         M = RigidInertia(body.m, Vector.zero(), body.I)
-        centred = {i: Transform(Rotation(), body.r) @ twists for i, twists in T[k].items()}
+        shift = Transform(Rotation(), body.r)
+        centred = {i: shift @ twists for i, twists in T[k].items()}  # (6.2.12)
         for i, left in centred.items():
-            momenta = M @ left
+            momenta = M @ left  # (6.2.13)
             for j in (j for j in centred if j <= i):
-                block = momenta.T @ centred[j]
-                D[i, j] = D[i, j] + block if (i, j) in D else block
+                block = momenta.T @ centred[j]  # (6.2.15)
+                D[i, j] = D[i, j] + block if (i, j) in D else block  # (6.2.15)
         D[k, k] += diagonal(joint.armature)
     return D | {(j, i): block.T for (i, j), block in D.items() if i != j}

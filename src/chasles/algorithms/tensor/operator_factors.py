@@ -22,8 +22,8 @@ def operator_factors(model: Model, q: Position) -> tuple[JointMatrix, JointMatri
         A[i, i] = B[i, i] = Matrix.identity(joint.nv)
         passed, left, child = G[i], G[i], i
         for j in model.support(p):
-            passed, left = Phi[child].T @ passed, Phi[child].T @ left
-            A[j, i], B[j, i] = H[j].T @ passed, -(H[j].T @ left)
-            left += G[j] @ B[j, i]
+            passed, left = Phi[child].T @ passed, Phi[child].T @ left  # (6.2.18, 6.2.19)
+            A[j, i], B[j, i] = H[j].T @ passed, -(H[j].T @ left)  # (6.2.18, 6.2.19)
+            left += G[j] @ B[j, i]  # (6.2.19)
             child = j
     return A, B, {(i, i): block for i, block in D.items()}

@@ -25,7 +25,7 @@ from chasles.model.spaces import Position
 
 def transition(a: Vector, b: Vector) -> Transform:
     """Phi'(a, b), from motions at the point a to those at b; its transpose is Phi (5.2.32)."""
-    return Transform(Rotation(), b - a)
+    return Transform(Rotation(), b - a)  # (5.2.32)
 
 
 class Links(NamedTuple):
@@ -48,7 +48,8 @@ def links(model: Model, q: Position) -> Links:
     for i, p, joint, I in model.outward():
         turn = Transform(W[i].E, Vector.zero())
         found.turn[i], found.Phi[i] = turn, transition(W[p].r, W[i].r)
-        found.H[i], found.I[i] = turn.inverse() @ joint.subspace(q[i]), turn.T @ I
+        found.H[i] = turn.inverse() @ joint.subspace(q[i])  # (z of 5.2.34a)
+        found.I[i] = turn.T @ I  # (5.2.31)
     return found
 
 
@@ -74,10 +75,10 @@ def gains(
     P = {i: ArticulatedInertia.of(inertia) for i, inertia in I.items()}
     P[WORLD] = ArticulatedInertia.zero()
     for i, p, joint, _ in model.inward():
-        U = P[i] @ H[i]
-        D[i] = H[i].T @ U + diagonal(joint.armature)
-        G[i] = U @ invert_symmetric(D[i])
-        P[p] += Phi[i].T @ P[i].without(U, G[i])
+        U = P[i] @ H[i]  # (D of 6.2.18)
+        D[i] = H[i].T @ U + diagonal(joint.armature)  # (D of 6.2.18)
+        G[i] = U @ invert_symmetric(D[i])  # (L of 6.2.18)
+        P[p] += Phi[i].T @ P[i].without(U, G[i])  # (L of 6.2.18)
     return Gains(G, D)
 
 
@@ -89,8 +90,8 @@ def congruence(
     for k, _ in D:
         column = {i: block for (i, c), block in A.items() if c == k}
         for i, left in column.items():
-            scaled = left @ D[k, k]
+            scaled = left @ D[k, k]  # (6.2.18, 6.2.19)
             for j in (j for j in column if j <= i):
-                block = scaled @ column[j].T
-                M[i, j] = M[i, j] + block if (i, j) in M else block
+                block = scaled @ column[j].T  # (6.2.18, 6.2.19)
+                M[i, j] = M[i, j] + block if (i, j) in M else block  # (6.2.18, 6.2.19)
     return M | {(j, i): block.T for (i, j), block in M.items() if i != j}

@@ -1,36 +1,19 @@
 """Derivatives of joint forces in closed form, each entry by itself."""
 
-from typing import NamedTuple
-
 from chasles.algorithms.spatial.forward_kinematics import body_transforms
 from chasles.algorithms.spatial.load_efforts import load_efforts
 from chasles.algorithms.tensor.augmented_tensor import transmitted
 from chasles.algorithms.tensor.chain import chain
 from chasles.algorithms.tensor.changes import Change, changes
 from chasles.algorithms.tensor.generalised import generalised
-from chasles.expr import Number
-from chasles.mathematics.linear import Matrix, Symmetric, Vector
+from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.rotations import Rotation
 from chasles.mathematics.spatial import Force, Motion, Transform
+from chasles.mathematics.tensor import GeneralisedLink
 from chasles.model.augmented import augmented
 from chasles.model.joints import diagonal
 from chasles.model.model import WORLD, Model
 from chasles.model.spaces import JointMatrix, Loads, Position, Velocity
-
-
-class _Carried(NamedTuple):
-    """A link with all that it carries: mass, first moment and its rate, E and L of (7.3.18)."""
-
-    m: Number
-    U: Vector
-    Ud: Vector
-    E: Symmetric
-    L: Matrix
-
-    def force(self, zdd: Vector, zd2: Vector, xdd: Vector) -> Force:
-        """What a change of its motion asks for."""
-        moment = self.E @ zdd - self.L @ zd2 + self.U.cross(xdd)
-        return Force(moment, xdd * self.m - self.U.cross(zdd) - self.Ud.cross(zd2))
 
 
 def sensitivities_closed_form(
@@ -47,7 +30,7 @@ def sensitivities_closed_form(
     X0, links, own = body_transforms(model, q), augmented(model, moving.X), {}
     Udd, eta = transmitted(model, moving, links)
     F = {i: Force(eta[i], moving.sdd[i] * links[i].m + Udd[i]) for i in moving.X}
-    U, Ud, E, L, sd = generalised(model, moving, links, qd)
+    carried, sd = generalised(model, moving, links, qd)
     od = {WORLD: Vector.zero()}
     D: dict[tuple[int, int], Matrix] = {}
     V: dict[tuple[int, int], Matrix] = {}
@@ -57,7 +40,8 @@ def sensitivities_closed_form(
         A = X0[i].E.T
         od[i] = od[p] + X0[p].E.T @ sd[i]
         own[i] = [_turned(A, change) for change in steps[i]]
-        link = _Carried(links[i].m, A @ U[i], A @ Ud[i], A @ E[i], A @ L[i])
+        m, U, Ud, E, L = carried[i]
+        link = GeneralisedLink(m, A @ U, A @ Ud, A @ E, A @ L)
         transmits = Force(A @ F[i].moment, A @ F[i].force)
         rows, C, H, G = [], [], [], []
         for z, zd2, by_q, _, by_qd in own[i]:

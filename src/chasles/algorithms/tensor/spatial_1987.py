@@ -20,13 +20,14 @@ def spatial_1987(
     for i, p, joint, I in model.outward():
         X[i], S[i] = joint.transform(q[i]), joint.subspace(q[i])
         vJ = S[i] @ qd[i]
-        v[i] = X[i] @ v[p] + vJ
-        a[i] = X[i] @ a[p] + v[i].cross(vJ) + S[i] @ qdd[i] + joint.bias(q[i], qd[i])
-        f[i] = _momentum(I, a[i]) + v[i].cross(_momentum(I, v[i])) - _force_first(f_ext[i])
+        v[i] = X[i] @ v[p] + vJ  # (5.2.26a)
+        a[i] = X[i] @ a[p] + v[i].cross(vJ) + S[i] @ qdd[i] + joint.bias(q[i], qd[i])  # (5.2.26b)
+        F = _momentum(I, a[i]) + v[i].cross(_momentum(I, v[i]))  # (5.2.26c)
+        f[i] = F - _force_first(f_ext[i])  # (5.2.27a)
     for i, p, joint, _ in model.inward():
-        tau[i] = Vector(tuple(_dot(s, f[i]) for s in S[i].columns))
+        tau[i] = Vector(tuple(_dot(s, f[i]) for s in S[i].columns))  # (5.2.27b)
         tau[i] += joint.rotor(qdd[i]) + joint.resistance(qd[i])
-        f[p] += X[i].inverse() @ f[i]
+        f[p] += X[i].inverse() @ f[i]  # (5.2.27a)
     return tau
 
 

@@ -18,17 +18,17 @@ def spatial_operator(
     v, a, f = {WORLD: Motion.zero()}, {WORLD: -model.gravity}, {WORLD: Force.zero()}
     tau = {}
     for i, p, joint, _ in model.outward():
-        vJ, s = H[i] @ qd[i], Phi[i].r
-        v[i] = Phi[i] @ v[p] + vJ
+        vJ, s = H[i] @ qd[i], Phi[i].r  # (5.2.34a)
+        v[i] = Phi[i] @ v[p] + vJ  # (5.2.34a)
         carried, w = v[p].angular, v[i].angular
         alpha = turn[i].inverse() @ joint.bias(q[i], qd[i]) + Motion(
             carried.cross(vJ.angular),
             carried.cross(carried.cross(s)) + (carried + w).cross(vJ.linear),
-        )
-        beta = Force(w.cross(I[i].I @ w), w.cross(w.cross(I[i].h)))
-        a[i] = Phi[i] @ a[p] + H[i] @ qdd[i] + alpha
-        f[i] = I[i] @ a[i] + beta - turn[i].T @ f_ext[i]
+        )  # (alpha of 5.2.34b)
+        beta = Force(w.cross(I[i].I @ w), w.cross(w.cross(I[i].h)))  # (beta of 5.2.35a)
+        a[i] = Phi[i] @ a[p] + H[i] @ qdd[i] + alpha  # (5.2.34b)
+        f[i] = I[i] @ a[i] + beta - turn[i].T @ f_ext[i]  # (5.2.35a)
     for i, p, joint, _ in model.inward():
-        tau[i] = H[i].T @ f[i] + joint.rotor(qdd[i]) + joint.resistance(qd[i])
-        f[p] += Phi[i].T @ f[i]
+        tau[i] = H[i].T @ f[i] + joint.rotor(qdd[i]) + joint.resistance(qd[i])  # (5.2.35b)
+        f[p] += Phi[i].T @ f[i]  # (5.2.35a)
     return tau

@@ -43,21 +43,24 @@ def closed_form_uicker_kahn(model: Model, q: Position) -> tuple[FreedomMatrix, S
     D, G = rotors(model), defaultdict[Freedom, Number](float)
     C = defaultdict[tuple[Freedom, Freedom, Freedom], Number](float)
     for j, p, joint, I in model.outward():
-        A = homogeneous.Position.of(joint.transform(q[j])).matrix()
+        A = homogeneous.Position.of(joint.transform(q[j])).matrix()  # (2.3.2)
         L, J = [l.matrix() for l in screws(joint, q[j])], homogeneous.Inertia.of(I)
-        W[j], carried = W[p] @ A, {a: Wa @ A for a, Wa in first[p].items()}
-        first[j] = carried | {a: W[j] @ L[a.k] for a in own[j]}
-        second[j] = {both: Wab @ A for both, Wab in second[p].items()}
-        second[j] |= {(a, b): Wa @ L[b.k] for a, Wa in carried.items() for b in own[j]}
+        W[j], carried = W[p] @ A, {a: Wa @ A for a, Wa in first[p].items()}  # (dW of 5.2.7)
+        first[j] = carried | {a: W[j] @ L[a.k] for a in own[j]}  # (dW of 5.2.7)
+        second[j] = {both: Wab @ A for both, Wab in second[p].items()}  # (ddW of 5.2.7)
+        second[j] |= {
+            (a, b): U @ L[b.k] for a, U in carried.items() for b in own[j]
+        }  # (ddW of 5.2.7)
         for a, b in combinations_with_replacement(own[j], 2):
             bend = homogeneous.Velocity.of(bends(joint, q[j])[a.k][b.k]).matrix()
-            second[j][a, b] = W[j] @ ((L[a.k] @ L[b.k] + L[b.k] @ L[a.k]) * 0.5 + bend)
+            twice = L[a.k] @ L[b.k] + L[b.k] @ L[a.k]
+            second[j][a, b] = W[j] @ (twice * 0.5 + bend)  # (ddW of 5.2.7)
         for a, Wa in first[j].items():
-            WaJ = Wa @ J.matrix()
+            WaJ = Wa @ J.matrix()  # (dW J of 5.2.7)
             for b, Wb in first[j].items():
-                D[a, b] += double_dot(WaJ, Wb.T)
+                D[a, b] += double_dot(WaJ, Wb.T)  # (D of 5.2.7)
             for (b, c), Wbc in second[j].items():
-                C[a, b, c] += double_dot(WaJ, Wbc.T)
-            G[a] -= g.dot(Wa @ Vector((*J.h, J.m)))
+                C[a, b, c] += double_dot(WaJ, Wbc.T)  # (C of 5.2.7)
+            G[a] -= g.dot(Wa @ Vector((*J.h, J.m)))  # (G of 5.2.7)
     symmetric = {key: symbol for (a, b, c), symbol in C.items() for key in ((a, b, c), (a, c, b))}
     return D, symmetric, by_joint(model, G)

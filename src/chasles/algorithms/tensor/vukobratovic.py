@@ -44,33 +44,34 @@ def closed_form_vukobratovic(model: Model, q: Position) -> tuple[FreedomMatrix, 
     sliding, and every joint is made of such. G has the composite centre and the sign of a force
     against gravity, unlike in print.
     """
-    links, S, bend = _generalised(model, q)
+    links, S, bend = _generalised(model, q)  # (5.2.20a, 5.2.20b)
     own, g = freedoms(model), model.gravity_vector
     f = {
         (b, c): _carried(links[i], S[i, b], S[i, c])
         for i, path in paths(model)
         for c in own[i]
         for b in path
-    }
+    }  # (5.2.19b)
 
     def symbol(a: Freedom, b: Freedom, c: Freedom) -> Number:
         """The integral of (z_a x r + v_a) . z_b x (z_c x r + v_c) dm, with b not beyond c."""
         if a == c:
             return 0.0
-        return S[c.i, a].dot(f[b, c]) if a.i <= c.i else -S[a.i, c].dot(f[b, a])
+        return S[c.i, a].dot(f[b, c]) if a.i <= c.i else -S[a.i, c].dot(f[b, a])  # (5.2.19b)
 
     D, C = rotors(model), {}
     for b, c in pairs(model):
-        D[b, c] += S[c.i, b].dot(links[c.i] @ S[c.i, c])
+        D[b, c] += S[c.i, b].dot(links[c.i] @ S[c.i, c])  # (5.2.19a)
         D[c, b] = D[b, c]
     for a, b, c in triples(model):
         C[a, b, c] = symbol(a, b, c)
         if b.i == c.i:
-            i, both = max(a.i, c.i), (C[a, b, c] + symbol(a, c, b)) * 0.5
-            C[a, b, c] = both + bend[i, b, c].dot(links[i] @ S[i, a])
+            i, both = max(a.i, c.i), (C[a, b, c] + symbol(a, c, b)) * 0.5  # (5.2.19b)
+            C[a, b, c] = both + bend[i, b, c].dot(links[i] @ S[i, a])  # (5.2.19b)
         C[a, c, b] = C[a, b, c]
-    weight = {i: Force(links[i].h.cross(g), g * links[i].m) for i in own}
-    return D, C, {i: -Vector(tuple(S[i, a].dot(weight[i]) for a in own[i])) for i in own}
+    weight = {i: Force(links[i].h.cross(g), g * links[i].m) for i in own}  # (5.2.19c)
+    G = {i: -Vector(tuple(S[i, a].dot(weight[i]) for a in own[i])) for i in own}  # (5.2.19c)
+    return D, C, G
 
 
 def _carried(link: RigidInertia, b: Motion, c: Motion) -> Force:

@@ -26,9 +26,9 @@ def waters(
     }
     for j, p, _, I in model.outward():
         J = homogeneous.Inertia.of(I)
-        D, c = J.matrix() @ Wdd[j].T, Vector((*J.h, J.m))
-        dW[j] = {i: [U @ A[j] for U in inner] for i, inner in dW[p].items()}
-        dW[j][j] = [W[j] @ l.matrix() for l in L[j]]
+        D, c = J.matrix() @ Wdd[j].T, Vector((*J.h, J.m))  # (5.2.9)
+        dW[j] = {i: [U @ A[j] for U in inner] for i, inner in dW[p].items()}  # (5.2.9)
+        dW[j][j] = [W[j] @ l.matrix() for l in L[j]]  # (5.2.9)
         for i, moving in dW[j].items():
-            tau[i] += Vector(tuple(double_dot(U, D) - g.dot(U @ c) for U in moving))
+            tau[i] += Vector(tuple(double_dot(U, D) - g.dot(U @ c) for U in moving))  # (5.2.9)
     return tau

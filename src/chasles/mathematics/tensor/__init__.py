@@ -27,6 +27,7 @@ from chasles.mathematics.tensor.algebra import (
 from chasles.mathematics.tensor.bodies import (
     AngularAcceleration,
     Center,
+    GeneralisedLink,
     angular_momentum,
     angular_velocity,
     euler_about,
@@ -41,6 +42,7 @@ __all__ = [
     "AngularAcceleration",
     "Center",
     "Fourth",
+    "GeneralisedLink",
     "across",
     "along",
     "angle",

@@ -6,10 +6,11 @@ its diagonal; J, the integral of r (x) r dm, is the book's Euler tensor, with pr
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from chasles.expr import Number, Scalar
 from chasles.mathematics.linear import Matrix, Symmetric, Vector
-from chasles.mathematics.spatial import RigidInertia
+from chasles.mathematics.spatial import Force, RigidInertia
 from chasles.mathematics.tensor.algebra import dual
 
 # How it turns ----------------------------------------------------------------------------------
@@ -157,3 +158,25 @@ class Center:
         for part in parts:
             I += inertia_about(part.I, part.m, part.r - r)
         return Center(m, r, I)
+
+
+class GeneralisedLink(NamedTuple):
+    """A link with all that it carries, as it moves: moments about the link's origin.
+
+    m mass, U first moment and Ud its rate, E inertia, L the tensor of (7.3.18d).
+    """
+
+    m: Number
+    U: Vector
+    Ud: Vector
+    E: Symmetric
+    L: Matrix
+
+    def force(self, zdd: Vector, zd2: Vector, xdd: Vector) -> Force:
+        """What a change of its motion asks for, about the origin (7.3.18e-k).
+
+        zdd, xdd: of its angular acceleration and of the origin's acceleration; zd2: twice that
+        of its angular velocity.
+        """
+        moment = self.E @ zdd - self.L @ zd2 + self.U.cross(xdd)
+        return Force(moment, xdd * self.m - self.U.cross(zdd) - self.Ud.cross(zd2))
