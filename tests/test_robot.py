@@ -197,7 +197,10 @@ def test_a_batch_of_wrenches() -> None:
 
 
 def test_a_wrench_on_the_base_does_nothing() -> None:
-    """The world holds what does not move."""
+    """The world holds what does not move.
+
+    To rounding: with an external force no unit of length is chosen, so the program is another.
+    """
     q, qd, qdd = state(ROBOT, 6)
     found = ROBOT.inverse_dynamics(q, qd, qdd, f_ext={"base": np.ones(6)})
     close(found, ROBOT.inverse_dynamics(q, qd, qdd), 1e-14)
