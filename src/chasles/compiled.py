@@ -226,6 +226,8 @@ class Compiled:
             )
         if self.recipe.dtype == "float64" and all(map(_is_single, arguments)) and arguments:
             return self.single(*arguments, out=out, threads=threads)
+        if self.recipe.backend == "cuda":
+            return self._kernel.call(self.recipe.function, arguments, out)
         return call(
             self._kernel, self.recipe.function, arguments, out, threads, self._check_quaternions
         )
@@ -287,7 +289,7 @@ class _Found:
 
 
 def _is_single(argument: Any) -> bool:
-    return isinstance(argument, np.ndarray) and argument.dtype == np.float32
+    return getattr(argument, "dtype", None) == np.float32
 
 
 def _plain_signature(function: Callable[..., Any]) -> str:
