@@ -188,7 +188,7 @@ class Compiled:
         self.recipe = recipe
         self.model = model or build(recipe.source, mimic=recipe.mimic)
         with COMPILING:
-            self._kernel = backends.prepare(
+            self._kernel: Any = backends.prepare(
                 self._identity, lambda: self.program, recipe.backend, recipe.dtype
             )
         self.interface: Interface = self._kernel.interface
