@@ -13,6 +13,7 @@ from chasles.backends.pool import COMPILING
 from chasles.compiled import (
     Compiled,
     Recipe,
+    checked_joints,
     checked_options,
     derivative_names,
     order_of,
@@ -814,13 +815,26 @@ class Robot:
         joints known is `inverse_dynamics`, none `forward_dynamics`. f_ext and dissipation as there.
         method: "articulated-body" (Featherstone 2008, table 9.3), "mass-matrix" (section 9.1),
         "floating-base" (table 9.6, where all joints but those of a floating base are known), or
-        "fastest". Of trees only.
+        "fastest".
+
+        Of a robot with loops, which stay closed, by "multipliers" or "fastest". Known accelerations
+        may be more than the loops leave free where they agree with them (`complete`); forces are
+        then one set of many, with all joints known those of `inverse_dynamics`. Raises
+        `chasles.OverDetermined`, `chasles.OpenLoop` and `chasles.SingularPosition`.
         """
         if self.model.loop_rows:
-            raise ModelError(
-                f"hybrid_dynamics: robot {self.name!r} has loops, and it is of trees only; use "
-                "inverse_dynamics(..., actuated=) or forward_dynamics"
+            keys, forces = wrench_arguments(self.model, f_ext)
+            found = self._closed.hybrid_dynamics(
+                (q, qd, given),
+                forces,
+                checked_joints(self.model, "hybrid_dynamics", known),
+                tolerance=TOLERANCE,
+                threads=threads,
+                method=method,
+                dissipation=dissipation,
+                wrenches=keys,
             )
+            return _given("hybrid_dynamics", found, out)
         return self._call(
             "hybrid_dynamics",
             q,

@@ -371,6 +371,9 @@ CLOSED_LOOPS: dict[str, tuple[Method, ...]] = {
         Method("direct", "closed_loops.direct", equivalent=by_moments),
         Method("minimal", "closed_loops.minimal", equivalent=by_moments),
     ),
+    "constrained_hybrid_dynamics": (
+        Method("multipliers", "closed_loops.hybrid", equivalent=by_moments),
+    ),
     "actuator_forces": (Method("minimal", "closed_loops.actuator_forces", equivalent=by_moments),),
     "independent_mass_matrix": (
         Method("minimal", "closed_loops.independent_mass_matrix", equivalent=by_moments),

@@ -158,6 +158,18 @@ class Loops:
         free = self._chosen(left, len(self.dependent) - len(rest))
         return np.array([k for k in free if k in given], dtype=int)
 
+    def rank(self, freedoms: np.ndarray) -> int:
+        """How many equations the loops have between some freedoms, the others being given."""
+        return max(_rank(A)[0] for A in self.matrix(self.references)[..., freedoms])
+
+    def confined(self, given: np.ndarray) -> np.ndarray:
+        """Of some freedoms, those that loops relate to each other."""
+        rest = np.delete(np.arange(self.model.nv), given)
+        A = self.matrix(self.references)[0]
+        U = np.linalg.svd(A[:, rest])[0]
+        left = U[:, self.rank(rest) :].T @ A[:, given]
+        return given[np.max(np.abs(left), axis=0, initial=0.0) > RANK]
+
     def _determine(self, given: np.ndarray) -> bool:
         """Whether some coordinates determine all others, at a position in which nothing is special.
 
@@ -414,17 +426,26 @@ class Loops:
 
     def _open(self, residual: np.ndarray) -> str:
         """The loop or coupling that is farthest from closed, and how far."""
+        worst, error = self._farthest(residual)
+        if isinstance(worst, Coupling):
+            return f"coupling {worst.name!r} is off by {error:.3g} (rad or m of a coordinate)"
+        return (
+            f"loop {worst.name!r} stays open by {error:.3g} "
+            f"(rad, and parts of its size {size(self.model, worst):.3g} m)"
+        )
+
+    def farthest(self, residual: np.ndarray) -> str:
+        """The loop or coupling whose equations have most left, and how much."""
+        worst, error = self._farthest(residual)
+        what = "coupling" if isinstance(worst, Coupling) else "loop"
+        return f"{what} {worst.name!r} by {error:.3g}"
+
+    def _farthest(self, residual: np.ndarray) -> tuple[Loop | Coupling, float]:
         all_of = self.model.constraints
         parts = np.split(residual, np.cumsum([constraint.rows for constraint in all_of])[:-1])
         sizes = [float(np.linalg.norm(part)) for part in parts]
         k = int(np.argmax(sizes))
-        worst = all_of[k]
-        if isinstance(worst, Coupling):
-            return f"coupling {worst.name!r} is off by {sizes[k]:.3g} (rad or m of a coordinate)"
-        return (
-            f"loop {worst.name!r} stays open by {sizes[k]:.3g} "
-            f"(rad, and parts of its size {size(self.model, worst):.3g} m)"
-        )
+        return all_of[k], sizes[k]
 
 
 def _rank(A: np.ndarray, largest: float | None = None) -> tuple[int, np.ndarray]:

@@ -9,7 +9,7 @@ import numpy as np
 from chasles.loops.choice import choose
 from chasles.loops.closing import RANK, Loops, at_index, check_tolerance
 from chasles.loops.linear_system import linear_system
-from chasles.loops.reports import SingularPosition, UnderActuated
+from chasles.loops.reports import OverDetermined, SingularPosition, UnderActuated
 from chasles.model import Model
 from chasles.model.closure import Closure
 from chasles.numeric.results import delivered
@@ -20,6 +20,9 @@ and the state is solved again by singular values."""
 
 TOLERANCE = 1e-6
 """Beyond this distance from closed (rad, and parts of a loop's size) dynamics are refused."""
+
+AGREE = 1e-7
+"""Known accelerations may contradict each other by this part of the largest of them (or of 1)."""
 
 Compile = Callable[..., Any]
 """Compiles a function of a robot: called with its name and options."""
@@ -38,17 +41,20 @@ class ClosedLoops:
         """The robot's mechanism with the closure that takes fewest operations."""
         return self._robot(None).model
 
-    def _function(self, independent: np.ndarray | None = None) -> Compile:
-        """Functions with these freedoms independent, or whichever take fewest operations."""
-        return self._robot(independent).function
+    def _function(self, given: np.ndarray | None = None) -> Compile:
+        """Functions that take these freedoms as given, or whichever take fewest operations.
 
-    def _robot(self, independent: np.ndarray | None) -> Any:
-        key = () if independent is None else tuple(map(int, independent))
+        Given ones may be more than are independent: then fewer equations are left to solve.
+        """
+        return self._robot(given).function
+
+    def _robot(self, given: np.ndarray | None) -> Any:
+        key = () if given is None else tuple(map(int, given))
         if key not in self._chosen:
             loops = self.loops
             able = np.delete(np.arange(loops.model.nv), list(key))
             K = self._tree("loop_matrix")(loops.references)
-            closure = choose(K, loops.rows, loops.columns, len(loops.dependent), able)
+            closure = choose(K, loops.rows, loops.columns, loops.rank(able), able)
             self._chosen[key] = self._closed(closure)
         return self._chosen[key]
 
@@ -118,21 +124,37 @@ class ClosedLoops:
             a = 1.0 / stabilization
             rate = np.einsum("...mv,...v->...m", self._tree("loop_matrix")(q), qd)
             k = k - 2.0 * a * rate - a * a * self._tree("loop_residual")(q)
-        U, s, Vt = np.linalg.svd(K, full_matrices=False)
-        rank = len(loops.dependent)
-        self._check_rank(q, s)
-        basis = Vt[..., :rank, :] / loops.columns
-        right = np.einsum("...mr,...m->...r", U[..., :rank], loops.rows * k) / s[..., :rank]
+        return self._solved(q, H, f, K, loops.rows * k, np.arange(loops.model.nv))
+
+    def _solved(
+        self,
+        q: np.ndarray,
+        H: np.ndarray,
+        f: np.ndarray,
+        K: np.ndarray,
+        k: np.ndarray,
+        free: np.ndarray,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """qdd of the freedoms `free`, to which H and f belong, and multipliers.
+
+        K, k: dimensionless, K over all freedoms.
+        """
+        loops, rank = self.loops, self.loops.rank(free)
+        U, s, Vt = np.linalg.svd(K[..., free], full_matrices=False)
+        if rank:
+            self._check_rank(q, s, rank)
+        basis = Vt[..., :rank, :] / loops.columns[free]
+        right = np.einsum("...mr,...m->...r", U[..., :rank], k) / s[..., :rank]
         turned = np.linalg.solve(H, np.swapaxes(basis, -1, -2))
-        free = np.linalg.solve(H, f[..., None])[..., 0]
+        fall = np.linalg.solve(H, f[..., None])[..., 0]
         A = basis @ turned
-        mu = np.linalg.solve(A, (right - np.einsum("...rv,...v->...r", basis, free))[..., None])
-        qdd = free + (turned @ mu)[..., 0]
+        mu = np.linalg.solve(A, (right - np.einsum("...rv,...v->...r", basis, fall))[..., None])
+        qdd = fall + (turned @ mu)[..., 0]
         lam = loops.rows * np.einsum("...mr,...r->...m", U[..., :rank], mu[..., 0] / s[..., :rank])
         return qdd, lam
 
-    def _check_rank(self, q: np.ndarray, s: np.ndarray) -> None:
-        rank, loops = len(self.loops.dependent), self.loops
+    def _check_rank(self, q: np.ndarray, s: np.ndarray, rank: int) -> None:
+        loops = self.loops
         low = s[..., rank - 1] <= RANK * s[..., 0]
         if np.any(low):
             lead = q.shape[:-1]
@@ -142,6 +164,76 @@ class ClosedLoops:
                 f"robot {loops.model.name!r}: singular position{at_index(bad, lead)}: the loops "
                 f"leave more freedoms here than elsewhere; move away from it"
             )
+
+    # Some accelerations known, some forces ------------------------------------------------------
+
+    def hybrid_dynamics(
+        self,
+        arrays: Sequence[Any],
+        forces: Sequence[Any],
+        known: tuple[str, ...],
+        *,
+        tolerance: float,
+        threads: int | None,
+        **options: Any,
+    ) -> np.ndarray:
+        """Forces of the known joints, accelerations of the others."""
+        loops = self.loops
+        given = np.array(
+            [k for k, i in enumerate(loops.owners) if loops.model.bodies[i].data.name in known],
+            dtype=int,
+        )
+        compiled = self._function(given)("constrained_hybrid_dynamics", known=known, **options)
+        found, left, health = compiled(*arrays, *forces, threads=threads)
+        if self._weak("hybrid_dynamics", arrays[0], health, tolerance):
+            found, left = self._hybrid_by_singular_values(arrays, forces, given, **options)
+        self._check_agree(given, np.asarray(arrays[2], dtype=float), loops.rows * left)
+        return np.asarray(found)
+
+    def _hybrid_by_singular_values(
+        self, arrays: Sequence[Any], forces: Sequence[Any], given: np.ndarray, **options: Any
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The same, and what is left of the equations of the loops, whatever rows are good."""
+        options.pop("method", None)
+        q, qd, x = (np.asarray(a, dtype=float) for a in arrays)
+        loops, free = self.loops, np.delete(np.arange(self.loops.model.nv), given)
+        H, A = self._tree("mass_matrix")(q), self._tree("loop_matrix")(q)
+        h, k = self._tree("bias_forces", **options)(q, qd, *forces), self._tree("loop_bias")(q, qd)
+        lead = np.broadcast_shapes(h.shape[:-1], x.shape[:-1])
+        qdd, tau = np.zeros((*lead, x.shape[-1])), np.zeros((*lead, x.shape[-1]))
+        qdd[..., given], tau[..., free] = x[..., given], x[..., free]
+        f = tau - h - np.einsum("...ij,...j->...i", H, qdd)
+        right = loops.rows * (k - np.einsum("...mv,...v->...m", A, qdd))
+        part = H[..., free[:, None], free]
+        qdd[..., free], lam = self._solved(
+            np.broadcast_to(q, (*lead, q.shape[-1])),
+            part,
+            f[..., free],
+            loops.matrix(q),
+            right,
+            free,
+        )
+        needed = np.einsum("...ij,...j->...i", H, qdd) + h - np.einsum("...mv,...m->...v", A, lam)
+        found = qdd.copy()
+        found[..., given] = needed[..., given]
+        return found, np.einsum("...mv,...v->...m", A, qdd) - k
+
+    def _check_agree(self, given: np.ndarray, x: np.ndarray, left: np.ndarray) -> None:
+        """Known accelerations may be more than are free, if the loops allow them together."""
+        loops = self.loops
+        largest = np.max(np.abs(x[..., given] / loops.columns[given]), axis=-1, initial=1.0)
+        size = np.linalg.norm(left, axis=-1)
+        bad = ~(size <= AGREE * largest) & np.isfinite(size)
+        if not np.any(bad):
+            return
+        worst = np.unravel_index(int(np.argmax(np.where(bad, size, 0.0))), bad.shape)
+        at = f" at index {tuple(map(int, worst))}" if worst else ""
+        raise OverDetermined(
+            f"robot {loops.model.name!r}: accelerations of {loops.names(loops.confined(given))} "
+            f"are known{at}, which are more than its loops leave free, and they contradict "
+            f"{loops.farthest(left[worst])} (rad/s2, and parts of its size); take accelerations "
+            "that complete(q, yd, ydd) gives, or leave some of these joints out of known"
+        )
 
     # Actuator forces --------------------------------------------------------------------------
 
