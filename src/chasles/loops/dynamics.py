@@ -1,6 +1,7 @@
 """Dynamics of a robot with closed loops: compiled for one choice of equations, checked by state."""
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from functools import wraps
 from typing import Any
 
@@ -36,6 +37,16 @@ class ClosedLoops:
         self._chosen: dict[tuple[int, ...], Any] = {}
         self._ready: dict[tuple[Any, ...], Any] = {}
 
+    def at(self, time: np.ndarray) -> "ClosedLoops":
+        """The same, with all that is compiled, at another time (...), in s."""
+        moved = copy(self)
+        moved.loops = self.loops.at(time)
+        return moved
+
+    def _of_tree(self, name: str, **options: Any) -> Any:
+        """A function of the tree at this time."""
+        return self._tree(name, **options).at(self.loops.time)
+
     @property
     def model(self) -> Model:
         """The robot's mechanism with the closure that takes fewest operations."""
@@ -46,15 +57,17 @@ class ClosedLoops:
 
         Given ones may be more than are independent: then fewer equations are left to solve.
         """
-        return self._robot(given).function
+        function = self._robot(given).function
+        return lambda name, **options: function(name, **options).at(self.loops.time)
 
     def _robot(self, given: np.ndarray | None) -> Any:
         key = () if given is None else tuple(map(int, given))
         if key not in self._chosen:
             loops = self.loops
             able = np.delete(np.arange(loops.model.nv), list(key))
-            K = self._tree("loop_matrix")(loops.references)
-            closure = choose(K, loops.rows, loops.columns, loops.rank(able), able)
+            closure = choose(
+                loops.reference_matrix, loops.rows, loops.columns, loops.rank(able), able
+            )
             self._chosen[key] = self._closed(closure)
         return self._chosen[key]
 
@@ -76,13 +89,14 @@ class ClosedLoops:
         key = (stabilization, *options.values())
         compiled = self._ready.get(key)
         if compiled is None:
-            compiled = self._ready[key] = self._function()(
+            compiled = self._ready[key] = self._robot(None).function(
                 "constrained_dynamics", stabilization=stabilization, **options
             )
+        here = compiled.at(self.loops.time)
         if threads is None:
-            qdd, lam, health = compiled.fast(*arrays, *forces)
+            qdd, lam, health = here.fast(*arrays, *forces)
         else:
-            qdd, lam, health = compiled(*arrays, *forces, threads=threads)
+            qdd, lam, health = here(*arrays, *forces, threads=threads)
         if self._weak(name, arrays[0], health, tolerance):
             return self._by_singular_values(arrays, forces, stabilization, **options)
         return qdd, lam
@@ -118,12 +132,18 @@ class ClosedLoops:
         q, qd, tau = (np.asarray(a, dtype=float) for a in arrays)
         loops = self.loops
         options.pop("method", None)
-        f = tau - self._tree("bias_forces", **options)(q, qd, *forces)
-        H, K, k = self._tree("mass_matrix")(q), loops.matrix(q), self._tree("loop_bias")(q, qd)
+        f = tau - self._of_tree("bias_forces", **options)(q, qd, *forces)
+        H, K, k = (
+            self._of_tree("mass_matrix")(q),
+            loops.matrix(q),
+            self._of_tree("loop_bias")(q, qd),
+        )
         if stabilization:
             a = 1.0 / stabilization
-            rate = np.einsum("...mv,...v->...m", self._tree("loop_matrix")(q), qd)
-            k = k - 2.0 * a * rate - a * a * self._tree("loop_residual")(q)
+            slip = np.einsum("...mv,...v->...m", loops.raw_matrix(q), qd) - self._of_tree(
+                "loop_rate"
+            )(q)
+            k = k - 2.0 * a * slip - a * a * self._of_tree("loop_residual")(q)
         return self._solved(q, H, f, K, loops.rows * k, np.arange(loops.model.nv))
 
     def _solved(
@@ -157,9 +177,9 @@ class ClosedLoops:
         loops = self.loops
         low = s[..., rank - 1] <= RANK * s[..., 0]
         if np.any(low):
-            lead = q.shape[:-1]
+            lead = s.shape[:-1]
             bad = int(np.flatnonzero(np.ravel(low))[0])
-            loops.check_regular(loops.matrix(q), lead)
+            loops.check_regular(loops.matrix(q))
             raise SingularPosition(
                 f"robot {loops.model.name!r}: singular position{at_index(bad, lead)}: the loops "
                 f"leave more freedoms here than elsewhere; move away from it"
@@ -197,8 +217,11 @@ class ClosedLoops:
         options.pop("method", None)
         q, qd, x = (np.asarray(a, dtype=float) for a in arrays)
         loops, free = self.loops, np.delete(np.arange(self.loops.model.nv), given)
-        H, A = self._tree("mass_matrix")(q), self._tree("loop_matrix")(q)
-        h, k = self._tree("bias_forces", **options)(q, qd, *forces), self._tree("loop_bias")(q, qd)
+        H, A = self._of_tree("mass_matrix")(q), self._of_tree("loop_matrix")(q)
+        h, k = (
+            self._of_tree("bias_forces", **options)(q, qd, *forces),
+            self._of_tree("loop_bias")(q, qd),
+        )
         lead = np.broadcast_shapes(h.shape[:-1], x.shape[:-1])
         qdd, tau = np.zeros((*lead, x.shape[-1])), np.zeros((*lead, x.shape[-1]))
         qdd[..., given], tau[..., free] = x[..., given], x[..., free]
@@ -266,7 +289,7 @@ class ClosedLoops:
             return np.asarray(u)
         q = np.asarray(arrays[0], dtype=float)
         G, _ = self.loops.carried(q, chosen)
-        tau = self._tree("inverse_dynamics", **options)(*arrays, *forces)
+        tau = self._of_tree("inverse_dynamics", **options)(*arrays, *forces)
         gains = 1.0 / np.array(heavy)
         used = G[..., given, :]
         right = np.einsum("...vm,...v->...m", G, tau)
@@ -303,7 +326,7 @@ class ClosedLoops:
             return np.asarray(M)
         at = np.asarray(q, dtype=float)
         G, _ = self.loops.carried(at, self.loops.independent)
-        return np.asarray(np.swapaxes(G, -1, -2) @ self._tree("mass_matrix")(at) @ G)
+        return np.asarray(np.swapaxes(G, -1, -2) @ self._of_tree("mass_matrix")(at) @ G)
 
     # The linear system ------------------------------------------------------------------------
 
@@ -329,7 +352,7 @@ class ClosedLoops:
         q, qd, _ = (np.asarray(a, dtype=float) for a in arrays)
         lead = qdd.shape[:-1]
         motion = [np.broadcast_to(a, (*lead, a.shape[-1])) for a in (q, qd, qdd, lam)]
-        A, B = linear_system(self.loops, self._tree, motion, forces, threads=threads, **options)
+        A, B = linear_system(self.loops, self._of_tree, motion, forces, threads=threads, **options)
         return A.astype(qdd.dtype), B.astype(qdd.dtype)
 
 

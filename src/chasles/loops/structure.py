@@ -36,7 +36,7 @@ def clusters(model: Model) -> tuple[Cluster, ...]:
     """
     found: list[tuple[set[str], set[int]]] = []
     for constraint in model.constraints:
-        names, movers = {constraint.name}, {model.owner(i)[0] for i in constraint.bodies}
+        names, movers = {constraint.name}, model.owners(constraint.bodies)
         apart = []
         for cluster in found:
             if cluster[1] & movers:
@@ -75,8 +75,7 @@ def weaker_joints(
                 break
             loops = list(model.source.loops)
             loops[k] = replace(loop, kind=kind, custom=None)
-            mimic = any(body.follow is not None for body in model.bodies)
-            trial = connected(replace(model.source, loops=tuple(loops)), mimic=mimic)
+            trial = connected(replace(model.source, loops=tuple(loops)), mimic=model.mimics)
             if _within(trial, model, k, q) and _rank(trial, q, tolerance) == rank:
                 model, offered[loop.name] = trial, kind
                 break
