@@ -143,7 +143,7 @@ def _methods(
     if function == "linearize":
         _check_closed_by_steps(model)
     bound = "mimic joints" if model.mimics else ""
-    bound = "driven joints" if any(body.drive for body in model.bodies) else bound
+    bound = "driven joints" if model.driven else bound
     able = tuple(m for m in known if order == 1 or signature(m.algorithm).any_order)
     if loaded:
         able = tuple(m for m in able if "f_ext" in signature(m.algorithm).inputs)

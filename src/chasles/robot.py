@@ -110,6 +110,11 @@ class Robot:
         return tuple(self.model.bodies[i].data.name for i in self.model.in_file_order)
 
     @property
+    def driven_joints(self) -> tuple[str, ...]:
+        """The joints whose motion is given in time (`drive`), in file order; they have no q."""
+        return tuple(self.model.bodies[i].data.name for i in self.model.driven)
+
+    @property
     def mass(self) -> float:
         """The mass of all links, in kg, those fixed to the world included."""
         return float(sum(link.inertia.m for link in self.model.source.links))
@@ -207,8 +212,8 @@ class Robot:
 
         A function gives the joint's coordinate, in rad or m (or all of them where it has several),
         and is written with arithmetic and the functions of `chasles.expr`; it is run once. A driven
-        joint has no coordinates (rheonomic, Featherstone 2008, section 3.5); what moves it is in
-        `joint_reactions`. Ask the new robot `at_time`.
+        joint has no coordinates (rheonomic, Featherstone 2008, section 3.5); what moves it are its
+        `driving_forces`. Ask the new robot `at_time`.
         """
         return self._changed(
             edit.drive(self.model, {name: motion(given) for name, given in motions.items()})
@@ -1073,6 +1078,42 @@ class Robot:
         (moment, force) at the joint, along the axes of the child link; rows as in `moving_joints`.
         """
         return self._call("joint_reactions", q, qd, qdd, out=out, threads=threads, f_ext=f_ext)
+
+    def driving_forces(
+        self,
+        q: Array,
+        qd: Array,
+        qdd: Array,
+        multipliers: Array = None,
+        *,
+        f_ext: Mapping[str, Any] | None = None,
+        dissipation: bool = False,
+        out: Array = None,
+        threads: int | None = None,
+    ) -> np.ndarray:
+        """Forces that move the joints of `driven_joints` as given: (..., their freedoms), N m or N.
+
+        multipliers: of a robot with loops, as `constrained_dynamics` returns them. f_ext and
+        dissipation as in `inverse_dynamics`; armature counts.
+        """
+        if multipliers is None:
+            if self.model.loop_rows:
+                raise TypeError(
+                    f"driving_forces: robot {self.name!r} has loops or couplings, which exert "
+                    "forces too; give multipliers, the second result of constrained_dynamics"
+                )
+            multipliers = np.zeros(0)
+        return self._call(
+            "driving_forces",
+            q,
+            qd,
+            qdd,
+            multipliers,
+            out=out,
+            threads=threads,
+            f_ext=f_ext,
+            dissipation=dissipation,
+        )
 
     def inverse_dynamics_sensitivities(
         self,

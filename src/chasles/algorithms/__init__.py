@@ -40,9 +40,8 @@ def solid_bodies(model: Model, options: Mapping[str, Any]) -> str:
 
 def undriven_joints(model: Model, options: Mapping[str, Any]) -> str:
     """Every joint has coordinates: else velocities have a part that is not linear in qd."""
-    for body in model.bodies:
-        if body.drive is not None:
-            return f"joint {body.data.name!r} is driven in time"
+    for i in model.driven:
+        return f"joint {model.bodies[i].data.name!r} is driven in time"
     return ""
 
 
@@ -364,6 +363,7 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
         Method("closed-form", "tensor.sensitivities_closed_form", by_name=True, steep=True),
     ),
     "regressor": (Method("newton-euler-vector", "spatial.regressor"),),
+    "driving_forces": (Method("spatial", "spatial.driving_forces"),),
     "joint_reactions": (Method("spatial", "spatial.joint_reactions"),),
     "kinetic_energy": (
         Method("spatial", "spatial.kinetic_energy"),

@@ -252,8 +252,7 @@ class Loops:
             redundant.append((constraint.name, constraint.rows - (upto - before)))
             before = upto
         parts = values / max(values[0], 1e-300)
-        here = self.model.at(float(self.time))
-        weaker = weaker_joints(here, at, dict(redundant), RANK)
+        weaker = weaker_joints(self.model, float(self.time), at, dict(redundant), RANK)
         return Mobility(
             self.model.nv - rank,
             self.model.nv,

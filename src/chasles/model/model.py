@@ -130,8 +130,12 @@ class Model:
     @property
     def timed(self) -> bool:
         """Whether it depends on time: a joint is driven, or a coupling does."""
-        driven = any(body.drive is not None for body in self.bodies)
-        return driven or any(coupling.data.timed for coupling in self.couplings)
+        return bool(self.driven) or any(coupling.data.timed for coupling in self.couplings)
+
+    @property
+    def driven(self) -> tuple[int, ...]:
+        """The bodies whose joints are driven in time, in the order of the file."""
+        return tuple(i for i in self.in_file_order if self.bodies[i].drive is not None)
 
     def at(self, t: Number) -> "Model":
         """The mechanism at a time (s, or a symbol); itself if it does not depend on time."""

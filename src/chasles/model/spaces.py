@@ -79,6 +79,16 @@ class EffortSpace(Space):
         return [x for i in model.movers for x in total[i]]
 
 
+class DrivenEffortSpace(Space):
+    """A force for each freedom of the joints that are driven in time, in file order."""
+
+    def shape(self, model: Model) -> tuple[int, ...]:
+        return (sum(model.bodies[i].joint.nv for i in model.driven),)
+
+    def join(self, model: Model, value: Mapping[int, Vector]) -> list[Number]:
+        return [x for i in model.driven for x in value[i]]
+
+
 class MixedSpace(EffortSpace):
     """A force or an acceleration for each freedom, by the bodies that own coordinates."""
 
@@ -448,6 +458,7 @@ ABSENT = _Absent()
 Position = Annotated[Mapping[int, Vector], PositionSpace()]
 Velocity = Annotated[Mapping[int, Vector], VelocitySpace()]
 Effort = Annotated[Mapping[int, Vector], EffortSpace()]
+DrivenEffort = Annotated[Mapping[int, Vector], DrivenEffortSpace()]
 Mixed = Annotated[Mapping[int, Vector], MixedSpace()]
 Wrenches = Annotated[Mapping[int, Force], WrenchesSpace()]
 Loads = Annotated[Sequence[Load], LoadsSpace()]
