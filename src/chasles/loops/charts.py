@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from chasles.compiled import Compiled
 from chasles.loops.choice import choose
 from chasles.loops.closing import Loops
 from chasles.model.closure import Closure
@@ -17,7 +16,7 @@ class Chart:
     """A choice of independent coordinates, and `closing_step` compiled for it."""
 
     independent: np.ndarray
-    compiled: Compiled
+    compiled: Any
 
     def closing(
         self, t: float, q: np.ndarray, v: np.ndarray
