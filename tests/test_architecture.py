@@ -133,11 +133,11 @@ def test_every_function_is_a_method_of_the_robot(function: str) -> None:
     method = getattr(chasles.Robot, function)
     assert (inspect.getdoc(method) or "").strip()
     parameters = list(inspect.signature(method).parameters.values())[1:]
-    arrays = signature(FUNCTIONS[function][0].algorithm).inputs
+    known = signature(FUNCTIONS[function][0].algorithm).inputs
     given = [
         p.name
         for p in parameters
-        if p.kind is p.POSITIONAL_OR_KEYWORD and (p.default is p.empty or p.name in arrays)
+        if p.kind is p.POSITIONAL_OR_KEYWORD and (p.default is p.empty or p.name in known)
     ]
     options = {p.name for p in parameters if p.kind is p.KEYWORD_ONLY}
     if any(p.kind is p.VAR_POSITIONAL for p in parameters):

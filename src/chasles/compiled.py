@@ -246,7 +246,7 @@ class Compiled:
             self._kernel, self.recipe.function, arguments, out, threads, self._check_quaternions
         )
 
-    @property
+    @cached_property
     def timed(self) -> bool:
         """Whether one of its arrays is the time."""
         return any(variable.name == "t" for variable in self.interface.inputs)

@@ -127,12 +127,12 @@ class Model:
         """Whether joints that mimic others have no coordinates."""
         return any(body.data.mimic is not None and not body.owns for body in self.bodies)
 
-    @property
+    @cached_property
     def timed(self) -> bool:
         """Whether it depends on time: a joint is driven, or a coupling does."""
         return bool(self.driven) or any(coupling.data.timed for coupling in self.couplings)
 
-    @property
+    @cached_property
     def driven(self) -> tuple[int, ...]:
         """The bodies whose joints are driven in time, in the order of the file."""
         return tuple(i for i in self.in_file_order if self.bodies[i].drive is not None)
