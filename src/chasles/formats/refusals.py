@@ -1,0 +1,33 @@
+"""What robot files other than our own cannot say, in one form of words."""
+
+from chasles.model import Description, LinkData, ModelError
+
+
+def refusal(part: str, fact: str, format: str, remedy: str) -> ModelError:
+    """The error of a part that a format cannot hold."""
+    return ModelError(f"{part} {fact}, which {format} cannot say; {remedy}")
+
+
+def check_writable(description: Description, format: str) -> tuple[str, ...]:
+    """Refuse what no format but our own holds; notes on what is left out without harm."""
+    if description.massless:
+        raise refusal(
+            f"robot {description.name!r}", "has no masses at all", format, "save it as .toml"
+        )
+    for joint in description.joints:
+        if joint.custom is not None:
+            raise refusal(
+                f"joint {joint.name!r}", "is of a type of your own", format, "keep it in Python"
+            )
+    for link in description.links:
+        check_moment(link)
+    if description.independent:
+        names = ", ".join(map(repr, description.independent))
+        return (f"the choice of {names} as independent has no place in {format}; .toml has one",)
+    return ()
+
+
+def check_moment(link: LinkData) -> None:
+    """Files have centres of mass, so that there is no first moment without a mass."""
+    if not link.inertia.m and any(link.inertia.h):
+        raise ModelError(f"link {link.name!r} has a first moment without mass; give it a mass")
