@@ -10,7 +10,7 @@ from lxml import etree
 from chasles.formats.files import store
 from chasles.formats.mjcf_writer_equalities import add_equalities, placed
 from chasles.formats.refusals import check_writable, refusal
-from chasles.formats.xml_document import added, printed, words
+from chasles.formats.xml_document import added, begun, printed, words
 from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model import Description, JointData, LinkData, ModelError
@@ -34,7 +34,8 @@ _LEAST = 1e-15
 """MuJoCo refuses moving bodies with smaller masses or principal moments (mjMINVAL)."""
 
 _ROUNDING = 1e-12
-"""How far, beside the largest, principal moments may fail to be those of a body by rounding."""
+"""How far principal moments may fail to be those of a body, beside the moments about the link's
+origin, from which they are a difference."""
 
 _ELSE = "save it as .toml"
 
@@ -51,8 +52,7 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
     notes = list(check_writable(description, "MJCF"))
     source = at_children(in_series(description), ("spherical", "free"))
     writer = _Writer(source, notes)
-    root = etree.Element("mujoco")
-    root.set("model", description.name)
+    root = begun("mujoco", model=description.name)
     added(root, "compiler", angle="radian")
     added(root, "option", gravity=words(description.gravity))
     # MuJoCo's equalities are soft: as stiff as can be
@@ -223,7 +223,7 @@ class _Writer:
             self.notes.append(f"limits of velocity have no place in MJCF: {_some(speeds)}")
         order = [j.name for j in self.source.joints if j.name in set(self.written)]
         if order != self.written:
-            self.notes.append(f"joints are in MuJoCo's order: {', '.join(self.written)}")
+            self.notes.append(f"coordinates are in MuJoCo's order: {_some(self.written)}")
 
 
 def _some(names: list[str]) -> str:
@@ -240,7 +240,7 @@ def _principal(link: LinkData) -> tuple[list[float], Matrix]:
         moments, axes = np.diag(inertia).copy(), np.eye(3)
     k = int(np.argmax(moments))
     others = moments.sum() - moments[k]
-    slack = _ROUNDING * moments[k]
+    slack = _ROUNDING * max(map(abs, link.inertia.I))
     if moments.min() < -slack or moments[k] > others + slack or link.inertia.m < 0.0:
         a, b, c = moments
         raise refusal(

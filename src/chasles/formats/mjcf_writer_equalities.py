@@ -14,8 +14,12 @@ from chasles.model.couplings import linear
 from chasles.model.graph import unused_name
 from chasles.model.polynomials import terms
 
-_LOOPS = {"spherical": "connect", "fixed": "weld"}
-"""The equality that each joint which closes a loop is."""
+_LOOPS: dict[str, tuple[str, dict[str, str]]] = {
+    "spherical": ("connect", {}),
+    "fixed": ("weld", {"torquescale": "100"}),
+}
+"""The equality that each joint which closes a loop is, and what makes it stiff: MuJoCo softens the
+turn of a weld by inertias of the bodies alone, often a hundred times too much."""
 
 _POWERS = 4
 """The highest that an equality between two joints has."""
@@ -54,7 +58,7 @@ def _loop(
     bodies: Bodies,
     taken: set[str],
 ) -> None:
-    """An equality of two sites: those of bodies are where the bodies are at the start."""
+    """An equality of two sites; those of bodies hold what they are at the start, closed or not."""
     if loop.kind not in _LOOPS:
         raise refusal(
             f"loop {loop.name!r}",
@@ -70,7 +74,8 @@ def _loop(
             name = unused_name(f"{loop.name}.{end}", taken)
             added(bodies[link], "site", name=name, **placed(pose))
         sites.append(name)
-    added(equalities, _LOOPS[loop.kind], name=loop.name, site1=sites[0], site2=sites[1])
+    tag, stiff = _LOOPS[loop.kind]
+    added(equalities, tag, name=loop.name, site1=sites[0], site2=sites[1], **stiff)
 
 
 def _joints(

@@ -9,7 +9,7 @@ from chasles.formats.files import store
 from chasles.formats.numbers import angle_word
 from chasles.formats.refusals import check_writable, refusal
 from chasles.formats.urdf import UNBOUNDED
-from chasles.formats.xml_document import added, printed, words
+from chasles.formats.xml_document import added, begun, printed, words
 from chasles.mathematics.rotations import rpy_from_matrix
 from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model import JOINTS, Description, JointData, Limits, LinkData
@@ -40,8 +40,7 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
     notes = check_writable(description, "URDF")
     _check(description)
     source = at_children(in_series(description), ("fixed", *_MOVES))
-    root = etree.Element("robot")
-    root.set("name", description.name)
+    root = begun("robot", name=description.name)
     taken = {link.name for link in source.links} | {frame.name for frame in source.frames}
     world = unused_name("world", taken)
     if any(joint.parent is None for joint in source.joints):

@@ -47,15 +47,23 @@ def words(numbers: Iterable[Number]) -> str:
     return " ".join(repr(float(x) + 0.0) for x in numbers)
 
 
+def begun(tag: str, **attributes: str) -> etree._Element:
+    """The first element of a document."""
+    return _with(etree.Element(tag), attributes)
+
+
 def added(parent: etree._Element, tag: str, **attributes: str) -> etree._Element:
     """A new element at the end of another one."""
-    element = etree.SubElement(parent, tag)
+    return _with(etree.SubElement(parent, tag), attributes)
+
+
+def _with(element: etree._Element, attributes: dict[str, str]) -> etree._Element:
     for key, value in attributes.items():
         try:
             element.set(key, value)
         except ValueError:
             raise ModelError(
-                f"{tag} {key} {value!r}: XML has no such characters; give it another name"
+                f"{element.tag} {key} {value!r}: XML has no such characters; give it another name"
             ) from None
     return element
 

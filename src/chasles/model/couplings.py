@@ -29,7 +29,7 @@ def coupling(
     at = f"{where}: " if where else ""
     if not names or len(set(names)) < len(names):
         raise ModelError(
-            f"{at}coupling {name!r}: name one or more freedoms, each once, not {names!r}"
+            f"{at}coupling {name!r}: its freedoms are {names!r}; name one or more, each once"
         )
     arena = Arena(RULES)
     result = function(*(arena.input("q", k) for k in range(len(names))))
