@@ -11,6 +11,6 @@ from chasles.robot import Robot
 def report(robot: Robot, output: Path, console: Console) -> None:
     """Write the robot, and say what the file has and what it has no place for."""
     for note in save(robot, output):
-        console.print(f"note: {note}", markup=False, soft_wrap=True)
+        console.print(f"note: {note}", markup=False)
     parts = f"{len(robot.joints)} joints, {len(robot.bodies)} links"
     console.print(f"{robot.name} ({parts}) saved to {output}", markup=False, soft_wrap=True)
