@@ -16,7 +16,7 @@ from support import Floats, close
 import chasles
 from chasles import formats
 from chasles.expr import Program, sin
-from chasles.formats import mechanism
+from chasles.formats import mechanism_writer
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.rotations import matrix_from_vector
 from chasles.mathematics.spatial import RigidInertia, Transform
@@ -153,7 +153,7 @@ def same(a: Any, b: Any) -> None:
 
 
 def round_trip(source: Description, path: Path) -> None:
-    mechanism.write(source, path)
+    mechanism_writer.write(source, path)
     same(flat(source), flat(formats.read(path)))
 
 
@@ -317,7 +317,7 @@ def test_gears_keep_their_numbers(tmp_path: Path) -> None:
     sums = gear("d", "joint3", {"joint1": 0.1, "joint2": -1.0 / 3.0}, 0.7)
     round_trip(replace(source, couplings=(sums,)), tmp_path / "a.toml")
     other = coupling("s", ["joint1", "joint2"], lambda a, b: 2.0 * a + 3.0 * b - 1.0)
-    mechanism.write(replace(source, couplings=(other,)), tmp_path / "b.toml")
+    mechanism_writer.write(replace(source, couplings=(other,)), tmp_path / "b.toml")
     (back,) = formats.read(tmp_path / "b.toml").couplings
     assert back.residual == gear("s", "joint1", {"joint2": -1.5}, 0.5).residual
 
@@ -327,7 +327,7 @@ def test_polynomials_keep_their_numbers(tmp_path: Path) -> None:
     source = chasles.robots.planar(3).model.source
     names = ["joint3", "joint1", "joint2"]
     curve = coupling("c", names, lambda z, x, y: (x - 2.0 * y) * (x - 2.0 * y) / 3.0 - z + 0.7)
-    mechanism.write(replace(source, couplings=(curve,)), tmp_path / "a.toml")
+    mechanism_writer.write(replace(source, couplings=(curve,)), tmp_path / "a.toml")
     (back,) = formats.read(tmp_path / "a.toml").couplings
     assert sorted(back.freedoms) == sorted(names)
     for z, x, y in np.random.default_rng(4).normal(size=(5, 3)):
@@ -352,7 +352,7 @@ def test_what_has_no_place_in_a_file(tmp_path: Path) -> None:
     own = replace(robot.model.source.joints[0], custom=robot.model.bodies[0].joint, kind="custom")
     source = replace(robot.model.source, joints=(own, *robot.model.source.joints[1:]))
     with pytest.raises(ModelError, match="'joint1' is of a type of your own, which a file cannot"):
-        mechanism.write(source, tmp_path / "no.toml")
+        mechanism_writer.write(source, tmp_path / "no.toml")
     assert not list(tmp_path.iterdir())
 
 

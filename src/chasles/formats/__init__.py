@@ -18,7 +18,7 @@ READERS: dict[str, str] = {
 """One row a format: the module whose `read` takes a path and the options below; loaded on use."""
 
 WRITERS: dict[str, str] = {
-    ".toml": "chasles.formats.mechanism",
+    ".toml": "chasles.formats.mechanism_writer",
     ".urdf": "chasles.formats.urdf_writer",
     ".xml": "chasles.formats.mjcf_writer",
     ".mjcf": "chasles.formats.mjcf_writer",

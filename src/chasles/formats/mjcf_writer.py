@@ -13,7 +13,7 @@ from chasles.formats.refusals import check_writable, refusal
 from chasles.formats.xml_document import added, begun, printed, words
 from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
-from chasles.model import Description, JointData, LinkData, ModelError
+from chasles.model import Description, JointData, Limits, LinkData, ModelError
 from chasles.model.build import compose
 from chasles.model.joints.reverse import inverted
 from chasles.model.series import at_children, in_series
@@ -50,7 +50,7 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
     MuJoCo does not take.
     """
     notes = list(check_writable(description, "MJCF"))
-    source = at_children(in_series(description), ("spherical", "free"))
+    source = at_children(in_series(description), _apart)
     writer = _Writer(source, notes)
     root = begun("mujoco", model=description.name)
     added(root, "compiler", angle="radian")
@@ -62,6 +62,13 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
     writer.note_what_is_left(description)
     store(path, printed(root))
     return tuple(notes)
+
+
+def _apart(joint: JointData) -> bool:
+    """Whether a joint's coordinates are of a frame that its body cannot have in MuJoCo."""
+    turned = Matrix.identity() != joint.child_pose.R
+    moved = joint.kind == "free" and not joint.child_pose.is_identity
+    return moved or (joint.kind == "spherical" and turned)
 
 
 @dataclass
@@ -129,13 +136,7 @@ class _Writer:
         if any(joint.kind == "free" for joint in moving):
             parent, place = self._floats(found, series, place), Transform.identity()
         body = added(parent, "body", name=name, **placed(place))
-        beyond = Transform.identity()
-        frames = []
-        for joint in reversed(series):
-            at = compose(joint.child_pose, beyond)
-            frames.append((joint, at))
-            beyond = compose(inverted(joint.pose), at)
-        for joint, at in reversed(frames):
+        for joint, at in zip(series, _frames(series), strict=True):
             if joint.kind != "fixed":
                 self._joint(body, joint, at)
         self._inertia(body, self.links[name], moves=bool(moving))
@@ -218,12 +219,25 @@ class _Writer:
 
     def note_what_is_left(self, description: Description) -> None:
         """Limits without a place, and another order of the coordinates."""
-        speeds = [j.name for j in description.joints if j.limits.velocity != math.inf]
+        bounded = [j for j in description.joints if j.limits != Limits()]
+        balls = [j.name for j in bounded if j.kind == "spherical"]
+        if balls:
+            self.notes.append(f"limits of ball joints are not written: {_some(balls)}")
+        speeds = [j.name for j in bounded if j.limits.velocity != math.inf]
         if speeds:
             self.notes.append(f"limits of velocity have no place in MJCF: {_some(speeds)}")
         order = [j.name for j in self.source.joints if j.name in set(self.written)]
         if order != self.written:
             self.notes.append(f"coordinates are in MuJoCo's order: {_some(self.written)}")
+
+
+def _frames(series: list[JointData]) -> list[Transform]:
+    """Those of joints in the frame of the body that the last one carries, all joints at zero."""
+    found, link = [], Transform.identity()
+    for joint in reversed(series):
+        found.append(compose(joint.child_pose, link))
+        link = compose(inverted(joint.pose), found[-1])
+    return found[::-1]
 
 
 def _some(names: list[str]) -> str:

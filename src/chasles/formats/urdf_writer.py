@@ -26,7 +26,6 @@ _KINDS = {
 }
 """The format's name for each joint type; a revolute one without bounds is continuous."""
 
-_MOVES = tuple(kind for kind in _KINDS if kind != "fixed")
 _ELSE = "save it as .toml or .xml"
 
 
@@ -39,7 +38,7 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
     """
     notes = check_writable(description, "URDF")
     _check(description)
-    source = at_children(in_series(description), ("fixed", *_MOVES))
+    source = at_children(in_series(description), lambda joint: not joint.child_pose.is_identity)
     root = begun("robot", name=description.name)
     taken = {link.name for link in source.links} | {frame.name for frame in source.frames}
     world = unused_name("world", taken)

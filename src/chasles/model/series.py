@@ -1,6 +1,6 @@
 """The same mechanism in fewer joint types, for files that know few: joints in series."""
 
-from collections.abc import Collection
+from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -113,16 +113,16 @@ def _between(joint: JointData, name: str, taken: set[str]) -> LinkData:
     return LinkData(link, RigidInertia.zero(), joint.where, massless=True)
 
 
-def at_children(source: Description, kinds: Collection[str]) -> Description:
-    """The mechanism with the frames of joints of some kinds where their child links have theirs.
+def at_children(source: Description, apart: Callable[[JointData], bool]) -> Description:
+    """The mechanism with the frames of joints where their child links have theirs.
 
-    Where they were not, the joint carries a massless link "child.joint" at its frame, on which the
-    child is fixed.
+    apart: which joints need it. Such a joint carries a massless link "child.joint" at its frame, on
+    which the child is fixed.
     """
     links, joints = list(source.links), []
     taken, names = _taken(source)
     for joint in source.joints:
-        if joint.child_pose.is_identity or joint.kind not in kinds:
+        if not apart(joint):
             joints.append(joint)
             continue
         back = inverted(joint.child_pose)
