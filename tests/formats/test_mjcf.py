@@ -386,7 +386,7 @@ def test_loops_move_as_in_mujoco(name: str, saved: Saved) -> None:
     """MuJoCo's own answer, as stiff as it gets (0.9999): at rest, since it has no Jdot v.
 
     The softness of a weld's turn is that of the bodies' own inertia, a hundred times more than
-    there is here: without torquescale, which acts on the equations alone, welds are 1 to 4 % off.
+    there is here: without torquescale, which acts on the equations alone, 0.6 to 4.5 % are missed.
     """
     twin = Twin(saved(looped(name).replace("<weld", '<weld torquescale="100"')))
     robot, rest = twin.robot, np.zeros(twin.robot.nv)
