@@ -257,6 +257,41 @@ def bench(
 
 
 @app.command()
+def convert(
+    target: Target,
+    output: Annotated[
+        Path, typer.Argument(metavar="OUT", help="The .toml, .urdf, .xml or .mjcf file to write.")
+    ],
+    floating: Floating = False,
+    no_snap: NoSnap = False,
+    strict: Strict = False,
+) -> None:
+    """Write a robot in another format, with all digits.
+
+    What would change its motion and has no place in the format is an error.
+
+    What would not is left out, and said. The file is whole or not there at all.
+
+    Examples:
+
+    chasles convert robot.urdf robot.xml
+
+    chasles convert robot.xml robot.toml
+
+    chasles convert planar:4 planar.urdf --floating
+    """
+    from rich.console import Console
+
+    from chasles.cli.convert import report
+    from chasles.cli.target import Loading, find
+
+    with _reported():
+        _check_folder(output)
+        robot = find(target, Loading(floating, True, not no_snap, strict))
+        report(robot, output, Console(highlight=False))
+
+
+@app.command()
 def motion(
     target: Target,
     motion: Annotated[

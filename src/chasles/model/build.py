@@ -9,7 +9,15 @@ from chasles.mathematics.rotations import Rotation, aligned_to_z
 from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model.couplings import Coupling
 from chasles.model.custom import check_custom
-from chasles.model.description import CouplingData, Description, JointData, LoopData, ModelError
+from chasles.model.description import (
+    CouplingData,
+    Description,
+    JointData,
+    Limits,
+    LoopData,
+    ModelError,
+    freedom_names,
+)
 from chasles.model.drives import Drive
 from chasles.model.joints import JOINTS, Fixed, Joint, Reversed
 from chasles.model.joints.reverse import inverted
@@ -52,6 +60,12 @@ def build(source: Description, *, mimic: bool = True, strict: bool = False) -> M
         for loop in source.loops
         if loop.resists
     )
+    notes += tuple(
+        f"{_at(loop.where)}loop {loop.name!r}: its limits do not count, since it has no "
+        "coordinates; give limits to joints of the tree"
+        for loop in source.loops
+        if loop.limits != Limits()
+    )
     notes += check_frames(model) + check_regular(model)
     return replace(model, notes=notes)
 
@@ -77,7 +91,7 @@ def connected(source: Description, *, mimic: bool) -> Model:
                 )
             here = _Placed(owner.body, compose(link, pose))
         else:
-            E = _natural_axes(joint)
+            E = natural_axes(joint)
             turned = Transform(Rotation.of(E), Vector.zero())
             made = _make_joint(joint, compose(turned, pose))
             bodies.append(
@@ -124,7 +138,7 @@ def connected(source: Description, *, mimic: bool) -> Model:
 
 def _closed(model: Model, data: LoopData) -> Loop:
     """A loop joint between two bodies, and the way around the loop."""
-    turned = Transform(Rotation.of(_natural_axes(data)), Vector.zero())
+    turned = Transform(Rotation.of(natural_axes(data)), Vector.zero())
 
     def end(link: str | None, pose: Transform) -> Frame:
         body, placement = WORLD, Transform.identity()
@@ -145,8 +159,7 @@ def _coupled(model: Model, data: CouplingData) -> Coupling:
     """A coupling, each freedom by its body and which of the joint's coordinates it is."""
     known: dict[str, tuple[int, int]] = {}
     for i, body in enumerate(model.bodies):
-        many = range(body.joint.nv)
-        names = [f"{body.data.name}[{k}]" if len(many) > 1 else body.data.name for k in many]
+        names = freedom_names(body.data.name, body.joint.nv)
         known |= {name: (i, k) for k, name in enumerate(names) if body.joint.additive}
     for name in data.freedoms:
         if name not in known:
@@ -234,7 +247,7 @@ def _at(where: str) -> str:
     return f"{where}: " if where else ""
 
 
-def _natural_axes(joint: JointData) -> Matrix:
+def natural_axes(joint: JointData) -> Matrix:
     """E of the frame in which the joint has its natural axes, in the joint's own frame."""
     if joint.kind in ("fixed", "spherical", "free", "yaw_pitch_roll"):
         return Matrix.identity()

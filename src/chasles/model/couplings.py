@@ -31,22 +31,25 @@ def coupling(
     vanish where it is zero.
     """
     names = tuple(freedoms) if not isinstance(freedoms, str) else (freedoms,)
+    at = f"{where}: " if where else ""
     if not names or len(set(names)) < len(names):
-        raise ModelError(f"coupling {name!r}: name one or more freedoms, each once, not {names!r}")
+        raise ModelError(
+            f"{at}coupling {name!r}: its freedoms are {names!r}; name one or more, each once"
+        )
     arena = Arena(RULES)
     timed = list(inspect.signature(function).parameters)[-1:] == ["t"]
     moment = [arena.input("t", 0)] if timed else []
     result = function(*(arena.input("q", k) for k in range(len(names))), *moment)
     if not is_number(result):
         raise ModelError(
-            f"coupling {name!r}: its function gives {result!r:.60}; return one number, the "
+            f"{at}coupling {name!r}: its function gives {result!r:.60}; return one number, the "
             "residual that is zero where the coupling holds"
         )
     residual = _program(names, result, timed=timed)
     if not any(i.op == "input" and i.data[0] == 0 for i in residual.code):
         raise ModelError(
-            f"coupling {name!r}: its residual does not change with {', '.join(map(repr, names))}; "
-            "return an expression of them"
+            f"{at}coupling {name!r}: its residual does not change with "
+            f"{', '.join(map(repr, names))}; return an expression of them"
         )
     return CouplingData(name, names, residual, where)
 

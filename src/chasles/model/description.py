@@ -87,6 +87,11 @@ class JointData:
         return any((self.armature, self.damping, self.friction))
 
 
+def freedom_names(joint: str, count: int) -> tuple[str, ...]:
+    """Of a joint's freedoms: the joint's own name, or with [k] where it has several."""
+    return (joint,) if count == 1 else tuple(f"{joint}[{k}]" for k in range(count))
+
+
 @dataclass(frozen=True)
 class LoopData(JointData):
     """A joint that closes a loop: between two links that the tree connects already.

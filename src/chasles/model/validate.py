@@ -75,6 +75,11 @@ def check_type(joint: JointData, known: Sequence[str]) -> None:
             f"{_part(joint)}: a {joint.kind} joint has radius {joint.radius:g}; give a positive "
             "one, in m"
         )
+    if joint.kind == "helical" and joint.pitch == 0.0:
+        raise ModelError(
+            f"{_part(joint)}: a helical joint has no pitch; give metres for one rad, or make it "
+            "revolute"
+        )
 
 
 def check_loops(source: Description) -> None:
