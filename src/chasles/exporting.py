@@ -74,23 +74,23 @@ def export(
     return _write(Path(directory), library.files(), overwrite=overwrite)
 
 
-def _base(name: str) -> str:
+def function_of(name: str) -> str:
     """The function that a name is of, or of whose derivatives."""
     return name if name in METHODS else name.removesuffix(DERIVATIVES)
 
 
 def _check_function(robot: Robot, name: str) -> None:
-    base = _base(name)
-    if base in METHODS:
-        robot._refuse_open("export", base)
+    function = function_of(name)
+    if function in METHODS:
+        robot._refuse_open("export", function)
         return
-    if callable(getattr(Robot, base, None)):
+    if callable(getattr(Robot, function, None)):
         raise ValueError(
             f"export: {name} is no straight-line program: it iterates, or checks and combines "
             "results in Python; export the functions it is made of, e.g. loop_residual and "
             "loop_matrix, or constrained_dynamics for closed loops"
         )
-    close = difflib.get_close_matches(base, METHODS, n=1)
+    close = difflib.get_close_matches(function, METHODS, n=1)
     hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(METHODS)}"
     raise ValueError(f"export: unknown function {name!r}; {hint}")
 
@@ -98,8 +98,8 @@ def _check_function(robot: Robot, name: str) -> None:
 def _check_used(names: Sequence[str], options: Sequence[str]) -> None:
     """An option that no function takes is a mistake."""
     for option in options:
-        if not any(_takes(_base(name), option) for name in names):
-            raise TypeError(f"export: none of {', '.join(names)} takes {option}; leave it out")
+        if not any(_takes(function_of(name), option) for name in names):
+            raise ValueError(f"export: none of {', '.join(names)} takes {option}; leave it out")
 
 
 def _takes(function: str, option: str) -> bool:
@@ -126,7 +126,7 @@ def _program(
     parameters: Sequence[str],
     **options: Any,
 ) -> Program:
-    function = _base(name)
+    function = function_of(name)
     model = robot._model_for(function)
     taken = {key: value for key, value in options.items() if _takes(function, key)}
     chosen = dict(checked_options(model, function, taken))
@@ -149,7 +149,7 @@ def _program(
 
 
 def _summary(name: str) -> str:
-    function = _base(name)
+    function = function_of(name)
     owner = getattr(Robot, function, METHODS[function][0].algorithm)
     first = (inspect.getdoc(owner) or function).split("\n\n")[0].replace("\n", " ")
     return first if name == function else f"Derivatives by each argument in turn of: {first}"
@@ -172,7 +172,7 @@ def _range(part: slice) -> str:
 def _sample(robot: Robot, name: str, traced: Program) -> Sample:
     """Random states for the test, of numbers that a float has exactly."""
     rng = np.random.default_rng(0)
-    known = spaces(_base(name), max(len(traced.inputs), 1)).inputs
+    known = spaces(function_of(name), max(len(traced.inputs), 1)).inputs
     arrays = []
     for variable in traced.inputs:
         if isinstance(known.get(variable.name), PositionSpace):

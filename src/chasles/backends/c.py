@@ -4,11 +4,11 @@ No allocation, no state, nothing of a library but math.h: every function is stra
 the caller's arrays. The same programs give the same bytes.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from chasles.backends.c_body import Number
-from chasles.backends.c_function import LANE_BYTES, Function, definitions, signature, wrapped
+from chasles.backends.c_function import LANE_BYTES, Function, definitions, signature
 from chasles.backends.c_math import sine_and_cosine
 from chasles.backends.c_test import Sample, self_test
 from chasles.expr import Variable
@@ -95,7 +95,7 @@ def _harmless(text: str) -> str:
 
 _STRICT = """\
 #if defined(__FAST_MATH__) || (FLT_EVAL_METHOD == 2)
-#error "sine_and_cosine rounds by adding: compile without -ffast-math, and without x87 (-mfpmath=sse)"
+#error "sine_and_cosine rounds by adding: leave out -ffast-math, and x87 (-mfpmath=sse)"
 #endif
 """
 

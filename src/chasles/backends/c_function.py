@@ -17,8 +17,13 @@ from chasles.expr import Program, Variable
 LANE_BYTES = 128
 """The bytes of one column: two vectors of the widest machines."""
 
-LONGEST = 3000
+LONGEST = 2000
 """Operations in one C function: compilers take more than twice as long for twice as many."""
+
+LOCAL = re.compile(
+    r"[ijkn]|count|first|rows?|scratch|failures|states|(t|angle|sine|cosine|beyond)\d*(_\d+)?"
+)
+"""Names of variables inside the functions, which no argument may have."""
 
 MOST_STACK = 256 * 1024
 """Batch functions that would need more bytes for columns call the function of one state."""
@@ -57,7 +62,7 @@ class Function:
         found: dict[str, Variable] = {}
         for variable in (*self.program.inputs, *self.program.outputs):
             name = base = identifier(variable.name)
-            while name in found:
+            while name in found or LOCAL.fullmatch(name):
                 name = f"{base}_{len(found)}"
             found[name] = Variable(name, variable.shape)
         return tuple(found.values())
@@ -91,7 +96,7 @@ class Function:
     def stack(self) -> int:
         """About how many bytes of stack one state needs, compiled with optimisation."""
         angles = max(len(s.angles) for part in self.lowered.parts for s in part.stages)
-        return _rounded((self.live + self.lowered.scratch + 3 * angles) * self.number.bytes)
+        return _rounded((2 * self.live + self.lowered.scratch + 3 * angles) * self.number.bytes)
 
     @property
     def batch_stack(self) -> int:
@@ -151,7 +156,9 @@ def wrapped(before: str, items: Sequence[str], after: str, width: int = 96) -> s
 
 def definitions(function: Function) -> str:
     """Both functions and what they call."""
-    return "\n".join([_one(function), *([_tiles(function)] * function.in_columns), _batch(function)])
+    return "\n".join(
+        [_one(function), *([_tiles(function)] * function.in_columns), _batch(function)]
+    )
 
 
 def _results(function: Function, lane: str) -> dict[int, list[str]]:
@@ -252,7 +259,11 @@ def _batch(function: Function) -> str:
     ]
     lines += ["        if (beyond == 0) {", *scatters, "        } else {"]
     lines += ["            for (size_t row = first; row < (first + rows); ++row) {"]
-    lines += [wrapped(f"                {function.name}(", each, ");"), "            }", "        }"]
+    lines += [
+        wrapped(f"                {function.name}(", each, ");"),
+        "            }",
+        "        }",
+    ]
     return _block(head, [*lines, "    }"])
 
 
@@ -270,7 +281,7 @@ def own_turns(group: int, turns: Sequence[Turn], number: Number) -> list[str]:
     """A group of angles in a loop, which compilers vectorise."""
     n, T = len(turns), number.name
     lines = wrapped(f"const {T} angle{group}[{n}] = {{", [t.angle for t in turns], "};", 90)
-    found = lines.split("\n") + [f"{T} sine{group}[{n}];", f"{T} cosine{group}[{n}];"]
+    found = [*lines.split("\n"), f"{T} sine{group}[{n}];", f"{T} cosine{group}[{n}];"]
     found += [f"int beyond{group} = 0;", f"for (size_t k = 0U; k < {n}U; ++k) {{"]
     entries = f"angle{group}[k], &sine{group}[k], &cosine{group}[k]"
     found += [f"    beyond{group} |= sine_and_cosine({entries});", "}"]

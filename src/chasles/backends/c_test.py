@@ -38,7 +38,9 @@ def expected(program: Program, sample: Sample) -> list[np.ndarray]:
     return [np.array([row[v.name] for row in rows]) for v in program.outputs]
 
 
-def tolerances(program: Program, sample: Sample, exact: Sequence[np.ndarray], number: Number) -> list[float]:
+def tolerances(
+    program: Program, sample: Sample, exact: Sequence[np.ndarray], number: Number
+) -> list[float]:
     """How far each output may be off.
 
     Single precision shows how much this program amplifies rounding errors for these states; errors
@@ -101,12 +103,22 @@ def _check(function: Function, sample: Sample) -> list[str]:
                 numbers = f"&{function.name}_{v.name}[0][0], {states}U, {v.size}U, {tolerance!r}"
                 body.append(f'    failures += compare("{function.name}, {label}: {v.name}",')
                 body.append(f"        &{v.name}[0][0], {numbers});")
-    return [*lines, f"static int test_{function.name}(void)", "{", *body, "    return failures;", "}", ""]
+    return [
+        *lines,
+        f"static int test_{function.name}(void)",
+        "{",
+        *body,
+        "    return failures;",
+        "}",
+        "",
+    ]
 
 
 def _table(function: Function, name: str, rows: np.ndarray) -> list[str]:
     number = function.number
-    head = f"static const {number.name} {function.name}_{name}[{rows.shape[0]}][{rows.shape[1]}] = {{"
+    head = (
+        f"static const {number.name} {function.name}_{name}[{rows.shape[0]}][{rows.shape[1]}] = {{"
+    )
     body = [wrapped("    {", [number.spelled(x).strip("()") for x in row], "},") for row in rows]
     return [head, *body, "};"]
 

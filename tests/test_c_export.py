@@ -1,0 +1,273 @@
+"""Exported C as a whole: files, names, warnings, its own test, stack, errors, the command."""
+
+import os
+import re
+import stat
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from c_compiler import STRICT, compiler, run
+from typer.testing import CliRunner
+
+import chasles
+from chasles.cli import app
+
+FUNCTIONS = ("inverse_dynamics", "mass_matrix", "jacobian", "gravity_forces_derivatives")
+ARM = ("-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16", "-Os")
+
+
+def puma(folder: Path, *functions: str, **options: Any) -> Path:
+    chasles.export(chasles.robots.puma560(), functions or FUNCTIONS, folder, **options)
+    return folder
+
+
+def bytes_of(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+# What is written -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("by", ["gcc", "clang"])
+@pytest.mark.parametrize(
+    "options", [{"dtype": "double"}, {"dtype": "float", "own_sine": True}], ids=["double", "float"]
+)
+def test_it_compiles_without_warnings_and_passes_its_test(
+    tmp_path: Path, options: dict[str, Any], by: str
+) -> None:
+    """Also with everything that may vary about it: a frame, a free base, forces, parameters."""
+    compile_ = compiler(by)
+    robots = {
+        "arm": (chasles.robots.puma560(), FUNCTIONS, {"frame": "tool", "at": (0.1, 0.0, 0.2)}),
+        "walker": (
+            chasles.robots.quadruped(),
+            ("inverse_dynamics", "integrate", "difference"),
+            {"f_ext": {"trunk": np.zeros(6)}, "parameters": ("trunk.mass",), "dissipation": True},
+        ),
+        "loops": (chasles.robots.four_bar(), ("constrained_dynamics", "loop_residual"), {}),
+        "still": (
+            chasles.robots.planar(1).lock({"joint1": 0.0}),
+            ("inverse_dynamics", "mass_matrix"),
+            {},
+        ),
+    }
+    for name, (robot, functions, more) in robots.items():
+        folder = tmp_path / name
+        chasles.export(robot, functions, folder, prefix=name, **options, **more)
+        run(compile_, *STRICT, "-O1", f"{name}.c", f"{name}_test.c", "-o", "t", "-lm", cwd=folder)
+        assert "all agree" in run("./t", cwd=folder).stdout
+
+
+def test_its_test_fails_where_a_number_is_wrong(tmp_path: Path) -> None:
+    """One constant of the source changed by a millionth: the stored results notice."""
+    puma(tmp_path, "inverse_dynamics")
+    source = tmp_path / "puma560.c"
+    text = source.read_text()
+    before = re.findall(r"\d\.\d{10,}", text[text.index("void puma560_inverse_dynamics(") :])[0]
+    source.write_text(text.replace(before, str(float(before) * (1 + 1e-6))))
+    run(compiler(), "puma560.c", "puma560_test.c", "-o", "t", "-lm", cwd=tmp_path)
+    done = subprocess.run([tmp_path / "t"], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "FAILED" in done.stdout
+
+
+def test_the_same_robot_has_the_same_bytes(tmp_path: Path) -> None:
+    options = {"frame": "tool", "dtype": "float"}
+    assert bytes_of(puma(tmp_path / "a", **options)) == bytes_of(puma(tmp_path / "b", **options))
+
+
+def test_it_needs_math_alone_and_allocates_nothing(tmp_path: Path) -> None:
+    puma(tmp_path, frame="tool", own_sine=True)
+    run(compiler(), "-O2", "-c", "puma560.c", "-o", "x.o", cwd=tmp_path)
+    wanted = run("nm", "--undefined-only", "x.o", cwd=tmp_path).stdout.split()
+    assert set(wanted) - {"U", "_GLOBAL_OFFSET_TABLE_"} <= {"sin", "cos", "sincos", "sqrt", "fabs"}
+    data = run("nm", "x.o", cwd=tmp_path).stdout
+    assert not re.search(r" [bBdDC] ", data), "it has variables outside its functions"
+
+
+@pytest.mark.parametrize("level", ["-O2", "-O3", "-Os"])
+def test_stack_is_what_the_header_says(tmp_path: Path, level: str) -> None:
+    """gcc's own figures, of a function and what it calls, are below those of the header."""
+    functions = ("inverse_dynamics", "mass_matrix")
+    for dtype in ("double", "float"):
+        folder = puma(tmp_path / dtype, *functions, dtype=dtype, own_sine=True)
+        run(compiler(), level, "-fstack-usage", "-c", "puma560.c", "-o", "x.o", cwd=folder)
+        used = dict(re.findall(r":(\w+)[.\w]*\t(\d+)", (folder / "x.su").read_text()))
+        header = (folder / "puma560.h").read_text()
+        for name in functions:
+            told = header[: header.index(f"void puma560_{name}(")].rpartition("/*")[2]
+            one, many = map(int, re.findall(r"(\d+) bytes", told))
+            own, batch = (int(used[f"puma560_{name}{end}"]) for end in ("", "_batch"))
+            assert own <= one <= 6 * own + 1024
+            assert batch + int(used.get(f"puma560_{name}_tile0", 0)) <= many
+        assert str(chasles.cost(chasles.robots.puma560(), "mass_matrix").additions) in header
+
+
+def test_names(tmp_path: Path) -> None:
+    """Of a robot whose name is no name for C, and one that is told."""
+    source = chasles.robots.planar(1).model.source
+    odd = chasles.Robot(type(source)(**{**vars(source), "name": "2*/ armé\\ ??/"}))
+    chasles.export(odd, "mass_matrix", tmp_path / "a")
+    assert sorted(bytes_of(tmp_path / "a")) == [
+        "CMakeLists.txt",
+        "x2_arm.c",
+        "x2_arm.h",
+        "x2_arm_test.c",
+    ]
+    run(compiler(), *STRICT, "x2_arm.c", "x2_arm_test.c", "-o", "t", "-lm", cwd=tmp_path / "a")
+    chasles.export(odd, "mass_matrix", tmp_path / "b", prefix="Left_arm")
+    assert "void Left_arm_mass_matrix(" in (tmp_path / "b" / "Left_arm.h").read_text()
+    with pytest.raises(ValueError, match=r"no name for C.*'left_arm'"):
+        chasles.export(odd, "mass_matrix", tmp_path / "c", prefix="left-arm")
+
+
+def test_cmake_builds_and_tests_it(tmp_path: Path) -> None:
+    cmake = compiler("cmake")
+    compiler()
+    puma(tmp_path / "puma", "mass_matrix")
+    run(cmake, "-S", "puma", "-B", "build", cwd=tmp_path)
+    run(cmake, "--build", "build", cwd=tmp_path)
+    assert "100% tests passed" in run("ctest", "--test-dir", "build", cwd=tmp_path).stdout
+
+
+def test_a_header_for_c_plus_plus(tmp_path: Path) -> None:
+    puma(tmp_path, "mass_matrix")
+    (tmp_path / "main.cpp").write_text(
+        '#include "puma560.h"\nint main() { double q[6] = {}, M[36];'
+        " puma560_mass_matrix(q, M); return M[0] > 0.0 ? 0 : 1; }\n"
+    )
+    run(compiler(), "-c", "puma560.c", cwd=tmp_path)
+    run(compiler("g++"), "-Wall", "-Werror", "main.cpp", "puma560.o", "-o", "t", cwd=tmp_path)
+    run("./t", cwd=tmp_path)
+
+
+def test_cortex_m(tmp_path: Path) -> None:
+    """Single precision with its own sine, for a Cortex-M4F: no warning, and it is small."""
+    compile_ = compiler("arm-none-eabi-gcc")
+    puma(tmp_path, "inverse_dynamics", dtype="float", own_sine=True)
+    flags = (*STRICT, "-Wdouble-promotion", *ARM, "-ffunction-sections", "-ffp-contract=fast")
+    run(compile_, *flags, "-c", "puma560.c", "-o", "x.o", cwd=tmp_path)
+    sizes = run("arm-none-eabi-size", "-A", "x.o", cwd=tmp_path).stdout
+    found = {name: int(size) for name, size in re.findall(r"\.text\.(\w+)\s+(\d+)", sizes)}
+    assert found["puma560_inverse_dynamics"] < 6000
+    asm = run("arm-none-eabi-objdump", "-d", "x.o", cwd=tmp_path).stdout
+    assert "vfma.f32" in asm
+    assert "__aeabi_d" not in run("arm-none-eabi-nm", "-u", "x.o", cwd=tmp_path).stdout
+
+
+# Errors ----------------------------------------------------------------------------------------
+
+
+def test_bad_requests_are_refused_at_the_door(tmp_path: Path) -> None:
+    arm, loop = chasles.robots.puma560(), chasles.robots.four_bar()
+    for robot, functions, options, error, words in (
+        (arm, "inverse_dynamic", {}, ValueError, "did you mean 'inverse_dynamics'"),
+        (arm, "assemble", {}, ValueError, "no straight-line program"),
+        (arm, [], {}, ValueError, "name at least one function"),
+        (arm, "jacobian", {}, TypeError, "needs frame="),
+        (arm, "mass_matrix", {"frame": "tool"}, ValueError, "none of mass_matrix takes frame"),
+        (arm, "jacobian", {"frame": "hand"}, ValueError, "hand"),
+        (arm, "mass_matrix", {"f_ext": {"tool": np.zeros(6)}}, ValueError, "takes f_ext"),
+        (arm, "mass_matrix", {"dtype": "half"}, ValueError, "'double' or 'float'"),
+        (arm, "mass_matrix", {"parameters": ["hand.mass"]}, ValueError, "hand"),
+        (loop, "forward_dynamics", {}, ValueError, "constrained_dynamics"),
+    ):
+        with pytest.raises(error, match=words):
+            chasles.export(robot, functions, tmp_path / "x", **options)
+    assert not (tmp_path / "x").exists()
+
+
+def test_files_that_are_there_stay(tmp_path: Path) -> None:
+    puma(tmp_path, "mass_matrix")
+    before = bytes_of(tmp_path)
+    with pytest.raises(FileExistsError, match="exists already; choose another directory"):
+        puma(tmp_path, "inverse_dynamics")
+    assert bytes_of(tmp_path) == before
+    puma(tmp_path, "inverse_dynamics", overwrite=True)
+    assert bytes_of(tmp_path).keys() == before.keys()
+    assert bytes_of(tmp_path) != before
+
+
+@pytest.mark.parametrize("made", [True, False])
+def test_a_full_disk_leaves_nothing(
+    tmp_path: Path, made: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The third file does not fit: no file is left, nor a folder that was not there."""
+    folder = tmp_path / "puma"
+    if made:
+        folder.mkdir()
+    write, written = Path.write_text, []
+
+    def full(path: Path, *arguments: Any, **options: Any) -> int:
+        written.append(path)
+        if len(written) == 3:
+            path.touch()
+            raise OSError(28, "No space left on device")
+        return write(path, *arguments, **options)
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(OSError, match="No space left on device; nothing was written"):
+        puma(folder, "mass_matrix")
+    assert folder.exists() == made
+    assert not made or not list(folder.iterdir())
+
+
+def test_places_that_cannot_be_written(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("mine")
+    with pytest.raises(OSError, match=r"file: .*choose another"):
+        puma(file, "mass_matrix")
+    with pytest.raises(OSError, match="No such file or directory; nothing was written"):
+        puma(tmp_path / "no" / "such", "mass_matrix")
+    closed = tmp_path / "closed"
+    closed.mkdir()
+    closed.chmod(stat.S_IRUSR | stat.S_IXUSR)
+    if os.geteuid() != 0:
+        with pytest.raises(OSError, match="Permission denied; nothing was written"):
+            puma(closed, "mass_matrix")
+    assert file.read_text() == "mine"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["closed", "file"]
+
+
+# The command -----------------------------------------------------------------------------------
+
+
+def command(*arguments: str) -> Any:
+    return CliRunner().invoke(app, ["export", *arguments], env={"COLUMNS": "80", "NO_COLOR": "1"})
+
+
+def test_command(tmp_path: Path) -> None:
+    """It writes what the function writes; the frame is the last one unless it is named."""
+    out = str(tmp_path / "puma")
+    done = command("puma560", "--functions", ",".join(FUNCTIONS), "--dtype", "float", "-o", out)
+    assert done.exit_code == 0, done.output
+    assert "puma560.h, puma560.c, puma560_test.c, CMakeLists.txt" in done.output
+    frame = chasles.robots.puma560().frames[-1]
+    assert bytes_of(tmp_path / "puma") == bytes_of(puma(tmp_path / "b", dtype="float", frame=frame))
+    again = command("puma560", "-f", "jacobian", "--at", "0,0,0.1", "--axes", "frame", "-o", out)
+    assert again.exit_code == 2
+    assert "exists already" in again.output
+    more = ("--at", "0,0,0.1", "--axes", "frame", "--overwrite", "--own-sine", "--prefix", "arm")
+    assert command("puma560", "-f", "jacobian", *more, "-o", out).exit_code == 0
+    options = {"at": (0, 0, 0.1), "axes": "frame", "own_sine": True, "prefix": "arm"}
+    expected = bytes_of(puma(tmp_path / "c", "jacobian", frame=frame, **options))
+    assert (tmp_path / "puma" / "arm.c").read_bytes() == expected["arm.c"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("-f", "nothing"), "unknown function 'nothing'"),
+        (("-f", "jacobian", "--at", "here"), "--at here: give frame, world, or x,y,z"),
+        (("-f", "jacobian", "--frame", "hand"), "hand"),
+        (("-f", "mass_matrix", "--axes", "world"), "none of mass_matrix takes axes"),
+    ],
+)
+def test_command_errors(tmp_path: Path, arguments: tuple[str, ...], words: str) -> None:
+    done = command("puma560", *arguments, "-o", str(tmp_path / "x"))
+    assert done.exit_code == 2
+    assert words in " ".join(done.output.split())
+    assert not (tmp_path / "x").exists()
