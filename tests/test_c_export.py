@@ -1,7 +1,9 @@
 """Exported C as a whole: files, names, warnings, its own test, stack, errors, the command."""
 
+import ctypes
 import os
 import re
+import shutil
 import stat
 import subprocess
 from pathlib import Path
@@ -10,12 +12,14 @@ from typing import Any
 import numpy as np
 import pytest
 from c_compiler import STRICT, compiler, run
+from support import close
 from typer.testing import CliRunner
 
 import chasles
 from chasles.cli import app
 
 FUNCTIONS = ("inverse_dynamics", "mass_matrix", "jacobian", "gravity_forces_derivatives")
+EXAMPLE = Path(__file__).parents[1] / "examples/cortex_m/main.c"
 ARM = ("-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16", "-Os")
 
 
@@ -48,10 +52,11 @@ def test_it_compiles_without_warnings_and_passes_its_test(
             {"f_ext": {"trunk": np.zeros(6)}, "parameters": ("trunk.mass",), "dissipation": True},
         ),
         "loops": (chasles.robots.four_bar(), ("constrained_dynamics", "loop_residual"), {}),
-        "still": (
-            chasles.robots.planar(1).lock({"joint1": 0.0}),
-            ("inverse_dynamics", "mass_matrix"),
-            {},
+        "still": (chasles.robots.planar(1).lock({"joint1": 0.0}), ("inverse_dynamics",), {}),
+        "frame": (
+            chasles.robots.planar(1).lock({"joint1": 0.3}),
+            ("forward_kinematics", "gravity_forces"),
+            {"frame": "tip"},
         ),
     }
     for name, (robot, functions, more) in robots.items():
@@ -145,17 +150,44 @@ def test_a_header_for_c_plus_plus(tmp_path: Path) -> None:
 
 
 def test_cortex_m(tmp_path: Path) -> None:
-    """Single precision with its own sine, for a Cortex-M4F: no warning, and it is small."""
+    """The example for a Cortex-M4F: no warning, no arithmetic in double, and it is small."""
     compile_ = compiler("arm-none-eabi-gcc")
     puma(tmp_path, "inverse_dynamics", dtype="float", own_sine=True)
+    shutil.copy(EXAMPLE, tmp_path)
     flags = (*STRICT, "-Wdouble-promotion", *ARM, "-ffunction-sections", "-ffp-contract=fast")
-    run(compile_, *flags, "-c", "puma560.c", "-o", "x.o", cwd=tmp_path)
-    sizes = run("arm-none-eabi-size", "-A", "x.o", cwd=tmp_path).stdout
+    for name in ("puma560", "main"):
+        run(compile_, *flags, "-c", f"{name}.c", "-o", f"{name}.o", cwd=tmp_path)
+    assert "__aeabi_d" not in run("arm-none-eabi-nm", "-u", "puma560.o", cwd=tmp_path).stdout
+    sizes = run("arm-none-eabi-size", "-A", "puma560.o", cwd=tmp_path).stdout
     found = {name: int(size) for name, size in re.findall(r"\.text\.(\w+)\s+(\d+)", sizes)}
-    assert found["puma560_inverse_dynamics"] < 6000
-    asm = run("arm-none-eabi-objdump", "-d", "x.o", cwd=tmp_path).stdout
-    assert "vfma.f32" in asm
-    assert "__aeabi_d" not in run("arm-none-eabi-nm", "-u", "x.o", cwd=tmp_path).stdout
+    assert found["puma560_inverse_dynamics"] < 2500
+    bare = ("-nostartfiles", "-Wl,-e,main", "-Wl,--gc-sections")
+    run(compile_, *ARM, *bare, "puma560.o", "main.o", "-lm", "-lc", "-o", "x.elf", cwd=tmp_path)
+    whole = run("arm-none-eabi-size", "x.elf", cwd=tmp_path).stdout.splitlines()[1].split()
+    assert int(whole[0]) < 8192
+
+
+def test_the_example_in_plain_c(tmp_path: Path) -> None:
+    """Its torques are computed torque: the same as from Python."""
+    puma(tmp_path, "inverse_dynamics", dtype="float", own_sine=True)
+    text = EXAMPLE.read_text().replace("int main(void)", "int forever(void);\nint forever(void)")
+    (tmp_path / "main.c").write_text(text)
+    files = ("main.c", "puma560.c", "-o", "x.so", "-lm")
+    run(compiler(), *STRICT, "-O2", "-shared", "-fPIC", *files, cwd=tmp_path)
+    library = ctypes.CDLL(str(tmp_path / "x.so"))
+
+    def array(name: str) -> np.ndarray:
+        return np.ctypeslib.as_array((ctypes.c_float * 6).in_dll(library, name))
+
+    names = ("measured_q", "measured_qd", "planned_q", "planned_qd", "planned_qdd")
+    q, qd, to_q, to_qd, to_qdd = (
+        x.astype(float) for x in np.random.default_rng(0).normal(size=(5, 6))
+    )
+    for name, value in zip(names, (q, qd, to_q, to_qd, to_qdd), strict=True):
+        array(name)[:] = value
+    library.control_step()
+    wanted = to_qdd + 20.0 * (to_qd - qd) + 100.0 * (to_q - q)
+    close(array("motor_torque"), chasles.robots.puma560().inverse_dynamics(q, qd, wanted), 1e-5)
 
 
 # Errors ----------------------------------------------------------------------------------------

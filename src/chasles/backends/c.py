@@ -76,8 +76,13 @@ def source(library: Library) -> str:
     lines += ["#include <float.h>"] * turning + ["#include <math.h>", ""]
     if turning:
         lines += [_STRICT, sine_and_cosine(number, exact=any(f.own_sine for f in functions))]
-    if any(f.in_columns for f in functions):
-        lines.append(_COLUMNS.format(T=number.name, lanes=LANE_BYTES // number.bytes))
+    columns = [f for f in functions if f.in_columns]
+    if columns:
+        lines.append(_LANES.format(lanes=LANE_BYTES // number.bytes))
+    if any(v.size for f in columns for v in f.inputs):
+        lines.append(_GATHER.format(T=number.name))
+    if any(v.size for f in columns for v in f.outputs):
+        lines.append(_SCATTER.format(T=number.name))
     return "\n".join([*lines, *map(definitions, functions)])
 
 
@@ -99,9 +104,11 @@ _STRICT = """\
 #endif
 """
 
-_COLUMNS = """\
+_LANES = """\
 #define LANES {lanes}U /* states in a block of a batch */
+"""
 
+_GATHER = """\
 /* Rows of states to columns; a row that is missing is the last one again. */
 static inline void gather(size_t rows, size_t size, const {T} *restrict from,
     {T} (*restrict to)[LANES])
@@ -113,7 +120,9 @@ static inline void gather(size_t rows, size_t size, const {T} *restrict from,
         }}
     }}
 }}
+"""
 
+_SCATTER = """\
 /* Columns back to rows. */
 static inline void scatter(size_t rows, size_t size, {T} (*restrict from)[LANES],
     {T} *restrict to)

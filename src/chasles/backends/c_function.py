@@ -80,7 +80,7 @@ class Function:
     @property
     def in_columns(self) -> bool:
         """Whether the batch function works on columns."""
-        return self.columns * LANE_BYTES <= MOST_STACK
+        return 0 < self.columns * LANE_BYTES <= MOST_STACK
 
     @property
     def columns(self) -> int:
