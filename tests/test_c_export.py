@@ -16,7 +16,10 @@ from support import close
 from typer.testing import CliRunner
 
 import chasles
+from chasles.algorithms import CLOSED_LOOPS
+from chasles.algorithms import FUNCTIONS as TABLE
 from chasles.cli import app
+from chasles.programs import spaces
 
 FUNCTIONS = ("inverse_dynamics", "mass_matrix", "jacobian", "gravity_forces_derivatives")
 EXAMPLE = Path(__file__).parents[1] / "examples/cortex_m/main.c"
@@ -64,6 +67,18 @@ def test_it_compiles_without_warnings_and_passes_its_test(
         chasles.export(robot, functions, folder, prefix=name, **options, **more)
         run(compile_, *STRICT, "-O1", f"{name}.c", f"{name}_test.c", "-o", "t", "-lm", cwd=folder)
         assert "all agree" in run("./t", cwd=folder).stdout
+
+
+def test_every_function(tmp_path: Path) -> None:
+    """All of the table and all derivatives, of two links; those of closed loops, of a four-bar."""
+    derived = [f"{f}_derivatives" for f in TABLE if len(spaces(f).outputs) == 1]
+    arm, loop = chasles.robots.planar(2), chasles.robots.four_bar()
+    chasles.export(arm, [*TABLE, *derived], tmp_path, frame="tip", prefix="arm")
+    closed = [f for f in CLOSED_LOOPS if f != "actuator_forces"]
+    chasles.export(loop, closed, tmp_path, prefix="bar", overwrite=True)
+    for name in ("arm", "bar"):
+        run(compiler(), *STRICT, f"{name}.c", f"{name}_test.c", "-o", name, "-lm", cwd=tmp_path)
+        assert "all agree" in run(f"./{name}", cwd=tmp_path).stdout
 
 
 def test_its_test_fails_where_a_number_is_wrong(tmp_path: Path) -> None:
