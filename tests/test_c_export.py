@@ -6,6 +6,7 @@ import re
 import shutil
 import stat
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -81,13 +82,30 @@ def test_every_function(tmp_path: Path) -> None:
         assert "all agree" in run(f"./{name}", cwd=tmp_path).stdout
 
 
-def test_its_test_fails_where_a_number_is_wrong(tmp_path: Path) -> None:
-    """One constant of the source changed by a millionth: the stored results notice."""
+def a_millionth(number: str) -> str:
+    return str(float(number) * (1.0 + 1e-6))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "change"),
+    [
+        (r"(?<=[ (])\d\.\d{10,}", a_millionth),
+        (r"(?<=result\[2\] = )t\d+(?=;)", lambda name: "NAN"),
+        (r"(?<=result\[2\]\[i\] = )t\d+(?=;)", lambda name: "NAN"),
+        (r"scatter\(rows, 6U, .*;", lambda call: ""),
+    ],
+    ids=["a constant off by a millionth", "NaN", "NaN in a batch", "a batch that gives nothing"],
+)
+def test_its_test_fails_where_something_is_wrong(
+    tmp_path: Path, pattern: str, change: Callable[[str], str]
+) -> None:
+    """The stored results notice one change of the source."""
     puma(tmp_path, "inverse_dynamics")
     source = tmp_path / "puma560.c"
-    text = source.read_text()
-    before = re.findall(r"\d\.\d{10,}", text[text.index("void puma560_inverse_dynamics(") :])[0]
-    source.write_text(text.replace(before, str(float(before) * (1 + 1e-6))))
+    before, name, after = source.read_text().partition("void puma560_inverse_dynamics(")
+    changed, times = re.subn(pattern, lambda found: change(found[0]), after, count=1)
+    assert times == 1
+    source.write_text(before + name + changed)
     run(compiler(), "puma560.c", "puma560_test.c", "-o", "t", "-lm", cwd=tmp_path)
     done = subprocess.run([tmp_path / "t"], capture_output=True, text=True)
     assert done.returncode == 1

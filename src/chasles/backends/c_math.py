@@ -37,8 +37,8 @@ def sine_and_cosine(number: Number, *, exact: bool) -> str:
         "second": second,
         "about": f"(about - (turns * {between[0]}))" if between else "about",
         "last": last,
-        "sine": horner(number, "z", element.sine),
-        "cosine": horner(number, "z", (1.0, -0.5, *element.cosine)),
+        "sine": horner(number, "bent", "z", element.sine),
+        "cosine": horner(number, "c", "z", (1.0, -0.5, *element.cosine)),
         "one": number.spelled(1.0),
         "two": number.spelled(2.0),
         "limit": number.spelled(LIMIT[number.dtype]),
@@ -46,12 +46,15 @@ def sine_and_cosine(number: Number, *, exact: bool) -> str:
     return "\n".join([_BOUNDED.format(**words), *[_EXACT.format(**words)] * exact])
 
 
-def horner(number: Number, x: str, coefficients: tuple[float, ...]) -> str:
-    """The value of a polynomial at x, coefficients from the constant term up."""
-    total = number.spelled(coefficients[-1])
-    for c in reversed(coefficients[:-1]):
-        total = f"({number.spelled(c)} + ({x} * {total}))"
-    return total
+def horner(number: Number, name: str, x: str, coefficients: tuple[float, ...]) -> str:
+    """Statements that give a variable the value of a polynomial at x.
+
+    coefficients: from the constant term up.
+    """
+    *others, last = map(number.spelled, coefficients)
+    lines = [f"    {number.name} {name} = {last};"]
+    lines += [f"    {name} = ({name} * {x}) + {c};" for c in reversed(others)]
+    return "\n".join(lines)
 
 
 _BOUNDED = """\
@@ -67,8 +70,9 @@ static inline int sine_and_cosine({T} x, {T} *sine, {T} *cosine)
     const {T} lost = (near - about) - second;
     const {T} r = {about} - ((turns * {last}) - lost);
     const {T} z = r * r;
-    const {T} s = r + ((z * r) * {sine});
-    const {T} c = {cosine};
+{sine}
+{cosine}
+    const {T} s = ((z * r) * bent) + r;
     const {T} even = {one} - fabs{f}(quadrant);
     const {T} odd = quadrant * ({two} - fabs{f}(quadrant));
     *sine = (even * s) + (odd * c);
