@@ -94,9 +94,14 @@ class Function:
 
     @property
     def stack(self) -> int:
-        """About how many bytes of stack one state needs, compiled with optimisation."""
+        """About how many bytes of stack one state needs, compiled with optimisation.
+
+        A value may have a place and a copy; of several parts, one is inlined and one is called.
+        """
+        copies = 2 * min(len(self.lowered.parts), 2)
         angles = max(len(s.angles) for part in self.lowered.parts for s in part.stages)
-        return _rounded((2 * self.live + self.lowered.scratch + 3 * angles) * self.number.bytes)
+        values = copies * self.live + self.lowered.scratch + 3 * angles
+        return _rounded(values * self.number.bytes)
 
     @property
     def batch_stack(self) -> int:
