@@ -20,6 +20,7 @@ import chasles
 from chasles.algorithms import CLOSED_LOOPS
 from chasles.algorithms import FUNCTIONS as TABLE
 from chasles.cli import app
+from chasles.expr import sin
 from chasles.programs import spaces
 
 FUNCTIONS = ("inverse_dynamics", "mass_matrix", "jacobian", "gravity_forces_derivatives")
@@ -46,7 +47,7 @@ def bytes_of(folder: Path) -> dict[str, bytes]:
 def test_it_compiles_without_warnings_and_passes_its_test(
     tmp_path: Path, options: dict[str, Any], by: str
 ) -> None:
-    """Also with everything that may vary about it: a frame, a free base, forces, parameters."""
+    """Also with everything that may vary about it: frames, free bases, forces, time."""
     compile_ = compiler(by)
     robots = {
         "arm": (chasles.robots.puma560(), FUNCTIONS, {"frame": "tool", "at": (0.1, 0.0, 0.2)}),
@@ -56,6 +57,11 @@ def test_it_compiles_without_warnings_and_passes_its_test(
             {"f_ext": {"trunk": np.zeros(6)}, "parameters": ("trunk.mass",), "dissipation": True},
         ),
         "loops": (chasles.robots.four_bar(), ("constrained_dynamics", "loop_residual"), {}),
+        "driven": (
+            chasles.robots.planar(2).drive({"joint1": lambda t: [0.3 * sin(2.0 * t)]}),
+            ("inverse_dynamics", "bias_forces_derivatives"),
+            {},
+        ),
         "still": (chasles.robots.planar(1).lock({"joint1": 0.0}), ("inverse_dynamics",), {}),
         "frame": (
             chasles.robots.planar(1).lock({"joint1": 0.3}),

@@ -177,7 +177,7 @@ def _sample(robot: Robot, name: str, traced: Program) -> Sample:
     for variable in traced.inputs:
         if isinstance(known.get(variable.name), PositionSpace):
             values = np.round(robot.random(rng, size=STATES) * 1024.0) / 1024.0
-        elif variable.name in known or variable.name.startswith("f_ext["):
+        elif variable.name in (*known, "t") or variable.name.startswith("f_ext["):
             values = np.round(rng.normal(size=(STATES, variable.size)) * 1024.0) / 1024.0
         else:
             values = np.tile(robot.parameter(variable.name).ravel(), (STATES, 1))

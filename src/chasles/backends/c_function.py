@@ -21,7 +21,7 @@ LONGEST = 2000
 """Operations in one C function: compilers take more than twice as long for twice as many."""
 
 LOCAL = re.compile(
-    r"[ijkn]|count|first|rows?|scratch|failures|states|(t|angle|sine|cosine|beyond)\d*(_\d+)?"
+    r"[ijkn]|count|first|rows?|scratch|failures|states|beyond|(t|angle|sine|cosine|beyond)\d+(_\d+)?"
 )
 """Names of variables inside the functions, which no argument may have."""
 
