@@ -20,6 +20,7 @@ ROOT = Path(chasles.__file__).parent
 MODULES = sorted(ROOT.rglob("*.py"))
 
 LAYERS = (
+    ("version",),
     ("expr",),
     ("mathematics",),
     ("model",),
@@ -28,7 +29,7 @@ LAYERS = (
     ("programs",),
     ("compiled", "loops"),
     ("robot",),
-    ("robots", "api", "accuracy", "control", "conventions", "homogeneous", "simulate"),
+    ("robots", "api", "accuracy", "control", "conventions", "homogeneous", "simulate", "exporting"),
     ("",),  # the package itself: `import chasles`
     ("cli", "published"),
     ("__main__",),
