@@ -1,13 +1,14 @@
-"""The command: `python -m benchmarks compare`."""
+"""The commands: `python -m benchmarks compare` and `python -m benchmarks c`."""
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
 
+from benchmarks import exported_c
 from benchmarks.alone import measure
 from benchmarks.closed_loops import CLOSED, closed_loops
 from benchmarks.compare import FULL, QUICK, WrongAnswer, compare
@@ -22,8 +23,24 @@ TABLE_WIDTH = 160
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; 1 where an answer was wrong, whatever the times."""
+    """Run a command; 1 where an answer was wrong, whatever the times."""
     chosen = _parser().parse_args(arguments)
+    run: Callable[[argparse.Namespace], int] = chosen.run
+    return run(chosen)
+
+
+def _exported_c(chosen: argparse.Namespace) -> int:
+    errors = Console(stderr=True)
+    try:
+        sections = exported_c.measure(QUICK if chosen.quick else FULL, errors.print)
+    except (WrongAnswer, FileNotFoundError) as error:
+        errors.print(f"error: {error}", markup=False)
+        return 1
+    exported_c.show(sections, Console() if sys.stdout.isatty() else Console(width=TABLE_WIDTH))
+    return 0
+
+
+def _compare(chosen: argparse.Namespace) -> int:
     effort = QUICK if chosen.quick else FULL
     if chosen.batch is not None:
         effort = replace(effort, batch=chosen.batch)
@@ -61,6 +78,10 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--plot", type=Path, metavar="FILE", help="draw the ratios there")
     command.add_argument("--long", action="store_true", help="also chains of 100 and 1000 bodies")
     command.add_argument("--quick", action="store_true", help="few rounds, to try the command")
+    command.set_defaults(run=_compare)
+    exported = commands.add_parser("c", help="time exported C beside Pinocchio, answers checked")
+    exported.add_argument("--quick", action="store_true", help="few rounds, to try the command")
+    exported.set_defaults(run=_exported_c)
     return parser
 
 

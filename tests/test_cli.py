@@ -132,6 +132,35 @@ def test_demo_that_fails_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     assert CliRunner().invoke(app, arguments).exit_code == 1
 
 
+# convert ---------------------------------------------------------------------------------------
+
+
+def test_convert_writes_the_robot_and_says_what_is_left_out(
+    arm: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    output = "arm.xml"
+    text = " ".join(run("convert", arm, output).split())
+    assert "note: limits of velocity have no place in MJCF: 'shoulder', 'grip'" in text
+    assert f"arm (2 joints, 4 links) saved to {output}" in text
+    here, there = chasles.load(arm), chasles.load(output)
+    assert np.allclose(there.mass_matrix([0.3, -0.7]), here.mass_matrix([0.3, -0.7]), rtol=1e-13)
+
+
+def test_convert_passes_on_how_to_load(
+    arm: str, odd_arm: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    strict = fail("convert", odd_arm, str(tmp_path / "odd.toml"), "--strict")
+    assert "link 'finger'" in strict
+    assert not (tmp_path / "odd.toml").exists()
+    monkeypatch.chdir(tmp_path)
+    output = "arm.toml"
+    run("convert", arm, output, "--floating")
+    assert chasles.load(output).nv == 8
+    run("convert", arm, output, "--no-snap")
+    assert chasles.load(output).joint("elbow").pose.R[1, 1] != 0.0
+
+
 # info ------------------------------------------------------------------------------------------
 
 
@@ -427,7 +456,7 @@ def test_version() -> None:
     assert run("--version") == f"chasles {chasles.__version__}\n"
 
 
-@pytest.mark.parametrize("command", ["demo", "info", "cost", "bench", "motion", "cache"])
+@pytest.mark.parametrize("command", ["demo", "info", "cost", "bench", "convert", "motion", "cache"])
 def test_help_has_examples(command: str) -> None:
     text = run(command, "--help")
     assert "Examples:" in text
@@ -441,6 +470,9 @@ def test_help_has_examples(command: str) -> None:
         (["info", "pumma560"], "did you mean 'puma560'?"),
         (["info", "xyzzy"], "built in are puma560, "),
         (["info", "planar"], "planar:N"),
+        (["convert", "planar:2", "no/such.urdf"], "there is no such folder to write to"),
+        (["convert", "planar:2", "arm.stl"], "arm.stl: unknown file type '.stl'; give a file that"),
+        (["convert", "four_bar", "bar.urdf"], "loop 'pin' closes a tree, which URDF cannot say"),
         (["info", "random_tree:3"], "random_tree:N,SEED"),
         (["info", "planar:-1"], "whole numbers"),
         (["info", "planar:0"], "one or more"),

@@ -18,8 +18,9 @@ from test_cli import ARM
 from typer.testing import CliRunner
 
 import chasles
-from chasles.cli import app, output
+from chasles.cli import app
 from chasles.cli.motion import Summary, Task, computed, run
+from chasles.formats import files
 from chasles.formats import motion as motions
 
 PLANAR = chasles.robots.planar(2)
@@ -416,14 +417,14 @@ def test_files_are_whole_or_not_there(tmp_path: Path) -> None:
     link.symlink_to(target)
 
     def broken() -> None:
-        with output.whole(link) as part:
+        with files.whole(link) as part:
             part.write_text("half")
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         broken()
     assert [path.name for path in tmp_path.iterdir()] == ["link.csv"]
-    with output.whole(link) as part:
+    with files.whole(link) as part:
         part.write_text("whole")
         assert not target.exists()
     assert link.is_symlink()

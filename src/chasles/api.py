@@ -3,7 +3,6 @@
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import PurePath
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,6 @@ import numpy as np
 from chasles import formats
 from chasles.compiled import Compiled, Wrench, checked_options, derivative_names, wrench_arguments
 from chasles.cost import Cost, Rules, measured, recorder
-from chasles.formats import mechanism
 from chasles.model import ModelError
 from chasles.model.denavit_hartenberg import Convention, DHRow, DHTable
 from chasles.model.dh_fields import TABLE, checked
@@ -40,16 +38,17 @@ def load(
     return Robot(formats.read(path, snap=snap, floating=floating), mimic=mimic, strict=strict)
 
 
-def save(robot: Robot, path: str | os.PathLike[str]) -> None:
-    """Write a robot as a mechanism file (.toml), with all digits: links, joints of every type,
-    loops, gears, frames, mimic joints (also of a robot that was loaded with mimic=False).
+def save(robot: Robot, path: str | os.PathLike[str]) -> tuple[str, ...]:
+    """Write a robot as a file, with all digits: .toml (a mechanism file, which holds everything but
+    joints of a type of your own and couplings that are no polynomials), .urdf, or .xml or .mjcf (a
+    MuJoCo model); docs/formats.md says what each can hold.
 
-    `load` reads the same robot of it. Joints of a type of your own, and couplings that are no
-    gears, are refused.
+    `load` reads a robot of it that moves the same. What would change the motion and has no place in
+    the format is an error that names the part; what would not (limits of velocity in MJCF, say) is
+    left out, and the notes that are returned say so. Mimic joints are written as such, also those
+    of a robot that was loaded with mimic=False. The file is whole or not there at all.
     """
-    if PurePath(path).suffix.lower() != ".toml":
-        raise ModelError(f"{os.fspath(path)}: robots are written as .toml files; name it so")
-    mechanism.write(robot.model.source, path)
+    return formats.write(robot.model.source, path)
 
 
 def from_dh(
@@ -121,7 +120,8 @@ def compile(
     are ignored), as extra arrays after the others, in alphabetical order of their frames.
     parameters: numbers of the robot that stay inputs, batched and differentiable, after all other
     arrays: "<link>.mass", "<link>.center", "<link>.inertia", "<joint>.placement", "gravity" (their
-    shapes and values: `robot.parameter(name)`). wrt: compile the derivatives with respect to these
+    shapes and values: `robot.parameter(name)`). Of a robot that depends on time the time t (...) is
+    an array before the parameters. wrt: compile the derivatives with respect to these
     arguments and parameters instead. dtype: "float64" (which turns to float32 where all arrays
     are) or "float32". options: those of the method of `Robot`, e.g. frame="hand".
     """
@@ -130,7 +130,7 @@ def compile(
     derivative = None
     if wrt is not None:
         order = dict(checked_options(robot.model, function, options)).get("order", 1)
-        names = derivative_names(function, wrt, parameters, order=order)
+        names = derivative_names(function, wrt, parameters, order=order, timed=robot.model.timed)
         derivative = Derivative("jacobian", names)
     return robot.function(
         function,

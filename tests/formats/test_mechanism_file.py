@@ -16,7 +16,7 @@ from support import Floats, close
 import chasles
 from chasles import formats
 from chasles.expr import Program, sin
-from chasles.formats import mechanism
+from chasles.formats import mechanism_writer
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.rotations import matrix_from_vector
 from chasles.mathematics.spatial import RigidInertia, Transform
@@ -35,6 +35,8 @@ from chasles.model import (
     coupling,
     gear,
 )
+from chasles.model.couplings import residual_at
+from chasles.model.series import in_series
 from chasles.robots import ROBOTS
 from chasles.robots._solids import box
 
@@ -151,7 +153,7 @@ def same(a: Any, b: Any) -> None:
 
 
 def round_trip(source: Description, path: Path) -> None:
-    mechanism.write(source, path)
+    mechanism_writer.write(source, path)
     same(flat(source), flat(formats.read(path)))
 
 
@@ -315,9 +317,28 @@ def test_gears_keep_their_numbers(tmp_path: Path) -> None:
     sums = gear("d", "joint3", {"joint1": 0.1, "joint2": -1.0 / 3.0}, 0.7)
     round_trip(replace(source, couplings=(sums,)), tmp_path / "a.toml")
     other = coupling("s", ["joint1", "joint2"], lambda a, b: 2.0 * a + 3.0 * b - 1.0)
-    mechanism.write(replace(source, couplings=(other,)), tmp_path / "b.toml")
+    mechanism_writer.write(replace(source, couplings=(other,)), tmp_path / "b.toml")
     (back,) = formats.read(tmp_path / "b.toml").couplings
     assert back.residual == gear("s", "joint1", {"joint2": -1.5}, 0.5).residual
+
+
+def test_polynomials_keep_their_numbers(tmp_path: Path) -> None:
+    """With products of coordinates, constants, divisions by numbers, and powers of sums."""
+    source = chasles.robots.planar(3).model.source
+    names = ["joint3", "joint1", "joint2"]
+    curve = coupling("c", names, lambda z, x, y: (x - 2.0 * y) * (x - 2.0 * y) / 3.0 - z + 0.7)
+    mechanism_writer.write(replace(source, couplings=(curve,)), tmp_path / "a.toml")
+    (back,) = formats.read(tmp_path / "a.toml").couplings
+    assert sorted(back.freedoms) == sorted(names)
+    for z, x, y in np.random.default_rng(4).normal(size=(5, 3)):
+        q = {"joint1": x, "joint2": y, "joint3": z}
+        close(residual_at(back, q), (x - 2.0 * y) ** 2 / 3.0 - z + 0.7, 1e-14, scale=1.0)
+
+
+def test_massless_links_are_meant(tmp_path: Path) -> None:
+    source = in_series(chasles.robots.random_tree(12, 3).model.source)
+    assert any(link.massless for link in source.links)
+    round_trip(source, tmp_path / "a.toml")
 
 
 # What cannot be written --------------------------------------------------------------------------
@@ -326,14 +347,12 @@ def test_gears_keep_their_numbers(tmp_path: Path) -> None:
 def test_what_has_no_place_in_a_file(tmp_path: Path) -> None:
     robot = chasles.robots.planar(2)
     bent = robot.with_couplings(coupling("cam", ["joint1", "joint2"], lambda a, b: b - sin(a)))
-    with pytest.raises(ModelError, match=r"coupling 'cam' is no gear, .*; keep it in Python"):
+    with pytest.raises(ModelError, match=r"coupling 'cam' is no polynomial .*; keep it in Python"):
         chasles.save(bent, tmp_path / "no.toml")
-    with pytest.raises(ModelError, match=r"robots are written as \.toml files"):
-        chasles.save(robot, tmp_path / "no.urdf")
     own = replace(robot.model.source.joints[0], custom=robot.model.bodies[0].joint, kind="custom")
     source = replace(robot.model.source, joints=(own, *robot.model.source.joints[1:]))
     with pytest.raises(ModelError, match="'joint1' is of a type of your own, which a file cannot"):
-        mechanism.write(source, tmp_path / "no.toml")
+        mechanism_writer.write(source, tmp_path / "no.toml")
     assert not list(tmp_path.iterdir())
 
 
@@ -375,6 +394,17 @@ def test_what_has_no_place_in_a_file(tmp_path: Path) -> None:
         ('link = "ram"', 'link = "rim"', None, "frame 'tip': its link 'rim' does not exist"),
         ("ratios = {slide = -2.0}", "ratios = [1]", 65, "gear 1: ratios is .*; give a table"),
         ("slide = -2.0", "slid = -2.0", 62, "coupling 'box': no coordinate 'slid' .*'slide'"),
+        ("slide = -2.0", "turn = -2.0", 62, "coupling 'box': its freedoms are .* each once"),
+        ("[[gear]]", "[[coupling]]\nname = 'c'\nterms = [[1, {turn = -1}]]\n[[gear]]", 64, "terms"),
+        ("[[gear]]", "[[coupling]]\nname = 'c'\nterms = [[1, {}]]\n[[gear]]", 62, "one or more"),
+        (
+            "gravity = [0, -9.81, 0]",
+            'independent = ["slid"]',
+            3,
+            "no freedom 'slid'; did you mean 'slide'",
+        ),
+        ("pitch = 2", "pitch = 0", 43, "'screw': a helical joint has no pitch; give metres for"),
+        ("pitch = 2\n", "", 43, "'screw': a helical joint has no pitch"),
         ("[[loop]]", "[loop]", 50, r"loop is no list of tables; write \[\[loop\]\] above each"),
     ],
 )
@@ -387,6 +417,12 @@ def test_bad_files_are_refused_with_their_line(
         chasles.load(path)
     assert line is None or str(caught.value).startswith(f"{path}:{line}: ")
     assert ";" in str(caught.value)
+
+
+def test_limits_of_a_loop_are_noted(file: Write) -> None:
+    robot = chasles.load(file(PRESS.replace("child_rpy = [0, 0, 45]", "limits = [-1, 1]")))
+    (note,) = (note for note in robot.notes if "its limits" in note)
+    assert "press.toml:50: loop 'rod': its limits do not count, since it has no coord" in note
 
 
 def test_no_links(file: Write) -> None:

@@ -381,10 +381,14 @@ def test_loops_move_as_mujocos_equations_say(name: str, saved: Saved) -> None:
     assert relative(expected, smooth) > 1e-2  # without the loop it moves otherwise
 
 
-@pytest.mark.parametrize("name", ["connect", "connect of sites"])
+@pytest.mark.parametrize("name", LOOPS)
 def test_loops_move_as_in_mujoco(name: str, saved: Saved) -> None:
-    """MuJoCo's own answer, as stiff as it gets (0.9999): at rest, since it has no Jdot v."""
-    twin = Twin(saved(looped(name)))
+    """MuJoCo's own answer, as stiff as it gets (0.9999): at rest, since it has no Jdot v.
+
+    The softness of a weld's turn is that of the bodies' own inertia, a hundred times more than
+    there is here: without torquescale, which acts on the equations alone, 0.6 to 4.5 % are missed.
+    """
+    twin = Twin(saved(looped(name).replace("<weld", '<weld torquescale="100"')))
     robot, rest = twin.robot, np.zeros(twin.robot.nv)
     q = closed(robot)
     there = twin.place(q, rest)

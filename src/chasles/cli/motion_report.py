@@ -9,9 +9,9 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from chasles.cli.motion import Summary, Task, run
-from chasles.cli.output import check_table, whole
+from chasles.cli.output import check_table
 from chasles.cli.tables import table
-from chasles.formats.files import size
+from chasles.formats.files import size, whole
 from chasles.formats.motion import numbered
 from chasles.robot import Robot
 

@@ -1,31 +1,14 @@
-"""Files that a command writes: whole or not at all; tables of numbers row by row."""
+"""Tables of numbers that a command writes, row by row."""
 
 import csv
-import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 
 Add = Callable[[np.ndarray], None]
 """Adds rows to a table."""
-
-
-@contextmanager
-def whole(path: Path) -> Iterator[Path]:
-    """A place to write what becomes the file only when all is written; else nothing is left."""
-    target = Path(os.path.realpath(path))
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        yield part
-        os.replace(part, target)
-    except OSError as error:
-        why = error.strerror or error
-        raise OSError(f"{path}: {why}; nothing was written, choose another place") from error
-    finally:
-        with suppress(OSError):
-            part.unlink()
 
 
 @contextmanager

@@ -1,8 +1,10 @@
-"""Robot files: one reader for each format, chosen by the file's suffix."""
+"""Robot files: one reader and one writer for each format, chosen by the file's suffix."""
 
 import importlib
 import os
+from collections.abc import Mapping
 from pathlib import PurePath
+from types import ModuleType
 
 from chasles.model import Description, ModelError
 
@@ -15,6 +17,14 @@ READERS: dict[str, str] = {
 }
 """One row a format: the module whose `read` takes a path and the options below; loaded on use."""
 
+WRITERS: dict[str, str] = {
+    ".toml": "chasles.formats.mechanism_writer",
+    ".urdf": "chasles.formats.urdf_writer",
+    ".xml": "chasles.formats.mjcf_writer",
+    ".mjcf": "chasles.formats.mjcf_writer",
+}
+"""One row a format: the module whose `write` takes a description and a path; loaded on use."""
+
 
 def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = False) -> Description:
     """What a robot file says, before any choice of numbering or frames.
@@ -22,15 +32,29 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
     snap: take angles printed as a rounded multiple of a right angle for that multiple.
     floating: put the root link on a free joint.
     """
-    suffix = PurePath(path).suffix.lower()
-    if suffix not in READERS:
-        raise ModelError(
-            f"{os.fspath(path)}: unknown file type {suffix!r}; "
-            f"give a file that ends in {', '.join(READERS)}"
-        )
-    reader = importlib.import_module(READERS[suffix])
-    description: Description = reader.read(path, snap=snap, floating=floating)
+    description: Description = _module(READERS, path).read(path, snap=snap, floating=floating)
     return description
 
 
-__all__ = ["READERS", "read"]
+def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, ...]:
+    """Write a robot file, whole or not at all; notes say what the format has no place for.
+
+    Such is left out only if the motion does not change with it; anything else is an error that
+    names the part.
+    """
+    notes: tuple[str, ...] = _module(WRITERS, path).write(description, path)
+    return notes
+
+
+def _module(table: Mapping[str, str], path: str | os.PathLike[str]) -> ModuleType:
+    """The row of a table for a file."""
+    suffix = PurePath(os.fsdecode(path)).suffix.lower()
+    if suffix not in table:
+        raise ModelError(
+            f"{os.fsdecode(path)}: unknown file type {suffix!r}; "
+            f"give a file that ends in {', '.join(table)}"
+        )
+    return importlib.import_module(table[suffix])
+
+
+__all__ = ["READERS", "WRITERS", "read", "write"]

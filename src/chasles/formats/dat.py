@@ -20,12 +20,12 @@ import math
 import os
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path, PurePath
+from pathlib import PurePath
 
 import numpy as np
 
 from chasles.expr import Number
-from chasles.formats.files import check_bearable, lines, short
+from chasles.formats.files import check_bearable, lines, short, store
 from chasles.formats.numbers import is_number, multiple, radians, right_angles
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.rotations import about
@@ -229,7 +229,7 @@ def write(description: Description, path: str | os.PathLike[str], *, gripper: st
         text += ["", f"{code} {_words(theta, s, b, a, alpha)}  # {' '.join(_JOINT)}"]
         text += _mass_data(X @ inertia[joint.child])
     text += ["", f"{_words(*description.gravity)}  # {' '.join(_GRAVITY)}"]
-    Path(path).write_text("\n".join(text) + "\n", "ascii")
+    store(path, "\n".join(text) + "\n")
 
 
 def _words(*numbers: Number) -> str:

@@ -15,10 +15,12 @@ which theta, d, a, alpha are required.
 
 import os
 from dataclasses import fields, replace
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import Any
 
-from chasles.formats.toml_file import ANGLES, TomlFile, angle_word, word
+from chasles.formats.files import store
+from chasles.formats.numbers import angle_word
+from chasles.formats.toml_file import ANGLES, TomlFile, word
 from chasles.mathematics.angles import angles_from_matrix, rotation_from_angles
 from chasles.mathematics.linear import Matrix
 from chasles.model import Description, ModelError, build
@@ -116,7 +118,7 @@ def write(
             text += ["", f"[{name}]", f"position = {position}", f"rpy = [{angles}]"]
     for row in table.rows:
         text += ["", "[[joint]]", *_row_lines(row)]
-    Path(path).write_text("\n".join(text) + "\n", "utf-8")
+    store(path, "\n".join(text) + "\n")
 
 
 def _row_lines(row: DHRow) -> list[str]:

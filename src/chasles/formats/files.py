@@ -1,8 +1,10 @@
-"""The bytes and lines of a file, and what is said of one that cannot be read."""
+"""The bytes and lines of a file, what is said of one that cannot be read, and whole new files."""
 
 import os
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import NamedTuple
 
 from chasles.model import ModelError
@@ -80,3 +82,30 @@ def lines(file: str) -> Iterator[Line]:
 def short(text: str) -> str:
     """A text in quotes, cut where it is long."""
     return repr(text if len(text) <= 60 else text[:57] + "...")
+
+
+# Writing ---------------------------------------------------------------------------------------
+
+
+@contextmanager
+def whole(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """A place to write what becomes the file only when all is written; else nothing is left."""
+    target = Path(os.path.realpath(path))
+    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        yield part
+        os.replace(part, target)
+    except OSError as error:
+        why = error.strerror or error
+        raise OSError(f"{path}: {why}; nothing was written, choose another place") from error
+    finally:
+        with suppress(OSError):
+            part.unlink()
+
+
+def store(path: str | os.PathLike[str], text: str) -> None:
+    """Write a text as a file, all of it or nothing: what was there before is lost only then."""
+    with whole(path) as part, part.open("x", encoding="utf-8", newline="\n") as stream:
+        stream.write(text)
+        stream.flush()
+        os.fsync(stream.fileno())

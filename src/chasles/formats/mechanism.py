@@ -5,7 +5,7 @@ axes), `inertia_about` ("center" or "frame", for all links), `independent` (free
 follow through loops and gears), `massless` (true: kinematics only), and the table `units`.
 
 - [[link]]: name; mass, center, inertia ([xx, yy, zz], [xx, yy, zz, xy, xz, yz] or a matrix),
-  inertia_about; in the link's own frame.
+  inertia_about; in the link's own frame; massless (true: it has no inertia, and that is meant).
 - [[joint]]: name, kind, child; parent (the world, if it is not said); the joint's frame in the
   parent link's frame as position and rpy or rotation, and in the child link's frame as
   child_position and child_rpy or child_rotation; axis, second_axis, pitch, radius, reversed,
@@ -14,6 +14,8 @@ follow through loops and gears), `massless` (true: kinematics only), and the tab
 - [[frame]]: name, link, position, rpy or rotation.
 - [[gear]]: name, joint, ratios = {leader = ratio, ...}, offset: joint = sum of ratio times leader,
   plus offset, in rad and m.
+- [[coupling]]: name, terms = [[factor, {freedom = power, ...}], ...]: the sum of factor times
+  powers of coordinates is zero, in rad and m.
 - units: angle ("rad" or "deg"), length ("m" or "mm"), mass ("kg" or "g"); SI where not said. They
   hold for rpy, positions, center, radius, pitch (length for one rad), mass, inertia, and for limits
   and velocity of joints whose coordinates are all angles or all lengths. Everything else is SI.
@@ -22,15 +24,13 @@ rpy = [roll, pitch, yaw] is R = Rz(yaw) Ry(pitch) Rx(roll); rotation is R itself
 """
 
 import math
-import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, fields
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import Any, TypeVar
 
 import numpy as np
 
-from chasles.formats.toml_file import TomlFile, word
+from chasles.formats.toml_file import TomlFile
 from chasles.mathematics.angles import rotation_from_angles
 from chasles.mathematics.linear import Matrix, Symmetric, Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
@@ -43,16 +43,20 @@ from chasles.model import (
     LinkData,
     LoopData,
     Mimic,
-    ModelError,
     gear,
 )
-from chasles.model.couplings import linear
-from chasles.model.description import CouplingData
+from chasles.model.description import freedom_names
 from chasles.model.dh_fields import FIELDS, TABLE, Field, choice, number, numbers
 from chasles.model.graph import on_free_joint
+from chasles.model.model import suggest
+from chasles.model.polynomials import polynomial
 
 _ORTHOGONAL = 1e-9
 """How far R R' may be from 1: what printing with ten digits leaves."""
+
+
+MOST_POWERS = 9
+"""Of one coordinate in a term of a polynomial."""
 
 
 def _rotation(value: Any) -> Matrix:
@@ -81,6 +85,14 @@ def _ratios(value: Any) -> dict[str, float]:
     return {leader: number(ratio) for leader, ratio in value.items()}
 
 
+def _terms(value: Any) -> list[tuple[float, dict[str, int]]]:
+    rows = [(number(factor), dict(powers)) for factor, powers in value]
+    for _, powers in rows:
+        if any(isinstance(x, bool) or x not in range(MOST_POWERS + 1) for x in powers.values()):
+            raise ValueError
+    return rows
+
+
 def _mimic(value: Any) -> Mimic:
     known = {"joint", "multiplier", "offset"}
     if not isinstance(value, dict) or "joint" not in value or not set(value) <= known:
@@ -101,7 +113,7 @@ _TOP = {
     "independent": Field(_texts, "a list of freedoms"),
     "massless": _TRUTH,
 }
-_LINK = {"name": _NAME, "mass": _NUMBER} | {
+_LINK = {"name": _NAME, "mass": _NUMBER, "massless": _TRUTH} | {
     key: FIELDS[key] for key in ("center", "inertia", "inertia_about")
 }
 _POSE = {
@@ -129,10 +141,17 @@ _GEAR = {
     "ratios": Field(_ratios, "a table of a number for each leading joint"),
     "offset": _NUMBER,
 }
-_TABLES = {"link": _LINK, "joint": _JOINT, "loop": _LOOP, "frame": _FRAME, "gear": _GEAR}
+_COUPLING = {
+    "name": _NAME,
+    "terms": Field(_terms, "a list of [factor, {freedom = power, ...}], powers 0 to 9"),
+}
+_TABLES = {"link": _LINK, "joint": _JOINT, "loop": _LOOP, "frame": _FRAME} | {
+    "gear": _GEAR,
+    "coupling": _COUPLING,
+}
 """The keys at the top and of each table."""
 
-_SAME = ("pitch", "radius", "reversed", "armature", "damping", "friction", "mimic")
+SAME = ("pitch", "radius", "reversed", "armature", "damping", "friction", "mimic")
 """Keys of a joint that are fields of `JointData`, with the same value."""
 
 _REQUIRED = {
@@ -141,6 +160,7 @@ _REQUIRED = {
     "loop": ("name", "kind", "child"),
     "frame": ("name", "link"),
     "gear": ("name", "joint"),
+    "coupling": ("name", "terms"),
 }
 
 Kind = TypeVar("Kind", bound=JointData)
@@ -151,11 +171,13 @@ def read(source: TomlFile, *, floating: bool = False) -> Description:
     top = source.top(_TOP, _TABLES)
     about = top.pop("inertia_about", "center")
     links = tuple(
-        LinkData(row["name"], _inertia(row, about), where) for row, where in _rows(source, "link")
+        LinkData(row["name"], _inertia(row, about), where, row.get("massless", False))
+        for row, where in _rows(source, "link")
     )
     if not links:
         raise source.error("no links; give one [[link]] table for each", "link")
     joints = tuple(_joint(JointData, source, "joint"))
+    _check_independent(source, top.get("independent", ()), joints)
     return Description(
         top.get("name", PurePath(source.file).stem),
         links,
@@ -167,17 +189,34 @@ def read(source: TomlFile, *, floating: bool = False) -> Description:
         tuple(_joint(LoopData, source, "loop")),
         top.get("independent", ()),
         massless=top.get("massless", False),
-        couplings=tuple(
-            gear(
-                row["name"],
-                row["joint"],
-                row.get("ratios", {}),
-                row.get("offset", 0.0),
-                where=where,
-            )
-            for row, where in _rows(source, "gear")
+        couplings=(
+            *(
+                gear(
+                    row["name"],
+                    row["joint"],
+                    row.get("ratios", {}),
+                    row.get("offset", 0.0),
+                    where=where,
+                )
+                for row, where in _rows(source, "gear")
+            ),
+            *(
+                polynomial(row["name"], row["terms"], where=where)
+                for row, where in _rows(source, "coupling")
+            ),
         ),
     )
+
+
+def _check_independent(source: TomlFile, names: Sequence[str], joints: Sequence[JointData]) -> None:
+    """Freedoms are named as `robot.independent` names them."""
+    known: dict[str, None] = {}
+    for joint in joints:
+        count = JOINTS[joint.kind].nv if joint.kind in JOINTS else 0
+        known |= dict.fromkeys(freedom_names(joint.name, count))
+    for name in names:
+        if name not in known:
+            raise source.error(f"no freedom {name!r}; {suggest(name, known)}", "independent")
 
 
 def _rows(source: TomlFile, table: str) -> list[tuple[dict[str, Any], str]]:
@@ -235,103 +274,7 @@ def _joint(made: Callable[..., Kind], source: TomlFile, table: str) -> list[Kind
                 limits=Limits(lower, upper, speed, effort),
                 where=where,
                 **axes,
-                **{key: row[key] for key in _SAME if key in row},
+                **{key: row[key] for key in SAME if key in row},
             )
         )
     return found
-
-
-# Writing ---------------------------------------------------------------------------------------
-
-
-def write(description: Description, path: str | os.PathLike[str]) -> None:
-    """Write a mechanism, in SI units and radians, with all digits; read back, it is the same.
-
-    Refused: joints of one's own type, and couplings that are no gears. Notes have no place in the
-    file, nor have lines of the file that a mechanism was read from.
-    """
-    text = ["# Mechanism; m, kg, rad", 'format = "mechanism"', f"name = {word(description.name)}"]
-    text += [f"gravity = {_numbers(description.gravity)}", 'inertia_about = "frame"']
-    if description.independent:
-        text.append(f"independent = {word(description.independent)}")
-    if description.massless:
-        text.append("massless = true")
-    for table, rows in (
-        ("link", map(_link_row, description.links)),
-        ("joint", map(_joint_row, description.joints)),
-        ("loop", map(_joint_row, description.loops)),
-        ("frame", map(_frame_row, description.frames)),
-        ("gear", map(_gear_row, description.couplings)),
-    ):
-        for row in rows:
-            text += ["", f"[[{table}]]", *(f"{key} = {value}" for key, value in row.items())]
-    Path(path).write_text("\n".join(text) + "\n", "utf-8")
-
-
-def _numbers(values: Sequence[Any] | Vector) -> str:
-    return word(tuple(values))
-
-
-def _link_row(link: LinkData) -> dict[str, str]:
-    row = {"name": word(link.name)}
-    m, h, I = link.inertia.m, tuple(link.inertia.h), tuple(link.inertia.I)
-    if m:
-        row |= {"mass": word(m), "center": _numbers([x / m for x in h])}
-    elif any(h):
-        raise ModelError(f"link {link.name!r} has a first moment without mass; give it a mass")
-    return row | ({"inertia": word(I)} if any(I) else {})
-
-
-def _pose_rows(pose: Transform, end: str = "") -> dict[str, str]:
-    row = {f"{end}position": _numbers(pose.r)} if any(pose.r) else {}
-    if Matrix.identity() != pose.R:
-        row[f"{end}rotation"] = word(pose.R.rows)
-    return row
-
-
-def _joint_row(joint: JointData) -> dict[str, str]:
-    """The fields of a joint that are not as they are without being said."""
-    if joint.custom is not None:
-        raise ModelError(
-            f"joint {joint.name!r} is of a type of your own, which a file cannot say; keep it in "
-            "Python"
-        )
-    row = {"name": word(joint.name), "kind": word(joint.kind)}
-    row |= {} if joint.parent is None else {"parent": word(joint.parent)}
-    row |= {"child": word(joint.child)} | _pose_rows(joint.pose)
-    row |= _pose_rows(joint.child_pose, "child_")
-    default = {known.name: known.default for known in fields(JointData)}
-    for key in ("axis", "second_axis"):
-        if getattr(joint, key) != default[key]:
-            row[key] = _numbers(getattr(joint, key))
-    limits, none = joint.limits, Limits()
-    if (limits.lower, limits.upper) != (none.lower, none.upper):
-        row["limits"] = word((limits.lower, limits.upper))
-    row |= {
-        key: word(getattr(limits, key))
-        for key in ("velocity", "effort")
-        if getattr(limits, key) != math.inf
-    }
-    for key in _SAME:
-        value = getattr(joint, key)
-        assert default[key] is not MISSING
-        if value != default[key]:
-            row[key] = word(vars(value) if key == "mimic" else value)
-    return row
-
-
-def _frame_row(frame: FrameData) -> dict[str, str]:
-    return {"name": word(frame.name), "link": word(frame.link)} | _pose_rows(frame.pose)
-
-
-def _gear_row(data: CouplingData) -> dict[str, str]:
-    found = linear(data)
-    if found is None or not found[0][0]:
-        raise ModelError(
-            f"coupling {data.name!r} is no gear, which is all that a file can say of couplings; "
-            "keep it in Python, with robot.with_couplings"
-        )
-    (own, *slopes), constant = found
-    ratios = {leader: -slope / own for leader, slope in zip(data.freedoms[1:], slopes, strict=True)}
-    row = {"name": word(data.name), "joint": word(data.freedoms[0]), "ratios": word(ratios)}
-    return row | ({"offset": word(-constant / own)} if constant else {})

@@ -15,7 +15,7 @@ from typing import Any
 
 from chasles.model import ModelError
 
-MAX_SECONDS = 20.0
+MAX_SECONDS = 5.0
 """For compiling one file; the models of gymnasium and dm_control take less than one."""
 
 MAX_MEMORY = 4 * 2**30

@@ -1,7 +1,7 @@
 """MJCF equalities: loops, mimic joints, joints that are held, and couplings of coordinates."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from chasles.expr import Number
 from chasles.formats.mjcf_source import Source, pose
@@ -144,6 +144,6 @@ def _coupling(
 
     freedoms = [source.joints[j] for j in joints]
     try:
-        return coupling(equality.name, freedoms, residual, where=equality.where)
+        return replace(coupling(equality.name, freedoms, residual), where=equality.where)
     except ModelError as error:
         raise equality.error(f"{error}; take it out") from error

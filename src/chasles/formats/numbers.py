@@ -3,6 +3,7 @@
 import math
 import re
 from decimal import Decimal
+from typing import Any
 
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
@@ -47,3 +48,10 @@ def multiple(k: int) -> str:
     numerator, denominator = (k, "/2") if k % 2 else (k // 2, "")
     factor = {1: "", -1: "-"}.get(numerator, str(numerator))
     return f"{factor}pi{denominator}"
+
+
+def angle_word(angle: Any) -> str:
+    """An angle in rad, with digits that are not taken for a right angle unless it is one."""
+    plain = repr(float(angle) + 0.0)
+    k = right_angles(plain)
+    return f"{angle:.20f}" if k and float(angle) != radians(k) else plain

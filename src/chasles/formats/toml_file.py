@@ -192,10 +192,3 @@ def word(value: Any) -> str:
     if isinstance(value, Mapping):
         return f"{{{', '.join(f'{word(key)} = {word(x)}' for key, x in value.items())}}}"
     return repr(float(value) + 0.0)
-
-
-def angle_word(angle: Any) -> str:
-    """An angle, with digits that are not taken for a right angle unless it is one."""
-    plain = word(angle)
-    k = right_angles(plain)
-    return f"{angle:.20f}" if k and float(angle) != radians(k) else plain

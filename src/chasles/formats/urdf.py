@@ -8,6 +8,7 @@ Shapes, transmissions and simulator extensions are ignored; no other file is eve
 
 import math
 import os
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import PurePath
@@ -35,6 +36,9 @@ _WITHOUT_AXIS = ("free", "spherical", "yaw_pitch_roll")
 _WITH_TWO = ("universal", "rack_and_pinion")
 _WITH_RADIUS = ("rack_and_pinion", "rolling")
 _BOUNDED = ("revolute", "prismatic")
+
+UNBOUNDED = sys.float_info.max
+"""Stands for no limit where one must be given: readers of the format take no "inf"."""
 
 _QUARTERS = ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0))
 """Cosine and sine of 0, 1, 2 and 3 right angles."""
@@ -230,7 +234,10 @@ def _limits(joint: _Part, kind: str) -> Limits:
                 limit.note(f"no {bound} limit is given; taken as {value:g}")
     elif kind != "continuous":
         absent |= {"lower": -math.inf, "upper": math.inf}
-    return Limits(**{bound: limit.number(bound, value) for bound, value in absent.items()})
+    given = {bound: limit.number(bound, value) for bound, value in absent.items()}
+    return Limits(
+        **{k: x if abs(x) < UNBOUNDED else math.copysign(math.inf, x) for k, x in given.items()}
+    )
 
 
 def _mimic(mimic: _Part) -> Mimic:

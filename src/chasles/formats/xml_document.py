@@ -1,9 +1,11 @@
-"""XML documents from anywhere: parsed with bounds, without entities and without other files."""
+"""XML documents: parsed with bounds, without entities and without other files; and written."""
 
 import re
+from collections.abc import Iterable
 
 from lxml import etree
 
+from chasles.expr import Number
 from chasles.model import ModelError
 
 
@@ -35,3 +37,39 @@ def _declares(file: str, data: bytes) -> ModelError:
         f"{file}:{line}: document types and entities are not read; "
         "remove the DOCTYPE and write out what its entities stand for"
     )
+
+
+# Writing ---------------------------------------------------------------------------------------
+
+
+def words(numbers: Iterable[Number]) -> str:
+    """Numbers with all their digits."""
+    return " ".join(repr(float(x) + 0.0) for x in numbers)
+
+
+def begun(tag: str, **attributes: str) -> etree._Element:
+    """The first element of a document."""
+    return _with(etree.Element(tag), attributes)
+
+
+def added(parent: etree._Element, tag: str, **attributes: str) -> etree._Element:
+    """A new element at the end of another one."""
+    return _with(etree.SubElement(parent, tag), attributes)
+
+
+def _with(element: etree._Element, attributes: dict[str, str]) -> etree._Element:
+    for key, value in attributes.items():
+        try:
+            element.set(key, value)
+        except ValueError:
+            raise ModelError(
+                f"{element.tag} {key} {value!r}: XML has no such characters; give it another name"
+            ) from None
+    return element
+
+
+def printed(root: etree._Element) -> str:
+    """The document, an element a line."""
+    etree.indent(root)
+    text: str = etree.tostring(root, encoding="unicode")
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n'

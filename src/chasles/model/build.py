@@ -9,7 +9,16 @@ from chasles.mathematics.rotations import Rotation, aligned_to_z
 from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model.couplings import Coupling
 from chasles.model.custom import check_custom
-from chasles.model.description import CouplingData, Description, JointData, LoopData, ModelError
+from chasles.model.description import (
+    CouplingData,
+    Description,
+    JointData,
+    Limits,
+    LoopData,
+    ModelError,
+    freedom_names,
+)
+from chasles.model.drives import Drive
 from chasles.model.joints import JOINTS, Fixed, Joint, Reversed
 from chasles.model.joints.reverse import inverted
 from chasles.model.model import WORLD, Body, Follow, Frame, Loop, Model, Passage, suggest
@@ -51,6 +60,12 @@ def build(source: Description, *, mimic: bool = True, strict: bool = False) -> M
         for loop in source.loops
         if loop.resists
     )
+    notes += tuple(
+        f"{_at(loop.where)}loop {loop.name!r}: its limits do not count, since it has no "
+        "coordinates; give limits to joints of the tree"
+        for loop in source.loops
+        if loop.limits != Limits()
+    )
     notes += check_frames(model) + check_regular(model)
     return replace(model, notes=notes)
 
@@ -69,17 +84,24 @@ def connected(source: Description, *, mimic: bool) -> Model:
         joint, owner = pending.pop()
         pose, link = compose(joint.pose, owner.placement), inverted(joint.child_pose)
         if joint.kind == "fixed":
+            if joint.motion is not None:
+                raise ModelError(
+                    f"{_at(joint.where)}joint {joint.name!r} is fixed, so it cannot be driven; "
+                    "give it a type that moves"
+                )
             here = _Placed(owner.body, compose(link, pose))
         else:
-            E = _natural_axes(joint)
+            E = natural_axes(joint)
             turned = Transform(Rotation.of(E), Vector.zero())
+            made = _make_joint(joint, compose(turned, pose))
             bodies.append(
                 Body(
                     joint.child,
                     owner.body,
-                    _make_joint(joint, compose(turned, pose)),
+                    made,
                     RigidInertia.zero(),
                     joint,
+                    drive=_driven(joint, made),
                 )
             )
             back = Transform(Rotation.of(E.T), Vector.zero())
@@ -116,7 +138,7 @@ def connected(source: Description, *, mimic: bool) -> Model:
 
 def _closed(model: Model, data: LoopData) -> Loop:
     """A loop joint between two bodies, and the way around the loop."""
-    turned = Transform(Rotation.of(_natural_axes(data)), Vector.zero())
+    turned = Transform(Rotation.of(natural_axes(data)), Vector.zero())
 
     def end(link: str | None, pose: Transform) -> Frame:
         body, placement = WORLD, Transform.identity()
@@ -137,8 +159,7 @@ def _coupled(model: Model, data: CouplingData) -> Coupling:
     """A coupling, each freedom by its body and which of the joint's coordinates it is."""
     known: dict[str, tuple[int, int]] = {}
     for i, body in enumerate(model.bodies):
-        many = range(body.joint.nv)
-        names = [f"{body.data.name}[{k}]" if len(many) > 1 else body.data.name for k in many]
+        names = freedom_names(body.data.name, body.joint.nv)
         known |= {name: (i, k) for k, name in enumerate(names) if body.joint.additive}
     for name in data.freedoms:
         if name not in known:
@@ -226,7 +247,7 @@ def _at(where: str) -> str:
     return f"{where}: " if where else ""
 
 
-def _natural_axes(joint: JointData) -> Matrix:
+def natural_axes(joint: JointData) -> Matrix:
     """E of the frame in which the joint has its natural axes, in the joint's own frame."""
     if joint.kind in ("fixed", "spherical", "free", "yaw_pitch_roll"):
         return Matrix.identity()
@@ -272,6 +293,27 @@ def _make_joint(joint: JointData, placement: Transform) -> Joint:
     return replace(made, placement=placement, armature=armature, damping=damping, friction=friction)
 
 
+def _driven(data: JointData, joint: Joint) -> Drive | None:
+    """What a joint does in time, if that is given."""
+    if data.motion is None:
+        return None
+    at = f"{_at(data.where)}joint {data.name!r}"
+    if data.mimic is not None:
+        raise ModelError(f"{at} is driven in time, so it cannot mimic {data.mimic.joint!r} too")
+    if not joint.holonomic:
+        raise ModelError(
+            f"{at}: a {joint.kind} joint forbids velocities only, so no motion can be given to its "
+            "coordinates; drive a joint of another type"
+        )
+    size = len(data.motion.results[0])
+    if size != joint.nq:
+        raise ModelError(
+            f"{at}: its motion gives {size} numbers, and a {joint.kind} joint has {joint.nq} "
+            "coordinates; give as many"
+        )
+    return Drive(data.motion)
+
+
 def _couple(bodies: list[Body]) -> list[Body]:
     """Give every mimicking joint its leader, through chains of mimics."""
     number = {body.data.name: i for i, body in enumerate(bodies)}
@@ -307,4 +349,12 @@ def _couple(bodies: list[Body]) -> list[Body]:
             data.mimic.multiplier * above.offset + data.mimic.offset,
         )
 
-    return [replace(body, follow=lead(i, ())) for i, body in enumerate(bodies)]
+    coupled = []
+    for i, body in enumerate(bodies):
+        follow = lead(i, ())
+        drive = bodies[follow.leader].drive if follow is not None else None
+        if follow is not None and drive is not None:
+            coupled.append(replace(body, drive=drive.geared(follow.ratio, follow.offset)))
+        else:
+            coupled.append(replace(body, follow=follow))
+    return coupled

@@ -46,6 +46,11 @@ class Transform:
         """The orientation of B in A: the matrix that turns coordinates of B into those of A."""
         return self.E.matrix().T
 
+    @property
+    def is_identity(self) -> bool:
+        """Whether it leaves everything where it is, exactly."""
+        return self.r == Vector.zero() and Matrix.identity() == self.R
+
     def locate(self, point: Vector) -> Vector:
         """The coordinates in A of a point given in B."""
         return self.r + self.E.T @ point

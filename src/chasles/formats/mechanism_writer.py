@@ -1,0 +1,135 @@
+"""Mechanism files, written: SI units and radians, all digits."""
+
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import MISSING, fields
+from typing import Any
+
+from chasles.formats.files import store
+from chasles.formats.mechanism import MOST_POWERS, SAME
+from chasles.formats.refusals import check_joint, check_moment
+from chasles.formats.toml_file import word
+from chasles.mathematics.linear import Matrix, Vector
+from chasles.mathematics.spatial import Transform
+from chasles.model import (
+    CouplingData,
+    Description,
+    FrameData,
+    JointData,
+    Limits,
+    LinkData,
+    ModelError,
+)
+from chasles.model.couplings import linear
+from chasles.model.polynomials import terms
+
+
+def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, ...]:
+    """Write a mechanism, in SI units and radians, with all digits; read back, it is the same.
+
+    Refused: joints of one's own type, and couplings that are no polynomials. Notes have no place in
+    the file, nor have lines of the file that a mechanism was read from. Nothing else is left out:
+    the answer, notes of such, is empty.
+    """
+    text = ["# Mechanism; m, kg, rad", 'format = "mechanism"', f"name = {word(description.name)}"]
+    text += [f"gravity = {_numbers(description.gravity)}", 'inertia_about = "frame"']
+    if description.independent:
+        text.append(f"independent = {word(description.independent)}")
+    if description.massless:
+        text.append("massless = true")
+    gears = [_gear_row(data) for data in description.couplings]
+    curved = [data for data, row in zip(description.couplings, gears, strict=True) if row is None]
+    for table, rows in (
+        ("link", map(_link_row, description.links)),
+        ("joint", map(_joint_row, description.joints)),
+        ("loop", map(_joint_row, description.loops)),
+        ("frame", map(_frame_row, description.frames)),
+        ("gear", [row for row in gears if row is not None]),
+        ("coupling", map(_coupling_row, curved)),
+    ):
+        for row in rows:
+            text += ["", f"[[{table}]]", *(f"{key} = {value}" for key, value in row.items())]
+    store(path, "\n".join(text) + "\n")
+    return ()
+
+
+def _numbers(values: Sequence[Any] | Vector) -> str:
+    return word(tuple(values))
+
+
+def _link_row(link: LinkData) -> dict[str, str]:
+    check_moment(link)
+    row = {"name": word(link.name)} | ({"massless": "true"} if link.massless else {})
+    m, h, I = link.inertia.m, tuple(link.inertia.h), tuple(link.inertia.I)
+    if m:
+        row |= {"mass": word(m), "center": _numbers([x / m for x in h])}
+    return row | ({"inertia": word(I)} if any(I) else {})
+
+
+def _pose_rows(pose: Transform, end: str = "") -> dict[str, str]:
+    row = {f"{end}position": _numbers(pose.r)} if any(pose.r) else {}
+    if Matrix.identity() != pose.R:
+        row[f"{end}rotation"] = word(pose.R.rows)
+    return row
+
+
+def _joint_row(joint: JointData) -> dict[str, str]:
+    """The fields of a joint that are not as they are without being said."""
+    check_joint(joint)
+    row = {"name": word(joint.name), "kind": word(joint.kind)}
+    row |= {} if joint.parent is None else {"parent": word(joint.parent)}
+    row |= {"child": word(joint.child)} | _pose_rows(joint.pose)
+    row |= _pose_rows(joint.child_pose, "child_")
+    default = {known.name: known.default for known in fields(JointData)}
+    for key in ("axis", "second_axis"):
+        if getattr(joint, key) != default[key]:
+            row[key] = _numbers(getattr(joint, key))
+    limits, none = joint.limits, Limits()
+    if (limits.lower, limits.upper) != (none.lower, none.upper):
+        row["limits"] = word((limits.lower, limits.upper))
+    row |= {
+        key: word(getattr(limits, key))
+        for key in ("velocity", "effort")
+        if getattr(limits, key) != math.inf
+    }
+    for key in SAME:
+        value = getattr(joint, key)
+        assert default[key] is not MISSING
+        if value != default[key]:
+            row[key] = word(vars(value) if key == "mimic" else value)
+    return row
+
+
+def _frame_row(frame: FrameData) -> dict[str, str]:
+    return {"name": word(frame.name), "link": word(frame.link)} | _pose_rows(frame.pose)
+
+
+def _gear_row(data: CouplingData) -> dict[str, str] | None:
+    """The row of a gear; None where the coupling is none."""
+    found = linear(data)
+    if found is None or not found[0][0]:
+        return None
+    (own, *slopes), constant = found
+    ratios = {leader: -slope / own for leader, slope in zip(data.freedoms[1:], slopes, strict=True)}
+    row = {"name": word(data.name), "joint": word(data.freedoms[0]), "ratios": word(ratios)}
+    return row | ({"offset": word(-constant / own)} if constant else {})
+
+
+def _coupling_row(data: CouplingData) -> dict[str, str]:
+    """The row of a coupling that is no gear."""
+    found = terms(data)
+    if found is None or max(max(powers) for powers in found) > MOST_POWERS:
+        raise ModelError(
+            f"coupling {data.name!r} is no polynomial (with powers up to {MOST_POWERS}), which is "
+            "all that a file can say of couplings; keep it in Python, with robot.with_couplings"
+        )
+    rows = [
+        f"[{word(factor)}, {_powers(data.freedoms, powers)}]" for powers, factor in found.items()
+    ]
+    return {"name": word(data.name), "terms": f"[{', '.join(rows)}]"}
+
+
+def _powers(freedoms: Sequence[str], powers: Sequence[int]) -> str:
+    named = zip(freedoms, powers, strict=True)
+    return f"{{{', '.join(f'{word(freedom)} = {power}' for freedom, power in named if power)}}}"

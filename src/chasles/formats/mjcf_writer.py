@@ -1,0 +1,267 @@
+"""MJCF files (MuJoCo's XML), written: a body for each link, sites, and equalities."""
+
+import math
+import os
+from dataclasses import dataclass, field
+
+import numpy as np
+from lxml import etree
+
+from chasles.formats.files import store
+from chasles.formats.mjcf_writer_equalities import add_equalities, placed
+from chasles.formats.refusals import check_writable, refusal
+from chasles.formats.xml_document import added, begun, printed, words
+from chasles.mathematics.linear import Matrix, Vector
+from chasles.mathematics.spatial import RigidInertia, Transform
+from chasles.model import Description, JointData, Limits, LinkData, ModelError
+from chasles.model.build import compose
+from chasles.model.joints.reverse import inverted
+from chasles.model.series import at_children, in_series
+
+WORLD = "world"
+"""MuJoCo's name of what carries all bodies and never moves."""
+
+_TYPES = {
+    "revolute": "hinge",
+    "continuous": "hinge",
+    "prismatic": "slide",
+    "spherical": "ball",
+    "free": "free",
+}
+"""The format's name for each joint type that it has."""
+
+_LEAST = 1e-15
+"""MuJoCo refuses moving bodies with smaller masses or principal moments (mjMINVAL)."""
+
+_ROUNDING = 1e-12
+"""How far principal moments may fail to be those of a body, beside the moments about the link's
+origin, from which they are a difference."""
+
+_ELSE = "save it as .toml"
+
+
+def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, ...]:
+    """Write a mechanism with all digits; read back, it moves the same, in MuJoCo's order of joints.
+
+    Joints of several freedoms and screws are written as joints in series (`model.series`), and so
+    are links that are massless by intention: as several joints of one body. Frames are sites; loops
+    of spherical joints and welds are equalities of sites, mimic joints and polynomials equalities
+    of joints, gears those of fixed tendons. Refused: other joints and couplings, and inertias that
+    MuJoCo does not take.
+    """
+    notes = list(check_writable(description, "MJCF"))
+    source = at_children(in_series(description), _apart)
+    writer = _Writer(source, notes)
+    root = begun("mujoco", model=description.name)
+    added(root, "compiler", angle="radian")
+    added(root, "option", gravity=words(description.gravity))
+    # MuJoCo's equalities are soft: as stiff as can be
+    added(added(root, "default"), "equality", solimp="0.9999 0.9999 0.001")
+    bodies = writer.bodies(added(root, "worldbody"))
+    add_equalities(root, source, bodies)
+    writer.note_what_is_left(description)
+    store(path, printed(root))
+    return tuple(notes)
+
+
+def _apart(joint: JointData) -> bool:
+    """Whether a joint's coordinates are of a frame that its body cannot have in MuJoCo."""
+    turned = Matrix.identity() != joint.child_pose.R
+    moved = joint.kind == "free" and not joint.child_pose.is_identity
+    return moved or (joint.kind == "spherical" and turned)
+
+
+@dataclass
+class _Writer:
+    """A mechanism being written. written: joints in the order of the file."""
+
+    source: Description
+    notes: list[str]
+    written: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.links = {link.name: link for link in self.source.links}
+        self.joint_of = {joint.child: joint for joint in self.source.joints}
+        self.children: dict[str | None, list[JointData]] = {}
+        for joint in self.source.joints:
+            self.children.setdefault(joint.parent, []).append(joint)
+        ends = [end for loop in self.source.loops for end in (loop.parent, loop.child)]
+        self.needed = {*ends, *(frame.link for frame in self.source.frames)}
+
+    def bodies(self, world: etree._Element) -> dict[str | None, etree._Element]:
+        """Write all bodies, and sites of frames; the element of each link, None for the world."""
+        found: dict[str | None, etree._Element] = {None: world}
+        pending: list[tuple[str, list[JointData]]] = []
+        for link in reversed(self.source.links):
+            if link.name not in self.joint_of:
+                pending.append((link.name, []))
+        pending += reversed([self._series(joint) for joint in self.children.get(None, [])])
+        while pending:
+            name, series = pending.pop()
+            if not series and name == WORLD and self.links[name].inertia == RigidInertia.zero():
+                found[name] = world
+            else:
+                found[name] = self._body(found, name, series)
+            pending += reversed([self._series(joint) for joint in self.children.get(name, [])])
+        for frame in self.source.frames:
+            added(found[frame.link], "site", name=frame.name, **placed(frame.pose))
+        return found
+
+    def _series(self, joint: JointData) -> tuple[str, list[JointData]]:
+        """The link of the next body, and the joints to it: several, past massless links."""
+        series = [joint]
+        while self._passed(series[-1]):
+            series += self.children[series[-1].child]
+        return series[-1].child, series
+
+    def _passed(self, joint: JointData) -> bool:
+        """Whether a joint carries nothing but the next joint."""
+        link, carried = self.links[joint.child], self.children.get(joint.child, [])
+        alone = len(carried) == 1 and carried[0].kind in _TYPES and joint.kind in _TYPES
+        return link.massless and alone and link.name not in self.needed
+
+    def _body(
+        self, found: dict[str | None, etree._Element], name: str, series: list[JointData]
+    ) -> etree._Element:
+        """A body: its place where all joints are at zero, its joints there, and its inertia."""
+        if name == WORLD:
+            raise ModelError(
+                f"link {name!r}: MuJoCo has this name for what never moves and has no mass; rename "
+                "the link"
+            )
+        moving = [joint for joint in series if joint.kind != "fixed"]
+        place, parent = Transform.identity(), found[series[0].parent if series else None]
+        for joint in series:
+            place = compose(inverted(joint.child_pose), compose(joint.pose, place))
+        if any(joint.kind == "free" for joint in moving):
+            parent, place = self._floats(found, series, place), Transform.identity()
+        body = added(parent, "body", name=name, **placed(place))
+        for joint, at in zip(series, _frames(series), strict=True):
+            if joint.kind != "fixed":
+                self._joint(body, joint, at)
+        self._inertia(body, self.links[name], moves=bool(moving))
+        return body
+
+    def _floats(
+        self, found: dict[str | None, etree._Element], series: list[JointData], place: Transform
+    ) -> etree._Element:
+        """The world, when a free joint starts at its origin: then its coordinates are MuJoCo's."""
+        joint, link = series[0], series[0].parent
+        while link in self.joint_of and self.joint_of[link].kind == "fixed":
+            held = self.joint_of[link]
+            place = compose(place, compose(inverted(held.child_pose), held.pose))
+            link = held.parent
+        if link in self.joint_of or len(series) > 1 or not place.is_identity:
+            raise refusal(
+                f"joint {joint.name!r}",
+                "is free from elsewhere than the world's origin",
+                "MJCF",
+                f"{_ELSE}, or let it start there",
+            )
+        return found[None]
+
+    def _joint(self, body: etree._Element, joint: JointData, at: Transform) -> None:
+        """A joint whose frame is `at` in the body's frame."""
+        part = f"joint {joint.name!r}"
+        if joint.kind not in _TYPES or joint.reversed:
+            what = "reversed " if joint.reversed else ""
+            raise refusal(part, f"is {what}{joint.kind}", "MJCF", _ELSE)
+        if joint.kind == "spherical" and Matrix.identity() != at.R:
+            raise refusal(part, "turns a massless link that is askew", "MJCF", _ELSE)
+        kind, limits = _TYPES[joint.kind], joint.limits
+        given = {"name": joint.name, "type": kind}
+        if kind in ("hinge", "slide"):
+            given["axis"] = words(at.R @ joint.axis)
+            if (limits.lower, limits.upper) != (-math.inf, math.inf):
+                given |= self._range(part, "range", limits.lower, limits.upper)
+            if limits.effort != math.inf:
+                given |= self._range(part, "actuatorfrcrange", -limits.effort, limits.effort)
+        if kind in ("hinge", "ball") and at.r != Vector.zero():
+            given["pos"] = words(at.r)
+        for key, value in (
+            ("armature", joint.armature),
+            ("damping", joint.damping),
+            ("frictionloss", joint.friction),
+        ):
+            given |= {key: words([value])} if value else {}
+        added(body, "joint", **given)
+        self.written.append(joint.name)
+
+    def _range(self, part: str, key: str, lower: float, upper: float) -> dict[str, str]:
+        if lower < upper:
+            return {key: words([lower, upper])}
+        self.notes.append(f"{part}: {key} {lower:g} to {upper:g} is no range for MuJoCo; left out")
+        return {}
+
+    def _inertia(self, body: etree._Element, link: LinkData, *, moves: bool) -> None:
+        if moves and not self._heavy(link.name):
+            raise refusal(
+                f"link {link.name!r}",
+                "moves without mass or without inertia",
+                "MJCF",
+                f"give it some, or {_ELSE} or .urdf",
+            )
+        if link.inertia == RigidInertia.zero():
+            return
+        mass, center, _ = link.inertia.about_center()
+        moments, R = _principal(link)
+        place = placed(Transform.from_pose(R, center))
+        place.setdefault("pos", "0 0 0")
+        added(body, "inertial", mass=words([mass]), diaginertia=words(moments), **place)
+
+    def _heavy(self, name: str) -> bool:
+        """Whether MuJoCo lets a body move: it, or one that is fixed to it, has mass and inertia."""
+        mass, moments = self.links[name].inertia.m, _principal(self.links[name])[0]
+        if min(mass, *moments) >= _LEAST:
+            return True
+        carried = self.children.get(name, [])
+        return any(self._heavy(joint.child) for joint in carried if joint.kind == "fixed")
+
+    def note_what_is_left(self, description: Description) -> None:
+        """Limits without a place, and another order of the coordinates."""
+        bounded = [j for j in description.joints if j.limits != Limits()]
+        balls = [j.name for j in bounded if j.kind == "spherical"]
+        if balls:
+            self.notes.append(f"limits of ball joints are not written: {_some(balls)}")
+        speeds = [j.name for j in bounded if j.limits.velocity != math.inf]
+        if speeds:
+            self.notes.append(f"limits of velocity have no place in MJCF: {_some(speeds)}")
+        order = [j.name for j in self.source.joints if j.name in set(self.written)]
+        if order != self.written:
+            self.notes.append(f"coordinates are in MuJoCo's order: {_some(self.written)}")
+
+
+def _frames(series: list[JointData]) -> list[Transform]:
+    """Those of joints in the frame of the body that the last one carries, all joints at zero."""
+    found, link = [], Transform.identity()
+    for joint in reversed(series):
+        found.append(compose(joint.child_pose, link))
+        link = compose(inverted(joint.pose), found[-1])
+    return found[::-1]
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(map(repr, names[:6])) + (", ..." if len(names) > 6 else "")
+
+
+def _principal(link: LinkData) -> tuple[list[float], Matrix]:
+    """Principal moments about the centre of mass, and their axes in the link's frame."""
+    inertia = np.array(link.inertia.about_center()[2].matrix().rows, dtype=float)
+    if np.count_nonzero(inertia - np.diag(np.diag(inertia))):
+        moments, axes = np.linalg.eigh(inertia)
+        axes *= np.sign(np.linalg.det(axes))
+    else:
+        moments, axes = np.diag(inertia).copy(), np.eye(3)
+    k = int(np.argmax(moments))
+    others = moments.sum() - moments[k]
+    slack = _ROUNDING * max(map(abs, link.inertia.I))
+    if moments.min() < -slack or moments[k] > others + slack or link.inertia.m < 0.0:
+        a, b, c = moments
+        raise refusal(
+            f"link {link.name!r}",
+            f"has mass {link.inertia.m:g} and principal moments {a:g}, {b:g}, {c:g}, as no body",
+            "MJCF",
+            f"correct them, or {_ELSE} or .urdf",
+        )
+    moments[k] = min(moments[k], others)
+    return [max(x, 0.0) for x in moments.tolist()], Matrix(tuple(map(tuple, axes.tolist())))

@@ -1,0 +1,41 @@
+"""What robot files other than our own cannot say, in one form of words."""
+
+from chasles.model import Description, JointData, LinkData, ModelError
+
+
+def refusal(part: str, fact: str, format: str, remedy: str) -> ModelError:
+    """The error of a part that a format cannot hold."""
+    return ModelError(f"{part} {fact}, which {format} cannot say; {remedy}")
+
+
+def check_writable(description: Description, format: str) -> tuple[str, ...]:
+    """Refuse what no format but our own holds; notes on what is left out without harm."""
+    if description.massless:
+        raise refusal(
+            f"robot {description.name!r}", "has no masses at all", format, "save it as .toml"
+        )
+    for joint in description.joints:
+        check_joint(joint, format)
+    for link in description.links:
+        check_moment(link)
+    if description.independent:
+        names = ", ".join(map(repr, description.independent))
+        return (f"the choice of {names} as independent has no place in {format}; .toml has one",)
+    return ()
+
+
+def check_joint(joint: JointData, format: str = "a file") -> None:
+    """Refuse what is a function in Python: a type of one's own, a motion in time."""
+    if joint.custom is not None:
+        raise refusal(
+            f"joint {joint.name!r}", "is of a type of your own", format, "keep it in Python"
+        )
+    if joint.motion is not None:
+        remedy = "save the robot before it is, and keep the motion in Python, with robot.drive"
+        raise refusal(f"joint {joint.name!r}", "is driven in time", format, remedy)
+
+
+def check_moment(link: LinkData) -> None:
+    """Files have centres of mass, so that there is no first moment without a mass."""
+    if not link.inertia.m and any(link.inertia.h):
+        raise ModelError(f"link {link.name!r} has a first moment without mass; give it a mass")

@@ -1,0 +1,63 @@
+"""Whether two robots are one mechanism, when the joints of one may be in another order."""
+
+import numpy as np
+from support import direct, relative, state
+
+import chasles
+from chasles.model.description import freedom_names
+
+
+def in_coordinates_of(
+    again: chasles.Robot, robot: chasles.Robot, q: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """q of a robot in the coordinates of another, and which velocity of the one each of its is.
+
+    By the names of joints; one with several freedoms may be as many joints there.
+    """
+    there, order = np.empty(again.nq), np.empty(again.nv, dtype=int)
+    assert (again.nq, again.nv) == (robot.nq, robot.nv)
+    for name in robot.joints:
+        mine, places = q[robot.position_slice(name)], np.arange(robot.nv)
+        places = places[robot.velocity_slice(name)]
+        if name in again.joints:
+            there[again.position_slice(name)] = mine
+            order[again.velocity_slice(name)] = places
+            continue
+        for k, part in enumerate(freedom_names(name, len(places))):
+            there[again.position_slice(part)] = mine[k]
+            order[again.velocity_slice(part)] = places[k]
+    return there, order
+
+
+def differences(robot: chasles.Robot, again: chasles.Robot, seed: int = 0) -> dict[str, float]:
+    """Relative, at a random state: of M, joint forces with damping, frames, loops and couplings."""
+    q, qd, qdd = state(robot, seed)
+    p, order = in_coordinates_of(again, robot, q)
+    M = direct(robot.model, "mass_matrix", q)[np.ix_(order, order)]
+    tau = direct(robot.model, "inverse_dynamics", q, qd, qdd)[order]
+    found = {
+        "mass matrix": relative(direct(again.model, "mass_matrix", p), M),
+        "inverse dynamics": relative(
+            direct(again.model, "inverse_dynamics", p, qd[order], qdd[order]), tau
+        ),
+    }
+    for frame in robot.frames:
+        poses = (
+            direct(one.model, "forward_kinematics", x, frame=frame)
+            for one, x in ((again, p), (robot, q))
+        )
+        found[f"frame {frame}"] = relative(*poses)
+    if robot.model.loop_rows:
+        K = direct(robot.model, "loop_matrix", q)[:, order]
+        residual = direct(robot.model, "loop_residual", q)
+        found["loop matrix"] = relative(direct(again.model, "loop_matrix", p), K)
+        found["loop residual"] = relative(direct(again.model, "loop_residual", p), residual)
+    return found
+
+
+def assert_same_motion(robot: chasles.Robot, again: chasles.Robot, tolerance: float) -> None:
+    """At two random states."""
+    for seed in range(2):
+        found = differences(robot, again, seed)
+        wrong = {what: error for what, error in found.items() if not error <= tolerance}
+        assert not wrong
