@@ -51,6 +51,8 @@ class Kernel:
             for v, a in zip(self.interface.inputs, arguments, strict=True)
         ]
         device = _device(cupy, name, self.interface, arrays)
+        if device == cupy.cuda.runtime.getDevice():
+            return self._run(cupy, device, name, arrays, out)
         with cupy.cuda.Device(device):
             return self._run(cupy, device, name, arrays, out)
 
@@ -60,13 +62,13 @@ class Kernel:
         batch = batch_shape(name, self.interface, leads)
         if out is not None:
             results = _checked(cupy, name, self.interface, batch, out, self.dtype)
-            arrays = [_apart(cupy, a, results) for a in arrays]
+            arrays = [_apart(a, results) for a in arrays]
         given = [_input(cupy, a, batch, v) for v, a in zip(inputs, arrays, strict=True)]
         rows = all(view.is_rows for view in given)
         if out is None:
             results = [_new(cupy, batch, v, self.dtype, rows=rows) for v in outputs]
-        taken = [_view(cupy, r, batch, v) for v, r in zip(outputs, results, strict=True)]
-        rows = rows and all(view is None or view.is_rows for view in taken)
+        taken = [_view(r, batch, v) for v, r in zip(outputs, results, strict=True)]
+        rows = rows and all(view is not None and view.is_rows for view in taken)
         count = math.prod(batch)
         if count and outputs:
             built, function = self._kernel(cupy, device, rows)
@@ -148,13 +150,17 @@ class _View:
         return self.column == 1 or self.size <= 1
 
 
-def _view(cupy: Any, a: Any, batch: tuple[int, ...], variable: Variable) -> _View | None:
+def _view(a: Any, batch: tuple[int, ...], variable: Variable) -> _View | None:
     """An array without a copy, or None where its strides do not allow that."""
-    whole = cupy.broadcast_to(a, batch + variable.shape)
-    strides = [s // a.itemsize for s in whole.strides]
-    lead = len(batch)
-    row = _stride(whole.shape[:lead], strides[:lead])
-    column = _stride(variable.shape, strides[lead:])
+    lead = a.ndim - len(variable.shape)
+    if a.shape[:lead] == batch and a.flags.c_contiguous:
+        return _View(a, variable.size, 1, variable.size)
+    strides = [s // a.itemsize for s in a.strides]
+    missing = len(batch) - lead
+    repeated = [0] * missing + [
+        0 if n == 1 else s for n, s in zip(a.shape[:lead], strides[:lead], strict=True)
+    ]
+    row, column = _stride(batch, repeated), _stride(variable.shape, strides[lead:])
     if row is None or column is None:
         return None
     return _View(a, row, column, variable.size)
@@ -171,7 +177,7 @@ def _stride(shape: Sequence[int], strides: Sequence[int]) -> int | None:
 
 def _input(cupy: Any, a: Any, batch: tuple[int, ...], variable: Variable) -> _View:
     """An input in place if its strides allow that, else copied into rows."""
-    view = _view(cupy, a, batch, variable)
+    view = _view(a, batch, variable)
     if view is None:
         copied = cupy.ascontiguousarray(cupy.broadcast_to(a, batch + variable.shape))
         return _View(copied, variable.size, 1, variable.size)
@@ -185,18 +191,19 @@ def _array(cupy: Any, name: str, variable: Variable, argument: Any, dtype: np.dt
             "function was compiled with backend='cuda' and takes arrays that are (cupy.asarray "
             "copies one there)"
         )
-    array = cupy.asarray(argument)
+    array = argument if type(argument) is cupy.ndarray else cupy.asarray(argument)
     check_numbers(name, variable, array)
-    return array.astype(dtype, copy=False)
+    return array if array.dtype == dtype else array.astype(dtype)
 
 
 def _device(cupy: Any, name: str, interface: Interface, arrays: Sequence[Any]) -> int:
     """The one device that all arrays are on."""
-    devices = {v.name: a.device.id for v, a in zip(interface.inputs, arrays, strict=True)}
-    if len(set(devices.values())) > 1:
+    numbers = {a.data.device_id for a in arrays}
+    if len(numbers) > 1:
+        devices = {v.name: a.device.id for v, a in zip(interface.inputs, arrays, strict=True)}
         where = ", ".join(f"{variable} on GPU {number}" for variable, number in devices.items())
         raise ValueError(f"{name}: arrays are on different GPUs ({where}); copy them to one")
-    return next(iter(devices.values()), cupy.cuda.Device().id)
+    return numbers.pop() if numbers else cupy.cuda.Device().id
 
 
 def _checked(
@@ -221,7 +228,7 @@ def _checked(
                 f"not {array.dtype} and {array.shape}"
             )
     for k, array in enumerate(outs):
-        if any(cupy.may_share_memory(array, other) for other in outs[:k]):
+        if _apart(array, outs[:k]) is not array:
             raise ValueError(f"{name}: arrays of out overlap; give each result its own")
     return outs
 
@@ -235,9 +242,22 @@ def _new(
     return cupy.moveaxis(ahead, range(len(variable.shape)), range(-len(variable.shape), 0))
 
 
-def _apart(cupy: Any, array: Any, results: Sequence[Any]) -> Any:
+def _apart(array: Any, results: Sequence[Any]) -> Any:
     """An input itself, or a copy where a result would overwrite it."""
-    return array.copy() if any(cupy.may_share_memory(array, r) for r in results) else array
+    first, last = _bounds(array)
+    for result in results:
+        start, end = _bounds(result)
+        if first < end and start < last:
+            return array.copy()
+    return array
+
+
+def _bounds(array: Any) -> tuple[int, int]:
+    """The addresses between which an array's numbers lie."""
+    reach = [(n - 1) * s for n, s in zip(array.shape, array.strides, strict=True)]
+    first = array.data.ptr + sum(r for r in reach if r < 0)
+    last = array.data.ptr + sum(r for r in reach if r > 0) + array.itemsize
+    return first, last if array.size else first
 
 
 def _columns(cupy: Any, variable: Variable, count: int, dtype: np.dtype[Any]) -> _View:

@@ -3,9 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from chasles.backends.cuda_math import spelled, suffix
-from chasles.backends.cuda_plan import Plan
-from chasles.backends.llvm_math import Element
+from chasles.backends import c_body
+from chasles.backends.cuda_plan import WAITING, Plan
 
 WINDOW = 150
 """Instructions for which a number read from shared memory is kept before it is read again."""
@@ -14,26 +13,12 @@ STRETCH = 200
 """Instructions between cuts. The compiler may start work early, and keep its results in registers,
 only within a stretch: a branch that is never taken ends it."""
 
-SPELLING = {
-    "add": "{0} + {1}",
-    "sub": "{0} - {1}",
-    "mul": "{0} * {1}",
-    "div": "{0} / {1}",
-    "neg": "-{0}",
+SPELLING = c_body.SPELLING | {
     "fma": "fma{f}({0}, {1}, {2})",
     "fms": "fma{f}({0}, {1}, -{2})",
     "fnma": "fma{f}(-{0}, {1}, {2})",
-    "sqrt": "sqrt{f}({0})",
-    "atan2": "atan2{f}({0}, {1})",
-    "min": "least({0}, {1})",
-    "max": "greatest({0}, {1})",
-    "abs": "fabs{f}({0})",
-    "less": "{0} < {1} ? (real)1 : (real)0",
-    "less_equal": "{0} <= {1} ? (real)1 : (real)0",
-    "equal": "{0} == {1} ? (real)1 : (real)0",
-    "select": "{0} != (real)0 ? {1} : {2}",
 }
-"""Operations in C; {f} is the suffix of the functions of single precision."""
+"""Operations as in C, products fused where the program says so and nowhere else."""
 
 
 @dataclass
@@ -41,7 +26,7 @@ class Body:
     """Writes statements. `held` says where values that wait in memory are read, if anywhere."""
 
     plan: Plan
-    element: Element
+    number: c_body.Number
     store: Callable[[int, int, str], str]
     held: dict[int, str] = field(default_factory=dict)
     constants: list[float] = field(default_factory=list)
@@ -74,7 +59,7 @@ class Body:
 
     def bring_near(self, places: list[str]) -> None:
         """Take whole turns off the angles in some places, if any of them is far away."""
-        f = suffix(self.element)
+        f = self.number.function
         largest = f"fabs{f}({places[0]})"
         for place in places[1:]:
             largest = f"fmax{f}({largest}, fabs{f}({place}))"
@@ -104,9 +89,10 @@ class Body:
         if op in ("sin", "cos"):
             if k not in self.held and k not in self._named:
                 self._turn(args[0])
-        elif op in SPELLING and k not in self._named:
-            operands = [self.use(a) for a in args]
-            self.name(k, SPELLING[op].format(*operands, f=suffix(self.element)))
+        elif op not in ("const", "input") and k not in self._named:
+            number, operands = self.number, [self.use(a) for a in args]
+            words = {"f": number.function, "one": number.spelled(1.0), "zero": number.spelled(0.0)}
+            self.name(k, SPELLING[op].format(*operands, **words))
 
     def _turn(self, angle: int) -> None:
         """Sine and cosine together, into names."""
@@ -134,15 +120,15 @@ class Body:
             self._compute(k)
             for output, index in self.plan.places.get(k, ()):
                 self.say(self.store(output, index, self.use(k)))
-            done += self.plan.code[k].op in SPELLING
+            done += self.plan.code[k].op not in WAITING
             if cuts and done >= STRETCH:
                 self.say(f"if (never == {len(self.lines)}) return;")
                 done = 0
 
     def _constant(self, value: float) -> str:
         """Constants of 64 bits cost two instructions each unless they wait in memory."""
-        if self.element.bits == 32 or value in (0.0, 1.0, -1.0, 2.0, 0.5):
-            return spelled(value, self.element)
+        if self.number.bytes == 4 or value in (0.0, 1.0, -1.0, 2.0, 0.5):
+            return self.number.spelled(value)
         if -value in self.constants:
             return f"(-C[{self.constants.index(-value)}])"
         if value not in self.constants:

@@ -5,35 +5,22 @@ Sine and cosine are those of the vector code (`llvm_math`), in CUDA C.
 
 import math
 
-import numpy as np
-
+from chasles.backends.c_body import NUMBERS
 from chasles.backends.cuda_plan import NEAR
-from chasles.backends.llvm_math import ELEMENTS, Element
-
-
-def spelled(value: float, element: Element) -> str:
-    """A number as a literal, exactly."""
-    x = float(np.dtype(element.dtype).type(value))
-    if not math.isfinite(x):
-        return {math.inf: "infinite()", -math.inf: "(-infinite())"}.get(x, "(infinite() * 0)")
-    text = x.hex() + ("f" if element.bits == 32 else "")
-    return f"({text})" if text.startswith("-") else text
-
-
-def suffix(element: Element) -> str:
-    """What the names of C's functions end in for this kind of number."""
-    return "f" if element.bits == 32 else ""
+from chasles.backends.llvm_math import ELEMENTS
 
 
 def prelude(dtype: str) -> str:
     """Types and functions of numbers."""
-    e, f = ELEMENTS[dtype], suffix(ELEMENTS[dtype])
+    e = ELEMENTS[dtype]
+    number = NUMBERS[e.name]
+    f = number.function
     constants: list[float] = []
 
     def named(value: float) -> str:
         """Constants of 64 bits cost two instructions each unless they wait in memory."""
         if e.bits == 32 or value in (1.0, -0.5):
-            return spelled(value, e)
+            return number.spelled(value)
         if value not in constants:
             constants.append(value)
         return f"TURN[{constants.index(value)}]"
@@ -47,12 +34,10 @@ def prelude(dtype: str) -> str:
     reduced = [f"r = fma{f}(-turns, {named(part)}, r);" for part in e.half_pi_fused]
     shift, quarter = named(e.shift), named(2.0 / math.pi)
     sine, cosine = horner(e.sine), horner((1.0, -0.5, *e.cosine))
-    table = ", ".join(spelled(c, e) for c in constants)
+    table = ", ".join(number.spelled(c) for c in constants)
     return f"""typedef {e.name} real;
 {f"__constant__ real TURN[] = {{{table}}};" if constants else ""}
 {_BITS[dtype]}
-__device__ __forceinline__ real least(real a, real b) {{ return a < b || a != a ? a : b; }}
-__device__ __forceinline__ real greatest(real a, real b) {{ return a > b || a != a ? a : b; }}
 
 /* The angle less whole turns, for any angle. */
 __device__ __noinline__ real brought_near(real angle) {{
@@ -75,7 +60,11 @@ __device__ __forceinline__ void turn(real angle, real& s, real& c) {{
   c = flipped(quadrant & 1 ? sine : cosine, quadrant + 1);
 }}
 
-#define FAR(angle) (fabs{f}(angle) > {spelled(e.limit_fused / NEAR, e)})
+#ifndef INFINITY
+#define INFINITY infinite()
+#define NAN (infinite() * 0)
+#endif
+#define FAR(angle) (fabs{f}(angle) > {number.spelled(e.limit_fused / NEAR)})
 """
 
 

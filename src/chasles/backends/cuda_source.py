@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from chasles.backends.c_body import NUMBERS, Number
 from chasles.backends.cuda_body import Body
-from chasles.backends.cuda_math import MOVES, prelude, spelled
+from chasles.backends.cuda_math import MOVES, prelude
 from chasles.backends.cuda_plan import Plan
-from chasles.backends.llvm_math import ELEMENTS
 from chasles.expr import Program
 
 Form = Literal["direct", "rows", "columns"]
@@ -53,7 +53,7 @@ def source(program: Program, dtype: str, form: Form, *, block: int, least: int =
     head = [f"/* {program.name}, {form}: {program.count}. */", prelude(dtype)]
     head += [f"#ifndef LANES\n#define LANES {WARP}\n#endif", MOVES if form != "direct" else ""]
     if body.constants:
-        values = ", ".join(spelled(c, body.element) for c in body.constants)
+        values = ", ".join(body.number.spelled(c) for c in body.constants)
         head.append(f"__constant__ real C[] = {{{values}}};")
     parameters = ["long long count", "int never"]
     for role, kind, variables in (
@@ -68,6 +68,11 @@ def source(program: Program, dtype: str, form: Form, *, block: int, least: int =
     head.append("    " + ",\n    ".join(parameters) + ") {")
     text = "\n".join([*head, *written.before, *body.lines, *written.after, "}\n"])
     return Source(text, written.shared, written.columns)
+
+
+def number_of(dtype: str) -> Number:
+    """The kind of number of a dtype."""
+    return next(number for number in NUMBERS.values() if number.dtype == dtype)
 
 
 class _Direct:
@@ -85,7 +90,7 @@ class _Direct:
             *(f"  in{k} += state * row_in{k};" for k in range(len(program.inputs))),
             *(f"  out{k} += state * row_out{k};" for k in range(len(program.outputs))),
         ]
-        self.body = body = Body(plan, ELEMENTS[dtype], _into_array)
+        self.body = body = Body(plan, number_of(dtype), _into_array)
         inputs = [(plan.code[k].data, k) for k in plan.order if plan.code[k].op == "input"]
         for (array, index), k in sorted(inputs):
             turns = k in plan.turning_inputs
@@ -109,15 +114,15 @@ class _Tiled:
 
     def __init__(self, program: Program, dtype: str, form: Form) -> None:
         self.program, self.form, self.plan = program, form, Plan(program)
-        self.element = ELEMENTS[dtype]
+        self.number = number_of(dtype)
         self.size = 0
         self.regions = [self._reserve(variable.size) for variable in program.inputs]
-        self.body = Body(self.plan, self.element, self._deliver)
+        self.body = Body(self.plan, self.number, self._deliver)
         turns = {angle: self._waiting(angle) for angle in self.plan.angles}
         self.results: dict[int, int] = self._place_results() if form == "rows" else {}
         outputs = range(len(program.outputs))
         self.columns = tuple(k for k in outputs if form == "rows" and k not in self.results)
-        self.shared = HEADER + WARP * self.size * self.element.bytes
+        self.shared = HEADER + WARP * self.size * self.number.bytes
         self.before, self.after = [*self._place(), *self._bring()], self._give()
         self._write(turns)
 
@@ -154,7 +159,7 @@ class _Tiled:
             free = [r for r in free if r not in found.values()]
             if free:
                 found[k] = free[-1]
-            elif WARP * (self.size + variable.size) * self.element.bytes <= ROOM:
+            elif WARP * (self.size + variable.size) * self.number.bytes <= ROOM:
                 found[k] = self._reserve(variable.size)
         return found
 
@@ -268,15 +273,16 @@ class _Tiled:
         return [*lines, "  if (lane == 0) given();"]
 
     def _bytes(self, size: int) -> int:
-        return WARP * size * self.element.bytes
+        return WARP * size * self.number.bytes
 
 
 def spreading(dtype: str) -> str:
     """The kernel that makes rows of columns: (size, count) becomes (count, size)."""
+    name = number_of(dtype).name
     return f"""
-extern "C" __global__ void spread(long long count, int size, const {ELEMENTS[dtype].name}* columns,
-                                  {ELEMENTS[dtype].name}* rows) {{
-  __shared__ {ELEMENTS[dtype].name} tile[{WARP}][{WARP} + 1];
+extern "C" __global__ void spread(long long count, int size, const {name}* columns,
+                                  {name}* rows) {{
+  __shared__ {name} tile[{WARP}][{WARP} + 1];
   const long long state = blockIdx.x * {WARP}LL;
   const int first = blockIdx.y * {WARP}, lane = threadIdx.x;
   for (int i = threadIdx.y; i < {WARP}; i += blockDim.y)
