@@ -1,0 +1,2 @@
+import numpy as np, torch, chasles
+from support import close, state
