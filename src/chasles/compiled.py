@@ -11,8 +11,8 @@ import numpy as np
 from chasles import backends, libraries
 from chasles.algorithms import FUNCTIONS, METHODS
 from chasles.algorithms.spatial.viewpoint import At, Axes
-from chasles.backends import cache, xla
-from chasles.backends.arrays import call
+from chasles.backends import cache
+from chasles.backends.arrays import Kernel, call
 from chasles.backends.call import fast_entry
 from chasles.backends.pool import COMPILING
 from chasles.expr import Interface, Program
@@ -244,6 +244,11 @@ class Compiled:
             self._kernel, self.recipe.function, arguments, out, threads, self._check_quaternions
         )
 
+    @property
+    def kernel(self) -> Kernel:
+        """What runs: the program as its backend compiled it."""
+        return self._kernel
+
     @cached_property
     def single(self) -> "Compiled":
         """The same function in single precision: what runs when all arrays are float32."""
@@ -290,15 +295,6 @@ class Compiled:
             holder=holder,
             fallback=fallback,
         )
-
-    def handler(self) -> int:
-        """The address of the machine code as XLA, JAX's compiler, calls it."""
-        if self.recipe.backend != "llvm":
-            raise TypeError(
-                f"{self.recipe.function}: JAX calls machine code only, backend='llvm', not "
-                f"{self.recipe.backend!r}"
-            )
-        return xla.handler(self._kernel)
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Recipe]]:
         return Compiled, (self.recipe,)

@@ -20,6 +20,7 @@ from chasles.compiled import (
     rates_by_name,
     wrench_arguments,
 )
+from chasles.libraries import refuse
 from chasles.loops import TOLERANCE, ClosedLoops, Cluster, Loops, Mobility, clusters
 from chasles.loops.charts import Charts
 from chasles.mathematics.linear import Symmetric, Vector
@@ -1068,6 +1069,7 @@ class Robot:
             pair = partial(self._call, "linearize", q, qd, tau, threads=threads, **forces)
         if dt is None and actuation is None:
             return pair(out=out)
+        refuse("linearize with dt= or actuation=", q, qd, tau)
         step = None if dt is None else checked_step(dt)
         S = None
         if actuation is not None:
@@ -1337,6 +1339,7 @@ class Robot:
         )
         if not keys and not options and not dissipation and method == "fastest":
             self._install(compiled)
+            self._ready[key] = compiled  # for what the fast entry does not take
         elif plain and _hashable(key):
             self._ready[key] = compiled.fast
         return compiled(*arguments, *forces, out=out, threads=threads)

@@ -68,7 +68,10 @@ def source(kernel: Kernel) -> str:
             shared = w.emit(f"icmp eq i64 {rows}, 1")
             size = element.bytes * variable.size
             step = w.emit(f"select i1 {shared}, i64 0, i64 {size}")
-            for there, value in ((places, f"ptr {field(buffer, DATA, 'ptr')}"), (steps, f"i64 {step}")):
+            for there, value in (
+                (places, f"ptr {field(buffer, DATA, 'ptr')}"),
+                (steps, f"i64 {step}"),
+            ):
                 place = w.emit(f"getelementptr i8, ptr {there}, i64 {8 * k}")
                 w.raw(f"  store {value}, ptr {place}")
     operands = ", ".join([f"i64 {rows}", *(f"ptr {table}" for table in tables)])

@@ -73,6 +73,17 @@ def taker(function: Any, arguments: Sequence[Any], out: Any) -> Callable[..., An
     return _TAKERS[chosen.package]
 
 
+def refuse(function: str, *arguments: Any) -> None:
+    """Say so where a function is made of steps between which NumPy decides how to go on."""
+    for argument in arguments:
+        row = library_of(argument)
+        if row is not None:
+            raise TypeError(
+                f"{function}: here it takes NumPy's arrays only, not those of {row.name}; convert "
+                "them, and know that no derivative goes through"
+            )
+
+
 def _load(package: str) -> None:
     _TAKERS[package] = importlib.import_module(f"chasles.libraries.{package}").call
 

@@ -15,6 +15,8 @@ import numpy as np
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
+from chasles.backends import llvm, xla
+
 
 def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None) -> Any:
     """A function of JAX's arrays. They cannot be written to, and XLA chooses its threads."""
@@ -22,6 +24,10 @@ def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None)
     for name, given in (("out", out), ("threads", threads)):
         if given is not None:
             raise TypeError(f"{title}: JAX's arrays allow no {name}=; leave it out")
+    if not isinstance(function.kernel, llvm.Kernel):
+        raise TypeError(
+            f"{title}: JAX calls machine code only, backend='llvm', not {function.recipe.backend!r}"
+        )
     arrays = _arrays(function, arguments)
     chosen = function.single if arrays[0].dtype == np.float32 else function
     results = _EVALUATE.bind(*_aligned(chosen, arrays), function=chosen)
@@ -98,7 +104,9 @@ def _target(function: Any) -> str:
     """The name under which XLA knows a function's machine code."""
     name = f"chasles_{function.key}"
     if name not in _REGISTERED:
-        jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(function.handler()), platform="cpu")
+        jax.ffi.register_ffi_target(
+            name, jax.ffi.pycapsule(xla.handler(function.kernel)), platform="cpu"
+        )
         _REGISTERED.add(name)
     return name
 

@@ -38,32 +38,42 @@ def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None)
 
 def _tensors(function: Any, arguments: Sequence[Any]) -> list[Any]:
     """All arguments as tensors on one device: float32 if all are (numbers and lists follow)."""
-    names = [variable.name for variable in function.interface.inputs]
-    title = function.recipe.function
     given = [a for a in arguments if isinstance(a, torch.Tensor)]
-    device, dtype = given[0].device, _SINGLE
-    for name, a in zip(names, arguments, strict=True):
-        if not isinstance(a, torch.Tensor):
-            continue
-        if a.dtype == _DOUBLE or a.dtype in _WHOLE:
-            dtype = _DOUBLE
-        elif a.dtype != _SINGLE:
-            raise TypeError(f"{title}: {name} must be of float64 or float32, not of {a.dtype}")
-        if a.device != device:
-            first = names[next(k for k, other in enumerate(arguments) if other is given[0])]
-            raise ValueError(
-                f"{title}: {first} is on {device} and {name} on {a.device}; bring them together"
-            )
-    if device.type not in ("cpu", "cuda"):
-        raise ValueError(f"{title}: no code for device {device}; use cpu or cuda")
+    device, dtype = given[0].device, given[0].dtype
+    alike = all(a.device == device and a.dtype == dtype for a in given)
+    if not alike or dtype not in (_SINGLE, _DOUBLE) or device.type not in ("cpu", "cuda"):
+        dtype = _checked(function, arguments)
     if function.recipe.dtype == "float32":
         dtype = _SINGLE
     return [
-        a.to(dtype)
+        (a if a.dtype == dtype else a.to(dtype))
         if isinstance(a, torch.Tensor)
         else torch.as_tensor(a, dtype=dtype, device=device)
         for a in arguments
     ]
+
+
+def _checked(function: Any, arguments: Sequence[Any]) -> Any:
+    """The type that tensors of several types are brought to; wrong ones are refused."""
+    title, dtype, first = function.recipe.function, _SINGLE, None
+    for variable, a in zip(function.interface.inputs, arguments, strict=True):
+        if not isinstance(a, torch.Tensor):
+            continue
+        first = first or (variable.name, a.device)
+        if a.device != first[1]:
+            raise ValueError(
+                f"{title}: {first[0]} is on {first[1]} and {variable.name} on {a.device}; bring "
+                "them together"
+            )
+        if a.device.type not in ("cpu", "cuda"):
+            raise ValueError(f"{title}: no code for device {a.device}; use cpu or cuda")
+        if a.dtype == _DOUBLE or a.dtype in _WHOLE:
+            dtype = _DOUBLE
+        elif a.dtype != _SINGLE:
+            raise TypeError(
+                f"{title}: {variable.name} must be of float64 or float32, not of {a.dtype}"
+            )
+    return dtype
 
 
 def _bare(tensors: Sequence[Any]) -> bool:
