@@ -68,6 +68,9 @@ def test_strides_shapes_and_types_that_numpy_takes() -> None:
     columns = torch.from_numpy(np.asfortranarray(q))
     every_other = torch.from_numpy(np.repeat(qdd, 2, axis=0))[::2]
     equal(robot.inverse_dynamics(columns, torch.from_numpy(qd[0]), every_other), tau)
+    turned = torch.complex(every_other, -every_other).conj().imag  # signs not yet turned in memory
+    assert turned.is_neg()
+    equal(robot.inverse_dynamics(columns, torch.from_numpy(qd[0]), turned), tau)
     mixed = robot.inverse_dynamics(columns, torch.zeros(6, dtype=torch.float32), every_other)
     equal(mixed, robot.inverse_dynamics(q, np.zeros(6), qdd))
     whole = robot.inverse_dynamics(columns, torch.ones(6, dtype=torch.int64), [1.0] * 6)

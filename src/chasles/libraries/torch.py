@@ -26,10 +26,8 @@ def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None)
         return _fill(function, tensors, out, threads)
     if torch.compiler.is_compiling():
         results = torch.ops.chasles.evaluate(*_address(function), tensors, threads)
-    elif _bare(tensors):
-        results = _run(function, tensors, threads)
     else:
-        results = _Evaluate.apply(function, threads, *tensors)
+        results = _evaluated(function, tensors, threads)
     return results[0] if len(results) == 1 else tuple(results)
 
 
@@ -80,14 +78,12 @@ def _bare(tensors: Sequence[Any]) -> bool:
     """Whether tensors are nothing but their numbers: nobody differentiates, maps or fakes them."""
     if torch.is_grad_enabled() and any(t.requires_grad for t in tensors):
         return False
-    if any(forward_ad.unpack_dual(t).tangent is not None for t in tensors):
-        return False
     try:
         for t in tensors:
-            t.data_ptr()
+            t.data_ptr()  # raises where there is no memory behind it
     except RuntimeError:
         return False
-    return True
+    return all(forward_ad.unpack_dual(t).tangent is None for t in tensors)
 
 
 def _fill(function: Any, tensors: Sequence[Any], out: Any, threads: int | None) -> Any:
@@ -117,7 +113,7 @@ def _run(
     chosen = function.single if tensors[0].dtype == _SINGLE else function
     if tensors[0].device.type == "cuda":
         return _run_on_gpu(chosen, tensors, out)
-    views = [t.detach().numpy() for t in tensors]
+    views = [t.detach().resolve_neg().numpy() for t in tensors]
     if out is not None:
         targets = tuple(t.numpy() for t in out)
         chosen.fast(*views, out=targets if len(targets) > 1 else targets[0])
@@ -158,12 +154,20 @@ def _empty(function: Any, tensors: Sequence[Any]) -> list[Any]:
 # Derivatives -------------------------------------------------------------------------------------
 
 
+def _evaluated(function: Any, tensors: Sequence[Any], threads: int | None) -> Sequence[Any]:
+    """The results, recorded where somebody differentiates or maps."""
+    if _bare(tensors):
+        return _run(function, tensors, threads)
+    results: tuple[Any, ...] = _Evaluate.apply(function, threads, *tensors)
+    return results
+
+
 class _Evaluate(torch.autograd.Function):  # type: ignore[misc]
     """A function of tensors for autograd and `torch.func`."""
 
     @staticmethod
     def forward(function: Any, threads: int | None, *tensors: Any) -> tuple[Any, ...]:
-        return tuple(_run(function, [t.resolve_neg() for t in tensors], threads))
+        return tuple(_run(function, tensors, threads))
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -175,7 +179,7 @@ class _Evaluate(torch.autograd.Function):  # type: ignore[misc]
     def backward(ctx: Any, *covectors: Any) -> tuple[Any, ...]:
         names, inputs = ctx.function.interface.inputs, ctx.saved_tensors
         wrt = tuple(v.name for v, n in zip(names, ctx.needs_input_grad[2:], strict=True) if n)
-        bars = _Evaluate.apply(ctx.function.pullback(wrt), ctx.threads, *inputs, *covectors)
+        bars = _evaluated(ctx.function.pullback(wrt), [*inputs, *covectors], ctx.threads)
         return None, None, *_reduced(ctx.function, inputs, wrt, bars)
 
     @staticmethod
@@ -183,14 +187,15 @@ class _Evaluate(torch.autograd.Function):  # type: ignore[misc]
         pairs = zip(ctx.function.interface.inputs, directions, strict=True)
         moving = {v.name: d for v, d in pairs if d is not None}
         pushed = ctx.function.pushforward(tuple(moving))
-        moved = _Evaluate.apply(pushed, ctx.threads, *ctx.saved_tensors, *moving.values())
-        return tuple(moved)
+        inputs = [*ctx.saved_tensors, *moving.values()]
+        return tuple(_evaluated(pushed, inputs, ctx.threads))
 
     @staticmethod
     def vmap(
         info: Any, in_dims: tuple[Any, ...], function: Any, threads: int | None, *tensors: Any
     ) -> tuple[Any, Any]:
-        results = _Evaluate.apply(function, threads, *_in_front(function, tensors, in_dims[2:]))
+        moved = _in_front(function, tensors, in_dims[2:])
+        results = tuple(_evaluated(function, moved, threads))
         return results, (0,) * len(results)
 
 
