@@ -254,6 +254,8 @@ class Compiled:
         """The same function in single precision: what runs when all arrays are float32."""
         if self.recipe.dtype == "float32":
             return self
+        if self.parent is not None:
+            return self.parent.single.differential(self.recipe.chain[-1])
         return Compiled(replace(self.recipe, dtype="float32"), self.model)
 
     @cached_property
@@ -296,7 +298,9 @@ class Compiled:
             fallback=fallback,
         )
 
-    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Recipe]]:
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any]]:
+        if self.parent is not None:
+            return self.parent.differential, (self.recipe.chain[-1],)
         return Compiled, (self.recipe,)
 
     def __repr__(self) -> str:

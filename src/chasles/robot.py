@@ -45,7 +45,8 @@ from chasles.programs import Derivative
 from chasles.tracing import WrenchKey
 
 Array = Any
-"""A NumPy array, or anything NumPy can make one of."""
+"""An array of NumPy, PyTorch, JAX or CuPy, or anything NumPy can make one of. Results are of the
+same library; annotations name NumPy's."""
 
 Coordinates = Literal["tree", "independent"]
 """All coordinates of the tree, or those that its closed loops leave independent."""

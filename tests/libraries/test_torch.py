@@ -1,5 +1,6 @@
 """PyTorch's tensors: NumPy's results to the bit, exact derivatives, compiled graphs."""
 
+import pickle
 import tracemalloc
 from collections.abc import Callable
 from functools import partial
@@ -180,6 +181,16 @@ def test_gradients_of_derivatives_and_of_parameters() -> None:
     inverse = chasles.compile(robot, "inverse_dynamics", parameters=free)
     numbers = [torch.from_numpy(np.asarray(robot.parameter(name))) for name in free]
     assert gradcheck(inverse, learning([q, qd, qdd, *numbers]))
+
+
+def test_derivatives_travel() -> None:
+    """A pickled derivative is made again from the function it is of."""
+    inverse = chasles.compile(planar(2), "inverse_dynamics")
+    slope = inverse.pullback(("q",)).pushforward(("qd",))
+    again = pickle.loads(pickle.dumps(slope))
+    assert again.recipe == slope.recipe
+    assert again.parent.parent.recipe == inverse.recipe
+    assert again.key == slope.key
 
 
 def test_a_method_without_derivatives_says_so() -> None:

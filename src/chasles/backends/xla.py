@@ -12,15 +12,15 @@ from chasles.backends.llvm import Kernel, Machine, assemble, load
 from chasles.backends.llvm_math import ELEMENTS, Writer
 from chasles.backends.llvm_source import WORTH_THREADS
 
-EXTENSION, API, ARGUMENTS, RESULTS = 8, 16, 72, 112
-"""Where a call frame keeps its extensions, XLA's functions, and the tables of its buffers."""
+MAJOR = 0
+"""The version of the layout that is known here."""
+
+EXTENSION, ARGUMENTS, RESULTS = 8, 72, 112
+"""Where a call frame keeps its extensions and the tables of its buffers."""
 
 KIND, METADATA, VERSION = 8, 24, 24
 """Where an extension keeps its type and its metadata, and these the version (after their size and
 that of the version), major and minor."""
-
-API_MINOR = 36
-"""Where XLA's functions keep their own minor version."""
 
 DATA, SIZES = 24, 40
 """Where a buffer keeps its data and its sizes."""
@@ -29,15 +29,18 @@ _KEPT: dict[int, Any] = {}
 """What handlers call and where they are, by the kernel's identity: XLA keeps them for ever."""
 
 
-def handler(kernel: Kernel) -> int:
-    """The address of a kernel's handler; it stays for the life of the process."""
+def handler(kernel: Kernel, minor: int) -> int:
+    """The address of a kernel's handler, which stays for the life of the process.
+
+    minor: the version of XLA's interface, to be told when it asks.
+    """
     if id(kernel) not in _KEPT:
         large = _LARGE(kernel.run)
         symbols = {
             "batch": kernel.batch_address,
             "large": ctypes.cast(large, ctypes.c_void_p).value or 0,
         }
-        library = load(assemble(source(kernel), Machine.host()), symbols, ["handler"])
+        library = load(assemble(source(kernel, minor), Machine.host()), symbols, ["handler"])
         _KEPT[id(kernel)] = (kernel, large, library)
     address: int = _KEPT[id(kernel)][2]["handler"]
     return address
@@ -46,7 +49,7 @@ def handler(kernel: Kernel) -> int:
 _LARGE = ctypes.CFUNCTYPE(None, ctypes.c_ssize_t, *[ctypes.c_void_p] * 4)
 
 
-def source(kernel: Kernel) -> str:
+def source(kernel: Kernel, minor: int) -> str:
     """The handler of a kernel in LLVM's language."""
     w, interface = Writer(1, False), kernel.interface
     element = ELEMENTS[kernel.dtype.name]
@@ -82,8 +85,8 @@ def source(kernel: Kernel) -> str:
         kind=KIND,
         metadata=METADATA,
         version=VERSION,
-        api=API,
-        minor=API_MINOR,
+        major=MAJOR,
+        minor=minor,
         body="\n".join([*w.reserved, *w.lines]),
         rows=rows,
         many=many,
@@ -111,14 +114,10 @@ question:
 answer:
   %metadata_place = getelementptr i8, ptr %extension, i64 {metadata}
   %metadata = load ptr, ptr %metadata_place
-  %api_place = getelementptr i8, ptr %frame, i64 {api}
-  %api = load ptr, ptr %api_place
-  %minor_place = getelementptr i8, ptr %api, i64 {minor}
-  %minor = load i32, ptr %minor_place
   %major_answer = getelementptr i8, ptr %metadata, i64 {version}
-  store i64 0, ptr %major_answer
+  store i32 {major}, ptr %major_answer
   %minor_answer = getelementptr i8, ptr %major_answer, i64 4
-  store i32 %minor, ptr %minor_answer
+  store i32 {minor}, ptr %minor_answer
   %traits_answer = getelementptr i8, ptr %major_answer, i64 8
   store i32 0, ptr %traits_answer
   ret ptr null

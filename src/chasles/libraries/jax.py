@@ -6,7 +6,10 @@ pullback; so `jit`, `vmap`, `jvp`, `grad` and all they make together are there, 
 """
 
 import math
+import re
 from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -100,13 +103,25 @@ def _rows(*arrays: Any, function: Any) -> list[Any]:
 _REGISTERED: set[str] = set()
 
 
+@cache
+def _minor_version() -> int:
+    """Of XLA's foreign function interface, from the header that comes with JAX."""
+    header = Path(jax.ffi.include_dir(), "xla/ffi/api/c_api.h").read_text()
+    found = dict(re.findall(r"#define XLA_FFI_API_(MAJOR|MINOR) (\d+)", header))
+    if int(found["MAJOR"]) != xla.MAJOR:
+        raise RuntimeError(
+            f"jaxlib calls foreign functions by version {found['MAJOR']} of its interface, which "
+            f"is not known here; use a jaxlib with version {xla.MAJOR}"
+        )
+    return int(found["MINOR"])
+
+
 def _target(function: Any) -> str:
     """The name under which XLA knows a function's machine code."""
     name = f"chasles_{function.key}"
     if name not in _REGISTERED:
-        jax.ffi.register_ffi_target(
-            name, jax.ffi.pycapsule(xla.handler(function.kernel)), platform="cpu"
-        )
+        address = xla.handler(function.kernel, _minor_version())
+        jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(address), platform="cpu")
         _REGISTERED.add(name)
     return name
 
