@@ -261,6 +261,8 @@ class Compiled:
     @cached_property
     def cuda(self) -> "Compiled":
         """The same function on a GPU: it takes CuPy's arrays."""
+        if self.recipe.backend == "cuda":
+            return self
         return Compiled(replace(self.recipe, backend="cuda"), self.model)
 
     def pushforward(self, wrt: tuple[str, ...]) -> "Compiled":

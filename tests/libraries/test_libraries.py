@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,6 +24,16 @@ print(sorted({"torch", "jax", "cupy"} & set(sys.modules)))
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
     assert done.stdout == "[]\n"
+
+
+def test_the_benchmark_checks_its_answers() -> None:
+    for package in ("torch", "jax"):
+        pytest.importorskip(package, reason=f"{package} is not installed")
+    root = Path(__file__).parents[2]
+    command = [sys.executable, "-m", "benchmarks.libraries", "--quick"]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "pure_callback" in done.stdout
 
 
 @pytest.mark.parametrize("row", LIBRARIES, ids=lambda row: row.package)

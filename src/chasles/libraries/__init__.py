@@ -44,9 +44,10 @@ def library_of(argument: Any) -> Library | None:
 
 
 def taker(function: Any, arguments: Sequence[Any], out: Any) -> Callable[..., Any] | None:
-    """What calls a function with arrays of another library; None where all are NumPy's own.
+    """What calls a function with arrays of another library; None where its kernel takes them.
 
-    Arrays of several libraries are an error, which names two of them.
+    Kernels take NumPy's arrays, those of the CUDA backend CuPy's. Arrays of several libraries are
+    an error, which names two of them.
     """
     found = [library_of(argument) for argument in arguments]
     chosen = next((row for row in found if row is not None), None)
@@ -68,6 +69,8 @@ def taker(function: Any, arguments: Sequence[Any], out: Any) -> Callable[..., An
                 f"{function.recipe.function}: out must be of {chosen.name}, as "
                 f"{function.interface.inputs[first].name} is, not {type(given).__name__}"
             )
+    if chosen.package == "cupy" and function.recipe.backend == "cuda":
+        return None
     if chosen.package not in _TAKERS:
         _load(chosen.package)
     return _TAKERS[chosen.package]

@@ -27,10 +27,6 @@ def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None)
     for name, given in (("out", out), ("threads", threads)):
         if given is not None:
             raise TypeError(f"{title}: JAX's arrays allow no {name}=; leave it out")
-    if not isinstance(function.kernel, llvm.Kernel):
-        raise TypeError(
-            f"{title}: JAX calls machine code only, backend='llvm', not {function.recipe.backend!r}"
-        )
     arrays = _arrays(function, arguments)
     chosen = function.single if arrays[0].dtype == np.float32 else function
     results = _EVALUATE.bind(*_aligned(chosen, arrays), function=chosen)
@@ -120,6 +116,11 @@ def _target(function: Any) -> str:
     """The name under which XLA knows a function's machine code."""
     name = f"chasles_{function.key}"
     if name not in _REGISTERED:
+        if not isinstance(function.kernel, llvm.Kernel):
+            raise TypeError(
+                f"{function.recipe.function}: on a processor JAX calls machine code only, "
+                f"backend='llvm', not {function.recipe.backend!r}"
+            )
         address = xla.handler(function.kernel, _minor_version())
         jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(address), platform="cpu")
         _REGISTERED.add(name)
