@@ -2,13 +2,15 @@
 
 A handler is a C function of one call frame, whose layout is public (xla/ffi/api/c_api.h, major
 version 0). Arrays come as (rows, numbers in a row), contiguous; one row is shared by all states.
-Small batches run where XLA calls; large ones go to Python, which shares them among threads.
+Small batches run where XLA calls; those that are large, or need much memory for their tiles, go to
+Python, which shares them among threads.
 """
 
 import ctypes
 from typing import Any
 
 from chasles.backends.llvm import Kernel, Machine, assemble, load
+from chasles.backends.llvm_entry import SMALL_WORKSPACE
 from chasles.backends.llvm_math import ELEMENTS, Writer
 from chasles.backends.llvm_source import WORTH_THREADS
 
@@ -51,34 +53,10 @@ _LARGE = ctypes.CFUNCTYPE(None, ctypes.c_ssize_t, *[ctypes.c_void_p] * 4)
 
 def source(kernel: Kernel, minor: int) -> str:
     """The handler of a kernel in LLVM's language."""
-    w, interface = Writer(1, False), kernel.interface
-    element = ELEMENTS[kernel.dtype.name]
-
-    def field(base: str, offset: int, kind: str) -> str:
-        place = w.emit(f"getelementptr i8, ptr {base}, i64 {offset}")
-        return w.emit(f"load {kind}, ptr {place}")
-
-    tables = []
-    for table, variables in ((ARGUMENTS, interface.inputs), (RESULTS, interface.outputs)):
-        buffers = field("%frame", table, "ptr")
-        places, steps = w.name(), w.name()
-        w.reserved.append(f"  {places} = alloca [{len(variables) + 1} x ptr]")
-        w.reserved.append(f"  {steps} = alloca [{len(variables) + 1} x i64]")
-        tables += [places, steps]
-        for k, variable in enumerate(variables):
-            buffer = field(buffers, 8 * k, "ptr")
-            rows = field(field(buffer, SIZES, "ptr"), 0, "i64")
-            shared = w.emit(f"icmp eq i64 {rows}, 1")
-            size = element.bytes * variable.size
-            step = w.emit(f"select i1 {shared}, i64 0, i64 {size}")
-            for there, value in (
-                (places, f"ptr {field(buffer, DATA, 'ptr')}"),
-                (steps, f"i64 {step}"),
-            ):
-                place = w.emit(f"getelementptr i8, ptr {there}, i64 {8 * k}")
-                w.raw(f"  store {value}, ptr {place}")
-    operands = ", ".join([f"i64 {rows}", *(f"ptr {table}" for table in tables)])
-    most = WORTH_THREADS // max(kernel.artifact.work, 1)
+    w, workspace = Writer(1, False), kernel.artifact.workspace
+    tables, rows = _tables(w, kernel)
+    small = workspace <= SMALL_WORKSPACE
+    most = WORTH_THREADS // max(kernel.artifact.work, 1) if small else 0
     many = w.emit(f"icmp ugt i64 {rows}, {most}")
     return _FRAME.format(
         extension=EXTENSION,
@@ -87,21 +65,49 @@ def source(kernel: Kernel, minor: int) -> str:
         version=VERSION,
         major=MAJOR,
         minor=minor,
-        body="\n".join([*w.reserved, *w.lines]),
+        reserved="\n".join(w.reserved),
+        workspace=max(workspace, 1) if small else 1,
+        body="\n".join(w.lines),
         rows=rows,
         many=many,
-        operands=operands,
-        workspace=kernel.artifact.workspace + 64,
+        operands=", ".join([f"i64 {rows}", *(f"ptr {table}" for table in tables)]),
     )
+
+
+def _tables(w: Writer, kernel: Kernel) -> tuple[list[str], str]:
+    """Addresses and strides of the frame's inputs, then of its outputs, and how many rows."""
+
+    def field(base: str, offset: int, kind: str) -> str:
+        place = w.emit(f"getelementptr i8, ptr {base}, i64 {offset}")
+        return w.emit(f"load {kind}, ptr {place}")
+
+    tables, rows, bytes_each = [], "0", ELEMENTS[kernel.dtype.name].bytes
+    interface = kernel.interface
+    for table, variables in ((ARGUMENTS, interface.inputs), (RESULTS, interface.outputs)):
+        buffers = field("%frame", table, "ptr")
+        places, steps = w.name(), w.name()
+        for name, kind in ((places, "ptr"), (steps, "i64")):
+            w.reserved.append(f"  {name} = alloca [{max(len(variables), 1)} x {kind}]")
+            tables.append(name)
+        for k, variable in enumerate(variables):
+            buffer = field(buffers, 8 * k, "ptr")
+            rows = field(field(buffer, SIZES, "ptr"), 0, "i64")
+            shared = w.emit(f"icmp eq i64 {rows}, 1")
+            step = w.emit(f"select i1 {shared}, i64 0, i64 {bytes_each * variable.size}")
+            data = field(buffer, DATA, "ptr")
+            for name, value in ((places, f"ptr {data}"), (steps, f"i64 {step}")):
+                place = w.emit(f"getelementptr i8, ptr {name}, i64 {8 * k}")
+                w.raw(f"  store {value}, ptr {place}")
+    return tables, rows
 
 
 _FRAME = """declare void @batch(i64, ptr, ptr, ptr, ptr, ptr)
 declare void @large(i64, ptr, ptr, ptr, ptr)
-declare ptr @malloc(i64)
-declare void @free(ptr)
 
 define ptr @handler(ptr %frame) {{
 entry:
+{reserved}
+  %workspace = alloca [{workspace} x i8], align 64
   %extension_place = getelementptr i8, ptr %frame, i64 {extension}
   %extension = load ptr, ptr %extension_place
   %asked = icmp ne ptr %extension, null
@@ -131,13 +137,7 @@ shared:
   call void @large({operands})
   br label %end
 alone:
-  %room = call ptr @malloc(i64 {workspace})
-  %start = ptrtoint ptr %room to i64
-  %past = add i64 %start, 63
-  %aligned = and i64 %past, -64
-  %workspace = inttoptr i64 %aligned to ptr
   call void @batch({operands}, ptr %workspace)
-  call void @free(ptr %room)
   br label %end
 end:
   ret ptr null
