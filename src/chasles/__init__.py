@@ -16,6 +16,7 @@ from chasles.loops import (
     LockedMechanism,
     LoopError,
     OpenLoop,
+    OverDetermined,
     SingularPosition,
     UnderActuated,
 )
@@ -38,6 +39,7 @@ __all__ = [
     "LoopError",
     "ModelError",
     "OpenLoop",
+    "OverDetermined",
     "Robot",
     "SingularPosition",
     "Trajectory",

@@ -84,6 +84,11 @@ def maximal_dynamics(
             f"maximal_dynamics: {robot.couplings[0]!r} of robot {robot.name!r} couples "
             "coordinates of joints, which bodies do not have; use constrained_dynamics"
         )
+    if robot.model.timed:
+        raise ModelError(
+            f"maximal_dynamics: robot {robot.name!r} has joints that are driven in time, which it "
+            "does not know; use forward_dynamics"
+        )
     keys, forces = wrench_arguments(robot.model, f_ext)
     model = robot.model if dissipation else robot.model.frictionless()
     named = [("q", q, model.nq), ("qd", qd, model.nv), ("tau", tau, model.nv)]

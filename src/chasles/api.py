@@ -121,7 +121,8 @@ def compile(
     are ignored), as extra arrays after the others, in alphabetical order of their frames.
     parameters: numbers of the robot that stay inputs, batched and differentiable, after all other
     arrays: "<link>.mass", "<link>.center", "<link>.inertia", "<joint>.placement", "gravity" (their
-    shapes and values: `robot.parameter(name)`). wrt: compile the derivatives with respect to these
+    shapes and values: `robot.parameter(name)`). Of a robot that depends on time the time t (...) is
+    an array before the parameters. wrt: compile the derivatives with respect to these
     arguments and parameters instead. dtype: "float64" (which turns to float32 where all arrays
     are) or "float32". options: those of the method of `Robot`, e.g. frame="hand".
     """
@@ -130,7 +131,7 @@ def compile(
     derivative = None
     if wrt is not None:
         order = dict(checked_options(robot.model, function, options)).get("order", 1)
-        names = derivative_names(function, wrt, parameters, order=order)
+        names = derivative_names(function, wrt, parameters, order=order, timed=robot.model.timed)
         derivative = Derivative("jacobian", names)
     return robot.function(
         function,

@@ -16,7 +16,7 @@ from chasles.backends.arrays import Kernel, call
 from chasles.backends.call import fast_entry
 from chasles.backends.pool import COMPILING
 from chasles.expr import Interface, Program
-from chasles.model import Description, Model, build
+from chasles.model import Description, Model, ModelError, build
 from chasles.model.spaces import PositionSpace, WrenchesSpace
 from chasles.programs import Derivative, Differential, differentiated, program, spaces
 from chasles.tracing import WrenchKey, rate_name
@@ -65,6 +65,17 @@ def checked_order(function: str, order: Any) -> int:
             f"not {order!r}"
         )
     return int(order)
+
+
+def checked_time(t: Any) -> np.ndarray:
+    """A time, or an array of times: finite numbers, in s."""
+    try:
+        time = np.asarray(t, dtype=None if _is_single(t) else float)
+    except (TypeError, ValueError):
+        raise TypeError(f"at_time: give a time in s, or an array of times, not {t!r}") from None
+    if not np.all(np.isfinite(time)):
+        raise ValueError(f"at_time: a time must be finite numbers, not {t!r}")
+    return time
 
 
 def order_of(function: str, rates: Sequence[Any]) -> int:
@@ -139,8 +150,12 @@ def derivative_names(
     parameters: Sequence[str] = (),
     *,
     order: int = 1,
+    timed: bool = False,
 ) -> tuple[str, ...]:
-    """The arguments to differentiate by, each known to the function (with so many rates)."""
+    """The arguments to differentiate by, each known to the function (with so many rates).
+
+    timed: the robot depends on time, by which one may differentiate too if one says so.
+    """
     if function not in METHODS:
         raise ValueError(f"unknown function {function!r}; known are {', '.join(FUNCTIONS)}")
     sign = spaces(function, order)
@@ -154,6 +169,7 @@ def derivative_names(
     names = known if wrt is None else [wrt] if isinstance(wrt, str) else list(wrt)
     if not names:
         raise ValueError(f"{function}: name an argument to differentiate by: {', '.join(known)}")
+    known += ["t"] if timed and function not in ("integrate", "difference") else []
     for name in names:
         if name not in known:
             raise ValueError(f"{function} has no argument {name!r}; it has {', '.join(known)}")
@@ -250,6 +266,22 @@ class Compiled:
         return self._kernel
 
     @cached_property
+    def timed(self) -> bool:
+        """Whether one of its arrays is the time."""
+        return any(variable.name == "t" for variable in self.interface.inputs)
+
+    def at(self, t: Any) -> "Compiled | AtTime":
+        """The function at a time (...), in s: without that argument, if it has it."""
+        if not self.timed:
+            return self
+        if t is None:
+            raise ModelError(
+                f"{self.recipe.function}: robot {self.model.name!r} depends on time; say when: "
+                f"robot.at_time(t).{self.recipe.function}(...)"
+            )
+        return AtTime(self, t)
+
+    @cached_property
     def single(self) -> "Compiled":
         """The same function in single precision: what runs when all arrays are float32."""
         if self.recipe.dtype == "float32":
@@ -323,6 +355,25 @@ class Compiled:
                         f"{self.recipe.function}: the quaternion of joint {joint!r} is zero{at} "
                         f"(q[{first}:{first + 4}]); the identity is (1, 0, 0, 0)"
                     )
+
+
+@dataclass(frozen=True)
+class AtTime:
+    """A compiled function of a robot that depends on time, at a time t (...), in s."""
+
+    compiled: Compiled
+    t: Any
+
+    def __call__(self, *arrays: Any, **options: Any) -> Any:
+        return self.compiled(*self._with_time(arrays), **options)
+
+    def fast(self, *arrays: Any) -> Any:
+        """The same with less overhead."""
+        return self.compiled.fast(*self._with_time(arrays))
+
+    def _with_time(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
+        place = [variable.name for variable in self.compiled.interface.inputs].index("t")
+        return (*arrays[:place], self.t, *arrays[place:])
 
 
 @dataclass(frozen=True)

@@ -172,20 +172,20 @@ def _methods(
         )
     if function == "linearize":
         _check_closed_by_steps(model)
-    coupled = any(body.follow is not None for body in model.bodies)
+    bound = "mimic joints" if model.mimics else ""
+    bound = "driven joints" if model.driven else bound
     able = tuple(m for m in known if order == 1 or signature(m.algorithm).any_order)
     if loaded:
         able = tuple(m for m in able if "f_ext" in signature(m.algorithm).inputs)
         if not able:
             raise ValueError(f"{function} takes no external forces; leave f_ext out")
     fit = {m.name: m.needs(model, options) if m.needs else "" for m in able}
-    allowed = tuple(m for m in able if (m.followers or not coupled) and not fit[m.name])
+    allowed = tuple(m for m in able if (m.followers or not bound) and not fit[m.name])
     if method == "fastest":
         if not allowed:
-            raise ModelError(
-                f"robot {model.name!r}: {function} cannot have mimic joints; load the robot with "
-                "mimic=False"
-            )
+            reason = fit[able[0].name] or f"it cannot have {bound}"
+            remedy = "; load the robot with mimic=False" if model.mimics else ""
+            raise ModelError(f"robot {model.name!r}: {function}: {reason}{remedy}")
         return tuple(m for m in allowed if not m.by_name)
     named = tuple(m for m in known if m.name == method)
     if not named:
@@ -201,9 +201,9 @@ def _methods(
             raise ModelError(
                 f"robot {model.name!r}: {function} by {method!r}: {fit[method]}; use {names}"
             )
+        remedy = ", or load the robot with mimic=False" if model.mimics else ""
         raise ModelError(
-            f"robot {model.name!r}: method {method!r} cannot have mimic joints; use {names}, "
-            "or load the robot with mimic=False"
+            f"robot {model.name!r}: method {method!r} cannot have {bound}; use {names}{remedy}"
         )
     return named
 

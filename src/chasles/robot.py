@@ -13,7 +13,9 @@ from chasles.backends.pool import COMPILING
 from chasles.compiled import (
     Compiled,
     Recipe,
+    checked_joints,
     checked_options,
+    checked_time,
     derivative_names,
     order_of,
     order_option,
@@ -36,6 +38,7 @@ from chasles.model import (
     edit,
 )
 from chasles.model.closure import Closure
+from chasles.model.drives import Motion, motion
 from chasles.model.parameters import nominal, shape
 from chasles.names import from_names, numbers
 from chasles.numeric.base_parameters import BaseParameters, base_parameters, random_states
@@ -64,16 +67,20 @@ class Robot:
     A robot with loops is a tree that `loops` close: q, qd, tau are those of the tree. `assemble`
     and `complete` give positions and rates that keep the loops closed, and `forward_dynamics` the
     accelerations that do; everything else is of the tree, unless it says otherwise.
+
+    A robot that depends on time, because joints are driven (`drive`) or couplings change, is asked
+    at a time: `robot.at_time(t).mass_matrix(q)`.
     """
 
     def __init__(self, source: Description, *, mimic: bool = True, strict: bool = False) -> None:
         self.model: Model = build(source, mimic=mimic, strict=strict)
         self._mimic = mimic
+        self._time: np.ndarray | None = None
         self._compiled: dict[tuple[Any, ...], Compiled] = {}
         self._ready: dict[Any, Callable[..., Any]] = {}
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        return _rebuild, (self.model.source, self._mimic)
+        return _rebuild, (self.model.source, self._mimic, self._time)
 
     def __repr__(self) -> str:
         loops = f", loops {len(self.loops)}" if self.loops else ""
@@ -103,6 +110,11 @@ class Robot:
     def moving_joints(self) -> tuple[str, ...]:
         """All moving joints in file order, mimic followers included: the rows of reactions."""
         return tuple(self.model.bodies[i].data.name for i in self.model.in_file_order)
+
+    @property
+    def driven_joints(self) -> tuple[str, ...]:
+        """The joints whose motion is given in time (`drive`), in file order; they have no q."""
+        return tuple(self.model.bodies[i].data.name for i in self.model.driven)
 
     @property
     def mass(self) -> float:
@@ -197,6 +209,38 @@ class Robot:
         )
         return self._changed(edit.attach(self.model, frame, name, payload))
 
+    def drive(self, motions: Mapping[str, Motion]) -> "Robot":
+        """The robot with joints that move in time as given: {joint: function of the time in s}.
+
+        A function gives the joint's coordinate, in rad or m (or all of them where it has several),
+        and is written with arithmetic and the functions of `chasles.expr`; it is run once. A driven
+        joint has no coordinates (rheonomic, Featherstone 2008, section 3.5); what moves it are its
+        `driving_forces`. Ask the new robot `at_time`.
+        """
+        return self._changed(
+            edit.drive(self.model, {name: motion(given) for name, given in motions.items()})
+        )
+
+    def at_time(self, t: Array) -> "Robot":
+        """The robot at a time (...), in s, which broadcasts with the other arrays of a function.
+
+        Only of a robot that depends on time. What is decided once, as which freedoms of loops are
+        independent, is decided at t = 0.
+        """
+        if not self.model.timed:
+            raise ModelError(
+                f"at_time: robot {self.name!r} does not depend on time; ask it as it is"
+            )
+        held = object.__new__(Robot)
+        held.__dict__.update(self.__dict__, _time=checked_time(t))
+        if self.model.loop_rows:
+            held.__dict__.update(_choice=self._choice, _solver=self._solver, _charts=self._charts)
+        return held
+
+    def _at(self, t: Array) -> "Robot":
+        """The robot at a time, whether it depends on it or not."""
+        return self.at_time(t) if self.model.timed else self
+
     def subtree(self, link: str, *, floating: bool = False) -> "Robot":
         """The part of the robot that hangs on a link; the link is held fixed, or floats."""
         return self._changed(edit.subtree(self.model, link, floating=floating))
@@ -247,7 +291,7 @@ class Robot:
         )
 
     def _changed(self, source: Description) -> "Robot":
-        return Robot(source, mimic=self._mimic)
+        return _rebuild(source, self._mimic, self._time)
 
     # Configurations ---------------------------------------------------------------------------
 
@@ -502,11 +546,11 @@ class Robot:
         close the loops, early joints first; `with_independent` makes another choice. All freedoms
         of the tree, in order, if there are no loops.
         """
-        return tuple(self._closing.freedoms[k] for k in self._closing.independent)
+        return tuple(self._choice.freedoms[k] for k in self._choice.independent)
 
     def with_independent(self, *freedoms: str) -> "Robot":
         """The robot with other freedoms for `independent`, in the order of the coordinates."""
-        self._closing.select(freedoms)
+        self._choice.select(freedoms)
         return self._changed(edit.with_independent(self.model, freedoms))
 
     def with_loops(self, *loops: LoopData) -> "Robot":
@@ -530,7 +574,8 @@ class Robot:
 
         `chasles.model.gear("drive", "wheel", {"motor": 0.01})` is wheel = 0.01 motor, and
         `chasles.model.coupling("cam", ["lever", "shaft"], function)` is any function(lever, shaft)
-        = 0 that is written with `chasles.expr`. In `loop_residual` and the like their rows follow
+        = 0 that is written with `chasles.expr`, or function(lever, shaft, t) = 0 that depends on
+        time: then ask the new robot `at_time`. In `loop_residual` and the like their rows follow
         those of the loops; all that is said of loops is true of them.
         """
         for data in couplings:
@@ -550,7 +595,7 @@ class Robot:
         closed position in which nothing is special. tolerance: the residual above which q counts
         as open (rad, and parts of the loop's size).
         """
-        return self._closing.mobility(q, tolerance)
+        return (self._choice if q is None else self._closing).mobility(q, tolerance)
 
     def loop_clusters(self) -> tuple[Cluster, ...]:
         """Loops and couplings that share joints, with these joints: `(loops, joints)` for each.
@@ -591,32 +636,57 @@ class Robot:
         return self._call("loop_residual", q, out=out, threads=threads)
 
     def loop_matrix(self, q: Array, *, out: Array = None, threads: int | None = None) -> np.ndarray:
-        """A with A qd = 0 and A qdd = `loop_bias` where the loops are closed: (..., rows, nv).
+        """A with A qd = `loop_rate`, A qdd = `loop_bias` where loops are closed: (..., rows, nv).
 
         Rows as in `loop_residual`, whose derivative it is at a closed q.
         """
         return self._call("loop_matrix", q, out=out, threads=threads)
 
+    def loop_rate(self, q: Array, *, out: Array = None, threads: int | None = None) -> np.ndarray:
+        """b in A qd = b, which keeps the loops closed: (..., rows); zero unless time moves them.
+
+        That is, unless joints are driven or couplings depend on time.
+        """
+        return self._call("loop_rate", q, out=out, threads=threads)
+
     def loop_bias(
         self, q: Array, qd: Array, *, out: Array = None, threads: int | None = None
     ) -> np.ndarray:
-        """b in A qdd = b, which keeps the loops closed: -dA/dt qd, for A qd = 0: (..., rows)."""
+        """b in A qdd = b, which keeps the loops closed: (..., rows).
+
+        For A qd = `loop_rate`: the derivative of that, less dA/dt qd.
+        """
         return self._call("loop_bias", q, qd, out=out, threads=threads)
 
     @cached_property
-    def _closing(self) -> Loops:
+    def _choice(self) -> Loops:
+        """The loops as far as nothing depends on the time."""
         return Loops(self.model, self.function)
 
     @cached_property
-    def _closed(self) -> ClosedLoops:
-        return ClosedLoops(self._closing, self.function, self._with_closure)
+    def _solver(self) -> ClosedLoops:
+        return ClosedLoops(self._choice, self.function, self._with_closure)
 
     @cached_property
     def _charts(self) -> Charts:
-        return Charts(self._closing, self.function, self._with_closure)
+        return Charts(self._with_closure)
+
+    @property
+    def _closing(self) -> Loops:
+        """The loops at the robot's time."""
+        return self._choice.at(self._moment()) if self.model.timed else self._choice
+
+    @property
+    def _closed(self) -> ClosedLoops:
+        return self._solver.at(self._moment()) if self.model.timed else self._solver
+
+    def _moment(self) -> np.ndarray:
+        if self._time is None:
+            raise ModelError(f"robot {self.name!r} depends on time; say when: robot.at_time(t)")
+        return self._time
 
     def _with_closure(self, closure: Closure) -> "Robot":
-        return self._changed(replace(self.model.source, closure=closure))
+        return Robot(replace(self.model.source, closure=closure), mimic=self._mimic)
 
     def constrained_dynamics(
         self,
@@ -658,7 +728,7 @@ class Robot:
 
     def _install_closed(self) -> None:
         """From the first plain call on, the method is one with less overhead."""
-        if "forward_dynamics" not in self.__dict__:
+        if "forward_dynamics" not in self.__dict__ and not self.model.timed:
             self.__dict__["forward_dynamics"] = self._closed.plain(self.forward_dynamics)
 
     def loop_forces(
@@ -816,13 +886,26 @@ class Robot:
         joints known is `inverse_dynamics`, none `forward_dynamics`. f_ext and dissipation as there.
         method: "articulated-body" (Featherstone 2008, table 9.3), "mass-matrix" (section 9.1),
         "floating-base" (table 9.6, where all joints but those of a floating base are known), or
-        "fastest". Of trees only.
+        "fastest".
+
+        Of a robot with loops, which stay closed, by "multipliers" or "fastest". Known accelerations
+        may be more than the loops leave free where they agree with them (`complete`); forces are
+        then one set of many, with all joints known those of `inverse_dynamics`. Raises
+        `chasles.OverDetermined`, `chasles.OpenLoop` and `chasles.SingularPosition`.
         """
         if self.model.loop_rows:
-            raise ModelError(
-                f"hybrid_dynamics: robot {self.name!r} has loops, and it is of trees only; use "
-                "inverse_dynamics(..., actuated=) or forward_dynamics"
+            keys, forces = wrench_arguments(self.model, f_ext)
+            found = self._closed.hybrid_dynamics(
+                (q, qd, given),
+                forces,
+                checked_joints(self.model, "hybrid_dynamics", known),
+                tolerance=TOLERANCE,
+                threads=threads,
+                method=method,
+                dissipation=dissipation,
+                wrenches=keys,
             )
+            return _given("hybrid_dynamics", found, out)
         return self._call(
             "hybrid_dynamics",
             q,
@@ -997,6 +1080,42 @@ class Robot:
         (moment, force) at the joint, along the axes of the child link; rows as in `moving_joints`.
         """
         return self._call("joint_reactions", q, qd, qdd, out=out, threads=threads, f_ext=f_ext)
+
+    def driving_forces(
+        self,
+        q: Array,
+        qd: Array,
+        qdd: Array,
+        multipliers: Array = None,
+        *,
+        f_ext: Mapping[str, Any] | None = None,
+        dissipation: bool = False,
+        out: Array = None,
+        threads: int | None = None,
+    ) -> np.ndarray:
+        """Forces that move the joints of `driven_joints` as given: (..., their freedoms), N m or N.
+
+        multipliers: of a robot with loops, as `constrained_dynamics` returns them. f_ext and
+        dissipation as in `inverse_dynamics`; armature counts.
+        """
+        if multipliers is None:
+            if self.model.loop_rows:
+                raise TypeError(
+                    f"driving_forces: robot {self.name!r} has loops or couplings, which exert "
+                    "forces too; give multipliers, the second result of constrained_dynamics"
+                )
+            multipliers = np.zeros(0)
+        return self._call(
+            "driving_forces",
+            q,
+            qd,
+            qdd,
+            multipliers,
+            out=out,
+            threads=threads,
+            f_ext=f_ext,
+            dissipation=dissipation,
+        )
 
     def inverse_dynamics_sensitivities(
         self,
@@ -1223,13 +1342,15 @@ class Robot:
             return ready(*arguments)
         if order not in (1, 2):
             raise ValueError(f"derivatives: order must be 1 or 2, not {order!r}")
-        names = derivative_names(function, wrt, order=options.get("order", 1))
+        names = derivative_names(
+            function, wrt, order=options.get("order", 1), timed=self.model.timed
+        )
         compiled, forces = self._derived(
             function, Derivative("jacobian", names, order), f_ext, dissipation, method, options
         )
-        if plain and _hashable(key):
+        if plain and _hashable(key) and not compiled.timed:
             self._ready[key] = compiled.fast
-        return compiled(*arguments, *forces, out=out, threads=threads)
+        return compiled.at(self._time)(*arguments, *forces, out=out, threads=threads)
 
     def pullback(
         self,
@@ -1250,11 +1371,14 @@ class Robot:
         shape), at a small multiple of the function's own cost; wrt as in `derivatives`.
         """
         options = order_option(function, arguments) | options
-        names = derivative_names(function, wrt, order=options.get("order", 1))
+        names = derivative_names(
+            function, wrt, order=options.get("order", 1), timed=self.model.timed
+        )
         compiled, forces = self._derived(
             function, Derivative("pullback", names), f_ext, dissipation, method, options
         )
-        return compiled(*arguments, *forces, covector, out=out, threads=threads)
+        here = compiled.at(self._time)
+        return here(*arguments, *forces, covector, out=out, threads=threads)
 
     def _derived(
         self,
@@ -1316,7 +1440,7 @@ class Robot:
         if function not in CLOSED_LOOPS or self.model.source.closure is not None:
             return self.model
         self._require_loops(function)
-        return self._closed.model
+        return self._solver.model
 
     def _call(
         self,
@@ -1338,6 +1462,8 @@ class Robot:
         compiled = self.function(
             function, method=method, dissipation=dissipation, wrenches=keys, **options
         )
+        if compiled.timed:
+            return compiled.at(self._time)(*arguments, *forces, out=out, threads=threads)
         if not keys and not options and not dissipation and method == "fastest":
             self._install(compiled)
             self._ready[key] = compiled  # for what the fast entry does not take
@@ -1397,5 +1523,7 @@ def _rates_of_order(function: str, order: int, q: Array, qd: Array, qdd: Array) 
     return [q, qd] if qdd is None else [q, qd, qdd]
 
 
-def _rebuild(source: Description, mimic: bool) -> Robot:
-    return Robot(source, mimic=mimic)
+def _rebuild(source: Description, mimic: bool, time: np.ndarray | None = None) -> Robot:
+    """A robot, at a time if it is given one and depends on it."""
+    made = Robot(source, mimic=mimic)
+    return made if time is None or not made.model.timed else made.at_time(time)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
+from chasles.algorithms.spatial.configuration import difference, integrate
 from chasles.algorithms.spatial.forward_kinematics import body_transforms
 from chasles.algorithms.spatial.viewpoint import At, Axes, point_in_body
 from chasles.expr import RULES, Arena, Number, Program, Variable
@@ -16,7 +17,13 @@ from chasles.model import WORLD, Model
 from chasles.model.build import connected
 from chasles.model.loads import Load, by_body
 from chasles.model.parameters import shape, substituted
-from chasles.model.spaces import LoadsSpace, Space, TwistsSpace, WrenchesSpace
+from chasles.model.spaces import (
+    LoadsSpace,
+    Space,
+    TwistsSpace,
+    VelocitySpace,
+    WrenchesSpace,
+)
 
 
 @dataclass(frozen=True)
@@ -63,6 +70,10 @@ def signature(algorithm: Callable[..., Any], order: int = 1) -> Signature:
             inputs |= {rate_name(k): space for k in range(1, order + 1)}
         else:
             inputs[name] = space
+    for k in range(1, len(inputs)):
+        space = inputs.get(rate_name(k))
+        if isinstance(space, VelocitySpace):
+            inputs[rate_name(k)] = replace(space, order=k)
     outputs = tuple(space for part in parts if (space := _space(part)) is not None)
     assert len(outputs) == len(parts), f"{algorithm.__name__}: every result needs a space"
     ordered = tuple(replace(s, order=order) if isinstance(s, TwistsSpace) else s for s in outputs)
@@ -72,6 +83,11 @@ def signature(algorithm: Callable[..., Any], order: int = 1) -> Signature:
 def rate_name(k: int) -> str:
     """The name of the k-th derivative of q: qd, qdd, qddd, ..."""
     return "q" + "d" * k
+
+
+TIMELESS = (integrate, difference)
+"""Algorithms of configurations alone: the only ones for which it does not matter what time it is.
+"""
 
 
 def _space(hint: Any) -> Space | None:
@@ -96,10 +112,11 @@ def trace(
     """The straight-line program of an algorithm for one model.
 
     Inputs are named as the algorithm's arguments; each external wrench is an input of its own,
-    `f_ext['<frame>']`, and so is each of the named parameters of the mechanism, a symbol too.
-    `prepare` changes the model before the algorithm sees it; `record` makes the arena that records
-    the operations. `order` is the number of rates, for an algorithm that takes any. Options are
-    passed through; a frame may be given by name.
+    `f_ext['<frame>']`, and so is each of the named parameters of the mechanism, a symbol too. Where
+    the mechanism depends on time, `t` is an input between the two. `prepare` changes the model
+    before the algorithm sees it; `record` makes the arena that records the operations. `order` is
+    the number of rates, for an algorithm that takes any. Options are passed through; a frame may be
+    given by name.
     """
     sign = signature(algorithm, order)
     arena = record()
@@ -109,15 +126,18 @@ def trace(
         variables.append(Variable(name, shape))
         return [arena.input(name, k) for k in range(variables[-1].size)]
 
+    flat: dict[str, list[Number]] = {}
     wrenches, entries = tuple(wrenches), []
-    values: dict[str, Any] = {}
     for name, space in sign.inputs.items():
         if isinstance(space, WrenchesSpace):
             entries = [symbols(f"{name}[{key.frame!r}]", (6,)) for key in wrenches]
         else:
-            values[name] = space.split(model, symbols(name, space.shape(model)))
+            flat[name] = symbols(name, space.shape(model))
+    (t,) = symbols("t", ()) if model.timed and algorithm not in TIMELESS else (0.0,)
     symbolic = {name: symbols(name, shape(model.source, name)) for name in parameters}
-    given = prepare(_with_symbols(model, symbolic))
+    here = model.at(t)
+    values: dict[str, Any] = {name: sign.inputs[name].split(here, x) for name, x in flat.items()}
+    given = prepare(_with_symbols(model, symbolic).at(t))
     if wrenches:
         loads = external_loads(given, values["q"], wrenches, entries)
         single = isinstance(sign.inputs["f_ext"], LoadsSpace)
@@ -140,8 +160,7 @@ def trace(
 def _with_symbols(model: Model, symbolic: dict[str, list[Number]]) -> Model:
     if not symbolic:
         return model
-    coupled = any(body.follow is not None for body in model.bodies)
-    return connected(substituted(model.source, symbolic), mimic=coupled)
+    return connected(substituted(model.source, symbolic), mimic=model.mimics)
 
 
 def resolve(model: Model, options: dict[str, Any]) -> dict[str, Any]:

@@ -408,12 +408,6 @@ def test_derivatives_of_loop_forces() -> None:
         np.testing.assert_allclose(by_q[..., k], moved, atol=1e-8)
 
 
-def test_hybrid_dynamics_of_loops_is_refused() -> None:
-    bars = chasles.robots.four_bar()
-    with pytest.raises(chasles.ModelError, match="of trees only; use inverse_dynamics"):
-        bars.hybrid_dynamics([0.1, 0.2, 0.3], [0.0] * 3, [0.0] * 3, known="crank")
-
-
 def test_damping_of_a_loop_joint_is_noted() -> None:
     source = chasles.robots.four_bar().model.source
     damped = replace(source, loops=(replace(source.loops[0], damping=5.0),))

@@ -38,12 +38,24 @@ def solid_bodies(model: Model, options: Mapping[str, Any]) -> str:
     return ""
 
 
+def undriven_joints(model: Model, options: Mapping[str, Any]) -> str:
+    """Every joint has coordinates: else velocities have a part that is not linear in qd."""
+    for i in model.driven:
+        return f"joint {model.bodies[i].data.name!r} is driven in time"
+    return ""
+
+
 def holonomic_joints(model: Model, options: Mapping[str, Any]) -> str:
     """Every position is reached by a step: else Lagrange's equations have more terms."""
     for body in model.bodies:
         if not body.joint.holonomic:
             return f"joint {body.data.name!r} is nonholonomic"
     return ""
+
+
+def holonomic_coordinates(model: Model, options: Mapping[str, Any]) -> str:
+    """Both."""
+    return undriven_joints(model, options) or holonomic_joints(model, options)
 
 
 @dataclass(frozen=True)
@@ -94,6 +106,7 @@ KINEMATICS = frozenset(
         "jacobian_rate",
         "loop_residual",
         "loop_matrix",
+        "loop_rate",
         "loop_bias",
         "loop_forces",
         "closing_step",
@@ -131,7 +144,9 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
         Method("link-frames", "joint_motion.frame_motion_link_frames"),
     ),
     "jacobian": (Method("spatial", "spatial.jacobian"),),
-    "generalized_jacobian": (Method("spatial", "spatial.generalized_jacobian"),),
+    "generalized_jacobian": (
+        Method("spatial", "spatial.generalized_jacobian", needs=undriven_joints),
+    ),
     "jacobian_rate": (
         Method("joint-motion", "joint_motion.jacobian_rates"),
         Method("spatial", "spatial.jacobian_rate"),
@@ -191,22 +206,27 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
         ),
         Method("parallel-axes", "tensor.bias_forces_parallel_axes", equivalent=by_products),
     ),
-    "coriolis_matrix": (Method("spatial", "spatial.coriolis_matrix"),),
+    "coriolis_matrix": (Method("spatial", "spatial.coriolis_matrix", needs=undriven_joints),),
     "closed_form": (
         Method(
             "vukobratovic",
             "tensor.vukobratovic:closed_form_vukobratovic",
             equivalent=by_moments,
+            needs=undriven_joints,
         ),
         Method(
             "christoffel",
             "tensor.christoffel:closed_form_christoffel",
             by_name=True,
             steep=True,
-            needs=holonomic_joints,
+            needs=holonomic_coordinates,
         ),
         Method(
-            "uicker-kahn", "tensor.uicker_kahn:closed_form_uicker_kahn", by_name=True, steep=True
+            "uicker-kahn",
+            "tensor.uicker_kahn:closed_form_uicker_kahn",
+            by_name=True,
+            steep=True,
+            needs=undriven_joints,
         ),
     ),
     "mass_matrix": (
@@ -343,6 +363,7 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
         Method("closed-form", "tensor.sensitivities_closed_form", by_name=True, steep=True),
     ),
     "regressor": (Method("newton-euler-vector", "spatial.regressor"),),
+    "driving_forces": (Method("spatial", "spatial.driving_forces"),),
     "joint_reactions": (Method("spatial", "spatial.joint_reactions"),),
     "kinetic_energy": (
         Method("spatial", "spatial.kinetic_energy"),
@@ -357,6 +378,7 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
     "centroidal_momentum_matrix": (Method("spatial", "spatial.centroidal_momentum_matrix"),),
     "loop_residual": (Method("homogeneous", "homogeneous.loop_residual"),),
     "loop_matrix": (Method("homogeneous", "homogeneous.loop_matrix"),),
+    "loop_rate": (Method("homogeneous", "homogeneous.loop_rate"),),
     "loop_bias": (Method("homogeneous", "homogeneous.loop_bias"),),
     "loop_forces": (Method("spatial", "closed_loops.loop_forces"),),
     "integrate": (Method("spatial", "spatial.configuration:integrate"),),
@@ -370,6 +392,9 @@ CLOSED_LOOPS: dict[str, tuple[Method, ...]] = {
         Method("multipliers", "closed_loops.multipliers", equivalent=by_moments),
         Method("direct", "closed_loops.direct", equivalent=by_moments),
         Method("minimal", "closed_loops.minimal", equivalent=by_moments),
+    ),
+    "constrained_hybrid_dynamics": (
+        Method("multipliers", "closed_loops.hybrid", equivalent=by_moments),
     ),
     "actuator_forces": (Method("minimal", "closed_loops.actuator_forces", equivalent=by_moments),),
     "independent_mass_matrix": (

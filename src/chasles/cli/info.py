@@ -55,6 +55,8 @@ def _joints(robot: Robot) -> Table:
 def _where(robot: Robot, i: int) -> tuple[str, str]:
     """Where a joint's coordinates lie, or what they follow."""
     follow = robot.model.bodies[i].follow
+    if robot.model.bodies[i].drive is not None:
+        return "given in time", ""
     if follow is None:
         return _span(robot.model.position_slices[i]), _span(robot.model.velocity_slices[i])
     leader = _span(robot.model.position_slices[follow.leader])

@@ -247,8 +247,8 @@ def _joint(made: Callable[..., Kind], source: TomlFile, table: str) -> list[Kind
 def write(description: Description, path: str | os.PathLike[str]) -> None:
     """Write a mechanism, in SI units and radians, with all digits; read back, it is the same.
 
-    Refused: joints of one's own type, and couplings that are no gears. Notes have no place in the
-    file, nor have lines of the file that a mechanism was read from.
+    Refused: joints of one's own type, motions given in time, and couplings that are no gears. Notes
+    have no place in the file, nor have lines of the file that a mechanism was read from.
     """
     text = ["# Mechanism; m, kg, rad", 'format = "mechanism"', f"name = {word(description.name)}"]
     text += [f"gravity = {_numbers(description.gravity)}", 'inertia_about = "frame"']
@@ -295,6 +295,11 @@ def _joint_row(joint: JointData) -> dict[str, str]:
         raise ModelError(
             f"joint {joint.name!r} is of a type of your own, which a file cannot say; keep it in "
             "Python"
+        )
+    if joint.motion is not None:
+        raise ModelError(
+            f"joint {joint.name!r} is driven in time, which a file cannot say; save the robot "
+            "before it is, and keep the motion in Python, with robot.drive"
         )
     row = {"name": word(joint.name), "kind": word(joint.kind)}
     row |= {} if joint.parent is None else {"parent": word(joint.parent)}

@@ -8,6 +8,7 @@ from chasles.loops.reports import (
     LoopError,
     Mobility,
     OpenLoop,
+    OverDetermined,
     SingularPosition,
     UnderActuated,
 )
@@ -23,6 +24,7 @@ __all__ = [
     "Loops",
     "Mobility",
     "OpenLoop",
+    "OverDetermined",
     "SingularPosition",
     "UnderActuated",
     "clusters",

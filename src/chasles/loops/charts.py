@@ -16,30 +16,35 @@ class Chart:
     """A choice of independent coordinates, and `closing_step` compiled for it."""
 
     independent: np.ndarray
-    closing: Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray]]
+    compiled: Any
+
+    def closing(
+        self, t: float, q: np.ndarray, v: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Newton's step, rates and health at a time, from q and the independent entries of v."""
+        found: tuple[np.ndarray, np.ndarray, np.ndarray] = self.compiled.at(t).fast(q, v)
+        return found
 
 
 class Charts:
     """The charts of one robot; `closed` makes the robot with a closure chosen."""
 
-    def __init__(
-        self, loops: Loops, tree: Callable[[str], Any], closed: Callable[[Closure], Any]
-    ) -> None:
-        self.loops, self._tree, self._closed = loops, tree, closed
+    def __init__(self, closed: Callable[[Closure], Any]) -> None:
+        self._closed = closed
         self._known: dict[tuple[tuple[int, ...], ...], Chart] = {}
 
-    def at(self, q: np.ndarray) -> Chart:
-        """The chart in which a closed position (nq,) is far from singular.
+    def at(self, loops: Loops, q: np.ndarray) -> Chart:
+        """The chart in which a closed position (nq,) of some loops is far from singular.
 
         The same choice in two positions is one chart, compiled once. Raises `SingularPosition`.
         """
-        loops, independent = self.loops, self.loops.suited(q)
-        loops.check_regular(loops.matrix(q), (), independent)
-        K = self._tree("loop_matrix")(np.concatenate([q[None], loops.references]))
+        independent = loops.suited(q)
+        loops.check_regular(loops.matrix(q), independent)
+        K = np.concatenate([loops.raw_matrix(q)[None], loops.reference_matrix])
         able = np.delete(np.arange(loops.model.nv), independent)
         closure = choose(K, loops.rows, loops.columns, len(able), able)
         key = (closure.rows, closure.dependent)
         if key not in self._known:
-            closing = self._closed(closure).function("closing_step").fast
-            self._known[key] = Chart(independent, closing)
+            compiled = self._closed(closure).function("closing_step")
+            self._known[key] = Chart(independent, compiled)
         return self._known[key]

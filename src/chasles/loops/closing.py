@@ -5,6 +5,7 @@ Everything is decided on dimensionless equations (`scales`).
 
 import math
 from collections.abc import Callable, Sequence
+from copy import copy
 from functools import cached_property
 from typing import Any
 
@@ -39,11 +40,27 @@ _SHARE = 0.1
 
 
 class Loops:
-    """The loops of a model and the compiled functions that they need."""
+    """The loops of a model and the compiled functions that they need, at a time.
 
-    def __init__(self, model: Model, function: Callable[[str], Callable[..., Any]]) -> None:
+    What is decided once is decided at t = 0, and stays for all times.
+    """
+
+    def __init__(self, model: Model, function: Callable[[str], Any]) -> None:
         self.model = model
-        self._function = function
+        self.time = np.zeros(())
+        self._compile = function
+
+    def at(self, time: np.ndarray) -> "Loops":
+        """The same loops, with the choices that are made for them, at another time (...), in s."""
+        decided = self.rows, self.columns, self.independent, self.reference_matrix
+        assert all(part is not None for part in decided)
+        moved = copy(self)
+        moved.time = time
+        return moved
+
+    def _function(self, name: str) -> Callable[..., Any]:
+        at_time: Callable[..., Any] = self._compile(name).at(self.time)
+        return at_time
 
     # What is there ----------------------------------------------------------------------------
 
@@ -54,7 +71,7 @@ class Loops:
 
     def movers(self, constraint: Loop | Coupling) -> set[int]:
         """The bodies whose coordinates the equations of a loop or a coupling are of."""
-        return {self.model.owner(i)[0] for i in constraint.bodies}
+        return self.model.owners(constraint.bodies)
 
     @cached_property
     def freedoms(self) -> tuple[str, ...]:
@@ -77,7 +94,7 @@ class Loops:
     @cached_property
     def rows(self) -> np.ndarray:
         """Scales of the equations."""
-        return row_scales(self.model)
+        return row_scales(self.model.at(0.0))
 
     @cached_property
     def columns(self) -> np.ndarray:
@@ -86,7 +103,16 @@ class Loops:
 
     def matrix(self, q: np.ndarray) -> np.ndarray:
         """A of the loops, dimensionless: (..., rows, nv)."""
-        return self.rows[:, None] * self._function("loop_matrix")(q) * self.columns
+        return self.scaled(self.raw_matrix(q))
+
+    def scaled(self, A: np.ndarray) -> np.ndarray:
+        """A matrix of the loops, made dimensionless."""
+        return self.rows[:, None] * A * self.columns
+
+    def raw_matrix(self, q: np.ndarray) -> np.ndarray:
+        """A of the loops: (..., rows, nv)."""
+        A: np.ndarray = self._function("loop_matrix")(q)
+        return A
 
     # Which freedoms are independent -----------------------------------------------------------
 
@@ -112,6 +138,11 @@ class Loops:
         return closed[np.array(ranks) == max(ranks)]
 
     @cached_property
+    def reference_matrix(self) -> np.ndarray:
+        """A of the loops in the references: (states, rows, nv)."""
+        return self.raw_matrix(self.references)
+
+    @cached_property
     def independent(self) -> np.ndarray:
         """The velocity coordinates taken as independent, in increasing order."""
         names = self.model.source.independent
@@ -120,7 +151,7 @@ class Loops:
     @cached_property
     def automatic(self) -> np.ndarray:
         """The library's choice of independent coordinates."""
-        A = self.matrix(self.references)
+        A = self.scaled(self.reference_matrix)
         return self._chosen(A, _rank(A[0])[0])
 
     def select(self, names: Sequence[str]) -> np.ndarray:
@@ -151,7 +182,7 @@ class Loops:
         if not self._determine(given):
             return None
         rest = np.delete(np.arange(self.model.nv), given)
-        A = self.matrix(self.references)
+        A = self.scaled(self.reference_matrix)
         U, s, _ = np.linalg.svd(A[..., rest], full_matrices=False)
         kept = U * (s > RANK * np.max(s, axis=-1, initial=0.0, keepdims=True))[..., None, :]
         left = A - kept @ (np.swapaxes(kept, -1, -2) @ A)
@@ -159,12 +190,24 @@ class Loops:
         free = self._chosen(left, len(self.dependent) - len(rest))
         return np.array([k for k in free if k in given], dtype=int)
 
+    def rank(self, freedoms: np.ndarray) -> int:
+        """How many equations the loops have between some freedoms, the others being given."""
+        return max(_rank(A)[0] for A in self.scaled(self.reference_matrix)[..., freedoms])
+
+    def confined(self, given: np.ndarray) -> np.ndarray:
+        """Of some freedoms, those that loops relate to each other."""
+        rest = np.delete(np.arange(self.model.nv), given)
+        A = self.scaled(self.reference_matrix)[0]
+        U = np.linalg.svd(A[:, rest])[0]
+        left = U[:, self.rank(rest) :].T @ A[:, given]
+        return given[np.max(np.abs(left), axis=0, initial=0.0) > RANK]
+
     def _determine(self, given: np.ndarray) -> bool:
         """Whether some coordinates determine all others, at a position in which nothing is special.
 
         More than is needed may be given.
         """
-        rest = np.delete(self.matrix(self.references), given, axis=-1)
+        rest = np.delete(self.scaled(self.reference_matrix), given, axis=-1)
         return bool(np.max(_margin(rest)) > SINGULAR)
 
     def suited(self, q: np.ndarray) -> np.ndarray:
@@ -195,8 +238,11 @@ class Loops:
     def mobility(self, q: Any, tolerance: float) -> Mobility:
         """The freedoms left at a closed position (the first reference by default)."""
         at = self.references[0] if q is None else self._array("mobility", "q", q, self.model.nq)
-        if at.ndim != 1:
-            raise ValueError(f"mobility: q must have shape ({self.model.nq},), not {at.shape}")
+        if at.ndim != 1 or self.time.ndim:
+            raise ValueError(
+                f"mobility: q must have shape ({self.model.nq},), not {at.shape}, and the time be "
+                "one number"
+            )
         self.check_closed("mobility", at, tolerance)
         A = self.matrix(at)
         rank, values = _rank(A)
@@ -207,7 +253,7 @@ class Loops:
             redundant.append((constraint.name, constraint.rows - (upto - before)))
             before = upto
         parts = values / max(values[0], 1e-300)
-        weaker = weaker_joints(self.model, at, dict(redundant), RANK)
+        weaker = weaker_joints(self.model, float(self.time), at, dict(redundant), RANK)
         return Mobility(
             self.model.nv - rank,
             self.model.nv,
@@ -227,6 +273,8 @@ class Loops:
 
     def assemble(self, y: Any, guess: Any) -> np.ndarray:
         """Positions that close the loops."""
+        if self.time.ndim:
+            return self._at_each_time(y, guess)
         self._check_moves(y, self.independent)
         y = self._array("assemble", "y", y, len(self.independent))
         if guess is None:
@@ -254,8 +302,21 @@ class Loops:
                 f"{self._open(residual[left[0]])} with {self._given(flat[left[0]])}; the position "
                 "is out of reach, or the guess too far from it"
             )
-        self.check_regular(self.matrix(q), lead)
+        self.check_regular(self.matrix(q.reshape(*lead, nq)))
         return q.reshape(*lead, nq)
+
+    def _at_each_time(self, y: Any, guess: Any) -> np.ndarray:
+        """`assemble` for every one of several times."""
+        given = {"y": np.asarray(y, dtype=float)}
+        given |= {} if guess is None else {"guess": np.asarray(guess, dtype=float)}
+        lead = leading_shape("assemble", t=self.time[..., None], **given)
+        times = np.broadcast_to(self.time, lead)
+        states = [np.broadcast_to(a, (*lead, a.shape[-1])) for a in given.values()]
+        found = [
+            self.at(times[k]).assemble(*(a[k] for a in states), *[None] * (guess is None))
+            for k in np.ndindex(lead)
+        ]
+        return np.array(found).reshape(*lead, self.model.nq)
 
     def complete(self, q: Any, yd: Any, ydd: Any, tolerance: float) -> Any:
         """All rates from those of the independent freedoms; all accelerations too, if given."""
@@ -268,8 +329,8 @@ class Loops:
         leading_shape("complete", q=q, yd=yd)
         self.check_closed("complete", q, tolerance)
         A = self.matrix(q)
-        self.check_regular(A, q.shape[:-1])
-        qd = self._spread(A, yd, np.zeros(len(self.rows)))
+        self.check_regular(A)
+        qd = self._spread(A, yd, self.rows * self._function("loop_rate")(q))
         if ydd is None:
             return qd
         ydd = self._array("complete", "ydd", ydd, n)
@@ -292,11 +353,11 @@ class Loops:
         are redundant, b must agree with them.
         """
         A = self.matrix(q)
-        self.check_regular(A, q.shape[:-1], independent)
+        self.check_regular(A, independent)
         free = np.delete(np.arange(self.model.nv), independent)
-        R = np.zeros((*q.shape[:-1], self.model.nv, len(self.rows)))
+        R = np.zeros((*A.shape[:-2], self.model.nv, len(self.rows)))
         R[..., free, :] = self.columns[free, None] * np.linalg.pinv(A[..., free]) * self.rows
-        G = -R @ self._function("loop_matrix")(q)[..., independent]
+        G = -R @ self.raw_matrix(q)[..., independent]
         G[..., independent, np.arange(len(independent))] = 1.0
         return G, R
 
@@ -352,8 +413,8 @@ class Loops:
 
     def check_closed(self, function: str, q: np.ndarray, tolerance: float) -> None:
         check_tolerance(function, tolerance)
-        lead = q.shape[:-1]
         r = self.rows * self._function("loop_residual")(q)
+        lead = r.shape[:-1]
         r = r.reshape(math.prod(lead), len(self.rows))
         size = np.linalg.norm(r, axis=-1)
         if not np.all(np.isfinite(size)):
@@ -365,11 +426,9 @@ class Loops:
                 f"{self._open(r[worst])} (tolerance {tolerance:g}); close them with assemble"
             )
 
-    def check_regular(
-        self, A: np.ndarray, lead: tuple[int, ...], independent: np.ndarray | None = None
-    ) -> None:
-        """The dependent freedoms are determined by the equations of every state."""
-        given = self.independent if independent is None else independent
+    def check_regular(self, A: np.ndarray, independent: np.ndarray | None = None) -> None:
+        """The dependent freedoms are determined by the equations A of every state."""
+        given, lead = self.independent if independent is None else independent, A.shape[:-2]
         rest = np.delete(np.arange(self.model.nv), given)
         A = A.reshape(math.prod(lead), len(self.rows), self.model.nv)
         bad = np.flatnonzero(_margin(A[..., rest]) <= SINGULAR)
@@ -416,17 +475,26 @@ class Loops:
 
     def _open(self, residual: np.ndarray) -> str:
         """The loop or coupling that is farthest from closed, and how far."""
+        worst, error = self._farthest(residual)
+        if isinstance(worst, Coupling):
+            return f"coupling {worst.name!r} is off by {error:.3g} (rad or m of a coordinate)"
+        return (
+            f"loop {worst.name!r} stays open by {error:.3g} "
+            f"(rad, and parts of its size {size(self.model, worst):.3g} m)"
+        )
+
+    def farthest(self, residual: np.ndarray) -> str:
+        """The loop or coupling whose equations have most left, and how much."""
+        worst, error = self._farthest(residual)
+        what = "coupling" if isinstance(worst, Coupling) else "loop"
+        return f"{what} {worst.name!r} by {error:.3g}"
+
+    def _farthest(self, residual: np.ndarray) -> tuple[Loop | Coupling, float]:
         all_of = self.model.constraints
         parts = np.split(residual, np.cumsum([constraint.rows for constraint in all_of])[:-1])
         sizes = [float(np.linalg.norm(part)) for part in parts]
         k = int(np.argmax(sizes))
-        worst = all_of[k]
-        if isinstance(worst, Coupling):
-            return f"coupling {worst.name!r} is off by {sizes[k]:.3g} (rad or m of a coordinate)"
-        return (
-            f"loop {worst.name!r} stays open by {sizes[k]:.3g} "
-            f"(rad, and parts of its size {size(self.model, worst):.3g} m)"
-        )
+        return all_of[k], sizes[k]
 
 
 def _rank(A: np.ndarray, largest: float | None = None) -> tuple[int, np.ndarray]:

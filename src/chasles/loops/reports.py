@@ -24,6 +24,10 @@ class UnderActuated(LoopError):
     """Some actuators cannot move a mechanism in all its freedoms."""
 
 
+class OverDetermined(LoopError):
+    """Known accelerations are more than the loops leave free, and do not agree with them."""
+
+
 class LockedMechanism(LoopError):
     """The loops leave no freedom that could be chosen or moved."""
 

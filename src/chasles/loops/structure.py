@@ -36,7 +36,7 @@ def clusters(model: Model) -> tuple[Cluster, ...]:
     """
     found: list[tuple[set[str], set[int]]] = []
     for constraint in model.constraints:
-        names, movers = {constraint.name}, {model.owner(i)[0] for i in constraint.bodies}
+        names, movers = {constraint.name}, model.owners(constraint.bodies)
         apart = []
         for cluster in found:
             if cluster[1] & movers:
@@ -56,9 +56,9 @@ def clusters(model: Model) -> tuple[Cluster, ...]:
 
 
 def weaker_joints(
-    model: Model, q: np.ndarray, spare: dict[str, int], tolerance: float
+    model: Model, t: float, q: np.ndarray, spare: dict[str, int], tolerance: float
 ) -> dict[str, str]:
-    """For loops with spare equations at q, the weakest joint type that leaves the rank as it is.
+    """For loops with spare equations at t and q, the weakest joint type that leaves the rank.
 
     What it transmits is a part of what the loop's own joint does, so that it allows every motion
     that this allows (Featherstone 2008, section 8.10). Taken together they still leave the rank;
@@ -67,6 +67,7 @@ def weaker_joints(
     """
     if not any(spare.values()):
         return {}
+    model = model.at(t)
     rank, offered = _rank(model, q, tolerance), {}
     for k in reversed(range(len(model.loops))):
         loop = model.loops[k].data
@@ -75,8 +76,8 @@ def weaker_joints(
                 break
             loops = list(model.source.loops)
             loops[k] = replace(loop, kind=kind, custom=None)
-            mimic = any(body.follow is not None for body in model.bodies)
-            trial = connected(replace(model.source, loops=tuple(loops)), mimic=mimic)
+            source = replace(model.source, loops=tuple(loops))
+            trial = connected(source, mimic=model.mimics).at(t)
             if _within(trial, model, k, q) and _rank(trial, q, tolerance) == rank:
                 model, offered[loop.name] = trial, kind
                 break

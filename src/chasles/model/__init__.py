@@ -13,6 +13,7 @@ from chasles.model.description import (
     Mimic,
     ModelError,
 )
+from chasles.model.drives import motion
 from chasles.model.joints import JOINTS, LOOP_JOINTS, Joint, Steady
 from chasles.model.model import WORLD, Body, Frame, Loop, Model
 
@@ -39,4 +40,5 @@ __all__ = [
     "build",
     "coupling",
     "gear",
+    "motion",
 ]

@@ -10,6 +10,7 @@ from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model.couplings import Coupling
 from chasles.model.custom import check_custom
 from chasles.model.description import CouplingData, Description, JointData, LoopData, ModelError
+from chasles.model.drives import Drive
 from chasles.model.joints import JOINTS, Fixed, Joint, Reversed
 from chasles.model.joints.reverse import inverted
 from chasles.model.model import WORLD, Body, Follow, Frame, Loop, Model, Passage, suggest
@@ -69,17 +70,24 @@ def connected(source: Description, *, mimic: bool) -> Model:
         joint, owner = pending.pop()
         pose, link = compose(joint.pose, owner.placement), inverted(joint.child_pose)
         if joint.kind == "fixed":
+            if joint.motion is not None:
+                raise ModelError(
+                    f"{_at(joint.where)}joint {joint.name!r} is fixed, so it cannot be driven; "
+                    "give it a type that moves"
+                )
             here = _Placed(owner.body, compose(link, pose))
         else:
             E = _natural_axes(joint)
             turned = Transform(Rotation.of(E), Vector.zero())
+            made = _make_joint(joint, compose(turned, pose))
             bodies.append(
                 Body(
                     joint.child,
                     owner.body,
-                    _make_joint(joint, compose(turned, pose)),
+                    made,
                     RigidInertia.zero(),
                     joint,
+                    drive=_driven(joint, made),
                 )
             )
             back = Transform(Rotation.of(E.T), Vector.zero())
@@ -272,6 +280,27 @@ def _make_joint(joint: JointData, placement: Transform) -> Joint:
     return replace(made, placement=placement, armature=armature, damping=damping, friction=friction)
 
 
+def _driven(data: JointData, joint: Joint) -> Drive | None:
+    """What a joint does in time, if that is given."""
+    if data.motion is None:
+        return None
+    at = f"{_at(data.where)}joint {data.name!r}"
+    if data.mimic is not None:
+        raise ModelError(f"{at} is driven in time, so it cannot mimic {data.mimic.joint!r} too")
+    if not joint.holonomic:
+        raise ModelError(
+            f"{at}: a {joint.kind} joint forbids velocities only, so no motion can be given to its "
+            "coordinates; drive a joint of another type"
+        )
+    size = len(data.motion.results[0])
+    if size != joint.nq:
+        raise ModelError(
+            f"{at}: its motion gives {size} numbers, and a {joint.kind} joint has {joint.nq} "
+            "coordinates; give as many"
+        )
+    return Drive(data.motion)
+
+
 def _couple(bodies: list[Body]) -> list[Body]:
     """Give every mimicking joint its leader, through chains of mimics."""
     number = {body.data.name: i for i, body in enumerate(bodies)}
@@ -307,4 +336,12 @@ def _couple(bodies: list[Body]) -> list[Body]:
             data.mimic.multiplier * above.offset + data.mimic.offset,
         )
 
-    return [replace(body, follow=lead(i, ())) for i, body in enumerate(bodies)]
+    coupled = []
+    for i, body in enumerate(bodies):
+        follow = lead(i, ())
+        drive = bodies[follow.leader].drive if follow is not None else None
+        if follow is not None and drive is not None:
+            coupled.append(replace(body, drive=drive.geared(follow.ratio, follow.offset)))
+        else:
+            coupled.append(replace(body, follow=follow))
+    return coupled

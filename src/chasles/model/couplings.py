@@ -1,27 +1,32 @@
 """Gears and other equations between coordinates, written once with the functions of `chasles.expr`.
 
-The derivatives that velocities and accelerations need follow from the program of the equation.
+The derivatives that velocities and accelerations need follow from the program of the equation,
+those by time among them.
 """
 
+import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import chain
 
-from chasles.expr import RULES, Arena, Number, Program, Scalar, Variable, forward, is_number
+from chasles.expr import RULES, Arena, Number, Program, Variable, forward, is_number
 from chasles.expr import jacobian as derivatives
 from chasles.mathematics.linear import Matrix, Vector
 from chasles.model.description import CouplingData, ModelError
+from chasles.model.joints.steps import replayed
 
 
 def coupling(
     name: str, freedoms: Sequence[str], function: Callable[..., Number], *, where: str = ""
 ) -> CouplingData:
-    """The equation function(q1, q2, ...) = 0 between the coordinates of some joints.
+    """The equation function(q1, q2, ...) = 0 or function(q1, q2, ..., t) = 0 between coordinates.
 
     freedoms: joints, with [k] where one has several coordinates; only of joints whose velocities
     are the rates of their coordinates (not planar, spherical or free ones). function: takes their
-    coordinates, in rad and m, and is written with arithmetic and the functions of `chasles.expr`
+    coordinates, in rad and m, and the time in s where its last argument is called t; it is written
+    with arithmetic and the functions of `chasles.expr`
     (sin, cos, sqrt, atan2, ...); it is run once, on symbols. It should be smooth, and its slope not
     vanish where it is zero.
     """
@@ -29,23 +34,26 @@ def coupling(
     if not names or len(set(names)) < len(names):
         raise ModelError(f"coupling {name!r}: name one or more freedoms, each once, not {names!r}")
     arena = Arena(RULES)
-    result = function(*(arena.input("q", k) for k in range(len(names))))
+    timed = list(inspect.signature(function).parameters)[-1:] == ["t"]
+    moment = [arena.input("t", 0)] if timed else []
+    result = function(*(arena.input("q", k) for k in range(len(names))), *moment)
     if not is_number(result):
         raise ModelError(
             f"coupling {name!r}: its function gives {result!r:.60}; return one number, the "
             "residual that is zero where the coupling holds"
         )
-    if not isinstance(result, Scalar):
+    residual = _program(names, result, timed=timed)
+    if not any(i.op == "input" and i.data[0] == 0 for i in residual.code):
         raise ModelError(
             f"coupling {name!r}: its residual does not change with {', '.join(map(repr, names))}; "
             "return an expression of them"
         )
-    return CouplingData(name, names, _program(names, result), where)
+    return CouplingData(name, names, residual, where)
 
 
-def _program(freedoms: Sequence[str], residual: Number) -> Program:
-    outputs = [(Variable("residual", ()), [residual])]
-    return Program.from_outputs("coupling", [Variable("q", (len(freedoms),))], outputs)
+def _program(freedoms: Sequence[str], residual: Number, *, timed: bool) -> Program:
+    inputs = [Variable("q", (len(freedoms),))] + [Variable("t", ())] * timed
+    return Program.from_outputs("coupling", inputs, [(Variable("residual", ()), [residual])])
 
 
 def gear(
@@ -72,6 +80,8 @@ def gear(
 
 def linear(data: CouplingData) -> tuple[list[float], float] | None:
     """The factors a and the constant c of a residual a . q + c; None where it is no such sum."""
+    if data.timed:
+        return None
     slopes = _slopes(data.residual)
     if any(slopes.code[r].op != "const" for r in slopes.results[0]):
         return None
@@ -79,9 +89,12 @@ def linear(data: CouplingData) -> tuple[list[float], float] | None:
     return [slopes.code[r].data for r in slopes.results[0]], float(constant)
 
 
-def residual_at(data: CouplingData, values: Mapping[str, Number]) -> Number:
-    """The residual where its coordinates have these values (by freedom)."""
-    return _values(data.residual, {"q": [values[name] for name in data.freedoms]})[0]
+def residual_at(
+    data: CouplingData, values: Mapping[str, Number], t: Number | None = None
+) -> Number:
+    """The residual where its coordinates have these values (by freedom), at a time."""
+    q = [values[name] for name in data.freedoms]
+    return replayed(data.residual, {"q": q, "t": [t]} if t is not None else {"q": q})[0]
 
 
 def held(data: CouplingData, values: Mapping[str, Number]) -> CouplingData:
@@ -89,19 +102,22 @@ def held(data: CouplingData, values: Mapping[str, Number]) -> CouplingData:
     free = tuple(name for name in data.freedoms if name not in values)
     arena = Arena(RULES)
     symbols: dict[str, Number] = {name: arena.input("q", k) for k, name in enumerate(free)}
-    residual = residual_at(data, {**values, **symbols})
-    return replace(data, freedoms=free, residual=_program(free, residual))
+    moment = arena.input("t", 0) if data.timed else None
+    residual = residual_at(data, {**values, **symbols}, moment)
+    return replace(data, freedoms=free, residual=_program(free, residual, timed=data.timed))
 
 
 @dataclass(frozen=True)
 class Coupling:
     """A coupling of a model.
 
-    places: for each coordinate, the body and which of the coordinates of its joint it is.
+    places: for each coordinate, the body and which of the coordinates of its joint it is. t: the
+    time, of one that depends on it; a symbol while a function is traced.
     """
 
     places: tuple[tuple[int, int], ...]
     data: CouplingData
+    t: Number | None = None
 
     @property
     def name(self) -> str:
@@ -118,22 +134,34 @@ class Coupling:
         return tuple(dict.fromkeys(i for i, _ in self.places))
 
     def residual(self, q: Mapping[int, Vector]) -> Vector:
-        """phi(q), which is zero where the coupling holds."""
-        return Vector(tuple(_values(self.data.residual, {"q": self._of(q)})))
+        """phi(q, t), which is zero where the coupling holds."""
+        return Vector(tuple(replayed(self.data.residual, self._where(q))))
 
     def matrix(self, q: Mapping[int, Vector]) -> dict[int, Matrix]:
         """K = d phi / d q, by body (Featherstone 2008, Eq 3.11)."""
         rows: dict[int, list[Number]] = {i: [0.0] * len(q[i]) for i in self.bodies}
-        slopes = _values(_slopes(self.data.residual), {"q": self._of(q)})
-        for (i, k), slope in zip(self.places, slopes, strict=True):
+        slopes = replayed(_slopes(self.data.residual), self._where(q))
+        for (i, k), slope in zip(self.places, slopes, strict=False):
             rows[i][k] = slope
         return {i: Matrix((tuple(row),)) for i, row in rows.items()}
 
+    def drift(self, q: Mapping[int, Vector]) -> Vector:
+        """d phi / d t, so that K qd + d phi / d t = 0 where the coupling keeps holding."""
+        slopes = replayed(_slopes(self.data.residual), self._where(q))
+        return Vector.of(slopes[len(self.places)] if self.data.timed else 0.0)
+
     def bias(self, q: Mapping[int, Vector], qd: Mapping[int, Vector]) -> Vector:
-        """k = -dK/dt qd, so that K qdd = k keeps K qd constant (Eq 3.11)."""
-        speeds = self._of(qd)
-        rates = _values(_rates(self.data.residual), {"q": self._of(q), "d_q": speeds})
-        return -Vector.of(Vector(tuple(rates)).dot(Vector(tuple(speeds))))
+        """k = -dK/dt qd - d/dt(d phi / d t), so that K qdd = k keeps K qd + d phi / d t (3.11)."""
+        speeds = {"d_q": self._of(qd)} | ({"d_t": [1.0]} if self.data.timed else {})
+        rates = replayed(_rates(self.data.residual), self._where(q) | speeds)
+        return -Vector.of(Vector(tuple(rates)).dot(Vector((*chain(*speeds.values()),))))
+
+    def _where(self, q: Mapping[int, Vector]) -> dict[str, list[Number]]:
+        """What its program takes."""
+        if not self.data.timed:
+            return {"q": self._of(q)}
+        assert self.t is not None, "this coupling is asked for at no time"
+        return {"q": self._of(q), "t": [self.t]}
 
     def _of(self, x: Mapping[int, Vector]) -> list[Number]:
         return [x[i][k] for i, k in self.places]
@@ -141,18 +169,15 @@ class Coupling:
 
 @cache
 def _slopes(residual: Program) -> Program:
-    return derivatives(residual, ["q"], mode="reverse")
+    """By the coordinates, then by time."""
+    return derivatives(residual, _names(residual), mode="reverse")
 
 
 @cache
 def _rates(residual: Program) -> Program:
-    """The derivative of the slopes along d_q."""
-    return forward(_slopes(residual), ["q"])
+    """The derivative of the slopes along d_q and d_t."""
+    return forward(_slopes(residual), _names(residual))
 
 
-def _values(program: Program, inputs: Mapping[str, Sequence[Number]]) -> list[Number]:
-    """The entries of a program's output: numbers, or expressions in the trace of its inputs."""
-    symbols = (x for entries in inputs.values() for x in entries if isinstance(x, Scalar))
-    arena = next((x.arena for x in symbols), Arena(RULES))
-    values = program.replay(inputs, arena)
-    return [values[r] for r in program.results[0]]
+def _names(residual: Program) -> list[str]:
+    return [variable.name for variable in residual.inputs]

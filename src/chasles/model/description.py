@@ -57,7 +57,8 @@ class JointData:
     the rack's direction). pitch: metres per radian of a helical joint. radius: of a pinion or a
     rolling sphere, in m. reversed: the joint's motion is that of the parent against the child.
     custom: a joint of a type of your own (then kind is "custom"); its own numbers count, all others
-    are those given here.
+    are those given here. motion: what the joint does in time, made by `chasles.model.motion`; it
+    then has no coordinates.
     """
 
     name: str
@@ -78,6 +79,7 @@ class JointData:
     reversed: bool = False
     custom: Joint | None = None
     child_pose: Transform = field(default_factory=Transform.identity)
+    motion: Program | None = None
 
     @property
     def resists(self) -> bool:
@@ -97,17 +99,23 @@ class LoopData(JointData):
 
 @dataclass(frozen=True)
 class CouplingData:
-    """An equation between coordinates of joints: a gear, a differential, any residual(q) = 0.
+    """An equation between coordinates of joints: a gear, a differential, any residual = 0.
 
     freedoms: the coordinates it is of, as `robot.independent` names them: joints, with [k] where a
-    joint has several. residual: the program of one number from them, its input `q` in that order;
-    `chasles.model.gear` and `chasles.model.coupling` make it.
+    joint has several. residual: the program of one number from them, its input `q` in that order,
+    and of the time, its input `t`, if it depends on it; `chasles.model.gear` and
+    `chasles.model.coupling` make it.
     """
 
     name: str
     freedoms: tuple[str, ...]
     residual: Program
     where: str = ""
+
+    @property
+    def timed(self) -> bool:
+        """Whether it depends on time."""
+        return len(self.residual.inputs) == 2
 
 
 @dataclass(frozen=True)

@@ -102,6 +102,8 @@ def _serial(model: Model) -> tuple[Body, ...]:
             raise _refused(body.data.name, f"its type is {body.joint.kind}")
         if body.follow is not None:
             raise _refused(body.data.name, "it mimics another joint")
+        if body.drive is not None:
+            raise _refused(body.data.name, "its motion is given in time")
         if body.parent != before:
             raise _refused(body.data.name, "the arm branches there")
     if not model.bodies:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from chasles.expr import Number
+from chasles.expr import Number, Program
 from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model import couplings
@@ -60,6 +60,11 @@ def _coupled_still(data: CouplingData, held: Mapping[str, Vector]) -> CouplingDa
     fixed = [name for name in data.freedoms if name in values]
     if len(fixed) < len(data.freedoms):
         return couplings.held(data, values) if fixed else data
+    if data.timed:
+        raise ModelError(
+            f"coupling {data.name!r} depends on time, so it cannot hold where "
+            f"{', '.join(map(repr, fixed))} are locked; leave one of them free"
+        )
     error = couplings.residual_at(data, values)
     if abs(error) > _HOLDS:
         raise ModelError(
@@ -89,6 +94,17 @@ def _parent_link(model: Model, body: Body) -> Transform:
     """The link that a body's joint starts from, in the frame of the body that carries it."""
     parent = body.data.parent
     return Transform.identity() if parent is None else model.frames[parent].placement
+
+
+def drive(model: Model, motions: Mapping[str, Program]) -> Description:
+    """Joints moved in time as given, in place of having coordinates."""
+    for name in motions:
+        model.mover(name)
+    joints = tuple(
+        replace(joint, motion=motions.get(joint.name, joint.motion))
+        for joint in model.source.joints
+    )
+    return replace(model.source, joints=joints, independent=())
 
 
 def attach(model: Model, frame: str, name: str, inertia: RigidInertia) -> Description:

@@ -1,6 +1,6 @@
 """The tree that algorithms walk: bodies in regular numbering, frames, and where coordinates lie."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -11,6 +11,7 @@ from chasles.mathematics.spatial import Motion, RigidInertia, Transform
 from chasles.model.closure import Closure
 from chasles.model.couplings import Coupling
 from chasles.model.description import Description, JointData, LoopData, ModelError
+from chasles.model.drives import Drive
 from chasles.model.joints import Free, Joint
 
 WORLD = -1
@@ -27,7 +28,10 @@ class Follow(NamedTuple):
 
 @dataclass(frozen=True)
 class Body:
-    """A moving body: everything rigidly connected, with one joint to its parent body."""
+    """A moving body: everything rigidly connected, with one joint to its parent body.
+
+    A joint that follows another, or that is driven in time, has no coordinates.
+    """
 
     name: str
     parent: int
@@ -35,6 +39,12 @@ class Body:
     inertia: RigidInertia
     data: JointData
     follow: Follow | None = None
+    drive: Drive | None = None
+
+    @property
+    def owns(self) -> bool:
+        """Whether its joint has coordinates of its own."""
+        return self.follow is None and self.drive is None
 
 
 @dataclass(frozen=True)
@@ -113,6 +123,32 @@ class Model:
     couplings: tuple[Coupling, ...] = ()
 
     @property
+    def mimics(self) -> bool:
+        """Whether joints that mimic others have no coordinates."""
+        return any(body.data.mimic is not None and not body.owns for body in self.bodies)
+
+    @cached_property
+    def timed(self) -> bool:
+        """Whether it depends on time: a joint is driven, or a coupling does."""
+        return bool(self.driven) or any(coupling.data.timed for coupling in self.couplings)
+
+    @cached_property
+    def driven(self) -> tuple[int, ...]:
+        """The bodies whose joints are driven in time, in the order of the file."""
+        return tuple(i for i in self.in_file_order if self.bodies[i].drive is not None)
+
+    def at(self, t: Number) -> "Model":
+        """The mechanism at a time (s, or a symbol); itself if it does not depend on time."""
+        if not self.timed:
+            return self
+        bodies = (
+            replace(body, drive=replace(body.drive, t=t)) if body.drive else body
+            for body in self.bodies
+        )
+        couplings = (replace(coupling, t=t) for coupling in self.couplings)
+        return replace(self, bodies=tuple(bodies), couplings=tuple(couplings))
+
+    @property
     def gravity(self) -> Motion:
         """Gravity as a spatial acceleration of the world's frame."""
         return Motion(Vector.zero(), self.gravity_vector)
@@ -161,7 +197,8 @@ class Model:
     def floating(self) -> bool:
         """Whether the whole tree hangs on one free joint: a floating base."""
         roots = self.children[WORLD]
-        return len(roots) == 1 and isinstance(self.bodies[roots[0]].joint, Free)
+        root = self.bodies[roots[0]] if len(roots) == 1 else None
+        return root is not None and root.owns and isinstance(root.joint, Free)
 
     def frame(self, name: str) -> Frame:
         """A frame by name; links are frames too."""
@@ -184,17 +221,22 @@ class Model:
     @cached_property
     def in_tree_order(self) -> tuple[int, ...]:
         """The bodies whose joints own coordinates, parents first (no fill-in when factored)."""
-        return tuple(i for i, body in enumerate(self.bodies) if body.follow is None)
+        return tuple(i for i, body in enumerate(self.bodies) if body.owns)
 
     @cached_property
     def movers(self) -> tuple[int, ...]:
         """The bodies whose joints own coordinates, in the order of the coordinates."""
-        return tuple(i for i in self.in_file_order if self.bodies[i].follow is None)
+        return tuple(i for i in self.in_file_order if self.bodies[i].owns)
 
     def mover(self, joint: str) -> int:
         """The body whose joint has this name and owns coordinates."""
         for i, body in enumerate(self.bodies):
             if body.data.name == joint:
+                if body.drive is not None:
+                    raise ModelError(
+                        f"robot {self.name!r}: joint {joint!r} has no coordinates, because its "
+                        "motion is given in time; take it from a robot in which it is not"
+                    )
                 if body.follow is None:
                     return i
                 leader = self.bodies[body.follow.leader].data.name
@@ -248,37 +290,64 @@ class Model:
     def positions(self, flat: Sequence[Number]) -> dict[int, Vector]:
         """Every joint's coordinates from the flat vector q; followers from their leaders."""
         own = {i: Vector(tuple(flat[s])) for i, s in self.position_slices.items()}
-        return {
-            i: own[i] if f is None else own[f.leader] * f.ratio + Vector.of(f.offset)
-            for i, f in enumerate(body.follow for body in self.bodies)
-        }
+        found = {}
+        for i, body in enumerate(self.bodies):
+            if body.drive is not None:
+                found[i] = body.drive.position()
+            elif body.follow is not None:
+                leader, ratio, offset = body.follow
+                found[i] = own[leader] * ratio + Vector.of(offset)
+            else:
+                found[i] = own[i]
+        return found
 
-    def velocities(self, flat: Sequence[Number]) -> dict[int, Vector]:
-        """Every joint's velocity (or acceleration) from the flat vector."""
-        return self.followed({i: Vector(tuple(flat[s])) for i, s in self.velocity_slices.items()})
+    def velocities(self, flat: Sequence[Number], order: int = 0) -> dict[int, Vector]:
+        """Every joint's rate of an order (velocity 1, acceleration 2) from the flat vector.
 
-    def followed(self, own: Mapping[int, Vector]) -> dict[int, Vector]:
-        """Every joint's velocity (or acceleration) from those of the coordinates' owners."""
-        return {
-            i: own[i] if f is None else own[f.leader] * f.ratio
-            for i, f in enumerate(body.follow for body in self.bodies)
-        }
+        Of order 0 it is a step or a difference of rates, in which driven joints have no part.
+        """
+        own = {i: Vector(tuple(flat[s])) for i, s in self.velocity_slices.items()}
+        return self.followed(own, order)
+
+    def followed(self, own: Mapping[int, Vector], order: int = 0) -> dict[int, Vector]:
+        """Every joint's rate of an order from those of the coordinates' owners."""
+        found = {}
+        for i, body in enumerate(self.bodies):
+            if body.drive is not None:
+                found[i] = body.drive.rate(body.joint, order)
+            elif body.follow is not None:
+                found[i] = own[body.follow.leader] * body.follow.ratio
+            else:
+                found[i] = own[i]
+        return found
+
+    def undriven(self, order: int) -> dict[int, Vector]:
+        """Every joint's rate of an order where those of all coordinates are zero."""
+        return self.followed({i: Vector.zero(self.bodies[i].joint.nv) for i in self.movers}, order)
 
     def at_rest(self) -> dict[int, Vector]:
         """Zero velocity (or acceleration) of every joint."""
         return {i: Vector.zero(body.joint.nv) for i, body in enumerate(self.bodies)}
 
-    def owner(self, i: int) -> tuple[int, float]:
-        """The body whose coordinate moves joint i, and the ratio between the two."""
-        follow = self.bodies[i].follow
-        return (i, 1.0) if follow is None else (follow.leader, follow.ratio)
+    def owner(self, i: int) -> tuple[int, float] | None:
+        """The body whose coordinate moves joint i, and the ratio; none if it is driven in time."""
+        body = self.bodies[i]
+        if body.drive is not None:
+            return None
+        return (i, 1.0) if body.follow is None else (body.follow.leader, body.follow.ratio)
+
+    def owners(self, bodies: Iterable[int]) -> set[int]:
+        """The bodies whose coordinates move the joints of some."""
+        return {owner[0] for i in bodies if (owner := self.owner(i)) is not None}
 
     def efforts(self, tau: Mapping[int, Vector]) -> dict[int, Vector]:
         """Forces on the coordinates' owners: a follower's force acts through its ratio (G' tau)."""
         total = {i: Vector.zero(self.bodies[i].joint.nv) for i in self.movers}
         for i, t in tau.items():
-            leader, ratio = self.owner(i)
-            total[leader] = total[leader] + t * ratio
+            owner = self.owner(i)
+            if owner is not None:
+                leader, ratio = owner
+                total[leader] = total[leader] + t * ratio
         return total
 
 

@@ -51,12 +51,17 @@ class PositionSpace(Space):
         }
 
 
+@dataclass(frozen=True)
 class VelocitySpace(Space):
+    """Rates of an order: velocities 1, accelerations 2; steps and differences 0."""
+
+    order: int = 0
+
     def shape(self, model: Model) -> tuple[int, ...]:
         return (model.nv,)
 
     def split(self, model: Model, flat: Sequence[Number]) -> dict[int, Vector]:
-        return model.velocities(flat)
+        return model.velocities(flat, self.order)
 
     def join(self, model: Model, value: Mapping[int, Vector]) -> list[Number]:
         return [x for i in model.movers for x in value[i]]
@@ -72,6 +77,16 @@ class EffortSpace(Space):
     def join(self, model: Model, value: Mapping[int, Vector]) -> list[Number]:
         total = model.efforts(value)
         return [x for i in model.movers for x in total[i]]
+
+
+class DrivenEffortSpace(Space):
+    """A force for each freedom of the joints that are driven in time, in file order."""
+
+    def shape(self, model: Model) -> tuple[int, ...]:
+        return (sum(model.bodies[i].joint.nv for i in model.driven),)
+
+    def join(self, model: Model, value: Mapping[int, Vector]) -> list[Number]:
+        return [x for i in model.driven for x in value[i]]
 
 
 class MixedSpace(EffortSpace):
@@ -177,7 +192,10 @@ class JacobianSpace(Space):
             i: [Vector.zero(6) for _ in range(model.bodies[i].joint.nv)] for i in model.movers
         }
         for i, block in value.items():
-            leader, ratio = model.owner(i)
+            owner = model.owner(i)
+            if owner is None:
+                continue
+            leader, ratio = owner
             vectors: Sequence[Motion | Force] = block.columns
             for k, column in enumerate(vectors):
                 columns[leader][k] = columns[leader][k] + Vector(tuple(column)) * ratio
@@ -280,7 +298,10 @@ class RegressorSpace(Space):
         dense: list[list[Number]] = [[0.0] * self.shape(model)[1] for _ in range(model.nv)]
         place = {i: 10 * k for k, i in enumerate(model.in_file_order)}
         for (j, i), block in value.items():
-            leader, ratio = model.owner(j)
+            owner = model.owner(j)
+            if owner is None:
+                continue
+            leader, ratio = owner
             first = model.velocity_slices[leader].start
             for k, row in enumerate(block.rows):
                 for m, entry in enumerate(row, start=place[i]):
@@ -309,7 +330,9 @@ class FreedomsSpace(Space):
         for freedoms, entry in value.items():
             place, factor = 0, 1.0
             for i, k in freedoms:
-                leader, ratio = model.owner(i)
+                owner = model.owner(i)
+                assert owner is not None, "closed forms are of coordinates alone"
+                leader, ratio = owner
                 place = place * model.nv + model.velocity_slices[leader].start + k
                 factor *= ratio
             dense[place] = dense[place] + entry * factor
@@ -357,7 +380,10 @@ def assemble(
     first, n = _starts(model, order)
     dense: list[list[Number]] = [[0.0] * n for _ in range(n)]
     for (i, j), block in blocks.items():
-        (a, left), (b, right) = model.owner(i), model.owner(j)
+        row_owner, column_owner = model.owner(i), model.owner(j)
+        if row_owner is None or column_owner is None:
+            continue
+        (a, left), (b, right) = row_owner, column_owner
         for k, row in enumerate(block.rows):
             for m, entry in enumerate(row):
                 r, c = first[a] + k, first[b] + m
@@ -374,7 +400,10 @@ def loop_rows(
     for constraint, blocks in zip(model.constraints, parts, strict=True):
         rows: list[list[Number]] = [[0.0] * n for _ in range(constraint.rows)]
         for i, block in blocks.items():
-            leader, ratio = model.owner(i)
+            owner = model.owner(i)
+            if owner is None:
+                continue
+            leader, ratio = owner
             for k, row in enumerate(block.rows):
                 for c, entry in enumerate(row, start=first[leader]):
                     rows[k][c] = rows[k][c] + entry * ratio
@@ -429,6 +458,7 @@ ABSENT = _Absent()
 Position = Annotated[Mapping[int, Vector], PositionSpace()]
 Velocity = Annotated[Mapping[int, Vector], VelocitySpace()]
 Effort = Annotated[Mapping[int, Vector], EffortSpace()]
+DrivenEffort = Annotated[Mapping[int, Vector], DrivenEffortSpace()]
 Mixed = Annotated[Mapping[int, Vector], MixedSpace()]
 Wrenches = Annotated[Mapping[int, Force], WrenchesSpace()]
 Loads = Annotated[Sequence[Load], LoadsSpace()]

@@ -97,6 +97,8 @@ def check_loops(source: Description) -> None:
         check_type(loop, tuple(LOOP_JOINTS))
         if loop.mimic is not None:
             raise ModelError(f"{at}: it has no coordinate, so it cannot mimic; mimic in the tree")
+        if loop.motion is not None:
+            raise ModelError(f"{at}: it has no coordinate to be driven; drive a joint of the tree")
     for data in source.couplings:
         if data.name in names:
             at = f"{data.where}: " if data.where else ""
@@ -140,7 +142,8 @@ def check_regular(model: Model) -> tuple[str, ...]:
 
     Pivots of the articulated-body recursion at an arbitrary configuration, each beside the inertia
     of everything the joint carries; a pivot that vanishes there vanishes everywhere but on a set of
-    measure zero. A follower moves with its leader and adds to the leader's inertia.
+    measure zero. A follower moves with its leader and adds to the leader's inertia; a driven joint
+    gives way to nothing.
     """
     rng, notes = random.Random(1), []
     X, S, rigid, led = {}, {}, {WORLD: RigidInertia.zero()}, [0.0] * len(model.bodies)
@@ -149,13 +152,13 @@ def check_regular(model: Model) -> tuple[str, ...]:
         X[i], S[i], rigid[i] = joint.transform(q), joint.subspace(q), I
     for i, p, *_ in model.inward():
         rigid[p] = rigid[p] + X[i].T @ rigid[i]
-        leader, ratio = model.owner(i)
+        leader, ratio = model.owner(i) or (i, 0.0)
         if leader != i:
             led[leader] += ratio * ratio * (S[i].T @ (rigid[i] @ S[i]))[0, 0]
     A = {i: ArticulatedInertia.of(I) for i, _, _, I in model.outward()}
     A[WORLD] = ArticulatedInertia.zero()
     for i, p, joint, _ in model.inward():
-        if model.bodies[i].follow is not None:
+        if not model.bodies[i].owns:
             A[p] = A[p] + X[i].T @ A[i]
             continue
         U = A[i] @ S[i]

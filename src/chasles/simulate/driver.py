@@ -38,6 +38,7 @@ def simulate(
     qd: Array,
     *,
     duration: float,
+    start: float = 0.0,
     dt: float = 1e-3,
     tau: Forces = None,
     f_ext: Mapping[str, Any] | None = None,
@@ -52,8 +53,9 @@ def simulate(
     By the classical Runge-Kutta method of fourth order, on the configuration space (rotations stay
     rotations); the error falls with dt^4. tau: joint forces (..., nv), constant, or a function
     tau(t, q, qd) of them, called with all members of a batch; none by default. f_ext and
-    dissipation as in `forward_dynamics`. every: keep one state of so many, and the last. progress:
-    show a bar.
+    dissipation as in `forward_dynamics`. start: the time at which it begins, for tau(t, q, qd) and
+    for a robot that depends on time. every: keep one state of so many, and the last. progress: show
+    a bar.
 
     Of a robot with loops, q and qd must keep them closed (`assemble`, `complete`). The independent
     coordinates are integrated and the others follow them, to 1e-13, so that nothing drifts; where a
@@ -70,24 +72,26 @@ def simulate(
     steps = max(math.ceil(whole / checked_step(dt, "simulate: dt") - 1e-9), 1)
     if isinstance(every, bool) or not isinstance(every, int) or every < 1:
         raise ValueError(f"simulate: every must be a positive integer, not {every!r}")
+    if not math.isfinite(start):
+        raise ValueError(f"simulate: start must be a finite time, not {start!r}")
     dynamics = accelerations(robot, f_ext, dissipation, stabilization)
     accelerate = under(dynamics, joint_forces(tau, qd))
     rechosen: list[float] = []
     if closure is not None:
         place = by_function(robot, closure)
-        q, qd = begun(robot, place, q, qd)
+        q, qd = begun(robot, place, start, q, qd)
         step = partial(runge_kutta, place, accelerate)
     elif not robot.model.loop_rows or stabilization is not None:
         step = partial(runge_kutta, tree(robot), accelerate)
     else:
-        closed = Closed(robot, q)
-        q, qd = begun(robot, closed.place, q, qd)
+        closed = Closed(robot, start, q)
+        q, qd = begun(robot, closed.place, start, q, qd)
         step, rechosen = partial(closed.step, accelerate), closed.rechosen
-    kept = [(0.0, q, qd)]
+    kept = [(start, q, qd)]
     for k in _counted(steps, progress):
-        q, qd = _stepped(step, whole * k / steps, whole / steps, q, qd)
+        q, qd = _stepped(step, start + whole * k / steps, whole / steps, q, qd)
         if (k + 1) % every == 0 or k + 1 == steps:
-            kept.append((whole * (k + 1) / steps, q, qd))
+            kept.append((start + whole * (k + 1) / steps, q, qd))
     t, positions, velocities = zip(*kept, strict=True)
     axis = q.ndim - 1
     return Trajectory(

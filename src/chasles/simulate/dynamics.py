@@ -18,8 +18,8 @@ LOOSE = 1e-2
 Forces = Array | Callable[[float, np.ndarray, np.ndarray], Array] | None
 """Joint forces: none, constant, or tau(t, q, qd)."""
 
-Dynamics = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
-"""qdd of q, qd, tau."""
+Dynamics = Callable[[float, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+"""qdd of t, q, qd, tau."""
 
 
 def joint_forces(tau: Forces, qd: np.ndarray) -> Callable[..., Array]:
@@ -50,17 +50,17 @@ def accelerations(
         time = checked_step(stabilization, "simulate: stabilization")
         options |= {"stabilization": time, "tolerance": LOOSE}
     if robot.model.loop_rows:
-        return lambda *state: robot.constrained_dynamics(*state, **options)[0]
+        return lambda t, *state: robot._at(t).constrained_dynamics(*state, **options)[0]
     keys, wrenches = wrench_arguments(robot.model, f_ext)
-    compiled = robot.function("forward_dynamics", dissipation=dissipation, wrenches=keys).fast
-    return lambda *state: compiled(*state, *wrenches)
+    compiled = robot.function("forward_dynamics", dissipation=dissipation, wrenches=keys)
+    return lambda t, *state: compiled.at(t).fast(*state, *wrenches)
 
 
 def under(dynamics: Dynamics, force: Callable[..., Array]) -> Accelerate:
     """accelerate(t, q, qd) under joint forces."""
 
     def accelerate(t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-        qdd = dynamics(q, qd, np.asarray(force(t, q, qd), dtype=float))
+        qdd = dynamics(t, q, qd, np.asarray(force(t, q, qd), dtype=float))
         if qdd.shape != qd.shape:
             raise ValueError(
                 f"simulate: tau(t, q, qd) must have the shape of qd, {qd.shape}, or broadcast to it"

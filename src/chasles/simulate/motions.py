@@ -10,7 +10,7 @@ from chasles.loops.charts import Chart
 from chasles.loops.closing import CLOSED
 from chasles.robot import Robot
 from chasles.simulate.closure_function import ClosureFunction
-from chasles.simulate.runge_kutta import Accelerate, Place, runge_kutta
+from chasles.simulate.runge_kutta import Accelerate, Place, Placed, runge_kutta
 
 FALLEN = 0.1
 """Other coordinates are chosen where the margin of a chart, which is the square of a pivot, falls
@@ -27,8 +27,6 @@ CONSISTENT = 1e-6
 
 BRANCH = 1e-3
 """A closed position farther than this from the given one (rad, m) belongs to another branch."""
-
-Placed = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def rate_of_steps(robot: Robot) -> Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]:
@@ -47,7 +45,7 @@ def tree(robot: Robot) -> Place:
     """The places of a tree, or of one whose loops something else keeps closed."""
     rate = rate_of_steps(robot)
 
-    def place(q: np.ndarray, d: np.ndarray, v: np.ndarray) -> Placed:
+    def place(t: float, q: np.ndarray, d: np.ndarray, v: np.ndarray) -> Placed:
         there = robot.integrate(q, d)
         return there, v, rate(q, there, v)
 
@@ -59,21 +57,21 @@ def by_function(robot: Robot, closure: ClosureFunction) -> Place:
     if not isinstance(closure, ClosureFunction) or closure.robot.joints != robot.joints:
         raise TypeError(f"simulate: closure must be a ClosureFunction of robot {robot.name!r}")
     free = closure.independent
-    where = [robot._closing.places[k] for k in free]
+    where = [robot._choice.places[k] for k in free]
 
-    def place(q: np.ndarray, d: np.ndarray, v: np.ndarray) -> Placed:
-        there, qd = closure(q[..., where] + d[..., free], v[..., free])
+    def place(t: float, q: np.ndarray, d: np.ndarray, v: np.ndarray) -> Placed:
+        there, qd = closure(q[..., where] + d[..., free], v[..., free], t=t)
         return there, qd, qd
 
     return place
 
 
 def begun(
-    robot: Robot, place: Place, q: np.ndarray, qd: np.ndarray
+    robot: Robot, place: Place, t: float, q: np.ndarray, qd: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """A state near enough to closed, closed to rounding."""
-    robot._closing.check_closed("simulate", q, CONSISTENT)
-    there, speed, _ = place(q, np.zeros_like(qd), qd)
+    robot._at(t)._closing.check_closed("simulate", q, CONSISTENT)
+    there, speed, _ = place(t, q, np.zeros_like(qd), qd)
     scale = np.maximum(1.0, np.max(np.abs(qd), axis=-1, initial=0.0))
     moved, wrong = np.abs(robot.difference(q, there)), np.abs(speed - qd)
     for name, error, limit, remedy in (
@@ -85,7 +83,7 @@ def begun(
             *member, freedom = map(int, np.argwhere(bad)[0])
             at = f" at index {tuple(member)}" if member else ""
             raise OpenLoop(
-                f"simulate: {name}{at}: {robot._closing.freedoms[freedom]!r} is off by "
+                f"simulate: {name}{at}: {robot._choice.freedoms[freedom]!r} is off by "
                 f"{error[(*member, freedom)]:.3g}; give what {remedy} gives"
             )
     return there, speed
@@ -106,12 +104,12 @@ class Closed:
     Past one of these the margin has another sign than where the chart was chosen.
     """
 
-    def __init__(self, robot: Robot, q: np.ndarray) -> None:
+    def __init__(self, robot: Robot, t: float, q: np.ndarray) -> None:
         self._robot, self._rate = robot, rate_of_steps(robot)
         self.rechosen: list[float] = []
         self._charts: list[Chart] = []
         self._which, self._start = np.full(q.shape[:-1], -1), np.ones(q.shape[:-1])
-        self._choose(q, self._which < 0)
+        self._choose(t, q, self._which < 0)
 
     def step(
         self, accelerate: Accelerate, t: float, h: float, q: np.ndarray, qd: np.ndarray
@@ -123,12 +121,12 @@ class Closed:
                 return runge_kutta(self.place, accelerate, t, h, q, qd)
             except Lost as lost:
                 if np.any(lost.members & chosen):
-                    raise self._singular(q, lost.members & chosen) from None
-                self._choose(q, lost.members)
+                    raise self._singular(t, q, lost.members & chosen) from None
+                self._choose(t, q, lost.members)
                 chosen = chosen | lost.members
                 self.rechosen.append(t)
 
-    def place(self, q: np.ndarray, d: np.ndarray, v: np.ndarray) -> Placed:
+    def place(self, t: float, q: np.ndarray, d: np.ndarray, v: np.ndarray) -> Placed:
         """The closed position with these independent entries of d, its velocity, the rate of d.
 
         Newton's method from integrate(q, d); on rotations its steps add up to d but for a factor
@@ -136,7 +134,7 @@ class Closed:
         """
         for _ in range(STEPS):
             there = self._robot.integrate(q, d)
-            step, qd, health = self._closing(there, v)
+            step, qd, health = self._closing(t, there, v)
             is_open = ~(health[..., 0] <= CLOSED * CLOSED)
             if not np.count_nonzero(is_open):
                 break
@@ -146,23 +144,23 @@ class Closed:
             raise Lost(lost)
         return there, qd, self._rate(q, there, qd)
 
-    def _closing(self, q: np.ndarray, v: np.ndarray) -> Placed:
+    def _closing(self, t: float, q: np.ndarray, v: np.ndarray) -> Placed:
         """`closing_step` of every member, by its own chart."""
         if len(self._charts) == 1:
-            return self._charts[0].closing(q, v)
+            return self._charts[0].closing(t, q, v)
         step, qd, health = np.empty_like(v), np.empty_like(v), np.empty((*v.shape[:-1], 2))
         for k, chart in enumerate(self._charts):
             members = self._which == k
-            step[members], qd[members], health[members] = chart.closing(q[members], v[members])
+            step[members], qd[members], health[members] = chart.closing(t, q[members], v[members])
         return step, qd, health
 
-    def _choose(self, q: np.ndarray, members: np.ndarray) -> None:
+    def _choose(self, t: float, q: np.ndarray, members: np.ndarray) -> None:
         """Other charts for some members: one that suits the first, for all whom it suits too."""
-        left = np.array(members)
+        left, loops = np.array(members), self._robot._at(t)._closing
         while np.any(left):
             first = np.unravel_index(np.argmax(left), left.shape)
-            chart = self._robot._charts.at(q[first])
-            margin = chart.closing(q, np.zeros((*q.shape[:-1], self._robot.nv)))[2][..., 1]
+            chart = self._robot._charts.at(loops, q[first])
+            margin = chart.closing(t, q, np.zeros((*q.shape[:-1], self._robot.nv)))[2][..., 1]
             taken = np.array(left & (np.abs(margin) > FALLEN))
             taken[first] = True
             if chart not in self._charts:
@@ -174,10 +172,10 @@ class Closed:
         self._charts = [self._charts[k] for k in used]
         self._which = np.searchsorted(used, self._which)
 
-    def _singular(self, q: np.ndarray, members: np.ndarray) -> SingularPosition:
+    def _singular(self, t: float, q: np.ndarray, members: np.ndarray) -> SingularPosition:
         """What to say where new coordinates are no better than the last."""
         at = np.unravel_index(int(np.argmax(members)), members.shape)
-        loops, chart = self._robot._closing, self._charts[self._which[at]]
+        loops, chart = self._robot._at(t)._closing, self._charts[self._which[at]]
         index = f" at index {tuple(map(int, at))}" if at else ""
         return SingularPosition(
             f"robot {self._robot.name!r}: singular position{index}: "

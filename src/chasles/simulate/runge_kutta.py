@@ -4,8 +4,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-Place = Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray]]
-"""place(q, d, v): the position integrate(q, d), its velocity, and the rate of d that this means."""
+Placed = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""A position, its velocity, and the rate of the step that leads to it."""
+
+Place = Callable[[float, np.ndarray, np.ndarray, np.ndarray], Placed]
+"""place(t, q, d, v): the position integrate(q, d) at time t, its velocity, and the rate of d."""
 
 Accelerate = Callable[[float, np.ndarray, np.ndarray], np.ndarray]
 """accelerate(t, q, qd): qdd."""
@@ -23,8 +26,8 @@ def runge_kutta(
     d, v = rate, qdd
     for part, weight in ((0.5, 2.0), (0.5, 2.0), (1.0, 1.0)):
         s = part * h
-        there, speed, rate = place(q, s * rate, qd + s * qdd)
+        there, speed, rate = place(t + s, q, s * rate, qd + s * qdd)
         qdd = accelerate(t + s, there, speed)
         d, v = d + weight * rate, v + weight * qdd
-    there, speed, _ = place(q, (h / 6.0) * d, qd + (h / 6.0) * v)
+    there, speed, _ = place(t + h, q, (h / 6.0) * d, qd + (h / 6.0) * v)
     return there, speed

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from chasles.algorithms.homogeneous.loop_bias import loop_bias
 from chasles.algorithms.homogeneous.loop_matrix import loop_matrix
+from chasles.algorithms.homogeneous.loop_rate import loop_rate
 from chasles.algorithms.homogeneous.loop_residual import loop_residual
 from chasles.algorithms.spatial.bias_forces import bias_forces
 from chasles.algorithms.spatial.mass_matrix import mass_matrix
@@ -46,7 +47,8 @@ def equations(
     if stabilization:
         a = 1.0 / stabilization
         error = kept(model, loop_entries(loop_residual(model, q)))
-        k = k - (K @ stack(qd, order)) * (2.0 * a) - error * (a * a)
+        slip = K @ stack(qd, order) - kept(model, loop_entries(loop_rate(model, q)))
+        k = k - slip * (2.0 * a) - error * (a * a)
     return Equations(H, stack(tau, order) - h, K, k)
 
 

@@ -2,6 +2,7 @@
 
 from chasles.algorithms.homogeneous.loop_bias import loop_bias
 from chasles.algorithms.homogeneous.loop_matrix import loop_matrix
+from chasles.algorithms.homogeneous.loop_rate import loop_rate
 from chasles.algorithms.spatial.newton_euler_vector import newton_euler_vector
 from chasles.mathematics.linear import Matrix, Vector
 from chasles.model.model import Model
@@ -26,7 +27,7 @@ def loop_equations(
     multipliers: LoopNumbers,
     f_ext: Wrenches = ABSENT,
 ) -> tuple[TreeVector, LoopNumbers, LoopNumbers]:
-    """H qdd + h - K' lam, which is tau; K qdd - k; and K qd (Featherstone 2008, Eq 8.1-8.6).
+    """H qdd + h - K' lam, which is tau; K qdd - k; and K qd - b (Featherstone 2008, Eq 8.1-8.6).
 
     Over all equations of the loops. Their derivatives say how neighbouring motions differ.
     """
@@ -34,4 +35,5 @@ def loop_equations(
     tau = stack(model.efforts(newton_euler_vector(model, q, qd, qdd, f_ext)), order)
     K = Matrix(tuple(map(tuple, loop_rows(model, loop_matrix(model, q), order))))
     k = Vector(tuple(loop_entries(loop_bias(model, q, qd))))
-    return tau - K.T @ multipliers, K @ stack(qdd, order) - k, K @ stack(qd, order)
+    slip = K @ stack(qd, order) - Vector(tuple(loop_entries(loop_rate(model, q))))
+    return tau - K.T @ multipliers, K @ stack(qdd, order) - k, slip

@@ -1,6 +1,9 @@
 """Joint accelerations of closed loops: the forces of the loops first."""
 
-from chasles.algorithms.closed_loops.equations import equations, health
+from typing import NamedTuple
+
+from chasles.algorithms.closed_loops.equations import Equations, equations, health
+from chasles.expr import Number
 from chasles.mathematics.linear import (
     Matrix,
     Vector,
@@ -36,7 +39,22 @@ def multipliers(
     In a good position no row of K is a combination of others, so that every pivot of A is a fair
     part of the entry on its diagonal.
     """
-    H, f, K, k = equations(model, q, qd, tau, f_ext, stabilization)
+    solved = by_multipliers(equations(model, q, qd, tau, f_ext, stabilization))
+    qdd = unstack(model, solved.qdd, model.in_tree_order)
+    return qdd, solved.lam, health(model, q, solved.margins)
+
+
+class Solved(NamedTuple):
+    """Accelerations, multipliers, and margins: 1 in a good position, 0 in a singular one."""
+
+    qdd: Vector
+    lam: Vector
+    margins: list[Number]
+
+
+def by_multipliers(system: Equations) -> Solved:
+    """A lam = b, then H qdd = f + K' lam; H has the sparsity of a tree or of a part of one."""
+    H, f, K, k = system
     L, D = factor_ltdl(H.rows)
     weights = [1.0 / d for d in D]
 
@@ -52,6 +70,5 @@ def multipliers(
     lam = solve_ltdl(*factors, b)
     for y, force in zip(Y, lam, strict=True):
         z = z + y * force
-    qdd = solve_lower(L, weighted(z))
     margins = [pivot / A[r, r] for r, pivot in enumerate(factors[1])]
-    return unstack(model, qdd, model.in_tree_order), lam, health(model, q, margins)
+    return Solved(solve_lower(L, weighted(z)), lam, margins)

@@ -16,7 +16,7 @@ def bias_forces_lagrange(
     The sums are over the bodies h beyond joint m. H~ is the acceleration with all qdd zero; Phi are
     the external actions.
     """
-    M, L, _, H, J = chain(model, q, qd, model.at_rest())
+    M, L, _, H, J = chain(model, q, qd, model.undriven(2))
     HJ, Phi, C = {WORLD: Block(Matrix.zero(), Vector.zero())}, {WORLD: Action.zero()}, {}
     for i, *_ in model.outward():
         HJ[i], Phi[i] = H[i] @ J[i], M[i].to_first(Action.of(f_ext[i]))

@@ -16,5 +16,5 @@ def forward_dynamics(
     f_ext: spaces.Wrenches = ABSENT,
 ) -> spaces.Velocity:
     """Solve M qdd = tau - h, with h the forces of section 2.3 at zero qdd."""
-    h = inverse_dynamics(model, q, qd, model.at_rest(), f_ext)
+    h = inverse_dynamics(model, q, qd, model.undriven(2), f_ext)
     return accelerations(model, mass_matrix(model, q), h, tau)

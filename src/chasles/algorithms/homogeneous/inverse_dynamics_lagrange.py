@@ -14,8 +14,8 @@ def inverse_dynamics_lagrange(
     qdd: spaces.Velocity,
     f_ext: spaces.Wrenches = ABSENT,
 ) -> spaces.Effort:
-    """F = M qdd + C (section 3)."""
-    F = dict(bias_forces_lagrange(model, q, qd, f_ext))
+    """F = M qdd + C (section 3); C has the accelerations of driven joints already."""
+    F, driven = dict(bias_forces_lagrange(model, q, qd, f_ext)), model.undriven(2)
     for (i, j), block in mass_matrix_lagrange(model, q).items():
-        F[i] += block @ qdd[j]
+        F[i] += block @ (qdd[j] - driven[j])
     return F

@@ -7,4 +7,4 @@ from chasles.model.spaces import ABSENT, Effort, Position, Velocity, Wrenches
 
 def bias_forces(model: Model, q: Position, qd: Velocity, f_ext: Wrenches = ABSENT) -> Effort:
     """h in tau = M qdd + h: Coriolis, centrifugal, gravity and external forces (section 6.1)."""
-    return newton_euler_vector(model, q, qd, model.at_rest(), f_ext)
+    return newton_euler_vector(model, q, qd, model.undriven(2), f_ext)

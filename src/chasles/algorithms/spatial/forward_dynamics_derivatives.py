@@ -33,7 +33,7 @@ def forward_dynamics_derivatives(
     L, D = factor_ltdl(assemble(model, mass_matrix(model, q), order))
     h = stack(model.efforts(_bias_forces(model, q, qd, f_ext)), order)
     qdd = unstack(model, solve_ltdl(L, D, stack(tau, order) - h), order)
-    dq, dqd, _ = inverse_dynamics_derivatives(model, q, qd, model.followed(qdd), f_ext)
+    dq, dqd, _ = inverse_dynamics_derivatives(model, q, qd, model.followed(qdd, 2), f_ext)
 
     def missing(blocks: Mapping[tuple[int, int], Matrix]) -> Matrix:
         columns = zip(*assemble(model, blocks, order), strict=True)
@@ -44,7 +44,8 @@ def forward_dynamics_derivatives(
 
 def _bias_forces(model: Model, q: Position, qd: Velocity, f_ext: Loads) -> dict[int, Vector]:
     """Gravity, resistance, external and Coriolis forces: the last are quadratic in qd, hence half
-    their derivative times qd, which is at hand (Euler's theorem on homogeneous functions)."""
+    their derivative times qd, which is at hand (Euler's theorem on homogeneous functions). What
+    driven joints accelerate is added."""
     g, h = gravity_forces(model, q), {}
     external, _ = load_efforts(model, q, f_ext)
     for i, _, joint, _ in model.outward():
@@ -52,4 +53,8 @@ def _bias_forces(model: Model, q: Position, qd: Velocity, f_ext: Loads) -> dict[
     _, C, _ = inverse_dynamics_derivatives(model.frictionless(), q, qd, model.at_rest())
     for (i, j), block in C.items():
         h[i] += (block @ qd[j]) * 0.5
+    driven = model.undriven(2)
+    for (i, j), block in mass_matrix(model, q).items():
+        if model.bodies[j].drive is not None:
+            h[i] += block @ driven[j]
     return h

@@ -23,7 +23,7 @@ def hybrid_dynamics_floating_base(
     so that nothing is missing, and every subtree with it.
     """
     (b, _, root, I), *outward = model.outward()
-    qdd = model.followed({i: given[i] for i in known} | {b: Vector.zero(root.nv)})
+    qdd = model.followed({i: given[i] for i in known} | {b: Vector.zero(root.nv)}, 2)
     X, S, tau = {}, {b: root.subspace(q[b])}, {}
     v, a, Ic = {b: S[b] @ qd[b]}, {b: Motion.zero()}, {b: I}
     f = {b: v[b].cross(I @ v[b]) - f_ext[b]}

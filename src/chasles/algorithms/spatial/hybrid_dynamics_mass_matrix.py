@@ -36,11 +36,11 @@ def hybrid_dynamics_mass_matrix(
     free = [i for i in model.in_tree_order if i not in known]
     still = {i: Vector.zero(model.bodies[i].joint.nv) for i in model.movers}
     chosen = still | {i: given[i] for i in known}
-    C = model.efforts(newton_euler_vector(model, q, qd, model.followed(chosen), f_ext))
+    C = model.efforts(newton_euler_vector(model, q, qd, model.followed(chosen, 2), f_ext))
     M = {
         (i, j): block
         for (i, j), block in mass_matrix(model, q).items()
-        if model.owner(i)[0] in free and model.owner(j)[0] in free
+        if model.owners((i, j)) <= set(free)
     }
     forces = stack(given, free) - stack(C, free)
     qdd = unstack(model, solve_ltdl(*factor_ltdl(assemble(model, M, free)), forces), free)

@@ -9,4 +9,4 @@ def bias_forces_augmented_tensor(
     model: Model, q: Position, qd: Velocity, f_ext: Wrenches = ABSENT
 ) -> Effort:
     """b = C + G: algorithm 5.7 with all qdd zero (Balafoutis and Patel 1991, section 6.2)."""
-    return augmented_tensor(model, q, qd, model.at_rest(), f_ext)
+    return augmented_tensor(model, q, qd, model.undriven(2), f_ext)

@@ -9,4 +9,4 @@ def bias_forces_parallel_axes(
     model: Model, q: Position, qd: Velocity, f_ext: Wrenches = ABSENT
 ) -> Effort:
     """b = C + G: inverse dynamics with all qdd zero (Balafoutis and Patel 1991, section 6.2)."""
-    return parallel_axes(model, q, qd, model.at_rest(), f_ext)
+    return parallel_axes(model, q, qd, model.undriven(2), f_ext)

@@ -19,7 +19,7 @@ def forward_dynamics_spatial_operator(
     """
     _, Phi, H, I = links(model, q)
     G, D = gains(model, Phi, H, I)
-    b = spatial_operator(model, q, qd, model.at_rest(), f_ext)
+    b = spatial_operator(model, q, qd, model.undriven(2), f_ext)
     e, qdd = {}, {}
     z = {i: Force.zero() for i in (WORLD, *H)}
     a = {WORLD: Motion.zero()}

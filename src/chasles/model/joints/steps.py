@@ -4,7 +4,7 @@ What is differentiated is traced on symbols of its own, and the derivative is ru
 arguments, which may be symbols of the trace that is being made.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from chasles.expr import RULES, Arena, Number, Program, Scalar, Variable, jacobian
 from chasles.mathematics.linear import Vector
@@ -21,13 +21,19 @@ def by_step(
     entries = value(*symbols)
     traced = Program.from_outputs("value", inputs, [(Variable("y", (len(entries),)), entries)])
     slopes = jacobian(traced, ["step"])
-    here = next((x.arena for given in arguments for x in given if isinstance(x, Scalar)), arena)
     given = dict(zip((v.name for v in inputs), (Vector.zero(size), *arguments), strict=True))
-    numbers = slopes.replay({name: x.entries for name, x in given.items()}, here)
-    flat = [numbers[r] for r in slopes.results[0]]
+    flat = replayed(slopes, {name: x.entries for name, x in given.items()})
     return [flat[k::size] for k in range(size)]
 
 
 def by_time(value: Callable[..., Sequence[Number]], *arguments: Vector) -> list[Number]:
     """d value(t, *arguments) / dt at t = 0."""
     return by_step(lambda t, *rest: value(t[0], *rest), 1, *arguments)[0]
+
+
+def replayed(program: Program, inputs: Mapping[str, Sequence[Number]]) -> list[Number]:
+    """The entries of a program's outputs: numbers, or expressions in the trace of its inputs."""
+    symbols = (x for entries in inputs.values() for x in entries if isinstance(x, Scalar))
+    arena = next((x.arena for x in symbols), Arena(RULES))
+    values = program.replay(inputs, arena)
+    return [values[r] for refs in program.results for r in refs]

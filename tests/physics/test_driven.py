@@ -1,0 +1,436 @@
+"""Joints driven in time: against the same robot with these joints free and moved so."""
+
+import pickle
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+from support import TARGETS, close, direct, relative, runner, state, tree
+
+import chasles
+from chasles.algorithms import FUNCTIONS
+from chasles.expr import cos, sin
+from chasles.mathematics.linear import Vector
+from chasles.mathematics.rotations import Rotation
+from chasles.mathematics.spatial import Transform
+from chasles.model import (
+    JOINTS,
+    Description,
+    JointData,
+    LinkData,
+    Mimic,
+    ModelError,
+    coupling,
+    motion,
+)
+from chasles.robots._solids import rod
+
+T = 0.7
+"""A time at which nothing is special, in s."""
+
+H = 2e-3
+"""Step of the differences: fourth order, so that 1e-11 is left of smooth motions of a few Hz."""
+
+
+def swinging(robot: chasles.Robot, name: str, seed: int) -> Callable[[Any], list[Any]]:
+    """A smooth motion of a joint; its quaternion is not of unit length."""
+    rng = np.random.default_rng(seed)
+    at = robot.neutral()[robot.position_slice(name)]
+    a, w, b = rng.uniform(0.1, 0.4, (3, len(at))).tolist()
+
+    def moved(t: Any) -> list[Any]:
+        return [
+            2.0 * x + a[k] * sin(4.0 * w[k] * t + b[k]) + 0.05 * t * t for k, x in enumerate(at)
+        ]
+
+    return moved
+
+
+@cache
+def pair() -> tuple[chasles.Robot, chasles.Robot, tuple[str, ...]]:
+    """A tree with every joint type, the same with one joint of each driven, and their names."""
+    free = tree(16, 3)
+    first = {free.joint(name).kind: name for name in reversed(free.joints)}
+    chosen = tuple(name for kind, name in first.items() if kind != "rolling")
+    return free, free.drive({n: swinging(free, n, k) for k, n in enumerate(chosen)}), chosen
+
+
+def given(free: chasles.Robot, chosen: tuple[str, ...], t: float) -> np.ndarray:
+    """q of the free robot with the driven joints where they are at a time."""
+    q = free.neutral()
+    for k, name in enumerate(chosen):
+        q[free.position_slice(name)] = swinging(free, name, k)(t)
+    return q
+
+
+def slope(f: Callable[[float], np.ndarray], t: float = T) -> np.ndarray:
+    """df/dt by four values."""
+    return (8.0 * (f(t + H) - f(t - H)) - (f(t + 2.0 * H) - f(t - 2.0 * H))) / (12.0 * H)
+
+
+def whole(t: float = T, seed: int = 0) -> tuple[np.ndarray, ...]:
+    """(q, qd, qdd) of the driven robot, then of the free one moving the same way."""
+    free, driven, chosen = pair()
+    y, yd, ydd = state(driven, seed)
+
+    def rate(t: float) -> np.ndarray:
+        here = given(free, chosen, t)
+        return slope(lambda later: free.difference(here, given(free, chosen, later)), t)
+
+    q, qd, qdd = given(free, chosen, t), rate(t), slope(rate, t)
+    for name in driven.joints:
+        q[free.position_slice(name)] = y[driven.position_slice(name)]
+        for own, all_of in ((yd, qd), (ydd, qdd)):
+            all_of[free.velocity_slice(name)] = own[driven.velocity_slice(name)]
+    return y, yd, ydd, q, qd, qdd
+
+
+def kept() -> np.ndarray:
+    """The velocity coordinates of the free robot that the driven one has, in order."""
+    free, driven, _ = pair()
+    return np.concatenate([np.r_[free.velocity_slice(n)] for n in driven.joints])
+
+
+def test_driven_joints_have_no_coordinates() -> None:
+    free, driven, chosen = pair()
+    assert driven.driven_joints == tuple(n for n in free.joints if n in chosen)
+    assert set(driven.joints) == set(free.joints) - set(chosen)
+    assert driven.moving_joints == free.moving_joints
+    assert driven.nv == free.nv - sum(np.r_[free.velocity_slice(n)].size for n in chosen)
+    assert {free.joint(n).kind for n in chosen} == set(JOINTS) - {"rolling"}
+
+
+def test_frames_move_as_those_of_the_free_robot() -> None:
+    """To 1e-8: differences leave 1e-10 of accelerations. On floats, without tracing."""
+    free, driven, _ = pair()
+    y, yd, ydd, q, qd, qdd = whole()
+    here, there = driven.model.at(T), free.model
+    for name in free.frames[::5]:
+        for function, own, all_of, tolerance in (
+            ("forward_kinematics", (y,), (q,), 1e-12),
+            ("frame_velocity", (y, yd), (q, qd), 1e-9),
+            ("frame_acceleration", (y, yd, ydd), (q, qd, qdd), 1e-8),
+            ("frame_motion", (y, yd, ydd), (q, qd, qdd), 1e-8),
+        ):
+            expected = direct(there, function, *all_of, frame=name)
+            close(direct(here, function, *own, frame=name), expected, tolerance)
+        J = direct(there, "jacobian", q, frame=name)[:, kept()]
+        close(direct(here, "jacobian", y, frame=name), J, 1e-12)
+
+
+@pytest.mark.parametrize("method", [m.name for m in FUNCTIONS["inverse_dynamics"] if not m.steep])
+def test_inverse_dynamics_of_every_method(method: str) -> None:
+    free, driven, _ = pair()
+    y, yd, ydd, q, qd, qdd = whole()
+    found = direct(driven.model.at(T), "inverse_dynamics", y, yd, ydd, method=method)
+    close(found, direct(free.model, "inverse_dynamics", q, qd, qdd)[kept()], 1e-8)
+
+
+@cache
+def arm() -> chasles.Robot:
+    """Two driven joints of the PUMA, which has armature."""
+    return chasles.robots.puma560().drive(
+        {"joint1": lambda t: 0.3 * sin(2.0 * t), "joint4": lambda t: 0.5 * t * t}
+    )
+
+
+def arm_state() -> tuple[np.ndarray, ...]:
+    """The same of the arm, whose motions have closed forms."""
+    y, yd, ydd = np.random.default_rng(4).normal(size=(3, 4))
+    parts = (
+        (y, (0.3 * np.sin(2.0 * T), 0.5 * T * T)),
+        (yd, (0.6 * np.cos(2.0 * T), T)),
+        (ydd, (-1.2 * np.sin(2.0 * T), 1.0)),
+    )
+    return y, yd, ydd, *(np.insert(own, [0, 2], sigma) for own, sigma in parts)
+
+
+ARM = np.array([1, 2, 4, 5])
+
+
+@pytest.mark.parametrize("function", ["inverse_dynamics", "forward_dynamics", "mass_matrix"])
+def test_every_method_of_an_arm(function: str) -> None:
+    """All that the table lets have joints without coordinates; on floats, without tracing."""
+    puma, (y, yd, ydd, q, qd, qdd) = chasles.robots.puma560(), arm_state()
+    tau = puma.inverse_dynamics(q, qd, qdd)[ARM]
+    arguments, expected = {
+        "inverse_dynamics": ((y, yd, ydd), tau),
+        "forward_dynamics": ((y, yd, tau), ydd),
+        "mass_matrix": ((y,), puma.mass_matrix(q)[np.ix_(ARM, ARM)]),
+    }[function]
+    here = arm().model.frictionless().at(T)
+    for method in FUNCTIONS[function]:
+        if method.followers:
+            found = direct(here, function, *arguments, method=method.name)
+            assert relative(found, expected) < 1e-10, method.name
+    close(getattr(arm().at_time(T), function)(*arguments), expected, 1e-10)
+
+
+def test_other_functions_of_the_arm() -> None:
+    puma, here, (y, yd, ydd, q, qd, qdd) = chasles.robots.puma560(), arm().at_time(T), arm_state()
+    alone = np.where(np.isin(np.arange(6), ARM), 0.0, qdd)
+    close(here.bias_forces(y, yd), puma.inverse_dynamics(q, qd, alone)[ARM], 1e-12)
+    close(here.gravity_forces(y), puma.gravity_forces(q)[ARM], 1e-12)
+    close(here.kinetic_energy(y, yd), puma.kinetic_energy(q, qd), 1e-12)
+    close(here.momentum(y, yd), puma.momentum(q, qd), 1e-12)
+    close(here.joint_reactions(y, yd, ydd), puma.joint_reactions(q, qd, qdd), 1e-12)
+    close(here.driving_forces(y, yd, ydd), puma.inverse_dynamics(q, qd, qdd)[[0, 3]], 1e-12)
+    Y = here.regressor(y, yd, ydd) @ here.inertial_parameters()
+    close(Y, puma.regressor(q, qd, qdd)[ARM] @ puma.inertial_parameters(), 1e-12)
+    expected = puma.hybrid_dynamics(q, qd, qdd, known=["joint1", "joint2", "joint4"])[ARM]
+    close(here.hybrid_dynamics(y, yd, ydd, known="joint2"), expected, 1e-11)
+    with pytest.raises(ModelError, match="coriolis_matrix: joint 'joint1' is driven in time"):
+        here.coriolis_matrix(y, yd)
+    with pytest.raises(ModelError, match="closed_form: joint 'joint1' is driven in time"):
+        here.closed_form(y)
+
+
+def test_forward_dynamics_is_hybrid_with_the_motion_given() -> None:
+    """Also the forces that drive; of every joint type, on floats."""
+    free, driven, chosen = pair()
+    y, yd, tau, q, qd, qdd = whole(seed=2)
+    mixed = qdd.copy()
+    mixed[kept()] = tau
+    found = direct(free.model, "hybrid_dynamics", q, qd, mixed, known=chosen)
+    here = driven.model.at(T)
+    own = direct(here, "forward_dynamics", y, yd, tau, method="mass-matrix")
+    close(own, found[kept()], 1e-7)
+    others = np.concatenate([np.r_[free.velocity_slice(n)] for n in driven.driven_joints])
+    force = direct(here, "driving_forces", y, yd, found[kept()], np.zeros(0))
+    close(force, found[others], 1e-7)
+
+
+def test_damping_and_outer_forces() -> None:
+    puma, (y, yd, ydd, q, qd, qdd) = chasles.robots.puma560(), arm_state()
+    wrench = {"tool": np.arange(6.0)}
+    options = {"f_ext": wrench, "dissipation": True}
+    found = arm().at_time(T).inverse_dynamics(y, yd, ydd, **options)
+    close(found, puma.inverse_dynamics(q, qd, qdd, **options)[ARM], 1e-12)
+    force = arm().at_time(T).driving_forces(y, yd, ydd, **options)
+    close(force, puma.inverse_dynamics(q, qd, qdd, **options)[[0, 3]], 1e-12)
+
+
+# Derivatives and programs -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("function", ["inverse_dynamics", "forward_dynamics", "kinetic_energy"])
+def test_derivatives(function: str) -> None:
+    """By the coordinates those of the free robot; by time, differences."""
+    y, yd, x, *_ = arm_state()
+    arguments = (y, yd, x)[: 2 if function == "kinetic_energy" else 3]
+    by_t = arm().at_time(T).derivatives(function, *arguments, wrt="t")
+    found = slope(lambda t: getattr(arm().at_time(t), function)(*arguments))
+    close(by_t, found, 1e-8)
+    by_q = arm().at_time(T).derivatives(function, *arguments, wrt="q")
+
+    def moved(s: float, k: int) -> np.ndarray:
+        return getattr(arm().at_time(T), function)(y + s * np.eye(4)[k], *arguments[1:])
+
+    columns = [slope(partial(moved, k=k), 0.0) for k in range(4)]
+    close(by_q, np.stack(columns, axis=-1), 1e-8)
+
+
+def test_linearized_as_by_differences() -> None:
+    y, yd, tau, *_ = arm_state()
+    here = arm().at_time(T)
+    A, B = here.linearize(y, yd, tau)
+    close(B[4:], np.linalg.inv(here.mass_matrix(y)), 1e-10)
+    faster = yd + np.array([0.0, 1.0, 0.0, 0.0])
+    column = slope(lambda s: here.forward_dynamics(y, yd + s * (faster - yd), tau), 0.0)
+    close(A[4:, 5], column, 1e-8)
+
+
+def test_pullback_has_its_covector_after_the_time() -> None:
+    y, yd, ydd, *_ = arm_state()
+    here, covector = arm().at_time(T), np.array([1.0, -2.0, 0.5, 3.0])
+    pulled = here.pullback("inverse_dynamics", y, yd, ydd, covector=covector, wrt=("q", "t"))
+    for name, part in zip(("q", "t"), pulled, strict=True):
+        J = here.derivatives("inverse_dynamics", y, yd, ydd, wrt=name)
+        close(part, covector @ J, 1e-12)
+
+
+@pytest.mark.parametrize("backend", TARGETS)
+def test_time_is_an_array_like_any_other(backend: str) -> None:
+    y, yd, ydd, *_ = arm_state()
+    run, times = runner(arm(), backend), np.array([[0.1], [T]])
+    both = run("inverse_dynamics", np.stack([y, 2.0 * y]), yd, ydd, times)
+    assert both.shape == (2, 2, 4)
+    close(both[1, 0], arm().at_time(T).inverse_dynamics(y, yd, ydd), 1e-12)
+    close(both, arm().at_time(times).inverse_dynamics(np.stack([y, 2.0 * y]), yd, ydd), 1e-12)
+
+
+def test_the_order_of_arrays() -> None:
+    y, yd, ydd, *_ = arm_state()
+    compiled = chasles.compile(
+        arm(), "inverse_dynamics", f_ext={"tool": np.zeros(6)}, parameters=["gravity"]
+    )
+    names = [variable.name for variable in compiled.interface.inputs]
+    assert names == ["q", "qd", "qdd", "f_ext['tool']", "t", "gravity"]
+    found = compiled(y, yd, ydd, np.zeros(6), T, arm().gravity)
+    close(found, arm().at_time(T).inverse_dynamics(y, yd, ydd), 1e-12)
+
+
+def test_robots_without_time_have_no_such_input() -> None:
+    for function in ("inverse_dynamics", "forward_dynamics", "integrate"):
+        compiled = chasles.compile(chasles.robots.puma560(), function)
+        assert not compiled.timed
+    assert not chasles.compile(arm(), "integrate").timed
+    close(arm().integrate(np.ones(4), np.ones(4)), np.full(4, 2.0), 1e-15)
+
+
+def test_a_robot_at_a_time_travels() -> None:
+    y, yd, ydd, *_ = arm_state()
+    here = arm().at_time(T)
+    tau = here.inverse_dynamics(y, yd, ydd)
+    again = pickle.loads(pickle.dumps(here))
+    assert np.array_equal(again.inverse_dynamics(y, yd, ydd), tau)
+    weightless = here.with_gravity([0.0, 0.0, 0.0])
+    expected = arm().with_gravity([0.0, 0.0, 0.0]).at_time(T).gravity_forces(y)
+    assert np.array_equal(weightless.gravity_forces(y), expected)
+
+
+# Known motions ------------------------------------------------------------------------------------
+
+G, LENGTH, SHAKE, PULSE = 9.81, 0.5, 0.05, 120.0
+
+
+@cache
+def kapitza() -> chasles.Robot:
+    """A point on a massless rod, whose pivot moves up and down: z = SHAKE cos(PULSE t)."""
+
+    def shaken(t: Any) -> Any:
+        return SHAKE * cos(PULSE * t)
+
+    bob = rod(1e-9, 1e-3)
+    tip = Transform(Rotation(), Vector.of(0.0, 0.0, -LENGTH))
+    source = Description(
+        "kapitza",
+        (LinkData("pivot", bob), LinkData("rod", bob)),
+        (
+            JointData(
+                "shaker",
+                "prismatic",
+                None,
+                "pivot",
+                motion=motion(lambda t: SHAKE * cos(PULSE * t)),
+            ),
+            JointData("swing", "revolute", "pivot", "rod", axis=Vector.of(0.0, 1.0, 0.0)),
+        ),
+    )
+    return chasles.Robot(source).attach("rod", mass=2.0, center=list(tip.r), name="bob")
+
+
+def angular(t: Any, angle: Any) -> Any:
+    """l angle'' = -(g + z'') sin(angle), from below."""
+    return -(G - SHAKE * PULSE**2 * np.cos(PULSE * t)) * np.sin(angle) / LENGTH
+
+
+def test_a_pendulum_on_an_oscillating_support() -> None:
+    """Its equation, to what the rod's 1e-9 kg adds."""
+    angle, t = np.linspace(-3.0, 3.0, 7)[:, None], np.linspace(0.0, 0.1, 7)
+    qdd = kapitza().at_time(t).forward_dynamics(angle, np.full_like(angle, 0.3), np.zeros(1))
+    close(qdd[:, 0], angular(t, angle[:, 0]), 1e-8)
+
+
+def test_it_stands_upside_down_if_shaken_fast() -> None:
+    """Stable while (SHAKE PULSE)^2 > 2 g l (Kapitza 1951); the path as SciPy integrates it."""
+    assert (SHAKE * PULSE) ** 2 > 2.0 * G * LENGTH
+    start, duration = np.pi - 0.1, 0.4
+    run = chasles.simulate(kapitza(), [start], [0.0], duration=duration, dt=2e-4)
+    exact = solve_ivp(
+        lambda t, x: [x[1], angular(t, x[0])],
+        (0.0, duration),
+        [start, 0.0],
+        method="DOP853",
+        rtol=1e-11,
+        atol=1e-12,
+    )
+    np.testing.assert_allclose(run.q[-1, 0], exact.y[0, -1], atol=1e-7)
+    assert np.max(np.abs(run.q - np.pi)) < 0.25
+    half, end = len(run.t) // 2, run.t[-1]
+    rest = chasles.simulate(
+        kapitza(), run.q[half], run.qd[half], duration=end - run.t[half], start=run.t[half], dt=2e-4
+    )
+    np.testing.assert_allclose(rest.q[-1], run.q[-1], atol=1e-10)
+
+
+def test_a_follower_of_a_driven_joint_is_driven() -> None:
+    """Through chains of mimics, as the free robot with the same angles."""
+    source = chasles.robots.planar(3).model.source
+    first, second, third = source.joints
+    led = replace(
+        source,
+        joints=(
+            first,
+            replace(second, mimic=Mimic(first.name, -2.0, 0.3)),
+            replace(third, mimic=Mimic(second.name, 0.5)),
+        ),
+    )
+    robot = chasles.Robot(led).drive({first.name: lambda t: sin(t)})
+    assert robot.nv == 0
+    assert robot.driven_joints == tuple(j.name for j in source.joints)
+    lead = np.array([np.sin(T), np.cos(T), -np.sin(T)])
+    ratios, offsets = np.array([1.0, -2.0, -1.0]), np.array([0.0, 0.3, 0.15])
+    q, qd, qdd = np.outer(lead, ratios)
+    q += offsets
+    none = np.zeros(0)
+    tau = chasles.robots.planar(3).inverse_dynamics(q, qd, qdd)
+    close(robot.at_time(T).driving_forces(none, none, none), tau, 1e-12)
+
+
+# The door -----------------------------------------------------------------------------------------
+
+
+def test_the_time_must_be_said_and_be_one() -> None:
+    y, yd, *_ = arm_state()
+    with pytest.raises(ModelError, match=r"depends on time; say when: robot.at_time\(t\).mass_m"):
+        arm().mass_matrix(y)
+    with pytest.raises(ModelError, match="does not depend on time"):
+        chasles.robots.puma560().at_time(0.0)
+    with pytest.raises(ValueError, match="must be finite"):
+        arm().at_time(np.nan)
+    with pytest.raises(TypeError, match="give a time in s"):
+        arm().at_time("noon")
+    with pytest.raises(ValueError, match="start must be a finite time"):
+        chasles.simulate(arm(), y, yd, duration=0.1, start=np.inf)
+
+
+def test_motions_that_cannot_be() -> None:
+    puma = chasles.robots.puma560()
+    with pytest.raises(ModelError, match="no joint 'elbow' with coordinates"):
+        puma.drive({"elbow": lambda t: t})
+    with pytest.raises(ModelError, match="its motion gives 2 numbers, and a revolute joint has 1"):
+        puma.drive({"joint1": lambda t: [t, t]})
+    with pytest.raises(ModelError, match="motion: the function gives"):
+        puma.drive({"joint1": lambda t: "fast"})
+    with pytest.raises(ModelError, match="no coordinates, because its motion is given in time"):
+        arm().drive({"joint1": lambda t: t})
+    with pytest.raises(ModelError, match="'joint1' has no coordinates"):
+        arm().lock({"joint1": 0.0})
+    marble = JointData(
+        "roll", "rolling", None, "ball", radius=0.1, motion=motion(lambda t: [t] * 6)
+    )
+    with pytest.raises(ModelError, match="a rolling joint forbids velocities only"):
+        chasles.Robot(Description("marble", (LinkData("ball", rod(1.0, 0.1)),), (marble,)))
+    weld = JointData("weld", "fixed", None, "ball", motion=motion(lambda t: t))
+    with pytest.raises(ModelError, match="'weld' is fixed, so it cannot be driven"):
+        chasles.Robot(Description("marble", (LinkData("ball", rod(1.0, 0.1)),), (weld,)))
+    with pytest.raises(ModelError, match="cannot have driven joints; use"):
+        arm().at_time(T).forward_dynamics(*np.zeros((3, 4)), method="articulated-body")
+
+
+def test_what_a_file_cannot_say(tmp_path: Any) -> None:
+    swing = chasles.robots.planar(2)
+    with pytest.raises(ModelError, match="'joint1' is driven in time, which a file cannot say"):
+        chasles.save(swing.drive({"joint1": lambda t: t}), tmp_path / "arm.toml")
+    timed = swing.with_couplings(coupling("cam", ["joint2"], lambda q, t: q - sin(t)))
+    with pytest.raises(ModelError, match="'cam' is no gear"):
+        chasles.save(timed, tmp_path / "arm.toml")
+    with pytest.raises(ModelError, match="its motion is given in time"):
+        chasles.to_dh(arm())
+    with pytest.raises(ModelError, match="driven in time, which it does not know"):
+        chasles.maximal_dynamics(arm(), *np.zeros((3, 4)))

@@ -1,0 +1,141 @@
+"""Hybrid dynamics of closed loops: against one dense system, both ends, and what contradicts."""
+
+import numpy as np
+import pytest
+from mechanisms import MECHANISMS, PLANAR, mechanism, motion
+from support import close
+
+import chasles
+from chasles.model import gear
+
+KNOWN = {name: (mechanism(name).independent[0].split("[")[0],) for name in MECHANISMS}
+"""One driven joint of each mechanism."""
+
+
+def places(robot: chasles.Robot, known: tuple[str, ...]) -> np.ndarray:
+    """A mask of the velocity coordinates of some joints."""
+    mask = np.zeros(robot.nv, dtype=bool)
+    for name in known:
+        mask[robot.velocity_slice(name)] = True
+    return mask
+
+
+def dense(
+    robot: chasles.Robot, q: np.ndarray, qd: np.ndarray, given: np.ndarray, held: np.ndarray
+) -> np.ndarray:
+    """One state by the whole system in qdd, tau of the held freedoms, and the multipliers."""
+    M, h, K = robot.mass_matrix(q), robot.bias_forces(q, qd), robot.loop_matrix(q)
+    n, m, unit = robot.nv, len(K), np.eye(robot.nv)[:, held]
+    whole = np.block(
+        [
+            [M, -unit, -K.T],
+            [K, np.zeros((m, unit.shape[1] + m))],
+            [unit.T, np.zeros((unit.shape[1], unit.shape[1] + m))],
+        ]
+    )
+    right = np.concatenate([np.where(held, 0.0, given) - h, robot.loop_bias(q, qd), given[held]])
+    x = np.linalg.pinv(whole, rcond=1e-11) @ right
+    found = x[:n].copy()
+    found[held] = x[n : n + unit.shape[1]]
+    return found
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_one_driven_joint_as_by_one_dense_system(name: str) -> None:
+    """The compiled equations lose about four digits of sixteen on these mechanisms."""
+    robot, (q, qd, given) = mechanism(name), motion(name)
+    held = places(robot, KNOWN[name])
+    found = robot.hybrid_dynamics(q, qd, given, known=KNOWN[name])
+    assert found.shape == qd.shape
+    for k in range(len(q)):
+        close(found[k], dense(robot, q[k], qd[k], given[k], held), 1e-9)
+
+
+@pytest.mark.parametrize("name", PLANAR)
+def test_both_ends(name: str) -> None:
+    """No acceleration known is forward dynamics; all known, and consistent, inverse dynamics."""
+    robot, (q, qd, tau) = mechanism(name), motion(name)
+    qdd = robot.forward_dynamics(q, qd, tau)
+    close(robot.hybrid_dynamics(q, qd, tau, known=()), qdd, 1e-9)
+    found = robot.hybrid_dynamics(q, qd, qdd, known=robot.joints)
+    close(found, robot.inverse_dynamics(q, qd, qdd), 1e-9)
+
+
+@pytest.mark.parametrize("name", ["four_bar", "five_bar"])
+def test_driven_like_the_motor_that_moves_it_so(name: str) -> None:
+    """With the independent joints known, their forces are those of inverse dynamics there."""
+    robot, (q, qd, _) = mechanism(name), motion(name)
+    rng = np.random.default_rng(2)
+    _, qdd = robot.complete(
+        q, qd[:, robot._closing.independent], rng.normal(size=len(MECHANISMS[name]))
+    )
+    mask = places(robot, robot.independent)
+    given = np.where(mask, qdd, 0.0)
+    found = robot.hybrid_dynamics(q, qd, given, known=robot.independent)
+    tau = robot.inverse_dynamics(q, qd, qdd, actuated=robot.independent)
+    close(np.where(mask, tau, qdd), found, 1e-9)
+
+
+def test_more_known_than_free_must_agree() -> None:
+    robot, (q, qd, _) = mechanism("four_bar"), motion("four_bar")
+    qdd = robot.forward_dynamics(q, qd, np.zeros(robot.nv))
+    known = ("crank", "rocker")
+    found = robot.hybrid_dynamics(q, qd, np.where([True, False, True], qdd, 0.0), known=known)
+    close(found[:, 1], qdd[:, 1], 1e-9)
+    tau = np.where([True, False, True], found, 0.0)
+    close(robot.forward_dynamics(q, qd, tau), qdd, 1e-9)
+    wrong = qdd + np.array([0.0, 0.0, 1e-3])
+    with pytest.raises(chasles.OverDetermined, match="of 'crank', 'rocker' are known at index"):
+        robot.hybrid_dynamics(q, qd, np.where([True, False, True], wrong, 0.0), known=known)
+    with pytest.raises(chasles.OverDetermined, match=r"contradict loop 'pin' by .*complete"):
+        robot.hybrid_dynamics(q[0], qd[0], wrong[0], known=robot.joints)
+
+
+def test_joints_outside_the_loops_are_not_blamed() -> None:
+    robot, (q, qd, tau) = mechanism("triangle"), motion("triangle")
+    qdd = robot.forward_dynamics(q, qd, tau)
+    with pytest.raises(chasles.OverDetermined, match="of 'q1', 'q2', 'q3' are known"):
+        robot.hybrid_dynamics(q, qd, qdd + np.array([0.1, 0.0, 0.0, 0.0]), known=robot.joints)
+    robot.hybrid_dynamics(q, qd, qdd + np.array([0.0, 0.0, 0.0, 5.0]), known=robot.joints)
+
+
+def test_by_singular_values() -> None:
+    """There singular values take over; here, where nothing is special, they must say the same."""
+    robot = mechanism("slider_crank")
+    q = robot.assemble([0.7])
+    qd = robot.complete(q, [1.0])
+    given, held = np.array([0.5, 1.0, -1.0, 2.0])[: robot.nv], places(robot, ("alpha1",))
+    found, left = robot._closed._hybrid_by_singular_values(
+        (q, qd, given), (), np.flatnonzero(held), dissipation=False, wrenches=()
+    )
+    close(found, robot.hybrid_dynamics(q, qd, given, known="alpha1"), 1e-10)
+    assert np.max(np.abs(left)) < 1e-11
+    close(found, dense(robot, q, qd, given, held), 1e-9)
+
+
+def test_forces_outside_and_gears() -> None:
+    """Of a geared arm, with a wrench: what inverse dynamics says of the motion that comes out."""
+    arm = chasles.robots.planar(3).with_couplings(gear("drive", "joint3", {"joint2": -0.5}))
+    rng = np.random.default_rng(1)
+    q = arm.assemble([0.3, -0.4])
+    qd = arm.complete(q, rng.normal(size=2))
+    given, wrench = rng.normal(size=3), {"link3": rng.normal(size=6)}
+    found = arm.hybrid_dynamics(q, qd, given, known="joint1", f_ext=wrench)
+    qdd = np.array([given[0], *found[1:]])
+    tau = np.array([found[0], *given[1:]])
+    close(qdd[2], -0.5 * qdd[1], 1e-12)
+    moved = arm.inverse_dynamics(q, qd, qdd, f_ext=wrench) - tau
+    close(moved[0], 0.0, 1e-12, 1.0)
+    close(moved[1], 0.5 * moved[2], 1e-12)  # what the gear adds does no work
+
+
+def test_the_door() -> None:
+    robot, (q, qd, tau) = mechanism("four_bar"), motion("four_bar")
+    with pytest.raises(chasles.OpenLoop, match="hybrid_dynamics: the loops are open"):
+        robot.hybrid_dynamics(q + 0.1, qd, tau, known="crank")
+    with pytest.raises(chasles.ModelError, match="no joint 'pin' with coordinates"):
+        robot.hybrid_dynamics(q, qd, tau, known="pin")
+    with pytest.raises(ValueError, match="no method 'mass-matrix'; it has 'fastest', 'multipl"):
+        robot.hybrid_dynamics(q, qd, tau, known="crank", method="mass-matrix")
+    out = np.empty_like(qd)
+    assert robot.hybrid_dynamics(q, qd, tau, known="crank", out=out) is out

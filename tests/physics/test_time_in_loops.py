@@ -1,0 +1,332 @@
+"""Time in closed loops: driven joints around them, and couplings phi(q, t) = 0."""
+
+import math
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from mechanisms import mechanism
+from support import close
+
+import chasles
+from chasles.expr import cos, sin
+from chasles.model import LoopData, ModelError, coupling, motion
+
+T = 0.4
+"""A time at which nothing is special, in s."""
+
+H = 1e-3
+"""Step of the differences of fourth order, which leave about 1e-10."""
+
+
+def slope(f: Any, t: float = T) -> np.ndarray:
+    """df/dt by four values."""
+    return (8.0 * (f(t + H) - f(t - H)) - (f(t + 2.0 * H) - f(t - 2.0 * H))) / (12.0 * H)
+
+
+def turning(t: Any) -> Any:
+    """How the crank moves: it starts at 0.5 and comes to about 3 rad/s."""
+    return 0.5 + 3.0 * t + 0.2 * sin(4.0 * t)
+
+
+TURNING = (
+    0.5 + 3.0 * T + 0.2 * math.sin(4.0 * T),
+    3.0 + 0.8 * math.cos(4.0 * T),
+    -3.2 * math.sin(4.0 * T),
+)
+"""The same at T, with its rates."""
+
+
+@cache
+def bars() -> chasles.Robot:
+    """A four-bar whose crank is driven: it has no freedom left, and moves."""
+    return mechanism("four_bar").drive({"crank": turning})
+
+
+def bars_at(t: float) -> np.ndarray:
+    """Coupler and rocker by the four-bar with a free crank."""
+    free = mechanism("four_bar")
+    crank = 0.5 + 3.0 * t + 0.2 * math.sin(4.0 * t)
+    return free.assemble([crank], guess=free.assemble([0.5]))[1:]
+
+
+def free_bars() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Positions, rates and accelerations of the free four-bar whose crank moves so, at T."""
+    free = mechanism("four_bar")
+    q = np.array([TURNING[0], *bars_at(T)])
+    return q, *free.complete(q, [TURNING[1]], [TURNING[2]])
+
+
+# A driven crank -----------------------------------------------------------------------------------
+
+
+def test_a_driven_four_bar_has_no_freedom_and_moves() -> None:
+    robot, (q, qd, qdd) = bars(), free_bars()
+    assert robot.independent == ()
+    assert robot.mobility() == 0
+    here = robot.at_time(T)
+    close(here.assemble([], guess=q[1:]), q[1:], 1e-12)
+    found, rates = here.complete(q[1:], [], [])
+    close(found, qd[1:], 1e-11)
+    close(rates, qdd[1:], 1e-11)
+    assert here.mobility(q[1:]) == 0
+
+
+def test_its_equations_are_the_derivatives_of_its_closure() -> None:
+    """r(q, t) = 0 stays so where A qd = loop_rate and A qdd = loop_bias; by differences."""
+    robot, (_, qd, qdd) = bars(), free_bars()
+    q = bars_at(T)
+    here, A = robot.at_time(T), robot.at_time(T).loop_matrix(q)
+    drift = slope(lambda t: robot.at_time(t).loop_residual(q))
+    close(here.loop_rate(q), -drift, 1e-9)
+    close(A @ qd[1:], here.loop_rate(q), 1e-11)
+    close(A @ qdd[1:], here.loop_bias(q, qd[1:]), 1e-11)
+    close(slope(bars_at), qd[1:], 1e-9)
+
+
+@pytest.mark.parametrize("method", ["multipliers", "direct", "minimal"])
+def test_its_dynamics_are_hybrid_dynamics_of_the_free_four_bar(method: str) -> None:
+    """Accelerations, and the torque of the motor: what known= of the free robot asks for."""
+    free, (q, qd, _) = mechanism("four_bar"), free_bars()
+    tau, here = np.array([0.3, -0.7]), bars().at_time(T)
+    mixed = free.hybrid_dynamics(q, qd, [TURNING[2], *tau], known="crank")
+    qdd, lam = here.constrained_dynamics(q[1:], qd[1:], tau, method=method)
+    close(qdd, mixed[1:], 1e-10)
+    close(here.driving_forces(q[1:], qd[1:], qdd, lam), mixed[:1], 1e-10)
+    close(here.forward_dynamics(q[1:], qd[1:], tau), qdd, 1e-10)
+
+
+def test_positions_at_many_times_at_once() -> None:
+    times = np.linspace(0.0, 0.6, 4)
+    here = bars().at_time(times)
+    q = here.assemble(np.zeros((4, 0)), guess=np.array([bars_at(t) for t in times]))
+    close(q, [bars_at(t) for t in times], 1e-11)
+    qd = here.complete(q, np.zeros((4, 0)))
+    close(qd[2], slope(bars_at, times[2]), 1e-9)
+    qdd = here.forward_dynamics(q, qd, np.zeros(2))
+    one = bars().at_time(times[3]).forward_dynamics(q[3], qd[3], np.zeros(2))
+    close(qdd[3], one, 1e-12)
+    with pytest.raises(chasles.OpenLoop, match="the loops are open"):
+        bars().at_time(times + 0.1).forward_dynamics(q, qd, np.zeros(2))
+    with pytest.raises(ValueError, match="the time be one number"):
+        here.mobility(q[0])
+
+
+def test_simulated_it_follows_the_crank() -> None:
+    start, end = bars_at(0.1), 0.5
+    qd = bars().at_time(0.1).complete(start, [])
+    run = chasles.simulate(bars(), start, qd, duration=end - 0.1, start=0.1, dt=5e-3)
+    close(run.q[-1], bars_at(end), 1e-10)
+    with pytest.raises(chasles.OpenLoop, match="qd opens the loops"):
+        chasles.simulate(bars(), start, 0.0 * qd, duration=0.1, start=0.1)
+
+
+@cache
+def pair() -> chasles.Robot:
+    """A five-bar with one crank driven and one free."""
+    free = mechanism("five_bar")
+    return free.drive({free.independent[0]: lambda t: 2.0 + 0.4 * sin(3.0 * t)})
+
+
+def pair_state() -> tuple[np.ndarray, np.ndarray]:
+    """At time zero."""
+    robot, free = pair(), mechanism("five_bar")
+    q = np.delete(free.assemble([2.0, 0.9]), free._closing.places[free._closing.independent[0]])
+    return q, robot.at_time(0.0).complete(q, [0.5])
+
+
+def test_a_five_bar_with_one_crank_driven() -> None:
+    """Energy of the bars changes by what the driven crank and gravity give: power balance."""
+    robot, (q, qd) = pair(), pair_state()
+    assert len(robot.independent) == 1
+    run = chasles.simulate(robot, q, qd, duration=0.3, dt=1e-3)
+    here = robot.at_time(run.t)
+    energy = here.kinetic_energy(run.q, run.qd) + here.potential_energy(run.q)
+    qdd, lam = here.constrained_dynamics(run.q, run.qd, np.zeros(robot.nv))
+    force = here.driving_forces(run.q, run.qd, qdd, lam)[:, 0]
+    power = force * 1.2 * np.cos(3.0 * run.t)
+    gained = np.sum(power[1:-1:2] * 4.0 + power[:-2:2] + power[2::2]) * 1e-3 / 3.0
+    np.testing.assert_allclose(energy[-1] - energy[0], gained, rtol=1e-8)
+    residual = here.loop_residual(run.q)
+    assert np.max(np.abs(residual)) < 1e-12
+
+
+def test_a_five_bar_held_by_stabilization() -> None:
+    """An error of 1e-4 in a rate, which would open the loop by 1e-5, decays though the loop moves.
+
+    The method itself leaves 1e-9 in steps of a tenth of the time of stabilization.
+    """
+    robot, (q, qd) = pair(), pair_state()
+    options: dict[str, Any] = {"duration": 0.3, "dt": 2e-3}
+    exact = chasles.simulate(robot, q, qd, **options)
+    held = chasles.simulate(robot, q, qd, stabilization=0.02, **options)
+    np.testing.assert_allclose(held.q[-1], exact.q[-1], atol=1e-8)
+    off = chasles.simulate(robot, q, qd + np.array([0.0, 1e-4, 0.0]), stabilization=0.02, **options)
+    assert np.max(np.abs(robot.at_time(off.t[-1]).loop_residual(off.q[-1]))) < 1e-8
+
+
+def test_linearized_as_by_differences() -> None:
+    """A of the free freedom: the rate of a neighbouring closed motion."""
+    robot, (q, qd) = pair(), pair_state()
+    here, tau = robot.at_time(0.0), np.array([0.2, -0.1, 0.3])
+    A, _ = here.linearize(q, qd, tau, coordinates="independent")
+    k = robot._choice.independent[0]
+
+    def rate(y: float, yd: float) -> np.ndarray:
+        there = here.assemble([q[k] + y], guess=q)
+        moved = here.complete(there, [qd[k] + yd])
+        return np.array([moved[k], here.forward_dynamics(there, moved, tau)[k]])
+
+    by_y, by_yd = slope(lambda s: rate(s, 0.0), 0.0), slope(lambda s: rate(0.0, s), 0.0)
+    close(A, np.stack([by_y, by_yd], axis=-1), 1e-8)
+
+
+# Couplings in time --------------------------------------------------------------------------------
+
+
+@cache
+def led() -> tuple[chasles.Robot, chasles.Robot]:
+    """An arm with its first joint driven, and the same by a coupling in time."""
+    arm = chasles.robots.planar(3)
+    driven = arm.drive({"joint1": turning})
+    return driven, arm.with_couplings(coupling("motor", ["joint1"], lambda q, t: q - turning(t)))
+
+
+def test_a_coupling_of_one_joint_drives_it() -> None:
+    """Its multiplier is the driving force: K is 1."""
+    driven, coupled = led()
+    rng = np.random.default_rng(0)
+    y, yd, tau = rng.normal(size=(3, 2))
+    q, qd = np.array([TURNING[0], *y]), np.array([TURNING[1], *yd])
+    qdd, lam = coupled.at_time(T).constrained_dynamics(q, qd, [0.0, *tau])
+    expected = driven.at_time(T).forward_dynamics(y, yd, tau)
+    close(qdd, [TURNING[2], *expected], 1e-11)
+    close(lam, driven.at_time(T).driving_forces(y, yd, expected), 1e-11)
+    close(coupled.at_time(T).complete(q, yd), qd, 1e-12)
+
+
+@cache
+def cam() -> chasles.Robot:
+    """Two joints of an arm by a gear whose ratio changes in time, not linear in anything."""
+
+    def phi(a: Any, b: Any, t: Any) -> Any:
+        return a - (1.0 + 0.3 * sin(5.0 * t)) * sin(b) + 0.2 * cos(3.0 * t) * a * b
+
+    return chasles.robots.planar(3).with_couplings(coupling("cam", ["joint1", "joint3"], phi))
+
+
+def cam_state() -> tuple[np.ndarray, np.ndarray]:
+    here = cam().at_time(T)
+    q = here.assemble([0.4, -0.2], guess=[0.4, -0.2, 0.3])
+    return q, here.complete(q, [0.8, -0.6])
+
+
+def test_terms_of_time_by_differences() -> None:
+    """K, its drift, and all second derivatives along a motion q + s qd, T + s."""
+    robot, (q, qd) = cam(), cam_state()
+    here = robot.at_time(T)
+
+    def phi(s: float) -> np.ndarray:
+        return robot.at_time(T + s).loop_residual(q + s * qd)
+
+    def rate(s: float) -> np.ndarray:
+        there = robot.at_time(T + s)
+        return there.loop_matrix(q + s * qd) @ qd - there.loop_rate(q + s * qd)
+
+    np.testing.assert_allclose(slope(phi, 0.0), 0.0, atol=1e-10)
+    np.testing.assert_allclose(rate(0.0), 0.0, atol=1e-12)
+    assert abs(here.loop_rate(q)[0]) > 0.1
+    close(here.loop_bias(q, qd), -slope(rate, 0.0), 1e-9)
+
+
+def test_a_simulated_motion_keeps_it() -> None:
+    robot, (q, qd) = cam(), cam_state()
+    run = chasles.simulate(robot, q, qd, duration=0.2, start=T, dt=2e-3)
+    here = robot.at_time(run.t)
+    assert np.max(np.abs(here.loop_residual(run.q))) < 1e-12
+    slip = np.einsum("kmv,kv->km", here.loop_matrix(run.q), run.qd) - here.loop_rate(run.q)
+    assert np.max(np.abs(slip)) < 1e-11
+    middle = (8.0 * (run.q[51] - run.q[49]) - (run.q[52] - run.q[48])) / (12.0 * 2e-3)
+    close(middle, run.qd[50], 1e-7)
+
+
+def test_near_singular_states_by_singular_values() -> None:
+    """What takes over there says the same here, with the terms of time and of stabilization."""
+    robot, (q, qd) = cam(), cam_state()
+    closed, tau = robot.at_time(T)._closed, np.array([0.1, 0.2, -0.3])
+    state = (q, qd + np.array([0.0, 0.1, 0.0]), tau)
+    options: dict[str, Any] = {"dissipation": False, "wrenches": ()}
+    qdd, lam = closed._by_singular_values(state, (), 0.1, **options)
+    found = robot.at_time(T).constrained_dynamics(*state, stabilization=0.1)
+    close(qdd, found[0], 1e-11)
+    close(lam, found[1], 1e-11)
+
+
+def test_a_coupling_with_a_driven_joint() -> None:
+    """Through its coordinate, time comes in too: b = 2 sigma(t) moves like sigma itself."""
+    arm = chasles.robots.planar(3).with_couplings(
+        coupling("belt", ["joint1", "joint2"], lambda a, b: b - 2.0 * a)
+    )
+    robot = arm.drive({"joint1": turning})
+    q = np.array([2.0 * TURNING[0], 0.3])
+    qd, qdd = robot.at_time(T).complete(q, [0.5], [0.25])
+    close(qd, [2.0 * TURNING[1], 0.5], 1e-12)
+    close(qdd, [2.0 * TURNING[2], 0.25], 1e-12)
+    found, lam = robot.at_time(T).constrained_dynamics(q, qd, np.zeros(2))
+    whole, rates = np.array([TURNING[0], *q]), np.array([TURNING[1], *qd])
+    both = [TURNING[2], 2.0 * TURNING[2], 0.0]
+    expected = chasles.robots.planar(3).hybrid_dynamics(
+        whole, rates, both, known=["joint1", "joint2"]
+    )
+    close(found, [2.0 * TURNING[2], expected[2]], 1e-11)
+    force = robot.at_time(T).driving_forces(q, qd, found, lam)
+    close(force, expected[:1] + 2.0 * expected[1], 1e-11)
+
+
+def test_closed_by_a_function_of_time() -> None:
+    """q = gamma(y, t) with all its rates, and the motion that Newton's method gives."""
+    arm = chasles.robots.planar(2).with_couplings(
+        coupling("lift", ["joint1", "joint2"], lambda a, b, t: b - sin(a) * cos(2.0 * t))
+    )
+    gamma = chasles.ClosureFunction(arm, lambda y, t: [y[0], sin(y[0]) * cos(2.0 * t)])
+    y, yd, ydd = np.array([[0.3], [0.7], [-0.4]])
+    q, qd, qdd = gamma(y, yd, ydd, t=T)
+    here = arm.at_time(T)
+    np.testing.assert_allclose(here.loop_residual(q), 0.0, atol=1e-15)
+    for found, expected in zip((qd, qdd), here.complete(q, yd, ydd), strict=True):
+        close(found, expected, 1e-12)
+    runs = [
+        chasles.simulate(arm, q, qd, duration=0.2, start=T, dt=2e-3, closure=closure)
+        for closure in (gamma, None)
+    ]
+    np.testing.assert_allclose(runs[0].q, runs[1].q, atol=1e-10)
+
+
+# The door -----------------------------------------------------------------------------------------
+
+
+def test_what_is_refused() -> None:
+    with pytest.raises(ModelError, match="robot 'four_bar' depends on time; say when"):
+        bars().assemble([])
+    with pytest.raises(ModelError, match="depends on time; say when"):
+        bars().forward_dynamics(*np.zeros((3, 2)))
+    with pytest.raises(TypeError, match="give multipliers, the second result"):
+        bars().at_time(T).driving_forces(*np.zeros((3, 2)))
+    with pytest.raises(ModelError, match="'cam' depends on time, so it cannot hold where"):
+        cam().lock({"joint1": 0.0, "joint3": 0.0})
+    with pytest.raises(ModelError, match="its residual does not change with 'joint1'"):
+        coupling("clock", ["joint1"], lambda q, t: sin(t))
+    source = mechanism("four_bar").model.source
+    pin = source.loops[0]
+    moved = LoopData(
+        "second", pin.kind, pin.parent, pin.child, pin.pose, motion=motion(lambda t: t)
+    )
+    with pytest.raises(ModelError, match="'second': it has no coordinate to be driven"):
+        mechanism("four_bar").with_loops(moved)
+
+
+def test_one_joint_of_a_timed_coupling_locked() -> None:
+    held = cam().lock({"joint1": 0.2}).at_time(T)
+    q = held.assemble([0.1], guess=[0.1, 0.3])
+    np.testing.assert_allclose(cam().at_time(T).loop_residual([0.2, *q]), 0.0, atol=1e-13)
