@@ -25,7 +25,7 @@ LAYERS = (
     ("mathematics",),
     ("model",),
     ("algorithms", "backends", "formats"),
-    ("tracing", "names", "cost", "numeric"),
+    ("tracing", "names", "cost", "numeric", "libraries"),
     ("programs",),
     ("compiled", "loops"),
     ("robot",),

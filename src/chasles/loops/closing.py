@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from chasles.backends.drivers import newton
+from chasles.libraries import refuse
 from chasles.loops.reports import (
     ImpossiblePosition,
     LockedMechanism,
@@ -386,6 +387,7 @@ class Loops:
     # Doors and messages -----------------------------------------------------------------------
 
     def _array(self, function: str, name: str, value: Any, size: int) -> np.ndarray:
+        refuse(function, value)
         try:
             array = np.asarray(value, dtype=float)
         except (TypeError, ValueError) as error:

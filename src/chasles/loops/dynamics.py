@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from chasles.libraries import refuse
 from chasles.loops.choice import choose
 from chasles.loops.closing import RANK, Loops, at_index, check_tolerance
 from chasles.loops.linear_system import linear_system
@@ -86,6 +87,7 @@ class ClosedLoops:
     ) -> tuple[np.ndarray, np.ndarray]:
         """qdd and multipliers; name: what was asked for, in messages."""
         check_tolerance(name, tolerance)
+        refuse(name, *arrays, *forces)
         key = (stabilization, *options.values())
         compiled = self._ready.get(key)
         if compiled is None:
@@ -109,7 +111,7 @@ class ClosedLoops:
         def forward_dynamics(
             q: Any, qd: Any, tau: Any, *, out: Any = None, **options: Any
         ) -> np.ndarray:
-            if not options:
+            if not options and type(q) is np.ndarray:
                 qdd, _, health = fast(q, qd, tau)
                 gap, margin = _worst(health)
                 if gap <= TOLERANCE * TOLERANCE and margin > WEAK:
@@ -272,6 +274,7 @@ class ClosedLoops:
         **options: Any,
     ) -> np.ndarray:
         """Forces at the actuated freedoms, zero elsewhere."""
+        refuse("inverse_dynamics", *arrays, *forces)
         given = self.loops.indices(actuated, "to actuate")
         chosen = self.loops.among(given)
         if chosen is None:
@@ -319,6 +322,7 @@ class ClosedLoops:
 
     def mass_matrix(self, q: Any, *, tolerance: float, threads: int | None) -> np.ndarray:
         """Of the independent coordinates."""
+        refuse("mass_matrix of independent coordinates", q)
         M, health = self._function(self.loops.independent)("independent_mass_matrix")(
             q, threads=threads
         )
