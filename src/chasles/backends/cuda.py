@@ -19,7 +19,7 @@ import numpy as np
 from chasles.backends import cache, cuda_nvrtc
 from chasles.backends.arrays import batch_shape, check_numbers
 from chasles.backends.cache import Artifact
-from chasles.backends.cuda_build import Built, build, forms
+from chasles.backends.cuda_build import Built, build
 from chasles.backends.cuda_source import WARP, spreading
 from chasles.expr import Interface, Program, Variable
 
@@ -110,7 +110,7 @@ def prepare(recipe: object, trace: Callable[[], Program], dtype: str = "float64"
         entry = cache.key(recipe, dtype, "cuda", cuda_nvrtc.version(), architecture, rows)
         artifact = cache.load(entry)
         if artifact is None:
-            built = _build(trace(), dtype, architecture, rows)
+            built = build(trace(), dtype, architecture, rows=rows)
             cache.save(entry, Artifact(interface, dtype, 0, 0, built.to_bytes()))
             return built
         return Built.from_bytes(artifact.object_code)
@@ -123,12 +123,8 @@ def compile(program: Program, dtype: str = "float64") -> Kernel:
     return Kernel(
         program.interface,
         dtype,
-        lambda architecture, rows: _build(program, dtype, architecture, rows),
+        lambda architecture, rows: build(program, dtype, architecture, rows=rows),
     )
-
-
-def _build(program: Program, dtype: str, architecture: str, rows: bool) -> Built:
-    return build(program, dtype, architecture, forms(program, np.dtype(dtype).itemsize, rows=rows))
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from chasles.backends import c_body
 from chasles.backends.cuda_plan import WAITING, Plan
 
-WINDOW = 150
+WINDOW = 50
 """Instructions for which a number read from shared memory is kept before it is read again."""
 
 STRETCH = 200

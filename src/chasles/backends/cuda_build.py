@@ -1,13 +1,15 @@
-"""Which kernel a program gets: its form, threads in a block, and registers, by compiling and
-reading the compiler's report."""
+"""Which kernel a program gets, chosen by the compiler's report: form, threads, registers."""
 
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
+import numpy as np
+
 from chasles.backends import cuda_nvrtc
+from chasles.backends.cuda_plan import Plan
 from chasles.backends.cuda_source import WARP, Form, source
-from chasles.expr import Interface, Program
+from chasles.expr import Program
 
 BLOCK = 128
 """Threads in a block that shares nothing."""
@@ -15,11 +17,14 @@ BLOCK = 128
 SHORT = 64
 """Bytes of a row up to which threads may each read their own: two sectors of memory."""
 
+MOST = 255
+"""Registers that a thread can have."""
+
 REGISTERS = 65536
 """Registers of a multiprocessor."""
 
-SHARED = 227 * 1024
-"""Bytes of shared memory that blocks can have on a multiprocessor."""
+SHARED = {"sm_75": 64, "sm_80": 163, "sm_87": 163, "sm_90": 227, "sm_100": 227, "sm_103": 227}
+"""KiB of shared memory that blocks can have on a multiprocessor, where it is not 99."""
 
 WORTH = 0.7
 """A tighter limit on registers is tried down to this share of what the compiler would take."""
@@ -54,35 +59,35 @@ class Built:
         return Built(**{**data, "columns": tuple(data["columns"])}, code=code)
 
 
-def forms(interface: Interface, itemsize: int, *, rows: bool) -> Sequence[Form]:
-    """The forms to choose from for arrays in rows, or else in columns or with any strides."""
-    longest = max((v.size for v in (*interface.inputs, *interface.outputs)), default=0)
-    if not rows:
-        return ("direct", "columns")
-    return ("rows", "direct") if longest * itemsize > SHORT else ("direct", "rows")
+def forms(program: Program, itemsize: int, *, rows: bool) -> Sequence[Form]:
+    """The forms to try in turn for arrays in rows, or else in columns or with any strides."""
+    longest = max((v.size for v in (*program.inputs, *program.outputs)), default=0)
+    tiled: Form = "rows" if rows else "columns"
+    if (rows and longest * itemsize > SHORT) or Plan(program).words(itemsize) > 2 * MOST:
+        return (tiled, "direct")
+    return ("direct", tiled)
 
 
-def build(program: Program, dtype: str, architecture: str, choice: Sequence[Form]) -> Built:
-    """The first of some forms that needs no more registers than there are; else the one that is
-    least short of them."""
-    found = []
-    for form in choice:
+def build(program: Program, dtype: str, architecture: str, *, rows: bool) -> Built:
+    """The first form for which there is room: in registers for "direct", else in shared memory."""
+    short = []
+    for form in forms(program, np.dtype(dtype).itemsize, rows=rows):
         built = _form(program, dtype, architecture, form)
-        if built is not None:
-            found.append(built)
-            if not built.spilled or form == "rows":
-                break
-    return min(found, key=lambda built: built.spilled)
+        if built is not None and (form != "direct" or not built.spilled):
+            return built
+        short += [built] if built is not None else []
+    return short[0]
 
 
 def _form(program: Program, dtype: str, architecture: str, form: Form) -> Built | None:
     """A form with as few registers as it can have without spilling; None if it has no room."""
     block = BLOCK if form == "direct" else WARP
     built = _compiled(program, dtype, architecture, form, 0)
-    if built.shared > SHARED:
+    shared = SHARED.get(architecture, 99) * 1024
+    if built.shared > shared:
         return None
     fit = REGISTERS // (block * _granted(built.registers))
-    by_memory = SHARED // built.shared if built.shared else fit + 1
+    by_memory = shared // built.shared if built.shared else fit + 1
     limit = REGISTERS // (block * (fit + 1)) // 8 * 8
     if not built.spilled and fit < by_memory and limit >= WORTH * built.registers:
         tighter = _compiled(program, dtype, architecture, form, fit + 1)
@@ -96,9 +101,14 @@ def _granted(registers: int) -> int:
 
 
 def _compiled(program: Program, dtype: str, architecture: str, form: Form, least: int) -> Built:
+    """The kernel whole, or, where it spills, cut into stretches if that helps."""
     block = BLOCK if form == "direct" else WARP
-    written = source(program, dtype, form, block=block, least=least)
-    made = cuda_nvrtc.compile(written.text, architecture)
-    return Built(
-        form, block, written.shared, written.columns, made.registers, made.spilled, made.code
-    )
+    found = []
+    for cuts in (False, True):
+        written = source(program, dtype, form, block=block, least=least, cuts=cuts)
+        made = cuda_nvrtc.compile(written.text, architecture)
+        facts = made.registers, made.spilled, made.code
+        found.append(Built(form, block, written.shared, written.columns, *facts))
+        if not made.spilled or form == "direct":
+            break
+    return min(found, key=lambda built: built.spilled)

@@ -9,11 +9,15 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from chasles.backends.lowering import deepest_first, fused
-from chasles.backends.schedule import few_alive
+from chasles.backends.schedule import few_alive, most_alive
 from chasles.expr import Instruction, Program
 
 NEAR = 8
 """An angle may be a sum of this many checked inputs: each is checked to an eighth of the limit."""
+
+MANY, TURNS, LONG = 100, 8, 20000
+"""With more than MANY values alive, results are tried in TURNS other orders too; programs that are
+LONG would take too much time."""
 
 WAITING = ("const", "input", "sin", "cos")
 """Values that occupy no register while they wait: they are read where they are needed."""
@@ -36,8 +40,21 @@ class Plan:
     def order(self) -> list[int]:
         """All instructions that are needed, few values alive at a time."""
         results = list(dict.fromkeys(r for refs in self.program.results for r in refs))
-        orders = [deepest_first(self.code, roots) for roots in (results, results[::-1])]
-        return few_alive(self.code, orders, WAITING)
+        order = self._from([results])
+        if most_alive(self.code, order, WAITING) > MANY and len(order) < LONG:
+            starts = [len(results) * k // TURNS for k in range(1, TURNS)]
+            more = [results[start:] + results[:start] for start in starts]
+            return few_alive(self.code, [order, self._from(more)], WAITING)
+        return order
+
+    def _from(self, orders: list[list[int]]) -> list[int]:
+        """The best order found when results are wanted in some orders, or backwards."""
+        both = [roots for order in orders for roots in (order, order[::-1])]
+        return few_alive(self.code, [deepest_first(self.code, roots) for roots in both], WAITING)
+
+    def words(self, itemsize: int) -> int:
+        """Registers (of four bytes) for all that is alive at once, inputs and angles included."""
+        return most_alive(self.code, self.order, ("const",)) * itemsize // 4
 
     @cached_property
     def places(self) -> dict[int, list[tuple[int, int]]]:

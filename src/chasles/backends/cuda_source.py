@@ -43,12 +43,16 @@ class Source:
     columns: tuple[int, ...] = ()
 
 
-def source(program: Program, dtype: str, form: Form, *, block: int, least: int = 0) -> Source:
+def source(
+    program: Program, dtype: str, form: Form, *, block: int, least: int = 0, cuts: bool = False
+) -> Source:
     """The kernel of a program for blocks of up to `block` threads.
 
     least: blocks that must fit on a multiprocessor at once, which limits registers; 0 sets none.
+    cuts: keep the compiler from moving work far ahead.
     """
     written = _Direct(program, dtype) if form == "direct" else _Tiled(program, dtype, form)
+    written.body.run(cuts=cuts)
     body = written.body
     head = [f"/* {program.name}, {form}: {program.count}. */", prelude(dtype)]
     head += [f"#ifndef LANES\n#define LANES {WARP}\n#endif", MOVES if form != "direct" else ""]
@@ -97,7 +101,6 @@ class _Direct:
             body.name(k, f"in{array}[{index} * column_in{array}]", fixed=not turns)
         if plan.turning_inputs:
             body.bring_near([f"t{k}" for k in plan.turning_inputs])
-        body.run(cuts=False)
 
 
 def _into_array(output: int, index: int, value: str) -> str:
@@ -204,7 +207,6 @@ class _Tiled:
                 if place:
                     body.held[k] = f"kept{place}"
         body.forget()
-        body.run(cuts=True)
 
     def _place(self) -> list[str]:
         return [
