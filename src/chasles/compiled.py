@@ -213,7 +213,7 @@ class Compiled:
         """What names it in other processes too: everything that decides the code."""
         libraries.remember(self)
         with COMPILING:
-            self._kernel = backends.prepare(
+            self._kernel: Any = backends.prepare(
                 self._identity, lambda: self.program, recipe.backend, recipe.dtype
             )
         self.interface: Interface = self._kernel.interface
@@ -256,6 +256,8 @@ class Compiled:
             return take(self, arguments, out, threads)
         if self.recipe.dtype == "float64" and all(map(_is_single, arguments)) and arguments:
             return self.single(*arguments, out=out, threads=threads)
+        if self.recipe.backend == "cuda":
+            return self._kernel.call(self.recipe.function, arguments, out)
         return call(
             self._kernel, self.recipe.function, arguments, out, threads, self._check_quaternions
         )
@@ -389,7 +391,7 @@ class _Found:
 
 
 def _is_single(argument: Any) -> bool:
-    return isinstance(argument, np.ndarray) and argument.dtype == np.float32
+    return getattr(argument, "dtype", None) == np.float32
 
 
 def _plain_signature(function: Callable[..., Any]) -> str:
