@@ -21,7 +21,8 @@ def impact_derivatives(
     With respect to q along `integrate`, as in `derivatives`. The point moves with its body and the
     normal stays as it is in the world. Exact for `Sticking` and for `Newton` without friction; the
     other laws have central differences of their own, to about 1e-9. Where slip changes its kind
-    between neighbouring impacts there is no derivative. For robots without loops.
+    between neighbouring impacts there is no derivative. For robots without loops; `Sticking` needs
+    a point that can move in all three directions.
     """
     if robot.model.loop_rows:
         raise ModelError(

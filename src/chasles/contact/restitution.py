@@ -22,13 +22,17 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from chasles.contact.slip import Quantity, Slip
+from chasles.contact.slip import Quantity, Slip, applied
 from chasles.names import numbers
 
 Array = Any
 
 DIFFERENCE = 1e-6
 """Relative step of central differences: truncation and rounding both near 1e-10."""
+
+
+SINGULAR = 1e-12
+"""Eigenvalues of W up to this part of the largest are of directions that a point cannot move in."""
 
 
 class ImpactLaw(Protocol):
@@ -59,13 +63,20 @@ class Sticking:
         """lambda (..., 3), in N s."""
         W, zeta, e = _arrays(self, W, zeta)
         wanted = zeta * np.stack([np.ones_like(e), np.ones_like(e), 1.0 + e], axis=-1)
-        impulse = -np.linalg.solve(W, wanted[..., None])[..., 0]
-        return np.where(zeta[..., 2:] < 0.0, impulse, 0.0)
+        wanted = np.where(zeta[..., 2:] < 0.0, wanted, 0.0)
+        impulse = -applied(np.linalg.pinv(W, rcond=SINGULAR, hermitian=True), wanted)
+        missing = np.abs(applied(W, impulse) + wanted)
+        if np.any(missing > 1e-9 * np.max(np.abs(wanted), axis=-1, initial=0.0, keepdims=True)):
+            raise ValueError(
+                "Sticking: the point has too few freedoms to stop its slip and to rebound as "
+                "restitution says; use restitution 0, or a law with Coulomb's friction"
+            )
+        return impulse
 
     def derivatives(self, W: Array, zeta: Array) -> tuple[np.ndarray, np.ndarray]:
         """Those of lambda by W (..., 3, 3, 3) and by zeta (..., 3, 3)."""
         W, zeta, e = _arrays(self, W, zeta)
-        back = np.linalg.inv(W)
+        back = np.linalg.pinv(W, rcond=SINGULAR, hermitian=True)
         by_W = -back[..., :, :, None] * self.impulse(W, zeta)[..., None, None, :]
         by_zeta = (
             -back * np.stack([np.ones_like(e), np.ones_like(e), 1.0 + e], axis=-1)[..., None, :]
@@ -182,22 +193,24 @@ def _slipping(law: Any, W: Array, zeta: Array, quantity: Quantity, goal: Goal) -
 
 
 def _differences(law: ImpactLaw, W: Array, zeta: Array) -> tuple[np.ndarray, np.ndarray]:
-    """Central differences; both entries of a pair of W move together and share the slope."""
+    """Central differences, all in one call; both entries of a pair of W share its slope."""
     W, zeta, _ = _arrays(law, W, zeta)
-    by_W, by_zeta = np.zeros((*zeta.shape, 3, 3)), np.zeros((*zeta.shape, 3))
-    h = DIFFERENCE * np.max(np.abs(zeta), axis=-1)
-    for j in range(3):
-        step = h[..., None] * np.eye(3)[j]
-        change = law.impulse(W, zeta + step) - law.impulse(W, zeta - step)
-        by_zeta[..., j] = change / np.where(h > 0.0, 2.0 * h, 1.0)[..., None]
-    h = DIFFERENCE * np.max(np.abs(W), axis=(-2, -1))
-    for j, k in ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)):
-        pair = np.zeros((3, 3))
-        pair[j, k] = pair[k, j] = 1.0
-        step = h[..., None, None] * pair
-        change = law.impulse(W + step, zeta) - law.impulse(W - step, zeta)
-        slope = change / (2.0 * h * np.sum(pair))[..., None]
-        by_W[..., j, k] = by_W[..., k, j] = slope
+    pairs = [(j, k) for j in range(3) for k in range(j, 3)]
+    W_steps, zeta_steps = np.zeros((9, *W.shape)), np.zeros((9, *zeta.shape))
+    for n in range(3):
+        zeta_steps[n, ..., n] = DIFFERENCE * np.max(np.abs(zeta), axis=-1)
+    for n, (j, k) in enumerate(pairs, start=3):
+        W_steps[n, ..., j, k] = W_steps[n, ..., k, j] = DIFFERENCE * np.max(
+            np.abs(W), axis=(-2, -1)
+        )
+    both = [W + sign * W_steps for sign in (1.0, -1.0)]
+    moved = [zeta + sign * zeta_steps for sign in (1.0, -1.0)]
+    up, down = law.impulse(np.stack(both), np.stack(moved))
+    size = np.sum(np.abs(W_steps), axis=(-2, -1)) + np.sum(zeta_steps, axis=-1)
+    slopes = (up - down) / (2.0 * np.where(size > 0.0, size, 1.0))[..., None]
+    by_W, by_zeta = np.zeros((*zeta.shape, 3, 3)), np.moveaxis(slopes[:3], 0, -1)
+    for n, (j, k) in enumerate(pairs, start=3):
+        by_W[..., j, k] = by_W[..., k, j] = slopes[n]
     return by_W, by_zeta
 
 
@@ -209,6 +222,8 @@ def _arrays(law: Any, W: Array, zeta: Array) -> tuple[np.ndarray, np.ndarray, np
         raise ValueError(f"{name}: W must have shape (..., 3, 3), not {W.shape}")
     if not (np.isfinite(W).all() and np.isfinite(zeta).all()):
         raise ValueError(f"{name}: W and zeta must be finite numbers")
+    if np.any((W[..., 2, 2] <= 0.0) & (zeta[..., 2] < 0.0)):
+        raise ValueError(f"{name}: W must be positive along the normal of a point that approaches")
     e = np.asarray(law.restitution, dtype=float)
     mu = np.asarray(getattr(law, "friction", 0.0), dtype=float)
     try:

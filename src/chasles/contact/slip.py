@@ -153,7 +153,10 @@ class Slip:
         Wtt, pull = self.W[:, :2, :2], self.W[:, :2, 2]
         sizes, axes = np.linalg.eigh(Wtt)
         part = applied(np.swapaxes(axes, 1, 2), pull)
-        sticks = np.linalg.norm(part / sizes, axis=1) <= self.mu
+        moves = sizes > SETTLED * np.trace(self.W, axis1=1, axis2=2)[:, None]
+        part = np.where(moves, part, 0.0)  # nothing pulls a point where it cannot go
+        still = part / np.where(moves, sizes, 1.0)
+        sticks = np.linalg.norm(still, axis=1) <= self.mu
         low, high = np.zeros(len(pull)), np.linalg.norm(pull, axis=1)
         stretched = self.mu[:, None] * sizes
         for _ in range(HALVINGS):
@@ -163,7 +166,7 @@ class Slip:
             low, high = np.where(short, low, k), np.where(short, k, high)
         with np.errstate(divide="ignore", invalid="ignore"):
             s = applied(axes, part / (stretched + high[:, None]))
-        friction = np.where(sticks[:, None], -applied(axes, part / sizes), -self.mu[:, None] * s)
+        friction = np.where(sticks[:, None], -applied(axes, still), -self.mu[:, None] * s)
         return np.column_stack([friction, np.ones(len(pull))])
 
     def _along(self, path: np.ndarray, direction: np.ndarray, dp: np.ndarray) -> np.ndarray:
