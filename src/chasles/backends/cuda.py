@@ -4,30 +4,30 @@ Arrays are CuPy's, or anything with `__cuda_array_interface__`. They are used in
 (coordinates last, contiguous) or in columns (the transpose of a contiguous array), with any leading
 shapes that broadcast. A call is launched on CuPy's current stream and returns at once; nothing is
 synchronised, so calls can be captured in CUDA graphs (give `out=`). A quaternion that is zero gives
-NaN: checking would have to wait.
+NaN: checking would have to wait. Other libraries use `run` with arrays of their own.
 """
 
 import functools
-import itertools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from chasles.backends import cache, cuda_nvrtc
-from chasles.backends.arrays import batch_shape, check_numbers
+from chasles.backends.arrays import batch_shape, check_numbers, check_shape
 from chasles.backends.cache import Artifact
 from chasles.backends.cuda_build import Built, build
+from chasles.backends.cuda_driver import Function, architecture
+from chasles.backends.cuda_layout import Arrays, Look, Place, is_distinct, overlap, place
 from chasles.backends.cuda_source import WARP, spreading
 from chasles.expr import Interface, Program, Variable
 
 MANY = 128 * 1024
 """States from which on blocks of several warps leave no multiprocessor idle."""
 
-_SHARED_LIMIT = 8
-"""The driver's number for the attribute: the most shared memory a launch may ask for."""
+SPREAD = (WARP, WARP // 4)
+"""Threads of a block that makes rows of columns."""
 
 
 class Kernel:
@@ -38,63 +38,157 @@ class Kernel:
     ) -> None:
         self.interface, self.dtype = interface, np.dtype(dtype)
         self._made = made
-        self._loaded: dict[tuple[int, bool], tuple[Built, Any]] = {}
+        self._loaded: dict[tuple[str, bool], tuple[Built, Function]] = {}
 
     def __call__(self, *_: Any) -> None:
         raise TypeError("a kernel on the GPU has no rows in this machine's memory; use `call`")
 
     def call(self, name: str, arguments: Sequence[Any], out: Any = None) -> Any:
-        """Run on arrays of one device; the result is one array, or a tuple of several."""
+        """Run on CuPy's arrays of one device; the result is one array, or a tuple of several."""
         cupy = _cupy()
         arrays = [
-            _array(cupy, name, v, a, self.dtype)
+            a if type(a) is cupy.ndarray and a.dtype == self.dtype else self._array(name, v, a)
             for v, a in zip(self.interface.inputs, arguments, strict=True)
         ]
         device = _device(cupy, name, self.interface, arrays)
+        outs = None if out is None else list(out) if isinstance(out, tuple) else [out]
+        for array in outs or ():
+            if not isinstance(array, cupy.ndarray):
+                raise TypeError(f"{name}: out must be a CuPy array, not {type(array).__name__}")
         if device == cupy.cuda.runtime.getDevice():
-            return self._run(cupy, device, name, arrays, out)
-        with cupy.cuda.Device(device):
-            return self._run(cupy, device, name, arrays, out)
+            results = self.run(name, _CuPy(cupy, self.dtype, device), arrays, outs)
+        else:
+            with cupy.cuda.Device(device):
+                results = self.run(name, _CuPy(cupy, self.dtype, device), arrays, outs)
+        return out if out is not None else results[0] if len(results) == 1 else tuple(results)
 
-    def _run(self, cupy: Any, device: int, name: str, arrays: list[Any], out: Any) -> Any:
-        inputs, outputs = self.interface.inputs, self.interface.outputs
-        leads = [a.shape[: a.ndim - len(v.shape)] for v, a in zip(inputs, arrays, strict=True)]
-        batch = batch_shape(name, self.interface, leads)
-        if out is not None:
-            results = _checked(cupy, name, self.interface, batch, out, self.dtype)
-            arrays = [_apart(a, results) for a in arrays]
-        given = [_input(cupy, a, batch, v) for v, a in zip(inputs, arrays, strict=True)]
-        rows = all(view.is_rows for view in given)
+    def _array(self, name: str, variable: Variable, argument: Any) -> Any:
+        """An argument as CuPy's array of the kernel's numbers."""
+        if not hasattr(argument, "__cuda_array_interface__"):
+            raise TypeError(
+                f"{name}: {variable.name} is a {type(argument).__name__}, which is not on a GPU; "
+                "this function was compiled with backend='cuda' and takes arrays that are "
+                "(cupy.asarray copies one there)"
+            )
+        array = _cupy().asarray(argument)
+        check_numbers(name, variable, array)
+        return array if array.dtype == self.dtype else array.astype(self.dtype)
+
+    def run(
+        self, name: str, library: Arrays, arrays: Sequence[Any], out: Sequence[Any] | None = None
+    ) -> Sequence[Any]:
+        """Run on a library's arrays, of the kernel's numbers and on the current device.
+
+        The results are new arrays, or `out`, filled.
+        """
+        interface = self.interface
+        looks = [library.look(a) for a in arrays]
+        batch = batch_shape(name, interface, _leads(name, interface, looks))
+        targets = [] if out is None else self._targets(name, library, batch, out)
+        given, _copies = self._given(library, batch, arrays, looks, targets)
+        rows = _in_rows(interface.inputs, given)
         if out is None:
-            results = [_new(cupy, batch, v, self.dtype, rows=rows) for v in outputs]
-        taken = [_view(r, batch, v) for v, r in zip(outputs, results, strict=True)]
-        rows = rows and all(view is not None and view.is_rows for view in taken)
+            out = [library.new(batch, v.shape, rows=rows) for v in interface.outputs]
+            targets = [library.look(a) for a in out]
+        taken, made = self._taken(library, batch, out, targets)
+        rows = rows and _in_rows(interface.outputs, taken)
         count = math.prod(batch)
-        if count and outputs:
-            built, function = self._kernel(cupy, device, rows)
-            used = [
-                _columns(cupy, v, count, self.dtype) if view is None or k in built.columns else view
-                for k, (v, view) in enumerate(zip(outputs, taken, strict=True))
-            ]
-            _launch(built, function, count, [*given, *used])
-            for view, result in zip(used, results, strict=True):
-                if view.apart:
-                    _spread(cupy, view, result, count)
-        if out is not None:
-            return out
-        return results[0] if len(results) == 1 else tuple(results)
+        if count and taken:
+            self._launch(library, count, given, taken, rows=rows)
+        for k, array in made.items():
+            out[k][...] = array
+        return out
 
-    def _kernel(self, cupy: Any, device: int, rows: bool) -> tuple[Built, Any]:
-        if (device, rows) not in self._loaded:
-            built = self._made(_architecture(device), rows)
-            module = cupy.cuda.function.Module()
-            module.load(built.code)
-            function = module.get_function("kernel")
-            if built.shared:
-                driver = cupy.cuda.driver
-                driver.funcSetAttribute(function.ptr, _SHARED_LIMIT, built.shared)
-            self._loaded[device, rows] = built, function
-        return self._loaded[device, rows]
+    def _targets(
+        self, name: str, library: Arrays, batch: tuple[int, ...], out: Sequence[Any]
+    ) -> list[Look]:
+        """The caller's arrays for the results."""
+        outputs = self.interface.outputs
+        if len(out) != len(outputs):
+            raise ValueError(f"{name}: out must be a tuple of {len(outputs)} arrays")
+        looks: list[Look] = []
+        for variable, array in zip(outputs, out, strict=True):
+            look, shape = library.look(array), batch + variable.shape
+            if array.dtype != library.dtype:
+                raise TypeError(f"{name}: out must have dtype {library.dtype}, not {array.dtype}")
+            if look[1] != shape:
+                raise ValueError(f"{name}: out must have shape {shape}, not {look[1]}")
+            if any(overlap(look, other, self.dtype.itemsize) for other in looks):
+                raise ValueError(f"{name}: arrays of out overlap; give each result its own")
+            looks.append(look)
+        return looks
+
+    def _given(
+        self,
+        library: Arrays,
+        batch: tuple[int, ...],
+        arrays: Sequence[Any],
+        looks: Sequence[Look],
+        targets: Sequence[Look],
+    ) -> tuple[list[Place], list[Any]]:
+        """The inputs in place; as copies where that cannot be, or a result would overwrite them."""
+        places, copies = [], []
+        for array, look, variable in zip(arrays, looks, self.interface.inputs, strict=True):
+            found = place(look, batch, variable)
+            if found is None or any(overlap(look, t, self.dtype.itemsize) for t in targets):
+                copies.append(library.rows(array, batch + variable.shape))
+                found = (library.look(copies[-1])[0], variable.size, 1)
+            places.append(found)
+        return places, copies
+
+    def _taken(
+        self,
+        library: Arrays,
+        batch: tuple[int, ...],
+        out: Sequence[Any],
+        targets: Sequence[Look],
+    ) -> tuple[list[Place], dict[int, Any]]:
+        """The results in place; where that cannot be, other arrays, by their numbers."""
+        places, made, count = [], {}, math.prod(batch)
+        for k, variable in enumerate(self.interface.outputs):
+            found = place(targets[k], batch, variable)
+            if found is None or not is_distinct(found, variable.size, count):
+                made[k] = library.new(batch, variable.shape, rows=True)
+                found = (library.look(made[k])[0], variable.size, 1)
+            places.append(found)
+        return places, made
+
+    def _launch(
+        self,
+        library: Arrays,
+        count: int,
+        given: Sequence[Place],
+        taken: Sequence[Place],
+        *,
+        rows: bool,
+    ) -> None:
+        """Blocks of one warp where there are too few states to keep all multiprocessors busy."""
+        target = architecture(library.device)
+        built, function = self.loaded(target, rows=rows)
+        used, columns = list(taken), {}
+        for k in built.columns:
+            columns[k] = library.new((), (self.interface.outputs[k].size, count), rows=True)
+            used[k] = (library.look(columns[k])[0], 1, count)
+        block = built.block if count >= MANY else WARP
+        parameters = [count, -1]
+        for each in (*given, *used):
+            parameters += each
+        where = library.stream, library.device
+        shared = built.shared * block // WARP
+        function.launch((-(-count // block), 1), (block, 1), shared, parameters, *where)
+        for k in columns:
+            size, (address, row, _) = self.interface.outputs[k].size, taken[k]
+            grid = (-(-count // WARP), -(-size // WARP))
+            parameters = [count, size, row, used[k][0], address]
+            _spreading(target, self.dtype.name).launch(grid, SPREAD, 0, parameters, *where)
+
+    def loaded(self, target: str, *, rows: bool) -> tuple[Built, Function]:
+        """The kernel for an architecture, for arrays in rows or with any strides."""
+        if (target, rows) not in self._loaded:
+            built = self._made(target, rows)
+            function = Function(built.code, "kernel", target, built.shared)
+            self._loaded[target, rows] = built, function
+        return self._loaded[target, rows]
 
 
 def prepare(recipe: object, trace: Callable[[], Program], dtype: str = "float64") -> Kernel:
@@ -127,69 +221,42 @@ def compile(program: Program, dtype: str = "float64") -> Kernel:
     )
 
 
-@dataclass(frozen=True)
-class _View:
-    """An array as a kernel sees it: numbers of state s at `row * s`, `column` apart (in numbers).
+class _CuPy:
+    """CuPy's arrays, on its current stream."""
 
-    apart: it is not the caller's, who is to have a copy of it in rows.
-    """
+    def __init__(self, cupy: Any, dtype: np.dtype[Any], device: int) -> None:
+        self.cupy, self.dtype, self.device = cupy, dtype, device
+        self.stream: int = cupy.cuda.get_current_stream().ptr
 
-    array: Any
-    row: int
-    column: int
-    size: int
-    apart: bool = False
+    def look(self, array: Any) -> Look:
+        if array.flags.c_contiguous:
+            return array.data.ptr, array.shape, None
+        strides = tuple(s // array.itemsize for s in array.strides)
+        return array.data.ptr, array.shape, strides
 
-    @property
-    def is_rows(self) -> bool:
-        """Whether the numbers of a state lie side by side."""
-        return self.column == 1 or self.size <= 1
+    def new(self, batch: tuple[int, ...], shape: tuple[int, ...], *, rows: bool) -> Any:
+        if rows:
+            return self.cupy.ndarray(batch + shape, self.dtype)
+        ahead = self.cupy.ndarray(shape + batch, self.dtype)
+        return self.cupy.moveaxis(ahead, range(len(shape)), range(-len(shape), 0))
 
-
-def _view(a: Any, batch: tuple[int, ...], variable: Variable) -> _View | None:
-    """An array without a copy, or None where its strides do not allow that."""
-    lead = a.ndim - len(variable.shape)
-    if a.shape[:lead] == batch and a.flags.c_contiguous:
-        return _View(a, variable.size, 1, variable.size)
-    strides = [s // a.itemsize for s in a.strides]
-    missing = len(batch) - lead
-    repeated = [0] * missing + [
-        0 if n == 1 else s for n, s in zip(a.shape[:lead], strides[:lead], strict=True)
-    ]
-    row, column = _stride(batch, repeated), _stride(variable.shape, strides[lead:])
-    if row is None or column is None:
-        return None
-    return _View(a, row, column, variable.size)
+    def rows(self, array: Any, shape: tuple[int, ...]) -> Any:
+        return self.cupy.array(self.cupy.broadcast_to(array, shape), order="C")
 
 
-def _stride(shape: Sequence[int], strides: Sequence[int]) -> int | None:
-    """The one stride in which numbers of a shape follow each other in C order, if there is one."""
-    left = [(n, s) for n, s in zip(shape, strides, strict=True) if n != 1]
-    for (_, outer), (n, inner) in itertools.pairwise(left):
-        if outer != n * inner:
-            return None
-    return left[-1][1] if left else 1
+def _in_rows(variables: Sequence[Variable], places: Sequence[Place]) -> bool:
+    """Whether the numbers of every state lie side by side in all arrays."""
+    pairs = zip(variables, places, strict=True)
+    return all(column == 1 or v.size <= 1 for v, (_, _, column) in pairs)
 
 
-def _input(cupy: Any, a: Any, batch: tuple[int, ...], variable: Variable) -> _View:
-    """An input in place if its strides allow that, else copied into rows."""
-    view = _view(a, batch, variable)
-    if view is None:
-        copied = cupy.ascontiguousarray(cupy.broadcast_to(a, batch + variable.shape))
-        return _View(copied, variable.size, 1, variable.size)
-    return view
-
-
-def _array(cupy: Any, name: str, variable: Variable, argument: Any, dtype: np.dtype[Any]) -> Any:
-    if not hasattr(argument, "__cuda_array_interface__"):
-        raise TypeError(
-            f"{name}: {variable.name} is a {type(argument).__name__}, which is not on a GPU; this "
-            "function was compiled with backend='cuda' and takes arrays that are (cupy.asarray "
-            "copies one there)"
-        )
-    array = argument if type(argument) is cupy.ndarray else cupy.asarray(argument)
-    check_numbers(name, variable, array)
-    return array if array.dtype == dtype else array.astype(dtype)
+def _leads(name: str, interface: Interface, looks: Sequence[Look]) -> list[tuple[int, ...]]:
+    """The leading shapes of the inputs."""
+    leads = []
+    for variable, (_, shape, _) in zip(interface.inputs, looks, strict=True):
+        check_shape(name, variable, shape)
+        leads.append(shape[: len(shape) - len(variable.shape)])
+    return leads
 
 
 def _device(cupy: Any, name: str, interface: Interface, arrays: Sequence[Any]) -> int:
@@ -202,92 +269,10 @@ def _device(cupy: Any, name: str, interface: Interface, arrays: Sequence[Any]) -
     return numbers.pop() if numbers else cupy.cuda.Device().id
 
 
-def _checked(
-    cupy: Any,
-    name: str,
-    interface: Interface,
-    batch: tuple[int, ...],
-    out: Any,
-    dtype: np.dtype[Any],
-) -> list[Any]:
-    """The caller's arrays for the results."""
-    outs = list(out) if isinstance(out, tuple) else [out]
-    if len(outs) != len(interface.outputs):
-        raise ValueError(f"{name}: out must be a tuple of {len(interface.outputs)} arrays")
-    for variable, array in zip(interface.outputs, outs, strict=True):
-        shape = batch + variable.shape
-        if not isinstance(array, cupy.ndarray):
-            raise TypeError(f"{name}: out must be a CuPy array, not {type(array).__name__}")
-        if array.dtype != dtype or array.shape != shape:
-            raise ValueError(
-                f"{name}: out must have dtype {dtype} and shape {shape}, "
-                f"not {array.dtype} and {array.shape}"
-            )
-    for k, array in enumerate(outs):
-        if _apart(array, outs[:k]) is not array:
-            raise ValueError(f"{name}: arrays of out overlap; give each result its own")
-    return outs
-
-
-def _new(
-    cupy: Any, batch: tuple[int, ...], variable: Variable, dtype: np.dtype[Any], *, rows: bool
-) -> Any:
-    if rows:
-        return cupy.empty(batch + variable.shape, dtype)
-    ahead = cupy.empty(variable.shape + batch, dtype)
-    return cupy.moveaxis(ahead, range(len(variable.shape)), range(-len(variable.shape), 0))
-
-
-def _apart(array: Any, results: Sequence[Any]) -> Any:
-    """An input itself, or a copy where a result would overwrite it."""
-    first, last = _bounds(array)
-    for result in results:
-        start, end = _bounds(result)
-        if first < end and start < last:
-            return array.copy()
-    return array
-
-
-def _bounds(array: Any) -> tuple[int, int]:
-    """The addresses between which an array's numbers lie."""
-    reach = [(n - 1) * s for n, s in zip(array.shape, array.strides, strict=True)]
-    first = array.data.ptr + sum(r for r in reach if r < 0)
-    last = array.data.ptr + sum(r for r in reach if r > 0) + array.itemsize
-    return first, last if array.size else first
-
-
-def _columns(cupy: Any, variable: Variable, count: int, dtype: np.dtype[Any]) -> _View:
-    """Room for a result in columns, to be brought into the caller's array."""
-    return _View(cupy.empty((variable.size, count), dtype), 1, count, variable.size, apart=True)
-
-
-def _launch(built: Built, function: Any, count: int, views: Sequence[_View]) -> None:
-    """Blocks of one warp where there are too few states to keep all multiprocessors busy."""
-    block = built.block if count >= MANY else WARP
-    arguments: list[Any] = [np.int64(count), np.int32(-1)]
-    for view in views:
-        arguments += [view.array, np.int64(view.row), np.int64(view.column)]
-    shared = built.shared * block // WARP
-    function((-(-count // block),), (block,), tuple(arguments), shared_mem=shared)
-
-
-def _spread(cupy: Any, view: _View, result: Any, count: int) -> None:
-    """Columns into the caller's array: rows by way of shared memory, others as CuPy does it."""
-    if result.flags.c_contiguous:
-        function = _spreading(cupy.cuda.Device().id, str(result.dtype))
-        grid = (-(-count // WARP), -(-view.size // WARP))
-        arguments = (np.int64(count), np.int32(view.size), view.array, result)
-        function(grid, (WARP, WARP // 4), arguments)
-    else:
-        result[...] = view.array.T.reshape(result.shape)
-
-
 @functools.cache
-def _spreading(device: int, dtype: str) -> Any:
-    code = cuda_nvrtc.compile(spreading(dtype), _architecture(device)).code
-    module = _cupy().cuda.function.Module()
-    module.load(code)
-    return module.get_function("spread")
+def _spreading(target: str, dtype: str) -> Function:
+    """The kernel that makes rows of columns."""
+    return Function(cuda_nvrtc.compile(spreading(dtype), target).code, "spread", target)
 
 
 @functools.cache
@@ -309,8 +294,3 @@ def _cupy() -> Any:
     if not count:
         raise RuntimeError("no GPU was found; use the backend 'llvm' on this machine")
     return cupy
-
-
-@functools.cache
-def _architecture(device: int) -> str:
-    return f"sm_{_cupy().cuda.Device(device).compute_capability}"

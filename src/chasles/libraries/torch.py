@@ -7,12 +7,15 @@ compiled functions again, to any order. Inside, the call is the operation `chasl
 
 import json
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 import torch
 from torch.autograd import forward_ad
 
+from chasles.backends.arrays import check_shape
+from chasles.backends.cuda_layout import Look
 from chasles.libraries import recall
 
 _SINGLE, _DOUBLE = torch.float32, torch.float64
@@ -125,27 +128,37 @@ def _run(
 
 def _run_on_gpu(function: Any, tensors: Sequence[Any], out: tuple[Any, ...] | None) -> list[Any]:
     """The same by the CUDA backend, in PyTorch's memory and on its current stream."""
-    import cupy
+    device, kernel = tensors[0].device.index, function.cuda.kernel
+    here = device == torch.cuda.current_device()
+    with nullcontext() if here else torch.cuda.device(device):
+        views = [t.resolve_neg() for t in tensors]
+        return list(kernel.run(function.recipe.function, _OnGPU(tensors[0]), views, out))
 
-    device = tensors[0].device
-    stream = torch.cuda.current_stream(device).cuda_stream
-    results = out if out is not None else _empty(function, tensors)
-    with cupy.cuda.Device(device.index), cupy.cuda.ExternalStream(stream, device.index):
-        views = [[cupy.asarray(t.detach()) for t in some] for some in (tensors, results)]
-        function.cuda(*views[0], out=tuple(views[1]) if len(results) > 1 else views[1][0])
-    return list(results)
+
+class _OnGPU:
+    """Tensors of one type of numbers on one GPU, for the CUDA backend. Results are in rows."""
+
+    def __init__(self, tensor: Any) -> None:
+        self.dtype, self.device = tensor.dtype, tensor.device.index
+        self.stream: int = torch.cuda.current_stream(self.device).cuda_stream
+        self.new_empty = tensor.new_empty
+
+    def look(self, tensor: Any) -> Look:
+        strides = None if tensor.is_contiguous() else tensor.stride()
+        return tensor.data_ptr(), tuple(tensor.shape), strides
+
+    def new(self, batch: tuple[int, ...], shape: tuple[int, ...], *, rows: bool) -> Any:
+        return self.new_empty(batch + shape)
+
+    def rows(self, tensor: Any, shape: tuple[int, ...]) -> Any:
+        return tensor.expand(shape).clone(memory_format=torch.contiguous_format)
 
 
 def _empty(function: Any, tensors: Sequence[Any]) -> list[Any]:
-    """Tensors for the results, of unknown content; also of a compiler's tensors without any."""
+    """Tensors for the results, of unknown content, of a compiler's tensors without any."""
     inputs = function.interface.inputs
     for v, t in zip(inputs, tensors, strict=True):
-        if tuple(t.shape[t.ndim - len(v.shape) :]) != v.shape:
-            wanted = ", ".join(map(str, v.shape))
-            raise ValueError(
-                f"{function.recipe.function}: {v.name} must have shape (..., {wanted}), not "
-                f"{tuple(t.shape)}"
-            )
+        check_shape(function.recipe.function, v, tuple(t.shape))
     leads = [t.shape[: t.ndim - len(v.shape)] for v, t in zip(inputs, tensors, strict=True)]
     batch = torch.broadcast_shapes(*leads)
     return [tensors[0].new_empty((*batch, *v.shape)) for v in function.interface.outputs]
