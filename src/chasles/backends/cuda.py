@@ -10,7 +10,7 @@ NaN: checking would have to wait. Other libraries use `run` with arrays of their
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from chasles.backends.arrays import batch_shape, check_numbers, check_shape
 from chasles.backends.cache import Artifact
 from chasles.backends.cuda_build import Built, build
 from chasles.backends.cuda_driver import Function, architecture
-from chasles.backends.cuda_layout import Arrays, Look, Place, is_distinct, overlap, place
+from chasles.backends.cuda_layout import Arrays, Extent, Look, Steps, is_distinct, overlap, steps
 from chasles.backends.cuda_source import WARP, spreading
 from chasles.expr import Interface, Program, Variable
 
@@ -28,6 +28,9 @@ MANY = 128 * 1024
 
 SPREAD = (WARP, WARP // 4)
 """Threads of a block that makes rows of columns."""
+
+ALIKE = 256
+"""Extents of arrays whose layout is remembered."""
 
 
 class Kernel:
@@ -39,6 +42,9 @@ class Kernel:
         self.interface, self.dtype = interface, np.dtype(dtype)
         self._made = made
         self._loaded: dict[tuple[str, bool], tuple[Built, Function]] = {}
+        # Arrays of the same extents come again with every call.
+        self._given = functools.lru_cache(ALIKE)(functools.partial(_given, interface))
+        self._taken = functools.lru_cache(ALIKE)(functools.partial(_taken, interface))
 
     def __call__(self, *_: Any) -> None:
         raise TypeError("a kernel on the GPU has no rows in this machine's memory; use `call`")
@@ -81,105 +87,52 @@ class Kernel:
 
         The results are new arrays, or `out`, filled.
         """
-        interface = self.interface
-        looks = [library.look(a) for a in arrays]
-        batch = batch_shape(name, interface, _leads(name, interface, looks))
-        targets = [] if out is None else self._targets(name, library, batch, out)
-        given, _copies = self._given(library, batch, arrays, looks, targets)
-        rows = _in_rows(interface.inputs, given)
+        inputs, outputs, look = self.interface.inputs, self.interface.outputs, library.look
+        if out is not None:
+            arrays = _apart(library, arrays, out, self.dtype.itemsize)
+        looks = [look(a) for a in arrays]
+        given = self._given(name, tuple([extent for _, extent in looks]))
+        batch = given.batch
         if out is None:
-            out = [library.new(batch, v.shape, rows=rows) for v in interface.outputs]
-            targets = [library.look(a) for a in out]
-        taken, made = self._taken(library, batch, out, targets)
-        rows = rows and _in_rows(interface.outputs, taken)
+            out = [library.new(batch, v.shape, rows=given.rows) for v in outputs]
+        else:
+            _check_out(name, library, self.interface, batch, out)
+        looks += [look(a) for a in out]
+        taken = self._taken(batch, tuple([extent for _, extent in looks[len(inputs) :]]))
+        copies = {k: library.rows(arrays[k], batch + inputs[k].shape) for k in given.strange}
+        made = {k: library.new(batch, outputs[k].shape, rows=True) for k in taken.strange}
+        addresses = [address for address, _ in looks]
+        for k, array in (*copies.items(), *((len(inputs) + k, a) for k, a in made.items())):
+            addresses[k] = look(array)[0]
         count = math.prod(batch)
-        if count and taken:
-            self._launch(library, count, given, taken, rows=rows)
+        if count and outputs:
+            places = list(zip(addresses, given.steps + taken.steps, strict=True))
+            self._launch(library, count, places, rows=given.rows and taken.rows)
         for k, array in made.items():
             out[k][...] = array
         return out
 
-    def _targets(
-        self, name: str, library: Arrays, batch: tuple[int, ...], out: Sequence[Any]
-    ) -> list[Look]:
-        """The caller's arrays for the results."""
-        outputs = self.interface.outputs
-        if len(out) != len(outputs):
-            raise ValueError(f"{name}: out must be a tuple of {len(outputs)} arrays")
-        looks: list[Look] = []
-        for variable, array in zip(outputs, out, strict=True):
-            look, shape = library.look(array), batch + variable.shape
-            if array.dtype != library.dtype:
-                raise TypeError(f"{name}: out must have dtype {library.dtype}, not {array.dtype}")
-            if look[1] != shape:
-                raise ValueError(f"{name}: out must have shape {shape}, not {look[1]}")
-            if any(overlap(look, other, self.dtype.itemsize) for other in looks):
-                raise ValueError(f"{name}: arrays of out overlap; give each result its own")
-            looks.append(look)
-        return looks
-
-    def _given(
-        self,
-        library: Arrays,
-        batch: tuple[int, ...],
-        arrays: Sequence[Any],
-        looks: Sequence[Look],
-        targets: Sequence[Look],
-    ) -> tuple[list[Place], list[Any]]:
-        """The inputs in place; as copies where that cannot be, or a result would overwrite them."""
-        places, copies = [], []
-        for array, look, variable in zip(arrays, looks, self.interface.inputs, strict=True):
-            found = place(look, batch, variable)
-            if found is None or any(overlap(look, t, self.dtype.itemsize) for t in targets):
-                copies.append(library.rows(array, batch + variable.shape))
-                found = (library.look(copies[-1])[0], variable.size, 1)
-            places.append(found)
-        return places, copies
-
-    def _taken(
-        self,
-        library: Arrays,
-        batch: tuple[int, ...],
-        out: Sequence[Any],
-        targets: Sequence[Look],
-    ) -> tuple[list[Place], dict[int, Any]]:
-        """The results in place; where that cannot be, other arrays, by their numbers."""
-        places, made, count = [], {}, math.prod(batch)
-        for k, variable in enumerate(self.interface.outputs):
-            found = place(targets[k], batch, variable)
-            if found is None or not is_distinct(found, variable.size, count):
-                made[k] = library.new(batch, variable.shape, rows=True)
-                found = (library.look(made[k])[0], variable.size, 1)
-            places.append(found)
-        return places, made
-
     def _launch(
-        self,
-        library: Arrays,
-        count: int,
-        given: Sequence[Place],
-        taken: Sequence[Place],
-        *,
-        rows: bool,
+        self, library: Arrays, count: int, places: list[tuple[int, Steps]], *, rows: bool
     ) -> None:
         """Blocks of one warp where there are too few states to keep all multiprocessors busy."""
-        target = architecture(library.device)
+        target, where = architecture(library.device), (library.stream, library.device)
         built, function = self.loaded(target, rows=rows)
-        used, columns = list(taken), {}
+        wanted, columns, first = {}, {}, len(self.interface.inputs)
         for k in built.columns:
-            columns[k] = library.new((), (self.interface.outputs[k].size, count), rows=True)
-            used[k] = (library.look(columns[k])[0], 1, count)
-        block = built.block if count >= MANY else WARP
+            size, wanted[k] = self.interface.outputs[k].size, places[first + k]
+            columns[k] = library.new((), (size, count), rows=True)
+            places[first + k] = library.look(columns[k])[0], (1, count)
         parameters = [count, -1]
-        for each in (*given, *used):
-            parameters += each
-        where = library.stream, library.device
+        for address, (row, column) in places:
+            parameters += (address, row, column)
+        block = built.block if count >= MANY else WARP
         shared = built.shared * block // WARP
         function.launch((-(-count // block), 1), (block, 1), shared, parameters, *where)
-        for k in columns:
-            size, (address, row, _) = self.interface.outputs[k].size, taken[k]
+        for k, (address, (row, _)) in wanted.items():
+            size, source = self.interface.outputs[k].size, places[first + k][0]
             grid = (-(-count // WARP), -(-size // WARP))
-            parameters = [count, size, row, used[k][0], address]
+            parameters = [count, size, row, source, address]
             _spreading(target, self.dtype.name).launch(grid, SPREAD, 0, parameters, *where)
 
     def loaded(self, target: str, *, rows: bool) -> tuple[Built, Function]:
@@ -230,9 +183,9 @@ class _CuPy:
 
     def look(self, array: Any) -> Look:
         if array.flags.c_contiguous:
-            return array.data.ptr, array.shape, None
+            return array.data.ptr, (array.shape, None)
         strides = tuple(s // array.itemsize for s in array.strides)
-        return array.data.ptr, array.shape, strides
+        return array.data.ptr, (array.shape, strides)
 
     def new(self, batch: tuple[int, ...], shape: tuple[int, ...], *, rows: bool) -> Any:
         if rows:
@@ -244,19 +197,76 @@ class _CuPy:
         return self.cupy.array(self.cupy.broadcast_to(array, shape), order="C")
 
 
-def _in_rows(variables: Sequence[Variable], places: Sequence[Place]) -> bool:
-    """Whether the numbers of every state lie side by side in all arrays."""
-    pairs = zip(variables, places, strict=True)
-    return all(column == 1 or v.size <= 1 for v, (_, _, column) in pairs)
+class _Layout(NamedTuple):
+    """How a kernel goes through arrays of one leading shape.
+
+    strange: those that it cannot use as they are; its steps are for rows that stand for them. rows:
+    whether the numbers of every state lie side by side in all arrays.
+    """
+
+    batch: tuple[int, ...]
+    steps: tuple[Steps, ...]
+    strange: tuple[int, ...]
+    rows: bool
+
+    @staticmethod
+    def of(
+        batch: tuple[int, ...], variables: Sequence[Variable], found: Sequence[Steps | None]
+    ) -> "_Layout":
+        steps = tuple(f or (v.size, 1) for f, v in zip(found, variables, strict=True))
+        strange = tuple(k for k, f in enumerate(found) if f is None)
+        pairs = zip(steps, variables, strict=True)
+        return _Layout(batch, steps, strange, all(c == 1 or v.size <= 1 for (_, c), v in pairs))
 
 
-def _leads(name: str, interface: Interface, looks: Sequence[Look]) -> list[tuple[int, ...]]:
-    """The leading shapes of the inputs."""
+def _given(interface: Interface, name: str, extents: tuple[Extent, ...]) -> _Layout:
+    """The layout of the inputs."""
     leads = []
-    for variable, (_, shape, _) in zip(interface.inputs, looks, strict=True):
+    for variable, (shape, _) in zip(interface.inputs, extents, strict=True):
         check_shape(name, variable, shape)
         leads.append(shape[: len(shape) - len(variable.shape)])
-    return leads
+    batch = batch_shape(name, interface, leads)
+    found = [steps(e, batch, v) for e, v in zip(extents, interface.inputs, strict=True)]
+    return _Layout.of(batch, interface.inputs, found)
+
+
+def _taken(interface: Interface, batch: tuple[int, ...], extents: tuple[Extent, ...]) -> _Layout:
+    """The layout of the outputs."""
+    count, found = math.prod(batch), []
+    for extent, variable in zip(extents, interface.outputs, strict=True):
+        known = steps(extent, batch, variable)
+        distinct = known is not None and is_distinct(known, variable.size, count)
+        found.append(known if distinct else None)
+    return _Layout.of(batch, interface.outputs, found)
+
+
+def _apart(
+    library: Arrays, arrays: Sequence[Any], out: Sequence[Any], itemsize: int
+) -> Sequence[Any]:
+    """The inputs, copied where a result would overwrite them."""
+    targets = [library.look(a) for a in out]
+    looks = [library.look(a) for a in arrays]
+    return [
+        library.rows(a, look[1][0]) if any(overlap(look, t, itemsize) for t in targets) else a
+        for a, look in zip(arrays, looks, strict=True)
+    ]
+
+
+def _check_out(
+    name: str, library: Arrays, interface: Interface, batch: tuple[int, ...], out: Sequence[Any]
+) -> None:
+    if len(out) != len(interface.outputs):
+        raise ValueError(f"{name}: out must be a tuple of {len(interface.outputs)} arrays")
+    looks: list[Look] = []
+    for variable, array in zip(interface.outputs, out, strict=True):
+        look, shape = library.look(array), batch + variable.shape
+        if array.dtype != library.dtype:
+            raise TypeError(f"{name}: out must have dtype {library.dtype}, not {array.dtype}")
+        if look[1][0] != shape:
+            raise ValueError(f"{name}: out must have shape {shape}, not {look[1][0]}")
+        if any(overlap(look, other, array.itemsize) for other in looks):
+            raise ValueError(f"{name}: arrays of out overlap; give each result its own")
+        looks.append(look)
 
 
 def _device(cupy: Any, name: str, interface: Interface, arrays: Sequence[Any]) -> int:

@@ -7,11 +7,14 @@ from typing import Any, Protocol
 
 from chasles.expr import Variable
 
-Look = tuple[int, tuple[int, ...], tuple[int, ...] | None]
-"""An array's address, its shape, and its strides in numbers, or None where it is C-contiguous."""
+Extent = tuple[tuple[int, ...], tuple[int, ...] | None]
+"""An array's shape, and its strides in numbers, or None where it is C-contiguous."""
 
-Place = tuple[int, int, int]
-"""An array in a kernel: its address; numbers of state s are `row * s` after it, `column` apart."""
+Look = tuple[int, Extent]
+"""An array's address and extent."""
+
+Steps = tuple[int, int]
+"""How far apart the numbers of successive states are, and how far successive numbers of one."""
 
 
 class Arrays(Protocol):
@@ -33,23 +36,20 @@ class Arrays(Protocol):
     def rows(self, array: Any, shape: tuple[int, ...]) -> Any: ...
 
 
-def place(look: Look, batch: tuple[int, ...], variable: Variable) -> Place | None:
-    """Where a kernel finds an array without a copy, or None where its strides do not allow that."""
-    address, shape, strides = look
+def steps(extent: Extent, batch: tuple[int, ...], variable: Variable) -> Steps | None:
+    """How a kernel goes through an array as it is, or None where its strides do not allow that."""
+    shape, strides = extent
     ahead = len(shape) - len(variable.shape)
-    if strides is None:
-        if shape[:ahead] == batch:
-            return address, variable.size, 1
-        strides = _contiguous(shape)
+    strides = strides or _contiguous(shape)
     repeated = [0] * (len(batch) - ahead)
     repeated += [0 if n == 1 else s for n, s in zip(shape, strides[:ahead], strict=False)]
     row, column = _stride(batch, repeated), _stride(variable.shape, strides[ahead:])
-    return None if row is None or column is None else (address, row, column)
+    return None if row is None or column is None else (row, column)
 
 
-def is_distinct(place: Place, size: int, count: int) -> bool:
+def is_distinct(found: Steps, size: int, count: int) -> bool:
     """Whether no two numbers of an array are one: it lies in rows or columns, gaps allowed."""
-    _, row, column = place
+    row, column = found
     in_rows = (column == 1 or size <= 1) and (row >= size or count <= 1)
     in_columns = (row == 1 or count <= 1) and (column >= count or size <= 1)
     return in_rows or in_columns
@@ -77,7 +77,7 @@ def _contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 def _ends(look: Look, itemsize: int) -> tuple[int, int]:
     """The addresses between which an array's numbers lie."""
-    address, shape, strides = look
+    address, (shape, strides) = look
     if 0 in shape:
         return address, address
     reach = [(n - 1) * s for n, s in zip(shape, strides or _contiguous(shape), strict=True)]

@@ -145,7 +145,7 @@ class _OnGPU:
 
     def look(self, tensor: Any) -> Look:
         strides = None if tensor.is_contiguous() else tensor.stride()
-        return tensor.data_ptr(), tuple(tensor.shape), strides
+        return tensor.data_ptr(), (tuple(tensor.shape), strides)
 
     def new(self, batch: tuple[int, ...], shape: tuple[int, ...], *, rows: bool) -> Any:
         return self.new_empty(batch + shape)
