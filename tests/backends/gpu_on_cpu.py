@@ -10,7 +10,7 @@ import pytest
 from cuda_on_cpu import OnCPU
 
 from chasles.backends import cuda
-from chasles.backends.cuda_build import Built
+from chasles.backends.cuda_build import Built, Layout
 from chasles.backends.cuda_layout import Look
 from chasles.backends.cuda_source import Form
 from chasles.expr import Program
@@ -60,14 +60,16 @@ def imitated(
     program: Program, dtype: str, folder: Path, monkeypatch: pytest.MonkeyPatch, form: Form = "rows"
 ) -> tuple[cuda.Kernel, Imitation]:
     """A kernel that runs on the CPU, in a form for rows (and "columns" for others)."""
-    made = {rows: OnCPU(program, dtype, form if rows else "columns", folder) for rows in (0, 1)}
+    made = [OnCPU(program, dtype, each, folder) for each in ("columns", form)]
+    monkeypatch.setattr(cuda, "FEW", 0)
 
-    def built(_: str, rows: bool) -> Built:
+    def built(_: str, layout: Layout) -> Built:
+        rows = layout == "rows"
         used = made[rows]
         facts = used.form, 128, used.source.shared, used.source.columns, 0, 0
         return Built(*facts, code=bytes([rows]))
 
-    def run(rows: bool, parameters: Sequence[int]) -> None:
+    def run(rows: int, parameters: Sequence[int]) -> None:
         count, never, *places = parameters
         assert never == -1
         pointers = (ctypes.c_void_p * (len(places) // 3))(*places[::3])

@@ -178,7 +178,7 @@ def test_rows_and_shared_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, d
     compiled = chasles.compile(planar(2), "inverse_dynamics")
     kernel, function = imitated(compiled.program, dtype, tmp_path, monkeypatch)
     driver = Driver(function, monkeypatch)
-    handler, columns = xla_cuda.handler(kernel, "sm_90", 3)
+    handler, columns = xla_cuda.handler(kernel, "sm_90", "rows", 3)
     assert columns == ()
     rng = np.random.default_rng(0)
     for count in (5, 1, 0):
@@ -187,7 +187,7 @@ def test_rows_and_shared_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, d
         assert driver.call(handler, given, [out]) is None
         expected = compiled(*(a.astype(float) for a in (given[0], given[1][0], given[2])))
         close(out, expected, 1e-12 if dtype == "float64" else 1e-5)
-    built, _ = kernel.loaded("sm_90", rows=True)
+    built, _ = kernel.loaded("sm_90", "rows")
     assert function.launches == [(1, 1, 1, 32, 1, 1, built.shared)] * 2, "none for no states"
 
 
@@ -196,10 +196,10 @@ def test_many_states(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kernel, function = imitated(compiled.program, "float64", tmp_path, monkeypatch)
     function.run = lambda _: None
     driver = Driver(function, monkeypatch)
-    handler, _ = xla_cuda.handler(kernel, "sm_90", 3)
+    handler, _ = xla_cuda.handler(kernel, "sm_90", "rows", 3)
     for count in (cuda.MANY - 1, cuda.MANY + 1):
         assert driver.call(handler, [np.zeros((count, 1))], [np.zeros((count, 1))]) is None
-    shared = kernel.loaded("sm_90", rows=True)[0].shared
+    shared = kernel.loaded("sm_90", "rows")[0].shared
     assert function.launches == [
         (cuda.MANY // 32, 1, 1, 32, 1, 1, shared),
         (cuda.MANY // 128 + 1, 1, 1, 128, 1, 1, 4 * shared),
@@ -212,7 +212,7 @@ def test_results_in_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     compiled = chasles.compile(planar(2), "mass_matrix")
     kernel, function = imitated(compiled.program, "float64", tmp_path, monkeypatch)
     driver = Driver(function, monkeypatch)
-    handler, columns = xla_cuda.handler(kernel, "sm_90", 3)
+    handler, columns = xla_cuda.handler(kernel, "sm_90", "rows", 3)
     assert columns == (0,)
     q, out = np.random.default_rng(0).uniform(-1.0, 1.0, (5, 2)), np.full((4, 5), np.nan)
     assert driver.call(handler, [q], [out]) is None
@@ -223,7 +223,7 @@ def test_errors_reach_xla(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     compiled = chasles.compile(planar(1), "mass_matrix")
     kernel, function = imitated(compiled.program, "float64", tmp_path, monkeypatch)
     driver = Driver(function, monkeypatch)
-    handler, _ = xla_cuda.handler(kernel, "sm_90", 3)
+    handler, _ = xla_cuda.handler(kernel, "sm_90", "rows", 3)
     arrays = [np.zeros((2, 1))], [np.zeros((2, 1))]
     driver.status = 209
     assert driver.call(handler, *arrays) == ERROR
@@ -238,7 +238,7 @@ def test_it_says_its_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     compiled = chasles.compile(planar(1), "mass_matrix")
     kernel, function = imitated(compiled.program, "float64", tmp_path, monkeypatch)
     Driver(function, monkeypatch)
-    handler, _ = xla_cuda.handler(kernel, "sm_90", 9)
+    handler, _ = xla_cuda.handler(kernel, "sm_90", "rows", 9)
     metadata = Metadata(traits=5)
     extension = Extension(type=1, metadata=ctypes.pointer(metadata))
     frame = Frame(extension_start=ctypes.addressof(extension))

@@ -70,7 +70,7 @@ def test_every_function(function: str, dtype: str) -> None:
 def test_layouts_and_counts(robot: str, function: str, dtype: str) -> None:
     """Any number of states, in rows, columns or with gaps, and one input for all states."""
     gpu, cpu = both(robot, function)
-    for count in (1, 100, 4097):
+    for count in (1, 100, 9001):
         arrays = inputs(cpu, count, dtype=dtype)
         right = cpu(*(a.astype(float) for a in arrays))
         compare(gpu(*map(cupy.asarray, arrays)), right, dtype)
@@ -137,7 +137,7 @@ def test_streams_and_graphs() -> None:
 def test_wrong_arrays() -> None:
     gpu, cpu = both("puma560", "inverse_dynamics")
     q, qd, qdd = inputs(cpu, 3)
-    with pytest.raises(TypeError, match=r"qd is a ndarray, which is not on a GPU"):
+    with pytest.raises(TypeError, match="q is of CuPy and qd of NumPy"):
         gpu(cupy.asarray(q), qd, cupy.asarray(qdd))
     with pytest.raises(ValueError, match=r"q must have shape \(\.\.\., 6\), not \(3, 5\)"):
         gpu(cupy.asarray(q[:, :5]), cupy.asarray(qd), cupy.asarray(qdd))

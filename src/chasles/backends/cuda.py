@@ -10,21 +10,24 @@ NaN: checking would have to wait. Other libraries use `run` with arrays of their
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from chasles.backends import cache, cuda_nvrtc
-from chasles.backends.arrays import batch_shape, check_numbers, check_shape
+from chasles.backends.arrays import check_numbers
 from chasles.backends.cache import Artifact
-from chasles.backends.cuda_build import Built, build
+from chasles.backends.cuda_build import Built, Layout, build
 from chasles.backends.cuda_driver import Function, architecture
-from chasles.backends.cuda_layout import Arrays, Extent, Look, Steps, is_distinct, overlap, steps
+from chasles.backends.cuda_layout import Arrays, Look, Steps, overlap, walk_in, walk_out
 from chasles.backends.cuda_source import WARP, spreading
 from chasles.expr import Interface, Program, Variable
 
 MANY = 128 * 1024
 """States from which on blocks of several warps leave no multiprocessor idle."""
+
+FEW = 4096
+"""States up to which each multiprocessor has about one warp, and memory is not what takes time."""
 
 SPREAD = (WARP, WARP // 4)
 """Threads of a block that makes rows of columns."""
@@ -37,14 +40,14 @@ class Kernel:
     """A program on the GPU. Machine code for a layout of arrays is made, or found, when needed."""
 
     def __init__(
-        self, interface: Interface, dtype: str, made: Callable[[str, bool], Built]
+        self, interface: Interface, dtype: str, made: Callable[[str, Layout], Built]
     ) -> None:
         self.interface, self.dtype = interface, np.dtype(dtype)
         self._made = made
-        self._loaded: dict[tuple[str, bool], tuple[Built, Function]] = {}
+        self._loaded: dict[tuple[str, Layout], tuple[Built, Function]] = {}
         # Arrays of the same extents come again with every call.
-        self._given = functools.lru_cache(ALIKE)(functools.partial(_given, interface))
-        self._taken = functools.lru_cache(ALIKE)(functools.partial(_taken, interface))
+        self._given = functools.lru_cache(ALIKE)(functools.partial(walk_in, interface))
+        self._taken = functools.lru_cache(ALIKE)(functools.partial(walk_out, interface))
 
     def __call__(self, *_: Any) -> None:
         raise TypeError("a kernel on the GPU has no rows in this machine's memory; use `call`")
@@ -87,37 +90,76 @@ class Kernel:
 
         The results are new arrays, or `out`, filled.
         """
-        inputs, outputs, look = self.interface.inputs, self.interface.outputs, library.look
+        inputs, outputs = self.interface.inputs, self.interface.outputs
+        looks = [library.look(a) for a in arrays]
         if out is not None:
-            arrays = _apart(library, arrays, out, self.dtype.itemsize)
-        looks = [look(a) for a in arrays]
+            targets = [library.look(a) for a in out]
+            arrays, looks = self._apart(library, arrays, looks, targets)
         given = self._given(name, tuple([extent for _, extent in looks]))
         batch = given.batch
         if out is None:
             out = [library.new(batch, v.shape, rows=given.rows) for v in outputs]
+            targets = [library.look(a) for a in out]
         else:
-            _check_out(name, library, self.interface, batch, out)
-        looks += [look(a) for a in out]
-        taken = self._taken(batch, tuple([extent for _, extent in looks[len(inputs) :]]))
+            self._check_out(name, library, batch, out, targets)
+        taken = self._taken(batch, tuple([extent for _, extent in targets]))
         copies = {k: library.rows(arrays[k], batch + inputs[k].shape) for k in given.strange}
         made = {k: library.new(batch, outputs[k].shape, rows=True) for k in taken.strange}
-        addresses = [address for address, _ in looks]
+        looks += targets
         for k, array in (*copies.items(), *((len(inputs) + k, a) for k, a in made.items())):
-            addresses[k] = look(array)[0]
+            looks[k] = library.look(array)
         count = math.prod(batch)
         if count and outputs:
-            places = list(zip(addresses, given.steps + taken.steps, strict=True))
+            steps = given.steps + taken.steps
+            places = [(address, s) for (address, _), s in zip(looks, steps, strict=True)]
             self._launch(library, count, places, rows=given.rows and taken.rows)
         for k, array in made.items():
             out[k][...] = array
         return out
+
+    def _apart(
+        self,
+        library: Arrays,
+        arrays: Sequence[Any],
+        looks: Sequence[Look],
+        targets: Sequence[Look],
+    ) -> tuple[list[Any], list[Look]]:
+        """The inputs, copied where a result would overwrite them."""
+        kept = list(arrays)
+        for k, look in enumerate(looks):
+            if any(overlap(look, target, self.dtype.itemsize) for target in targets):
+                kept[k] = library.rows(arrays[k], look[1][0])
+        return kept, [
+            look if a is b else library.look(b)
+            for a, b, look in zip(arrays, kept, looks, strict=True)
+        ]
+
+    def _check_out(
+        self,
+        name: str,
+        library: Arrays,
+        batch: tuple[int, ...],
+        out: Sequence[Any],
+        looks: Sequence[Look],
+    ) -> None:
+        outputs = self.interface.outputs
+        if len(out) != len(outputs):
+            raise ValueError(f"{name}: out must be a tuple of {len(outputs)} arrays")
+        for k, (variable, array) in enumerate(zip(outputs, out, strict=True)):
+            shape, (found, _) = batch + variable.shape, looks[k][1]
+            if array.dtype != library.dtype:
+                raise TypeError(f"{name}: out must have dtype {library.dtype}, not {array.dtype}")
+            if found != shape:
+                raise ValueError(f"{name}: out must have shape {shape}, not {found}")
+            if any(overlap(looks[k], other, self.dtype.itemsize) for other in looks[:k]):
+                raise ValueError(f"{name}: arrays of out overlap; give each result its own")
 
     def _launch(
         self, library: Arrays, count: int, places: list[tuple[int, Steps]], *, rows: bool
     ) -> None:
         """Blocks of one warp where there are too few states to keep all multiprocessors busy."""
         target, where = architecture(library.device), (library.stream, library.device)
-        built, function = self.loaded(target, rows=rows)
+        built, function = self.loaded(target, best_layout(count, rows=rows))
         wanted, columns, first = {}, {}, len(self.interface.inputs)
         for k in built.columns:
             size, wanted[k] = self.interface.outputs[k].size, places[first + k]
@@ -135,13 +177,18 @@ class Kernel:
             parameters = [count, size, row, source, address]
             _spreading(target, self.dtype.name).launch(grid, SPREAD, 0, parameters, *where)
 
-    def loaded(self, target: str, *, rows: bool) -> tuple[Built, Function]:
-        """The kernel for an architecture, for arrays in rows or with any strides."""
-        if (target, rows) not in self._loaded:
-            built = self._made(target, rows)
+    def loaded(self, target: str, layout: Layout) -> tuple[Built, Function]:
+        """The kernel for an architecture and a layout."""
+        if (target, layout) not in self._loaded:
+            built = self._made(target, layout)
             function = Function(built.code, "kernel", target, built.shared)
-            self._loaded[target, rows] = built, function
-        return self._loaded[target, rows]
+            self._loaded[target, layout] = built, function
+        return self._loaded[target, layout]
+
+
+def best_layout(count: int, *, rows: bool) -> Layout:
+    """Which kernel is best for so many states, in arrays of rows or others."""
+    return "rows" if rows and count > FEW else "strided"
 
 
 def prepare(recipe: object, trace: Callable[[], Program], dtype: str = "float64") -> Kernel:
@@ -153,11 +200,11 @@ def prepare(recipe: object, trace: Callable[[], Program], dtype: str = "float64"
         cache.save(name, known)
     interface = known.interface
 
-    def made(architecture: str, rows: bool) -> Built:
-        entry = cache.key(recipe, dtype, "cuda", cuda_nvrtc.version(), architecture, rows)
+    def made(target: str, layout: Layout) -> Built:
+        entry = cache.key(recipe, dtype, "cuda", cuda_nvrtc.version(), target, layout)
         artifact = cache.load(entry)
         if artifact is None:
-            built = build(trace(), dtype, architecture, rows=rows)
+            built = build(trace(), dtype, target, layout)
             cache.save(entry, Artifact(interface, dtype, 0, 0, built.to_bytes()))
             return built
         return Built.from_bytes(artifact.object_code)
@@ -170,7 +217,7 @@ def compile(program: Program, dtype: str = "float64") -> Kernel:
     return Kernel(
         program.interface,
         dtype,
-        lambda architecture, rows: build(program, dtype, architecture, rows=rows),
+        lambda target, layout: build(program, dtype, target, layout),
     )
 
 
@@ -195,78 +242,6 @@ class _CuPy:
 
     def rows(self, array: Any, shape: tuple[int, ...]) -> Any:
         return self.cupy.array(self.cupy.broadcast_to(array, shape), order="C")
-
-
-class _Layout(NamedTuple):
-    """How a kernel goes through arrays of one leading shape.
-
-    strange: those that it cannot use as they are; its steps are for rows that stand for them. rows:
-    whether the numbers of every state lie side by side in all arrays.
-    """
-
-    batch: tuple[int, ...]
-    steps: tuple[Steps, ...]
-    strange: tuple[int, ...]
-    rows: bool
-
-    @staticmethod
-    def of(
-        batch: tuple[int, ...], variables: Sequence[Variable], found: Sequence[Steps | None]
-    ) -> "_Layout":
-        steps = tuple(f or (v.size, 1) for f, v in zip(found, variables, strict=True))
-        strange = tuple(k for k, f in enumerate(found) if f is None)
-        pairs = zip(steps, variables, strict=True)
-        return _Layout(batch, steps, strange, all(c == 1 or v.size <= 1 for (_, c), v in pairs))
-
-
-def _given(interface: Interface, name: str, extents: tuple[Extent, ...]) -> _Layout:
-    """The layout of the inputs."""
-    leads = []
-    for variable, (shape, _) in zip(interface.inputs, extents, strict=True):
-        check_shape(name, variable, shape)
-        leads.append(shape[: len(shape) - len(variable.shape)])
-    batch = batch_shape(name, interface, leads)
-    found = [steps(e, batch, v) for e, v in zip(extents, interface.inputs, strict=True)]
-    return _Layout.of(batch, interface.inputs, found)
-
-
-def _taken(interface: Interface, batch: tuple[int, ...], extents: tuple[Extent, ...]) -> _Layout:
-    """The layout of the outputs."""
-    count, found = math.prod(batch), []
-    for extent, variable in zip(extents, interface.outputs, strict=True):
-        known = steps(extent, batch, variable)
-        distinct = known is not None and is_distinct(known, variable.size, count)
-        found.append(known if distinct else None)
-    return _Layout.of(batch, interface.outputs, found)
-
-
-def _apart(
-    library: Arrays, arrays: Sequence[Any], out: Sequence[Any], itemsize: int
-) -> Sequence[Any]:
-    """The inputs, copied where a result would overwrite them."""
-    targets = [library.look(a) for a in out]
-    looks = [library.look(a) for a in arrays]
-    return [
-        library.rows(a, look[1][0]) if any(overlap(look, t, itemsize) for t in targets) else a
-        for a, look in zip(arrays, looks, strict=True)
-    ]
-
-
-def _check_out(
-    name: str, library: Arrays, interface: Interface, batch: tuple[int, ...], out: Sequence[Any]
-) -> None:
-    if len(out) != len(interface.outputs):
-        raise ValueError(f"{name}: out must be a tuple of {len(interface.outputs)} arrays")
-    looks: list[Look] = []
-    for variable, array in zip(interface.outputs, out, strict=True):
-        look, shape = library.look(array), batch + variable.shape
-        if array.dtype != library.dtype:
-            raise TypeError(f"{name}: out must have dtype {library.dtype}, not {array.dtype}")
-        if look[1][0] != shape:
-            raise ValueError(f"{name}: out must have shape {shape}, not {look[1][0]}")
-        if any(overlap(look, other, array.itemsize) for other in looks):
-            raise ValueError(f"{name}: arrays of out overlap; give each result its own")
-        looks.append(look)
 
 
 def _device(cupy: Any, name: str, interface: Interface, arrays: Sequence[Any]) -> int:

@@ -49,7 +49,7 @@ class Function:
     ) -> None:
         """Launch on a stream of a device; each parameter takes 8 bytes."""
         # The last argument of a launch, the size it points to, and the parameters, in one array.
-        words = (ctypes.c_int64 * (6 + len(parameters)))()
+        words = _words(6 + len(parameters))()
         start = ctypes.addressof(words)
         words[:] = [POINTER, start + 48, SIZE, start + 40, END, 8 * len(parameters), *parameters]
         arguments = (self.pointer, *grid, 1, *block, 1, shared, stream, None, start)
@@ -58,6 +58,11 @@ class Function:
             _enter(device)
             status = self._launch(*arguments)
         _check(status)
+
+
+@functools.cache
+def _words(count: int) -> type[ctypes.Array[ctypes.c_int64]]:
+    return ctypes.c_int64 * count
 
 
 def devices() -> int:

@@ -1,11 +1,13 @@
 """Arrays as kernels on a GPU see them: where they start, and two strides."""
 
+import functools
 import itertools
 import math
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
-from chasles.expr import Variable
+from chasles.backends.arrays import batch_shape, check_shape
+from chasles.expr import Interface, Variable
 
 Extent = tuple[tuple[int, ...], tuple[int, ...] | None]
 """An array's shape, and its strides in numbers, or None where it is C-contiguous."""
@@ -36,7 +38,57 @@ class Arrays(Protocol):
     def rows(self, array: Any, shape: tuple[int, ...]) -> Any: ...
 
 
-def steps(extent: Extent, batch: tuple[int, ...], variable: Variable) -> Steps | None:
+class Walk(NamedTuple):
+    """How a kernel goes through arrays of one leading shape.
+
+    strange: those that it cannot use as they are; its steps are for rows that stand for them. rows:
+    whether the numbers of every state lie side by side in all arrays.
+    """
+
+    batch: tuple[int, ...]
+    steps: tuple[Steps, ...]
+    strange: tuple[int, ...]
+    rows: bool
+
+    @staticmethod
+    def of(
+        batch: tuple[int, ...], variables: Sequence[Variable], found: Sequence[Steps | None]
+    ) -> "Walk":
+        steps = tuple(f or (v.size, 1) for f, v in zip(found, variables, strict=True))
+        strange = tuple(k for k, f in enumerate(found) if f is None)
+        pairs = zip(steps, variables, strict=True)
+        return Walk(batch, steps, strange, all(c == 1 or v.size <= 1 for (_, c), v in pairs))
+
+
+def walk_in(interface: Interface, name: str, extents: tuple[Extent, ...]) -> Walk:
+    """How a kernel goes through its inputs, whose leading shapes are broadcast together."""
+    leads = []
+    for variable, (shape, _) in zip(interface.inputs, extents, strict=True):
+        check_shape(name, variable, shape)
+        leads.append(shape[: len(shape) - len(variable.shape)])
+    batch = batch_shape(name, interface, leads)
+    found = [_steps(e, batch, v) for e, v in zip(extents, interface.inputs, strict=True)]
+    return Walk.of(batch, interface.inputs, found)
+
+
+def walk_out(interface: Interface, batch: tuple[int, ...], extents: tuple[Extent, ...]) -> Walk:
+    """How a kernel goes through its outputs, of which no two numbers may be one."""
+    count, found = math.prod(batch), []
+    for extent, variable in zip(extents, interface.outputs, strict=True):
+        steps = _steps(extent, batch, variable)
+        distinct = steps is not None and _are_distinct(steps, variable.size, count)
+        found.append(steps if distinct else None)
+    return Walk.of(batch, interface.outputs, found)
+
+
+def overlap(a: Look, b: Look, itemsize: int) -> bool:
+    """Whether two arrays may have memory in common: what lies between their ends does."""
+    (first, last), (start, end) = _reach(a[1]), _reach(b[1])
+    apart = b[0] - a[0]
+    return first * itemsize < apart + end * itemsize and apart + start * itemsize < last * itemsize
+
+
+def _steps(extent: Extent, batch: tuple[int, ...], variable: Variable) -> Steps | None:
     """How a kernel goes through an array as it is, or None where its strides do not allow that."""
     shape, strides = extent
     ahead = len(shape) - len(variable.shape)
@@ -47,18 +99,12 @@ def steps(extent: Extent, batch: tuple[int, ...], variable: Variable) -> Steps |
     return None if row is None or column is None else (row, column)
 
 
-def is_distinct(found: Steps, size: int, count: int) -> bool:
+def _are_distinct(steps: Steps, size: int, count: int) -> bool:
     """Whether no two numbers of an array are one: it lies in rows or columns, gaps allowed."""
-    row, column = found
+    row, column = steps
     in_rows = (column == 1 or size <= 1) and (row >= size or count <= 1)
     in_columns = (row == 1 or count <= 1) and (column >= count or size <= 1)
     return in_rows or in_columns
-
-
-def overlap(a: Look, b: Look, itemsize: int) -> bool:
-    """Whether two arrays may have memory in common: what lies between their ends does."""
-    (first, last), (start, end) = (_ends(look, itemsize) for look in (a, b))
-    return first < end and start < last
 
 
 def _stride(shape: Sequence[int], strides: Sequence[int]) -> int | None:
@@ -75,11 +121,11 @@ def _contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(math.prod(shape[k + 1 :]) for k in range(len(shape)))
 
 
-def _ends(look: Look, itemsize: int) -> tuple[int, int]:
-    """The addresses between which an array's numbers lie."""
-    address, (shape, strides) = look
+@functools.lru_cache(256)
+def _reach(extent: Extent) -> tuple[int, int]:
+    """Between which numbers, counted from its first, all of an array's lie."""
+    shape, strides = extent
     if 0 in shape:
-        return address, address
+        return 0, 0
     reach = [(n - 1) * s for n, s in zip(shape, strides or _contiguous(shape), strict=True)]
-    first = address + itemsize * sum(r for r in reach if r < 0)
-    return first, address + itemsize * (1 + sum(r for r in reach if r > 0))
+    return sum(r for r in reach if r < 0), 1 + sum(r for r in reach if r > 0)

@@ -25,16 +25,16 @@ DATA, SIZES = 24, 40
 """Where a buffer keeps its data and its sizes."""
 
 _KEPT: dict[int, Any] = {}
-"""Handlers and what they call, by the kernel's identity: XLA keeps them for ever."""
+"""Handlers and what they call, by the identity of their code: XLA keeps them for ever."""
 
 
-def keep(kernel: Any, make: Callable[[], tuple[str, Mapping[str, int], Any]]) -> int:
-    """The address of a kernel's handler, made once: its text, what that calls, and more to keep."""
-    if id(kernel) not in _KEPT:
+def keep(code: Any, make: Callable[[], tuple[str, Mapping[str, int], Any]]) -> int:
+    """The address of a handler of some code, made once: text, what that calls, more to keep."""
+    if id(code) not in _KEPT:
         text, symbols, more = make()
         library = load(assemble(text, Machine.host()), symbols, ["handler"])
-        _KEPT[id(kernel)] = (library["handler"], library, kernel, more)
-    address: int = _KEPT[id(kernel)][0]
+        _KEPT[id(code)] = (library["handler"], library, code, more)
+    address: int = _KEPT[id(code)][0]
     return address
 
 

@@ -6,7 +6,7 @@ has no traits: XLA does not record it in its command buffers.
 
 from chasles.backends import cuda_driver, xla
 from chasles.backends.cuda import MANY, Kernel
-from chasles.backends.cuda_build import Built
+from chasles.backends.cuda_build import Built, Layout
 from chasles.backends.cuda_source import WARP
 from chasles.backends.llvm_math import Writer
 
@@ -21,17 +21,17 @@ INTERNAL = 13
 """XLA's code of an error that is not the caller's."""
 
 
-def handler(kernel: Kernel, target: str, minor: int) -> tuple[int, tuple[int, ...]]:
-    """The address of a kernel's handler for an architecture, and which results are columns.
+def handler(kernel: Kernel, target: str, layout: Layout, minor: int) -> tuple[int, tuple[int, ...]]:
+    """The address of a kernel's handler, and which results are columns.
 
-    It stays for the life of the process. minor: the version of XLA's interface, to be told when it
-    asks.
+    It stays for the life of the process. target: the architecture. layout: the kernel to launch;
+    all take rows. minor: the version of XLA's interface, to be told when it asks.
     """
-    built, function = kernel.loaded(target, rows=True)
+    built, function = kernel.loaded(target, layout)
     names = {"launch": "cuLaunchKernel", "explain": "cuGetErrorString"}
     symbols = {name: cuda_driver.address(known) for name, known in names.items()}
     text = source(kernel, built, function.pointer, minor)
-    return xla.keep(kernel, lambda: (text, symbols, function)), built.columns
+    return xla.keep(function, lambda: (text, symbols, kernel)), built.columns
 
 
 def source(kernel: Kernel, built: Built, pointer: int, minor: int) -> str:

@@ -20,6 +20,7 @@ from jax.interpreters import ad, batching, mlir
 
 from chasles.backends import cuda_driver, llvm, xla, xla_cpu, xla_cuda
 from chasles.backends.arrays import check_shape
+from chasles.backends.cuda import best_layout
 
 
 def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None) -> Any:
@@ -85,7 +86,7 @@ Target = tuple[str, tuple[int, ...]]
 """The name under which XLA knows a function's machine code, and which results are columns."""
 
 
-def _rows(*arrays: Any, function: Any, target: Callable[[Any], Target]) -> list[Any]:
+def _rows(*arrays: Any, function: Any, target: Callable[[Any, int], Target]) -> list[Any]:
     """The call of the machine code, on rows; how XLA sees the primitive on a kind of device."""
     leads, interface = _leads(function, arrays), function.interface
     batch = max(leads, key=len)
@@ -94,7 +95,7 @@ def _rows(*arrays: Any, function: Any, target: Callable[[Any], Target]) -> list[
         a.reshape(count if lead else 1, v.size)
         for a, lead, v in zip(arrays, leads, interface.inputs, strict=True)
     ]
-    name, columns = target(function)
+    name, columns = target(function, count)
     shapes = [
         (v.size, count) if k in columns else (count, v.size)
         for k, v in enumerate(interface.outputs)
@@ -108,7 +109,7 @@ def _rows(*arrays: Any, function: Any, target: Callable[[Any], Target]) -> list[
 _REGISTERED: dict[str, Target] = {}
 
 
-def _on_processor(function: Any) -> Target:
+def _on_processor(function: Any, _: int) -> Target:
     name = f"chasles_{function.key}"
     if name not in _REGISTERED:
         if not isinstance(function.kernel, llvm.Kernel):
@@ -122,8 +123,9 @@ def _on_processor(function: Any) -> Target:
     return _REGISTERED[name]
 
 
-def _on_gpu(function: Any) -> Target:
-    name = f"chasles_{function.cuda.key}"
+def _on_gpu(function: Any, count: int) -> Target:
+    layout = best_layout(count, rows=True)
+    name = f"chasles_{function.cuda.key}_{layout}"
     if name not in _REGISTERED:
         gpus = jax.local_devices(backend="cuda")
         kinds = {cuda_driver.architecture(gpu.local_hardware_id) for gpu in gpus}
@@ -133,7 +135,7 @@ def _on_gpu(function: Any) -> Target:
                 f"({', '.join(sorted(kinds))}); let it see one kind only (CUDA_VISIBLE_DEVICES)"
             )
         kernel = function.cuda.kernel
-        address, columns = xla_cuda.handler(kernel, kinds.pop(), _minor_version())
+        address, columns = xla_cuda.handler(kernel, kinds.pop(), layout, _minor_version())
         jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(address), platform="CUDA")
         _REGISTERED[name] = name, columns
     return _REGISTERED[name]
