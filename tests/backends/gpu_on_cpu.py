@@ -15,7 +15,8 @@ from chasles.backends.cuda_layout import Look
 from chasles.backends.cuda_source import Form
 from chasles.expr import Program
 
-STREAM, DEVICE = 7, 3
+STREAM, DEVICE = 7, None
+"""A device without a number, as PyTorch says of the processor."""
 
 
 class OnNumPy:
@@ -50,7 +51,7 @@ class Imitation:
     def __init__(self, run: Callable[[Sequence[int]], None]) -> None:
         self.run, self.launches = run, list[tuple[Any, ...]]()
 
-    def launch(self, grid: Any, block: Any, shared: int, parameters: Any, *where: int) -> None:
+    def launch(self, grid: Any, block: Any, shared: int, parameters: Any, *where: Any) -> None:
         self.launches.append((grid, block, shared))
         assert where == (STREAM, DEVICE)
         self.run(parameters)
@@ -61,7 +62,7 @@ def imitated(
 ) -> tuple[cuda.Kernel, Imitation]:
     """A kernel that runs on the CPU, in a form for rows (and "columns" for others)."""
     made = [OnCPU(program, dtype, each, folder) for each in ("columns", form)]
-    monkeypatch.setattr(cuda, "FEW", 0)
+    monkeypatch.setattr(cuda, "FEW", 0)  # or states would have to be many
 
     def built(_: str, layout: Layout) -> Built:
         rows = layout == "rows"

@@ -9,7 +9,7 @@ from gpu_on_cpu import OnNumPy, imitated
 from support import close
 
 import chasles
-from chasles.backends import cuda_source
+from chasles.backends import cuda, cuda_source
 from chasles.robots import planar
 
 ROBOT = planar(2)
@@ -66,6 +66,17 @@ def test_results_in_columns_where_the_arrays_are(
     arrays = [np.asfortranarray(a) for a in states(6)]
     (result,) = kernel.run("inverse_dynamics", OnNumPy("float64"), arrays)
     assert result.T.flags.c_contiguous
+
+
+def test_few_states(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Up to some number, rows go to the kernel that takes any strides."""
+    kernel, for_rows = imitated(INVERSE.program, "float64", tmp_path, monkeypatch)
+    monkeypatch.setattr(cuda, "FEW", 5)
+    for count, launches in ((5, 0), (6, 1)):
+        arrays = states(count)
+        (result,) = kernel.run("inverse_dynamics", OnNumPy("float64"), arrays)
+        close(result, right(*arrays), 1e-12)
+        assert len(for_rows.launches) == launches
 
 
 @pytest.mark.parametrize("room", [cuda_source.ROOM, 0])

@@ -7,6 +7,7 @@ import ctypes
 from collections.abc import Sequence
 from ctypes import CFUNCTYPE, POINTER, Structure, c_char_p, c_int, c_int64, c_uint, c_void_p
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from support import close
 
 import chasles
 from chasles.backends import cuda, cuda_driver, cuda_source, xla_cuda
+from chasles.compiled import Compiled
 from chasles.robots import planar
 
 STREAM, CONTEXT, ERROR = 0x51, 0x52, 0x53
@@ -244,3 +246,32 @@ def test_it_says_its_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     frame = Frame(extension_start=ctypes.addressof(extension))
     assert Handler(handler)(ctypes.addressof(frame)) is None
     assert (metadata.version.major, metadata.version.minor, metadata.traits) == (0, 9, 0)
+
+
+def test_jax_calls_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What JAX tells XLA to do on a GPU: the kernel for so many states, and columns turned."""
+    jax = pytest.importorskip("jax", reason="JAX is not installed")
+    monkeypatch.setattr(cuda_source, "ROOM", 0)
+    robot = planar(2).with_gravity((0.0, 0.0, -1.5))
+    compiled = chasles.compile(robot, "mass_matrix")
+    kernel, function = imitated(compiled.program, "float64", tmp_path, monkeypatch)
+    monkeypatch.setattr(cuda, "FEW", 3)
+    Driver(function, monkeypatch)
+    there = SimpleNamespace(kernel=kernel, key="key")
+    monkeypatch.setattr(Compiled, "cuda", property(lambda self: there))
+    monkeypatch.setattr(cuda_driver, "architecture", lambda _: "sm_90")
+    gpus = [SimpleNamespace(local_hardware_id=0)]
+    monkeypatch.setattr(jax, "local_devices", lambda backend: gpus)
+
+    def lowered(count: int) -> str:
+        traced = jax.jit(lambda q: robot.mass_matrix(q)).trace(np.zeros((count, 2)))
+        return str(traced.lower(lowering_platforms=("cuda",)).as_text())
+
+    with jax.enable_x64(True):
+        few, many = lowered(3), lowered(5)
+    assert "@chasles_key_strided" in few
+    assert "tensor<3x2xf64>) -> tensor<3x4xf64>" in few
+    assert "transpose" not in few
+    assert "@chasles_key_rows" in many
+    assert "tensor<5x2xf64>) -> tensor<4x5xf64>" in many
+    assert "(tensor<4x5xf64>) -> tensor<5x4xf64>" in many

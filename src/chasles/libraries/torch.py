@@ -7,7 +7,6 @@ compiled functions again, to any order. Inside, the call is the operation `chasl
 
 import json
 from collections.abc import Sequence
-from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -41,11 +40,14 @@ def _tensors(function: Any, arguments: Sequence[Any]) -> list[Any]:
     """All arguments as tensors on one device: float32 if all are (numbers and lists follow)."""
     given = [a for a in arguments if isinstance(a, torch.Tensor)]
     device, dtype = given[0].device, given[0].dtype
-    alike = all(a.device == device and a.dtype == dtype for a in given)
-    if not alike or dtype not in (_SINGLE, _DOUBLE) or device.type not in ("cpu", "cuda"):
+    alike = [a.dtype == dtype and a.device == device for a in given]
+    if not all(alike) or dtype not in (_SINGLE, _DOUBLE) or device.type not in ("cpu", "cuda"):
         dtype = _checked(function, arguments)
+        alike = []
     if function.recipe.dtype == "float32":
         dtype = _SINGLE
+    if len(alike) == len(arguments) and given[0].dtype == dtype:
+        return given
     return [
         (a if a.dtype == dtype else a.to(dtype))
         if isinstance(a, torch.Tensor)
@@ -79,14 +81,17 @@ def _checked(function: Any, arguments: Sequence[Any]) -> Any:
 
 def _bare(tensors: Sequence[Any]) -> bool:
     """Whether tensors are nothing but their numbers: nobody differentiates, maps or fakes them."""
-    if torch.is_grad_enabled() and any(t.requires_grad for t in tensors):
-        return False
+    recording = torch.is_grad_enabled()
     try:
         for t in tensors:
+            if recording and t.requires_grad:
+                return False
             t.data_ptr()  # raises where there is no memory behind it
+            if forward_ad.unpack_dual(t).tangent is not None:
+                return False
     except RuntimeError:
         return False
-    return all(forward_ad.unpack_dual(t).tangent is None for t in tensors)
+    return True
 
 
 def _fill(function: Any, tensors: Sequence[Any], out: Any, threads: int | None) -> Any:
@@ -111,7 +116,7 @@ def _fill(function: Any, tensors: Sequence[Any], out: Any, threads: int | None) 
 
 def _run(
     function: Any, tensors: Sequence[Any], threads: int | None, out: tuple[Any, ...] | None = None
-) -> list[Any]:
+) -> Sequence[Any]:
     """The results for tensors that are nothing but their numbers: new ones, or `out` filled."""
     chosen = function.single if tensors[0].dtype == _SINGLE else function
     if tensors[0].device.type == "cuda":
@@ -126,13 +131,18 @@ def _run(
     return [torch.from_numpy(np.asarray(result)) for result in many]
 
 
-def _run_on_gpu(function: Any, tensors: Sequence[Any], out: tuple[Any, ...] | None) -> list[Any]:
+def _run_on_gpu(
+    function: Any, tensors: Sequence[Any], out: tuple[Any, ...] | None
+) -> Sequence[Any]:
     """The same by the CUDA backend, in PyTorch's memory and on its current stream."""
     device, kernel = tensors[0].device.index, function.cuda.kernel
-    here = device == torch.cuda.current_device()
-    with nullcontext() if here else torch.cuda.device(device):
-        views = [t.resolve_neg() for t in tensors]
-        return list(kernel.run(function.recipe.function, _OnGPU(tensors[0]), views, out))
+    if device != torch.cuda.current_device():
+        with torch.cuda.device(device):
+            return _run_on_gpu(function, tensors, out)
+    if any(t.is_neg() for t in tensors):
+        tensors = [t.resolve_neg() for t in tensors]
+    results: Sequence[Any] = kernel.run(function.recipe.function, _OnGPU(tensors[0]), tensors, out)
+    return results
 
 
 class _OnGPU:
@@ -140,7 +150,8 @@ class _OnGPU:
 
     def __init__(self, tensor: Any) -> None:
         self.dtype, self.device = tensor.dtype, tensor.device.index
-        self.stream: int = torch.cuda.current_stream(self.device).cuda_stream
+        # What code that PyTorch's own compiler writes calls: torch.cuda.current_stream is slow.
+        self.stream: int = torch._C._cuda_getCurrentRawStream(self.device)
         self.new_empty = tensor.new_empty
 
     def look(self, tensor: Any) -> Look:
@@ -258,7 +269,7 @@ def _found(key: str, chain: str) -> Any:
 def _operation(
     key: str, chain: str, inputs: list[torch.Tensor], threads: int | None
 ) -> list[torch.Tensor]:
-    return _run(_found(key, chain), inputs, threads)
+    return list(_run(_found(key, chain), inputs, threads))
 
 
 def _shapes(key: str, chain: str, inputs: Any, threads: int | None) -> list[Any]:
