@@ -43,11 +43,11 @@ class Condition(float):
         )
 
 
-def condition(robot: Robot, q: Array, *, coordinates: Coordinates = "tree") -> Condition:
+def condition(robot: Robot, q: Array, *, coordinates: Coordinates = "independent") -> Condition:
     """The condition number of the mass matrix at q (nq,), and what it means.
 
-    coordinates as in `Robot.mass_matrix`: with "independent", of the freedoms that closed loops
-    leave.
+    Of a robot with loops, which must be closed at q, of the freedoms that these leave;
+    coordinates="tree" leaves them open.
     """
     at = numbers("q", q, robot.nq)
     if at.ndim != 1 or not np.all(np.isfinite(at)):

@@ -151,6 +151,9 @@ def _methods(
     fit = {m.name: m.needs(model, options) if m.needs else "" for m in able}
     allowed = tuple(m for m in able if (m.followers or not coupled) and not fit[m.name])
     if method == "fastest":
+        reason = next(filter(None, fit.values()), "")
+        if not allowed and reason:
+            raise ModelError(f"robot {model.name!r}: {function}: {reason}")
         if not allowed:
             raise ModelError(
                 f"robot {model.name!r}: {function} cannot have mimic joints; load the robot with "

@@ -19,6 +19,14 @@ def floating_base(model: Model, options: Mapping[str, Any]) -> str:
     return "" if model.floating else "it needs a floating base, one free root joint"
 
 
+def unheld_base(model: Model, options: Mapping[str, Any]) -> str:
+    """No loop or coupling holds a floating base, so that it recoils."""
+    for constraint in model.constraints:
+        if model.floating and 0 in constraint.bodies:
+            return f"{constraint.name!r} holds the floating base, which does not recoil"
+    return ""
+
+
 def driven_joints(model: Model, options: Mapping[str, Any]) -> str:
     """A floating base, and `known` has all joints but the base's."""
     rest = {model.bodies[i].data.name for i in model.movers if i != 0}
@@ -131,7 +139,7 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
         Method("link-frames", "joint_motion.frame_motion_link_frames"),
     ),
     "jacobian": (Method("spatial", "spatial.jacobian"),),
-    "generalized_jacobian": (Method("spatial", "spatial.generalized_jacobian"),),
+    "generalized_jacobian": (Method("spatial", "spatial.generalized_jacobian", needs=unheld_base),),
     "jacobian_rate": (
         Method("joint-motion", "joint_motion.jacobian_rates"),
         Method("spatial", "spatial.jacobian_rate"),
@@ -375,11 +383,31 @@ CLOSED_LOOPS: dict[str, tuple[Method, ...]] = {
     "independent_mass_matrix": (
         Method("minimal", "closed_loops.independent_mass_matrix", equivalent=by_moments),
     ),
+    "closed_joint_reactions": (Method("spatial", "closed_loops.closed_joint_reactions"),),
     "loop_equations": (Method("tree", "closed_loops.loop_equations", equivalent=by_moments),),
     "closing_step": (Method("minimal", "closed_loops.closing_step"),),
 }
 """Functions of a robot with loops that need a closure: which equations give which freedoms. What
 users call asks them and checks how well each state is conditioned."""
 
+OPEN: dict[str, str] = {
+    "forward_dynamics": "for derivatives use robot.linearize(q, qd, tau), for a compiled function "
+    '"constrained_dynamics"',
+    "linearize": "call robot.linearize itself, which is not one program",
+    "hybrid_dynamics": "use robot.inverse_dynamics(..., actuated=) or robot.forward_dynamics",
+    "mass_matrix_inverse": 'use "independent_mass_matrix" and invert it',
+    "operational_inertia_inverse": "call robot.operational_inertia_inverse itself",
+    "joint_reactions": 'use "closed_joint_reactions", which takes the multipliers of the loops',
+}
+"""Functions of which a program of the tree is wrong for a robot with loops or couplings, because
+these exert forces or take away freedoms; and what to use for it instead. All others say something
+of the tree that is true of its closed motions too."""
+
 METHODS: dict[str, tuple[Method, ...]] = FUNCTIONS | CLOSED_LOOPS
 """Everything that can be traced."""
+
+
+def that_runs(model: Model, function: str) -> str:
+    """What runs where a function is called: forward dynamics of loops are constrained dynamics."""
+    closed = model.loop_rows and function == "forward_dynamics"
+    return "constrained_dynamics" if closed else function

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 
 from chasles.backends.drivers import newton
+from chasles.loops.openness import at_index, check_position, check_rates, how_open
 from chasles.loops.reports import (
     ImpossiblePosition,
     LockedMechanism,
     Mobility,
-    OpenLoop,
     SingularPosition,
 )
-from chasles.loops.scales import column_scales, row_scales, size
+from chasles.loops.scales import column_scales, row_scales
 from chasles.loops.structure import weaker_joints
 from chasles.model import Coupling, Loop, Model, ModelError
 from chasles.names import leading_shape
@@ -102,10 +102,10 @@ class Loops:
         found = self._solve(starts, self.columns)
         closed = found.q[found.size <= CLOSED]
         if not len(closed):
-            best = int(np.argmin(found.size))
+            best = how_open(self.model, found.residual[int(np.argmin(found.size))])
             raise ImpossiblePosition(
                 f"robot {self.model.name!r}: no position was found that closes its loops; "
-                f"{self._open(found.residual[best])} at best; check lengths, frames and couplings"
+                f"{best} at best; check lengths, frames and couplings"
             )
         ranks = [_rank(A)[0] for A in self.matrix(closed)]
         return closed[np.array(ranks) == max(ranks)]
@@ -250,8 +250,8 @@ class Loops:
             more = "" if len(left) == 1 else f" (and at {len(left) - 1} others)"
             raise ImpossiblePosition(
                 f"robot {self.model.name!r}: impossible position{at_index(left[0], lead)}{more}: "
-                f"{self._open(residual[left[0]])} with {self._given(flat[left[0]])}; the position "
-                "is out of reach, or the guess too far from it"
+                f"{how_open(self.model, residual[left[0]])} with {self._given(flat[left[0]])}; the "
+                "position is out of reach, or the guess too far from it"
             )
         self.check_regular(self.matrix(q), lead)
         return q.reshape(*lead, nq)
@@ -350,18 +350,18 @@ class Loops:
 
     def check_closed(self, function: str, q: np.ndarray, tolerance: float) -> None:
         check_tolerance(function, tolerance)
-        lead = q.shape[:-1]
-        r = self.rows * self._function("loop_residual")(q)
-        r = r.reshape(math.prod(lead), len(self.rows))
-        size = np.linalg.norm(r, axis=-1)
-        if not np.all(np.isfinite(size)):
-            raise ValueError(f"{function}: q must be finite numbers")
-        if np.any(size > tolerance):
-            worst = int(np.argmax(size))
-            raise OpenLoop(
-                f"{function}: the loops are open at this q{at_index(worst, lead)}: "
-                f"{self._open(r[worst])} (tolerance {tolerance:g}); close them with assemble"
-            )
+        residual = self.rows * self._function("loop_residual")(q)
+        check_position(function, self.model, q, residual, tolerance)
+
+    def check_rates(self, function: str, q: Any, *rates: Any, tolerance: float) -> None:
+        """qd, and qdd if given, keep the loops closed, to `tolerance` of their size (or of 1)."""
+        at, *given = (np.asarray(x, dtype=float) for x in (q, *rates))
+        A, bias, size = self._function("loop_matrix")(at), np.zeros(len(self.rows)), 0.0
+        for name, x in zip(("qd", "qdd"), given, strict=False):
+            error = self.rows * (np.einsum("...mv,...v->...m", A, x) - bias)
+            size = np.sum(x * x, axis=-1) + size * size
+            check_rates(function, name, self.model, error, np.sqrt(1.0 + size), tolerance)
+            bias = self._function("loop_bias")(at, x)
 
     def check_regular(
         self, A: np.ndarray, lead: tuple[int, ...], independent: np.ndarray | None = None
@@ -412,20 +412,6 @@ class Loops:
             found += [f"{what} {', '.join(names)}"] if names else []
         return " and ".join(found)
 
-    def _open(self, residual: np.ndarray) -> str:
-        """The loop or coupling that is farthest from closed, and how far."""
-        all_of = self.model.constraints
-        parts = np.split(residual, np.cumsum([constraint.rows for constraint in all_of])[:-1])
-        sizes = [float(np.linalg.norm(part)) for part in parts]
-        k = int(np.argmax(sizes))
-        worst = all_of[k]
-        if isinstance(worst, Coupling):
-            return f"coupling {worst.name!r} is off by {sizes[k]:.3g} (rad or m of a coordinate)"
-        return (
-            f"loop {worst.name!r} stays open by {sizes[k]:.3g} "
-            f"(rad, and parts of its size {size(self.model, worst):.3g} m)"
-        )
-
 
 def _rank(A: np.ndarray, largest: float | None = None) -> tuple[int, np.ndarray]:
     """The rank of a matrix, and its singular values (one zero, if it has none)."""
@@ -447,8 +433,3 @@ def _margin(A: np.ndarray) -> np.ndarray:
 def check_tolerance(function: str, tolerance: Any) -> None:
     if not isinstance(tolerance, int | float) or not tolerance > 0.0:
         raise ValueError(f"{function}: tolerance must be a positive number, not {tolerance!r}")
-
-
-def at_index(flat: int | np.integer, lead: tuple[int, ...]) -> str:
-    """Which state of a batch."""
-    return f" at index {tuple(map(int, np.unravel_index(flat, lead)))}" if lead else ""

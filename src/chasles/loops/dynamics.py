@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from chasles.loops.choice import choose
-from chasles.loops.closing import RANK, Loops, at_index, check_tolerance
+from chasles.loops.closing import RANK, Loops, check_tolerance
 from chasles.loops.linear_system import linear_system
+from chasles.loops.openness import at_index
 from chasles.loops.reports import SingularPosition, UnderActuated
 from chasles.model import Model
 from chasles.model.closure import Closure
-from chasles.numeric.results import delivered
+from chasles.numeric.results import filled
 
 WEAK = 1e-8
 """Where a margin is below this, the compiled equations have lost more than half of their digits,
@@ -77,7 +78,8 @@ class ClosedLoops:
             qdd, lam, health = compiled.fast(*arrays, *forces)
         else:
             qdd, lam, health = compiled(*arrays, *forces, threads=threads)
-        if self._weak(name, arrays[0], health, tolerance):
+        rates = () if stabilization else arrays[1:2]
+        if self._weak(name, arrays[0], health, tolerance, rates):
             return self._by_singular_values(arrays, forces, stabilization, **options)
         return qdd, lam
 
@@ -93,22 +95,36 @@ class ClosedLoops:
                 qdd, _, health = fast(q, qd, tau)
                 gap, margin = _worst(health)
                 if gap <= TOLERANCE * TOLERANCE and margin > WEAK:
-                    return qdd if out is None else delivered(full.__name__, (qdd,), (out,))[0]
+                    return filled("forward_dynamics", qdd, out)
             return full(q, qd, tau, out=out, **options)
 
         return forward_dynamics
 
-    def _weak(self, name: str, q: Any, health: np.ndarray, tolerance: float) -> bool:
-        """Whether some state is near a singular position; open loops are refused."""
+    def _weak(
+        self,
+        name: str,
+        q: Any,
+        health: np.ndarray,
+        tolerance: float,
+        rates: Sequence[Any] = (),
+    ) -> bool:
+        """Whether some state is near a singular position; open loops are refused.
+
+        rates: qd, or qd and qdd, where these must keep the loops closed.
+        """
         gap, margin = _worst(health)
         if not gap <= tolerance * tolerance:
             self.loops.check_closed(name, np.asarray(q, dtype=float), tolerance)
+            self.loops.check_rates(name, q, *rates, tolerance=tolerance)
         return not margin > WEAK
 
     def _by_singular_values(
         self, arrays: Sequence[Any], forces: Sequence[Any], stabilization: float, **options: Any
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The same by an orthonormal basis of the forces of the loops, whatever rows are good."""
+        """The same by orthonormal bases of the free and of the forbidden motions of the loops.
+
+        Whatever rows are good, and where single joints of the tree move no inertia.
+        """
         q, qd, tau = (np.asarray(a, dtype=float) for a in arrays)
         loops = self.loops
         options.pop("method", None)
@@ -118,18 +134,21 @@ class ClosedLoops:
             a = 1.0 / stabilization
             rate = np.einsum("...mv,...v->...m", self._tree("loop_matrix")(q), qd)
             k = k - 2.0 * a * rate - a * a * self._tree("loop_residual")(q)
-        U, s, Vt = np.linalg.svd(K, full_matrices=False)
+        U, s, Vt = np.linalg.svd(K)
         rank = len(loops.dependent)
         self._check_rank(q, s)
-        basis = Vt[..., :rank, :] / loops.columns
-        right = np.einsum("...mr,...m->...r", U[..., :rank], loops.rows * k) / s[..., :rank]
-        turned = np.linalg.solve(H, np.swapaxes(basis, -1, -2))
-        free = np.linalg.solve(H, f[..., None])[..., 0]
-        A = basis @ turned
-        mu = np.linalg.solve(A, (right - np.einsum("...rv,...v->...r", basis, free))[..., None])
-        qdd = free + (turned @ mu)[..., 0]
-        lam = loops.rows * np.einsum("...mr,...r->...m", U[..., :rank], mu[..., 0] / s[..., :rank])
-        return qdd, lam
+        U, s = U[..., :rank], s[..., :rank]
+        held, free = Vt[..., :rank, :], np.swapaxes(Vt[..., rank:, :], -1, -2)
+        right = np.einsum("...mr,...m->...r", U, loops.rows * k) / s
+        start = np.einsum("...rv,...r->...v", held, right)
+        scaled = loops.columns[:, None] * H * loops.columns
+        force = loops.columns * f - np.einsum("...ij,...j->...i", scaled, start)
+        back = np.swapaxes(free, -1, -2)
+        step = free @ np.linalg.solve(back @ scaled @ free, back @ force[..., None])
+        left = (scaled @ step)[..., 0] - force
+        mu = np.einsum("...rv,...v->...r", held, left) / s
+        lam = loops.rows * np.einsum("...mr,...r->...m", U, mu)
+        return loops.columns * (start + step[..., 0]), lam
 
     def _check_rank(self, q: np.ndarray, s: np.ndarray) -> None:
         rank, loops = len(self.loops.dependent), self.loops
@@ -170,7 +189,7 @@ class ClosedLoops:
             "actuator_forces", actuated=tuple(map(int, given)), weights=heavy, **options
         )
         u, health = compiled(*arrays, *forces, threads=threads)
-        if not self._weak("inverse_dynamics", arrays[0], health, tolerance):
+        if not self._weak("inverse_dynamics", arrays[0], health, tolerance, arrays[1:]):
             return np.asarray(u)
         q = np.asarray(arrays[0], dtype=float)
         G, _ = self.loops.carried(q, chosen)
@@ -202,12 +221,19 @@ class ClosedLoops:
 
     # The mass matrix --------------------------------------------------------------------------
 
-    def mass_matrix(self, q: Any, *, tolerance: float, threads: int | None) -> np.ndarray:
-        """Of the independent coordinates."""
+    def reduced(self, name: str, q: Any, *, threads: int | None) -> tuple[np.ndarray, np.ndarray]:
+        """G with qd = G yd at closed positions, and the mass matrix of the independent yd."""
+        M = self.mass_matrix(q, tolerance=TOLERANCE, threads=threads, name=name)
+        return self.loops.carried(np.asarray(q, dtype=float), self.loops.independent)[0], M
+
+    def mass_matrix(
+        self, q: Any, *, tolerance: float, threads: int | None, name: str = "mass_matrix"
+    ) -> np.ndarray:
+        """Of the independent coordinates; name: what was asked for, in messages."""
         M, health = self._function(self.loops.independent)("independent_mass_matrix")(
             q, threads=threads
         )
-        if not self._weak("mass_matrix", q, health, tolerance):
+        if not self._weak(name, q, health, tolerance):
             return np.asarray(M)
         at = np.asarray(q, dtype=float)
         G, _ = self.loops.carried(at, self.loops.independent)

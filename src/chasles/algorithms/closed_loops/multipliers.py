@@ -36,7 +36,7 @@ def multipliers(
     In a good position no row of K is a combination of others, so that every pivot of A is a fair
     part of the entry on its diagonal.
     """
-    H, f, K, k = equations(model, q, qd, tau, f_ext, stabilization)
+    H, f, K, k, stray = equations(model, q, qd, tau, f_ext, stabilization)
     L, D = factor_ltdl(H.rows)
     weights = [1.0 / d for d in D]
 
@@ -54,4 +54,4 @@ def multipliers(
         z = z + y * force
     qdd = solve_lower(L, weighted(z))
     margins = [pivot / A[r, r] for r, pivot in enumerate(factors[1])]
-    return unstack(model, qdd, model.in_tree_order), lam, health(model, q, margins)
+    return unstack(model, qdd, model.in_tree_order), lam, health(model, q, margins, stray)
