@@ -20,7 +20,17 @@ from chasles.compiled import (
     rates_by_name,
     wrench_arguments,
 )
-from chasles.loops import TOLERANCE, ClosedLoops, Cluster, LoopError, Loops, Mobility, clusters
+from chasles.loops import (
+    TOLERANCE,
+    ClosedLoops,
+    Cluster,
+    LoopError,
+    Loops,
+    Mobility,
+    check_inertia,
+    clusters,
+    mobility,
+)
 from chasles.loops.charts import Charts
 from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.spatial import RigidInertia
@@ -72,6 +82,8 @@ class Robot:
         self._mimic = mimic
         self._compiled: dict[tuple[Any, ...], Compiled] = {}
         self._ready: dict[Any, Callable[..., Any]] = {}
+        if self.model.idle and source.closure is None:
+            check_inertia(self._closing)
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         return _rebuild, (self.model.source, self._mimic)
@@ -525,7 +537,10 @@ class Robot:
         return tuple(self._closing.freedoms[k] for k in self._closing.independent)
 
     def with_independent(self, *freedoms: str) -> "Robot":
-        """The robot with other freedoms for `independent`, in the order of the coordinates."""
+        """The robot with other freedoms for `independent`, in the order of the coordinates.
+
+        Raises `chasles.LockedMechanism` for one that the loops let not move.
+        """
         self._closing.select(freedoms)
         return self._changed(edit.with_independent(self.model, freedoms))
 
@@ -565,12 +580,13 @@ class Robot:
         """How many freedoms the loops leave at a closed q (nq,), by the rank of `loop_matrix`.
 
         The result is that number (`robot.mobility() == 1`), which prints as a report: rank,
-        redundant equations of each loop, the tolerance, and, where a loop has such equations, a
-        joint type in its place that has fewer and leaves the motion as it is. Without q, at a
+        redundant equations of each loop, the tolerance, freedoms that cannot move while others do,
+        and, where a loop has redundant equations, a joint type in its place that has fewer and
+        leaves the motion as it is. Without q, at a
         closed position in which nothing is special. tolerance: the residual above which q counts
         as open (rad, and parts of the loop's size).
         """
-        return self._closing.mobility(q, tolerance)
+        return mobility(self._closing, q, tolerance)
 
     def loop_clusters(self) -> tuple[Cluster, ...]:
         """Loops and couplings that share joints, with these joints: `(loops, joints)` for each.

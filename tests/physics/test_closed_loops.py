@@ -14,7 +14,7 @@ import chasles
 from chasles.loops import dynamics
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.rotations import Rotation
-from chasles.mathematics.spatial import RigidInertia, Transform
+from chasles.mathematics.spatial import Transform
 from chasles.model import LOOP_JOINTS, Description
 from chasles.robots.mechanisms import four_bar
 
@@ -406,16 +406,6 @@ def test_a_dead_centre_is_no_obstacle() -> None:
         mechanism("slider_crank").forward_dynamics(q, rest, rest),
         1e-10,
     )
-
-
-def test_a_massless_leaf_that_moves() -> None:
-    source = four_bar()
-    light = tuple(
-        replace(link, inertia=RigidInertia.zero()) if link.name == "rocker" else link
-        for link in source.links
-    )
-    with pytest.raises(chasles.ModelError, match="joint 'rocker' moves no inertia"):
-        chasles.Robot(replace(source, links=light))
 
 
 def test_loops_are_asked_for_by_name() -> None:

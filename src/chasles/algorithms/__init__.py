@@ -19,6 +19,12 @@ def floating_base(model: Model, options: Mapping[str, Any]) -> str:
     return "" if model.floating else "it needs a floating base, one free root joint"
 
 
+def massive_joints(model: Model, options: Mapping[str, Any]) -> str:
+    """Every joint of the tree moves some inertia, so that its mass matrix has factors."""
+    names = ", ".join(map(repr, model.idle))
+    return f"the tree's mass matrix is singular, since {names} moves no inertia" if names else ""
+
+
 def unheld_base(model: Model, options: Mapping[str, Any]) -> str:
     """No loop or coupling holds a floating base, so that it recoils."""
     for constraint in model.constraints:
@@ -245,14 +251,28 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
         ),
     ),
     "ltdl_factors": (
-        Method("spatial", "spatial.mass_matrix_factors:ltdl_factors", equivalent=by_moments),
+        Method(
+            "spatial",
+            "spatial.mass_matrix_factors:ltdl_factors",
+            equivalent=by_moments,
+            needs=massive_joints,
+        ),
     ),
     "ltl_factor": (
-        Method("spatial", "spatial.mass_matrix_factors:ltl_factor", equivalent=by_moments),
+        Method(
+            "spatial",
+            "spatial.mass_matrix_factors:ltl_factor",
+            equivalent=by_moments,
+            needs=massive_joints,
+        ),
     ),
     "operator_factors": (
         Method(
-            "spatial-operator", "tensor.operator_factors", equivalent=by_moments, followers=False
+            "spatial-operator",
+            "tensor.operator_factors",
+            equivalent=by_moments,
+            followers=False,
+            needs=massive_joints,
         ),
     ),
     "forward_dynamics": (
@@ -375,8 +395,13 @@ takes any number of rates stands first."""
 
 CLOSED_LOOPS: dict[str, tuple[Method, ...]] = {
     "constrained_dynamics": (
-        Method("multipliers", "closed_loops.multipliers", equivalent=by_moments),
-        Method("direct", "closed_loops.direct", equivalent=by_moments),
+        Method(
+            "multipliers",
+            "closed_loops.multipliers",
+            equivalent=by_moments,
+            needs=massive_joints,
+        ),
+        Method("direct", "closed_loops.direct", equivalent=by_moments, needs=massive_joints),
         Method("minimal", "closed_loops.minimal", equivalent=by_moments),
     ),
     "actuator_forces": (Method("minimal", "closed_loops.actuator_forces", equivalent=by_moments),),

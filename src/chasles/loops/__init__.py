@@ -2,6 +2,7 @@
 
 from chasles.loops.closing import Loops
 from chasles.loops.dynamics import TOLERANCE, ClosedLoops
+from chasles.loops.mobility import check_inertia, mobility
 from chasles.loops.reports import (
     ImpossiblePosition,
     LockedMechanism,
@@ -25,5 +26,7 @@ __all__ = [
     "OpenLoop",
     "SingularPosition",
     "UnderActuated",
+    "check_inertia",
     "clusters",
+    "mobility",
 ]

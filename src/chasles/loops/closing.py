@@ -15,11 +15,9 @@ from chasles.loops.openness import at_index, check_position, check_rates, how_op
 from chasles.loops.reports import (
     ImpossiblePosition,
     LockedMechanism,
-    Mobility,
     SingularPosition,
 )
 from chasles.loops.scales import column_scales, row_scales
-from chasles.loops.structure import weaker_joints
 from chasles.model import Coupling, Loop, Model, ModelError
 from chasles.names import leading_shape
 
@@ -42,7 +40,7 @@ class Loops:
 
     def __init__(self, model: Model, function: Callable[[str], Callable[..., Any]]) -> None:
         self.model = model
-        self._function = function
+        self.function = function
 
     # What is there ----------------------------------------------------------------------------
 
@@ -85,7 +83,7 @@ class Loops:
 
     def matrix(self, q: np.ndarray) -> np.ndarray:
         """A of the loops, dimensionless: (..., rows, nv)."""
-        return self.rows[:, None] * self._function("loop_matrix")(q) * self.columns
+        return self.rows[:, None] * self.function("loop_matrix")(q) * self.columns
 
     # Which freedoms are independent -----------------------------------------------------------
 
@@ -98,7 +96,7 @@ class Loops:
         inside = np.array([float(i in looped) for i in self.owners])
         spread = np.linspace(0.0, 3.0, _STARTS)[:, None] * self.columns * inside
         away = spread * np.random.default_rng(0).uniform(-1.0, 1.0, (_STARTS, self.model.nv))
-        starts = self._function("integrate")(np.tile(neutral, (_STARTS, 1)), away)
+        starts = self.function("integrate")(np.tile(neutral, (_STARTS, 1)), away)
         found = self._solve(starts, self.columns)
         closed = found.q[found.size <= CLOSED]
         if not len(closed):
@@ -107,7 +105,7 @@ class Loops:
                 f"robot {self.model.name!r}: no position was found that closes its loops; "
                 f"{best} at best; check lengths, frames and couplings"
             )
-        ranks = [_rank(A)[0] for A in self.matrix(closed)]
+        ranks = [rank_of(A)[0] for A in self.matrix(closed)]
         return closed[np.array(ranks) == max(ranks)]
 
     @cached_property
@@ -120,12 +118,18 @@ class Loops:
     def automatic(self) -> np.ndarray:
         """The library's choice of independent coordinates."""
         A = self.matrix(self.references)
-        return self._chosen(A, _rank(A[0])[0])
+        return self._chosen(A, rank_of(A[0])[0])
 
     def select(self, names: Sequence[str]) -> np.ndarray:
         """The coordinates of a user's choice, which must determine the others."""
+        if not len(names):
+            raise ModelError(
+                f"robot {self.model.name!r}: name its independent freedoms, for example "
+                f"{self.names(self.automatic) or 'none: it is locked'}"
+            )
         given = self.indices(names, "to be independent")
         self._check_moves(given, self.automatic)
+        self._check_each_moves(given)
         if len(given) != len(self.automatic) or not self._determine(given):
             raise ModelError(
                 f"robot {self.model.name!r}: {self.names(given)} cannot be its independent "
@@ -191,47 +195,23 @@ class Loops:
         """The velocity coordinates that the loops determine."""
         return np.delete(np.arange(self.model.nv), self.independent)
 
-    def mobility(self, q: Any, tolerance: float) -> Mobility:
-        """The freedoms left at a closed position (the first reference by default)."""
-        at = self.references[0] if q is None else self._array("mobility", "q", q, self.model.nq)
-        if at.ndim != 1:
-            raise ValueError(f"mobility: q must have shape ({self.model.nq},), not {at.shape}")
-        self.check_closed("mobility", at, tolerance)
-        A = self.matrix(at)
-        rank, values = _rank(A)
-        redundant, first, before = [], 0, 0
-        for constraint in self.model.constraints:
-            first += constraint.rows
-            upto, _ = _rank(A[:first], values[0])
-            redundant.append((constraint.name, constraint.rows - (upto - before)))
-            before = upto
-        parts = values / max(values[0], 1e-300)
-        weaker = weaker_joints(self.model, at, dict(redundant), RANK)
-        return Mobility(
-            self.model.nv - rank,
-            self.model.nv,
-            rank,
-            self.model.loop_rows,
-            tuple(redundant),
-            RANK,
-            float(parts[rank - 1]) if rank else 0.0,
-            float(max(parts[rank:], default=0.0)),
-            tuple(coupling.name for coupling in self.model.couplings),
-            tuple(
-                (loop.name, weaker[loop.name]) for loop in self.model.loops if loop.name in weaker
-            ),
-        )
+    @cached_property
+    def immobile(self) -> np.ndarray:
+        """The velocity coordinates that are zero in all closed motions."""
+        rank = self.model.nv - len(self.automatic)
+        lengths = [spans(A, rank) for A in self.matrix(self.references)]
+        return np.flatnonzero(np.max(lengths, axis=0) <= RANK)
 
     # Positions and rates ----------------------------------------------------------------------
 
     def assemble(self, y: Any, guess: Any) -> np.ndarray:
         """Positions that close the loops."""
         self._check_moves(y, self.independent)
-        y = self._array("assemble", "y", y, len(self.independent))
+        y = self.array("assemble", "y", y, len(self.independent))
         if guess is None:
             starts = list(self.references)
         else:
-            starts = [self._array("assemble", "guess", guess, self.model.nq)]
+            starts = [self.array("assemble", "guess", guess, self.model.nq)]
         nq, n = self.model.nq, y.shape[-1]
         lead = leading_shape("assemble", y=y, guess=starts[0])
         flat = np.broadcast_to(y, (*lead, n)).reshape(math.prod(lead), n)
@@ -261,7 +241,7 @@ class Loops:
         n = len(self.independent)
         self._check_moves(yd, self.independent)
         q, yd = (
-            self._array("complete", name, value, size)
+            self.array("complete", name, value, size)
             for name, value, size in (("q", q, self.model.nq), ("yd", yd, n))
         )
         leading_shape("complete", q=q, yd=yd)
@@ -271,9 +251,9 @@ class Loops:
         qd = self._spread(A, yd, np.zeros(len(self.rows)))
         if ydd is None:
             return qd
-        ydd = self._array("complete", "ydd", ydd, n)
+        ydd = self.array("complete", "ydd", ydd, n)
         leading_shape("complete", q=q, yd=yd, ydd=ydd)
-        return qd, self._spread(A, ydd, self.rows * self._function("loop_bias")(q, qd))
+        return qd, self._spread(A, ydd, self.rows * self.function("loop_bias")(q, qd))
 
     def _spread(self, A: np.ndarray, y: np.ndarray, b: np.ndarray) -> np.ndarray:
         """x with A x = b and the independent entries y, least squares where rows are redundant."""
@@ -295,7 +275,7 @@ class Loops:
         free = np.delete(np.arange(self.model.nv), independent)
         R = np.zeros((*q.shape[:-1], self.model.nv, len(self.rows)))
         R[..., free, :] = self.columns[free, None] * np.linalg.pinv(A[..., free]) * self.rows
-        G = -R @ self._function("loop_matrix")(q)[..., independent]
+        G = -R @ self.function("loop_matrix")(q)[..., independent]
         G[..., independent, np.arange(len(independent))] = 1.0
         return G, R
 
@@ -308,13 +288,13 @@ class Loops:
                 step[:, k] = entry
             else:
                 q[:, place] = entry
-        return self._function("integrate")(q, step)
+        return self.function("integrate")(q, step)
 
     def _solve(self, q: np.ndarray, columns: np.ndarray) -> newton.Found:
         return newton.solve(
-            self._function("loop_residual"),
-            self._function("loop_matrix"),
-            self._function("integrate"),
+            self.function("loop_residual"),
+            self.function("loop_matrix"),
+            self.function("integrate"),
             q,
             rows=self.rows,
             columns=columns,
@@ -324,7 +304,7 @@ class Loops:
 
     # Doors and messages -----------------------------------------------------------------------
 
-    def _array(self, function: str, name: str, value: Any, size: int) -> np.ndarray:
+    def array(self, function: str, name: str, value: Any, size: int) -> np.ndarray:
         try:
             array = np.asarray(value, dtype=float)
         except (TypeError, ValueError) as error:
@@ -343,25 +323,36 @@ class Loops:
         if np.size(asked) and not len(independent) and self.model.nv:
             every = np.arange(self.model.nv)
             raise LockedMechanism(
-                f"robot {self.model.name!r}: locked: {self._around(every)} leaves "
+                f"robot {self.model.name!r}: locked: {self.around(every)} leaves "
                 f"{self.names(every)} no freedom, so none is independent; take a loop joint that "
                 "forbids less, leave out a coupling, or add a joint"
             )
 
+    def _check_each_moves(self, asked: np.ndarray) -> None:
+        """Where some freedoms are to be driven, each of them moves."""
+        still = np.array([k for k in asked if k in self.immobile], dtype=int)
+        if len(still):
+            able = np.delete(np.arange(self.model.nv), self.immobile)
+            raise LockedMechanism(
+                f"robot {self.model.name!r}: {self.names(still)} cannot move, held by "
+                f"{self.around(still)}; drive others, of {self.names(able)}, or take a loop joint "
+                "that forbids less"
+            )
+
     def check_closed(self, function: str, q: np.ndarray, tolerance: float) -> None:
         check_tolerance(function, tolerance)
-        residual = self.rows * self._function("loop_residual")(q)
+        residual = self.rows * self.function("loop_residual")(q)
         check_position(function, self.model, q, residual, tolerance)
 
     def check_rates(self, function: str, q: Any, *rates: Any, tolerance: float) -> None:
         """qd, and qdd if given, keep the loops closed, to `tolerance` of their size (or of 1)."""
         at, *given = (np.asarray(x, dtype=float) for x in (q, *rates))
-        A, bias, size = self._function("loop_matrix")(at), np.zeros(len(self.rows)), 0.0
+        A, bias, size = self.function("loop_matrix")(at), np.zeros(len(self.rows)), 0.0
         for name, x in zip(("qd", "qdd"), given, strict=False):
             error = self.rows * (np.einsum("...mv,...v->...m", A, x) - bias)
             size = np.sum(x * x, axis=-1) + size * size
             check_rates(function, name, self.model, error, np.sqrt(1.0 + size), tolerance)
-            bias = self._function("loop_bias")(at, x)
+            bias = self.function("loop_bias")(at, x)
 
     def check_regular(
         self, A: np.ndarray, lead: tuple[int, ...], independent: np.ndarray | None = None
@@ -374,7 +365,7 @@ class Loops:
         if not len(bad):
             return
         here = A[bad[0]]
-        rank, _ = _rank(here)
+        rank, _ = rank_of(here)
         other = self._chosen(here[None], rank)
         if rank < len(rest):
             remedy = f"the loops leave {len(other)} freedoms here instead of "
@@ -393,7 +384,7 @@ class Loops:
         joints = rest[loose > 0.1 * np.max(loose)]
         return (
             f"{self.names(given)} does not determine {self.names(joints)} through "
-            f"{self._around(joints)}"
+            f"{self.around(joints)}"
         )
 
     def names(self, freedoms: Sequence[int] | np.ndarray) -> str:
@@ -403,7 +394,7 @@ class Loops:
         pairs = zip(self.independent, y, strict=True)
         return ", ".join(f"{self.freedoms[k]} = {value:.12g}" for k, value in pairs)
 
-    def _around(self, freedoms: np.ndarray) -> str:
+    def around(self, freedoms: np.ndarray) -> str:
         """The loops and couplings that any of these freedoms are in."""
         owners = {self.owners[k] for k in freedoms}
         found = []
@@ -413,11 +404,18 @@ class Loops:
         return " and ".join(found)
 
 
-def _rank(A: np.ndarray, largest: float | None = None) -> tuple[int, np.ndarray]:
+def rank_of(A: np.ndarray, largest: float | None = None) -> tuple[int, np.ndarray]:
     """The rank of a matrix, and its singular values (one zero, if it has none)."""
     values = np.linalg.svd(A, compute_uv=False) if A.size else np.zeros(1)
     top = values[0] if largest is None else largest
     return int(np.count_nonzero(values > RANK * top)), values
+
+
+def spans(A: np.ndarray, rank: int) -> np.ndarray:
+    """For each column of A how far it goes in motions x of unit length with A x = 0, at most."""
+    if not A.size:
+        return np.ones(A.shape[-1])
+    return np.asarray(np.linalg.norm(np.linalg.svd(A)[2][rank:], axis=0))
 
 
 def _margin(A: np.ndarray) -> np.ndarray:

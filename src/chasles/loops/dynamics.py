@@ -179,9 +179,14 @@ class ClosedLoops:
         given = self.loops.indices(actuated, "to actuate")
         chosen = self.loops.among(given)
         if chosen is None:
+            named = (
+                f"actuators at {self.loops.names(given)}"
+                if len(given)
+                else "no actuators, as given,"
+            )
             raise UnderActuated(
-                f"robot {self.loops.model.name!r}: actuators at {self.loops.names(given)} cannot "
-                f"move all of its {len(self.loops.independent)} freedoms; actuate for example "
+                f"robot {self.loops.model.name!r}: {named} cannot move all of its "
+                f"{len(self.loops.independent)} freedoms; actuate for example "
                 f"{self.loops.names(self.loops.independent)}"
             )
         heavy = self._weights(given, weights)

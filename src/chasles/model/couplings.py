@@ -4,6 +4,7 @@ The derivatives that velocities and accelerations need follow from the program o
 """
 
 import math
+import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -12,6 +13,9 @@ from chasles.expr import RULES, Arena, Number, Program, Scalar, Variable, forwar
 from chasles.expr import jacobian as derivatives
 from chasles.mathematics.linear import Matrix, Vector
 from chasles.model.description import CouplingData, ModelError
+
+_TRIES = 64
+"""Positions at which a coupling is tried; it is in earnest where none gives a number."""
 
 
 def coupling(
@@ -29,7 +33,13 @@ def coupling(
     if not names or len(set(names)) < len(names):
         raise ModelError(f"coupling {name!r}: name one or more freedoms, each once, not {names!r}")
     arena = Arena(RULES)
-    result = function(*(arena.input("q", k) for k in range(len(names))))
+    try:
+        result = function(*(arena.input("q", k) for k in range(len(names))))
+    except Exception as error:
+        raise ModelError(
+            f"coupling {name!r}: its function failed on symbols, {type(error).__name__}: {error}; "
+            f"let it take {len(names)} numbers, and write it with the functions of chasles.expr"
+        ) from error
     if not is_number(result):
         raise ModelError(
             f"coupling {name!r}: its function gives {result!r:.60}; return one number, the "
@@ -40,7 +50,15 @@ def coupling(
             f"coupling {name!r}: its residual does not change with {', '.join(map(repr, names))}; "
             "return an expression of them"
         )
-    return CouplingData(name, names, _program(names, result), where)
+    program = _program(names, result)
+    rng = random.Random(1)
+    tried = [[rng.uniform(-3.0, 3.0) for _ in names] for _ in range(_TRIES)]
+    if not any(math.isfinite(_values(program, {"q": x})[0]) for x in tried):
+        raise ModelError(
+            f"coupling {name!r}: its residual is no finite number at any of {_TRIES} positions "
+            f"within 3 rad or m; check its function"
+        )
+    return CouplingData(name, names, program, where)
 
 
 def _program(freedoms: Sequence[str], residual: Number) -> Program:

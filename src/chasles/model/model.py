@@ -111,6 +111,8 @@ class Model:
     notes: tuple[str, ...] = field(default=(), compare=False)
     loops: tuple[Loop, ...] = ()
     couplings: tuple[Coupling, ...] = ()
+    idle: tuple[str, ...] = field(default=(), compare=False)
+    """Joints that move no inertia by themselves, but may through loops: the tree's M is singular"""
 
     @property
     def gravity(self) -> Motion:
