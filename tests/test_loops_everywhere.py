@@ -184,6 +184,8 @@ def compiled(s: State) -> None:
 
 def maximal(s: State) -> None:
     close(chasles.maximal_dynamics(ROBOT, s.q, s.qd, s.tau)[0], s.qdd, 1e-9)
+    with pytest.raises(chasles.OpenLoop, match="qd opens the loops by"):
+        chasles.maximal_dynamics(ROBOT, s.q, s.qd + 0.1 * np.eye(4)[0], s.tau)
 
 
 def task_dynamics(s: State) -> None:

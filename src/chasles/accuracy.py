@@ -77,7 +77,8 @@ def maximal_dynamics(
     8.13): to check them, or for loops so large that compiling does not pay. Nothing is compiled,
     states are computed one after the other. Redundant loops share their force, so that multipliers
     may differ from those of `constrained_dynamics`; qdd does not. tolerance: the residual of a loop
-    (rad, m) above which `chasles.OpenLoop` is raised. Arrays and options as in `forward_dynamics`.
+    (rad, m) above which `chasles.OpenLoop` is raised, and of its rate beside the largest of qd.
+    Arrays and options as in `forward_dynamics`.
     """
     if robot.couplings:
         raise ModelError(
@@ -99,6 +100,11 @@ def maximal_dynamics(
             raise OpenLoop(
                 f"maximal_dynamics: the loops are open by {equations.gap:.2g} (tolerance "
                 f"{tolerance:g}); close them with assemble"
+            )
+        if not equations.opening <= tolerance * max(1.0, np.max(np.abs(xd), initial=0.0)):
+            raise OpenLoop(
+                f"maximal_dynamics: qd opens the loops by {equations.opening:.2g} rad/s or m/s; "
+                "give what robot.complete(q, yd) gives"
             )
         a, lam, met = solved(equations)
         if not met:
