@@ -121,6 +121,8 @@ class Model:
     notes: tuple[str, ...] = field(default=(), compare=False)
     loops: tuple[Loop, ...] = ()
     couplings: tuple[Coupling, ...] = ()
+    idle: tuple[str, ...] = field(default=(), compare=False)
+    """Joints that move no inertia by themselves, but may through loops: the tree's M is singular"""
 
     @property
     def mimics(self) -> bool:

@@ -30,7 +30,7 @@ def minimal(
 
     The forces of the loops are what is left over in the dependent coordinates.
     """
-    H, f, K, k = equations(model, q, qd, tau, f_ext, stabilization)
+    H, f, K, k, stray = equations(model, q, qd, tau, f_ext, stabilization)
     solved = eliminated(model, K, k)
     G, g = solved.G, solved.g
     ydd = solve_symmetric(projected(H, G), G.T @ (f - H @ g))
@@ -40,4 +40,4 @@ def minimal(
     columns = [(*(row[c] for row in K.rows), left[c]) for c in dependent]
     rows, _ = reduce_rows(columns, range(len(dependent)))
     lam = Vector(tuple(row[-1] for row in rows))
-    return unstack(model, qdd, model.in_tree_order), lam, health(model, q, solved.margins)
+    return unstack(model, qdd, model.in_tree_order), lam, health(model, q, solved.margins, stray)
