@@ -14,9 +14,9 @@ from chasles.model import Model
 from chasles.model.closure import Closure
 from chasles.numeric.results import delivered
 
-WEAK = 1e-8
-"""Where a margin is below this, the compiled equations have lost more than half of their digits,
-and the state is solved again by singular values."""
+WEAK = 1e-4
+"""Where a margin is below this (a pivot at a hundredth of its start, or of what stands beside it),
+the compiled equations lose digits, and the state is solved again by singular values."""
 
 TOLERANCE = 1e-6
 """Beyond this distance from closed (rad, and parts of a loop's size) dynamics are refused."""
@@ -78,7 +78,11 @@ class ClosedLoops:
         else:
             qdd, lam, health = compiled(*arrays, *forces, threads=threads)
         if self._weak(name, arrays[0], health, tolerance):
-            return self._by_singular_values(arrays, forces, stabilization, **options)
+
+            def again(*states: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+                return self._by_singular_values(states, stabilization, **options)
+
+            _mend((qdd, lam), health, again, (*arrays, *forces))
         return qdd, lam
 
     def plain(self, full: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
@@ -106,30 +110,31 @@ class ClosedLoops:
         return not margin > WEAK
 
     def _by_singular_values(
-        self, arrays: Sequence[Any], forces: Sequence[Any], stabilization: float, **options: Any
+        self, arrays: Sequence[np.ndarray], stabilization: float, **options: Any
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The same by an orthonormal basis of the forces of the loops, whatever rows are good."""
-        q, qd, tau = (np.asarray(a, dtype=float) for a in arrays)
-        loops = self.loops
+        """The same by an orthonormal basis of the motions that the loops allow.
+
+        Whatever rows are good; and H is not divided by, so that light links may be as they are.
+        """
+        q, qd, tau, *forces = arrays
+        loops, rank = self.loops, len(self.loops.dependent)
         options.pop("method", None)
         f = tau - self._tree("bias_forces", **options)(q, qd, *forces)
         H, K, k = self._tree("mass_matrix")(q), loops.matrix(q), self._tree("loop_bias")(q, qd)
         if stabilization:
             a = 1.0 / stabilization
-            rate = np.einsum("...mv,...v->...m", self._tree("loop_matrix")(q), qd)
+            rate = _times(self._tree("loop_matrix")(q), qd)
             k = k - 2.0 * a * rate - a * a * self._tree("loop_residual")(q)
-        U, s, Vt = np.linalg.svd(K, full_matrices=False)
-        rank = len(loops.dependent)
+        U, s, Vt = np.linalg.svd(K)
         self._check_rank(q, s)
-        basis = Vt[..., :rank, :] / loops.columns
-        right = np.einsum("...mr,...m->...r", U[..., :rank], loops.rows * k) / s[..., :rank]
-        turned = np.linalg.solve(H, np.swapaxes(basis, -1, -2))
-        free = np.linalg.solve(H, f[..., None])[..., 0]
-        A = basis @ turned
-        mu = np.linalg.solve(A, (right - np.einsum("...rv,...v->...r", basis, free))[..., None])
-        qdd = free + (turned @ mu)[..., 0]
-        lam = loops.rows * np.einsum("...mr,...r->...m", U[..., :rank], mu[..., 0] / s[..., :rank])
-        return qdd, lam
+        U, s, V = U[..., :rank], s[..., :rank], loops.columns[:, None] * np.swapaxes(Vt, -1, -2)
+        across, along = V[..., :rank], V[..., rank:]
+        needed = _times(across, _times(np.swapaxes(U, -1, -2), loops.rows * k) / s)
+        ways = np.swapaxes(along, -1, -2)
+        free = _times(ways, f - _times(H, needed))
+        qdd = needed + (along @ np.linalg.solve(ways @ H @ along, free[..., None]))[..., 0]
+        left = _times(np.swapaxes(across, -1, -2), _times(H, qdd) - f)
+        return qdd, loops.rows * _times(U, left / s)
 
     def _check_rank(self, q: np.ndarray, s: np.ndarray) -> None:
         rank, loops = len(self.loops.dependent), self.loops
@@ -170,12 +175,26 @@ class ClosedLoops:
             "actuator_forces", actuated=tuple(map(int, given)), weights=heavy, **options
         )
         u, health = compiled(*arrays, *forces, threads=threads)
-        if not self._weak("inverse_dynamics", arrays[0], health, tolerance):
-            return np.asarray(u)
-        q = np.asarray(arrays[0], dtype=float)
-        G, _ = self.loops.carried(q, chosen)
-        tau = self._tree("inverse_dynamics", **options)(*arrays, *forces)
-        gains = 1.0 / np.array(heavy)
+        if self._weak("inverse_dynamics", arrays[0], health, tolerance):
+
+            def again(*states: np.ndarray) -> tuple[np.ndarray]:
+                return (self._shared(chosen, given, heavy, states, **options),)
+
+            _mend((u,), health, again, (*arrays, *forces))
+        return np.asarray(u)
+
+    def _shared(
+        self,
+        chosen: np.ndarray,
+        given: np.ndarray,
+        weights: Sequence[float],
+        arrays: Sequence[np.ndarray],
+        **options: Any,
+    ) -> np.ndarray:
+        """The same with the dependent rates by singular values."""
+        G, _ = self.loops.carried(arrays[0], chosen)
+        tau = self._tree("inverse_dynamics", **options)(*arrays)
+        gains = 1.0 / np.array(weights)
         used = G[..., given, :]
         right = np.einsum("...vm,...v->...m", G, tau)
         N = np.swapaxes(used, -1, -2) @ (gains[:, None] * used)
@@ -207,11 +226,14 @@ class ClosedLoops:
         M, health = self._function(self.loops.independent)("independent_mass_matrix")(
             q, threads=threads
         )
-        if not self._weak("mass_matrix", q, health, tolerance):
-            return np.asarray(M)
-        at = np.asarray(q, dtype=float)
-        G, _ = self.loops.carried(at, self.loops.independent)
-        return np.asarray(np.swapaxes(G, -1, -2) @ self._tree("mass_matrix")(at) @ G)
+        if self._weak("mass_matrix", q, health, tolerance):
+
+            def again(at: np.ndarray) -> tuple[np.ndarray]:
+                G, _ = self.loops.carried(at, self.loops.independent)
+                return (np.swapaxes(G, -1, -2) @ self._tree("mass_matrix")(at) @ G,)
+
+            _mend((M,), health, again, (q,))
+        return np.asarray(M)
 
     # The linear system ------------------------------------------------------------------------
 
@@ -239,6 +261,29 @@ class ClosedLoops:
         motion = [np.broadcast_to(a, (*lead, a.shape[-1])) for a in (q, qd, qdd, lam)]
         A, B = linear_system(self.loops, self._tree, motion, forces, threads=threads, **options)
         return A.astype(qdd.dtype), B.astype(qdd.dtype)
+
+
+def _mend(
+    results: Sequence[np.ndarray],
+    health: np.ndarray,
+    again: Callable[..., Sequence[np.ndarray]],
+    arrays: Sequence[Any],
+) -> None:
+    """Results of weak states in place of those that were compiled; the other states keep theirs."""
+    weak = ~(health[..., 1] > WEAK)
+    given = [np.asarray(a, dtype=float) for a in arrays]
+    states = [np.broadcast_to(a, (*weak.shape, a.shape[-1])) for a in given]
+    try:
+        found = again(*(a[weak] for a in states))
+    except SingularPosition:
+        found = [part[weak] for part in again(*states)]  # says which of all states it is
+    for result, part in zip(results, found, strict=True):
+        result[weak] = part
+
+
+def _times(A: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """A x for each state."""
+    return np.einsum("...ij,...j->...i", A, x)
 
 
 def _worst(health: np.ndarray) -> tuple[float, float]:
