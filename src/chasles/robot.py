@@ -924,7 +924,7 @@ class Robot:
         self,
         q: Array,
         *,
-        frame: str,
+        frame: str | Sequence[str],
         axes: Axes = "world",
         at: At = "frame",
         method: str = "fastest",
@@ -935,9 +935,11 @@ class Robot:
 
         Its inverse is the frame's own (operational-space) inertia, where it has one: with six
         freedoms or more, away from singular configurations; `chasles.control` has that for other
-        tasks too. `axes` and `at` as in `jacobian`, for twist and wrench. method: "projection"
-        (by the factors of M, Featherstone 2008, section 7.2.1), "propagation" (by articulated
-        bodies, from the frame to the root), or "fastest".
+        tasks too. Of k frames, named in a sequence, it is what wrenches on each add to all of them:
+        (..., 6k, 6k), in the order of the names (a body with k handles, Featherstone 2008, Eq 7.4).
+        `axes` and `at` as in `jacobian`, for twist and wrench. method: "projection" (by the factors
+        of M, section 7.2.1), "propagation" (by articulated bodies, from the frames to the root), or
+        "fastest".
         """
         return self._call(
             "operational_inertia_inverse",

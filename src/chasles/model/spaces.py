@@ -22,6 +22,10 @@ class Space:
     def shape(self, model: Model) -> tuple[int, ...]:
         raise NotImplementedError
 
+    def shape_of(self, model: Model, value: Any) -> tuple[int, ...]:
+        """The shape of a result, where it depends on how much was asked for."""
+        return self.shape(model)
+
     def split(self, model: Model, flat: Sequence[Number]) -> Any:
         raise NotImplementedError
 
@@ -186,10 +190,13 @@ class JacobianSpace(Space):
 
 
 class SpatialMatrixSpace(Space):
-    """A 6x6 matrix between twists and wrenches."""
+    """A 6x6 matrix between twists and wrenches: a block for each two frames, if there are more."""
 
     def shape(self, model: Model) -> tuple[int, ...]:
         return (6, 6)
+
+    def shape_of(self, model: Model, value: Matrix) -> tuple[int, ...]:
+        return value.shape
 
     def join(self, model: Model, value: Matrix) -> list[Number]:
         return [x for row in value.rows for x in row]
