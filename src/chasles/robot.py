@@ -601,6 +601,17 @@ class Robot:
         """b in A qdd = b, which keeps the loops closed: -dA/dt qd, for A qd = 0: (..., rows)."""
         return self._call("loop_bias", q, qd, out=out, threads=threads)
 
+    def loop_joint_matrix(
+        self, q: Array, *, out: Array = None, threads: int | None = None
+    ) -> np.ndarray:
+        """B with B qd the velocities of the joints that close loops: (..., freedoms, nv).
+
+        Loop after loop, each with the freedoms of its joint, from predecessor to successor. A loop
+        joint has no coordinate; motors, springs or dampers in it, with forces f (N m, N), act on
+        the tree as joint forces B' f (Featherstone 2008, section 8.4).
+        """
+        return self._call("loop_joint_matrix", q, out=out, threads=threads)
+
     @cached_property
     def _closing(self) -> Loops:
         return Loops(self.model, self.function)
