@@ -125,6 +125,10 @@ def operational_inertia(s: State) -> None:
     expected = J @ np.linalg.solve(s.G.T @ s.M @ s.G, J.T)
     found = ROBOT.operational_inertia_inverse(s.q, frame=FRAME)
     close(found, expected, 1e-10)
+    both = [FRAME, ROBOT.bodies[1]]
+    J = np.vstack([ROBOT.jacobian(s.q, frame=name) for name in both]) @ s.G
+    expected = J @ np.linalg.solve(s.G.T @ s.M @ s.G, J.T)
+    close(ROBOT.operational_inertia_inverse(s.q, frame=both), expected, 1e-10)
     with pytest.raises(ValueError, match="method 'projection' is of trees"):
         ROBOT.operational_inertia_inverse(s.q, frame=FRAME, method="projection")
 
@@ -285,6 +289,7 @@ FUNCTIONS_OF_THE_ROBOT: dict[str, Check] = {
     "loop_matrix": elsewhere,
     "loop_rate": elsewhere,
     "loop_bias": elsewhere,
+    "loop_joint_matrix": elsewhere,
     "loop_forces": elsewhere,
     "constrained_dynamics": accelerations,
     "forward_dynamics": accelerations,

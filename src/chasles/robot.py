@@ -13,6 +13,7 @@ from chasles.backends.pool import COMPILING
 from chasles.compiled import (
     Compiled,
     Recipe,
+    checked_frame,
     checked_joints,
     checked_options,
     checked_time,
@@ -696,6 +697,18 @@ class Robot:
         """
         return self._call("loop_bias", q, qd, out=out, threads=threads)
 
+    def loop_joint_matrix(
+        self, q: Array, *, out: Array = None, threads: int | None = None
+    ) -> np.ndarray:
+        """B with B qd the velocities of the joints that close loops: (..., freedoms, nv).
+
+        Loop after loop, each with the freedoms of its joint, from predecessor to successor. A loop
+        joint has no coordinate; motors, springs or dampers in it, with forces f (N m, N), act on
+        the tree as joint forces B' f (Featherstone 2008, section 8.4). Where joints around a loop
+        are driven in time, what these add to the velocities is not in B qd.
+        """
+        return self._call("loop_joint_matrix", q, out=out, threads=threads)
+
     @cached_property
     def _choice(self) -> Loops:
         """The loops as far as nothing depends on the time."""
@@ -1081,7 +1094,7 @@ class Robot:
         self,
         q: Array,
         *,
-        frame: str,
+        frame: str | Sequence[str],
         axes: Axes = "world",
         at: At = "frame",
         method: str = "fastest",
@@ -1092,10 +1105,12 @@ class Robot:
 
         Its inverse is the frame's own (operational-space) inertia, where it has one: with six
         freedoms or more, away from singular configurations; `chasles.control` has that for other
-        tasks too. `axes` and `at` as in `jacobian`, for twist and wrench. method: "projection"
-        (by the factors of M, Featherstone 2008, section 7.2.1), "propagation" (by articulated
-        bodies, from the frame to the root), or "fastest". Of a robot with loops, which stay closed,
-        it is J G (G' M G)^-1 G' J' with qd = G yd, at a closed q, by "fastest" only.
+        tasks too. Of k frames, named in a sequence, it is what wrenches on each add to all of them:
+        (..., 6k, 6k), in the order of the names (a body with k handles, Featherstone 2008, Eq 7.4).
+        `axes` and `at` as in `jacobian`, for twist and wrench. method: "projection" (by the factors
+        of M, section 7.2.1), "propagation" (by articulated bodies, from the frames to the root), or
+        "fastest". Of a robot with loops, which stay closed, it is J G (G' M G)^-1 G' J' with qd =
+        G yd, at a closed q, by "fastest" only.
         """
         if self.model.loop_rows:
             if method != "fastest":
@@ -1104,7 +1119,12 @@ class Robot:
                     f"{self.name!r} has loops or couplings; leave it out"
                 )
             G, M = self._closed.reduced("operational_inertia_inverse", q, threads=threads)
-            J = self.jacobian(q, frame=frame, axes=axes, at=at, threads=threads) @ G
+            names = checked_frame(self.model, "operational_inertia_inverse", frame, True)
+            rows = [
+                self.jacobian(q, frame=name, axes=axes, at=at, threads=threads)
+                for name in ([names] if isinstance(names, str) else names)
+            ]
+            J = np.concatenate(rows, axis=-2) @ G
             answer = J @ np.linalg.solve(M, np.swapaxes(J, -1, -2))
             return filled("operational_inertia_inverse", answer.astype(M.dtype), out)
         return self._call(

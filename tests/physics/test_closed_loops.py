@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from chains import pose, spatial, transform, turn
 from mechanisms import MECHANISMS, constraint_forces, mechanism, motion
-from support import EPS, TARGETS, close, runner
+from support import TARGETS, close, runner
 
 import chasles
 from chasles.loops import dynamics
@@ -51,17 +51,14 @@ def leaning() -> chasles.Robot:
 
 
 @cache
-def solved(name: str, method: str, backend: str = "numpy") -> tuple[np.ndarray, np.ndarray, float]:
-    """qdd and multipliers by one compiled program, and the condition of what it divides by."""
+def solved(name: str, method: str, backend: str = "numpy") -> tuple[np.ndarray, np.ndarray]:
+    """qdd and multipliers by one compiled program."""
     robot, q, qd, tau = case(name)
     compiled = chasles.compile(robot, "constrained_dynamics", backend=backend, method=method)
     qdd, multipliers, health = compiled(q, qd, tau)
     assert np.max(health[..., 0]) < 1e-24
     assert np.min(health[..., 1]) > dynamics.WEAK
-    closure = compiled.model.closure
-    K = chasles.compile(robot, "loop_matrix", backend="numpy")(q)
-    chosen = K[:, list(closure.rows)][:, :, list(closure.dependent)]
-    return qdd, multipliers, float(np.max(np.linalg.cond(chosen)))
+    return qdd, multipliers
 
 
 def matvec(A: np.ndarray, x: np.ndarray) -> np.ndarray:
@@ -73,7 +70,6 @@ def matvec(A: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_all_solvers_agree_with_one_dense_system(name: str) -> None:
-    """Independent coordinates square the condition of the dependent ones: G' H G."""
     robot, q, qd, tau = case(name)
     run = runner(robot, "numpy")
     H, h, K, k = (
@@ -84,11 +80,9 @@ def test_all_solvers_agree_with_one_dense_system(name: str) -> None:
     )
     dense = np.array(list(map(constraint_forces, H, h, K, k, tau)))
     for method in SOLVERS:
-        qdd, multipliers, condition = solved(name, method)
-        lost = EPS * condition**2 * np.max(np.linalg.cond(H)) if method == "minimal" else 0.0
-        allowed = max(1e-10, lost)
-        close(qdd, dense, allowed)
-        close(matvec(H, qdd) + h - tau, matvec(np.swapaxes(K, 1, 2), multipliers), allowed)
+        qdd, multipliers = solved(name, method)
+        close(qdd, dense, 1e-10)
+        close(matvec(H, qdd) + h - tau, matvec(np.swapaxes(K, 1, 2), multipliers), 1e-10)
         power = np.einsum("...i,...ij,...j->...", multipliers, K, qd)
         assert np.max(np.abs(power)) < 1e-12 * np.max(np.abs(multipliers))
 

@@ -12,7 +12,7 @@ from support import close
 
 import chasles
 from chasles.expr import cos, sin
-from chasles.loops import singular_values
+from chasles.loops import dynamics, singular_values
 from chasles.model import LoopData, ModelError, coupling, motion
 
 T = 0.4
@@ -262,6 +262,24 @@ def test_near_singular_states_by_singular_values() -> None:
     found = robot.at_time(T).constrained_dynamics(*state, stabilization=0.1)
     close(qdd, found[0], 1e-11)
     close(lam, found[1], 1e-11)
+
+
+def test_weak_states_of_a_batch_keep_their_own_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of three is solved again, at its own time; and all, where accelerations are known."""
+    times, tau = np.array([0.1, T, 0.9]), np.array([0.1, 0.2, -0.3])
+    robot, here = cam(), cam().at_time(times)
+    q = here.assemble([0.4, -0.2], guess=[0.4, -0.2, 0.3])
+    qd = here.complete(q, [0.8, -0.6])
+    compiled = chasles.compile(robot, "constrained_dynamics", method="minimal")
+    qdd, lam, health = compiled(q, qd, tau, times)
+    mixed = here.hybrid_dynamics(q, qd, tau, known="joint1")
+    monkeypatch.setattr(dynamics, "WEAK", 0.9)
+    assert list(health[:, 1] > 0.9) == [True, True, False]
+    found = here.constrained_dynamics(q, qd, tau, method="minimal")
+    close(found[0], qdd, 1e-11)
+    close(found[1], lam, 1e-11)
+    monkeypatch.setattr(dynamics, "WEAK", 2.0)
+    close(here.hybrid_dynamics(q, qd, tau, known="joint1"), mixed, 1e-11)
 
 
 def test_rates_keep_loops_closed_that_time_moves() -> None:

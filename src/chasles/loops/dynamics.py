@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 import numpy as np
@@ -12,14 +12,14 @@ from chasles.loops.choice import choose
 from chasles.loops.closing import Loops, check_tolerance
 from chasles.loops.linear_system import linear_system
 from chasles.loops.openness import at_index, farthest, named
-from chasles.loops.reports import OverDetermined, UnderActuated
+from chasles.loops.reports import OverDetermined, SingularPosition, UnderActuated
 from chasles.model import Model
 from chasles.model.closure import Closure
 from chasles.numeric.results import filled
 
-WEAK = 1e-8
-"""Where a margin is below this, the compiled equations have lost more than half of their digits,
-and the state is solved again by singular values."""
+WEAK = 1e-4
+"""Where a margin is below this (a pivot at a hundredth of its start, or of what stands beside it),
+the compiled equations lose digits, and the state is solved again by singular values."""
 
 TOLERANCE = 1e-6
 """Beyond this distance from closed (rad, and parts of a loop's size) dynamics are refused."""
@@ -98,9 +98,10 @@ class ClosedLoops:
         rates = () if stabilization else arrays[1:2]
         if self._weak(name, arrays[0], health, tolerance, rates):
             options.pop("method", None)
-            return singular_values.constrained_dynamics(
-                self.loops, _floats(arrays, forces), stabilization=stabilization, **options
+            again = partial(
+                singular_values.constrained_dynamics, stabilization=stabilization, **options
             )
+            self._mend((qdd, lam), health, again, (*arrays, *forces))
         return qdd, lam
 
     def plain(self, full: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
@@ -138,6 +139,26 @@ class ClosedLoops:
             self.loops.check_rates(name, q, *rates, tolerance=tolerance)
         return not margin > WEAK
 
+    def _mend(
+        self,
+        results: Sequence[np.ndarray],
+        health: np.ndarray,
+        again: Callable[[Loops, Sequence[np.ndarray]], Sequence[np.ndarray]],
+        arrays: Sequence[Any],
+    ) -> None:
+        """Results of weak states in place of those that were compiled; others keep theirs."""
+        weak = ~(health[..., 1] > WEAK)
+        given = [np.asarray(a, dtype=float) for a in arrays]
+        states = [np.broadcast_to(a, (*weak.shape, a.shape[-1])) for a in given]
+        times = np.broadcast_to(self.loops.time, weak.shape)
+        try:
+            found = again(self.loops.at(times[weak]), [a[weak] for a in states])
+        except SingularPosition:
+            every = again(self.loops.at(times), states)  # says which of all states it is
+            found = [part[weak] for part in every]
+        for result, part in zip(results, found, strict=True):
+            result[weak] = part
+
     # Some accelerations known, some forces ------------------------------------------------------
 
     def hybrid_dynamics(
@@ -160,9 +181,8 @@ class ClosedLoops:
         found, left, health = compiled(*arrays, *forces, threads=threads)
         if self._weak("hybrid_dynamics", arrays[0], health, tolerance, arrays[1:2]):
             options.pop("method", None)
-            found, left = singular_values.hybrid_dynamics(
-                loops, _floats(arrays, forces), given, **options
-            )
+            again = partial(singular_values.hybrid_dynamics, given=given, **options)
+            self._mend((found, left), health, again, (*arrays, *forces))
         self._check_agree(given, np.asarray(arrays[2], dtype=float), loops.rows * left)
         return np.asarray(found)
 
@@ -217,9 +237,13 @@ class ClosedLoops:
         )
         u, health = compiled(*arrays, *forces, threads=threads)
         if self._weak("inverse_dynamics", arrays[0], health, tolerance, arrays[1:]):
-            u = singular_values.actuator_forces(
-                self.loops, _floats(arrays, forces), chosen, given, heavy, **options
-            )
+
+            def again(loops: Loops, states: Sequence[np.ndarray]) -> list[np.ndarray]:
+                return [
+                    singular_values.actuator_forces(loops, states, chosen, given, heavy, **options)
+                ]
+
+            self._mend((u,), health, again, (*arrays, *forces))
         return np.asarray(u)
 
     def _weights(self, given: np.ndarray, weights: Mapping[str, float] | None) -> tuple[float, ...]:
@@ -253,7 +277,11 @@ class ClosedLoops:
             q, threads=threads
         )
         if self._weak(name, q, health, tolerance):
-            M = singular_values.mass_matrix(self.loops, np.asarray(q, dtype=float))
+
+            def again(loops: Loops, states: Sequence[np.ndarray]) -> list[np.ndarray]:
+                return [singular_values.mass_matrix(loops, *states)]
+
+            self._mend((M,), health, again, (q,))
         return np.asarray(M)
 
     # The linear system ------------------------------------------------------------------------
@@ -282,10 +310,6 @@ class ClosedLoops:
         motion = [np.broadcast_to(a, (*lead, a.shape[-1])) for a in (q, qd, qdd, lam)]
         A, B = linear_system(self.loops, motion, forces, threads=threads, **options)
         return A.astype(qdd.dtype), B.astype(qdd.dtype)
-
-
-def _floats(*groups: Sequence[Any]) -> list[np.ndarray]:
-    return [np.asarray(a, dtype=float) for group in groups for a in group]
 
 
 def _worst(health: np.ndarray) -> tuple[float, float]:
