@@ -14,7 +14,7 @@ import chasles
 from benchmarks import mujoco_peer, pinocchio_peer
 from benchmarks.casadi_count import Reference, inverse_dynamics_operations
 from benchmarks.robots import CASES, Case, chasles_robot, pinocchio_model, snapped_angle
-from benchmarks.routes import NEW, REUSED, Route, chasles_routes, compiled, joined
+from benchmarks.routes import NEW, REUSED, Route, WrongAnswer, chasles_routes, compiled, joined
 from benchmarks.states import DERIVED, INPUTS, Array, States, method_of
 from benchmarks.targets import BATCH
 from benchmarks.timing import Rounds, Times, interleaved, seconds
@@ -28,10 +28,6 @@ SNAP_AMPLIFICATION = 100.0
 """Relative change of a result allowed for each radian that `snap=True` moves an angle of the file.
 A turn by d moves a vector by d of its size; cancellation among terms, and M's inverse in forward
 dynamics, amplify that."""
-
-
-class WrongAnswer(Exception):
-    """A route disagrees with Pinocchio: nothing it took means anything."""
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,13 @@
 """Which robots are compared, and how to make the same robot for chasles and for Pinocchio."""
 
 import math
+import os
 import re
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import files
 from pathlib import Path
 from typing import Any
-
-import pinocchio
 
 import chasles
 
@@ -45,7 +44,13 @@ CASES: dict[str, Case] = {
 
 @lru_cache(maxsize=1)
 def _robot_files() -> dict[str, Path]:
-    """The installed robot files, by their path below the package's folder `robots`."""
+    """The robot files, by their path below the package's folder `robots`.
+
+    They are those of the installed package, or below the folder that ROBOT_DATA names.
+    """
+    if folder := os.environ.get("ROBOT_DATA"):
+        found = Path(folder).rglob("*.urdf")
+        return {path.relative_to(folder).as_posix(): path for path in found}
     return {
         path.as_posix().partition("/robots/")[2]: Path(str(path.locate()))
         for path in files("example-robot-data") or ()
@@ -74,6 +79,8 @@ def snapped_angle(case: Case) -> float:
 
 def pinocchio_model(case: Case) -> Any:
     """The same robot for Pinocchio."""
+    import pinocchio
+
     root = [pinocchio.JointModelFreeFlyer()] if case.floating else []
     model = pinocchio.buildModelFromUrdf(str(path_of(case)), *root)
     locked = [model.getJointId(name) for name in case.locked]

@@ -16,6 +16,10 @@ SINGLE_CALLS = 512
 """How many states the loop of single chasles calls runs over."""
 
 
+class WrongAnswer(Exception):
+    """A route disagrees with Pinocchio: nothing it took means anything."""
+
+
 @dataclass(frozen=True)
 class Route:
     """What is timed, and what it computed.

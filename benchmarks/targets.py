@@ -51,6 +51,10 @@ SINGLE_CALL: dict[tuple[str, str], float] = {
 SINGLE_CALL_REUSED: dict[tuple[str, str], float] = {("panda", "inverse_dynamics"): 7.0}
 """The same with `out=`."""
 
+EXPORTED_C: dict[str, float] = {"libm": 7.5, "own sine": 9.0}
+"""Exported C of the Panda's inverse dynamics, one state at a time: at least so many times
+Pinocchio's own loop, on one thread."""
+
 FLOAT32 = 1.6
 """Inverse dynamics of the Panda, batches of BATCH: at least so many times float64."""
 

@@ -20,15 +20,16 @@ ROOT = Path(chasles.__file__).parent
 MODULES = sorted(ROOT.rglob("*.py"))
 
 LAYERS = (
+    ("version",),
     ("expr",),
     ("mathematics",),
     ("model",),
     ("algorithms", "backends", "formats"),
-    ("tracing", "names", "cost", "numeric"),
+    ("tracing", "names", "cost", "numeric", "libraries"),
     ("programs",),
     ("compiled", "loops"),
     ("robot",),
-    ("robots", "api", "accuracy", "control", "conventions", "homogeneous", "simulate"),
+    ("robots", "api", "accuracy", "control", "conventions", "homogeneous", "simulate", "exporting"),
     ("",),  # the package itself: `import chasles`
     ("cli", "published"),
     ("__main__",),

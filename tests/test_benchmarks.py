@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -145,3 +146,19 @@ def test_closed_loops_agree():
     assert {route.library for route in row.routes} == {"chasles", "Pinocchio"}
     assert max(route.error for route in row.routes) <= 1e-9
     assert row.speedup.single_call > 0
+
+
+def test_exported_c_agrees():
+    """Every way of both kinds of states, answers checked before and after."""
+    if shutil.which("gcc") is None:
+        pytest.skip("gcc is not installed: exported C is not measured here")
+    from benchmarks import exported_c
+    from benchmarks.compare import QUICK
+    from benchmarks.targets import EXPORTED_C
+
+    sections = exported_c.measure(QUICK)
+    assert [section.states for section in sections] == ["random", "a smooth motion"]
+    for section in sections:
+        labels = {route.label for route in section.routes}
+        assert labels == {"rneaInParallel", "batch", *EXPORTED_C}
+        assert all(section.ratio(label) > 0 for label in labels)

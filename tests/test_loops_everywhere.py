@@ -331,6 +331,10 @@ FUNCTIONS_OF_CHASLES: dict[str, Check] = {
     "compile": compiled,
     "condition": conditioned,
     "cost": costs,
+    "export": refused(
+        lambda s: chasles.export(ROBOT, ["forward_dynamics"], "not-written"),
+        "export: robot 'five_bar' has loops .* \"constrained_dynamics\"",
+    ),
     "from_dh": elsewhere,
     "load": elsewhere,
     "maximal_dynamics": maximal,

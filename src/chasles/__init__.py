@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from chasles.accuracy import condition, maximal_dynamics
 from chasles.api import compile, cost, from_dh, load, save, to_dh
 from chasles.compiled import Wrench
+from chasles.exporting import export
 from chasles.loops import (
     ImpossiblePosition,
     LockedMechanism,
@@ -24,11 +25,12 @@ from chasles.model import ModelError
 from chasles.model.denavit_hartenberg import DHRow, DHTable
 from chasles.robot import Robot
 from chasles.simulate import ClosureFunction, Trajectory, simulate
+from chasles.version import VERSION
 
 if TYPE_CHECKING:
     from chasles import control, conventions, homogeneous, robots
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 __all__ = [
     "ClosureFunction",
@@ -50,6 +52,7 @@ __all__ = [
     "control",
     "conventions",
     "cost",
+    "export",
     "from_dh",
     "homogeneous",
     "load",

@@ -8,16 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from chasles import backends
+from chasles import backends, libraries
 from chasles.algorithms import FUNCTIONS, METHODS
 from chasles.algorithms.spatial.viewpoint import At, Axes
-from chasles.backends.arrays import call
+from chasles.backends import cache
+from chasles.backends.arrays import Kernel, call
 from chasles.backends.call import fast_entry
 from chasles.backends.pool import COMPILING
 from chasles.expr import Interface, Program
 from chasles.model import Description, Model, ModelError, build
 from chasles.model.spaces import PositionSpace, WrenchesSpace
-from chasles.programs import Derivative, program, spaces
+from chasles.programs import Derivative, Differential, differentiated, program, spaces
 from chasles.tracing import WrenchKey, rate_name
 
 
@@ -200,21 +201,29 @@ class Recipe:
     derivative: Derivative | None = None
     parameters: tuple[str, ...] = ()
     dtype: str = "float64"
+    chain: tuple[Differential, ...] = ()
 
 
 class Compiled:
     """A function of arrays, compiled for one robot.
 
     Call it with arrays whose leading shapes broadcast together, and optionally `out=`. Arrays that
-    are all float32 are computed in single precision; all others in double. It can be pickled (the
-    recipe travels, the code is made again) and shared by threads.
+    are all float32 are computed in single precision; all others in double. Arrays of PyTorch, JAX
+    and CuPy give results of the same kind. It can be pickled (the recipe travels, the code is made
+    again) and shared by threads.
     """
 
-    def __init__(self, recipe: Recipe, model: Model | None = None) -> None:
-        self.recipe = recipe
+    def __init__(
+        self, recipe: Recipe, model: Model | None = None, parent: "Compiled | None" = None
+    ) -> None:
+        self.recipe, self.parent = recipe, parent
         self.model = model or build(recipe.source, mimic=recipe.mimic)
+        self._differentials: dict[Differential, Compiled] = {}
+        self.key = cache.key(self._identity)
+        """What names it in other processes too: everything that decides the code."""
+        libraries.remember(self)
         with COMPILING:
-            self._kernel = backends.prepare(
+            self._kernel: Any = backends.prepare(
                 self._identity, lambda: self.program, recipe.backend, recipe.dtype
             )
         self.interface: Interface = self._kernel.interface
@@ -232,7 +241,7 @@ class Compiled:
     @cached_property
     def program(self) -> Program:
         """The straight-line program, traced when asked for."""
-        return program(
+        traced = program(
             self.model,
             self.recipe.function,
             method=self.recipe.method,
@@ -240,8 +249,10 @@ class Compiled:
             wrenches=self.recipe.wrenches,
             derivative=self.recipe.derivative,
             parameters=self.recipe.parameters,
+            smooth=bool(self.recipe.chain),
             **dict(self.recipe.options),
         )
+        return differentiated(traced, self.recipe.chain)
 
     def __call__(self, *arguments: Any, out: Any = None, threads: int | None = None) -> Any:
         if len(arguments) != len(self.interface.inputs):
@@ -250,11 +261,21 @@ class Compiled:
                 f"{self.recipe.function} takes {len(self.interface.inputs)} arrays ({names}), "
                 f"not {len(arguments)}"
             )
+        take = libraries.taker(self, arguments, out)
+        if take is not None:
+            return take(self, arguments, out, threads)
         if self.recipe.dtype == "float64" and all(map(_is_single, arguments)) and arguments:
             return self.single(*arguments, out=out, threads=threads)
+        if self.recipe.backend == "cuda":
+            return self._kernel.call(self.recipe.function, arguments, out)
         return call(
             self._kernel, self.recipe.function, arguments, out, threads, self._check_quaternions
         )
+
+    @property
+    def kernel(self) -> Kernel:
+        """What runs: the program as its backend compiled it."""
+        return self._kernel
 
     @cached_property
     def timed(self) -> bool:
@@ -275,7 +296,37 @@ class Compiled:
     @cached_property
     def single(self) -> "Compiled":
         """The same function in single precision: what runs when all arrays are float32."""
+        if self.recipe.dtype == "float32":
+            return self
+        if self.parent is not None:
+            return self.parent.single.differential(self.recipe.chain[-1])
         return Compiled(replace(self.recipe, dtype="float32"), self.model)
+
+    @cached_property
+    def cuda(self) -> "Compiled":
+        """The same function on a GPU: it takes CuPy's arrays."""
+        if self.recipe.backend == "cuda":
+            return self
+        return Compiled(replace(self.recipe, backend="cuda"), self.model)
+
+    def pushforward(self, wrt: tuple[str, ...]) -> "Compiled":
+        """Directions of the results from those of some inputs, which are extra inputs.
+
+        By the numbers of the inputs as they are, nq of them for q; so too `pullback`.
+        """
+        return self.differential(Differential("pushforward", wrt))
+
+    def pullback(self, wrt: tuple[str, ...]) -> "Compiled":
+        """Covectors of some inputs from covectors of all results, which are extra inputs."""
+        return self.differential(Differential("pullback", wrt))
+
+    def differential(self, applied: Differential) -> "Compiled":
+        """A derivative of this function applied, made once; `parent` leads back."""
+        with COMPILING:
+            if applied not in self._differentials:
+                recipe = replace(self.recipe, chain=(*self.recipe.chain, applied))
+                self._differentials[applied] = Compiled(recipe, self.model, self)
+        return self._differentials[applied]
 
     @cached_property
     def fast(self) -> Callable[..., Any]:
@@ -293,7 +344,9 @@ class Compiled:
             fallback=fallback,
         )
 
-    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Recipe]]:
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any]]:
+        if self.parent is not None:
+            return self.parent.differential, (self.recipe.chain[-1],)
         return Compiled, (self.recipe,)
 
     def __repr__(self) -> str:
@@ -348,7 +401,7 @@ class _Found:
 
 
 def _is_single(argument: Any) -> bool:
-    return isinstance(argument, np.ndarray) and argument.dtype == np.float32
+    return getattr(argument, "dtype", None) == np.float32
 
 
 def _plain_signature(function: Callable[..., Any]) -> str:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from chasles.algorithms import DERIVATIVES, KINEMATICS, METHODS, Method
 from chasles.algorithms.spatial.configuration import integrate
-from chasles.expr import RULES, Arena, Number, Program, Variable, jacobian, reverse
+from chasles.expr import RULES, Arena, Number, Program, Variable, forward, jacobian, reverse
 from chasles.model import WORLD, Model, ModelError
 from chasles.model.equivalent import Choice, by_moments, equivalent
 from chasles.model.frames import sparse_frames
@@ -34,6 +34,18 @@ class Derivative:
     order: int = 1
 
 
+@dataclass(frozen=True)
+class Differential:
+    """A derivative applied: to directions of some inputs, or (pulled back) to covectors of results.
+
+    It is by the numbers of the inputs as they are, nq of them for q: array libraries know of no
+    steps along the configuration space.
+    """
+
+    kind: Literal["pushforward", "pullback"]
+    wrt: tuple[str, ...]
+
+
 def program(
     model: Model,
     function: str,
@@ -43,6 +55,7 @@ def program(
     wrenches: Iterable[WrenchKey] = (),
     derivative: Derivative | None = None,
     parameters: Sequence[str] = (),
+    smooth: bool = False,
     record: Callable[[], Arena] | None = None,
     order: int = 1,
     **options: Any,
@@ -53,6 +66,7 @@ def program(
     body frames too. Units change, and round bodies stay, only where the mechanism is all numbers
     and no frame, loop or force from outside knows of them. `record` makes the arena in which the
     chosen program is recorded; the choice is made among programs as they run, whatever it is.
+    smooth: the program will be differentiated, so its method must allow it.
     """
     keys = tuple(wrenches)
     alone = not (keys or parameters or model.constraints or "frame" in options)
@@ -78,7 +92,7 @@ def program(
 
     methods = _methods(model, function, method, order, bool(keys), options)
     positions = _positions(function)
-    if derivative is not None and not all(way.smooth for way in methods):
+    if (smooth or derivative is not None) and not all(way.smooth for way in methods):
         names = ", ".join(repr(m.name) for m in METHODS[function] if m.smooth)
         raise ValueError(f"{function}: method {method!r} has no derivatives; use {names}")
     if derivative is not None and _has_recursion(function, method, derivative):
@@ -113,6 +127,22 @@ def program(
     for _ in range(derivative.order):
         traced = _jacobian(model, traced, derivative, positions)
     return traced
+
+
+def differentiated(program: Program, chain: Iterable[Differential]) -> Program:
+    """The program of a derivative applied, of the derivative of that, and so on.
+
+    Each has new inputs after the others: a direction for each of `wrt`, or a covector for each
+    result. Its results are directions of the results, or covectors of `wrt`.
+    """
+    for level, each in enumerate(chain, 1):
+        apply = forward if each.kind == "pushforward" else reverse
+        made = apply(program, each.wrt)
+        added = made.inputs[len(program.inputs) :]
+        named = (Variable(f"{v.name}_{level}", v.shape) for v in added)
+        inputs = (*program.inputs, *named)
+        program = replace(made, inputs=inputs, nonzero=program.nonzero)
+    return program
 
 
 def _fewest_operations(

@@ -23,6 +23,7 @@ from chasles.compiled import (
     rates_by_name,
     wrench_arguments,
 )
+from chasles.libraries import refuse
 from chasles.loops import (
     TOLERANCE,
     ClosedLoops,
@@ -59,7 +60,8 @@ from chasles.programs import Derivative
 from chasles.tracing import WrenchKey
 
 Array = Any
-"""A NumPy array, or anything NumPy can make one of."""
+"""An array of NumPy, PyTorch, JAX or CuPy, or anything NumPy can make one of. Results are of the
+same library; annotations name NumPy's."""
 
 Coordinates = Literal["tree", "independent"]
 """All coordinates of the tree, or those that its closed loops leave independent."""
@@ -1309,6 +1311,7 @@ class Robot:
             pair = partial(self._call, "linearize", q, qd, tau, threads=threads, **forces)
         if dt is None and actuation is None:
             return pair(out=out)
+        refuse("linearize with dt= or actuation=", q, qd, tau)
         step = None if dt is None else checked_step(dt)
         S = None
         if actuation is not None:
@@ -1590,6 +1593,7 @@ class Robot:
             return compiled.at(self._time)(*arguments, *forces, out=out, threads=threads)
         if not keys and not options and not dissipation and method == "fastest":
             self._install(compiled)
+            self._ready[key] = compiled  # for what the fast entry does not take
         elif plain and _hashable(key):
             self._ready[key] = compiled.fast
         return compiled(*arguments, *forces, out=out, threads=threads)

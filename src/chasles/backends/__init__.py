@@ -11,6 +11,7 @@ BACKENDS: dict[str, str] = {
     "llvm": "chasles.backends.llvm",
     "numpy": "chasles.backends.numpy",
     "interpret": "chasles.backends.interpret",
+    "cuda": "chasles.backends.cuda",
 }
 """One row a backend: a module with `prepare(recipe, trace)` and `compile(program)`."""
 

@@ -46,7 +46,7 @@ def call(
     leads = [
         a.shape[: a.ndim - len(v.shape)] for v, a in zip(interface.inputs, arrays, strict=True)
     ]
-    batch = _batch_shape(name, interface, leads)
+    batch = batch_shape(name, interface, leads)
     if check is not None:
         check(arrays)
     results = _outputs(name, interface, batch, out, kernel.dtype)
@@ -65,9 +65,10 @@ def call(
     return values[0] if len(values) == 1 else tuple(values)
 
 
-def _batch_shape(
+def batch_shape(
     name: str, interface: Interface, leads: Sequence[tuple[int, ...]]
 ) -> tuple[int, ...]:
+    """The leading shape of all arrays together."""
     if all(lead == leads[0] for lead in leads):
         return leads[0] if leads else ()
     try:
@@ -86,6 +87,12 @@ def _array(name: str, variable: Variable, argument: Any, dtype: np.dtype[Any]) -
         raise TypeError(f"{name}: {variable.name} is not an array of numbers: {error}") from None
     if np.any(getattr(argument, "mask", False)):
         raise TypeError(f"{name}: {variable.name} has masked entries; fill them in first")
+    check_numbers(name, variable, array)
+    return array if array.dtype == dtype else array.astype(dtype)
+
+
+def check_numbers(name: str, variable: Variable, array: Any) -> None:
+    """An array, NumPy's or like NumPy's, must hold real numbers and end in the variable's shape."""
     if array.dtype.kind not in "fiu":
         raise TypeError(
             f"{name}: {variable.name} must be an array of real numbers, not of {array.dtype}"
@@ -96,7 +103,6 @@ def _array(name: str, variable: Variable, argument: Any, dtype: np.dtype[Any]) -
             f"{name}: {variable.name} must have shape "
             f"(..., {', '.join(map(str, variable.shape))}), not {array.shape}"
         )
-    return array if array.dtype == dtype else array.astype(dtype)
 
 
 def _rows(a: np.ndarray, batch: tuple[int, ...], count: int, variable: Variable) -> np.ndarray:

@@ -89,7 +89,7 @@ def folder() -> Path:
     return Path(platformdirs.user_cache_dir("chasles", appauthor=False))
 
 
-_OTHERS = ("cli", "formats", "robots", "homogeneous", "loops")
+_OTHERS = ("cli", "formats", "robots", "homogeneous", "libraries", "loops")
 """Folders that have no part in making code from a recipe, which holds the robot's own numbers."""
 
 

@@ -5,7 +5,7 @@ import functools
 import itertools
 import sys
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -102,6 +102,19 @@ def build(program: Program, machine: Machine | None = None, dtype: str = "float6
     return Artifact(program.interface, dtype, written.workspace, program.count.weight, code)
 
 
+def load(code: bytes, symbols: Mapping[str, int], names: Iterable[str]) -> Any:
+    """Machine code that calls functions at addresses, with the addresses of some of its names."""
+    with pool.COMPILING:
+        _initialise()
+        builder = llvm.JITLibraryBuilder()
+        builder.add_object_img(code).add_current_process()
+        for name, address in symbols.items():
+            builder.import_symbol(name, address)
+        for name in names:
+            builder.export_symbol(name)
+        return builder.link(_jit(), f"chasles{next(_SERIAL)}")
+
+
 class Kernel:
     """A compiled program, loaded. Threads may share it: each has its own workspace."""
 
@@ -113,19 +126,14 @@ class Kernel:
 
     def _load(self, *, has_entry: bool) -> None:
         with pool.COMPILING:
-            _initialise()
-            builder = llvm.JITLibraryBuilder()
-            builder.add_object_img(self.artifact.object_code).add_current_process()
             symbols = _exact() | {"context": ctypes.addressof(call.CONTEXT)}
-            for name, address in symbols.items():
-                builder.import_symbol(name, address)
-            for name in ("one", "batch", "entry")[: 2 + has_entry]:
-                builder.export_symbol(name)
-            self._library = builder.link(_jit(), f"chasles{next(_SERIAL)}")
+            names = ("one", "batch", "entry")[: 2 + has_entry]
+            self._library = load(self.artifact.object_code, symbols, names)
         pointer, size = ctypes.c_void_p, ctypes.c_ssize_t
         self.entry: int | None = self._library["entry"] if has_entry else None
         self._one = ctypes.CFUNCTYPE(None, pointer, pointer)(self._library["one"])
-        self._batch = ctypes.CFUNCTYPE(None, size, *[pointer] * 5)(self._library["batch"])
+        self.batch_address: int = self._library["batch"]
+        self._batch = ctypes.CFUNCTYPE(None, size, *[pointer] * 5)(self.batch_address)
 
     def __call__(
         self,
@@ -148,19 +156,40 @@ class Kernel:
 
         def work(first: int, last: int) -> None:
             """Rows from first to last; whoever has this function keeps the arrays alive."""
-            tables = []
-            for arrays in (inputs, outputs):
-                tables.append(_pointers(_address(a) + first * a.strides[0] for a in arrays))
-                tables.append(_sizes(a.strides[0] for a in arrays))
-            self._batch(last - first, *tables, self._workspace())
+            self._range(first, last, [_places(arrays) for arrays in (inputs, outputs)])
 
         pool.run(count, _SHARE, threads, work)
+
+    def run(self, count: int, *tables: int) -> None:
+        """Run on all threads on rows at addresses that the caller keeps.
+
+        tables: where addresses and strides of the inputs are, then those of the outputs.
+        """
+        sizes = [len(self.interface.inputs)] * 2 + [len(self.interface.outputs)] * 2
+        lists = [
+            list((ctypes.c_ssize_t * size).from_address(table))
+            for size, table in zip(sizes, tables, strict=True)
+        ]
+        places = [list(zip(lists[k], lists[k + 1], strict=True)) for k in (0, 2)]
+        pool.run(count, _SHARE, pool.cores(), lambda a, b: self._range(a, b, places))
+
+    def _range(self, first: int, last: int, places: Sequence[Sequence[tuple[int, int]]]) -> None:
+        tables = []
+        for arrays in places:
+            tables.append(_pointers(address + first * step for address, step in arrays))
+            tables.append(_sizes(step for _, step in arrays))
+        self._batch(last - first, *tables, self._workspace())
 
     def _workspace(self) -> int:
         """Room for tiles of lanes, one for each thread; aligned to the widest vector."""
         if not hasattr(self._local, "workspace"):
             self._local.workspace = np.empty(self.artifact.workspace + 64, np.uint8)
         return -(-_address(self._local.workspace) // 64) * 64
+
+
+def _places(arrays: Iterable[np.ndarray]) -> list[tuple[int, int]]:
+    """Where rows start, and how far they are apart."""
+    return [(_address(a), a.strides[0]) for a in arrays]
 
 
 def _pointers(addresses: Iterable[int]) -> Any:

@@ -48,14 +48,14 @@ class Lowered:
 
 def lower(program: Program, *, fuse: bool, longest: int) -> Lowered:
     """Fuse (where the machine can), order, and cut into parts of about `longest` operations."""
-    code = _fused(program) if fuse else list(program.code)
+    code = fused(program) if fuse else list(program.code)
     results = list(dict.fromkeys(r for refs in program.results for r in refs))
-    order = _deepest_first(code, results)
+    order = deepest_first(code, results)
     pieces = _cut(code, order, longest)
     return _parts(code, pieces, results)
 
 
-def _fused(program: Program) -> list[Instruction]:
+def fused(program: Program) -> list[Instruction]:
     """Sums of any number of terms as chains, in which products are fused.
 
     A sum that only another sum needs is part of it. A product that only sums need is computed by
@@ -120,7 +120,7 @@ def _write_chain(
         total = slot
 
 
-def _deepest_first(code: Sequence[Instruction], results: Sequence[int]) -> list[int]:
+def deepest_first(code: Sequence[Instruction], results: Sequence[int]) -> list[int]:
     """An order that keeps few values alive: depth first, the deepest argument before the others."""
     height = _heights(code)
     done, order = bytearray(len(code)), []

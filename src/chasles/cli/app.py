@@ -379,6 +379,66 @@ def motion(
 
 
 @app.command()
+def export(
+    target: Target,
+    functions: Annotated[
+        str, typer.Option("--functions", "-f", help="Names with commas between them.")
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The folder to write to.")],
+    dtype: Annotated[str, typer.Option(help="double or float.")] = "double",
+    own_sine: Annotated[
+        bool, typer.Option("--own-sine", help="Sines and cosines without the C library.")
+    ] = False,
+    prefix: Annotated[
+        str, typer.Option(show_default=False, help="Of all names. Default: the robot's name.")
+    ] = "",
+    frame: Annotated[
+        str, typer.Option(show_default=False, help="Of functions that have one. Default: the last.")
+    ] = "",
+    axes: Annotated[str, typer.Option(show_default=False, help="world or frame.")] = "",
+    at: Annotated[str, typer.Option(show_default=False, help="frame, world or x,y,z.")] = "",
+    dissipation: Annotated[bool, typer.Option("--dissipation", help="With friction.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace files.")] = False,
+    floating: Floating = False,
+    no_mimic: NoMimic = False,
+    no_snap: NoSnap = False,
+) -> None:
+    """Write functions of a robot as plain C99, with a test.
+
+    A header, a source, CMakeLists.txt, and a program that compares with stored numbers.
+
+    NAME_derivatives are the derivatives of NAME by all its arguments.
+
+    Examples:
+
+    chasles export puma560 --functions inverse_dynamics,mass_matrix --output puma
+
+    chasles export robot.urdf -f jacobian --frame hand --dtype float --own-sine -o hand
+    """
+    from rich.console import Console
+
+    from chasles.cli import export as task
+    from chasles.cli.target import Loading, find
+
+    with _reported():
+        robot = find(target, Loading(floating, not no_mimic, not no_snap))
+        names = [name.strip() for name in functions.split(",") if name.strip()]
+        viewpoint = task.viewpoint(robot, names, frame=frame, axes=axes, at=at)
+        paths = chasles.export(
+            robot,
+            names,
+            output,
+            dtype=dtype,
+            prefix=prefix or None,
+            own_sine=own_sine,
+            dissipation=dissipation,
+            overwrite=overwrite,
+            **viewpoint,
+        )
+        task.show(paths, Console(highlight=False))
+
+
+@app.command()
 def cache(
     clear: Annotated[bool, typer.Option("--clear", help="Remove all entries.")] = False,
 ) -> None:

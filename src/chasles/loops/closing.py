@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from chasles.backends.drivers import newton
+from chasles.libraries import refuse
 from chasles.loops.openness import at_index, check_position, check_rates, how_open
 from chasles.loops.ranks import (
     RANK,
@@ -288,6 +289,8 @@ class Loops:
     # Doors and messages -----------------------------------------------------------------------
 
     def array(self, function: str, name: str, value: Any, size: int) -> np.ndarray:
+        """A door: finite numbers (..., size)."""
+        refuse(function, value)
         try:
             array = np.asarray(value, dtype=float)
         except (TypeError, ValueError) as error:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from chasles.libraries import refuse
 from chasles.loops import singular_values
 from chasles.loops.choice import choose
 from chasles.loops.closing import Loops, check_tolerance
@@ -84,6 +85,7 @@ class ClosedLoops:
     ) -> tuple[np.ndarray, np.ndarray]:
         """qdd and multipliers; name: what was asked for, in messages."""
         check_tolerance(name, tolerance)
+        refuse(name, *arrays, *forces)
         key = (stabilization, *options.values())
         compiled = self._ready.get(key)
         if compiled is None:
@@ -112,7 +114,7 @@ class ClosedLoops:
         def forward_dynamics(
             q: Any, qd: Any, tau: Any, *, out: Any = None, **options: Any
         ) -> np.ndarray:
-            if not options:
+            if not options and type(q) is np.ndarray:
                 qdd, _, health = fast(q, qd, tau)
                 gap, margin = _worst(health)
                 if gap <= TOLERANCE * TOLERANCE and margin > WEAK:
@@ -172,6 +174,7 @@ class ClosedLoops:
         **options: Any,
     ) -> np.ndarray:
         """Forces of the known joints, accelerations of the others."""
+        refuse("hybrid_dynamics", *arrays, *forces)
         loops = self.loops
         given = np.array(
             [k for k, i in enumerate(loops.owners) if loops.model.bodies[i].data.name in known],
@@ -218,6 +221,7 @@ class ClosedLoops:
         **options: Any,
     ) -> np.ndarray:
         """Forces at the actuated freedoms, zero elsewhere."""
+        refuse("inverse_dynamics", *arrays, *forces)
         given = self.loops.indices(actuated, "to actuate")
         chosen = self.loops.among(given)
         if chosen is None:
@@ -273,6 +277,7 @@ class ClosedLoops:
         self, q: Any, *, tolerance: float, threads: int | None, name: str = "mass_matrix"
     ) -> np.ndarray:
         """Of the independent coordinates; name: what was asked for, in messages."""
+        refuse(f"{name} of independent coordinates", q)
         M, health = self._function(self.loops.independent)("independent_mass_matrix")(
             q, threads=threads
         )

@@ -1,0 +1,52 @@
+"""Time chasles, Pinocchio and MuJoCo in one run, answers checked."""
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+
+from rich.console import Console
+
+from benchmarks.alone import measure
+from benchmarks.closed_loops import CLOSED, closed_loops
+from benchmarks.compare import FULL, QUICK, compare
+from benchmarks.console import count, output
+from benchmarks.plot import plot
+from benchmarks.report import show, write
+from benchmarks.robots import CASES
+from benchmarks.routes import WrongAnswer
+from benchmarks.states import INPUTS
+from benchmarks.targets import BATCH, DERIVATIVES, DYNAMICS
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    parser.add_argument("--robots", nargs="+", choices=CASES, default=list(CASES))
+    parser.add_argument("--functions", nargs="+", choices=INPUTS, default=[*DYNAMICS, *DERIVATIVES])
+    parser.add_argument("--mechanisms", nargs="*", choices=CLOSED, default=list(CLOSED))
+    parser.add_argument("--batch", type=count, help=f"states in a batch ({BATCH})")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all numbers there")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the ratios there")
+    parser.add_argument("--long", action="store_true", help="also chains of 100 and 1000 bodies")
+    parser.add_argument("--quick", action="store_true", help="few rounds, to try the command")
+
+
+def run(chosen: argparse.Namespace) -> int:
+    """Compare, show, and write."""
+    effort = QUICK if chosen.quick else FULL
+    if chosen.batch is not None:
+        effort = replace(effort, batch=chosen.batch)
+    errors = Console(stderr=True)
+    try:
+        result = compare(chosen.robots, chosen.functions, effort, errors.print)
+        closed = closed_loops(chosen.mechanisms, effort, errors.print)
+        alone = measure(effort, long=chosen.long, progress=errors.print)
+    except WrongAnswer as error:
+        errors.print(f"wrong answer: {error}", markup=False)
+        return 1
+    whole = replace(result, rows=result.rows + closed)
+    show(whole, alone, output())
+    if chosen.json is not None:
+        write(whole, alone, chosen.json)
+    if chosen.plot is not None:
+        plot(result, chosen.plot)
+    return 0

@@ -1,0 +1,37 @@
+"""Time kernels on a GPU beside what its memory and arithmetic allow, answers checked."""
+
+import argparse
+from pathlib import Path
+
+from rich.console import Console
+
+from benchmarks import gpu
+from benchmarks.console import count, output
+from benchmarks.robots import CASES
+from benchmarks.routes import WrongAnswer
+from benchmarks.states import INPUTS
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    parser.add_argument("--robots", nargs="+", choices=CASES, default=list(CASES))
+    parser.add_argument("--functions", nargs="+", choices=INPUTS, default=list(gpu.FUNCTIONS))
+    parser.add_argument("--dtypes", nargs="+", choices=gpu.DTYPES, default=list(gpu.DTYPES))
+    parser.add_argument("--counts", nargs="+", type=count, default=list(gpu.COUNTS))
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all numbers there")
+
+
+def run(chosen: argparse.Namespace) -> int:
+    """Measure, show, and write."""
+    errors = Console(stderr=True)
+    try:
+        machine, rows = gpu.measure(
+            chosen.robots, chosen.functions, chosen.dtypes, chosen.counts, errors.print
+        )
+    except (WrongAnswer, RuntimeError, ImportError) as error:
+        errors.print(f"error: {error}", markup=False)
+        return 1
+    gpu.show(machine, rows, output())
+    if chosen.json is not None:
+        gpu.write(machine, rows, chosen.json)
+    return 0

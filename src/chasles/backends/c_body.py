@@ -1,0 +1,172 @@
+"""The straight-line parts of a lowered program as statements of C, for any C-like target.
+
+A target says how inputs, scratch and results are spelled and how sines and cosines are taken; the
+statements are the same. A fused product is written `(a * b) + c`, which compilers contract to one
+instruction where the machine has it.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from chasles.backends.lowering import FREE, Lowered, Part
+
+
+@dataclass(frozen=True)
+class Number:
+    """A kind of number in C: its type, what literals and names of functions end in."""
+
+    name: str
+    dtype: str
+    literal: str
+    function: str
+
+    @property
+    def bytes(self) -> int:
+        return np.dtype(self.dtype).itemsize
+
+    def spelled(self, value: float) -> str:
+        """A literal of exactly this value, rounded to this kind of number."""
+        with np.errstate(over="ignore"):
+            rounded = np.dtype(self.dtype).type(value)
+        if math.isnan(rounded):
+            return "NAN"
+        if math.isinf(rounded):
+            return "INFINITY" if rounded > 0.0 else "(-INFINITY)"
+        text = str(rounded) + self.literal
+        return f"({text})" if text.startswith("-") else text
+
+
+DOUBLE = Number("double", "float64", "", "")
+FLOAT = Number("float", "float32", "F", "f")
+NUMBERS = {number.name: number for number in (DOUBLE, FLOAT)}
+
+SPELLING = {
+    "add": "{0} + {1}",
+    "sub": "{0} - {1}",
+    "mul": "{0} * {1}",
+    "div": "{0} / {1}",
+    "neg": "-{0}",
+    "fma": "({0} * {1}) + {2}",
+    "fms": "({0} * {1}) - {2}",
+    "fnma": "{2} - ({0} * {1})",
+    "sqrt": "sqrt{f}({0})",
+    "sin": "sin{f}({0})",
+    "cos": "cos{f}({0})",
+    "atan2": "atan2{f}({0}, {1})",
+    "min": "({0} < {1}) ? {0} : (({1} <= {0}) ? {1} : ({0} + {1}))",
+    "max": "({0} > {1}) ? {0} : (({1} >= {0}) ? {1} : ({0} + {1}))",
+    "abs": "fabs{f}({0})",
+    "less": "({0} < {1}) ? {one} : {zero}",
+    "less_equal": "({0} <= {1}) ? {one} : {zero}",
+    "equal": "({0} == {1}) ? {one} : {zero}",
+    "select": "({0} != {zero}) ? {1} : {2}",
+}
+"""Operations on names and literals, so that repeating one costs nothing. Extrema that are not
+ordered are a sum with a NaN in it."""
+
+
+class Turn(NamedTuple):
+    """An angle, and the names that its sine and cosine get; None where one is not needed."""
+
+    angle: str
+    sine: str | None
+    cosine: str | None
+
+
+Turns = Callable[[int, Sequence[Turn], Number], list[str]]
+"""Statements that define the sines and cosines of a group of angles, the n-th of its part."""
+
+
+def library_turns(group: int, turns: Sequence[Turn], number: Number) -> list[str]:
+    """Each by the C library."""
+    lines = []
+    for angle, *names in turns:
+        for op, name in zip(("sin", "cos"), names, strict=True):
+            if name is not None:
+                call = SPELLING[op].format(angle, f=number.function)
+                lines.append(f"const {number.name} {name} = {call};")
+    return lines
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """How a target writes what is not an operation.
+
+    entry: an entry of an input, by the input's number and a flat index. scratch: a place that keeps
+    a value from one part to a later one. results: where values are delivered.
+    """
+
+    number: Number
+    entry: Callable[[int, int], str]
+    scratch: Callable[[int], str]
+    results: Mapping[int, Sequence[str]]
+    turns: Turns = library_turns
+
+
+def statements(lowered: Lowered, part: Part, spelling: Spelling) -> list[str]:
+    """One part of a program, in order; values are named t1, t2, ... as they are made."""
+    return _Writer(lowered, part, spelling).lines
+
+
+class _Writer:
+    """Writes the statements of a part. A result is stored as soon as it is made."""
+
+    def __init__(self, lowered: Lowered, part: Part, spelling: Spelling) -> None:
+        self.code, self.place = lowered.code, lowered.place
+        self.spelling = spelling
+        self.lines: list[str] = []
+        self._names: dict[int, str] = {}
+        self._going = {r: list(spelling.results.get(r, ())) for r in part.results}
+        for k, place in part.saved:
+            self._going.setdefault(k, []).append(spelling.scratch(place))
+        used = [a for stage in part.stages for k in stage.code for a in self.code[k].args]
+        used += [a for stage in part.stages for a in stage.angles] + list(self._going)
+        turned = [k for k in dict.fromkeys(used) if self.code[k].op in ("sin", "cos")]
+        for group, stage in enumerate(part.stages):
+            for k in stage.code:
+                self._compute(k)
+            here = [k for k in turned if self.code[k].args[0] in stage.angles]
+            self._turn(group, stage.angles, here)
+        for k in list(self._going):
+            self._store(k)
+
+    def _compute(self, k: int) -> None:
+        op, args, _ = self.code[k]
+        if op not in FREE:
+            number, operands = self.spelling.number, [self._use(a) for a in args]
+            words = {"f": number.function, "one": number.spelled(1.0), "zero": number.spelled(0.0)}
+            text = SPELLING[op].format(*operands, **words)
+            self.lines.append(f"const {number.name} {self._name(k)} = {text};")
+            self._store(k)
+
+    def _turn(self, group: int, angles: Sequence[int], turned: Sequence[int]) -> None:
+        """The sines and cosines of a group of angles, those that this part needs."""
+        turns = []
+        for angle in angles:
+            text = self._use(angle)
+            both = {self.code[k].op: self._name(k) for k in turned if self.code[k].args[0] == angle}
+            turns.append(Turn(text, both.get("sin"), both.get("cos")))
+        self.lines += self.spelling.turns(group, turns, self.spelling.number) if turns else []
+        for k in turned:
+            self._store(k)
+
+    def _store(self, k: int) -> None:
+        for place in self._going.pop(k, ()):
+            self.lines.append(f"{place} = {self._use(k)};")
+
+    def _name(self, k: int) -> str:
+        self._names[k] = f"t{len(self._names) + 1}"
+        return self._names[k]
+
+    def _use(self, k: int) -> str:
+        """A value made in this part, an input, a constant, or one kept by an earlier part."""
+        op, _, data = self.code[k]
+        if op == "const":
+            return self.spelling.number.spelled(data)
+        if op == "input":
+            return self.spelling.entry(*data)
+        return self._names[k] if k in self._names else self.spelling.scratch(self.place[k])

@@ -1,0 +1,114 @@
+"""Which kernel a program gets, chosen by the compiler's report: form, threads, registers."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from chasles.backends import cuda_nvrtc
+from chasles.backends.cuda_plan import Plan
+from chasles.backends.cuda_source import WARP, Form, source
+from chasles.expr import Program
+
+BLOCK = 128
+"""Threads in a block that shares nothing."""
+
+SHORT = 64
+"""Bytes of a row up to which threads may each read their own: two sectors of memory."""
+
+MOST = 255
+"""Registers that a thread can have."""
+
+REGISTERS = 65536
+"""Registers of a multiprocessor."""
+
+SHARED = {"sm_75": 64, "sm_80": 163, "sm_87": 163, "sm_90": 227, "sm_100": 227, "sm_103": 227}
+"""KiB of shared memory that blocks can have on a multiprocessor, where it is not 99."""
+
+WORTH = 0.7
+"""A tighter limit on registers is tried down to this share of what the compiler would take."""
+
+
+@dataclass(frozen=True)
+class Built:
+    """A kernel's machine code and how to launch it.
+
+    block: threads in a block. shared: bytes of shared memory of each warp. columns: outputs that
+    must be given as columns. registers, spilled: of a thread, spilled in bytes.
+    """
+
+    form: Form
+    block: int
+    shared: int
+    columns: tuple[int, ...]
+    registers: int
+    spilled: int
+    code: bytes
+
+    def to_bytes(self) -> bytes:
+        """All of it, as an entry of the cache holds it."""
+        facts = {k: v for k, v in asdict(self).items() if k != "code"}
+        return json.dumps(facts).encode() + b"\n" + self.code
+
+    @staticmethod
+    def from_bytes(content: bytes) -> "Built":
+        """What `to_bytes` wrote."""
+        facts, code = content.split(b"\n", 1)
+        data = json.loads(facts)
+        return Built(**{**data, "columns": tuple(data["columns"])}, code=code)
+
+
+def forms(program: Program, itemsize: int, *, rows: bool) -> Sequence[Form]:
+    """The forms to try in turn for arrays in rows, or else in columns or with any strides."""
+    longest = max((v.size for v in (*program.inputs, *program.outputs)), default=0)
+    tiled: Form = "rows" if rows else "columns"
+    if (rows and longest * itemsize > SHORT) or Plan(program).words(itemsize) > 2 * MOST:
+        return (tiled, "direct")
+    return ("direct", tiled)
+
+
+def build(program: Program, dtype: str, architecture: str, *, rows: bool) -> Built:
+    """The first form for which there is room: in registers for "direct", else in shared memory."""
+    short = []
+    for form in forms(program, np.dtype(dtype).itemsize, rows=rows):
+        built = _form(program, dtype, architecture, form)
+        if built is not None and (form != "direct" or not built.spilled):
+            return built
+        short += [built] if built is not None else []
+    return short[0]
+
+
+def _form(program: Program, dtype: str, architecture: str, form: Form) -> Built | None:
+    """A form with as few registers as it can have without spilling; None if it has no room."""
+    block = BLOCK if form == "direct" else WARP
+    built = _compiled(program, dtype, architecture, form, 0)
+    shared = SHARED.get(architecture, 99) * 1024
+    if built.shared > shared:
+        return None
+    fit = REGISTERS // (block * _granted(built.registers))
+    by_memory = shared // built.shared if built.shared else fit + 1
+    limit = REGISTERS // (block * (fit + 1)) // 8 * 8
+    if not built.spilled and fit < by_memory and limit >= WORTH * built.registers:
+        tighter = _compiled(program, dtype, architecture, form, fit + 1)
+        return built if tighter.spilled else tighter
+    return built
+
+
+def _granted(registers: int) -> int:
+    """Registers are granted in groups of eight."""
+    return -(-max(registers, 1) // 8) * 8
+
+
+def _compiled(program: Program, dtype: str, architecture: str, form: Form, least: int) -> Built:
+    """The kernel whole, or, where it spills, cut into stretches if that helps."""
+    block = BLOCK if form == "direct" else WARP
+    found = []
+    for cuts in (False, True):
+        written = source(program, dtype, form, block=block, least=least, cuts=cuts)
+        made = cuda_nvrtc.compile(written.text, architecture)
+        facts = made.registers, made.spilled, made.code
+        found.append(Built(form, block, written.shared, written.columns, *facts))
+        if not made.spilled or form == "direct":
+            break
+    return min(found, key=lambda built: built.spilled)

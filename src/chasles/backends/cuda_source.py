@@ -1,0 +1,298 @@
+"""A program as a CUDA kernel: one thread computes one state, in straight-line code.
+
+There are three forms. "direct" reads all inputs into registers first, from arrays with any strides:
+best where a state has few inputs, or the same input of successive states lies side by side
+(columns). "rows" and "columns" keep the inputs of a warp's states, and their sines and cosines, in
+shared memory and read them there when they are needed, so that a long program has registers left.
+Rows come and go through shared memory whole, because threads that each read a row of their own use
+little of what the memory delivers.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from chasles.backends.c_body import NUMBERS, Number
+from chasles.backends.cuda_body import Body
+from chasles.backends.cuda_math import MOVES, prelude
+from chasles.backends.cuda_plan import Plan
+from chasles.expr import Program
+
+Form = Literal["direct", "rows", "columns"]
+
+WARP = 32
+"""Threads that run in step; a tile holds the states of one warp."""
+
+HEADER = 128
+"""Bytes before a tile: the barrier that says its rows have arrived."""
+
+ROOM = 48 * 1024
+"""Bytes of shared memory that a warp may use, so that several fit on a multiprocessor."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """The text of a kernel.
+
+    shared: bytes of shared memory that each warp needs. columns: outputs that it writes as columns,
+    for want of room, though its form is "rows".
+    """
+
+    text: str
+    shared: int = 0
+    columns: tuple[int, ...] = ()
+
+
+def source(
+    program: Program, dtype: str, form: Form, *, block: int, least: int = 0, cuts: bool = False
+) -> Source:
+    """The kernel of a program for blocks of up to `block` threads.
+
+    least: blocks that must fit on a multiprocessor at once, which limits registers; 0 sets none.
+    cuts: keep the compiler from moving work far ahead.
+    """
+    written = _Direct(program, dtype) if form == "direct" else _Tiled(program, dtype, form)
+    written.body.run(cuts=cuts)
+    body = written.body
+    head = [f"/* {program.name}, {form}: {program.count}. */", prelude(dtype)]
+    head += [f"#ifndef LANES\n#define LANES {WARP}\n#endif", MOVES if form != "direct" else ""]
+    if body.constants:
+        values = ", ".join(body.number.spelled(c) for c in body.constants)
+        head.append(f"__constant__ real C[] = {{{values}}};")
+    parameters = ["long long count", "int never"]
+    for role, kind, variables in (
+        ("in", "const real*", program.inputs),
+        ("out", "real*", program.outputs),
+    ):
+        for k in range(len(variables)):
+            strides = f"long long row_{role}{k}, long long column_{role}{k}"
+            parameters.append(f"{kind} __restrict__ {role}{k}, {strides}")
+    bound = f"{block}, {least}" if least else f"{block}"
+    head.append(f'extern "C" __global__ void __launch_bounds__({bound}) kernel(')
+    head.append("    " + ",\n    ".join(parameters) + ") {")
+    text = "\n".join([*head, *written.before, *body.lines, *written.after, "}\n"])
+    return Source(text, written.shared, written.columns)
+
+
+def number_of(dtype: str) -> Number:
+    """The kind of number of a dtype."""
+    return next(number for number in NUMBERS.values() if number.dtype == dtype)
+
+
+class _Direct:
+    """Each thread reads its state into registers and writes its results where they belong."""
+
+    shared: int = 0
+    columns: tuple[int, ...] = ()
+    after: Sequence[str] = ()
+
+    def __init__(self, program: Program, dtype: str) -> None:
+        plan = Plan(program)
+        self.before = [
+            "  const long long state = blockIdx.x * (long long)blockDim.x + threadIdx.x;",
+            "  if (state >= count) return;",
+            *(f"  in{k} += state * row_in{k};" for k in range(len(program.inputs))),
+            *(f"  out{k} += state * row_out{k};" for k in range(len(program.outputs))),
+        ]
+        self.body = body = Body(plan, number_of(dtype), _into_array)
+        inputs = [(plan.code[k].data, k) for k in plan.order if plan.code[k].op == "input"]
+        for (array, index), k in sorted(inputs):
+            turns = k in plan.turning_inputs
+            body.name(k, f"in{array}[{index} * column_in{array}]", fixed=not turns)
+        if plan.turning_inputs:
+            body.bring_near([f"t{k}" for k in plan.turning_inputs])
+
+
+def _into_array(output: int, index: int, value: str) -> str:
+    return f"out{output}[{index} * column_out{output}] = {value};"
+
+
+class _Tiled:
+    """Inputs wait in shared memory; in the form "rows" results go there too, where there is room.
+
+    A tile has a region for each input array: rows as in the array, or columns of LANES numbers.
+    Columns follow for sines and cosines (a sine takes the place of an angle that is not needed
+    again), then a region for each output that comes in rows, unless it fits in that of an input.
+    """
+
+    def __init__(self, program: Program, dtype: str, form: Form) -> None:
+        self.program, self.form, self.plan = program, form, Plan(program)
+        self.number = number_of(dtype)
+        self.size = 0
+        self.regions = [self._reserve(variable.size) for variable in program.inputs]
+        self.body = Body(self.plan, self.number, self._deliver)
+        turns = {angle: self._waiting(angle) for angle in self.plan.angles}
+        self.results: dict[int, int] = self._place_results() if form == "rows" else {}
+        outputs = range(len(program.outputs))
+        self.columns = tuple(k for k in outputs if form == "rows" and k not in self.results)
+        self.shared = HEADER + WARP * self.size * self.number.bytes
+        self.before, self.after = [*self._place(), *self._bring()], self._give()
+        self._write(turns)
+
+    def _reserve(self, numbers: int) -> int:
+        start, self.size = self.size, self.size + numbers
+        return start
+
+    def _element(self, region: int, size: int, index: int) -> str:
+        if self.form == "rows":
+            return f"[{region} * LANES + {size} * lane + {index}]"
+        return f"[{region + index} * LANES + lane]"
+
+    def _input(self, k: int) -> str:
+        """Where an input is in the tile."""
+        array, index = self.plan.code[k].data
+        return self._element(self.regions[array], self.program.inputs[array].size, index)
+
+    def _waiting(self, angle: int) -> tuple[str, str]:
+        """Where the sine and cosine of an angle wait."""
+        sine, cosine = (
+            self._input(angle) if self.plan.only_turns(angle) and k == 0 else self._column()
+            for k in range(2)
+        )
+        return sine, cosine
+
+    def _column(self) -> str:
+        return f"[{self._reserve(1)} * LANES + lane]"
+
+    def _place_results(self) -> dict[int, int]:
+        """A region for each output: of an input that is used up in time, or a new one."""
+        found: dict[int, int] = {}
+        for k, variable in enumerate(self.program.outputs):
+            free = [r for i, r in enumerate(self.regions) if self._frees(i, k)]
+            free = [r for r in free if r not in found.values()]
+            if free:
+                found[k] = free[-1]
+            elif WARP * (self.size + variable.size) * self.number.bytes <= ROOM:
+                found[k] = self._reserve(variable.size)
+        return found
+
+    def _frees(self, array: int, output: int) -> bool:
+        """Whether each number of an input is used for the last time before that of an output."""
+        plan, results = self.plan, self.program.results[output]
+        if self.program.inputs[array].size != len(results):
+            return False
+        time = {k: t for t, k in enumerate(plan.order)}
+        for k in plan.order:
+            op, _, data = plan.code[k]
+            if op == "input" and data[0] == array:
+                turned = any(plan.code[u].op in ("sin", "cos") for u in plan.users[k])
+                late = any(time[u] > time[results[data[1]]] for u in plan.users[k])
+                if turned or late or k in plan.places:
+                    return False
+        return True
+
+    def _deliver(self, output: int, index: int, value: str) -> str:
+        if output not in self.results:
+            stored = _into_array(output, index, value)
+            return stored if self.form == "columns" else f"if (lane < rows) {stored}"
+        size = self.program.outputs[output].size
+        return f"tile{self._element(self.results[output], size, index)} = {value};"
+
+    def _write(self, turns: dict[int, tuple[str, str]]) -> None:
+        """Angles first: brought near, turned, their sines and cosines kept; then the program."""
+        plan, body = self.plan, self.body
+        for k in plan.order:
+            if plan.code[k].op == "input":
+                body.held[k] = f"kept{self._input(k)}"
+        if plan.turning_inputs:
+            body.bring_near([f"tile{self._input(k)}" for k in plan.turning_inputs])
+        for angle, (sine, cosine) in turns.items():
+            body.prepare(angle)
+            body.say("{")
+            body.turn(angle, "s", "c", declare=True)
+            body.say(f"tile{sine} = s; tile{cosine} = c;")
+            body.say("}")
+            for k in plan.users[angle]:
+                place = {"sin": sine, "cos": cosine}.get(plan.code[k].op)
+                if place:
+                    body.held[k] = f"kept{place}"
+        body.forget()
+
+    def _place(self) -> list[str]:
+        return [
+            "  extern __shared__ __align__(128) unsigned char memory[];",
+            "  const int lane = threadIdx.x % LANES, warp = threadIdx.x / LANES;",
+            "  const long long tiles = blockDim.x / LANES;",
+            "  const long long first = (blockIdx.x * tiles + warp) * LANES;",
+            "  if (first >= count) return;",
+            "  const int rows = count - first < LANES ? (int)(count - first) : LANES;",
+            f"  unsigned char* const mine = memory + warp * {self.shared};",
+            "  unsigned long long* const arrived = (unsigned long long*)mine;",
+            f"  real* const tile = (real*)(mine + {HEADER});",
+            "  const volatile real* const kept = tile;",
+        ]
+
+    def _bring(self) -> list[str]:
+        """Fill the tile."""
+        lines = [
+            f"  out{k} += (first + lane) * row_out{k};"
+            for k in range(len(self.program.outputs))
+            if k not in self.results
+        ]
+        arrays = [(k, v.size, self.regions[k]) for k, v in enumerate(self.program.inputs)]
+        if self.form == "columns":
+            lines.append("  if (lane >= rows) return;")
+            lines.append("  const long long state = first + lane;")
+            for k, size, region in arrays:
+                lines.append("#pragma unroll")
+                lines.append(f"  for (int i = 0; i < {size}; i++)")
+                from_ = f"&in{k}[state * row_in{k} + i * column_in{k}]"
+                lines.append(f"    fetch(&tile[({region} + i) * LANES + lane], {from_});")
+            return [*lines, "  fetched();"]
+        for k, size, _ in arrays:
+            whole = f"row_in{k} == {size} && in_bulk(in{k}, rows)"
+            lines.append(f"  const unsigned bytes{k} = {whole} ? {self._bytes(size)} : 0;")
+        lines.append("  open(arrived, lane);")
+        lines.append("  if (lane == 0) {")
+        lines.append(f"    expect(arrived, {' + '.join(f'bytes{k}' for k, _, _ in arrays)});")
+        for k, size, region in arrays:
+            ask = f"ask(tile + {region} * LANES, in{k} + first * {size}, bytes{k}, arrived);"
+            lines.append(f"    if (bytes{k}) {ask}")
+        lines.append("  }")
+        for k, size, region in arrays:
+            lines.append(f"  if (!bytes{k})")
+            lines.append(f"    for (int i = lane; i < rows * {size}; i += LANES)")
+            element = f"in{k}[(first + i / {size}) * row_in{k} + i % {size}]"
+            lines.append(f"      tile[{region} * LANES + i] = {element};")
+        return [*lines, "  await(arrived);", "  __syncwarp();"]
+
+    def _give(self) -> list[str]:
+        """Rows of results from the tile to where they belong."""
+        if not self.results:
+            return []
+        lines = ["  before_bulk();", "  __syncwarp();"]
+        arrays = [(k, self.program.outputs[k].size, region) for k, region in self.results.items()]
+        for k, size, region in arrays:
+            whole = f"row_out{k} == {size} && in_bulk(out{k}, rows)"
+            lines.append(f"  if ({whole}) {{")
+            give = f"give(out{k} + first * {size}, tile + {region} * LANES, {self._bytes(size)});"
+            lines.append(f"    if (lane == 0) {give}")
+            lines.append("  } else {")
+            lines.append(f"    for (int i = lane; i < rows * {size}; i += LANES)")
+            element = f"out{k}[(first + i / {size}) * row_out{k} + i % {size}]"
+            lines.append(f"      {element} = tile[{region} * LANES + i];")
+            lines.append("  }")
+        return [*lines, "  if (lane == 0) given();"]
+
+    def _bytes(self, size: int) -> int:
+        return WARP * size * self.number.bytes
+
+
+def spreading(dtype: str) -> str:
+    """The kernel that makes rows of columns: (size, count) becomes (count, size)."""
+    name = number_of(dtype).name
+    return f"""
+extern "C" __global__ void spread(long long count, int size, const {name}* columns,
+                                  {name}* rows) {{
+  __shared__ {name} tile[{WARP}][{WARP} + 1];
+  const long long state = blockIdx.x * {WARP}LL;
+  const int first = blockIdx.y * {WARP}, lane = threadIdx.x;
+  for (int i = threadIdx.y; i < {WARP}; i += blockDim.y)
+    if (first + i < size && state + lane < count)
+      tile[i][lane] = columns[(first + i) * count + state + lane];
+  __syncthreads();
+  for (int i = threadIdx.y; i < {WARP}; i += blockDim.y)
+    if (first + lane < size && state + i < count)
+      rows[(state + i) * size + first + lane] = tile[lane][i];
+}}
+"""

@@ -1,0 +1,45 @@
+"""What `chasles export` is asked for, and what it says when the files are written."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from chasles.algorithms import METHODS
+from chasles.exporting import function_of
+from chasles.programs import spaces
+from chasles.robot import Robot
+
+
+def viewpoint(
+    robot: Robot, functions: Sequence[str], *, frame: str, axes: str, at: str
+) -> dict[str, Any]:
+    """The options of functions that have a frame: the last one unless it is named."""
+    given: dict[str, Any] = {"axes": axes} if axes else {}
+    if at:
+        given["at"] = at if at in ("frame", "world") else _point(at)
+    known = [function_of(name) for name in functions if function_of(name) in METHODS]
+    if frame or any("frame" in spaces(name).options for name in known):
+        given["frame"] = frame or robot.frames[-1]
+    return given
+
+
+def _point(text: str) -> list[float]:
+    try:
+        return [float(word) for word in text.split(",")]
+    except ValueError:
+        raise ValueError(f"--at {text}: give frame, world, or x,y,z in the frame") from None
+
+
+def show(paths: Sequence[Path], console: Console) -> None:
+    """Where the files are, and how to build and test them."""
+    folder = paths[0].parent
+    names = ", ".join(path.name for path in paths)
+    for line in (
+        f"Written to {folder}: {names}",
+        "Build and test:",
+        f"  cmake -S {folder} -B build && cmake --build build",
+        "  ctest --test-dir build",
+    ):
+        console.print(line, markup=False, soft_wrap=True)

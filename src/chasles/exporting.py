@@ -1,0 +1,219 @@
+"""C for a controller: the programs of a robot's functions as a small library of plain C99."""
+
+import difflib
+import inspect
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from chasles.algorithms import METHODS
+from chasles.backends.c import Library
+from chasles.backends.c_body import NUMBERS
+from chasles.backends.c_function import Function, identifier
+from chasles.backends.c_test import Sample
+from chasles.compiled import Wrench, checked_options, derivative_names, wrench_arguments
+from chasles.expr import Program
+from chasles.model.spaces import PositionSpace
+from chasles.programs import Derivative, program, spaces
+from chasles.robot import Robot
+from chasles.version import VERSION
+
+DERIVATIVES = "_derivatives"
+"""What the name of a function's derivatives ends in."""
+
+STATES = 3
+"""States whose results are stored in the test."""
+
+
+def export(
+    robot: Robot,
+    functions: str | Sequence[str],
+    directory: str | os.PathLike[str],
+    *,
+    dtype: str = "double",
+    prefix: str | None = None,
+    own_sine: bool = False,
+    dissipation: bool = False,
+    f_ext: Mapping[str, Wrench] | None = None,
+    parameters: Sequence[str] = (),
+    overwrite: bool = False,
+    **options: Any,
+) -> tuple[Path, ...]:
+    """Write functions of a robot as C99: header, source, CMakeLists.txt and a test; their paths.
+
+    functions: names of methods of `Robot`, or of the functions of closed loops; NAME_derivatives
+    are those of NAME by all its arguments. dtype: "double" or "float". prefix: what all names begin
+    with, the robot's name unless given. own_sine: sines and cosines without the C library, which is
+    faster and the same on every machine (batches always have them). dissipation, f_ext and
+    parameters: as in `chasles.compile`. options (frame=, axes=, at=, ...) go to the functions that
+    take them. overwrite: replace files that are there. Files are written whole, or none is.
+
+    Arrays are those of the method, in its order and units, row by row (docs/export-c.md).
+    """
+    names = [functions] if isinstance(functions, str) else list(dict.fromkeys(functions))
+    if not names:
+        raise ValueError("export: name at least one function, e.g. inverse_dynamics")
+    if dtype not in NUMBERS:
+        raise ValueError(f"export: dtype must be {' or '.join(map(repr, NUMBERS))}, not {dtype!r}")
+    for name in names:
+        _check_function(robot, name)
+    _check_used(names, [*options, *(["f_ext"] if f_ext is not None else [])])
+    stem = _checked_prefix(robot, prefix)
+    given = {"dissipation": dissipation, "f_ext": f_ext, "parameters": parameters, **options}
+    number, made, samples = NUMBERS[dtype], [], []
+    for name in names:
+        traced = _program(robot, name, **given)
+        made.append(Function(f"{stem}_{name}", _summary(name), traced, number, own_sine))
+        samples.append(_sample(robot, name, traced))
+    title = f"Robot {robot.name}, made by chasles {VERSION}. SI units and radians. Do not edit."
+    library = Library(stem, title, _notes(robot), number, tuple(made), tuple(samples))
+    return _write(Path(directory), library.files(), overwrite=overwrite)
+
+
+def function_of(name: str) -> str:
+    """The function that a name is of, or of whose derivatives."""
+    return name if name in METHODS else name.removesuffix(DERIVATIVES)
+
+
+def _check_function(robot: Robot, name: str) -> None:
+    function = function_of(name)
+    if function in METHODS:
+        robot._refuse_open("export", function)
+        return
+    if callable(getattr(Robot, function, None)):
+        raise ValueError(
+            f"export: {name} is no straight-line program: it iterates, or checks and combines "
+            "results in Python; export the functions it is made of, e.g. loop_residual and "
+            "loop_matrix, or constrained_dynamics for closed loops"
+        )
+    close = difflib.get_close_matches(function, METHODS, n=1)
+    hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(METHODS)}"
+    raise ValueError(f"export: unknown function {name!r}; {hint}")
+
+
+def _check_used(names: Sequence[str], options: Sequence[str]) -> None:
+    """An option that no function takes is a mistake."""
+    for option in options:
+        if not any(_takes(function_of(name), option) for name in names):
+            raise ValueError(f"export: none of {', '.join(names)} takes {option}; leave it out")
+
+
+def _takes(function: str, option: str) -> bool:
+    return option in spaces(function).options or option in spaces(function).inputs
+
+
+def _checked_prefix(robot: Robot, prefix: str | None) -> str:
+    if prefix is None:
+        return identifier(robot.name).lower()
+    if prefix != identifier(prefix):
+        raise ValueError(
+            f"export: prefix {prefix!r} is no name for C; use letters, digits and single "
+            f"underscores, e.g. {identifier(prefix)!r}"
+        )
+    return prefix
+
+
+def _program(
+    robot: Robot,
+    name: str,
+    *,
+    dissipation: bool,
+    f_ext: Mapping[str, Wrench] | None,
+    parameters: Sequence[str],
+    **options: Any,
+) -> Program:
+    function = function_of(name)
+    model = robot._model_for(function)
+    taken = {key: value for key, value in options.items() if _takes(function, key)}
+    chosen = dict(checked_options(model, function, taken))
+    derivative = None
+    if function != name:
+        order = chosen.get("order", 1)
+        derivative = Derivative("jacobian", derivative_names(function, None, order=order))
+    for parameter in parameters:
+        robot.parameter(parameter)
+    keys, _ = wrench_arguments(model, f_ext if _takes(function, "f_ext") else None)
+    return program(
+        model,
+        function,
+        dissipation=dissipation,
+        wrenches=keys,
+        derivative=derivative,
+        parameters=tuple(dict.fromkeys(parameters)),
+        **chosen,
+    )
+
+
+def _summary(name: str) -> str:
+    function = function_of(name)
+    owner = getattr(Robot, function, METHODS[function][0].algorithm)
+    first = (inspect.getdoc(owner) or function).split("\n\n")[0].replace("\n", " ")
+    return first if name == function else f"Derivatives by each argument in turn of: {first}"
+
+
+def _notes(robot: Robot) -> tuple[str, ...]:
+    """What every coordinate is."""
+    lines = ["Arrays must not overlap. Functions have no state: threads may share them.", ""]
+    for joint in robot.joints:
+        q, v = robot.position_slice(joint), robot.velocity_slice(joint)
+        kind = robot.joint(joint).kind
+        lines.append(f"q[{_range(q)}], qd[{_range(v)}]: {joint}, {kind}")
+    return tuple(lines)
+
+
+def _range(part: slice) -> str:
+    return str(part.start) if part.stop == part.start + 1 else f"{part.start} to {part.stop - 1}"
+
+
+def _sample(robot: Robot, name: str, traced: Program) -> Sample:
+    """Random states for the test, of numbers that a float has exactly."""
+    rng = np.random.default_rng(0)
+    known = spaces(function_of(name), max(len(traced.inputs), 1)).inputs
+    arrays = []
+    for variable in traced.inputs:
+        if isinstance(known.get(variable.name), PositionSpace):
+            values = np.round(robot.random(rng, size=STATES) * 1024.0) / 1024.0
+        elif variable.name in (*known, "t") or variable.name.startswith("f_ext["):
+            values = np.round(rng.normal(size=(STATES, variable.size)) * 1024.0) / 1024.0
+        else:
+            values = np.tile(robot.parameter(variable.name).ravel(), (STATES, 1))
+        arrays.append(values.astype(np.float32).astype(float))
+    return Sample(tuple(arrays))
+
+
+def _write(folder: Path, files: Mapping[str, str], *, overwrite: bool) -> tuple[Path, ...]:
+    """All files, or none: they get their names only when all are written."""
+    made = not folder.exists()
+    parts = {folder / f".{name}.{os.getpid()}.part": folder / name for name in files}
+    try:
+        folder.mkdir(exist_ok=True)
+        for path in parts.values():
+            if path.exists() and not overwrite:
+                raise FileExistsError(
+                    f"{path}: this file exists already; choose another directory or prefix, or "
+                    "overwrite (--overwrite)"
+                )
+        for part, text in zip(parts, files.values(), strict=True):
+            part.write_text(text, "ascii", newline="\n")
+        for part, path in parts.items():
+            os.replace(part, path)
+        made = False
+    except FileExistsError as error:
+        if error.errno is None:
+            raise
+        raise NotADirectoryError(f"{folder}: this is no directory; choose another") from error
+    except OSError as error:
+        why = error.strerror or error
+        raise OSError(f"{folder}: {why}; nothing was written, choose another place") from error
+    finally:
+        for part in parts:
+            with suppress(OSError):
+                part.unlink()
+        if made:
+            with suppress(OSError):
+                folder.rmdir()
+    return tuple(parts.values())

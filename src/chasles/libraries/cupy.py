@@ -1,0 +1,32 @@
+"""CuPy's arrays: given to the CUDA backend, on CuPy's current stream."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import cupy
+
+
+def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None) -> Any:
+    """A function of CuPy's arrays, all on one device: float32 if all are (numbers follow)."""
+    title = function.recipe.function
+    if threads is not None:
+        raise TypeError(f"{title}: threads= is for processors; leave it out on a GPU")
+    given = {
+        v.name: a
+        for v, a in zip(function.interface.inputs, arguments, strict=True)
+        if isinstance(a, cupy.ndarray)
+    }
+    for name, a in given.items():
+        if a.dtype.kind not in "fiu" or a.dtype == cupy.float16:
+            raise TypeError(f"{title}: {name} must be of float64 or float32, not of {a.dtype}")
+    (first, device), *others = ((name, a.device) for name, a in given.items())
+    for name, other in others:
+        if other != device:
+            raise ValueError(
+                f"{title}: {first} is on {device} and {name} on {other}; bring them together"
+            )
+    single = all(a.dtype == cupy.float32 for a in given.values())
+    chosen = function.single if single else function
+    with device:
+        arrays = [cupy.asarray(a, dtype=chosen.recipe.dtype) for a in arguments]
+        return chosen.cuda(*arrays, out=out)

@@ -1,0 +1,200 @@
+"""JAX's arrays: a primitive with compiled derivatives, called by XLA without Python.
+
+A call is the primitive `chasles`, whose parameter is the compiled function. Its derivative along
+directions is the primitive with the function's pushforward, the transpose of that the one with its
+pullback; so `jit`, `vmap`, `jvp`, `grad` and all they make together are there, to any order.
+"""
+
+import math
+import re
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.extend.core import Primitive
+from jax.interpreters import ad, batching, mlir
+
+from chasles.backends import llvm, xla
+
+
+def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None) -> Any:
+    """A function of JAX's arrays. They cannot be written to, and XLA chooses its threads."""
+    title = function.recipe.function
+    for name, given in (("out", out), ("threads", threads)):
+        if given is not None:
+            raise TypeError(f"{title}: JAX's arrays allow no {name}=; leave it out")
+    arrays = _arrays(function, arguments)
+    chosen = function.single if arrays[0].dtype == np.float32 else function
+    results = _EVALUATE.bind(*_aligned(chosen, arrays), function=chosen)
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def _arrays(function: Any, arguments: Sequence[Any]) -> list[Any]:
+    """All arguments as JAX's arrays of their shapes: float32 if all are (numbers follow)."""
+    title, inputs = function.recipe.function, function.interface.inputs
+    arrays = []
+    for v, argument in zip(inputs, arguments, strict=True):
+        a = argument if isinstance(argument, jax.Array) else jnp.asarray(argument)
+        if a.dtype not in (np.float32, np.float64) and not jnp.issubdtype(a.dtype, jnp.integer):
+            raise TypeError(f"{title}: {v.name} must be of float64 or float32, not of {a.dtype}")
+        if a.ndim < len(v.shape) or a.shape[a.ndim - len(v.shape) :] != v.shape:
+            wanted = ", ".join(map(str, v.shape))
+            raise ValueError(f"{title}: {v.name} must have shape (..., {wanted}), not {a.shape}")
+        arrays.append(a)
+    typed = [a for a, argument in zip(arrays, arguments, strict=True) if hasattr(argument, "dtype")]
+    single = function.recipe.dtype == "float32" or all(a.dtype == np.float32 for a in typed)
+    dtype = np.float32 if single else jnp.result_type(float)
+    return [a if a.dtype == dtype else a.astype(dtype) for a in arrays]
+
+
+# The primitive -----------------------------------------------------------------------------------
+
+
+def _leads(function: Any, arrays: Sequence[Any]) -> list[tuple[int, ...]]:
+    pairs = zip(function.interface.inputs, arrays, strict=True)
+    return [a.shape[: a.ndim - len(v.shape)] for v, a in pairs]
+
+
+def _aligned(function: Any, arrays: Sequence[Any]) -> list[Any]:
+    """Arrays that have all states, or one that is shared by all and has no leading shape."""
+    leads = _leads(function, arrays)
+    try:
+        batch = jnp.broadcast_shapes(*leads)
+    except ValueError:
+        inputs = function.interface.inputs
+        shapes = ", ".join(f"{v.name} {lead}" for v, lead in zip(inputs, leads, strict=True))
+        raise ValueError(
+            f"{function.recipe.function}: leading shapes do not broadcast together: {shapes}"
+        ) from None
+    return [
+        a if lead in ((), batch) else jnp.broadcast_to(a, batch + v.shape)
+        for v, a, lead in zip(function.interface.inputs, arrays, leads, strict=True)
+    ]
+
+
+def _shapes(*arrays: Any, function: Any) -> list[Any]:
+    batch = max(_leads(function, arrays), key=len)
+    outputs = function.interface.outputs
+    return [jax.core.ShapedArray(batch + v.shape, arrays[0].dtype) for v in outputs]
+
+
+def _rows(*arrays: Any, function: Any) -> list[Any]:
+    """The call of the machine code, on rows; how XLA sees the primitive."""
+    leads, interface = _leads(function, arrays), function.interface
+    batch = max(leads, key=len)
+    count = math.prod(batch)
+    rows = [
+        a.reshape(count if lead else 1, v.size)
+        for a, lead, v in zip(arrays, leads, interface.inputs, strict=True)
+    ]
+    kinds = [jax.ShapeDtypeStruct((count, v.size), arrays[0].dtype) for v in interface.outputs]
+    made = jax.ffi.ffi_call(_target(function), kinds)(*rows)
+    return [r.reshape(batch + v.shape) for r, v in zip(made, interface.outputs, strict=True)]
+
+
+_REGISTERED: set[str] = set()
+
+
+@cache
+def _minor_version() -> int:
+    """Of XLA's foreign function interface, from the header that comes with JAX."""
+    header = Path(jax.ffi.include_dir(), "xla/ffi/api/c_api.h").read_text()
+    found = dict(re.findall(r"#define XLA_FFI_API_(MAJOR|MINOR) (\d+)", header))
+    if int(found["MAJOR"]) != xla.MAJOR:
+        raise RuntimeError(
+            f"jaxlib calls foreign functions by version {found['MAJOR']} of its interface, which "
+            f"is not known here; use a jaxlib with version {xla.MAJOR}"
+        )
+    return int(found["MINOR"])
+
+
+def _target(function: Any) -> str:
+    """The name under which XLA knows a function's machine code."""
+    name = f"chasles_{function.key}"
+    if name not in _REGISTERED:
+        if not isinstance(function.kernel, llvm.Kernel):
+            raise TypeError(
+                f"{function.recipe.function}: on a processor JAX calls machine code only, "
+                f"backend='llvm', not {function.recipe.backend!r}"
+            )
+        address = xla.handler(function.kernel, _minor_version())
+        jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(address), platform="cpu")
+        _REGISTERED.add(name)
+    return name
+
+
+def _moved(primals: Sequence[Any], tangents: Sequence[Any], *, function: Any) -> Any:
+    """The results, and their directions from those of the arguments that move."""
+    pairs = zip(function.interface.inputs, tangents, strict=True)
+    moving = {v.name: t for v, t in pairs if type(t) is not ad.Zero}
+    pushed = function.pushforward(tuple(moving))
+    results = _EVALUATE.bind(*primals, function=function)
+    return results, _EVALUATE.bind(*primals, *moving.values(), function=pushed)
+
+
+def _transposed(covectors: Sequence[Any], *arrays: Any, function: Any) -> list[Any]:
+    """Covectors of the directions that a pushforward takes, by the pullback of its function."""
+    origin, applied = function.parent, function.recipe.chain[-1]
+    count = len(origin.interface.inputs)
+    point, directions = arrays[:count], arrays[count:]
+    assert applied.kind == "pushforward", "only directions are linear"
+    assert all(map(ad.is_undefined_primal, directions)), "and only all of them together"
+    given = [ad.instantiate_zeros(covector) for covector in covectors]
+    bars = _EVALUATE.bind(*point, *given, function=origin.pullback(applied.wrt))
+    pairs = zip(bars, directions, strict=True)
+    own = [bar.sum(axis=tuple(range(bar.ndim - d.aval.ndim))) for bar, d in pairs]
+    return [None] * count + own
+
+
+def _mapped(arrays: Sequence[Any], places: Sequence[Any], *, function: Any) -> Any:
+    """A mapped axis is one more leading axis, before the others."""
+    sizes = [len(v.shape) for v in function.interface.inputs]
+    triples = list(zip(arrays, places, sizes, strict=True))
+    rank = max(a.ndim - size - (place is not None) for a, place, size in triples)
+    moved = []
+    for a, place, size in triples:
+        if place is not None:
+            a = jnp.moveaxis(a, place, 0)
+            missing = rank + 1 + size - a.ndim
+            a = a.reshape(a.shape[0], *[1] * missing, *a.shape[1:])
+        moved.append(a)
+    results = _EVALUATE.bind(*_aligned(function, moved), function=function)
+    return results, [0] * len(results)
+
+
+# On a GPU ----------------------------------------------------------------------------------------
+
+
+def _run(*arrays: Any, function: Any) -> list[Any]:
+    """A call outside `jit`: XLA's on a processor, the CUDA backend's on a GPU."""
+    placed = [a for a in arrays if isinstance(a, jax.Array)]
+    if all(device.platform == "cpu" for a in placed for device in a.devices()):
+        return _compiled(*arrays, function=function)
+    import cupy
+
+    results = function.cuda(*(cupy.from_dlpack(a) for a in arrays))
+    many = results if isinstance(results, tuple) else (results,)
+    return [jax.dlpack.from_dlpack(result) for result in many]
+
+
+def _refused(ctx: Any, *operands: Any, function: Any) -> Any:
+    raise NotImplementedError(
+        f"{function.recipe.function}: on a GPU it cannot be inside jax.jit yet; call it outside, "
+        "or place its arrays on the CPU"
+    )
+
+
+_compiled = jax.jit(_rows, static_argnames=("function",))
+_EVALUATE = Primitive("chasles")
+_EVALUATE.multiple_results = True
+_EVALUATE.def_impl(_run)
+_EVALUATE.def_abstract_eval(_shapes)
+ad.primitive_jvps[_EVALUATE] = _moved
+ad.primitive_transposes[_EVALUATE] = _transposed
+batching.primitive_batchers[_EVALUATE] = _mapped
+mlir.register_lowering(_EVALUATE, mlir.lower_fun(_rows, multiple_results=True), platform="cpu")
+mlir.register_lowering(_EVALUATE, _refused, platform="cuda")

@@ -1,0 +1,271 @@
+"""PyTorch's tensors: taken where they are, differentiable, one operation for its compiler.
+
+Outside `torch.compile` a tensor that is nothing but its numbers goes straight to the compiled code;
+one that is differentiated or mapped goes through `torch.autograd.Function`, whose derivatives are
+compiled functions again, to any order. Inside, the call is the operation `chasles::evaluate`.
+"""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch.autograd import forward_ad
+
+from chasles.libraries import recall
+
+_SINGLE, _DOUBLE = torch.float32, torch.float64
+_WHOLE = (torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8)
+
+
+def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None) -> Any:
+    """A function of tensors, on the device where they are; `out` only where nothing is recorded."""
+    tensors = _tensors(function, arguments)
+    if out is not None:
+        return _fill(function, tensors, out, threads)
+    if torch.compiler.is_compiling():
+        results = torch.ops.chasles.evaluate(*_address(function), tensors, threads)
+    else:
+        results = _evaluated(function, tensors, threads)
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+# At the door -------------------------------------------------------------------------------------
+
+
+def _tensors(function: Any, arguments: Sequence[Any]) -> list[Any]:
+    """All arguments as tensors on one device: float32 if all are (numbers and lists follow)."""
+    given = [a for a in arguments if isinstance(a, torch.Tensor)]
+    device, dtype = given[0].device, given[0].dtype
+    alike = all(a.device == device and a.dtype == dtype for a in given)
+    if not alike or dtype not in (_SINGLE, _DOUBLE) or device.type not in ("cpu", "cuda"):
+        dtype = _checked(function, arguments)
+    if function.recipe.dtype == "float32":
+        dtype = _SINGLE
+    return [
+        (a if a.dtype == dtype else a.to(dtype))
+        if isinstance(a, torch.Tensor)
+        else torch.as_tensor(a, dtype=dtype, device=device)
+        for a in arguments
+    ]
+
+
+def _checked(function: Any, arguments: Sequence[Any]) -> Any:
+    """The type that tensors of several types are brought to; wrong ones are refused."""
+    title, dtype, first = function.recipe.function, _SINGLE, None
+    for variable, a in zip(function.interface.inputs, arguments, strict=True):
+        if not isinstance(a, torch.Tensor):
+            continue
+        first = first or (variable.name, a.device)
+        if a.device != first[1]:
+            raise ValueError(
+                f"{title}: {first[0]} is on {first[1]} and {variable.name} on {a.device}; bring "
+                "them together"
+            )
+        if a.device.type not in ("cpu", "cuda"):
+            raise ValueError(f"{title}: no code for device {a.device}; use cpu or cuda")
+        if a.dtype == _DOUBLE or a.dtype in _WHOLE:
+            dtype = _DOUBLE
+        elif a.dtype != _SINGLE:
+            raise TypeError(
+                f"{title}: {variable.name} must be of float64 or float32, not of {a.dtype}"
+            )
+    return dtype
+
+
+def _bare(tensors: Sequence[Any]) -> bool:
+    """Whether tensors are nothing but their numbers: nobody differentiates, maps or fakes them."""
+    if torch.is_grad_enabled() and any(t.requires_grad for t in tensors):
+        return False
+    try:
+        for t in tensors:
+            t.data_ptr()  # raises where there is no memory behind it
+    except RuntimeError:
+        return False
+    return all(forward_ad.unpack_dual(t).tangent is None for t in tensors)
+
+
+def _fill(function: Any, tensors: Sequence[Any], out: Any, threads: int | None) -> Any:
+    title = function.recipe.function
+    if torch.compiler.is_compiling() or not _bare(tensors):
+        raise TypeError(f"{title}: out= cannot be differentiated, mapped or compiled; leave it out")
+    outs = out if isinstance(out, tuple) else (out,)
+    for target in outs:
+        if target.requires_grad:
+            raise TypeError(f"{title}: out requires a gradient, which out= cannot give; detach it")
+        if target.device != tensors[0].device:
+            raise ValueError(
+                f"{title}: out is on {target.device}, and {function.interface.inputs[0].name} on "
+                f"{tensors[0].device}; bring them together"
+            )
+    _run(function, tensors, threads, out=outs)
+    return out
+
+
+# Running -----------------------------------------------------------------------------------------
+
+
+def _run(
+    function: Any, tensors: Sequence[Any], threads: int | None, out: tuple[Any, ...] | None = None
+) -> list[Any]:
+    """The results for tensors that are nothing but their numbers: new ones, or `out` filled."""
+    chosen = function.single if tensors[0].dtype == _SINGLE else function
+    if tensors[0].device.type == "cuda":
+        return _run_on_gpu(chosen, tensors, out)
+    views = [t.detach().resolve_neg().numpy() for t in tensors]
+    if out is not None:
+        targets = tuple(t.numpy() for t in out)
+        chosen.fast(*views, out=targets if len(targets) > 1 else targets[0])
+        return list(out)
+    made = chosen.fast(*views) if threads is None else chosen(*views, threads=threads)
+    many = made if isinstance(made, tuple) else (made,)
+    return [torch.from_numpy(np.asarray(result)) for result in many]
+
+
+def _run_on_gpu(function: Any, tensors: Sequence[Any], out: tuple[Any, ...] | None) -> list[Any]:
+    """The same by the CUDA backend, in PyTorch's memory and on its current stream."""
+    import cupy
+
+    device = tensors[0].device
+    stream = torch.cuda.current_stream(device).cuda_stream
+    results = out if out is not None else _empty(function, tensors)
+    with cupy.cuda.Device(device.index), cupy.cuda.ExternalStream(stream, device.index):
+        views = [[cupy.asarray(t.detach()) for t in some] for some in (tensors, results)]
+        function.cuda(*views[0], out=tuple(views[1]) if len(results) > 1 else views[1][0])
+    return list(results)
+
+
+def _empty(function: Any, tensors: Sequence[Any]) -> list[Any]:
+    """Tensors for the results, of unknown content; also of a compiler's tensors without any."""
+    inputs = function.interface.inputs
+    for v, t in zip(inputs, tensors, strict=True):
+        if tuple(t.shape[t.ndim - len(v.shape) :]) != v.shape:
+            wanted = ", ".join(map(str, v.shape))
+            raise ValueError(
+                f"{function.recipe.function}: {v.name} must have shape (..., {wanted}), not "
+                f"{tuple(t.shape)}"
+            )
+    leads = [t.shape[: t.ndim - len(v.shape)] for v, t in zip(inputs, tensors, strict=True)]
+    batch = torch.broadcast_shapes(*leads)
+    return [tensors[0].new_empty((*batch, *v.shape)) for v in function.interface.outputs]
+
+
+# Derivatives -------------------------------------------------------------------------------------
+
+
+def _evaluated(function: Any, tensors: Sequence[Any], threads: int | None) -> Sequence[Any]:
+    """The results, recorded where somebody differentiates or maps."""
+    if _bare(tensors):
+        return _run(function, tensors, threads)
+    results: tuple[Any, ...] = _Evaluate.apply(function, threads, *tensors)
+    return results
+
+
+class _Evaluate(torch.autograd.Function):  # type: ignore[misc]
+    """A function of tensors for autograd and `torch.func`."""
+
+    @staticmethod
+    def forward(function: Any, threads: int | None, *tensors: Any) -> tuple[Any, ...]:
+        return tuple(_run(function, tensors, threads))
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        ctx.function, ctx.threads, *tensors = inputs
+        ctx.save_for_backward(*tensors)
+        ctx.save_for_forward(*tensors)
+
+    @staticmethod
+    def backward(ctx: Any, *covectors: Any) -> tuple[Any, ...]:
+        names, inputs = ctx.function.interface.inputs, ctx.saved_tensors
+        wrt = tuple(v.name for v, n in zip(names, ctx.needs_input_grad[2:], strict=True) if n)
+        bars = _evaluated(ctx.function.pullback(wrt), [*inputs, *covectors], ctx.threads)
+        return None, None, *_reduced(ctx.function, inputs, wrt, bars)
+
+    @staticmethod
+    def jvp(ctx: Any, _function: None, _threads: None, *directions: Any) -> tuple[Any, ...]:
+        pairs = zip(ctx.function.interface.inputs, directions, strict=True)
+        moving = {v.name: d for v, d in pairs if d is not None}
+        pushed = ctx.function.pushforward(tuple(moving))
+        inputs = [*ctx.saved_tensors, *moving.values()]
+        return tuple(_evaluated(pushed, inputs, ctx.threads))
+
+    @staticmethod
+    def vmap(
+        info: Any, in_dims: tuple[Any, ...], function: Any, threads: int | None, *tensors: Any
+    ) -> tuple[Any, Any]:
+        moved = _in_front(function, tensors, in_dims[2:])
+        results = tuple(_evaluated(function, moved, threads))
+        return results, (0,) * len(results)
+
+
+def _reduced(
+    function: Any, tensors: Sequence[Any], wrt: tuple[str, ...], bars: Sequence[Any]
+) -> list[Any]:
+    """Covectors in the inputs' own shapes, summed where an input was shared by many states."""
+    found = dict(zip(wrt, bars, strict=True))
+    pairs = zip(function.interface.inputs, tensors, strict=True)
+    return [found[v.name].sum_to_size(t.shape) if v.name in found else None for v, t in pairs]
+
+
+def _in_front(function: Any, tensors: Sequence[Any], places: Sequence[int | None]) -> list[Any]:
+    """Tensors with the mapped axis before all other leading ones, as one more of them."""
+    sizes = [len(v.shape) for v in function.interface.inputs]
+    ranks = [
+        t.ndim - size - (place is not None)
+        for t, size, place in zip(tensors, sizes, places, strict=True)
+    ]
+    moved = []
+    for t, place, rank in zip(tensors, places, ranks, strict=True):
+        if place is not None:
+            t = t.movedim(place, 0)
+            t = t.reshape(t.shape[0], *[1] * (max(ranks) - rank), *t.shape[1:])
+        moved.append(t)
+    return moved
+
+
+# The operation in compiled graphs ----------------------------------------------------------------
+
+
+def _address(function: Any) -> tuple[str, str]:
+    """A function as text that a graph can hold: the key of the one it was derived from, and how."""
+    chain = [(each.kind, each.wrt) for each in function.recipe.chain]
+    while function.parent is not None:
+        function = function.parent
+    return function.key, json.dumps(chain) if chain else ""
+
+
+def _found(key: str, chain: str) -> Any:
+    function = recall(key)
+    for kind, wrt in json.loads(chain or "[]"):
+        function = getattr(function, kind)(tuple(wrt))
+    return function
+
+
+def _operation(
+    key: str, chain: str, inputs: list[torch.Tensor], threads: int | None
+) -> list[torch.Tensor]:
+    return _run(_found(key, chain), inputs, threads)
+
+
+def _shapes(key: str, chain: str, inputs: Any, threads: int | None) -> list[Any]:
+    return _empty(_found(key, chain), inputs)
+
+
+def _keep(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    ctx.key, ctx.chain, tensors, ctx.threads = inputs
+    ctx.save_for_backward(*tensors)
+
+
+def _backward(ctx: Any, covectors: Sequence[Any]) -> tuple[Any, ...]:
+    function, inputs = _found(ctx.key, ctx.chain), list(ctx.saved_tensors)
+    pairs = zip(function.interface.inputs, ctx.needs_input_grad[2], strict=True)
+    wrt = tuple(v.name for v, needed in pairs if needed)
+    key, chain = _address(function.pullback(wrt))
+    bars = torch.ops.chasles.evaluate(key, chain, [*inputs, *covectors], ctx.threads)
+    return None, None, _reduced(function, inputs, wrt, bars), None
+
+
+_evaluate = torch.library.custom_op("chasles::evaluate", _operation, mutates_args=())
+_evaluate.register_fake(_shapes)
+_evaluate.register_autograd(_backward, setup_context=_keep)

@@ -1,0 +1,3 @@
+"""The version of this package, for everything that writes it down."""
+
+VERSION = "0.1.0"

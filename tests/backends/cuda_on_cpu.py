@@ -1,0 +1,92 @@
+"""Runs the text of a CUDA kernel on the CPU, one thread a tile: what a GPU would compile."""
+
+import ctypes
+import itertools
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from chasles.backends.cuda_source import Form, Source, source
+from chasles.expr import Program
+
+SHIM = """
+#include <cmath>
+#include <cstring>
+#include <cstddef>
+#define LANES 1
+#define __device__
+#define __global__
+#define __constant__ static const
+#define __forceinline__ inline
+#define __noinline__ __attribute__((noinline))
+#define __launch_bounds__(...)
+#define __shared__
+#define __align__(n)
+static void __syncwarp() {}
+alignas(128) unsigned char memory[1 << 20];
+struct Index { int x; };
+static Index threadIdx = {0}, blockIdx = {0}, blockDim = {1};
+template <class To, class From> static To bits(From from) {
+  To to;
+  std::memcpy(&to, &from, sizeof to);
+  return to;
+}
+static int __float_as_int(float x) { return bits<int>(x); }
+static float __int_as_float(int x) { return bits<float>(x); }
+static int __double2loint(double x) { return (int)bits<unsigned long long>(x); }
+static int __double2hiint(double x) { return (int)(bits<unsigned long long>(x) >> 32); }
+static double __hiloint2double(int high, int low) {
+  return bits<double>((unsigned long long)(unsigned)high << 32 | (unsigned)low);
+}
+"""
+
+RUN = """
+extern "C" void run(long long count, real** arrays, long long* strides) {{
+  for (long long i = 0; i < count; i++) {{
+    blockIdx.x = (int)i;
+    kernel(count, -1, {arguments});
+  }}
+}}
+"""
+
+
+_NUMBER = itertools.count()
+
+
+class OnCPU:
+    """A kernel's text as a function of rows (or columns), compiled by the host's C++ compiler."""
+
+    def __init__(self, program: Program, dtype: str, form: Form, folder: Path) -> None:
+        self.program, self.dtype, self.form = program, np.dtype(dtype), form
+        self.source: Source = source(program, dtype, form, block=32)
+        arrays = len(program.inputs) + len(program.outputs)
+        arguments = ", ".join(
+            f"arrays[{k}], strides[{2 * k}], strides[{2 * k + 1}]" for k in range(arrays)
+        )
+        text = SHIM + self.source.text + RUN.format(arguments=arguments)
+        path = folder / f"kernel{next(_NUMBER)}.cpp"
+        path.write_text(text)
+        library = path.with_suffix(".so")
+        command = ["g++", "-std=c++17", "-O0", "-ffp-contract=off", "-shared", "-fPIC"]
+        subprocess.run([*command, "-w", str(path), "-o", str(library)], check=True)
+        self._run = ctypes.CDLL(str(library)).run
+
+    def __call__(self, inputs: list[np.ndarray], *, columns: bool = False) -> list[np.ndarray]:
+        """The outputs of input rows; the arrays themselves may lie in columns."""
+        count = len(inputs[0])
+        outputs = [np.full((count, v.size), np.nan) for v in self.program.outputs]
+        arrays = [
+            np.array(a, self.dtype, order="F" if columns or k in self._apart else "C")
+            for k, a in enumerate([*inputs, *outputs])
+        ]
+        pointers = (ctypes.c_void_p * len(arrays))(*(a.ctypes.data for a in arrays))
+        numbers: list[Any] = [s // a.itemsize for a in arrays for s in a.strides]
+        strides = (ctypes.c_longlong * len(numbers))(*numbers)
+        self._run(ctypes.c_longlong(count), pointers, strides)
+        return arrays[len(inputs) :]
+
+    @property
+    def _apart(self) -> list[int]:
+        return [len(self.program.inputs) + k for k in self.source.columns]

@@ -1,0 +1,83 @@
+"""CUDA kernels compiled for an H200 by NVIDIA's compiler, which needs no GPU: what it reports."""
+
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+import chasles
+from chasles.algorithms import FUNCTIONS
+from chasles.backends import cuda_build, cuda_nvrtc
+from chasles.backends.cuda_source import spreading
+from chasles.expr import Program
+from chasles.programs import spaces
+from chasles.robots import humanoid, puma560, quadruped
+
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux", reason="NVIDIA's compiler is a test dependency on Linux only"
+)
+
+ARM, QUADRUPED, HUMANOID = puma560(), quadruped(), humanoid()
+
+
+def program_of(robot: chasles.Robot, function: str, **options: Any) -> Program:
+    if "frame" in spaces(function).options:
+        options["frame"] = robot.frames[-1]
+    return chasles.compile(robot, function, backend="interpret", **options).program
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_every_function_of_an_arm(function: str) -> None:
+    """It compiles, and keeps all that it needs in registers, but for the longest."""
+    program = program_of(ARM, function)
+    built = cuda_build.build(program, "float32", "sm_90", rows=True)
+    assert 0 < built.registers <= cuda_build.MOST
+    assert built.spilled == 0
+    assert built.shared <= 1024 * cuda_build.SHARED["sm_90"]
+
+
+@pytest.mark.parametrize("rows", [True, False])
+@pytest.mark.parametrize(
+    ("robot", "function", "dtype", "most"),
+    [
+        (ARM, "inverse_dynamics", "float64", 0),
+        (ARM, "forward_dynamics", "float64", 0),
+        (QUADRUPED, "inverse_dynamics", "float32", 0),
+        (QUADRUPED, "inverse_dynamics", "float64", 0),
+        (QUADRUPED, "mass_matrix", "float64", 0),
+        (HUMANOID, "inverse_dynamics", "float32", 0),
+        (HUMANOID, "inverse_dynamics", "float64", 512),
+    ],
+)
+def test_spilled_bytes(
+    robot: chasles.Robot, function: str, dtype: str, most: int, rows: bool
+) -> None:
+    """Bytes of a thread that find no register; for long programs they are few beside the rest."""
+    built = cuda_build.build(program_of(robot, function), dtype, "sm_90", rows=rows)
+    assert built.spilled <= most
+
+
+@pytest.mark.parametrize("architecture", ["sm_75", "sm_80", "sm_120"])
+def test_other_architectures(architecture: str) -> None:
+    """Older GPUs have no copy engine and newer ones other registers; all compile."""
+    program = program_of(QUADRUPED, "inverse_dynamics")
+    for rows in (True, False):
+        built = cuda_build.build(program, "float32", architecture, rows=rows)
+        assert built.shared <= 1024 * cuda_build.SHARED.get(architecture, 99)
+
+
+def test_spreading() -> None:
+    for dtype in ("float32", "float64"):
+        assert cuda_nvrtc.compile(spreading(dtype), "sm_90").spilled == 0
+
+
+def test_refusal() -> None:
+    with pytest.raises(RuntimeError, match=r"refused a kernel: .*identifier \"nonsense\""):
+        cuda_nvrtc.compile("__global__ void kernel() { nonsense(); }", "sm_90")
+
+
+def test_kept_and_read() -> None:
+    built = cuda_build.build(program_of(ARM, "mass_matrix"), "float32", "sm_90", rows=True)
+    assert cuda_build.Built.from_bytes(built.to_bytes()) == built
+    assert np.frombuffer(built.code[:4], np.uint8).tolist() == [0x7F, *b"ELF"]

@@ -1,0 +1,110 @@
+"""CuPy's arrays, without a GPU: what is given to the CUDA backend, and what is refused.
+
+CuPy is imitated, and so is the backend: a function of the GPU that says what it was called with.
+"""
+
+import contextlib
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import chasles
+from chasles import libraries
+from chasles.compiled import Compiled
+from chasles.robots import planar
+
+
+class Device(contextlib.nullcontext):  # type: ignore[type-arg]
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number = number
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Device) and other.number == self.number
+
+    def __str__(self) -> str:
+        return f"<CUDA Device {self.number}>"
+
+
+class Array:
+    """What is asked of CuPy's arrays: a type of numbers, a shape and a device."""
+
+    def __init__(self, values: Any, dtype: Any = float, device: int = 0) -> None:
+        self.values = np.asarray(values, dtype=dtype)
+        self.dtype, self.shape, self.device = self.values.dtype, self.values.shape, Device(device)
+
+
+def asarray(a: Any, dtype: Any) -> Array:
+    return a if isinstance(a, Array) and a.dtype == dtype else Array(getattr(a, "values", a), dtype)
+
+
+@pytest.fixture(autouse=True)
+def cupy(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    module = ModuleType("cupy")
+    vars(module).update(ndarray=Array, asarray=asarray, float32=np.float32, float16=np.float16)
+    monkeypatch.setitem(sys.modules, "cupy", module)
+    monkeypatch.delitem(sys.modules, "chasles.libraries.cupy", raising=False)
+    monkeypatch.delitem(libraries._TAKERS, "cupy", raising=False)
+    yield
+    libraries._TAKERS.pop("cupy", None)
+    sys.modules.pop("chasles.libraries.cupy", None)
+
+
+@pytest.fixture
+def inverse(monkeypatch: pytest.MonkeyPatch) -> Compiled:
+    def cuda(self: Compiled) -> Any:
+        return lambda *arrays, out: (self.recipe.dtype, arrays, out)
+
+    monkeypatch.setattr(Compiled, "cuda", property(cuda))
+    return chasles.compile(planar(2), "inverse_dynamics")
+
+
+def test_arrays_reach_the_gpu_as_they_are(inverse: Compiled) -> None:
+    given = [Array(np.zeros((3, 2))) for _ in range(3)]
+    out = Array(np.zeros((3, 2)))
+    assert inverse(*given, out=out) == ("float64", tuple(given), out)
+
+
+def test_numbers_follow_the_arrays(inverse: Compiled) -> None:
+    single = Array([0.0, 0.0], np.float32)
+    dtype, arrays, _ = inverse(single, [1, 2], single)
+    assert dtype == "float32"
+    assert [a.dtype for a in arrays] == [np.float32] * 3
+    dtype, arrays, _ = inverse(single, Array([0.0, 0.0]), Array([1, 2], int))
+    assert dtype == "float64"
+    assert [a.dtype for a in arrays] == [np.float64] * 3
+
+
+def test_a_function_of_the_gpu_takes_them_itself(inverse: Compiled) -> None:
+    """Its kernel does; to ask for the function of the GPU once more would never end."""
+    arrays = [Array(np.zeros(2))] * 3
+    assert libraries.taker(inverse, arrays, None) is not None
+    there = SimpleNamespace(
+        recipe=replace(inverse.recipe, backend="cuda"), interface=inverse.interface
+    )
+    assert libraries.taker(there, arrays, None) is None
+
+
+def test_bad_arguments(inverse: Compiled) -> None:
+    good = Array(np.zeros(2))
+    cases: list[tuple[list[Any], dict[str, Any], type[Exception], str]] = [
+        ([good, np.zeros(2), good], {}, TypeError, "q is of CuPy and qd of NumPy"),
+        (
+            [good, good, Array([0, 0], np.float16)],
+            {},
+            TypeError,
+            "qdd must be of float64 or float3",
+        ),
+        ([good, good, Array([0, 0], complex)], {}, TypeError, "qdd must be of float64 or float32"),
+        ([good, Array([0.0, 0.0], device=1), good], {}, ValueError, "Device 0> and qd on <CUDA De"),
+        ([good] * 3, {"threads": 2}, TypeError, "leave it out on a GPU"),
+        ([good] * 3, {"out": np.zeros(2)}, TypeError, "out must be of CuPy"),
+    ]
+    for arguments, options, error, match in cases:
+        with pytest.raises(error, match=match):
+            inverse(*arguments, **options)
