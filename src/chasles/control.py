@@ -219,6 +219,11 @@ class _Jacobians(NamedTuple):
 
 def _jacobians(robot: Robot, q: Array, qd: Array, qdd: Array, frame: str, task: Task) -> _Jacobians:
     """Those of a twist, cut down to a position or turned into rates of a pose."""
+    if robot.driven_joints:
+        raise ModelError(
+            f"robot {robot.name!r}: joint {robot.driven_joints[0]!r} is driven in time, so that "
+            "rates of a task are not J qd; use frame_velocity and frame_acceleration"
+        )
     J, Jd = robot.jacobian(q, frame=frame), robot.jacobian_rate(q, qd, frame=frame)
     Jdd = None
     if qdd is not None:

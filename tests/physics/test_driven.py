@@ -185,6 +185,8 @@ def test_other_functions_of_the_arm() -> None:
     close(here.hybrid_dynamics(y, yd, ydd, known="joint2"), expected, 1e-11)
     with pytest.raises(ModelError, match="coriolis_matrix: joint 'joint1' is driven in time"):
         here.coriolis_matrix(y, yd)
+    with pytest.raises(ModelError, match="'joint1' is driven in time, so that rates of a task"):
+        chasles.control.operational_dynamics(here, y, yd, frame=here.bodies[-1], task="position")
     with pytest.raises(ModelError, match="closed_form: joint 'joint1' is driven in time"):
         here.closed_form(y)
 

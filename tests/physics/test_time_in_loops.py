@@ -264,6 +264,19 @@ def test_near_singular_states_by_singular_values() -> None:
     close(lam, found[1], 1e-11)
 
 
+def test_reactions_of_a_driven_four_bar() -> None:
+    """The same as of the free one whose crank a motor turns so."""
+    bar, free, (q, qd, qdd) = bars().at_time(T), mechanism("four_bar"), free_bars()
+    found, lam = bar.constrained_dynamics(q[1:], qd[1:], [0.0, 0.0])
+    motor = free.hybrid_dynamics(q, qd, [qdd[0], 0.0, 0.0], known="crank")[0]
+    expected, forces = free.constrained_dynamics(q, qd, [motor, 0.0, 0.0])
+    close(
+        bar.joint_reactions(q[1:], qd[1:], found, multipliers=lam),
+        free.joint_reactions(q, qd, expected, multipliers=forces),
+        1e-10,
+    )
+
+
 def test_weak_states_of_a_batch_keep_their_own_times(monkeypatch: pytest.MonkeyPatch) -> None:
     """One of three is solved again, at its own time; and all, where accelerations are known."""
     times, tau = np.array([0.1, T, 0.9]), np.array([0.1, 0.2, -0.3])
