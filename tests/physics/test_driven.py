@@ -219,6 +219,16 @@ def test_damping_and_outer_forces() -> None:
 # Derivatives and programs -------------------------------------------------------------------------
 
 
+def test_derivatives_of_driving_forces() -> None:
+    """By the coordinates those of the free robot; by time, differences."""
+    puma, (y, yd, ydd, q, qd, qdd) = chasles.robots.puma560(), arm_state()
+    state = (y, yd, ydd, np.zeros(0))
+    by_q, by_t = (arm().at_time(T).derivatives("driving_forces", *state, wrt=x) for x in "qt")
+    whole = puma.derivatives("inverse_dynamics", q, qd, qdd, wrt="q")
+    close(by_q, whole[[0, 3]][:, ARM], 1e-10)
+    close(by_t, slope(lambda t: arm().at_time(t).driving_forces(y, yd, ydd)), 1e-8)
+
+
 @pytest.mark.parametrize("function", ["inverse_dynamics", "forward_dynamics", "kinetic_energy"])
 def test_derivatives(function: str) -> None:
     """By the coordinates those of the free robot; by time, differences."""
