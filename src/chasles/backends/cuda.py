@@ -64,6 +64,11 @@ class Kernel:
         for array in outs or ():
             if not isinstance(array, cupy.ndarray):
                 raise TypeError(f"{name}: out must be a CuPy array, not {type(array).__name__}")
+            if array.data.device_id != device:
+                there = array.data.device_id
+                raise ValueError(
+                    f"{name}: out is on GPU {there}, not on {device} as the inputs are"
+                )
         if device == cupy.cuda.runtime.getDevice():
             results = self.run(name, _CuPy(cupy, self.dtype, device), arrays, outs)
         else:
