@@ -40,8 +40,22 @@ class Kernel:
         self._made = made
         self._loaded: dict[tuple[int, bool], tuple[Built, Any]] = {}
 
-    def __call__(self, *_: Any) -> None:
-        raise TypeError("a kernel on the GPU has no rows in this machine's memory; use `call`")
+    def __call__(
+        self,
+        inputs: Sequence[np.ndarray],
+        outputs: Sequence[np.ndarray],
+        threads: int | None = None,
+    ) -> None:
+        """Run on rows in this machine's memory: copied to the current GPU, and results back."""
+        cupy = _cupy()
+        arrays = [
+            cupy.asarray(rows if rows.strides[0] else rows[:1]).reshape(-1, *v.shape)
+            for v, rows in zip(self.interface.inputs, inputs, strict=True)
+        ]
+        found = self.call(self.interface.name, arrays)
+        results = found if isinstance(found, tuple) else (found,)
+        for rows, result in zip(outputs, results, strict=True):
+            rows[...] = result.get().reshape(len(result), -1)
 
     def call(self, name: str, arguments: Sequence[Any], out: Any = None) -> Any:
         """Run on arrays of one device; the result is one array, or a tuple of several."""
@@ -309,6 +323,14 @@ def _cupy() -> Any:
     if not count:
         raise RuntimeError("no GPU was found; use the backend 'llvm' on this machine")
     return cupy
+
+
+def described() -> str:
+    """The current GPU and the version of CUDA, by name; an error that says why where none is."""
+    cupy = _cupy()
+    properties = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.Device().id)
+    version = cupy.cuda.runtime.runtimeGetVersion()
+    return f"{properties['name'].decode()}, CUDA {version // 1000}.{version % 1000 // 10}"
 
 
 @functools.cache
