@@ -11,7 +11,7 @@ import pytest
 import chasles
 from chasles import api, backends, devices
 from chasles.compiled import Compiled
-from chasles.devices import Timing, crossover
+from chasles.devices import Report, Timing, turns
 from chasles.robots import planar
 
 DOOR = 3000
@@ -19,33 +19,51 @@ DOOR = 3000
 
 
 def test_between_two_sizes_times_are_powers() -> None:
-    """Times that are powers of the count cross exactly where their curves do."""
+    """Times that are powers of the count cross exactly where their curves do, either way."""
     timings = [Timing(n, 1e-8 * n, 1e-6 * n**0.5) for n in (1, 100, 100_000)]
-    assert crossover(timings) in (10_000, 10_001)
+    (turn,) = turns(timings)
+    assert turn in (10_000, 10_001)
+    back = [Timing(n, gpu, cpu) for n, cpu, gpu in timings]
+    first, again = turns(back)
+    assert first == 1
+    assert again in (10_000, 10_001)
 
 
 @pytest.mark.parametrize(
     ("faster", "expected"),
     [
-        ("ccc", (None, None)),
-        ("ggg", (1, 1)),
-        ("cgg", (2, 64)),
-        ("ccg", (65, 4096)),
-        ("gcg", (65, 4096)),
-        ("cgc", (None, None)),
-        ("=gg", (1, 64)),
+        ("cccc", []),
+        ("gggg", [(1, 1)]),
+        ("cggg", [(2, 64)]),
+        ("ccgg", [(65, 4096)]),
+        ("ccgc", [(65, 4096), (4097, 10**6)]),
+        ("gccg", [(1, 1), (2, 64), (4097, 10**6)]),
+        ("=ggg", [(1, 64)]),
+        ("====", []),
     ],
 )
-def test_after_the_last_size_at_which_the_cpu_was_as_fast(
-    faster: str, expected: tuple[int | None, int | None]
+def test_each_turn_is_between_the_sizes_around_it(
+    faster: str, expected: list[tuple[int, int]]
 ) -> None:
     times = {"c": (1.0, 2.0), "g": (2.0, 1.0), "=": (1.0, 1.0)}
-    timings = [Timing(n, *times[side]) for n, side in zip((1, 64, 4096), faster, strict=True)]
-    found, (least, most) = crossover(timings), expected
-    if found is None or least is None or most is None:
-        assert found is least is most
-    else:
-        assert least <= found <= most
+    sizes = (1, 64, 4096, 10**6)
+    timings = [Timing(n, *times[side]) for n, side in zip(sizes, faster, strict=True)]
+    found = turns(timings)
+    assert len(found) == len(expected)
+    assert all(least <= turn <= most for turn, (least, most) in zip(found, expected, strict=True))
+    report = Report("f", "a CPU", "a GPU", "", tuple(timings))
+    for size, side in zip(sizes, faster, strict=True):
+        assert side == "=" or report.choice(size) == {"c": "cpu", "g": "cuda"}[side]
+    assert report.choice(10**9) == report.choice(10**6)
+    assert report.choice(0) == "cpu"
+
+
+def test_the_verdict_names_ranges() -> None:
+    timings = (Timing(1, 1.0, 2.0), Timing(100, 2.0, 1.0), Timing(10**4, 1.0, 2.0))
+    report = Report("f", "a CPU", "a GPU", "", timings)
+    assert report.verdict == "on the GPU from 10 states to 999"
+    longer = Report("f", "a CPU", "a GPU", "", (*timings, Timing(10**6, 2.0, 1.0)))
+    assert longer.verdict == "on the GPU from 10 states to 999, and from 100,000 states on"
 
 
 class Machines:
@@ -131,7 +149,7 @@ def test_large_results_are_timed_at_small_sizes(
     monkeypatch.setattr(devices, "MOST_BYTES", 256 * 8 * (2 + 2 * 2))
     report = chasles.compile(planar(2), "mass_matrix", device="auto").report()
     assert [timing.states for timing in report.timings] == [1, 256]
-    assert report.crossover is None
+    assert report.turns == ()
     assert "always on the CPU" in str(report)
 
 
@@ -191,3 +209,13 @@ def test_device_and_backend() -> None:
 
 def test_every_backend_has_a_device() -> None:
     assert {name for names in api.DEVICES.values() for name in names} == set(backends.BACKENDS)
+
+
+def test_tensors_are_computed_where_they_are(machines: Machines) -> None:
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed: tensors are not tested")
+    inverse = chasles.compile(planar(2), "inverse_dynamics", device="auto")
+    given = arrays(2 * DOOR)
+    found = inverse(*map(torch.from_numpy, given))
+    assert isinstance(found, torch.Tensor)
+    assert np.array_equal(found.numpy(), inverse.function(*given))
+    assert machines.timed == machines.runs == 0

@@ -1,16 +1,19 @@
 """Where a batch runs: a function that uses the CPU or a GPU, whichever was measured to be faster.
 
 Arrays in the host's memory must be copied to a GPU and results back, so the GPU wins only where a
-batch is large and its arithmetic is worth the way. Both are timed at a few sizes when a function is
+batch is large and its arithmetic is worth the way; where threads share the batch, the CPU may win
+again. Both are timed at a few sizes when a function is
 first used, and the times are kept in the cache, by function, robot, kind of number, CPU and GPU.
 """
 
+import bisect
+import itertools
 import json
 import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -53,23 +56,25 @@ class Report:
     reason: str = ""
     timings: tuple[Timing, ...] = ()
 
-    @property
-    def crossover(self) -> int | None:
-        """States from which on a batch runs on the GPU; None: none does."""
-        return crossover(self.timings)
+    @cached_property
+    def turns(self) -> tuple[int, ...]:
+        """States from which on a batch runs on the GPU, then on the CPU again, and so on."""
+        return turns(self.timings)
 
     def choice(self, count: int) -> Literal["cpu", "cuda"]:
         """The device for a batch of so many states."""
-        return "cpu" if self.crossover is None or count < self.crossover else "cuda"
+        return "cuda" if bisect.bisect_right(self.turns, count) % 2 else "cpu"
 
     @property
     def verdict(self) -> str:
         """The choice in words."""
         if self.gpu is None:
             return "always on the CPU, as there is no GPU"
-        if self.crossover is None:
+        if not self.turns:
             return "always on the CPU, which was faster at every size"
-        return f"on the GPU from {self.crossover:,} states on"
+        ranges = itertools.zip_longest(self.turns[::2], self.turns[1::2])
+        words = [f"from {a:,} states " + (f"to {b - 1:,}" if b else "on") for a, b in ranges]
+        return f"on the GPU {', and '.join(words)}"
 
     def __str__(self) -> str:
         lines = [f"{self.title}: {self.verdict}", f"CPU: {self.cpu}"]
@@ -82,21 +87,19 @@ class Report:
         return "\n".join(lines)
 
 
-def crossover(timings: Sequence[Timing]) -> int | None:
-    """The batch from which on the GPU is faster, or None if it is not at the largest one.
+def turns(timings: Sequence[Timing]) -> tuple[int, ...]:
+    """Batches from which on the other device is faster; the first of them is the GPU's.
 
-    It lies after the largest batch at which the CPU was as fast. Between two sizes that were timed
-    both times are taken as powers of the size.
+    Between two sizes that were timed both times are taken as powers of the size; beyond the largest
+    the faster device stays so. The CPU has what is equal.
     """
-    first = next((k for k, t in reversed(list(enumerate(timings, 1))) if t.cpu <= t.gpu), 0)
-    if first == len(timings):
-        return None
-    if first == 0:
-        return timings[0].states
-    a, b = timings[first - 1], timings[first]
-    behind, ahead = math.log(a.gpu / a.cpu), math.log(b.cpu / b.gpu)
-    step = behind / (behind + ahead)
-    return math.ceil(a.states * (b.states / a.states) ** step)
+    found = [timings[0].states] if timings and timings[0].gpu < timings[0].cpu else []
+    for a, b in itertools.pairwise(timings):
+        before, after = math.log(a.gpu / a.cpu), math.log(b.gpu / b.cpu)
+        if (before < 0.0) != (after < 0.0):
+            step = before / (before - after)
+            found.append(math.ceil(a.states * (b.states / a.states) ** step))
+    return tuple(found)
 
 
 class Automatic:
