@@ -1,7 +1,7 @@
 """CUDA kernels compiled for an H200 by NVIDIA's compiler, which needs no GPU: what it reports."""
 
 import sys
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -31,13 +31,13 @@ def program_of(robot: chasles.Robot, function: str, **options: Any) -> Program:
 def test_every_function_of_an_arm(function: str) -> None:
     """It compiles, and keeps all that it needs in registers, but for the longest."""
     program = program_of(ARM, function)
-    built = cuda_build.build(program, "float32", "sm_90", rows=True)
+    built = cuda_build.build(program, "float32", "sm_90", "rows")
     assert 0 < built.registers <= cuda_build.MOST
     assert built.spilled == 0
     assert built.shared <= 1024 * cuda_build.SHARED["sm_90"]
 
 
-@pytest.mark.parametrize("rows", [True, False])
+@pytest.mark.parametrize("layout", ["rows", "strided"])
 @pytest.mark.parametrize(
     ("robot", "function", "dtype", "most"),
     [
@@ -51,10 +51,10 @@ def test_every_function_of_an_arm(function: str) -> None:
     ],
 )
 def test_spilled_bytes(
-    robot: chasles.Robot, function: str, dtype: str, most: int, rows: bool
+    robot: chasles.Robot, function: str, dtype: str, most: int, layout: Any
 ) -> None:
     """Bytes of a thread that find no register; for long programs they are few beside the rest."""
-    built = cuda_build.build(program_of(robot, function), dtype, "sm_90", rows=rows)
+    built = cuda_build.build(program_of(robot, function), dtype, "sm_90", layout)
     assert built.spilled <= most
 
 
@@ -62,8 +62,8 @@ def test_spilled_bytes(
 def test_other_architectures(architecture: str) -> None:
     """Older GPUs have no copy engine and newer ones other registers; all compile."""
     program = program_of(QUADRUPED, "inverse_dynamics")
-    for rows in (True, False):
-        built = cuda_build.build(program, "float32", architecture, rows=rows)
+    for layout in get_args(cuda_build.Layout):
+        built = cuda_build.build(program, "float32", architecture, layout)
         assert built.shared <= 1024 * cuda_build.SHARED.get(architecture, 99)
 
 
@@ -78,6 +78,6 @@ def test_refusal() -> None:
 
 
 def test_kept_and_read() -> None:
-    built = cuda_build.build(program_of(ARM, "mass_matrix"), "float32", "sm_90", rows=True)
+    built = cuda_build.build(program_of(ARM, "mass_matrix"), "float32", "sm_90", "rows")
     assert cuda_build.Built.from_bytes(built.to_bytes()) == built
     assert np.frombuffer(built.code[:4], np.uint8).tolist() == [0x7F, *b"ELF"]

@@ -19,12 +19,15 @@ import numpy as np
 from chasles.backends import cache, cuda_nvrtc
 from chasles.backends.arrays import batch_shape, check_numbers
 from chasles.backends.cache import Artifact
-from chasles.backends.cuda_build import Built, build
+from chasles.backends.cuda_build import Built, Layout, build
 from chasles.backends.cuda_source import WARP, spreading
 from chasles.expr import Interface, Program, Variable
 
 MANY = 128 * 1024
 """States from which on blocks of several warps leave no multiprocessor idle."""
+
+FEW = 4096
+"""States up to which each multiprocessor has about one warp, and memory is not what takes time."""
 
 _SHARED_LIMIT = 8
 """The driver's number for the attribute: the most shared memory a launch may ask for."""
@@ -34,11 +37,11 @@ class Kernel:
     """A program on the GPU. Machine code for a layout of arrays is made, or found, when needed."""
 
     def __init__(
-        self, interface: Interface, dtype: str, made: Callable[[str, bool], Built]
+        self, interface: Interface, dtype: str, made: Callable[[str, Layout], Built]
     ) -> None:
         self.interface, self.dtype = interface, np.dtype(dtype)
         self._made = made
-        self._loaded: dict[tuple[int, bool], tuple[Built, Any]] = {}
+        self._loaded: dict[tuple[int, Layout], tuple[Built, Any]] = {}
 
     def __call__(
         self,
@@ -84,7 +87,8 @@ class Kernel:
         rows = rows and all(view is not None and view.is_rows for view in taken)
         count = math.prod(batch)
         if count and outputs:
-            built, function = self._kernel(cupy, device, rows)
+            layout: Layout = "rows" if rows and count > FEW else "strided"
+            built, function = self._kernel(cupy, device, layout)
             used = [
                 _columns(cupy, v, count, self.dtype) if view is None or k in built.columns else view
                 for k, (v, view) in enumerate(zip(outputs, taken, strict=True))
@@ -97,17 +101,17 @@ class Kernel:
             return out
         return results[0] if len(results) == 1 else tuple(results)
 
-    def _kernel(self, cupy: Any, device: int, rows: bool) -> tuple[Built, Any]:
-        if (device, rows) not in self._loaded:
-            built = self._made(_architecture(device), rows)
+    def _kernel(self, cupy: Any, device: int, layout: Layout) -> tuple[Built, Any]:
+        if (device, layout) not in self._loaded:
+            built = self._made(_architecture(device), layout)
             module = cupy.cuda.function.Module()
             module.load(built.code)
             function = module.get_function("kernel")
             if built.shared:
                 driver = cupy.cuda.driver
                 driver.funcSetAttribute(function.ptr, _SHARED_LIMIT, built.shared)
-            self._loaded[device, rows] = built, function
-        return self._loaded[device, rows]
+            self._loaded[device, layout] = built, function
+        return self._loaded[device, layout]
 
 
 def prepare(recipe: object, trace: Callable[[], Program], dtype: str = "float64") -> Kernel:
@@ -119,11 +123,11 @@ def prepare(recipe: object, trace: Callable[[], Program], dtype: str = "float64"
         cache.save(name, known)
     interface = known.interface
 
-    def made(architecture: str, rows: bool) -> Built:
-        entry = cache.key(recipe, dtype, "cuda", cuda_nvrtc.version(), architecture, rows)
+    def made(architecture: str, layout: Layout) -> Built:
+        entry = cache.key(recipe, dtype, "cuda", cuda_nvrtc.version(), architecture, layout)
         artifact = cache.load(entry)
         if artifact is None:
-            built = build(trace(), dtype, architecture, rows=rows)
+            built = build(trace(), dtype, architecture, layout)
             cache.save(entry, Artifact(interface, dtype, 0, 0, built.to_bytes()))
             return built
         return Built.from_bytes(artifact.object_code)
@@ -136,7 +140,7 @@ def compile(program: Program, dtype: str = "float64") -> Kernel:
     return Kernel(
         program.interface,
         dtype,
-        lambda architecture, rows: build(program, dtype, architecture, rows=rows),
+        lambda architecture, layout: build(program, dtype, architecture, layout),
     )
 
 

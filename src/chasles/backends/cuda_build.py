@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -10,6 +11,10 @@ from chasles.backends import cuda_nvrtc
 from chasles.backends.cuda_plan import Plan
 from chasles.backends.cuda_source import WARP, Form, source
 from chasles.expr import Program
+
+Layout = Literal["rows", "strided"]
+"""What a kernel is for: many states in rows, or arrays in columns, with any strides, or of few
+states."""
 
 BLOCK = 128
 """Threads in a block that shares nothing."""
@@ -59,19 +64,20 @@ class Built:
         return Built(**{**data, "columns": tuple(data["columns"])}, code=code)
 
 
-def forms(program: Program, itemsize: int, *, rows: bool) -> Sequence[Form]:
-    """The forms to try in turn for arrays in rows, or else in columns or with any strides."""
+def forms(program: Program, itemsize: int, layout: Layout) -> Sequence[Form]:
+    """The forms to try in turn. Where states are few, nothing is gained by moving rows whole."""
     longest = max((v.size for v in (*program.inputs, *program.outputs)), default=0)
-    tiled: Form = "rows" if rows else "columns"
-    if (rows and longest * itemsize > SHORT) or Plan(program).words(itemsize) > 2 * MOST:
+    tiled: Form = "rows" if layout == "rows" else "columns"
+    long_rows = layout == "rows" and longest * itemsize > SHORT
+    if long_rows or Plan(program).words(itemsize) > 2 * MOST:
         return (tiled, "direct")
     return ("direct", tiled)
 
 
-def build(program: Program, dtype: str, architecture: str, *, rows: bool) -> Built:
+def build(program: Program, dtype: str, architecture: str, layout: Layout) -> Built:
     """The first form for which there is room: in registers for "direct", else in shared memory."""
     short = []
-    for form in forms(program, np.dtype(dtype).itemsize, rows=rows):
+    for form in forms(program, np.dtype(dtype).itemsize, layout):
         built = _form(program, dtype, architecture, form)
         if built is not None and (form != "direct" or not built.spilled):
             return built

@@ -253,8 +253,8 @@ class _Tiled:
             lines.append(f"  if (!bytes{k})")
             lines.append(f"    for (int i = lane; i < rows * {size}; i += LANES)")
             element = f"in{k}[(first + i / {size}) * row_in{k} + i % {size}]"
-            lines.append(f"      tile[{region} * LANES + i] = {element};")
-        return [*lines, "  await(arrived);", "  __syncwarp();"]
+            lines.append(f"      fetch(&tile[{region} * LANES + i], &{element});")
+        return [*lines, "  fetched();", "  await(arrived);", "  __syncwarp();"]
 
     def _give(self) -> list[str]:
         """Rows of results from the tile to where they belong."""
