@@ -1,9 +1,9 @@
 """Where a batch runs: a function that uses the CPU or a GPU, whichever was measured to be faster.
 
 Arrays in the host's memory must be copied to a GPU and results back, so the GPU wins only where a
-batch is large and its arithmetic is worth the way; where threads share the batch, the CPU may win
-again. Both are timed at a few sizes when a function is
-first used, and the times are kept in the cache, by function, robot, kind of number, CPU and GPU.
+batch is large and its arithmetic is worth the way; where threads share a larger one, the CPU may
+win again. Both are timed at a few sizes when a function is first used, and the times are kept in
+the cache, by function, robot, kind of number, CPU and GPU.
 """
 
 import bisect
@@ -20,6 +20,7 @@ import numpy as np
 
 from chasles import backends
 from chasles.backends import cache
+from chasles.backends.arrays import batch_shape
 from chasles.backends.cache import Artifact
 from chasles.backends.pool import COMPILING
 from chasles.compiled import Compiled
@@ -119,11 +120,12 @@ class Automatic:
     def __call__(self, *arguments: Any, out: Any = None) -> Any:
         if any(library_of(a) is not None for a in (*arguments, out)):
             return self.function(*arguments, out=out)
-        single = all(getattr(a, "dtype", None) == np.float32 for a in arguments) and arguments
-        function = self.function.single if single else self.function
-        if self._report(function).choice(self._count(arguments)) == "cuda":
-            return function.from_host(*arguments, out=out)
-        return function.fast(*arguments, out=out)
+        single = all(getattr(a, "dtype", None) == np.float32 for a in arguments)
+        function = self.function.single if single and arguments else self.function
+        known = self._report(function)
+        on_gpu = known.turns and known.choice(self._count(arguments)) == "cuda"
+        run = function.from_host if on_gpu else function.fast
+        return run(*arguments) if out is None else run(*arguments, out=out)
 
     def choice(self, count: int, dtype: str = "float64") -> Literal["cpu", "cuda"]:
         """The device on which so many states run, measured if that was not done yet."""
@@ -151,7 +153,7 @@ class Automatic:
                 np.shape(a)[: max(np.ndim(a) - len(v.shape), 0)]
                 for v, a in zip(self.interface.inputs, arguments, strict=True)
             ]
-            return math.prod(np.broadcast_shapes(*leads))
+            return math.prod(batch_shape("", self.interface, leads))
         except ValueError:
             return 0
 
