@@ -78,7 +78,7 @@ def direct(
     result = algorithm(model, *values.values(), **resolve(model, options))
     results = (result,) if len(sign.outputs) == 1 else result
     arrays_out = [
-        np.array(space.join(model, value), dtype=float).reshape(space.shape(model))
+        np.array(space.join(model, value), dtype=float).reshape(space.shape_of(model, value))
         for space, value in zip(sign.outputs, results, strict=True)
     ]
     return arrays_out[0] if len(arrays_out) == 1 else tuple(arrays_out)

@@ -8,6 +8,7 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from chasles import formats
+from chasles.algorithms import that_runs
 from chasles.compiled import Compiled, Wrench, checked_options, derivative_names, wrench_arguments
 from chasles.cost import Cost, Rules, measured, recorder
 from chasles.devices import Automatic
@@ -216,8 +217,11 @@ def cost(
     rules="book" counts as Balafoutis and Patel do by hand (1991, sections 5.3 and 6.3): structural
     zeros and ones, signs and trigonometric functions are free, a doubling is an addition, a
     division is a multiplication, and nothing is shared between two equations unless it has a name.
-    "fastest" is the program that runs, by either rules.
+    "fastest" is the program that runs, by either rules: of a robot with loops, for
+    "forward_dynamics" that of "constrained_dynamics".
     """
+    function = that_runs(robot.model, function)
+    robot._refuse_open("cost", function)
     model = robot._model_for(function)
     keys, _ = wrench_arguments(model, f_ext)
     chosen = dict(checked_options(model, function, options))
