@@ -28,7 +28,7 @@ LAYERS = (
     ("tracing", "names", "cost", "numeric", "libraries"),
     ("programs",),
     ("compiled", "loops"),
-    ("robot",),
+    ("robot", "devices"),
     ("robots", "api", "accuracy", "control", "conventions", "homogeneous", "simulate", "exporting"),
     ("",),  # the package itself: `import chasles`
     ("cli", "published"),

@@ -49,8 +49,21 @@ class Kernel:
         self._given = functools.lru_cache(ALIKE)(functools.partial(walk_in, interface))
         self._taken = functools.lru_cache(ALIKE)(functools.partial(walk_out, interface))
 
-    def __call__(self, *_: Any) -> None:
-        raise TypeError("a kernel on the GPU has no rows in this machine's memory; use `call`")
+    def __call__(
+        self,
+        inputs: Sequence[np.ndarray],
+        outputs: Sequence[np.ndarray],
+        threads: int | None = None,
+    ) -> None:
+        """Run on rows in this machine's memory: copied to the current GPU, and results back."""
+        cupy = _cupy()
+        arrays = [
+            _sent(cupy, v, rows) for v, rows in zip(self.interface.inputs, inputs, strict=True)
+        ]
+        found = self.call(self.interface.name, arrays)
+        results = found if isinstance(found, tuple) else (found,)
+        for rows, result in zip(outputs, results, strict=True):
+            _fetch(result.reshape(len(result), -1), rows)
 
     def call(self, name: str, arguments: Sequence[Any], out: Any = None) -> Any:
         """Run on CuPy's arrays of one device; the result is one array, or a tuple of several."""
@@ -249,6 +262,26 @@ class _CuPy:
         return self.cupy.array(self.cupy.broadcast_to(array, shape), order="C")
 
 
+def _sent(cupy: Any, variable: Variable, rows: np.ndarray) -> Any:
+    """Rows of the host's memory on the current GPU; a row that is repeated travels once.
+
+    They are not staged in page-locked memory on the way, as `cupy.asarray` does, which was never
+    faster (docs/gpu.md). Rows that are in such memory already travel fastest.
+    """
+    once = rows if rows.strides[0] else rows[:1]
+    array = cupy.empty((len(once), *variable.shape), rows.dtype)
+    array.set(once.reshape(array.shape))
+    return array
+
+
+def _fetch(result: Any, rows: np.ndarray) -> None:
+    """A result (count, size) into rows of the host's memory, when it is there."""
+    if rows.flags.c_contiguous and rows.shape == result.shape:
+        result.get(out=rows)
+    else:
+        rows[...] = result.get()
+
+
 def _device(cupy: Any, name: str, interface: Interface, arrays: Sequence[Any]) -> int:
     """The one device that all arrays are on."""
     numbers = {a.data.device_id for a in arrays}
@@ -284,3 +317,11 @@ def _cupy() -> Any:
     if not count:
         raise RuntimeError("no GPU was found; use the backend 'llvm' on this machine")
     return cupy
+
+
+def described() -> str:
+    """The current GPU and the version of CUDA, by name; an error that says why where none is."""
+    cupy = _cupy()
+    properties = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.Device().id)
+    version = cupy.cuda.runtime.runtimeGetVersion()
+    return f"{properties['name'].decode()}, CUDA {version // 1000}.{version % 1000 // 10}"

@@ -227,3 +227,8 @@ def forget() -> None:
 def compile(program: Program, machine: Machine | None = None, dtype: str = "float64") -> Kernel:
     """Machine code for this computer (or as it were for another like it), loaded."""
     return Kernel(build(program, machine, dtype))
+
+
+def described() -> str:
+    """The processor that code runs on, and how many threads of it."""
+    return f"{Machine.host().cpu}, {pool.cores()} threads"
