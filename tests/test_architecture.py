@@ -27,7 +27,7 @@ LAYERS = (
     ("algorithms", "backends", "formats"),
     ("tracing", "names", "cost", "numeric", "libraries"),
     ("programs",),
-    ("compiled", "loops"),
+    ("compiled", "loops", "rollouts"),
     ("robot", "devices"),
     ("robots", "api", "accuracy", "control", "conventions", "homogeneous", "simulate", "exporting"),
     ("",),  # the package itself: `import chasles`
