@@ -235,7 +235,7 @@ class Robot:
         `driving_forces`. Ask the new robot `at_time`.
         """
         return self._changed(
-            edit.drive(self.model, {name: motion(given) for name, given in motions.items()})
+            edit.drive(self.model, {name: motion(f, joint=name) for name, f in motions.items()})
         )
 
     def at_time(self, t: Array) -> "Robot":

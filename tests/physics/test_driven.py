@@ -1,5 +1,6 @@
 """Joints driven in time: against the same robot with these joints free and moved so."""
 
+import math
 import pickle
 from collections.abc import Callable
 from dataclasses import replace
@@ -417,8 +418,16 @@ def test_motions_that_cannot_be() -> None:
         puma.drive({"elbow": lambda t: t})
     with pytest.raises(ModelError, match="its motion gives 2 numbers, and a revolute joint has 1"):
         puma.drive({"joint1": lambda t: [t, t]})
-    with pytest.raises(ModelError, match="motion: the function gives"):
+    with pytest.raises(ModelError, match="joint 'joint1': motion: the function gives 'fast'"):
         puma.drive({"joint1": lambda t: "fast"})
+    with pytest.raises(ModelError, match="'joint1': motion: the function gives None; return one"):
+        puma.drive({"joint1": lambda t: None})
+    with pytest.raises(TypeError, match=r"'joint1': motion: 0\.5 is no function; give one of the"):
+        puma.drive({"joint1": 0.5})
+    with pytest.raises(ModelError, match="'joint1': motion: the function failed on a symbol, Type"):
+        puma.drive({"joint1": math.sin})
+    with pytest.raises(ModelError, match="motion: the function gives no finite number at any of"):
+        puma.drive({"joint1": lambda t: t * math.nan})
     with pytest.raises(ModelError, match="no coordinates, because its motion is given in time"):
         arm().drive({"joint1": lambda t: t})
     with pytest.raises(ModelError, match="'joint1' has no coordinates"):
