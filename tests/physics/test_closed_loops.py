@@ -418,6 +418,19 @@ def test_loops_are_asked_for_by_name() -> None:
         arm.constrained_dynamics(np.zeros(2), np.zeros(2), np.zeros(2))
 
 
+def test_methods_of_trees_are_refused() -> None:
+    """Where loops are closed in one way only, another is not passed over in silence."""
+    robot, q, qd, _ = case("four_bar")
+    for call in (
+        lambda: robot.mass_matrix(q, coordinates="independent", method="spatial"),
+        lambda: robot.mass_matrix_inverse(q, coordinates="independent", method="spatial"),
+        lambda: robot.inverse_dynamics(q, qd, qd, actuated=["crank"], method="lagrange"),
+        lambda: robot.operational_inertia_inverse(q, frame="rocker", method="projection"),
+    ):
+        with pytest.raises(ValueError, match=r"method '\w+' is of trees, and robot 'four_bar' has"):
+            call()
+
+
 def test_a_loop_that_forbids_nothing_changes_nothing() -> None:
     """A free joint closes no loop: its robot is the tree, and needs no closure."""
     source = chasles.robots.four_bar().model.source
