@@ -410,6 +410,18 @@ def test_the_time_must_be_said_and_be_one() -> None:
         arm().at_time("noon")
     with pytest.raises(ValueError, match="start must be a finite time"):
         chasles.simulate(arm(), y, yd, duration=0.1, start=np.inf)
+    for held, start in ((arm().at_time([0.0, 1.0]), None), (arm(), "noon")):
+        with pytest.raises(ValueError, match="start must be a finite time, one number, not"):
+            chasles.simulate(held, y, yd, duration=0.1, start=start)
+
+
+def test_a_simulation_begins_at_the_time_of_the_robot() -> None:
+    y, yd, *_ = arm_state()
+    held = chasles.simulate(arm().at_time(T), y, yd, duration=0.01)
+    asked = chasles.simulate(arm(), y, yd, duration=0.01, start=T)
+    assert held.t[0] == T
+    assert np.array_equal(held.q, asked.q)
+    assert chasles.simulate(arm().at_time(T), y, yd, duration=0.01, start=0.0).t[0] == 0.0
 
 
 def test_motions_that_cannot_be() -> None:
