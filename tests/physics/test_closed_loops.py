@@ -3,6 +3,7 @@
 import pickle
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -235,6 +236,22 @@ def test_redundant_actuators_share_by_weights() -> None:
         close(u[state, used], x / np.sqrt(weights), 1e-10)
         assert u[state, 1] == 0.0
     close(robot.forward_dynamics(q, qd, u), wanted, 1e-10)
+
+
+@pytest.mark.parametrize(
+    ("weights", "error", "message"),
+    [
+        ({"rocker": 1.0}, ValueError, "weights name 'rocker', which is not among the actuated"),
+        ({"crank": 0.0}, ValueError, r"the weight of 'crank' must be positive, not 0\.0"),
+        ({"crank": "much"}, ValueError, "the weight of 'crank' must be positive, not 'much'"),
+        ([1.0], TypeError, r"weights must be \{freedom: weight\}, not list"),
+    ],
+)
+def test_weights_that_cannot_be(weights: Any, error: type, message: str) -> None:
+    robot, q, qd, tau = case("four_bar")
+    qdd = robot.forward_dynamics(q, qd, tau)
+    with pytest.raises(error, match=message):
+        robot.inverse_dynamics(q, qd, qdd, actuated=["crank"], weights=weights)
 
 
 def test_too_few_actuators() -> None:
