@@ -23,7 +23,7 @@ def simulate(
     qd: Array,
     *,
     duration: float,
-    start: float = 0.0,
+    start: float | None = None,
     dt: float = 1e-3,
     tau: Forces = None,
     f_ext: Mapping[str, Any] | None = None,
@@ -38,9 +38,9 @@ def simulate(
     By the classical Runge-Kutta method of fourth order, on the configuration space (rotations stay
     rotations); the error falls with dt^4. tau: joint forces (..., nv), constant, or a function
     tau(t, q, qd) of them, called with all members of a batch; none by default. f_ext and
-    dissipation as in `forward_dynamics`. start: the time at which it begins, for tau(t, q, qd) and
-    for a robot that depends on time. every: keep one state of so many, and the last. progress: show
-    a bar.
+    dissipation as in `forward_dynamics`. start: the time in s at which it begins, for tau(t, q, qd)
+    and for a robot that depends on time; by default that of `at_time`, or 0. every: keep one state
+    of so many, and the last. progress: show a bar.
 
     Of a robot with loops, q and qd must keep them closed (`assemble`, `complete`). The independent
     coordinates are integrated and the others follow them, to 1e-13, so that nothing drifts; where a
@@ -57,8 +57,7 @@ def simulate(
     steps = max(math.ceil(whole / checked_step(dt, "simulate: dt") - 1e-9), 1)
     if isinstance(every, bool) or not isinstance(every, int) or every < 1:
         raise ValueError(f"simulate: every must be a positive integer, not {every!r}")
-    if not math.isfinite(start):
-        raise ValueError(f"simulate: start must be a finite time, not {start!r}")
+    start = _beginning(robot, start)
     dynamics = accelerations(robot, f_ext, dissipation, stabilization)
     advance = method(robot, under(dynamics, joint_forces(tau, qd)))
     rechosen: list[float] = []
@@ -96,6 +95,15 @@ def _stepped(
         return step(t, h, q, qd)
     except LoopError as error:
         raise type(error)(f"simulate: after t = {t:.6g} s: {error}") from None
+
+
+def _beginning(robot: Robot, start: Any) -> float:
+    """The time at which a motion begins: as given, or the robot's own."""
+    own = 0.0 if robot._time is None else robot._time
+    time = own if start is None else start
+    if np.ndim(time) or not isinstance(time, int | float | np.ndarray) or not np.isfinite(time):
+        raise ValueError(f"simulate: start must be a finite time, one number, not {time!r:.60}")
+    return float(time)
 
 
 def _state(robot: Robot, q: Array, qd: Array) -> tuple[np.ndarray, np.ndarray]:
