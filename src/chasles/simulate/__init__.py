@@ -2,5 +2,7 @@
 
 from chasles.simulate.closure_function import ClosureFunction
 from chasles.simulate.driver import Trajectory, simulate
+from chasles.simulate.events import Event, Occurrence
+from chasles.simulate.integrators import INTEGRATORS
 
-__all__ = ["ClosureFunction", "Trajectory", "simulate"]
+__all__ = ["INTEGRATORS", "ClosureFunction", "Event", "Occurrence", "Trajectory", "simulate"]
