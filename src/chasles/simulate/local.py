@@ -36,19 +36,28 @@ class Local:
 
     def start(self, qd: np.ndarray) -> np.ndarray:
         """y at the beginning."""
-        return np.concatenate([np.zeros_like(qd), qd, self.q[..., self.path]], axis=-1)
+        x = [self.q[..., self.path]] if self.path else []
+        return np.concatenate([np.zeros_like(qd), qd, *x], -1)
 
     def velocity(self, y: np.ndarray) -> np.ndarray:
         """v of y."""
-        n = self.robot.nv
+        n = self.freedoms(y)
         return y[..., n : 2 * n]
+
+    def freedoms(self, y: np.ndarray) -> int:
+        """How many velocities there are."""
+        return (y.shape[-1] - len(self.path)) // 2
+
+    def first(self, y: np.ndarray) -> np.ndarray:
+        """The rate of y at the beginning, where nothing has to be placed."""
+        qd = self.velocity(y)
+        return np.concatenate([qd, self.accelerate(self.t, self.q, qd), *self._way(self.q, qd)], -1)
 
     def rates(self, s: float, y: np.ndarray) -> np.ndarray:
         """The rate of y, s seconds after the beginning."""
         there, speed, rate = self._placed(s, y)
-        return np.concatenate(
-            [rate, self.accelerate(self.t + s, there, speed), self._way(there, speed)], axis=-1
-        )
+        qdd = self.accelerate(self.t + s, there, speed)
+        return np.concatenate([rate, qdd, *self._way(there, speed)], -1)
 
     def state(self, s: float, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """q and qd of y, s seconds after the beginning."""
@@ -56,19 +65,19 @@ class Local:
         return there, speed
 
     def _placed(self, s: float, y: np.ndarray) -> Placed:
-        n, q, path = self.robot.nv, self.q, self.path
+        n, q, path = self.freedoms(y), self.q, self.path
         d = y[..., :n]
         if path:
             q = q.copy()
             q[..., path] += y[..., 2 * n :] - self.robot.integrate(q, d)[..., path]
         return self.place(self.t + s, q, d, self.velocity(y))
 
-    def _way(self, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-        """The rate of x."""
+    def _way(self, q: np.ndarray, qd: np.ndarray) -> list[np.ndarray]:
+        """The rate of x, if there is any."""
         if not self.path:
-            return qd[..., :0]
+            return []
         J = self.robot.derivatives("integrate", q, np.zeros_like(qd), wrt="v")
-        return (J[..., self.path, :] @ qd[..., None])[..., 0]
+        return [(J[..., self.path, :] @ qd[..., None])[..., 0]]
 
 
 def path(robot: Robot) -> list[int]:
@@ -94,12 +103,15 @@ Advance = Callable[[Local, float, np.ndarray], Advanced]
 
 
 class Taken(NamedTuple):
-    """A step: q and qd after it, its error beside the size of y, and q and qd within it."""
+    """A step: q and qd after it, the error of y where it is estimated, y at both ends.
+
+    at(part): q and qd after a part of it.
+    """
 
     q: np.ndarray
     qd: np.ndarray
     error: np.ndarray | None
-    size: np.ndarray
+    ends: tuple[np.ndarray, np.ndarray]
     at: Callable[[float], tuple[np.ndarray, np.ndarray]]
 
 
@@ -108,9 +120,8 @@ def take(advance: Advance, local: Local, h: float, qd: np.ndarray) -> Taken:
     y = local.start(qd)
     last, error, within = advance(local, h, y)
     within = within or hermite(local, h, y, last)
-    size = np.maximum(np.abs(y), np.abs(last))
     return Taken(
-        *local.state(h, last), error, size, lambda part: local.state(part * h, within(part))
+        *local.state(h, last), error, (y, last), lambda part: local.state(part * h, within(part))
     )
 
 
@@ -122,7 +133,7 @@ def hermite(
 
     def within(part: float) -> np.ndarray:
         if not rates:
-            rates.extend([local.rates(0.0, first), local.rates(h, last)])
+            rates.extend([local.first(first), local.rates(h, last)])
         a, b, back = rates[0], rates[1], 1.0 - part
         curve = back * (h * a - (last - first)) - part * (h * b - (last - first))
         chord: np.ndarray = back * first + part * last

@@ -67,7 +67,7 @@ class Controlled:
                 )
             taken = self.step(t, goal - t, q, qd)
             assert taken.error is not None
-            allowed = self.atol + self.rtol * taken.size
+            allowed = self.atol + self.rtol * np.maximum(*np.abs(taken.ends))
             error = float(np.max(np.abs(taken.error) / allowed, initial=0.0))
             factor = 0.9 * error ** (-1.0 / self.power) if error else largest
             self.h = (goal - t) * min(largest, max(0.2, factor))

@@ -1,7 +1,7 @@
 """Methods of Runge and Kutta by their tables, explicit and implicit, on the configuration space."""
 
 from dataclasses import dataclass
-from fractions import Fraction as F
+from fractions import Fraction
 
 import numpy as np
 
@@ -24,44 +24,37 @@ class Table:
     """
 
     c: tuple[float, ...]
-    A: tuple[tuple[float, ...], ...]
-    b: tuple[float, ...]
-    error: tuple[float, ...] | None = None
-    dense: tuple[tuple[float, ...], ...] | None = None
+    A: tuple[np.ndarray, ...]
+    b: np.ndarray
+    error: np.ndarray | None = None
+    dense: tuple[np.ndarray, ...] | None = None
 
     def __call__(self, local: Local, h: float, y: np.ndarray) -> Advanced:
         """A step of h seconds, by the method of vectors for y (Munthe-Kaas 1998)."""
-        k: list[np.ndarray] = []
-        newton = Newton(local, h)
-        for c, row in zip(self.c, self.A, strict=True):
-            base = y + h * _sum(row[: len(k)], k)
-            if len(row) == len(k):
-                k.append(local.rates(c * h, base))
+        k = np.empty((len(self.c), y.size))
+        newton = Newton(local)
+
+        def moved(weights: np.ndarray) -> np.ndarray:
+            return y + (h * weights @ k[: len(weights)]).reshape(y.shape)
+
+        for i, (c, row) in enumerate(zip(self.c, self.A, strict=True)):
+            if len(row) > i:
+                k[i] = newton.stage(c * h, moved(row[:i]), row[i] * h).ravel()
             else:
-                k.append(newton.stage(c * h, base, row[-1] * h))
-        error = None if self.error is None else h * _sum(self.error, k)
+                k[i] = (local.rates(c * h, moved(row)) if c else local.first(y)).ravel()
+        error = None if self.error is None else moved(self.error) - y
         if self.dense is None:
-            return Advanced(y + h * _sum(self.b, k), error)
-        P = np.array(self.dense, dtype=float)
-        powers = np.arange(1, P.shape[1] + 1)
-        return Advanced(
-            y + h * _sum(self.b, k), error, lambda part: y + h * _sum(P @ part**powers, k)
-        )
-
-
-def _sum(weights: "tuple[float, ...] | np.ndarray", k: list[np.ndarray]) -> np.ndarray:
-    total = np.zeros(())
-    for weight, rate in zip(weights, k, strict=True):
-        if weight:
-            total = total + weight * rate
-    return total
+            return Advanced(moved(self.b), error)
+        weights = np.array(self.dense)
+        powers = np.arange(1, weights.shape[1] + 1)
+        return Advanced(moved(self.b), error, lambda part: moved(weights @ part**powers))
 
 
 class Newton:
     """Implicit stages Y = base + a f(Y), with slopes of f that serve all stages while they do."""
 
-    def __init__(self, local: Local, h: float) -> None:
-        self._local, self._h = local, h
+    def __init__(self, local: Local) -> None:
+        self._local = local
         self._slopes: np.ndarray | None = None
 
     def stage(self, s: float, base: np.ndarray, a: float) -> np.ndarray:
@@ -97,22 +90,27 @@ class Newton:
         return np.stack(columns, axis=-1)
 
 
-def _exact(*rows: str) -> tuple[tuple[float, ...], ...]:
+def _exact(*rows: str) -> tuple[np.ndarray, ...]:
     """Rows of fractions, written as text."""
-    return tuple(tuple(float(F(entry)) for entry in row.split()) for row in rows)
+    return tuple(np.array([float(Fraction(entry)) for entry in row.split()]) for row in rows)
 
 
-EULER = Table((0.0,), ((),), (1.0,), dense=_exact("1"))
+EULER = Table((0.0,), _exact(""), _exact("1")[0], dense=_exact("1"))
 """Euler's method (Featherstone 2008, Eq 11.45)."""
 
-HEUN_2 = Table((0.0, 2.0 / 3.0), _exact("", "2/3"), (0.25, 0.75), dense=_exact("1 -3/4", "0 3/4"))
+HEUN_2 = Table(
+    (0.0, 2.0 / 3.0),
+    _exact("", "2/3"),
+    _exact("1/4 3/4")[0],
+    dense=_exact("1 -3/4", "0 3/4"),
+)
 """Heun's of two points and second order; within the step the integral of the line through its rates
 (Featherstone 2008, section 11.5)."""
 
 HEUN_3 = Table(
     (0.0, 1.0 / 3.0, 2.0 / 3.0),
     _exact("", "1/3", "0 2/3"),
-    (0.25, 0.0, 0.75),
+    _exact("1/4 0 3/4")[0],
     dense=_exact("1 -9/4 3/2", "0 3 -3", "0 -3/4 3/2"),
 )
 """Heun's of three points and third order; within the step the integral of the parabola through its
@@ -121,7 +119,7 @@ rates, of second order (Featherstone 2008, section 11.5)."""
 RUNGE_KUTTA_4 = Table(
     (0.0, 0.5, 0.5, 1.0),
     _exact("", "1/2", "0 1/2", "0 0 1"),
-    (1.0 / 6.0, 1.0 / 3.0, 1.0 / 3.0, 1.0 / 6.0),
+    _exact("1/6 1/3 1/3 1/6")[0],
 )
 """The classical method of fourth order."""
 
@@ -151,10 +149,12 @@ DORMAND_PRINCE = Table(
 """Fifth order with an error of fourth (Dormand and Prince 1980), within the step of fourth order
 (Shampine 1986; Hairer, Norsett and Wanner 1993, section II.6)."""
 
-IMPLICIT_EULER = Table((1.0,), ((1.0,),), (1.0,))
+IMPLICIT_EULER = Table((1.0,), _exact("1"), _exact("1")[0])
 """Backward Euler: first order, damps whatever is stiff (L-stable)."""
 
 _GAMMA = 1.0 - 0.5**0.5
 
-SDIRK_2 = Table((_GAMMA, 1.0), ((_GAMMA,), (1.0 - _GAMMA, _GAMMA)), (1.0 - _GAMMA, _GAMMA))
+_LAST = np.array([1.0 - _GAMMA, _GAMMA])
+
+SDIRK_2 = Table((_GAMMA, 1.0), (np.array([_GAMMA]), _LAST), _LAST)
 """Two implicit stages of second order, L-stable (Alexander 1977)."""

@@ -7,7 +7,7 @@ from chasles.simulate.local import Advanced, Local
 
 def semi_implicit(local: Local, h: float, y: np.ndarray) -> Advanced:
     """qd1 = qd + h qdd and q1 = integrate(q, h qd1): first order."""
-    n, change = local.robot.nv, h * local.rates(0.0, y)
+    n, change = local.freedoms(y), h * local.first(y)
     last = y + change
     last[..., :n] = h * local.velocity(last)
     return Advanced(last)
@@ -19,8 +19,8 @@ def semi_implicit_mixed(local: Local, h: float, y: np.ndarray) -> Advanced:
     Then u1 = u + h udot, where u = R v and udot = R (vdot + w x v), x1 = x + h u1, and the rotation
     goes on by itself: what MuJoCo's Euler does, whose velocities of a free joint are (u, w).
     """
-    robot, q, n = local.robot, local.q, local.robot.nv
-    qd, qdd = local.velocity(y), local.velocity(local.rates(0.0, y))
+    robot, q, n = local.robot, local.q, local.freedoms(y)
+    qd, qdd = local.velocity(y), local.velocity(local.first(y))
     speed = qd + h * qdd
     d, moves = h * speed, []
     for i, slot in robot.model.velocity_slices.items():

@@ -7,7 +7,7 @@ from chasles.simulate.local import Advanced, Local
 ITERATIONS = 100
 """At most; five to ten are usual, each better by a factor of about h times the fastest rate."""
 
-SOLVED = 1e-9
+SOLVED = 1e-11
 """The iteration ends at rounding: where a change below this, beside the step, no longer falls."""
 
 
@@ -23,7 +23,7 @@ def variational(local: Local, h: float, y: np.ndarray) -> Advanced:
     The first gives the step d; the second order of the rule is that of qd = M^-1 p too. Energy
     stays within a band, and momenta that the forces leave alone stay as they are.
     """
-    robot, q, n = local.robot, local.q, local.robot.nv
+    robot, q, n = local.robot, local.q, local.freedoms(y)
     p = _applied(robot.mass_matrix(q), local.velocity(y))
     d, last = h * local.velocity(y), np.inf
     for _ in range(ITERATIONS):
