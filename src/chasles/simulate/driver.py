@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,28 +9,14 @@ import numpy as np
 from chasles.names import leading_shape, numbers
 from chasles.numeric.linear_systems import checked_step
 from chasles.robot import Array, Robot
+from chasles.rollouts import Trajectory
 from chasles.simulate.closure_function import ClosureFunction
 from chasles.simulate.dynamics import Forces, accelerations, joint_forces, under
-from chasles.simulate.events import Event, Occurrence, checked_events
+from chasles.simulate.events import Event, checked_events
 from chasles.simulate.integrators import Free, chosen
 from chasles.simulate.motions import moving
 from chasles.simulate.pace import paced
 from chasles.simulate.running import Keep, run
-
-
-@dataclass(frozen=True)
-class Trajectory:
-    """States at times t (n,): q (..., n, nq) and qd (..., n, nv).
-
-    rechosen: the times at which some member of the batch was given other independent coordinates,
-    where loops are closed. events: those that happened, in order.
-    """
-
-    t: np.ndarray
-    q: np.ndarray
-    qd: np.ndarray
-    rechosen: tuple[float, ...] = ()
-    events: tuple[Occurrence, ...] = ()
 
 
 def simulate(

@@ -3,10 +3,11 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from chasles.rollouts import Occurrence
 from chasles.simulate.local import Taken
 
 HALVINGS = 52
@@ -74,15 +75,6 @@ class Event:
                 f"finite numbers of shapes {q.shape} and {qd.shape}"
             )
         return first, second
-
-
-class Occurrence(NamedTuple):
-    """An event that happened: its name, its time, and the state before it did anything."""
-
-    name: str
-    t: float
-    q: np.ndarray
-    qd: np.ndarray
 
 
 def checked_events(events: Event | Sequence[Event], q: np.ndarray) -> tuple[Event, ...]:

@@ -7,7 +7,8 @@ import numpy as np
 
 from chasles.loops import LoopError
 from chasles.robot import Array
-from chasles.simulate.events import Event, Occurrence, occurred
+from chasles.rollouts import Occurrence
+from chasles.simulate.events import Event, occurred
 from chasles.simulate.local import Taken
 from chasles.simulate.pace import Pace
 
