@@ -38,6 +38,7 @@ EXAMPLES = {
     "accuracy.py": {"samples": 5, "joints": (3, 5), "picture": io.BytesIO()},
     "computed_torque.py": {"duration": 0.05},
     "crossover.py": {"joints": 4, "picture": io.BytesIO()},
+    "long_runs.py": {"duration": 0.02, "picture": io.BytesIO()},
     "mechanism_energy.py": {"duration": 0.02, "names": ["four-bar"], "picture": io.BytesIO()},
     "mechanisms.py": {"pictures": {n: io.BytesIO() for n in ("triangle", "inclined_four_bar")}},
     "microbot_jerk.py": {"states": 201},
