@@ -29,6 +29,7 @@ LAYERS = (
     ("programs",),
     ("compiled", "loops"),
     ("robot",),
+    ("contact",),
     ("robots", "api", "accuracy", "control", "conventions", "homogeneous", "simulate", "exporting"),
     ("",),  # the package itself: `import chasles`
     ("cli", "published"),
