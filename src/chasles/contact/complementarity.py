@@ -33,7 +33,7 @@ class Infeasible(ValueError):
 
     def __init__(self, message: str, ray: np.ndarray | None = None) -> None:
         super().__init__(message)
-        self.ray = None if ray is None else ray / np.max(ray)
+        self.ray = ray / np.max(ray) if ray is not None and np.any(ray) else None
 
 
 class Iterated(NamedTuple):

@@ -38,8 +38,8 @@ POLISH = 20
 MANY = 12
 """Sliding contacts up to which all cases are looked at where a solution need not be unique."""
 
-SOLVER = 1e-13
-"""Tolerances of Clarabel; it stops a little before where digits end."""
+SOLVER = 1e-10
+"""Tolerances of Clarabel; with less it may not end."""
 
 
 class NoUniqueMotion(ValueError):
