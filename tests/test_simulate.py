@@ -116,16 +116,6 @@ WRONG = {
         ValueError,
         r"tau has leading shape \(2,\)",
     ),
-    "tau function": (
-        lambda: simulate(ROD, [0.0], [0.0], tau=lambda t, q, qd: [1.0, 2.0]),
-        ValueError,
-        "tau must have shape",
-    ),
-    "tau function of a batch": (
-        lambda: simulate(ROD, [0.0], [0.0], tau=lambda t, q, qd: [[1.0], [2.0]]),
-        ValueError,
-        r"must have the shape of qd, \(1,\)",
-    ),
     "tau inf": (lambda: simulate(ROD, [0.0], [0.0], tau=[np.inf]), ValueError, "tau must be fin"),
     "tau nan": (
         lambda: simulate(ROD, [0.0], [0.0], tau=lambda t, q, qd: [np.nan]),
@@ -166,6 +156,31 @@ WRONG = {
         lambda: simulate(TREE, [0.0], [0.0], stabilization=0.1, closure=triangle),
         TypeError,
         "closure or stabilization, not both",
+    ),
+    "forces of a wrong shape": (
+        lambda: simulate(ROD, [0.0], [0.0], tau=lambda t, q, qd: [0.0, 1.0]),
+        ValueError,
+        r"tau\(t, q, qd\) gave shape \(2,\) at t = 0 s; return the shape of qd, \(1,\)",
+    ),
+    "forces of more states": (
+        lambda: simulate(ROD, [0.0], [0.0], tau=lambda t, q, qd: np.zeros((3, 1))),
+        ValueError,
+        r"tau\(t, q, qd\) gave shape \(3, 1\)",
+    ),
+    "a number for forces": (
+        lambda: simulate(BARS, *closed(), tau=lambda t, q, qd: 0.0),
+        ValueError,
+        r"tau\(t, q, qd\) gave shape \(\) at t = 0 s",
+    ),
+    "no forces": (
+        lambda: simulate(BARS, *closed(), tau=lambda t, q, qd: None),
+        (TypeError, ValueError),
+        r"tau\(t, q, qd\) gave",
+    ),
+    "words for forces": (
+        lambda: simulate(ROD, [0.0], [0.0], tau=lambda t, q, qd: ["a"]),
+        TypeError,
+        r"tau\(t, q, qd\) gave \['a'\] at t = 0 s; return numbers",
     ),
     "not a closure": (
         lambda: simulate(BARS, *closed(), closure=triangle),

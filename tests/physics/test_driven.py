@@ -185,6 +185,8 @@ def test_other_functions_of_the_arm() -> None:
     close(here.hybrid_dynamics(y, yd, ydd, known="joint2"), expected, 1e-11)
     with pytest.raises(ModelError, match="coriolis_matrix: joint 'joint1' is driven in time"):
         here.coriolis_matrix(y, yd)
+    with pytest.raises(ModelError, match="'joint1' is driven in time, so that rates of a task"):
+        chasles.control.operational_dynamics(here, y, yd, frame=here.bodies[-1], task="position")
     with pytest.raises(ModelError, match="closed_form: joint 'joint1' is driven in time"):
         here.closed_form(y)
 
@@ -215,6 +217,16 @@ def test_damping_and_outer_forces() -> None:
 
 
 # Derivatives and programs -------------------------------------------------------------------------
+
+
+def test_derivatives_of_driving_forces() -> None:
+    """By the coordinates those of the free robot; by time, differences."""
+    puma, (y, yd, ydd, q, qd, qdd) = chasles.robots.puma560(), arm_state()
+    state = (y, yd, ydd, np.zeros(0))
+    by_q, by_t = (arm().at_time(T).derivatives("driving_forces", *state, wrt=x) for x in "qt")
+    whole = puma.derivatives("inverse_dynamics", q, qd, qdd, wrt="q")
+    close(by_q, whole[[0, 3]][:, ARM], 1e-10)
+    close(by_t, slope(lambda t: arm().at_time(t).driving_forces(y, yd, ydd)), 1e-8)
 
 
 @pytest.mark.parametrize("function", ["inverse_dynamics", "forward_dynamics", "kinetic_energy"])

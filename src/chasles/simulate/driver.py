@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -12,24 +11,10 @@ from chasles.loops import LoopError
 from chasles.names import leading_shape, numbers
 from chasles.numeric.linear_systems import checked_step
 from chasles.robot import Array, Robot
+from chasles.rollouts import Trajectory
 from chasles.simulate.closure_function import ClosureFunction
 from chasles.simulate.dynamics import Forces, accelerations, joint_forces, under
-from chasles.simulate.motions import Closed, begun, by_function, tree
-from chasles.simulate.runge_kutta import runge_kutta
-
-
-@dataclass(frozen=True)
-class Trajectory:
-    """States at times t (n,): q (..., n, nq) and qd (..., n, nv).
-
-    rechosen: the times at which some member of the batch was given other independent coordinates,
-    where loops are closed.
-    """
-
-    t: np.ndarray
-    q: np.ndarray
-    qd: np.ndarray
-    rechosen: tuple[float, ...] = ()
+from chasles.simulate.motions import Closed, begun, by_function, method, tree
 
 
 def simulate(
@@ -75,18 +60,18 @@ def simulate(
     if not math.isfinite(start):
         raise ValueError(f"simulate: start must be a finite time, not {start!r}")
     dynamics = accelerations(robot, f_ext, dissipation, stabilization)
-    accelerate = under(dynamics, joint_forces(tau, qd))
+    advance = method(robot, under(dynamics, joint_forces(tau, qd)))
     rechosen: list[float] = []
     if closure is not None:
         place = by_function(robot, closure)
         q, qd = begun(robot, place, start, q, qd)
-        step = partial(runge_kutta, place, accelerate)
+        step = partial(advance, place)
     elif not robot.model.loop_rows or stabilization is not None:
-        step = partial(runge_kutta, tree(robot), accelerate)
+        step = partial(advance, tree(robot))
     else:
         closed = Closed(robot, start, q)
         q, qd = begun(robot, closed.place, start, q, qd)
-        step, rechosen = partial(closed.step, accelerate), closed.rechosen
+        step, rechosen = partial(closed.step, advance), closed.rechosen
     kept = [(start, q, qd)]
     for k in _counted(steps, progress):
         q, qd = _stepped(step, start + whole * k / steps, whole / steps, q, qd)

@@ -28,6 +28,46 @@ CONSISTENT = 1e-6
 BRANCH = 1e-3
 """A closed position farther than this from the given one (rad, m) belongs to another branch."""
 
+Advance = Callable[[Place, float, float, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
+"""advance(place, t, h, q, qd): q and qd after a step of h seconds from time t."""
+
+
+def method(robot: Robot, accelerate: Accelerate) -> Advance:
+    """Runge and Kutta's method for a robot under forces.
+
+    Where q has entries that depend on the way (the place of a rolling sphere), these are integrated
+    beside the velocities, by their own rates.
+    """
+    where = [
+        slot.start + k
+        for i, slot in robot.model.position_slices.items()
+        for k in robot.model.bodies[i].joint.path
+    ]
+    if not where:
+        return lambda place, *step: runge_kutta(place, accelerate, *step)
+    n = robot.nv
+
+    def forces(t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        qd = v[..., :n]
+        J = robot.derivatives("integrate", q, np.zeros_like(qd), wrt="v")[..., where, :]
+        return np.concatenate([accelerate(t, q, qd), (J @ qd[..., None])[..., 0]], axis=-1)
+
+    def advance(
+        place: Place, t: float, h: float, q: np.ndarray, qd: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        def rolled(t: float, q: np.ndarray, d: np.ndarray, v: np.ndarray) -> Placed:
+            start = q.copy()
+            start[..., where] += v[..., n:] - robot.integrate(q, d[..., :n])[..., where]
+            there, speed, rate = place(t, start, d[..., :n], v[..., :n])
+            x = there[..., where]
+            return there, np.concatenate([speed, x], -1), np.concatenate([rate, 0.0 * x], -1)
+
+        v = np.concatenate([qd, q[..., where]], axis=-1)
+        there, speed = runge_kutta(rolled, forces, t, h, q, v)
+        return there, speed[..., :n]
+
+    return advance
+
 
 def rate_of_steps(robot: Robot) -> Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]:
     """The function rate(q, there, v): that of difference(q, there) while `there` moves with v."""
@@ -112,13 +152,13 @@ class Closed:
         self._choose(t, q, self._which < 0)
 
     def step(
-        self, accelerate: Accelerate, t: float, h: float, q: np.ndarray, qd: np.ndarray
+        self, advance: Advance, t: float, h: float, q: np.ndarray, qd: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """A step of Runge and Kutta, in other coordinates where those of a member will not do."""
         chosen: Any = False
         while True:
             try:
-                return runge_kutta(self.place, accelerate, t, h, q, qd)
+                return advance(self.place, t, h, q, qd)
             except Lost as lost:
                 if np.any(lost.members & chosen):
                     raise self._singular(t, q, lost.members & chosen) from None
