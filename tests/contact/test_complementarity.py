@@ -1,5 +1,8 @@
 """Complementarity problems: Lemke's method, both quadratic programs and Gauss-Seidel agree."""
 
+import sys
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -151,3 +154,18 @@ def test_gauss_seidel_reports_what_has_no_solution() -> None:
 def test_bad_problems_are_refused(call, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         call()
+
+
+def test_a_missing_solver_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "daqp", None)
+    with pytest.raises(ImportError, match=r"chasles\[contact\]"):
+        contact.forces_program(np.eye(1), [-1.0])
+
+
+def test_a_solver_that_gives_up_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = np.ones(1), 0.0, -4, {"lam": np.ones(1)}
+    monkeypatch.setitem(sys.modules, "daqp", SimpleNamespace(solve=lambda *_, **__: given))
+    with pytest.raises(ArithmeticError, match="exit flag -4"):
+        contact.forces_program(np.eye(1), [-1.0])
+    with pytest.raises(ArithmeticError, match="exit flag -4"):
+        contact.accelerations_program(np.eye(1), [-1.0], np.eye(1), [0.0])

@@ -132,6 +132,21 @@ def test_a_ruled_surface_keeps_every_point() -> None:
     assert len(contact.minimal(twisted)) == 5
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: contact.Sphere(None, 0.0),
+        lambda: contact.Capsule(None, 0.1, (1.0, 2.0, 3.0), (1.0, 2.0, 3.0)),
+        lambda: contact.Box(None, (1.0, -1.0, 1.0)),
+        lambda: contact.Plane(None, (0.0, 0.0, 0.0)),
+        lambda: contact.Plane(None, (0.0, 0.0, np.nan)),
+    ],
+)
+def test_shapes_without_extent_are_refused(make) -> None:
+    with pytest.raises(ValueError, match="must be positive and finite"):
+        make()
+
+
 def test_pairs_without_a_closed_form_are_refused() -> None:
     q, qd, _ = states(1)
     box = contact.Box("upper", (0.1, 0.1, 0.1))

@@ -65,10 +65,11 @@ def coulomb(G: Array, c: Array, mu: Array, slip: Array = None) -> np.ndarray:
     """Forces f (nc, 3) of Coulomb's law.
 
     Where every contact slides it is a linear complementarity problem in normal forces, its matrix
-    not symmetric; without a unique motion it raises `Inconsistent` or `Indeterminate`. Otherwise
-    the cone program is solved again and again with De Saxce's correction mu |a_t| of the normal
-    acceleration (De Saxce and Feng 1998; Acary et al. 2011), each time followed by Newton's method
-    (Alart and Curnier 1991), until f and a satisfy the law to 1e-10 of the largest |c|.
+    not symmetric; without a unique motion it raises `Inconsistent` or `Indeterminate` (of more than
+    12 contacts it takes what Lemke's method finds). Otherwise the cone program is solved again and
+    again with De Saxce's correction mu |a_t| of the normal acceleration (De Saxce and Feng 1998;
+    Acary et al. 2011), each time followed by Newton's method (Alart and Curnier 1991), until f and
+    a satisfy the law to 1e-10 of the largest |c|.
     """
     return _solved(_Law(*_checked("coulomb", G, c, mu, slip)))
 
@@ -250,23 +251,29 @@ def cone_program(G: Array, c: Array, mu: Array) -> np.ndarray:
     By Clarabel, to about nine digits; see `convex`. Without a minimum it is `Infeasible`.
     """
     G, c, mu, slip = _checked("cone_program", G, c, mu, None)
-    clarabel = optional("clarabel")
     n = len(mu)
     used = np.column_stack([np.ones(n, dtype=bool), mu > 0.0, mu > 0.0]).ravel()
     unit = np.repeat(1.0 / np.sqrt(_Law(G, c, mu, slip).weight[:, 0]), 3)[used]
     size = np.max(np.abs(unit * c[used])) or 1.0
     P = unit[:, None] * G[np.ix_(used, used)] * unit
-    cones = [clarabel.SecondOrderConeT(3) if m else clarabel.NonnegativeConeT(1) for m in mu]
     widths = np.column_stack([np.where(mu > 0.0, mu, 1.0), np.ones((n, 2))]).ravel()[used]
+    f = np.zeros(3 * n)
+    f[used] = size * unit * _least(P, unit * c[used] / size, widths, mu > 0.0)
+    return f.reshape(n, 3)
+
+
+def _least(P: np.ndarray, c: np.ndarray, widths: np.ndarray, cones: np.ndarray) -> np.ndarray:
+    """The x that minimises x'P x / 2 + x'c, with widths * x in cones of 3 numbers or rays of 1."""
+    clarabel = optional("clarabel")
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = SOLVER
     solution = clarabel.DefaultSolver(
         sparse.csc_matrix(np.triu(P)),
-        unit * c[used] / size,
+        c,
         sparse.csc_matrix(-np.diag(widths)),
-        np.zeros(len(unit)),
-        cones,
+        np.zeros(len(c)),
+        [clarabel.SecondOrderConeT(3) if k else clarabel.NonnegativeConeT(1) for k in cones],
         settings,
     ).solve()
     status = str(solution.status)
@@ -277,9 +284,7 @@ def cone_program(G: Array, c: Array, mu: Array) -> np.ndarray:
         )
     if status not in ("Solved", "AlmostSolved"):
         raise ArithmeticError(f"cone_program: Clarabel found no solution ({status})")
-    f = np.zeros(3 * n)
-    f[used] = size * unit * np.array(solution.x)
-    return f.reshape(n, 3)
+    return np.array(solution.x)
 
 
 def polyhedral(G: Array, c: Array, mu: Array, slip: Array = None, *, facets: int = 8) -> np.ndarray:

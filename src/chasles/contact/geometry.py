@@ -7,6 +7,7 @@ that, whatever the two frames do. Lengths in m; centres, ends and poses are in t
 carries the shape. frame: of the robot, or None for the world.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -74,6 +75,9 @@ class Sphere:
     radius: float
     center: Place = (0.0, 0.0, 0.0)
 
+    def __post_init__(self) -> None:
+        _check("Sphere: radius", self.radius)
+
     def balls(self) -> list[tuple[Place, float]]:
         """Itself."""
         return [(self.center, self.radius)]
@@ -91,6 +95,10 @@ class Capsule:
     radius: float
     start: Place
     end: Place
+
+    def __post_init__(self) -> None:
+        _check("Capsule: radius", self.radius)
+        _check("Capsule: the distance of its ends", math.dist(self.start, self.end))
 
     def balls(self) -> list[tuple[Place, float]]:
         """Its ends, which touch a plane first."""
@@ -114,6 +122,9 @@ class Box:
     frame: str | None
     size: Place
     center: Place = (0.0, 0.0, 0.0)
+
+    def __post_init__(self) -> None:
+        _check("Box: every edge", *self.size)
 
     def balls(self) -> list[tuple[Place, float]]:
         """Its corners, which touch a plane first."""
@@ -144,6 +155,9 @@ class Plane:
     frame: str | None = None
     normal: Place = (0.0, 0.0, 1.0)
     point: Place = (0.0, 0.0, 0.0)
+
+    def __post_init__(self) -> None:
+        _check("Plane: the length of its normal", math.hypot(*self.normal))
 
     def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
         """Straight down."""
@@ -201,6 +215,12 @@ class Ground:
 
 Ball = Point | Sphere | Capsule | Box
 Surface = Sphere | Capsule | Box | Plane | Ground
+
+
+def _check(what: str, *lengths: float) -> None:
+    """Refuse shapes without extent."""
+    if not all(0.0 < length < math.inf for length in lengths):
+        raise ValueError(f"{what} must be positive and finite, not {', '.join(map(str, lengths))}")
 
 
 def _from_point(r: np.ndarray, v: np.ndarray, radius: float) -> Nearest:

@@ -118,9 +118,14 @@ def held(problem: Problem, sets: Sets) -> Motion:
 
 
 def events(
-    problem: Problem, qd: Array, sets: Sets, motion: Motion, *, distance: float = 1e-9,
+    problem: Problem,
+    qd: Array,
+    sets: Sets,
+    motion: Motion,
+    *,
+    distance: float = 1e-9,
     speed: float = 1e-9,
-) -> list[Event]:  # fmt: skip
+) -> list[Event]:
     """What has happened to the contacts of a problem, near or touching (step 2).
 
     A gain is a contact that is not current and collides; a loss is a current one that is farther
