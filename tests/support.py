@@ -23,6 +23,16 @@ CUBIC = {m.name for rows in FUNCTIONS.values() for m in rows if m.steep}
 on which `test_closed_form.py` has them."""
 
 
+def gpus() -> int:
+    """How many GPUs CuPy can use; 0 where it is not installed."""
+    try:
+        import cupy
+
+        return int(cupy.cuda.runtime.getDeviceCount())
+    except (ImportError, RuntimeError):  # CuPy's errors of the driver are of the latter
+        return 0
+
+
 def relative(actual: ArrayLike, expected: ArrayLike, scale: float = 0.0) -> float:
     """The largest difference beside the largest entry expected (or beside `scale`, if larger)."""
     a, b = np.asarray(actual, dtype=float), np.asarray(expected, dtype=float)
@@ -68,7 +78,7 @@ def direct(
     result = algorithm(model, *values.values(), **resolve(model, options))
     results = (result,) if len(sign.outputs) == 1 else result
     arrays_out = [
-        np.array(space.join(model, value), dtype=float).reshape(space.shape(model))
+        np.array(space.join(model, value), dtype=float).reshape(space.shape_of(model, value))
         for space, value in zip(sign.outputs, results, strict=True)
     ]
     return arrays_out[0] if len(arrays_out) == 1 else tuple(arrays_out)

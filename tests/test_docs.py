@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support import gpus
 from typer.testing import CliRunner
 
 import chasles
@@ -36,7 +37,9 @@ PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
 EXAMPLES = {
     "accuracy.py": {"samples": 5, "joints": (3, 5), "picture": io.BytesIO()},
     "computed_torque.py": {"duration": 0.05},
+    "contact_laws.py": {"steps": 6, "picture": io.BytesIO()},
     "crossover.py": {"joints": 4, "picture": io.BytesIO()},
+    "long_runs.py": {"duration": 0.02, "picture": io.BytesIO()},
     "mechanism_energy.py": {"duration": 0.02, "names": ["four-bar"], "picture": io.BytesIO()},
     "mechanisms.py": {"pictures": {n: io.BytesIO() for n in ("triangle", "inclined_four_bar")}},
     "microbot_jerk.py": {"states": 201},
@@ -46,8 +49,14 @@ EXAMPLES = {
     "slider_crank.py": {"steps": 24, "picture": io.BytesIO()},
     "spacelib.py": {"instants": 3},
 }
-NEEDS = {"arrays.md": ("torch", "jax")}
+NEEDS = {
+    "arrays.md": ("torch", "jax"),
+    "contact.md": ("daqp", "clarabel"),
+    "gpu.md": ("cupy", "torch", "jax"),
+}
 """Packages that a page is about, and that need not be there."""
+ON_GPU = ("gpu.md",)
+"""Pages that need a GPU too."""
 NARROW = {"COLUMNS": "80", "TERM": "dumb", "NO_COLOR": "1"}
 BLOCK = re.compile(
     r"(?:<!-- (source|file): (\S+) -->\n)?```(python|text|console)\n(.*?)```", re.DOTALL
@@ -124,6 +133,8 @@ def body_of(path: Path) -> str:
 def test_page_is_true(page: Path) -> None:
     for package in NEEDS.get(page.name, ()):
         pytest.importorskip(package, reason=f"{page.name} needs {package}, which is not installed")
+    if page.name in ON_GPU and not gpus():
+        pytest.skip(f"{page.name} needs a GPU, and there is none")
     for block, expected in truth(page):
         assert block.body == expected, f"{page.name}: run python tests/test_docs.py"
 
@@ -160,7 +171,8 @@ def test_functions_page_has_arrays_and_results(function: str) -> None:
     walker = chasles.robots.quadruped()
     joints = len(walker.joints)
     sizes = {"nq": walker.nq, "nv": walker.nv, "2nv": 2 * walker.nv, "joints": joints}
-    sizes |= {"parameters": 10 * joints, "order": 1, "rows": 0, "loops": 0, "driven": 0}
+    sizes |= {"parameters": 10 * joints, "order": 1}
+    sizes |= dict.fromkeys(("rows", "loops", "freedoms", "driven"), 0)
     shapes = [
         tuple(sizes[word] if word in sizes else int(word) for word in re.findall(r"\w+", shape))
         for shape in re.findall(r"\(\.\.\.(.*?)\)", cells[3])
@@ -214,6 +226,9 @@ def write() -> None:
     for page in PAGES:
         if missing := [name for name in NEEDS.get(page.name, ()) if not find_spec(name)]:
             print(f"left {page.name} as it is: {', '.join(missing)} not installed")
+            continue
+        if page.name in ON_GPU and not gpus():
+            print(f"left {page.name} as it is: no GPU")
             continue
         text = old = page.read_text("utf-8")
         for block, expected in reversed(truth(page)):

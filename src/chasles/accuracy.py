@@ -43,11 +43,11 @@ class Condition(float):
         )
 
 
-def condition(robot: Robot, q: Array, *, coordinates: Coordinates = "tree") -> Condition:
+def condition(robot: Robot, q: Array, *, coordinates: Coordinates = "independent") -> Condition:
     """The condition number of the mass matrix at q (nq,), and what it means.
 
-    coordinates as in `Robot.mass_matrix`: with "independent", of the freedoms that closed loops
-    leave.
+    Of a robot with loops, which must be closed at q, of the freedoms that these leave;
+    coordinates="tree" leaves them open.
     """
     at = numbers("q", q, robot.nq)
     if at.ndim != 1 or not np.all(np.isfinite(at)):
@@ -77,7 +77,8 @@ def maximal_dynamics(
     8.13): to check them, or for loops so large that compiling does not pay. Nothing is compiled,
     states are computed one after the other. Redundant loops share their force, so that multipliers
     may differ from those of `constrained_dynamics`; qdd does not. tolerance: the residual of a loop
-    (rad, m) above which `chasles.OpenLoop` is raised. Arrays and options as in `forward_dynamics`.
+    (rad, m) above which `chasles.OpenLoop` is raised, and of its rate beside the largest of qd.
+    Arrays and options as in `forward_dynamics`.
     """
     if robot.couplings:
         raise ModelError(
@@ -104,6 +105,11 @@ def maximal_dynamics(
             raise OpenLoop(
                 f"maximal_dynamics: the loops are open by {equations.gap:.2g} (tolerance "
                 f"{tolerance:g}); close them with assemble"
+            )
+        if not equations.opening <= tolerance * max(1.0, np.max(np.abs(xd), initial=0.0)):
+            raise OpenLoop(
+                f"maximal_dynamics: qd opens the loops by {equations.opening:.2g} rad/s or m/s; "
+                "give what robot.complete(q, yd) gives"
             )
         a, lam, met = solved(equations)
         if not met:

@@ -119,7 +119,8 @@ def checked_options(
     if "frame" in known:
         if "frame" not in options:
             raise TypeError(f"{function} needs frame=, the name of a link or frame")
-        model.frame(options["frame"])
+        handles = spaces(function).handles
+        checked["frame"] = checked_frame(model, function, options["frame"], handles)
         checked["at"] = checked_point(options["at"]) if "at" in options else "frame"
     if "known" in known:
         checked["known"] = checked_joints(model, function, options.get("known", ()))
@@ -132,6 +133,15 @@ def checked_options(
             f"kind must be 'classical', 'spatial' or 'proper', not {options['kind']!r}"
         )
     return tuple(sorted((k, v) for k, v in checked.items() if k in known))
+
+
+def checked_frame(model: Model, function: str, frame: Any, several: bool) -> Any:
+    """The name of a frame, or names of some where a function takes several."""
+    if several and isinstance(frame, Sequence) and not isinstance(frame, str):
+        if not frame:
+            raise ValueError(f"{function}: frame names no frame; give the name of one, or of some")
+        return tuple(model.frame(name).name for name in frame)
+    return model.frame(frame).name
 
 
 def checked_joints(model: Model, function: str, names: Any) -> tuple[str, ...]:
@@ -298,6 +308,11 @@ class Compiled:
         if self.recipe.backend == "cuda":
             return self
         return Compiled(replace(self.recipe, backend="cuda"), self.model)
+
+    def from_host(self, *arguments: Any, out: Any = None) -> Any:
+        """On a GPU with arrays in this machine's memory, which are copied there and back."""
+        name, kernel = self.recipe.function, self.cuda.kernel
+        return call(kernel, name, arguments, out, None, self._check_quaternions)
 
     def pushforward(self, wrt: tuple[str, ...]) -> "Compiled":
         """Directions of the results from those of some inputs, which are extra inputs.

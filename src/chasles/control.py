@@ -12,13 +12,17 @@ A task says what of a frame's motion counts, along the world's axes, at the fram
 | "pose" | rates of chi: 6 | roll, pitch, yaw (rad; R = Rz Ry Rx), then x, y, z |
 
 "pose" has no rates where the pitch is a right angle. Functions take leading shapes that broadcast.
+Jacobians are those of the tree, with all nv rates; dynamics keep loops closed, or refuse them.
 Balafoutis and Patel (1991), section 7.4; Khatib (1987).
 """
 
+from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
+from chasles.loops import TOLERANCE
+from chasles.model import ModelError
 from chasles.names import leading_shape, numbers
 from chasles.robot import Robot
 
@@ -67,17 +71,21 @@ def operational_dynamics(
     has rows has Lambda = (J M^-1 J')^-1 (Khatib 1987). A task with more rows than the robot has
     freedoms, or a singular configuration, has neither: it is an error unless `damping` is given,
     which adds its square to the diagonal of J M^-1 J' (in 1/kg, 1/(kg m2)).
+
+    Of a robot with loops, whose motion is qd = G yd at a closed q, J G and G' M G take the places
+    of J and M: Lambda is what the frame feels of closed motions, and all joint forces with the same
+    G' tau as J' f do the same.
     """
     J, Jd, _ = _jacobians(robot, q, qd, None, frame, _checked(task))
     if damping is not None and not (np.isfinite(damping) and damping > 0.0):
         raise ValueError(f"operational_dynamics: damping must be a positive number, not {damping}")
-    k = J.shape[-2]
-    if damping is None and k > robot.nv:
+    J, M, h, Jd_qd = _freedoms(robot, q, qd, J, Jd)
+    k, n = J.shape[-2:]
+    if damping is None and k > n:
         raise ValueError(
             f"operational_dynamics: task {task!r} has {k} rows, but robot {robot.name!r} has "
-            f"{robot.nv} freedoms; choose a smaller task, or give damping="
+            f"{n} freedoms; choose a smaller task, or give damping="
         )
-    M, h = robot.mass_matrix(q), robot.bias_forces(q, qd)
     solved = np.linalg.solve(M, _transposed(J))
     mobility = J @ solved
     if damping is None:
@@ -86,8 +94,34 @@ def operational_dynamics(
         mobility = mobility + damping**2 * np.eye(k)
     Lambda = np.linalg.inv(mobility)
     Lambda = 0.5 * (Lambda + _transposed(Lambda))
-    drift = _apply(_transposed(solved), h) - _apply(Jd, np.asarray(qd, dtype=float))
+    drift = _apply(_transposed(solved), h) - Jd_qd
     return Lambda, _apply(Lambda, drift)
+
+
+class _Freedoms(NamedTuple):
+    """J, M and h of a task, and Jdot qd, in the freedoms that loops leave."""
+
+    J: np.ndarray
+    M: np.ndarray
+    h: np.ndarray
+    Jd_qd: np.ndarray
+
+
+def _freedoms(robot: Robot, q: Array, qd: Array, J: np.ndarray, Jd: np.ndarray) -> _Freedoms:
+    """With qd = G yd and qdd = G ydd + g: G' M G ydd + G' (h + M g) = G' tau, xdd = J qdd + Jd qd.
+
+    Without loops G is 1 and g is 0 (Featherstone 2008, Eq 8.44).
+    """
+    M, h, v = robot.mass_matrix(q), robot.bias_forces(q, qd), np.asarray(qd, dtype=float)
+    drift = _apply(Jd, v)
+    if not robot.model.loop_rows:
+        return _Freedoms(J, M, h, drift)
+    G, reduced = robot._closed.reduced("operational_dynamics", q, threads=None)
+    robot._closing.check_rates("operational_dynamics", q, v, tolerance=TOLERANCE)
+    yd = v[..., robot._closing.independent]
+    _, g = robot.complete(q, yd, np.zeros(yd.shape[-1]), tolerance=TOLERANCE)
+    bias = _apply(_transposed(G), h + _apply(M, g))
+    return _Freedoms(J @ G, reduced, bias, drift + _apply(J, g))
 
 
 def operational_sensitivities(
@@ -96,8 +130,14 @@ def operational_sensitivities(
     """D, V, P (..., nv, nv) of d tau = D d chidd + V d chid + P d chi (Eq 7.4.14 to 7.4.18).
 
     About the motion through q, qd, qdd. J must be square and regular: as many freedoms as
-    coordinates. A twist is refused, since its variation is not the rate of a variation.
+    coordinates. A twist is refused, since its variation is not the rate of a variation; so are
+    robots with loops, of which `Robot.linearize` has what is near a motion.
     """
+    if robot.model.loop_rows:
+        raise ModelError(
+            f"operational_sensitivities: robot {robot.name!r} has loops or couplings, which its "
+            "tree leaves open; use robot.linearize(q, qd, tau)"
+        )
     if _checked(task) == "twist":
         raise ValueError(
             "operational_sensitivities: a twist has no coordinates to vary; use 'pose' or "
@@ -128,12 +168,18 @@ def computed_torque(
     *,
     stiffness: Array,
     damping: Array,
+    actuated: Sequence[str] | None = None,
 ) -> np.ndarray:
     """Joint forces (..., nv) that make errors decay as independent oscillators.
 
     tau = M (qdd_wanted + damping edot + stiffness e) + h, with e the step along `integrate` from q
     to q_wanted; stiffness in 1/s2 and damping in 1/s, numbers or (..., nv). Balafoutis and Patel
     (1991), section 7.2.1: feedback that makes the whole motion linear.
+
+    Of a robot with loops the errors of its n `independent` freedoms decay so, with gains (..., n),
+    and the others follow them; of q_wanted, which must be closed, and its rates these count.
+    actuated: the freedoms that have forces, as in `Robot.inverse_dynamics`; the independent ones by
+    default.
     """
     places = {"q": q, "q_wanted": q_wanted}
     rates = {"qd": qd, "qd_wanted": qd_wanted, "qdd_wanted": qdd_wanted}
@@ -142,18 +188,25 @@ def computed_torque(
         for group, size in ((places, robot.nq), (rates, robot.nv))
         for name, value in group.items()
     }
+    free = robot._closing.independent if robot.model.loop_rows else np.arange(robot.nv)
     gains = {"stiffness": np.asarray(stiffness), "damping": np.asarray(damping)}
     for name, gain in gains.items():
-        if gain.shape[-1:] not in ((), (1,), (robot.nv,)):
+        if gain.shape[-1:] not in ((), (1,), (len(free),)):
             raise ValueError(
-                f"computed_torque: {name} must be a number or have {robot.nv} numbers in its last "
+                f"computed_torque: {name} must be a number or have {len(free)} numbers in its last "
                 f"axis, not shape {gain.shape}"
             )
     leading_shape("computed_torque", **given, **gains)
-    e = robot.difference(given["q"], given["q_wanted"])
-    edot = given["qd_wanted"] - given["qd"]
-    correction = gains["stiffness"] * e + gains["damping"] * edot
-    return robot.inverse_dynamics(given["q"], given["qd"], given["qdd_wanted"] + correction)
+    e = robot.difference(given["q"], given["q_wanted"])[..., free]
+    edot = (given["qd_wanted"] - given["qd"])[..., free]
+    ydd = given["qdd_wanted"][..., free] + gains["stiffness"] * e + gains["damping"] * edot
+    q, qd = given["q"], given["qd"]
+    if not robot.model.loop_rows:
+        return robot.inverse_dynamics(q, qd, ydd, actuated=actuated)
+    robot._closing.check_closed("computed_torque: q_wanted", given["q_wanted"], TOLERANCE)
+    _, qdd = robot.complete(q, qd[..., free], ydd, tolerance=TOLERANCE)
+    chosen = robot.independent if actuated is None else actuated
+    return robot.inverse_dynamics(q, qd, qdd, actuated=chosen)
 
 
 class _Jacobians(NamedTuple):
@@ -166,6 +219,11 @@ class _Jacobians(NamedTuple):
 
 def _jacobians(robot: Robot, q: Array, qd: Array, qdd: Array, frame: str, task: Task) -> _Jacobians:
     """Those of a twist, cut down to a position or turned into rates of a pose."""
+    if robot.driven_joints:
+        raise ModelError(
+            f"robot {robot.name!r}: joint {robot.driven_joints[0]!r} is driven in time, so that "
+            "rates of a task are not J qd; use frame_velocity and frame_acceleration"
+        )
     J, Jd = robot.jacobian(q, frame=frame), robot.jacobian_rate(q, qd, frame=frame)
     Jdd = None
     if qdd is not None:

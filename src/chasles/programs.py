@@ -183,9 +183,9 @@ def _methods(
     allowed = tuple(m for m in able if (m.followers or not bound) and not fit[m.name])
     if method == "fastest":
         if not allowed:
-            reason = fit[able[0].name] or f"it cannot have {bound}"
             remedy = "; load the robot with mimic=False" if model.mimics else ""
-            raise ModelError(f"robot {model.name!r}: {function}: {reason}{remedy}")
+            reason = next(filter(None, fit.values()), f"it cannot have {bound}{remedy}")
+            raise ModelError(f"robot {model.name!r}: {function}: {reason}")
         return tuple(m for m in allowed if not m.by_name)
     named = tuple(m for m in known if m.name == method)
     if not named:

@@ -7,12 +7,13 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from chasles.algorithms import CLOSED_LOOPS
+from chasles.algorithms import CLOSED_LOOPS, OPEN
 from chasles.algorithms.spatial.viewpoint import At, Axes, Kind
 from chasles.backends.pool import COMPILING
 from chasles.compiled import (
     Compiled,
     Recipe,
+    checked_frame,
     checked_joints,
     checked_options,
     checked_time,
@@ -23,11 +24,23 @@ from chasles.compiled import (
     wrench_arguments,
 )
 from chasles.libraries import refuse
-from chasles.loops import TOLERANCE, ClosedLoops, Cluster, Loops, Mobility, clusters
+from chasles.loops import (
+    TOLERANCE,
+    ClosedLoops,
+    Cluster,
+    LoopError,
+    Loops,
+    Mobility,
+    assemble,
+    check_inertia,
+    clusters,
+    mobility,
+)
 from chasles.loops.charts import Charts
 from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.spatial import RigidInertia
 from chasles.model import (
+    JOINTS,
     CouplingData,
     Description,
     JointData,
@@ -43,8 +56,9 @@ from chasles.model.parameters import nominal, shape
 from chasles.names import from_names, numbers
 from chasles.numeric.base_parameters import BaseParameters, base_parameters, random_states
 from chasles.numeric.linear_systems import actuation_matrix, checked_step, discretized
-from chasles.numeric.results import delivered
+from chasles.numeric.results import delivered, filled
 from chasles.programs import Derivative
+from chasles.rollouts import Rollout, Trajectory
 from chasles.tracing import WrenchKey
 
 Array = Any
@@ -64,9 +78,12 @@ class Robot:
     `threads=`, how many to use (by default all for large batches). The first call of a function
     compiles it for this robot.
 
-    A robot with loops is a tree that `loops` close: q, qd, tau are those of the tree. `assemble`
-    and `complete` give positions and rates that keep the loops closed, and `forward_dynamics` the
-    accelerations that do; everything else is of the tree, unless it says otherwise.
+    A robot with loops or couplings is a tree that these constrain: q, qd, tau are those of the
+    tree. `assemble` and `complete` give positions and rates that keep the loops closed, and
+    `forward_dynamics`, `linearize` and whatever else follows from forces keep them so, or say that
+    they cannot. Functions of a motion (kinematics, energy, momentum) and the terms of the equation
+    of motion (`mass_matrix`, `bias_forces`, `gravity_forces`, ...) are those of the tree, which are
+    true of its closed motions too: M qdd + h = tau + A' multipliers, with A = `loop_matrix`.
 
     A robot that depends on time, because joints are driven (`drive`) or couplings change, is asked
     at a time: `robot.at_time(t).mass_matrix(q)`.
@@ -78,6 +95,8 @@ class Robot:
         self._time: np.ndarray | None = None
         self._compiled: dict[tuple[Any, ...], Compiled] = {}
         self._ready: dict[Any, Callable[..., Any]] = {}
+        if self.model.idle and source.closure is None:
+            check_inertia(self._choice)
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         return _rebuild, (self.model.source, self._mimic, self._time)
@@ -218,7 +237,7 @@ class Robot:
         `driving_forces`. Ask the new robot `at_time`.
         """
         return self._changed(
-            edit.drive(self.model, {name: motion(given) for name, given in motions.items()})
+            edit.drive(self.model, {name: motion(f, joint=name) for name, f in motions.items()})
         )
 
     def at_time(self, t: Array) -> "Robot":
@@ -273,12 +292,20 @@ class Robot:
     ) -> bool:
         """Whether another robot with the same joints has the same equation of motion.
 
-        Compares the joint forces of random motions and the mass matrices, with joints anywhere;
-        tolerance is relative to the largest entry. Damping and friction are left out, loops too.
+        Compares the joint forces of random motions and the mass matrices, with joints anywhere; of
+        robots with loops or couplings, whether positions that close the one close the other, how
+        many freedoms they leave, and accelerations from there. tolerance is relative to the largest
+        entry. Damping and friction are left out.
         """
-        if [self.joint(n).kind for n in self.joints] != [other.joint(n).kind for n in other.joints]:
+        mine, theirs = (
+            [JOINTS.get(kind, kind) for kind in (robot.joint(n).kind for n in robot.joints)]
+            for robot in (self, other)
+        )
+        if mine != theirs:
             return False
         rng = np.random.default_rng(rng)
+        if self.model.loop_rows or other.model.loop_rows:
+            return self._moves_as(other, tolerance, rng)
         count = 8
         q = self.integrate(self.neutral(), rng.uniform(-np.pi, np.pi, size=(count, self.nv)))
         qd, qdd = rng.normal(size=(2, count, self.nv))
@@ -289,6 +316,22 @@ class Robot:
             np.max(np.abs(a - b), initial=0.0) <= tolerance * np.max(np.abs(a), initial=0.0)
             for a, b in zip(*pairs, strict=True)
         )
+
+    def _moves_as(self, other: "Robot", tolerance: float, rng: np.random.Generator) -> bool:
+        """Whether the closed motions of one robot are those of another; one may have no loops."""
+        loops = (self if self.model.loop_rows else other)._closing
+        q = loops.solve(loops.references, loops.columns).q
+        tau = rng.normal(size=(len(q), self.nv))
+        try:
+            n = int(self.mobility())
+            if n != int(other.mobility()):
+                return False
+            qd = self.complete(q, rng.normal(size=(len(q), n)))
+            a, b = (robot.forward_dynamics(q, qd, tau) for robot in (self, other))
+        except LoopError:
+            return False
+        error, size = (np.max(np.abs(x), initial=0.0) for x in (a - b, a))
+        return bool(error <= tolerance * size)
 
     def _changed(self, source: Description) -> "Robot":
         return _rebuild(source, self._mimic, self._time)
@@ -319,6 +362,7 @@ class Robot:
         """Random configurations (*size, nq): uniform between limits where a joint has them.
 
         Without limits, angles lie in [-pi, pi], positions in [-1, 1] m; orientations are uniform.
+        They leave loops open: `assemble` takes one as a guess, and closes them.
         """
         rng = np.random.default_rng(rng)
         shape = (size,) if isinstance(size, int) else tuple(size)
@@ -493,8 +537,8 @@ class Robot:
         """J* with velocity J* qd of a frame while the whole robot has no momentum: (..., 6, nv).
 
         A floating base recoils from the motion of the joints; its own columns are zero (Umetani and
-        Yoshida 1989; Featherstone 2008, example 9.4). On a base that is held it is `jacobian`.
-        `axes` and `at` as there.
+        Yoshida 1989; Featherstone 2008, example 9.4). On a base that is held it is `jacobian`; a
+        floating base that loops hold is refused. `axes` and `at` as there.
         """
         return self._call(
             "generalized_jacobian", q, out=out, threads=threads, frame=frame, axes=axes, at=at
@@ -549,7 +593,10 @@ class Robot:
         return tuple(self._choice.freedoms[k] for k in self._choice.independent)
 
     def with_independent(self, *freedoms: str) -> "Robot":
-        """The robot with other freedoms for `independent`, in the order of the coordinates."""
+        """The robot with other freedoms for `independent`, in the order of the coordinates.
+
+        Raises `chasles.LockedMechanism` for one that the loops let not move.
+        """
         self._choice.select(freedoms)
         return self._changed(edit.with_independent(self.model, freedoms))
 
@@ -590,12 +637,13 @@ class Robot:
         """How many freedoms the loops leave at a closed q (nq,), by the rank of `loop_matrix`.
 
         The result is that number (`robot.mobility() == 1`), which prints as a report: rank,
-        redundant equations of each loop, the tolerance, and, where a loop has such equations, a
-        joint type in its place that has fewer and leaves the motion as it is. Without q, at a
+        redundant equations of each loop, the tolerance, freedoms that cannot move while others do,
+        and, where a loop has redundant equations, a joint type in its place that has fewer and
+        leaves the motion as it is. Without q, at a
         closed position in which nothing is special. tolerance: the residual above which q counts
         as open (rad, and parts of the loop's size).
         """
-        return (self._choice if q is None else self._closing).mobility(q, tolerance)
+        return mobility(self._choice if q is None else self._closing, q, tolerance)
 
     def loop_clusters(self) -> tuple[Cluster, ...]:
         """Loops and couplings that share joints, with these joints: `(loops, joints)` for each.
@@ -614,7 +662,7 @@ class Robot:
         method, damped, to 1e-13 of the loop's size. Raises `chasles.ImpossiblePosition` where the
         loops stay open, `chasles.SingularPosition` where y does not determine q.
         """
-        return self._closing.assemble(y, guess)
+        return assemble(self._closing, y, guess)
 
     def complete(self, q: Array, yd: Array, ydd: Array = None, *, tolerance: float = 1e-9) -> Any:
         """All rates qd (..., nv) from those of the `independent` freedoms, at a closed q.
@@ -658,6 +706,18 @@ class Robot:
         """
         return self._call("loop_bias", q, qd, out=out, threads=threads)
 
+    def loop_joint_matrix(
+        self, q: Array, *, out: Array = None, threads: int | None = None
+    ) -> np.ndarray:
+        """B with B qd the velocities of the joints that close loops: (..., freedoms, nv).
+
+        Loop after loop, each with the freedoms of its joint, from predecessor to successor. A loop
+        joint has no coordinate; motors, springs or dampers in it, with forces f (N m, N), act on
+        the tree as joint forces B' f (Featherstone 2008, section 8.4). Where joints around a loop
+        are driven in time, what these add to the velocities is not in B qd.
+        """
+        return self._call("loop_joint_matrix", q, out=out, threads=threads)
+
     @cached_property
     def _choice(self) -> Loops:
         """The loops as far as nothing depends on the time."""
@@ -665,7 +725,7 @@ class Robot:
 
     @cached_property
     def _solver(self) -> ClosedLoops:
-        return ClosedLoops(self._choice, self.function, self._with_closure)
+        return ClosedLoops(self._choice, self._with_closure)
 
     @cached_property
     def _charts(self) -> Charts:
@@ -699,6 +759,7 @@ class Robot:
         stabilization: float | None = None,
         tolerance: float = TOLERANCE,
         method: str = "fastest",
+        out: tuple[Array, Array] | None = None,
         threads: int | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Accelerations qdd (..., nv) of a robot with loops, and multipliers (..., rows).
@@ -712,7 +773,7 @@ class Robot:
         """
         self._require_loops("constrained_dynamics")
         keys, forces = wrench_arguments(self.model, f_ext)
-        return self._closed.constrained_dynamics(
+        results = self._closed.constrained_dynamics(
             "constrained_dynamics",
             (q, qd, tau),
             forces,
@@ -725,6 +786,7 @@ class Robot:
             dissipation=dissipation,
             wrenches=keys,
         )
+        return delivered("constrained_dynamics", results, out)
 
     def _install_closed(self) -> None:
         """From the first plain call on, the method is one with less overhead."""
@@ -748,14 +810,31 @@ class Robot:
             )
 
     def _refuse_open(self, what: str, function: str) -> None:
-        """Of a robot with loops, a compiled forward_dynamics would be of the tree alone."""
-        if self.model.loop_rows and function in ("forward_dynamics", "hybrid_dynamics"):
+        """Of a robot with loops, some compiled functions would be of the tree alone."""
+        if self.model.loop_rows and function in OPEN:
             raise ModelError(
-                f"{what}: {function} of robot {self.name!r} keeps its loops closed, which a "
-                "program of the tree does not; for derivatives use "
-                'robot.linearize(q, qd, tau, coordinates="independent"), for a compiled function '
-                'chasles.compile(robot, "constrained_dynamics")'
+                f"{what}: robot {self.name!r} has loops or couplings, and a program of "
+                f"{function} would leave them open; {OPEN[function]}"
             )
+
+    def _refuse_method(self, what: str, method: str) -> None:
+        """What is of closed loops alone has no methods to choose from."""
+        if method != "fastest":
+            raise ValueError(
+                f"{what}: method {method!r} is of trees, and robot {self.name!r} has loops or "
+                "couplings; leave it out"
+            )
+
+    @cached_property
+    def _tree(self) -> "Robot":
+        """The tree alone, at no time."""
+        source = replace(self.model.source, loops=(), couplings=(), independent=(), closure=None)
+        return Robot(source, mimic=self._mimic)
+
+    @property
+    def _opened(self) -> "Robot":
+        """The tree alone, of which functions that leave loops open are asked by name."""
+        return self._tree.at_time(self._moment()) if self._tree.model.timed else self._tree
 
     # Dynamics ---------------------------------------------------------------------------------
 
@@ -791,18 +870,19 @@ class Robot:
         """
         if actuated is not None or weights is not None:
             self._require_loops("inverse_dynamics(actuated=)")
+            self._refuse_method("inverse_dynamics(actuated=)", method)
             keys, forces = wrench_arguments(self.model, f_ext)
             found = self._closed.actuator_forces(
                 (q, qd, qdd),
                 forces,
-                self._closing.freedoms if actuated is None else actuated,
+                self._choice.freedoms if actuated is None else actuated,
                 weights,
                 tolerance=TOLERANCE,
                 threads=threads,
                 dissipation=dissipation,
                 wrenches=keys,
             )
-            return _given("inverse_dynamics", found, out)
+            return filled("inverse_dynamics", found, out)
         return self._call(
             "inverse_dynamics",
             q,
@@ -853,7 +933,7 @@ class Robot:
             )
             if not keys and not dissipation and method == "fastest":
                 self._install_closed()
-            return _given("forward_dynamics", qdd, out)
+            return filled("forward_dynamics", qdd, out)
         return self._call(
             "forward_dynamics",
             q,
@@ -905,7 +985,7 @@ class Robot:
                 dissipation=dissipation,
                 wrenches=keys,
             )
-            return _given("hybrid_dynamics", found, out)
+            return filled("hybrid_dynamics", found, out)
         return self._call(
             "hybrid_dynamics",
             q,
@@ -922,7 +1002,10 @@ class Robot:
     def gravity_forces(
         self, q: Array, *, out: Array = None, threads: int | None = None
     ) -> np.ndarray:
-        """Joint forces that hold the robot still against gravity: (..., nv)."""
+        """Joint forces that hold the robot still against gravity: (..., nv).
+
+        Of a robot with loops one choice of many, with which the loop joints transmit nothing.
+        """
         return self._call("gravity_forces", q, out=out, threads=threads)
 
     def bias_forces(
@@ -981,8 +1064,9 @@ class Robot:
     ) -> np.ndarray:
         """The joint-space inertia matrix M, armature included: (..., nv, nv).
 
-        coordinates: "tree", or "independent" for that of the `independent` freedoms of closed loops
-        (Featherstone 2008, Eq 8.44): (..., n, n), where 1/2 yd' M yd is the kinetic energy.
+        coordinates: "tree", also of a robot with loops (as in M qdd + h = tau + A' multipliers), or
+        "independent" for that of the `independent` freedoms of closed loops (Featherstone 2008, Eq
+        8.44): (..., n, n), where 1/2 yd' M yd is the kinetic energy.
 
         method: "spatial" (composite bodies, Featherstone 2008, table 6.2), "homogeneous" (joint
         actions) or "lagrange" (traces, both Legnani et al. 1996, part II), "augmented-tensor",
@@ -991,25 +1075,46 @@ class Robot:
         """
         chosen = _checked_coordinates("mass_matrix", coordinates)
         if chosen == "independent" and self.model.loop_rows:
+            self._refuse_method('mass_matrix(coordinates="independent")', method)
             M = self._closed.mass_matrix(q, tolerance=TOLERANCE, threads=threads)
-            return _given("mass_matrix", M, out)
+            return filled("mass_matrix", M, out)
         return self._call("mass_matrix", q, out=out, threads=threads, method=method)
 
     def mass_matrix_inverse(
-        self, q: Array, *, method: str = "fastest", out: Array = None, threads: int | None = None
+        self,
+        q: Array,
+        *,
+        coordinates: Coordinates | None = None,
+        method: str = "fastest",
+        out: Array = None,
+        threads: int | None = None,
     ) -> np.ndarray:
         """The inverse of the mass matrix: (..., nv, nv).
 
-        method: "spatial" (Featherstone 2008, section 6.5), "spatial-operator" (Balafoutis, Patel
-        1991, Eq 6.2.19), or "fastest".
+        coordinates, which a robot with loops must be asked for by name: "independent", the inverse
+        of mass_matrix(q, coordinates="independent"), (..., n, n), by which closed motions
+        accelerate; or "tree", which leaves the loops open. method: "spatial" (Featherstone 2008,
+        section 6.5), "spatial-operator" (Balafoutis, Patel 1991, Eq 6.2.19), or "fastest".
         """
+        chosen = coordinates and _checked_coordinates("mass_matrix_inverse", coordinates)
+        if self.model.loop_rows and chosen is None:
+            raise ModelError(
+                f"mass_matrix_inverse: robot {self.name!r} has loops or couplings, and does not "
+                'accelerate by the inverse of its tree; say coordinates="independent", or "tree"'
+            )
+        if self.model.loop_rows and chosen == "tree":
+            return self._opened.mass_matrix_inverse(q, method=method, out=out, threads=threads)
+        if self.model.loop_rows:
+            self._refuse_method('mass_matrix_inverse(coordinates="independent")', method)
+            M = self.mass_matrix(q, coordinates="independent", threads=threads)
+            return filled("mass_matrix_inverse", np.linalg.inv(M), out)
         return self._call("mass_matrix_inverse", q, out=out, threads=threads, method=method)
 
     def operational_inertia_inverse(
         self,
         q: Array,
         *,
-        frame: str,
+        frame: str | Sequence[str],
         axes: Axes = "world",
         at: At = "frame",
         method: str = "fastest",
@@ -1020,10 +1125,24 @@ class Robot:
 
         Its inverse is the frame's own (operational-space) inertia, where it has one: with six
         freedoms or more, away from singular configurations; `chasles.control` has that for other
-        tasks too. `axes` and `at` as in `jacobian`, for twist and wrench. method: "projection"
-        (by the factors of M, Featherstone 2008, section 7.2.1), "propagation" (by articulated
-        bodies, from the frame to the root), or "fastest".
+        tasks too. Of k frames, named in a sequence, it is what wrenches on each add to all of them:
+        (..., 6k, 6k), in the order of the names (a body with k handles, Featherstone 2008, Eq 7.4).
+        `axes` and `at` as in `jacobian`, for twist and wrench. method: "projection" (by the factors
+        of M, section 7.2.1), "propagation" (by articulated bodies, from the frames to the root), or
+        "fastest". Of a robot with loops, which stay closed, it is J G (G' M G)^-1 G' J' with qd =
+        G yd, at a closed q, by "fastest" only.
         """
+        if self.model.loop_rows:
+            self._refuse_method("operational_inertia_inverse", method)
+            G, M = self._closed.reduced("operational_inertia_inverse", q, threads=threads)
+            names = checked_frame(self.model, "operational_inertia_inverse", frame, True)
+            rows = [
+                self.jacobian(q, frame=name, axes=axes, at=at, threads=threads)
+                for name in ([names] if isinstance(names, str) else names)
+            ]
+            J = np.concatenate(rows, axis=-2) @ G
+            answer = J @ np.linalg.solve(M, np.swapaxes(J, -1, -2))
+            return filled("operational_inertia_inverse", answer.astype(M.dtype), out)
         return self._call(
             "operational_inertia_inverse",
             q,
@@ -1072,13 +1191,28 @@ class Robot:
         qdd: Array,
         *,
         f_ext: Mapping[str, Any] | None = None,
+        multipliers: Array = None,
         out: Array = None,
         threads: int | None = None,
     ) -> np.ndarray:
         """What each joint's parent exerts on its child link: (..., moving joints, 6).
 
         (moment, force) at the joint, along the axes of the child link; rows as in `moving_joints`.
+        Of a robot with loops also the forces of the loop joints count, which do not follow from the
+        motion: multipliers (..., rows) as `constrained_dynamics` returns them (zeros where joint
+        forces are those of `inverse_dynamics`, with which loop joints transmit nothing).
         """
+        if self.model.loop_rows:
+            if multipliers is None:
+                raise TypeError(
+                    f"joint_reactions: robot {self.name!r} has loops or couplings, whose forces "
+                    "load its joints; give multipliers=, the second result of constrained_dynamics"
+                )
+            keys, forces = wrench_arguments(self.model, f_ext)
+            compiled = self.function("closed_joint_reactions", wrenches=keys).at(self._time)
+            return compiled(q, qd, qdd, multipliers, *forces, out=out, threads=threads)
+        if multipliers is not None:
+            self._require_loops("joint_reactions(multipliers=)")
         return self._call("joint_reactions", q, qd, qdd, out=out, threads=threads, f_ext=f_ext)
 
     def driving_forces(
@@ -1148,6 +1282,57 @@ class Robot:
             f_ext=f_ext,
         )
 
+    def rollout(
+        self,
+        q: Array,
+        qd: Array,
+        tau: Any = None,
+        *,
+        dt: float,
+        steps: int,
+        every: int = 1,
+        method: str = "semi-implicit",
+        start: float = 0.0,
+        dissipation: bool = False,
+        threads: int | None = None,
+    ) -> Trajectory:
+        """The motion from q (..., nq) and qd (..., nv) in so many steps of dt seconds, all of them
+        in machine code.
+
+        tau: joint forces: none, constant (nv,), one row for each step (..., steps, nv), or a
+        controller that is traced into the step: a function tau(t, q, qd) of numbers that returns
+        nv of them (with the functions of `chasles.expr` where it needs more than arithmetic), or
+        one of `chasles.rollouts.PDControl`, `GravityCompensation`, `ComputedTorque`. every: keep
+        one state of so many, and the last. method: "semi-implicit" (Euler; first order), "euler" or
+        "rk4" (fourth order), all along the configuration space. start: the time of the first step,
+        in s. dissipation as in `forward_dynamics`. Robots with loops, or that depend on time:
+        `chasles.simulate`.
+        """
+        step = checked_step(dt, "rollout: dt")
+        for name, given in (("steps", steps), ("every", every)):
+            if isinstance(given, bool) or not isinstance(given, int) or given < 1:
+                raise ValueError(f"rollout: {name} must be a positive integer, not {given!r}")
+        if not np.isfinite(start):
+            raise ValueError(f"rollout: start must be a finite time, not {start!r}")
+        control = tau if callable(tau) else None
+        made = self._rollout(method, control, dissipation)
+        forces = None if callable(tau) else tau
+        return made(q, qd, forces, dt=step, steps=steps, every=every, start=start, threads=threads)
+
+    def _rollout(self, method: str, control: Any, dissipation: bool) -> Rollout:
+        """A compiled step, made once for a controller that can be told from others."""
+        key: Any = ("rollout", method, control, dissipation)
+        try:
+            if key in self._ready:
+                return self._ready[key]  # type: ignore[return-value]
+        except TypeError:
+            key = None
+        with COMPILING:
+            made = Rollout(self.model, self._mimic, method, control, dissipation)
+        if key is not None:
+            self._ready[key] = made
+        return made
+
     def linearize(
         self,
         q: Array,
@@ -1156,7 +1341,7 @@ class Robot:
         *,
         dt: float | None = None,
         actuation: Array | Sequence[str] | None = None,
-        coordinates: Coordinates = "tree",
+        coordinates: Coordinates = "independent",
         f_ext: Mapping[str, Any] | None = None,
         dissipation: bool = False,
         out: tuple[Array, Array] | None = None,
@@ -1171,9 +1356,9 @@ class Robot:
         dt: the pair of discrete time instead, x(t + dt) = A x + B u, exact for an input that is
         constant over dt seconds. Balafoutis and Patel 1991, Eq 7.2.3.
 
-        coordinates: "tree", which leaves loops open, or "independent" for a robot with loops: x is
-        the step and the change of velocity of its n `independent` freedoms, with all others along,
-        A (..., 2n, 2n) and B (..., 2n, m). q must be closed and qd keep it so (`complete`); raises
+        Of a robot with loops x is the step and the change of velocity of its n `independent`
+        freedoms, with all others along, A (..., 2n, 2n) and B (..., 2n, m); coordinates="tree"
+        leaves the loops open instead. q must be closed and qd keep it so (`complete`); raises
         `chasles.OpenLoop` and `chasles.SingularPosition`.
 
         f_ext and dissipation as in `forward_dynamics`. The six numbers of a wrench stay fixed,
@@ -1185,6 +1370,8 @@ class Robot:
         closed = _checked_coordinates("linearize", coordinates) == "independent"
         if closed and self.model.loop_rows:
             pair = partial(self._linearize_closed, q, qd, tau, threads=threads, **forces)
+        elif self.model.loop_rows:
+            pair = partial(self._opened.linearize, q, qd, tau, threads=threads, **forces)
         else:
             pair = partial(self._call, "linearize", q, qd, tau, threads=threads, **forces)
         if dt is None and actuation is None:
@@ -1238,7 +1425,7 @@ class Robot:
 
         Columns are in the order of `inertial_parameters`. Armature and dissipation, which are not
         inertia of a link, are not in it: they add armature * qdd and the resistance of the joints
-        (Atkeson, An, Hollerbach 1986).
+        (Atkeson, An, Hollerbach 1986). Loops transmit nothing with these forces, as there.
         """
         return self._call("regressor", q, qd, qdd, out=out, threads=threads)
 
@@ -1250,7 +1437,8 @@ class Robot:
         Decided numerically, on regressors of random states with joints anywhere (limits are not
         heeded): QR with column pivoting (Gautier 1991). tolerance: the share of a column that must
         be new for it to be kept; the result says how clear the choice was. Robots that differ in
-        size alone keep the same parameters.
+        size alone keep the same parameters. Of a robot with loops, those of its tree: closed
+        motions alone may show fewer.
         """
         if not 0.0 < tolerance < 1.0:
             raise ValueError(f"base_parameters: tolerance must be in (0, 1), not {tolerance!r}")
@@ -1416,7 +1604,11 @@ class Robot:
         dtype: str = "float64",
         **options: Any,
     ) -> Compiled:
-        """The compiled function with these options, made once."""
+        """The compiled function with these options, made once.
+
+        Of a robot with loops, not those that a program of the tree would leave open.
+        """
+        self._refuse_open("function", function)
         model = self._model_for(function)
         chosen = checked_options(model, function, options)
         for name in parameters:
@@ -1477,11 +1669,6 @@ class Robot:
         if name not in self.__dict__:
             method = getattr(self, name)
             self.__dict__[name] = compiled.entry(holder=self, fallback=method)
-
-
-def _given(name: str, result: np.ndarray, out: Array) -> np.ndarray:
-    """A result, or `out` filled with it."""
-    return result if out is None else delivered(name, (result,), (out,))[0]
 
 
 def _checked_coordinates(function: str, coordinates: str) -> str:

@@ -16,6 +16,7 @@ from chasles.mathematics.spatial import Force, Transform
 from chasles.model import WORLD, Model
 from chasles.model.build import connected
 from chasles.model.loads import Load, by_body
+from chasles.model.model import Handles
 from chasles.model.parameters import shape, substituted
 from chasles.model.spaces import (
     LoadsSpace,
@@ -42,6 +43,7 @@ class Signature:
     inputs: dict[str, Space]
     outputs: tuple[Space, ...]
     options: tuple[str, ...]
+    handles: bool = False  # its option `frame` may be several frames
 
     @property
     def any_order(self) -> bool:
@@ -77,7 +79,7 @@ def signature(algorithm: Callable[..., Any], order: int = 1) -> Signature:
     outputs = tuple(space for part in parts if (space := _space(part)) is not None)
     assert len(outputs) == len(parts), f"{algorithm.__name__}: every result needs a space"
     ordered = tuple(replace(s, order=order) if isinstance(s, TwistsSpace) else s for s in outputs)
-    return Signature(inputs, ordered, tuple(options))
+    return Signature(inputs, ordered, tuple(options), hints.get("frame") == Handles)
 
 
 def rate_name(k: int) -> str:
@@ -147,7 +149,7 @@ def trace(
     outputs = []
     for k, (space, value) in enumerate(zip(sign.outputs, results, strict=True)):
         name = "result" if len(sign.outputs) == 1 else f"result{k}"
-        outputs.append((Variable(name, space.shape(model)), space.join(model, value)))
+        outputs.append((Variable(name, space.shape_of(model, value)), space.join(model, value)))
     traced = Program.from_outputs(algorithm.__name__, variables, outputs)
     nonzero = tuple(
         (k, first)
@@ -168,6 +170,8 @@ def resolve(model: Model, options: dict[str, Any]) -> dict[str, Any]:
     found = dict(options)
     if isinstance(options.get("frame"), str):
         found["frame"] = model.frame(options["frame"])
+    elif isinstance(options.get("frame"), tuple):
+        found["frame"] = tuple(map(model.frame, options["frame"]))
     if "known" in options:
         found["known"] = frozenset(map(model.mover, options["known"]))
     return found

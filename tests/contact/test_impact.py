@@ -7,27 +7,32 @@ from typing import Any
 
 import numpy as np
 import pytest
+from contact_bodies import ball, block
 from scipy.integrate import solve_ivp
 from support import close
 
 import chasles
 from chasles.contact import (
-    ContactPoint,
+    Box,
+    Contact,
     ImpactLaw,
     Newton,
+    Plane,
     Poisson,
+    Sphere,
     Sticking,
     Stronge,
     collide,
-    contact_axes,
     contact_forces,
+    contact_points,
     impact,
     impact_derivatives,
     velocity_step,
 )
+from chasles.contact.impact import contact_jacobian
 from chasles.mathematics.linear import Vector
 from chasles.model import Description, JointData, LinkData, ModelError
-from chasles.robots._solids import box, sphere
+from chasles.robots._solids import sphere
 
 LAWS: dict[str, Callable[[Any, Any], ImpactLaw]] = {
     "Newton": Newton,
@@ -67,21 +72,30 @@ def solid(mass: float, seed: int) -> np.ndarray:
     return np.block([[inner, mass * cx], [-mass * cx, mass * np.eye(3)]])
 
 
-@cache
-def ball() -> chasles.Robot:
-    """A ball of 0.5 kg that flies."""
-    return chasles.Robot(
-        Description(
-            "ball",
-            (LinkData("ball", sphere(0.5, RADIUS)),),
-            (JointData("fly", "free", None, "ball"),),
-        )
-    )
+def fixed(
+    robot: chasles.Robot,
+    q: Any,
+    frame: str,
+    at: Any = (0.0, 0.0, 0.0),
+    normal: Any = (0.0, 0.0, 1.0),
+    other: str | None = None,
+) -> Contact:
+    """A contact at a point of a body, given in its frame, with a normal given in the world."""
+    pose = robot.forward_kinematics(q, frame=frame)
+    place = pose[..., :3, :3] @ np.asarray(at, dtype=float) + pose[..., :3, 3]
+    n = np.broadcast_to(np.asarray(normal) / np.linalg.norm(normal), place.shape)
+    still = np.zeros_like(place)
+    return Contact(frame, other, place, n, still[..., 0], still, still)
+
+
+def approach(robot: chasles.Robot, q: Any, qd: Any, contact: Contact) -> float:
+    """The normal velocity at a contact."""
+    return float((contact_jacobian(robot, q, contact) @ qd)[2])
 
 
 @cache
 def cradle(n: int, masses: tuple[float, ...] = ()) -> chasles.Robot:
-    """Balls that slide along x, each with an origin of its own coordinate at rest in touch."""
+    """Balls of 1 m across that slide along x."""
     weights = masses or (1.0,) * n
     links = tuple(LinkData(f"ball{k}", sphere(weights[k], 0.5)) for k in range(n))
     slides = tuple(
@@ -91,11 +105,14 @@ def cradle(n: int, masses: tuple[float, ...] = ()) -> chasles.Robot:
     return chasles.Robot(Description("cradle", links, slides))
 
 
-def touches(n: int) -> list[ContactPoint]:
-    """Neighbours of a cradle: each ball is pushed along x by the one before it."""
-    return [
-        ContactPoint(f"ball{k + 1}", normal=(1.0, 0.0, 0.0), other=f"ball{k}") for k in range(n - 1)
+def struck(n: int, qd: Any, law: ImpactLaw, apart: float = 0.0, **options: Any) -> Any:
+    """A cradle of n balls after its neighbours have hit, each `apart` metres from the next."""
+    robot, q, qd = options.pop("robot", cradle(n)), (1.0 + apart) * np.arange(n), np.asarray(qd)
+    touches = [
+        contact_points(robot, q, qd, Sphere(f"ball{k + 1}", 0.5), Sphere(f"ball{k}", 0.5))[0]
+        for k in range(n - 1)
     ]
+    return impact(robot, q, qd, touches, law, **options)
 
 
 # Two bodies -------------------------------------------------------------------------------------
@@ -137,9 +154,9 @@ def test_any_two_bodies_by_the_books_formulas() -> None:
 def test_a_ball_with_spin_on_ground_sticks_or_slips() -> None:
     """Tangents are not coupled with the normal: friction is -mu times the normal impulse, or what
     stops the slip, 2/7 m of it (Horak 1948)."""
-    m, e, robot = 0.5, 0.6, ball()
-    hit = ContactPoint("ball", at=(0.0, 0.0, -RADIUS))
-    q = robot.neutral()
+    m, e, robot = 0.5, 0.6, ball(0.5, RADIUS)
+    q = robot.state({"body_joint": [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, RADIUS]})
+    hit = contact_points(robot, q, np.zeros(6), Sphere("body", RADIUS), Plane())
     for mu, v, w in ((0.1, 2.0, 3.0), (0.5, 0.6, 1.0), (0.3, -0.5, 40.0)):
         qd = np.array([0.0, w, 0.0, v, 0.0, -1.5])
         slip, normal = v - RADIUS * w, 1.5 * m * (1.0 + e)
@@ -155,11 +172,12 @@ def test_a_ball_with_spin_on_ground_sticks_or_slips() -> None:
 
 
 def test_bounces_lose_the_square_of_restitution() -> None:
-    robot, e, g = ball(), 0.7, 9.81
-    hit, q = ContactPoint("ball", at=(0.0, 0.0, -RADIUS)), robot.neutral()
+    robot, e, g = ball(0.5, RADIUS), 0.7, 9.81
+    q = robot.state({"body_joint": [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, RADIUS]})
     height, heights = 1.0, []
     for _ in range(5):
         falling = np.array([0.0, 0.0, 0.0, 0.0, 0.0, -math.sqrt(2.0 * g * height)])
+        hit = contact_points(robot, q, falling, Sphere("body", RADIUS), Plane())
         height = impact(robot, q, falling, hit, Newton(e)).qd[5] ** 2 / (2.0 * g)
         heights.append(height)
     close(heights, 0.49 ** np.arange(1, 6), 1e-12)
@@ -306,25 +324,35 @@ def test_impulses_on_loops_keep_them_closed() -> None:
     expected = np.linalg.lstsq(whole, np.r_[u, np.zeros(len(A))], rcond=None)[0][: robot.nv]
     close(step, expected, 1e-9)
     qd = robot.complete(q, [1.0, -2.0])
-    hit = ContactPoint(frame, normal=(1.0, 0.5, 0.0))
-    hit = (
-        hit if (hit.jacobian(robot, q) @ qd)[2] < 0.0 else ContactPoint(frame, normal=(-1, -0.5, 0))
-    )
-    after = impact(robot, q, qd, hit, Newton(1.0)).qd
+    hit = fixed(robot, q, frame, normal=(1.0, 0.5, 0.0))
+    if approach(robot, q, qd, hit) > 0.0:
+        hit = fixed(robot, q, frame, normal=(-1.0, -0.5, 0.0))
+    after = impact(robot, q, qd, [hit], Newton(1.0)).qd
     close(A @ after, np.zeros(len(A)), 1e-12, scale=1.0)
     close(robot.kinetic_energy(q, after), robot.kinetic_energy(q, qd), 1e-10)
-    close((hit.jacobian(robot, q) @ (after + qd))[2], 0.0, 1e-12, scale=1.0)
+    close(approach(robot, q, after + qd, hit), 0.0, 1e-12, scale=1.0)
 
 
 def test_batches_are_their_members() -> None:
-    robot = chasles.robots.puma560()
+    robot, law = chasles.robots.puma560(), Stronge(0.5, 0.4)
     rng = np.random.default_rng(1)
     q, qd = robot.random(rng, size=(2, 5)), rng.normal(size=(2, 5, 6))
-    hit = ContactPoint("tool", normal=(0.3, 0.0, 1.0))
-    whole = impact(robot, q, qd, hit, Stronge(0.5, 0.4))
+    whole = impact(robot, q, qd, [fixed(robot, q, "tool", normal=(0.3, 0.0, 1.0))], law)
     assert whole.impulses.shape == (2, 5, 1, 3)
     for place in np.ndindex(2, 5):
-        close(impact(robot, q[place], qd[place], hit, Stronge(0.5, 0.4)).qd, whole.qd[place], 1e-11)
+        hit = fixed(robot, q[place], "tool", normal=(0.3, 0.0, 1.0))
+        one = impact(robot, q[place], qd[place], [hit], law)
+        close(one.qd, whole.qd[place], 1e-11)
+        close(one.impulses, whole.impulses[place], 1e-11, scale=1e-9)
+
+
+def test_bodies_apart_do_not_hit() -> None:
+    for law in (Newton(0.5), Stronge(0.5, 0.3)):
+        found = struck(2, [1.0, 0.0], law, apart=1e-3)
+        assert not found.impulses.any()
+    for treatment in ("simultaneous", "sequential"):
+        found = struck(3, [1.0, 0.0, -1.0], Newton(0.5), apart=1e-3, treatment=treatment)
+        assert np.array_equal(found.qd, [1.0, 0.0, -1.0])
 
 
 DERIVED: dict[str, ImpactLaw] = {
@@ -335,21 +363,23 @@ DERIVED: dict[str, ImpactLaw] = {
 }
 
 
-@pytest.mark.parametrize("other", [None, "upper_arm"])
+@pytest.mark.parametrize("pair", [False, True], ids=["ground", "pair"])
 @pytest.mark.parametrize("name", DERIVED)
-def test_derivatives_of_the_impact_map(name: str, other: str | None) -> None:
+def test_derivatives_of_the_impact_map(name: str, pair: bool) -> None:
     robot, law = chasles.robots.puma560(), DERIVED[name]
-    other = robot.bodies[1] if other else None
-    hit = ContactPoint("tool", at=(0.1, -0.05, 0.2), normal=(0.2, 0.1, 1.0), other=other)
+    where = {"at": (0.1, -0.05, 0.2), "normal": (0.2, 0.1, 1.0)}
+    where |= {"other": robot.bodies[1]} if pair else {}
     rng = np.random.default_rng(2)
     q, qd = robot.random(rng), rng.normal(size=6)
-    qd = qd if (hit.jacobian(robot, q) @ qd)[2] < 0.0 else -qd
+    hit = fixed(robot, q, "tool", **where)
+    qd = qd if approach(robot, q, qd, hit) < 0.0 else -qd
     by_q, by_qd = impact_derivatives(robot, q, qd, hit, law)
     h = 1e-6
     steps = np.stack([h * np.eye(6), -h * np.eye(6)])
-    ahead, behind = impact(robot, robot.integrate(q, steps), qd, hit, law).qd
+    moved = robot.integrate(q, steps)
+    ahead, behind = impact(robot, moved, qd, [fixed(robot, moved, "tool", **where)], law).qd
     close(by_q, (ahead - behind).T / (2.0 * h), 1e-6)
-    ahead, behind = impact(robot, q, qd + steps, hit, law).qd
+    ahead, behind = impact(robot, q, qd + steps, [hit], law).qd
     close(by_qd, (ahead - behind).T / (2.0 * h), 1e-6)
 
 
@@ -361,53 +391,47 @@ def test_newtons_cradle_one_impact_after_the_other(moving: int) -> None:
     """As many balls leave as come, with their speed."""
     n = 5
     before = np.where(np.arange(n) < moving, 1.0, 0.0)
-    found = impact(cradle(n), np.zeros(n), before, touches(n), Newton(1.0), treatment="sequential")
+    found = struck(n, before, Newton(1.0), treatment="sequential")
     close(found.qd, before[::-1], 1e-14)
 
 
 def test_all_at_once_is_another_law() -> None:
     """The least change that leaves no pair too slow: energy is kept, and the others move too."""
-    n = 3
-    robot, before = cradle(n), np.array([1.0, 0.0, 0.0])
-    found = impact(robot, np.zeros(n), before, touches(n), Newton(1.0))
+    found = struck(3, [1.0, 0.0, 0.0], Newton(1.0))
     close(found.qd, [-1.0 / 3.0, 2.0 / 3.0, 2.0 / 3.0], 1e-13)
     close(np.sum(found.qd), 1.0, 1e-14)
 
 
 def test_simultaneous_impacts_satisfy_the_complementarity_problem() -> None:
     """A box that comes down flat on five points, more than it has freedoms to stop."""
-    robot = chasles.Robot(
-        Description(
-            "box",
-            (LinkData("box", box(2.0, (0.4, 0.3, 0.2))),),
-            (JointData("fly", "free", None, "box"),),
-        )
-    )
-    hits = [ContactPoint("box", at=(x, y, -0.1)) for x in (-0.2, 0.2) for y in (-0.15, 0.15)]
-    hits.append(ContactPoint("box", at=(0.0, 0.0, -0.1)))
-    rng, e = np.random.default_rng(0), 0.4
-    qd = rng.normal(scale=0.3, size=(50, 6)) - [0, 0, 0, 0, 0, 1.5]
-    q = np.broadcast_to(robot.neutral(), (50, 7))
+    robot, e = block(2.0, (0.4, 0.3, 0.2)), 0.4
+    q = np.broadcast_to([1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.1], (50, 7))
+    qd = np.random.default_rng(0).normal(scale=0.3, size=(50, 6)) - [0, 0, 0, 0, 0, 1.5]
+    shape = Box("body", (0.4, 0.3, 0.2))
+    hits = contact_points(robot, q, qd, shape, Plane())
+    hits.append(fixed(robot, q, "body", at=(0.0, 0.0, -0.1)))
     found = impact(robot, q, qd, hits, Newton(e))
-    J = np.stack([hit.jacobian(robot, q)[:, 2] for hit in hits], axis=1)
+    bottom = [hit for hit in hits if np.all(hit.gap < 1e-9)]
+    assert len(bottom) == 5
+    J = np.stack([contact_jacobian(robot, q, hit)[:, 2] for hit in bottom], axis=1)
     before, after = (np.einsum("nij,nj->ni", J, v) for v in (qd, found.qd))
     slack = after + e * np.minimum(before, 0.0)
-    pushed = found.impulses[..., 2]
+    pushed = found.impulses[:, [np.all(hit.gap < 1e-9) for hit in hits], 2]
+    close(pushed.sum(axis=1), found.impulses[..., 2].sum(axis=1), 1e-12)
     assert np.all(slack > -1e-10)
     assert np.all(pushed >= 0.0)
     assert np.max(np.abs(slack * pushed)) < 1e-10
     assert np.all(robot.kinetic_energy(q, found.qd) <= robot.kinetic_energy(q, qd) + 1e-12)
-    level = impact(robot, robot.neutral(), [0, 0, 0, 0, 0, -1.0], hits, Newton(e))
-    close(level.qd, [0, 0, 0, 0, 0, e], 1e-12)
+    falling = np.array([0.0, 0.0, 0.0, 0.0, 0.0, -1.0])
+    level = contact_points(robot, q[0], falling, shape, Plane())
+    close(impact(robot, q[0], falling, level, Newton(e)).qd, -e * falling, 1e-12)
 
 
 def test_sequential_impacts_with_friction_end() -> None:
     rng = np.random.default_rng(3)
     qd = -np.sort(rng.normal(size=(20, 4)), axis=-1)
-    found = impact(
-        cradle(4, (1.0, 2.0, 0.5, 3.0)), np.zeros(4), qd, touches(4), Stronge(0.5, 0.2),
-        treatment="sequential",
-    )  # fmt: skip
+    robot = cradle(4, (1.0, 2.0, 0.5, 3.0))
+    found = struck(4, qd, Stronge(0.5, 0.2), robot=robot, treatment="sequential")
     assert np.all(np.diff(found.qd, axis=-1) > -1e-10)
     weights = np.array([1.0, 2.0, 0.5, 3.0])
     close(found.qd @ weights, qd @ weights, 1e-12)
@@ -416,12 +440,18 @@ def test_sequential_impacts_with_friction_end() -> None:
 # The door ---------------------------------------------------------------------------------------
 
 
-def test_contact_axes_are_a_frame() -> None:
+def test_contact_forces_pass_through_their_point() -> None:
+    point = np.array([0.3, -0.2, 0.5])
     for normal in ((0, 0, 2), (1, 0, 0), (0, -1, 0), (1, 2, -3)):
-        axes = contact_axes(normal)
+        N = contact_forces(point, normal)
+        axes = N[3:]
         close(axes.T @ axes, np.eye(3), 1e-14)
         close(np.linalg.det(axes), 1.0, 1e-14)
         close(axes[:, 2], np.array(normal) / np.linalg.norm(normal), 1e-14)
+        close(N[:3], np.cross(point, axes, axisb=0).T, 1e-14)
+
+
+TOUCH = fixed(cradle(2), np.zeros(2), "ball1", normal=(1.0, 0.0, 0.0))
 
 
 @pytest.mark.parametrize(
@@ -432,11 +462,14 @@ def test_contact_axes_are_a_frame() -> None:
         (lambda: Newton(0.5).impulse(np.eye(3), [0.0, 0.0]), "zeta must have 3 numbers"),
         (lambda: Newton(0.5).impulse(np.eye(3), [0.0, 0.0, math.nan]), "finite"),
         (lambda: Newton(0.5).impulse(np.eye(2), [0.0, 0.0, 1.0]), r"W must have shape"),
-        (lambda: ContactPoint("ball", normal=(0.0, 0.0, 0.0)), "normal must be"),
-        (lambda: impact(ball(), ball().neutral(), np.zeros(6), [], Newton(0.5)), "at least one"),
-        (lambda: hit_cradle(Stronge(0.5, 0.1)), "treatment='sequential'"),
-        (lambda: hit_cradle(Newton(0.5), treatment="both"), "'simultaneous' or 'sequential'"),
-        (lambda: impact(cradle(2), [0, 0], [math.inf, 0], touches(2), Newton(0.5)), "finite"),
+        (lambda: Newton(0.5).impulse(0.0 * np.eye(3), [0.0, 0.0, -1.0]), "positive along"),
+        (lambda: Newton([0.5, 0.6]).impulse(np.eye(3), np.zeros((3, 3))), "broadcast"),
+        (lambda: Sticking(0.5).impulse(np.ones((3, 3)), [-1.0, -1.0, -1.0]), "too few freedoms"),
+        (lambda: contact_forces(np.zeros(3), np.zeros(3)), "normal must be"),
+        (lambda: struck(1, [0.0], Newton(0.5)), "at least one"),
+        (lambda: struck(3, [1.0, 0.0, 0.0], Stronge(0.5, 0.1)), "treatment='sequential'"),
+        (lambda: struck(2, [1.0, 0.0], Newton(0.5), treatment="both"), "'simultaneous' or"),
+        (lambda: impact(cradle(2), [0.0, 1.0], [math.inf, 0.0], [TOUCH], Newton(0.5)), "finite"),
     ],
 )
 def test_bad_numbers_are_refused(make: Callable[[], Any], message: str) -> None:
@@ -444,12 +477,8 @@ def test_bad_numbers_are_refused(make: Callable[[], Any], message: str) -> None:
         make()
 
 
-def hit_cradle(law: ImpactLaw, **options: Any) -> Any:
-    return impact(cradle(3), np.zeros(3), [1.0, 0.0, 0.0], touches(3), law, **options)
-
-
 def test_loops_have_no_derivatives() -> None:
     robot = chasles.robots.four_bar()
-    hit = ContactPoint(robot.bodies[-1])
+    hit = fixed(robot, np.zeros(3), robot.bodies[-1])
     with pytest.raises(ModelError, match="closed loops"):
         impact_derivatives(robot, np.zeros(3), np.zeros(3), hit, Newton(0.5))

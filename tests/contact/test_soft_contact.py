@@ -18,16 +18,16 @@ from chasles.contact import (
     NormalLaw,
     SoftContact,
     SoftFriction,
-    Surface,
-    TwoSurfaces,
+    SoftSurface,
+    TwoSoftSurfaces,
 )
 from chasles.expr import RULES, Arena, Program, Variable, forward
 
-STIFF = Surface(4000.0, 30.0)
+STIFF = SoftSurface(4000.0, 30.0)
 FRICTION = SoftFriction(0.6, 3000.0, 20.0)
 NORMAL: dict[str, NormalLaw] = {
     "surface": STIFF,
-    "two surfaces": TwoSurfaces(STIFF, Surface(2500.0, 60.0)),
+    "two surfaces": TwoSoftSurfaces(STIFF, SoftSurface(2500.0, 60.0)),
     "Hunt-Crossley": HuntCrossley(5e4, 0.3),
     "Hunt-Crossley, cubic": HuntCrossley(5e6, 1.0, exponent=3.0),
     "Azad-Featherstone": AzadFeatherstone(5e4, 200.0),
@@ -125,7 +125,7 @@ def test_a_surface_is_a_damped_oscillator_until_it_is_left_and_then_decays() -> 
 
 def test_steps_without_a_differential_equation_come_to_the_same_motion() -> None:
     """`advanced` in short steps against the surface's own equation, over several touches."""
-    m, g, law = 1.0, 9.81, Surface(2000.0, 5.0)
+    m, g, law = 1.0, 9.81, SoftSurface(2000.0, 5.0)
 
     def right(t: float, y: np.ndarray) -> list[float]:
         force, (zd,) = law.response([float(y[2])], float(y[0]), float(y[1]))
@@ -152,14 +152,14 @@ def test_what_rests_is_carried(name: str) -> None:
         z = law.advanced(z, force, p, h)
     force, _ = law.response(z, p, v)
     close(force, m * g, 1e-6)
-    if isinstance(law, Surface):
+    if isinstance(law, SoftSurface):
         close(p, -m * g / law.stiffness, 1e-6)
 
 
 def test_two_surfaces_of_one_pace_are_one() -> None:
-    a, b = Surface(4000.0, 20.0), Surface(1000.0, 5.0)
-    both, one = TwoSurfaces(a, b), TwoSurfaces(a, b).lumped()
-    assert one == Surface(800.0, 4.0)
+    a, b = SoftSurface(4000.0, 20.0), SoftSurface(1000.0, 5.0)
+    both, one = TwoSoftSurfaces(a, b), TwoSoftSurfaces(a, b).lumped()
+    assert one == SoftSurface(800.0, 4.0)
 
     def right(law: NormalLaw) -> Callable[[float, np.ndarray], list[float]]:
         def rate(t: float, y: np.ndarray) -> list[float]:
@@ -176,13 +176,13 @@ def test_two_surfaces_of_one_pace_are_one() -> None:
         z = [-0.001, -0.004]
         close(both.response(z, -0.005, rate)[0], one.response([-0.005], -0.005, rate)[0], 1e-14)
     with pytest.raises(ValueError, match="keep them as two"):
-        TwoSurfaces(a, Surface(1000.0, 6.0)).lumped()
+        TwoSoftSurfaces(a, SoftSurface(1000.0, 6.0)).lumped()
 
 
 def test_two_surfaces_held_together_creep_to_the_share_of_their_springs() -> None:
     """z1 goes to p K2/(K1 + K2), with the rate (K1 + K2)/(D1 + D2)."""
-    a, b, p = Surface(300.0, 40.0), Surface(900.0, 10.0), -0.02
-    law = TwoSurfaces(a, b)
+    a, b, p = SoftSurface(300.0, 40.0), SoftSurface(900.0, 10.0), -0.02
+    law = TwoSoftSurfaces(a, b)
     start = [0.8 * p, 0.2 * p]
     run = solve_ivp(
         lambda t, z: law.response(list(z), p, 0.0)[1], (0.0, 0.03), start, rtol=1e-11, atol=1e-14
@@ -288,7 +288,7 @@ def test_dragged_at_constant_speed_it_sticks_then_slips() -> None:
 
 def test_a_thrown_block_slides_as_far_as_coulomb_says() -> None:
     m, g, v, h = 2.0, 9.81, 1.2, 1e-4
-    law = SoftContact(Surface(4e5, 1e3), SoftFriction(0.5, 1e6, 2e3), tangents=1)
+    law = SoftContact(SoftSurface(4e5, 1e3), SoftFriction(0.5, 1e6, 2e3), tangents=1)
     x, p, pd, state = 0.0, -m * g / 4e5, 0.0, [-m * g / 4e5, 0.0]
     for _ in range(6000):
         (side, up), _ = law.response(state, p, pd, [v])
@@ -325,7 +325,7 @@ def test_no_law_creates_energy(name: str) -> None:
 def test_bodies_lose_energy_step_by_step() -> None:
     """A tumbling point mass over ground, integrated: energy with the springs' own never grows."""
     m, g = 0.8, 9.81
-    law = SoftContact(Surface(3000.0, 12.0), FRICTION)
+    law = SoftContact(SoftSurface(3000.0, 12.0), FRICTION)
 
     def right(t: float, y: np.ndarray) -> list[float]:
         forces, rates = law.response(list(y[6:]), float(y[2]), float(y[5]), list(y[3:5]))
@@ -346,8 +346,8 @@ def test_bodies_lose_energy_step_by_step() -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Surface(0.0, 1.0), "Surface: stiffness must be a finite positive"),
-        (lambda: Surface(1.0, math.nan), "Surface: damping must be a finite positive"),
+        (lambda: SoftSurface(0.0, 1.0), "SoftSurface: stiffness must be a finite positive"),
+        (lambda: SoftSurface(1.0, math.nan), "SoftSurface: damping must be a finite positive"),
         (lambda: HuntCrossley(1.0, -1.0), "damping must be a finite zero or positive"),
         (lambda: HuntCrossley(1.0, 0.1, 1.3), "multiple of one half"),
         (lambda: SoftFriction(-0.1, 1.0, 1.0), "coefficient must be"),

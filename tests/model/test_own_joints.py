@@ -286,6 +286,12 @@ def test_bad_types(fault: str) -> None:
     assert "joint 'own'" in str(caught.value)
 
 
+def test_what_depends_on_the_way_is_named() -> None:
+    for parts in ({"holonomic": False}, {"path": (0,)}, {"holonomic": False, "path": (7,)}):
+        with pytest.raises(ModelError, match=r"and path = .* names the entries of q"):
+            chasles.Robot(alone(changed(**parts)))
+
+
 @pytest.mark.parametrize(
     ("parts", "message"),
     [

@@ -25,7 +25,7 @@ from chasles.model import Description, JointData, LinkData
 from chasles.model.model import WORLD
 from chasles.numeric.subspaces import active_subspace
 from chasles.robots import general_chain
-from chasles.robots._solids import box
+from chasles.robots._solids import box, sphere
 
 # 10.1: a body of unit mass and inertia, seen from afar ------------------------------------------
 
@@ -168,13 +168,28 @@ def size(value: object) -> int:
     return 1
 
 
+def planar_part(A: ArticulatedInertia) -> Symmetric:
+    """Rows and columns 3, 4, 5: what of an articulated inertia acts on motions in a plane."""
+    rows = [[*(A @ Motion.of(*unit))][2:5] for unit in np.eye(6)[2:5].tolist()]
+    (xx, xy, xz), (_, yy, yz), (_, _, zz) = rows
+    return Symmetric(xx, yy, zz, xy, xz, yz)
+
+
 def test_sizes() -> None:
-    """N24: a rigid inertia has 10 (4 in the plane), an articulated one 21, a transform 12."""
+    """N24: a rigid inertia has 10 (4 in the plane), an articulated one 21 (6), a transform 12."""
     assert size(RigidInertia.zero()) == 10
     assert size(PlanarInertia(1.0, 0.0, 0.0, 1.0)) == 4
     assert size(ArticulatedInertia.zero()) == 21
+    assert size(planar_part(ArticulatedInertia.zero())) == 6
     X = Transform.identity()
     assert size(X.E.matrix()) + size(X.r) == 12
+
+
+def test_a_sphere_ten_times_as_large() -> None:
+    """N6: a thousand times the mass, a hundred thousand times the inertia (section 10.1)."""
+    small, large = (sphere(4.0e3 * np.pi / 3.0 * r**3, r) for r in (0.01, 0.1))
+    assert large.m / small.m == pytest.approx(1e3)
+    assert large.I.xx / small.I.xx == pytest.approx(1e5)
 
 
 def test_equivalent_inertias_save_a_seventh() -> None:
@@ -185,3 +200,15 @@ def test_equivalent_inertias_save_a_seventh() -> None:
         for robot in (arm, arm.simplified())
     )
     assert 0.10 < 1.0 - after / before < 0.25
+
+
+def test_recursion_against_closed_form() -> None:
+    """N26: the original recursion is somewhat cheaper than the spatial one; the closed form of
+    Uicker and Kahn, here with common terms taken once, still costs ten times as much (100 in the
+    book)."""
+    closed, spatial, original = (
+        chasles.cost(general_chain(6), "inverse_dynamics", method=method, rules="book").flops
+        for method in ("uicker-kahn", "spatial", "newton-euler-vector")
+    )
+    assert closed > 9.0 * spatial
+    assert 0.75 * spatial < original < spatial

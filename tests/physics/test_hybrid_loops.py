@@ -6,6 +6,7 @@ from mechanisms import MECHANISMS, PLANAR, mechanism, motion
 from support import close
 
 import chasles
+from chasles.loops import singular_values
 from chasles.model import gear
 
 KNOWN = {name: (mechanism(name).independent[0].split("[")[0],) for name in MECHANISMS}
@@ -105,8 +106,8 @@ def test_by_singular_values() -> None:
     q = robot.assemble([0.7])
     qd = robot.complete(q, [1.0])
     given, held = np.array([0.5, 1.0, -1.0, 2.0])[: robot.nv], places(robot, ("alpha1",))
-    found, left = robot._closed._hybrid_by_singular_values(
-        (q, qd, given), (), np.flatnonzero(held), dissipation=False, wrenches=()
+    found, left = singular_values.hybrid_dynamics(
+        robot._closing, (q, qd, given), np.flatnonzero(held)
     )
     close(found, robot.hybrid_dynamics(q, qd, given, known="alpha1"), 1e-10)
     assert np.max(np.abs(left)) < 1e-11

@@ -11,6 +11,7 @@ from chasles import Robot
 from chasles.mathematics.linear import Vector
 from chasles.model import Description, JointData, LinkData, LoopData, gear
 from chasles.robots._solids import box
+from chasles.robots.mechanisms import four_bar
 
 PLANAR = ("slider_crank", "four_bar", "triangle", "five_bar", "six_bar")
 
@@ -102,6 +103,62 @@ def test_a_loop_that_says_nothing_can_be_left_out() -> None:
     assert "'again' left out" in str(report)
     loops = tuple(replace(x, kind=kinds[x.name]) for x in twice.loops)
     assert Robot(replace(twice, loops=loops)).mobility().rank == report.rank
+
+
+BAR = 0.7
+
+
+def kites() -> chasles.Robot:
+    """A crank as long as the ground, and two pairs of equal bars from its tip to the far pivot.
+
+    Where the crank lies on the ground its tip is at the pivot, and each pair swings as one bar.
+    """
+    source = four_bar(1.0, 1.0, BAR, BAR)
+    (pin,) = source.loops
+    links = [replace(link, name=f"{link.name}2") for link in source.links[-2:]]
+    joints = [replace(j, name=f"{j.name}2", child=f"{j.child}2") for j in source.joints[-2:]]
+    other = replace(pin, name="pin2", parent="coupler2", child="rocker2")
+    return chasles.Robot(
+        replace(
+            source,
+            links=(*source.links, *links),
+            joints=(*source.joints, *joints),
+            loops=(pin, other),
+        )
+    )
+
+
+def off_the_ground(angle: float) -> np.ndarray:
+    """The pairs of bars on either side of the line from tip to pivot."""
+    tip = np.exp(1j * angle)
+    line = (1.0 - tip) / 2.0
+    q = [angle]
+    for side in (1j, -1j):
+        elbow = tip + line + side * line / abs(line) * np.sqrt(BAR**2 - abs(line) ** 2)
+        q += [np.angle(elbow - tip) - angle, np.angle(elbow - 1.0)]
+    return np.array(q)
+
+
+ON_THE_GROUND = np.array([0.0, 0.7, 0.7, -1.2, -1.2])
+
+
+@pytest.mark.parametrize(
+    ("q", "mobility"),
+    [
+        (off_the_ground(0.8), 1),
+        (off_the_ground(0.1), 1),
+        (ON_THE_GROUND, 2),
+        (ON_THE_GROUND + np.array([0.0, 0.4, 0.4, 1.2, 1.2]), 2),
+        (np.zeros(5), 3),
+    ],
+)
+def test_mobility_that_varies(q: np.ndarray, mobility: int) -> None:
+    """N14 (section 8.10): n = 5, r = 4 off the ground, 3 on it, 2 where the two ways to move meet.
+
+    With the crank on the ground both pairs swing freely, also where one of them lies flat.
+    """
+    found = kites().mobility(q)
+    assert (found.freedoms, found.rank, int(found)) == (5, 5 - mobility, mobility)
 
 
 def test_a_weld_around_parallel_slides() -> None:

@@ -110,6 +110,46 @@ def test_order_four_on_every_joint_type() -> None:
     assert 3.8 < order(robot, q, qd, 0.005) < 4.4
 
 
+def marble(radius: float = 0.1) -> chasles.Robot:
+    """A ball with moments that are not equal, and a handle that slides in it, on a plane."""
+    links = (LinkData("ball", cylinder(1.0, 0.1, 0.3, 2)), LinkData("handle", sphere(0.4, 0.05)))
+    joints = (
+        JointData("roll", "rolling", None, "ball", radius=radius),
+        JointData("slide", "prismatic", "ball", "handle", axis=Vector.of(0.0, 0.6, 0.8)),
+    )
+    return chasles.Robot(Description("marble", links, joints))
+
+
+def test_order_four_of_where_a_sphere_rolls() -> None:
+    """Its place depends on the way there, and is integrated by its own rate."""
+    robot, dt = marble(), 0.02
+    q, qd, _ = state(robot, 3)
+    strength = np.array([0.1, -0.2, 0.3, 0.2])
+    ends = [
+        chasles.simulate(
+            robot,
+            q,
+            2.0 * qd,
+            duration=8.0 * dt,
+            dt=dt / n,
+            tau=lambda t, q, qd: strength * np.cos(9 * t),
+        ).q[-1, 4:6]
+        for n in (1, 2, 4)
+    ]
+    assert (
+        3.8 < math.log2(np.linalg.norm(ends[0] - ends[1]) / np.linalg.norm(ends[1] - ends[2])) < 4.4
+    )
+
+
+def test_a_solid_ball_rolls_down() -> None:
+    """On a slope a solid ball goes 5/14 g sin(a) t^2, whichever way it spins."""
+    ball = (LinkData("ball", sphere(2.0, 0.1)),)
+    source = Description("ball", ball, (JointData("roll", "rolling", None, "ball", radius=0.1),))
+    robot = chasles.Robot(source).with_gravity([1.0, -2.0, -9.0])
+    moved = chasles.simulate(robot, robot.neutral(), [0.0, 0.0, 3.0], duration=0.5, dt=2e-3)
+    close(moved.q[-1, 4:6], 5.0 / 14.0 * np.array([1.0, -2.0]) * 0.25, 1e-9)
+
+
 def test_batches_are_single_motions() -> None:
     robot = tree(9, 4, floating=True)
     q, qd, tau = state(robot, 1, (2, 2))
@@ -238,7 +278,7 @@ def test_an_open_loop_closes_as_baumgarte_says() -> None:
 
 
 def test_stabilisation_bounds_the_error() -> None:
-    """Featherstone 2008, 8.3: without it errors grow; T_stab of 0.1 and 0.01 s hold them."""
+    """N22 (8.3): without it errors grow; T_stab of 0.1 and 0.01 s hold them, 1 s is too long."""
     robot = chasles.robots.four_bar(1.0, 0.5, 0.9, 0.8).with_gravity(FREE)
     q = robot.assemble([0.5])
     qd = robot.complete(q, [6.0])
@@ -255,6 +295,9 @@ def test_stabilisation_bounds_the_error() -> None:
         first, last = errors(T)
         assert last < 1.1 * first
         assert last < 0.2 * late
+    early, late = errors(1.0)
+    assert late > 1.5 * early
+    assert late > 10.0 * errors(0.1)[1]
 
 
 # Loop-closure functions --------------------------------------------------------------------------

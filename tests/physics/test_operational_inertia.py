@@ -14,7 +14,7 @@ from chasles import control
 from chasles.mathematics.linear import Symmetric, Vector, invert_symmetric
 from chasles.mathematics.spatial import ArticulatedInertia, Motion, Motions, RigidInertia
 from chasles.model import Description, JointData, LinkData
-from chasles.robots import planar, puma560
+from chasles.robots import planar, puma560, quadruped
 
 VIEWS = [(axes, at) for axes in ("world", "frame") for at in ("frame", "world", (0.2, -0.1, 0.4))]
 
@@ -67,6 +67,59 @@ def test_rank_is_the_number_of_freedoms() -> None:
     Phi = robot.operational_inertia_inverse(np.array([0.3, 0.8]), frame="tip")
     assert np.linalg.matrix_rank(Phi) == 2
     assert np.all(np.linalg.eigvalsh(Phi) > -1e-12)
+
+
+# Several handles ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["projection", "propagation"])
+def test_several_frames_at_once(method: str) -> None:
+    """Eq 7.4: with the rows of all Jacobians; frames on one branch, on two, and on one body."""
+    robot = tree(12, 5, floating=True)
+    q = state(robot, 4)[0]
+    names = [*robot.bodies[-3:], "tip", robot.bodies[1]]
+    M = direct(robot.model, "mass_matrix", q)
+    for view in ({}, {"axes": "frame"}, {"at": "world"}):
+        J = np.vstack([direct(robot.model, "jacobian", q, frame=name, **view) for name in names])
+        found = direct(
+            robot.model, "operational_inertia_inverse", q, method=method, frame=tuple(names), **view
+        )
+        close(found, J @ np.linalg.solve(M, J.T), 1e-14 * max(1e3, np.linalg.cond(M)))
+        assert np.array_equal(found, found.T)
+
+
+def test_both_feet_of_a_quadruped() -> None:
+    """Compiled, in a batch: what wrenches on two feet add to the accelerations of both."""
+    robot, rng = quadruped(), np.random.default_rng(5)
+    feet = ["front_left_foot", "rear_right_foot"]
+    q, qd, tau = state(robot, 5, 3)
+    wrenches = rng.normal(size=(2, 3, 6))
+    Phi = robot.operational_inertia_inverse(q, frame=feet)
+    assert Phi.shape == (3, 12, 12)
+
+    def accelerations(f_ext: dict[str, np.ndarray] | None) -> np.ndarray:
+        qdd = robot.forward_dynamics(q, qd, tau, f_ext=f_ext)
+        each = [robot.frame_acceleration(q, qd, qdd, frame=foot) for foot in feet]
+        return np.concatenate(each, axis=-1)
+
+    added = accelerations(dict(zip(feet, wrenches, strict=True))) - accelerations(None)
+    both = np.concatenate(list(wrenches), axis=-1)
+    close((Phi @ both[..., None])[..., 0], added, 1e-9)
+    one = robot.operational_inertia_inverse(q, frame=feet[1])
+    close(Phi[:, 6:, 6:], one, 1e-12)
+    compiled = chasles.compile(robot, "operational_inertia_inverse", frame=tuple(feet))
+    np.testing.assert_array_equal(compiled(q), Phi)
+
+
+def test_frames_at_the_door() -> None:
+    robot = planar(2)
+    q = np.zeros(2)
+    with pytest.raises(ValueError, match="operational_inertia_inverse: frame names no frame"):
+        robot.operational_inertia_inverse(q, frame=[])
+    with pytest.raises(chasles.ModelError, match="no frame 'tap'"):
+        robot.operational_inertia_inverse(q, frame=["tip", "tap"])
+    with pytest.raises(TypeError, match="a frame is given by its name"):
+        robot.jacobian(q, frame=["tip", "link1"])  # type: ignore[arg-type]
 
 
 # A cylinder in a box ---------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """Time in closed loops: driven joints around them, and couplings phi(q, t) = 0."""
 
 import math
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -10,7 +11,8 @@ from mechanisms import mechanism
 from support import close
 
 import chasles
-from chasles.expr import cos, sin
+from chasles.expr import cos, sin, sqrt
+from chasles.loops import dynamics, singular_values
 from chasles.model import LoopData, ModelError, coupling, motion
 
 T = 0.4
@@ -254,13 +256,77 @@ def test_a_simulated_motion_keeps_it() -> None:
 def test_near_singular_states_by_singular_values() -> None:
     """What takes over there says the same here, with the terms of time and of stabilization."""
     robot, (q, qd) = cam(), cam_state()
-    closed, tau = robot.at_time(T)._closed, np.array([0.1, 0.2, -0.3])
+    loops, tau = robot.at_time(T)._closing, np.array([0.1, 0.2, -0.3])
     state = (q, qd + np.array([0.0, 0.1, 0.0]), tau)
-    options: dict[str, Any] = {"dissipation": False, "wrenches": ()}
-    qdd, lam = closed._by_singular_values(state, (), 0.1, **options)
+    qdd, lam = singular_values.constrained_dynamics(loops, state, stabilization=0.1)
     found = robot.at_time(T).constrained_dynamics(*state, stabilization=0.1)
     close(qdd, found[0], 1e-11)
     close(lam, found[1], 1e-11)
+
+
+def test_reactions_of_a_driven_four_bar() -> None:
+    """The same as of the free one whose crank a motor turns so."""
+    bar, free, (q, qd, qdd) = bars().at_time(T), mechanism("four_bar"), free_bars()
+    found, lam = bar.constrained_dynamics(q[1:], qd[1:], [0.0, 0.0])
+    motor = free.hybrid_dynamics(q, qd, [qdd[0], 0.0, 0.0], known="crank")[0]
+    expected, forces = free.constrained_dynamics(q, qd, [motor, 0.0, 0.0])
+    close(
+        bar.joint_reactions(q[1:], qd[1:], found, multipliers=lam),
+        free.joint_reactions(q, qd, expected, multipliers=forces),
+        1e-10,
+    )
+
+
+def test_weak_states_of_a_batch_keep_their_own_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of three is solved again, at its own time; and all, where accelerations are known."""
+    times, tau = np.array([0.1, T, 0.9]), np.array([0.1, 0.2, -0.3])
+    robot, here = cam(), cam().at_time(times)
+    q = here.assemble([0.4, -0.2], guess=[0.4, -0.2, 0.3])
+    qd = here.complete(q, [0.8, -0.6])
+    compiled = chasles.compile(robot, "constrained_dynamics", method="minimal")
+    qdd, lam, health = compiled(q, qd, tau, times)
+    mixed = here.hybrid_dynamics(q, qd, tau, known="joint1")
+    monkeypatch.setattr(dynamics, "WEAK", 0.9)
+    assert list(health[:, 1] > 0.9) == [True, True, False]
+    found = here.constrained_dynamics(q, qd, tau, method="minimal")
+    close(found[0], qdd, 1e-11)
+    close(found[1], lam, 1e-11)
+    monkeypatch.setattr(dynamics, "WEAK", 2.0)
+    close(here.hybrid_dynamics(q, qd, tau, known="joint1"), mixed, 1e-11)
+
+
+def test_rates_keep_loops_closed_that_time_moves() -> None:
+    """Those of a mechanism at rest do not; rates and accelerations are checked by terms of time."""
+    bar, (q, qd, qdd) = bars().at_time(T), free_bars()
+    bar.forward_dynamics(q[1:], qd[1:], [0.0, 0.0])
+    with pytest.raises(chasles.OpenLoop, match="forward_dynamics: qd opens the loops: loop 'pin'"):
+        bar.forward_dynamics(q[1:], [0.0, 0.0], [0.0, 0.0])
+    here, (q, qd) = cam().at_time(T), cam_state()
+    _, qdd = here.complete(q, [0.8, -0.6], [0.3, 0.1])
+    push = np.array([0.0, 0.0, 1e-3])
+    for name in ("inverse_dynamics", "hybrid_dynamics"):
+        options: dict[str, Any] = {"known": "joint1"}
+        if name == "inverse_dynamics":
+            options = {"actuated": ["joint1", "joint2"]}
+        call = getattr(here, name)
+        call(q, qd, qdd, **options)
+        with pytest.raises(chasles.OpenLoop, match=f"{name}: qd opens the loops: coupling 'cam'"):
+            call(q, qd + push, qdd, **options)
+    with pytest.raises(chasles.OpenLoop, match="inverse_dynamics: qdd opens the loops"):
+        here.inverse_dynamics(q, qd, qdd + push, actuated=["joint1", "joint2"])
+
+
+def test_the_tree_of_loops_and_its_equals_at_a_time() -> None:
+    """Whatever was asked at another time before."""
+    early, late = bars().at_time(0.1), bars().at_time(0.1).at_time(T)
+    tree = mechanism("four_bar").model.source
+    alone = chasles.Robot(replace(tree, loops=())).drive({"crank": turning})
+    q = np.array([0.3, -0.2])
+    for robot, t in ((early, 0.1), (early.at_time(T), T), (late, T)):
+        found = robot.mass_matrix_inverse(q, coordinates="tree")
+        close(found, alone.at_time(t).mass_matrix_inverse(q), 1e-13)
+    assert cam().at_time(T).is_equivalent(cam().at_time(T).simplified())
+    assert not cam().at_time(T).is_equivalent(cam().at_time(T + 0.1))
 
 
 def test_a_coupling_with_a_driven_joint() -> None:
@@ -324,6 +390,19 @@ def test_what_is_refused() -> None:
     )
     with pytest.raises(ModelError, match="'second': it has no coordinate to be driven"):
         mechanism("four_bar").with_loops(moved)
+
+
+def test_times_at_which_loops_cannot_be_closed() -> None:
+    rocker = chasles.robots.four_bar(1.0, 0.9, 0.5, 0.7).drive({"crank": lambda t: 1.0 + t})
+    text = r"'pin' stays open by 0\.\d+ .* with t = 2 s; the position is out of reach"
+    with pytest.raises(chasles.ImpossiblePosition, match=text):
+        rocker.at_time([0.0, 2.0]).assemble([])
+    root = mechanism("four_bar").drive({"crank": lambda t: 0.5 + sqrt(t)})
+    with pytest.raises(chasles.ImpossiblePosition, match="'pin' has no value with t = -1 s"):
+        root.at_time(-1.0).assemble([])
+    late = mechanism("four_bar").drive({"crank": lambda t: 1.0 / t})
+    with pytest.raises(chasles.ImpossiblePosition, match="at t = 0, where choices are made"):
+        late.at_time(1.0).assemble([])
 
 
 def test_one_joint_of_a_timed_coupling_locked() -> None:

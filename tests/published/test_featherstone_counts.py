@@ -8,6 +8,8 @@ import pytest
 
 import chasles
 from chasles.cost import Cost, Rules
+from chasles.mathematics.linear import factor_ltdl
+from chasles.model.spaces import tree_places
 from chasles.published.featherstone import (
     SAME_ALGORITHM,
     TABLE_10_1,
@@ -17,7 +19,7 @@ from chasles.published.featherstone import (
     composite_body,
     factor_and_solve,
 )
-from chasles.robots import general_chain, general_tree
+from chasles.robots import general_chain, general_tree, random_tree
 
 SIZES = range(2, 13)
 METHODS = {"RNEA": "inverse_dynamics", "CRBA": "mass_matrix", "ABA": "forward_dynamics"}
@@ -125,6 +127,42 @@ def test_bounds_of_the_sums(children: int, n: int) -> None:
     assert 0 <= tree.D2 <= n * depth * (depth - 1) // 2
     assert len(tree.dh) + len(tree.general) == tree.D0
     assert sum(tree.beyond[i] for i in (*tree.dh, *tree.general)) == tree.D1
+
+
+def test_freedoms_of_a_joint_are_a_chain() -> None:
+    """N7: lambda = (0, 1, 1, 2, 2, 3), three freedoms in joint 2: lambda' = (0, 1, 2, 3, 1, 4, 4,
+    5) and map = (0, 1, 4, 5, 6, 7, 8); the book counts from 1, with 0 for the base."""
+    book = Branching.expanded((-1, 0, 0, 1, 1, 2), (1, 3, 1, 1, 1, 1))
+    assert tuple(p + 1 for p in book.parents) == (0, 1, 2, 3, 1, 4, 4, 5)
+    welded = Branching.expanded((-1, 0, 1, 1), (6, 0, 1, 2))
+    assert welded.parents == (-1, 0, 1, 2, 3, 4, 5, 5, 7)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_mass_matrices_have_the_zeros_of_the_expanded_tree(seed: int) -> None:
+    """Outside n + 2 D1 entries M is zero, and so are its factors outside n + D1 of them."""
+    robot = random_tree(10, seed, floating=bool(seed))
+    model, order = robot.model, robot.model.in_tree_order
+    parents = [order.index(p) if (p := model.bodies[i].parent) >= 0 else -1 for i in order]
+    tree = Branching.expanded(parents, [model.bodies[i].joint.nv for i in order])
+    held = np.eye(tree.n, dtype=bool)
+    for i, p in enumerate(tree.parents):
+        held[i] |= held[p] if p >= 0 else False
+    assert np.count_nonzero(held) == tree.n + tree.D1
+    M = np.empty((tree.n, tree.n))
+    M[np.ix_(tree_places(model), tree_places(model))] = robot.mass_matrix(robot.random(seed))
+    assert not np.any(M[~(held | held.T)])
+    assert np.count_nonzero(M[held]) > 0.8 * np.count_nonzero(held)
+    L, _ = factor_ltdl(M.tolist())
+    assert not np.any(np.array(L)[~held])
+
+
+def test_the_seven_bodies_of_the_book() -> None:
+    """N10, figure 6.3: D1 = 10 and D2 = 14; each of the four leaves takes 2 and 3 of them."""
+    tree = Branching.even(7, 2)
+    assert (tree.D1, tree.D2) == (10, 14)
+    before = Branching(tree.parents[:6])
+    assert (tree.D1 - before.D1, tree.D2 - before.D2) == (2, 3)
 
 
 def test_a_bush_of_single_joints_costs_nothing() -> None:

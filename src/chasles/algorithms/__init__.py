@@ -14,18 +14,38 @@ Need = Callable[[Model, Mapping[str, Any]], str]
 """What a method asks of a model and its options: the reason why not, or nothing."""
 
 
+def all_of(*needs: Need) -> Need:
+    """Several needs: the first reason why not."""
+    return lambda model, options: next(filter(None, (n(model, options) for n in needs)), "")
+
+
 def floating_base(model: Model, options: Mapping[str, Any]) -> str:
     """One free joint carries everything."""
     return "" if model.floating else "it needs a floating base, one free root joint"
 
 
+def massive_joints(model: Model, options: Mapping[str, Any]) -> str:
+    """Every joint of the tree moves some inertia, so that its mass matrix has factors.
+
+    Where accelerations of some joints are known, only that of the others is factored.
+    """
+    names = ", ".join(repr(name) for name in model.idle if name not in options.get("known", ()))
+    return f"the tree's mass matrix is singular, since {names} moves no inertia" if names else ""
+
+
+def unheld_base(model: Model, options: Mapping[str, Any]) -> str:
+    """No loop or coupling holds a floating base, so that it recoils."""
+    for constraint in model.constraints:
+        if model.floating and 0 in constraint.bodies:
+            return f"{constraint.name!r} holds the floating base, which does not recoil"
+    return ""
+
+
 def driven_joints(model: Model, options: Mapping[str, Any]) -> str:
-    """A floating base, and `known` has all joints but the base's."""
+    """`known` has all joints but the floating base's."""
     rest = {model.bodies[i].data.name for i in model.movers if i != 0}
     found = rest == set(options.get("known", ()))
-    return floating_base(model, options) or (
-        "" if found else "it needs all joints in known but the floating base's"
-    )
+    return "" if found else "it needs all joints in known but the floating base's"
 
 
 def solid_bodies(model: Model, options: Mapping[str, Any]) -> str:
@@ -51,11 +71,6 @@ def holonomic_joints(model: Model, options: Mapping[str, Any]) -> str:
         if not body.joint.holonomic:
             return f"joint {body.data.name!r} is nonholonomic"
     return ""
-
-
-def holonomic_coordinates(model: Model, options: Mapping[str, Any]) -> str:
-    """Both."""
-    return undriven_joints(model, options) or holonomic_joints(model, options)
 
 
 @dataclass(frozen=True)
@@ -108,6 +123,7 @@ KINEMATICS = frozenset(
         "loop_matrix",
         "loop_rate",
         "loop_bias",
+        "loop_joint_matrix",
         "loop_forces",
         "closing_step",
         "regressor",
@@ -145,7 +161,11 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
     ),
     "jacobian": (Method("spatial", "spatial.jacobian"),),
     "generalized_jacobian": (
-        Method("spatial", "spatial.generalized_jacobian", needs=undriven_joints),
+        Method(
+            "spatial",
+            "spatial.generalized_jacobian",
+            needs=all_of(undriven_joints, unheld_base),
+        ),
     ),
     "jacobian_rate": (
         Method("joint-motion", "joint_motion.jacobian_rates"),
@@ -219,7 +239,7 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
             "tensor.christoffel:closed_form_christoffel",
             by_name=True,
             steep=True,
-            needs=holonomic_coordinates,
+            needs=all_of(undriven_joints, holonomic_joints),
         ),
         Method(
             "uicker-kahn",
@@ -257,14 +277,28 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
         ),
     ),
     "ltdl_factors": (
-        Method("spatial", "spatial.mass_matrix_factors:ltdl_factors", equivalent=by_moments),
+        Method(
+            "spatial",
+            "spatial.mass_matrix_factors:ltdl_factors",
+            equivalent=by_moments,
+            needs=massive_joints,
+        ),
     ),
     "ltl_factor": (
-        Method("spatial", "spatial.mass_matrix_factors:ltl_factor", equivalent=by_moments),
+        Method(
+            "spatial",
+            "spatial.mass_matrix_factors:ltl_factor",
+            equivalent=by_moments,
+            needs=massive_joints,
+        ),
     ),
     "operator_factors": (
         Method(
-            "spatial-operator", "tensor.operator_factors", equivalent=by_moments, followers=False
+            "spatial-operator",
+            "tensor.operator_factors",
+            equivalent=by_moments,
+            followers=False,
+            needs=massive_joints,
         ),
     ),
     "forward_dynamics": (
@@ -344,7 +378,7 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
             "floating-base",
             "spatial.hybrid_dynamics_floating_base",
             equivalent=by_moments,
-            needs=driven_joints,
+            needs=all_of(floating_base, driven_joints),
         ),
     ),
     "operational_inertia_inverse": (
@@ -380,6 +414,7 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
     "loop_matrix": (Method("homogeneous", "homogeneous.loop_matrix"),),
     "loop_rate": (Method("homogeneous", "homogeneous.loop_rate"),),
     "loop_bias": (Method("homogeneous", "homogeneous.loop_bias"),),
+    "loop_joint_matrix": (Method("spatial", "closed_loops.loop_joint_matrix"),),
     "loop_forces": (Method("spatial", "closed_loops.loop_forces"),),
     "integrate": (Method("spatial", "spatial.configuration:integrate"),),
     "difference": (Method("spatial", "spatial.configuration:difference"),),
@@ -389,22 +424,47 @@ takes any number of rates stands first."""
 
 CLOSED_LOOPS: dict[str, tuple[Method, ...]] = {
     "constrained_dynamics": (
-        Method("multipliers", "closed_loops.multipliers", equivalent=by_moments),
-        Method("direct", "closed_loops.direct", equivalent=by_moments),
+        Method(
+            "multipliers",
+            "closed_loops.multipliers",
+            equivalent=by_moments,
+            needs=massive_joints,
+        ),
+        Method("direct", "closed_loops.direct", equivalent=by_moments, needs=massive_joints),
         Method("minimal", "closed_loops.minimal", equivalent=by_moments),
     ),
     "constrained_hybrid_dynamics": (
-        Method("multipliers", "closed_loops.hybrid", equivalent=by_moments),
+        Method("multipliers", "closed_loops.hybrid", equivalent=by_moments, needs=massive_joints),
     ),
     "actuator_forces": (Method("minimal", "closed_loops.actuator_forces", equivalent=by_moments),),
     "independent_mass_matrix": (
         Method("minimal", "closed_loops.independent_mass_matrix", equivalent=by_moments),
     ),
+    "closed_joint_reactions": (Method("spatial", "closed_loops.closed_joint_reactions"),),
     "loop_equations": (Method("tree", "closed_loops.loop_equations", equivalent=by_moments),),
     "closing_step": (Method("minimal", "closed_loops.closing_step"),),
 }
 """Functions of a robot with loops that need a closure: which equations give which freedoms. What
 users call asks them and checks how well each state is conditioned."""
 
+OPEN: dict[str, str] = {
+    "forward_dynamics": "for derivatives use robot.linearize(q, qd, tau), for a compiled function "
+    '"constrained_dynamics"',
+    "linearize": "call robot.linearize itself, which is not one program",
+    "hybrid_dynamics": "call robot.hybrid_dynamics itself, which chooses equations by known",
+    "mass_matrix_inverse": 'use "independent_mass_matrix" and invert it',
+    "operational_inertia_inverse": "call robot.operational_inertia_inverse itself",
+    "joint_reactions": 'use "closed_joint_reactions", which takes the multipliers of the loops',
+}
+"""Functions of which a program of the tree is wrong for a robot with loops or couplings, because
+these exert forces or take away freedoms; and what to use for it instead. All others say something
+of the tree that is true of its closed motions too."""
+
 METHODS: dict[str, tuple[Method, ...]] = FUNCTIONS | CLOSED_LOOPS
 """Everything that can be traced."""
+
+
+def that_runs(model: Model, function: str) -> str:
+    """What runs where a function is called: forward dynamics of loops are constrained dynamics."""
+    closed = model.loop_rows and function == "forward_dynamics"
+    return "constrained_dynamics" if closed else function

@@ -7,7 +7,7 @@ from typing import Any, get_args
 from rich.console import Console
 from rich.markup import escape
 
-from chasles.algorithms import FUNCTIONS
+from chasles.algorithms import FUNCTIONS, METHODS, that_runs
 from chasles.api import cost
 from chasles.cli.tables import table
 from chasles.cost import Cost, Rules
@@ -167,7 +167,7 @@ def _methods(robot: Robot, function: str, wanted: str = "") -> tuple[str, ...]:
     """
     methods = [
         m
-        for m in FUNCTIONS[function]
+        for m in METHODS[that_runs(robot.model, function)]
         if m.name == wanted
         or not ((m.needs and m.needs(robot.model, {})) or (m.steep and robot.nv > MANY))
     ]

@@ -245,13 +245,15 @@ def computed(task: Task, *, chunk: int = CHUNK) -> Iterator[States]:
             raise ValueError(f"{file}: it has no {lacking}; add them, or give --differentiate")
         _check_closed(task, some)
         f_ext = loads.take(some)
+        rows = robot.model.loop_rows
+        unloaded = np.zeros(rows) if rows else None  # with these forces loops transmit nothing
         yield States(
             some,
             [robot.forward_kinematics(q, frame=name) for name in task.frames],
             [robot.frame_velocity(q, qd, frame=name, at=task.at) for name in task.frames],
             [robot.frame_acceleration(q, qd, qdd, frame=name, at=task.at) for name in task.frames],
             robot.inverse_dynamics(q, qd, qdd, f_ext=f_ext),
-            robot.joint_reactions(q, qd, qdd, f_ext=f_ext),
+            robot.joint_reactions(q, qd, qdd, f_ext=f_ext, multipliers=unloaded),
             robot.kinetic_energy(q, qd),
             robot.potential_energy(q),
             _power(robot, q, qd, f_ext),

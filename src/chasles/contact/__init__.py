@@ -1,45 +1,119 @@
-"""Contact of bodies: impact and soft contact."""
+"""Contact of bodies: where they touch, what forces act, how they move; impact and soft contact.
 
-from chasles.contact.impact import (
-    ContactPoint,
-    Impact,
-    collide,
-    contact_axes,
-    contact_forces,
-    impact,
-    velocity_step,
+from chasles import contact
+ground, foot = contact.Plane(), contact.Sphere("foot", 0.02)
+contacts = contact.contact_points(robot, q, qd, foot, ground, friction=0.8)
+motion = contact.contact_dynamics(robot, q, qd, tau, contacts)  # qdd, forces
+after = contact.impact(robot, q, qd, contacts, contact.Stronge(0.5, 0.8))  # qd, impulses
+law = contact.SoftContact(contact.HuntCrossley(5e4, 0.3))  # forces from gap and rate
+
+Featherstone (2008), chapter 11, and Coulomb's law beyond it.
+"""
+
+from chasles.contact.complementarity import Infeasible, Iterated, gauss_seidel, lemke
+from chasles.contact.dynamics import ContactMotion, contact_dynamics
+from chasles.contact.friction import (
+    Inconsistent,
+    Indeterminate,
+    NoUniqueMotion,
+    cone_gauss_seidel,
+    cone_program,
+    convex,
+    coulomb,
+    polyhedral,
+    project,
 )
+from chasles.contact.geometry import (
+    Box,
+    Capsule,
+    Contact,
+    Ground,
+    Plane,
+    Point,
+    Sphere,
+    contact_points,
+    minimal,
+)
+from chasles.contact.impact import Impact, collide, contact_forces, impact, velocity_step
 from chasles.contact.impact_map import impact_derivatives
+from chasles.contact.quadratic import accelerations_program, forces_program
 from chasles.contact.restitution import ImpactLaw, Newton, Poisson, Sticking, Stronge
+from chasles.contact.rigid import (
+    Motion,
+    Problem,
+    body_problem,
+    contact_problem,
+    single_contact,
+    solve,
+)
+from chasles.contact.sets import Event, Sets, State, events, held, new_sets, state, without
 from chasles.contact.soft import (
     AzadFeatherstone,
     HuntCrossley,
     NormalLaw,
     SoftContact,
     SoftFriction,
-    Surface,
-    TwoSurfaces,
+    SoftSurface,
+    TwoSoftSurfaces,
 )
 
 __all__ = [
     "AzadFeatherstone",
-    "ContactPoint",
+    "Box",
+    "Capsule",
+    "Contact",
+    "ContactMotion",
+    "Event",
+    "Ground",
     "HuntCrossley",
     "Impact",
     "ImpactLaw",
+    "Inconsistent",
+    "Indeterminate",
+    "Infeasible",
+    "Iterated",
+    "Motion",
     "Newton",
+    "NoUniqueMotion",
     "NormalLaw",
+    "Plane",
+    "Point",
     "Poisson",
+    "Problem",
+    "Sets",
     "SoftContact",
     "SoftFriction",
+    "SoftSurface",
+    "Sphere",
+    "State",
     "Sticking",
     "Stronge",
-    "Surface",
-    "TwoSurfaces",
+    "TwoSoftSurfaces",
+    "accelerations_program",
+    "body_problem",
     "collide",
-    "contact_axes",
+    "cone_gauss_seidel",
+    "cone_program",
+    "contact_dynamics",
     "contact_forces",
+    "contact_points",
+    "contact_problem",
+    "convex",
+    "coulomb",
+    "events",
+    "forces_program",
+    "gauss_seidel",
+    "held",
     "impact",
     "impact_derivatives",
+    "lemke",
+    "minimal",
+    "new_sets",
+    "polyhedral",
+    "project",
+    "single_contact",
+    "solve",
+    "state",
     "velocity_step",
+    "without",
 ]

@@ -7,14 +7,16 @@ articulated body (I^A, the inverse of `operational_inertia_inverse`, Eq 11.56), 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from chasles.algorithms.spatial.viewpoint import At, Axes
-from chasles.compiled import checked_point
+from chasles.contact.complementarity import lemke
+from chasles.contact.dynamics import tangent_axes
+from chasles.contact.geometry import Contact
 from chasles.contact.restitution import ImpactLaw, Newton
+from chasles.contact.rigid import point_jacobian
 from chasles.contact.slip import applied
 from chasles.names import leading_shape, numbers
 from chasles.robot import Robot
@@ -29,83 +31,35 @@ ROUNDS = 100_000
 """Of sequential impacts, at most."""
 
 
-@dataclass(frozen=True)
-class ContactPoint:
-    """A point of a robot that touches the ground or another of its bodies.
-
-    frame: whose body it belongs to. at: the point in that frame (m). normal: the direction along
-    the world's axes in which the body can leave, away from what it touches; of any length. other:
-    a frame of the other body, or None for the ground.
-    """
-
-    frame: str
-    at: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    normal: tuple[float, float, float] = (0.0, 0.0, 1.0)
-    other: str | None = None
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "at", checked_point(self.at))
-        if isinstance(self.at, str):
-            raise ValueError(f"ContactPoint: at must be three numbers, not {self.at!r}")
-        contact_axes(self.normal)
-
-    def jacobian(self, robot: Robot, q: Array) -> np.ndarray:
-        """J (..., 3, nv) with the point's velocity relative to what it touches, in contact axes."""
-        rows = self.world_jacobian(robot, q)
-        turned: np.ndarray = contact_axes(self.normal).T @ rows
-        return turned
-
-    def world_jacobian(self, robot: Robot, q: Array) -> np.ndarray:
-        """The same along the world's axes."""
-        J: np.ndarray = robot.jacobian(q, frame=self.frame, at=self.at)[..., 3:, :]
-        if self.other is None:
-            return J
-        other = robot.jacobian(q, frame=self.other)
-        r = self.offset(robot, q)
-        return J - other[..., 3:, :] - np.cross(other[..., :3, :], r[..., :, None], axis=-2)
-
-    def offset(self, robot: Robot, q: Array) -> np.ndarray:
-        """From the origin of the other frame to the point, along the world's axes (..., 3)."""
-        here = robot.forward_kinematics(q, frame=self.frame)
-        there = robot.forward_kinematics(q, frame=str(self.other))
-        place = here[..., :3, :3] @ np.asarray(self.at) + here[..., :3, 3]
-        apart: np.ndarray = place - there[..., :3, 3]
-        return apart
-
-
 class Impact(NamedTuple):
-    """Velocities after, qd (..., nv), and impulses (..., points, 3) on the bodies of the points.
+    """Velocities after, qd (..., nv), and the impulses (..., contacts, 3) that changed them.
 
-    Impulses are in contact axes: tangent, tangent, normal (N s).
+    Impulses are those on the successors of the contacts, along the world's axes, in N s.
     """
 
     qd: np.ndarray
     impulses: np.ndarray
 
 
-def contact_axes(normal: Array) -> np.ndarray:
-    """Tangent, tangent, normal as columns (3, 3): a right-handed frame of unit vectors.
-
-    The first tangent is as near to the world's x axis as it can be (to y for a normal along x).
-    """
-    n = numbers("contact_axes: normal", normal, 3).astype(float)
-    length = np.linalg.norm(n)
-    if n.shape != (3,) or not (np.isfinite(length) and length > 0.0):
-        raise ValueError(
-            f"contact_axes: normal must be three numbers with a length, not {normal!r}"
-        )
-    n = n / length
-    aside = np.array([0.0, 1.0, 0.0]) if abs(n[0]) > 0.9 else np.array([1.0, 0.0, 0.0])
-    first = aside - n * (n @ aside)
-    first /= np.linalg.norm(first)
-    return np.column_stack([first, np.cross(n, first), n])
-
-
 def contact_forces(point: Array, normal: Array) -> np.ndarray:
-    """N (6, 3): unit forces through a point (m) along the contact axes (Eq 11.68)."""
-    axes = contact_axes(normal)
+    """N (..., 6, 3): unit forces through a point (m) along two tangents and the normal (Eq 11.68).
+
+    normal: of any length. The tangents are unit vectors across it, right-handed with it.
+    """
+    n = numbers("contact_forces: normal", normal, 3).astype(float)
+    length = np.linalg.norm(n, axis=-1, keepdims=True)
+    if not np.all(np.isfinite(length) & (length > 0.0)):
+        raise ValueError("contact_forces: normal must be finite numbers with a length")
+    axes = contact_axes(n / length)
     place = numbers("contact_forces: point", point, 3)
-    return np.vstack([np.cross(place, axes.T).T, axes])
+    moments = np.cross(place[..., None, :], axes)
+    return np.swapaxes(np.concatenate([moments, axes], axis=-1), -1, -2)
+
+
+def contact_axes(normal: np.ndarray) -> np.ndarray:
+    """Tangent, tangent and normal as rows (..., 3, 3), of unit normals (..., 3)."""
+    axes: np.ndarray = tangent_axes(normal)[..., [1, 2, 0], :]
+    return axes
 
 
 def collide(
@@ -164,47 +118,72 @@ def impact(
     robot: Robot,
     q: Array,
     qd: Array,
-    contacts: ContactPoint | Sequence[ContactPoint],
+    contacts: Sequence[Contact],
     law: ImpactLaw,
     *,
     treatment: Treatment = "simultaneous",
+    distance: float = 1e-9,
 ) -> Impact:
-    """What a robot does when points of it hit: q (..., nq), qd before (..., nv).
+    """What a robot does when bodies hit: q (..., nq), qd before (..., nv).
 
-    law: `Newton`, `Sticking`, `Poisson`, `Stronge`. Of several points, treatment="simultaneous" is
-    Newton's law without friction at all of them: each is left at e times its speed or faster, and
-    pushed only if no faster (Moreau); "sequential" is any law at the fastest approaching point,
-    again and again until none approaches. They differ: Newton's cradle is sequential.
+    contacts: as `contact_points` gives them at this state, near or not; those with a gap up to
+    `distance` (m) and a negative normal velocity collide. law: `Newton`, `Sticking`, `Poisson` or
+    `Stronge`, which has its own coefficients; those of the contacts are not asked.
+
+    Of several contacts, treatment="simultaneous" is Newton's law without friction at all of them:
+    each separates at least as fast as its restitution says, and is pushed only if no faster
+    (Moreau); it raises `Infeasible` where that cannot be. "sequential" is any law at the fastest
+    approaching contact, again and again until none approaches. They differ: Newton's cradle is
+    sequential.
     """
-    points = [contacts] if isinstance(contacts, ContactPoint) else list(contacts)
     if treatment not in ("simultaneous", "sequential"):
         raise ValueError(
             f"impact: treatment must be 'simultaneous' or 'sequential', not {treatment!r}"
         )
-    if not points:
-        raise ValueError("impact: give at least one ContactPoint")
+    if not contacts:
+        raise ValueError("impact: give at least one contact")
     q, qd = checked_state(robot, q, qd)
-    J = np.stack([point.jacobian(robot, q) for point in points], axis=-3)
-    flat = J.reshape(*J.shape[:-3], 3 * len(points), robot.nv)
+    J = np.stack([contact_jacobian(robot, q, contact) for contact in contacts], axis=-3)
+    flat = J.reshape(*J.shape[:-3], 3 * len(contacts), robot.nv)
     B = response(robot, q, np.swapaxes(flat, -1, -2))
     W, zeta = flat @ B, applied(flat, qd)
-    if len(points) == 1:
-        impulses = law.impulse(W, zeta)
+    gaps = np.stack([np.broadcast_to(c.gap, zeta.shape[:-1]) for c in contacts], axis=-1)
+    touching = gaps <= distance
+    if len(contacts) == 1:
+        impulses = np.where(touching, law.impulse(W, zeta), 0.0)
     elif treatment == "sequential":
-        impulses = _sequential(law, W, zeta)
+        impulses = _sequential(law, W, zeta, touching)
     else:
-        impulses = _simultaneous(law, W, zeta)
-    return Impact(qd + applied(B, impulses), impulses.reshape(*J.shape[:-1]))
+        impulses = _simultaneous(law, W, zeta, touching)
+    axes = np.stack([_axes(contact, zeta.shape[:-1]) for contact in contacts], axis=-3)
+    local = impulses.reshape(*J.shape[:-1])
+    return Impact(qd + applied(B, impulses), applied(np.swapaxes(axes, -1, -2), local))
 
 
-def _sequential(law: ImpactLaw, W: np.ndarray, zeta: np.ndarray) -> np.ndarray:
-    """Impulses (..., 3k) of impacts one after the other, the fastest approaching point first."""
+def contact_jacobian(robot: Robot, q: Array, contact: Contact) -> np.ndarray:
+    """J (..., 3, nv): the successor's velocity at a contact, relative, in contact axes."""
+    over, under = (
+        point_jacobian(robot, q, frame, contact.point)
+        for frame in (contact.successor, contact.predecessor)
+    )
+    turned: np.ndarray = contact_axes(contact.normal) @ (over - under)
+    return turned
+
+
+def _axes(contact: Contact, lead: tuple[int, ...]) -> np.ndarray:
+    return np.broadcast_to(contact_axes(contact.normal), (*lead, 3, 3))
+
+
+def _sequential(
+    law: ImpactLaw, W: np.ndarray, zeta: np.ndarray, touching: np.ndarray
+) -> np.ndarray:
+    """Impulses (..., 3k) of impacts one after the other, the fastest approaching contact first."""
     lead, k = zeta.shape[:-1], zeta.shape[-1] // 3
     W, now = W.reshape(-1, 3 * k, 3 * k), zeta.reshape(-1, 3 * k).copy()
-    total = np.zeros_like(now)
+    total, touching = np.zeros_like(now), touching.reshape(-1, k)
     bound = -SETTLED * np.max(np.abs(now), axis=-1)
     for _ in range(ROUNDS):
-        normal = now[:, 2::3]
+        normal = np.where(touching, now[:, 2::3], np.inf)
         point = np.argmin(normal, axis=-1)
         some = np.flatnonzero(np.min(normal, axis=-1) < bound)
         if not some.size:
@@ -220,47 +199,22 @@ def _sequential(law: ImpactLaw, W: np.ndarray, zeta: np.ndarray) -> np.ndarray:
     )
 
 
-def _simultaneous(law: ImpactLaw, W: np.ndarray, zeta: np.ndarray) -> np.ndarray:
-    """Impulses (..., 3k) at all points at once: the least step that leaves no point too slow."""
-    e = np.asarray(getattr(law, "restitution", np.nan), dtype=float)
-    if not isinstance(law, Newton) or np.any(np.asarray(law.friction) != 0.0) or e.ndim:
+def _simultaneous(
+    law: ImpactLaw, W: np.ndarray, zeta: np.ndarray, touching: np.ndarray
+) -> np.ndarray:
+    """Impulses (..., 3k) at all contacts at once: a complementarity problem for each state."""
+    if not isinstance(law, Newton) or np.any(law.friction) or np.ndim(law.restitution):
         raise ValueError(
-            "impact: several points at once need Newton(e) without friction, e a number; for other "
-            "laws give treatment='sequential'"
+            "impact: several contacts at once need Newton(e) without friction, e a number; for "
+            "other laws give treatment='sequential'"
         )
     normal = zeta[..., 2::3]
-    A, wanted = W[..., 2::3, 2::3], -normal - e * np.minimum(normal, 0.0)
+    A, d = W[..., 2::3, 2::3], normal + law.restitution * np.minimum(normal, 0.0)
     impulses = np.zeros_like(zeta)
     for place in np.ndindex(normal.shape[:-1]):
-        impulses[(*place, slice(2, None, 3))] = _least(A[place], wanted[place])
+        some = np.flatnonzero(touching[place])
+        impulses[place][3 * some + 2] = lemke(A[place][np.ix_(some, some)], d[place][some])
     return impulses
-
-
-def _least(A: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """The z >= 0 of least z'A z with A z >= wanted, equal where z > 0 (A symmetric, semidefinite).
-
-    A least-distance problem, solved by non-negative least squares (Lawson and Hanson 1974, ch. 23).
-    """
-    from scipy.optimize import nnls
-
-    sizes, axes = np.linalg.eigh(A)
-    kept = sizes > 1e-12 * sizes[-1]
-    G = axes[:, kept] * np.sqrt(sizes[kept])
-    scale = np.max(np.abs(wanted), initial=0.0)
-    if scale == 0.0 or np.all(wanted <= 0.0):
-        return np.zeros(len(wanted))
-    h = wanted / scale
-    stacked = np.vstack([G.T, h])
-    target = np.append(np.zeros(G.shape[1]), 1.0)
-    u, _ = nnls(stacked, target)
-    left = 1.0 - h @ u
-    if left < 1e-12:
-        raise ValueError(
-            "impact: no velocities satisfy Newton's law at all points at once (some are squeezed "
-            "while others separate); use treatment='sequential', or restitution 0"
-        )
-    result: np.ndarray = scale * u / left
-    return result
 
 
 def _moved(inertia: Array, forces: np.ndarray) -> np.ndarray:

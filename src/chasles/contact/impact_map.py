@@ -4,8 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from chasles.contact.impact import ContactPoint, checked_state, contact_axes
+from chasles.contact.geometry import Contact
+from chasles.contact.impact import checked_state, contact_axes, contact_jacobian
 from chasles.contact.restitution import ImpactLaw
+from chasles.contact.rigid import point_jacobian
 from chasles.contact.slip import applied
 from chasles.model import ModelError
 from chasles.robot import Robot
@@ -14,13 +16,13 @@ Array = Any
 
 
 def impact_derivatives(
-    robot: Robot, q: Array, qd: Array, contact: ContactPoint, law: ImpactLaw
+    robot: Robot, q: Array, qd: Array, contact: Contact, law: ImpactLaw
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Those of the velocities after an impact at one point by q and by qd: (..., nv, nv) each.
+    """Those of the velocities after an impact at one contact by q and by qd: (..., nv, nv) each.
 
-    With respect to q along `integrate`, as in `derivatives`. The point moves with its body and the
-    normal stays as it is in the world. Exact for `Sticking` and for `Newton` without friction; the
-    other laws have central differences of their own, to about 1e-9. Where slip changes its kind
+    With respect to q along `integrate`, as in `derivatives`. The point moves with the successor and
+    the normal stays as it is in the world. Exact for `Sticking` and for `Newton` without friction;
+    the other laws have central differences of their own, to about 1e-9. Where slip changes its kind
     between neighbouring impacts there is no derivative. For robots without loops; `Sticking` needs
     a point that can move in all three directions.
     """
@@ -30,11 +32,8 @@ def impact_derivatives(
             "take differences of impact"
         )
     q, qd = checked_state(robot, q, qd)
-    axes = contact_axes(contact.normal).T
-    J = contact.jacobian(robot, q)
-    dJ = np.einsum("ij,...jkl->...ikl", axes, _jacobian_slopes(robot, q, contact))
-    dM = robot.derivatives("mass_matrix", q, wrt="q")
-    M = robot.mass_matrix(q)
+    J, dJ = contact_jacobian(robot, q, contact), _jacobian_slopes(robot, q, contact)
+    M, dM = robot.mass_matrix(q), robot.derivatives("mass_matrix", q, wrt="q")
     B = np.linalg.solve(M, np.swapaxes(J, -1, -2))
     W, zeta = J @ B, applied(J, qd)
     impulse = law.impulse(W, zeta)
@@ -51,17 +50,29 @@ def impact_derivatives(
     return by_q, by_qd
 
 
-def _jacobian_slopes(robot: Robot, q: np.ndarray, contact: ContactPoint) -> np.ndarray:
-    """The derivative of the point's Jacobian along the world's axes: (..., 3, nv, nv)."""
-    slopes: np.ndarray = robot.derivatives(
-        "jacobian", q, wrt="q", frame=contact.frame, at=contact.at
-    )[..., 3:, :, :]
-    if contact.other is None:
-        return slopes
-    other = robot.jacobian(q, frame=contact.other)
-    change = robot.derivatives("jacobian", q, wrt="q", frame=contact.other)
-    own = robot.jacobian(q, frame=contact.frame, at=contact.at)[..., 3:, :]
-    r, dr = contact.offset(robot, q), own - other[..., 3:, :]
-    turned = np.cross(change[..., :3, :, :], r[..., :, None, None], axis=-3)
-    moved = np.cross(other[..., :3, :, None], dr[..., :, None, :], axis=-3)
-    return slopes - change[..., 3:, :, :] - turned - moved
+def _jacobian_slopes(robot: Robot, q: np.ndarray, contact: Contact) -> np.ndarray:
+    """The derivative of `contact_jacobian`: (..., 3, nv, nv)."""
+    moved = point_jacobian(robot, q, contact.successor, contact.point)
+    over, under = (
+        _point_slopes(robot, q, frame, contact.point, moved)
+        for frame in (contact.successor, contact.predecessor)
+    )
+    slopes: np.ndarray = np.einsum(
+        "...ij,...jkl->...ikl", contact_axes(contact.normal), over - under
+    )
+    return slopes
+
+
+def _point_slopes(
+    robot: Robot, q: np.ndarray, frame: str | None, point: np.ndarray, moved: np.ndarray
+) -> np.ndarray:
+    """The derivative of `point_jacobian`, at a point with the derivative `moved` (..., 3, nv)."""
+    if frame is None:
+        return np.zeros((*moved.shape, robot.nv))
+    J, dJ = robot.jacobian(q, frame=frame), robot.derivatives("jacobian", q, wrt="q", frame=frame)
+    r = point - robot.forward_kinematics(q, frame=frame)[..., :3, 3]
+    dr = moved - J[..., 3:, :]
+    turned = np.cross(dJ[..., :3, :, :], r[..., :, None, None], axis=-3)
+    shifted = np.cross(J[..., :3, :, None], dr[..., :, None, :], axis=-3)
+    slopes: np.ndarray = dJ[..., 3:, :, :] + turned + shifted
+    return slopes

@@ -38,7 +38,7 @@ class NormalLaw(Protocol):
 
 
 @dataclass(frozen=True)
-class Surface:
+class SoftSurface:
     """A massless surface on a spring and a damper: first order (Featherstone 2008, 11.8).
 
     stiffness: K (N/m). damping: D (N s/m). Its state is z, the place of the surface (m, negative
@@ -74,15 +74,15 @@ class Surface:
 
 
 @dataclass(frozen=True)
-class TwoSurfaces:
+class TwoSoftSurfaces:
     """Two soft bodies: each surface has its spring, damper and state, and one force presses both.
 
     The bodies touch where the gap is z1 + z2, and both z follow Eq 11.73. Where K/D is the same for
     both, `lumped` is one surface that gives the same forces.
     """
 
-    first: Surface
-    second: Surface
+    first: SoftSurface
+    second: SoftSurface
     states = 2
 
     def response(self, state: Sequence[Value], gap: Value, rate: Value) -> tuple[Value, list[Any]]:
@@ -97,16 +97,16 @@ class TwoSurfaces:
         """z1 and z2 after a step of constant force, moved onto the gap where the bodies touch."""
         return _after((self.first, self.second), state, force, gap, dt)
 
-    def lumped(self) -> Surface:
+    def lumped(self) -> SoftSurface:
         """One surface for both: K1 K2/(K1 + K2) and D1 D2/(D1 + D2), where K1/D1 = K2/D2."""
         a, b = self.first, self.second
         if not math.isclose(a.stiffness * b.damping, b.stiffness * a.damping, rel_tol=1e-9):
             raise ValueError(
-                "TwoSurfaces.lumped: the surfaces have different ratios of stiffness to damping, "
+                "TwoSoftSurfaces.lumped: the surfaces differ in the ratio of stiffness to damping, "
                 f"{a.stiffness / a.damping:g} and {b.stiffness / b.damping:g} 1/s, and no common "
                 "state; keep them as two"
             )
-        return Surface(_series(a.stiffness, b.stiffness), _series(a.damping, b.damping))
+        return SoftSurface(_series(a.stiffness, b.stiffness), _series(a.damping, b.damping))
 
 
 @dataclass(frozen=True)
@@ -218,7 +218,7 @@ class SoftFriction:
 
     def advanced(self, state: Sequence[Value], forces: Sequence[Value], dt: float) -> list[Value]:
         """x after a step of constant force: exactly what Eq 11.77 says of that."""
-        surface = Surface(self.stiffness, self.damping)
+        surface = SoftSurface(self.stiffness, self.damping)
         return [_decayed(surface, x, f, dt) for x, f in zip(state, forces, strict=True)]
 
 
@@ -283,7 +283,7 @@ class SoftContact:
 
 
 def _in_series(
-    surfaces: Sequence[Surface], state: Sequence[Value], gap: Value, rate: Value
+    surfaces: Sequence[SoftSurface], state: Sequence[Value], gap: Value, rate: Value
 ) -> tuple[Value, list[Any]]:
     """One force presses all surfaces, whose rates together make the gap's.
 
@@ -303,7 +303,7 @@ def _in_series(
 
 
 def _after(
-    surfaces: Sequence[Surface], state: Sequence[Value], force: Value, gap: Value, dt: float
+    surfaces: Sequence[SoftSurface], state: Sequence[Value], force: Value, gap: Value, dt: float
 ) -> list[Value]:
     """The states after a step; where there was a force they are shifted onto the gap."""
     moved = [_decayed(s, z, force, dt) for s, z in zip(surfaces, state, strict=True)]
@@ -312,7 +312,7 @@ def _after(
     return [z + damping / s.damping * off for s, z in zip(surfaces, moved, strict=True)]
 
 
-def _decayed(surface: Surface, z: Value, force: Value, dt: float) -> Value:
+def _decayed(surface: SoftSurface, z: Value, force: Value, dt: float) -> Value:
     """The solution of Eq 11.73 under a constant force."""
     rest = -force / surface.stiffness
     return rest + (z - rest) * math.exp(-surface.stiffness / surface.damping * dt)

@@ -1,7 +1,9 @@
 """Closed loops of one robot: what can be asked of them, and the answers' types."""
 
+from chasles.loops.assembly import assemble
 from chasles.loops.closing import Loops
 from chasles.loops.dynamics import TOLERANCE, ClosedLoops
+from chasles.loops.mobility import check_inertia, mobility
 from chasles.loops.reports import (
     ImpossiblePosition,
     LockedMechanism,
@@ -27,5 +29,8 @@ __all__ = [
     "OverDetermined",
     "SingularPosition",
     "UnderActuated",
+    "assemble",
+    "check_inertia",
     "clusters",
+    "mobility",
 ]

@@ -1,4 +1,4 @@
-"""Closed loops of one robot: mobility, independent freedoms, assembly and dependent rates.
+"""Closed loops of one robot: their equations, independent freedoms and dependent rates.
 
 Everything is decided on dimensionless equations (`scales`).
 """
@@ -13,30 +13,26 @@ import numpy as np
 
 from chasles.backends.drivers import newton
 from chasles.libraries import refuse
-from chasles.loops.reports import (
-    ImpossiblePosition,
-    LockedMechanism,
-    Mobility,
-    OpenLoop,
-    SingularPosition,
+from chasles.loops.openness import at_index, check_position, check_rates, how_open
+from chasles.loops.ranks import (
+    RANK,
+    SINGULAR,
+    beyond,
+    determine,
+    independent_columns,
+    margin,
+    rank_of,
+    spans,
 )
-from chasles.loops.scales import column_scales, row_scales, size
-from chasles.loops.structure import weaker_joints
+from chasles.loops.reports import ImpossiblePosition, LockedMechanism, SingularPosition
+from chasles.loops.scales import column_scales, row_scales
 from chasles.model import Coupling, Loop, Model, ModelError
 from chasles.names import leading_shape
 
 CLOSED = 1e-13
 """Loops are solved to this residual, in rad and in sizes of the loop."""
 
-RANK = 1e-8
-"""A singular value of the loops' matrix below this part of the largest is zero."""
-
-SINGULAR = 1e-6
-"""Below this part of the largest singular value the dependent freedoms are not determined: a
-residual of 1e-13 then leaves a position uncertain by more than 1e-7."""
-
 _STARTS = 16
-_SHARE = 0.1
 
 
 class Loops:
@@ -45,7 +41,7 @@ class Loops:
     What is decided once is decided at t = 0, and stays for all times.
     """
 
-    def __init__(self, model: Model, function: Callable[[str], Any]) -> None:
+    def __init__(self, model: Model, function: Callable[..., Any]) -> None:
         self.model = model
         self.time = np.zeros(())
         self._compile = function
@@ -58,8 +54,9 @@ class Loops:
         moved.time = time
         return moved
 
-    def _function(self, name: str) -> Callable[..., Any]:
-        at_time: Callable[..., Any] = self._compile(name).at(self.time)
+    def function(self, name: str, **options: Any) -> Callable[..., Any]:
+        """A compiled function of the robot at this time."""
+        at_time: Callable[..., Any] = self._compile(name, **options).at(self.time)
         return at_time
 
     # What is there ----------------------------------------------------------------------------
@@ -111,7 +108,7 @@ class Loops:
 
     def raw_matrix(self, q: np.ndarray) -> np.ndarray:
         """A of the loops: (..., rows, nv)."""
-        A: np.ndarray = self._function("loop_matrix")(q)
+        A: np.ndarray = self.function("loop_matrix")(q)
         return A
 
     # Which freedoms are independent -----------------------------------------------------------
@@ -125,22 +122,28 @@ class Loops:
         inside = np.array([float(i in looped) for i in self.owners])
         spread = np.linspace(0.0, 3.0, _STARTS)[:, None] * self.columns * inside
         away = spread * np.random.default_rng(0).uniform(-1.0, 1.0, (_STARTS, self.model.nv))
-        starts = self._function("integrate")(np.tile(neutral, (_STARTS, 1)), away)
-        found = self._solve(starts, self.columns)
+        starts = self.function("integrate")(np.tile(neutral, (_STARTS, 1)), away)
+        found = self.solve(starts, self.columns)
         closed = found.q[found.size <= CLOSED]
         if not len(closed):
-            best = int(np.argmin(found.size))
+            best = how_open(self.model, found.residual[int(np.argmin(found.size))])
+            when = " at t = 0, where choices are made" if self.model.timed else ""
             raise ImpossiblePosition(
-                f"robot {self.model.name!r}: no position was found that closes its loops; "
-                f"{self._open(found.residual[best])} at best; check lengths, frames and couplings"
+                f"robot {self.model.name!r}: no position was found that closes its loops{when}; "
+                f"at best {best}; check lengths, frames and couplings"
             )
-        ranks = [_rank(A)[0] for A in self.matrix(closed)]
+        ranks = [rank_of(A)[0] for A in self.matrix(closed)]
         return closed[np.array(ranks) == max(ranks)]
 
     @cached_property
     def reference_matrix(self) -> np.ndarray:
         """A of the loops in the references: (states, rows, nv)."""
         return self.raw_matrix(self.references)
+
+    @cached_property
+    def reference_equations(self) -> np.ndarray:
+        """The same, dimensionless."""
+        return self.scaled(self.reference_matrix)
 
     @cached_property
     def independent(self) -> np.ndarray:
@@ -151,14 +154,20 @@ class Loops:
     @cached_property
     def automatic(self) -> np.ndarray:
         """The library's choice of independent coordinates."""
-        A = self.scaled(self.reference_matrix)
-        return self._chosen(A, _rank(A[0])[0])
+        A = self.reference_equations
+        return independent_columns(A, rank_of(A[0])[0], self._last_first)
 
     def select(self, names: Sequence[str]) -> np.ndarray:
         """The coordinates of a user's choice, which must determine the others."""
+        if not len(names):
+            raise ModelError(
+                f"robot {self.model.name!r}: name its independent freedoms, for example "
+                f"{self.names(self.automatic) or 'none: it is locked'}"
+            )
         given = self.indices(names, "to be independent")
-        self._check_moves(given, self.automatic)
-        if len(given) != len(self.automatic) or not self._determine(given):
+        self.check_moves(given, self.automatic)
+        self._check_each_moves(given)
+        if len(given) != len(self.automatic) or not determine(self.reference_equations, given):
             raise ModelError(
                 f"robot {self.model.name!r}: {self.names(given)} cannot be its independent "
                 f"freedoms; it has {len(self.automatic)}, for example "
@@ -179,163 +188,67 @@ class Loops:
 
     def among(self, given: np.ndarray) -> np.ndarray | None:
         """Independent coordinates among some, or None where these do not determine all others."""
-        if not self._determine(given):
+        A = self.reference_equations
+        if not determine(A, given):
             return None
-        rest = np.delete(np.arange(self.model.nv), given)
-        A = self.scaled(self.reference_matrix)
-        U, s, _ = np.linalg.svd(A[..., rest], full_matrices=False)
-        kept = U * (s > RANK * np.max(s, axis=-1, initial=0.0, keepdims=True))[..., None, :]
-        left = A - kept @ (np.swapaxes(kept, -1, -2) @ A)
-        left[..., rest] = 0.0
-        free = self._chosen(left, len(self.dependent) - len(rest))
+        spare = len(self.dependent) - (self.model.nv - len(given))
+        free = independent_columns(beyond(A, given), spare, self._last_first)
         return np.array([k for k in free if k in given], dtype=int)
 
     def rank(self, freedoms: np.ndarray) -> int:
         """How many equations the loops have between some freedoms, the others being given."""
-        return max(_rank(A)[0] for A in self.scaled(self.reference_matrix)[..., freedoms])
+        return max(rank_of(A)[0] for A in self.reference_equations[..., freedoms])
 
     def confined(self, given: np.ndarray) -> np.ndarray:
         """Of some freedoms, those that loops relate to each other."""
-        rest = np.delete(np.arange(self.model.nv), given)
-        A = self.scaled(self.reference_matrix)[0]
-        U = np.linalg.svd(A[:, rest])[0]
-        left = U[:, self.rank(rest) :].T @ A[:, given]
-        return given[np.max(np.abs(left), axis=0, initial=0.0) > RANK]
-
-    def _determine(self, given: np.ndarray) -> bool:
-        """Whether some coordinates determine all others, at a position in which nothing is special.
-
-        More than is needed may be given.
-        """
-        rest = np.delete(self.scaled(self.reference_matrix), given, axis=-1)
-        return bool(np.max(_margin(rest)) > SINGULAR)
+        left = beyond(self.reference_equations[0], given)
+        return np.flatnonzero(np.max(np.abs(left), axis=0) > RANK)
 
     def suited(self, q: np.ndarray) -> np.ndarray:
         """The independent coordinates from which a closed position (nq,) moves best."""
-        return self._chosen(self.matrix(q)[None], len(self.dependent), share=0.5)
+        A = self.matrix(q)[None]
+        return independent_columns(A, len(self.dependent), self._last_first, share=0.5)
 
-    def _chosen(self, A: np.ndarray, rank: int, share: float = _SHARE) -> np.ndarray:
-        """Independent columns of A (states, rows, nv): early joints, whose q has rates if possible.
+    @cached_property
+    def _last_first(self) -> list[int]:
+        """Which freedoms are made dependent first: of the last joints, and those q has no rates of.
 
-        The others are taken one after the other from the last joint to the first, each unless what
-        it adds to those taken is less than a share of what another would (threshold pivoting).
+        So early joints are independent, and if possible ones whose coordinates are in q.
         """
-        order = sorted(range(A.shape[-1]), key=lambda k: (self.places[k] is not None, -k))
-        left, dependent = A.copy(), np.zeros(A.shape[-1], dtype=bool)
-        for _ in range(rank):
-            size = np.where(dependent, 0.0, np.median(np.linalg.norm(left, axis=-2), axis=0))
-            k = next(k for k in order if size[k] >= share * np.max(size) and not dependent[k])
-            u = left[..., k] / np.maximum(np.linalg.norm(left[..., k], axis=-1), RANK)[..., None]
-            left = left - u[..., None] * np.einsum("...m,...mv->...v", u, left)[..., None, :]
-            dependent[k] = True
-        return np.flatnonzero(~dependent)
+        return sorted(range(self.model.nv), key=lambda k: (self.places[k] is not None, -k))
 
     @cached_property
     def dependent(self) -> np.ndarray:
         """The velocity coordinates that the loops determine."""
         return np.delete(np.arange(self.model.nv), self.independent)
 
-    def mobility(self, q: Any, tolerance: float) -> Mobility:
-        """The freedoms left at a closed position (the first reference by default)."""
-        at = self.references[0] if q is None else self._array("mobility", "q", q, self.model.nq)
-        if at.ndim != 1 or self.time.ndim:
-            raise ValueError(
-                f"mobility: q must have shape ({self.model.nq},), not {at.shape}, and the time be "
-                "one number"
-            )
-        self.check_closed("mobility", at, tolerance)
-        A = self.matrix(at)
-        rank, values = _rank(A)
-        redundant, first, before = [], 0, 0
-        for constraint in self.model.constraints:
-            first += constraint.rows
-            upto, _ = _rank(A[:first], values[0])
-            redundant.append((constraint.name, constraint.rows - (upto - before)))
-            before = upto
-        parts = values / max(values[0], 1e-300)
-        weaker = weaker_joints(self.model, float(self.time), at, dict(redundant), RANK)
-        return Mobility(
-            self.model.nv - rank,
-            self.model.nv,
-            rank,
-            self.model.loop_rows,
-            tuple(redundant),
-            RANK,
-            float(parts[rank - 1]) if rank else 0.0,
-            float(max(parts[rank:], default=0.0)),
-            tuple(coupling.name for coupling in self.model.couplings),
-            tuple(
-                (loop.name, weaker[loop.name]) for loop in self.model.loops if loop.name in weaker
-            ),
-        )
+    @cached_property
+    def immobile(self) -> np.ndarray:
+        """The velocity coordinates that are zero in all closed motions."""
+        rank = self.model.nv - len(self.automatic)
+        lengths = [spans(A, rank) for A in self.reference_equations]
+        return np.flatnonzero(np.max(lengths, axis=0) <= RANK)
 
     # Positions and rates ----------------------------------------------------------------------
-
-    def assemble(self, y: Any, guess: Any) -> np.ndarray:
-        """Positions that close the loops."""
-        if self.time.ndim:
-            return self._at_each_time(y, guess)
-        self._check_moves(y, self.independent)
-        y = self._array("assemble", "y", y, len(self.independent))
-        if guess is None:
-            starts = list(self.references)
-        else:
-            starts = [self._array("assemble", "guess", guess, self.model.nq)]
-        nq, n = self.model.nq, y.shape[-1]
-        lead = leading_shape("assemble", y=y, guess=starts[0])
-        flat = np.broadcast_to(y, (*lead, n)).reshape(math.prod(lead), n)
-        moved = self.columns.copy()
-        moved[self.independent] = 0.0
-        q, residual = np.empty((len(flat), nq)), np.zeros((len(flat), len(self.rows)))
-        left = np.arange(len(flat))
-        for start in starts:
-            begin = np.broadcast_to(start, (*lead, nq)).reshape(len(flat), nq)[left]
-            found = self._solve(self._placed(flat[left], begin), moved)
-            q[left], residual[left] = found.q, found.residual
-            left = left[~(found.size <= CLOSED)]
-            if not len(left):
-                break
-        if len(left):
-            more = "" if len(left) == 1 else f" (and at {len(left) - 1} others)"
-            raise ImpossiblePosition(
-                f"robot {self.model.name!r}: impossible position{at_index(left[0], lead)}{more}: "
-                f"{self._open(residual[left[0]])} with {self._given(flat[left[0]])}; the position "
-                "is out of reach, or the guess too far from it"
-            )
-        self.check_regular(self.matrix(q.reshape(*lead, nq)))
-        return q.reshape(*lead, nq)
-
-    def _at_each_time(self, y: Any, guess: Any) -> np.ndarray:
-        """`assemble` for every one of several times."""
-        given = {"y": np.asarray(y, dtype=float)}
-        given |= {} if guess is None else {"guess": np.asarray(guess, dtype=float)}
-        lead = leading_shape("assemble", t=self.time[..., None], **given)
-        times = np.broadcast_to(self.time, lead)
-        states = [np.broadcast_to(a, (*lead, a.shape[-1])) for a in given.values()]
-        found = [
-            self.at(times[k]).assemble(*(a[k] for a in states), *[None] * (guess is None))
-            for k in np.ndindex(lead)
-        ]
-        return np.array(found).reshape(*lead, self.model.nq)
 
     def complete(self, q: Any, yd: Any, ydd: Any, tolerance: float) -> Any:
         """All rates from those of the independent freedoms; all accelerations too, if given."""
         n = len(self.independent)
-        self._check_moves(yd, self.independent)
+        self.check_moves(yd, self.independent)
         q, yd = (
-            self._array("complete", name, value, size)
+            self.array("complete", name, value, size)
             for name, value, size in (("q", q, self.model.nq), ("yd", yd, n))
         )
         leading_shape("complete", q=q, yd=yd)
         self.check_closed("complete", q, tolerance)
         A = self.matrix(q)
         self.check_regular(A)
-        qd = self._spread(A, yd, self.rows * self._function("loop_rate")(q))
+        qd = self._spread(A, yd, self.rows * self.function("loop_rate")(q))
         if ydd is None:
             return qd
-        ydd = self._array("complete", "ydd", ydd, n)
+        ydd = self.array("complete", "ydd", ydd, n)
         leading_shape("complete", q=q, yd=yd, ydd=ydd)
-        return qd, self._spread(A, ydd, self.rows * self._function("loop_bias")(q, qd))
+        return qd, self._spread(A, ydd, self.rows * self.function("loop_bias")(q, qd))
 
     def _spread(self, A: np.ndarray, y: np.ndarray, b: np.ndarray) -> np.ndarray:
         """x with A x = b and the independent entries y, least squares where rows are redundant."""
@@ -361,22 +274,12 @@ class Loops:
         G[..., independent, np.arange(len(independent))] = 1.0
         return G, R
 
-    def _placed(self, y: np.ndarray, guess: np.ndarray) -> np.ndarray:
-        """The guess with the independent freedoms at y, or moved by y where q has no such entry."""
-        q, step = guess.copy(), np.zeros((len(y), self.model.nv))
-        for entry, k in zip(y.T, self.independent, strict=True):
-            place = self.places[k]
-            if place is None:
-                step[:, k] = entry
-            else:
-                q[:, place] = entry
-        return self._function("integrate")(q, step)
-
-    def _solve(self, q: np.ndarray, columns: np.ndarray) -> newton.Found:
+    def solve(self, q: np.ndarray, columns: np.ndarray) -> newton.Found:
+        """Closed positions by Newton's method from q, moved where a column's scale is not 0."""
         return newton.solve(
-            self._function("loop_residual"),
-            self._function("loop_matrix"),
-            self._function("integrate"),
+            self.function("loop_residual"),
+            self.function("loop_matrix"),
+            self.function("integrate"),
             q,
             rows=self.rows,
             columns=columns,
@@ -386,7 +289,8 @@ class Loops:
 
     # Doors and messages -----------------------------------------------------------------------
 
-    def _array(self, function: str, name: str, value: Any, size: int) -> np.ndarray:
+    def array(self, function: str, name: str, value: Any, size: int) -> np.ndarray:
+        """A door: finite numbers (..., size)."""
         refuse(function, value)
         try:
             array = np.asarray(value, dtype=float)
@@ -401,42 +305,53 @@ class Loops:
             raise ValueError(f"{function}: {name} must be finite numbers")
         return array
 
-    def _check_moves(self, asked: Any, independent: np.ndarray) -> None:
+    def check_moves(self, asked: Any, independent: np.ndarray) -> None:
         """Where something is asked of independent freedoms, there are some."""
         if np.size(asked) and not len(independent) and self.model.nv:
             every = np.arange(self.model.nv)
             raise LockedMechanism(
-                f"robot {self.model.name!r}: locked: {self._around(every)} leaves "
+                f"robot {self.model.name!r}: locked: {self.around(every)} leaves "
                 f"{self.names(every)} no freedom, so none is independent; take a loop joint that "
                 "forbids less, leave out a coupling, or add a joint"
             )
 
+    def _check_each_moves(self, asked: np.ndarray) -> None:
+        """Where some freedoms are to be driven, each of them moves."""
+        still = np.array([k for k in asked if k in self.immobile], dtype=int)
+        if len(still):
+            able = np.delete(np.arange(self.model.nv), self.immobile)
+            raise LockedMechanism(
+                f"robot {self.model.name!r}: {self.names(still)} cannot move, held by "
+                f"{self.around(still)}; drive others, of {self.names(able)}, or take a loop joint "
+                "that forbids less"
+            )
+
     def check_closed(self, function: str, q: np.ndarray, tolerance: float) -> None:
         check_tolerance(function, tolerance)
-        r = self.rows * self._function("loop_residual")(q)
-        lead = r.shape[:-1]
-        r = r.reshape(math.prod(lead), len(self.rows))
-        size = np.linalg.norm(r, axis=-1)
-        if not np.all(np.isfinite(size)):
-            raise ValueError(f"{function}: q must be finite numbers")
-        if np.any(size > tolerance):
-            worst = int(np.argmax(size))
-            raise OpenLoop(
-                f"{function}: the loops are open at this q{at_index(worst, lead)}: "
-                f"{self._open(r[worst])} (tolerance {tolerance:g}); close them with assemble"
-            )
+        residual = self.rows * self.function("loop_residual")(q)
+        check_position(function, self.model, q, residual, tolerance)
+
+    def check_rates(self, function: str, q: Any, *rates: Any, tolerance: float) -> None:
+        """qd, and qdd if given, keep the loops closed, to `tolerance` of their size (or of 1)."""
+        at, *given = (np.asarray(x, dtype=float) for x in (q, *rates))
+        A, right, size = self.raw_matrix(at), self.function("loop_rate")(at), 0.0
+        for name, x in zip(("qd", "qdd"), given, strict=False):
+            error = self.rows * (np.einsum("...mv,...v->...m", A, x) - right)
+            size = np.sum(x * x, axis=-1) + size * size
+            check_rates(function, name, self.model, error, np.sqrt(1.0 + size), tolerance)
+            right = self.function("loop_bias")(at, x)
 
     def check_regular(self, A: np.ndarray, independent: np.ndarray | None = None) -> None:
         """The dependent freedoms are determined by the equations A of every state."""
         given, lead = self.independent if independent is None else independent, A.shape[:-2]
         rest = np.delete(np.arange(self.model.nv), given)
         A = A.reshape(math.prod(lead), len(self.rows), self.model.nv)
-        bad = np.flatnonzero(_margin(A[..., rest]) <= SINGULAR)
+        bad = np.flatnonzero(margin(A[..., rest]) <= SINGULAR)
         if not len(bad):
             return
         here = A[bad[0]]
-        rank, _ = _rank(here)
-        other = self._chosen(here[None], rank)
+        rank, _ = rank_of(here)
+        other = independent_columns(here[None], rank, self._last_first)
         if rank < len(rest):
             remedy = f"the loops leave {len(other)} freedoms here instead of "
             remedy += f"{len(given)}, so no choice of independent ones will do"
@@ -454,17 +369,13 @@ class Loops:
         joints = rest[loose > 0.1 * np.max(loose)]
         return (
             f"{self.names(given)} does not determine {self.names(joints)} through "
-            f"{self._around(joints)}"
+            f"{self.around(joints)}"
         )
 
     def names(self, freedoms: Sequence[int] | np.ndarray) -> str:
         return ", ".join(repr(self.freedoms[k]) for k in freedoms)
 
-    def _given(self, y: np.ndarray) -> str:
-        pairs = zip(self.independent, y, strict=True)
-        return ", ".join(f"{self.freedoms[k]} = {value:.12g}" for k, value in pairs)
-
-    def _around(self, freedoms: np.ndarray) -> str:
+    def around(self, freedoms: np.ndarray) -> str:
         """The loops and couplings that any of these freedoms are in."""
         owners = {self.owners[k] for k in freedoms}
         found = []
@@ -473,52 +384,7 @@ class Loops:
             found += [f"{what} {', '.join(names)}"] if names else []
         return " and ".join(found)
 
-    def _open(self, residual: np.ndarray) -> str:
-        """The loop or coupling that is farthest from closed, and how far."""
-        worst, error = self._farthest(residual)
-        if isinstance(worst, Coupling):
-            return f"coupling {worst.name!r} is off by {error:.3g} (rad or m of a coordinate)"
-        return (
-            f"loop {worst.name!r} stays open by {error:.3g} "
-            f"(rad, and parts of its size {size(self.model, worst):.3g} m)"
-        )
-
-    def farthest(self, residual: np.ndarray) -> str:
-        """The loop or coupling whose equations have most left, and how much."""
-        worst, error = self._farthest(residual)
-        what = "coupling" if isinstance(worst, Coupling) else "loop"
-        return f"{what} {worst.name!r} by {error:.3g}"
-
-    def _farthest(self, residual: np.ndarray) -> tuple[Loop | Coupling, float]:
-        all_of = self.model.constraints
-        parts = np.split(residual, np.cumsum([constraint.rows for constraint in all_of])[:-1])
-        sizes = [float(np.linalg.norm(part)) for part in parts]
-        k = int(np.argmax(sizes))
-        return all_of[k], sizes[k]
-
-
-def _rank(A: np.ndarray, largest: float | None = None) -> tuple[int, np.ndarray]:
-    """The rank of a matrix, and its singular values (one zero, if it has none)."""
-    values = np.linalg.svd(A, compute_uv=False) if A.size else np.zeros(1)
-    top = values[0] if largest is None else largest
-    return int(np.count_nonzero(values > RANK * top)), values
-
-
-def _margin(A: np.ndarray) -> np.ndarray:
-    """The smallest singular value of each matrix beside the largest (0 if it has too few rows)."""
-    if A.shape[-1] == 0:
-        return np.ones(len(A))
-    if A.shape[-2] < A.shape[-1]:
-        return np.zeros(len(A))
-    values = np.linalg.svd(A, compute_uv=False)
-    return values[:, -1] / np.maximum(values[:, 0], 1e-300)
-
 
 def check_tolerance(function: str, tolerance: Any) -> None:
     if not isinstance(tolerance, int | float) or not tolerance > 0.0:
         raise ValueError(f"{function}: tolerance must be a positive number, not {tolerance!r}")
-
-
-def at_index(flat: int | np.integer, lead: tuple[int, ...]) -> str:
-    """Which state of a batch."""
-    return f" at index {tuple(map(int, np.unravel_index(flat, lead)))}" if lead else ""

@@ -2,23 +2,25 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 import numpy as np
 
 from chasles.libraries import refuse
+from chasles.loops import singular_values
 from chasles.loops.choice import choose
-from chasles.loops.closing import RANK, Loops, at_index, check_tolerance
+from chasles.loops.closing import Loops, check_tolerance
 from chasles.loops.linear_system import linear_system
+from chasles.loops.openness import at_index, farthest, named
 from chasles.loops.reports import OverDetermined, SingularPosition, UnderActuated
 from chasles.model import Model
 from chasles.model.closure import Closure
-from chasles.numeric.results import delivered
+from chasles.numeric.results import filled
 
-WEAK = 1e-8
-"""Where a margin is below this, the compiled equations have lost more than half of their digits,
-and the state is solved again by singular values."""
+WEAK = 1e-4
+"""Where a margin is below this (a pivot at a hundredth of its start, or of what stands beside it),
+the compiled equations lose digits, and the state is solved again by singular values."""
 
 TOLERANCE = 1e-6
 """Beyond this distance from closed (rad, and parts of a loop's size) dynamics are refused."""
@@ -33,8 +35,8 @@ Compile = Callable[..., Any]
 class ClosedLoops:
     """Functions of closed loops; `closed` makes the robot with a closure chosen."""
 
-    def __init__(self, loops: Loops, tree: Compile, closed: Callable[[Closure], Any]) -> None:
-        self.loops, self._tree, self._closed = loops, tree, closed
+    def __init__(self, loops: Loops, closed: Callable[[Closure], Any]) -> None:
+        self.loops, self._closed = loops, closed
         self._chosen: dict[tuple[int, ...], Any] = {}
         self._ready: dict[tuple[Any, ...], Any] = {}
 
@@ -43,10 +45,6 @@ class ClosedLoops:
         moved = copy(self)
         moved.loops = self.loops.at(time)
         return moved
-
-    def _of_tree(self, name: str, **options: Any) -> Any:
-        """A function of the tree at this time."""
-        return self._tree(name, **options).at(self.loops.time)
 
     @property
     def model(self) -> Model:
@@ -99,8 +97,13 @@ class ClosedLoops:
             qdd, lam, health = here.fast(*arrays, *forces)
         else:
             qdd, lam, health = here(*arrays, *forces, threads=threads)
-        if self._weak(name, arrays[0], health, tolerance):
-            return self._by_singular_values(arrays, forces, stabilization, **options)
+        rates = () if stabilization else arrays[1:2]
+        if self._weak(name, arrays[0], health, tolerance, rates):
+            options.pop("method", None)
+            again = partial(
+                singular_values.constrained_dynamics, stabilization=stabilization, **options
+            )
+            self._mend((qdd, lam), health, again, (*arrays, *forces))
         return qdd, lam
 
     def plain(self, full: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
@@ -115,77 +118,48 @@ class ClosedLoops:
                 qdd, _, health = fast(q, qd, tau)
                 gap, margin = _worst(health)
                 if gap <= TOLERANCE * TOLERANCE and margin > WEAK:
-                    return qdd if out is None else delivered(full.__name__, (qdd,), (out,))[0]
+                    return filled("forward_dynamics", qdd, out)
             return full(q, qd, tau, out=out, **options)
 
         return forward_dynamics
 
-    def _weak(self, name: str, q: Any, health: np.ndarray, tolerance: float) -> bool:
-        """Whether some state is near a singular position; open loops are refused."""
+    def _weak(
+        self,
+        name: str,
+        q: Any,
+        health: np.ndarray,
+        tolerance: float,
+        rates: Sequence[Any] = (),
+    ) -> bool:
+        """Whether some state is near a singular position; open loops are refused.
+
+        rates: qd, or qd and qdd, where these must keep the loops closed.
+        """
         gap, margin = _worst(health)
         if not gap <= tolerance * tolerance:
             self.loops.check_closed(name, np.asarray(q, dtype=float), tolerance)
+            self.loops.check_rates(name, q, *rates, tolerance=tolerance)
         return not margin > WEAK
 
-    def _by_singular_values(
-        self, arrays: Sequence[Any], forces: Sequence[Any], stabilization: float, **options: Any
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """The same by an orthonormal basis of the forces of the loops, whatever rows are good."""
-        q, qd, tau = (np.asarray(a, dtype=float) for a in arrays)
-        loops = self.loops
-        options.pop("method", None)
-        f = tau - self._of_tree("bias_forces", **options)(q, qd, *forces)
-        H, K, k = (
-            self._of_tree("mass_matrix")(q),
-            loops.matrix(q),
-            self._of_tree("loop_bias")(q, qd),
-        )
-        if stabilization:
-            a = 1.0 / stabilization
-            slip = np.einsum("...mv,...v->...m", loops.raw_matrix(q), qd) - self._of_tree(
-                "loop_rate"
-            )(q)
-            k = k - 2.0 * a * slip - a * a * self._of_tree("loop_residual")(q)
-        return self._solved(q, H, f, K, loops.rows * k, np.arange(loops.model.nv))
-
-    def _solved(
+    def _mend(
         self,
-        q: np.ndarray,
-        H: np.ndarray,
-        f: np.ndarray,
-        K: np.ndarray,
-        k: np.ndarray,
-        free: np.ndarray,
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """qdd of the freedoms `free`, to which H and f belong, and multipliers.
-
-        K, k: dimensionless, K over all freedoms.
-        """
-        loops, rank = self.loops, self.loops.rank(free)
-        U, s, Vt = np.linalg.svd(K[..., free], full_matrices=False)
-        if rank:
-            self._check_rank(q, s, rank)
-        basis = Vt[..., :rank, :] / loops.columns[free]
-        right = np.einsum("...mr,...m->...r", U[..., :rank], k) / s[..., :rank]
-        turned = np.linalg.solve(H, np.swapaxes(basis, -1, -2))
-        fall = np.linalg.solve(H, f[..., None])[..., 0]
-        A = basis @ turned
-        mu = np.linalg.solve(A, (right - np.einsum("...rv,...v->...r", basis, fall))[..., None])
-        qdd = fall + (turned @ mu)[..., 0]
-        lam = loops.rows * np.einsum("...mr,...r->...m", U[..., :rank], mu[..., 0] / s[..., :rank])
-        return qdd, lam
-
-    def _check_rank(self, q: np.ndarray, s: np.ndarray, rank: int) -> None:
-        loops = self.loops
-        low = s[..., rank - 1] <= RANK * s[..., 0]
-        if np.any(low):
-            lead = s.shape[:-1]
-            bad = int(np.flatnonzero(np.ravel(low))[0])
-            loops.check_regular(loops.matrix(q))
-            raise SingularPosition(
-                f"robot {loops.model.name!r}: singular position{at_index(bad, lead)}: the loops "
-                f"leave more freedoms here than elsewhere; move away from it"
-            )
+        results: Sequence[np.ndarray],
+        health: np.ndarray,
+        again: Callable[[Loops, Sequence[np.ndarray]], Sequence[np.ndarray]],
+        arrays: Sequence[Any],
+    ) -> None:
+        """Results of weak states in place of those that were compiled; others keep theirs."""
+        weak = ~(health[..., 1] > WEAK)
+        given = [np.asarray(a, dtype=float) for a in arrays]
+        states = [np.broadcast_to(a, (*weak.shape, a.shape[-1])) for a in given]
+        times = np.broadcast_to(self.loops.time, weak.shape)
+        try:
+            found = again(self.loops.at(times[weak]), [a[weak] for a in states])
+        except SingularPosition:
+            every = again(self.loops.at(times), states)  # says which of all states it is
+            found = [part[weak] for part in every]
+        for result, part in zip(results, found, strict=True):
+            result[weak] = part
 
     # Some accelerations known, some forces ------------------------------------------------------
 
@@ -200,6 +174,7 @@ class ClosedLoops:
         **options: Any,
     ) -> np.ndarray:
         """Forces of the known joints, accelerations of the others."""
+        refuse("hybrid_dynamics", *arrays, *forces)
         loops = self.loops
         given = np.array(
             [k for k, i in enumerate(loops.owners) if loops.model.bodies[i].data.name in known],
@@ -207,41 +182,12 @@ class ClosedLoops:
         )
         compiled = self._function(given)("constrained_hybrid_dynamics", known=known, **options)
         found, left, health = compiled(*arrays, *forces, threads=threads)
-        if self._weak("hybrid_dynamics", arrays[0], health, tolerance):
-            found, left = self._hybrid_by_singular_values(arrays, forces, given, **options)
+        if self._weak("hybrid_dynamics", arrays[0], health, tolerance, arrays[1:2]):
+            options.pop("method", None)
+            again = partial(singular_values.hybrid_dynamics, given=given, **options)
+            self._mend((found, left), health, again, (*arrays, *forces))
         self._check_agree(given, np.asarray(arrays[2], dtype=float), loops.rows * left)
         return np.asarray(found)
-
-    def _hybrid_by_singular_values(
-        self, arrays: Sequence[Any], forces: Sequence[Any], given: np.ndarray, **options: Any
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """The same, and what is left of the equations of the loops, whatever rows are good."""
-        options.pop("method", None)
-        q, qd, x = (np.asarray(a, dtype=float) for a in arrays)
-        loops, free = self.loops, np.delete(np.arange(self.loops.model.nv), given)
-        H, A = self._of_tree("mass_matrix")(q), self._of_tree("loop_matrix")(q)
-        h, k = (
-            self._of_tree("bias_forces", **options)(q, qd, *forces),
-            self._of_tree("loop_bias")(q, qd),
-        )
-        lead = np.broadcast_shapes(h.shape[:-1], x.shape[:-1])
-        qdd, tau = np.zeros((*lead, x.shape[-1])), np.zeros((*lead, x.shape[-1]))
-        qdd[..., given], tau[..., free] = x[..., given], x[..., free]
-        f = tau - h - np.einsum("...ij,...j->...i", H, qdd)
-        right = loops.rows * (k - np.einsum("...mv,...v->...m", A, qdd))
-        part = H[..., free[:, None], free]
-        qdd[..., free], lam = self._solved(
-            np.broadcast_to(q, (*lead, q.shape[-1])),
-            part,
-            f[..., free],
-            loops.matrix(q),
-            right,
-            free,
-        )
-        needed = np.einsum("...ij,...j->...i", H, qdd) + h - np.einsum("...mv,...m->...v", A, lam)
-        found = qdd.copy()
-        found[..., given] = needed[..., given]
-        return found, np.einsum("...mv,...v->...m", A, qdd) - k
 
     def _check_agree(self, given: np.ndarray, x: np.ndarray, left: np.ndarray) -> None:
         """Known accelerations may be more than are free, if the loops allow them together."""
@@ -251,13 +197,14 @@ class ClosedLoops:
         bad = ~(size <= AGREE * largest) & np.isfinite(size)
         if not np.any(bad):
             return
-        worst = np.unravel_index(int(np.argmax(np.where(bad, size, 0.0))), bad.shape)
-        at = f" at index {tuple(map(int, worst))}" if worst else ""
+        worst = int(np.argmax(np.where(bad, size, 0.0)))
+        constraint, far = farthest(loops.model, left.reshape(-1, left.shape[-1])[worst])
         raise OverDetermined(
             f"robot {loops.model.name!r}: accelerations of {loops.names(loops.confined(given))} "
-            f"are known{at}, which are more than its loops leave free, and they contradict "
-            f"{loops.farthest(left[worst])} (rad/s2, and parts of its size); take accelerations "
-            "that complete(q, yd, ydd) gives, or leave some of these joints out of known"
+            f"are known{at_index(worst, bad.shape)}, which are more than its loops leave free, and "
+            f"they contradict {named(constraint)} by {far:.3g} (rad/s2, and parts of its size); "
+            "take accelerations that complete(q, yd, ydd) gives, or leave some of these joints out "
+            "of known"
         )
 
     # Actuator forces --------------------------------------------------------------------------
@@ -278,9 +225,14 @@ class ClosedLoops:
         given = self.loops.indices(actuated, "to actuate")
         chosen = self.loops.among(given)
         if chosen is None:
+            named = (
+                f"actuators at {self.loops.names(given)}"
+                if len(given)
+                else "no actuators, as given,"
+            )
             raise UnderActuated(
-                f"robot {self.loops.model.name!r}: actuators at {self.loops.names(given)} cannot "
-                f"move all of its {len(self.loops.independent)} freedoms; actuate for example "
+                f"robot {self.loops.model.name!r}: {named} cannot move all of its "
+                f"{len(self.loops.independent)} freedoms; actuate for example "
                 f"{self.loops.names(self.loops.independent)}"
             )
         heavy = self._weights(given, weights)
@@ -288,21 +240,22 @@ class ClosedLoops:
             "actuator_forces", actuated=tuple(map(int, given)), weights=heavy, **options
         )
         u, health = compiled(*arrays, *forces, threads=threads)
-        if not self._weak("inverse_dynamics", arrays[0], health, tolerance):
-            return np.asarray(u)
-        q = np.asarray(arrays[0], dtype=float)
-        G, _ = self.loops.carried(q, chosen)
-        tau = self._of_tree("inverse_dynamics", **options)(*arrays, *forces)
-        gains = 1.0 / np.array(heavy)
-        used = G[..., given, :]
-        right = np.einsum("...vm,...v->...m", G, tau)
-        N = np.swapaxes(used, -1, -2) @ (gains[:, None] * used)
-        u = np.zeros_like(tau)
-        x = np.linalg.solve(N, right[..., None])
-        u[..., given] = gains * (used @ x)[..., 0]
-        return u
+        if self._weak("inverse_dynamics", arrays[0], health, tolerance, arrays[1:]):
+
+            def again(loops: Loops, states: Sequence[np.ndarray]) -> list[np.ndarray]:
+                return [
+                    singular_values.actuator_forces(loops, states, chosen, given, heavy, **options)
+                ]
+
+            self._mend((u,), health, again, (*arrays, *forces))
+        return np.asarray(u)
 
     def _weights(self, given: np.ndarray, weights: Mapping[str, float] | None) -> tuple[float, ...]:
+        if not isinstance(weights or {}, Mapping):
+            raise TypeError(
+                f"inverse_dynamics: weights must be {{freedom: weight}}, not "
+                f"{type(weights).__name__}"
+            )
         names = [self.loops.freedoms[k] for k in given]
         chosen = dict.fromkeys(names, 1.0)
         for name, value in (weights or {}).items():
@@ -311,7 +264,7 @@ class ClosedLoops:
                     f"inverse_dynamics: weights name {name!r}, which is not among the actuated "
                     f"{', '.join(map(repr, names))}"
                 )
-            if not (np.isfinite(value) and value > 0.0):
+            if not (isinstance(value, int | float) and np.isfinite(value) and value > 0.0):
                 raise ValueError(
                     f"inverse_dynamics: the weight of {name!r} must be positive, not {value!r}"
                 )
@@ -320,17 +273,26 @@ class ClosedLoops:
 
     # The mass matrix --------------------------------------------------------------------------
 
-    def mass_matrix(self, q: Any, *, tolerance: float, threads: int | None) -> np.ndarray:
-        """Of the independent coordinates."""
-        refuse("mass_matrix of independent coordinates", q)
+    def reduced(self, name: str, q: Any, *, threads: int | None) -> tuple[np.ndarray, np.ndarray]:
+        """G with qd = G yd at closed positions, and the mass matrix of the independent yd."""
+        M = self.mass_matrix(q, tolerance=TOLERANCE, threads=threads, name=name)
+        return self.loops.carried(np.asarray(q, dtype=float), self.loops.independent)[0], M
+
+    def mass_matrix(
+        self, q: Any, *, tolerance: float, threads: int | None, name: str = "mass_matrix"
+    ) -> np.ndarray:
+        """Of the independent coordinates; name: what was asked for, in messages."""
+        refuse(f"{name} of independent coordinates", q)
         M, health = self._function(self.loops.independent)("independent_mass_matrix")(
             q, threads=threads
         )
-        if not self._weak("mass_matrix", q, health, tolerance):
-            return np.asarray(M)
-        at = np.asarray(q, dtype=float)
-        G, _ = self.loops.carried(at, self.loops.independent)
-        return np.asarray(np.swapaxes(G, -1, -2) @ self._of_tree("mass_matrix")(at) @ G)
+        if self._weak(name, q, health, tolerance):
+
+            def again(loops: Loops, states: Sequence[np.ndarray]) -> list[np.ndarray]:
+                return [singular_values.mass_matrix(loops, *states)]
+
+            self._mend((M,), health, again, (q,))
+        return np.asarray(M)
 
     # The linear system ------------------------------------------------------------------------
 
@@ -356,7 +318,7 @@ class ClosedLoops:
         q, qd, _ = (np.asarray(a, dtype=float) for a in arrays)
         lead = qdd.shape[:-1]
         motion = [np.broadcast_to(a, (*lead, a.shape[-1])) for a in (q, qd, qdd, lam)]
-        A, B = linear_system(self.loops, self._of_tree, motion, forces, threads=threads, **options)
+        A, B = linear_system(self.loops, motion, forces, threads=threads, **options)
         return A.astype(qdd.dtype), B.astype(qdd.dtype)
 
 

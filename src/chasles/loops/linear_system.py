@@ -1,6 +1,6 @@
 """The linear system that closed loops are near one of their motions, in independent coordinates."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,6 @@ BY_MOTION = Derivative("jacobian", ("q", "qd"))
 
 def linear_system(
     loops: Loops,
-    tree: Callable[..., Any],
     motion: Sequence[np.ndarray],
     forces: Sequence[Any],
     *,
@@ -24,15 +23,15 @@ def linear_system(
 ) -> tuple[np.ndarray, np.ndarray]:
     """A (..., 2n, 2n) and B (..., 2n, nv) of xdot = A x + B u.
 
-    motion: q, qd, qdd, multipliers; tree: compiles functions of the robot. x = (y, change of yd),
-    where the step G y along `integrate` leads to a neighbouring closed position. With e the three
-    parts of `loop_equations`, neighbouring motions have K dqd = -de3, K dqdd = -de2 and
-    H dqdd - K' dlam + de1 = u; G' takes the multipliers out of the last.
+    motion: q, qd, qdd, multipliers. x = (y, change of yd), where the step
+    G y along `integrate` leads to a neighbouring closed position. With e the three parts of
+    `loop_equations`, neighbouring motions have K dqd = -de3, K dqdd = -de2 and H dqdd - K' dlam +
+    de1 = u; G' takes the multipliers out of the last.
     """
     q, qd, _, _ = motion
-    slopes = tree("loop_equations", derivative=BY_MOTION, **options)
+    slopes = loops.function("loop_equations", derivative=BY_MOTION, **options)
     e1_q, e1_v, e2_q, e2_v, e3_q, _ = slopes(*motion, *forces, threads=threads)
-    H = tree("mass_matrix")(q, threads=threads)
+    H = loops.function("mass_matrix")(q, threads=threads)
     G, R = loops.carried(q, loops.independent)
     GT, n = np.swapaxes(G, -1, -2), len(loops.independent)
     turning = -R @ e3_q @ G  # of qd, where y changes and yd does not

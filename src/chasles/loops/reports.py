@@ -41,7 +41,8 @@ class Mobility(int):
     tolerance: singular values below this part of the largest count as zero; kept and dropped are
     the smallest that counts and the largest that does not, as such parts. couplings: which of those
     in `redundant` are couplings. weaker: for loops with redundant rows, a joint type in place of
-    theirs that leaves the motion as it is and has fewer of them.
+    theirs that leaves the motion as it is and has fewer of them. immobile: freedoms of the tree
+    that are held here, also while others move.
     """
 
     mobility: int
@@ -54,6 +55,7 @@ class Mobility(int):
     dropped: float
     couplings: tuple[str, ...] = ()
     weaker: tuple[tuple[str, str], ...] = ()
+    immobile: tuple[str, ...] = ()
 
     def __new__(cls, mobility: int, *found: Any, **named: Any) -> Self:
         return super().__new__(cls, mobility)
@@ -72,8 +74,13 @@ class Mobility(int):
         return (
             f"mobility {self.mobility}: {self.freedoms} freedoms, rank {self.rank} of {self.rows} "
             f"equations ({f'redundant: {extra}' if extra else 'none redundant'}; {parts}, rank "
-            f"tolerance {self.tolerance:.0e}){self._offer()}"
+            f"tolerance {self.tolerance:.0e}){self._held()}{self._offer()}"
         )
+
+    def _held(self) -> str:
+        """What cannot move while the rest does, in words."""
+        names = ", ".join(map(repr, self.immobile)) if self.mobility else ""
+        return f"; {names} cannot move" if names else ""
 
     def _offer(self) -> str:
         """Weaker joints that would do, in words."""

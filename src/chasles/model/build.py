@@ -66,8 +66,8 @@ def build(source: Description, *, mimic: bool = True, strict: bool = False) -> M
         for loop in source.loops
         if loop.limits != Limits()
     )
-    notes += check_frames(model) + check_regular(model)
-    return replace(model, notes=notes)
+    idle, lossy = check_regular(model)
+    return replace(model, notes=notes + check_frames(model) + lossy, idle=idle)
 
 
 def connected(source: Description, *, mimic: bool) -> Model:

@@ -15,7 +15,7 @@ from chasles.expr import RULES, Arena, Number, Program, Variable, forward, is_nu
 from chasles.expr import jacobian as derivatives
 from chasles.mathematics.linear import Matrix, Vector
 from chasles.model.description import CouplingData, ModelError
-from chasles.model.joints.steps import replayed
+from chasles.model.joints.steps import TRIES, has_values, replayed
 
 
 def coupling(
@@ -39,7 +39,14 @@ def coupling(
     arena = Arena(RULES)
     timed = list(inspect.signature(function).parameters)[-1:] == ["t"]
     moment = [arena.input("t", 0)] if timed else []
-    result = function(*(arena.input("q", k) for k in range(len(names))), *moment)
+    try:
+        result = function(*(arena.input("q", k) for k in range(len(names))), *moment)
+    except Exception as error:
+        raise ModelError(
+            f"{at}coupling {name!r}: its function failed on symbols, {type(error).__name__}: "
+            f"{error}; let it take {len(names)} numbers{' and t' * timed}, and write it with the "
+            "functions of chasles.expr"
+        ) from error
     if not is_number(result):
         raise ModelError(
             f"{at}coupling {name!r}: its function gives {result!r:.60}; return one number, the "
@@ -50,6 +57,11 @@ def coupling(
         raise ModelError(
             f"{at}coupling {name!r}: its residual does not change with "
             f"{', '.join(map(repr, names))}; return an expression of them"
+        )
+    if not has_values(residual):
+        raise ModelError(
+            f"{at}coupling {name!r}: its residual is no finite number at any of {TRIES} positions "
+            "within 3 rad or m; check its function"
         )
     return CouplingData(name, names, residual, where)
 

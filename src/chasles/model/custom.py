@@ -77,6 +77,11 @@ def _check_class(name: str, joint: Joint, *, closes: bool) -> None:
         )
     if closes and not joint.holonomic:
         raise ModelError(f"{name} forbids velocities only, so it cannot close a loop")
+    if joint.holonomic == bool(joint.path) or not set(joint.path) <= set(range(joint.nq)):
+        raise ModelError(
+            f"{name} has holonomic = {joint.holonomic} and path = {joint.path}; a joint that "
+            "forbids velocities only names the entries of q that depend on the way, others none"
+        )
 
 
 def _agree(name: str, fault: str, actual: object, expected: object) -> None:

@@ -78,6 +78,9 @@ def _checked(
     actuated: Sequence[str],
 ) -> dict[str, JointData]:
     """The joints by name, when all that is named exists."""
+    for what, names in (("loops", loops), ("actuated", actuated)):
+        if isinstance(names, str):
+            raise TypeError(f"from_graph: {what} is a sequence of joints; give [{names!r}]")
     known = {link.name: link for link in links}
     by_name = {joint.name: joint for joint in joints}
     if len(by_name) < len(joints):

@@ -56,6 +56,15 @@ class Frame:
     placement: Transform
 
 
+Handles = Frame | tuple[Frame, ...]
+"""A frame, or several that are asked about together."""
+
+
+def each_of(handles: Handles) -> tuple[Frame, ...]:
+    """The frames, one or more."""
+    return (handles,) if isinstance(handles, Frame) else handles
+
+
 class Passage(NamedTuple):
     """A body of a loop; its joint's motion adds to that around the loop with this sign."""
 
@@ -121,6 +130,8 @@ class Model:
     notes: tuple[str, ...] = field(default=(), compare=False)
     loops: tuple[Loop, ...] = ()
     couplings: tuple[Coupling, ...] = ()
+    idle: tuple[str, ...] = field(default=(), compare=False)
+    """Joints that move no inertia by themselves, but may through loops: the tree's M is singular"""
 
     @property
     def mimics(self) -> bool:

@@ -22,6 +22,10 @@ class Space:
     def shape(self, model: Model) -> tuple[int, ...]:
         raise NotImplementedError
 
+    def shape_of(self, model: Model, value: Any) -> tuple[int, ...]:
+        """The shape of a result, where it depends on how much was asked for."""
+        return self.shape(model)
+
     def split(self, model: Model, flat: Sequence[Number]) -> Any:
         raise NotImplementedError
 
@@ -204,10 +208,13 @@ class JacobianSpace(Space):
 
 
 class SpatialMatrixSpace(Space):
-    """A 6x6 matrix between twists and wrenches."""
+    """A 6x6 matrix between twists and wrenches: a block for each two frames, if there are more."""
 
     def shape(self, model: Model) -> tuple[int, ...]:
         return (6, 6)
+
+    def shape_of(self, model: Model, value: Matrix) -> tuple[int, ...]:
+        return value.shape
 
     def join(self, model: Model, value: Matrix) -> list[Number]:
         return [x for row in value.rows for x in row]
@@ -265,6 +272,17 @@ class LoopMatrixSpace(Space):
 
     def join(self, model: Model, value: Sequence[Mapping[int, Matrix]]) -> list[Number]:
         return [x for row in loop_rows(model, value, model.movers) for x in row]
+
+
+class LoopJointMatrixSpace(Space):
+    """A row for each freedom of the joints that close loops; for each loop, blocks by body."""
+
+    def shape(self, model: Model) -> tuple[int, ...]:
+        return (sum(loop.joint.nv for loop in model.loops), model.nv)
+
+    def join(self, model: Model, value: Sequence[Mapping[int, Matrix]]) -> list[Number]:
+        sizes = [loop.joint.nv for loop in model.loops]
+        return [x for row in _stacked(model, value, sizes, model.movers) for x in row]
 
 
 class PoseSpace(Space):
@@ -395,10 +413,20 @@ def loop_rows(
     model: Model, parts: Sequence[Mapping[int, Matrix]], order: Sequence[int]
 ) -> list[list[Number]]:
     """The rows of all loops and couplings, from blocks by body, over coordinates of `order`."""
+    return _stacked(model, parts, [constraint.rows for constraint in model.constraints], order)
+
+
+def _stacked(
+    model: Model,
+    parts: Sequence[Mapping[int, Matrix]],
+    sizes: Sequence[int],
+    order: Sequence[int],
+) -> list[list[Number]]:
+    """Parts of so many rows each, from blocks by body, over coordinates of `order`."""
     first, n = _starts(model, order)
     dense: list[list[Number]] = []
-    for constraint, blocks in zip(model.constraints, parts, strict=True):
-        rows: list[list[Number]] = [[0.0] * n for _ in range(constraint.rows)]
+    for size, blocks in zip(sizes, parts, strict=True):
+        rows: list[list[Number]] = [[0.0] * n for _ in range(size)]
         for i, block in blocks.items():
             owner = model.owner(i)
             if owner is None:
@@ -480,6 +508,7 @@ Independent = Annotated[Vector, IndependentSpace()]
 IndependentMatrix = Annotated[Matrix, IndependentMatrixSpace()]
 Health = Annotated[Vector, EntriesSpace((2,))]
 LoopMatrix = Annotated[Sequence[Mapping[int, Matrix]], LoopMatrixSpace()]
+LoopJointMatrix = Annotated[Sequence[Mapping[int, Matrix]], LoopJointMatrixSpace()]
 Pose = Annotated[Transform, PoseSpace()]
 RegressorMatrix = Annotated[Mapping[tuple[int, int], Matrix], RegressorSpace()]
 Reactions = Annotated[Mapping[int, Force], ReactionSpace()]

@@ -140,17 +140,19 @@ def _radii(inertia: RigidInertia) -> float:
     return math.sqrt(c.dot(c)) / gyration if gyration else 0.0
 
 
-def check_regular(model: Model) -> tuple[str, ...]:
+def check_regular(model: Model) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Every freedom must move some inertia, or the mass matrix is singular.
 
-    A note for each joint that moves so little beside what it carries that digits are lost.
+    The joints that do not, which is an error unless a loop or a coupling may make them move what
+    others do; and a note for each that moves so little beside what it carries that digits are lost.
 
     Pivots of the articulated-body recursion at an arbitrary configuration, each beside the inertia
     of everything the joint carries; a pivot that vanishes there vanishes everywhere but on a set of
     measure zero. A follower moves with its leader and adds to the leader's inertia; a driven joint
     gives way to nothing.
     """
-    rng, notes = random.Random(1), []
+    rng, notes, idle = random.Random(1), [], []
+    held = model.owners(i for constraint in model.constraints for i in constraint.bodies)
     X, S, rigid, led = {}, {}, {WORLD: RigidInertia.zero()}, [0.0] * len(model.bodies)
     for i, _, joint, I in model.outward():
         q = joint.integrate(joint.neutral(), Vector(tuple(rng.random() for _ in range(joint.nv))))
@@ -172,12 +174,15 @@ def check_regular(model: Model) -> tuple[str, ...]:
         carried: np.ndarray = np.diag(np.array((S[i].T @ (rigid[i] @ S[i]) + diagonal(rotor)).rows))
         share = _share(D, carried)
         if not share > _SINGULAR:
-            raise ModelError(_moves_nothing(model.bodies[i].data))
-        if share < _WEAK and _radii(model.bodies[i].inertia) <= _FAR:
+            if i not in held or not np.all(np.isfinite(D)):
+                raise ModelError(_moves_nothing(model.bodies[i].data))
+            idle.append(model.bodies[i].data.name)
+        elif share < _WEAK and _radii(model.bodies[i].inertia) <= _FAR:
             notes.append(_moves_little(model.bodies[i].data, share))
-        inverse = Matrix(tuple(map(tuple, np.linalg.inv(D).tolist())))
+        undone = np.linalg.inv(D) if share > _SINGULAR else np.linalg.pinv(D, rcond=_SINGULAR)
+        inverse = Matrix(tuple(map(tuple, undone.tolist())))
         A[p] = A[p] + X[i].T @ A[i].without(U, U @ inverse)
-    return tuple(notes)
+    return tuple(idle), tuple(notes)
 
 
 def _share(D: np.ndarray, carried: np.ndarray) -> float:

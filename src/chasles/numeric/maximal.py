@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from chasles.algorithms.homogeneous.loop_matrix import loop_matrix
 from chasles.algorithms.homogeneous.loop_residual import across, around, loop_residual
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import Force, Motion, RigidInertia, Transform
@@ -58,7 +59,7 @@ class System:
     """M a - K' lam = f and K a = k: six accelerations a body, then the equations of the joints.
 
     M, K: sparse. tree: the joints of the bodies. loops: the rows of K that loops have, at the end.
-    gap: how far the loops are from closed, in rad or m.
+    gap: how far the loops are from closed, in rad or m; opening: how fast they open, each per s.
     """
 
     M: Any
@@ -68,6 +69,7 @@ class System:
     tree: tuple[Bridge, ...]
     loops: int
     gap: float
+    opening: float
 
 
 def system(
@@ -100,6 +102,10 @@ def system(
         (int(row), 6 * i, A) for row, e in zip(starts, equations, strict=False) for i, A in e.terms
     ]
     residual = [abs(e) for part in loop_residual(model, x) for e in part]
+    rates = [
+        np.sum([_numbers(block @ xd[i]) for i, block in rows.items()], axis=0)
+        for rows in loop_matrix(model, x)
+    ]
     return System(
         _sparse(blocks, (len(f), len(f))),
         _sparse(constraints, (int(starts[-1]), len(f))),
@@ -108,6 +114,7 @@ def system(
         tuple(tree),
         sum(loop.rows for loop in model.loops),
         max(residual, default=0.0),
+        max((float(np.max(np.abs(rate), initial=0.0)) for rate in rates), default=0.0),
     )
 
 

@@ -14,16 +14,29 @@ def delivered(name: str, results: Results, out: Any) -> Results:
     if not isinstance(out, tuple) or len(out) != len(results):
         raise ValueError(f"{name}: out must be a tuple of {len(results)} arrays")
     for array, result in zip(out, results, strict=True):
-        if not isinstance(array, np.ndarray):
-            raise TypeError(f"{name}: out must be a NumPy array, not {type(array).__name__}")
-        if array.dtype != result.dtype:
-            raise TypeError(f"{name}: out must have dtype {result.dtype}, not {array.dtype}")
-        if array.shape != result.shape:
-            raise ValueError(f"{name}: out must have shape {result.shape}, not {array.shape}")
-        if not array.flags.writeable:
-            raise ValueError(f"{name}: out is read-only; give a writeable array")
+        _check(name, result, array)
     if any(np.shares_memory(a, b) for k, a in enumerate(out) for b in out[:k]):
         raise ValueError(f"{name}: arrays of out overlap; give each result its own")
     for array, result in zip(out, results, strict=True):
         array[...] = result
     return cast(Results, out)
+
+
+def filled(name: str, result: np.ndarray, out: Any) -> np.ndarray:
+    """One result itself, or `out` filled with it; without the time that a tuple would take."""
+    if out is None:
+        return result
+    _check(name, result, out)
+    out[...] = result
+    return cast(np.ndarray, out)
+
+
+def _check(name: str, result: np.ndarray, out: Any) -> None:
+    if not isinstance(out, np.ndarray):
+        raise TypeError(f"{name}: out must be a NumPy array, not {type(out).__name__}")
+    if out.dtype != result.dtype:
+        raise TypeError(f"{name}: out must have dtype {result.dtype}, not {out.dtype}")
+    if out.shape != result.shape:
+        raise ValueError(f"{name}: out must have shape {result.shape}, not {out.shape}")
+    if not out.flags.writeable:
+        raise ValueError(f"{name}: out is read-only; give a writeable array")

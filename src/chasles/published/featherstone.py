@@ -164,6 +164,20 @@ class Branching:
         """Level by level, so many children a body; one child is a chain, two are a binary tree."""
         return Branching(tuple((i - 1) // children if i else -1 for i in range(n)))
 
+    @staticmethod
+    def expanded(parents: Sequence[int], freedoms: Sequence[int]) -> "Branching":
+        """A tree of joints with so many freedoms each: every freedom a joint of its own.
+
+        Table 6.4 (section 6.5, p. 114), where joints without freedom may be among them.
+        """
+        rows: list[int] = []
+        last = {-1: -1}
+        for i, (p, n) in enumerate(zip(parents, freedoms, strict=True)):
+            first = len(rows)
+            rows += [last[p], *range(first, first + n - 1)][:n]
+            last[i] = len(rows) - 1 if n else last[p]
+        return Branching(tuple(rows))
+
     @cached_property
     def depths(self) -> tuple[int, ...]:
         """The number of joints from each body to the base, its own included."""

@@ -10,7 +10,7 @@ from chasles.model import ModelError
 from chasles.names import numbers
 from chasles.numeric.linear_systems import checked_step
 from chasles.robot import Array, Robot
-from chasles.simulate.runge_kutta import Accelerate
+from chasles.simulate.local import Accelerate
 
 LOOSE = 1e-2
 """Loops that stabilisation holds may be open by this much (rad, parts of the loop's size)."""
@@ -56,15 +56,30 @@ def accelerations(
     return lambda t, *state: compiled.at(t).fast(*state, *wrenches)
 
 
+def _like(qd: np.ndarray, tau: Array, t: float) -> np.ndarray:
+    """What a function gives for joint forces, as an array that broadcasts to qd."""
+    try:
+        forces = np.asarray(tau, dtype=float)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"simulate: tau(t, q, qd) gave {tau!r:.60} at t = {t:.6g} s; return numbers of the "
+            f"shape of qd, {qd.shape}"
+        ) from None
+    tail = qd.shape[qd.ndim - forces.ndim :] if forces.ndim <= qd.ndim else ()
+    fits = all(n in (1, m) for n, m in zip(forces.shape, tail, strict=False))
+    if not forces.ndim or not tail or forces.shape[-1] != qd.shape[-1] or not fits:
+        raise ValueError(
+            f"simulate: tau(t, q, qd) gave shape {forces.shape} at t = {t:.6g} s; return the shape "
+            f"of qd, {qd.shape}, or one that broadcasts to it"
+        )
+    return forces
+
+
 def under(dynamics: Dynamics, force: Callable[..., Array]) -> Accelerate:
     """accelerate(t, q, qd) under joint forces."""
 
     def accelerate(t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-        qdd = dynamics(t, q, qd, np.asarray(force(t, q, qd), dtype=float))
-        if qdd.shape != qd.shape:
-            raise ValueError(
-                f"simulate: tau(t, q, qd) must have the shape of qd, {qd.shape}, or broadcast to it"
-            )
+        qdd = dynamics(t, q, qd, _like(qd, force(t, q, qd), t))
         if not np.isfinite(qdd).all():
             raise FloatingPointError(
                 f"simulate: accelerations are no longer finite at t = {t:.6g} s; make dt smaller, "

@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
-from chasles.algorithms.closed_loops.elimination import kinematic
-from chasles.algorithms.closed_loops.equations import health
+from chasles.algorithms.closed_loops.elimination import eliminated
+from chasles.algorithms.closed_loops.equations import constraints, health, kept, slipping, strayed
+from chasles.algorithms.homogeneous.loop_bias import loop_bias
 from chasles.algorithms.spatial.newton_euler_vector import newton_euler_vector
 from chasles.mathematics.linear import Matrix, Vector, solve_symmetric
 from chasles.model.model import Model
@@ -14,6 +15,7 @@ from chasles.model.spaces import (
     TreeVector,
     Velocity,
     Wrenches,
+    loop_entries,
     stack,
     tree_places,
 )
@@ -36,7 +38,12 @@ def actuator_forces(
     """
     order, place = model.in_tree_order, tree_places(model)
     tau = stack(model.efforts(newton_euler_vector(model, q, qd, qdd, f_ext)), order)
-    solved = kinematic(model, q)
+    K, k = constraints(model, q), kept(model, loop_entries(loop_bias(model, q, qd)))
+    v, a = stack(qd, order), stack(qdd, order)
+    speed, scales = v.dot(v), kept(model, model.closure.scales)
+    stray = strayed(scales, slipping(model, q, K, v), speed)
+    stray += strayed(scales, K @ a - k, a.dot(a) + speed * speed)
+    solved = eliminated(model, K, Vector.zero(len(K.rows)))
     G = solved.G
     used = [place[c] for c in actuated]
     G_u = Matrix(tuple(G.rows[c] for c in used))
@@ -44,4 +51,5 @@ def actuator_forces(
         tuple(tuple(e * (1.0 / w) for e in row) for row, w in zip(G_u.rows, weights, strict=True))
     )
     u = dict(zip(used, eased @ solve_symmetric(G_u.T @ eased, G.T @ tau), strict=True))
-    return Vector(tuple(u.get(c, 0.0) for c in range(model.nv))), health(model, q, solved.margins)
+    forces = Vector(tuple(u.get(c, 0.0) for c in range(model.nv)))
+    return forces, health(model, q, solved.margins, stray)

@@ -30,7 +30,7 @@ def direct(
     The factors start at the last coordinate, so that H is as sparse as in a tree; the pivots that
     remain belong to -K H^-1 K', and none vanishes in a good position.
     """
-    H, f, K, k = equations(model, q, qd, tau, f_ext, stabilization)
+    H, f, K, k, stray = equations(model, q, qd, tau, f_ext, stabilization)
     m, n = K.shape
     above = [(0.0,) * m + row for row in K.rows]
     below = [column + row for column, row in zip(K.T.rows, H.rows, strict=True)]
@@ -43,4 +43,4 @@ def direct(
             whole = whole + L[i][r] * L[i][r] * D[i]
         margins.append(-D[r] / whole)
     qdd = unstack(model, Vector(x[m:]), model.in_tree_order)
-    return qdd, -Vector(x[:m]), health(model, q, margins)
+    return qdd, -Vector(x[:m]), health(model, q, margins, stray)

@@ -27,13 +27,15 @@ from chasles.model.spaces import (
 class Equations(NamedTuple):
     """H qdd = f + K' lam and K qdd = k, over the coordinates in tree order (Eq 8.1-8.6).
 
-    f: joint forces less bias forces. K, k: the rows of the loops that the closure keeps.
+    f: joint forces less bias forces. K, k: the rows of the loops that the closure keeps. stray: how
+    far qd is from a motion that keeps the loops closed (0 where errors are to decay).
     """
 
     H: Matrix
     f: Vector
     K: Matrix
     k: Vector
+    stray: Number
 
 
 def equations(
@@ -44,12 +46,15 @@ def equations(
     H = Matrix(tuple(map(tuple, assemble(model, mass_matrix(model, q), order))))
     h = stack(model.efforts(bias_forces(model, q, qd, f_ext)), order)
     K, k = constraints(model, q), kept(model, loop_entries(loop_bias(model, q, qd)))
+    v = stack(qd, order)
+    slip, stray = slipping(model, q, K, v), 0.0
     if stabilization:
         a = 1.0 / stabilization
         error = kept(model, loop_entries(loop_residual(model, q)))
-        slip = K @ stack(qd, order) - kept(model, loop_entries(loop_rate(model, q)))
         k = k - slip * (2.0 * a) - error * (a * a)
-    return Equations(H, stack(tau, order) - h, K, k)
+    else:
+        stray = strayed(kept(model, model.closure.scales), slip, v.dot(v))
+    return Equations(H, stack(tau, order) - h, K, k, stray)
 
 
 def constraints(model: Model, q: Position) -> Matrix:
@@ -63,15 +68,30 @@ def kept(model: Model, entries: Sequence[Number]) -> Vector:
     return Vector(tuple(entries[r] for r in model.closure.rows))
 
 
-def health(model: Model, q: Position, margins: Sequence[Number]) -> Vector:
+def slipping(model: Model, q: Position, K: Matrix, v: Vector) -> Vector:
+    """K v - b of the rows that are kept: how fast rates open the loops (b: `loop_rate`)."""
+    return K @ v - kept(model, loop_entries(loop_rate(model, q)))
+
+
+def strayed(scales: Vector, error: Vector, size: Number) -> Number:
+    """The squared error of rates (or accelerations), of an entry for each of some rows.
+
+    Dimensionless by the scales of these, and beside the squared size of all rates where that is
+    more than 1.
+    """
+    scaled = Vector(tuple(s * e for s, e in zip(scales, error, strict=True)))
+    return scaled.dot(scaled) / (1.0 + size)
+
+
+def health(model: Model, q: Position, margins: Sequence[Number], stray: Number = 0.0) -> Vector:
     """What says whether a state can be trusted.
 
-    The squared distance from closed, dimensionless; and the least of some numbers that are 1 in a
-    good position and 0 in a singular one.
+    The squared distance from closed, dimensionless, and what rates add to it (`strayed`); and the
+    least of some numbers that are 1 in a good position and 0 in a singular one.
     """
     residual = loop_entries(loop_residual(model, q))
     gap = Vector(tuple(s * r for s, r in zip(model.closure.scales, residual, strict=True)))
     least: Number = 1.0
     for margin in margins:
         least = minimum(least, margin)
-    return Vector.of(gap.dot(gap), least)
+    return Vector.of(gap.dot(gap) + stray, least)

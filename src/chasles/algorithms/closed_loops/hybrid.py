@@ -1,9 +1,10 @@
 """Forces and accelerations of a mixed problem of closed loops."""
 
-from chasles.algorithms.closed_loops.equations import Equations, equations, health
+from chasles.algorithms.closed_loops.equations import equations, health, strayed
 from chasles.algorithms.closed_loops.multipliers import by_multipliers
 from chasles.algorithms.homogeneous.loop_bias import loop_bias
 from chasles.algorithms.homogeneous.loop_matrix import loop_matrix
+from chasles.algorithms.homogeneous.loop_rate import loop_rate
 from chasles.mathematics.linear import Matrix, Vector
 from chasles.model.model import Model
 from chasles.model.spaces import (
@@ -33,22 +34,20 @@ def hybrid(
     """H11 qdd1 = f1 - H12 qdd2 + K1' lam and K1 qdd1 = k - K2 qdd2, then tau2 (sections 8.5, 9.1).
 
     1: joints whose forces are given, 2: known accelerations. The closure keeps rows that are
-    independent over the former. Second result: what is left of all rows, K qdd - k, which known
-    accelerations that are too many may not satisfy.
+    independent over the former; rates are checked by all rows. Second result: what is left of
+    all rows, K qdd - k, which known accelerations that are too many may not satisfy.
     """
     order, none = model.in_tree_order, {i: Vector.zero(model.bodies[i].joint.nv) for i in given}
     tau = none | {i: force for i, force in given.items() if i not in known}
-    H, f, K, k = equations(model, q, qd, tau, f_ext, 0.0)
+    H, f, K, k, _ = equations(model, q, qd, tau, f_ext, 0.0)
     x = stack(none | {i: given[i] for i in known}, order)
     owners = [i for i in order for _ in given[i]]
     free = [c for c, i in enumerate(owners) if i not in known]
     solved = by_multipliers(
-        Equations(
-            _columns(Matrix(tuple(H.rows[c] for c in free)), free),
-            Vector(tuple((f - H @ x)[c] for c in free)),
-            _columns(K, free),
-            k - K @ x,
-        )
+        _columns(Matrix(tuple(H.rows[c] for c in free)), free),
+        Vector(tuple((f - H @ x)[c] for c in free)),
+        _columns(K, free),
+        k - K @ x,
     )
     found = dict(zip(free, solved.qdd, strict=True))
     qdd = Vector(tuple(found.get(c, x[c]) for c in range(len(x))))
@@ -60,7 +59,10 @@ def hybrid(
     }
     A = Matrix(tuple(map(tuple, loop_rows(model, loop_matrix(model, q), order))))
     left = A @ qdd - Vector(tuple(loop_entries(loop_bias(model, q, qd))))
-    return mixed, left, health(model, q, solved.margins)
+    v = stack(qd, order)
+    slip = A @ v - Vector(tuple(loop_entries(loop_rate(model, q))))
+    stray = strayed(Vector(model.closure.scales), slip, v.dot(v))
+    return mixed, left, health(model, q, solved.margins, stray)
 
 
 def _columns(A: Matrix, chosen: list[int]) -> Matrix:

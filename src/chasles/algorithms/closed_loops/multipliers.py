@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from chasles.algorithms.closed_loops.equations import Equations, equations, health
+from chasles.algorithms.closed_loops.equations import equations, health
 from chasles.expr import Number
 from chasles.mathematics.linear import (
     Matrix,
@@ -39,9 +39,10 @@ def multipliers(
     In a good position no row of K is a combination of others, so that every pivot of A is a fair
     part of the entry on its diagonal.
     """
-    solved = by_multipliers(equations(model, q, qd, tau, f_ext, stabilization))
+    H, f, K, k, stray = equations(model, q, qd, tau, f_ext, stabilization)
+    solved = by_multipliers(H, f, K, k)
     qdd = unstack(model, solved.qdd, model.in_tree_order)
-    return qdd, solved.lam, health(model, q, solved.margins)
+    return qdd, solved.lam, health(model, q, solved.margins, stray)
 
 
 class Solved(NamedTuple):
@@ -52,9 +53,8 @@ class Solved(NamedTuple):
     margins: list[Number]
 
 
-def by_multipliers(system: Equations) -> Solved:
+def by_multipliers(H: Matrix, f: Vector, K: Matrix, k: Vector) -> Solved:
     """A lam = b, then H qdd = f + K' lam; H has the sparsity of a tree or of a part of one."""
-    H, f, K, k = system
     L, D = factor_ltdl(H.rows)
     weights = [1.0 / d for d in D]
 

@@ -1,19 +1,21 @@
-"""A frame's acceleration for each unit wrench on it, joint by joint from the frame to the root."""
+"""The accelerations of frames for each unit wrench on them, joint by joint toward the root."""
+
+from itertools import combinations_with_replacement, product
 
 from chasles.algorithms.spatial.forward_kinematics import body_transforms
-from chasles.algorithms.spatial.operational_inertia_inverse import symmetric_products
 from chasles.algorithms.spatial.viewpoint import At, Axes, Viewpoint
+from chasles.expr import Number
 from chasles.mathematics.linear import Matrix, invert_symmetric
 from chasles.mathematics.spatial import ArticulatedInertia, Force, Motion, Motions
 from chasles.model.joints import diagonal
-from chasles.model.model import WORLD, Frame, Model
+from chasles.model.model import WORLD, Frame, Handles, Model, each_of
 from chasles.model.spaces import Position, SpatialMatrix
 
 
 def operational_inertia_inverse_propagation(
-    model: Model, q: Position, *, frame: Frame, axes: Axes = "world", at: At = "frame"
+    model: Model, q: Position, *, frame: Handles, axes: Axes = "world", at: At = "frame"
 ) -> SpatialMatrix:
-    """The sum of u' D^-1 u over the joints that support the frame.
+    """The sum of u' D^-1 u over the joints that support the frame, or both of any two.
 
     u = S' f is what a joint feels of the wrench f; it gives way and passes f - U D^-1 u on, with
     the U and D of articulated bodies (Featherstone 2008, section 7.2.2; Kreutz-Delgado, Jain,
@@ -27,13 +29,19 @@ def operational_inertia_inverse_propagation(
         U[i] = IA[i] @ S[i]
         W[i] = invert_symmetric(S[i].T @ U[i] + diagonal(joint.armature))
         IA[p] += X[i].T @ IA[i].without(U[i], U[i] @ W[i])
-    f, Phi = _unit_wrenches(model, q, frame, axes, at), Matrix.zero(6, 6)
-    for i in model.support(frame.body):
-        u = [S[i].T @ wrench for wrench in f]
-        y = [W[i] @ feel for feel in u]
-        Phi += symmetric_products(u, y)
-        f = [X[i].T @ (wrench - U[i] @ give) for wrench, give in zip(f, y, strict=True)]
-    return Phi
+    f: dict[int, dict[int, Force]] = {i: {} for i in IA}
+    for one in each_of(frame):
+        known = sum(map(len, f.values()))
+        f[one.body] |= enumerate(_unit_wrenches(model, q, one, axes, at), start=known)
+    n = range(sum(map(len, f.values())))
+    Phi: dict[tuple[int, int], Number] = dict.fromkeys(product(n, n), 0.0)
+    for i, p, *_ in model.inward():
+        u = {r: S[i].T @ wrench for r, wrench in f[i].items()}
+        y = {r: W[i] @ feel for r, feel in u.items()}
+        for r, c in combinations_with_replacement(sorted(u), 2):
+            Phi[r, c] = Phi[c, r] = Phi[r, c] + u[r].dot(y[c])
+        f[p] |= {r: X[i].T @ (wrench - U[i] @ y[r]) for r, wrench in f[i].items()}
+    return Matrix(tuple(tuple(Phi[r, c] for c in n) for r in n))
 
 
 def _unit_wrenches(model: Model, q: Position, frame: Frame, axes: Axes, at: At) -> list[Force]:

@@ -64,6 +64,8 @@ class Joint:
     """Whether velocities are the rates of q, so that `integrate` adds them."""
     holonomic: ClassVar[bool] = True
     """Whether it forbids positions, not only velocities: every q is then one step away."""
+    path: ClassVar[tuple[int, ...]] = ()
+    """Which entries of q depend on the way there, where it is not: `difference` leaves them out."""
 
     @property
     def velocity_units(self) -> tuple[str, ...]:

@@ -44,6 +44,10 @@ class Reversed(Joint):
     def holonomic(self) -> bool:  # type: ignore[override]
         return self.inner.holonomic
 
+    @property
+    def path(self) -> tuple[int, ...]:  # type: ignore[override]
+        return self.inner.path
+
     def motion(self, q: Vector) -> Transform:
         return inverted(self.inner.motion(q))
 

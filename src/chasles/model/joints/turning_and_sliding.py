@@ -221,6 +221,7 @@ class Rolling(Joint):
     kind = "rolling"
     data = ("radius",)
     additive = holonomic = False
+    path = (4, 5)
     nq, nv = 6, 3
     units = ("1", "1", "1", "1", "m", "m")
 

@@ -1,0 +1,122 @@
+"""Dynamics of closed loops where compiled equations lose digits: by singular values.
+
+Arrays are those of the robot's function of the same name, then wrenches.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from chasles.loops.closing import Loops
+from chasles.loops.openness import at_index
+from chasles.loops.ranks import RANK
+from chasles.loops.reports import SingularPosition
+
+
+def constrained_dynamics(
+    loops: Loops, arrays: Sequence[np.ndarray], *, stabilization: float, **options: Any
+) -> tuple[np.ndarray, np.ndarray]:
+    """qdd and multipliers."""
+    q, qd, tau, *forces = arrays
+    f = tau - loops.function("bias_forces", **options)(q, qd, *forces)
+    A, k = loops.raw_matrix(q), loops.function("loop_bias")(q, qd)
+    if stabilization:
+        a = 1.0 / stabilization
+        slip = _times(A, qd) - loops.function("loop_rate")(q)
+        k = k - 2.0 * a * slip - a * a * loops.function("loop_residual")(q)
+    H = loops.function("mass_matrix")(q)
+    return _solved(loops, q, H, f, A, k, np.arange(loops.model.nv))
+
+
+def hybrid_dynamics(
+    loops: Loops, arrays: Sequence[np.ndarray], given: np.ndarray, **options: Any
+) -> tuple[np.ndarray, np.ndarray]:
+    """Forces of the given freedoms, accelerations of the others; and K qdd - k, which is left."""
+    q, qd, x, *forces = arrays
+    free = np.delete(np.arange(loops.model.nv), given)
+    h = loops.function("bias_forces", **options)(q, qd, *forces)
+    H, A, k = (
+        loops.function("mass_matrix")(q),
+        loops.raw_matrix(q),
+        loops.function("loop_bias")(q, qd),
+    )
+    lead = np.broadcast_shapes(h.shape[:-1], x.shape[:-1])
+    qdd, tau = np.zeros((*lead, x.shape[-1])), np.zeros((*lead, x.shape[-1]))
+    qdd[..., given], tau[..., free] = x[..., given], x[..., free]
+    f = (tau - h - _times(H, qdd))[..., free]
+    part = H[..., free[:, None], free]
+    qdd[..., free], lam = _solved(loops, q, part, f, A, k - _times(A, qdd), free)
+    needed = _times(H, qdd) + h - np.einsum("...mv,...m->...v", A, lam)
+    found = qdd.copy()
+    found[..., given] = needed[..., given]
+    return found, _times(A, qdd) - k
+
+
+def actuator_forces(
+    loops: Loops,
+    arrays: Sequence[np.ndarray],
+    independent: np.ndarray,
+    actuated: np.ndarray,
+    weights: Sequence[float],
+    **options: Any,
+) -> np.ndarray:
+    """Forces at the actuated freedoms, among which are independent ones."""
+    G, _ = loops.carried(arrays[0], independent)
+    tau = loops.function("inverse_dynamics", **options)(*arrays)
+    gains, used = 1.0 / np.array(weights), G[..., actuated, :]
+    N = np.swapaxes(used, -1, -2) @ (gains[:, None] * used)
+    u = np.zeros_like(tau)
+    x = np.linalg.solve(N, _times(np.swapaxes(G, -1, -2), tau)[..., None])
+    u[..., actuated] = gains * (used @ x)[..., 0]
+    return u
+
+
+def mass_matrix(loops: Loops, q: np.ndarray) -> np.ndarray:
+    """Of the independent freedoms."""
+    G, _ = loops.carried(q, loops.independent)
+    return np.asarray(np.swapaxes(G, -1, -2) @ loops.function("mass_matrix")(q) @ G)
+
+
+def _solved(
+    loops: Loops,
+    q: np.ndarray,
+    H: np.ndarray,
+    f: np.ndarray,
+    A: np.ndarray,
+    k: np.ndarray,
+    free: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """qdd of the freedoms `free`, to which H and f belong, with A qdd = k; and multipliers.
+
+    By orthonormal bases of the motions that the loops allow and forbid: whatever rows are good; and
+    H is not divided by, so that light links may be as they are. A is over all freedoms.
+    """
+    rank = loops.rank(free)
+    U, s, Vt = np.linalg.svd(loops.scaled(A)[..., free])
+    if rank:
+        _check_rank(loops, q, s, rank)
+    V = loops.columns[free, None] * np.swapaxes(Vt, -1, -2)
+    U, s, across, along = U[..., :rank], s[..., :rank], V[..., :rank], V[..., rank:]
+    start = _times(across, _times(np.swapaxes(U, -1, -2), loops.rows * k) / s)
+    ways = np.swapaxes(along, -1, -2)
+    force = _times(ways, f - _times(H, start))
+    qdd = start + (along @ np.linalg.solve(ways @ H @ along, force[..., None]))[..., 0]
+    left = _times(np.swapaxes(across, -1, -2), _times(H, qdd) - f)
+    return qdd, loops.rows * _times(U, left / s)
+
+
+def _check_rank(loops: Loops, q: np.ndarray, s: np.ndarray, rank: int) -> None:
+    low = s[..., rank - 1] <= RANK * s[..., 0]
+    if np.any(low):
+        bad = int(np.flatnonzero(np.ravel(low))[0])
+        loops.check_regular(loops.matrix(q))
+        raise SingularPosition(
+            f"robot {loops.model.name!r}: singular position{at_index(bad, s.shape[:-1])}: the "
+            "loops leave more freedoms here than elsewhere; move away from it"
+        )
+
+
+def _times(A: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """A x for each state."""
+    return np.einsum("...ij,...j->...i", A, x)

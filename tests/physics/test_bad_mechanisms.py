@@ -1,0 +1,212 @@
+"""Mechanisms with links without mass, held joints or wrong equations: right, or refused by name."""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from mechanisms import constraint_forces, mechanism, motion
+from support import Floats, close
+
+import chasles
+from chasles.expr import Number, sin, sqrt
+from chasles.loops import dynamics
+from chasles.mathematics.spatial import RigidInertia
+from chasles.model import Description, LinkData, coupling, gear
+from chasles.model.graph import from_graph
+from chasles.robots.mechanisms import five_bar, four_bar
+
+
+def light(source: Description, *names: str) -> chasles.Robot:
+    """The mechanism with some links without mass."""
+
+    def changed(link: LinkData) -> LinkData:
+        return replace(link, inertia=RigidInertia.zero()) if link.name in names else link
+
+    return chasles.Robot(replace(source, links=tuple(map(changed, source.links))))
+
+
+# Links without mass ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("names", [("rocker",), ("coupler",), ("crank", "rocker")])
+def test_links_without_mass_in_a_loop(names: tuple[str, ...]) -> None:
+    """What moves with others needs no mass of its own: the whole is regular, the tree is not."""
+    robot, (q, qd, tau) = light(four_bar(), *names), motion("four_bar")
+    run = Floats(robot)
+    qdd, lam = robot.constrained_dynamics(q, qd, tau)
+    for k in range(len(q)):
+        M, h = run.mass_matrix(q[k]), run.bias_forces(q[k], qd[k])
+        A, b = run.loop_matrix(q[k]), run.loop_bias(q[k], qd[k])
+        close(qdd[k], constraint_forces(M, h, A, b, tau[k]), 1e-9)
+        close(A.T @ lam[k], M @ qdd[k] + h - tau[k], 1e-9)
+    u = robot.inverse_dynamics(q, qd, qdd, actuated=["crank"])
+    close(robot.forward_dynamics(q, qd, u), qdd, 1e-9)
+    A, _ = robot.linearize(q[0], qd[0], tau[0])
+    assert np.all(np.isfinite(A))
+    moved = chasles.simulate(robot, q[0], qd[0], duration=0.1)
+    energy = robot.kinetic_energy(moved.q, moved.qd) + robot.potential_energy(moved.q)
+    assert np.ptp(energy) < 1e-8
+
+
+def test_what_needs_the_mass_matrix_of_the_tree_says_so() -> None:
+    robot, (q, qd, tau) = light(four_bar(), "rocker"), motion("four_bar")
+    for method in ("multipliers", "direct"):
+        with pytest.raises(
+            chasles.ModelError, match=r"singular, since 'rocker' moves .* 'minimal'"
+        ):
+            robot.constrained_dynamics(q, qd, tau, method=method)
+    for call in (robot.ltdl_factors, robot.ltl_factor, robot.operator_factors):
+        with pytest.raises(chasles.ModelError, match="singular, since 'rocker' moves no inertia"):
+            call(q)
+    with pytest.raises(chasles.ModelError, match="joint 'rocker' moves no inertia"):
+        robot.mass_matrix_inverse(q, coordinates="tree")
+
+
+def test_singular_values_need_no_mass_of_single_links(monkeypatch: pytest.MonkeyPatch) -> None:
+    robot, (q, qd, tau) = light(four_bar(), "rocker"), motion("four_bar")
+    qdd, lam = robot.constrained_dynamics(q, qd, tau)
+    monkeypatch.setattr(dynamics, "WEAK", 2.0)
+    again, others = robot.constrained_dynamics(q, qd, tau)
+    close(again, qdd, 1e-10)
+    A = np.swapaxes(robot.loop_matrix(q), 1, 2)
+    close(A @ others[..., None], A @ lam[..., None], 1e-10)
+
+
+def test_a_gear_moves_a_wheel_without_mass() -> None:
+    """A massless tip that is geared to the first joint; without the gear it would fly."""
+    arm = chasles.robots.planar(3).model.source
+    with pytest.raises(chasles.ModelError, match="joint 'joint3' moves no inertia"):
+        light(arm, "link3")
+    geared = light(replace(arm, couplings=(gear("belt", "joint3", {"joint1": 0.5}),)), "link3")
+    two = chasles.robots.planar(2)
+    q, qd, tau = np.array([0.3, -0.8]), np.array([1.0, 2.0]), np.array([0.4, 0.1])
+    qdd = geared.forward_dynamics([*q, 0.15], [*qd, 0.5], [*tau, 0.0])
+    close(qdd[:2], two.forward_dynamics(q, qd, tau), 1e-10)
+    close(qdd[2], 0.5 * qdd[0], 1e-12)
+
+
+def test_known_accelerations_of_a_wheel_without_mass() -> None:
+    """Where the wheel is known its own row is not solved; where it is not, there is an error."""
+    arm = chasles.robots.planar(3).model.source
+    geared = light(replace(arm, couplings=(gear("belt", "joint3", {"joint1": 0.5}),)), "link3")
+    q, qd = np.array([0.3, -0.8, 0.15]), np.array([1.0, 2.0, 0.5])
+    qdd, _ = geared.constrained_dynamics(q, qd, [0.4, 0.1, 0.0])
+    given = np.array([qdd[0], 0.1, qdd[2]])
+    found = geared.hybrid_dynamics(q, qd, given, known=["joint1", "joint3"])
+    close(found[1], qdd[1], 1e-10)
+    close(found[0] + 0.5 * found[2], 0.4, 1e-10)
+    with pytest.raises(chasles.ModelError, match="singular, since 'joint3' moves no inertia"):
+        geared.hybrid_dynamics(q, qd, given, known="joint1")
+
+
+def test_links_without_mass_that_move_together() -> None:
+    """With its right crank held, the rest of a five-bar moves, and moves nothing."""
+    text = (
+        "robot 'five_bar': loop 'pin' lets 'left', 'left_coupler', 'right_coupler' move together "
+        "without any inertia"
+    )
+    with pytest.raises(chasles.ModelError, match=text):
+        light(five_bar(), "left", "left_coupler", "right_coupler")
+
+
+# Joints that are held ----------------------------------------------------------------------------
+
+
+def half_locked() -> chasles.Robot:
+    """A five-bar whose right crank is geared to the ground, so to say: it cannot turn."""
+    return mechanism("five_bar").with_couplings(coupling("brake", ["right"], lambda x: x - 0.9))
+
+
+def test_joints_that_are_held_are_named() -> None:
+    robot = half_locked()
+    report = robot.mobility()
+    assert int(report) == 1
+    assert report.immobile == ("right",)
+    assert "; 'right' cannot move" in str(report)
+    assert robot.independent == ("left",)
+    text = "'right' cannot move, held by loop 'pin' and coupling 'brake'; drive others, of 'left'"
+    with pytest.raises(chasles.LockedMechanism, match=text):
+        robot.with_independent("right")
+    assert mechanism("five_bar").mobility().immobile == ()
+    truss = chasles.robots.four_bar().lock({"crank": 1.0})
+    assert "cannot move" not in str(truss.mobility())
+    assert truss.mobility().immobile == ("coupler", "rocker")
+
+
+# Names that are missing --------------------------------------------------------------------------
+
+BARS = mechanism("four_bar")
+REST = np.zeros(3)
+LINKS, JOINTS = BARS.model.source.links, BARS.model.source.joints
+
+
+def fails(x: Number, y: Number) -> Number:
+    raise KeyError("lever")
+
+
+WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
+    "no independent freedoms": (
+        lambda: BARS.with_independent(),
+        chasles.ModelError,
+        "robot 'four_bar': name its independent freedoms, for example 'crank'",
+    ),
+    "no actuators": (
+        lambda: BARS.inverse_dynamics(BARS.assemble([0.5]), REST, REST, actuated=[]),
+        chasles.UnderActuated,
+        "no actuators, as given, cannot move all of its 1 freedoms; actuate for example 'crank'",
+    ),
+    "an actuator by letters": (
+        lambda: from_graph("bars", LINKS, JOINTS, base="base", actuated="crank"),
+        TypeError,
+        r"from_graph: actuated is a sequence of joints; give \['crank'\]",
+    ),
+    "a loop by letters": (
+        lambda: from_graph("bars", LINKS, JOINTS, base="base", loops="rocker"),
+        TypeError,
+        r"from_graph: loops is a sequence of joints; give \['rocker'\]",
+    ),
+    "a coupling that raises": (
+        lambda: coupling("cam", ["crank", "rocker"], fails),
+        chasles.ModelError,
+        "coupling 'cam': its function failed on symbols, KeyError: 'lever'",
+    ),
+    "a coupling of the math module": (
+        lambda: coupling("cam", ["crank"], lambda x: math.sin(x)),
+        chasles.ModelError,
+        r"coupling 'cam': its function failed .* the functions of chasles.expr",
+    ),
+    "a coupling of other arguments": (
+        lambda: coupling("cam", ["crank", "rocker"], lambda x: x),
+        chasles.ModelError,
+        "coupling 'cam': its function failed on symbols, TypeError: .*let it take 2 numbers",
+    ),
+    "a coupling of two numbers": (
+        lambda: coupling("cam", ["crank", "rocker"], lambda x, y: (x, y)),
+        chasles.ModelError,
+        "coupling 'cam': its function gives .*; return one number",
+    ),
+    "a coupling that is no number": (
+        lambda: coupling("cam", ["crank"], lambda x: x * math.nan),
+        chasles.ModelError,
+        "coupling 'cam': its residual is no finite number at any",
+    ),
+    "a coupling without a value here": (
+        lambda: (
+            chasles.robots.planar(2)
+            .with_couplings(coupling("cam", ["joint1", "joint2"], lambda x, y: sin(y) - sqrt(x)))
+            .mobility([-1.0, 0.0])
+        ),
+        chasles.ImpossiblePosition,
+        "mobility: coupling 'cam' has no value at this q; stay where it is defined",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_errors_name_the_part(name: str) -> None:
+    call, error, message = WRONG[name]
+    with pytest.raises(error, match=message):
+        call()

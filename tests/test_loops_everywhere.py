@@ -1,0 +1,390 @@
+"""What every public function does with loops: true of closed motions, closed itself, or refused.
+
+A new function of the robot, of `chasles` or of `chasles.control` needs a row here.
+"""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+import scipy.linalg
+from mechanisms import constraint_forces, mechanism, motion
+from support import Floats, close
+
+import chasles
+from chasles import control
+from chasles.algorithms import FUNCTIONS, OPEN
+from chasles.model import FrameData, LoopData, gear
+
+NAME, FRAME = "five_bar", "tip"
+
+
+class State(NamedTuple):
+    """A closed motion under joint forces, and what dense linear algebra makes of it."""
+
+    q: np.ndarray
+    qd: np.ndarray
+    tau: np.ndarray
+    qdd: np.ndarray
+    M: np.ndarray
+    h: np.ndarray
+    G: np.ndarray
+    """qd = G yd, by the null space of the loops' matrix."""
+
+
+def with_tip() -> chasles.Robot:
+    """A five-bar with a frame at the pin that closes it."""
+    source = mechanism(NAME).model.source
+    (pin,) = source.loops
+    return chasles.Robot(replace(source, frames=(FrameData(FRAME, str(pin.parent), pin.pose),)))
+
+
+ROBOT = with_tip()
+TREE = chasles.Robot(replace(ROBOT.model.source, loops=(), independent=()))
+
+
+@cache
+def state() -> State:
+    q, qd, tau = (a[0] for a in motion(NAME))
+    run = Floats(ROBOT)
+    M, h, K, k = (
+        run.mass_matrix(q),
+        run.bias_forces(q, qd),
+        run.loop_matrix(q),
+        run.loop_bias(q, qd),
+    )
+    N = scipy.linalg.null_space(K, rcond=1e-10)
+    free = [ROBOT.joints.index(name) for name in ROBOT.independent]
+    G = N @ np.linalg.inv(N[free])
+    return State(q, qd, tau, constraint_forces(M, h, K, k, tau), M, h, G)
+
+
+# The rows ----------------------------------------------------------------------------------------
+
+Check = Callable[[State], None]
+
+
+def alike(name: str, *arguments: str, **options: Any) -> Check:
+    """True of closed motions as of all others: the same as that of the tree, which has no loops."""
+
+    def check(s: State) -> None:
+        arrays = [getattr(s, argument) for argument in arguments]
+        mine, theirs = (getattr(robot, name)(*arrays, **options) for robot in (ROBOT, TREE))
+        pairs = zip(mine, theirs, strict=True) if isinstance(mine, tuple) else [(mine, theirs)]
+        for a, b in pairs:
+            close(a, b, 1e-13)
+
+    return check
+
+
+def refused(call: Callable[[State], object], message: str) -> Check:
+    """An error that names the remedy."""
+
+    def check(s: State) -> None:
+        with pytest.raises((chasles.ModelError, TypeError), match=message):
+            call(s)
+
+    return check
+
+
+def elsewhere(s: State) -> None:
+    """It describes or changes a robot, or has tests of its own with loops."""
+
+
+def accelerations(s: State) -> None:
+    close(ROBOT.forward_dynamics(s.q, s.qd, s.tau), s.qdd, 1e-10)
+    close(ROBOT.constrained_dynamics(s.q, s.qd, s.tau)[0], s.qdd, 1e-10)
+
+
+def linear(s: State) -> None:
+    """B of the freedoms that are left; the tree's own system only by name."""
+    A, B = ROBOT.linearize(s.q, s.qd, s.tau)
+    close(B, np.vstack([np.zeros((2, 4)), np.linalg.solve(s.G.T @ s.M @ s.G, s.G.T)]), 1e-10)
+    opened = ROBOT.linearize(s.q, s.qd, s.tau, coordinates="tree")
+    for mine, theirs in zip(opened, TREE.linearize(s.q, s.qd, s.tau), strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+    again = ROBOT.linearize(s.q, s.qd, s.tau)
+    np.testing.assert_array_equal(again[0], A)
+
+
+def mass_inverse(s: State) -> None:
+    refused(lambda s: ROBOT.mass_matrix_inverse(s.q), 'coordinates="independent", or "tree"')(s)
+    found = ROBOT.mass_matrix_inverse(s.q, coordinates="independent")
+    close(found, np.linalg.inv(s.G.T @ s.M @ s.G), 1e-10)
+    np.testing.assert_array_equal(
+        ROBOT.mass_matrix_inverse(s.q, coordinates="tree"), TREE.mass_matrix_inverse(s.q)
+    )
+
+
+def operational_inertia(s: State) -> None:
+    J = ROBOT.jacobian(s.q, frame=FRAME) @ s.G
+    expected = J @ np.linalg.solve(s.G.T @ s.M @ s.G, J.T)
+    found = ROBOT.operational_inertia_inverse(s.q, frame=FRAME)
+    close(found, expected, 1e-10)
+    both = [FRAME, ROBOT.bodies[1]]
+    J = np.vstack([ROBOT.jacobian(s.q, frame=name) for name in both]) @ s.G
+    expected = J @ np.linalg.solve(s.G.T @ s.M @ s.G, J.T)
+    close(ROBOT.operational_inertia_inverse(s.q, frame=both), expected, 1e-10)
+    with pytest.raises(ValueError, match="method 'projection' is of trees"):
+        ROBOT.operational_inertia_inverse(s.q, frame=FRAME, method="projection")
+
+
+def reactions(s: State) -> None:
+    """Along its axis each joint transmits its own force, and no more, whatever loops exert."""
+    refused(lambda s: ROBOT.joint_reactions(s.q, s.qd, s.qdd), "give multipliers=")(s)
+    qdd, lam = ROBOT.constrained_dynamics(s.q, s.qd, s.tau)
+    f_ext = {FRAME: [0.1, 0.2, 0.3, 1.0, -2.0, 0.5]}
+    found = ROBOT.joint_reactions(s.q, s.qd, qdd, multipliers=lam)
+    close(found[:, 2], s.tau, 1e-9)
+    unloaded = ROBOT.joint_reactions(s.q, s.qd, qdd, multipliers=0.0 * lam)
+    close(unloaded[:, 2], TREE.inverse_dynamics(s.q, s.qd, qdd), 1e-9)
+    pushed = ROBOT.constrained_dynamics(s.q, s.qd, s.tau, f_ext=f_ext)
+    loaded = ROBOT.joint_reactions(s.q, s.qd, pushed[0], multipliers=pushed[1], f_ext=f_ext)
+    close(loaded[:, 2], s.tau, 1e-9)
+
+
+def forces_of_actuators(s: State) -> None:
+    """Plain, those of the tree, with which loops transmit nothing; at actuators, G' u = G' tau."""
+    alike("inverse_dynamics", "q", "qd", "qdd")(s)
+    u = ROBOT.inverse_dynamics(s.q, s.qd, s.qdd, actuated=ROBOT.independent)
+    close(s.G.T @ u, s.G.T @ s.tau, 1e-9)
+
+
+def mixed(s: State) -> None:
+    """One motion, whichever joints' accelerations are known; rates that open loops are refused."""
+    for known in (ROBOT.joints[:1], ROBOT.independent, ROBOT.joints[1:]):
+        there = [ROBOT.joints.index(name) for name in known]
+        given, expected = s.tau.copy(), s.qdd.copy()
+        given[there], expected[there] = s.qdd[there], s.tau[there]
+        found = ROBOT.hybrid_dynamics(s.q, s.qd, given, known=known)
+        alone = np.delete(np.arange(ROBOT.nv), there)
+        close(found[alone], expected[alone], 1e-9)
+        forces = np.where(np.isin(np.arange(ROBOT.nv), there), found, s.tau)
+        close(s.G.T @ forces, s.G.T @ s.tau, 1e-9)
+        with pytest.raises(chasles.OpenLoop, match="hybrid_dynamics: qd opens the loops"):
+            ROBOT.hybrid_dynamics(s.q, s.qd + 0.1 * np.eye(4)[0], given, known=known)
+
+
+def driving(s: State) -> None:
+    """Beside the forces of the loops, which must be said; `test_time_in_loops` has them."""
+    refused(lambda s: ROBOT.driving_forces(s.q, s.qd, s.qdd), "give multipliers, the second")(s)
+    assert ROBOT.driving_forces(s.q, s.qd, s.qdd, np.zeros(ROBOT.model.loop_rows)).shape == (0,)
+
+
+def equivalence(s: State) -> None:
+    """Inertias regrouped: yes. Open, longer, or closed otherwise: no. By a weaker joint: yes."""
+    source = ROBOT.model.source
+    (loop,) = source.loops
+    ball = chasles.Robot(replace(source, loops=(replace(loop, kind="sphere_in_cylinder"),)))
+    assert ROBOT.is_equivalent(ROBOT.simplified())
+    assert ROBOT.is_equivalent(ball)
+    assert not ROBOT.is_equivalent(TREE)
+    assert not TREE.is_equivalent(ROBOT)
+    assert not ROBOT.is_equivalent(chasles.robots.five_bar(1.1))
+    assert not ROBOT.is_equivalent(ROBOT.with_couplings(gear("belt", "left", {"right": -1.0}, 2.9)))
+    assert not ROBOT.is_equivalent(ROBOT.attach(FRAME, mass=0.1))
+
+
+def conditioned(s: State) -> None:
+    assert chasles.condition(ROBOT, s.q) == pytest.approx(np.linalg.cond(s.G.T @ s.M @ s.G))
+    assert chasles.condition(ROBOT, s.q, coordinates="tree") == pytest.approx(np.linalg.cond(s.M))
+
+
+def costs(s: State) -> None:
+    """The cost of forward dynamics is that of the program that runs."""
+    runs = chasles.cost(ROBOT, "constrained_dynamics")
+    assert chasles.cost(ROBOT, "forward_dynamics") == runs
+    assert runs.weight > chasles.cost(TREE, "forward_dynamics").weight
+    refused(lambda s: chasles.cost(ROBOT, "hybrid_dynamics"), "would leave them open; call")(s)
+
+
+def compiled(s: State) -> None:
+    found = chasles.compile(ROBOT, "constrained_dynamics", backend="numpy")(s.q, s.qd, s.tau)
+    close(found[0], s.qdd, 1e-10)
+
+
+def maximal(s: State) -> None:
+    close(chasles.maximal_dynamics(ROBOT, s.q, s.qd, s.tau)[0], s.qdd, 1e-9)
+    with pytest.raises(chasles.OpenLoop, match="qd opens the loops by"):
+        chasles.maximal_dynamics(ROBOT, s.q, s.qd + 0.1 * np.eye(4)[0], s.tau)
+
+
+def task_dynamics(s: State) -> None:
+    """f = Lambda xdd + bias, for the forces J' f of a motion that stays closed."""
+    Lambda, bias = control.operational_dynamics(
+        ROBOT, s.q, s.qd, frame=FRAME, task="position", damping=1e-3
+    )
+    J, Jd = (
+        x[3:]
+        for x in (ROBOT.jacobian(s.q, frame=FRAME), ROBOT.jacobian_rate(s.q, s.qd, frame=FRAME))
+    )
+    f = np.array([0.7, -0.4, 0.0])
+    qdd = ROBOT.forward_dynamics(s.q, s.qd, J.T @ f)
+    xdd = J @ qdd + Jd @ s.qd
+    plane = slice(0, 2)  # across it nothing moves, which damping hides
+    close((Lambda @ xdd + bias)[plane], f[plane], 1e-4)
+    refused(
+        lambda s: control.operational_dynamics(ROBOT, s.q, s.qd, frame=FRAME),
+        "task 'twist' has 6 rows, but robot 'five_bar' has 2 freedoms",
+    )
+
+
+def feedback(s: State) -> None:
+    """Closed motions under it: every independent error obeys its own oscillator."""
+    wanted = motion(NAME)[0][1]
+    rate, acceleration = ROBOT.complete(wanted, [0.3, -0.2], [1.0, 0.5])
+    stiffness, damping = np.array([9.0, 4.0]), 5.0
+    law = {"stiffness": stiffness, "damping": damping}
+    tau = control.computed_torque(ROBOT, s.q, s.qd, wanted, rate, acceleration, **law)
+    free = [ROBOT.joints.index(name) for name in ROBOT.independent]
+    assert not np.any(np.delete(tau, free))
+    ydd = ROBOT.forward_dynamics(s.q, s.qd, tau)[free]
+    e, edot = (wanted - s.q)[free], (rate - s.qd)[free]
+    close(ydd, acceleration[free] + damping * edot + stiffness * e, 1e-9)
+    others = control.computed_torque(
+        ROBOT, s.q, s.qd, wanted, rate, acceleration, **law, actuated=["left", "left_coupler"]
+    )
+    close(s.G.T @ others, s.G.T @ tau, 1e-9)
+    with pytest.raises(chasles.OpenLoop, match="computed_torque: q_wanted: the loops are open"):
+        control.computed_torque(ROBOT, s.q, s.qd, wanted + 0.1, rate, acceleration, **law)
+
+
+FUNCTIONS_OF_THE_ROBOT: dict[str, Check] = {
+    "joint": elsewhere,
+    "position_slice": elsewhere,
+    "velocity_slice": elsewhere,
+    "parameter": elsewhere,
+    "lock": elsewhere,
+    "attach": elsewhere,
+    "drive": elsewhere,
+    "at_time": elsewhere,
+    "subtree": elsewhere,
+    "with_gravity": elsewhere,
+    "simplified": equivalence,
+    "is_equivalent": equivalence,
+    "with_independent": elsewhere,
+    "with_loops": elsewhere,
+    "with_couplings": elsewhere,
+    "neutral": alike("neutral"),
+    "state": elsewhere,
+    "random": elsewhere,
+    "integrate": alike("integrate", "q", "qd"),
+    "difference": alike("difference", "q", "q"),
+    "forward_kinematics": alike("forward_kinematics", "q", frame=FRAME),
+    "frame_velocity": alike("frame_velocity", "q", "qd", frame=FRAME),
+    "frame_acceleration": alike("frame_acceleration", "q", "qd", "qdd", frame=FRAME),
+    "frame_motion": alike("frame_motion", "q", "qd", "qdd", frame=FRAME),
+    "jacobian": alike("jacobian", "q", frame=FRAME),
+    "generalized_jacobian": alike("generalized_jacobian", "q", frame=FRAME),
+    "jacobian_rate": alike("jacobian_rate", "q", "qd", frame=FRAME),
+    "mobility": elsewhere,
+    "loop_clusters": elsewhere,
+    "assemble": elsewhere,
+    "complete": elsewhere,
+    "loop_residual": elsewhere,
+    "loop_matrix": elsewhere,
+    "loop_rate": elsewhere,
+    "loop_bias": elsewhere,
+    "loop_joint_matrix": elsewhere,
+    "loop_forces": elsewhere,
+    "constrained_dynamics": accelerations,
+    "forward_dynamics": accelerations,
+    "inverse_dynamics": forces_of_actuators,
+    "hybrid_dynamics": mixed,
+    "gravity_forces": alike("gravity_forces", "q"),
+    "bias_forces": alike("bias_forces", "q", "qd"),
+    "coriolis_matrix": alike("coriolis_matrix", "q", "qd"),
+    "closed_form": alike("closed_form", "q"),
+    "mass_matrix": alike("mass_matrix", "q"),
+    "mass_matrix_inverse": mass_inverse,
+    "operational_inertia_inverse": operational_inertia,
+    "ltdl_factors": alike("ltdl_factors", "q"),
+    "ltl_factor": alike("ltl_factor", "q"),
+    "operator_factors": alike("operator_factors", "q"),
+    "joint_reactions": reactions,
+    "driving_forces": driving,
+    "inverse_dynamics_sensitivities": alike("inverse_dynamics_sensitivities", "q", "qd", "qdd"),
+    "linearize": linear,
+    "rollout": refused(
+        lambda s: ROBOT.rollout(s.q, s.qd, dt=1e-3, steps=1),
+        "has loops or depends on time; use chasles.simulate",
+    ),
+    "inertial_parameters": alike("inertial_parameters"),
+    "regressor": alike("regressor", "q", "qd", "qdd"),
+    "base_parameters": elsewhere,
+    "kinetic_energy": alike("kinetic_energy", "q", "qd"),
+    "potential_energy": alike("potential_energy", "q"),
+    "center_of_mass": alike("center_of_mass", "q"),
+    "momentum": alike("momentum", "q", "qd"),
+    "centroidal_momentum_matrix": alike("centroidal_momentum_matrix", "q"),
+    "derivatives": refused(
+        lambda s: ROBOT.derivatives("forward_dynamics", s.q, s.qd, s.tau),
+        r"derivatives: robot 'five_bar' has loops .* use robot.linearize\(q, qd, tau\)",
+    ),
+    "pullback": refused(
+        lambda s: ROBOT.pullback("mass_matrix_inverse", s.q, covector=s.M), "and invert it"
+    ),
+    "function": refused(lambda s: ROBOT.function("linearize"), "call robot.linearize itself"),
+}
+
+FUNCTIONS_OF_CHASLES: dict[str, Check] = {
+    "compile": compiled,
+    "condition": conditioned,
+    "cost": costs,
+    "export": refused(
+        lambda s: chasles.export(ROBOT, ["forward_dynamics"], "not-written"),
+        "export: robot 'five_bar' has loops .* \"constrained_dynamics\"",
+    ),
+    "from_dh": elsewhere,
+    "load": elsewhere,
+    "maximal_dynamics": maximal,
+    "save": elsewhere,
+    "simulate": elsewhere,
+    "to_dh": refused(lambda s: chasles.to_dh(ROBOT), "loop"),
+    "control.computed_torque": feedback,
+    "control.operational_dynamics": task_dynamics,
+    "control.operational_sensitivities": refused(
+        lambda s: control.operational_sensitivities(ROBOT, s.q, s.qd, s.qdd, frame=FRAME),
+        r"use robot.linearize\(q, qd, tau\)",
+    ),
+    "control.task_coordinates": elsewhere,
+    "control.task_jacobian": elsewhere,
+    "control.task_jacobian_rate": elsewhere,
+}
+
+
+def test_no_function_is_forgotten() -> None:
+    methods = {name for name, _ in inspect.getmembers(chasles.Robot, inspect.isfunction)}
+    assert {name for name in methods if not name.startswith("_")} == set(FUNCTIONS_OF_THE_ROBOT)
+    top = {n for n in chasles.__all__ if inspect.isfunction(getattr(chasles, n))}
+    laws = {n for n, f in vars(control).items() if inspect.isfunction(f) and n[0] != "_"}
+    laws = {f"control.{n}" for n in laws if getattr(control, n).__module__ == control.__name__}
+    assert top | laws == set(FUNCTIONS_OF_CHASLES)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS_OF_THE_ROBOT | FUNCTIONS_OF_CHASLES)
+def test_what_it_does_with_loops(name: str) -> None:
+    (FUNCTIONS_OF_THE_ROBOT | FUNCTIONS_OF_CHASLES)[name](state())
+
+
+@pytest.mark.parametrize("function", OPEN)
+def test_programs_that_leave_loops_open_are_refused(function: str) -> None:
+    assert function in FUNCTIONS
+    options = {"frame": FRAME} if "inertia" in function else {}
+    with pytest.raises(chasles.ModelError, match=f"compile: robot 'five_bar' .* {function} would"):
+        chasles.compile(ROBOT, function, **options)
+    coupled = chasles.robots.planar(3).with_couplings(gear("belt", "joint2", {"joint1": 0.5}))
+    with pytest.raises(chasles.ModelError, match=f"function: robot 'planar' .* {function} would"):
+        coupled.function(function, **options)
+
+
+def test_a_floating_base_that_loops_hold_does_not_recoil() -> None:
+    """Feet on the ground: refused. A loop within: the whole is without momentum."""
+    walker = chasles.robots.quadruped()
+    foot = LoopData("foot", "fixed", None, walker.bodies[-1])
+    with pytest.raises(chasles.ModelError, match="'foot' holds the floating base"):
+        walker.with_loops(foot).generalized_jacobian(walker.neutral(), frame=walker.bodies[-1])
