@@ -125,8 +125,8 @@ class Poisson:
     """Expansion gives back e times the normal impulse of compression, under Coulomb's friction.
 
     restitution: e, from 0 to 1. friction: mu. Compression ends where the normal velocity is zero.
-    Slip may stop, stick, or turn back on the way. It can create energy where slip changes its kind
-    in expansion (Stronge 1990).
+    Slip may stop, stick, or turn back on the way; where it does, the work that the normal impulse
+    gives back is not e^2 of what it took, and e = 1 is not free of loss (Stronge 1990).
     """
 
     restitution: Array
