@@ -39,6 +39,7 @@ EXAMPLES = {
     "computed_torque.py": {"duration": 0.05},
     "contact_laws.py": {"steps": 6, "picture": io.BytesIO()},
     "crossover.py": {"joints": 4, "picture": io.BytesIO()},
+    "long_runs.py": {"duration": 0.02, "picture": io.BytesIO()},
     "mechanism_energy.py": {"duration": 0.02, "names": ["four-bar"], "picture": io.BytesIO()},
     "mechanisms.py": {"pictures": {n: io.BytesIO() for n in ("triangle", "inclined_four_bar")}},
     "microbot_jerk.py": {"states": 201},

@@ -24,7 +24,7 @@ from chasles.loops import (
 from chasles.model import ModelError
 from chasles.model.denavit_hartenberg import DHRow, DHTable
 from chasles.robot import Robot
-from chasles.simulate import ClosureFunction, Trajectory, simulate
+from chasles.simulate import INTEGRATORS, ClosureFunction, Event, Trajectory, simulate
 from chasles.version import VERSION
 
 if TYPE_CHECKING:
@@ -33,9 +33,11 @@ if TYPE_CHECKING:
 __version__ = VERSION
 
 __all__ = [
+    "INTEGRATORS",
     "ClosureFunction",
     "DHRow",
     "DHTable",
+    "Event",
     "ImpossiblePosition",
     "LockedMechanism",
     "LoopError",
