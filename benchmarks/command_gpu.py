@@ -5,7 +5,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks import gpu
+from benchmarks import gpu, gpu_peers
 from benchmarks.console import count, output
 from benchmarks.robots import CASES
 from benchmarks.routes import WrongAnswer
@@ -18,6 +18,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--functions", nargs="+", choices=INPUTS, default=list(gpu.FUNCTIONS))
     parser.add_argument("--dtypes", nargs="+", choices=gpu.DTYPES, default=list(gpu.DTYPES))
     parser.add_argument("--counts", nargs="+", type=count, default=list(gpu.COUNTS))
+    parser.add_argument("--peers", action="store_true", help="PyTorch and MuJoCo MJX, and no more")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all numbers there")
 
 
@@ -25,6 +26,9 @@ def run(chosen: argparse.Namespace) -> int:
     """Measure, show, and write."""
     errors = Console(stderr=True)
     try:
+        if chosen.peers:
+            gpu_peers.show(gpu_peers.measure(progress=errors.print), output())
+            return 0
         machine, rows = gpu.measure(
             chosen.robots, chosen.functions, chosen.dtypes, chosen.counts, errors.print
         )

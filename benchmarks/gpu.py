@@ -12,6 +12,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -62,10 +63,10 @@ class Machine:
 
         device = cupy.cuda.Device()
         names = cupy.cuda.runtime.getDeviceProperties(device.id)["name"].decode()
-        a = cupy.zeros(2**28, cupy.float64)
+        a = cupy.zeros(2**29, cupy.float32)
         b = cupy.empty_like(a)
-        copied = cupy.ElementwiseKernel("float64 x", "float64 y", "y = x", "copied")
-        seconds = min(graph_time(lambda: copied(a, b)), graph_time(lambda: cupy.copyto(b, a)))
+        stream = cupy.cuda.get_current_stream()
+        seconds = min(_seconds(cupy, stream, lambda: cupy.copyto(b, a)) for _ in range(10))
         rate = device.attributes["MultiProcessorCount"] * device.attributes["ClockRate"] * 1e3
         return Machine(
             names, 2 * a.nbytes / seconds, {dtype: rate * n for dtype, n in LANES.items()}
@@ -112,16 +113,19 @@ def graph_time(launch: Callable[[], object], least: float = 1e-3, graphs: int = 
             graph = stream.end_capture()
             graph.launch(stream)
             stream.synchronize()
-            taken = min(_graph_seconds(cupy, graph, stream) for _ in range(graphs))
+            taken = min(
+                _seconds(cupy, stream, partial(graph.launch, stream)) for _ in range(graphs)
+            )
             if taken >= least or number >= 400:
                 return taken / number
             number = min(400, math.ceil(number * 1.2 * least / taken))
 
 
-def _graph_seconds(cupy: Any, graph: Any, stream: Any) -> float:
+def _seconds(cupy: Any, stream: Any, launch: Callable[[], object]) -> float:
+    """What a launch takes on the GPU."""
     start, end = cupy.cuda.Event(), cupy.cuda.Event()
     start.record(stream)
-    graph.launch(stream)
+    launch()
     end.record(stream)
     end.synchronize()
     return float(cupy.cuda.get_elapsed_time(start, end)) * 1e-3
@@ -242,15 +246,11 @@ def _row(
 
 def _from_host(job: Job, arrays: Sequence[Any]) -> float:
     """Seconds to bring inputs from the host's memory, compute, and bring results back."""
-    import cupy
-
     host = [a.get() for a in arrays]
     taken = []
     for _ in range(3):
         start = time.perf_counter()
-        results = job.kernel(*map(cupy.asarray, host))
-        for result in results if isinstance(results, tuple) else (results,):
-            result.get()
+        job.kernel.from_host(*host)
         taken.append(time.perf_counter() - start)
     return min(taken)
 

@@ -1,11 +1,15 @@
 """What a call costs with arrays of other libraries: `python -m benchmarks.libraries`.
 
-Inverse dynamics of the PUMA 560, float64, on one thread, from Python, results new. Every answer is
-compared with NumPy's before it is timed. The clock is that of the process (see `timing`).
+Inverse dynamics of the PUMA 560, float64, from Python, results new. Every answer is compared with
+NumPy's before it is timed. On one thread of the processor a call is over when its result is there,
+and the clock is that of the process (see `timing`). With `--gpu` arrays are on the GPU; CALLS calls
+follow each other and nobody waits but for the last, so that what counts is what a call keeps Python
+from going on (or the GPU, if that is longer); the clock is that on the wall.
 """
 
 import argparse
 import sys
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,6 +22,8 @@ from benchmarks.timing import Rounds, interleaved
 
 SIZES: tuple[tuple[int, ...], ...] = ((), (4096,))
 FULL, QUICK = Rounds(200, 400), Rounds(2, 2, quiet=0)
+ON_GPU = Rounds(20, 40)
+CALLS = 100
 
 Route = tuple[str, Callable[[], Any]]
 
@@ -26,26 +32,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Print microseconds a call; 1 where an answer was wrong."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.libraries", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="few rounds, to try the command")
-    rounds = QUICK if parser.parse_args(arguments).quick else FULL
+    parser.add_argument("--gpu", action="store_true", help="arrays on the GPU")
+    options = parser.parse_args(arguments)
     robot = chasles.robots.puma560()
     columns: list[dict[str, float]] = []
     for size in SIZES:
         rng = np.random.default_rng(0)
         states = [robot.random(rng, size=size), *rng.normal(size=(2, *size, robot.nv))]
-        expected = robot.inverse_dynamics(*states)
-        routes = [
-            ("NumPy", lambda a=states: robot.inverse_dynamics(*a)),
-            *torch_routes(robot, states),
-            *jax_routes(robot, states),
-        ]
-        for name, run in routes:
-            answer = run()
-            tau = answer[0] if isinstance(answer, tuple) else answer
-            if not np.array_equal(np.asarray(tau), expected):
-                print(f"wrong answer: {name}", file=sys.stderr)
-                return 1
-        times = interleaved([run for _, run in routes], rounds)
-        columns.append({n: 1e6 * t.minimum for (n, _), t in zip(routes, times, strict=True)})
+        measure = gpu_times if options.gpu else cpu_times
+        try:
+            columns.append(measure(robot, states, QUICK if options.quick else None))
+        except ArithmeticError as error:
+            print(f"wrong answer: {error}", file=sys.stderr)
+            return 1
     table = Table("inverse dynamics, PUMA 560", "one state, us", f"{SIZES[1][0]} states, us")
     for name in columns[0]:
         table.add_row(name, *(f"{column[name]:.1f}" for column in columns))
@@ -53,12 +52,86 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def torch_routes(robot: chasles.Robot, states: Sequence[np.ndarray]) -> list[Route]:
+def cpu_times(
+    robot: chasles.Robot, states: Sequence[np.ndarray], rounds: Rounds | None
+) -> dict[str, float]:
+    """Microseconds of each route on the processor."""
+    import jax
+
+    def waiting(run: Callable[[], Any]) -> Callable[[], Any]:
+        return lambda: jax.block_until_ready(run())
+
+    routes = [
+        ("NumPy", lambda: robot.inverse_dynamics(*states)),
+        *torch_routes(robot, states, "cpu"),
+        *((name, waiting(run)) for name, run in jax_routes(robot, states, "cpu")),
+    ]
+    expected = robot.inverse_dynamics(*states)
+    for name, run in routes:
+        if not np.array_equal(np.asarray(answer(run())), expected):
+            raise ArithmeticError(name)
+    times = interleaved([run for _, run in routes], rounds or FULL)
+    return {name: 1e6 * t.minimum for (name, _), t in zip(routes, times, strict=True)}
+
+
+def gpu_times(
+    robot: chasles.Robot, states: Sequence[np.ndarray], rounds: Rounds | None
+) -> dict[str, float]:
+    """Microseconds of each route on the GPU, of calls that follow each other."""
+    import jax
+    import torch
+
+    routes = [
+        *cupy_routes(robot, states),
+        *torch_routes(robot, states, "cuda"),
+        *jax_routes(robot, states, "cuda"),
+    ]
+    expected = robot.inverse_dynamics(*states)
+    for name, run in routes:
+        got = answer(run())
+        host = got.cpu() if hasattr(got, "cpu") else got.get() if hasattr(got, "get") else got
+        if not np.allclose(np.asarray(host), expected, rtol=1e-9, atol=1e-9):
+            raise ArithmeticError(name)
+
+    def repeated(run: Callable[[], Any]) -> Callable[[], Any]:
+        def calls() -> None:
+            for _ in range(CALLS):
+                last = run()
+            jax.block_until_ready(last)
+            torch.cuda.synchronize()
+
+        return calls
+
+    runs = [repeated(run) for _, run in routes]
+    times = interleaved(runs, rounds or ON_GPU, repeats=1, clock=time.perf_counter_ns)
+    return {name: 1e6 / CALLS * t.minimum for (name, _), t in zip(routes, times, strict=True)}
+
+
+def answer(result: Any) -> Any:
+    """The joint forces of a result that may have gradients too."""
+    return result[0] if isinstance(result, tuple) else result
+
+
+def cupy_routes(robot: chasles.Robot, states: Sequence[np.ndarray]) -> list[Route]:
+    """Arrays by a robot's method and by a function compiled for the GPU, results new or not."""
+    import cupy
+
+    arrays = [cupy.asarray(a) for a in states]
+    out = cupy.empty_like(arrays[0])
+    compiled = chasles.compile(robot, "inverse_dynamics", backend="cuda")
+    return [
+        ("CuPy", lambda: robot.inverse_dynamics(*arrays)),
+        ("CuPy, backend='cuda'", lambda: compiled(*arrays)),
+        ("CuPy, backend='cuda', out=", lambda: compiled(*arrays, out=out)),
+    ]
+
+
+def torch_routes(robot: chasles.Robot, states: Sequence[np.ndarray], device: str) -> list[Route]:
     """Tensors as they are, recorded, with a gradient, and in a compiled graph."""
     import torch
 
     torch.set_num_threads(1)
-    plain = [torch.from_numpy(a) for a in states]
+    plain = [torch.from_numpy(a).to(device) for a in states]
     learning = [a.clone().requires_grad_() for a in plain]
     ones = torch.ones_like(plain[0])
     compiled = chasles.compile(robot, "inverse_dynamics")
@@ -76,13 +149,13 @@ def torch_routes(robot: chasles.Robot, states: Sequence[np.ndarray]) -> list[Rou
     ]
 
 
-def jax_routes(robot: chasles.Robot, states: Sequence[np.ndarray]) -> list[Route]:
+def jax_routes(robot: chasles.Robot, states: Sequence[np.ndarray], device: str) -> list[Route]:
     """Arrays outside and inside `jit`, with a gradient, and by a callback to Python."""
     import jax
     import jax.numpy as jnp
 
     jax.config.update("jax_enable_x64", True)
-    arrays = [jnp.asarray(a) for a in states]
+    arrays = [jax.device_put(a, jax.devices(device)[0]) for a in states]
     kind = jax.ShapeDtypeStruct(states[0].shape, jnp.float64)
 
     def inverse(*a: Any) -> Any:
@@ -99,14 +172,14 @@ def jax_routes(robot: chasles.Robot, states: Sequence[np.ndarray]) -> list[Route
         slopes, tau = jax.grad(total, argnums=(0, 1, 2), has_aux=True)(*a)
         return tau, slopes
 
-    def ready(function: Callable[..., Any]) -> Callable[[], Any]:
-        return lambda: jax.block_until_ready(function(*arrays))
+    def bound(function: Callable[..., Any]) -> Callable[[], Any]:
+        return lambda: function(*arrays)
 
     return [
-        ("JAX, outside jit", ready(inverse)),
-        ("JAX, jit", ready(jax.jit(inverse))),
-        ("JAX, jit, with its gradient", ready(jax.jit(gradient))),
-        ("JAX, jit, NumPy's function by pure_callback", ready(jax.jit(called))),
+        ("JAX, outside jit", bound(inverse)),
+        ("JAX, jit", bound(jax.jit(inverse))),
+        ("JAX, jit, with its gradient", bound(jax.jit(gradient))),
+        ("JAX, jit, NumPy's function by pure_callback", bound(jax.jit(called))),
     ]
 
 

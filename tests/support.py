@@ -23,6 +23,16 @@ CUBIC = {m.name for rows in FUNCTIONS.values() for m in rows if m.steep}
 on which `test_closed_form.py` has them."""
 
 
+def gpus() -> int:
+    """How many GPUs CuPy can use; 0 where it is not installed."""
+    try:
+        import cupy
+
+        return int(cupy.cuda.runtime.getDeviceCount())
+    except (ImportError, RuntimeError):  # CuPy's errors of the driver are of the latter
+        return 0
+
+
 def relative(actual: ArrayLike, expected: ArrayLike, scale: float = 0.0) -> float:
     """The largest difference beside the largest entry expected (or beside `scale`, if larger)."""
     a, b = np.asarray(actual, dtype=float), np.asarray(expected, dtype=float)

@@ -27,8 +27,8 @@ LAYERS = (
     ("algorithms", "backends", "formats"),
     ("tracing", "names", "cost", "numeric", "libraries"),
     ("programs",),
-    ("compiled", "loops"),
-    ("robot",),
+    ("compiled", "loops", "rollouts"),
+    ("robot", "devices"),
     ("robots", "api", "accuracy", "control", "conventions", "homogeneous", "simulate", "exporting"),
     ("",),  # the package itself: `import chasles`
     ("cli", "published"),

@@ -610,7 +610,7 @@ def test_mimic_joints_need_coordinates() -> None:
 )
 def test_joints_that_a_library_lacks(library: str, kind: str, words: str) -> None:
     with pytest.raises(chasles.ModelError, match=words) as error:
-        VIEWS[library](single(JointData("odd", kind, None, "link")))
+        VIEWS[library](single(JointData("odd", kind, None, "link", pitch=0.1)))
     assert "'odd'" in str(error.value)
 
 

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support import gpus
 from typer.testing import CliRunner
 
 import chasles
@@ -46,8 +47,10 @@ EXAMPLES = {
     "slider_crank.py": {"steps": 24, "picture": io.BytesIO()},
     "spacelib.py": {"instants": 3},
 }
-NEEDS = {"arrays.md": ("torch", "jax")}
+NEEDS = {"arrays.md": ("torch", "jax"), "gpu.md": ("cupy", "torch", "jax")}
 """Packages that a page is about, and that need not be there."""
+ON_GPU = ("gpu.md",)
+"""Pages that need a GPU too."""
 NARROW = {"COLUMNS": "80", "TERM": "dumb", "NO_COLOR": "1"}
 BLOCK = re.compile(
     r"(?:<!-- (source|file): (\S+) -->\n)?```(python|text|console)\n(.*?)```", re.DOTALL
@@ -124,6 +127,8 @@ def body_of(path: Path) -> str:
 def test_page_is_true(page: Path) -> None:
     for package in NEEDS.get(page.name, ()):
         pytest.importorskip(package, reason=f"{page.name} needs {package}, which is not installed")
+    if page.name in ON_GPU and not gpus():
+        pytest.skip(f"{page.name} needs a GPU, and there is none")
     for block, expected in truth(page):
         assert block.body == expected, f"{page.name}: run python tests/test_docs.py"
 
@@ -215,6 +220,9 @@ def write() -> None:
     for page in PAGES:
         if missing := [name for name in NEEDS.get(page.name, ()) if not find_spec(name)]:
             print(f"left {page.name} as it is: {', '.join(missing)} not installed")
+            continue
+        if page.name in ON_GPU and not gpus():
+            print(f"left {page.name} as it is: no GPU")
             continue
         text = old = page.read_text("utf-8")
         for block, expected in reversed(truth(page)):

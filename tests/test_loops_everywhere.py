@@ -309,6 +309,10 @@ FUNCTIONS_OF_THE_ROBOT: dict[str, Check] = {
     "driving_forces": driving,
     "inverse_dynamics_sensitivities": alike("inverse_dynamics_sensitivities", "q", "qd", "qdd"),
     "linearize": linear,
+    "rollout": refused(
+        lambda s: ROBOT.rollout(s.q, s.qd, dt=1e-3, steps=1),
+        "has loops or depends on time; use chasles.simulate",
+    ),
     "inertial_parameters": alike("inertial_parameters"),
     "regressor": alike("regressor", "q", "qd", "qdd"),
     "base_parameters": elsewhere,

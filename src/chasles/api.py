@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from chasles import formats
 from chasles.algorithms import that_runs
 from chasles.compiled import Compiled, Wrench, checked_options, derivative_names, wrench_arguments
 from chasles.cost import Cost, Rules, measured, recorder
+from chasles.devices import Automatic
 from chasles.model import ModelError
 from chasles.model.denavit_hartenberg import Convention, DHRow, DHTable
 from chasles.model.dh_fields import TABLE, checked
@@ -101,11 +102,26 @@ def to_dh(robot: Robot, *, convention: Convention = "modified", tool: str | None
     return dh_table(robot.model, checked(TABLE, "convention", convention), tool)
 
 
+DEVICES: dict[str, tuple[str, ...]] = {
+    "cpu": ("llvm", "numpy", "interpret"),
+    "cuda": ("cuda",),
+    "auto": ("llvm",),
+}
+"""One row a device: the backends that run on it, the usual one first. "auto" runs by the CPU's
+backend or by "cuda"."""
+
+
+@overload
+def compile(
+    robot: Robot, function: str, *, device: Literal["auto"], **options: Any
+) -> Automatic: ...
+@overload
 def compile(
     robot: Robot,
     function: str,
     *,
-    backend: str = "llvm",
+    device: Literal["cpu", "cuda"] | None = None,
+    backend: str | None = None,
     method: str = "fastest",
     dissipation: bool = False,
     f_ext: Mapping[str, Wrench] | None = None,
@@ -113,29 +129,49 @@ def compile(
     wrt: str | Sequence[str] | None = None,
     dtype: str = "float64",
     **options: Any,
-) -> Compiled:
+) -> Compiled: ...
+def compile(
+    robot: Robot,
+    function: str,
+    *,
+    device: Literal["cpu", "cuda", "auto"] | None = None,
+    backend: str | None = None,
+    method: str = "fastest",
+    dissipation: bool = False,
+    f_ext: Mapping[str, Wrench] | None = None,
+    parameters: Sequence[str] = (),
+    wrt: str | Sequence[str] | None = None,
+    dtype: str = "float64",
+    **options: Any,
+) -> Compiled | Automatic:
     """The callable behind a function of a robot: takes arrays in order, and `out=`.
 
-    backend: "llvm" (machine code), "numpy" (vectorised Python) or "interpret" (slow: one operation
-    at a time, the definition of correct). f_ext: the external wrenches it will take (their values
-    are ignored), as extra arrays after the others, in alphabetical order of their frames.
-    parameters: numbers of the robot that stay inputs, batched and differentiable, after all other
-    arrays: "<link>.mass", "<link>.center", "<link>.inertia", "<joint>.placement", "gravity" (their
-    shapes and values: `robot.parameter(name)`). Of a robot that depends on time the time t (...) is
-    an array before the parameters. wrt: compile the derivatives with respect to these
-    arguments and parameters instead. dtype: "float64" (which turns to float32 where all arrays
-    are) or "float32". options: those of the method of `Robot`, e.g. frame="hand".
+    device: "cpu", "cuda" (takes arrays on a GPU, docs/gpu.md) or "auto" (takes arrays in the host's
+    memory and runs each batch where that was measured to be faster, copies included; it says where:
+    `.choice(count)`, `.report()`). backend: of the CPU "llvm" (machine code), "numpy" (vectorised
+    Python) or "interpret" (slow: one operation at a time, the definition of correct), of a GPU
+    "cuda"; by default "llvm", or what the device has.
+
+    f_ext: the external wrenches it will take (their values are ignored), as extra arrays after the
+    others, in alphabetical order of their frames. parameters: numbers of the robot that stay
+    inputs, batched and differentiable, after all other arrays: "<link>.mass", "<link>.center",
+    "<link>.inertia", "<joint>.placement", "gravity" (their shapes and values:
+    `robot.parameter(name)`). Of a robot that depends on time the time t (...) is an array before
+    the parameters. wrt: compile the derivatives with respect to these arguments and parameters
+    instead. dtype: "float64" (which turns to float32 where all arrays are) or "float32". options:
+    those of the method of `Robot`, e.g. frame="hand".
     """
     robot._refuse_open("compile", function)
+    chosen = _backend(device, backend)
     keys, _ = wrench_arguments(robot.model, f_ext)
     derivative = None
     if wrt is not None:
         order = dict(checked_options(robot.model, function, options)).get("order", 1)
         names = derivative_names(function, wrt, parameters, order=order, timed=robot.model.timed)
         derivative = Derivative("jacobian", names)
-    return robot.function(
+    compiled = robot.function(
         function,
-        backend=backend,
+        backend=chosen,
         method=method,
         dissipation=dissipation,
         wrenches=keys,
@@ -144,6 +180,22 @@ def compile(
         dtype=dtype,
         **options,
     )
+    return Automatic(compiled) if device == "auto" else compiled
+
+
+def _backend(device: str | None, backend: str | None) -> str:
+    """The backend for a device, or the one that was asked for if it is of that device."""
+    if device is None:
+        return backend or "llvm"
+    if device not in DEVICES:
+        raise ValueError(f"unknown device {device!r}; use one of {', '.join(DEVICES)}")
+    known = DEVICES[device]
+    if backend is not None and backend not in known:
+        raise ValueError(
+            f"device={device!r} runs by {' or '.join(known)}, not by the backend {backend!r}; "
+            "leave out one of the two"
+        )
+    return backend or known[0]
 
 
 def cost(

@@ -309,6 +309,11 @@ class Compiled:
             return self
         return Compiled(replace(self.recipe, backend="cuda"), self.model)
 
+    def from_host(self, *arguments: Any, out: Any = None) -> Any:
+        """On a GPU with arrays in this machine's memory, which are copied there and back."""
+        name, kernel = self.recipe.function, self.cuda.kernel
+        return call(kernel, name, arguments, out, None, self._check_quaternions)
+
     def pushforward(self, wrt: tuple[str, ...]) -> "Compiled":
         """Directions of the results from those of some inputs, which are extra inputs.
 

@@ -182,13 +182,10 @@ def _methods(
     fit = {m.name: m.needs(model, options) if m.needs else "" for m in able}
     allowed = tuple(m for m in able if (m.followers or not bound) and not fit[m.name])
     if method == "fastest":
-        reason = next(filter(None, fit.values()), "")
-        if not allowed and reason:
-            raise ModelError(f"robot {model.name!r}: {function}: {reason}")
         if not allowed:
-            reason = fit[able[0].name] or f"it cannot have {bound}"
             remedy = "; load the robot with mimic=False" if model.mimics else ""
-            raise ModelError(f"robot {model.name!r}: {function}: {reason}{remedy}")
+            reason = next(filter(None, fit.values()), f"it cannot have {bound}{remedy}")
+            raise ModelError(f"robot {model.name!r}: {function}: {reason}")
         return tuple(m for m in allowed if not m.by_name)
     named = tuple(m for m in known if m.name == method)
     if not named:

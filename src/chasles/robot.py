@@ -58,6 +58,7 @@ from chasles.numeric.base_parameters import BaseParameters, base_parameters, ran
 from chasles.numeric.linear_systems import actuation_matrix, checked_step, discretized
 from chasles.numeric.results import delivered, filled
 from chasles.programs import Derivative
+from chasles.rollouts import Rollout, Trajectory
 from chasles.tracing import WrenchKey
 
 Array = Any
@@ -1280,6 +1281,57 @@ class Robot:
             dissipation=dissipation,
             f_ext=f_ext,
         )
+
+    def rollout(
+        self,
+        q: Array,
+        qd: Array,
+        tau: Any = None,
+        *,
+        dt: float,
+        steps: int,
+        every: int = 1,
+        method: str = "semi-implicit",
+        start: float = 0.0,
+        dissipation: bool = False,
+        threads: int | None = None,
+    ) -> Trajectory:
+        """The motion from q (..., nq) and qd (..., nv) in so many steps of dt seconds, all of them
+        in machine code.
+
+        tau: joint forces: none, constant (nv,), one row for each step (..., steps, nv), or a
+        controller that is traced into the step: a function tau(t, q, qd) of numbers that returns
+        nv of them (with the functions of `chasles.expr` where it needs more than arithmetic), or
+        one of `chasles.rollouts.PDControl`, `GravityCompensation`, `ComputedTorque`. every: keep
+        one state of so many, and the last. method: "semi-implicit" (Euler; first order), "euler" or
+        "rk4" (fourth order), all along the configuration space. start: the time of the first step,
+        in s. dissipation as in `forward_dynamics`. Robots with loops, or that depend on time:
+        `chasles.simulate`.
+        """
+        step = checked_step(dt, "rollout: dt")
+        for name, given in (("steps", steps), ("every", every)):
+            if isinstance(given, bool) or not isinstance(given, int) or given < 1:
+                raise ValueError(f"rollout: {name} must be a positive integer, not {given!r}")
+        if not np.isfinite(start):
+            raise ValueError(f"rollout: start must be a finite time, not {start!r}")
+        control = tau if callable(tau) else None
+        made = self._rollout(method, control, dissipation)
+        forces = None if callable(tau) else tau
+        return made(q, qd, forces, dt=step, steps=steps, every=every, start=start, threads=threads)
+
+    def _rollout(self, method: str, control: Any, dissipation: bool) -> Rollout:
+        """A compiled step, made once for a controller that can be told from others."""
+        key: Any = ("rollout", method, control, dissipation)
+        try:
+            if key in self._ready:
+                return self._ready[key]  # type: ignore[return-value]
+        except TypeError:
+            key = None
+        with COMPILING:
+            made = Rollout(self.model, self._mimic, method, control, dissipation)
+        if key is not None:
+            self._ready[key] = made
+        return made
 
     def linearize(
         self,

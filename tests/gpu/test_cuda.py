@@ -137,13 +137,13 @@ def test_streams_and_graphs() -> None:
 def test_wrong_arrays() -> None:
     gpu, cpu = both("puma560", "inverse_dynamics")
     q, qd, qdd = inputs(cpu, 3)
-    with pytest.raises(TypeError, match=r"qd is a ndarray, which is not on a GPU"):
+    with pytest.raises(TypeError, match="q is of CuPy and qd of NumPy"):
         gpu(cupy.asarray(q), qd, cupy.asarray(qdd))
     with pytest.raises(ValueError, match=r"q must have shape \(\.\.\., 6\), not \(3, 5\)"):
         gpu(cupy.asarray(q[:, :5]), cupy.asarray(qd), cupy.asarray(qdd))
     with pytest.raises(ValueError, match="do not broadcast"):
         gpu(cupy.asarray(q[:2]), cupy.asarray(qd), cupy.asarray(qdd))
-    with pytest.raises(ValueError, match="out must have dtype float64 and shape"):
+    with pytest.raises(ValueError, match="out must have shape"):
         gpu(*map(cupy.asarray, (q, qd, qdd)), out=cupy.empty((2, 6)))
 
 

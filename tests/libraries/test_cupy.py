@@ -58,7 +58,9 @@ def cupy(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.fixture
 def inverse(monkeypatch: pytest.MonkeyPatch) -> Compiled:
     def cuda(self: Compiled) -> Any:
-        return lambda *arrays, out: (self.recipe.dtype, arrays, out)
+        dtype = np.dtype(self.recipe.dtype)
+        kernel = SimpleNamespace(dtype=dtype, call=lambda _, arrays, out: (dtype, arrays, out))
+        return SimpleNamespace(kernel=kernel)
 
     monkeypatch.setattr(Compiled, "cuda", property(cuda))
     return chasles.compile(planar(2), "inverse_dynamics")
@@ -67,7 +69,7 @@ def inverse(monkeypatch: pytest.MonkeyPatch) -> Compiled:
 def test_arrays_reach_the_gpu_as_they_are(inverse: Compiled) -> None:
     given = [Array(np.zeros((3, 2))) for _ in range(3)]
     out = Array(np.zeros((3, 2)))
-    assert inverse(*given, out=out) == ("float64", tuple(given), out)
+    assert inverse(*given, out=out) == (np.float64, tuple(given), out)
 
 
 def test_numbers_follow_the_arrays(inverse: Compiled) -> None:
@@ -101,7 +103,12 @@ def test_bad_arguments(inverse: Compiled) -> None:
             "qdd must be of float64 or float3",
         ),
         ([good, good, Array([0, 0], complex)], {}, TypeError, "qdd must be of float64 or float32"),
-        ([good, Array([0.0, 0.0], device=1), good], {}, ValueError, "Device 0> and qd on <CUDA De"),
+        (
+            [good, Array([0, 0], int, device=1), good],
+            {},
+            ValueError,
+            "Device 0> and qd on <CUDA De",
+        ),
         ([good] * 3, {"threads": 2}, TypeError, "leave it out on a GPU"),
         ([good] * 3, {"out": np.zeros(2)}, TypeError, "out must be of CuPy"),
     ]

@@ -167,7 +167,9 @@ def test_public_factors() -> None:
 def test_mimic_joints_are_refused() -> None:
     coupled = tree(9, 1, mimics=True)
     q = coupled.neutral()
-    with pytest.raises(chasles.ModelError, match="operator_factors cannot have mimic joints; load"):
+    with pytest.raises(
+        chasles.ModelError, match="operator_factors: it cannot have mimic joints; load"
+    ):
         coupled.operator_factors(q)
     for function in ("mass_matrix", "mass_matrix_inverse"):
         with pytest.raises(chasles.ModelError, match="'spatial-operator' cannot have mimic joints"):

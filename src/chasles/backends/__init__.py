@@ -13,7 +13,8 @@ BACKENDS: dict[str, str] = {
     "interpret": "chasles.backends.interpret",
     "cuda": "chasles.backends.cuda",
 }
-"""One row a backend: a module with `prepare(recipe, trace)` and `compile(program)`."""
+"""One row a backend: a module with `prepare(recipe, trace)` and `compile(program)`; those that make
+machine code have `described()` too."""
 
 
 def _backend(name: str) -> Any:
@@ -37,3 +38,9 @@ def prepare(
     """
     kernel: Kernel = _backend(backend).prepare(recipe, trace, dtype)
     return kernel
+
+
+def described(backend: str) -> str:
+    """What a backend's machine code runs on, in words; an error says why there is no such thing."""
+    words: str = _backend(backend).described()
+    return words

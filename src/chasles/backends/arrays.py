@@ -97,12 +97,15 @@ def check_numbers(name: str, variable: Variable, array: Any) -> None:
         raise TypeError(
             f"{name}: {variable.name} must be an array of real numbers, not of {array.dtype}"
         )
-    k = len(variable.shape)
-    if array.ndim < k or array.shape[array.ndim - k :] != variable.shape:
-        raise ValueError(
-            f"{name}: {variable.name} must have shape "
-            f"(..., {', '.join(map(str, variable.shape))}), not {array.shape}"
-        )
+    check_shape(name, variable, array.shape)
+
+
+def check_shape(name: str, variable: Variable, shape: tuple[int, ...]) -> None:
+    """The shape of an array must end in the variable's."""
+    ahead = len(shape) - len(variable.shape)
+    if ahead < 0 or shape[ahead:] != variable.shape:
+        wanted = ", ".join(map(str, variable.shape))
+        raise ValueError(f"{name}: {variable.name} must have shape (..., {wanted}), not {shape}")
 
 
 def _rows(a: np.ndarray, batch: tuple[int, ...], count: int, variable: Variable) -> np.ndarray:

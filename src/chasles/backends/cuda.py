@@ -4,22 +4,22 @@ Arrays are CuPy's, or anything with `__cuda_array_interface__`. They are used in
 (coordinates last, contiguous) or in columns (the transpose of a contiguous array), with any leading
 shapes that broadcast. A call is launched on CuPy's current stream and returns at once; nothing is
 synchronised, so calls can be captured in CUDA graphs (give `out=`). A quaternion that is zero gives
-NaN: checking would have to wait.
+NaN: checking would have to wait. Other libraries use `run` with arrays of their own.
 """
 
 import functools
-import itertools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from chasles.backends import cache, cuda_nvrtc
-from chasles.backends.arrays import batch_shape, check_numbers
+from chasles.backends.arrays import check_numbers
 from chasles.backends.cache import Artifact
 from chasles.backends.cuda_build import Built, Layout, build
+from chasles.backends.cuda_driver import Function, architecture
+from chasles.backends.cuda_layout import Arrays, Look, Steps, overlap, walk_in, walk_out
 from chasles.backends.cuda_source import WARP, spreading
 from chasles.expr import Interface, Program, Variable
 
@@ -29,8 +29,11 @@ MANY = 128 * 1024
 FEW = 4096
 """States up to which each multiprocessor has about one warp, and memory is not what takes time."""
 
-_SHARED_LIMIT = 8
-"""The driver's number for the attribute: the most shared memory a launch may ask for."""
+SPREAD = (WARP, WARP // 4)
+"""Threads of a block that makes rows of columns."""
+
+ALIKE = 256
+"""Extents of arrays whose layout is remembered."""
 
 
 class Kernel:
@@ -41,64 +44,169 @@ class Kernel:
     ) -> None:
         self.interface, self.dtype = interface, np.dtype(dtype)
         self._made = made
-        self._loaded: dict[tuple[int, Layout], tuple[Built, Any]] = {}
+        self._loaded: dict[tuple[str, Layout], tuple[Built, Function]] = {}
+        # Arrays of the same extents come again with every call.
+        self._given = functools.lru_cache(ALIKE)(functools.partial(walk_in, interface))
+        self._taken = functools.lru_cache(ALIKE)(functools.partial(walk_out, interface))
 
-    def __call__(self, *_: Any) -> None:
-        raise TypeError("a kernel on the GPU has no rows in this machine's memory; use `call`")
-
-    def call(self, name: str, arguments: Sequence[Any], out: Any = None) -> Any:
-        """Run on arrays of one device; the result is one array, or a tuple of several."""
+    def __call__(
+        self,
+        inputs: Sequence[np.ndarray],
+        outputs: Sequence[np.ndarray],
+        threads: int | None = None,
+    ) -> None:
+        """Run on rows in this machine's memory: copied to the current GPU, and results back."""
         cupy = _cupy()
         arrays = [
-            _array(cupy, name, v, a, self.dtype)
+            _sent(cupy, v, rows) for v, rows in zip(self.interface.inputs, inputs, strict=True)
+        ]
+        found = self.call(self.interface.name, arrays)
+        results = found if isinstance(found, tuple) else (found,)
+        for rows, result in zip(outputs, results, strict=True):
+            _fetch(result.reshape(len(result), -1), rows)
+
+    def call(self, name: str, arguments: Sequence[Any], out: Any = None) -> Any:
+        """Run on CuPy's arrays of one device; the result is one array, or a tuple of several."""
+        cupy = _cupy()
+        arrays = [
+            a if type(a) is cupy.ndarray and a.dtype == self.dtype else self._array(name, v, a)
             for v, a in zip(self.interface.inputs, arguments, strict=True)
         ]
         device = _device(cupy, name, self.interface, arrays)
+        outs = None if out is None else list(out) if isinstance(out, tuple) else [out]
+        for array in outs or ():
+            if not isinstance(array, cupy.ndarray):
+                raise TypeError(f"{name}: out must be a CuPy array, not {type(array).__name__}")
+            if array.data.device_id != device:
+                there = array.data.device_id
+                raise ValueError(
+                    f"{name}: out is on GPU {there}, not on {device} as the inputs are"
+                )
         if device == cupy.cuda.runtime.getDevice():
-            return self._run(cupy, device, name, arrays, out)
-        with cupy.cuda.Device(device):
-            return self._run(cupy, device, name, arrays, out)
+            results = self.run(name, _CuPy(cupy, self.dtype, device), arrays, outs)
+        else:
+            with cupy.cuda.Device(device):
+                results = self.run(name, _CuPy(cupy, self.dtype, device), arrays, outs)
+        return out if out is not None else results[0] if len(results) == 1 else tuple(results)
 
-    def _run(self, cupy: Any, device: int, name: str, arrays: list[Any], out: Any) -> Any:
+    def _array(self, name: str, variable: Variable, argument: Any) -> Any:
+        """An argument as CuPy's array of the kernel's numbers."""
+        if not hasattr(argument, "__cuda_array_interface__"):
+            raise TypeError(
+                f"{name}: {variable.name} is a {type(argument).__name__}, which is not on a GPU; "
+                "this function was compiled with backend='cuda' and takes arrays that are "
+                "(cupy.asarray copies one there)"
+            )
+        array = _cupy().asarray(argument)
+        check_numbers(name, variable, array)
+        return array if array.dtype == self.dtype else array.astype(self.dtype)
+
+    def run(
+        self, name: str, library: Arrays, arrays: Sequence[Any], out: Sequence[Any] | None = None
+    ) -> Sequence[Any]:
+        """Run on a library's arrays, of the kernel's numbers and on the current device.
+
+        The results are new arrays, or `out`, filled.
+        """
         inputs, outputs = self.interface.inputs, self.interface.outputs
-        leads = [a.shape[: a.ndim - len(v.shape)] for v, a in zip(inputs, arrays, strict=True)]
-        batch = batch_shape(name, self.interface, leads)
+        looks = [library.look(a) for a in arrays]
         if out is not None:
-            results = _checked(cupy, name, self.interface, batch, out, self.dtype)
-            arrays = [_apart(a, results) for a in arrays]
-        given = [_input(cupy, a, batch, v) for v, a in zip(inputs, arrays, strict=True)]
-        rows = all(view.is_rows for view in given)
+            targets = [library.look(a) for a in out]
+            arrays, looks = self._apart(library, arrays, looks, targets)
+        given = self._given(name, tuple([extent for _, extent in looks]))
+        batch = given.batch
         if out is None:
-            results = [_new(cupy, batch, v, self.dtype, rows=rows) for v in outputs]
-        taken = [_view(r, batch, v) for v, r in zip(outputs, results, strict=True)]
-        rows = rows and all(view is not None and view.is_rows for view in taken)
+            out = [library.new(batch, v.shape, rows=given.rows) for v in outputs]
+            targets = [library.look(a) for a in out]
+        else:
+            self._check_out(name, library, batch, out, targets)
+        taken = self._taken(batch, tuple([extent for _, extent in targets]))
+        copies = {k: library.rows(arrays[k], batch + inputs[k].shape) for k in given.strange}
+        made = {k: library.new(batch, outputs[k].shape, rows=True) for k in taken.strange}
+        looks += targets
+        for k, array in (*copies.items(), *((len(inputs) + k, a) for k, a in made.items())):
+            looks[k] = library.look(array)
         count = math.prod(batch)
         if count and outputs:
-            layout: Layout = "rows" if rows and count > FEW else "strided"
-            built, function = self._kernel(cupy, device, layout)
-            used = [
-                _columns(cupy, v, count, self.dtype) if view is None or k in built.columns else view
-                for k, (v, view) in enumerate(zip(outputs, taken, strict=True))
-            ]
-            _launch(built, function, count, [*given, *used])
-            for view, result in zip(used, results, strict=True):
-                if view.apart:
-                    _spread(cupy, view, result, count)
-        if out is not None:
-            return out
-        return results[0] if len(results) == 1 else tuple(results)
+            steps = given.steps + taken.steps
+            places = [(address, s) for (address, _), s in zip(looks, steps, strict=True)]
+            self._launch(library, count, places, rows=given.rows and taken.rows)
+        for k, array in made.items():
+            out[k][...] = array
+        return out
 
-    def _kernel(self, cupy: Any, device: int, layout: Layout) -> tuple[Built, Any]:
-        if (device, layout) not in self._loaded:
-            built = self._made(_architecture(device), layout)
-            module = cupy.cuda.function.Module()
-            module.load(built.code)
-            function = module.get_function("kernel")
-            if built.shared:
-                driver = cupy.cuda.driver
-                driver.funcSetAttribute(function.ptr, _SHARED_LIMIT, built.shared)
-            self._loaded[device, layout] = built, function
-        return self._loaded[device, layout]
+    def _apart(
+        self,
+        library: Arrays,
+        arrays: Sequence[Any],
+        looks: Sequence[Look],
+        targets: Sequence[Look],
+    ) -> tuple[list[Any], list[Look]]:
+        """The inputs, copied where a result would overwrite them."""
+        kept = list(arrays)
+        for k, look in enumerate(looks):
+            if any(overlap(look, target, self.dtype.itemsize) for target in targets):
+                kept[k] = library.rows(arrays[k], look[1][0])
+        return kept, [
+            look if a is b else library.look(b)
+            for a, b, look in zip(arrays, kept, looks, strict=True)
+        ]
+
+    def _check_out(
+        self,
+        name: str,
+        library: Arrays,
+        batch: tuple[int, ...],
+        out: Sequence[Any],
+        looks: Sequence[Look],
+    ) -> None:
+        outputs = self.interface.outputs
+        if len(out) != len(outputs):
+            raise ValueError(f"{name}: out must be a tuple of {len(outputs)} arrays")
+        for k, (variable, array) in enumerate(zip(outputs, out, strict=True)):
+            shape, (found, _) = batch + variable.shape, looks[k][1]
+            if array.dtype != library.dtype:
+                raise TypeError(f"{name}: out must have dtype {library.dtype}, not {array.dtype}")
+            if found != shape:
+                raise ValueError(f"{name}: out must have shape {shape}, not {found}")
+            if any(overlap(looks[k], other, self.dtype.itemsize) for other in looks[:k]):
+                raise ValueError(f"{name}: arrays of out overlap; give each result its own")
+
+    def _launch(
+        self, library: Arrays, count: int, places: list[tuple[int, Steps]], *, rows: bool
+    ) -> None:
+        """Blocks of one warp where there are too few states to keep all multiprocessors busy."""
+        target, where = architecture(library.device), (library.stream, library.device)
+        built, function = self.loaded(target, best_layout(count, rows=rows))
+        wanted, columns, first = {}, {}, len(self.interface.inputs)
+        for k in built.columns:
+            size, wanted[k] = self.interface.outputs[k].size, places[first + k]
+            columns[k] = library.new((), (size, count), rows=True)
+            places[first + k] = library.look(columns[k])[0], (1, count)
+        parameters = [count, -1]
+        for address, (row, column) in places:
+            parameters += (address, row, column)
+        block = built.block if count >= MANY else WARP
+        shared = built.shared * block // WARP
+        function.launch((-(-count // block), 1), (block, 1), shared, parameters, *where)
+        for k, (address, (row, _)) in wanted.items():
+            size, source = self.interface.outputs[k].size, places[first + k][0]
+            grid = (-(-count // WARP), -(-size // WARP))
+            parameters = [count, size, row, source, address]
+            _spreading(target, self.dtype.name).launch(grid, SPREAD, 0, parameters, *where)
+
+    def loaded(self, target: str, layout: Layout) -> tuple[Built, Function]:
+        """The kernel for an architecture and a layout."""
+        if (target, layout) not in self._loaded:
+            built = self._made(target, layout)
+            function = Function(built.code, "kernel", target, built.shared)
+            self._loaded[target, layout] = built, function
+        return self._loaded[target, layout]
+
+
+def best_layout(count: int, *, rows: bool) -> Layout:
+    """Which kernel is best for so many states, in arrays of rows or others."""
+    return "rows" if rows and count > FEW else "strided"
 
 
 def prepare(recipe: object, trace: Callable[[], Program], dtype: str = "float64") -> Kernel:
@@ -110,11 +218,11 @@ def prepare(recipe: object, trace: Callable[[], Program], dtype: str = "float64"
         cache.save(name, known)
     interface = known.interface
 
-    def made(architecture: str, layout: Layout) -> Built:
-        entry = cache.key(recipe, dtype, "cuda", cuda_nvrtc.version(), architecture, layout)
+    def made(target: str, layout: Layout) -> Built:
+        entry = cache.key(recipe, dtype, "cuda", cuda_nvrtc.version(), target, layout)
         artifact = cache.load(entry)
         if artifact is None:
-            built = build(trace(), dtype, architecture, layout)
+            built = build(trace(), dtype, target, layout)
             cache.save(entry, Artifact(interface, dtype, 0, 0, built.to_bytes()))
             return built
         return Built.from_bytes(artifact.object_code)
@@ -127,73 +235,51 @@ def compile(program: Program, dtype: str = "float64") -> Kernel:
     return Kernel(
         program.interface,
         dtype,
-        lambda architecture, layout: build(program, dtype, architecture, layout),
+        lambda target, layout: build(program, dtype, target, layout),
     )
 
 
-@dataclass(frozen=True)
-class _View:
-    """An array as a kernel sees it: numbers of state s at `row * s`, `column` apart (in numbers).
+class _CuPy:
+    """CuPy's arrays, on its current stream."""
 
-    apart: it is not the caller's, who is to have a copy of it in rows.
+    def __init__(self, cupy: Any, dtype: np.dtype[Any], device: int) -> None:
+        self.cupy, self.dtype, self.device = cupy, dtype, device
+        self.stream: int = cupy.cuda.get_current_stream().ptr
+
+    def look(self, array: Any) -> Look:
+        if array.flags.c_contiguous:
+            return array.data.ptr, (array.shape, None)
+        strides = tuple(s // array.itemsize for s in array.strides)
+        return array.data.ptr, (array.shape, strides)
+
+    def new(self, batch: tuple[int, ...], shape: tuple[int, ...], *, rows: bool) -> Any:
+        if rows:
+            return self.cupy.ndarray(batch + shape, self.dtype)
+        ahead = self.cupy.ndarray(shape + batch, self.dtype)
+        return self.cupy.moveaxis(ahead, range(len(shape)), range(-len(shape), 0))
+
+    def rows(self, array: Any, shape: tuple[int, ...]) -> Any:
+        return self.cupy.array(self.cupy.broadcast_to(array, shape), order="C")
+
+
+def _sent(cupy: Any, variable: Variable, rows: np.ndarray) -> Any:
+    """Rows of the host's memory on the current GPU; a row that is repeated travels once.
+
+    They are not staged in page-locked memory on the way, as `cupy.asarray` does, which was never
+    faster (docs/gpu.md). Rows that are in such memory already travel fastest.
     """
-
-    array: Any
-    row: int
-    column: int
-    size: int
-    apart: bool = False
-
-    @property
-    def is_rows(self) -> bool:
-        """Whether the numbers of a state lie side by side."""
-        return self.column == 1 or self.size <= 1
+    once = rows if rows.strides[0] else rows[:1]
+    array = cupy.empty((len(once), *variable.shape), rows.dtype)
+    array.set(once.reshape(array.shape))
+    return array
 
 
-def _view(a: Any, batch: tuple[int, ...], variable: Variable) -> _View | None:
-    """An array without a copy, or None where its strides do not allow that."""
-    lead = a.ndim - len(variable.shape)
-    if a.shape[:lead] == batch and a.flags.c_contiguous:
-        return _View(a, variable.size, 1, variable.size)
-    strides = [s // a.itemsize for s in a.strides]
-    missing = len(batch) - lead
-    repeated = [0] * missing + [
-        0 if n == 1 else s for n, s in zip(a.shape[:lead], strides[:lead], strict=True)
-    ]
-    row, column = _stride(batch, repeated), _stride(variable.shape, strides[lead:])
-    if row is None or column is None:
-        return None
-    return _View(a, row, column, variable.size)
-
-
-def _stride(shape: Sequence[int], strides: Sequence[int]) -> int | None:
-    """The one stride in which numbers of a shape follow each other in C order, if there is one."""
-    left = [(n, s) for n, s in zip(shape, strides, strict=True) if n != 1]
-    for (_, outer), (n, inner) in itertools.pairwise(left):
-        if outer != n * inner:
-            return None
-    return left[-1][1] if left else 1
-
-
-def _input(cupy: Any, a: Any, batch: tuple[int, ...], variable: Variable) -> _View:
-    """An input in place if its strides allow that, else copied into rows."""
-    view = _view(a, batch, variable)
-    if view is None:
-        copied = cupy.ascontiguousarray(cupy.broadcast_to(a, batch + variable.shape))
-        return _View(copied, variable.size, 1, variable.size)
-    return view
-
-
-def _array(cupy: Any, name: str, variable: Variable, argument: Any, dtype: np.dtype[Any]) -> Any:
-    if not hasattr(argument, "__cuda_array_interface__"):
-        raise TypeError(
-            f"{name}: {variable.name} is a {type(argument).__name__}, which is not on a GPU; this "
-            "function was compiled with backend='cuda' and takes arrays that are (cupy.asarray "
-            "copies one there)"
-        )
-    array = argument if type(argument) is cupy.ndarray else cupy.asarray(argument)
-    check_numbers(name, variable, array)
-    return array if array.dtype == dtype else array.astype(dtype)
+def _fetch(result: Any, rows: np.ndarray) -> None:
+    """A result (count, size) into rows of the host's memory, when it is there."""
+    if rows.flags.c_contiguous and rows.shape == result.shape:
+        result.get(out=rows)
+    else:
+        rows[...] = result.get()
 
 
 def _device(cupy: Any, name: str, interface: Interface, arrays: Sequence[Any]) -> int:
@@ -206,92 +292,10 @@ def _device(cupy: Any, name: str, interface: Interface, arrays: Sequence[Any]) -
     return numbers.pop() if numbers else cupy.cuda.Device().id
 
 
-def _checked(
-    cupy: Any,
-    name: str,
-    interface: Interface,
-    batch: tuple[int, ...],
-    out: Any,
-    dtype: np.dtype[Any],
-) -> list[Any]:
-    """The caller's arrays for the results."""
-    outs = list(out) if isinstance(out, tuple) else [out]
-    if len(outs) != len(interface.outputs):
-        raise ValueError(f"{name}: out must be a tuple of {len(interface.outputs)} arrays")
-    for variable, array in zip(interface.outputs, outs, strict=True):
-        shape = batch + variable.shape
-        if not isinstance(array, cupy.ndarray):
-            raise TypeError(f"{name}: out must be a CuPy array, not {type(array).__name__}")
-        if array.dtype != dtype or array.shape != shape:
-            raise ValueError(
-                f"{name}: out must have dtype {dtype} and shape {shape}, "
-                f"not {array.dtype} and {array.shape}"
-            )
-    for k, array in enumerate(outs):
-        if _apart(array, outs[:k]) is not array:
-            raise ValueError(f"{name}: arrays of out overlap; give each result its own")
-    return outs
-
-
-def _new(
-    cupy: Any, batch: tuple[int, ...], variable: Variable, dtype: np.dtype[Any], *, rows: bool
-) -> Any:
-    if rows:
-        return cupy.empty(batch + variable.shape, dtype)
-    ahead = cupy.empty(variable.shape + batch, dtype)
-    return cupy.moveaxis(ahead, range(len(variable.shape)), range(-len(variable.shape), 0))
-
-
-def _apart(array: Any, results: Sequence[Any]) -> Any:
-    """An input itself, or a copy where a result would overwrite it."""
-    first, last = _bounds(array)
-    for result in results:
-        start, end = _bounds(result)
-        if first < end and start < last:
-            return array.copy()
-    return array
-
-
-def _bounds(array: Any) -> tuple[int, int]:
-    """The addresses between which an array's numbers lie."""
-    reach = [(n - 1) * s for n, s in zip(array.shape, array.strides, strict=True)]
-    first = array.data.ptr + sum(r for r in reach if r < 0)
-    last = array.data.ptr + sum(r for r in reach if r > 0) + array.itemsize
-    return first, last if array.size else first
-
-
-def _columns(cupy: Any, variable: Variable, count: int, dtype: np.dtype[Any]) -> _View:
-    """Room for a result in columns, to be brought into the caller's array."""
-    return _View(cupy.empty((variable.size, count), dtype), 1, count, variable.size, apart=True)
-
-
-def _launch(built: Built, function: Any, count: int, views: Sequence[_View]) -> None:
-    """Blocks of one warp where there are too few states to keep all multiprocessors busy."""
-    block = built.block if count >= MANY else WARP
-    arguments: list[Any] = [np.int64(count), np.int32(-1)]
-    for view in views:
-        arguments += [view.array, np.int64(view.row), np.int64(view.column)]
-    shared = built.shared * block // WARP
-    function((-(-count // block),), (block,), tuple(arguments), shared_mem=shared)
-
-
-def _spread(cupy: Any, view: _View, result: Any, count: int) -> None:
-    """Columns into the caller's array: rows by way of shared memory, others as CuPy does it."""
-    if result.flags.c_contiguous:
-        function = _spreading(cupy.cuda.Device().id, str(result.dtype))
-        grid = (-(-count // WARP), -(-view.size // WARP))
-        arguments = (np.int64(count), np.int32(view.size), view.array, result)
-        function(grid, (WARP, WARP // 4), arguments)
-    else:
-        result[...] = view.array.T.reshape(result.shape)
-
-
 @functools.cache
-def _spreading(device: int, dtype: str) -> Any:
-    code = cuda_nvrtc.compile(spreading(dtype), _architecture(device)).code
-    module = _cupy().cuda.function.Module()
-    module.load(code)
-    return module.get_function("spread")
+def _spreading(target: str, dtype: str) -> Function:
+    """The kernel that makes rows of columns."""
+    return Function(cuda_nvrtc.compile(spreading(dtype), target).code, "spread", target)
 
 
 @functools.cache
@@ -315,6 +319,9 @@ def _cupy() -> Any:
     return cupy
 
 
-@functools.cache
-def _architecture(device: int) -> str:
-    return f"sm_{_cupy().cuda.Device(device).compute_capability}"
+def described() -> str:
+    """The current GPU and the version of CUDA, by name; an error that says why where none is."""
+    cupy = _cupy()
+    properties = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.Device().id)
+    version = cupy.cuda.runtime.runtimeGetVersion()
+    return f"{properties['name'].decode()}, CUDA {version // 1000}.{version % 1000 // 10}"

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from chasles.backends import cuda_nvrtc
-from chasles.backends.cuda_plan import Plan
+from chasles.backends.cuda_plan import LONG, Plan
 from chasles.backends.cuda_source import WARP, Form, source
 from chasles.expr import Program
 
@@ -115,6 +115,6 @@ def _compiled(program: Program, dtype: str, architecture: str, form: Form, least
         made = cuda_nvrtc.compile(written.text, architecture)
         facts = made.registers, made.spilled, made.code
         found.append(Built(form, block, written.shared, written.columns, *facts))
-        if not made.spilled or form == "direct":
+        if not made.spilled or form == "direct" or len(program.code) > LONG:
             break
     return min(found, key=lambda built: built.spilled)

@@ -15,7 +15,7 @@ from chasles.expr import Instruction, Program
 NEAR = 8
 """An angle may be a sum of this many checked inputs: each is checked to an eighth of the limit."""
 
-MANY, TURNS, LONG = 100, 8, 20000
+MANY, TURNS, LONG = 100, 8, 5000
 """With more than MANY values alive, results are tried in TURNS other orders too; programs that are
 LONG would take too much time."""
 

@@ -279,11 +279,11 @@ class _Tiled:
 
 
 def spreading(dtype: str) -> str:
-    """The kernel that makes rows of columns: (size, count) becomes (count, size)."""
+    """The kernel that makes rows, so far apart, of columns: (size, count) to (count, size)."""
     name = number_of(dtype).name
     return f"""
-extern "C" __global__ void spread(long long count, int size, const {name}* columns,
-                                  {name}* rows) {{
+extern "C" __global__ void spread(long long count, int size, long long row,
+                                  const {name}* columns, {name}* rows) {{
   __shared__ {name} tile[{WARP}][{WARP} + 1];
   const long long state = blockIdx.x * {WARP}LL;
   const int first = blockIdx.y * {WARP}, lane = threadIdx.x;
@@ -293,6 +293,6 @@ extern "C" __global__ void spread(long long count, int size, const {name}* colum
   __syncthreads();
   for (int i = threadIdx.y; i < {WARP}; i += blockDim.y)
     if (first + lane < size && state + i < count)
-      rows[(state + i) * size + first + lane] = tile[lane][i];
+      rows[(state + i) * row + first + lane] = tile[lane][i];
 }}
 """

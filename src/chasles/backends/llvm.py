@@ -131,7 +131,8 @@ class Kernel:
             self._library = load(self.artifact.object_code, symbols, names)
         pointer, size = ctypes.c_void_p, ctypes.c_ssize_t
         self.entry: int | None = self._library["entry"] if has_entry else None
-        self._one = ctypes.CFUNCTYPE(None, pointer, pointer)(self._library["one"])
+        self.one_address: int = self._library["one"]
+        self._one = ctypes.CFUNCTYPE(None, pointer, pointer)(self.one_address)
         self.batch_address: int = self._library["batch"]
         self._batch = ctypes.CFUNCTYPE(None, size, *[pointer] * 5)(self.batch_address)
 
@@ -178,9 +179,9 @@ class Kernel:
         for arrays in places:
             tables.append(_pointers(address + first * step for address, step in arrays))
             tables.append(_sizes(step for _, step in arrays))
-        self._batch(last - first, *tables, self._workspace())
+        self._batch(last - first, *tables, self.workspace())
 
-    def _workspace(self) -> int:
+    def workspace(self) -> int:
         """Room for tiles of lanes, one for each thread; aligned to the widest vector."""
         if not hasattr(self._local, "workspace"):
             self._local.workspace = np.empty(self.artifact.workspace + 64, np.uint8)
@@ -227,3 +228,8 @@ def forget() -> None:
 def compile(program: Program, machine: Machine | None = None, dtype: str = "float64") -> Kernel:
     """Machine code for this computer (or as it were for another like it), loaded."""
     return Kernel(build(program, machine, dtype))
+
+
+def described() -> str:
+    """The processor that code runs on, and how many threads of it."""
+    return f"{Machine.host().cpu}, {pool.cores()} threads"

@@ -1,24 +1,21 @@
-"""A kernel as XLA calls it: a handler of its foreign function interface, in LLVM's language.
+"""XLA's foreign function interface: what handlers for every device share, in LLVM's language.
 
 A handler is a C function of one call frame, whose layout is public (xla/ffi/api/c_api.h, major
 version 0). Arrays come as (rows, numbers in a row), contiguous; one row is shared by all states.
-Small batches run where XLA calls; those that are large, or need much memory for their tiles, go to
-Python, which shares them among threads.
 """
 
-import ctypes
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from chasles.backends.llvm import Kernel, Machine, assemble, load
-from chasles.backends.llvm_entry import SMALL_WORKSPACE
-from chasles.backends.llvm_math import ELEMENTS, Writer
-from chasles.backends.llvm_source import WORTH_THREADS
+from chasles.backends.llvm import Machine, assemble, load
+from chasles.backends.llvm_math import Writer
 
 MAJOR = 0
 """The version of the layout that is known here."""
 
-EXTENSION, ARGUMENTS, RESULTS = 8, 72, 112
-"""Where a call frame keeps its extensions and the tables of its buffers."""
+EXTENSION, API, CONTEXT, ARGUMENTS, RESULTS = 8, 16, 24, 72, 112
+"""Where a call frame keeps its extensions, XLA's functions, their context, and the tables of its
+buffers."""
 
 KIND, METADATA, VERSION = 8, 24, 24
 """Where an extension keeps its type and its metadata, and these the version (after their size and
@@ -28,37 +25,26 @@ DATA, SIZES = 24, 40
 """Where a buffer keeps its data and its sizes."""
 
 _KEPT: dict[int, Any] = {}
-"""What handlers call and where they are, by the kernel's identity: XLA keeps them for ever."""
+"""Handlers and what they call, by the identity of their code: XLA keeps them for ever."""
 
 
-def handler(kernel: Kernel, minor: int) -> int:
-    """The address of a kernel's handler, which stays for the life of the process.
-
-    minor: the version of XLA's interface, to be told when it asks.
-    """
-    if id(kernel) not in _KEPT:
-        large = _LARGE(kernel.run)
-        symbols = {
-            "batch": kernel.batch_address,
-            "large": ctypes.cast(large, ctypes.c_void_p).value or 0,
-        }
-        library = load(assemble(source(kernel, minor), Machine.host()), symbols, ["handler"])
-        _KEPT[id(kernel)] = (kernel, large, library)
-    address: int = _KEPT[id(kernel)][2]["handler"]
+def keep(code: Any, make: Callable[[], tuple[str, Mapping[str, int], Any]]) -> int:
+    """The address of a handler of some code, made once: text, what that calls, more to keep."""
+    if id(code) not in _KEPT:
+        text, symbols, more = make()
+        library = load(assemble(text, Machine.host()), symbols, ["handler"])
+        _KEPT[id(code)] = (library["handler"], library, code, more)
+    address: int = _KEPT[id(code)][0]
     return address
 
 
-_LARGE = ctypes.CFUNCTYPE(None, ctypes.c_ssize_t, *[ctypes.c_void_p] * 4)
+def source(w: Writer, minor: int, *, declarations: str, work: str) -> str:
+    """The text of a handler: the writer's lines, then `work`, which returns.
 
-
-def source(kernel: Kernel, minor: int) -> str:
-    """The handler of a kernel in LLVM's language."""
-    w, workspace = Writer(1, False), kernel.artifact.workspace
-    tables, rows = _tables(w, kernel)
-    small = workspace <= SMALL_WORKSPACE
-    most = WORTH_THREADS // max(kernel.artifact.work, 1) if small else 0
-    many = w.emit(f"icmp ugt i64 {rows}, {most}")
+    minor: the version of XLA's interface, to be told when it asks.
+    """
     return _FRAME.format(
+        declarations=declarations,
         extension=EXTENSION,
         kind=KIND,
         metadata=METADATA,
@@ -66,48 +52,40 @@ def source(kernel: Kernel, minor: int) -> str:
         major=MAJOR,
         minor=minor,
         reserved="\n".join(w.reserved),
-        workspace=max(workspace, 1) if small else 1,
         body="\n".join(w.lines),
-        rows=rows,
-        many=many,
-        operands=", ".join([f"i64 {rows}", *(f"ptr {table}" for table in tables)]),
+        work=work,
     )
 
 
-def _tables(w: Writer, kernel: Kernel) -> tuple[list[str], str]:
-    """Addresses and strides of the frame's inputs, then of its outputs, and how many rows."""
-
-    def field(base: str, offset: int, kind: str) -> str:
-        place = w.emit(f"getelementptr i8, ptr {base}, i64 {offset}")
-        return w.emit(f"load {kind}, ptr {place}")
-
-    tables, rows, bytes_each = [], "0", ELEMENTS[kernel.dtype.name].bytes
-    interface = kernel.interface
-    for table, variables in ((ARGUMENTS, interface.inputs), (RESULTS, interface.outputs)):
-        buffers = field("%frame", table, "ptr")
-        places, steps = w.name(), w.name()
-        for name, kind in ((places, "ptr"), (steps, "i64")):
-            w.reserved.append(f"  {name} = alloca [{max(len(variables), 1)} x {kind}]")
-            tables.append(name)
-        for k, variable in enumerate(variables):
-            buffer = field(buffers, 8 * k, "ptr")
-            rows = field(field(buffer, SIZES, "ptr"), 0, "i64")
-            shared = w.emit(f"icmp eq i64 {rows}, 1")
-            step = w.emit(f"select i1 {shared}, i64 0, i64 {bytes_each * variable.size}")
-            data = field(buffer, DATA, "ptr")
-            for name, value in ((places, f"ptr {data}"), (steps, f"i64 {step}")):
-                place = w.emit(f"getelementptr i8, ptr {name}, i64 {8 * k}")
-                w.raw(f"  store {value}, ptr {place}")
-    return tables, rows
+def field(w: Writer, base: str, offset: int, kind: str) -> str:
+    """A field of a structure."""
+    place = w.emit(f"getelementptr i8, ptr {base}, i64 {offset}")
+    return w.emit(f"load {kind}, ptr {place}")
 
 
-_FRAME = """declare void @batch(i64, ptr, ptr, ptr, ptr, ptr)
-declare void @large(i64, ptr, ptr, ptr, ptr)
+def store(w: Writer, base: str, offset: int, value: str) -> None:
+    """Set a field of a structure."""
+    place = w.emit(f"getelementptr i8, ptr {base}, i64 {offset}")
+    w.raw(f"  store {value}, ptr {place}")
 
+
+def buffer(w: Writer, table: int, k: int) -> tuple[str, str, str]:
+    """Where the frame's k-th argument or result is, and its two sizes."""
+    each = field(w, field(w, "%frame", table, "ptr"), 8 * k, "ptr")
+    sizes = field(w, each, SIZES, "ptr")
+    return field(w, each, DATA, "ptr"), field(w, sizes, 0, "i64"), field(w, sizes, 8, "i64")
+
+
+def step(w: Writer, rows: str, length: int) -> str:
+    """How far rows of some length are apart: not at all where one is shared by all states."""
+    shared = w.emit(f"icmp eq i64 {rows}, 1")
+    return w.emit(f"select i1 {shared}, i64 0, i64 {length}")
+
+
+_FRAME = """{declarations}
 define ptr @handler(ptr %frame) {{
 entry:
 {reserved}
-  %workspace = alloca [{workspace} x i8], align 64
   %extension_place = getelementptr i8, ptr %frame, i64 {extension}
   %extension = load ptr, ptr %extension_place
   %asked = icmp ne ptr %extension, null
@@ -129,17 +107,6 @@ answer:
   ret ptr null
 work:
 {body}
-  %some = icmp ne i64 {rows}, 0
-  br i1 %some, label %any, label %end
-any:
-  br i1 {many}, label %shared, label %alone
-shared:
-  call void @large({operands})
-  br label %end
-alone:
-  call void @batch({operands}, ptr %workspace)
-  br label %end
-end:
-  ret ptr null
+{work}
 }}
 """

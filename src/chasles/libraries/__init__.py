@@ -29,6 +29,8 @@ its package takes its arrays and gives the same kind."""
 _OURS = frozenset({np.ndarray, np.float64, np.float32, list, tuple, float, int})
 _NUMPY = Library("NumPy", "numpy", "ndarray", True)
 _TAKERS: dict[str, Callable[..., Any]] = {}
+_TYPES: dict[type, Library] = {}
+"""Types that are a library's type of arrays itself, for a short way."""
 _KNOWN: dict[str, WeakSet[Any]] = {}
 
 
@@ -36,8 +38,12 @@ def library_of(argument: Any) -> Library | None:
     """The library that an array is of, or None for what NumPy takes; imports nothing."""
     if type(argument) in _OURS:
         return None
+    if type(argument) in _TYPES:
+        return _TYPES[type(argument)]
     for row in LIBRARIES:
         kind = getattr(sys.modules.get(row.package), row.array, None)
+        if kind is type(argument):
+            _TYPES[kind] = row
         if kind is not None and isinstance(argument, kind):
             return row
     return None

@@ -11,6 +11,16 @@ def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None)
     title = function.recipe.function
     if threads is not None:
         raise TypeError(f"{title}: threads= is for processors; leave it out on a GPU")
+    single = all(a.dtype == cupy.float32 for a in arguments if isinstance(a, cupy.ndarray))
+    kernel = (function.single if single else function).cuda.kernel
+    if not all(isinstance(a, cupy.ndarray) and a.dtype == kernel.dtype for a in arguments):
+        arguments = _converted(function, arguments, kernel.dtype)
+    return kernel.call(title, arguments, out)
+
+
+def _converted(function: Any, arguments: Sequence[Any], dtype: Any) -> list[Any]:
+    """All arguments as arrays of one type of numbers, on the device of those that are arrays."""
+    title = function.recipe.function
     given = {
         v.name: a
         for v, a in zip(function.interface.inputs, arguments, strict=True)
@@ -25,8 +35,5 @@ def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None)
             raise ValueError(
                 f"{title}: {first} is on {device} and {name} on {other}; bring them together"
             )
-    single = all(a.dtype == cupy.float32 for a in given.values())
-    chosen = function.single if single else function
     with device:
-        arrays = [cupy.asarray(a, dtype=chosen.recipe.dtype) for a in arguments]
-        return chosen.cuda(*arrays, out=out)
+        return [cupy.asarray(a, dtype=dtype) for a in arguments]

@@ -7,8 +7,8 @@ pullback; so `jit`, `vmap`, `jvp`, `grad` and all they make together are there, 
 
 import math
 import re
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Callable, Sequence
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,9 @@ import numpy as np
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
-from chasles.backends import llvm, xla
+from chasles.backends import cuda_driver, llvm, xla, xla_cpu, xla_cuda
+from chasles.backends.arrays import check_shape
+from chasles.backends.cuda import best_layout
 
 
 def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None) -> Any:
@@ -41,9 +43,7 @@ def _arrays(function: Any, arguments: Sequence[Any]) -> list[Any]:
         a = argument if isinstance(argument, jax.Array) else jnp.asarray(argument)
         if a.dtype not in (np.float32, np.float64) and not jnp.issubdtype(a.dtype, jnp.integer):
             raise TypeError(f"{title}: {v.name} must be of float64 or float32, not of {a.dtype}")
-        if a.ndim < len(v.shape) or a.shape[a.ndim - len(v.shape) :] != v.shape:
-            wanted = ", ".join(map(str, v.shape))
-            raise ValueError(f"{title}: {v.name} must have shape (..., {wanted}), not {a.shape}")
+        check_shape(title, v, a.shape)
         arrays.append(a)
     typed = [a for a, argument in zip(arrays, arguments, strict=True) if hasattr(argument, "dtype")]
     single = function.recipe.dtype == "float32" or all(a.dtype == np.float32 for a in typed)
@@ -82,8 +82,12 @@ def _shapes(*arrays: Any, function: Any) -> list[Any]:
     return [jax.core.ShapedArray(batch + v.shape, arrays[0].dtype) for v in outputs]
 
 
-def _rows(*arrays: Any, function: Any) -> list[Any]:
-    """The call of the machine code, on rows; how XLA sees the primitive."""
+Target = tuple[str, tuple[int, ...]]
+"""The name under which XLA knows a function's machine code, and which results are columns."""
+
+
+def _rows(*arrays: Any, function: Any, target: Callable[[Any, int], Target]) -> list[Any]:
+    """The call of the machine code, on rows; how XLA sees the primitive on a kind of device."""
     leads, interface = _leads(function, arrays), function.interface
     batch = max(leads, key=len)
     count = math.prod(batch)
@@ -91,12 +95,50 @@ def _rows(*arrays: Any, function: Any) -> list[Any]:
         a.reshape(count if lead else 1, v.size)
         for a, lead, v in zip(arrays, leads, interface.inputs, strict=True)
     ]
-    kinds = [jax.ShapeDtypeStruct((count, v.size), arrays[0].dtype) for v in interface.outputs]
-    made = jax.ffi.ffi_call(_target(function), kinds)(*rows)
+    name, columns = target(function, count)
+    shapes = [
+        (v.size, count) if k in columns else (count, v.size)
+        for k, v in enumerate(interface.outputs)
+    ]
+    kinds = [jax.ShapeDtypeStruct(shape, arrays[0].dtype) for shape in shapes]
+    made = jax.ffi.ffi_call(name, kinds)(*rows)
+    made = [r.T if k in columns else r for k, r in enumerate(made)]
     return [r.reshape(batch + v.shape) for r, v in zip(made, interface.outputs, strict=True)]
 
 
-_REGISTERED: set[str] = set()
+_REGISTERED: dict[str, Target] = {}
+
+
+def _on_processor(function: Any, _: int) -> Target:
+    name = f"chasles_{function.key}"
+    if name not in _REGISTERED:
+        if not isinstance(function.kernel, llvm.Kernel):
+            raise TypeError(
+                f"{function.recipe.function}: on a processor JAX calls machine code only, "
+                f"backend='llvm', not {function.recipe.backend!r}"
+            )
+        address = xla_cpu.handler(function.kernel, _minor_version())
+        jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(address), platform="cpu")
+        _REGISTERED[name] = name, ()
+    return _REGISTERED[name]
+
+
+def _on_gpu(function: Any, count: int) -> Target:
+    layout = best_layout(count, rows=True)
+    name = f"chasles_{function.cuda.key}_{layout}"
+    if name not in _REGISTERED:
+        gpus = jax.local_devices(backend="cuda")
+        kinds = {cuda_driver.architecture(gpu.local_hardware_id) for gpu in gpus}
+        if len(kinds) > 1:
+            raise NotImplementedError(
+                f"{function.recipe.function}: JAX has GPUs of several architectures "
+                f"({', '.join(sorted(kinds))}); let it see one kind only (CUDA_VISIBLE_DEVICES)"
+            )
+        kernel = function.cuda.kernel
+        address, columns = xla_cuda.handler(kernel, kinds.pop(), layout, _minor_version())
+        jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(address), platform="CUDA")
+        _REGISTERED[name] = name, columns
+    return _REGISTERED[name]
 
 
 @cache
@@ -110,21 +152,6 @@ def _minor_version() -> int:
             f"is not known here; use a jaxlib with version {xla.MAJOR}"
         )
     return int(found["MINOR"])
-
-
-def _target(function: Any) -> str:
-    """The name under which XLA knows a function's machine code."""
-    name = f"chasles_{function.key}"
-    if name not in _REGISTERED:
-        if not isinstance(function.kernel, llvm.Kernel):
-            raise TypeError(
-                f"{function.recipe.function}: on a processor JAX calls machine code only, "
-                f"backend='llvm', not {function.recipe.backend!r}"
-            )
-        address = xla.handler(function.kernel, _minor_version())
-        jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(address), platform="cpu")
-        _REGISTERED.add(name)
-    return name
 
 
 def _moved(primals: Sequence[Any], tangents: Sequence[Any], *, function: Any) -> Any:
@@ -166,35 +193,17 @@ def _mapped(arrays: Sequence[Any], places: Sequence[Any], *, function: Any) -> A
     return results, [0] * len(results)
 
 
-# On a GPU ----------------------------------------------------------------------------------------
-
-
 def _run(*arrays: Any, function: Any) -> list[Any]:
-    """A call outside `jit`: XLA's on a processor, the CUDA backend's on a GPU."""
-    placed = [a for a in arrays if isinstance(a, jax.Array)]
-    if all(device.platform == "cpu" for a in placed for device in a.devices()):
-        return _compiled(*arrays, function=function)
-    import cupy
-
-    results = function.cuda(*(cupy.from_dlpack(a) for a in arrays))
-    many = results if isinstance(results, tuple) else (results,)
-    return [jax.dlpack.from_dlpack(result) for result in many]
+    return _EVALUATE.bind(*arrays, function=function)
 
 
-def _refused(ctx: Any, *operands: Any, function: Any) -> Any:
-    raise NotImplementedError(
-        f"{function.recipe.function}: on a GPU it cannot be inside jax.jit yet; call it outside, "
-        "or place its arrays on the CPU"
-    )
-
-
-_compiled = jax.jit(_rows, static_argnames=("function",))
 _EVALUATE = Primitive("chasles")
 _EVALUATE.multiple_results = True
-_EVALUATE.def_impl(_run)
+_EVALUATE.def_impl(jax.jit(_run, static_argnames=("function",)))
 _EVALUATE.def_abstract_eval(_shapes)
 ad.primitive_jvps[_EVALUATE] = _moved
 ad.primitive_transposes[_EVALUATE] = _transposed
 batching.primitive_batchers[_EVALUATE] = _mapped
-mlir.register_lowering(_EVALUATE, mlir.lower_fun(_rows, multiple_results=True), platform="cpu")
-mlir.register_lowering(_EVALUATE, _refused, platform="cuda")
+for platform, target in (("cpu", _on_processor), ("cuda", _on_gpu)):
+    rule = mlir.lower_fun(partial(_rows, target=target), multiple_results=True)
+    mlir.register_lowering(_EVALUATE, rule, platform=platform)

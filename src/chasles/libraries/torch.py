@@ -13,6 +13,8 @@ import numpy as np
 import torch
 from torch.autograd import forward_ad
 
+from chasles.backends.arrays import check_shape
+from chasles.backends.cuda_layout import Look
 from chasles.libraries import recall
 
 _SINGLE, _DOUBLE = torch.float32, torch.float64
@@ -38,11 +40,14 @@ def _tensors(function: Any, arguments: Sequence[Any]) -> list[Any]:
     """All arguments as tensors on one device: float32 if all are (numbers and lists follow)."""
     given = [a for a in arguments if isinstance(a, torch.Tensor)]
     device, dtype = given[0].device, given[0].dtype
-    alike = all(a.device == device and a.dtype == dtype for a in given)
-    if not alike or dtype not in (_SINGLE, _DOUBLE) or device.type not in ("cpu", "cuda"):
+    alike = [a.dtype == dtype and a.device == device for a in given]
+    if not all(alike) or dtype not in (_SINGLE, _DOUBLE) or device.type not in ("cpu", "cuda"):
         dtype = _checked(function, arguments)
+        alike = []
     if function.recipe.dtype == "float32":
         dtype = _SINGLE
+    if len(alike) == len(arguments) and given[0].dtype == dtype:
+        return given
     return [
         (a if a.dtype == dtype else a.to(dtype))
         if isinstance(a, torch.Tensor)
@@ -76,14 +81,17 @@ def _checked(function: Any, arguments: Sequence[Any]) -> Any:
 
 def _bare(tensors: Sequence[Any]) -> bool:
     """Whether tensors are nothing but their numbers: nobody differentiates, maps or fakes them."""
-    if torch.is_grad_enabled() and any(t.requires_grad for t in tensors):
-        return False
+    recording = torch.is_grad_enabled()
     try:
         for t in tensors:
+            if recording and t.requires_grad:
+                return False
             t.data_ptr()  # raises where there is no memory behind it
+            if forward_ad.unpack_dual(t).tangent is not None:
+                return False
     except RuntimeError:
         return False
-    return all(forward_ad.unpack_dual(t).tangent is None for t in tensors)
+    return True
 
 
 def _fill(function: Any, tensors: Sequence[Any], out: Any, threads: int | None) -> Any:
@@ -108,7 +116,7 @@ def _fill(function: Any, tensors: Sequence[Any], out: Any, threads: int | None) 
 
 def _run(
     function: Any, tensors: Sequence[Any], threads: int | None, out: tuple[Any, ...] | None = None
-) -> list[Any]:
+) -> Sequence[Any]:
     """The results for tensors that are nothing but their numbers: new ones, or `out` filled."""
     chosen = function.single if tensors[0].dtype == _SINGLE else function
     if tensors[0].device.type == "cuda":
@@ -123,29 +131,45 @@ def _run(
     return [torch.from_numpy(np.asarray(result)) for result in many]
 
 
-def _run_on_gpu(function: Any, tensors: Sequence[Any], out: tuple[Any, ...] | None) -> list[Any]:
+def _run_on_gpu(
+    function: Any, tensors: Sequence[Any], out: tuple[Any, ...] | None
+) -> Sequence[Any]:
     """The same by the CUDA backend, in PyTorch's memory and on its current stream."""
-    import cupy
+    device, kernel = tensors[0].device.index, function.cuda.kernel
+    if device != torch.cuda.current_device():
+        with torch.cuda.device(device):
+            return _run_on_gpu(function, tensors, out)
+    if any(t.is_neg() for t in tensors):
+        tensors = [t.resolve_neg() for t in tensors]
+    results: Sequence[Any] = kernel.run(function.recipe.function, _OnGPU(tensors[0]), tensors, out)
+    return results
 
-    device = tensors[0].device
-    stream = torch.cuda.current_stream(device).cuda_stream
-    results = out if out is not None else _empty(function, tensors)
-    with cupy.cuda.Device(device.index), cupy.cuda.ExternalStream(stream, device.index):
-        views = [[cupy.asarray(t.detach()) for t in some] for some in (tensors, results)]
-        function.cuda(*views[0], out=tuple(views[1]) if len(results) > 1 else views[1][0])
-    return list(results)
+
+class _OnGPU:
+    """Tensors of one type of numbers on one GPU, for the CUDA backend. Results are in rows."""
+
+    def __init__(self, tensor: Any) -> None:
+        self.dtype, self.device = tensor.dtype, tensor.device.index
+        # What code that PyTorch's own compiler writes calls: torch.cuda.current_stream is slow.
+        self.stream: int = torch._C._cuda_getCurrentRawStream(self.device)
+        self.new_empty = tensor.new_empty
+
+    def look(self, tensor: Any) -> Look:
+        strides = None if tensor.is_contiguous() else tensor.stride()
+        return tensor.data_ptr(), (tuple(tensor.shape), strides)
+
+    def new(self, batch: tuple[int, ...], shape: tuple[int, ...], *, rows: bool) -> Any:
+        return self.new_empty(batch + shape)
+
+    def rows(self, tensor: Any, shape: tuple[int, ...]) -> Any:
+        return tensor.expand(shape).clone(memory_format=torch.contiguous_format)
 
 
 def _empty(function: Any, tensors: Sequence[Any]) -> list[Any]:
-    """Tensors for the results, of unknown content; also of a compiler's tensors without any."""
+    """Tensors for the results, of unknown content, of a compiler's tensors without any."""
     inputs = function.interface.inputs
     for v, t in zip(inputs, tensors, strict=True):
-        if tuple(t.shape[t.ndim - len(v.shape) :]) != v.shape:
-            wanted = ", ".join(map(str, v.shape))
-            raise ValueError(
-                f"{function.recipe.function}: {v.name} must have shape (..., {wanted}), not "
-                f"{tuple(t.shape)}"
-            )
+        check_shape(function.recipe.function, v, tuple(t.shape))
     leads = [t.shape[: t.ndim - len(v.shape)] for v, t in zip(inputs, tensors, strict=True)]
     batch = torch.broadcast_shapes(*leads)
     return [tensors[0].new_empty((*batch, *v.shape)) for v in function.interface.outputs]
@@ -245,7 +269,7 @@ def _found(key: str, chain: str) -> Any:
 def _operation(
     key: str, chain: str, inputs: list[torch.Tensor], threads: int | None
 ) -> list[torch.Tensor]:
-    return _run(_found(key, chain), inputs, threads)
+    return list(_run(_found(key, chain), inputs, threads))
 
 
 def _shapes(key: str, chain: str, inputs: Any, threads: int | None) -> list[Any]:

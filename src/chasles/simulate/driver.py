@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -12,23 +11,10 @@ from chasles.loops import LoopError
 from chasles.names import leading_shape, numbers
 from chasles.numeric.linear_systems import checked_step
 from chasles.robot import Array, Robot
+from chasles.rollouts import Trajectory
 from chasles.simulate.closure_function import ClosureFunction
 from chasles.simulate.dynamics import Forces, accelerations, joint_forces, under
 from chasles.simulate.motions import Closed, begun, by_function, method, tree
-
-
-@dataclass(frozen=True)
-class Trajectory:
-    """States at times t (n,): q (..., n, nq) and qd (..., n, nv).
-
-    rechosen: the times at which some member of the batch was given other independent coordinates,
-    where loops are closed.
-    """
-
-    t: np.ndarray
-    q: np.ndarray
-    qd: np.ndarray
-    rechosen: tuple[float, ...] = ()
 
 
 def simulate(

@@ -1,0 +1,131 @@
+"""Arrays as kernels on a GPU see them: where they start, and two strides."""
+
+import functools
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+from chasles.backends.arrays import batch_shape, check_shape
+from chasles.expr import Interface, Variable
+
+Extent = tuple[tuple[int, ...], tuple[int, ...] | None]
+"""An array's shape, and its strides in numbers, or None where it is C-contiguous."""
+
+Look = tuple[int, Extent]
+"""An array's address and extent."""
+
+Steps = tuple[int, int]
+"""How far apart the numbers of successive states are, and how far successive numbers of one."""
+
+
+class Arrays(Protocol):
+    """What a library's arrays of one type of numbers, on one device, can do.
+
+    stream: where the library works now. look: how an array lies in memory. new: an array for a
+    result of some shape for every state of a batch, in rows or if it likes in columns. rows: an
+    array broadcast to a shape and copied into rows.
+    """
+
+    dtype: Any
+    device: int
+    stream: int
+
+    def look(self, array: Any) -> Look: ...
+
+    def new(self, batch: tuple[int, ...], shape: tuple[int, ...], *, rows: bool) -> Any: ...
+
+    def rows(self, array: Any, shape: tuple[int, ...]) -> Any: ...
+
+
+class Walk(NamedTuple):
+    """How a kernel goes through arrays of one leading shape.
+
+    strange: those that it cannot use as they are; its steps are for rows that stand for them. rows:
+    whether the numbers of every state lie side by side in all arrays.
+    """
+
+    batch: tuple[int, ...]
+    steps: tuple[Steps, ...]
+    strange: tuple[int, ...]
+    rows: bool
+
+    @staticmethod
+    def of(
+        batch: tuple[int, ...], variables: Sequence[Variable], found: Sequence[Steps | None]
+    ) -> "Walk":
+        steps = tuple(f or (v.size, 1) for f, v in zip(found, variables, strict=True))
+        strange = tuple(k for k, f in enumerate(found) if f is None)
+        pairs = zip(steps, variables, strict=True)
+        return Walk(batch, steps, strange, all(c == 1 or v.size <= 1 for (_, c), v in pairs))
+
+
+def walk_in(interface: Interface, name: str, extents: tuple[Extent, ...]) -> Walk:
+    """How a kernel goes through its inputs, whose leading shapes are broadcast together."""
+    leads = []
+    for variable, (shape, _) in zip(interface.inputs, extents, strict=True):
+        check_shape(name, variable, shape)
+        leads.append(shape[: len(shape) - len(variable.shape)])
+    batch = batch_shape(name, interface, leads)
+    found = [_steps(e, batch, v) for e, v in zip(extents, interface.inputs, strict=True)]
+    return Walk.of(batch, interface.inputs, found)
+
+
+def walk_out(interface: Interface, batch: tuple[int, ...], extents: tuple[Extent, ...]) -> Walk:
+    """How a kernel goes through its outputs, of which no two numbers may be one."""
+    count, found = math.prod(batch), []
+    for extent, variable in zip(extents, interface.outputs, strict=True):
+        steps = _steps(extent, batch, variable)
+        distinct = steps is not None and _are_distinct(steps, variable.size, count)
+        found.append(steps if distinct else None)
+    return Walk.of(batch, interface.outputs, found)
+
+
+def overlap(a: Look, b: Look, itemsize: int) -> bool:
+    """Whether two arrays may have memory in common: what lies between their ends does."""
+    (first, last), (start, end) = _reach(a[1]), _reach(b[1])
+    apart = b[0] - a[0]
+    return first * itemsize < apart + end * itemsize and apart + start * itemsize < last * itemsize
+
+
+def _steps(extent: Extent, batch: tuple[int, ...], variable: Variable) -> Steps | None:
+    """How a kernel goes through an array as it is, or None where its strides do not allow that."""
+    shape, strides = extent
+    ahead = len(shape) - len(variable.shape)
+    strides = strides or _contiguous(shape)
+    repeated = [0] * (len(batch) - ahead)
+    repeated += [0 if n == 1 else s for n, s in zip(shape, strides[:ahead], strict=False)]
+    row, column = _stride(batch, repeated), _stride(variable.shape, strides[ahead:])
+    return None if row is None or column is None else (row, column)
+
+
+def _are_distinct(steps: Steps, size: int, count: int) -> bool:
+    """Whether no two numbers of an array are one: it lies in rows or columns, gaps allowed."""
+    row, column = steps
+    in_rows = (column == 1 or size <= 1) and (row >= size or count <= 1)
+    in_columns = (row == 1 or count <= 1) and (column >= count or size <= 1)
+    return in_rows or in_columns
+
+
+def _stride(shape: Sequence[int], strides: Sequence[int]) -> int | None:
+    """The one stride in which numbers of a shape follow each other in C order, if there is one."""
+    left = [(n, s) for n, s in zip(shape, strides, strict=True) if n != 1]
+    for (_, outer), (n, inner) in itertools.pairwise(left):
+        if outer != n * inner:
+            return None
+    return left[-1][1] if left else 1
+
+
+def _contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The strides of an array in C order."""
+    return tuple(math.prod(shape[k + 1 :]) for k in range(len(shape)))
+
+
+@functools.lru_cache(256)
+def _reach(extent: Extent) -> tuple[int, int]:
+    """Between which numbers, counted from its first, all of an array's lie."""
+    shape, strides = extent
+    if 0 in shape:
+        return 0, 0
+    reach = [(n - 1) * s for n, s in zip(shape, strides or _contiguous(shape), strict=True)]
+    return sum(r for r in reach if r < 0), 1 + sum(r for r in reach if r > 0)

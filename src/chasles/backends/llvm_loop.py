@@ -1,0 +1,202 @@
+"""A kernel's step repeated in machine code: states go round, controls and records move along.
+
+The outputs of the step are the first inputs of the next, in place. After every so many steps they
+are copied to a record.
+"""
+
+import ctypes
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from chasles.backends import pool
+from chasles.backends.llvm import Kernel, Machine, assemble, load
+
+BLOCK = 64
+"""States that go through all steps before the next: their numbers stay in the nearest cache."""
+
+WORTH_THREADS = 10_000_000
+"""Operations from which on threads share the states."""
+
+_SOURCE = """
+declare void @one(ptr, ptr)
+declare void @batch(i64, ptr, ptr, ptr, ptr, ptr)
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+
+define internal void @copied(i64 %rows, ptr %to, i64 %stride, ptr %from, i64 %size) {
+entry:
+  br label %loop
+loop:
+  %row = phi i64 [ 0, %entry ], [ %next, %loop ]
+  %there = mul i64 %row, %stride
+  %here = mul i64 %row, %size
+  %target = getelementptr i8, ptr %to, i64 %there
+  %source = getelementptr i8, ptr %from, i64 %here
+  call void @llvm.memcpy.p0.p0.i64(ptr %target, ptr %source, i64 %size, i1 false)
+  %next = add i64 %row, 1
+  %more = icmp ult i64 %next, %rows
+  br i1 %more, label %loop, label %end
+end:
+  ret void
+}
+
+; Tables: of inputs, addresses, strides between rows and between steps; of outputs, addresses (of
+; the states themselves), sizes of a row, and of records, addresses and strides between rows and
+; between records. `fresh` is where one state's results go before they become the state.
+define void @repeat(i64 %rows, i64 %steps, i64 %every, i64 %inputs, i64 %outputs,
+                    ptr %in, ptr %in_rows, ptr %in_steps, ptr %state, ptr %sizes,
+                    ptr %record, ptr %record_rows, ptr %record_steps, ptr %fresh, ptr %workspace) {
+entry:
+  %alone = icmp eq i64 %rows, 1
+  br label %loop
+loop:
+  %step = phi i64 [ 1, %entry ], [ %next, %again ]
+  br i1 %alone, label %single, label %many
+single:
+  call void @one(ptr %in, ptr %fresh)
+  br label %return
+return:
+  %r = phi i64 [ 0, %single ], [ %r_next, %return ]
+  %r_from_place = getelementptr ptr, ptr %fresh, i64 %r
+  %r_to_place = getelementptr ptr, ptr %state, i64 %r
+  %r_size_place = getelementptr i64, ptr %sizes, i64 %r
+  %r_from = load ptr, ptr %r_from_place
+  %r_to = load ptr, ptr %r_to_place
+  %r_size = load i64, ptr %r_size_place
+  call void @llvm.memcpy.p0.p0.i64(ptr %r_to, ptr %r_from, i64 %r_size, i1 false)
+  %r_next = add i64 %r, 1
+  %r_more = icmp ult i64 %r_next, %outputs
+  br i1 %r_more, label %return, label %advance
+many:
+  call void @batch(i64 %rows, ptr %in, ptr %in_rows, ptr %state, ptr %sizes, ptr %workspace)
+  br label %advance
+advance:
+  %a = phi i64 [ 0, %return ], [ 0, %many ], [ %a_next, %advance ]
+  %a_place = getelementptr ptr, ptr %in, i64 %a
+  %a_step_place = getelementptr i64, ptr %in_steps, i64 %a
+  %a_old = load ptr, ptr %a_place
+  %a_step = load i64, ptr %a_step_place
+  %a_new = getelementptr i8, ptr %a_old, i64 %a_step
+  store ptr %a_new, ptr %a_place
+  %a_next = add i64 %a, 1
+  %a_more = icmp ult i64 %a_next, %inputs
+  br i1 %a_more, label %advance, label %due
+due:
+  %past = urem i64 %step, %every
+  %whole = icmp eq i64 %past, 0
+  %last = icmp eq i64 %step, %steps
+  %keep = or i1 %whole, %last
+  br i1 %keep, label %records, label %again
+records:
+  %k = phi i64 [ 0, %due ], [ %k_next, %records ]
+  %k_place = getelementptr ptr, ptr %record, i64 %k
+  %k_rows_place = getelementptr i64, ptr %record_rows, i64 %k
+  %k_steps_place = getelementptr i64, ptr %record_steps, i64 %k
+  %k_state_place = getelementptr ptr, ptr %state, i64 %k
+  %k_size_place = getelementptr i64, ptr %sizes, i64 %k
+  %k_to = load ptr, ptr %k_place
+  %k_rows = load i64, ptr %k_rows_place
+  %k_steps = load i64, ptr %k_steps_place
+  %k_state = load ptr, ptr %k_state_place
+  %k_size = load i64, ptr %k_size_place
+  call void @copied(i64 %rows, ptr %k_to, i64 %k_rows, ptr %k_state, i64 %k_size)
+  %k_on = getelementptr i8, ptr %k_to, i64 %k_steps
+  store ptr %k_on, ptr %k_place
+  %k_next = add i64 %k, 1
+  %k_more = icmp ult i64 %k_next, %outputs
+  br i1 %k_more, label %records, label %again
+again:
+  %next = add i64 %step, 1
+  %more = icmp ule i64 %next, %steps
+  br i1 %more, label %loop, label %end
+end:
+  ret void
+}
+"""
+
+
+@functools.cache
+def _machine_code() -> bytes:
+    return assemble(_SOURCE, Machine.host())
+
+
+class Loop:
+    """A kernel whose outputs are its first inputs, repeated."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        symbols = {"one": kernel.one_address, "batch": kernel.batch_address}
+        self._library = load(_machine_code(), symbols, ["repeat"])
+        integer, pointer = ctypes.c_ssize_t, ctypes.c_void_p
+        self._repeat = ctypes.CFUNCTYPE(None, *[integer] * 5, *[pointer] * 10)(
+            self._library["repeat"]
+        )
+
+    def __call__(
+        self,
+        states: Sequence[np.ndarray],
+        controls: Sequence[np.ndarray],
+        records: Sequence[np.ndarray],
+        steps: int,
+        every: int,
+        threads: int | None = None,
+    ) -> None:
+        """Advance states (count, size), in place and contiguous, by so many steps.
+
+        controls: the other inputs, (count or 1, steps or 1, size), shared where 1. records: for
+        each state (count, kept, size), filled after every `every` steps and after the last.
+        """
+        count = len(states[0])
+        if threads is None:
+            work = count * steps * self.kernel.artifact.work
+            threads = pool.cores() if work > WORTH_THREADS and count > BLOCK else 1
+
+        def some(first: int, last: int) -> None:
+            for start in range(first, last, BLOCK):
+                end = min(start + BLOCK, last)
+                self._block(
+                    [a[start:end] for a in states],
+                    [c if len(c) == 1 else c[start:end] for c in controls],
+                    [r[start:end] for r in records],
+                    steps,
+                    every,
+                )
+
+        pool.run(count, BLOCK, threads, some)
+
+    def _block(
+        self,
+        states: Sequence[np.ndarray],
+        controls: Sequence[np.ndarray],
+        records: Sequence[np.ndarray],
+        steps: int,
+        every: int,
+    ) -> None:
+        fresh = [np.empty_like(a[0]) for a in states]
+        sizes = [a.shape[1] * a.itemsize for a in states]
+        rows = sizes + [0 if len(c) == 1 else c.strides[0] for c in controls]
+        along = [0] * len(states) + [0 if c.shape[1] == 1 else c.strides[1] for c in controls]
+        tables: list[Any] = [
+            _addresses([*states, *controls]),
+            _integers(rows),
+            _integers(along),
+            _addresses(states),
+            _integers(sizes),
+            _addresses(records),
+            _integers([r.strides[0] for r in records]),
+            _integers([r.strides[1] for r in records]),
+            _addresses(fresh),
+        ]
+        inputs = len(states) + len(controls)
+        numbers = len(states[0]), steps, every, inputs, len(states)
+        self._repeat(*numbers, *tables, self.kernel.workspace())
+
+
+def _addresses(arrays: Sequence[np.ndarray]) -> Any:
+    return (ctypes.c_void_p * len(arrays))(*(a.ctypes.data for a in arrays))
+
+
+def _integers(numbers: Sequence[int]) -> Any:
+    return (ctypes.c_ssize_t * len(numbers))(*numbers)

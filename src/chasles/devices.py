@@ -1,0 +1,213 @@
+"""Where a batch runs: a function that uses the CPU or a GPU, whichever was measured to be faster.
+
+Arrays in the host's memory must be copied to a GPU and results back, so the GPU wins only where a
+batch is large and its arithmetic is worth the way; where threads share a larger one, the CPU may
+win again. Both are timed at a few sizes when a function is first used, and the times are kept in
+the cache, by function, robot, kind of number, CPU and GPU.
+"""
+
+import bisect
+import itertools
+import json
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from chasles import backends
+from chasles.backends import cache
+from chasles.backends.arrays import batch_shape
+from chasles.backends.cache import Artifact
+from chasles.backends.pool import COMPILING
+from chasles.compiled import Compiled
+from chasles.libraries import library_of
+
+COUNTS = (1, 256, 4096, 65536, 2**20)
+"""States of the batches that are timed."""
+
+MOST_BYTES = 2**28
+"""Arguments and results of the largest batch that is timed."""
+
+REPEATS = 5
+"""Runs of a batch on either side; the least time counts."""
+
+
+class Timing(NamedTuple):
+    """Seconds that a batch of so many states takes, from and to the host's memory."""
+
+    states: int
+    cpu: float
+    gpu: float
+
+
+@dataclass(frozen=True)
+class Report:
+    """Where batches of a function run, in one kind of number, and why. It prints as a table.
+
+    gpu: the name of the GPU, or None; then `reason` says why there is none.
+    """
+
+    title: str
+    cpu: str
+    gpu: str | None
+    reason: str = ""
+    timings: tuple[Timing, ...] = ()
+
+    @cached_property
+    def turns(self) -> tuple[int, ...]:
+        """States from which on a batch runs on the GPU, then on the CPU again, and so on."""
+        return turns(self.timings)
+
+    def choice(self, count: int) -> Literal["cpu", "cuda"]:
+        """The device for a batch of so many states."""
+        return "cuda" if bisect.bisect_right(self.turns, count) % 2 else "cpu"
+
+    @property
+    def verdict(self) -> str:
+        """The choice in words."""
+        if self.gpu is None:
+            return "always on the CPU, as there is no GPU"
+        if not self.turns:
+            return "always on the CPU, which was faster at every size"
+        ranges = itertools.zip_longest(self.turns[::2], self.turns[1::2])
+        words = [f"from {a:,} states " + (f"to {b - 1:,}" if b else "on") for a, b in ranges]
+        return f"on the GPU {', and '.join(words)}"
+
+    def __str__(self) -> str:
+        lines = [f"{self.title}: {self.verdict}", f"CPU: {self.cpu}"]
+        if self.gpu is None:
+            return "\n".join([*lines, f"GPU: none ({self.reason})"])
+        lines += [f"GPU: {self.gpu}, copies from and to the host included"]
+        lines += [f"{'states':>12} {'CPU':>12} {'GPU':>12}"]
+        for states, cpu, gpu in self.timings:
+            lines.append(f"{states:>12,} {cpu * 1e6:>9,.1f} us {gpu * 1e6:>9,.1f} us")
+        return "\n".join(lines)
+
+
+def turns(timings: Sequence[Timing]) -> tuple[int, ...]:
+    """Batches from which on the other device is faster; the first of them is the GPU's.
+
+    Between two sizes that were timed both times are taken as powers of the size; beyond the largest
+    the faster device stays so. The CPU has what is equal.
+    """
+    found = [timings[0].states] if timings and timings[0].gpu < timings[0].cpu else []
+    for a, b in itertools.pairwise(timings):
+        before, after = math.log(a.gpu / a.cpu), math.log(b.gpu / b.cpu)
+        if (before < 0.0) != (after < 0.0):
+            step = before / (before - after)
+            found.append(math.ceil(a.states * (b.states / a.states) ** step))
+    return tuple(found)
+
+
+class Automatic:
+    """A function compiled for one robot that runs each batch where it is faster.
+
+    Call it like a `Compiled`, which is its `function`. NumPy's arrays, and lists, are in the host's
+    memory: their batch runs on the CPU or on the GPU. Arrays of CuPy, PyTorch and JAX are computed
+    where they are. The first call with either kind of number measures (`report`). It can be
+    pickled.
+    """
+
+    def __init__(self, function: Compiled) -> None:
+        self.function = function
+        self.interface = function.interface
+        self._reports: dict[str, Report] = {}
+
+    def __call__(self, *arguments: Any, out: Any = None) -> Any:
+        if any(library_of(a) is not None for a in (*arguments, out)):
+            return self.function(*arguments, out=out)
+        single = all(getattr(a, "dtype", None) == np.float32 for a in arguments)
+        function = self.function.single if single and arguments else self.function
+        known = self._report(function)
+        on_gpu = known.turns and known.choice(self._count(arguments)) == "cuda"
+        run = function.from_host if on_gpu else function.fast
+        return run(*arguments) if out is None else run(*arguments, out=out)
+
+    def choice(self, count: int, dtype: str = "float64") -> Literal["cpu", "cuda"]:
+        """The device on which so many states run, measured if that was not done yet."""
+        if count < 0:
+            raise ValueError(f"a batch has no fewer than 0 states, not {count}")
+        return self.report(dtype).choice(count)
+
+    def report(self, dtype: str = "float64") -> Report:
+        """What was measured for float64 or float32, now if it was not before."""
+        if dtype not in ("float64", "float32"):
+            raise ValueError(f"dtype must be 'float64' or 'float32', not {dtype!r}")
+        return self._report(self.function.single if dtype == "float32" else self.function)
+
+    def _report(self, function: Compiled) -> Report:
+        dtype = function.recipe.dtype
+        if dtype not in self._reports:
+            with COMPILING:
+                self._reports[dtype] = report(function)
+        return self._reports[dtype]
+
+    def _count(self, arguments: Sequence[Any]) -> int:
+        """States in a batch; 0 where shapes do not fit, which the CPU's door complains about."""
+        try:
+            leads = [
+                np.shape(a)[: max(np.ndim(a) - len(v.shape), 0)]
+                for v, a in zip(self.interface.inputs, arguments, strict=True)
+            ]
+            return math.prod(batch_shape("", self.interface, leads))
+        except ValueError:
+            return 0
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Automatic, (self.function,)
+
+    def __repr__(self) -> str:
+        known = [f"{dtype} {report.verdict}" for dtype, report in self._reports.items()]
+        inputs = ", ".join(variable.name for variable in self.interface.inputs)
+        name = f"{self.function.recipe.function}({inputs}) of {self.function.model.name!r}"
+        return f"<{name} where it is faster: {'; '.join(known) or 'not measured yet'}>"
+
+
+def report(function: Compiled) -> Report:
+    """The report of a function in its kind of number: from the cache, or measured and kept."""
+    name, dtype = function.recipe.function, function.recipe.dtype
+    title = f"{name} of {function.model.name!r}, {dtype}"
+    cpu = backends.described("llvm")
+    try:
+        gpu = backends.described("cuda")
+    except (ImportError, RuntimeError) as error:
+        return Report(title, cpu, None, str(error))
+    entry = cache.key("devices", function.key, cpu, gpu)
+    known = cache.load(entry)
+    if known is None:
+        timings = measured(function)
+        content = json.dumps(timings).encode()
+        cache.save(entry, Artifact(function.interface, dtype, 0, 0, content))
+    else:
+        timings = tuple(Timing(*row) for row in json.loads(known.object_code))
+    return Report(title, cpu, gpu, "", timings)
+
+
+def measured(function: Compiled) -> tuple[Timing, ...]:
+    """Both devices timed on random numbers, which take as long as any."""
+    rng = np.random.default_rng(0)
+    inputs, outputs = function.interface.inputs, function.interface.outputs
+    dtype = np.dtype(function.recipe.dtype)
+    size = sum(v.size for v in (*inputs, *outputs)) * dtype.itemsize
+    timings = []
+    for count in (n for n in COUNTS if n == 1 or n * size <= MOST_BYTES):
+        arrays = [rng.uniform(-1.0, 1.0, (count, *v.shape)).astype(dtype) for v in inputs]
+        cpu = least(partial(function.fast, *arrays))
+        gpu = least(partial(function.from_host, *arrays))
+        timings.append(Timing(count, cpu, gpu))
+    return tuple(timings)
+
+
+def least(run: Callable[[], object]) -> float:
+    """Seconds of a run, the least of several after one that may compile."""
+    run()
+    taken = []
+    for _ in range(REPEATS):
+        start = time.perf_counter()
+        run()
+        taken.append(time.perf_counter() - start)
+    return min(taken)

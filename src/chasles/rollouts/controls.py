@@ -1,0 +1,120 @@
+"""Controllers that become part of a step: joint forces as expressions of time and state.
+
+A controller is a function tau(t, q, qd) of numbers, written with the functions of `chasles.expr`
+where it needs more than arithmetic, or one of the classes here.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from chasles.expr import RULES, Arena, Number, Program, Variable, is_number
+from chasles.model import Model, ModelError
+from chasles.programs import program
+
+Numbers = Sequence[Number]
+
+
+def evaluated(
+    model: Model, function: str, arena: Arena, arguments: dict[str, Numbers], **options: Any
+) -> list[Number]:
+    """A function of the robot on expressions: its program replayed."""
+    found = program(model, function, **options)
+    values = found.replay(arguments, arena)
+    return [values[r] for r in found.results[0]]
+
+
+@dataclass(frozen=True)
+class PDControl:
+    """tau = kp (target - q) - kd qd (+ feedforward), joint by joint.
+
+    kp in N m/rad (N/m), kd in N m s/rad (N s/m), one number or nv; target (nq,): differences are
+    taken along the configuration space. feedforward (nv,) in N m (N).
+    """
+
+    kp: Any
+    kd: Any
+    target: Any
+    feedforward: Any = 0.0
+
+    def __call__(
+        self, model: Model, arena: Arena, t: Number, q: Numbers, qd: Numbers
+    ) -> list[Number]:
+        kp, kd, more = (
+            _numbers(name, getattr(self, name), model.nv) for name in ("kp", "kd", "feedforward")
+        )
+        target = _numbers("target", self.target, model.nq)
+        error = evaluated(model, "difference", arena, {"q0": q, "q1": target})
+        return [p * e - d * v + f for p, e, d, v, f in zip(kp, error, kd, qd, more, strict=True)]
+
+
+@dataclass(frozen=True)
+class GravityCompensation:
+    """Joint forces that hold the robot against gravity; damping kd in N m s/rad (N s/m)."""
+
+    kd: Any = 0.0
+
+    def __call__(
+        self, model: Model, arena: Arena, t: Number, q: Numbers, qd: Numbers
+    ) -> list[Number]:
+        kd = _numbers("kd", self.kd, model.nv)
+        gravity = evaluated(model, "gravity_forces", arena, {"q": q})
+        return [g - d * v for g, d, v in zip(gravity, kd, qd, strict=True)]
+
+
+@dataclass(frozen=True)
+class ComputedTorque:
+    """Inverse dynamics of qdd = kp (target - q) - kd qd: each freedom a damped spring of its own.
+
+    kp in 1/s2, kd in 1/s, one number or nv; target (nq,).
+    """
+
+    kp: Any
+    kd: Any
+    target: Any
+
+    def __call__(
+        self, model: Model, arena: Arena, t: Number, q: Numbers, qd: Numbers
+    ) -> list[Number]:
+        wanted = PDControl(self.kp, self.kd, self.target)(model, arena, t, q, qd)
+        return evaluated(model, "inverse_dynamics", arena, {"q": q, "qd": qd, "qdd": wanted})
+
+
+def traced(model: Model, control: Callable[..., Any]) -> Program:
+    """The program of a controller: inputs t, q, qd, output tau."""
+    arena = Arena(RULES)
+    t = arena.input("t", 0)
+    q, qd = ([arena.input(name, k) for k in range(n)] for name, n in _sizes(model))
+    try:
+        if isinstance(control, PDControl | GravityCompensation | ComputedTorque):
+            forces: Any = control(model, arena, t, q, qd)
+        else:
+            forces = control(t, q, qd)
+    except ModelError:
+        raise
+    except Exception as error:
+        raise ModelError(
+            f"rollout: the controller failed on symbols, {type(error).__name__}: {error}; let it "
+            "take (t, q, qd), and write it with the functions of chasles.expr"
+        ) from error
+    found = list(forces) if isinstance(forces, Sequence | np.ndarray) else [forces]
+    if len(found) != model.nv or not all(map(is_number, found)):
+        raise ModelError(
+            f"rollout: the controller gives {found!r:.60}; return {model.nv} numbers, the joint "
+            "forces"
+        )
+    inputs = [Variable("t", ()), *(Variable(name, (n,)) for name, n in _sizes(model))]
+    return Program.from_outputs("control", inputs, [(Variable("tau", (model.nv,)), found)])
+
+
+def _sizes(model: Model) -> tuple[tuple[str, int], tuple[str, int]]:
+    return ("q", model.nq), ("qd", model.nv)
+
+
+def _numbers(name: str, value: Any, size: int) -> list[float]:
+    array = np.asarray(value, dtype=float)
+    if array.shape not in ((), (size,)) or not np.isfinite(array).all():
+        raise ModelError(f"rollout: {name} must be one finite number or {size}, not {value!r:.60}")
+    return [float(x) for x in np.broadcast_to(array, (size,))]

@@ -1,0 +1,147 @@
+"""The door of `Robot.rollout`: arrays checked, the step compiled, the loop run."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from chasles import backends
+from chasles.backends.llvm_loop import Loop
+from chasles.expr import Program
+from chasles.model import Description, Model, ModelError
+from chasles.names import leading_shape, numbers
+from chasles.rollouts.controls import traced
+from chasles.rollouts.steps import STEPS, step_program
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """States at times t (n,): q (..., n, nq) and qd (..., n, nv).
+
+    rechosen: the times at which some member of the batch was given other independent coordinates,
+    where loops are closed.
+    """
+
+    t: np.ndarray
+    q: np.ndarray
+    qd: np.ndarray
+    rechosen: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Everything that decides a step's code."""
+
+    source: Description
+    mimic: bool
+    method: str
+    control: str
+    dissipation: bool
+
+
+class Rollout:
+    """A step of a robot by one method, under one controller or given forces, compiled."""
+
+    def __init__(
+        self,
+        model: Model,
+        mimic: bool,
+        method: str,
+        control: Callable[..., Any] | None,
+        dissipation: bool,
+    ) -> None:
+        if method not in STEPS:
+            raise ValueError(f"rollout: unknown method {method!r}; use one of {', '.join(STEPS)}")
+        if model.loop_rows or model.timed:
+            raise ModelError(
+                f"rollout: robot {model.name!r} has loops or depends on time; use chasles.simulate"
+            )
+        self.model = model
+        self.control: Program | None = None if control is None else traced(model, control)
+        digest = "" if self.control is None else self.control.hash
+        recipe = Recipe(model.source, mimic, method, digest, dissipation)
+        self._kernel = backends.prepare(
+            recipe, lambda: step_program(model, method, self.control, dissipation=dissipation)
+        )
+
+    @cached_property
+    def _loop(self) -> Loop:
+        return Loop(self._kernel)  # type: ignore[arg-type]
+
+    def __call__(
+        self,
+        q: Any,
+        qd: Any,
+        tau: Any,
+        *,
+        dt: float,
+        steps: int,
+        every: int,
+        start: float,
+        threads: int | None,
+    ) -> Trajectory:
+        """The motion; tau as in `Robot.rollout`, None where a controller gives it."""
+        nq, nv = self.model.nq, self.model.nv
+        states = {"q": _finite("q", q, nq), "qd": _finite("qd", qd, nv)}
+        lead = leading_shape("rollout", **states)
+        count = math.prod(lead)
+        x, v = (
+            np.array(np.broadcast_to(a, (*lead, n)), dtype=float).reshape(count, n)
+            for a, n in zip(states.values(), (nq, nv), strict=True)
+        )
+        controls = [] if self.control is not None else [_forces(tau, lead, count, steps, nv)]
+        times = start + dt * np.arange(steps, dtype=float)
+        controls += [times.reshape(1, steps, 1), np.full((1, 1, 1), dt)]
+        kept = np.unique(np.r_[0 : steps + 1 : every, steps])
+        records = [np.empty((count, len(kept), n)) for n in (nq, nv)]
+        for record, state in zip(records, (x, v), strict=True):
+            record[:, 0] = state
+        if count and steps:
+            rest = [record[:, 1:] for record in records]
+            self._loop([x, v], controls, rest, steps, every, threads)
+        self._check(records)
+        moved, speeds = (r.reshape(*lead, len(kept), r.shape[-1]) for r in records)
+        return Trajectory(start + dt * kept, moved, speeds)
+
+    def _check(self, records: list[np.ndarray]) -> None:
+        bad = ~np.isfinite(records[1]).all(axis=-1)
+        if bad.any():
+            row, kept = (int(k) for k in np.argwhere(bad)[0])
+            raise FloatingPointError(
+                f"rollout: velocities of state {row} are no longer finite by record {kept}; make "
+                "dt smaller, or look at the forces"
+            )
+
+
+def _finite(name: str, value: Any, size: int) -> np.ndarray:
+    array = numbers(f"rollout: {name}", value, size).astype(float)
+    if not np.isfinite(array).all():
+        raise ValueError(f"rollout: {name} must be finite numbers")
+    return array
+
+
+def _forces(tau: Any, lead: tuple[int, ...], count: int, steps: int, nv: int) -> np.ndarray:
+    """Joint forces as (count or 1, steps or 1, nv)."""
+    if tau is None:
+        return np.zeros((1, 1, nv))
+    array = np.ascontiguousarray(_finite("tau", tau, nv))
+    if array.ndim == 1:
+        return array.reshape(1, 1, nv)
+    if array.shape[-2] not in (1, steps):
+        raise ValueError(
+            f"rollout: tau must have shape ({nv},) or (..., {steps}, {nv}), one row a step, not "
+            f"{array.shape}"
+        )
+    if array.ndim == 2:
+        return array[None]
+    try:
+        whole = np.broadcast_to(array, (*lead, *array.shape[-2:]))
+    except ValueError:
+        raise ValueError(
+            f"rollout: tau has leading shape {array.shape[:-2]}, which does not broadcast to that "
+            f"of the states, {lead}"
+        ) from None
+    return np.ascontiguousarray(whole).reshape(count, *array.shape[-2:])

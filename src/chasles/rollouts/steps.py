@@ -1,0 +1,146 @@
+"""One step of time as a program: the state after it from the state before it.
+
+Positions move along the configuration space, so that quaternions keep their length.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from chasles.expr import RULES, Arena, Number, Program, Variable
+from chasles.model import Model
+from chasles.programs import Derivative, program
+
+Numbers = Sequence[Number]
+State = tuple[Numbers, Numbers]
+Accelerate = Callable[[Number, Numbers, Numbers], list[Number]]
+"""qdd of t, q, qd."""
+
+
+@dataclass(frozen=True)
+class Space:
+    """The configuration space of a model, on expressions of an arena."""
+
+    model: Model
+    arena: Arena
+
+    def along(self, q: Numbers, d: Numbers) -> list[Number]:
+        """integrate(q, d)."""
+        return self.run(program(self.model, "integrate"), q=q, v=d)
+
+    def rate(self, q: Numbers, there: Numbers, v: Numbers) -> list[Number]:
+        """The rate of difference(q, there) while `there` moves with velocities v."""
+        if all(self.model.bodies[i].joint.additive for i in self.model.movers):
+            return list(v)
+        slopes = program(self.model, "difference", derivative=Derivative("jacobian", ("q1",)))
+        J = self.run(slopes, q0=q, q1=there)
+        n = self.model.nv
+        rows = [J[n * i : n * (i + 1)] for i in range(n)]
+        return [_product(row, v) for row in rows]
+
+    @cached_property
+    def paths(self) -> list[int]:
+        """Entries of q that depend on the way, not on the step alone: where a sphere has rolled."""
+        return [
+            slot.start + k
+            for i, slot in self.model.position_slices.items()
+            for k in self.model.bodies[i].joint.path
+        ]
+
+    def path_rates(self, q: Numbers, qd: Numbers) -> list[Number]:
+        """The rates of these entries."""
+        if not self.paths:
+            return []
+        slopes = program(self.model, "integrate", derivative=Derivative("jacobian", ("v",)))
+        n = self.model.nv
+        J = self.run(slopes, q=q, v=[0.0] * n)
+        return [_product(J[n * k : n * (k + 1)], qd) for k in self.paths]
+
+    def put(self, q: Numbers, path: Numbers) -> list[Number]:
+        """A position with other values of these entries."""
+        return [dict(zip(self.paths, path, strict=True)).get(k, x) for k, x in enumerate(q)]
+
+    def run(self, found: Program, **arguments: Numbers) -> list[Number]:
+        """A program on expressions."""
+        values = found.replay(arguments, self.arena)
+        return [values[r] for r in found.results[0]]
+
+
+def euler(
+    space: Space, accelerate: Accelerate, t: Number, h: Number, q: Numbers, qd: Numbers
+) -> State:
+    """Positions by the velocity before the step (Euler)."""
+    qdd = accelerate(t, q, qd)
+    return space.along(q, _scaled(h, qd)), _moved(qd, h, qdd)
+
+
+def semi_implicit(
+    space: Space, accelerate: Accelerate, t: Number, h: Number, q: Numbers, qd: Numbers
+) -> State:
+    """Positions by the velocity after the step (semi-implicit, or symplectic, Euler)."""
+    after = _moved(qd, h, accelerate(t, q, qd))
+    return space.along(q, _scaled(h, after)), after
+
+
+def runge_kutta(
+    space: Space, accelerate: Accelerate, t: Number, h: Number, q: Numbers, qd: Numbers
+) -> State:
+    """The classical method of fourth order on steps from q (Munthe-Kaas 1998).
+
+    Entries that depend on the way are integrated beside the velocities, by their own rates.
+    """
+    start = [q[k] for k in space.paths]
+    rate, qdd, roll = list(qd), accelerate(t, q, qd), space.path_rates(q, qd)
+    d, v, p = rate, qdd, roll
+    for part, weight in ((0.5, 2.0), (0.5, 2.0), (1.0, 1.0)):
+        s = part * h
+        speed = _moved(qd, s, qdd)
+        there = space.put(space.along(q, _scaled(s, rate)), _moved(start, s, roll))
+        rate, qdd = space.rate(q, there, speed), accelerate(t + s, there, speed)
+        roll = space.path_rates(there, speed)
+        d, v, p = _moved(d, weight, rate), _moved(v, weight, qdd), _moved(p, weight, roll)
+    sixth = h * (1.0 / 6.0)
+    there = space.put(space.along(q, _scaled(sixth, d)), _moved(start, sixth, p))
+    return there, _moved(qd, sixth, v)
+
+
+STEPS: dict[str, Callable[..., State]] = {
+    "semi-implicit": semi_implicit,
+    "euler": euler,
+    "rk4": runge_kutta,
+}
+"""One row a method."""
+
+
+def step_program(
+    model: Model, method: str, control: Program | None, *, dissipation: bool
+) -> Program:
+    """q and qd after a step of h seconds: inputs q, qd, tau (without a controller), t, h."""
+    arena = Arena(RULES)
+    sizes = {"q": model.nq, "qd": model.nv} | ({} if control else {"tau": model.nv})
+    given = {name: [arena.input(name, k) for k in range(n)] for name, n in sizes.items()}
+    t, h = arena.input("t", 0), arena.input("h", 0)
+    space = Space(model, arena)
+    forward = program(model, "forward_dynamics", dissipation=dissipation)
+
+    def accelerate(t: Number, q: Numbers, qd: Numbers) -> list[Number]:
+        tau = space.run(control, t=[t], q=q, qd=qd) if control else given["tau"]
+        return space.run(forward, q=q, qd=qd, tau=tau)
+
+    q, qd = STEPS[method](space, accelerate, t, h, given["q"], given["qd"])
+    inputs = [Variable(name, (n,)) for name, n in sizes.items()]
+    inputs += [Variable("t", ()), Variable("h", ())]
+    outputs = [(Variable("q", (model.nq,)), q), (Variable("qd", (model.nv,)), qd)]
+    return Program.from_outputs("step", inputs, outputs)
+
+
+def _product(a: Numbers, b: Numbers) -> Number:
+    return sum((x * y for x, y in zip(a, b, strict=True)), 0.0)
+
+
+def _scaled(h: Number, v: Numbers) -> list[Number]:
+    return [h * x for x in v]
+
+
+def _moved(v: Numbers, h: Number, rate: Numbers) -> list[Number]:
+    return [x + h * y for x, y in zip(v, rate, strict=True)]

@@ -1,0 +1,94 @@
+"""A GPU that is imitated: its arrays are NumPy's, its kernels what `cuda_on_cpu` makes of them."""
+
+import ctypes
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from cuda_on_cpu import OnCPU
+
+from chasles.backends import cuda
+from chasles.backends.cuda_build import Built, Layout
+from chasles.backends.cuda_layout import Look
+from chasles.backends.cuda_source import Form
+from chasles.expr import Program
+
+STREAM, DEVICE = 7, None
+"""A device without a number, as PyTorch says of the processor."""
+
+
+class OnNumPy:
+    """NumPy's arrays as if they were on a GPU."""
+
+    device, stream = DEVICE, STREAM
+
+    def __init__(self, dtype: str) -> None:
+        self.dtype = np.dtype(dtype)
+        self.copied = 0
+
+    def look(self, a: np.ndarray) -> Look:
+        strides = tuple(s // a.itemsize for s in a.strides)
+        return a.ctypes.data, (a.shape, None if a.flags.c_contiguous else strides)
+
+    def new(self, batch: tuple[int, ...], shape: tuple[int, ...], *, rows: bool) -> np.ndarray:
+        if rows:
+            return np.full(batch + shape, np.nan, self.dtype)
+        ahead = np.full(shape + batch, np.nan, self.dtype)
+        return np.moveaxis(ahead, range(len(shape)), range(-len(shape), 0))
+
+    def rows(self, a: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+        self.copied += 1
+        return np.array(np.broadcast_to(a, shape), order="C")
+
+
+class Imitation:
+    """What stands for loaded kernels: notes its launches, and does on the CPU what they ask."""
+
+    pointer = 0x1234
+
+    def __init__(self, run: Callable[[Sequence[int]], None]) -> None:
+        self.run, self.launches = run, list[tuple[Any, ...]]()
+
+    def launch(self, grid: Any, block: Any, shared: int, parameters: Any, *where: Any) -> None:
+        self.launches.append((grid, block, shared))
+        assert where == (STREAM, DEVICE)
+        self.run(parameters)
+
+
+def imitated(
+    program: Program, dtype: str, folder: Path, monkeypatch: pytest.MonkeyPatch, form: Form = "rows"
+) -> tuple[cuda.Kernel, Imitation]:
+    """A kernel that runs on the CPU, in a form for rows (and "columns" for others)."""
+    made = [OnCPU(program, dtype, each, folder) for each in ("columns", form)]
+    monkeypatch.setattr(cuda, "FEW", 0)  # or states would have to be many
+
+    def built(_: str, layout: Layout) -> Built:
+        rows = layout == "rows"
+        used = made[rows]
+        facts = used.form, 128, used.source.shared, used.source.columns, 0, 0
+        return Built(*facts, code=bytes([rows]))
+
+    def run(rows: int, parameters: Sequence[int]) -> None:
+        count, never, *places = parameters
+        assert never == -1
+        pointers = (ctypes.c_void_p * (len(places) // 3))(*places[::3])
+        numbers = [n for k, n in enumerate(places) if k % 3]
+        made[rows]._run(
+            ctypes.c_longlong(count), pointers, (ctypes.c_int64 * len(numbers))(*numbers)
+        )
+
+    def spread(parameters: Sequence[int]) -> None:
+        count, size, row, source, target = parameters
+        number = np.ctypeslib.as_ctypes_type(np.dtype(dtype))
+        columns = np.ctypeslib.as_array((number * (size * count)).from_address(source))
+        rows = np.ctypeslib.as_array((number * ((count - 1) * row + size)).from_address(target))
+        for k in range(count):
+            rows[k * row : k * row + size] = columns[k::count]
+
+    functions = {rows: Imitation(lambda p, rows=rows: run(rows, p)) for rows in (0, 1)}
+    monkeypatch.setattr(cuda, "Function", lambda code, *_: functions[code[0]])
+    monkeypatch.setattr(cuda, "architecture", lambda _: "sm_90")
+    monkeypatch.setattr(cuda, "_spreading", lambda *_: Imitation(spread))
+    return cuda.Kernel(program.interface, dtype, built), functions[1]

@@ -1,0 +1,66 @@
+"""PyTorch's tensors at the door of the CUDA backend, on a GPU that is imitated by the processor."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from gpu_on_cpu import DEVICE, STREAM, imitated
+from support import close, state
+
+import chasles
+from chasles.compiled import Compiled
+from chasles.robots import planar
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+
+
+@pytest.fixture
+def inverse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Inverse dynamics that takes tensors of the processor for those of a GPU."""
+    from chasles.libraries import torch as door
+
+    compiled = chasles.compile(planar(2), "inverse_dynamics")
+    kernel, _ = imitated(compiled.program, "float64", tmp_path, monkeypatch)
+    there = SimpleNamespace(kernel=kernel)
+    monkeypatch.setattr(Compiled, "cuda", property(lambda self: there))
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: DEVICE)
+    name = "_cuda_getCurrentRawStream"  # which PyTorch has where it was built for GPUs
+    monkeypatch.setattr(torch._C, name, lambda _: STREAM, raising=False)
+    return lambda *a, out=None: door._run_on_gpu(compiled, a, out)
+
+
+def test_layouts(inverse: Any) -> None:
+    q, qd, qdd = (torch.from_numpy(a) for a in state(planar(2), 0, (5, 4)))
+    columns = [a.permute(2, 0, 1).contiguous().permute(1, 2, 0) for a in (q, qd, qdd)]
+    for given in ((q, qd, qdd), columns, (q, qd[0, 0], qdd[:, :1]), (q[:0], qd[:0], qdd[:0])):
+        (result,) = inverse(*given)
+        assert result.is_contiguous()
+        close(result, planar(2).inverse_dynamics(*given), 1e-12)
+
+
+def test_negated_tensors(inverse: Any) -> None:
+    """Views that PyTorch negates only when it reads them."""
+    q, qd, qdd = (torch.from_numpy(a) for a in state(planar(2), 0, 3))
+    lazy = torch.complex(qd, -qd).conj().imag
+    assert lazy.is_neg()
+    (result,) = inverse(q, lazy, qdd)
+    close(result, planar(2).inverse_dynamics(q, qd, qdd), 1e-12)
+
+
+def test_out(inverse: Any) -> None:
+    arrays = state(planar(2), 1, (5, 4))
+    expected = planar(2).inverse_dynamics(*arrays)
+    given = [torch.from_numpy(a) for a in arrays]
+    for out in (
+        torch.empty(5, 4, 2, dtype=torch.float64),
+        torch.empty(5, 4, 9, dtype=torch.float64)[..., 2:4],
+        torch.empty(2, 4, 5, dtype=torch.float64).permute(2, 1, 0),
+        given[1],
+    ):
+        assert inverse(*given, out=(out,))[0] is out
+        close(out, expected, 1e-12)
+    with pytest.raises(TypeError, match=r"out must have dtype torch\.float64, not torch\.float32"):
+        inverse(*given, out=(torch.empty(5, 4, 2),))
+    with pytest.raises(RuntimeError, match="single memory location"):
+        inverse(*given, out=(torch.empty(2, dtype=torch.float64).expand(5, 4, 2),))

@@ -1,0 +1,174 @@
+"""Motions in machine code against the same steps one by one, closed forms, and MuJoCo."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from support import close
+
+import chasles
+from chasles.expr import sin
+from chasles.robots import four_bar, planar, puma560, quadruped, random_tree
+from chasles.rollouts import STEPS, ComputedTorque, GravityCompensation, PDControl
+
+RNG = np.random.default_rng(7)
+
+
+def start(robot: chasles.Robot, *lead: int) -> tuple[np.ndarray, np.ndarray]:
+    return robot.random(RNG, size=lead), RNG.uniform(-1.0, 1.0, (*lead, robot.nv))
+
+
+def stepped(
+    robot: chasles.Robot, method: str, q: Any, qd: Any, tau: Callable[..., Any], h: float, n: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """The same by Python, one step after the other."""
+    for k in range(n):
+        qdd = robot.forward_dynamics(q, qd, tau(k, q, qd))
+        after = qd + h * qdd
+        q, qd = robot.integrate(q, h * (qd if method == "euler" else after)), after
+    return q, qd
+
+
+@pytest.mark.parametrize("method", ["euler", "semi-implicit"])
+@pytest.mark.parametrize("robot", [puma560(), quadruped(), random_tree(7, seed=2)], ids=str)
+@pytest.mark.parametrize("count", [1, 5, 130])
+def test_as_one_by_one(robot: chasles.Robot, method: str, count: int) -> None:
+    """Any number of states, forces for each state and step."""
+    q, qd = start(robot, count)
+    tau = RNG.normal(size=(count, 20, robot.nv))
+    got = robot.rollout(q, qd, tau, dt=1e-3, steps=20, every=6, method=method)
+    np.testing.assert_allclose(got.t, [0.0, 0.006, 0.012, 0.018, 0.02], atol=1e-15)
+    for k in range(5):
+        steps = round(got.t[k] / 1e-3)
+        right = stepped(robot, method, q, qd, lambda k, *_: tau[:, k], 1e-3, steps)
+        close(got.q[:, k], right[0], 1e-12)
+        close(got.qd[:, k], right[1], 1e-11)
+
+
+@pytest.mark.parametrize("robot", [puma560(), quadruped(), random_tree(7, seed=2)], ids=str)
+def test_fourth_order_as_simulated(robot: chasles.Robot) -> None:
+    q, qd = start(robot, 3)
+    right = chasles.simulate(robot, q, qd, duration=0.05, dt=1e-3)
+    got = robot.rollout(q, qd, dt=1e-3, steps=50, method="rk4")
+    close(got.q, right.q, 1e-12)
+    close(got.qd, right.qd, 1e-11)
+
+
+@pytest.mark.parametrize(("method", "order"), [("euler", 1), ("semi-implicit", 1), ("rk4", 4)])
+def test_orders(method: str, order: int) -> None:
+    robot = random_tree(6, seed=5)
+    q, qd = start(robot)
+    fine = robot.rollout(q, qd, dt=1e-4, steps=1000, every=1000, method="rk4").qd[-1]
+    errors = [
+        np.abs(
+            robot.rollout(q, qd, dt=0.1 / n, steps=n, every=n, method=method).qd[-1] - fine
+        ).max()
+        for n in (25, 50)
+    ]
+    assert order - 0.4 < np.log2(errors[0] / errors[1]) < order + 0.6
+
+
+def test_leading_shapes_and_threads() -> None:
+    robot = puma560()
+    q, qd = start(robot, 3, 70)
+    tau = RNG.normal(size=6)
+    one = robot.rollout(q, qd, tau, dt=1e-3, steps=7, threads=1)
+    assert one.q.shape == (3, 70, 8, 6)
+    two = robot.rollout(q, qd, tau, dt=1e-3, steps=7, threads=2)
+    assert np.array_equal(one.q, two.q)
+    single = robot.rollout(q[1, 2], qd[1, 2], tau, dt=1e-3, steps=7)
+    close(single.q, one.q[1, 2], 1e-15)
+    shared = robot.rollout(q, qd[0, 0], tau, dt=1e-3, steps=7)
+    assert shared.qd.shape == (3, 70, 8, 6)
+    assert robot.rollout(q[:0], qd[:0], dt=1e-3, steps=7).q.shape == (0, 70, 8, 6)
+
+
+def test_computed_torque_is_a_damped_spring() -> None:
+    """With kp = w^2 and kd = 2 w each freedom falls as (1 + w t) exp(-w t)."""
+    robot, w, t = puma560(), 8.0, 0.5
+    control = ComputedTorque(w * w, 2.0 * w, np.zeros(6))
+    got = robot.rollout(np.full(6, 0.4), np.zeros(6), control, dt=1e-3, steps=500, method="rk4")
+    close(got.q[-1], np.full(6, 0.4 * (1.0 + w * t) * np.exp(-w * t)), 1e-8)
+
+
+def test_gravity_compensation_holds() -> None:
+    robot = quadruped()
+    q, _ = start(robot)
+    got = robot.rollout(q, np.zeros(robot.nv), GravityCompensation(), dt=1e-3, steps=200)
+    close(got.q[-1], q, 1e-9)
+
+
+def test_controllers_as_functions() -> None:
+    """A function of symbols, of PDControl's kind, with a driven target."""
+    robot = planar(2)
+    q, qd = start(robot, 4)
+
+    def law(t: Any, q: Any, qd: Any) -> list[Any]:
+        return [20.0 * (sin(3.0 * t) - x) - 2.0 * v for x, v in zip(q, qd, strict=True)]
+
+    got = robot.rollout(q, qd, law, dt=1e-3, steps=30, start=0.2)
+    right = stepped(
+        robot,
+        "semi-implicit",
+        q,
+        qd,
+        lambda k, q, qd: 20.0 * (np.sin(3.0 * (0.2 + 1e-3 * k)) - q) - 2.0 * qd,
+        1e-3,
+        30,
+    )
+    close(got.q[:, -1], right[0], 1e-12)
+    still = robot.rollout(q, qd, PDControl(20.0, 2.0, [0.3, -0.1], [1.0, 0.0]), dt=1e-3, steps=30)
+    right = stepped(
+        robot,
+        "semi-implicit",
+        q,
+        qd,
+        lambda k, q, qd: 20.0 * (np.array([0.3, -0.1]) - q) - 2.0 * qd + np.array([1.0, 0.0]),
+        1e-3,
+        30,
+    )
+    close(still.q[:, -1], right[0], 1e-12)
+
+
+def test_energy_is_kept_by_the_fourth_order() -> None:
+    robot = puma560()
+    q, qd = start(robot)
+    got = robot.rollout(q, qd, dt=1e-3, steps=2000, every=20, method="rk4")
+    energy = robot.kinetic_energy(got.q, got.qd) + robot.potential_energy(got.q)
+    assert np.ptp(energy) < 1e-8 * robot.kinetic_energy(got.q, got.qd).max()
+
+
+def test_bad_input() -> None:
+    robot = puma560()
+    q, qd = np.zeros(6), np.zeros(6)
+
+    def go(q: Any = q, qd: Any = qd, tau: Any = None, **options: Any) -> Any:
+        return robot.rollout(q, qd, tau, **({"dt": 1e-3, "steps": 5} | options))
+
+    with pytest.raises(ValueError, match="unknown method 'leapfrog'; use one of semi-implicit"):
+        go(method="leapfrog")
+    with pytest.raises(ValueError, match="steps must be a positive integer, not 0"):
+        go(steps=0)
+    with pytest.raises(ValueError, match="dt"):
+        go(dt=-1.0)
+    with pytest.raises(ValueError, match="q must be finite"):
+        go(q=np.full(6, np.nan))
+    with pytest.raises(ValueError, match=r"tau must have shape \(6,\) or \(\.\.\., 5, 6\)"):
+        go(tau=np.zeros((4, 6)))
+    with pytest.raises(ValueError, match="does not broadcast to that of the states"):
+        go(tau=np.zeros((3, 5, 6)))
+    with pytest.raises(chasles.ModelError, match=r"the controller gives .*; return 6 numbers"):
+        go(tau=lambda t, q, qd: [1.0])
+    with pytest.raises(chasles.ModelError, match="failed on symbols, TypeError"):
+        go(tau=lambda t, q, qd: np.sin(q))
+    with pytest.raises(chasles.ModelError, match="kp must be one finite number or 6"):
+        go(tau=PDControl([1.0, 2.0], 0.0, np.zeros(6)))
+    with pytest.raises(chasles.ModelError, match="has loops or depends on time; use chasles"):
+        four_bar().rollout(np.zeros(3), np.zeros(3), dt=1e-3, steps=1)
+    with pytest.raises(FloatingPointError, match="no longer finite"):
+        go(qd=np.full(6, 1e200), steps=50)
+
+
+def test_every_method_is_known() -> None:
+    assert set(STEPS) == {"euler", "semi-implicit", "rk4"}
