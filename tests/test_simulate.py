@@ -1,5 +1,6 @@
 """The door of `chasles.simulate`: times, shapes, what it keeps, and every wrong argument."""
 
+import itertools
 from functools import cache
 from typing import Any
 
@@ -9,6 +10,8 @@ from support import close
 
 import chasles
 from chasles.expr import Number, atan2, cos, sin, sqrt
+from chasles.model import Description, JointData, LinkData
+from chasles.robots._solids import sphere
 
 ROD = chasles.robots.planar(1)
 BARS = chasles.robots.four_bar()
@@ -85,12 +88,25 @@ def test_a_bar_is_shown_only_when_asked_for(capsys: pytest.CaptureFixture[str]) 
     assert "simulate" in capsys.readouterr().out
 
 
+def rattling() -> Any:
+    """A force that changes its sign whenever it is asked for."""
+    sign = itertools.cycle([1e9, -1e9])
+    return lambda t, q, qd: 0.0 * qd + next(sign)
+
+
 def simulate(robot: chasles.Robot, q: Any, qd: Any, **more: Any) -> None:
     chasles.simulate(robot, q, qd, **(SHORT | more))
 
 
 TREE = chasles.robots.triangle(1.0, 2.0)
 BALL = chasles.robots.delta()
+ROLLING = chasles.Robot(
+    Description(
+        "ball",
+        (LinkData("ball", sphere(2.0, 0.1)),),
+        (JointData("roll", "rolling", None, "ball", radius=0.1),),
+    )
+)
 
 WRONG = {
     "q short": (lambda: simulate(BARS, [0.0], [0.0] * 3), ValueError, "simulate: q must have 3"),
@@ -206,6 +222,96 @@ WRONG = {
         ),
         chasles.OpenLoop,
         "q is on another branch: 'q2' is off by 3.14",
+    ),
+    "integrator": (
+        lambda: simulate(ROD, [0.0], [0.0], integrator="rk5"),
+        ValueError,
+        "unknown integrator 'rk5'; known are 'euler', 'heun2'",
+    ),
+    "free": (
+        lambda: simulate(ROD, [0.0], [0.0], free="world"),
+        ValueError,
+        "free must be 'body' or 'mixed', not 'world'",
+    ),
+    "free of another integrator": (
+        lambda: simulate(ROD, [0.0], [0.0], free="mixed"),
+        ValueError,
+        "free='mixed' is for integrator 'semi-implicit' and robots without loops, not 'rk4'",
+    ),
+    "free of loops": (
+        lambda: simulate(BARS, *closed(), free="mixed", integrator="semi-implicit"),
+        ValueError,
+        "robots without loops, not 'semi-implicit' of 'four_bar'",
+    ),
+    "rtol": (
+        lambda: simulate(ROD, [0.0], [0.0], integrator="dopri5", rtol=0.0),
+        ValueError,
+        "rtol must be a finite positive",
+    ),
+    "atol": (
+        lambda: simulate(ROD, [0.0], [0.0], integrator="dopri5", atol=np.inf),
+        ValueError,
+        "atol must be a finite positive",
+    ),
+    "no Hamiltonian in loops": (
+        lambda: simulate(BARS, *closed(), integrator="variational"),
+        chasles.ModelError,
+        "robot 'four_bar' has not: it has loops; take 'rk4'",
+    ),
+    "no Hamiltonian where it rolls": (
+        lambda: simulate(ROLLING, ROLLING.neutral(), [0.0] * 3, integrator="variational"),
+        chasles.ModelError,
+        "joint 'roll' rolls",
+    ),
+    "no step is short enough": (
+        lambda: simulate(ROD, [0.0], [0.0], integrator="dopri5", tau=rattling()),
+        FloatingPointError,
+        "no step is short enough at t = 0 s; make rtol and atol larger",
+    ),
+    "events of a batch": (
+        lambda: simulate(ROD, [[0.0]] * 2, [0.0], events=chasles.Event(lambda t, q, qd: 1.0)),
+        ValueError,
+        r"events are of one state, not of a batch \(2,\)",
+    ),
+    "no event": (
+        lambda: simulate(ROD, [0.0], [0.0], events=[lambda t, q, qd: 1.0]),
+        TypeError,
+        r"events must be chasles.Event\(function\)",
+    ),
+    "direction": (
+        lambda: chasles.Event(lambda t, q, qd: 1.0, 2, name="floor"),
+        ValueError,
+        "event 'floor': direction must be -1, 0 or 1, not 2",
+    ),
+    "event nan": (
+        lambda: simulate(ROD, [0.0], [0.0], events=chasles.Event(lambda t, q, qd: np.nan)),
+        ValueError,
+        "event 'event' gave .* at t = 0 s; return one finite number",
+    ),
+    "event of two numbers": (
+        lambda: simulate(ROD, [0.0], [0.0], events=chasles.Event(lambda t, q, qd: [1.0, 2.0])),
+        ValueError,
+        "return one finite number",
+    ),
+    "what an event does": (
+        lambda: simulate(
+            ROD,
+            [0.0],
+            [1.0],
+            events=chasles.Event(lambda t, q, qd: q[0] - 1e-3, then=lambda t, q, qd: qd),
+        ),
+        ValueError,
+        r"what event 'event' does at t = 0.0010\d+ s must give \(q, qd\)",
+    ),
+    "times": (
+        lambda: simulate(ROD, [0.0], [0.0], times=[0.0, 0.02]),
+        ValueError,
+        "times must be between 0 and 0.01 s, not from 0 to 0.02 s",
+    ),
+    "times that fall": (
+        lambda: simulate(ROD, [0.0], [0.0], times=[0.005, 0.002]),
+        ValueError,
+        "times must be increasing numbers",
     ),
     "no loops": (
         lambda: chasles.ClosureFunction(ROD, triangle),

@@ -24,18 +24,20 @@ from chasles.loops import (
 from chasles.model import ModelError
 from chasles.model.denavit_hartenberg import DHRow, DHTable
 from chasles.robot import Robot
-from chasles.simulate import ClosureFunction, Trajectory, simulate
+from chasles.simulate import INTEGRATORS, ClosureFunction, Event, Trajectory, simulate
 from chasles.version import VERSION
 
 if TYPE_CHECKING:
-    from chasles import control, conventions, homogeneous, robots
+    from chasles import contact, control, conventions, homogeneous, robots
 
 __version__ = VERSION
 
 __all__ = [
+    "INTEGRATORS",
     "ClosureFunction",
     "DHRow",
     "DHTable",
+    "Event",
     "ImpossiblePosition",
     "LockedMechanism",
     "LoopError",
@@ -49,6 +51,7 @@ __all__ = [
     "Wrench",
     "compile",
     "condition",
+    "contact",
     "control",
     "conventions",
     "cost",
@@ -66,6 +69,6 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Parts of the package that load on use."""
-    if name in ("control", "conventions", "homogeneous", "robots"):
+    if name in ("contact", "control", "conventions", "homogeneous", "robots"):
         return importlib.import_module(f"chasles.{name}")
     raise AttributeError(f"module 'chasles' has no attribute {name!r}")

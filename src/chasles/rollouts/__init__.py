@@ -6,13 +6,14 @@ from chasles.rollouts.controls import (
     PDControl,
     traced,
 )
-from chasles.rollouts.rollout import Rollout, Trajectory
+from chasles.rollouts.rollout import Occurrence, Rollout, Trajectory
 from chasles.rollouts.steps import STEPS
 
 __all__ = [
     "STEPS",
     "ComputedTorque",
     "GravityCompensation",
+    "Occurrence",
     "PDControl",
     "Rollout",
     "Trajectory",

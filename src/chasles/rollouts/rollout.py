@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,18 +17,28 @@ from chasles.rollouts.controls import traced
 from chasles.rollouts.steps import STEPS, step_program
 
 
+class Occurrence(NamedTuple):
+    """An event that happened: its name, its time, and the state before it did anything."""
+
+    name: str
+    t: float
+    q: np.ndarray
+    qd: np.ndarray
+
+
 @dataclass(frozen=True)
 class Trajectory:
     """States at times t (n,): q (..., n, nq) and qd (..., n, nv).
 
     rechosen: the times at which some member of the batch was given other independent coordinates,
-    where loops are closed.
+    where loops are closed. events: those that happened, in order.
     """
 
     t: np.ndarray
     q: np.ndarray
     qd: np.ndarray
     rechosen: tuple[float, ...] = ()
+    events: tuple[Occurrence, ...] = ()
 
 
 @dataclass(frozen=True)

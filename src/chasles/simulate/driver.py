@@ -1,20 +1,21 @@
-"""The door and the loop of `chasles.simulate`."""
+"""The door of `chasles.simulate`."""
 
-import math
-from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from chasles.loops import LoopError
 from chasles.names import leading_shape, numbers
 from chasles.numeric.linear_systems import checked_step
 from chasles.robot import Array, Robot
 from chasles.rollouts import Trajectory
 from chasles.simulate.closure_function import ClosureFunction
 from chasles.simulate.dynamics import Forces, accelerations, joint_forces, under
-from chasles.simulate.motions import Closed, begun, by_function, method, tree
+from chasles.simulate.events import Event, checked_events
+from chasles.simulate.integrators import Free, chosen
+from chasles.simulate.motions import moving
+from chasles.simulate.pace import paced
+from chasles.simulate.running import Keep, run
 
 
 def simulate(
@@ -24,23 +25,38 @@ def simulate(
     *,
     duration: float,
     start: float | None = None,
-    dt: float = 1e-3,
+    dt: float | None = None,
+    integrator: str = "rk4",
+    rtol: float = 1e-6,
+    atol: float = 1e-9,
+    free: Free = "body",
     tau: Forces = None,
     f_ext: Mapping[str, Any] | None = None,
     dissipation: bool = False,
     stabilization: float | None = None,
     closure: ClosureFunction | None = None,
+    events: Event | Sequence[Event] = (),
+    times: Array = None,
     every: int = 1,
     progress: bool = False,
 ) -> Trajectory:
     """The motion from q (..., nq) and qd (..., nv) for `duration` seconds, in steps of at most dt.
 
-    By the classical Runge-Kutta method of fourth order, on the configuration space (rotations stay
-    rotations); the error falls with dt^4. tau: joint forces (..., nv), constant, or a function
-    tau(t, q, qd) of them, called with all members of a batch; none by default. f_ext and
-    dissipation as in `forward_dynamics`. start: the time in s at which it begins, for tau(t, q, qd)
-    and for a robot that depends on time; by default that of `at_time`, or 0. every: keep one state
-    of so many, and the last. progress: show a bar.
+    integrator: a name of `chasles.INTEGRATORS`, by default the classical Runge-Kutta method of
+    fourth order; each works on the configuration space (rotations stay rotations). dt: 1 ms by
+    default; "dopri5" chooses its steps so that the error of each is within atol + rtol times the
+    step (rad, m, and their rates), of any length unless dt is given. free="mixed": semi-implicit
+    Euler steps the linear velocity of free joints along their parent's axes, as MuJoCo does.
+
+    tau: joint forces (..., nv), constant, or a function tau(t, q, qd) of them, called with all
+    members of a batch; none by default. f_ext and dissipation as in `forward_dynamics`. start: the
+    time in s at which it begins, for tau(t, q, qd) and for a robot that depends on time; by default
+    that of `at_time`, or 0.
+
+    events: of one state, not of a batch; see `chasles.Event`. Where one does something, the state
+    before and the state after are both kept. times: keep the states at these times (n,), which
+    increase, by interpolation within the steps, instead of those after each step. every: keep one
+    state of so many, and the last. progress: show a bar.
 
     Of a robot with loops, q and qd must keep them closed (`assemble`, `complete`). The independent
     coordinates are integrated and the others follow them, to 1e-13, so that nothing drifts; where a
@@ -54,47 +70,26 @@ def simulate(
         raise TypeError("simulate: give closure or stabilization, not both")
     q, qd = _state(robot, q, qd)
     whole = checked_step(duration, "simulate: duration")
-    steps = max(math.ceil(whole / checked_step(dt, "simulate: dt") - 1e-9), 1)
     if isinstance(every, bool) or not isinstance(every, int) or every < 1:
         raise ValueError(f"simulate: every must be a positive integer, not {every!r}")
     start = _beginning(robot, start)
+    keep = Keep(start, whole, every, times)
+    happenings = checked_events(events, q)
+    method, advance = chosen(robot, integrator, free)
     dynamics = accelerations(robot, f_ext, dissipation, stabilization)
-    advance = method(robot, under(dynamics, joint_forces(tau, qd)))
-    rechosen: list[float] = []
-    if closure is not None:
-        place = by_function(robot, closure)
-        q, qd = begun(robot, place, start, q, qd)
-        step = partial(advance, place)
-    elif not robot.model.loop_rows or stabilization is not None:
-        step = partial(advance, tree(robot))
-    else:
-        closed = Closed(robot, start, q)
-        q, qd = begun(robot, closed.place, start, q, qd)
-        step, rechosen = partial(closed.step, advance), closed.rechosen
-    kept = [(start, q, qd)]
-    for k in _counted(steps, progress):
-        q, qd = _stepped(step, start + whole * k / steps, whole / steps, q, qd)
-        if (k + 1) % every == 0 or k + 1 == steps:
-            kept.append((start + whole * (k + 1) / steps, q, qd))
-    t, positions, velocities = zip(*kept, strict=True)
+    motion = moving(robot, under(dynamics, joint_forces(tau, qd)), advance, closure, stabilization)
+    q, qd = motion.begin(start, q, qd)
+    pace = paced(motion.step, method, start, whole, dt, rtol, atol)
+    happened = run(pace, motion.begin, happenings, keep, (start, start + whole), q, qd, progress)
     axis = q.ndim - 1
+    t, positions, velocities = keep.states()
     return Trajectory(
-        np.array(t), np.stack(positions, axis), np.stack(velocities, axis), tuple(rechosen)
+        t,
+        np.stack(positions, axis),
+        np.stack(velocities, axis),
+        tuple(motion.rechosen),
+        tuple(happened),
     )
-
-
-def _stepped(
-    step: Callable[..., tuple[np.ndarray, np.ndarray]],
-    t: float,
-    h: float,
-    q: np.ndarray,
-    qd: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray]:
-    """A step; what goes wrong in it says when."""
-    try:
-        return step(t, h, q, qd)
-    except LoopError as error:
-        raise type(error)(f"simulate: after t = {t:.6g} s: {error}") from None
 
 
 def _beginning(robot: Robot, start: Any) -> float:
@@ -116,12 +111,3 @@ def _state(robot: Robot, q: Array, qd: Array) -> tuple[np.ndarray, np.ndarray]:
     lead = leading_shape("simulate", **arrays)
     first, second = (np.array(np.broadcast_to(a, (*lead, a.shape[-1]))) for a in arrays.values())
     return first, second
-
-
-def _counted(steps: int, progress: bool) -> Iterable[int]:
-    """The numbers of the steps, with a bar where one is asked for."""
-    if not progress:
-        return range(steps)
-    from rich.progress import track
-
-    return track(range(steps), description="simulate")

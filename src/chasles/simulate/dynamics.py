@@ -10,7 +10,7 @@ from chasles.model import ModelError
 from chasles.names import numbers
 from chasles.numeric.linear_systems import checked_step
 from chasles.robot import Array, Robot
-from chasles.simulate.runge_kutta import Accelerate
+from chasles.simulate.local import Accelerate
 
 LOOSE = 1e-2
 """Loops that stabilisation holds may be open by this much (rad, parts of the loop's size)."""

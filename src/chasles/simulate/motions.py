@@ -1,7 +1,8 @@
 """How positions follow steps along the configuration space: of a tree, or of closed loops."""
 
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -10,7 +11,8 @@ from chasles.loops.charts import Chart
 from chasles.loops.closing import CLOSED
 from chasles.robot import Robot
 from chasles.simulate.closure_function import ClosureFunction
-from chasles.simulate.runge_kutta import Accelerate, Place, Placed, runge_kutta
+from chasles.simulate.local import Accelerate, Advance, Local, Place, Placed, Taken, path, take
+from chasles.simulate.pace import Step
 
 FALLEN = 0.1
 """Other coordinates are chosen where the margin of a chart, which is the square of a pivot, falls
@@ -27,46 +29,6 @@ CONSISTENT = 1e-6
 
 BRANCH = 1e-3
 """A closed position farther than this from the given one (rad, m) belongs to another branch."""
-
-Advance = Callable[[Place, float, float, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
-"""advance(place, t, h, q, qd): q and qd after a step of h seconds from time t."""
-
-
-def method(robot: Robot, accelerate: Accelerate) -> Advance:
-    """Runge and Kutta's method for a robot under forces.
-
-    Where q has entries that depend on the way (the place of a rolling sphere), these are integrated
-    beside the velocities, by their own rates.
-    """
-    where = [
-        slot.start + k
-        for i, slot in robot.model.position_slices.items()
-        for k in robot.model.bodies[i].joint.path
-    ]
-    if not where:
-        return lambda place, *step: runge_kutta(place, accelerate, *step)
-    n = robot.nv
-
-    def forces(t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        qd = v[..., :n]
-        J = robot.derivatives("integrate", q, np.zeros_like(qd), wrt="v")[..., where, :]
-        return np.concatenate([accelerate(t, q, qd), (J @ qd[..., None])[..., 0]], axis=-1)
-
-    def advance(
-        place: Place, t: float, h: float, q: np.ndarray, qd: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        def rolled(t: float, q: np.ndarray, d: np.ndarray, v: np.ndarray) -> Placed:
-            start = q.copy()
-            start[..., where] += v[..., n:] - robot.integrate(q, d[..., :n])[..., where]
-            there, speed, rate = place(t, start, d[..., :n], v[..., :n])
-            x = there[..., where]
-            return there, np.concatenate([speed, x], -1), np.concatenate([rate, 0.0 * x], -1)
-
-        v = np.concatenate([qd, q[..., where]], axis=-1)
-        there, speed = runge_kutta(rolled, forces, t, h, q, v)
-        return there, speed[..., :n]
-
-    return advance
 
 
 def rate_of_steps(robot: Robot) -> Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]:
@@ -129,6 +91,41 @@ def begun(
     return there, speed
 
 
+class Moving(NamedTuple):
+    """How a robot moves: begin(t, q, qd) gives the state it can begin with, and steps follow."""
+
+    begin: Callable[[float, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
+    step: Step
+    rechosen: list[float]
+
+
+def moving(
+    robot: Robot,
+    accelerate: Accelerate,
+    advance: Advance,
+    closure: ClosureFunction | None,
+    stabilization: float | None,
+) -> Moving:
+    """A robot's steps by a method: its tree's, or with its loops closed."""
+    way = path(robot)
+
+    def step(place: Place, t: float, h: float, q: np.ndarray, qd: np.ndarray) -> Taken:
+        return take(advance, Local(robot, way, place, accelerate, t, q), h, qd)
+
+    if closure is not None:
+        place = by_function(robot, closure)
+        return Moving(partial(begun, robot, place), partial(step, place), [])
+    if not robot.model.loop_rows or stabilization is not None:
+        return Moving(lambda t, q, qd: (q, qd), partial(step, tree(robot)), [])
+    closed = Closed(robot)
+
+    def begin(t: float, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        closed.choose(t, q)
+        return begun(robot, closed.place, t, q, qd)
+
+    return Moving(begin, partial(closed.step, step), closed.rechosen)
+
+
 class Lost(SingularPosition):
     """Some members of a batch need other independent coordinates: their mask."""
 
@@ -144,21 +141,30 @@ class Closed:
     Past one of these the margin has another sign than where the chart was chosen.
     """
 
-    def __init__(self, robot: Robot, t: float, q: np.ndarray) -> None:
+    def __init__(self, robot: Robot) -> None:
         self._robot, self._rate = robot, rate_of_steps(robot)
         self.rechosen: list[float] = []
         self._charts: list[Chart] = []
+
+    def choose(self, t: float, q: np.ndarray) -> None:
+        """Charts for all members, at a position from which they begin."""
+        self._charts = []
         self._which, self._start = np.full(q.shape[:-1], -1), np.ones(q.shape[:-1])
         self._choose(t, q, self._which < 0)
 
     def step(
-        self, advance: Advance, t: float, h: float, q: np.ndarray, qd: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """A step of Runge and Kutta, in other coordinates where those of a member will not do."""
+        self,
+        step: Callable[..., Taken],
+        t: float,
+        h: float,
+        q: np.ndarray,
+        qd: np.ndarray,
+    ) -> Taken:
+        """step(place, t, h, q, qd), in other coordinates where those of a member will not do."""
         chosen: Any = False
         while True:
             try:
-                return advance(self.place, t, h, q, qd)
+                return step(self.place, t, h, q, qd)
             except Lost as lost:
                 if np.any(lost.members & chosen):
                     raise self._singular(t, q, lost.members & chosen) from None
