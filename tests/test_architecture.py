@@ -29,6 +29,7 @@ LAYERS = (
     ("programs",),
     ("compiled", "loops", "rollouts"),
     ("robot", "devices"),
+    ("contact",),
     ("robots", "api", "accuracy", "control", "conventions", "homogeneous", "simulate", "exporting"),
     ("",),  # the package itself: `import chasles`
     ("cli", "published"),

@@ -37,6 +37,7 @@ PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
 EXAMPLES = {
     "accuracy.py": {"samples": 5, "joints": (3, 5), "picture": io.BytesIO()},
     "computed_torque.py": {"duration": 0.05},
+    "contact_laws.py": {"steps": 6, "picture": io.BytesIO()},
     "crossover.py": {"joints": 4, "picture": io.BytesIO()},
     "long_runs.py": {"duration": 0.02, "picture": io.BytesIO()},
     "mechanism_energy.py": {"duration": 0.02, "names": ["four-bar"], "picture": io.BytesIO()},
@@ -48,7 +49,11 @@ EXAMPLES = {
     "slider_crank.py": {"steps": 24, "picture": io.BytesIO()},
     "spacelib.py": {"instants": 3},
 }
-NEEDS = {"arrays.md": ("torch", "jax"), "gpu.md": ("cupy", "torch", "jax")}
+NEEDS = {
+    "arrays.md": ("torch", "jax"),
+    "contact.md": ("daqp", "clarabel"),
+    "gpu.md": ("cupy", "torch", "jax"),
+}
 """Packages that a page is about, and that need not be there."""
 ON_GPU = ("gpu.md",)
 """Pages that need a GPU too."""

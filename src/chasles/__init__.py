@@ -28,7 +28,7 @@ from chasles.simulate import INTEGRATORS, ClosureFunction, Event, Trajectory, si
 from chasles.version import VERSION
 
 if TYPE_CHECKING:
-    from chasles import control, conventions, homogeneous, robots
+    from chasles import contact, control, conventions, homogeneous, robots
 
 __version__ = VERSION
 
@@ -51,6 +51,7 @@ __all__ = [
     "Wrench",
     "compile",
     "condition",
+    "contact",
     "control",
     "conventions",
     "cost",
@@ -68,6 +69,6 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Parts of the package that load on use."""
-    if name in ("control", "conventions", "homogeneous", "robots"):
+    if name in ("contact", "control", "conventions", "homogeneous", "robots"):
         return importlib.import_module(f"chasles.{name}")
     raise AttributeError(f"module 'chasles' has no attribute {name!r}")

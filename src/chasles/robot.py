@@ -40,6 +40,7 @@ from chasles.loops.charts import Charts
 from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.spatial import RigidInertia
 from chasles.model import (
+    JOINTS,
     CouplingData,
     Description,
     JointData,
@@ -236,7 +237,7 @@ class Robot:
         `driving_forces`. Ask the new robot `at_time`.
         """
         return self._changed(
-            edit.drive(self.model, {name: motion(given) for name, given in motions.items()})
+            edit.drive(self.model, {name: motion(f, joint=name) for name, f in motions.items()})
         )
 
     def at_time(self, t: Array) -> "Robot":
@@ -296,7 +297,11 @@ class Robot:
         many freedoms they leave, and accelerations from there. tolerance is relative to the largest
         entry. Damping and friction are left out.
         """
-        if [self.joint(n).kind for n in self.joints] != [other.joint(n).kind for n in other.joints]:
+        mine, theirs = (
+            [JOINTS.get(kind, kind) for kind in (robot.joint(n).kind for n in robot.joints)]
+            for robot in (self, other)
+        )
+        if mine != theirs:
             return False
         rng = np.random.default_rng(rng)
         if self.model.loop_rows or other.model.loop_rows:
@@ -325,7 +330,8 @@ class Robot:
             a, b = (robot.forward_dynamics(q, qd, tau) for robot in (self, other))
         except LoopError:
             return False
-        return bool(np.max(np.abs(a - b)) <= tolerance * np.max(np.abs(a)))
+        error, size = (np.max(np.abs(x), initial=0.0) for x in (a - b, a))
+        return bool(error <= tolerance * size)
 
     def _changed(self, source: Description) -> "Robot":
         return _rebuild(source, self._mimic, self._time)
@@ -811,6 +817,14 @@ class Robot:
                 f"{function} would leave them open; {OPEN[function]}"
             )
 
+    def _refuse_method(self, what: str, method: str) -> None:
+        """What is of closed loops alone has no methods to choose from."""
+        if method != "fastest":
+            raise ValueError(
+                f"{what}: method {method!r} is of trees, and robot {self.name!r} has loops or "
+                "couplings; leave it out"
+            )
+
     @cached_property
     def _tree(self) -> "Robot":
         """The tree alone, at no time."""
@@ -856,6 +870,7 @@ class Robot:
         """
         if actuated is not None or weights is not None:
             self._require_loops("inverse_dynamics(actuated=)")
+            self._refuse_method("inverse_dynamics(actuated=)", method)
             keys, forces = wrench_arguments(self.model, f_ext)
             found = self._closed.actuator_forces(
                 (q, qd, qdd),
@@ -1060,6 +1075,7 @@ class Robot:
         """
         chosen = _checked_coordinates("mass_matrix", coordinates)
         if chosen == "independent" and self.model.loop_rows:
+            self._refuse_method('mass_matrix(coordinates="independent")', method)
             M = self._closed.mass_matrix(q, tolerance=TOLERANCE, threads=threads)
             return filled("mass_matrix", M, out)
         return self._call("mass_matrix", q, out=out, threads=threads, method=method)
@@ -1089,6 +1105,7 @@ class Robot:
         if self.model.loop_rows and chosen == "tree":
             return self._opened.mass_matrix_inverse(q, method=method, out=out, threads=threads)
         if self.model.loop_rows:
+            self._refuse_method('mass_matrix_inverse(coordinates="independent")', method)
             M = self.mass_matrix(q, coordinates="independent", threads=threads)
             return filled("mass_matrix_inverse", np.linalg.inv(M), out)
         return self._call("mass_matrix_inverse", q, out=out, threads=threads, method=method)
@@ -1116,11 +1133,7 @@ class Robot:
         G yd, at a closed q, by "fastest" only.
         """
         if self.model.loop_rows:
-            if method != "fastest":
-                raise ValueError(
-                    f"operational_inertia_inverse: method {method!r} is of trees, and robot "
-                    f"{self.name!r} has loops or couplings; leave it out"
-                )
+            self._refuse_method("operational_inertia_inverse", method)
             G, M = self._closed.reduced("operational_inertia_inverse", q, threads=threads)
             names = checked_frame(self.model, "operational_inertia_inverse", frame, True)
             rows = [

@@ -184,6 +184,16 @@ BOUNDS = {
 }
 
 
+def test_limits_in_the_wrong_order_are_left_out_of_mechanism_files(tmp_path: Path) -> None:
+    """URDF files have such; a mechanism file that held them could not be read."""
+    source = in_frames("revolute")
+    wrong = replace(source.joints[0], limits=Limits(1.0, -1.0, 3.0))
+    robot = chasles.Robot(replace(source, joints=(wrong, *source.joints[1:])))
+    notes = chasles.save(robot, tmp_path / "a.toml")
+    assert notes == (f"joint {wrong.name!r}: limits 1 to -1 are no range; left out",)
+    assert chasles.load(tmp_path / "a.toml").joint(wrong.name).limits == Limits(velocity=3.0)
+
+
 @pytest.mark.parametrize("bounds", BOUNDS)
 @pytest.mark.parametrize("kind", ["revolute", "prismatic"])
 def test_limits(kind: str, bounds: str, tmp_path: Path) -> None:

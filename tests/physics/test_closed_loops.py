@@ -3,6 +3,7 @@
 import pickle
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -237,6 +238,22 @@ def test_redundant_actuators_share_by_weights() -> None:
     close(robot.forward_dynamics(q, qd, u), wanted, 1e-10)
 
 
+@pytest.mark.parametrize(
+    ("weights", "error", "message"),
+    [
+        ({"rocker": 1.0}, ValueError, "weights name 'rocker', which is not among the actuated"),
+        ({"crank": 0.0}, ValueError, r"the weight of 'crank' must be positive, not 0\.0"),
+        ({"crank": "much"}, ValueError, "the weight of 'crank' must be positive, not 'much'"),
+        ([1.0], TypeError, r"weights must be \{freedom: weight\}, not list"),
+    ],
+)
+def test_weights_that_cannot_be(weights: Any, error: type, message: str) -> None:
+    robot, q, qd, tau = case("four_bar")
+    qdd = robot.forward_dynamics(q, qd, tau)
+    with pytest.raises(error, match=message):
+        robot.inverse_dynamics(q, qd, qdd, actuated=["crank"], weights=weights)
+
+
 def test_too_few_actuators() -> None:
     robot, q, qd, tau = case("five_bar")
     text = "actuators at 'left' cannot move all of its 2 freedoms; actuate for example 'left', 'r"
@@ -416,6 +433,19 @@ def test_loops_are_asked_for_by_name() -> None:
     arm = chasles.robots.planar(2)
     with pytest.raises(chasles.ModelError, match="has no loops or couplings; use forward_dynamics"):
         arm.constrained_dynamics(np.zeros(2), np.zeros(2), np.zeros(2))
+
+
+def test_methods_of_trees_are_refused() -> None:
+    """Where loops are closed in one way only, another is not passed over in silence."""
+    robot, q, qd, _ = case("four_bar")
+    for call in (
+        lambda: robot.mass_matrix(q, coordinates="independent", method="spatial"),
+        lambda: robot.mass_matrix_inverse(q, coordinates="independent", method="spatial"),
+        lambda: robot.inverse_dynamics(q, qd, qd, actuated=["crank"], method="lagrange"),
+        lambda: robot.operational_inertia_inverse(q, frame="rocker", method="projection"),
+    ):
+        with pytest.raises(ValueError, match=r"method '\w+' is of trees, and robot 'four_bar' has"):
+            call()
 
 
 def test_a_loop_that_forbids_nothing_changes_nothing() -> None:

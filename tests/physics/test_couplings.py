@@ -334,6 +334,28 @@ def test_a_singular_position_names_the_coupling() -> None:
         other.complete([0.0, 1.0], [1.0])
 
 
+def test_a_coupling_that_has_values_in_a_part_of_space() -> None:
+    """w2 = sqrt(w1 - 2): positions without a value, where searches may start, do no harm."""
+    robot = wheels(0.2, 0.3).with_couplings(
+        coupling("cam", ["w1", "w2"], lambda a, b: b - sqrt(a - 2.0))
+    )
+    assert int(robot.mobility()) == 1
+    y = np.array([[3.0], [4.5]])
+    q = robot.with_independent("w1").assemble(y, guess=[3.0, 1.0])
+    close(q, np.concatenate([y, np.sqrt(y - 2.0)], axis=-1), 1e-13)
+    text = r"impossible position at index \(1,\): coupling 'cam' has no value with w1 = 1;"
+    with pytest.raises(chasles.ImpossiblePosition, match=text):
+        robot.with_independent("w1").assemble([[3.0], [1.0]], guess=[3.0, 1.0])
+
+
+def test_a_coupling_that_has_no_value_near_neutral() -> None:
+    robot = wheels(0.2, 0.3).with_couplings(
+        coupling("cam", ["w1", "w2"], lambda a, b, t: b - sqrt(a - 4.0 + t))
+    )
+    with pytest.raises(chasles.ImpossiblePosition, match="coupling 'cam' has no value"):
+        robot.mobility()
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [

@@ -1,5 +1,6 @@
 """Joints driven in time: against the same robot with these joints free and moved so."""
 
+import math
 import pickle
 from collections.abc import Callable
 from dataclasses import replace
@@ -409,6 +410,18 @@ def test_the_time_must_be_said_and_be_one() -> None:
         arm().at_time("noon")
     with pytest.raises(ValueError, match="start must be a finite time"):
         chasles.simulate(arm(), y, yd, duration=0.1, start=np.inf)
+    for held, start in ((arm().at_time([0.0, 1.0]), None), (arm(), "noon")):
+        with pytest.raises(ValueError, match="start must be a finite time, one number, not"):
+            chasles.simulate(held, y, yd, duration=0.1, start=start)
+
+
+def test_a_simulation_begins_at_the_time_of_the_robot() -> None:
+    y, yd, *_ = arm_state()
+    held = chasles.simulate(arm().at_time(T), y, yd, duration=0.01)
+    asked = chasles.simulate(arm(), y, yd, duration=0.01, start=T)
+    assert held.t[0] == T
+    assert np.array_equal(held.q, asked.q)
+    assert chasles.simulate(arm().at_time(T), y, yd, duration=0.01, start=0.0).t[0] == 0.0
 
 
 def test_motions_that_cannot_be() -> None:
@@ -417,8 +430,16 @@ def test_motions_that_cannot_be() -> None:
         puma.drive({"elbow": lambda t: t})
     with pytest.raises(ModelError, match="its motion gives 2 numbers, and a revolute joint has 1"):
         puma.drive({"joint1": lambda t: [t, t]})
-    with pytest.raises(ModelError, match="motion: the function gives"):
+    with pytest.raises(ModelError, match="joint 'joint1': motion: the function gives 'fast'"):
         puma.drive({"joint1": lambda t: "fast"})
+    with pytest.raises(ModelError, match="'joint1': motion: the function gives None; return one"):
+        puma.drive({"joint1": lambda t: None})
+    with pytest.raises(TypeError, match=r"'joint1': motion: 0\.5 is no function; give one of the"):
+        puma.drive({"joint1": 0.5})
+    with pytest.raises(ModelError, match="'joint1': motion: the function failed on a symbol, Type"):
+        puma.drive({"joint1": math.sin})
+    with pytest.raises(ModelError, match="motion: the function gives no finite number at any of"):
+        puma.drive({"joint1": lambda t: t * math.nan})
     with pytest.raises(ModelError, match="no coordinates, because its motion is given in time"):
         arm().drive({"joint1": lambda t: t})
     with pytest.raises(ModelError, match="'joint1' has no coordinates"):

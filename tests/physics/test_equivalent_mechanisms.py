@@ -4,6 +4,7 @@ Featherstone 2008, sections 9.6 and 9.7; rounding is 1e-11.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -93,6 +94,20 @@ def test_equivalence_is_noticed_and_missed() -> None:
     assert not robot.is_equivalent(robot.attach(robot.frames[-1], mass=1e-3))
     assert not robot.is_equivalent(robot.with_gravity((0.0, 0.0, -9.80)))
     assert not robot.is_equivalent(planar(2))
+
+
+def test_joints_of_two_names_and_mechanisms_that_rest_are_equivalent() -> None:
+    """ "continuous" is a revolute joint without limits; with all joints driven nothing is left."""
+    for robot in (planar(2), chasles.robots.four_bar()):
+        source = robot.model.source
+        joints = tuple(replace(joint, kind="continuous") for joint in source.joints)
+        assert robot.is_equivalent(chasles.Robot(replace(source, joints=joints)))
+        afloat = replace(source, joints=joints, gravity=Vector.zero())
+        assert not robot.is_equivalent(chasles.Robot(afloat))
+    bars = chasles.robots.four_bar(1.0, 0.5, 1.0, 0.5)
+    rests = bars.drive(dict.fromkeys(bars.joints, lambda t: 0.0 * t)).at_time(0.0)
+    assert rests.mobility() == 0
+    assert rests.is_equivalent(rests)
 
 
 def test_fewer_operations() -> None:

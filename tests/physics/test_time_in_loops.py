@@ -11,7 +11,7 @@ from mechanisms import mechanism
 from support import close
 
 import chasles
-from chasles.expr import cos, sin
+from chasles.expr import cos, sin, sqrt
 from chasles.loops import dynamics, singular_values
 from chasles.model import LoopData, ModelError, coupling, motion
 
@@ -390,6 +390,19 @@ def test_what_is_refused() -> None:
     )
     with pytest.raises(ModelError, match="'second': it has no coordinate to be driven"):
         mechanism("four_bar").with_loops(moved)
+
+
+def test_times_at_which_loops_cannot_be_closed() -> None:
+    rocker = chasles.robots.four_bar(1.0, 0.9, 0.5, 0.7).drive({"crank": lambda t: 1.0 + t})
+    text = r"'pin' stays open by 0\.\d+ .* with t = 2 s; the position is out of reach"
+    with pytest.raises(chasles.ImpossiblePosition, match=text):
+        rocker.at_time([0.0, 2.0]).assemble([])
+    root = mechanism("four_bar").drive({"crank": lambda t: 0.5 + sqrt(t)})
+    with pytest.raises(chasles.ImpossiblePosition, match="'pin' has no value with t = -1 s"):
+        root.at_time(-1.0).assemble([])
+    late = mechanism("four_bar").drive({"crank": lambda t: 1.0 / t})
+    with pytest.raises(chasles.ImpossiblePosition, match="at t = 0, where choices are made"):
+        late.at_time(1.0).assemble([])
 
 
 def test_one_joint_of_a_timed_coupling_locked() -> None:

@@ -29,8 +29,8 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
     """Write a mechanism, in SI units and radians, with all digits; read back, it is the same.
 
     Refused: joints of one's own type, and couplings that are no polynomials. Notes have no place in
-    the file, nor have lines of the file that a mechanism was read from. Nothing else is left out:
-    the answer, notes of such, is empty.
+    the file, nor have lines of the file that a mechanism was read from. Left out, with a note in
+    the answer, are limits whose lower is above the upper, which no coordinate can keep.
     """
     text = ["# Mechanism; m, kg, rad", 'format = "mechanism"', f"name = {word(description.name)}"]
     text += [f"gravity = {_numbers(description.gravity)}", 'inertia_about = "frame"']
@@ -51,7 +51,12 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
         for row in rows:
             text += ["", f"[[{table}]]", *(f"{key} = {value}" for key, value in row.items())]
     store(path, "\n".join(text) + "\n")
-    return ()
+    return tuple(
+        f"joint {joint.name!r}: limits {joint.limits.lower:g} to {joint.limits.upper:g} are no "
+        "range; left out"
+        for joint in (*description.joints, *description.loops)
+        if joint.limits.lower > joint.limits.upper
+    )
 
 
 def _numbers(values: Sequence[Any] | Vector) -> str:
@@ -86,7 +91,7 @@ def _joint_row(joint: JointData) -> dict[str, str]:
         if getattr(joint, key) != default[key]:
             row[key] = _numbers(getattr(joint, key))
     limits, none = joint.limits, Limits()
-    if (limits.lower, limits.upper) != (none.lower, none.upper):
+    if (limits.lower, limits.upper) != (none.lower, none.upper) and limits.lower <= limits.upper:
         row["limits"] = word((limits.lower, limits.upper))
     row |= {
         key: word(getattr(limits, key))

@@ -39,7 +39,7 @@ def assemble(loops: Loops, y: Any, guess: Any) -> np.ndarray:
         more = "" if len(left) == 1 else f" (and at {len(left) - 1} others)"
         raise ImpossiblePosition(
             f"robot {loops.model.name!r}: impossible position{at_index(left[0], lead)}{more}: "
-            f"{how_open(loops.model, residual[left[0]])} with {_given(loops, flat[left[0]])}; the "
+            f"{how_open(loops.model, residual[left[0]])}{_given(loops, flat[left[0]])}; the "
             "position is out of reach, or the guess too far from it"
         )
     loops.check_regular(loops.matrix(q.reshape(*lead, nq)))
@@ -73,5 +73,8 @@ def _placed(loops: Loops, y: np.ndarray, guess: np.ndarray) -> np.ndarray:
 
 
 def _given(loops: Loops, y: np.ndarray) -> str:
+    """What a position was asked for with."""
     pairs = zip(loops.independent, y, strict=True)
-    return ", ".join(f"{loops.freedoms[k]} = {value:.12g}" for k, value in pairs)
+    given = [f"{loops.freedoms[k]} = {value:.12g}" for k, value in pairs]
+    given += [f"t = {float(loops.time):.12g} s"] if loops.model.timed else []
+    return f" with {', '.join(given)}" if given else ""

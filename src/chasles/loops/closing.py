@@ -127,9 +127,10 @@ class Loops:
         closed = found.q[found.size <= CLOSED]
         if not len(closed):
             best = how_open(self.model, found.residual[int(np.argmin(found.size))])
+            when = " at t = 0, where choices are made" if self.model.timed else ""
             raise ImpossiblePosition(
-                f"robot {self.model.name!r}: no position was found that closes its loops; "
-                f"{best} at best; check lengths, frames and couplings"
+                f"robot {self.model.name!r}: no position was found that closes its loops{when}; "
+                f"at best {best}; check lengths, frames and couplings"
             )
         ranks = [rank_of(A)[0] for A in self.matrix(closed)]
         return closed[np.array(ranks) == max(ranks)]

@@ -251,6 +251,11 @@ class ClosedLoops:
         return np.asarray(u)
 
     def _weights(self, given: np.ndarray, weights: Mapping[str, float] | None) -> tuple[float, ...]:
+        if not isinstance(weights or {}, Mapping):
+            raise TypeError(
+                f"inverse_dynamics: weights must be {{freedom: weight}}, not "
+                f"{type(weights).__name__}"
+            )
         names = [self.loops.freedoms[k] for k in given]
         chosen = dict.fromkeys(names, 1.0)
         for name, value in (weights or {}).items():
@@ -259,7 +264,7 @@ class ClosedLoops:
                     f"inverse_dynamics: weights name {name!r}, which is not among the actuated "
                     f"{', '.join(map(repr, names))}"
                 )
-            if not (np.isfinite(value) and value > 0.0):
+            if not (isinstance(value, int | float) and np.isfinite(value) and value > 0.0):
                 raise ValueError(
                     f"inverse_dynamics: the weight of {name!r} must be positive, not {value!r}"
                 )

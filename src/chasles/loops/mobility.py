@@ -53,7 +53,7 @@ def mobility(loops: Loops, q: Any, tolerance: float) -> Mobility:
         before = upto
     parts = values / max(values[0], 1e-300)
     still = loops.immobile if q is None else np.flatnonzero(spans(A, rank) <= RANK)
-    weaker = weaker_joints(loops.model, float(loops.time), at, dict(redundant), RANK)
+    weaker = weaker_joints(loops.model, float(loops.time), at, dict(redundant))
     return Mobility(
         loops.model.nv - rank,
         loops.model.nv,

@@ -56,6 +56,8 @@ def check_rates(
 def how_open(model: Model, residual: np.ndarray) -> str:
     """The loop or coupling that is farthest from closed, and how far."""
     worst, far = farthest(model, residual)
+    if not math.isfinite(far):
+        return f"{named(worst)} has no value"
     if isinstance(worst, Coupling):
         return f"{named(worst)} is off by {far:.3g} (rad or m of a coordinate)"
     return (

@@ -7,6 +7,7 @@ import numpy as np
 
 from chasles.algorithms.homogeneous.loop_matrix import loop_matrix
 from chasles.algorithms.homogeneous.loop_residual import around, loop_coordinates
+from chasles.loops.ranks import rank_of
 from chasles.loops.scales import column_scales, row_scales
 from chasles.mathematics.linear import Vector
 from chasles.model import LOOP_JOINTS, Model
@@ -55,20 +56,17 @@ def clusters(model: Model) -> tuple[Cluster, ...]:
     )
 
 
-def weaker_joints(
-    model: Model, t: float, q: np.ndarray, spare: dict[str, int], tolerance: float
-) -> dict[str, str]:
+def weaker_joints(model: Model, t: float, q: np.ndarray, spare: dict[str, int]) -> dict[str, str]:
     """For loops with spare equations at t and q, the weakest joint type that leaves the rank.
 
     What it transmits is a part of what the loop's own joint does, so that it allows every motion
     that this allows (Featherstone 2008, section 8.10). Taken together they still leave the rank;
     "free" means that the loop says nothing. Loops without such a type are not among them.
-    tolerance: singular values below this part of the largest count as zero.
     """
     if not any(spare.values()):
         return {}
     model = model.at(t)
-    rank, offered = _rank(model, q, tolerance), {}
+    rank, offered = _rank(model, q), {}
     for k in reversed(range(len(model.loops))):
         loop = model.loops[k].data
         for kind in _OFFERED if spare[loop.name] else ():
@@ -78,7 +76,7 @@ def weaker_joints(
             loops[k] = replace(loop, kind=kind, custom=None)
             source = replace(model.source, loops=tuple(loops))
             trial = connected(source, mimic=model.mimics).at(t)
-            if _within(trial, model, k, q) and _rank(trial, q, tolerance) == rank:
+            if _within(trial, model, k, q) and _rank(trial, q) == rank:
                 model, offered[loop.name] = trial, kind
                 break
     return offered
@@ -99,12 +97,11 @@ def _transmitted(model: Model, k: int, q: np.ndarray) -> np.ndarray:
     return np.array(columns, dtype=float).reshape(len(columns), 6).T
 
 
-def _rank(model: Model, q: np.ndarray, tolerance: float) -> int:
+def _rank(model: Model, q: np.ndarray) -> int:
     """The rank of the dimensionless matrix of all loops and couplings."""
     K = loop_rows(model, loop_matrix(model, _split(model, q)), model.movers)
-    A = row_scales(model)[:, None] * np.array(K, dtype=float).reshape(-1, model.nv)
-    values = np.linalg.svd(A * column_scales(model), compute_uv=False)
-    return int(np.count_nonzero(values > tolerance * max(values, default=0.0)))
+    A = np.array(K, dtype=float).reshape(model.loop_rows, model.nv)
+    return rank_of(row_scales(model)[:, None] * A * column_scales(model))[0]
 
 
 def _split(model: Model, q: np.ndarray) -> dict[int, Vector]:

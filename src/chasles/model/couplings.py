@@ -6,7 +6,6 @@ those by time among them.
 
 import inspect
 import math
-import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -16,10 +15,7 @@ from chasles.expr import RULES, Arena, Number, Program, Variable, forward, is_nu
 from chasles.expr import jacobian as derivatives
 from chasles.mathematics.linear import Matrix, Vector
 from chasles.model.description import CouplingData, ModelError
-from chasles.model.joints.steps import replayed
-
-_TRIES = 64
-"""Positions at which a coupling is tried; it is in earnest where none gives a number."""
+from chasles.model.joints.steps import TRIES, has_values, replayed
 
 
 def coupling(
@@ -62,22 +58,12 @@ def coupling(
             f"{at}coupling {name!r}: its residual does not change with "
             f"{', '.join(map(repr, names))}; return an expression of them"
         )
-    if not _has_values(residual):
+    if not has_values(residual):
         raise ModelError(
-            f"{at}coupling {name!r}: its residual is no finite number at any of {_TRIES} positions "
+            f"{at}coupling {name!r}: its residual is no finite number at any of {TRIES} positions "
             "within 3 rad or m; check its function"
         )
     return CouplingData(name, names, residual, where)
-
-
-def _has_values(residual: Program) -> bool:
-    """Whether a residual is a number anywhere: at one of some positions, early times among them."""
-    rng = random.Random(1)
-    tried: list[dict[str, list[Number]]] = [
-        {v.name: [rng.uniform(-3.0, 3.0) for _ in range(v.size)] for v in residual.inputs}
-        for _ in range(_TRIES)
-    ]
-    return any(math.isfinite(replayed(residual, x)[0]) for x in tried)
 
 
 def _program(freedoms: Sequence[str], residual: Number, *, timed: bool) -> Program:

@@ -1,34 +1,52 @@
 """Joints whose motion is given in time (rheonomic): coordinates, and their rates of any order."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from chasles.expr import RULES, Arena, Number, Program, Variable, is_number
 from chasles.mathematics.linear import Vector
 from chasles.model.description import ModelError
 from chasles.model.joints import Joint
-from chasles.model.joints.steps import by_time, replayed
+from chasles.model.joints.steps import TRIES, by_time, has_values, replayed
 
 Motion = Callable[[Number], Number | Sequence[Number]]
 """A joint's coordinate at time t, or its coordinates where it has several."""
 
 
-def motion(function: Motion) -> Program:
+def motion(function: Motion, *, joint: str = "") -> Program:
     """The motion q = function(t) of a joint, as `JointData(motion=...)` takes it.
 
     function: of the time in s, gives the joint's coordinates in rad and m (four of a quaternion,
     which need not be of unit length), as one number where it has one. It is run once, on a symbol,
-    and written with arithmetic and the functions of `chasles.expr`; it should be smooth.
+    and written with arithmetic and the functions of `chasles.expr`; it should be smooth. joint: its
+    name, in messages.
     """
-    given = function(Arena(RULES).input("t", 0))
-    entries = [given] if is_number(given) else list(given)
+    at = f"joint {joint!r}: motion" if joint else "motion"
+    if not callable(function):
+        raise TypeError(
+            f"{at}: {function!r:.60} is no function; give one of the time, lambda t: ..."
+        )
+    try:
+        given = function(Arena(RULES).input("t", 0))
+    except Exception as error:
+        raise ModelError(
+            f"{at}: the function failed on a symbol, {type(error).__name__}: {error}; let it take "
+            "one number, the time, and write it with the functions of chasles.expr"
+        ) from error
+    entries = [given] if is_number(given) or not isinstance(given, Iterable) else list(given)
     if not all(map(is_number, entries)):
         raise ModelError(
-            f"motion: the function gives {given!r:.60}; return one number, or one for each "
+            f"{at}: the function gives {given!r:.60}; return one number, or one for each "
             "coordinate of the joint"
         )
     outputs = [(Variable("q", (len(entries),)), entries)]
-    return Program.from_outputs("motion", [Variable("t", ())], outputs)
+    program = Program.from_outputs("motion", [Variable("t", ())], outputs)
+    if not has_values(program):
+        raise ModelError(
+            f"{at}: the function gives no finite number at any of {TRIES} times within 3 s of 0; "
+            "check it"
+        )
+    return program
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,5 @@
 """The door of `chasles.simulate`."""
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -25,7 +24,7 @@ def simulate(
     qd: Array,
     *,
     duration: float,
-    start: float = 0.0,
+    start: float | None = None,
     dt: float | None = None,
     integrator: str = "rk4",
     rtol: float = 1e-6,
@@ -51,7 +50,8 @@ def simulate(
 
     tau: joint forces (..., nv), constant, or a function tau(t, q, qd) of them, called with all
     members of a batch; none by default. f_ext and dissipation as in `forward_dynamics`. start: the
-    time at which it begins, for tau(t, q, qd) and for a robot that depends on time.
+    time in s at which it begins, for tau(t, q, qd) and for a robot that depends on time; by default
+    that of `at_time`, or 0.
 
     events: of one state, not of a batch; see `chasles.Event`. Where one does something, the state
     before and the state after are both kept. times: keep the states at these times (n,), which
@@ -72,8 +72,7 @@ def simulate(
     whole = checked_step(duration, "simulate: duration")
     if isinstance(every, bool) or not isinstance(every, int) or every < 1:
         raise ValueError(f"simulate: every must be a positive integer, not {every!r}")
-    if not math.isfinite(start):
-        raise ValueError(f"simulate: start must be a finite time, not {start!r}")
+    start = _beginning(robot, start)
     keep = Keep(start, whole, every, times)
     happenings = checked_events(events, q)
     method, advance = chosen(robot, integrator, free)
@@ -91,6 +90,15 @@ def simulate(
         tuple(motion.rechosen),
         tuple(happened),
     )
+
+
+def _beginning(robot: Robot, start: Any) -> float:
+    """The time at which a motion begins: as given, or the robot's own."""
+    own = 0.0 if robot._time is None else robot._time
+    time = own if start is None else start
+    if np.ndim(time) or not isinstance(time, int | float | np.ndarray) or not np.isfinite(time):
+        raise ValueError(f"simulate: start must be a finite time, one number, not {time!r:.60}")
+    return float(time)
 
 
 def _state(robot: Robot, q: Array, qd: Array) -> tuple[np.ndarray, np.ndarray]:

@@ -14,7 +14,10 @@ REACH = 0.5
 
 @dataclass(frozen=True)
 class Found:
-    """Where the iteration ended for each state: q, what is left of the residual, and its norm."""
+    """Where the iteration ended for each state: q, what is left of the residual, and its norm.
+
+    The norm is infinite where the residual has no value.
+    """
 
     q: np.ndarray
     residual: np.ndarray
@@ -39,17 +42,20 @@ def solve(
     those of least norm (singular values below `rank` times the largest count as zero), damped by
     Levenberg and Marquardt in proportion to the squared residual, so that they are Newton's at the
     end. A state rests when the norm of its residual is below `tolerance` and halves no more, or
-    when no step makes it smaller.
+    when no step makes it smaller, or where residual or matrix have no value.
     """
     q = q.copy()
     r = rows * residual(q)
     size = np.linalg.norm(r, axis=-1)
+    size[~np.isfinite(size)] = np.inf
     damping = np.full(len(q), 1e-2)
-    moving = np.flatnonzero(size != 0.0)
+    moving = np.flatnonzero((size != 0.0) & (size != np.inf))
     for _ in range(STEPS):
+        A = rows[:, None] * matrix(q[moving]) * columns
+        able = np.isfinite(A).all(axis=(-1, -2))
+        moving, A = moving[able], A[able]
         if not len(moving):
             break
-        A = rows[:, None] * matrix(q[moving]) * columns
         step = _step(A, r[moving], damping[moving] * size[moving] ** 2, rank)
         trial = integrate(q[moving], columns * step)
         left = rows * residual(trial)

@@ -4,10 +4,15 @@ What is differentiated is traced on symbols of its own, and the derivative is ru
 arguments, which may be symbols of the trace that is being made.
 """
 
+import math
+import random
 from collections.abc import Callable, Mapping, Sequence
 
 from chasles.expr import RULES, Arena, Number, Program, Scalar, Variable, jacobian
 from chasles.mathematics.linear import Vector
+
+TRIES = 64
+"""Inputs at which a user's function is tried; it is in earnest where none gives numbers."""
 
 
 def by_step(
@@ -37,3 +42,13 @@ def replayed(program: Program, inputs: Mapping[str, Sequence[Number]]) -> list[N
     arena = next((x.arena for x in symbols), Arena(RULES))
     values = program.replay(inputs, arena)
     return [values[r] for refs in program.results for r in refs]
+
+
+def has_values(program: Program) -> bool:
+    """Whether all outputs are numbers anywhere: at one of some inputs within 3 rad, m or s."""
+    rng = random.Random(1)
+    tried: list[dict[str, list[Number]]] = [
+        {v.name: [rng.uniform(-3.0, 3.0) for _ in range(v.size)] for v in program.inputs}
+        for _ in range(TRIES)
+    ]
+    return any(all(map(math.isfinite, replayed(program, x))) for x in tried)

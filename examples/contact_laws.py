@@ -1,0 +1,94 @@
+"""A block on a slope under three laws of friction, and where a sliding rod has no answer.
+
+Left: accelerations of a block that is let go on a slope, along it and away from it. Coulomb's law
+sticks up to arctan(mu) and then slides; the convex law slides less and lifts off (dilation). Right:
+Painleve's rod, which slides with its lower end on the ground and leans away from where it goes.
+Run with the name of a picture file to see it.
+"""
+
+import math
+import sys
+
+import numpy as np
+
+from chasles import contact
+
+MU = 0.5
+GRAVITY = 9.81
+LAWS = {
+    "coulomb": (contact.coulomb, "tab:blue"),
+    "polyhedral": (contact.polyhedral, "tab:green"),
+    "convex": (contact.convex, "tab:orange"),
+}
+
+
+def slides(angles: np.ndarray) -> dict[str, np.ndarray]:
+    """Accelerations of a block of 1 kg at each angle: away from the slope, and down it."""
+    down = np.array([0.0, math.cos(math.pi / 8.0), math.sin(math.pi / 8.0)])  # between two spokes
+    found = {}
+    for name, (law, _) in LAWS.items():
+        rows = []
+        for angle in angles:
+            c = GRAVITY * (math.sin(angle) * down - math.cos(angle) * np.array([1.0, 0.0, 0.0]))
+            a = law(np.eye(3), c, [MU])[0] + c
+            rows.append((a[0], a @ down))
+        found[name] = np.array(rows)
+    return found
+
+
+def rod(angle: float, mu: float) -> str:
+    """What becomes of a slender rod of 1 kg and 2 m at rest but for its slide."""
+    s, c = math.sin(angle), math.cos(angle)
+    arms = np.array([[c, -s, 0.0]])  # moments of a normal and of a tangential force
+    G = np.eye(3) + 3.0 * arms.T @ arms
+    try:
+        contact.coulomb(G, [-GRAVITY, 0.0, 0.0], [mu], [[-1.0, 0.0]])
+    except contact.NoUniqueMotion as paradox:
+        return type(paradox).__name__.lower()
+    return "unique"
+
+
+def main(steps: int = 120, picture: str = "") -> None:
+    angles = np.linspace(0.0, 1.2, steps)
+    by_law = slides(angles)
+    tilts, mus = np.linspace(0.02, 1.55, steps), np.linspace(0.0, 3.0, steps)
+    lost = np.array([[rod(t, mu) != "unique" for t in tilts] for mu in mus])
+    print(f"at {np.degrees(angles[-1]):.0f} degrees")
+    for name, a in by_law.items():
+        print(f"  {name:10} {a[-1, 1]:.3f} m/s2 down the slope, {abs(a[-1, 0]):.3f} off it")
+    least = np.min(mus[np.any(lost, axis=1)], initial=np.inf)
+    print(f"no answer from mu = {least:.2f} on (4/3 = {4 / 3:.2f})")
+    if picture:
+        draw(angles, by_law, tilts, mus, lost, picture)
+
+
+def draw(
+    angles: np.ndarray,
+    by_law: dict[str, np.ndarray],
+    tilts: np.ndarray,
+    mus: np.ndarray,
+    lost: np.ndarray,
+    picture: str,
+) -> None:
+    import matplotlib.pyplot as plt
+
+    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
+    for name, a in by_law.items():
+        color = LAWS[name][1]
+        left.plot(np.degrees(angles), a[:, 1], color=color, label=name)
+        left.plot(np.degrees(angles), a[:, 0], color=color, linestyle=":")
+    left.axvline(np.degrees(math.atan(MU)), color="0.7", linewidth=0.8)
+    left.set(xlabel="slope, degrees", ylabel="acceleration, m/s²")
+    left.set_title(f"a block, mu = {MU} (dotted: off the slope)")
+    left.legend(frameon=False)
+    right.contourf(np.degrees(tilts), mus, lost, levels=[0.5, 1.0], colors=["tab:red"], alpha=0.4)
+    right.axhline(4.0 / 3.0, color="0.7", linewidth=0.8)
+    right.text(62.0, 2.4, "inconsistent", ha="center")
+    right.text(62.0, 0.6, "unique", ha="center")
+    right.set(xlabel="rod above the ground, degrees", ylabel="mu", title="Painlevé's rod")
+    figure.savefig(picture, dpi=110)
+    plt.close(figure)
+
+
+if __name__ == "__main__":
+    main(picture=sys.argv[1] if len(sys.argv) > 1 else "")

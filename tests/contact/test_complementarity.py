@@ -1,0 +1,171 @@
+"""Complementarity problems: Lemke's method, both quadratic programs and Gauss-Seidel agree."""
+
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from chasles import contact
+from chasles.contact.complementarity import Infeasible
+
+pytest.importorskip("daqp", reason="quadratic programs need the extra contact")
+
+COUNT = 10_000
+
+
+def problems(seed: int, count: int):
+    """H, force, T, bias of random systems with 1 to 6 freedoms and 1 to 10 contacts.
+
+    There is a motion in which all contacts separate: x with T'x + bias > 0.
+    """
+    rng = np.random.default_rng(seed)
+    for _ in range(count):
+        n, nc = rng.integers(1, 7), rng.integers(1, 11)
+        A = rng.normal(size=(n, n + 4))
+        T = rng.normal(size=(n, nc))
+        bias = rng.uniform(0.01, 1.0, size=nc) - T.T @ rng.normal(size=n)
+        yield A @ A.T, rng.normal(size=n), T, bias
+
+
+def test_three_ways_agree_on_feasible_problems() -> None:
+    """In accelerations and in M lambda + d; in lambda too where M is definite (Eq 11.41-11.44)."""
+    acting, unique = 0, 0
+    for H, force, T, bias in problems(0, COUNT):
+        free = np.linalg.solve(H, np.column_stack([force, T]))
+        M, d = T.T @ free[:, 1:], T.T @ free[:, 0] + bias
+        z = contact.lemke(M, d)
+        by_forces = contact.forces_program(M, d)
+        qdd, multipliers = contact.accelerations_program(H, force, T, bias)
+        size = np.max(np.abs(d))
+        w = M @ z + d
+        assert np.min(z) >= 0.0
+        assert np.min(w) >= -1e-9 * size
+        assert np.max(np.abs(w * z)) <= 1e-9 * size * max(1.0, np.max(z))
+        reach = np.max(np.abs(free[:, 0])) + np.max(np.abs(free[:, 1:] @ z))
+        for other in (by_forces, multipliers):
+            assert np.max(np.abs(M @ (other - z))) <= 1e-9 * size
+        for a in (free[:, 0] + free[:, 1:] @ by_forces, qdd):
+            assert np.max(np.abs(a - free[:, 0] - free[:, 1:] @ z)) <= 1e-9 * reach
+        if np.linalg.cond(M) < 1e4:
+            for other in (by_forces, multipliers):
+                assert np.max(np.abs(other - z)) <= 1e-7 * max(np.max(z), 1e-3)
+            unique += 1
+        acting += np.count_nonzero(z)
+    assert acting > COUNT
+    assert unique > COUNT / 10
+
+
+def test_infeasible_problems_are_reported_by_all_three() -> None:
+    """Contacts whose normals have a positive sum of zero, all of which are to close."""
+    rng = np.random.default_rng(1)
+    for _ in range(300):
+        n, nc = rng.integers(1, 5), rng.integers(2, 8)
+        A, T = rng.normal(size=(n, n + 4)), rng.normal(size=(n, nc))
+        share = rng.uniform(0.2, 1.0, size=nc)
+        T[:, -1] = -T[:, :-1] @ share[:-1] / share[-1]
+        force = rng.normal(size=n)
+        bias = rng.normal(size=nc)
+        bias -= share * (share @ bias + rng.uniform(0.1, 1.0)) / (share @ share)
+        H = A @ A.T
+        M, d = T.T @ np.linalg.solve(H, T), T.T @ np.linalg.solve(H, force) + bias
+        with pytest.raises(Infeasible, match="ray") as found:
+            contact.lemke(M, d)
+        rays = [found.value.ray]
+        with pytest.raises(Infeasible, match="unbounded") as found:
+            contact.forces_program(M, d)
+        rays.append(found.value.ray)
+        with pytest.raises(Infeasible, match="infeasible"):
+            contact.accelerations_program(H, force, T, bias)
+        for ray in rays:
+            assert ray is not None
+            assert np.min(ray) >= 0.0
+            assert np.max(np.abs(M @ ray)) <= 1e-5 * np.max(np.abs(M))
+            assert d @ ray < 0.0
+
+
+def test_lemke_gives_basic_solutions() -> None:
+    """Columns of M with a force are independent, also where every contact is there three times."""
+    for H, force, T, bias in problems(2, 300):
+        T, bias = np.tile(T, 3), np.tile(bias, 3)
+        M, d = T.T @ np.linalg.solve(H, T), T.T @ np.linalg.solve(H, force) + bias
+        acting = contact.lemke(M, d) > 0.0
+        assert np.linalg.matrix_rank(T[:, acting]) == np.count_nonzero(acting)
+
+
+def test_lemke_on_matrices_that_are_not_symmetric() -> None:
+    """With x'M x > 0 for all x there is one solution: the one that d was made of."""
+    rng = np.random.default_rng(6)
+    for _ in range(200):
+        n = rng.integers(1, 9)
+        A, B = rng.normal(size=(2, n, n))
+        M = A @ A.T + 0.1 * np.eye(n) + B - B.T
+        z, w = np.abs(rng.normal(size=(2, n)))
+        acts = rng.random(n) < 0.5
+        z, w = np.where(acts, z, 0.0), np.where(acts, 0.0, w)
+        assert np.allclose(contact.lemke(M, w - M @ z), z, atol=1e-9)
+
+
+def test_ties_do_not_cycle() -> None:
+    """A block on a plate of many equal supports: every ratio is a tie."""
+    for n in (4, 9, 16):
+        M, d = np.ones((n, n)), -np.ones(n)
+        assert np.sum(contact.lemke(M, d)) == pytest.approx(1.0)
+
+
+def test_units_do_not_matter() -> None:
+    for H, force, T, bias in problems(3, 50):
+        M, d = T.T @ np.linalg.solve(H, T), T.T @ np.linalg.solve(H, force) + bias
+        S = 10.0 ** np.random.default_rng(4).uniform(-4.0, 4.0, size=len(d))
+        z = contact.lemke(S[:, None] * M * S, S * d)
+        assert np.allclose(M @ (S * z), M @ contact.lemke(M, d), atol=1e-9 * np.max(np.abs(d)))
+
+
+def test_gauss_seidel_for_a_batch() -> None:
+    rng = np.random.default_rng(5)
+    J = rng.normal(size=(200, 6, 8))
+    M = J @ np.swapaxes(J, -1, -2) + 0.3 * np.eye(6)
+    d = rng.normal(size=(200, 6))
+    found = contact.gauss_seidel(M, d, tolerance=1e-11)
+    assert np.all(found.residual <= 1e-11 * np.max(np.abs(d), axis=-1))
+    exact = np.array([contact.lemke(m, x) for m, x in zip(M, d, strict=True)])
+    assert np.allclose(found.forces, exact, atol=1e-8)
+    again = contact.gauss_seidel(M, d, start=exact, tolerance=1e-11)
+    assert again.sweeps <= 1 < found.sweeps
+
+
+def test_gauss_seidel_reports_what_has_no_solution() -> None:
+    M = np.array([[1.0, -1.0], [-1.0, 1.0]])
+    found = contact.gauss_seidel(M, [[-1.0, 0.5], [-1.0, 1.5]], sweeps=200)
+    assert found.residual[0] > 0.1
+    assert found.residual[1] < 1e-11
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: contact.lemke(np.eye(2), [1.0]), "must be"),
+        (lambda: contact.lemke([[np.nan]], [1.0]), "finite"),
+        (lambda: contact.gauss_seidel(np.eye(2), [1.0]), "must be"),
+        (lambda: contact.gauss_seidel([[0.0]], [1.0]), "positive diagonal"),
+        (lambda: contact.accelerations_program(np.eye(2), [0.0, 0.0], np.eye(3), [1.0]), "must be"),
+    ],
+)
+def test_bad_problems_are_refused(call, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        call()
+
+
+def test_a_missing_solver_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "daqp", None)
+    with pytest.raises(ImportError, match=r"chasles\[contact\]"):
+        contact.forces_program(np.eye(1), [-1.0])
+
+
+def test_a_solver_that_gives_up_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = np.ones(1), 0.0, -4, {"lam": np.ones(1)}
+    monkeypatch.setitem(sys.modules, "daqp", SimpleNamespace(solve=lambda *_, **__: given))
+    with pytest.raises(ArithmeticError, match="exit flag -4"):
+        contact.forces_program(np.eye(1), [-1.0])
+    with pytest.raises(ArithmeticError, match="exit flag -4"):
+        contact.accelerations_program(np.eye(1), [-1.0], np.eye(1), [0.0])

@@ -1,0 +1,320 @@
+"""Coulomb's law: closed forms of blocks, balls and rods, its definition, and the laws beside it."""
+
+import math
+
+import numpy as np
+import pytest
+from contact_bodies import GRAVITY, ball, block, body, free, turned
+
+import chasles
+from chasles import contact
+
+pytest.importorskip("clarabel", reason="cones need the extra contact")
+
+SIZE = (0.4, 0.3, 0.2)
+BLOCK = block(2.0, SIZE)
+BOX = contact.Box("body", SIZE)
+
+
+def slope(angle: float) -> tuple[contact.Plane, np.ndarray, np.ndarray]:
+    """A plane that falls along x, its normal, and the way down."""
+    normal = np.array([math.sin(angle), 0.0, math.cos(angle)])
+    down = np.array([math.cos(angle), 0.0, -math.sin(angle)])
+    return contact.Plane(None, tuple(normal)), normal, down
+
+
+def on_slope(
+    robot: chasles.Robot, shape, angle: float, height: float, mu: float, *,
+    speed: float = 0.0, spin: float = 0.0, friction: str = "coulomb",
+) -> tuple[contact.ContactMotion, np.ndarray]:  # fmt: skip
+    """The accelerations of a body on a slope, and the body's axes in the world."""
+    plane, normal, _ = slope(angle)
+    q = np.array([*turned(angle), *(height * normal)])
+    qd = np.array([0.0, spin, 0.0, speed, 0.0, 0.0])
+    contacts = contact.contact_points(robot, q, qd, shape, plane, friction=mu)
+    motion = contact.contact_dynamics(robot, q, qd, np.zeros(6), contacts, friction=friction)
+    return motion, robot.forward_kinematics(q, frame="body")[:3, :3]
+
+
+# Closed forms ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mu", [0.2, 0.5, 0.9])
+@pytest.mark.parametrize("excess", [-0.2, -0.01, 0.01, 0.3])
+def test_a_block_sticks_below_and_slips_above_the_angle_of_friction(mu, excess) -> None:
+    angle = math.atan(mu) + excess
+    motion, _ = on_slope(BLOCK, BOX, angle, 0.1, mu)
+    slips = GRAVITY * (math.sin(angle) - mu * math.cos(angle))
+    assert motion.qdd == pytest.approx([0, 0, 0, max(slips, 0.0), 0, 0], abs=1e-9)
+    total = np.sum(motion.forces, axis=0)
+    _, normal, _ = slope(angle)
+    assert total @ normal == pytest.approx(2.0 * GRAVITY * math.cos(angle))
+
+
+def test_a_sliding_block_is_braked_against_its_velocity() -> None:
+    for way in (1.0, -1.0):
+        motion, _ = on_slope(BLOCK, BOX, 0.3, 0.1, 0.4, speed=way)
+        expected = GRAVITY * (math.sin(0.3) - way * 0.4 * math.cos(0.3))
+        assert motion.qdd == pytest.approx([0, 0, 0, expected, 0, 0], abs=1e-9)
+
+
+def test_the_convex_law_dilates() -> None:
+    """At its beginning a slide has a_n = mu a_t: a is the part of gravity along the dual cone."""
+    mu, angle = 0.3, 0.6
+    motion, _ = on_slope(BLOCK, BOX, angle, 0.1, mu, friction="convex")
+    slide = GRAVITY * (math.sin(angle) - mu * math.cos(angle)) / (1.0 + mu * mu)
+    assert motion.qdd == pytest.approx([0, 0, 0, slide, 0, mu * slide], abs=1e-8)
+    still, _ = on_slope(BLOCK, BOX, 0.2, 0.1, mu, friction="convex")
+    assert still.qdd == pytest.approx(np.zeros(6), abs=1e-8)
+
+
+def test_the_polyhedral_law_is_coulombs_within_its_facets() -> None:
+    mu, angle = 0.3, 0.6
+    exact, _ = on_slope(BLOCK, BOX, angle, 0.1, mu)
+    near, _ = on_slope(BLOCK, BOX, angle, 0.1, mu, friction="polyhedral")
+    lost = mu * GRAVITY * math.cos(angle) * (1.0 - math.cos(math.pi / 8.0))
+    assert near.qdd[5] == pytest.approx(0.0, abs=1e-9)
+    assert exact.qdd[3] - 1e-9 <= near.qdd[3] <= exact.qdd[3] + lost + 1e-9
+    still, _ = on_slope(BLOCK, BOX, 0.2, 0.1, mu, friction="polyhedral")
+    assert still.qdd == pytest.approx(np.zeros(6), abs=1e-9)
+
+
+def test_a_tall_box_topples_about_its_edge() -> None:
+    """With tan(angle) > width/height it turns: alpha = m g (h sin - b cos)/I_edge."""
+    size = (0.2, 0.3, 0.8)
+    tall, shape = block(3.0, size), contact.Box("body", size)
+    b, h = 0.1, 0.4
+    about_edge = 3.0 * ((size[0] ** 2 + size[2] ** 2) / 12.0 + b * b + h * h)
+    for angle in (0.9 * math.atan(b / h), 1.1 * math.atan(b / h), 0.5):
+        motion, _ = on_slope(tall, shape, angle, h, 1.0)
+        alpha = 3.0 * GRAVITY * (h * math.sin(angle) - b * math.cos(angle)) / about_edge
+        turning = max(alpha, 0.0)
+        assert motion.qdd[1] == pytest.approx(turning, abs=1e-9)
+        assert motion.qdd[3:] == pytest.approx([h * turning, 0.0, b * turning], abs=1e-9)
+
+
+@pytest.mark.parametrize("tilt", [0.05, 0.15, 0.3])
+def test_a_rocking_box_falls_back_as_a_pendulum(tilt: float) -> None:
+    """About its edge: alpha = -m g R sin(beta - tilt)/I_edge (Housner 1963), spinning or not."""
+    size, spin, mass = (0.4, 0.3, 0.8), 0.7, 3.0
+    rocker, shape = block(mass, size), contact.Box("body", size)
+    b, h = 0.2, 0.4
+    beta, R = math.atan2(b, h), math.hypot(b, h)
+    about_edge = mass * ((size[0] ** 2 + size[2] ** 2) / 12.0 + R * R)
+    place = R * np.array([-math.sin(beta - tilt), 0.0, math.cos(beta - tilt)])
+    q = np.array([*turned(tilt), *place])
+    velocity = np.cross([0.0, spin, 0.0], place)
+    pose = rocker.forward_kinematics(q, frame="body")[:3, :3]
+    qd = np.array([0.0, spin, 0.0, *(pose.T @ velocity)])
+    contacts = contact.contact_points(rocker, q, qd, shape, contact.Plane(), friction=5.0)
+    motion = contact.contact_dynamics(rocker, q, qd, np.zeros(6), contacts)
+    alpha = -mass * GRAVITY * R * math.sin(beta - tilt) / about_edge
+    assert motion.qdd[1] == pytest.approx(alpha, rel=1e-9)
+    lift = np.cross([0.0, alpha, 0.0], place)[2] - spin**2 * place[2]
+    assert np.sum(motion.forces[:, 2]) == pytest.approx(mass * (GRAVITY + lift), rel=1e-9)
+
+
+@pytest.mark.parametrize("rolling", [0.0, 2.0])
+def test_a_ball_rolls_without_slip_where_friction_is_enough(rolling: float) -> None:
+    """a = 5/7 g sin(angle) if mu >= 2/7 tan(angle); otherwise it slips and spins up."""
+    r, angle = 0.3, 0.5
+    robot, shape = ball(2.0, r), contact.Sphere("body", r)
+    enough = 2.0 / 7.0 * math.tan(angle)
+    motion, _ = on_slope(robot, shape, angle, r, 1.05 * enough, speed=rolling, spin=rolling / r)
+    a = 5.0 / 7.0 * GRAVITY * math.sin(angle)
+    coriolis = -rolling / r * rolling  # of a frame that turns with the ball
+    assert motion.qdd[1] == pytest.approx(a / r)
+    assert motion.qdd[3] == pytest.approx(a)
+    assert motion.qdd[5] == pytest.approx(-coriolis, abs=1e-9)
+    mu = 0.8 * enough
+    slips, _ = on_slope(robot, shape, angle, r, mu, speed=rolling, spin=rolling / r)
+    assert slips.qdd[3] == pytest.approx(GRAVITY * (math.sin(angle) - mu * math.cos(angle)))
+    assert slips.qdd[1] == pytest.approx(2.5 * mu * GRAVITY * math.cos(angle) / r)
+
+
+def test_a_ball_rolls_through_a_bowl() -> None:
+    """At the bottom it presses with m (g + v^2/(R - r)) and rolls on: no tangential force."""
+    r, curvature, v = 0.1, 0.5, 1.5
+    robot, bowl = ball(2.0, r), contact.Ground(lambda x, y: 0.25 * (x * x + y * y))
+    q, qd = np.array([1.0, 0, 0, 0, 0, 0, r]), np.array([0.0, v / r, 0.0, v, 0.0, 0.0])
+    shape = contact.Sphere("body", r)
+    contacts = contact.contact_points(robot, q, qd, shape, bowl, friction=0.5)
+    motion = contact.contact_dynamics(robot, q, qd, np.zeros(6), contacts)
+    press = 2.0 * (GRAVITY + v * v / (1.0 / curvature - r))
+    assert motion.forces[0] == pytest.approx([0.0, 0.0, press], abs=1e-9)
+
+
+def test_painleves_rod() -> None:
+    """A sliding rod: M < 0 where 1 + 3 cos^2 - 3 mu sin cos < 0, only for mu > 4/3."""
+    half, mass = 0.5, 2.0
+    moment = mass * half * half / 3.0
+    rod = free(body(mass, (moment / 50.0, moment, moment)))
+    seen = set()
+    for angle in np.linspace(0.1, 1.5, 15):
+        s, c = math.sin(angle), math.cos(angle)
+        q = np.array([*turned(-angle), half * c, 0.0, half * s])
+        lower = contact.Point("body", (-half, 0.0, 0.0))
+        for mu, spin, way in ((1.3, 0.0, -1), (2.0, 0.0, -1), (2.0, 9.0, -1), (2.0, 0.0, 1)):
+            number = 1.0 + 3.0 * c * c + 3.0 * way * mu * s * c
+            free_fall = -GRAVITY + half * spin**2 * s
+            velocity = [way - half * spin * s, 0.0, half * spin * c]
+            pose = rod.forward_kinematics(q, frame="body")[:3, :3]
+            qd = np.array([0.0, -spin, 0.0, *(pose.T @ velocity)])
+            contacts = contact.contact_points(rod, q, qd, lower, contact.Plane(), friction=mu)
+            outcome = "unique"
+            try:
+                motion = contact.contact_dynamics(rod, q, qd, np.zeros(6), contacts, speed=1e-6)
+                expected = max(0.0, -free_fall * mass / number)
+                assert motion.forces[0, 2] == pytest.approx(expected, abs=1e-8)
+            except contact.Inconsistent:
+                outcome = "inconsistent"
+            except contact.Indeterminate as error:
+                outcome = "indeterminate"
+                forces = sorted(float(f) for f in error.solutions[:, 0])
+                assert forces == pytest.approx([0.0, -free_fall * mass / number])
+            paradox = "inconsistent" if free_fall < 0.0 else "indeterminate"
+            assert outcome == (paradox if number < 0.0 else "unique")
+            assert number > 0.0 or mu > 4.0 / 3.0
+            seen.add(outcome)
+    assert seen == {"unique", "inconsistent", "indeterminate"}
+
+
+def test_a_walker_obeys_newton() -> None:
+    """The rate of a quadruped's momentum is the sum of weight and ground forces."""
+    robot = chasles.robots.quadruped()
+    rng = np.random.default_rng(3)
+    legs = [name for name in robot.joints if robot.joint(name).kind == "revolute"]
+    bent = {name: 0.7 if "hip" in name else -1.4 for name in legs if "abduction" not in name}
+    q = robot.state(bent)
+    feet = [f for f in robot.frames if "foot" in f]
+    height = min(robot.forward_kinematics(q, frame=f)[2, 3] for f in feet)
+    ground = contact.Plane(None, (0.0, 0.0, 1.0), (0.0, 0.0, height))
+    qd = np.zeros(robot.nv)
+    contacts = [
+        c
+        for f in feet
+        for c in contact.contact_points(robot, q, qd, contact.Point(f), ground, friction=0.7)
+    ]
+    assert len(contacts) == 4
+    for _ in range(5):
+        tau = np.concatenate([np.zeros(6), 8.0 * rng.normal(size=robot.nv - 6)])
+        motion = contact.contact_dynamics(robot, q, qd, tau, contacts, limits=None)
+        force = (robot.centroidal_momentum_matrix(q) @ motion.qdd)[3:]
+        weight = robot.mass * robot.gravity
+        assert force == pytest.approx(weight + np.sum(motion.forces, axis=0), abs=1e-7)
+        assert np.all(motion.forces[:, 2] >= -1e-9)
+        assert np.any(motion.forces[:, 2] > 1.0)
+
+
+# The laws themselves ---------------------------------------------------------------------------
+
+
+def problem(rng: np.random.Generator, nc: int, nv: int) -> tuple[np.ndarray, ...]:
+    """G, c, mu of nc contacts of a system with nv freedoms that falls on them."""
+    J, A = rng.normal(size=(3 * nc, nv)), rng.normal(size=(nv, nv + 4))
+    c = J @ rng.normal(size=nv)
+    return J @ np.linalg.solve(A @ A.T, J.T), c, rng.uniform(0.1, 1.0, size=nc)
+
+
+def test_coulombs_law_is_what_it_says() -> None:
+    """Cone, no penetration, complementarity, and friction against the beginning slide."""
+    rng = np.random.default_rng(4)
+    kinds = set()
+    for _ in range(60):
+        nc = int(rng.integers(1, 5))
+        G, c, mu = problem(rng, nc, int(rng.integers(3, 12)))
+        f = contact.coulomb(G, c, mu)
+        a = (G @ f.ravel() + c).reshape(nc, 3)
+        small = 1e-9 * np.max(np.abs(c))
+        for force, acceleration, m in zip(f, a, mu, strict=True):
+            pushes, slides = np.linalg.norm(force[1:]), np.linalg.norm(acceleration[1:])
+            scale = max(1.0, force[0])
+            assert force[0] >= -small
+            assert acceleration[0] >= -small
+            assert pushes <= m * force[0] + small * scale
+            assert abs(force[0] * acceleration[0]) <= small * scale
+            if force[0] > 1e-6 and slides > 1e-6:
+                against = -m * force[0] * acceleration[1:] / slides
+                assert force[1:] == pytest.approx(against, abs=1e-7 * scale)
+            kinds.add((bool(force[0] > 1e-6), bool(slides > 1e-6)))
+    assert kinds >= {(False, True), (True, False), (True, True)}
+
+
+def test_the_convex_law_minimises() -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(20):
+        G, c, mu = problem(rng, 3, 9)
+        f = contact.convex(G, c, mu)
+        best = 0.5 * f.ravel() @ G @ f.ravel() + f.ravel() @ c
+        assert np.allclose(f, contact.cone_program(G, c, mu), atol=1e-5)
+        for _ in range(100):
+            g = contact.project(f + 0.3 * rng.normal(size=f.shape), mu).ravel()
+            assert 0.5 * g @ G @ g + g @ c >= best - 1e-9
+
+
+def test_many_facets_come_near_to_the_cone() -> None:
+    rng = np.random.default_rng(6)
+    errors = []
+    for _ in range(20):
+        G, c, mu = problem(rng, 2, 8)
+        G += 2.0 * np.eye(6)
+        exact = contact.coulomb(G, c, mu)
+        far = [np.max(np.abs(contact.polyhedral(G, c, mu, facets=k) - exact)) for k in (4, 8, 24)]
+        errors.append(np.array(far) / max(np.max(np.abs(exact)), 1e-3))
+    worst = np.max(errors, axis=0)
+    assert worst[0] > 4.0 * worst[2]
+    assert worst[2] < 2.0 * math.pi / 24
+
+
+def test_projection_is_the_nearest_point_of_the_cone() -> None:
+    rng = np.random.default_rng(7)
+    f, mu = 2.0 * rng.normal(size=(500, 3)), rng.uniform(0.0, 2.0, size=500)
+    p = contact.project(f, mu)
+    assert np.all(np.linalg.norm(p[:, 1:], axis=-1) <= mu * p[:, 0] + 1e-12)
+    left = f - p  # in the polar cone, and orthogonal to p (Moreau)
+    assert np.allclose(np.sum(left * p, axis=-1), 0.0, atol=1e-12)
+    assert np.all(left[:, 0] + mu * np.linalg.norm(left[:, 1:], axis=-1) <= 1e-12)
+
+
+def test_a_batch_by_gauss_seidel() -> None:
+    rng = np.random.default_rng(8)
+    made = [problem(rng, 3, 12) for _ in range(20)]
+    G, c, mu = (np.array(part) for part in zip(*made, strict=True))
+    G += 0.5 * np.eye(9)
+    slip = np.zeros((20, 3, 2))
+    slip[::2, 0] = [0.6, -0.8]
+    for dilates, law in ((False, contact.coulomb), (True, contact.convex)):
+        found = contact.cone_gauss_seidel(G, c, mu, slip, dilates=dilates, sweeps=5000)
+        assert np.all(found.residual <= 1e-10 * np.max(np.abs(c), axis=-1))
+        exact = np.array([law(*each) for each in zip(G, c, mu, slip, strict=True)])
+        assert np.allclose(found.forces, exact, atol=1e-7)
+        again = contact.cone_gauss_seidel(
+            G, c, mu, slip, start=exact, dilates=dilates, tolerance=1e-9
+        )
+        assert again.sweeps <= 1
+
+
+def test_contacts_that_cannot_be_kept_are_reported() -> None:
+    """Two opposite contacts that close: unbounded for cones, a ray for pyramids."""
+    J = np.vstack([np.eye(3), -np.eye(3)])
+    c = np.array([-1.0, 0.0, 0.0, -1.0, 0.0, 0.0])
+    for law in (contact.coulomb, contact.convex, contact.polyhedral):
+        with pytest.raises(contact.Infeasible):
+            law(J @ J.T, c, np.array([0.0, 0.0]))
+    with pytest.raises(contact.Infeasible, match="unbounded"):
+        contact.cone_program(J @ J.T, c, np.array([0.0, 0.2]))
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: contact.coulomb(np.eye(3), np.zeros(3), [0.5, 0.5]), "need c of 6 numbers"),
+        (lambda: contact.coulomb(np.eye(3), np.zeros(3), [-0.5]), "not negative"),
+        (lambda: contact.polyhedral(np.eye(3), np.zeros(3), [0.5], facets=2), "facets"),
+        (lambda: contact.cone_gauss_seidel(np.eye(3), np.zeros(4), [0.5]), "must be"),
+        (lambda: contact.contact_dynamics(BLOCK, *3 * [0], [], friction="glue"), "must be one of"),
+    ],
+)
+def test_bad_arguments_are_refused(call, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        call()
