@@ -107,7 +107,11 @@ def test_lemke_on_matrices_that_are_not_symmetric() -> None:
 
 
 def test_ties_do_not_cycle() -> None:
-    """A block on a plate of many equal supports: every ratio is a tie."""
+    """Every ratio is a tie: a problem on which the plain rule of the least ratio, first row first,
+    runs in circles, and a block on a plate of many equal supports.
+    """
+    M = np.array([[1.0, 2.0, 0.0], [0.0, 1.0, 2.0], [2.0, 0.0, 1.0]])
+    assert contact.lemke(M, -np.ones(3)) == pytest.approx(np.full(3, 1.0 / 3.0))
     for n in (4, 9, 16):
         M, d = np.ones((n, n)), -np.ones(n)
         assert np.sum(contact.lemke(M, d)) == pytest.approx(1.0)

@@ -222,6 +222,17 @@ def test_tolerances_decide_the_error() -> None:
     assert np.max(np.diff(short.t)) < 0.01 + 1e-12
 
 
+def test_the_worst_of_a_batch_decides() -> None:
+    """A slow and a fast rod together take the steps of the fast one, and both are exact."""
+    rod = chasles.robots.planar(1)
+    options: Any = {"duration": 0.5, "integrator": "dopri5", "rtol": 1e-9}
+    q, qd = np.array([[0.3], [0.3]]), np.array([[0.1], [20.0]])
+    together = chasles.simulate(rod, q, qd, **options)
+    alone = [chasles.simulate(rod, *one, **options) for one in zip(q, qd, strict=True)]
+    assert len(alone[0].t) < len(alone[1].t) <= len(together.t) + 1
+    close(together.q[:, -1], [motion.q[-1] for motion in alone], 1e-8)
+
+
 def test_the_symplectic_one_keeps_momenta_and_a_band_of_energy() -> None:
     """A quadruped that floats: momenta to rounding, which other methods do not keep."""
     robot = chasles.robots.quadruped().with_gravity(FREE)
