@@ -39,6 +39,7 @@ EXAMPLES = {
     "computed_torque.py": {"duration": 0.05},
     "contact_laws.py": {"steps": 6, "picture": io.BytesIO()},
     "crossover.py": {"joints": 4, "picture": io.BytesIO()},
+    "impact_laws.py": {"steps": 5, "picture": io.BytesIO()},
     "long_runs.py": {"duration": 0.02, "picture": io.BytesIO()},
     "mechanism_energy.py": {"duration": 0.02, "names": ["four-bar"], "picture": io.BytesIO()},
     "mechanisms.py": {"pictures": {n: io.BytesIO() for n in ("triangle", "inclined_four_bar")}},
@@ -47,6 +48,7 @@ EXAMPLES = {
     "operation_counts.py": {"lengths": (2, 6), "picture": io.BytesIO()},
     "quadruped_momentum.py": {"duration": 0.05},
     "slider_crank.py": {"steps": 24, "picture": io.BytesIO()},
+    "soft_contact.py": {"h": 1e-4, "picture": io.BytesIO()},
     "spacelib.py": {"instants": 3},
 }
 NEEDS = {

@@ -1,9 +1,11 @@
-"""Contact of rigid bodies: where they touch, what forces act, how they move.
+"""Contact of bodies: where they touch, what forces act, how they move; impact and soft contact.
 
 from chasles import contact
 ground, foot = contact.Plane(), contact.Sphere("foot", 0.02)
 contacts = contact.contact_points(robot, q, qd, foot, ground, friction=0.8)
 motion = contact.contact_dynamics(robot, q, qd, tau, contacts)  # qdd, forces
+after = contact.impact(robot, q, qd, contacts, contact.Stronge(0.5, 0.8))  # qd, impulses
+law = contact.SoftContact(contact.HuntCrossley(5e4, 0.3))  # forces from gap and rate
 
 Featherstone (2008), chapter 11, and Coulomb's law beyond it.
 """
@@ -32,7 +34,10 @@ from chasles.contact.geometry import (
     contact_points,
     minimal,
 )
+from chasles.contact.impact import Impact, collide, contact_forces, impact, velocity_step
+from chasles.contact.impact_map import impact_derivatives
 from chasles.contact.quadratic import accelerations_program, forces_program
+from chasles.contact.restitution import ImpactLaw, Newton, Poisson, Sticking, Stronge
 from chasles.contact.rigid import (
     Motion,
     Problem,
@@ -42,31 +47,55 @@ from chasles.contact.rigid import (
     solve,
 )
 from chasles.contact.sets import Event, Sets, State, events, held, new_sets, state, without
+from chasles.contact.soft import (
+    AzadFeatherstone,
+    HuntCrossley,
+    NormalLaw,
+    SoftContact,
+    SoftFriction,
+    SoftSurface,
+    TwoSoftSurfaces,
+)
 
 __all__ = [
+    "AzadFeatherstone",
     "Box",
     "Capsule",
     "Contact",
     "ContactMotion",
     "Event",
     "Ground",
+    "HuntCrossley",
+    "Impact",
+    "ImpactLaw",
     "Inconsistent",
     "Indeterminate",
     "Infeasible",
     "Iterated",
     "Motion",
+    "Newton",
     "NoUniqueMotion",
+    "NormalLaw",
     "Plane",
     "Point",
+    "Poisson",
     "Problem",
     "Sets",
+    "SoftContact",
+    "SoftFriction",
+    "SoftSurface",
     "Sphere",
     "State",
+    "Sticking",
+    "Stronge",
+    "TwoSoftSurfaces",
     "accelerations_program",
     "body_problem",
+    "collide",
     "cone_gauss_seidel",
     "cone_program",
     "contact_dynamics",
+    "contact_forces",
     "contact_points",
     "contact_problem",
     "convex",
@@ -75,6 +104,8 @@ __all__ = [
     "forces_program",
     "gauss_seidel",
     "held",
+    "impact",
+    "impact_derivatives",
     "lemke",
     "minimal",
     "new_sets",
@@ -83,5 +114,6 @@ __all__ = [
     "single_contact",
     "solve",
     "state",
+    "velocity_step",
     "without",
 ]

@@ -141,8 +141,8 @@ def _touches(k: int, contact: Contact, moves: Touch, distance: float, speed: flo
 
 
 def tangent_axes(normal: np.ndarray) -> np.ndarray:
-    """The normal and two tangents (3, 3), as rows."""
-    other = np.eye(3)[np.argmin(np.abs(normal))]
+    """The normal (..., 3) and two tangents (..., 3, 3), as rows."""
+    other = np.eye(3)[np.argmin(np.abs(normal), axis=-1)]
     first = np.cross(normal, other)
-    first /= np.linalg.norm(first)
-    return np.stack([normal, first, np.cross(normal, first)])
+    first /= np.linalg.norm(first, axis=-1, keepdims=True)
+    return np.stack([normal, first, np.cross(normal, first)], axis=-2)

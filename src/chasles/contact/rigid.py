@@ -156,16 +156,26 @@ def touch(robot: Robot, q: Array, qd: Array, contact: Contact) -> Touch:
     return Touch(*(a - b for a, b in zip(over, under, strict=True)))
 
 
+def point_jacobian(robot: Robot, q: Array, frame: str | None, point: Array) -> np.ndarray:
+    """J (..., 3, nv) of a body's point that passes a place (..., 3), along the world's axes."""
+    place = np.asarray(point, dtype=float)
+    if frame is None:
+        return np.zeros((*place.shape, robot.nv))
+    r = place - robot.forward_kinematics(q, frame=frame)[..., :3, 3]
+    J = robot.jacobian(q, frame=frame)
+    moved: np.ndarray = J[..., 3:, :] + np.cross(J[..., :3, :], r[..., :, None], axis=-2)
+    return moved
+
+
 def _motion_at(robot: Robot, q: Array, qd: Array, frame: str | None, contact: Contact) -> Touch:
     """The velocity of a body's point that passes C, while C itself moves on."""
     if frame is None:
         return Touch(np.zeros((3, robot.nv)), np.zeros(3), np.zeros(3))
     r = contact.point - robot.forward_kinematics(q, frame=frame)[:3, 3]
-    J = robot.jacobian(q, frame=frame)
     w, v = np.split(robot.frame_velocity(q, qd, frame=frame), 2)
     alpha, a = np.split(robot.frame_acceleration(q, qd, np.zeros(robot.nv), frame=frame), 2)
     return Touch(
-        J[3:] + np.cross(J[:3], r, axisa=0, axisc=0),
+        point_jacobian(robot, q, frame, contact.point),
         v + np.cross(w, r),
         a + np.cross(alpha, r) + np.cross(w, contact.point_rate - v),
     )

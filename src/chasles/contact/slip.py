@@ -1,0 +1,219 @@
+"""Collisions with Coulomb's friction: slip followed along the growing normal impulse.
+
+At one point of contact, in axes (tangent, tangent, normal), velocities are zeta = zeta0 + W lambda,
+with W the inverse inertia of the point (1/kg) and lambda the impulse so far (N s). Friction is
+opposite to the slip: d lambda = (-mu s, 1) dp, with p the normal impulse and s the slip's
+direction, which turns on the way. Slip that stops either sticks, or starts anew in the one
+direction that goes on by itself (Keller 1986; Stronge 2000, *Impact Mechanics*, chapter 4).
+
+Slip is followed in a time dp/|slip|, in which everything is smooth, by the Runge-Kutta method of
+order 8 (Dormand and Prince). Once its direction has settled, what is left of the path is straight
+and known in closed form; in the plane all of it is. All collisions of a batch go together.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal
+
+import numpy as np
+
+STEP = 0.3
+"""Steps of the slip's time, beside the time in which slip can turn or stop: errors near 1e-12."""
+
+STEPS = 20_000
+"""At most; tens are usual."""
+
+SETTLED = 1e-13
+"""What is this part of the first velocity, or of the pace of change, is nothing."""
+
+HALVINGS = 60
+"""Of an interval that holds a root: down to rounding."""
+
+Quantity = Literal["impulse", "velocity", "work"]
+"""What decides where a path ends: the normal impulse, velocity, or its work (N s, m/s, J)."""
+
+
+@dataclass(frozen=True)
+class Slip:
+    """n collisions: W (n, 3, 3), velocities before zeta0 (n, 3), friction coefficients mu (n,).
+
+    A path (n, 7) holds where it has come to: lambda, the work of its normal part (J), and zeta,
+    which is followed too because a difference of large numbers would not tell when slip stops.
+    """
+
+    W: np.ndarray
+    zeta0: np.ndarray
+    mu: np.ndarray
+
+    def __getitem__(self, some: np.ndarray) -> "Slip":
+        return Slip(self.W[some], self.zeta0[some], self.mu[some])
+
+    def start(self) -> np.ndarray:
+        """The path before the impact."""
+        return np.column_stack([np.zeros((len(self.mu), 4)), self.zeta0])
+
+    def measured(self, path: np.ndarray, quantity: Quantity) -> np.ndarray:
+        """A quantity at the end of a path (n,)."""
+        if quantity == "velocity":
+            return path[:, 6]
+        return path[:, 2 if quantity == "impulse" else 3]
+
+    def rate(self, path: np.ndarray) -> np.ndarray:
+        """The path's derivative by the slip's time: |slip| times that by the normal impulse."""
+        slip, normal = path[:, 4:6], path[:, 6]
+        size = np.hypot(slip[:, 0], slip[:, 1])
+        impulse = np.column_stack([-self.mu[:, None] * slip, size])
+        return np.column_stack([impulse, normal * size, applied(self.W, impulse)])
+
+    def follow(self, path: np.ndarray, quantity: Quantity, goal: np.ndarray) -> np.ndarray:
+        """The path from where it is until a quantity reaches its goal, which it is below."""
+        path = path.copy()
+        bent = np.flatnonzero(self._bent(path))
+        crossing = np.zeros(len(path), dtype=bool)
+        h = STEP / self._pace()
+        for _ in range(STEPS):
+            if not bent.size:
+                break
+            here = self[bent]
+            after = _stepped(here, path[bent], h[bent])
+            past = here.measured(after, quantity) >= goal[bent]
+            crossing[bent[past]] = True
+            path[bent[~past]] = after[~past]
+            bent = bent[~past]
+            bent = bent[self[bent]._bent(path[bent])]
+        else:
+            raise FloatingPointError(
+                "impact: slip does not come to an end; is W an inverse inertia (positive definite)?"
+            )
+        some = np.flatnonzero(crossing)
+        path[some] = self[some]._reach(path[some], h[some], quantity, goal[some])
+        some = np.flatnonzero(~crossing)
+        path[some] = self[some]._straight(path[some], quantity, goal[some])
+        return path
+
+    def _pace(self) -> np.ndarray:
+        """How fast slip can change by friction and by a normal impulse (1/kg); never zero."""
+        pull = np.linalg.norm(self.W[:, :2, 2], axis=1) + 1e-3 * self.W[:, 2, 2]
+        pace: np.ndarray = self.mu * np.trace(self.W[:, :2, :2], axis1=1, axis2=2) + pull
+        return pace
+
+    def _direction(self, path: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Size of the slip (n,), its direction s (n, 2) and d slip/dp (n, 2)."""
+        slip = path[:, 4:6]
+        size = np.linalg.norm(slip, axis=1)
+        s = slip / np.where(size > 0.0, size, 1.0)[:, None]
+        change = self.W[:, :2, 2] - self.mu[:, None] * applied(self.W[:, :2, :2], s)
+        return size, s, change
+
+    def _bent(self, path: np.ndarray) -> np.ndarray:
+        """Whether slip still turns on its way.
+
+        Not where it has stopped; not where its direction is settled; and not where it stops sooner
+        than it turns, with less of it left than matters.
+        """
+        size, s, change = self._direction(path)
+        turn = np.abs(s[:, 0] * change[:, 1] - s[:, 1] * change[:, 0])
+        growth = np.sum(s * change, axis=1)
+        part, scale = size / np.linalg.norm(self.zeta0, axis=1), self._pace()
+        stopping = (turn <= -1e-3 * growth) & (turn * part <= SETTLED * scale)
+        result: np.ndarray = ~(stopping | (part <= SETTLED) | (turn <= SETTLED * scale))
+        return result
+
+    def _reach(
+        self, path: np.ndarray, h: np.ndarray, quantity: Quantity, goal: np.ndarray
+    ) -> np.ndarray:
+        """The step that ends on the goal, between none and h."""
+        low, high = np.zeros_like(h), h
+        for _ in range(HALVINGS):
+            middle = 0.5 * (low + high)
+            past = self.measured(_stepped(self, path, middle), quantity) >= goal
+            low, high = np.where(past, low, middle), np.where(past, middle, high)
+        return _stepped(self, path, high)
+
+    def _straight(self, path: np.ndarray, quantity: Quantity, goal: np.ndarray) -> np.ndarray:
+        """The rest of the path where slip does not turn: until it stops, then as `_held` says."""
+        size, s, change = self._direction(path)
+        growth = np.sum(s * change, axis=1)
+        first = np.linalg.norm(self.zeta0, axis=1)
+        still = size <= SETTLED * first
+        stop = np.where(growth < 0.0, size / np.where(growth < 0.0, -growth, 1.0), np.inf)
+        sliding = np.column_stack([-self.mu[:, None] * s, np.ones_like(size)])
+        dp = np.minimum(np.where(still, 0.0, stop), self._needed(path, sliding, quantity, goal))
+        path = self._along(path, sliding, dp)
+        held = self._held()
+        left = np.where(still | (dp == stop), self._needed(path, held, quantity, goal), 0.0)
+        return self._along(path, held, left)
+
+    def _held(self) -> np.ndarray:
+        """d lambda/dp (n, 3) from where slip has stopped.
+
+        Friction that keeps it stopped, -Wtt^-1 Wtz, where it is within mu; else slip in the
+        direction s with Wtz - mu Wtt s = k s, k > 0: the one root of |(mu Wtt + k)^-1 Wtz| = 1.
+        """
+        Wtt, pull = self.W[:, :2, :2], self.W[:, :2, 2]
+        sizes, axes = np.linalg.eigh(Wtt)
+        part = applied(np.swapaxes(axes, 1, 2), pull)
+        moves = sizes > SETTLED * np.trace(self.W, axis1=1, axis2=2)[:, None]
+        part = np.where(moves, part, 0.0)  # nothing pulls a point where it cannot go
+        still = part / np.where(moves, sizes, 1.0)
+        sticks = np.linalg.norm(still, axis=1) <= self.mu
+        low, high = np.zeros(len(pull)), np.linalg.norm(pull, axis=1)
+        stretched = self.mu[:, None] * sizes
+        for _ in range(HALVINGS):
+            k = 0.5 * (low + high)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                short = np.linalg.norm(part / (stretched + k[:, None]), axis=1) < 1.0
+            low, high = np.where(short, low, k), np.where(short, k, high)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            s = applied(axes, part / (stretched + high[:, None]))
+        friction = np.where(sticks[:, None], -applied(axes, still), -self.mu[:, None] * s)
+        return np.column_stack([friction, np.ones(len(pull))])
+
+    def _along(self, path: np.ndarray, direction: np.ndarray, dp: np.ndarray) -> np.ndarray:
+        """The path after dp more of normal impulse, in a constant direction."""
+        change = applied(self.W, direction)
+        work = (path[:, 6] + 0.5 * change[:, 2] * dp) * dp
+        step = dp[:, None]
+        return path + np.column_stack([direction * step, work, change * step])
+
+    def _needed(
+        self, path: np.ndarray, direction: np.ndarray, quantity: Quantity, goal: np.ndarray
+    ) -> np.ndarray:
+        """How much more normal impulse takes a quantity to its goal in a constant direction.
+
+        On a straight path all are a dp + b dp^2 / 2 more than here; infinity where that never does.
+        """
+        normal, gain = path[:, 6], applied(self.W, direction)[:, 2]
+        none, one = np.zeros_like(gain), np.ones_like(gain)
+        a, b = {"impulse": (one, none), "velocity": (gain, none), "work": (normal, gain)}[quantity]
+        missing = goal - self.measured(path, quantity)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            root = np.sqrt(a * a + 2.0 * b * missing)
+            dp = np.where(b == 0.0, missing / a, (root - a) / b)
+        dp = np.where(missing <= 0.0, 0.0, dp)
+        return np.where(dp >= 0.0, dp, np.inf)
+
+
+def _stepped(slip: Slip, path: np.ndarray, h: np.ndarray) -> np.ndarray:
+    """One step of the Runge-Kutta method."""
+    nodes, weights = _tableau()
+    slopes: list[np.ndarray] = []
+    step = h[:, None]
+    for row in nodes:
+        here = path + step * sum(a * k for a, k in zip(row, slopes, strict=False))
+        slopes.append(slip.rate(here))
+    return path + step * sum(b * k for b, k in zip(weights, slopes, strict=True))
+
+
+@cache
+def _tableau() -> tuple[np.ndarray, np.ndarray]:
+    """Coefficients of Dormand and Prince's method of order 8, from SciPy."""
+    from scipy.integrate import DOP853
+
+    return DOP853.A, DOP853.B
+
+
+def applied(matrix: np.ndarray, vector: np.ndarray) -> np.ndarray:
+    """Matrices (..., m, n) times vectors (..., n)."""
+    product: np.ndarray = (matrix @ vector[..., None])[..., 0]
+    return product

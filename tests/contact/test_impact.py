@@ -1,0 +1,484 @@
+"""Impact against closed forms: bodies, robots, loops, laws of friction, cradles, derivatives."""
+
+import math
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from contact_bodies import ball, block
+from scipy.integrate import solve_ivp
+from support import close
+
+import chasles
+from chasles.contact import (
+    Box,
+    Contact,
+    ImpactLaw,
+    Newton,
+    Plane,
+    Poisson,
+    Sphere,
+    Sticking,
+    Stronge,
+    collide,
+    contact_forces,
+    contact_points,
+    impact,
+    impact_derivatives,
+    velocity_step,
+)
+from chasles.contact.impact import contact_jacobian
+from chasles.mathematics.linear import Vector
+from chasles.model import Description, JointData, LinkData, ModelError
+from chasles.robots._solids import sphere
+
+LAWS: dict[str, Callable[[Any, Any], ImpactLaw]] = {
+    "Newton": Newton,
+    "Poisson": Poisson,
+    "Stronge": Stronge,
+}
+RADIUS = 0.1
+
+
+def points(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Random inverse inertias of points, and velocities with which they approach."""
+    rng = np.random.default_rng(seed)
+    A = rng.normal(size=(n, 3, 3))
+    zeta = rng.normal(size=(n, 3))
+    zeta[:, 2] = -np.abs(zeta[:, 2])
+    return A @ np.swapaxes(A, 1, 2) + 0.05 * np.eye(3), zeta
+
+
+def gain(W: np.ndarray, zeta: np.ndarray, impulse: np.ndarray) -> np.ndarray:
+    """Energy that an impulse adds: its product with the mean of the velocities before and after."""
+    after = zeta + np.einsum("...ij,...j->...i", W, impulse)
+    return np.asarray(0.5 * np.sum(impulse * (zeta + after), axis=-1))
+
+
+def energy(W: np.ndarray, zeta: np.ndarray) -> np.ndarray:
+    """The part of the energy before that impulses at the point can reach."""
+    return np.asarray(0.5 * np.sum(zeta * np.linalg.solve(W, zeta[..., None])[..., 0], axis=-1))
+
+
+def solid(mass: float, seed: int) -> np.ndarray:
+    """A spatial inertia (6, 6) of a body with its centre anywhere."""
+    rng = np.random.default_rng(seed)
+    c = rng.normal(size=3)
+    cx = np.array([[0.0, -c[2], c[1]], [c[2], 0.0, -c[0]], [-c[1], c[0], 0.0]])
+    A = rng.normal(size=(3, 3))
+    inner = A @ A.T + 0.2 * np.eye(3) - mass * cx @ cx
+    return np.block([[inner, mass * cx], [-mass * cx, mass * np.eye(3)]])
+
+
+def fixed(
+    robot: chasles.Robot,
+    q: Any,
+    frame: str,
+    at: Any = (0.0, 0.0, 0.0),
+    normal: Any = (0.0, 0.0, 1.0),
+    other: str | None = None,
+) -> Contact:
+    """A contact at a point of a body, given in its frame, with a normal given in the world."""
+    pose = robot.forward_kinematics(q, frame=frame)
+    place = pose[..., :3, :3] @ np.asarray(at, dtype=float) + pose[..., :3, 3]
+    n = np.broadcast_to(np.asarray(normal) / np.linalg.norm(normal), place.shape)
+    still = np.zeros_like(place)
+    return Contact(frame, other, place, n, still[..., 0], still, still)
+
+
+def approach(robot: chasles.Robot, q: Any, qd: Any, contact: Contact) -> float:
+    """The normal velocity at a contact."""
+    return float((contact_jacobian(robot, q, contact) @ qd)[2])
+
+
+@cache
+def cradle(n: int, masses: tuple[float, ...] = ()) -> chasles.Robot:
+    """Balls of 1 m across that slide along x."""
+    weights = masses or (1.0,) * n
+    links = tuple(LinkData(f"ball{k}", sphere(weights[k], 0.5)) for k in range(n))
+    slides = tuple(
+        JointData(f"x{k}", "prismatic", None, f"ball{k}", axis=Vector.of(1.0, 0.0, 0.0))
+        for k in range(n)
+    )
+    return chasles.Robot(Description("cradle", links, slides))
+
+
+def struck(n: int, qd: Any, law: ImpactLaw, apart: float = 0.0, **options: Any) -> Any:
+    """A cradle of n balls after its neighbours have hit, each `apart` metres from the next."""
+    robot, q, qd = options.pop("robot", cradle(n)), (1.0 + apart) * np.arange(n), np.asarray(qd)
+    touches = [
+        contact_points(robot, q, qd, Sphere(f"ball{k + 1}", 0.5), Sphere(f"ball{k}", 0.5))[0]
+        for k in range(n - 1)
+    ]
+    return impact(robot, q, qd, touches, law, **options)
+
+
+# Two bodies -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("e", [0.0, 0.4, 1.0])
+def test_two_balls_head_on(e: float) -> None:
+    """v' = (m1 v1 + m2 v2 + m_other e (v_other - v)) / (m1 + m2)."""
+    m1, m2, v1, v2 = 2.0, 0.5, 1.5, -0.7
+    I1, I2 = (np.diag([0.4 * m * RADIUS**2] * 3 + [m] * 3) for m in (m1, m2))
+    N = contact_forces((0.0, 0.0, 0.0), (1.0, 0.0, 0.0))
+    before = (np.array([0, 0, 0, v1, 0, 0]), np.array([0, 0, 0, v2, 0, 0]))
+    after1, after2, _ = collide((I1, I2), before, N, Newton(e))
+    close(after1[3], (m1 * v1 + m2 * v2 + m2 * e * (v2 - v1)) / (m1 + m2), 1e-14)
+    close(after2[3], (m1 * v1 + m2 * v2 + m1 * e * (v1 - v2)) / (m1 + m2), 1e-14)
+
+
+def test_any_two_bodies_by_the_books_formulas() -> None:
+    """Eq 11.65 and 11.72 with plain inverses; momentum is kept, the bodies part as they must."""
+    rng = np.random.default_rng(3)
+    I1, I2 = solid(2.0, 1), solid(0.7, 2)
+    both = np.linalg.inv(I1) + np.linalg.inv(I2)
+    for _ in range(20):
+        N = contact_forces(rng.normal(size=3), rng.normal(size=3))
+        n = N[:, 2]
+        v1, v2 = rng.normal(size=(2, 6))
+        v2 = v2 - (n @ (v2 - v1) > 0) * 2.0 * np.r_[0, 0, 0, n[3:]] * (n @ (v2 - v1))
+        e = rng.uniform()
+        after1, after2, impulse = collide((I1, I2), (v1, v2), N, Newton(e))
+        close(impulse, [0.0, 0.0, -(1.0 + e) * (n @ (v2 - v1)) / (n @ both @ n)], 1e-12)
+        close(I1 @ after1 + I2 @ after2, I1 @ v1 + I2 @ v2, 1e-12)
+        E = np.diag([0.0, 0.0, e])
+        after1, after2, impulse = collide((I1, I2), (v1, v2), N, Sticking(e))
+        expected = -np.linalg.inv(N.T @ both @ N) @ (np.eye(3) + E) @ N.T @ (v2 - v1)
+        close(impulse, expected, 1e-10)
+        close(N.T @ (after2 - after1), [0.0, 0.0, -e * (n @ (v2 - v1))], 1e-10)
+
+
+def test_a_ball_with_spin_on_ground_sticks_or_slips() -> None:
+    """Tangents are not coupled with the normal: friction is -mu times the normal impulse, or what
+    stops the slip, 2/7 m of it (Horak 1948)."""
+    m, e, robot = 0.5, 0.6, ball(0.5, RADIUS)
+    q = robot.state({"body_joint": [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, RADIUS]})
+    hit = contact_points(robot, q, np.zeros(6), Sphere("body", RADIUS), Plane())
+    for mu, v, w in ((0.1, 2.0, 3.0), (0.5, 0.6, 1.0), (0.3, -0.5, 40.0)):
+        qd = np.array([0.0, w, 0.0, v, 0.0, -1.5])
+        slip, normal = v - RADIUS * w, 1.5 * m * (1.0 + e)
+        side = -math.copysign(min(mu * normal, 2.0 / 7.0 * m * abs(slip)), slip)
+        expected = [0.0, w - RADIUS * side / (0.4 * m * RADIUS**2), 0.0, v + side / m, 0.0, 1.5 * e]
+        for law in LAWS.values():
+            found = impact(robot, q, qd, hit, law(e, mu))
+            close(found.qd, expected, 1e-11)
+            close(found.impulses, [[side, 0.0, normal]], 1e-11)
+    held = impact(robot, q, [0.0, 3.0, 0.0, 2.0, 0.0, -1.5], hit, Sticking(e)).qd
+    close(held[3] - RADIUS * held[1], 0.0, 1e-14, scale=1.0)
+    close(held[3], 2.0 - 2.0 / 7.0 * (2.0 - 0.3), 1e-13)
+
+
+def test_bounces_lose_the_square_of_restitution() -> None:
+    robot, e, g = ball(0.5, RADIUS), 0.7, 9.81
+    q = robot.state({"body_joint": [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, RADIUS]})
+    height, heights = 1.0, []
+    for _ in range(5):
+        falling = np.array([0.0, 0.0, 0.0, 0.0, 0.0, -math.sqrt(2.0 * g * height)])
+        hit = contact_points(robot, q, falling, Sphere("body", RADIUS), Plane())
+        height = impact(robot, q, falling, hit, Newton(e)).qd[5] ** 2 / (2.0 * g)
+        heights.append(height)
+    close(heights, 0.49 ** np.arange(1, 6), 1e-12)
+
+
+# One point with friction ------------------------------------------------------------------------
+
+
+def test_laws_agree_without_friction() -> None:
+    W, zeta = points(500)
+    e = np.random.default_rng(1).uniform(size=500)
+    expected = np.zeros_like(zeta)
+    expected[:, 2] = -(1.0 + e) * zeta[:, 2] / W[:, 2, 2]
+    for law in LAWS.values():
+        close(law(e, 0.0).impulse(W, zeta), expected, 1e-10)
+
+
+def test_stronge_never_creates_energy_and_stays_in_the_cone() -> None:
+    W, zeta = points(10_000, seed=4)
+    rng = np.random.default_rng(5)
+    e, mu = rng.uniform(size=10_000), rng.uniform(0.0, 1.5, size=10_000)
+    e[:2000], mu[1000:3000] = 1.0, 0.0
+    impulse = Stronge(e, mu).impulse(W, zeta)
+    gained = gain(W, zeta, impulse) / energy(W, zeta)
+    assert np.max(gained) < 1e-10
+    lossless = slice(1000, 2000)
+    close(gained[lossless], np.zeros(1000), 1e-10, scale=1.0)
+    assert np.max(gained[:1000]) < -1e-9  # friction takes its part
+    assert np.all(np.hypot(impulse[:, 0], impulse[:, 1]) <= mu * impulse[:, 2] + 1e-12)
+    after = zeta + np.einsum("nij,nj->ni", W, impulse)
+    assert np.min(after[:, 2]) > -1e-10
+
+
+def test_newtons_law_with_friction_creates_energy() -> None:
+    """Kane and Levinson's finding, without which the other laws would not be needed."""
+    W, zeta = points(2000, seed=4)
+    assert np.max(gain(W, zeta, Newton(0.9, 0.5).impulse(W, zeta)) / energy(W, zeta)) > 0.1
+
+
+def test_slip_that_turns_back_in_the_plane() -> None:
+    """By hand: slip stops at p = 1/2, turns back, and compression ends at p = 1."""
+    W = np.array([[1.0, 0.0, 0.5], [0.0, 2.0, 0.0], [0.5, 0.0, 1.0]])
+    zeta, mu, e = np.array([-0.35, 0.0, -1.0]), 0.2, 0.5
+    work = 0.5 * (1.0 + 0.45) / 2.0 + 0.5 * 0.45 / 2.0
+    more = {"Newton": 0.5 / 0.9, "Poisson": 0.5, "Stronge": math.sqrt(e * e * work / 0.45)}
+    for name, law in LAWS.items():
+        p = 1.0 + more[name]
+        close(law(e, mu).impulse(W, zeta), [0.1 - 0.2 * (p - 0.5), 0.0, p], 1e-13)
+
+
+def test_slip_that_stops_and_sticks_in_the_plane() -> None:
+    """The same with mu = 0.6 > 1/2: slip stops at 0.35/1.1, then friction is -p/2 and w' = 3/4."""
+    W = np.array([[1.0, 0.0, 0.5], [0.0, 2.0, 0.0], [0.5, 0.0, 1.0]])
+    zeta = np.array([-0.35, 0.0, -1.0])
+    stop = 0.35 / 1.1
+    end = stop + (1.0 - 1.3 * stop) / 0.75
+    expected = [0.6 * stop - 0.5 * (1.5 * end - stop), 0.0, 1.5 * end]
+    close(Poisson(0.5, 0.6).impulse(W, zeta), expected, 1e-13)
+
+
+def test_slip_that_turns_in_space_against_scipy() -> None:
+    """Coulomb's law over the normal impulse as it stands, where slip does not come near to zero."""
+    W, zeta = points(40, seed=8)
+    mu, checked = 0.15, 0
+    found = Poisson(0.5, mu).impulse(W, zeta)
+    for k in range(40):
+        compression = slipped(W[k], zeta[k], mu, 100.0)
+        pc = compression.t[-1]
+        whole = slipped(W[k], zeta[k], mu, 1.5 * pc, parting=False)
+        if compression.t_events[-1].size or whole.t_events[-1].size:
+            continue  # slip all but stopped
+        close(found[k], [*whole.y[:, -1], 1.5 * pc], 1e-7)
+        checked += 1
+    assert checked > 20
+
+
+def slipped(W: np.ndarray, zeta: np.ndarray, mu: float, end: float, parting: bool = True) -> Any:
+    """Friction (2,) up to a normal impulse, or until bodies part, or slip all but stops."""
+
+    def velocity(p: float, y: np.ndarray) -> np.ndarray:
+        return np.asarray(zeta + W @ [y[0], y[1], p])
+
+    def friction(p: float, y: np.ndarray) -> np.ndarray:
+        side = velocity(p, y)[:2]
+        return np.asarray(-mu * side / np.linalg.norm(side))
+
+    def parted(p: float, y: np.ndarray) -> float:
+        return float(velocity(p, y)[2])
+
+    def stopped(p: float, y: np.ndarray) -> float:
+        return float(np.linalg.norm(velocity(p, y)[:2])) - 0.05
+
+    for event in (parted, stopped):
+        event.terminal = True  # type: ignore[attr-defined]
+    events = [parted, stopped] if parting else [stopped]
+    return solve_ivp(
+        friction,
+        (0.0, end),
+        [0.0, 0.0],
+        "DOP853",
+        events=events,
+        rtol=1e-10,
+        atol=1e-12,
+        max_step=0.2,
+    )
+
+
+def test_what_separates_is_left_alone() -> None:
+    W, zeta = points(5)
+    zeta[:, 2] = [0.0, 1.0, 2.0, 0.5, 0.1]
+    for law in (Newton(0.5), Sticking(0.5), Poisson(0.5, 0.3), Stronge(0.5, 0.3)):
+        assert not law.impulse(W, zeta).any()
+        assert not law.derivatives(W[1:], zeta[1:])[1].any()
+
+
+# Robots -----------------------------------------------------------------------------------------
+
+
+def test_impulses_on_a_tree_and_its_handle() -> None:
+    """M d(qd) = J' iota, and the handle moves by the inverse of its articulated inertia."""
+    robot = chasles.robots.quadruped()
+    rng = np.random.default_rng(0)
+    q, iota = robot.random(rng, size=3), rng.normal(size=(3, 6))
+    foot = robot.frames[-1]
+    step = velocity_step(robot, q, iota, frame=foot)
+    J = robot.jacobian(q, frame=foot)
+    close(
+        np.einsum("nij,nj->ni", robot.mass_matrix(q), step), np.einsum("nij,ni->nj", J, iota), 1e-10
+    )
+    handle = robot.operational_inertia_inverse(q, frame=foot)
+    close(np.einsum("nij,nj->ni", J, step), np.einsum("nij,nj->ni", handle, iota), 1e-10)
+
+
+def test_impulses_on_loops_keep_them_closed() -> None:
+    """Against the equations with multipliers: M d(qd) = u + A' k, A d(qd) = 0."""
+    robot = chasles.robots.five_bar()
+    q = robot.assemble([2.2, 0.9])
+    frame = robot.bodies[-1]
+    iota = np.random.default_rng(0).normal(size=6)
+    step = velocity_step(robot, q, iota, frame=frame)
+    M, A = robot.mass_matrix(q), robot.loop_matrix(q)
+    u = robot.jacobian(q, frame=frame).T @ iota
+    whole = np.block([[M, A.T], [A, np.zeros((len(A), len(A)))]])
+    expected = np.linalg.lstsq(whole, np.r_[u, np.zeros(len(A))], rcond=None)[0][: robot.nv]
+    close(step, expected, 1e-9)
+    qd = robot.complete(q, [1.0, -2.0])
+    hit = fixed(robot, q, frame, normal=(1.0, 0.5, 0.0))
+    if approach(robot, q, qd, hit) > 0.0:
+        hit = fixed(robot, q, frame, normal=(-1.0, -0.5, 0.0))
+    after = impact(robot, q, qd, [hit], Newton(1.0)).qd
+    close(A @ after, np.zeros(len(A)), 1e-12, scale=1.0)
+    close(robot.kinetic_energy(q, after), robot.kinetic_energy(q, qd), 1e-10)
+    close(approach(robot, q, after + qd, hit), 0.0, 1e-12, scale=1.0)
+
+
+def test_batches_are_their_members() -> None:
+    robot, law = chasles.robots.puma560(), Stronge(0.5, 0.4)
+    rng = np.random.default_rng(1)
+    q, qd = robot.random(rng, size=(2, 5)), rng.normal(size=(2, 5, 6))
+    whole = impact(robot, q, qd, [fixed(robot, q, "tool", normal=(0.3, 0.0, 1.0))], law)
+    assert whole.impulses.shape == (2, 5, 1, 3)
+    for place in np.ndindex(2, 5):
+        hit = fixed(robot, q[place], "tool", normal=(0.3, 0.0, 1.0))
+        one = impact(robot, q[place], qd[place], [hit], law)
+        close(one.qd, whole.qd[place], 1e-11)
+        close(one.impulses, whole.impulses[place], 1e-11, scale=1e-9)
+
+
+def test_bodies_apart_do_not_hit() -> None:
+    for law in (Newton(0.5), Stronge(0.5, 0.3)):
+        found = struck(2, [1.0, 0.0], law, apart=1e-3)
+        assert not found.impulses.any()
+    for treatment in ("simultaneous", "sequential"):
+        found = struck(3, [1.0, 0.0, -1.0], Newton(0.5), apart=1e-3, treatment=treatment)
+        assert np.array_equal(found.qd, [1.0, 0.0, -1.0])
+
+
+DERIVED: dict[str, ImpactLaw] = {
+    "Newton": Newton(0.6),
+    "Sticking": Sticking(0.6),
+    "Poisson": Poisson(0.6, 0.3),
+    "Stronge": Stronge(0.6, 0.3),
+}
+
+
+@pytest.mark.parametrize("pair", [False, True], ids=["ground", "pair"])
+@pytest.mark.parametrize("name", DERIVED)
+def test_derivatives_of_the_impact_map(name: str, pair: bool) -> None:
+    robot, law = chasles.robots.puma560(), DERIVED[name]
+    where = {"at": (0.1, -0.05, 0.2), "normal": (0.2, 0.1, 1.0)}
+    where |= {"other": robot.bodies[1]} if pair else {}
+    rng = np.random.default_rng(2)
+    q, qd = robot.random(rng), rng.normal(size=6)
+    hit = fixed(robot, q, "tool", **where)
+    qd = qd if approach(robot, q, qd, hit) < 0.0 else -qd
+    by_q, by_qd = impact_derivatives(robot, q, qd, hit, law)
+    h = 1e-6
+    steps = np.stack([h * np.eye(6), -h * np.eye(6)])
+    moved = robot.integrate(q, steps)
+    ahead, behind = impact(robot, moved, qd, [fixed(robot, moved, "tool", **where)], law).qd
+    close(by_q, (ahead - behind).T / (2.0 * h), 1e-6)
+    ahead, behind = impact(robot, q, qd + steps, [hit], law).qd
+    close(by_qd, (ahead - behind).T / (2.0 * h), 1e-6)
+
+
+# Several points ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("moving", [1, 2, 3])
+def test_newtons_cradle_one_impact_after_the_other(moving: int) -> None:
+    """As many balls leave as come, with their speed."""
+    n = 5
+    before = np.where(np.arange(n) < moving, 1.0, 0.0)
+    found = struck(n, before, Newton(1.0), treatment="sequential")
+    close(found.qd, before[::-1], 1e-14)
+
+
+def test_all_at_once_is_another_law() -> None:
+    """The least change that leaves no pair too slow: energy is kept, and the others move too."""
+    found = struck(3, [1.0, 0.0, 0.0], Newton(1.0))
+    close(found.qd, [-1.0 / 3.0, 2.0 / 3.0, 2.0 / 3.0], 1e-13)
+    close(np.sum(found.qd), 1.0, 1e-14)
+
+
+def test_simultaneous_impacts_satisfy_the_complementarity_problem() -> None:
+    """A box that comes down flat on five points, more than it has freedoms to stop."""
+    robot, e = block(2.0, (0.4, 0.3, 0.2)), 0.4
+    q = np.broadcast_to([1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.1], (50, 7))
+    qd = np.random.default_rng(0).normal(scale=0.3, size=(50, 6)) - [0, 0, 0, 0, 0, 1.5]
+    shape = Box("body", (0.4, 0.3, 0.2))
+    hits = contact_points(robot, q, qd, shape, Plane())
+    hits.append(fixed(robot, q, "body", at=(0.0, 0.0, -0.1)))
+    found = impact(robot, q, qd, hits, Newton(e))
+    bottom = [hit for hit in hits if np.all(hit.gap < 1e-9)]
+    assert len(bottom) == 5
+    J = np.stack([contact_jacobian(robot, q, hit)[:, 2] for hit in bottom], axis=1)
+    before, after = (np.einsum("nij,nj->ni", J, v) for v in (qd, found.qd))
+    slack = after + e * np.minimum(before, 0.0)
+    pushed = found.impulses[:, [np.all(hit.gap < 1e-9) for hit in hits], 2]
+    close(pushed.sum(axis=1), found.impulses[..., 2].sum(axis=1), 1e-12)
+    assert np.all(slack > -1e-10)
+    assert np.all(pushed >= 0.0)
+    assert np.max(np.abs(slack * pushed)) < 1e-10
+    assert np.all(robot.kinetic_energy(q, found.qd) <= robot.kinetic_energy(q, qd) + 1e-12)
+    falling = np.array([0.0, 0.0, 0.0, 0.0, 0.0, -1.0])
+    level = contact_points(robot, q[0], falling, shape, Plane())
+    close(impact(robot, q[0], falling, level, Newton(e)).qd, -e * falling, 1e-12)
+
+
+def test_sequential_impacts_with_friction_end() -> None:
+    rng = np.random.default_rng(3)
+    qd = -np.sort(rng.normal(size=(20, 4)), axis=-1)
+    robot = cradle(4, (1.0, 2.0, 0.5, 3.0))
+    found = struck(4, qd, Stronge(0.5, 0.2), robot=robot, treatment="sequential")
+    assert np.all(np.diff(found.qd, axis=-1) > -1e-10)
+    weights = np.array([1.0, 2.0, 0.5, 3.0])
+    close(found.qd @ weights, qd @ weights, 1e-12)
+
+
+# The door ---------------------------------------------------------------------------------------
+
+
+def test_contact_forces_pass_through_their_point() -> None:
+    point = np.array([0.3, -0.2, 0.5])
+    for normal in ((0, 0, 2), (1, 0, 0), (0, -1, 0), (1, 2, -3)):
+        N = contact_forces(point, normal)
+        axes = N[3:]
+        close(axes.T @ axes, np.eye(3), 1e-14)
+        close(np.linalg.det(axes), 1.0, 1e-14)
+        close(axes[:, 2], np.array(normal) / np.linalg.norm(normal), 1e-14)
+        close(N[:3], np.cross(point, axes, axisb=0).T, 1e-14)
+
+
+TOUCH = fixed(cradle(2), np.zeros(2), "ball1", normal=(1.0, 0.0, 0.0))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Newton(1.2), "restitution must be from 0 to 1"),
+        (lambda: Stronge(0.5, -1.0), "friction must be"),
+        (lambda: Newton(0.5).impulse(np.eye(3), [0.0, 0.0]), "zeta must have 3 numbers"),
+        (lambda: Newton(0.5).impulse(np.eye(3), [0.0, 0.0, math.nan]), "finite"),
+        (lambda: Newton(0.5).impulse(np.eye(2), [0.0, 0.0, 1.0]), r"W must have shape"),
+        (lambda: Newton(0.5).impulse(0.0 * np.eye(3), [0.0, 0.0, -1.0]), "positive along"),
+        (lambda: Newton([0.5, 0.6]).impulse(np.eye(3), np.zeros((3, 3))), "broadcast"),
+        (lambda: Sticking(0.5).impulse(np.ones((3, 3)), [-1.0, -1.0, -1.0]), "too few freedoms"),
+        (lambda: contact_forces(np.zeros(3), np.zeros(3)), "normal must be"),
+        (lambda: struck(1, [0.0], Newton(0.5)), "at least one"),
+        (lambda: struck(3, [1.0, 0.0, 0.0], Stronge(0.5, 0.1)), "treatment='sequential'"),
+        (lambda: struck(2, [1.0, 0.0], Newton(0.5), treatment="both"), "'simultaneous' or"),
+        (lambda: impact(cradle(2), [0.0, 1.0], [math.inf, 0.0], [TOUCH], Newton(0.5)), "finite"),
+    ],
+)
+def test_bad_numbers_are_refused(make: Callable[[], Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_loops_have_no_derivatives() -> None:
+    robot = chasles.robots.four_bar()
+    hit = fixed(robot, np.zeros(3), robot.bodies[-1])
+    with pytest.raises(ModelError, match="closed loops"):
+        impact_derivatives(robot, np.zeros(3), np.zeros(3), hit, Newton(0.5))
