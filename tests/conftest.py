@@ -1,5 +1,6 @@
 """Settings that all tests share. Its folder is on the import path: tests can import `support`."""
 
+import gc
 import os
 import shutil
 import tempfile
@@ -13,6 +14,12 @@ settings.load_profile("chasles")
 _OWN_CACHE = "CHASLES_CACHE" not in os.environ
 if _OWN_CACHE:  # a new one for every run; the workers of pytest-xdist share that of their parent
     os.environ["CHASLES_CACHE"] = tempfile.mkdtemp(prefix="chasles-tests-")
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """What is there by now (tests, libraries) stays: the collector need not look through it."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chasles import backends
-from chasles.backends.llvm_loop import Loop
 from chasles.expr import Program
 from chasles.model import Description, Model, ModelError
 from chasles.names import leading_shape, numbers
@@ -78,7 +77,9 @@ class Rollout:
         )
 
     @cached_property
-    def _loop(self) -> Loop:
+    def _loop(self) -> Any:
+        from chasles.backends.llvm_loop import Loop
+
         return Loop(self._kernel)  # type: ignore[arg-type]
 
     def __call__(
