@@ -44,3 +44,8 @@ def described(backend: str) -> str:
     """What a backend's machine code runs on, in words; an error says why there is no such thing."""
     words: str = _backend(backend).described()
     return words
+
+
+def loop(kernel: Kernel) -> Any:
+    """A kernel of machine code repeated: its outputs are its first inputs (`llvm_loop.Loop`)."""
+    return importlib.import_module("chasles.backends.llvm_loop").Loop(kernel)

@@ -78,9 +78,7 @@ class Rollout:
 
     @cached_property
     def _loop(self) -> Any:
-        from chasles.backends.llvm_loop import Loop
-
-        return Loop(self._kernel)  # type: ignore[arg-type]
+        return backends.loop(self._kernel)
 
     def __call__(
         self,
