@@ -10,6 +10,7 @@ import numpy as np
 
 from chasles import backends
 from chasles.expr import Program
+from chasles.libraries import refuse
 from chasles.model import Description, Model, ModelError
 from chasles.names import leading_shape, numbers
 from chasles.rollouts.controls import traced
@@ -93,6 +94,7 @@ class Rollout:
         threads: int | None,
     ) -> Trajectory:
         """The motion; tau as in `Robot.rollout`, None where a controller gives it."""
+        refuse("rollout", q, qd, tau)
         nq, nv = self.model.nq, self.model.nv
         states = {"q": _finite("q", q, nq), "qd": _finite("qd", qd, nv)}
         lead = leading_shape("rollout", **states)
