@@ -36,6 +36,7 @@ from chasles.contact.geometry import (
 )
 from chasles.contact.impact import Impact, collide, contact_forces, impact, velocity_step
 from chasles.contact.impact_map import impact_derivatives
+from chasles.contact.pairs import Pair, Rigid
 from chasles.contact.quadratic import accelerations_program, forces_program
 from chasles.contact.restitution import ImpactLaw, Newton, Poisson, Sticking, Stronge
 from chasles.contact.rigid import (
@@ -76,10 +77,12 @@ __all__ = [
     "Newton",
     "NoUniqueMotion",
     "NormalLaw",
+    "Pair",
     "Plane",
     "Point",
     "Poisson",
     "Problem",
+    "Rigid",
     "Sets",
     "SoftContact",
     "SoftFriction",

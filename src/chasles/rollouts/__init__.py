@@ -6,7 +6,7 @@ from chasles.rollouts.controls import (
     PDControl,
     traced,
 )
-from chasles.rollouts.rollout import Occurrence, Rollout, Trajectory
+from chasles.rollouts.rollout import Occurrence, Rollout, Touching, Trajectory
 from chasles.rollouts.steps import STEPS
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "Occurrence",
     "PDControl",
     "Rollout",
+    "Touching",
     "Trajectory",
     "traced",
 ]

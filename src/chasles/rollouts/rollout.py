@@ -26,12 +26,25 @@ class Occurrence(NamedTuple):
     qd: np.ndarray
 
 
+class Touching(NamedTuple):
+    """What happened at the points of contact of a trajectory, at its times.
+
+    forces (..., n, points, 3): on the body, along the world's axes, in N. gaps (..., n, points): in
+    m. states (..., n, states): of soft surfaces and of friction, those of each point in turn.
+    """
+
+    forces: np.ndarray
+    gaps: np.ndarray
+    states: np.ndarray
+
+
 @dataclass(frozen=True)
 class Trajectory:
     """States at times t (n,): q (..., n, nq) and qd (..., n, nv).
 
     rechosen: the times at which some member of the batch was given other independent coordinates,
-    where loops are closed. events: those that happened, in order.
+    where loops are closed. events: those that happened, in order. touching: at points of
+    contact, where `contacts` were given.
     """
 
     t: np.ndarray
@@ -39,6 +52,7 @@ class Trajectory:
     qd: np.ndarray
     rechosen: tuple[float, ...] = ()
     events: tuple[Occurrence, ...] = ()
+    touching: Touching | None = None
 
 
 @dataclass(frozen=True)
