@@ -6,12 +6,13 @@ from chasles.rollouts.controls import (
     PDControl,
     traced,
 )
-from chasles.rollouts.rollout import Occurrence, Rollout, Touching, Trajectory
+from chasles.rollouts.rollout import End, Occurrence, Rollout, Touching, Trajectory
 from chasles.rollouts.steps import STEPS
 
 __all__ = [
     "STEPS",
     "ComputedTorque",
+    "End",
     "GravityCompensation",
     "Occurrence",
     "PDControl",

@@ -8,14 +8,15 @@ import numpy as np
 from chasles.names import leading_shape, numbers
 from chasles.numeric.linear_systems import checked_step
 from chasles.robot import Array, Robot
-from chasles.rollouts import Trajectory
+from chasles.rollouts import End, Trajectory
 from chasles.simulate.closure_function import ClosureFunction
 from chasles.simulate.dynamics import Forces, accelerations, joint_forces, under
 from chasles.simulate.events import Event, checked_events
 from chasles.simulate.integrators import Free, chosen
+from chasles.simulate.memory import recalled, remembered
 from chasles.simulate.motions import moving
 from chasles.simulate.pace import paced
-from chasles.simulate.running import Keep, run
+from chasles.simulate.running import Keep, Repeats, run
 
 
 def simulate(
@@ -38,6 +39,8 @@ def simulate(
     events: Event | Sequence[Event] = (),
     times: Array = None,
     every: int = 1,
+    steps: int | None = None,
+    resume: End | None = None,
     progress: bool = False,
 ) -> Trajectory:
     """The motion from q (..., nq) and qd (..., nv) for `duration` seconds, in steps of at most dt.
@@ -58,6 +61,10 @@ def simulate(
     increase, by interpolation within the steps, instead of those after each step. every: keep one
     state of so many, and the last. progress: show a bar.
 
+    steps: stop after so many steps, at the trajectory's `end`. resume: such an end, from which the
+    motion goes on; all else as it was given at first, q and qd too. The states of all parts, one
+    after the other, are those of the motion in one piece, bit for bit.
+
     Of a robot with loops, q and qd must keep them closed (`assemble`, `complete`). The independent
     coordinates are integrated and the others follow them, to 1e-13, so that nothing drifts; where a
     pivot of these equations falls below a third of its start, others are taken as independent.
@@ -70,25 +77,29 @@ def simulate(
         raise TypeError("simulate: give closure or stabilization, not both")
     q, qd = _state(robot, q, qd)
     whole = checked_step(duration, "simulate: duration")
-    if isinstance(every, bool) or not isinstance(every, int) or every < 1:
-        raise ValueError(f"simulate: every must be a positive integer, not {every!r}")
+    for name, count in (("every", every), ("steps", 1 if steps is None else steps)):
+        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+            raise ValueError(f"simulate: {name} must be a positive integer, not {count!r}")
     start = _beginning(robot, start)
     keep = Keep(start, whole, every, times)
     happenings = checked_events(events, q)
     method, advance = chosen(robot, integrator, free)
     dynamics = accelerations(robot, f_ext, dissipation, stabilization)
     motion = moving(robot, under(dynamics, joint_forces(tau, qd)), advance, closure, stabilization)
-    q, qd = motion.begin(start, q, qd)
     pace = paced(motion.step, method, start, whole, dt, rtol, atol)
-    happened = run(pace, motion.begin, happenings, keep, (start, start + whole), q, qd, progress)
-    axis = q.ndim - 1
-    t, positions, velocities = keep.states()
+    repeats, end = Repeats(), start + whole
+    parts = (pace, keep, repeats, *motion.parts)
+    if resume is None:
+        t, (q, qd) = start, motion.begin(start, q, qd)
+        keep.now(t, q, qd)
+    else:
+        t, q, qd = recalled(resume, parts, q, qd, start, end)
+    ran = run(pace, motion.begin, happenings, keep, repeats, (t, end), q, qd, progress, steps)
     return Trajectory(
-        t,
-        np.stack(positions, axis),
-        np.stack(velocities, axis),
+        *keep.states(q, qd),
         tuple(motion.rechosen),
-        tuple(happened),
+        tuple(ran.happened),
+        end=End(ran.t, ran.q, ran.qd, ran.over, remembered(parts)),
     )
 
 
