@@ -175,7 +175,7 @@ def _numbers(values: np.ndarray) -> str:
 
 
 def write_table(arrays: Arrays, robot: Robot, path: Path) -> None:
-    """One row an instant: t, q and qd by joint as `chasles motion` reads them, energy, contact."""
+    """One row an instant: t, q and qd by joint, energies, and gaps and forces at contacts."""
     names, columns = ["t"], [arrays["t"]]
     for key, where in (("q", robot.position_slice), ("qd", robot.velocity_slice)):
         for joint in robot.joints:
