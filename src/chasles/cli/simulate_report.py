@@ -83,7 +83,8 @@ def _written(task: Task, recording: Recording, arrays: Arrays, plots: bool) -> d
         write_table(arrays, recording.scene.robot, task.table)
         found["table"] = str(task.table)
     if plots:
-        found |= {path.stem: str(path) for path in draw(arrays, recording.folder)}
+        drawn = draw(arrays, recording.folder)
+        found |= {f"{path.stem}_plot": str(path) for path in drawn}
     return found
 
 
@@ -164,7 +165,8 @@ def show(found: Mapping[str, Any], robot: Robot, console: Console) -> None:
             f"{contact['largest_force']:.4g} N, deepest {contact['deepest']:.2g} m"
         )
     for what, path in found["files"].items():
-        console.print(f"{what}: {path}", markup=False, soft_wrap=True)
+        name = what.replace("_", " ").capitalize()
+        console.print(f"{name} saved to {path}", markup=False, soft_wrap=True)
 
 
 def _numbers(values: np.ndarray) -> str:
