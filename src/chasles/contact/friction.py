@@ -3,7 +3,7 @@
     a = G f + c
 
 f are the forces of the contacts and a their relative accelerations, three numbers a contact: along
-the normal, then along two tangents; G is symmetric. mu (nc,) are the coefficients of friction. A
+two tangents, then along the normal; G is symmetric. mu (nc,) are the coefficients of friction. A
 contact slides along `slip` (nc, 2), the unit vector of its tangential velocity, or has none (zeros)
 and sticks or is about to slide. Coulomb's law, with f_n >= 0, a_n >= 0, a_n f_n = 0:
 
@@ -114,7 +114,7 @@ class _Law(NamedTuple):
 
     def dilation(self, a: np.ndarray) -> np.ndarray:
         """The correction mu |a_t| of normal accelerations: (..., nc)."""
-        return np.where(self.sticks & (not self.dilates), self.mu * _length(a[..., 1:]), 0.0)
+        return np.where(self.sticks & (not self.dilates), self.mu * _length(a[..., :2]), 0.0)
 
     def residual(self, f: np.ndarray) -> np.ndarray:
         """How far f is from the law: (...), in the units of a; zero where it holds.
@@ -129,7 +129,7 @@ class _Law(NamedTuple):
     def target(self, scaled: np.ndarray, a: np.ndarray) -> np.ndarray:
         """What is projected: forces in the units of a, less accelerations and correction."""
         target = scaled - a
-        target[..., 0] -= self.dilation(a)
+        target[..., 2] -= self.dilation(a)
         return target
 
 
@@ -142,9 +142,9 @@ def _solved(law: _Law) -> np.ndarray:
     limit = ACCURATE * np.max(np.abs(law.c))
     for _ in range(ROUNDS):
         dragged = np.zeros_like(f)
-        dragged[:, 1:] = -mu[:, None] * f[:, :1] * law.slip
+        dragged[:, :2] = -mu[:, None] * f[:, 2:] * law.slip
         moved = law.c + law.G @ dragged.ravel()
-        moved[::3] += law.dilation(law.accelerations(f))
+        moved[2::3] += law.dilation(law.accelerations(f))
         f = cone_program(law.G, moved, np.where(sticks, mu, 0.0)) + dragged
         exact = _polished(law, f, 1e-3 * limit)
         if law.residual(exact) <= limit:
@@ -166,8 +166,8 @@ def _polished(law: _Law, f: np.ndarray, limit: float) -> np.ndarray:
         target = law.target(weight * f, a)
         wrong = weight * f - allowed(target, law.mu, law.slip)
         corrected = np.zeros((n, 3, 3)) + np.eye(3)
-        direction = a[:, 1:] / np.where(_length(a[:, 1:]) > 0.0, _length(a[:, 1:]), 1.0)[:, None]
-        corrected[:, 0, 1:] = np.where(law.dilation(a) > 0.0, law.mu, 0.0)[:, None] * direction
+        direction = a[:, :2] / np.where(_length(a[:, :2]) > 0.0, _length(a[:, :2]), 1.0)[:, None]
+        corrected[:, 2, :2] = np.where(law.dilation(a) > 0.0, law.mu, 0.0)[:, None] * direction
         slopes = [_slope(*row) for row in zip(target, law.mu, law.slip, law.sticks, strict=True)]
         jacobian = scale - block_diag(*slopes) @ (scale - block_diag(*corrected) @ law.G)
         f = f - np.linalg.lstsq(jacobian, wrong.ravel(), rcond=1e-13)[0].reshape(n, 3)
@@ -176,24 +176,24 @@ def _polished(law: _Law, f: np.ndarray, limit: float) -> np.ndarray:
 
 def _slope(target: np.ndarray, mu: float, slip: np.ndarray, sticks: bool) -> np.ndarray:
     """The derivative of `allowed` by its target, of one contact: (3, 3)."""
-    size = float(_length(target[1:]))
+    size = float(_length(target[:2]))
     if not sticks:
-        return np.outer([1.0, *(-mu * slip)], [float(target[0] > 0.0), 0.0, 0.0])
-    if size <= mu * target[0]:
+        return np.outer([*(-mu * slip), 1.0], [0.0, 0.0, float(target[2] > 0.0)])
+    if size <= mu * target[2]:
         return np.eye(3)
-    if target[0] + mu * size <= 0.0:
+    if target[2] + mu * size <= 0.0:
         return np.zeros((3, 3))
-    u = target[1:] / size
-    edge = np.array([1.0, *(mu * u)])
+    u = target[:2] / size
+    edge = np.array([*(mu * u), 1.0])
     slope = np.outer(edge, edge) / (1.0 + mu * mu)
-    slope[1:, 1:] += mu * (edge @ target) / (1.0 + mu * mu) / size * (np.eye(2) - np.outer(u, u))
+    slope[:2, :2] += mu * (edge @ target) / (1.0 + mu * mu) / size * (np.eye(2) - np.outer(u, u))
     return slope
 
 
 def allowed(target: np.ndarray, mu: np.ndarray, slip: np.ndarray) -> np.ndarray:
     """The forces that friction allows nearest to `target` (..., 3): in the cone, or dragged."""
-    normal = np.maximum(target[..., :1], 0.0)
-    dragged = np.concatenate([normal, -mu[..., None] * normal * slip], axis=-1)
+    normal = np.maximum(target[..., 2:], 0.0)
+    dragged = np.concatenate([-mu[..., None] * normal * slip, normal], axis=-1)
     sticks = (mu > 0.0) & ~np.any(slip != 0.0, axis=-1)
     return np.where(sticks[..., None], project(target, mu), dragged)
 
@@ -201,18 +201,18 @@ def allowed(target: np.ndarray, mu: np.ndarray, slip: np.ndarray) -> np.ndarray:
 def project(f: Array, mu: Array) -> np.ndarray:
     """The point of the cone |f_t| <= mu f_n that is nearest to f (..., 3); mu broadcasts."""
     f, mu = np.asarray(f, dtype=float), np.asarray(mu, dtype=float)
-    normal, size = f[..., 0], _length(f[..., 1:])
+    normal, size = f[..., 2], _length(f[..., :2])
     s = np.maximum(normal + mu * size, 0.0) / (1.0 + mu * mu)
     ratio = mu * s / np.where(size > 0.0, size, 1.0)
-    on_cone = np.concatenate([s[..., None], ratio[..., None] * f[..., 1:]], axis=-1)
+    on_cone = np.concatenate([ratio[..., None] * f[..., :2], s[..., None]], axis=-1)
     return np.where((size <= mu * normal)[..., None], f, on_cone)
 
 
 def _sliding(law: _Law) -> np.ndarray:
     """Forces where every contact slides, or has no friction."""
     n = len(law.mu)
-    drag = block_diag(*np.column_stack([np.ones(n), -law.mu[:, None] * law.slip])[:, :, None])
-    M, d = (law.G @ drag)[::3], law.c[::3]
+    drag = block_diag(*np.column_stack([-law.mu[:, None] * law.slip, np.ones(n)])[:, :, None])
+    M, d = (law.G @ drag)[2::3], law.c[2::3]
     plain = not np.any(law.mu[:, None] * law.slip)
     if plain or n > MANY or np.linalg.eigvalsh(M + M.T)[0] > 1e-9 * np.max(np.abs(M)):
         return (drag @ lemke(M, d)).reshape(n, 3)
@@ -252,18 +252,21 @@ def cone_program(G: Array, c: Array, mu: Array) -> np.ndarray:
     """
     G, c, mu, slip = _checked("cone_program", G, c, mu, None)
     n = len(mu)
-    used = np.column_stack([np.ones(n, dtype=bool), mu > 0.0, mu > 0.0]).ravel()
+    used = np.column_stack([mu > 0.0, mu > 0.0, np.ones(n, dtype=bool)]).ravel()
     unit = np.repeat(1.0 / np.sqrt(_Law(G, c, mu, slip).weight[:, 0]), 3)[used]
     size = np.max(np.abs(unit * c[used])) or 1.0
     P = unit[:, None] * G[np.ix_(used, used)] * unit
-    widths = np.column_stack([np.where(mu > 0.0, mu, 1.0), np.ones((n, 2))]).ravel()[used]
+    rows = [np.array([[0, 0, m], [1, 0, 0], [0, 1, 0]]) if m > 0.0 else np.eye(1) for m in mu]
     f = np.zeros(3 * n)
-    f[used] = size * unit * _least(P, unit * c[used] / size, widths, mu > 0.0)
+    f[used] = size * unit * _least(P, unit * c[used] / size, rows)
     return f.reshape(n, 3)
 
 
-def _least(P: np.ndarray, c: np.ndarray, widths: np.ndarray, cones: np.ndarray) -> np.ndarray:
-    """The x that minimises x'P x / 2 + x'c, with widths * x in cones of 3 numbers or rays of 1."""
+def _least(P: np.ndarray, c: np.ndarray, rows: list[np.ndarray]) -> np.ndarray:
+    """The x that minimises x'P x / 2 + x'c, each block of rows times its part of x in a cone.
+
+    Blocks of 3 give Clarabel's second-order cone, first entry >= length of the others; of 1 a ray.
+    """
     clarabel = optional("clarabel")
     settings = clarabel.DefaultSettings()
     settings.verbose = False
@@ -271,9 +274,12 @@ def _least(P: np.ndarray, c: np.ndarray, widths: np.ndarray, cones: np.ndarray) 
     solution = clarabel.DefaultSolver(
         sparse.csc_matrix(np.triu(P)),
         c,
-        sparse.csc_matrix(-np.diag(widths)),
+        sparse.csc_matrix(-block_diag(*rows)),
         np.zeros(len(c)),
-        [clarabel.SecondOrderConeT(3) if k else clarabel.NonnegativeConeT(1) for k in cones],
+        [
+            clarabel.SecondOrderConeT(3) if len(k) == 3 else clarabel.NonnegativeConeT(1)
+            for k in rows
+        ],
         settings,
     ).solve()
     status = str(solution.status)
@@ -301,12 +307,12 @@ def polyhedral(G: Array, c: Array, mu: Array, slip: Array = None, *, facets: int
     law = _Law(G, c, mu, slip)
     weight = np.max(law.weight, initial=0.0) or 1.0
     angles = 2.0 * np.pi / facets * np.arange(facets)
-    spokes = np.array([np.zeros(facets), np.cos(angles), np.sin(angles)])
+    spokes = np.array([np.cos(angles), np.sin(angles), np.zeros(facets)])
     along, seen, links = [], [], []
     for m, sliding, sticks in zip(mu, slip, law.sticks, strict=True):
         wide = facets + 2 if sticks else 1
         pull, row, link = np.zeros((3, wide)), np.zeros((3, wide)), np.zeros((wide, wide))
-        pull[:, 0], row[0, 0] = (1.0, *(-m * sliding)), 1.0
+        pull[:, 0], row[2, 0] = (*(-m * sliding), 1.0), 1.0
         if sticks:
             pull[:, 1:-1] = row[:, 1:-1] = spokes
             link[1:-1, -1], link[-1, 0], link[-1, 1:-1] = 1.0, m, -1.0
