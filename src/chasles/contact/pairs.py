@@ -3,9 +3,12 @@
 import math
 from dataclasses import dataclass
 
-from chasles.contact.geometry import Ball, Surface
+from chasles.contact.arithmetic import Value, less, scaled, select
+from chasles.contact.geometry import Ball, Surface, check_closed_form
 from chasles.contact.restitution import ImpactLaw, Newton
 from chasles.contact.soft import SoftContact
+from chasles.mathematics.linear import Vector
+from chasles.rollouts import FrameMotion, Spot
 
 
 @dataclass(frozen=True)
@@ -43,3 +46,45 @@ class Pair:
     body: Ball
     surface: Surface
     law: Rigid | SoftContact
+
+    def __post_init__(self) -> None:
+        check_closed_form(self.body, self.surface)
+        if isinstance(self.law, SoftContact) and self.law.tangents != 2:
+            raise ValueError(
+                "Pair: a law with tangents=1 is for points in a plane; give SoftContact(tangents=2)"
+            )
+
+    @property
+    def frames(self) -> tuple[str | None, str | None]:
+        """The frames that carry the body and the surface; None: the world."""
+        return self.body.frame, self.surface.frame
+
+    def spots(self, over: FrameMotion, under: FrameMotion) -> list[Spot]:
+        """Where they may touch, from the motion of the frames of body and surface.
+
+        Tangents belong to the surface: they turn with its frame, and with its normal.
+        """
+        found = []
+        for at, radius in self.body.balls():
+            c, rate = over.point(at)
+            distance, n, _ = self.surface.near(*under.seen(c, rate))
+            first, second, normal = (under.along(axis) for axis in (*tangents(n), n))
+            point = c - scaled(normal, radius)
+            u = over.velocity(point) - under.velocity(point)
+            slip = [first.dot(u), second.dot(u)]
+            axes = first, second, normal
+            found.append(Spot(point, axes, distance - radius, normal.dot(u), slip))
+        return found
+
+
+def tangents(n: Vector) -> tuple[Vector, Vector]:
+    """Two unit vectors across a unit vector; of (0, 0, 1) those along x and y.
+
+    They jump where n is horizontal and nowhere else (Duff and others 2017, *Building an orthonormal
+    basis, revisited*).
+    """
+    x, y, z = n
+    up: Value = select(less(z, 0.0), -1.0, 1.0)
+    a = -1.0 / (up + z)
+    b = x * y * a
+    return Vector.of(1.0 + up * x * x * a, up * b, -up * x), Vector.of(b, up + y * y * a, -y)

@@ -9,10 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chasles import backends
+from chasles.backends.arrays import call
 from chasles.expr import Program
 from chasles.libraries import refuse
 from chasles.model import Description, Model, ModelError
 from chasles.names import leading_shape, numbers
+from chasles.rollouts.contacts import Contacts
 from chasles.rollouts.controls import traced
 from chasles.rollouts.steps import STEPS, step_program
 
@@ -64,10 +66,15 @@ class Recipe:
     method: str
     control: str
     dissipation: bool
+    contacts: str = ""
+    dt: float | None = None
 
 
 class Rollout:
-    """A step of a robot by one method, under one controller or given forces, compiled."""
+    """A step of a robot by one method, under one controller or given forces, compiled.
+
+    contacts: soft ones, for steps of dt seconds, which are then part of the code.
+    """
 
     def __init__(
         self,
@@ -76,6 +83,8 @@ class Rollout:
         method: str,
         control: Callable[..., Any] | None,
         dissipation: bool,
+        contacts: Contacts | None = None,
+        dt: float | None = None,
     ) -> None:
         if method not in STEPS:
             raise ValueError(f"rollout: unknown method {method!r}; use one of {', '.join(STEPS)}")
@@ -83,17 +92,29 @@ class Rollout:
             raise ModelError(
                 f"rollout: robot {model.name!r} has loops or depends on time; use chasles.simulate"
             )
-        self.model = model
+        self.model, self.contacts = model, contacts
         self.control: Program | None = None if control is None else traced(model, control)
-        digest = "" if self.control is None else self.control.hash
-        recipe = Recipe(model.source, mimic, method, digest, dissipation)
+        self._touching: Program | None = None
+        if contacts is not None:
+            assert dt is not None, "which surfaces need"
+            self._touching = contacts.program(dt)
+        digests = ("" if p is None else p.hash for p in (self.control, self._touching))
+        recipe = Recipe(model.source, mimic, method, next(digests), dissipation, next(digests), dt)
         self._kernel = backends.prepare(
-            recipe, lambda: step_program(model, method, self.control, dissipation=dissipation)
+            recipe,
+            lambda: step_program(
+                model, method, self.control, dissipation=dissipation, contacts=contacts, dt=dt
+            ),
         )
 
     @cached_property
     def _loop(self) -> Any:
         return backends.loop(self._kernel)
+
+    @cached_property
+    def _contact_kernel(self) -> Any:
+        assert self._touching is not None, "without contacts"
+        return backends.compile(self._touching)
 
     def __call__(
         self,
@@ -106,30 +127,50 @@ class Rollout:
         every: int,
         start: float,
         threads: int | None,
+        contact_states: Any = None,
     ) -> Trajectory:
         """The motion; tau as in `Robot.rollout`, None where a controller gives it."""
         refuse("rollout", q, qd, tau)
         nq, nv = self.model.nq, self.model.nv
-        states = {"q": _finite("q", q, nq), "qd": _finite("qd", qd, nv)}
+        given = {"q": (q, nq), "qd": (qd, nv)}
+        surfaces = self.contacts.states if self.contacts is not None else 0
+        if surfaces:
+            zero = np.zeros(surfaces)
+            given["contact_states"] = zero if contact_states is None else contact_states, surfaces
+        elif contact_states is not None:
+            raise ValueError("rollout: contact_states are of contacts that have none, or are none")
+        states = {name: _finite(name, value, n) for name, (value, n) in given.items()}
         lead = leading_shape("rollout", **states)
         count = math.prod(lead)
-        x, v = (
-            np.array(np.broadcast_to(a, (*lead, n)), dtype=float).reshape(count, n)
-            for a, n in zip(states.values(), (nq, nv), strict=True)
-        )
+        moving = [
+            np.array(np.broadcast_to(a, (*lead, a.shape[-1])), dtype=float).reshape(
+                count, a.shape[-1]
+            )
+            for a in states.values()
+        ]
         controls = [] if self.control is not None else [_forces(tau, lead, count, steps, nv)]
         times = start + dt * np.arange(steps, dtype=float)
-        controls += [times.reshape(1, steps, 1), np.full((1, 1, 1), dt)]
+        controls.append(times.reshape(1, steps, 1))
+        controls += [np.full((1, 1, 1), dt)] if self.contacts is None else []
         kept = np.unique(np.r_[0 : steps + 1 : every, steps])
-        records = [np.empty((count, len(kept), n)) for n in (nq, nv)]
-        for record, state in zip(records, (x, v), strict=True):
+        records = [np.empty((count, len(kept), x.shape[-1])) for x in moving]
+        for record, state in zip(records, moving, strict=True):
             record[:, 0] = state
         if count and steps:
             rest = [record[:, 1:] for record in records]
-            self._loop([x, v], controls, rest, steps, every, threads)
+            self._loop(moving, controls, rest, steps, every, threads)
         self._check(records)
-        moved, speeds = (r.reshape(*lead, len(kept), r.shape[-1]) for r in records)
-        return Trajectory(start + dt * kept, moved, speeds)
+        along = [r.reshape(*lead, len(kept), r.shape[-1]) for r in records]
+        touching = self._touched(along, threads)
+        return Trajectory(start + dt * kept, along[0], along[1], touching=touching)
+
+    def _touched(self, records: list[np.ndarray], threads: int | None) -> Touching | None:
+        """Forces and gaps of the states that are kept."""
+        if self.contacts is None:
+            return None
+        states = records[2] if len(records) > 2 else np.zeros((*records[0].shape[:-1], 0))
+        found = call(self._contact_kernel, "rollout", (*records[:2], states), None, threads)
+        return Touching(found[0], found[1], states)
 
     def _check(self, records: list[np.ndarray]) -> None:
         bad = ~np.isfinite(records[1]).all(axis=-1)
