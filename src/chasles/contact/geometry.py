@@ -312,7 +312,7 @@ def _of_arrays(near: Callable[..., Near], c: np.ndarray, v: np.ndarray) -> Neare
     """Distances, normals and their rates for arrays (..., 3) of places and velocities."""
     with np.errstate(divide="ignore", invalid="ignore"):  # coinciding centres: not a number
         distance, n, rate = near(_columns(c), _columns(v))
-    shape = np.shape(c)
+    shape = np.broadcast_shapes(np.shape(c), np.shape(v))
     return np.broadcast_to(distance, shape[:-1])[()], _rows(n, shape), _rows(rate, shape)
 
 

@@ -35,14 +35,14 @@ class FrameMotion(NamedTuple):
         axes = Vector.of(1.0, 0.0, 0.0), Vector.of(0.0, 1.0, 0.0), Vector.of(0.0, 0.0, 1.0)
         return FrameMotion(axes, Vector.zero(), Vector.zero(), Vector.zero())
 
-    def along(self, direction: Sequence[Number]) -> Vector:
+    def along(self, direction: Vector) -> Vector:
         """A direction of the frame along the world's axes."""
         rows = zip(*self.axes, strict=True)
-        return Vector(tuple([Vector(row).dot(Vector(tuple(direction))) for row in rows]))
+        return Vector(tuple([Vector(row).dot(direction) for row in rows]))
 
     def point(self, at: Sequence[Number]) -> tuple[Vector, Vector]:
         """A point of the frame in the world, and its velocity."""
-        c = self.o + self.along(at)
+        c = self.o + self.along(Vector(tuple(at)))
         return c, self.velocity(c)
 
     def velocity(self, point: Vector) -> Vector:
