@@ -4,7 +4,7 @@ What touches, and by which law, is the business of `chasles.contact`; here are t
 answers have, and what the equations of motion make of them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol, runtime_checkable
@@ -35,7 +35,7 @@ class FrameMotion(NamedTuple):
         axes = Vector.of(1.0, 0.0, 0.0), Vector.of(0.0, 1.0, 0.0), Vector.of(0.0, 0.0, 1.0)
         return FrameMotion(axes, Vector.zero(), Vector.zero(), Vector.zero())
 
-    def along(self, direction: Sequence[Number]) -> Vector:
+    def along(self, direction: Iterable[Number]) -> Vector:
         """A direction of the frame along the world's axes."""
         rows = zip(*self.axes, strict=True)
         return Vector(tuple([Vector(row).dot(Vector(tuple(direction))) for row in rows]))

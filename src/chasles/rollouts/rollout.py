@@ -114,7 +114,8 @@ class Rollout:
     @cached_property
     def _contact_kernel(self) -> Any:
         assert self._touching is not None, "without contacts"
-        return backends.compile(self._touching)
+        program = self._touching
+        return backends.prepare(("contacts", program.hash), lambda: program)
 
     def __call__(
         self,
