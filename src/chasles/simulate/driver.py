@@ -8,7 +8,7 @@ import numpy as np
 from chasles.names import leading_shape, numbers
 from chasles.numeric.linear_systems import checked_step
 from chasles.robot import Array, Robot
-from chasles.rollouts import Trajectory
+from chasles.rollouts import SoftPair, Trajectory
 from chasles.simulate.closure_function import ClosureFunction
 from chasles.simulate.dynamics import Forces, accelerations, joint_forces, under
 from chasles.simulate.events import Event, checked_events
@@ -16,6 +16,7 @@ from chasles.simulate.integrators import Free, chosen
 from chasles.simulate.motions import moving
 from chasles.simulate.pace import paced
 from chasles.simulate.running import Keep, run
+from chasles.simulate.soft import soft_contacts
 
 
 def simulate(
@@ -36,6 +37,8 @@ def simulate(
     stabilization: float | None = None,
     closure: ClosureFunction | None = None,
     events: Event | Sequence[Event] = (),
+    contacts: Sequence[SoftPair] = (),
+    contact_states: Array = None,
     times: Array = None,
     every: int = 1,
     progress: bool = False,
@@ -58,6 +61,11 @@ def simulate(
     increase, by interpolation within the steps, instead of those after each step. every: keep one
     state of so many, and the last. progress: show a bar.
 
+    contacts: pairs of shapes with a soft law, `contact.Pair(body, surface, SoftContact(...))`;
+    contact_states (..., states): those of surfaces and of friction at the start, by default at
+    rest. They are integrated with the motion; `Trajectory.touching` has them, with forces and gaps.
+    Stiff ground is for the implicit integrators.
+
     Of a robot with loops, q and qd must keep them closed (`assemble`, `complete`). The independent
     coordinates are integrated and the others follow them, to 1e-13, so that nothing drifts; where a
     pivot of these equations falls below a third of its start, others are taken as independent.
@@ -76,19 +84,34 @@ def simulate(
     keep = Keep(start, whole, every, times)
     happenings = checked_events(events, q)
     method, advance = chosen(robot, integrator, free)
-    dynamics = accelerations(robot, f_ext, dissipation, stabilization)
-    motion = moving(robot, under(dynamics, joint_forces(tau, qd)), advance, closure, stabilization)
+    soft = soft_contacts(robot, contacts, integrator, contact_states)
+    frames = () if soft is None else soft.frames
+    dynamics, force = (
+        accelerations(robot, f_ext, dissipation, stabilization, frames),
+        joint_forces(tau, qd),
+    )
+    accelerate = under(dynamics, force) if soft is None else soft.under(dynamics, force)
+    motion = moving(robot, accelerate, advance, closure, stabilization, soft)
     q, qd = motion.begin(start, q, qd)
+    begin = motion.begin
+    if soft is not None:
+        q = soft.begin(q, qd, contact_states)
+        happenings = tuple(map(soft.seen_by, happenings))
+        begin = soft.beginning(begin)
     pace = paced(motion.step, method, start, whole, dt, rtol, atol)
-    happened = run(pace, motion.begin, happenings, keep, (start, start + whole), q, qd, progress)
+    happened = run(pace, begin, happenings, keep, (start, start + whole), q, qd, progress)
     axis = q.ndim - 1
     t, positions, velocities = keep.states()
+    q, qd, touching = np.stack(positions, axis), np.stack(velocities, axis), None
+    if soft is not None:
+        happened, touching = soft.occurred(happened), soft.touching(q, qd)
     return Trajectory(
         t,
-        np.stack(positions, axis),
-        np.stack(velocities, axis),
+        q[..., : robot.nq],
+        qd,
         tuple(motion.rechosen),
         tuple(happened),
+        touching,
     )
 
 
