@@ -1,7 +1,7 @@
 """The door of `Robot.rollout`: arrays checked, the step compiled, the loop run."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -39,13 +39,28 @@ class Touching(NamedTuple):
     states: np.ndarray
 
 
+class End(NamedTuple):
+    """Where a motion stopped, and all that its next step depends on: `simulate(resume=end)`.
+
+    t: in s. q, qd: the state; those of soft contacts stand behind q. over: the duration is over, or
+    an event ended the motion. memory: what else the motion remembers between steps, as arrays by
+    name (numbers of steps, the length of the next, independent coordinates of loops).
+    """
+
+    t: float
+    q: np.ndarray
+    qd: np.ndarray
+    over: bool
+    memory: Mapping[str, np.ndarray]
+
+
 @dataclass(frozen=True)
 class Trajectory:
     """States at times t (n,): q (..., n, nq) and qd (..., n, nv).
 
     rechosen: the times at which some member of the batch was given other independent coordinates,
     where loops are closed. events: those that happened, in order. touching: at points of
-    contact, where `contacts` were given.
+    contact, where `contacts` were given. end: where `simulate` stopped, to go on from.
     """
 
     t: np.ndarray
@@ -54,6 +69,7 @@ class Trajectory:
     rechosen: tuple[float, ...] = ()
     events: tuple[Occurrence, ...] = ()
     touching: Touching | None = None
+    end: End | None = None
 
 
 @dataclass(frozen=True)
