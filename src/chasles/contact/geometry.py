@@ -12,18 +12,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from scipy.optimize import nnls
 
 from chasles import backends
 from chasles.backends.arrays import call
+from chasles.contact.carriers import Place, across, carrier, unit
 from chasles.expr import RULES, Arena, Number, Program, Variable, jacobian
 from chasles.robot import Robot
 
 Array = Any
-Place = tuple[float, float, float]
 Nearest = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Of a moving point before a surface: distance (...), normal (..., 3) and its rate (..., 3)."""
 
@@ -208,7 +208,7 @@ class Ground:
         up = np.concatenate([-g, np.ones_like(h)[..., None]], axis=-1)
         size = np.linalg.norm(up, axis=-1, keepdims=True)
         n = up / size
-        rate = _across(n, np.concatenate([rise, np.zeros_like(h)[..., None]], axis=-1)) / size
+        rate = across(n, np.concatenate([rise, np.zeros_like(h)[..., None]], axis=-1)) / size
         foot = np.concatenate([at, h[..., None]], axis=-1)
         return np.sum(n * (c - foot), axis=-1), n, rate
 
@@ -225,67 +225,40 @@ def _check(what: str, *lengths: float) -> None:
 
 def _from_point(r: np.ndarray, v: np.ndarray, radius: float) -> Nearest:
     """Before a ball around the origin: r is a place, v its rate."""
-    distance = np.linalg.norm(r, axis=-1)
-    with np.errstate(invalid="ignore"):  # coinciding centres have no normal: not a number
-        n = r / distance[..., None]
-        return distance - radius, n, _across(n, v) / distance[..., None]
+    distance, n, rate = unit(r, v)
+    return distance - radius, n, rate
 
 
-def _across(n: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """v without its part along n."""
-    return v - n * np.sum(n * v, axis=-1, keepdims=True)
+class Balls(Protocol):
+    """A shape that touches by balls."""
+
+    @property
+    def frame(self) -> str | None:
+        """What carries it."""
+
+    def balls(self) -> list[tuple[Place, float]]:
+        """Their centres and radii."""
+
+
+class Nearby(Protocol):
+    """A shape that knows what of it is nearest to a place."""
+
+    @property
+    def frame(self) -> str | None:
+        """What carries it."""
+
+    def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
+        """Of places c (..., 3) that move with v (..., 3), in its frame."""
 
 
 # Pairs -----------------------------------------------------------------------------------------
 
 
-class _Carrier(NamedTuple):
-    """How a frame moves: rotation, place, angular velocity and velocity, in the world."""
-
-    R: np.ndarray
-    o: np.ndarray
-    w: np.ndarray
-    v: np.ndarray
-
-    def point(self, at: Place) -> tuple[np.ndarray, np.ndarray]:
-        """A point of the frame in the world, and its velocity."""
-        r = self.R @ np.array(at)
-        return self.o + r, self.v + np.cross(self.w, r)
-
-    def seen(self, c: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """A point of the world in the frame, and its velocity there."""
-        r = c - self.o
-        back = np.swapaxes(self.R, -1, -2)
-        return (back @ r[..., None])[..., 0], (
-            back @ (v - self.v - np.cross(self.w, r))[..., None]
-        )[..., 0]
-
-
-def _carrier(robot: Robot, q: Array, qd: Array, frame: str | None) -> _Carrier:
-    if frame is None:
-        return _Carrier(np.eye(3), *np.zeros((3, 3)))
-    pose = robot.forward_kinematics(q, frame=frame)
-    velocity = robot.frame_velocity(q, qd, frame=frame)
-    return _Carrier(pose[..., :3, :3], pose[..., :3, 3], velocity[..., :3], velocity[..., 3:])
-
-
-def contact_points(
-    robot: Robot, q: Array, qd: Array, body: Ball, surface: Surface, *, friction: float = 0.0
+def ball_contacts(
+    robot: Robot, q: Array, qd: Array, body: Balls, surface: Nearby, *, friction: float = 0.0
 ) -> list[Contact]:
-    """The contacts of a body with a surface, near or not: one for each of its points or ends.
-
-    q (..., nq), qd (..., nv). Capsules and boxes touch by their ends and corners, which is all
-    there is to them on a plane or a ground that is flat beside them; a ball against a capsule or a
-    box is given with the ball as `body`. friction: Coulomb's coefficient mu.
-    """
-    if isinstance(body, Capsule | Box) and not isinstance(surface, Plane | Ground):
-        raise ValueError(
-            f"contact_points: {type(body).__name__} against {type(surface).__name__} has no closed "
-            "form here; give a Point or Sphere as body, or a Plane or Ground as surface"
-        )
-    if not friction >= 0.0:
-        raise ValueError(f"contact_points: friction must be a number from 0 on, not {friction!r}")
-    under, over = (_carrier(robot, q, qd, shape.frame) for shape in (surface, body))
+    """The contacts of a body's balls with a surface, near or not: q (..., nq), qd (..., nv)."""
+    under, over = (carrier(robot, q, qd, shape.frame) for shape in (surface, body))
     found = []
     for at, radius in body.balls():
         c, rate = over.point(at)

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from chasles.contact.geometry import Ball, Surface
+from chasles.contact.points import Body, Surface
 from chasles.contact.restitution import ImpactLaw, Newton
 from chasles.contact.soft import SoftContact
 
@@ -40,6 +40,6 @@ class Pair:
     Each point of the body (`body.balls()`) is a contact of its own, in the order of the pairs.
     """
 
-    body: Ball
+    body: Body
     surface: Surface
     law: Rigid | SoftContact
