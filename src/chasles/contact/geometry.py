@@ -1,10 +1,10 @@
-"""Where two bodies touch, in closed form: a ball against a surface, each carried by a frame.
+"""Shapes with closed forms: what of a surface is nearest to a ball, and a minimal set of contacts.
 
 Points, balls, the ends of a capsule and the corners of a box are balls (of radius zero or more);
 planes, grounds of a given height, balls, capsules and boxes are surfaces. A surface is asked, in
-its own frame, for the point nearest to a ball's moving centre; what the pair does follows from
-that, whatever the two frames do. Lengths in m; centres, ends and poses are in the frame that
-carries the shape. frame: of the robot, or None for the world.
+its own frame, for the point nearest to a ball's moving centre; what a pair does follows from that,
+whatever the two frames do (`chasles.contact.features`). Lengths in m; centres, ends and poses are
+in the frame that carries the shape. frame: of the robot, or None for the world.
 """
 
 import math
@@ -19,17 +19,17 @@ from scipy.optimize import nnls
 
 from chasles import backends
 from chasles.backends.arrays import call
-from chasles.contact.carriers import Place, across, carrier, unit
+from chasles.contact.carriers import Place, across, unit
 from chasles.expr import RULES, Arena, Number, Program, Variable, jacobian
-from chasles.robot import Robot
 
-Array = Any
 Nearest = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Of a moving point before a surface: distance (...), normal (..., 3) and its rate (..., 3)."""
 
 ROUNDING = 1e-14
 STEPS = 50
 """Newton's at most, for the nearest point of a ground."""
+ONE = 1e-12
+"""Points of contact as near as this (m) are one."""
 
 
 class Contact(NamedTuple):
@@ -229,17 +229,6 @@ def _from_point(r: np.ndarray, v: np.ndarray, radius: float) -> Nearest:
     return distance - radius, n, rate
 
 
-class Balls(Protocol):
-    """A shape that touches by balls."""
-
-    @property
-    def frame(self) -> str | None:
-        """What carries it."""
-
-    def balls(self) -> list[tuple[Place, float]]:
-        """Their centres and radii."""
-
-
 class Nearby(Protocol):
     """A shape that knows what of it is nearest to a place."""
 
@@ -249,37 +238,6 @@ class Nearby(Protocol):
 
     def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
         """Of places c (..., 3) that move with v (..., 3), in its frame."""
-
-
-# Pairs -----------------------------------------------------------------------------------------
-
-
-def ball_contacts(
-    robot: Robot, q: Array, qd: Array, body: Balls, surface: Nearby, *, friction: float = 0.0
-) -> list[Contact]:
-    """The contacts of a body's balls with a surface, near or not: q (..., nq), qd (..., nv)."""
-    under, over = (carrier(robot, q, qd, shape.frame) for shape in (surface, body))
-    found = []
-    for at, radius in body.balls():
-        c, rate = over.point(at)
-        distance, n, turn = surface.nearest(*under.seen(c, rate))
-        if np.any(np.isnan(n)) and np.all(np.isfinite(c)):
-            raise ValueError("contact_points: two centres coincide, so that no normal is nearest")
-        normal = (under.R @ n[..., None])[..., 0]
-        normal_rate = (under.R @ turn[..., None])[..., 0] + np.cross(under.w, normal)
-        found.append(
-            Contact(
-                body.frame,
-                surface.frame,
-                c - radius * normal,
-                normal,
-                distance - radius,
-                rate - radius * normal_rate,
-                normal_rate,
-                friction,
-            )
-        )
-    return found
 
 
 def minimal(contacts: Sequence[Contact], *, tolerance: float = 1e-9) -> list[Contact]:
@@ -293,7 +251,8 @@ def minimal(contacts: Sequence[Contact], *, tolerance: float = 1e-9) -> list[Con
     kept = list(contacts)
     for contact in contacts:
         others = [o for o in kept if o is not contact and o[:2] == contact[:2]]
-        size = max((np.linalg.norm(o.point - contact.point) for o in others), default=0.0) or 1.0
+        size = max((np.linalg.norm(o.point - contact.point) for o in others), default=0.0)
+        size = size if size > ONE else 1.0
         lines = [
             np.concatenate([np.cross(o.point - contact.point, o.normal) / size, o.normal])
             for o in (*others, contact)

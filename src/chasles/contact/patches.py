@@ -14,17 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chasles.contact.carriers import Array, Carrier, Place, carrier
-from chasles.contact.edges import Edge, Round, Straight, crossing, rim_contact
-from chasles.contact.geometry import (
-    Box,
-    Capsule,
-    Contact,
-    Nearby,
-    Plane,
-    Point,
-    Sphere,
-    ball_contacts,
-)
+from chasles.contact.features import Edge, Round, Straight, ball_contact, crossing, rim_contact
+from chasles.contact.geometry import Box, Capsule, Contact, Plane
 from chasles.contact.quadratic import optional
 from chasles.contact.shapes import ConvexMesh, Cylinder, Rim, over_polygon, place
 from chasles.robot import Robot
@@ -145,9 +136,7 @@ class _Side(NamedTuple):
     outline: Outline
 
 
-def patch_contacts(
-    robot: Robot, q: Array, qd: Array, body: Body, surface: Body, *, friction: float = 0.0
-) -> list[Contact]:
+def patch_contacts(robot: Robot, q: Array, qd: Array, body: Body, surface: Body) -> list[Contact]:
     """The contacts of two extended bodies in one state: q (nq,), qd (nv,).
 
     The nearest one, and with it those of the same patch: two of parallel edges or of an edge before
@@ -169,8 +158,8 @@ def patch_contacts(
     )
     size = max(side.outline.size for side in sides)
     near = [
-        *_before(robot, q, qd, *sides, SAME * size),
-        *(flipped(c, under, over) for c in _before(robot, q, qd, *sides[::-1], SAME * size)),
+        *_before(*sides, SAME * size),
+        *(flipped(c, under, over) for c in _before(*sides[::-1], SAME * size)),
         *_crossings(sides, n, places),
     ]
     found = [c for c in near if n is None or c.normal @ n >= ALONG]
@@ -184,32 +173,22 @@ def patch_contacts(
     for c in found:
         apart = [np.linalg.norm(c.point - other.point) > SAME * size for other in patch]
         if c.gap <= least and all(apart):
-            patch.append(c._replace(friction=friction))
+            patch.append(c)
     return patch
 
 
-def _before(
-    robot: Robot, q: Array, qd: Array, over: _Side, under: _Side, slack: float
-) -> list[Contact]:
-    """Corners and rims of a body before the other: straight over its face, or apart from it."""
+def _before(over: _Side, under: _Side, slack: float) -> list[Contact]:
+    """Corners and rims of a body before the other: on its face, or else before all of it."""
     found = []
     frames = over.shape.frame, under.shape.frame
-    balls = [
-        Sphere(frames[0], radius, at) if radius else Point(frames[0], at)
-        for at, radius in over.outline.balls
-    ]
-    for ball in balls:
-        on = _on_face(under, slack, partial(_met, robot, q, qd, ball))
-        found.append(_met(robot, q, qd, ball, under.shape) if on is None else on)
+    for ball in over.outline.balls:
+        meet = partial(ball_contact, frames, over.carrier, ball, under.carrier)
+        on = _on_face(under, slack, meet)
+        found.append(meet(under.shape) if on is None else on)
     for rim in over.outline.rims:
         on = _on_face(under, slack, partial(rim_contact, frames, over.carrier, rim, under.carrier))
         found += [] if on is None else [on]
     return found
-
-
-def _met(robot: Robot, q: Array, qd: Array, ball: Point | Sphere, surface: Nearby) -> Contact:
-    (contact,) = ball_contacts(robot, q, qd, ball, surface)
-    return contact
 
 
 def _on_face(under: _Side, slack: float, meet: Callable[[Plane], Contact]) -> Contact | None:

@@ -1,19 +1,8 @@
 """Where two bodies touch: the one function that knows the way for every pair of shapes."""
 
-import numpy as np
-
 from chasles.contact.carriers import Array, carrier
-from chasles.contact.edges import rim_contact
-from chasles.contact.geometry import (
-    Box,
-    Capsule,
-    Contact,
-    Ground,
-    Plane,
-    Point,
-    Sphere,
-    ball_contacts,
-)
+from chasles.contact.features import ball_contact, rim_contact
+from chasles.contact.geometry import Box, Capsule, Contact, Ground, Plane, Point, Sphere
 from chasles.contact.patches import flipped, patch_contacts
 from chasles.contact.shapes import ConvexMesh, Cylinder
 from chasles.robot import Robot
@@ -41,25 +30,21 @@ def contact_points(
         )
     if not friction >= 0.0:
         raise ValueError(f"contact_points: friction must be a number from 0 on, not {friction!r}")
-    if isinstance(surface, Plane | Ground):
-        found = ball_contacts(robot, q, qd, body, surface, friction=friction)
-        if isinstance(body, Cylinder):
-            found += _rims(robot, q, qd, body, surface, friction)
-        return found
-    if isinstance(body, Point | Sphere):
-        return ball_contacts(robot, q, qd, body, surface, friction=friction)
-    if isinstance(surface, Sphere):
+    if isinstance(body, Point | Sphere) or isinstance(surface, Plane | Ground):
+        found = _features(robot, q, qd, body, surface)
+    elif isinstance(surface, Sphere):
         over, under = (carrier(robot, q, qd, shape.frame) for shape in (surface, body))
-        there = ball_contacts(robot, q, qd, surface, body, friction=friction)
-        return [flipped(c, over, under) for c in there]
-    return patch_contacts(robot, q, qd, body, surface, friction=friction)
+        found = [flipped(c, over, under) for c in _features(robot, q, qd, surface, body)]
+    else:
+        found = patch_contacts(robot, q, qd, body, surface)
+    return [c._replace(friction=friction) for c in found]
 
 
-def _rims(
-    robot: Robot, q: Array, qd: Array, body: Cylinder, surface: Plane | Ground, friction: float
-) -> list[Contact]:
-    """The lowest points of a cylinder's rims."""
+def _features(robot: Robot, q: Array, qd: Array, body: Body, surface: Surface) -> list[Contact]:
+    """The contacts of a body's balls and rims."""
     over, under = (carrier(robot, q, qd, shape.frame) for shape in (body, surface))
     frames = body.frame, surface.frame
-    found = [rim_contact(frames, over, rim, under, surface) for rim in body.rims]
-    return [c._replace(gap=np.asarray(c.gap)[()], friction=friction) for c in found]
+    found = [ball_contact(frames, over, ball, under, surface) for ball in body.balls()]
+    if isinstance(body, Cylinder) and isinstance(surface, Plane | Ground):
+        found += [rim_contact(frames, over, rim, under, surface) for rim in body.rims]
+    return found

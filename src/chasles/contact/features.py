@@ -1,16 +1,17 @@
-"""Contacts of edges, straight or round: of two that cross, and of a rim on a plane or a ground.
+"""Contacts of features: of a ball before a surface, a rim on one, and two edges that cross.
 
-Where two bodies touch by edges, the point of contact slides along both. It is where the distance of
-p(s), on the one, and p(t), on the other, is stationary; the rates of s and t, and with them those
-of point and normal, follow by differentiating that condition.
+What the carriers of both bodies do is known, and with it all rates. Where two bodies touch by
+edges, the point of contact slides along both. It is where the distance of p(s), on the one, and
+p(t), on the other, is stationary; the rates of s and t, and with them those of point and normal,
+follow by differentiating that condition.
 """
 
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from chasles.contact.carriers import Carrier, across
-from chasles.contact.geometry import Contact, Ground, Plane
+from chasles.contact.carriers import Carrier, Place, across
+from chasles.contact.geometry import Contact, Ground, Nearby, Plane
 from chasles.contact.shapes import Rim
 
 STEPS = 50
@@ -24,6 +25,25 @@ UPRIGHT = 1e-9
 
 PARALLEL = 1e-6
 """The sine of an angle up to which two edges do not cross."""
+
+
+Frames = tuple[str | None, str | None]
+"""Of successor and predecessor."""
+
+
+def ball_contact(
+    frames: Frames, over: Carrier, ball: tuple[Place, float], under: Carrier, surface: Nearby
+) -> Contact:
+    """The contact of a ball (centre and radius, in its frame) with a surface; of batches too."""
+    center, radius = ball
+    c, rate = over.point(center)
+    distance, n, turn = surface.nearest(*under.seen(c, rate))
+    if np.any(np.isnan(n)) and np.all(np.isfinite(c)):
+        raise ValueError("contact_points: two centres coincide, so that no normal is nearest")
+    normal = under.turned(n)
+    normal_rate = under.turned(turn) + np.cross(under.w, normal)
+    point, point_rate = c - radius * normal, rate - radius * normal_rate
+    return Contact(*frames, point, normal, distance - radius, point_rate, normal_rate)
 
 
 class Straight(NamedTuple):
@@ -69,7 +89,7 @@ class Crossing(NamedTuple):
 
 
 def crossing(
-    frames: tuple[str | None, str | None],
+    frames: Frames,
     carriers: tuple[Carrier, Carrier],
     edges: tuple[Edge, Edge],
     guess: tuple[float, float],
@@ -120,7 +140,7 @@ def _carried(
 
 
 def rim_contact(
-    frames: tuple[str | None, str | None],
+    frames: Frames,
     over: Carrier,
     rim: Rim,
     under: Carrier,
