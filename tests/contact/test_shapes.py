@@ -129,7 +129,8 @@ def prism(sides: int, radius: float) -> contact.ConvexMesh:
     """A wheel of a polygon along y, a corner straight below."""
     angles = 2.0 * np.pi / sides * np.arange(sides)
     ring = radius * np.stack([np.sin(angles), np.zeros(sides), -np.cos(angles)], axis=-1)
-    return contact.ConvexMesh("body", np.vstack([ring - [0, 0.1, 0], ring + [0, 0.1, 0]]))
+    side = np.array([0.0, 0.1, 0.0])
+    return contact.ConvexMesh("body", np.vstack([ring - side, ring + side]))
 
 
 @pytest.mark.parametrize("sides", [6, 12, 48])
