@@ -24,7 +24,11 @@ UPRIGHT = 1e-9
 """The sine of an angle up to which a rim is level, so that no point of it is the lowest."""
 
 PARALLEL = 1e-6
-"""The sine of an angle up to which two edges do not cross."""
+"""The sine of an angle up to which two straight edges do not cross, and up to which a round one
+is along another: the normal is then that of their distance."""
+
+Curve = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""A point of an edge, and its derivatives along it."""
 
 
 Frames = tuple[str | None, str | None]
@@ -53,7 +57,7 @@ class Straight(NamedTuple):
     along: np.ndarray
     sweep: float = 0.0
 
-    def at(self, s: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def at(self, s: float) -> Curve:
         """The point at s, from 0 to 1, and its derivatives."""
         return self.start + s * self.along, self.along, np.zeros(3)
 
@@ -64,7 +68,7 @@ class Round(NamedTuple):
     rim: Rim
     sweep: float = 0.0
 
-    def at(self, s: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def at(self, s: float) -> Curve:
         """The point at an angle s, and its derivatives."""
         return self.rim.at(np.float64(s))
 
@@ -76,7 +80,7 @@ class Edge(Protocol):
     def sweep(self) -> float:
         """How far around the curve the body reaches, in m."""
 
-    def at(self, s: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def at(self, s: float) -> Curve:
         """p(s) and its first and second derivative."""
 
 
@@ -101,26 +105,18 @@ def crossing(
     toward: a direction of the world, from the second body to the first, that tells the side; None
     where the edges themselves do not touch, so that their distance does.
     """
-    x = np.array(guess, dtype=float)
-    for _ in range(STEPS):
-        (p, a, ka), (r, b, kb) = (
-            _carried(c, edge.at(float(s))) for c, edge, s in zip(carriers, edges, x, strict=True)
-        )
-        if np.linalg.norm(np.cross(a, b)) <= PARALLEL * np.linalg.norm(a) * np.linalg.norm(b):
-            return None
-        slopes = np.array([[a @ a + ka @ (p - r), -a @ b], [a @ b, kb @ (p - r) - b @ b]])
-        step = np.linalg.solve(slopes, [-a @ (p - r), -b @ (p - r)])
-        x = x + step
-        if np.max(np.abs(step)) <= CLOSE * (1.0 + np.max(np.abs(x))):
-            break
-    else:
+    where = _stationary(carriers, edges, np.array(guess, dtype=float))
+    if where is None:
         return None
+    x, (p, a, ka), (r, b, kb), slopes = where
     u, v = carriers[0].velocity(p), carriers[1].velocity(r)
     turn_a, turn_b = (np.cross(c.w, t) for c, t in zip(carriers, (a, b), strict=True))
     driven = np.array([a @ (u - v) + turn_a @ (p - r), b @ (u - v) + turn_b @ (p - r)])
     ds, dt = np.linalg.solve(slopes, -driven)
     normal = np.cross(a, b)
     normal_rate = np.cross(turn_a + ds * ka, b) + np.cross(a, turn_b + dt * kb)
+    if np.linalg.norm(normal) <= PARALLEL * np.linalg.norm(a) * np.linalg.norm(b):
+        normal, normal_rate = p - r, u + ds * a - v - dt * b
     side = p - r if toward is None else toward
     size = np.copysign(np.linalg.norm(normal), normal @ side)
     n = normal / size
@@ -131,9 +127,28 @@ def crossing(
     return Crossing(float(x[0]), float(x[1]), Contact(*frames, point, n, gap, rate, n_rate))
 
 
-def _carried(
-    c: Carrier, curve: tuple[np.ndarray, np.ndarray, np.ndarray]
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _stationary(
+    carriers: tuple[Carrier, Carrier], edges: tuple[Edge, Edge], x: np.ndarray
+) -> tuple[np.ndarray, Curve, Curve, np.ndarray] | None:
+    """Where two edges' distance is stationary, by Newton's method; None where it is not.
+
+    s and t, both curves there, and how their tangents' products with the distance change with them.
+    """
+    for _ in range(STEPS):
+        (p, a, ka), (r, b, kb) = (
+            _carried(c, edge.at(float(s))) for c, edge, s in zip(carriers, edges, x, strict=True)
+        )
+        slopes = np.array([[a @ a + ka @ (p - r), -a @ b], [a @ b, kb @ (p - r) - b @ b]])
+        if abs(np.linalg.det(slopes)) <= PARALLEL**2 * (a @ a) * (b @ b):
+            return None
+        step = np.linalg.solve(slopes, [-a @ (p - r), -b @ (p - r)])
+        x = x + step
+        if np.max(np.abs(step)) <= CLOSE * (1.0 + np.max(np.abs(x))):
+            return x, (p, a, ka), (r, b, kb), slopes
+    return None
+
+
+def _carried(c: Carrier, curve: Curve) -> Curve:
     """Point and derivatives of a curve in the world."""
     point, first, second = curve
     return c.point(point)[0], c.turned(first), c.turned(second)
