@@ -31,12 +31,12 @@ from chasles.contact.geometry import (
     Plane,
     Point,
     Sphere,
-    contact_points,
     minimal,
 )
 from chasles.contact.impact import Impact, collide, contact_forces, impact, velocity_step
 from chasles.contact.impact_map import impact_derivatives
 from chasles.contact.pairs import Pair, Rigid
+from chasles.contact.points import contact_points
 from chasles.contact.quadratic import accelerations_program, forces_program
 from chasles.contact.restitution import ImpactLaw, Newton, Poisson, Sticking, Stronge
 from chasles.contact.rigid import (
@@ -48,6 +48,7 @@ from chasles.contact.rigid import (
     solve,
 )
 from chasles.contact.sets import Event, Sets, State, events, held, new_sets, state, without
+from chasles.contact.shapes import ConvexMesh, Cylinder
 from chasles.contact.soft import (
     AzadFeatherstone,
     HuntCrossley,
@@ -64,6 +65,8 @@ __all__ = [
     "Capsule",
     "Contact",
     "ContactMotion",
+    "ConvexMesh",
+    "Cylinder",
     "Event",
     "Ground",
     "HuntCrossley",

@@ -28,7 +28,7 @@ absolute = _on_any(np.abs, expr.absolute)
 sqrt = _on_any(np.sqrt, expr.sqrt)
 less = _on_any(lambda a, b: np.where(np.less(a, b), 1.0, 0.0)[()], expr.less)
 less_equal = _on_any(lambda a, b: np.where(np.less_equal(a, b), 1.0, 0.0)[()], expr.less_equal)
-select = _on_any(lambda c, a, b: np.where(np.not_equal(c, 0.0), a, b)[()], expr.select)
+select = _on_any(lambda c, a, b: np.asarray(np.where(c != 0.0, a, b))[()], expr.select)
 
 
 def scaled(v: Vector, factor: Value) -> Vector:

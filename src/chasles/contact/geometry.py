@@ -1,10 +1,10 @@
-"""Where two bodies touch, in closed form: a ball against a surface, each carried by a frame.
+"""Shapes with closed forms: what of a surface is nearest to a ball, and a minimal set of contacts.
 
 Points, balls, the ends of a capsule and the corners of a box are balls (of radius zero or more);
 planes, grounds of a given height, balls, capsules and boxes are surfaces. A surface is asked, in
-its own frame, for the point nearest to a ball's moving centre; what the pair does follows from
-that, whatever the two frames do. Lengths in m; centres, ends and poses are in the frame that
-carries the shape. frame: of the robot, or None for the world.
+its own frame, for the point nearest to a ball's moving centre; what a pair does follows from that,
+whatever the two frames do (`chasles.contact.features`). Lengths in m; centres, ends and poses are
+in the frame that carries the shape. frame: of the robot, or None for the world.
 """
 
 import math
@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from scipy.optimize import nnls
@@ -31,12 +31,10 @@ from chasles.contact.arithmetic import (
     select,
     sqrt,
 )
+from chasles.contact.carriers import Place
 from chasles.expr import RULES, Arena, Number, Program, Scalar, Variable, jacobian
 from chasles.mathematics.linear import Vector
-from chasles.robot import Robot
 
-Array = Any
-Place = tuple[float, float, float]
 Near = tuple[Value, Vector, Vector]
 """Of a moving point before a surface: distance, normal, and the normal's rate."""
 Nearest = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -48,6 +46,8 @@ STEPS = 50
 TRACED = 4
 """Newton's where they are traced into a program, which cannot see when they are enough: from below
 a ball's centre the error is squared by each, so that slopes of 1 end at rounding."""
+ONE = 1e-12
+"""Points of contact as near as this (m) are one."""
 
 
 class Contact(NamedTuple):
@@ -324,82 +324,15 @@ def _rows(v: Vector, shape: tuple[int, ...]) -> np.ndarray:
     return np.stack([np.broadcast_to(x, shape[:-1]) for x in v], axis=-1)
 
 
-# Pairs -----------------------------------------------------------------------------------------
+class Nearby(Protocol):
+    """A shape that knows what of it is nearest to a place."""
 
+    @property
+    def frame(self) -> str | None:
+        """What carries it."""
 
-class _Carrier(NamedTuple):
-    """How a frame moves: rotation, place, angular velocity and velocity, in the world."""
-
-    R: np.ndarray
-    o: np.ndarray
-    w: np.ndarray
-    v: np.ndarray
-
-    def point(self, at: Place) -> tuple[np.ndarray, np.ndarray]:
-        """A point of the frame in the world, and its velocity."""
-        r = self.R @ np.array(at)
-        return self.o + r, self.v + np.cross(self.w, r)
-
-    def seen(self, c: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """A point of the world in the frame, and its velocity there."""
-        r = c - self.o
-        back = np.swapaxes(self.R, -1, -2)
-        return (back @ r[..., None])[..., 0], (
-            back @ (v - self.v - np.cross(self.w, r))[..., None]
-        )[..., 0]
-
-
-def _carrier(robot: Robot, q: Array, qd: Array, frame: str | None) -> _Carrier:
-    if frame is None:
-        return _Carrier(np.eye(3), *np.zeros((3, 3)))
-    pose = robot.forward_kinematics(q, frame=frame)
-    velocity = robot.frame_velocity(q, qd, frame=frame)
-    return _Carrier(pose[..., :3, :3], pose[..., :3, 3], velocity[..., :3], velocity[..., 3:])
-
-
-def contact_points(
-    robot: Robot, q: Array, qd: Array, body: Ball, surface: Surface, *, friction: float = 0.0
-) -> list[Contact]:
-    """The contacts of a body with a surface, near or not: one for each of its points or ends.
-
-    q (..., nq), qd (..., nv). Capsules and boxes touch by their ends and corners, which is all
-    there is to them on a plane or a ground that is flat beside them; a ball against a capsule or a
-    box is given with the ball as `body`. friction: Coulomb's coefficient mu.
-    """
-    check_closed_form(body, surface)
-    if not friction >= 0.0:
-        raise ValueError(f"contact_points: friction must be a number from 0 on, not {friction!r}")
-    under, over = (_carrier(robot, q, qd, shape.frame) for shape in (surface, body))
-    found = []
-    for at, radius in body.balls():
-        c, rate = over.point(at)
-        distance, n, turn = surface.nearest(*under.seen(c, rate))
-        if np.any(np.isnan(n)) and np.all(np.isfinite(c)):
-            raise ValueError("contact_points: two centres coincide, so that no normal is nearest")
-        normal = (under.R @ n[..., None])[..., 0]
-        normal_rate = (under.R @ turn[..., None])[..., 0] + np.cross(under.w, normal)
-        found.append(
-            Contact(
-                body.frame,
-                surface.frame,
-                c - radius * normal,
-                normal,
-                distance - radius,
-                rate - radius * normal_rate,
-                normal_rate,
-                friction,
-            )
-        )
-    return found
-
-
-def check_closed_form(body: Ball, surface: Surface) -> None:
-    """Refuse pairs whose contacts are not the points of the body."""
-    if isinstance(body, Capsule | Box) and not isinstance(surface, Plane | Ground):
-        raise ValueError(
-            f"contact_points: {type(body).__name__} against {type(surface).__name__} has no closed "
-            "form here; give a Point or Sphere as body, or a Plane or Ground as surface"
-        )
+    def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
+        """Of places c (..., 3) that move with v (..., 3), in its frame."""
 
 
 def minimal(contacts: Sequence[Contact], *, tolerance: float = 1e-9) -> list[Contact]:
@@ -413,7 +346,8 @@ def minimal(contacts: Sequence[Contact], *, tolerance: float = 1e-9) -> list[Con
     kept = list(contacts)
     for contact in contacts:
         others = [o for o in kept if o is not contact and o[:2] == contact[:2]]
-        size = max((np.linalg.norm(o.point - contact.point) for o in others), default=0.0) or 1.0
+        size = max((np.linalg.norm(o.point - contact.point) for o in others), default=0.0)
+        size = size if size > ONE else 1.0
         lines = [
             np.concatenate([np.cross(o.point - contact.point, o.normal) / size, o.normal])
             for o in (*others, contact)
