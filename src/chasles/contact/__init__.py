@@ -11,17 +11,16 @@ Featherstone (2008), chapter 11, and Coulomb's law beyond it.
 """
 
 from chasles.contact.complementarity import Infeasible, Iterated, gauss_seidel, lemke
+from chasles.contact.cones import cone_program, project
 from chasles.contact.dynamics import ContactMotion, contact_dynamics
 from chasles.contact.friction import (
     Inconsistent,
     Indeterminate,
     NoUniqueMotion,
     cone_gauss_seidel,
-    cone_program,
     convex,
     coulomb,
     polyhedral,
-    project,
 )
 from chasles.contact.geometry import (
     Box,
