@@ -1320,7 +1320,7 @@ class Robot:
         return made(q, qd, forces, dt=step, steps=steps, every=every, start=start, threads=threads)
 
     def _rollout(self, method: str, control: Any, dissipation: bool) -> Rollout:
-        """A compiled step, made once for a controller that can be told from others."""
+        """A compiled step, made once for all controllers that give the same forces."""
         key: Any = ("rollout", method, control, dissipation)
         try:
             if key in self._ready:
@@ -1329,9 +1329,10 @@ class Robot:
             key = None
         with COMPILING:
             made = Rollout(self.model, self._mimic, method, control, dissipation)
+        found: Rollout = self._ready.setdefault(("rollout", made.recipe), made)  # type: ignore
         if key is not None:
-            self._ready[key] = made
-        return made
+            self._ready[key] = found
+        return found
 
     def linearize(
         self,

@@ -86,19 +86,19 @@ class Rollout:
         self.model = model
         self.control: Program | None = None if control is None else traced(model, control)
         digest = "" if self.control is None else self.control.hash
-        self._recipe = Recipe(model.source, mimic, method, digest, dissipation)
+        self.recipe = Recipe(model.source, mimic, method, digest, dissipation)
         self._loops: dict[tuple[str, str], Any] = {}
 
     def _loop(self, backend: str, dtype: str) -> Any:
         """The step of a backend, repeated."""
         if (backend, dtype) not in self._loops:
             with COMPILING:
-                kernel = backends.prepare(self._recipe, self._program, backend, dtype)
+                kernel = backends.prepare(self.recipe, self._program, backend, dtype)
                 self._loops[backend, dtype] = backends.loop(kernel, backend)
         return self._loops[backend, dtype]
 
     def _program(self) -> Program:
-        given = self._recipe
+        given = self.recipe
         return step_program(self.model, given.method, self.control, dissipation=given.dissipation)
 
     def __call__(
