@@ -1355,9 +1355,10 @@ class Robot:
         with COMPILING:
             touch = None if pairs is None else Contacts(self.model, pairs)
             made = Rollout(self.model, self._mimic, method, control, dissipation, touch, *constant)
+        found: Rollout = self._ready.setdefault(("rollout", made.recipe), made)  # type: ignore
         if key is not None:
-            self._ready[key] = made
-        return made
+            self._ready[key] = found
+        return found
 
     def linearize(
         self,

@@ -114,7 +114,7 @@ class Rollout:
             assert dt is not None, "which surfaces need"
             self._touching = contacts.program(dt)
         digests = ("" if p is None else p.hash for p in (self.control, self._touching))
-        self._recipe = Recipe(
+        self.recipe = Recipe(
             model.source, mimic, method, next(digests), dissipation, next(digests), dt
         )
         self._loops: dict[tuple[str, str], Any] = {}
@@ -123,12 +123,12 @@ class Rollout:
         """The step of a backend, repeated."""
         if (backend, dtype) not in self._loops:
             with COMPILING:
-                kernel = backends.prepare(self._recipe, self._program, backend, dtype)
+                kernel = backends.prepare(self.recipe, self._program, backend, dtype)
                 self._loops[backend, dtype] = backends.loop(kernel, backend)
         return self._loops[backend, dtype]
 
     def _program(self) -> Program:
-        given = self._recipe
+        given = self.recipe
         return step_program(
             self.model,
             given.method,
