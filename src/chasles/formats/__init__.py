@@ -14,6 +14,7 @@ READERS: dict[str, str] = {
     ".toml": "chasles.formats.toml_robots",
     ".xml": "chasles.formats.mjcf",
     ".mjcf": "chasles.formats.mjcf",
+    ".sdf": "chasles.formats.sdf",
 }
 """One row a format: the module whose `read` takes a path and the options below; loaded on use."""
 
@@ -22,6 +23,7 @@ WRITERS: dict[str, str] = {
     ".urdf": "chasles.formats.urdf_writer",
     ".xml": "chasles.formats.mjcf_writer",
     ".mjcf": "chasles.formats.mjcf_writer",
+    ".sdf": "chasles.formats.sdf_writer",
 }
 """One row a format: the module whose `write` takes a description and a path; loaded on use."""
 

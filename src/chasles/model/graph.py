@@ -51,8 +51,9 @@ def from_graph(
     wanted = {*actuated, *_coupled(joints, couplings), *(j.name for j in joints if j.resists)}
     tree, notes = _tree(links, joints, base, set(loops), wanted)
     chosen = {joint.name: joint for joint in tree}
+    in_tree = set(chosen)
     ordered = [chosen.pop(joint) for joint in by_name if joint in chosen]
-    closing = [by_name[joint] for joint in by_name if joint not in {x.name for x in tree}]
+    closing = [joint for joint in by_name.values() if joint.name not in in_tree]
     notes += [
         f"joint {joint.name!r} closes a loop of joints that all need coordinates, and has none"
         for joint in closing
