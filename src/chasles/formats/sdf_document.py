@@ -21,7 +21,7 @@ OLDEST, NEWEST = 4, 12
 MAX_NESTING = 40
 """Models within models; included files count too."""
 
-MAX_PARTS = 50_000
+MAX_PARTS = 20_000
 """Models, links, joints and frames; files that include each other twice can make any number."""
 
 
