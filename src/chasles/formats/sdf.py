@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import PurePath
+from typing import Any
 
 from chasles.formats.sdf_document import Document, content, number, opened, placed, truth
 from chasles.formats.sdf_frames import MODEL, WORLD, Node, relative
@@ -38,7 +39,6 @@ _KINDS = {
 }
 """The model's name for each joint type; a gearbox is none between two links."""
 
-_WITHOUT_AXIS = ("fixed", "ball")
 _WITH_TWO = ("universal", "revolute2")
 
 UNBOUNDED = 1e16
@@ -167,8 +167,10 @@ def _joints(document: Document, node: Node) -> tuple[list[JointData], list[LinkD
         child_pose=relative(node, child),
         where=part.where,
     )
-    if given in _WITHOUT_AXIS:
+    if given == "fixed":
         return [joint], []
+    if given == "ball":
+        return [replace(joint, **_resistance(part.find("axis")))], []
     first = _with_axis(joint, node, "axis")
     if given == "screw":
         first = replace(first, pitch=_pitch(part))
@@ -212,17 +214,24 @@ def _with_axis(joint: JointData, node: Node, tag: str) -> JointData:
         named = named or MODEL
     if named:
         direction = relative(node.scope.find(named, axis), node).R @ direction
-    dynamics, mimic = axis.find("dynamics"), axis.find("mimic")
-    if dynamics is not None and number(dynamics, "spring_stiffness", 0.0):
-        dynamics.note("the spring is not used")
+    mimic = axis.find("mimic")
     return replace(
         joint,
         axis=direction,
         limits=_limits(axis, joint.kind),
-        damping=0.0 if dynamics is None else number(dynamics, "damping", 0.0),
-        friction=0.0 if dynamics is None else number(dynamics, "friction", 0.0),
         mimic=None if mimic is None else _mimic(node, mimic),
+        **_resistance(axis),
     )
+
+
+def _resistance(axis: Part | None) -> dict[str, Any]:
+    """Damping and friction; those of a ball stand in its `<axis>` too, as Drake has it."""
+    dynamics = None if axis is None else axis.find("dynamics")
+    if dynamics is None:
+        return {}
+    if number(dynamics, "spring_stiffness", 0.0):
+        dynamics.note("the spring is not used")
+    return {tag: number(dynamics, tag, 0.0) for tag in ("damping", "friction")}
 
 
 def _limits(axis: Part, kind: str) -> Limits:

@@ -188,8 +188,6 @@ def _check(joint: JointData) -> None:
         raise refusal(part, f"is {what}{joint.kind}", "SDF", _ELSE)
     if joint.armature and joint.kind != "fixed":
         raise refusal(part, "has an armature", "SDF", f"{_ELSE} or .xml")
-    if joint.kind == "spherical" and (joint.damping or joint.friction):
-        raise refusal(part, "is a ball with damping or friction", "SDF", f"{_ELSE} or .xml")
 
 
 def _check_free(joint: JointData) -> None:
@@ -285,11 +283,11 @@ def _joint(model: etree._Element, joint: JointData, place: Transform, base: str)
     _pose(element, place, base)
     _text(element, "parent", WORLD if joint.parent is None else joint.parent)
     _text(element, "child", joint.child)
-    if joint.kind in ("fixed", "spherical"):
+    if joint.kind == "fixed" or (joint.kind == "spherical" and not joint.resists):
         return
     if joint.kind == "helical":
         _text(element, "screw_thread_pitch", words([joint.pitch * 2.0 * math.pi]))
-    axes = [joint.axis]
+    axes = [joint.axis]  # of a ball any: its damping needs one
     if joint.kind == "universal":
         axes = [Vector(row) for row in natural_axes(joint).rows[:2]]
     for tag, axis in zip(("axis", "axis2"), axes, strict=False):
@@ -299,7 +297,8 @@ def _joint(model: etree._Element, joint: JointData, place: Transform, base: str)
 def _axis(element: etree._Element, joint: JointData, axis: Vector) -> None:
     """One freedom of a joint."""
     _text(element, "xyz", words(axis))
-    limits = {key: x for key, x in vars(joint.limits).items() if math.isfinite(x)}
+    bounds = Limits() if joint.kind == "spherical" else joint.limits
+    limits = {key: x for key, x in vars(bounds).items() if math.isfinite(x)}
     if limits:
         limit = added(element, "limit")
         for key in limits:
