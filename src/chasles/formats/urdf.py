@@ -48,7 +48,15 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
     floating: put the root link on a free joint, named root_joint.
     """
     file = os.fsdecode(path)
-    root = _parse(file, load(file))
+    return described(file, parse(file, load(file)), snap=snap, floating=floating)
+
+
+def described(file: str, root: etree._Element, *, snap: bool, floating: bool) -> Description:
+    """What a document says that stands in a file."""
+    if root.tag.rpartition("}")[2] != "robot":
+        raise ModelError(
+            f"{file}:{root.sourceline}: the document is a <{root.tag}>; a URDF file is a <robot>"
+        )
     source = Source(file, root.tag.removesuffix("robot"), snap, [])
     links = tuple(map(_link, _named(source, root, "link")))
     joints = tuple(map(_joint, _named(source, root, "joint")))
@@ -59,16 +67,6 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
 
 
 # The file and its elements ---------------------------------------------------------------------
-
-
-def _parse(file: str, data: bytes) -> etree._Element:
-    """The `<robot>` element."""
-    root = parse(file, data)
-    if root.tag.rpartition("}")[2] != "robot":
-        raise ModelError(
-            f"{file}:{root.sourceline}: the document is a <{root.tag}>; a URDF file is a <robot>"
-        )
-    return root
 
 
 def _named(source: Source, root: etree._Element, tag: str) -> Iterator[Part]:

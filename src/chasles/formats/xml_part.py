@@ -21,6 +21,10 @@ MOMENTS = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
 """What files call the entries of an inertia, in the order of `Symmetric`."""
 
 
+ORIGIN = "chasles-origin"
+"""The attribute of an element that says where it was written: `xacro_child` sets it."""
+
+
 @dataclass(frozen=True)
 class Source:
     """A file being read. space: what stands before the names of its tags, "" or "{namespace}"."""
@@ -41,7 +45,8 @@ class Part:
 
     @property
     def where(self) -> str:
-        return f"{self.source.file}:{self.element.sourceline}"
+        """The file and line, of an included one if what expanded the file said so."""
+        return self.element.get(ORIGIN) or f"{self.source.file}:{self.element.sourceline}"
 
     @property
     def tag(self) -> str:
