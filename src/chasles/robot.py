@@ -1341,8 +1341,8 @@ class Robot:
         method: str,
         control: Any,
         dissipation: bool,
-        pairs: tuple[SoftPair, ...] | None,
-        dt: float,
+        pairs: tuple[SoftPair, ...] | None = None,
+        dt: float | None = None,
     ) -> Rollout:
         """A compiled step, made once for a controller and contacts that can be told from others."""
         constant = () if pairs is None else (dt,)
