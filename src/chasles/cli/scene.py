@@ -143,7 +143,7 @@ def _control(scenario: Scenario, robot: Robot, start: np.ndarray) -> Force | Non
         what = f"computed torque is for robots without loops, which {robot.name!r} has; take 'pd'"
         raise scenario.error(what, "control", "law")
     gains = [key for key in given if key not in ("law", "target")]
-    values = {key: _each(scenario, robot, "control", key) for key in gains}
+    values: dict[str, Any] = {key: _each(scenario, robot, "control", key) for key in gains}
     if law != "gravity":
         where = robot.position_slice
         values["target"] = _coordinates(scenario, where, start, "control", "target")

@@ -18,7 +18,7 @@ from chasles.contact import (
     SoftSurface,
     Sphere,
 )
-from chasles.contact.geometry import Place
+from chasles.contact.carriers import Place
 from chasles.model import ModelError
 from chasles.model.dh_fields import Field, checked, number, numbers
 from chasles.model.model import suggest

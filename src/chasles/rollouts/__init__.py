@@ -1,5 +1,6 @@
 """Motions computed in machine code from start to end: a step, traced, and the loop around it."""
 
+from chasles.rollouts.contacts import Contacts, FrameMotion, Pressed, SoftPair, Spot
 from chasles.rollouts.controls import (
     ComputedTorque,
     GravityCompensation,
@@ -12,11 +13,16 @@ from chasles.rollouts.steps import STEPS
 __all__ = [
     "STEPS",
     "ComputedTorque",
+    "Contacts",
     "End",
+    "FrameMotion",
     "GravityCompensation",
     "Occurrence",
     "PDControl",
+    "Pressed",
     "Rollout",
+    "SoftPair",
+    "Spot",
     "Touching",
     "Trajectory",
     "traced",

@@ -8,7 +8,7 @@ import numpy as np
 from chasles.names import leading_shape, numbers
 from chasles.numeric.linear_systems import checked_step
 from chasles.robot import Array, Robot
-from chasles.rollouts import End, Trajectory
+from chasles.rollouts import End, SoftPair, Trajectory
 from chasles.simulate.closure_function import ClosureFunction
 from chasles.simulate.dynamics import Forces, accelerations, joint_forces, under
 from chasles.simulate.events import Event, checked_events
@@ -17,6 +17,7 @@ from chasles.simulate.memory import recalled, remembered
 from chasles.simulate.motions import moving
 from chasles.simulate.pace import paced
 from chasles.simulate.running import Keep, Repeats, run
+from chasles.simulate.soft import soft_contacts
 
 
 def simulate(
@@ -37,6 +38,8 @@ def simulate(
     stabilization: float | None = None,
     closure: ClosureFunction | None = None,
     events: Event | Sequence[Event] = (),
+    contacts: Sequence[SoftPair] = (),
+    contact_states: Array = None,
     times: Array = None,
     every: int = 1,
     steps: int | None = None,
@@ -61,6 +64,10 @@ def simulate(
     increase, by interpolation within the steps, instead of those after each step. every: keep one
     state of so many, and the last. progress: show a bar.
 
+    contacts: pairs of shapes with a soft law, `contact.Pair(body, surface, SoftContact(...))`;
+    contact_states (..., states): those of surfaces and of friction at the start, by default at
+    rest. They are integrated with the motion; `Trajectory.touching` has them, with forces and gaps.
+    Stiff ground is for the implicit integrators.
     steps: stop after so many steps, at the trajectory's `end`. resume: such an end, from which the
     motion goes on; all else as it was given at first, q and qd too. The states of all parts, one
     after the other, are those of the motion in one piece, bit for bit.
@@ -84,22 +91,36 @@ def simulate(
     keep = Keep(start, whole, every, times)
     happenings = checked_events(events, q)
     method, advance = chosen(robot, integrator, free)
-    dynamics = accelerations(robot, f_ext, dissipation, stabilization)
-    motion = moving(robot, under(dynamics, joint_forces(tau, qd)), advance, closure, stabilization)
+    soft = soft_contacts(robot, contacts, integrator, contact_states)
+    frames = () if soft is None else soft.frames
+    dynamics = accelerations(robot, f_ext, dissipation, stabilization, frames)
+    force = joint_forces(tau, qd)
+    accelerate = under(dynamics, force) if soft is None else soft.under(dynamics, force)
+    motion = moving(robot, accelerate, advance, closure, stabilization, soft)
+    (q, qd), begin = motion.begin(start, q, qd), motion.begin
+    if soft is not None:
+        q, begin = soft.begin(q, qd, contact_states), soft.beginning(begin)
+        happenings = tuple(map(soft.seen_by, happenings))
     pace = paced(motion.step, method, start, whole, dt, rtol, atol)
-    repeats, end = Repeats(), start + whole
+    repeats, t, end = Repeats(), start, start + whole
     parts = (pace, keep, repeats, *motion.parts)
     if resume is None:
-        t, (q, qd) = start, motion.begin(start, q, qd)
         keep.now(t, q, qd)
     else:
         t, q, qd = recalled(resume, parts, q, qd, start, end)
-    ran = run(pace, motion.begin, happenings, keep, repeats, (t, end), q, qd, progress, steps)
+    ran = run(pace, begin, happenings, keep, repeats, (t, end), q, qd, progress, steps)
+    times, q, qd = keep.states(q, qd)
+    happened, touching = ran.happened, None
+    if soft is not None:
+        happened, touching = soft.occurred(happened), soft.touching(q, qd)
     return Trajectory(
-        *keep.states(q, qd),
+        times,
+        q[..., : robot.nq],
+        qd,
         tuple(motion.rechosen),
-        tuple(ran.happened),
-        end=End(ran.t, ran.q, ran.qd, ran.over, remembered(parts)),
+        tuple(happened),
+        touching,
+        End(ran.t, ran.q, ran.qd, ran.over, remembered(parts)),
     )
 
 

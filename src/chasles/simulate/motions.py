@@ -11,7 +11,17 @@ from chasles.loops.charts import Chart
 from chasles.loops.closing import CLOSED
 from chasles.robot import Robot
 from chasles.simulate.closure_function import ClosureFunction
-from chasles.simulate.local import Accelerate, Advance, Local, Place, Placed, Taken, path, take
+from chasles.simulate.local import (
+    Accelerate,
+    Advance,
+    Behind,
+    Local,
+    Place,
+    Placed,
+    Taken,
+    path,
+    take,
+)
 from chasles.simulate.memory import Memory, Remembering
 from chasles.simulate.pace import Step
 
@@ -110,12 +120,16 @@ def moving(
     advance: Advance,
     closure: ClosureFunction | None,
     stabilization: float | None,
+    behind: Behind | None = None,
 ) -> Moving:
-    """A robot's steps by a method: its tree's, or with its loops closed."""
+    """A robot's steps by a method: its tree's, or with its loops closed.
+
+    behind: what stands behind q in every state, and is integrated with it.
+    """
     way = path(robot)
 
     def step(place: Place, t: float, h: float, q: np.ndarray, qd: np.ndarray) -> Taken:
-        return take(advance, Local(robot, way, place, accelerate, t, q), h, qd)
+        return take(advance, Local(robot, way, place, accelerate, t, q, behind), h, qd)
 
     if closure is not None:
         place = by_function(robot, closure)
@@ -172,9 +186,10 @@ class Closed:
             try:
                 return step(self.place, t, h, q, qd)
             except Lost as lost:
+                alone = q[..., : self._robot.nq]
                 if np.any(lost.members & chosen):
-                    raise self._singular(t, q, lost.members & chosen) from None
-                self._choose(t, q, lost.members)
+                    raise self._singular(t, alone, lost.members & chosen) from None
+                self._choose(t, alone, lost.members)
                 chosen = chosen | lost.members
                 self.rechosen.append(t)
 
