@@ -305,6 +305,36 @@ law = {{{soft}, friction = {{coefficient = 0.8, stiffness = 1e4, damping = 200}}
     assert KINDS["law"].keys() == {"rigid", "soft-surface", "hunt-crossley", "azad-featherstone"}
 
 
+BALL = """
+format = "mechanism"
+[[link]]
+name = "ball"
+mass = 2.0
+inertia = [0.1, 0.1, 0.1]
+[[joint]]
+name = "fall"
+kind = "prismatic"
+child = "ball"
+axis = [0, 0, 1]
+"""
+SOFT = "soft-surface,stiffness=2e4,damping=300"
+
+
+def test_a_ball_comes_to_rest_on_soft_ground(here: Path) -> None:
+    """Its weight is the force at last; stopped and gone on with, surfaces are where they were."""
+    (here / "ball.toml").write_text(BALL)
+    flags = ["--foot", "ball:0.1", "--ground", SOFT, "--q", "0.2", "--every", "150"]
+    call("ball.toml", *flags, "--duration", "1.5", "--plots", "-o", "whole")
+    call("ball.toml", *flags, "--duration", "1.5", "--write-scenario", "s.toml")
+    stopped("b", "s.toml", parts=9)
+    found = json.loads(call("--resume", "-o", "b", "--json"))
+    assert (here / "b/motion.npz").read_bytes() == (here / "whole/motion.npz").read_bytes()
+    assert np.allclose(found["contact"]["last_force"], [0.0, 0.0, 2.0 * 9.81], rtol=1e-6)
+    assert found["q"][0] == pytest.approx(0.1 - 2.0 * 9.81 / 2e4, rel=1e-6)
+    assert motion("whole")["contact_gaps"].shape == (len(motion("whole")["t"]), 1)
+    assert (here / "whole/contact.png").read_bytes().startswith(b"\x89PNG")
+
+
 # Ended on the way ------------------------------------------------------------------------------
 
 LONG = ["planar:2", "--random", "1", "--save", "0.01", "--every", "7"]
