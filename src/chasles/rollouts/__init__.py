@@ -1,9 +1,11 @@
 """Motions computed in machine code from start to end: a step, traced, and the loop around it."""
 
+from chasles.rollouts.adjoint import RolloutGradient
 from chasles.rollouts.controls import (
     ComputedTorque,
     GravityCompensation,
     PDControl,
+    parameter_count,
     traced,
 )
 from chasles.rollouts.rollout import Occurrence, Rollout, Touching, Trajectory
@@ -16,7 +18,9 @@ __all__ = [
     "Occurrence",
     "PDControl",
     "Rollout",
+    "RolloutGradient",
     "Touching",
     "Trajectory",
+    "parameter_count",
     "traced",
 ]

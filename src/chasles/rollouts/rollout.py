@@ -13,7 +13,9 @@ from chasles.expr import Program
 from chasles.libraries import refuse
 from chasles.model import Description, Model, ModelError
 from chasles.names import leading_shape, numbers
-from chasles.rollouts.controls import traced
+from chasles.numeric.linear_systems import checked_step
+from chasles.rollouts.adjoint import RolloutAdjoint, RolloutGradient, checked_weights
+from chasles.rollouts.controls import BUILT_IN, traced
 from chasles.rollouts.steps import STEPS, step_program
 
 
@@ -66,6 +68,19 @@ class Recipe:
     dissipation: bool
 
 
+class Start(NamedTuple):
+    """A motion that can start, its arguments checked.
+
+    states (count, size) and the step's other inputs (count or 1, steps or 1, size), for a batch of
+    shape `lead`; kept: the numbers of the steps after which a state is kept.
+    """
+
+    lead: tuple[int, ...]
+    states: list[np.ndarray]
+    controls: list[np.ndarray]
+    kept: np.ndarray
+
+
 class Rollout:
     """A step of a robot by one method, under one controller or given forces, compiled."""
 
@@ -76,6 +91,7 @@ class Rollout:
         method: str,
         control: Callable[..., Any] | None,
         dissipation: bool,
+        parameters: int = 0,
     ) -> None:
         if method not in STEPS:
             raise ValueError(f"rollout: unknown method {method!r}; use one of {', '.join(STEPS)}")
@@ -83,16 +99,26 @@ class Rollout:
             raise ModelError(
                 f"rollout: robot {model.name!r} has loops or depends on time; use chasles.simulate"
             )
+        if parameters and (control is None or isinstance(control, BUILT_IN)):
+            raise ModelError(
+                "rollout: parameters are those of a controller; give tau as a function of t, q, qd "
+                "and p"
+            )
         self.model = model
-        self.control: Program | None = None if control is None else traced(model, control)
+        self.control = None if control is None else traced(model, control, parameters)
+        self.parameters = parameters
         digest = "" if self.control is None else self.control.hash
-        recipe = Recipe(model.source, mimic, method, digest, dissipation)
-        self._kernel = backends.prepare(
-            recipe, lambda: step_program(model, method, self.control, dissipation=dissipation)
-        )
+        self.recipe = Recipe(model.source, mimic, method, digest, dissipation)
+        self._kernel = backends.prepare(self.recipe, self.program)
+
+    def program(self) -> Program:
+        """The step."""
+        recipe = self.recipe
+        return step_program(self.model, recipe.method, self.control, dissipation=recipe.dissipation)
 
     @cached_property
-    def _loop(self) -> Any:
+    def loop(self) -> Any:
+        """The step repeated."""
         return backends.loop(self._kernel)
 
     def __call__(
@@ -100,6 +126,7 @@ class Rollout:
         q: Any,
         qd: Any,
         tau: Any,
+        parameters: Any = None,
         *,
         dt: float,
         steps: int,
@@ -108,28 +135,95 @@ class Rollout:
         threads: int | None,
     ) -> Trajectory:
         """The motion; tau as in `Robot.rollout`, None where a controller gives it."""
-        refuse("rollout", q, qd, tau)
-        nq, nv = self.model.nq, self.model.nv
-        states = {"q": _finite("q", q, nq), "qd": _finite("qd", qd, nv)}
-        lead = leading_shape("rollout", **states)
-        count = math.prod(lead)
-        x, v = (
-            np.array(np.broadcast_to(a, (*lead, n)), dtype=float).reshape(count, n)
-            for a, n in zip(states.values(), (nq, nv), strict=True)
-        )
-        controls = [] if self.control is not None else [_forces(tau, lead, count, steps, nv)]
-        times = start + dt * np.arange(steps, dtype=float)
-        controls += [times.reshape(1, steps, 1), np.full((1, 1, 1), dt)]
-        kept = np.unique(np.r_[0 : steps + 1 : every, steps])
-        records = [np.empty((count, len(kept), n)) for n in (nq, nv)]
-        for record, state in zip(records, (x, v), strict=True):
+        begin = self.begin(q, qd, tau, parameters, dt=dt, steps=steps, every=every, start=start)
+        lead, states, controls, kept = begin
+        records = [np.empty((len(a), len(kept), a.shape[1])) for a in states]
+        for record, state in zip(records, states, strict=True):
             record[:, 0] = state
-        if count and steps:
+        if len(states[0]):
             rest = [record[:, 1:] for record in records]
-            self._loop([x, v], controls, rest, steps, every, threads)
+            self.loop(states, controls, rest, steps, every, threads)
         self._check(records)
         moved, speeds = (r.reshape(*lead, len(kept), r.shape[-1]) for r in records)
         return Trajectory(start + dt * kept, moved, speeds)
+
+    def pullback(
+        self,
+        q: Any,
+        qd: Any,
+        tau: Any,
+        parameters: Any = None,
+        *,
+        covectors: Any,
+        dt: float,
+        steps: int,
+        every: int,
+        start: float,
+        threads: int | None,
+    ) -> RolloutGradient:
+        """Covectors of the states that the motion keeps, pulled back (`Robot.rollout_pullback`)."""
+        begin = self.begin(q, qd, tau, parameters, dt=dt, steps=steps, every=every, start=start)
+        lead, states, controls, kept = begin
+        weights = checked_weights(covectors, ("q", "qd"), lead, len(kept), self.model.nv)
+        found, others = self._adjoint(states, controls, weights, steps, every, threads)
+        if not all(np.isfinite(a).all() for a in (*found, *others.values())):
+            raise FloatingPointError(
+                "rollout_pullback: the gradient is not finite; make dt smaller, or look at the "
+                "motion and its forces"
+            )
+        x, v = (a.reshape(*lead, a.shape[1]) for a in found)
+        by = {name: a.reshape(*lead, *a.shape[1:]) for name, a in others.items()}
+        if np.ndim(tau) < 2 and "tau" in by:
+            by["tau"] = by["tau"][..., 0, :]
+        own = by["parameters"][..., 0, :] if "parameters" in by else None
+        return RolloutGradient(x, v, by.get("tau"), own)
+
+    @cached_property
+    def _adjoint(self) -> RolloutAdjoint:
+        others = ("tau",) if self.control is None else ("parameters",) if self.parameters else ()
+        return RolloutAdjoint(self.model, self.recipe, self.program, self.loop, others)
+
+    def begin(
+        self,
+        q: Any,
+        qd: Any,
+        tau: Any,
+        parameters: Any,
+        *,
+        dt: float,
+        steps: int,
+        every: int,
+        start: float,
+    ) -> Start:
+        """All arguments, checked and brought to the shapes that the loop takes."""
+        refuse("rollout", q, qd, tau, parameters)
+        step = checked_step(dt, "rollout: dt")
+        for name, number in (("steps", steps), ("every", every)):
+            if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+                raise ValueError(f"rollout: {name} must be a positive integer, not {number!r}")
+        if not np.isfinite(start):
+            raise ValueError(f"rollout: start must be a finite time, not {start!r}")
+        nq, nv, m = self.model.nq, self.model.nv, self.parameters
+        given = {"q": _finite("q", q, nq), "qd": _finite("qd", qd, nv)}
+        if m:
+            given["parameters"] = _finite("parameters", parameters, m)
+        lead = leading_shape("rollout", **given)
+        count = math.prod(lead)
+
+        def spread(a: np.ndarray) -> np.ndarray:
+            whole = np.broadcast_to(a, (*lead, a.shape[-1]))
+            return np.array(whole, dtype=float).reshape(count, a.shape[-1])
+
+        controls = []
+        if self.control is None:
+            controls.append(_forces(tau, lead, count, steps, nv))
+        elif m:
+            own = given["parameters"]
+            controls.append((own if own.ndim == 1 else spread(own)).reshape(-1, 1, m))
+        times = start + step * np.arange(steps, dtype=float)
+        controls += [times.reshape(1, steps, 1), np.full((1, 1, 1), step)]
+        states = [spread(given[name]) for name in ("q", "qd")]
+        return Start(lead, states, controls, np.unique(np.r_[0 : steps + 1 : every, steps]))
 
     def _check(self, records: list[np.ndarray]) -> None:
         bad = ~np.isfinite(records[1]).all(axis=-1)

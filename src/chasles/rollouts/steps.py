@@ -115,16 +115,18 @@ STEPS: dict[str, Callable[..., State]] = {
 def step_program(
     model: Model, method: str, control: Program | None, *, dissipation: bool
 ) -> Program:
-    """q and qd after a step of h seconds: inputs q, qd, tau (without a controller), t, h."""
+    """q and qd after a step of h seconds: inputs q, qd, tau or a controller's parameters, t, h."""
     arena = Arena(RULES)
-    sizes = {"q": model.nq, "qd": model.nv} | ({} if control else {"tau": model.nv})
+    own = {v.name: v.size for v in control.inputs if v.name == "parameters"} if control else None
+    sizes = {"q": model.nq, "qd": model.nv} | ({"tau": model.nv} if own is None else own)
     given = {name: [arena.input(name, k) for k in range(n)] for name, n in sizes.items()}
     t, h = arena.input("t", 0), arena.input("h", 0)
     space = Space(model, arena)
     forward = program(model, "forward_dynamics", dissipation=dissipation)
 
     def accelerate(t: Number, q: Numbers, qd: Numbers) -> list[Number]:
-        tau = space.run(control, t=[t], q=q, qd=qd) if control else given["tau"]
+        here = given | {"t": [t], "q": q, "qd": qd}
+        tau = space.run(control, **here) if control else given["tau"]
         return space.run(forward, q=q, qd=qd, tau=tau)
 
     q, qd = STEPS[method](space, accelerate, t, h, given["q"], given["qd"])
