@@ -147,12 +147,13 @@ class Adjoint:
         along: Arrays,
     ) -> None:
         n, rows = plan.checkpoints, len(states[0])
-        kept = [np.empty((rows, n + plan.length - 1, a.shape[1])) for a in states]
-        for slots, a in zip(kept, states, strict=True):
-            slots[:, 0] = a
+        slots = n + plan.length - 1
+        kept = [np.empty((slots, rows, a.shape[1])).swapaxes(0, 1) for a in states]
+        for found, a in zip(kept, states, strict=True):
+            found[:, 0] = a
         if n > 1:
             there = [a.copy() for a in states]
-            records = [slots[:, 1:n] for slots in kept]
+            records = [found[:, 1:n] for found in kept]
             self._step.block(there, controls, records, (n - 1) * plan.length, plan.length)
         weights = [w.copy() for w in weights]
         for w in weights:
@@ -161,7 +162,7 @@ class Adjoint:
         back = _Calls.back(plan, self._back, covectors, kept, controls, weights, along)
         order = np.argsort(np.concatenate([again.order, back.order]), kind="stable")
         calls = np.ascontiguousarray(np.concatenate([again.table, back.table])[order])
-        self._perform(len(calls), calls.ctypes.data)
+        self._perform(len(calls), _address(calls))
 
 
 @dataclass(frozen=True)
@@ -224,15 +225,17 @@ class _Calls:
         order: np.ndarray,
     ) -> "_Calls":
         fresh = [np.empty(size // 8) for size in states.sizes]
-        places = np.array([a.ctypes.data for a in fresh], dtype=np.intp)
+        places = np.array([_address(a) for a in fresh], dtype=np.intp)
         columns: list[Any] = [loop.address, rows, steps, 1]
         columns += [len(inputs.sizes), len(states.sizes), len(records.sizes)]
         columns += [inputs.each, _address(inputs.rows), _address(inputs.along)]
         columns += [states.each, _address(states.sizes)]
         columns += [records.each, _address(records.rows), _address(records.along)]
         columns += [_address(places), loop.kernel.workspace()]
-        table = np.stack([np.broadcast_to(c, len(steps)) for c in columns], axis=1)
-        return _Calls(table.astype(np.intp), order, (inputs, states, records, fresh, places))
+        table = np.empty((len(steps), len(columns)), dtype=np.intp)
+        for k, column in enumerate(columns):
+            table[:, k] = column
+        return _Calls(table, order, (inputs, states, records, fresh, places))
 
 
 @dataclass(frozen=True)
@@ -277,9 +280,9 @@ class _Tables:
     @property
     def each(self) -> np.ndarray:
         """The address of each call's row of `places`."""
-        return self.places.ctypes.data + self.places.strides[0] * np.arange(len(self.places))
+        return _address(self.places) + self.places.strides[0] * np.arange(len(self.places))
 
 
 def _address(array: np.ndarray) -> int:
-    address: int = array.ctypes.data
+    address: int = array.__array_interface__["data"][0]
     return address
