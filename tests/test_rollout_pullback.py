@@ -323,6 +323,9 @@ def test_leading_shapes_and_threads() -> None:
     close(rows.tau.sum(axis=-2), one.tau, 1e-13)
     shared = go(q, qd[0, 0], tau[0, 0], covectors=(weights[0, 0, 0], None))
     assert shared.qd.shape == (3, 70, 6)
+    columns = np.asfortranarray(weights)
+    turned = go(*map(np.asfortranarray, (q, qd)), tau[0, 0], covectors=tuple(columns))
+    assert all(np.array_equal(a, b) for a, b in zip(one[:3], turned[:3], strict=True))
     assert go(q[:0], qd[:0], covectors=(None, None)).q.shape == (0, 70, 6)
     assert not go(q, qd, covectors=(None, None)).q.any()
 

@@ -212,7 +212,7 @@ class Rollout:
 
         def spread(a: np.ndarray) -> np.ndarray:
             whole = np.broadcast_to(a, (*lead, a.shape[-1]))
-            return np.array(whole, dtype=float).reshape(count, a.shape[-1])
+            return np.array(whole, dtype=float, order="C").reshape(count, a.shape[-1])
 
         controls = []
         if self.control is None:
