@@ -18,13 +18,15 @@ class RolloutGradient(NamedTuple):
     """The gradient of a number that depends on a motion, for each member of a batch.
 
     q and qd (..., nv): by the start, q along `integrate`. tau (..., nv), or (..., steps, nv) where
-    given so, None under a controller; parameters (..., m) of the controller, None without them.
+    given so, None under a controller; parameters (..., m) of the controller, None without them;
+    contact_states (..., states) at the start, None without them.
     """
 
     q: np.ndarray
     qd: np.ndarray
     tau: np.ndarray | None
     parameters: np.ndarray | None
+    contact_states: np.ndarray | None
 
 
 @dataclass(frozen=True)
@@ -144,16 +146,14 @@ class RolloutAdjoint:
 
 
 def checked_weights(
-    covectors: Any, names: Sequence[str], lead: tuple[int, ...], records: int, nv: int
+    covectors: Any, lead: tuple[int, ...], records: int, nv: int
 ) -> list[np.ndarray]:
-    """The covectors of the states that a motion keeps, as (count or 1, records, nv)."""
-    if not isinstance(covectors, Sequence) or len(covectors) != len(names):
-        raise ValueError(
-            f"rollout_pullback: covectors must be {len(names)} arrays, of {' and of '.join(names)}"
-        )
+    """The covectors of the q and the qd that a motion keeps, as (count or 1, records, nv)."""
+    if not isinstance(covectors, Sequence) or len(covectors) != 2:
+        raise ValueError("rollout_pullback: covectors must be 2 arrays, of q and of qd")
     refuse("rollout_pullback", *covectors)
     found = []
-    for name, given in zip(names, covectors, strict=True):
+    for name, given in zip(("q", "qd"), covectors, strict=True):
         if given is None:
             found.append(np.zeros((1, records, nv)))
             continue
