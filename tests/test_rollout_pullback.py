@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from contact_bodies import body
+from contact_bodies import ball, body
 from scipy.spatial.transform import Rotation
 from support import close, state, tree
 
 import chasles
+from chasles import contact
 from chasles.expr import sin
 from chasles.mathematics.linear import Vector
 from chasles.model import Description, JointData
@@ -208,6 +209,38 @@ def test_energy_has_the_same_gradient_at_both_ends(robot: chasles.Robot) -> None
     scale = float(max(np.abs(by_q).max(), np.abs(by_qd).max()))
     close(got.q, by_q, 1e-8, scale)
     close(got.qd, by_qd, 1e-8, scale)
+
+
+@pytest.mark.parametrize("method", STEPS)
+def test_a_ball_that_rolls_on_soft_ground(method: str) -> None:
+    """Through the forces and the states of the surface; it stays in touch."""
+    robot, ground = ball(2.0, 0.3), contact.SoftSurface(4000.0, 40.0)
+    law = contact.SoftContact(ground, contact.SoftFriction(0.5, 2e4, 60.0))
+    pair = contact.Pair(contact.Sphere("body", 0.3), contact.Plane(), law)
+    q, qd = (
+        np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.294]),
+        np.array([0.1, 0.5, 0.0, 0.2, 0.0, 0.0]),
+    )
+    z = np.array([1e-4, 0.0, -5e-3])
+    options: dict[str, Any] = {"dt": 1e-3, "steps": 40, "method": method, "contacts": [pair]}
+    base = robot.rollout(q, qd, contact_states=z, **options)
+    assert base.touching is not None
+    assert base.touching.forces[..., 2].min() > 0.0
+    weights = RNG.normal(size=(2, 41, 6))
+    got = robot.rollout_pullback(q, qd, contact_states=z, covectors=tuple(weights), **options)
+    moves = RNG.normal(size=(2, 6))
+    change = 1e-2 * RNG.normal(size=3)
+
+    def loss(h: float) -> float:
+        there = robot.integrate(q, h * moves[0]), qd + h * moves[1]
+        motion = robot.rollout(*there, contact_states=z + h * change, **options)
+        steps = robot.difference(base.q, motion.q)
+        return float((weights[0] * steps + weights[1] * motion.qd).sum())
+
+    found = got.q @ moves[0] + got.qd @ moves[1]
+    assert got.contact_states is not None
+    assert abs(got.contact_states @ change) > 1e-4 * abs(found)
+    assert found + got.contact_states @ change == pytest.approx(slope(loss, 1e-5), rel=1e-7)
 
 
 # Controllers -------------------------------------------------------------------------------------
