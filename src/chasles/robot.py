@@ -58,7 +58,7 @@ from chasles.numeric.base_parameters import BaseParameters, base_parameters, ran
 from chasles.numeric.linear_systems import actuation_matrix, checked_step, discretized
 from chasles.numeric.results import delivered, filled
 from chasles.programs import Derivative
-from chasles.rollouts import Rollout, Trajectory
+from chasles.rollouts import Contacts, Rollout, SoftPair, Trajectory
 from chasles.tracing import WrenchKey
 
 Array = Any
@@ -1294,6 +1294,8 @@ class Robot:
         method: str = "semi-implicit",
         start: float = 0.0,
         dissipation: bool = False,
+        contacts: Sequence[SoftPair] | None = None,
+        contact_states: Array = None,
         threads: int | None = None,
     ) -> Trajectory:
         """The motion from q (..., nq) and qd (..., nv) in so many steps of dt seconds, all of them
@@ -1307,6 +1309,11 @@ class Robot:
         "rk4" (fourth order), all along the configuration space. start: the time of the first step,
         in s. dissipation as in `forward_dynamics`. Robots with loops, or that depend on time:
         `chasles.simulate`.
+
+        contacts: pairs of shapes with a soft law, `contact.Pair(body, surface, SoftContact(...))`;
+        their forces are part of the step, which is compiled for each dt then, and
+        `Trajectory.touching` has forces, gaps and states at the kept times. contact_states
+        (..., states): those of the surfaces and of friction at the start, at rest by default.
         """
         step = checked_step(dt, "rollout: dt")
         for name, given in (("steps", steps), ("every", every)):
@@ -1315,23 +1322,43 @@ class Robot:
         if not np.isfinite(start):
             raise ValueError(f"rollout: start must be a finite time, not {start!r}")
         control = tau if callable(tau) else None
-        made = self._rollout(method, control, dissipation)
-        forces = None if callable(tau) else tau
-        return made(q, qd, forces, dt=step, steps=steps, every=every, start=start, threads=threads)
+        pairs = None if contacts is None else tuple(contacts)
+        made = self._rollout(method, control, dissipation, pairs, step)
+        return made(
+            q,
+            qd,
+            None if callable(tau) else tau,
+            dt=step,
+            steps=steps,
+            every=every,
+            start=start,
+            threads=threads,
+            contact_states=contact_states,
+        )
 
-    def _rollout(self, method: str, control: Any, dissipation: bool) -> Rollout:
-        """A compiled step, made once for a controller that can be told from others."""
-        key: Any = ("rollout", method, control, dissipation)
+    def _rollout(
+        self,
+        method: str,
+        control: Any,
+        dissipation: bool,
+        pairs: tuple[SoftPair, ...] | None = None,
+        dt: float | None = None,
+    ) -> Rollout:
+        """A compiled step, made once for a controller and contacts that can be told from others."""
+        constant = () if pairs is None else (dt,)
+        key: Any = ("rollout", method, control, dissipation, pairs, *constant)
         try:
             if key in self._ready:
                 return self._ready[key]  # type: ignore[return-value]
         except TypeError:
             key = None
         with COMPILING:
-            made = Rollout(self.model, self._mimic, method, control, dissipation)
+            touch = None if pairs is None else Contacts(self.model, pairs)
+            made = Rollout(self.model, self._mimic, method, control, dissipation, touch, *constant)
+        found: Rollout = self._ready.setdefault(("rollout", made.recipe), made)  # type: ignore
         if key is not None:
-            self._ready[key] = made
-        return made
+            self._ready[key] = found
+        return found
 
     def linearize(
         self,
