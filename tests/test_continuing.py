@@ -124,7 +124,7 @@ def test_charts_of_another_motion_do_not_count() -> None:
     other = robots[1].assemble([0.9])
     elsewhere = chasles.simulate(robots[1], other, 0.0 * qd, **options).end
     ends = [chasles.simulate(r, q, qd, resume=part.end, **options).end for r in robots]
-    assert elsewhere and ends[0] and ends[1]
+    assert all([elsewhere, *ends])
     pivots = [end.memory["chart_pivots"][end.memory["charts"]] for end in (elsewhere, *ends)]
     assert not np.array_equal(pivots[0], pivots[1])
     assert np.array_equal(pivots[1], pivots[2])
