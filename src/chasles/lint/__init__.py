@@ -48,7 +48,11 @@ def lint(path: str | os.PathLike[str], *, meshes: bool = True) -> tuple[Finding,
     that cannot be read at all (no such file, no XML or TOML) is an error. meshes: compare inertias
     with the mesh files that the file names too, where they and the package trimesh are there.
     """
-    sheet = surveyed(os.fsdecode(path), meshes=meshes)
+    return findings(surveyed(os.fsdecode(path), meshes=meshes))
+
+
+def findings(sheet: Sheet) -> tuple[Finding, ...]:
+    """What all checks find; why a file does not load is left out where a check says it better."""
     found = [_finding(sheet, name, what) for name in CHECKS for what in CHECKS[name].find(sheet)]
     errors = {f.where for f in found if f.severity == "error" and f.check != "refused"}
     kept = [f for f in found if f.check != "refused" or f.where not in errors]
@@ -114,4 +118,4 @@ def _refusal(file: str, message: str) -> Found:
     return Found(match["part"] or "file", match["where"] or file, what or remedy, remedy)
 
 
-__all__ = ["CHECKS", "SEVERITIES", "SURVEYS", "Finding", "at_least", "lint", "surveyed"]
+__all__ = ["CHECKS", "SEVERITIES", "SURVEYS", "Finding", "at_least", "findings", "lint", "surveyed"]

@@ -41,9 +41,9 @@ def virtual(sheet: Sheet) -> Iterator[Found]:
 def _weightless(sheet: Sheet) -> Iterator[tuple[Link, Joint]]:
     for link in sheet.links:
         joint = sheet.moved.get(link.name)
-        if joint is not None and not link.mass and not np.any(link.moments):
-            if not link.meant_massless:
-                yield link, joint
+        none = not link.mass and not np.any(link.moments) and not link.meant_massless
+        if joint is not None and none:
+            yield link, joint
 
 
 def _carries(sheet: Sheet, link: Link, *, fixed: bool) -> bool:

@@ -9,12 +9,11 @@ from chasles.model import Description, JointData, LinkData
 
 
 def sheet(file: str, description: Description) -> Sheet:
-    """Every link and joint, with limits that are finite."""
-    joints = (*description.joints, *description.loops)
+    """Every link and every joint of the tree, with limits that are finite."""
     return Sheet(
         file,
         tuple(_link(link, description.massless) for link in description.links),
-        tuple(map(_joint, joints)),
+        tuple(map(_joint, description.joints)),
     )
 
 

@@ -16,6 +16,9 @@ THINNEST = 1e-3
 """The least second moment of mass that a repaired body has, of its largest: one that is a thirtieth
 as thick as it is wide. With none, digits that are cut off would make it impossible again."""
 
+ROUNDING = 1e-14
+"""Of the largest moment: what is smaller is what rounding leaves of zero."""
+
 
 class Edit(NamedTuple):
     """New text of an element's attribute, or of what stands in its child of that name."""
@@ -48,8 +51,9 @@ def inertias(sheet: Sheet) -> Iterator[Edit]:
         if not np.all(np.isfinite(link.moments)) or not np.max(link.second_moments) > 0.0:
             continue
         new = nearest_inertia(link.moments)
+        new[np.abs(new) < ROUNDING * np.max(new)] = 0.0
         six = (*np.diag(new), new[0, 1], new[0, 2], new[1, 2])
-        yield from _moments(link.place, [_word(x) for x in six])
+        yield from _moments(link.place, [f"{x + 0.0:.12g}" for x in six])
 
 
 def _moments(place: etree._Element, six: list[str]) -> Iterator[Edit]:
@@ -59,11 +63,14 @@ def _moments(place: etree._Element, six: list[str]) -> Iterator[Edit]:
     elif "diaginertia" in place.attrib:
         yield Edit(place, "diaginertia", " ".join(six[:3]))
     else:
-        yield from (
-            Edit(place, key, text)
-            for key, text in zip(MOMENTS, six, strict=True)
-            if key in place.attrib or place.find(key) is not None
-        )
+        given = dict(zip(MOMENTS, six, strict=True))
+        absent = [key for key in MOMENTS if key not in place.attrib and place.find(key) is None]
+        if all(given[key] == "0" for key in absent):
+            yield from (
+                Edit(place, key, given[key])
+                for key in MOMENTS
+                if key not in absent and float(given[key]) != float(_text(place, key) or "0")
+            )
 
 
 def limits(sheet: Sheet) -> Iterator[Edit]:
@@ -78,10 +85,6 @@ def limits(sheet: Sheet) -> Iterator[Edit]:
 def _text(element: etree._Element, name: str) -> str:
     child = element.find(name)
     return element.get(name, "") if child is None else child.text or ""
-
-
-def _word(x: float) -> str:
-    return f"{x + 0.0:.12g}"
 
 
 REPAIRS: dict[str, Callable[[Sheet], Iterator[Edit]]] = {

@@ -62,14 +62,18 @@ def _link(values: Values, part: Part, meshes: bool) -> Link:
     if inertial is None:
         return Link(name, part.where, shapes=shapes)
     origin, inertia = inertial.find("origin"), inertial.find("inertia")
+    faults = len(values.faults)
+    mass = values.number(inertial.find("mass"), "value")
+    moments = tensor(*(values.number(inertia, key) for key in MOMENTS))
     R, r = _pose(values, origin)
-    moments = [values.number(inertia, key) for key in MOMENTS]
+    if len(values.faults) > faults:
+        return Link(name, part.where, shapes=shapes)
     return Link(
         name,
         inertial.where if inertia is None else inertia.where,
-        values.number(inertial.find("mass"), "value"),
+        mass,
         r,
-        tensor(*moments),
+        moments,
         R,
         shapes,
         place=None if inertia is None else inertia.element,

@@ -259,10 +259,8 @@ def inertia_fault(m: float, about_center: np.ndarray) -> Fault | None:
         return None
     low, middle, high = np.linalg.eigvalsh(about_center)
     if low < -_TOLERANCE * high:
-        return Fault(
-            "not-positive",
-            f"rotational inertia is not positive definite (smallest moment {low:.3g})",
-        )
+        what = f"rotational inertia is not positive definite (smallest moment {low:.3g})"
+        return Fault("not-positive", what)
     if low + middle < high * (1.0 - _TOLERANCE):
         return Fault(
             "triangle",
