@@ -25,14 +25,14 @@ def unknown_link(sheet: Sheet) -> Iterator[Found]:
     names = {link.name for link in sheet.links}
     for joint in sheet.joints:
         for role, link in (("parent", joint.parent), ("child", joint.child)):
-            if link is not None and link not in names:
+            if link and link not in names:
                 yield Found(joint.part, joint.where, f"there is no {role} link {link!r}")
 
 
 def unconnected(sheet: Sheet) -> Iterator[Found]:
     """Links without any joint, where there are joints."""
     held = {name for joint in sheet.joints for name in (joint.parent, joint.child)}
-    for link in sheet.links if sheet.joints else ():
+    for link in sheet.links if any(held) else ():
         if link.name not in held and not (link.mass is None and link.name == "world"):
             yield Found(link.part, link.where, "no joint connects it to anything")
 

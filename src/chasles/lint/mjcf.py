@@ -22,14 +22,18 @@ def survey(file: str, *, meshes: bool) -> Sheet:
 
 
 def _link(values: Values, body: Part, inertial: Part) -> Link:
+    name, faults = body.element.get("name", ""), len(values.faults)
     if "fullinertia" in inertial.element.attrib:
         moments = values.numbers(inertial, "fullinertia", "0 0 0 0 0 0")
     else:
         moments = (*values.numbers(inertial, "diaginertia", "0 0 0"), 0.0, 0.0, 0.0)
+    mass = values.number(inertial, "mass")
+    if len(values.faults) > faults:
+        return Link(name, inertial.where)
     return Link(
-        body.element.get("name", ""),
+        name,
         inertial.where,
-        values.number(inertial, "mass"),
+        mass,
         moments=tensor(*moments),
         place=inertial.element,
     )

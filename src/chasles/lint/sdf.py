@@ -37,13 +37,17 @@ def survey(file: str, *, meshes: bool) -> Sheet:
 
 def _link(values: Values, part: Part, meshes: bool) -> Link:
     inertial = part.need("inertial")
-    inertia = inertial.find("inertia")
+    name, inertia = part.element.get("name", ""), inertial.find("inertia")
+    faults = len(values.faults)
     R, r = _pose(values, inertial)
     moments = [values.within(inertia, key, usual)[0] for key, usual in _UNIT.items()]
+    mass = values.within(inertial, "mass", "1")[0]
+    if len(values.faults) > faults:
+        return Link(name, part.where)
     return Link(
-        part.element.get("name", ""),
+        name,
         part.where,
-        values.within(inertial, "mass", "1")[0],
+        mass,
         r,
         tensor(*moments),
         R,
