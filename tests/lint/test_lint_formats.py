@@ -1,16 +1,18 @@
 """Lint sees the same inertia in every format, and in files that their reader refuses."""
 
 import math
+import time
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from lint_files import arm, inertial
+from lint_files import arm, inertial, joint, link, urdf
 
 import chasles
 from chasles.formats import dat, dh
-from chasles.lint import lint, surveyed
+from chasles.lint import findings, lint, surveyed
+from chasles.lint.urdf import survey as survey_urdf
 from chasles.mathematics.linear import Symmetric
 
 SDF = """<sdf version="1.9"><model name="arm">
@@ -46,10 +48,15 @@ child = "tip"
 """
 
 
-def checks(tmp_path: Path, text: str, suffix: str) -> set[tuple[str, str]]:
+def written(tmp_path: Path, text: str, suffix: str = ".urdf") -> str:
     path = tmp_path / f"arm{suffix}"
     path.write_text(text)
-    return {(f.check, f.part) for f in lint(path) if f.severity != "note"}
+    return str(path)
+
+
+def checks(tmp_path: Path, text: str, suffix: str) -> set[tuple[str, str]]:
+    found = lint(written(tmp_path, text, suffix))
+    return {(f.check, f.part) for f in found if f.severity != "note"}
 
 
 IMPOSSIBLE, TIP = ("triangle", "link 'tip'"), "link 'tip'"
@@ -149,18 +156,38 @@ def test_what_cannot_be_read_is_an_error(
         lint(path)
 
 
-@pytest.mark.parametrize("seed", range(60))
-def test_damaged_files_are_looked_at_or_refused(seed: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("suffix", [".urdf", ".sdf", ".toml"])
+@pytest.mark.parametrize("seed", range(30))
+def test_damaged_files_are_looked_at_or_refused(seed: int, suffix: str, tmp_path: Path) -> None:
     """Any character gone or changed gives findings or one error of the reader, never a crash."""
     rng = np.random.default_rng(seed)
-    text = list(arm(more='<transmission name="t"><joint name="elbow"/></transmission>'))
+    drive = '<transmission name="t"><joint name="elbow"/></transmission>'
+    sound = {".urdf": arm(more=drive), ".sdf": sdf(), ".toml": TOML.format(izz=20, more="")}
+    text = list(sound[suffix])
     for _ in range(rng.integers(1, 8)):
         place = int(rng.integers(len(text)))
         text[place] = "" if rng.random() < 0.5 else str(rng.choice(list('0.-e"<>/ xnl')))
-    path = tmp_path / "arm.urdf"
+    path = tmp_path / f"arm{suffix}"
     path.write_text("".join(text))
     try:
         said = [finding.where for finding in lint(path)]
     except chasles.ModelError as error:
         said = [str(error)]
     assert all(text.startswith(str(path)) for text in said)
+
+
+@pytest.mark.parametrize("number", ["1e308", "1e-308", "1e400", "nan"])
+def test_extreme_numbers(number: str, tmp_path: Path) -> None:
+    for tip in (inertial(number, 1, 1, 1), inertial(1, number, number, number)):
+        assert checks(tmp_path, arm(tip), ".urdf")
+
+
+def test_a_long_chain_without_masses_takes_no_time(tmp_path: Path) -> None:
+    """Of 4000 links, the last of which has a mass."""
+    links = [link(f"l{k}", "" if k < 3999 else inertial(1, 1, 1, 1)) for k in range(4000)]
+    joints = [joint(f"j{k}", f"l{k}", f"l{k + 1}") for k in range(3999)]
+    sheet = survey_urdf(written(tmp_path, urdf(*links, *joints)), meshes=False)
+    start = time.process_time()
+    found = findings(sheet)
+    assert time.process_time() - start < 2.0
+    assert sum(f.check == "virtual" for f in found) == 3998

@@ -38,7 +38,7 @@ SURVEYS: dict[str, Survey] = {
 }
 """One row a format, loaded on use."""
 
-_MESSAGE = re.compile(r"(?P<where>.*?:\d+)?:? ?(?:(?P<part>\w+ '[^']*'):? )?(?P<what>.*)", re.S)
+_MESSAGE = re.compile(r"(?:(?P<where>.*?:\d+): )?(?:(?P<part>\w+ '[^']*'):? )?(?P<what>.*)", re.S)
 
 
 def lint(path: str | os.PathLike[str], *, meshes: bool = True) -> tuple[Finding, ...]:

@@ -24,16 +24,18 @@ def impossible(check: str) -> Check:
 
 def zero_mass(sheet: Sheet) -> Iterator[Found]:
     """Moving links without mass that carry none either."""
+    carriers = sheet.carriers(fixed=False)
     for link, joint in _weightless(sheet):
-        if not _carries(sheet, link, fixed=False):
+        if link.name not in carriers:
             what = f"joint {joint.name!r} moves it, and neither it nor what it carries has a mass"
             yield Found(link.part, link.where, what)
 
 
 def virtual(sheet: Sheet) -> Iterator[Found]:
     """Moving links without mass that other joints connect to links with mass."""
+    carriers = sheet.carriers(fixed=False) - sheet.carriers(fixed=True)
     for link, joint in _weightless(sheet):
-        if _carries(sheet, link, fixed=False) and not _carries(sheet, link, fixed=True):
+        if link.name in carriers:
             what = f"joint {joint.name!r} moves it, and only what it carries has a mass"
             yield Found(link.part, link.where, what)
 
@@ -44,20 +46,6 @@ def _weightless(sheet: Sheet) -> Iterator[tuple[Link, Joint]]:
         none = not link.mass and not np.any(link.moments) and not link.meant_massless
         if joint is not None and none:
             yield link, joint
-
-
-def _carries(sheet: Sheet, link: Link, *, fixed: bool) -> bool:
-    """Whether a link beyond this one has a mass; fixed: of those that do not move against it."""
-    seen, todo = {link.name}, [link.name]
-    while todo:
-        name = todo.pop()
-        if sheet.masses.get(name):
-            return True
-        joints = sheet.beyond.get(name, [])
-        children = [x.child for x in joints if x.kind == "fixed" or not fixed]
-        todo += [child for child in children if child not in seen]
-        seen.update(children)
-    return False
 
 
 def point_mass(sheet: Sheet) -> Iterator[Found]:

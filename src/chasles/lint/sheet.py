@@ -58,8 +58,10 @@ class Link:
 
     @cached_property
     def principal(self) -> np.ndarray:
-        """The principal moments, the smallest first."""
-        return np.linalg.eigvalsh(self.moments)
+        """The principal moments, the smallest first; zeros where they are beyond all numbers."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            sound = np.isfinite(np.linalg.norm(self.moments))
+        return np.linalg.eigvalsh(self.moments) if sound else np.zeros(3)
 
     @cached_property
     def second_moments(self) -> np.ndarray:
@@ -135,15 +137,13 @@ class Sheet:
         """The joint that carries each link, where it is a moving one."""
         return {joint.child: joint for joint in self.joints if joint.kind != "fixed"}
 
-    @cached_property
-    def masses(self) -> dict[str, float | None]:
-        """Of the links, by name."""
-        return {link.name: link.mass for link in self.links}
-
-    @cached_property
-    def beyond(self) -> dict[str | None, list[Joint]]:
-        """The joints that each link carries."""
-        found: dict[str | None, list[Joint]] = {}
-        for joint in self.joints:
-            found.setdefault(joint.parent, []).append(joint)
+    def carriers(self, *, fixed: bool) -> set[str | None]:
+        """Links with a mass, and those that carry one; fixed: that does not move against them."""
+        above = {x.child: x.parent for x in self.joints if x.kind == "fixed" or not fixed}
+        found: set[str | None] = set()
+        for link in self.links:
+            name: str | None = link.name if link.mass else None
+            while name is not None and name not in found:
+                found.add(name)
+                name = above.get(name)
         return found

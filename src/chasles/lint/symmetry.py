@@ -31,7 +31,7 @@ def _mirrored(name: str) -> Iterator[str]:
             yield name.replace(left, right)
     for left, right in _LETTERS:
         yield re.sub(rf"(?<![A-Za-z]){left}(?![A-Za-z])", right, name)
-        yield re.sub(rf"(?<![A-Za-z]){left}(?=[FHBM]?(?![A-Za-z]))", right, name)
+        yield re.sub(rf"(?<![A-Za-z]){left}(?=[FHBMfhbm]?(?![A-Za-z]))", right, name)
         yield re.sub(rf"(?<![A-Za-z])([FHBMfhbm]){left}(?![A-Za-z])", rf"\g<1>{right}", name)
         yield re.sub(rf"(?<![A-Za-z]){left}(?=[A-Z][a-z])", right, name)
 
@@ -74,10 +74,16 @@ def _differences(a: Link, b: Link) -> Iterator[str]:
 
 
 def _mixed(a: Link, b: Link) -> bool:
-    """Whether the centres lie alike to the principal axes: c'Ic does not depend on axes."""
-    one, other = (float(x.center @ x.inertia @ x.center) for x in (a, b))
-    scale = float(a.center @ a.center) * float(a.principal[-1])
-    return abs(one - other) <= 3.0 * TOLERANCE * scale
+    """Whether the centres lie alike to the principal axes: c'Ic does not depend on axes.
+
+    Without the mean moment, which is the same in all directions; moments that differ count too.
+    """
+    one, other = (
+        float(x.center @ (x.inertia - np.mean(x.principal) * np.eye(3)) @ x.center) for x in (a, b)
+    )
+    spread = float(np.ptp(a.principal)) * 3.0 * TOLERANCE
+    spread += float(np.max(np.abs(a.principal - b.principal)))
+    return abs(one - other) <= float(a.center @ a.center) * spread
 
 
 def _list(numbers: Iterable[float]) -> str:

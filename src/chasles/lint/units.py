@@ -23,17 +23,21 @@ def density(sheet: Sheet) -> Iterator[Found]:
         if not link.mass or link.mass < 0.0 or not np.sum(link.principal) > 0.0:
             continue
         radius = math.sqrt(5.0 / 6.0 * float(np.sum(link.principal)) / link.mass)
-        ball = link.mass / (4.0 / 3.0 * math.pi * radius**3)
-        if ball > DENSEST:
+        ball = 4.0 / 3.0 * math.pi * radius**3
+        if link.mass > DENSEST * ball:
             what = f"{link.mass:g} kg with such moments fits into a ball of {1e3 * radius:.3g} mm"
-            yield Found(link.part, link.where, f"{what} radius, {ball:.2g} kg/m3")
+            yield Found(link.part, link.where, f"{what} radius, {_density(link.mass, ball)}")
         elif link.extended:
             edges = np.sqrt(12.0 * link.second_moments / link.mass)
-            found = link.mass / float(np.prod(edges))
-            if found < LIGHTEST:
+            box = float(np.prod(edges))
+            if link.mass < LIGHTEST * box:
                 size = " x ".join(f"{1e3 * edge:.4g}" for edge in edges[::-1])
                 what = f"{link.mass:g} kg with such moments is a box of {size} mm"
-                yield Found(link.part, link.where, f"{what}, {found:.2g} kg/m3")
+                yield Found(link.part, link.where, f"{what}, {_density(link.mass, box)}")
+
+
+def _density(mass: float, volume: float) -> str:
+    return f"{mass / volume if volume else math.inf:.2g} kg/m3"
 
 
 def size(sheet: Sheet) -> Iterator[Found]:
