@@ -23,7 +23,7 @@ Target = Annotated[
     str,
     typer.Argument(
         metavar="FILE|NAME",
-        help="A .urdf, .xml (MJCF), .toml or .dat file, or a built-in robot: puma560.",
+        help="A .urdf, .xacro, .sdf, .xml (MJCF), .toml or .dat file, or a robot's name: puma560.",
     ),
 ]
 Floating = Annotated[bool, typer.Option("--floating", help="Put the root link on a free joint.")]
@@ -32,6 +32,15 @@ NoMimic = Annotated[
 ]
 NoSnap = Annotated[
     bool, typer.Option("--no-snap", help="Keep an angle like 1.5708 as printed, not as pi/2.")
+]
+Arguments = Annotated[
+    list[str],
+    typer.Option(
+        "--argument",
+        default_factory=list,
+        show_default=False,
+        help="Of a .xacro file: NAME=VALUE; repeatable.",
+    ),
 ]
 Strict = Annotated[bool, typer.Option("--strict", help="An impossible inertia is an error.")]
 
@@ -107,6 +116,7 @@ def demo(
 @app.command()
 def info(
     target: Target,
+    argument: Arguments,
     floating: Floating = False,
     no_mimic: NoMimic = False,
     no_snap: NoSnap = False,
@@ -123,14 +133,17 @@ def info(
     chasles info planar:4
 
     chasles info robot.urdf --floating --strict
+
+    chasles info robot.xacro --argument arm=left
     """
     from rich.console import Console
 
     from chasles.cli import info as report
-    from chasles.cli.target import Loading, find
+    from chasles.cli.target import Loading, find, given
 
     with _reported():
-        robot = find(target, Loading(floating, not no_mimic, not no_snap, strict))
+        how = Loading(floating, not no_mimic, not no_snap, strict, given(argument))
+        robot = find(target, how)
         report.show(robot, Console(highlight=False))
 
 
@@ -260,8 +273,9 @@ def bench(
 def convert(
     target: Target,
     output: Annotated[
-        Path, typer.Argument(metavar="OUT", help="The .toml, .urdf, .xml or .mjcf file to write.")
+        Path, typer.Argument(metavar="OUT", help="The .toml, .urdf, .sdf, .xml or .mjcf to write.")
     ],
+    argument: Arguments,
     floating: Floating = False,
     no_snap: NoSnap = False,
     strict: Strict = False,
@@ -279,15 +293,17 @@ def convert(
     chasles convert robot.xml robot.toml
 
     chasles convert planar:4 planar.urdf --floating
+
+    chasles convert robot.xacro robot.sdf --argument arm=left
     """
     from rich.console import Console
 
     from chasles.cli.convert import report
-    from chasles.cli.target import Loading, find
+    from chasles.cli.target import Loading, find, given
 
     with _reported():
         _check_folder(output)
-        robot = find(target, Loading(floating, True, not no_snap, strict))
+        robot = find(target, Loading(floating, True, not no_snap, strict, given(argument)))
         report(robot, output, Console(highlight=False))
 
 
@@ -436,6 +452,28 @@ def export(
             **viewpoint,
         )
         task.show(paths, Console(highlight=False))
+
+
+@app.command()
+def robots() -> None:
+    """List the robots that are here by name: built in, and installed.
+
+    Built-in ones that need numbers take them after a colon: planar:4.
+
+    Installed are those of example-robot-data and of robot_descriptions' cache.
+
+    Examples:
+
+    chasles robots
+
+    chasles info panda
+    """
+    from rich.console import Console
+
+    from chasles.cli import robots as report
+
+    with _reported():
+        report.show(Console(highlight=False))
 
 
 @app.command()
