@@ -8,7 +8,7 @@ import mujoco
 import numpy as np
 import pytest
 from support import direct, relative
-from test_mjcf import Saved, Twin, document, saved  # noqa: F401  (a fixture)
+from test_mjcf import Twin, document
 
 import chasles
 from chasles.model import ModelError
@@ -70,16 +70,22 @@ MESH = """<asset><mesh name="skin" file="gone.stl"/>
     {inertial}<geom type="mesh" mesh="skin" material="m"/></body></worldbody>"""
 
 
-def test_meshes_that_are_not_there_are_not_needed(saved: Saved) -> None:
-    text = MESH.format(inertial='<inertial pos="0 0 1" mass="2" diaginertia="1 2 3"/>')
-    robot = chasles.load(saved(document(text)))
+def written(folder: Path, inertial: str) -> Path:
+    path = folder / "mesh.xml"
+    path.write_text(document(MESH.format(inertial=inertial)))
+    return path
+
+
+def test_meshes_that_are_not_there_are_not_needed(tmp_path: Path) -> None:
+    given = '<inertial pos="0 0 1" mass="2" diaginertia="1 2 3"/>'
+    robot = chasles.load(written(tmp_path, given))
     assert robot.mass_matrix([0.3]).tolist() == [[4.0]]
     assert "files that are not there, and not needed (2): gone.png, gone.stl" in str(robot.notes)
 
 
-def test_meshes_that_give_masses_are_needed(saved: Saved) -> None:
+def test_meshes_that_give_masses_are_needed(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"'gone\.stl', from which body 'arm' has its mass: give"):
-        chasles.load(saved(document(MESH.format(inertial=""))))
+        chasles.load(written(tmp_path, ""))
 
 
 if __name__ == "__main__":
