@@ -20,12 +20,12 @@ def test_mutated_files_load_or_are_refused(tmp_path: Path) -> None:
     for seed, name, data in cases(400):
         path = tmp_path / name
         path.write_bytes(data)
-        start = time.monotonic()
+        start = time.process_time()
         try:
             loaded += attempt(path)
         except Exception as error:
             pytest.fail(f"seed {seed}, {name}: {error!r}")
-        assert time.monotonic() - start < SECONDS, f"seed {seed}, {name}"
+        assert time.process_time() - start < SECONDS, f"seed {seed}, {name}"
     assert 40 < loaded < 360
 
 
