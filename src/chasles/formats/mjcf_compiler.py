@@ -15,7 +15,7 @@ MUJOCO = Tool(
     memory=4 * 2**30,
 )
 """Most models of gymnasium and dm_control take less than a second and 0.2 GB; dm_control's fruit
-fly 4 s on a busy machine, and its rodent, which asks for room for many contacts, 3.2 GB."""
+fly 4 s, and its rodent, which asks for room for many contacts, 3.2 GB."""
 
 MAX_PARTS = 20_000
 """Bodies, joints, sites and equalities of a model; a few lines of `replicate` can make millions."""
