@@ -42,7 +42,7 @@ def standing_there(q: np.ndarray, stance: np.ndarray, steps: int, dt: float) -> 
 
 def test_what_each_foot_carries() -> None:
     robot = quadruped()
-    assert [model_name for model_name in robot.joints[1:4]] == [
+    assert list(robot.joints[1:4]) == [
         "front_left_abduction",
         "front_left_hip",
         "front_left_knee",
