@@ -48,12 +48,11 @@ from chasles.contact.rigid import (
     solve,
 )
 from chasles.contact.sets import Event, Sets, State, events, held, new_sets, state, without
-from chasles.contact.soft import (
+from chasles.contact.soft import SoftContact, SoftFriction
+from chasles.contact.soft_normal import (
     AzadFeatherstone,
     HuntCrossley,
     NormalLaw,
-    SoftContact,
-    SoftFriction,
     SoftSurface,
     TwoSoftSurfaces,
 )

@@ -31,17 +31,13 @@ from chasles.contact.arithmetic import (
     select,
     sqrt,
 )
+from chasles.contact.nearest import Near, Nearest, across, from_point, of_arrays, solved
 from chasles.expr import RULES, Arena, Number, Program, Scalar, Variable, jacobian
 from chasles.mathematics.linear import Vector
 from chasles.robot import Robot
 
 Array = Any
 Place = tuple[float, float, float]
-Near = tuple[Value, Vector, Vector]
-"""Of a moving point before a surface: distance, normal, and the normal's rate."""
-Nearest = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""The same as arrays: (...), (..., 3) and (..., 3)."""
-
 ROUNDING = 1e-14
 STEPS = 50
 """Newton's at most, for the nearest point of a ground."""
@@ -102,11 +98,11 @@ class Sphere:
 
     def near(self, c: Vector, v: Vector) -> Near:
         """From the centre."""
-        return _from_point(c - Vector(self.center), v, self.radius)
+        return from_point(c - Vector(self.center), v, self.radius)
 
     def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
         """The same of arrays."""
-        return _of_arrays(self.near, c, v)
+        return of_arrays(self.near, c, v)
 
 
 @dataclass(frozen=True)
@@ -134,11 +130,11 @@ class Capsule:
         inside = less(0.0, part) * less(part, 1.0)
         r = c - start - scaled(along, minimum(maximum(part, 0.0), 1.0))
         follow = scaled(along, select(inside, v.dot(along) / length, 0.0))
-        return _from_point(r, v - follow, self.radius)
+        return from_point(r, v - follow, self.radius)
 
     def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
         """The same of arrays."""
-        return _of_arrays(self.near, c, v)
+        return of_arrays(self.near, c, v)
 
 
 @dataclass(frozen=True)
@@ -173,13 +169,13 @@ class Box:
         normal = [f * select(less(x, 0.0), -1.0, 1.0) for f, x in zip(faces, c, strict=True)]
         r = Vector(tuple([x - minimum(maximum(x, -h), h) for x, h in sides]))
         v = Vector(tuple([b * u for b, u in zip(beyond, v, strict=True)]))
-        distance, n, rate = _from_point(chosen(outside, r, Vector(tuple(normal))), v, 0.0)
+        distance, n, rate = from_point(chosen(outside, r, Vector(tuple(normal))), v, 0.0)
         depth = minimum(minimum(depths[0], depths[1]), depths[2])
         return select(outside, distance, -depth), n, rate
 
     def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
         """The same of arrays."""
-        return _of_arrays(self.near, c, v)
+        return of_arrays(self.near, c, v)
 
 
 @dataclass(frozen=True)
@@ -200,7 +196,7 @@ class Plane:
 
     def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
         """The same of arrays."""
-        return _of_arrays(self.near, c, v)
+        return of_arrays(self.near, c, v)
 
 
 @dataclass(frozen=True)
@@ -252,7 +248,7 @@ class Ground:
         for _ in range(TRACED if traced else STEPS):
             h, gx, gy, *K = self._slopes(x, y)
             above = c[2] - h
-            dx, dy = _solved(gx, gy, above, K, c[0] - x + above * gx, c[1] - y + above * gy)
+            dx, dy = solved(gx, gy, above, K, c[0] - x + above * gx, c[1] - y + above * gy)
             x, y = x + dx, y + dy
             if not traced and np.all(
                 maximum(absolute(dx), absolute(dy)) <= ROUNDING * (1.0 + absolute(x) + absolute(y))
@@ -264,15 +260,15 @@ class Ground:
                     "Ground: no nearest point found; is the ball beyond the curvature?"
                 )
         h, gx, gy, *K = self._slopes(x, y)
-        mx, my = _solved(gx, gy, c[2] - h, K, v[0] + v[2] * gx, v[1] + v[2] * gy)
+        mx, my = solved(gx, gy, c[2] - h, K, v[0] + v[2] * gx, v[1] + v[2] * gy)
         rise = Vector.of(-(K[0] * mx + K[1] * my), -(K[2] * mx + K[3] * my), 0.0)
         over = 1.0 / sqrt(1.0 + gx * gx + gy * gy)
         n = Vector.of(-gx * over, -gy * over, over)
-        return n.dot(c - Vector.of(x, y, h)), n, scaled(_across(n, rise), over)
+        return n.dot(c - Vector.of(x, y, h)), n, scaled(across(n, rise), over)
 
     def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
         """The same of arrays."""
-        return _of_arrays(self.near, c, v)
+        return of_arrays(self.near, c, v)
 
 
 Ball = Point | Sphere | Capsule | Box
@@ -283,45 +279,6 @@ def _check(what: str, *lengths: float) -> None:
     """Refuse shapes without extent."""
     if not all(0.0 < length < math.inf for length in lengths):
         raise ValueError(f"{what} must be positive and finite, not {', '.join(map(str, lengths))}")
-
-
-def _solved(
-    gx: Value, gy: Value, above: Value, K: Sequence[Value], bx: Value, by: Value
-) -> tuple[Value, Value]:
-    """(1 + g g' - above K)^-1 b, in the plane: how the foot of a point over a ground moves."""
-    xx, yy = 1.0 + gx * gx - above * K[0], 1.0 + gy * gy - above * K[3]
-    xy = gx * gy - above * K[1]
-    over = 1.0 / (xx * yy - xy * xy)
-    return (yy * bx - xy * by) * over, (xx * by - xy * bx) * over
-
-
-def _from_point(r: Vector, v: Vector, radius: float) -> Near:
-    """Before a ball around the origin: r is a place, v its rate. Of the centre it is NaN."""
-    distance = sqrt(r.dot(r))
-    over = 1.0 / distance
-    n = scaled(r, over)
-    return distance - radius, n, scaled(_across(n, v), over)
-
-
-def _across(n: Vector, v: Vector) -> Vector:
-    """v without its part along n."""
-    return v - scaled(n, n.dot(v))
-
-
-def _of_arrays(near: Callable[..., Near], c: np.ndarray, v: np.ndarray) -> Nearest:
-    """Distances, normals and their rates for arrays (..., 3) of places and velocities."""
-    with np.errstate(divide="ignore", invalid="ignore"):  # coinciding centres: not a number
-        distance, n, rate = near(_columns(c), _columns(v))
-    shape = np.shape(c)
-    return np.broadcast_to(distance, shape[:-1])[()], _rows(n, shape), _rows(rate, shape)
-
-
-def _columns(rows: np.ndarray) -> Vector:
-    return Vector(tuple(np.asarray(rows)[..., k] for k in range(np.shape(rows)[-1])))
-
-
-def _rows(v: Vector, shape: tuple[int, ...]) -> np.ndarray:
-    return np.stack([np.broadcast_to(x, shape[:-1]) for x in v], axis=-1)
 
 
 # Pairs -----------------------------------------------------------------------------------------
