@@ -1341,8 +1341,8 @@ class Robot:
         method: str,
         control: Any,
         dissipation: bool,
-        pairs: tuple[SoftPair, ...] | None,
-        dt: float,
+        pairs: tuple[SoftPair, ...] | None = None,
+        dt: float | None = None,
     ) -> Rollout:
         """A compiled step, made once for a controller and contacts that can be told from others."""
         constant = () if pairs is None else (dt,)
@@ -1355,9 +1355,10 @@ class Robot:
         with COMPILING:
             touch = None if pairs is None else Contacts(self.model, pairs)
             made = Rollout(self.model, self._mimic, method, control, dissipation, touch, *constant)
+        found: Rollout = self._ready.setdefault(("rollout", made.recipe), made)  # type: ignore
         if key is not None:
-            self._ready[key] = made
-        return made
+            self._ready[key] = found
+        return found
 
     def linearize(
         self,

@@ -227,16 +227,16 @@ def test_coulombs_law_is_what_it_says() -> None:
         a = (G @ f.ravel() + c).reshape(nc, 3)
         small = 1e-9 * np.max(np.abs(c))
         for force, acceleration, m in zip(f, a, mu, strict=True):
-            pushes, slides = np.linalg.norm(force[1:]), np.linalg.norm(acceleration[1:])
-            scale = max(1.0, force[0])
-            assert force[0] >= -small
-            assert acceleration[0] >= -small
-            assert pushes <= m * force[0] + small * scale
-            assert abs(force[0] * acceleration[0]) <= small * scale
-            if force[0] > 1e-6 and slides > 1e-6:
-                against = -m * force[0] * acceleration[1:] / slides
-                assert force[1:] == pytest.approx(against, abs=1e-7 * scale)
-            kinds.add((bool(force[0] > 1e-6), bool(slides > 1e-6)))
+            pushes, slides = np.linalg.norm(force[:2]), np.linalg.norm(acceleration[:2])
+            scale = max(1.0, force[2])
+            assert force[2] >= -small
+            assert acceleration[2] >= -small
+            assert pushes <= m * force[2] + small * scale
+            assert abs(force[2] * acceleration[2]) <= small * scale
+            if force[2] > 1e-6 and slides > 1e-6:
+                against = -m * force[2] * acceleration[:2] / slides
+                assert force[:2] == pytest.approx(against, abs=1e-7 * scale)
+            kinds.add((bool(force[2] > 1e-6), bool(slides > 1e-6)))
     assert kinds >= {(False, True), (True, False), (True, True)}
 
 
@@ -270,10 +270,10 @@ def test_projection_is_the_nearest_point_of_the_cone() -> None:
     rng = np.random.default_rng(7)
     f, mu = 2.0 * rng.normal(size=(500, 3)), rng.uniform(0.0, 2.0, size=500)
     p = contact.project(f, mu)
-    assert np.all(np.linalg.norm(p[:, 1:], axis=-1) <= mu * p[:, 0] + 1e-12)
+    assert np.all(np.linalg.norm(p[:, :2], axis=-1) <= mu * p[:, 2] + 1e-12)
     left = f - p  # in the polar cone, and orthogonal to p (Moreau)
     assert np.allclose(np.sum(left * p, axis=-1), 0.0, atol=1e-12)
-    assert np.all(left[:, 0] + mu * np.linalg.norm(left[:, 1:], axis=-1) <= 1e-12)
+    assert np.all(left[:, 2] + mu * np.linalg.norm(left[:, :2], axis=-1) <= 1e-12)
 
 
 def test_a_batch_by_gauss_seidel() -> None:
@@ -297,7 +297,7 @@ def test_a_batch_by_gauss_seidel() -> None:
 def test_contacts_that_cannot_be_kept_are_reported() -> None:
     """Two opposite contacts that close: unbounded for cones, a ray for pyramids."""
     J = np.vstack([np.eye(3), -np.eye(3)])
-    c = np.array([-1.0, 0.0, 0.0, -1.0, 0.0, 0.0])
+    c = np.array([0.0, 0.0, -1.0, 0.0, 0.0, -1.0])
     for law in (contact.coulomb, contact.convex, contact.polyhedral):
         with pytest.raises(contact.Infeasible):
             law(J @ J.T, c, np.array([0.0, 0.0]))

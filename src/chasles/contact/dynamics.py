@@ -81,13 +81,13 @@ def contact_dynamics(
     forces, separation = np.zeros((len(contacts), 3)), np.full(len(contacts), np.nan)
     for i, k in enumerate(touching):
         forces[k] = rows[k].axes.T @ f[i]
-        separation[k] = motion.separation[3 * i]
+        separation[k] = motion.separation[3 * i + 2]
     held = 3 * len(touching)
     return ContactMotion(motion.qdd, forces, T[:, held:] @ f.ravel()[held:], separation)
 
 
 class _Rows(NamedTuple):
-    """Three directions of one contact in joint space, normal first: zetadot = T' qdd + bias."""
+    """Three directions of one contact in joint space, normal last: zetadot = T' qdd + bias."""
 
     T: np.ndarray
     bias: np.ndarray
@@ -111,11 +111,11 @@ def _contact_rows(
             continue
         moves = touch(robot, q, qd, contact)
         if _touches(k, contact, moves, distance, speed):
-            E = tangent_axes(contact.normal)
-            u = E[1:] @ moves.velocity
+            E = contact_axes(contact.normal)
+            u = E[:2] @ moves.velocity
             sliding = float(np.linalg.norm(u))
             slip = u / sliding if sliding > speed else np.zeros(2)
-            turning = np.array([contact.normal_rate @ moves.velocity, 0.0, 0.0])
+            turning = np.array([0.0, 0.0, contact.normal_rate @ moves.velocity])
             bias = E @ moves.bias + turning
             rows[k] = _Rows(moves.J.T @ E.T, bias, contact.friction, slip, E)
     return rows
@@ -124,7 +124,7 @@ def _contact_rows(
 def _limit(robot: Robot, freedom: int, sign: float, gap: float) -> _Rows:
     """A joint limit as a contact without friction."""
     T = np.zeros((robot.nv, 3))
-    T[freedom, 0] = sign
+    T[freedom, 2] = sign
     return _Rows(T, np.zeros(3), 0.0, np.zeros(2), np.eye(3))
 
 
@@ -140,9 +140,9 @@ def _touches(k: int, contact: Contact, moves: Touch, distance: float, speed: flo
     return now is State.TOUCHING
 
 
-def tangent_axes(normal: np.ndarray) -> np.ndarray:
-    """The normal (..., 3) and two tangents (..., 3, 3), as rows."""
+def contact_axes(normal: np.ndarray) -> np.ndarray:
+    """Tangent, tangent and normal as rows (..., 3, 3), of unit normals (..., 3) (Eq 11.68)."""
     other = np.eye(3)[np.argmin(np.abs(normal), axis=-1)]
     first = np.cross(normal, other)
     first /= np.linalg.norm(first, axis=-1, keepdims=True)
-    return np.stack([normal, first, np.cross(normal, first)], axis=-2)
+    return np.stack([first, np.cross(normal, first), normal], axis=-2)

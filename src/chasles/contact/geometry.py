@@ -1,10 +1,10 @@
-"""Where two bodies touch, in closed form: a ball against a surface, each carried by a frame.
+"""Shapes with closed forms: what of a surface is nearest to a ball, and a minimal set of contacts.
 
 Points, balls, the ends of a capsule and the corners of a box are balls (of radius zero or more);
 planes, grounds of a given height, balls, capsules and boxes are surfaces. A surface is asked, in
-its own frame, for the point nearest to a ball's moving centre; what the pair does follows from
-that, whatever the two frames do. Lengths in m; centres, ends and poses are in the frame that
-carries the shape. frame: of the robot, or None for the world.
+its own frame, for the point nearest to a ball's moving centre; what a pair does follows from that,
+whatever the two frames do (`chasles.contact.features`). Lengths in m; centres, ends and poses are
+in the frame that carries the shape. frame: of the robot, or None for the world.
 """
 
 import math
@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from scipy.optimize import nnls
@@ -31,19 +31,23 @@ from chasles.contact.arithmetic import (
     select,
     sqrt,
 )
-from chasles.contact.nearest import Near, Nearest, across, from_point, of_arrays, solved
+from chasles.contact.carriers import Place
 from chasles.expr import RULES, Arena, Number, Program, Scalar, Variable, jacobian
 from chasles.mathematics.linear import Vector
-from chasles.robot import Robot
 
-Array = Any
-Place = tuple[float, float, float]
+Near = tuple[Value, Vector, Vector]
+"""Of a moving point before a surface: distance, normal, and the normal's rate."""
+Nearest = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""The same as arrays: (...), (..., 3) and (..., 3)."""
+
 ROUNDING = 1e-14
 STEPS = 50
 """Newton's at most, for the nearest point of a ground."""
 TRACED = 4
 """Newton's where they are traced into a program, which cannot see when they are enough: from below
 a ball's centre the error is squared by each, so that slopes of 1 end at rounding."""
+ONE = 1e-12
+"""Points of contact as near as this (m) are one."""
 
 
 class Contact(NamedTuple):
@@ -98,11 +102,11 @@ class Sphere:
 
     def near(self, c: Vector, v: Vector) -> Near:
         """From the centre."""
-        return from_point(c - Vector(self.center), v, self.radius)
+        return _from_point(c - Vector(self.center), v, self.radius)
 
     def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
         """The same of arrays."""
-        return of_arrays(self.near, c, v)
+        return _of_arrays(self.near, c, v)
 
 
 @dataclass(frozen=True)
@@ -130,11 +134,11 @@ class Capsule:
         inside = less(0.0, part) * less(part, 1.0)
         r = c - start - scaled(along, minimum(maximum(part, 0.0), 1.0))
         follow = scaled(along, select(inside, v.dot(along) / length, 0.0))
-        return from_point(r, v - follow, self.radius)
+        return _from_point(r, v - follow, self.radius)
 
     def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
         """The same of arrays."""
-        return of_arrays(self.near, c, v)
+        return _of_arrays(self.near, c, v)
 
 
 @dataclass(frozen=True)
@@ -169,13 +173,13 @@ class Box:
         normal = [f * select(less(x, 0.0), -1.0, 1.0) for f, x in zip(faces, c, strict=True)]
         r = Vector(tuple([x - minimum(maximum(x, -h), h) for x, h in sides]))
         v = Vector(tuple([b * u for b, u in zip(beyond, v, strict=True)]))
-        distance, n, rate = from_point(chosen(outside, r, Vector(tuple(normal))), v, 0.0)
+        distance, n, rate = _from_point(chosen(outside, r, Vector(tuple(normal))), v, 0.0)
         depth = minimum(minimum(depths[0], depths[1]), depths[2])
         return select(outside, distance, -depth), n, rate
 
     def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
         """The same of arrays."""
-        return of_arrays(self.near, c, v)
+        return _of_arrays(self.near, c, v)
 
 
 @dataclass(frozen=True)
@@ -196,7 +200,7 @@ class Plane:
 
     def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
         """The same of arrays."""
-        return of_arrays(self.near, c, v)
+        return _of_arrays(self.near, c, v)
 
 
 @dataclass(frozen=True)
@@ -248,7 +252,7 @@ class Ground:
         for _ in range(TRACED if traced else STEPS):
             h, gx, gy, *K = self._slopes(x, y)
             above = c[2] - h
-            dx, dy = solved(gx, gy, above, K, c[0] - x + above * gx, c[1] - y + above * gy)
+            dx, dy = _solved(gx, gy, above, K, c[0] - x + above * gx, c[1] - y + above * gy)
             x, y = x + dx, y + dy
             if not traced and np.all(
                 maximum(absolute(dx), absolute(dy)) <= ROUNDING * (1.0 + absolute(x) + absolute(y))
@@ -260,15 +264,15 @@ class Ground:
                     "Ground: no nearest point found; is the ball beyond the curvature?"
                 )
         h, gx, gy, *K = self._slopes(x, y)
-        mx, my = solved(gx, gy, c[2] - h, K, v[0] + v[2] * gx, v[1] + v[2] * gy)
+        mx, my = _solved(gx, gy, c[2] - h, K, v[0] + v[2] * gx, v[1] + v[2] * gy)
         rise = Vector.of(-(K[0] * mx + K[1] * my), -(K[2] * mx + K[3] * my), 0.0)
         over = 1.0 / sqrt(1.0 + gx * gx + gy * gy)
         n = Vector.of(-gx * over, -gy * over, over)
-        return n.dot(c - Vector.of(x, y, h)), n, scaled(across(n, rise), over)
+        return n.dot(c - Vector.of(x, y, h)), n, scaled(_across(n, rise), over)
 
     def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
         """The same of arrays."""
-        return of_arrays(self.near, c, v)
+        return _of_arrays(self.near, c, v)
 
 
 Ball = Point | Sphere | Capsule | Box
@@ -281,82 +285,54 @@ def _check(what: str, *lengths: float) -> None:
         raise ValueError(f"{what} must be positive and finite, not {', '.join(map(str, lengths))}")
 
 
-# Pairs -----------------------------------------------------------------------------------------
+def _solved(
+    gx: Value, gy: Value, above: Value, K: Sequence[Value], bx: Value, by: Value
+) -> tuple[Value, Value]:
+    """(1 + g g' - above K)^-1 b, in the plane: how the foot of a point over a ground moves."""
+    xx, yy = 1.0 + gx * gx - above * K[0], 1.0 + gy * gy - above * K[3]
+    xy = gx * gy - above * K[1]
+    over = 1.0 / (xx * yy - xy * xy)
+    return (yy * bx - xy * by) * over, (xx * by - xy * bx) * over
 
 
-class _Carrier(NamedTuple):
-    """How a frame moves: rotation, place, angular velocity and velocity, in the world."""
-
-    R: np.ndarray
-    o: np.ndarray
-    w: np.ndarray
-    v: np.ndarray
-
-    def point(self, at: Place) -> tuple[np.ndarray, np.ndarray]:
-        """A point of the frame in the world, and its velocity."""
-        r = self.R @ np.array(at)
-        return self.o + r, self.v + np.cross(self.w, r)
-
-    def seen(self, c: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """A point of the world in the frame, and its velocity there."""
-        r = c - self.o
-        back = np.swapaxes(self.R, -1, -2)
-        return (back @ r[..., None])[..., 0], (
-            back @ (v - self.v - np.cross(self.w, r))[..., None]
-        )[..., 0]
+def _from_point(r: Vector, v: Vector, radius: float) -> Near:
+    """Before a ball around the origin: r is a place, v its rate. Of the centre it is NaN."""
+    distance = sqrt(r.dot(r))
+    over = 1.0 / distance
+    n = scaled(r, over)
+    return distance - radius, n, scaled(_across(n, v), over)
 
 
-def _carrier(robot: Robot, q: Array, qd: Array, frame: str | None) -> _Carrier:
-    if frame is None:
-        return _Carrier(np.eye(3), *np.zeros((3, 3)))
-    pose = robot.forward_kinematics(q, frame=frame)
-    velocity = robot.frame_velocity(q, qd, frame=frame)
-    return _Carrier(pose[..., :3, :3], pose[..., :3, 3], velocity[..., :3], velocity[..., 3:])
+def _across(n: Vector, v: Vector) -> Vector:
+    """v without its part along n."""
+    return v - scaled(n, n.dot(v))
 
 
-def contact_points(
-    robot: Robot, q: Array, qd: Array, body: Ball, surface: Surface, *, friction: float = 0.0
-) -> list[Contact]:
-    """The contacts of a body with a surface, near or not: one for each of its points or ends.
-
-    q (..., nq), qd (..., nv). Capsules and boxes touch by their ends and corners, which is all
-    there is to them on a plane or a ground that is flat beside them; a ball against a capsule or a
-    box is given with the ball as `body`. friction: Coulomb's coefficient mu.
-    """
-    check_closed_form(body, surface)
-    if not friction >= 0.0:
-        raise ValueError(f"contact_points: friction must be a number from 0 on, not {friction!r}")
-    under, over = (_carrier(robot, q, qd, shape.frame) for shape in (surface, body))
-    found = []
-    for at, radius in body.balls():
-        c, rate = over.point(at)
-        distance, n, turn = surface.nearest(*under.seen(c, rate))
-        if np.any(np.isnan(n)) and np.all(np.isfinite(c)):
-            raise ValueError("contact_points: two centres coincide, so that no normal is nearest")
-        normal = (under.R @ n[..., None])[..., 0]
-        normal_rate = (under.R @ turn[..., None])[..., 0] + np.cross(under.w, normal)
-        found.append(
-            Contact(
-                body.frame,
-                surface.frame,
-                c - radius * normal,
-                normal,
-                distance - radius,
-                rate - radius * normal_rate,
-                normal_rate,
-                friction,
-            )
-        )
-    return found
+def _of_arrays(near: Callable[..., Near], c: np.ndarray, v: np.ndarray) -> Nearest:
+    """Distances, normals and their rates for arrays (..., 3) of places and velocities."""
+    with np.errstate(divide="ignore", invalid="ignore"):  # coinciding centres: not a number
+        distance, n, rate = near(_columns(c), _columns(v))
+    shape = np.broadcast_shapes(np.shape(c), np.shape(v))
+    return np.broadcast_to(distance, shape[:-1])[()], _rows(n, shape), _rows(rate, shape)
 
 
-def check_closed_form(body: Ball, surface: Surface) -> None:
-    """Refuse pairs whose contacts are not the points of the body."""
-    if isinstance(body, Capsule | Box) and not isinstance(surface, Plane | Ground):
-        raise ValueError(
-            f"contact_points: {type(body).__name__} against {type(surface).__name__} has no closed "
-            "form here; give a Point or Sphere as body, or a Plane or Ground as surface"
-        )
+def _columns(rows: np.ndarray) -> Vector:
+    return Vector(tuple(np.asarray(rows)[..., k] for k in range(np.shape(rows)[-1])))
+
+
+def _rows(v: Vector, shape: tuple[int, ...]) -> np.ndarray:
+    return np.stack([np.broadcast_to(x, shape[:-1]) for x in v], axis=-1)
+
+
+class Nearby(Protocol):
+    """A shape that knows what of it is nearest to a place."""
+
+    @property
+    def frame(self) -> str | None:
+        """What carries it."""
+
+    def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
+        """Of places c (..., 3) that move with v (..., 3), in its frame."""
 
 
 def minimal(contacts: Sequence[Contact], *, tolerance: float = 1e-9) -> list[Contact]:
@@ -370,7 +346,8 @@ def minimal(contacts: Sequence[Contact], *, tolerance: float = 1e-9) -> list[Con
     kept = list(contacts)
     for contact in contacts:
         others = [o for o in kept if o is not contact and o[:2] == contact[:2]]
-        size = max((np.linalg.norm(o.point - contact.point) for o in others), default=0.0) or 1.0
+        size = max((np.linalg.norm(o.point - contact.point) for o in others), default=0.0)
+        size = size if size > ONE else 1.0
         lines = [
             np.concatenate([np.cross(o.point - contact.point, o.normal) / size, o.normal])
             for o in (*others, contact)

@@ -13,7 +13,7 @@ import numpy as np
 
 from chasles.algorithms.spatial.viewpoint import At, Axes
 from chasles.contact.complementarity import lemke
-from chasles.contact.dynamics import tangent_axes
+from chasles.contact.dynamics import contact_axes
 from chasles.contact.geometry import Contact
 from chasles.contact.restitution import ImpactLaw, Newton
 from chasles.contact.rigid import point_jacobian
@@ -54,12 +54,6 @@ def contact_forces(point: Array, normal: Array) -> np.ndarray:
     place = numbers("contact_forces: point", point, 3)
     moments = np.cross(place[..., None, :], axes)
     return np.swapaxes(np.concatenate([moments, axes], axis=-1), -1, -2)
-
-
-def contact_axes(normal: np.ndarray) -> np.ndarray:
-    """Tangent, tangent and normal as rows (..., 3, 3), of unit normals (..., 3)."""
-    axes: np.ndarray = tangent_axes(normal)[..., [1, 2, 0], :]
-    return axes
 
 
 def collide(

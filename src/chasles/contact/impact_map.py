@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from chasles.contact.dynamics import contact_axes
 from chasles.contact.geometry import Contact
-from chasles.contact.impact import checked_state, contact_axes, contact_jacobian
+from chasles.contact.impact import checked_state, contact_jacobian
 from chasles.contact.restitution import ImpactLaw
 from chasles.contact.rigid import point_jacobian
 from chasles.contact.slip import applied

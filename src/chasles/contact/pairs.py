@@ -4,8 +4,10 @@ import math
 from dataclasses import dataclass
 
 from chasles.contact.arithmetic import Value, less, scaled, select
-from chasles.contact.geometry import Ball, Surface, check_closed_form
+from chasles.contact.geometry import Ground, Plane, Point, Sphere
+from chasles.contact.points import Body, Surface
 from chasles.contact.restitution import ImpactLaw, Newton
+from chasles.contact.shapes import ConvexMesh, Cylinder
 from chasles.contact.soft import SoftContact
 from chasles.mathematics.linear import Vector
 from chasles.rollouts import FrameMotion, Spot
@@ -43,15 +45,25 @@ class Pair:
     Each point of the body (`body.balls()`) is a contact of its own, in the order of the pairs.
     """
 
-    body: Ball
+    body: Body
     surface: Surface
     law: Rigid | SoftContact
 
     def __post_init__(self) -> None:
-        check_closed_form(self.body, self.surface)
-        if isinstance(self.law, SoftContact) and self.law.tangents != 2:
+        if not isinstance(self.law, SoftContact):
+            return
+        if self.law.tangents != 2:
             raise ValueError(
                 "Pair: a law with tangents=1 is for points in a plane; give SoftContact(tangents=2)"
+            )
+        fixed = isinstance(self.body, Point | Sphere) or (
+            isinstance(self.surface, Plane | Ground) and not isinstance(self.body, Cylinder)
+        )
+        if not fixed or isinstance(self.surface, Cylinder | ConvexMesh):
+            raise ValueError(
+                f"Pair: {type(self.body).__name__} on {type(self.surface).__name__} has no fixed "
+                "points of contact, which a soft law needs; give a Point or Sphere as body, or a "
+                "Plane or Ground as surface, or a Rigid law"
             )
 
     @property
@@ -69,6 +81,7 @@ class Pair:
 
         Tangents belong to the surface: they turn with its frame, and with its normal.
         """
+        assert not isinstance(self.surface, Cylinder | ConvexMesh), "refused above"
         found = []
         for at, radius in self.body.balls():
             c, rate = over.point(at)

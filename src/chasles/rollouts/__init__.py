@@ -7,13 +7,14 @@ from chasles.rollouts.controls import (
     PDControl,
     traced,
 )
-from chasles.rollouts.rollout import Occurrence, Rollout, Touching, Trajectory
+from chasles.rollouts.rollout import End, Occurrence, Rollout, Touching, Trajectory
 from chasles.rollouts.steps import STEPS
 
 __all__ = [
     "STEPS",
     "ComputedTorque",
     "Contacts",
+    "End",
     "FrameMotion",
     "GravityCompensation",
     "Occurrence",

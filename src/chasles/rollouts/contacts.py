@@ -4,7 +4,7 @@ What touches, and by which law, is the business of `chasles.contact`; here are t
 answers have, and what the equations of motion make of them.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol, runtime_checkable
@@ -35,14 +35,14 @@ class FrameMotion(NamedTuple):
         axes = Vector.of(1.0, 0.0, 0.0), Vector.of(0.0, 1.0, 0.0), Vector.of(0.0, 0.0, 1.0)
         return FrameMotion(axes, Vector.zero(), Vector.zero(), Vector.zero())
 
-    def along(self, direction: Iterable[Number]) -> Vector:
+    def along(self, direction: Vector) -> Vector:
         """A direction of the frame along the world's axes."""
         rows = zip(*self.axes, strict=True)
-        return Vector(tuple([Vector(row).dot(Vector(tuple(direction))) for row in rows]))
+        return Vector(tuple([Vector(row).dot(direction) for row in rows]))
 
     def point(self, at: Sequence[Number]) -> tuple[Vector, Vector]:
         """A point of the frame in the world, and its velocity."""
-        c = self.o + self.along(at)
+        c = self.o + self.along(Vector(tuple(at)))
         return c, self.velocity(c)
 
     def velocity(self, point: Vector) -> Vector:

@@ -1,21 +1,20 @@
 """The door of `Robot.rollout`: arrays checked, the step compiled, the loop run."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from chasles import backends
-from chasles.backends.arrays import call
-from chasles.expr import Program
-from chasles.libraries import refuse
+from chasles.backends.pool import COMPILING
+from chasles.expr import Program, Variable
 from chasles.model import Description, Model, ModelError
-from chasles.names import leading_shape, numbers
+from chasles.names import leading_shape
 from chasles.rollouts.contacts import Contacts
 from chasles.rollouts.controls import traced
+from chasles.rollouts.places import Place, place_of
 from chasles.rollouts.steps import STEPS, step_program
 
 
@@ -40,13 +39,28 @@ class Touching(NamedTuple):
     states: np.ndarray
 
 
+class End(NamedTuple):
+    """Where a motion stopped, and all that its next step depends on: `simulate(resume=end)`.
+
+    t: in s. q, qd: the state; those of soft contacts stand behind q. over: the duration is over, or
+    an event ended the motion. memory: what else the motion remembers between steps, as arrays by
+    name (numbers of steps, the length of the next, independent coordinates of loops).
+    """
+
+    t: float
+    q: np.ndarray
+    qd: np.ndarray
+    over: bool
+    memory: Mapping[str, np.ndarray]
+
+
 @dataclass(frozen=True)
 class Trajectory:
     """States at times t (n,): q (..., n, nq) and qd (..., n, nv).
 
     rechosen: the times at which some member of the batch was given other independent coordinates,
     where loops are closed. events: those that happened, in order. touching: at points of
-    contact, where `contacts` were given.
+    contact, where `contacts` were given. end: where `simulate` stopped, to go on from.
     """
 
     t: np.ndarray
@@ -55,6 +69,7 @@ class Trajectory:
     rechosen: tuple[float, ...] = ()
     events: tuple[Occurrence, ...] = ()
     touching: Touching | None = None
+    end: End | None = None
 
 
 @dataclass(frozen=True)
@@ -99,23 +114,29 @@ class Rollout:
             assert dt is not None, "which surfaces need"
             self._touching = contacts.program(dt)
         digests = ("" if p is None else p.hash for p in (self.control, self._touching))
-        recipe = Recipe(model.source, mimic, method, next(digests), dissipation, next(digests), dt)
-        self._kernel = backends.prepare(
-            recipe,
-            lambda: step_program(
-                model, method, self.control, dissipation=dissipation, contacts=contacts, dt=dt
-            ),
+        self.recipe = Recipe(
+            model.source, mimic, method, next(digests), dissipation, next(digests), dt
         )
+        self._loops: dict[tuple[str, str], Any] = {}
 
-    @cached_property
-    def _loop(self) -> Any:
-        return backends.loop(self._kernel)
+    def _loop(self, backend: str, dtype: str) -> Any:
+        """The step of a backend, repeated."""
+        if (backend, dtype) not in self._loops:
+            with COMPILING:
+                kernel = backends.prepare(self.recipe, self._program, backend, dtype)
+                self._loops[backend, dtype] = backends.loop(kernel, backend)
+        return self._loops[backend, dtype]
 
-    @cached_property
-    def _contact_kernel(self) -> Any:
-        assert self._touching is not None, "without contacts"
-        program = self._touching
-        return backends.prepare(("contacts", program.hash), lambda: program)
+    def _program(self) -> Program:
+        given = self.recipe
+        return step_program(
+            self.model,
+            given.method,
+            self.control,
+            dissipation=given.dissipation,
+            contacts=self.contacts,
+            dt=given.dt,
+        )
 
     def __call__(
         self,
@@ -131,84 +152,67 @@ class Rollout:
         contact_states: Any = None,
     ) -> Trajectory:
         """The motion; tau as in `Robot.rollout`, None where a controller gives it."""
-        refuse("rollout", q, qd, tau)
         nq, nv = self.model.nq, self.model.nv
-        given = {"q": (q, nq), "qd": (qd, nv)}
         surfaces = self.contacts.states if self.contacts is not None else 0
-        if surfaces:
-            zero = np.zeros(surfaces)
-            given["contact_states"] = zero if contact_states is None else contact_states, surfaces
-        elif contact_states is not None:
+        if surfaces and contact_states is None:
+            contact_states = [0.0] * surfaces
+        elif contact_states is not None and not surfaces:
             raise ValueError("rollout: contact_states are of contacts that have none, or are none")
-        states = {name: _finite(name, value, n) for name, (value, n) in given.items()}
-        lead = leading_shape("rollout", **states)
-        count = math.prod(lead)
-        moving = [
-            np.array(np.broadcast_to(a, (*lead, a.shape[-1])), dtype=float).reshape(
-                count, a.shape[-1]
-            )
-            for a in states.values()
-        ]
-        controls = [] if self.control is not None else [_forces(tau, lead, count, steps, nv)]
-        times = start + dt * np.arange(steps, dtype=float)
-        controls.append(times.reshape(1, steps, 1))
-        controls += [np.full((1, 1, 1), dt)] if self.contacts is None else []
-        kept = np.unique(np.r_[0 : steps + 1 : every, steps])
-        records = [np.empty((count, len(kept), x.shape[-1])) for x in moving]
-        for record, state in zip(records, moving, strict=True):
-            record[:, 0] = state
-        if count and steps:
-            rest = [record[:, 1:] for record in records]
-            self._loop(moving, controls, rest, steps, every, threads)
-        self._check(records)
-        along = [r.reshape(*lead, len(kept), r.shape[-1]) for r in records]
-        touching = self._touched(along, threads)
+        sizes = {"q": nq, "qd": nv} | ({"contact_states": surfaces} if surfaces else {})
+        variables = [Variable(name, (n,)) for name, n in (sizes | {"tau": nv}).items()]
+        arguments = {"q": q, "qd": qd, "contact_states": contact_states, "tau": tau}
+        place = place_of(variables, [arguments[v.name] for v in variables])
+        if threads is not None and place.backend == "cuda":
+            raise TypeError("rollout: threads= is for processors; leave it out on a GPU")
+        loop = self._loop(place.backend, place.dtype)
+        with place.device:
+            lead = leading_shape("rollout", **{name: place.given[name] for name in sizes})
+            states = [place.flat(place.given[name], lead, (n,)) for name, n in sizes.items()]
+            controls = [] if self.control is not None else [_forces(place, lead, steps, nv)]
+            times = start + dt * np.arange(steps, dtype=float)
+            controls.append(place.sent(times.reshape(1, steps, 1)))
+            controls += [place.sent(np.full((1, 1, 1), dt))] if self.contacts is None else []
+            kept = np.unique(np.r_[0 : steps + 1 : every, steps])
+            records = place.records(states, len(kept))
+            if math.prod(lead):
+                rest = [record[:, 1:] for record in records]
+                loop(states, controls, rest, steps, every, threads)
+            place.check(records)
+            along = [r.reshape(*lead, *r.shape[1:]) for r in records]
+            touching = self._touched(place, along, threads)
         return Trajectory(start + dt * kept, along[0], along[1], touching=touching)
 
-    def _touched(self, records: list[np.ndarray], threads: int | None) -> Touching | None:
+    def _touched(self, place: Place, records: list[Any], threads: int | None) -> Touching | None:
         """Forces and gaps of the states that are kept."""
-        if self.contacts is None:
+        if self._touching is None:
             return None
-        states = records[2] if len(records) > 2 else np.zeros((*records[0].shape[:-1], 0))
-        found = call(self._contact_kernel, "rollout", (*records[:2], states), None, threads)
-        return Touching(found[0], found[1], states)
-
-    def _check(self, records: list[np.ndarray]) -> None:
-        bad = ~np.isfinite(records[1]).all(axis=-1)
-        if bad.any():
-            row, kept = (int(k) for k in np.argwhere(bad)[0])
-            raise FloatingPointError(
-                f"rollout: velocities of state {row} are no longer finite by record {kept}; make "
-                "dt smaller, or look at the forces"
-            )
+        found = self._touching
+        kernel = backends.prepare(
+            ("contacts", found.hash), lambda: found, place.backend, place.dtype
+        )
+        states = records[2] if len(records) > 2 else records[0][..., :0]
+        forces, gaps, _ = place.call(kernel, (*records[:2], states), threads)
+        return Touching(forces, gaps, states)
 
 
-def _finite(name: str, value: Any, size: int) -> np.ndarray:
-    array = numbers(f"rollout: {name}", value, size).astype(float)
-    if not np.isfinite(array).all():
-        raise ValueError(f"rollout: {name} must be finite numbers")
-    return array
-
-
-def _forces(tau: Any, lead: tuple[int, ...], count: int, steps: int, nv: int) -> np.ndarray:
+def _forces(place: Place, lead: tuple[int, ...], steps: int, nv: int) -> Any:
     """Joint forces as (count or 1, steps or 1, nv)."""
-    if tau is None:
-        return np.zeros((1, 1, nv))
-    array = np.ascontiguousarray(_finite("tau", tau, nv))
+    array = place.given["tau"]
+    if array is None:
+        return place.sent(np.zeros((1, 1, nv)))
     if array.ndim == 1:
-        return array.reshape(1, 1, nv)
+        return place.flat(array, (1,), (1, nv))
     if array.shape[-2] not in (1, steps):
         raise ValueError(
             f"rollout: tau must have shape ({nv},) or (..., {steps}, {nv}), one row a step, not "
             f"{array.shape}"
         )
     if array.ndim == 2:
-        return array[None]
+        return place.flat(array, (1,), array.shape)
     try:
-        whole = np.broadcast_to(array, (*lead, *array.shape[-2:]))
+        return place.flat(array, lead, array.shape[-2:])
     except ValueError:
         raise ValueError(
             f"rollout: tau has leading shape {array.shape[:-2]}, which does not broadcast to that "
             f"of the states, {lead}"
         ) from None
-    return np.ascontiguousarray(whole).reshape(count, *array.shape[-2:])

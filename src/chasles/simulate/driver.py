@@ -8,14 +8,15 @@ import numpy as np
 from chasles.names import leading_shape, numbers
 from chasles.numeric.linear_systems import checked_step
 from chasles.robot import Array, Robot
-from chasles.rollouts import SoftPair, Trajectory
+from chasles.rollouts import End, SoftPair, Trajectory
 from chasles.simulate.closure_function import ClosureFunction
 from chasles.simulate.dynamics import Forces, accelerations, joint_forces, under
 from chasles.simulate.events import Event, checked_events
 from chasles.simulate.integrators import Free, chosen
+from chasles.simulate.memory import recalled, remembered
 from chasles.simulate.motions import moving
 from chasles.simulate.pace import paced
-from chasles.simulate.running import Keep, run
+from chasles.simulate.running import Keep, Repeats, run
 from chasles.simulate.soft import soft_contacts
 
 
@@ -41,6 +42,8 @@ def simulate(
     contact_states: Array = None,
     times: Array = None,
     every: int = 1,
+    steps: int | None = None,
+    resume: End | None = None,
     progress: bool = False,
 ) -> Trajectory:
     """The motion from q (..., nq) and qd (..., nv) for `duration` seconds, in steps of at most dt.
@@ -65,6 +68,9 @@ def simulate(
     contact_states (..., states): those of surfaces and of friction at the start, by default at
     rest. They are integrated with the motion; `Trajectory.touching` has them, with forces and gaps.
     Stiff ground is for the implicit integrators.
+    steps: stop after so many steps, at the trajectory's `end`. resume: such an end, from which the
+    motion goes on; all else as it was given at first, q and qd too. The states of all parts, one
+    after the other, are those of the motion in one piece, bit for bit.
 
     Of a robot with loops, q and qd must keep them closed (`assemble`, `complete`). The independent
     coordinates are integrated and the others follow them, to 1e-13, so that nothing drifts; where a
@@ -78,40 +84,43 @@ def simulate(
         raise TypeError("simulate: give closure or stabilization, not both")
     q, qd = _state(robot, q, qd)
     whole = checked_step(duration, "simulate: duration")
-    if isinstance(every, bool) or not isinstance(every, int) or every < 1:
-        raise ValueError(f"simulate: every must be a positive integer, not {every!r}")
+    for name, count in (("every", every), ("steps", 1 if steps is None else steps)):
+        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+            raise ValueError(f"simulate: {name} must be a positive integer, not {count!r}")
     start = _beginning(robot, start)
     keep = Keep(start, whole, every, times)
     happenings = checked_events(events, q)
     method, advance = chosen(robot, integrator, free)
     soft = soft_contacts(robot, contacts, integrator, contact_states)
     frames = () if soft is None else soft.frames
-    dynamics, force = (
-        accelerations(robot, f_ext, dissipation, stabilization, frames),
-        joint_forces(tau, qd),
-    )
+    dynamics = accelerations(robot, f_ext, dissipation, stabilization, frames)
+    force = joint_forces(tau, qd)
     accelerate = under(dynamics, force) if soft is None else soft.under(dynamics, force)
     motion = moving(robot, accelerate, advance, closure, stabilization, soft)
-    q, qd = motion.begin(start, q, qd)
-    begin = motion.begin
+    (q, qd), begin = motion.begin(start, q, qd), motion.begin
     if soft is not None:
-        q = soft.begin(q, qd, contact_states)
+        q, begin = soft.begin(q, qd, contact_states), soft.beginning(begin)
         happenings = tuple(map(soft.seen_by, happenings))
-        begin = soft.beginning(begin)
     pace = paced(motion.step, method, start, whole, dt, rtol, atol)
-    happened = run(pace, begin, happenings, keep, (start, start + whole), q, qd, progress)
-    axis = q.ndim - 1
-    t, positions, velocities = keep.states()
-    q, qd, touching = np.stack(positions, axis), np.stack(velocities, axis), None
+    repeats, t, end = Repeats(), start, start + whole
+    parts = (pace, keep, repeats, *motion.parts)
+    if resume is None:
+        keep.now(t, q, qd)
+    else:
+        t, q, qd = recalled(resume, parts, q, qd, start, end)
+    ran = run(pace, begin, happenings, keep, repeats, (t, end), q, qd, progress, steps)
+    times, q, qd = keep.states(q, qd)
+    happened, touching = ran.happened, None
     if soft is not None:
         happened, touching = soft.occurred(happened), soft.touching(q, qd)
     return Trajectory(
-        t,
+        times,
         q[..., : robot.nq],
         qd,
         tuple(motion.rechosen),
         tuple(happened),
         touching,
+        End(ran.t, ran.q, ran.qd, ran.over, remembered(parts)),
     )
 
 

@@ -22,6 +22,7 @@ from chasles.simulate.local import (
     path,
     take,
 )
+from chasles.simulate.memory import Memory, Remembering
 from chasles.simulate.pace import Step
 
 FALLEN = 0.1
@@ -102,11 +103,15 @@ def begun(
 
 
 class Moving(NamedTuple):
-    """How a robot moves: begin(t, q, qd) gives the state it can begin with, and steps follow."""
+    """How a robot moves: begin(t, q, qd) gives the state it can begin with, and steps follow.
+
+    parts: what remembers anything between steps.
+    """
 
     begin: Callable[[float, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
     step: Step
     rechosen: list[float]
+    parts: tuple[Remembering, ...] = ()
 
 
 def moving(
@@ -137,7 +142,7 @@ def moving(
         closed.choose(t, q)
         return begun(robot, closed.place, t, q, qd)
 
-    return Moving(begin, partial(closed.step, step), closed.rechosen)
+    return Moving(begin, partial(closed.step, step), closed.rechosen, (closed,))
 
 
 class Lost(SingularPosition):
@@ -159,6 +164,7 @@ class Closed:
         self._robot, self._rate = robot, rate_of_steps(robot)
         self.rechosen: list[float] = []
         self._charts: list[Chart] = []
+        self._which, self._start = np.zeros(0, int), np.zeros(0)
 
     def choose(self, t: float, q: np.ndarray) -> None:
         """Charts for all members, at a position from which they begin."""
@@ -204,6 +210,18 @@ class Closed:
         if np.count_nonzero(lost):
             raise Lost(lost)
         return there, qd, self._rate(q, there, qd)
+
+    def memory(self) -> dict[str, np.ndarray]:
+        """Every chart that there is, those in use, whose each member's is, and its first margin."""
+        known, arrays = self._robot._charts.memory()
+        used = np.array([known.index(chart) for chart in self._charts], dtype=int)
+        return arrays | {"charts": used, "chart": self._which, "margin": self._start}
+
+    def recall(self, memory: Memory) -> None:
+        """Go on in these coordinates; charts made later will be as they would have been."""
+        known = self._robot._charts.recall(memory)
+        self._charts = [known[k] for k in memory["charts"]]
+        self._which, self._start = memory["chart"], memory["margin"]
 
     def _closing(self, t: float, q: np.ndarray, v: np.ndarray) -> Placed:
         """`closing_step` of every member, by its own chart."""
