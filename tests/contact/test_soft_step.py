@@ -32,6 +32,13 @@ TWOFOLD = contact.SoftContact(
     FRICTION,
 )
 LAWS = [SURFACE, HERTZ, TWOFOLD, contact.SoftContact(contact.AzadFeatherstone(5e4, 200.0))]
+GROUNDS, ROUND = contact.Plane | contact.Ground, contact.Point | contact.Sphere
+SOFT = [
+    (first, second)
+    for first, second in PAIRS
+    if (isinstance(second, GROUNDS) and isinstance(first, ROUND | contact.Capsule | contact.Box))
+    or (isinstance(first, ROUND) and isinstance(second, ROUND | contact.Capsule | contact.Box))
+]
 INTEGRATORS = [name for name, row in chasles.INTEGRATORS.items() if not row.hamiltonian]
 
 
@@ -61,7 +68,7 @@ def overlapping() -> tuple[np.ndarray, np.ndarray]:
     return q, qd
 
 
-@pytest.mark.parametrize("shapes", PAIRS, ids=lambda p: "-".join(type(s).__name__ for s in p))
+@pytest.mark.parametrize("shapes", SOFT, ids=lambda p: "-".join(type(s).__name__ for s in p))
 def test_traced_contacts_are_those_of_arrays(shapes: Any) -> None:
     """Gaps and forces on expressions; the slip by the Jacobians of the contact."""
     law = contact.SoftContact(contact.HuntCrossley(1e3, 0.1, exponent=1.0))
@@ -86,7 +93,7 @@ def test_traced_contacts_are_those_of_arrays(shapes: Any) -> None:
     assert pressed > 4
 
 
-@pytest.mark.parametrize("shapes", PAIRS, ids=lambda p: "-".join(type(s).__name__ for s in p))
+@pytest.mark.parametrize("shapes", SOFT, ids=lambda p: "-".join(type(s).__name__ for s in p))
 def test_action_is_reaction(shapes: Any) -> None:
     """The wrenches on both bodies cancel about the world's origin, where both can move."""
     contacts = Contacts(TWO.model, (contact.Pair(*shapes, SURFACE),))
@@ -302,8 +309,11 @@ def test_a_motion_goes_on_from_its_contact_states(method: str) -> None:
     assert np.array_equal(one.touching.forces, whole.touching.forces[4])
 
 
-@pytest.mark.parametrize("integrator", INTEGRATORS)
-@pytest.mark.parametrize("law", [SURFACE, HERTZ], ids=law_name)
+@pytest.mark.parametrize(
+    ("integrator", "law"),
+    [*((name, SURFACE) for name in INTEGRATORS), ("rk4", HERTZ), ("sdirk2", HERTZ)],
+    ids=lambda x: x if isinstance(x, str) else law_name(x),
+)
 def test_integrators_agree(integrator: str, law: contact.SoftContact) -> None:
     """A batch bounces and rolls, beside a fine rollout.
 
@@ -429,7 +439,7 @@ def test_what_is_refused() -> None:
         robot.rollout(*still, contact_states=[0.0], **options)
     with pytest.raises(ValueError, match="tangents=2"):
         contact.Pair(contact.Point("body"), plane, contact.SoftContact(SURFACE.normal, tangents=1))
-    with pytest.raises(ValueError, match="no closed form"):
+    with pytest.raises(ValueError, match="no fixed points"):
         contact.Pair(contact.Box("body", (1.0, 1.0, 1.0)), contact.Sphere(None, 1.0), SURFACE)
     more: dict[str, Any] = {"duration": 0.1, "contacts": [soft]}
     with pytest.raises(ValueError, match="variational"):
