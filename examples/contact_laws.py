@@ -24,14 +24,14 @@ LAWS = {
 
 def slides(angles: np.ndarray) -> dict[str, np.ndarray]:
     """Accelerations of a block of 1 kg at each angle: away from the slope, and down it."""
-    down = np.array([0.0, math.cos(math.pi / 8.0), math.sin(math.pi / 8.0)])  # between two spokes
+    down = np.array([math.cos(math.pi / 8.0), math.sin(math.pi / 8.0), 0.0])  # between two spokes
     found = {}
     for name, (law, _) in LAWS.items():
         rows = []
         for angle in angles:
-            c = GRAVITY * (math.sin(angle) * down - math.cos(angle) * np.array([1.0, 0.0, 0.0]))
+            c = GRAVITY * (math.sin(angle) * down - math.cos(angle) * np.array([0.0, 0.0, 1.0]))
             a = law(np.eye(3), c, [MU])[0] + c
-            rows.append((a[0], a @ down))
+            rows.append((a[2], a @ down))
         found[name] = np.array(rows)
     return found
 
@@ -39,10 +39,10 @@ def slides(angles: np.ndarray) -> dict[str, np.ndarray]:
 def rod(angle: float, mu: float) -> str:
     """What becomes of a slender rod of 1 kg and 2 m at rest but for its slide."""
     s, c = math.sin(angle), math.cos(angle)
-    arms = np.array([[c, -s, 0.0]])  # moments of a normal and of a tangential force
+    arms = np.array([[-s, 0.0, c]])  # moments of a tangential and of a normal force
     G = np.eye(3) + 3.0 * arms.T @ arms
     try:
-        contact.coulomb(G, [-GRAVITY, 0.0, 0.0], [mu], [[-1.0, 0.0]])
+        contact.coulomb(G, [0.0, 0.0, -GRAVITY], [mu], [[-1.0, 0.0]])
     except contact.NoUniqueMotion as paradox:
         return type(paradox).__name__.lower()
     return "unique"

@@ -8,14 +8,16 @@ import numpy as np
 from chasles.names import leading_shape, numbers
 from chasles.numeric.linear_systems import checked_step
 from chasles.robot import Array, Robot
-from chasles.rollouts import Trajectory
+from chasles.rollouts import End, SoftPair, Trajectory
 from chasles.simulate.closure_function import ClosureFunction
 from chasles.simulate.dynamics import Forces, accelerations, joint_forces, under
 from chasles.simulate.events import Event, checked_events
 from chasles.simulate.integrators import Free, chosen
+from chasles.simulate.memory import recalled, remembered
 from chasles.simulate.motions import moving
 from chasles.simulate.pace import paced
-from chasles.simulate.running import Keep, run
+from chasles.simulate.running import Keep, Repeats, run
+from chasles.simulate.soft import soft_contacts
 
 
 def simulate(
@@ -36,8 +38,12 @@ def simulate(
     stabilization: float | None = None,
     closure: ClosureFunction | None = None,
     events: Event | Sequence[Event] = (),
+    contacts: Sequence[SoftPair] = (),
+    contact_states: Array = None,
     times: Array = None,
     every: int = 1,
+    steps: int | None = None,
+    resume: End | None = None,
     progress: bool = False,
 ) -> Trajectory:
     """The motion from q (..., nq) and qd (..., nv) for `duration` seconds, in steps of at most dt.
@@ -58,6 +64,14 @@ def simulate(
     increase, by interpolation within the steps, instead of those after each step. every: keep one
     state of so many, and the last. progress: show a bar.
 
+    contacts: pairs of shapes with a soft law, `contact.Pair(body, surface, SoftContact(...))`;
+    contact_states (..., states): those of surfaces and of friction at the start, by default at
+    rest. They are integrated with the motion; `Trajectory.touching` has them, with forces and gaps.
+    Stiff ground is for the implicit integrators.
+    steps: stop after so many steps, at the trajectory's `end`. resume: such an end, from which the
+    motion goes on; all else as it was given at first, q and qd too. The states of all parts, one
+    after the other, are those of the motion in one piece, bit for bit.
+
     Of a robot with loops, q and qd must keep them closed (`assemble`, `complete`). The independent
     coordinates are integrated and the others follow them, to 1e-13, so that nothing drifts; where a
     pivot of these equations falls below a third of its start, others are taken as independent.
@@ -70,25 +84,43 @@ def simulate(
         raise TypeError("simulate: give closure or stabilization, not both")
     q, qd = _state(robot, q, qd)
     whole = checked_step(duration, "simulate: duration")
-    if isinstance(every, bool) or not isinstance(every, int) or every < 1:
-        raise ValueError(f"simulate: every must be a positive integer, not {every!r}")
+    for name, count in (("every", every), ("steps", 1 if steps is None else steps)):
+        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+            raise ValueError(f"simulate: {name} must be a positive integer, not {count!r}")
     start = _beginning(robot, start)
     keep = Keep(start, whole, every, times)
     happenings = checked_events(events, q)
     method, advance = chosen(robot, integrator, free)
-    dynamics = accelerations(robot, f_ext, dissipation, stabilization)
-    motion = moving(robot, under(dynamics, joint_forces(tau, qd)), advance, closure, stabilization)
-    q, qd = motion.begin(start, q, qd)
+    soft = soft_contacts(robot, contacts, integrator, contact_states)
+    frames = () if soft is None else soft.frames
+    dynamics = accelerations(robot, f_ext, dissipation, stabilization, frames)
+    force = joint_forces(tau, qd)
+    accelerate = under(dynamics, force) if soft is None else soft.under(dynamics, force)
+    motion = moving(robot, accelerate, advance, closure, stabilization, soft)
+    (q, qd), begin = motion.begin(start, q, qd), motion.begin
+    if soft is not None:
+        q, begin = soft.begin(q, qd, contact_states), soft.beginning(begin)
+        happenings = tuple(map(soft.seen_by, happenings))
     pace = paced(motion.step, method, start, whole, dt, rtol, atol)
-    happened = run(pace, motion.begin, happenings, keep, (start, start + whole), q, qd, progress)
-    axis = q.ndim - 1
-    t, positions, velocities = keep.states()
+    repeats, t, end = Repeats(), start, start + whole
+    parts = (pace, keep, repeats, *motion.parts)
+    if resume is None:
+        keep.now(t, q, qd)
+    else:
+        t, q, qd = recalled(resume, parts, q, qd, start, end)
+    ran = run(pace, begin, happenings, keep, repeats, (t, end), q, qd, progress, steps)
+    times, q, qd = keep.states(q, qd)
+    happened, touching = ran.happened, None
+    if soft is not None:
+        happened, touching = soft.occurred(happened), soft.touching(q, qd)
     return Trajectory(
-        t,
-        np.stack(positions, axis),
-        np.stack(velocities, axis),
+        times,
+        q[..., : robot.nq],
+        qd,
         tuple(motion.rechosen),
         tuple(happened),
+        touching,
+        End(ran.t, ran.q, ran.qd, ran.over, remembered(parts)),
     )
 
 
