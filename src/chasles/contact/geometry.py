@@ -278,11 +278,7 @@ def contact_points(
     there is to them on a plane or a ground that is flat beside them; a ball against a capsule or a
     box is given with the ball as `body`. friction: Coulomb's coefficient mu.
     """
-    if isinstance(body, Capsule | Box) and not isinstance(surface, Plane | Ground):
-        raise ValueError(
-            f"contact_points: {type(body).__name__} against {type(surface).__name__} has no closed "
-            "form here; give a Point or Sphere as body, or a Plane or Ground as surface"
-        )
+    check_pair("contact_points", body, surface)
     if not friction >= 0.0:
         raise ValueError(f"contact_points: friction must be a number from 0 on, not {friction!r}")
     under, over = (_carrier(robot, q, qd, shape.frame) for shape in (surface, body))
@@ -307,6 +303,15 @@ def contact_points(
             )
         )
     return found
+
+
+def check_pair(function: str, body: Ball, surface: Surface) -> None:
+    """Refuse two shapes whose contact has no closed form; function: who says so."""
+    if isinstance(body, Capsule | Box) and not isinstance(surface, Plane | Ground):
+        raise ValueError(
+            f"{function}: {type(body).__name__} against {type(surface).__name__} has no closed "
+            "form here; give a Point or Sphere as body, or a Plane or Ground as surface"
+        )
 
 
 def minimal(contacts: Sequence[Contact], *, tolerance: float = 1e-9) -> list[Contact]:

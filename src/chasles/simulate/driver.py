@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from chasles.contact.pairs import Pair
 from chasles.names import leading_shape, numbers
 from chasles.numeric.linear_systems import checked_step
 from chasles.robot import Array, Robot
@@ -15,7 +16,8 @@ from chasles.simulate.events import Event, checked_events
 from chasles.simulate.integrators import Free, chosen
 from chasles.simulate.motions import moving
 from chasles.simulate.pace import paced
-from chasles.simulate.running import Keep, run
+from chasles.simulate.rigid import RigidContact, Watched, check_rigid, touching
+from chasles.simulate.running import Keep, Untouched, run
 
 
 def simulate(
@@ -35,6 +37,8 @@ def simulate(
     dissipation: bool = False,
     stabilization: float | None = None,
     closure: ClosureFunction | None = None,
+    contacts: Sequence[Pair] = (),
+    limits: bool = False,
     events: Event | Sequence[Event] = (),
     times: Array = None,
     every: int = 1,
@@ -65,6 +69,13 @@ def simulate(
     stabilization: integrate all coordinates of the tree instead, and let loops that open close
     again in about so many seconds (Baumgarte; see `constrained_dynamics`). closure: a function that
     closes them instead of Newton's method.
+
+    contacts: of one state; bodies that touch, leave, stick, slide and collide by rigid laws, and
+    limits=True: joints that stop at their limits (restitution 0). Each change is found within its
+    step, as events are, and named in `Trajectory.events`: "impact", "gain", "loss", "slip" or
+    "stick" and the point. `Trajectory.touching` has forces and gaps. For explicit integrators.
+    Raises `contact.Infeasible`, `Inconsistent` or `Indeterminate` where rigid bodies have no motion
+    or more than one.
     """
     if closure is not None and stabilization is not None:
         raise TypeError("simulate: give closure or stabilization, not both")
@@ -73,14 +84,25 @@ def simulate(
     if isinstance(every, bool) or not isinstance(every, int) or every < 1:
         raise ValueError(f"simulate: every must be a positive integer, not {every!r}")
     start = _beginning(robot, start)
-    keep = Keep(start, whole, every, times)
     happenings = checked_events(events, q)
     method, advance = chosen(robot, integrator, free)
     dynamics = accelerations(robot, f_ext, dissipation, stabilization)
-    motion = moving(robot, under(dynamics, joint_forces(tau, qd)), advance, closure, stabilization)
+    force = joint_forces(tau, qd)
+    accelerate = under(dynamics, force)
+    rigid: RigidContact | None = None
+    if contacts or limits:
+        check_rigid(contacts, q, integrator, advance, stabilization)
+        options = {"f_ext": f_ext, "dissipation": dissipation}
+        rigid = RigidContact(robot, contacts, limits, accelerate, force, options)
+        accelerate = rigid.accelerate
+    motion = moving(robot, accelerate, advance, closure, stabilization)
     q, qd = motion.begin(start, q, qd)
     pace = paced(motion.step, method, start, whole, dt, rtol, atol)
-    happened = run(pace, motion.begin, happenings, keep, (start, start + whole), q, qd, progress)
+    keep = Keep(start, whole, every, times, *([rigid.kept] if rigid else []))
+    steps = Watched(pace, rigid) if rigid else pace
+    changes = steps if rigid else Untouched()
+    span = (start, start + whole)
+    happened = run(steps, motion.begin, changes, happenings, keep, span, q, qd, progress)
     axis = q.ndim - 1
     t, positions, velocities = keep.states()
     return Trajectory(
@@ -88,7 +110,8 @@ def simulate(
         np.stack(positions, axis),
         np.stack(velocities, axis),
         tuple(motion.rechosen),
-        tuple(happened),
+        tuple(sorted(happened, key=lambda occurrence: occurrence.t)),
+        touching(keep.others) if contacts else None,
     )
 
 
