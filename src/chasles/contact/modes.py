@@ -55,8 +55,8 @@ class Mode(NamedTuple):
 
 def apart(points: int) -> Mode:
     """The mode in which nothing touches."""
-    none, still = np.zeros(points, dtype=bool), np.zeros((points, 3))
-    return Mode(none, none, still, still)
+    none, still = np.zeros((2, points), dtype=bool), np.zeros((2, points, 3))
+    return Mode(*none, *still)
 
 
 def heading(mode: Mode, moves: Moves) -> Mode:

@@ -43,7 +43,7 @@ BOUND = 1e-7
 """The part of the largest force by which a force may be beyond its bound unnoticed: more than the
 complementarity problem errs, so that what was noticed is changed."""
 
-BACK = 1e-9
+BACK = 1e-12
 """A slip that has turned back this fast (m/s) has ended."""
 
 DRIFT = 1e-13
@@ -237,7 +237,10 @@ class RigidContact:
             moves = self._moves(t, q, qd)
         old, late = self._mode, self._choose(t, q, qd, moves, near, before)
         if near.any():
-            qd = self._stopped(t, q, qd, moves, self._held_rows())
+            rest = np.linalg.norm(moves.velocity[:, :2], axis=-1) <= SLOW
+            rest &= self._mode.active & (self._friction > 0.0)
+            rows = np.column_stack([rest, rest, self._mode.current])
+            qd = self._stopped(t, q, qd, moves, rows)
         return self._told(t, state, hits, old, late), q, qd
 
     def _impact(
@@ -251,9 +254,9 @@ class RigidContact:
         J = moves.J[near].reshape(-1, self._robot.nv)
         B = response(self._robot._at(t), q, J.T)
         laws, v = [self._laws[k] for k in near], moves.velocity[near]
-        alone = len(near) == 1 or any(law.impact is not None for law in laws)
+        in_turn = any(law.impact is not None for law in laws)
         with self._said(t, near):
-            impulses = (_in_turn if alone else _at_once)(laws, J @ B, v)
+            impulses = (_in_turn if in_turn else _at_once)(laws, J @ B, v)
         return qd + B @ impulses
 
     def _choose(
@@ -395,7 +398,7 @@ class Watched:
         def left(part: float) -> float:
             return contact.margin(*at(part))
 
-        part = brentq(left, 0.0, 1.0, xtol=1e-16, rtol=1e-15) if left(0.0) > 0.0 else 0.0
+        part = brentq(left, 0.0, 1.0, xtol=1e-12, rtol=1e-12) if left(0.0) > 0.0 else 0.0
         for _ in range(NEWTON):
             part = max(part - contact.overdue(*at(part)) / (goal - t), 0.0)
         when, *state = at(part)
