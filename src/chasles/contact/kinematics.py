@@ -1,29 +1,25 @@
-"""How all points of contact of a robot move, from one compiled function of its frames."""
+"""How all points of contact of a robot move: two compiled functions, the geometry between them.
 
-from collections.abc import Sequence
+The first gives the centres of balls as the surfaces see them; `Surface.nearest` gives normals and
+distances; the second gives what these mean for the robot's velocities and accelerations.
+"""
+
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from chasles import backends
 from chasles.backends.arrays import call
-from chasles.contact.dynamics import contact_axes
-from chasles.contact.geometry import Surface, check_pair
+from chasles.backends.call import fast_entry
+from chasles.contact.geometry import Place, Surface, check_pair
 from chasles.contact.pairs import Pair
-from chasles.expr import RULES, Arena, Number, Program, Variable
+from chasles.expr import RULES, Arena, Number, Program, Variable, less, select
+from chasles.mathematics.linear import Matrix, Vector
 from chasles.model import Description, Model
 from chasles.programs import program
 from chasles.robot import Robot
-
-POSE, TWIST, BIAS = slice(0, 16), slice(16, 22), slice(22, 28)
-"""Where a frame's pose, velocity and acceleration at qdd = 0 lie in its row; the Jacobian follows.
-"""
-
-CROSS = np.array(
-    [[0, 0, 0, 0, 0, -1, 0, 1, 0], [0, 0, 1, 0, 0, 0, -1, 0, 0], [0, -1, 0, 1, 0, 0, 0, 0, 0]],
-    dtype=float,
-)
 
 
 class Moves(NamedTuple):
@@ -45,149 +41,222 @@ class Moves(NamedTuple):
         return Moves(*(part[which] for part in self))
 
 
+class Ball(NamedTuple):
+    """A ball of a body (its frame, its centre there, its radius), and the frame of a surface."""
+
+    over: str | None
+    at: Place
+    radius: float
+    under: str | None
+
+
 @dataclass(frozen=True)
 class Recipe:
-    """Everything that decides the code: the mechanism and the names of frames."""
+    """Everything that decides the code: the mechanism and the balls."""
 
     source: Description
     mimic: bool
-    frames: tuple[str, ...]
-    program: str = ""
+    balls: tuple[Ball, ...]
+    part: str
+    program: str
 
 
 class Points:
     """The points of contact of some pairs, of a robot in one state.
 
-    They are those of `contact_points`, and move as `touch` says; one compiled function gives the
-    motion of all frames, and what remains is done for all points together.
+    They are those of `contact_points`, and move as `touch` says.
     """
 
     def __init__(self, robot: Robot, pairs: Sequence[Pair]) -> None:
         for pair in pairs:
             check_pair("simulate", pair.body, pair.surface)
-        balls = [(pair, *ball) for pair in pairs for ball in pair.body.balls()]
-        self._robot = robot
-        self._at = np.array([at for _, at, _ in balls], dtype=float).reshape(-1, 3)
-        self._radius = np.array([radius for *_, radius in balls], dtype=float)
-        carriers = [(pair.body.frame, pair.surface.frame) for pair, *_ in balls]
-        named = sorted({name for two in carriers for name in two if name is not None})
-        self._frames = tuple(robot.model.frame(name).name for name in named)
-        place = {name: k for k, name in enumerate((None, *named))}
-        self._over, self._under = (
-            np.array([place[two[side]] for two in carriers], dtype=int) for side in (0, 1)
+        names = {
+            name: _frame(robot, name) for p in pairs for name in (p.body.frame, p.surface.frame)
+        }
+        balls = tuple(
+            Ball(names[pair.body.frame], at, radius, names[pair.surface.frame])
+            for pair in pairs
+            for at, radius in pair.body.balls()
         )
-        self._surfaces = _grouped([pair.surface for pair, *_ in balls])
-        self._rest = np.zeros((1, BIAS.stop + 6 * robot.nv))
-        self._rest[0, POSE] = np.eye(4).ravel()
-        model, own = robot.model, any(j.custom is not None for j in robot.model.source.joints)
-        traced = frames_program(model, self._frames).hash if own else ""
-        self._kernel = backends.prepare(
-            Recipe(model.source, robot._mimic, self._frames, traced),
-            lambda: frames_program(model, self._frames),
-        )
+        self._radius = np.array([ball.radius for ball in balls])
+        self._surfaces = _grouped([pair.surface for pair in pairs for _ in pair.body.balls()])
+        self._timed = robot.model.timed
+        self._centers = _compiled(robot, balls, centers_program)
+        self._moves = _compiled(robot, balls, moves_program)
 
     def __call__(self, t: float, q: np.ndarray, qd: np.ndarray) -> Moves:
         """Where the points are at a time and how they move."""
-        moved = call(self._kernel, "contact", (q, qd, t))
-        rows = np.concatenate([self._rest, moved])
-        over, under = rows[self._over], rows[self._under]
-        to_center = (_turn(over) @ self._at[:, :, None])[..., 0]
-        center = _origin(over) + to_center
-        rate = _velocity(over, to_center)
-        gap, n, turn = self._nearest(under, center, rate)
-        normal = (_turn(under) @ n[:, :, None])[..., 0]
-        normal_rate = (_turn(under) @ turn[:, :, None])[..., 0]
-        normal_rate += _crossed(under[:, TWIST][:, :3], normal)
-        point = center - self._radius[:, None] * normal
-        point_rate = rate - self._radius[:, None] * normal_rate
-        v, J, a = (
-            x - y
-            for x, y in zip(
-                _motion(over, point, point_rate), _motion(under, point, point_rate), strict=True
-            )
-        )
-        E = contact_axes(normal)
-        bias = (E @ a[:, :, None])[..., 0]
-        bias[:, 2] += np.sum(normal_rate * v, axis=-1)
-        return Moves(gap - self._radius, E, (E @ v[:, :, None])[..., 0], E @ J, bias)
-
-    def _nearest(
-        self, under: np.ndarray, center: np.ndarray, rate: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """`Surface.nearest` of each point's own surface, in that surface's frame."""
-        r = center - _origin(under)
-        R = np.swapaxes(_turn(under), -1, -2)
-        c = (R @ r[:, :, None])[..., 0]
-        v = (R @ (rate - _velocity(under, r))[:, :, None])[..., 0]
-        gap, n, turn = np.empty(len(r)), np.empty_like(r), np.empty_like(r)
+        state = (q, qd, np.array(t)) if self._timed else (q, qd)
+        center, rate = self._centers(*state)
+        gap, normal = np.empty(len(center)), np.empty((2, *center.shape))
         for surface, those in self._surfaces:
-            gap[those], n[those], turn[those] = surface.nearest(c[those], v[those])
-        if np.isnan(n).any():
+            gap[those], normal[0, those], normal[1, those] = surface.nearest(
+                center[those], rate[those]
+            )
+        if np.isnan(normal).any():
             raise ValueError("simulate: two centres coincide, so that no normal is nearest")
-        return gap, n, turn
+        return Moves(gap - self._radius, *self._moves(*state, *normal))
 
 
-def frames_program(model: Model, frames: Sequence[str]) -> Program:
-    """A row for each frame, of q, qd and t: pose, velocity, acceleration at qdd = 0, Jacobian."""
-    arena = Arena(RULES)
-    sizes = {"q": model.nq, "qd": model.nv}
-    given: dict[str, list[Number]] = {
-        name: [arena.input(name, k) for k in range(n)] for name, n in sizes.items()
-    }
-    given |= {"t": [arena.input("t", 0)], "qdd": [0.0] * model.nv}
-    rows: list[Number] = []
-    for frame in frames:
-        for name in ("forward_kinematics", "frame_velocity", "frame_acceleration", "jacobian"):
-            found = program(model, name, frame=frame)
-            values = found.replay(given, arena)
-            rows += [values[r] for r in found.results[0]]
-    inputs = [*(Variable(name, (n,)) for name, n in sizes.items()), Variable("t", ())]
-    shape = (len(frames), BIAS.stop + 6 * model.nv)
-    return Program.from_outputs("contact_frames", inputs, [(Variable("rows", shape), rows)])
+def _frame(robot: Robot, name: str | None) -> str | None:
+    return None if name is None else robot.model.frame(name).name
 
 
-def _grouped(surfaces: Sequence[Surface]) -> list[tuple[Surface, np.ndarray]]:
+def _grouped(surfaces: Sequence[Surface]) -> list[tuple[Surface, Any]]:
     """Each different surface with the numbers of its points."""
     different = list(dict.fromkeys(surfaces))
-    return [
-        (one, np.array([k for k, other in enumerate(surfaces) if other == one]))
-        for one in different
-    ]
+    if len(different) == 1:
+        return [(different[0], slice(None))]
+    return [(one, [k for k, other in enumerate(surfaces) if other == one]) for one in different]
 
 
-def _turn(rows: np.ndarray) -> np.ndarray:
-    return rows[:, POSE].reshape(-1, 4, 4)[:, :3, :3]
+def _compiled(
+    robot: Robot, balls: tuple[Ball, ...], trace: Callable[[Model, Sequence[Ball]], Program]
+) -> Callable[..., Any]:
+    """A program of the points as a function of arrays."""
+    model = robot.model
+    own = any(joint.custom is not None for joint in model.source.joints)
+    traced = trace(model, balls).hash if own else ""
+    recipe = Recipe(model.source, robot._mimic, balls, trace.__name__, traced)
+    kernel = backends.prepare(recipe, lambda: trace(model, balls))
+
+    def slow(*arrays: Any) -> Any:
+        return call(kernel, "contact", arrays)
+
+    names = ", ".join(variable.name for variable in kernel.interface.inputs)
+    return fast_entry(kernel, name="contact", signature=names, doc="", holder=None, fallback=slow)
 
 
-def _origin(rows: np.ndarray) -> np.ndarray:
-    return rows[:, 3:12:4]
+# Programs --------------------------------------------------------------------------------------
 
 
-def _velocity(rows: np.ndarray, r: np.ndarray) -> np.ndarray:
-    """Of a frame's points at r from its origin."""
-    return rows[:, 19:22] + _crossed(rows[:, 16:19], r)
+class _Frame(NamedTuple):
+    """A frame's rotation, place, velocity and acceleration at qdd = 0, and Jacobian by columns."""
+
+    R: Matrix
+    o: Vector
+    w: Vector
+    v: Vector
+    alpha: Vector
+    a: Vector
+    J: list[tuple[Vector, Vector]]
+
+    def velocity(self, place: Vector) -> Vector:
+        """That of the body's point which is at a place."""
+        return self.v + self.w.cross(place - self.o)
 
 
-def _motion(
-    rows: np.ndarray, point: np.ndarray, rate: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Velocity, Jacobian and acceleration at qdd = 0 of the body's points that pass the contacts.
+def centers_program(model: Model, balls: Sequence[Ball]) -> Program:
+    """Centres and their velocities (k, 3), each in the frame of its surface, of q and qd."""
+    inputs, given, arena = _inputs(model)
+    frames = _frames(model, balls, given, arena)
+    centers: list[Number] = []
+    rates: list[Number] = []
+    for ball in balls:
+        over, under = frames[ball.over], frames[ball.under]
+        c = over.o + over.R @ Vector(ball.at)
+        centers += under.R.T @ (c - under.o)
+        rates += under.R.T @ (over.velocity(c) - under.velocity(c))
+    shape = (len(balls), 3)
+    outputs = [(Variable("center", shape), centers), (Variable("rate", shape), rates)]
+    return Program.from_outputs("centers", inputs, outputs)
 
-    The contacts move on at their own rate, and the acceleration is that of whichever point is there
-    (see `touch`).
+
+def moves_program(model: Model, balls: Sequence[Ball]) -> Program:
+    """axes, velocity, J and bias of `Moves`, of q, qd, normals and their rates (k, 3).
+
+    Normals and rates are in the frames of surfaces. The contact moves on over both bodies, and its
+    acceleration is that of whichever points are there (Featherstone 2008, Eq 11.25 and 11.30).
     """
-    r, w, v = point - _origin(rows), rows[:, 16:19], rows[:, 19:22]
-    alpha, a = rows[:, 22:25], rows[:, 25:28]
-    J = rows[:, BIAS.stop :].reshape(len(rows), 6, -1)
-    at_point = J[:, 3:] - _skew(r) @ J[:, :3]
-    return v + _crossed(w, r), at_point, a + _crossed(alpha, r) + _crossed(w, rate - v)
+    inputs, given, arena = _inputs(model)
+    frames = _frames(model, balls, given, arena)
+    k = len(balls)
+    inputs += [Variable(name, (k, 3)) for name in ("normal", "turn")]
+    axes, velocity, J, bias = ([] for _ in range(4))
+    for i, (over, under) in enumerate((frames[b.over], frames[b.under]) for b in balls):
+        seen, turn = (
+            under.R @ Vector(tuple(arena.input(name, 3 * i + j) for j in range(3)))
+            for name in ("normal", "turn")
+        )
+        n_rate = turn + under.w.cross(seen)
+        c = over.o + over.R @ Vector(balls[i].at)
+        point = c - balls[i].radius * seen
+        rate = over.velocity(c) - balls[i].radius * n_rate
+        E = Matrix(tuple(tuple(row) for row in _axes(seen)))
+        v = over.velocity(point) - under.velocity(point)
+        a = E @ (_passing(over, point, rate) - _passing(under, point, rate))
+        columns = [
+            E @ (_at(first, point - over.o) - _at(second, point - under.o))
+            for first, second in zip(over.J, under.J, strict=True)
+        ]
+        axes += [x for row in E.rows for x in row]
+        velocity += E @ v
+        J += [column[row] for row in range(3) for column in columns]
+        bias += [a[0], a[1], a[2] + n_rate.dot(v)]
+    shapes = {"axes": (k, 3, 3), "velocity": (k, 3), "J": (k, 3, model.nv), "bias": (k, 3)}
+    values = (axes, velocity, J, bias)
+    outputs = [(Variable(n, s), x) for (n, s), x in zip(shapes.items(), values, strict=True)]
+    return Program.from_outputs("moves", inputs, outputs)
 
 
-def _skew(a: np.ndarray) -> np.ndarray:
-    """a x, as matrices (k, 3, 3)."""
-    return (a @ CROSS).reshape(-1, 3, 3)
+def _inputs(model: Model) -> tuple[list[Variable], dict[str, list[Number]], Arena]:
+    """Symbols of the state, and of the time where it counts."""
+    arena = Arena(RULES)
+    inputs = [Variable("q", (model.nq,)), Variable("qd", (model.nv,))]
+    inputs += [Variable("t", ())] if model.timed else []
+    given: dict[str, list[Number]] = {
+        v.name: [arena.input(v.name, k) for k in range(v.size)] for v in inputs
+    }
+    return inputs, given, arena
 
 
-def _crossed(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    product: np.ndarray = (_skew(a) @ b[:, :, None])[..., 0]
-    return product
+def _frames(
+    model: Model, balls: Sequence[Ball], given: dict[str, list[Number]], arena: Arena
+) -> dict[str | None, _Frame]:
+    """The frames of balls and surfaces by name; the world's is None."""
+    zero = Vector.zero()
+    frames: dict[str | None, _Frame] = {
+        None: _Frame(Matrix.identity(), *[zero] * 5, [(zero, zero)] * model.nv)
+    }
+
+    def numbers(function: str, name: str) -> list[Number]:
+        found = program(model, function, frame=name)
+        values = found.replay(given | {"qdd": [0.0] * model.nv}, arena)
+        return [values[r] for r in found.results[0]]
+
+    for name in dict.fromkeys(name for ball in balls for name in (ball.over, ball.under)):
+        if name is None:
+            continue
+        T = numbers("forward_kinematics", name)
+        twist, rate = (numbers(f, name) for f in ("frame_velocity", "frame_acceleration"))
+        J, n = numbers("jacobian", name), model.nv
+        halves = [
+            [Vector(tuple(half[j::n])) for j in range(n)] for half in (J[: 3 * n], J[3 * n :])
+        ]
+        frames[name] = _Frame(
+            Matrix(tuple(tuple(T[4 * i : 4 * i + 3]) for i in range(3))),
+            Vector(tuple(T[3:12:4])),
+            *(Vector(tuple(part)) for x in (twist, rate) for part in (x[:3], x[3:])),
+            list(zip(*halves, strict=True)),
+        )
+    return frames
+
+
+def _at(motion: tuple[Vector, Vector], r: Vector) -> Vector:
+    """The velocity at r from the frame's origin of a motion (angular, linear)."""
+    return motion[1] + motion[0].cross(r)
+
+
+def _passing(frame: _Frame, point: Vector, rate: Vector) -> Vector:
+    """The rate, at qdd = 0, of the velocity of the body's point at a place that itself moves."""
+    return frame.a + frame.alpha.cross(point - frame.o) + frame.w.cross(rate - frame.v)
+
+
+def _axes(n: Vector) -> tuple[Vector, Vector, Vector]:
+    """Two tangents and the normal, right-handed, without a singular place (Duff et al. 2017)."""
+    x, y, z = n
+    sign = select(less(z, 0.0), -1.0, 1.0)
+    a = -1.0 / (sign + z)
+    b = x * y * a
+    first = Vector.of(1.0 + sign * x * x * a, sign * b, -sign * x)
+    return first, Vector.of(b, sign + y * y * a, -y), n

@@ -72,24 +72,34 @@ def held_forces(problem: Problem, moves: Moves, mode: Mode, mu: np.ndarray) -> n
 
     problem: in three directions of each. A point that sticks has three unknowns; one that slides
     has its normal force, which takes friction -mu lambda v/|v| with it, so that the matrix is not
-    symmetric. Beyond the moment at which slip ends its direction stays, for whoever looks for it.
+    symmetric.
+    """
+    slides = mode.slides
+    sticks = (mu > 0.0) & ~slides
+    rows = np.flatnonzero(np.column_stack([sticks, sticks, np.ones_like(sticks)]))
+    D = np.eye(3 * len(mu))
+    if slides.any():
+        normals = 2 + 3 * np.arange(len(mu))
+        D[normals - 2, normals], D[normals - 1, normals] = _drag(moves, mode, mu).T
+    D = D[:, rows]
+    M, d = (problem.M @ D)[rows], problem.d[rows]
+    first = _turned(moves.axes, mode.forces).ravel()[rows]
+    x = first - np.linalg.lstsq(M, M @ first + d, rcond=DEPENDENT)[0]
+    return (D @ x).reshape(-1, 3)
+
+
+def _drag(moves: Moves, mode: Mode, mu: np.ndarray) -> np.ndarray:
+    """Friction (k, 2), along tangents, for a normal force of 1; none where a point does not slide.
+
+    Beyond the moment at which slip ends its direction stays, for whoever looks for that moment: the
+    velocity is mirrored.
     """
     along = _turned(moves.axes, mode.slip)[:, :2]
     u = moves.velocity[:, :2]
     ahead = np.sum(u * along, axis=-1, keepdims=True)
     u = u + (FAINT - 2.0 * np.minimum(ahead, 0.0)) * along
     speed = np.linalg.norm(u, axis=-1, keepdims=True)
-    slides = mode.slides
-    drag = np.where(slides[:, None], -mu[:, None] * u / np.where(speed > 0.0, speed, 1.0), 0.0)
-    sticks = (mu > 0.0) & ~slides
-    rows = np.flatnonzero(np.column_stack([sticks, sticks, np.ones_like(sticks)]))
-    D, normals = np.eye(3 * len(mu)), 2 + 3 * np.arange(len(mu))
-    D[normals - 2, normals], D[normals - 1, normals] = drag.T
-    D = D[:, rows]
-    M, d = (problem.M @ D)[rows], problem.d[rows]
-    first = _turned(moves.axes, mode.forces).ravel()[rows]
-    x = first - np.linalg.lstsq(M, M @ first + d, rcond=DEPENDENT)[0]
-    return (D @ x).reshape(-1, 3)
+    return np.where(mode.slides[:, None], -mu[:, None] * u / np.maximum(speed, 1e-300), 0.0)
 
 
 def next_mode(problem: Problem, moves: Moves, mu: np.ndarray) -> tuple[Mode, np.ndarray]:

@@ -92,7 +92,8 @@ def simulate(
     rigid: RigidContact | None = None
     if contacts or limits:
         check_rigid(contacts, q, integrator, advance, stabilization)
-        options = {"f_ext": f_ext, "dissipation": dissipation}
+        options = {"f_ext": f_ext} if f_ext else {}
+        options |= {"dissipation": True} if dissipation else {}
         rigid = RigidContact(robot, contacts, limits, accelerate, force, options)
         accelerate = rigid.accelerate
     motion = moving(robot, accelerate, advance, closure, stabilization)
