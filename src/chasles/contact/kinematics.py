@@ -230,14 +230,12 @@ def _frames(
         T = numbers("forward_kinematics", name)
         twist, rate = (numbers(f, name) for f in ("frame_velocity", "frame_acceleration"))
         J, n = numbers("jacobian", name), model.nv
-        halves = [
-            [Vector(tuple(half[j::n])) for j in range(n)] for half in (J[: 3 * n], J[3 * n :])
-        ]
+        columns = [Vector(tuple(J[k : k + 3 * n : n])) for k in (*range(n), *range(3 * n, 4 * n))]
         frames[name] = _Frame(
             Matrix(tuple(tuple(T[4 * i : 4 * i + 3]) for i in range(3))),
             Vector(tuple(T[3:12:4])),
             *(Vector(tuple(part)) for x in (twist, rate) for part in (x[:3], x[3:])),
-            list(zip(*halves, strict=True)),
+            list(zip(columns[:n], columns[n:], strict=True)),
         )
     return frames
 

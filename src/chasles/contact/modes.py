@@ -26,8 +26,10 @@ SLOW = 1e-5
 """Velocities up to this (m/s, rad/s) are none. A point that slides no faster sticks or begins to
 slide; one that rebounds no faster, to rise no more than 5e-12 m under gravity, stays."""
 
-FAINT = 1e-9
-"""A slip this slow (m/s) still has the direction in which it began."""
+FAINT = 1e-3
+"""Slip slower than this (m/s) has, within a step, more and more the direction with which the step
+began: that of no velocity is undetermined, and near it turns too fast for any step. Of faster slip
+the direction is wrong by the square of FAINT beside it, times what it turns in a step."""
 
 
 class Mode(NamedTuple):
@@ -97,9 +99,10 @@ def _drag(moves: Moves, mode: Mode, mu: np.ndarray) -> np.ndarray:
     along = _turned(moves.axes, mode.slip)[:, :2]
     u = moves.velocity[:, :2]
     ahead = np.sum(u * along, axis=-1, keepdims=True)
-    u = u + (FAINT - 2.0 * np.minimum(ahead, 0.0)) * along
     speed = np.linalg.norm(u, axis=-1, keepdims=True)
-    return np.where(mode.slides[:, None], -mu[:, None] * u / np.maximum(speed, 1e-300), 0.0)
+    u = u + (FAINT * FAINT / (FAINT + speed) - 2.0 * np.minimum(ahead, 0.0)) * along
+    size = np.maximum(np.linalg.norm(u, axis=-1, keepdims=True), 1e-300)
+    return np.where(mode.slides[:, None], -mu[:, None] * u / size, 0.0)
 
 
 def next_mode(problem: Problem, moves: Moves, mu: np.ndarray) -> tuple[Mode, np.ndarray]:
