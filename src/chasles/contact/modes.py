@@ -27,9 +27,9 @@ SLOW = 1e-5
 slide; one that rebounds no faster, to rise no more than 5e-12 m under gravity, stays."""
 
 FAINT = 1e-3
-"""Slip slower than this (m/s) has, within a step, more and more the direction with which the step
-began: that of no velocity is undetermined, and near it turns too fast for any step. Of faster slip
-the direction is wrong by the square of FAINT beside it, times what it turns in a step."""
+"""The slower slip is beside this (m/s), the more it has the direction that it had a step before:
+that of no velocity is undetermined, and near it turns too fast for any step. Of faster slip the
+direction is wrong by the square of FAINT beside it, times what it turns in a step."""
 
 
 class Mode(NamedTuple):
@@ -63,10 +63,10 @@ def apart(points: int) -> Mode:
 
 def heading(mode: Mode, moves: Moves) -> Mode:
     """The mode with the directions of slip that it has by now."""
-    along = _turned(moves.axes, moves.velocity * [1.0, 1.0, 0.0], back=True)
-    speed = np.linalg.norm(along, axis=-1, keepdims=True)
-    now = mode.slides[:, None] & (speed > SLOW)
-    return mode._replace(slip=np.where(now, along / np.where(now, speed, 1.0), mode.slip))
+    u, size = _slip(moves, mode)
+    ahead = np.column_stack([u / size, np.zeros(len(u))])
+    slip = np.where(mode.slides[:, None], _turned(moves.axes, ahead, back=True), 0.0)
+    return mode._replace(slip=slip)
 
 
 def held_forces(problem: Problem, moves: Moves, mode: Mode, mu: np.ndarray) -> np.ndarray:
@@ -91,7 +91,13 @@ def held_forces(problem: Problem, moves: Moves, mode: Mode, mu: np.ndarray) -> n
 
 
 def _drag(moves: Moves, mode: Mode, mu: np.ndarray) -> np.ndarray:
-    """Friction (k, 2), along tangents, for a normal force of 1; none where a point does not slide.
+    """Friction (k, 2), along tangents, for a normal force of 1, of points that slide."""
+    u, size = _slip(moves, mode)
+    return np.where(mode.slides[:, None], -mu[:, None] * u / size, 0.0)
+
+
+def _slip(moves: Moves, mode: Mode) -> tuple[np.ndarray, np.ndarray]:
+    """Which way points slide: vectors (k, 2) along tangents, of velocities and of `FAINT`; lengths.
 
     Beyond the moment at which slip ends its direction stays, for whoever looks for that moment: the
     velocity is mirrored.
@@ -101,8 +107,13 @@ def _drag(moves: Moves, mode: Mode, mu: np.ndarray) -> np.ndarray:
     ahead = np.sum(u * along, axis=-1, keepdims=True)
     speed = np.linalg.norm(u, axis=-1, keepdims=True)
     u = u + (FAINT * FAINT / (FAINT + speed) - 2.0 * np.minimum(ahead, 0.0)) * along
-    size = np.maximum(np.linalg.norm(u, axis=-1, keepdims=True), 1e-300)
-    return np.where(mode.slides[:, None], -mu[:, None] * u / size, 0.0)
+    return u, np.maximum(np.linalg.norm(u, axis=-1, keepdims=True), 1e-300)
+
+
+def dragged(M: np.ndarray, forces: np.ndarray, mu: np.ndarray) -> np.ndarray:
+    """The most that friction at k points may accelerate each along its tangents: (k,), m/s2."""
+    bound = np.repeat(mu * np.maximum(forces[:, 2], 0.0), 3).reshape(-1, 3) * [1.0, 1.0, 0.0]
+    return np.max((np.abs(M) @ bound.ravel()).reshape(-1, 3)[:, :2], axis=-1)
 
 
 def next_mode(problem: Problem, moves: Moves, mu: np.ndarray) -> tuple[Mode, np.ndarray]:

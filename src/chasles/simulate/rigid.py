@@ -22,7 +22,7 @@ from chasles.contact import Infeasible, NoUniqueMotion, Pair, Rigid
 from chasles.contact.friction import coulomb
 from chasles.contact.impact import response
 from chasles.contact.kinematics import Moves, Points
-from chasles.contact.modes import SLOW, Mode, apart, heading, held_forces, next_mode
+from chasles.contact.modes import FAINT, SLOW, Mode, apart, dragged, heading, held_forces, next_mode
 from chasles.contact.rigid import Problem, constrained_problem, limit_rows
 from chasles.robot import Robot
 from chasles.rollouts import Occurrence, Touching
@@ -48,6 +48,8 @@ BACK = 1e-12
 
 DRIFT = 1e-13
 """Held points off their place (m) or moving (m/s) by more are put back."""
+
+TINY = 1e-300
 
 NEWTON = 3
 """Steps back to where a gap is zero, from that depth."""
@@ -102,7 +104,7 @@ class RigidContact:
         moves, mode = self._moves(t, q, qd), self._mode
         forces, active = np.zeros((len(self._laws), 3)), np.flatnonzero(mode.active)
         if not active.size:
-            return _Found(t, q, qd, mode, moves, forces, np.empty(0))
+            return _Found(t, q, qd, mode, moves, forces, np.empty(0), np.empty(0))
         problem, some = self._problem(t, q, qd, moves, active), moves.of(active)
         f = held_forces(problem, some, mode.of(active), self._friction[active])
         qdd = problem.motion(f.ravel()).qdd
@@ -112,7 +114,10 @@ class RigidContact:
                 f"{self._name(active)} held; make dt smaller, or look at tau"
             )
         forces[active] = f
-        return _Found(t, q.copy(), qd.copy(), mode, moves, forces, qdd)
+        drag = np.zeros(len(forces))
+        if mode.slides.any():
+            drag[active] = dragged(problem.M, f, self._friction[active])
+        return _Found(t, q.copy(), qd.copy(), mode, moves, forces, qdd, drag)
 
     def _moves(self, t: float, q: np.ndarray, qd: np.ndarray) -> Moves:
         return self._limits.added(self._points(t, q, qd), q, qd)
@@ -134,7 +139,8 @@ class RigidContact:
         Gaps of points that are apart, and of held ones the room to part; normal forces; friction of
         those that stick; slip, along its direction, of those that slide.
         """
-        (*_, moves, f, _), mode, mu = self._found(t, q, qd), self._mode, self._friction
+        found, mode, mu = self._found(t, q, qd), self._mode, self._friction
+        moves, f = found.moves, found.forces
         slack = BOUND * max(
             np.max(np.abs(f), initial=0.0), np.max(np.abs(mode.forces), initial=0.0)
         )
@@ -170,10 +176,19 @@ class RigidContact:
 
     # Staying on the constraint -----------------------------------------------------------------
 
-    def turned(self, t: float, q: np.ndarray, qd: np.ndarray) -> None:
-        """Before a step: slip has turned."""
-        if self._mode.slides.any():
-            self._mode = heading(self._mode, self._moves(t, q, qd))
+    def turned(self, t: float, q: np.ndarray, qd: np.ndarray) -> float:
+        """Before a step: slip has turned; and how long the step may be (s).
+
+        Friction turns slow slip fast. In a step it may change velocities by twice what they are:
+        beyond, explicit methods are unstable.
+        """
+        if not self._mode.slides.any():
+            return np.inf
+        self._mode = heading(self._mode, self._moves(t, q, qd))
+        found = self._found(t, q, qd)
+        slides = self._mode.slides & self._mode.active
+        speed = np.linalg.norm(found.moves.velocity[slides, :2], axis=-1)
+        return float(np.min(2.0 * (speed + FAINT) / (found.drag[slides] + TINY), initial=np.inf))
 
     def restored(self, t: float, step: Taken) -> Taken:
         """After a step: held points that have drifted are put back, by the least kinetic energy.
@@ -328,7 +343,10 @@ class RigidContact:
 
 
 class _Found(NamedTuple):
-    """A state in a mode: how points move, forces along axes of contact, accelerations."""
+    """A state in a mode: how points move, forces along axes of contact, accelerations.
+
+    drag: the most that friction may accelerate each point by, along its tangents (m/s2).
+    """
 
     t: float
     q: np.ndarray
@@ -337,6 +355,7 @@ class _Found(NamedTuple):
     moves: Moves
     forces: np.ndarray
     qdd: np.ndarray
+    drag: np.ndarray
 
     def of(self, t: float, q: np.ndarray, qd: np.ndarray, mode: Mode) -> bool:
         """Whether it is that of a state."""
@@ -386,8 +405,7 @@ class Watched:
     def __call__(self, t: float, q: np.ndarray, qd: np.ndarray) -> tuple[float, Taken]:
         """The time of the next state, and the step there."""
         contact = self._contact
-        contact.turned(t, q, qd)
-        goal, step = self._pace(t, q, qd)
+        goal, step = self._pace(t, q, qd, contact.turned(t, q, qd))
         self.due = contact.margin(goal, step.q, step.qd) < 0.0
         if not self.due:
             return goal, contact.restored(goal, step)
