@@ -116,6 +116,16 @@ def dragged(M: np.ndarray, forces: np.ndarray, mu: np.ndarray) -> np.ndarray:
     return np.max((np.abs(M) @ bound.ravel()).reshape(-1, 3)[:, :2], axis=-1)
 
 
+def ease(M: np.ndarray, moves: Moves, mode: Mode, mu: np.ndarray) -> np.ndarray:
+    """How well each of k points can be pushed away, friction included, beside without it: (k,).
+
+    The normal acceleration by its own force. Where it falls to zero Painleve's paradox begins.
+    """
+    own = np.array([M[3 * i + 2, 3 * i : 3 * i + 3] for i in range(len(mu))])
+    pushed: np.ndarray = 1.0 + np.sum(own[:, :2] * _drag(moves, mode, mu), axis=-1) / own[:, 2]
+    return pushed
+
+
 def next_mode(problem: Problem, moves: Moves, mu: np.ndarray) -> tuple[Mode, np.ndarray]:
     """The mode of k points that touch, by Coulomb's law; and its forces along axes of contact.
 

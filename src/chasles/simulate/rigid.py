@@ -22,7 +22,17 @@ from chasles.contact import Infeasible, NoUniqueMotion, Pair, Rigid
 from chasles.contact.friction import coulomb
 from chasles.contact.impact import response
 from chasles.contact.kinematics import Moves, Points
-from chasles.contact.modes import FAINT, SLOW, Mode, apart, dragged, heading, held_forces, next_mode
+from chasles.contact.modes import (
+    FAINT,
+    SLOW,
+    Mode,
+    apart,
+    dragged,
+    ease,
+    heading,
+    held_forces,
+    next_mode,
+)
 from chasles.contact.rigid import Problem, constrained_problem, limit_rows
 from chasles.robot import Robot
 from chasles.rollouts import Occurrence, Touching
@@ -104,7 +114,8 @@ class RigidContact:
         moves, mode = self._moves(t, q, qd), self._mode
         forces, active = np.zeros((len(self._laws), 3)), np.flatnonzero(mode.active)
         if not active.size:
-            return _Found(t, q, qd, mode, moves, forces, np.empty(0), np.empty(0))
+            still, free = np.zeros(len(forces)), np.ones(len(forces))
+            return _Found(t, q, qd, mode, moves, forces, np.empty(0), still, free)
         problem, some = self._problem(t, q, qd, moves, active), moves.of(active)
         f = held_forces(problem, some, mode.of(active), self._friction[active])
         qdd = problem.motion(f.ravel()).qdd
@@ -114,10 +125,12 @@ class RigidContact:
                 f"{self._name(active)} held; make dt smaller, or look at tau"
             )
         forces[active] = f
-        drag = np.zeros(len(forces))
+        drag, able = np.zeros(len(forces)), np.ones(len(forces))
         if mode.slides.any():
-            drag[active] = dragged(problem.M, f, self._friction[active])
-        return _Found(t, q.copy(), qd.copy(), mode, moves, forces, qdd, drag)
+            mu = self._friction[active]
+            drag[active] = dragged(problem.M, f, mu)
+            able[active] = ease(problem.M, some, mode.of(active), mu)
+        return _Found(t, q.copy(), qd.copy(), mode, moves, forces, qdd, drag, able)
 
     def _moves(self, t: float, q: np.ndarray, qd: np.ndarray) -> Moves:
         return self._limits.added(self._points(t, q, qd), q, qd)
@@ -137,7 +150,7 @@ class RigidContact:
         """What is left until something changes: the least of all bounds, negative beyond (step 2).
 
         Gaps of points that are apart, and of held ones the room to part; normal forces; friction of
-        those that stick; slip, along its direction, of those that slide.
+        those that stick; slip, along its direction, of those that slide, and their `ease`.
         """
         found, mode, mu = self._found(t, q, qd), self._mode, self._friction
         moves, f = found.moves, found.forces
@@ -155,6 +168,7 @@ class RigidContact:
             f[active, 2] + slack,
             bound[sticks] + slack,
             slip[slides] + BACK,
+            found.ease,
         ]
         return float(np.min(np.concatenate(rooms)))
 
@@ -235,12 +249,6 @@ class RigidContact:
     ) -> tuple[list[Occurrence], np.ndarray, np.ndarray]:
         """The state after impulses and with a new mode (steps 4 to 6), and what happened."""
         state, moves = (q, qd), self._moves(t, q, qd)
-        deep = np.flatnonzero(moves.gap < -DEEPEST)
-        if deep.size:
-            raise ValueError(
-                f"simulate: at t = {t:.6g} s {self._name(deep)} penetrates by "
-                f"{-np.min(moves.gap):.3g} m; begin with bodies apart or touching"
-            )
         near = moves.gap <= NEAR
         if near.any():
             q = self._onto(t, q, moves, near)
@@ -257,6 +265,16 @@ class RigidContact:
             rows = np.column_stack([rest, rest, self._mode.current])
             qd = self._stopped(t, q, qd, moves, rows)
         return self._told(t, state, hits, old, late), q, qd
+
+    def check(self, t: float, q: np.ndarray, qd: np.ndarray) -> None:
+        """Refuse a state to begin with in which bodies penetrate."""
+        gap = self._moves(t, q, qd).gap
+        deep = np.flatnonzero(gap < -DEEPEST)
+        if deep.size:
+            raise ValueError(
+                f"simulate: at t = {t:.6g} s {self._name(deep)} penetrates by {-np.min(gap):.3g} "
+                "(m, or rad of a limit); begin with bodies apart or touching"
+            )
 
     def _impact(
         self, t: float, q: np.ndarray, qd: np.ndarray, moves: Moves, near: np.ndarray
@@ -345,7 +363,8 @@ class RigidContact:
 class _Found(NamedTuple):
     """A state in a mode: how points move, forces along axes of contact, accelerations.
 
-    drag: the most that friction may accelerate each point by, along its tangents (m/s2).
+    drag: the most that friction may accelerate each point by, along its tangents (m/s2). ease: see
+    there.
     """
 
     t: float
@@ -356,6 +375,7 @@ class _Found(NamedTuple):
     forces: np.ndarray
     qdd: np.ndarray
     drag: np.ndarray
+    ease: np.ndarray
 
     def of(self, t: float, q: np.ndarray, qd: np.ndarray, mode: Mode) -> bool:
         """Whether it is that of a state."""
@@ -420,12 +440,15 @@ class Watched:
         for _ in range(NEWTON):
             part = max(part - contact.overdue(*at(part)) / (goal - t), 0.0)
         when, *state = at(part)
-        return when, Taken(*state, None, step.ends, lambda less: step.at(less * part))
+        shorter = Taken(*state, None, step.ends, lambda less: step.at(less * part))
+        return when, contact.restored(when, shorter)
 
     def changed(
         self, t: float, q: np.ndarray, qd: np.ndarray
     ) -> tuple[list[Occurrence], np.ndarray, np.ndarray]:
-        """What happened, and the state after."""
+        """What happened, and the state after; not only where it is due."""
+        if not self.due:
+            self._contact.check(t, q, qd)
         return self._contact.changed(t, q, qd)
 
 
