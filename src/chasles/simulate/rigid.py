@@ -1,8 +1,8 @@
 """Rigid contact in time: Featherstone's procedure of current and active sets (2008, table 11.1).
 
-1  steps follow the motion in which active contacts are held        `RigidContact.dynamics`
+1  steps follow the motion in which active contacts are held        `RigidContact.accelerate`
 2  after each, look for what ends the mode: a gap that closes, a
-   force that pulls, friction at its bound, slip that ends          `_margins`
+   force that pulls, friction at its bound, slip that ends          `margins`
 3  go back to the earliest of these                                 `Watched`
 4  apply impulses where points approach                             `_impact`
 5  points that part are no longer held,                             `changed`
@@ -146,8 +146,8 @@ class RigidContact:
             robot, q, qd, tau, T, some.bias.ravel(), some.gap, **self._options
         )
 
-    def margin(self, t: float, q: np.ndarray, qd: np.ndarray) -> float:
-        """What is left until something changes: the least of all bounds, negative beyond (step 2).
+    def margins(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+        """What is left of all bounds until something changes, negative beyond (step 2).
 
         Gaps of points that are apart, and of held ones the room to part; normal forces; friction of
         those that stick; slip, along its direction, of those that slide, and their `ease`.
@@ -170,7 +170,7 @@ class RigidContact:
             slip[slides] + BACK,
             found.ease,
         ]
-        return float(np.min(np.concatenate(rooms)))
+        return np.concatenate(rooms)
 
     def overdue(self, t: float, q: np.ndarray, qd: np.ndarray) -> float:
         """How long ago (s) a point that is apart was at its surface, which it is below: the most.
@@ -245,16 +245,19 @@ class RigidContact:
     # Changes -----------------------------------------------------------------------------------
 
     def changed(
-        self, t: float, q: np.ndarray, qd: np.ndarray
+        self, t: float, q: np.ndarray, qd: np.ndarray, held: bool
     ) -> tuple[list[Occurrence], np.ndarray, np.ndarray]:
-        """The state after impulses and with a new mode (steps 4 to 6), and what happened."""
+        """The state after impulses and with a new mode (steps 4 to 6), and what happened.
+
+        held: points that are current were held until now, and do not collide.
+        """
         state, moves = (q, qd), self._moves(t, q, qd)
         near = moves.gap <= NEAR
         if near.any():
             q = self._onto(t, q, moves, near)
             moves = self._moves(t, q, qd)
         before = moves.velocity[:, 2]
-        hits = near & (before < -SLOW)
+        hits = near & (before < -SLOW) & ~(held & self._mode.current)
         if hits.any():
             qd = self._impact(t, q, qd, moves, np.flatnonzero(near))
             moves = self._moves(t, q, qd)
@@ -426,17 +429,18 @@ class Watched:
         """The time of the next state, and the step there."""
         contact = self._contact
         goal, step = self._pace(t, q, qd, contact.turned(t, q, qd))
-        self.due = contact.margin(goal, step.q, step.qd) < 0.0
+        passed = np.flatnonzero(contact.margins(goal, step.q, step.qd) < 0.0)
+        self.due = passed.size > 0
         if not self.due:
             return goal, contact.restored(goal, step)
 
         def at(part: float) -> tuple[float, np.ndarray, np.ndarray]:
             return t + part * (goal - t), *(step.at(part) if part else (q, qd))
 
-        def left(part: float) -> float:
-            return contact.margin(*at(part))
+        def left(part: float, which: int) -> float:
+            return float(contact.margins(*at(part))[which])
 
-        part = brentq(left, 0.0, 1.0, xtol=1e-12, rtol=1e-12) if left(0.0) > 0.0 else 0.0
+        part = min(_root(left, which) for which in passed)
         for _ in range(NEWTON):
             part = max(part - contact.overdue(*at(part)) / (goal - t), 0.0)
         when, *state = at(part)
@@ -449,7 +453,14 @@ class Watched:
         """What happened, and the state after; not only where it is due."""
         if not self.due:
             self._contact.check(t, q, qd)
-        return self._contact.changed(t, q, qd)
+        return self._contact.changed(t, q, qd, self.due)
+
+
+def _root(left: Callable[[float, int], float], which: int) -> float:
+    """The part of a step after which a margin is negative; none, where it is from the start."""
+    if left(0.0, which) <= 0.0:
+        return 0.0
+    return float(brentq(left, 0.0, 1.0, (which,), xtol=1e-12, rtol=1e-12))
 
 
 def check_rigid(
