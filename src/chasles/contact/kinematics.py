@@ -172,7 +172,10 @@ def moves_program(model: Model, balls: Sequence[Ball]) -> Program:
     frames = _frames(model, balls, given, arena)
     k = len(balls)
     inputs += [Variable(name, (k, 3)) for name in ("normal", "turn")]
-    axes, velocity, J, bias = ([] for _ in range(4))
+    axes: list[Number] = []
+    velocity: list[Number] = []
+    J: list[Number] = []
+    bias: list[Number] = []
     for i, (over, under) in enumerate((frames[b.over], frames[b.under]) for b in balls):
         seen, turn = (
             under.R @ Vector(tuple(arena.input(name, 3 * i + j) for j in range(3)))
@@ -216,7 +219,7 @@ def _frames(
     """The frames of balls and surfaces by name; the world's is None."""
     zero = Vector.zero()
     frames: dict[str | None, _Frame] = {
-        None: _Frame(Matrix.identity(), *[zero] * 5, [(zero, zero)] * model.nv)
+        None: _Frame(Matrix.identity(), zero, zero, zero, zero, zero, [(zero, zero)] * model.nv)
     }
 
     def numbers(function: str, name: str) -> list[Number]:
@@ -231,12 +234,10 @@ def _frames(
         twist, rate = (numbers(f, name) for f in ("frame_velocity", "frame_acceleration"))
         J, n = numbers("jacobian", name), model.nv
         columns = [Vector(tuple(J[k : k + 3 * n : n])) for k in (*range(n), *range(3 * n, 4 * n))]
-        frames[name] = _Frame(
-            Matrix(tuple(tuple(T[4 * i : 4 * i + 3]) for i in range(3))),
-            Vector(tuple(T[3:12:4])),
-            *(Vector(tuple(part)) for x in (twist, rate) for part in (x[:3], x[3:])),
-            list(zip(columns[:n], columns[n:], strict=True)),
-        )
+        w, v, alpha, a = (Vector(tuple(part)) for x in (twist, rate) for part in (x[:3], x[3:]))
+        R = Matrix(tuple(tuple(T[4 * i : 4 * i + 3]) for i in range(3)))
+        by_column = list(zip(columns[:n], columns[n:], strict=True))
+        frames[name] = _Frame(R, Vector(tuple(T[3:12:4])), w, v, alpha, a, by_column)
     return frames
 
 

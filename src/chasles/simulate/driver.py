@@ -16,8 +16,9 @@ from chasles.simulate.events import Event, checked_events
 from chasles.simulate.integrators import Free, chosen
 from chasles.simulate.motions import moving
 from chasles.simulate.pace import paced
-from chasles.simulate.rigid import RigidContact, Watched, check_rigid, touching
+from chasles.simulate.rigid import RigidContact
 from chasles.simulate.running import Keep, Untouched, run
+from chasles.simulate.watched import Watched, check_rigid, touching
 
 
 def simulate(
@@ -92,7 +93,7 @@ def simulate(
     rigid: RigidContact | None = None
     if contacts or limits:
         check_rigid(contacts, q, integrator, advance, stabilization)
-        options = {"f_ext": f_ext} if f_ext else {}
+        options: dict[str, Any] = {"f_ext": f_ext} if f_ext else {}
         options |= {"dissipation": True} if dissipation else {}
         rigid = RigidContact(robot, contacts, limits, accelerate, force, options)
         accelerate = rigid.accelerate
@@ -100,8 +101,8 @@ def simulate(
     q, qd = motion.begin(start, q, qd)
     pace = paced(motion.step, method, start, whole, dt, rtol, atol)
     keep = Keep(start, whole, every, times, *([rigid.kept] if rigid else []))
-    steps = Watched(pace, rigid) if rigid else pace
-    changes = steps if rigid else Untouched()
+    watched = Watched(pace, rigid) if rigid else None
+    steps, changes = watched or pace, watched or Untouched()
     span = (start, start + whole)
     happened = run(steps, motion.begin, changes, happenings, keep, span, q, qd, progress)
     axis = q.ndim - 1

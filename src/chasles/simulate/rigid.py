@@ -16,7 +16,6 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq
 
 from chasles.contact import Infeasible, NoUniqueMotion, Pair, Rigid
 from chasles.contact.friction import coulomb
@@ -33,12 +32,11 @@ from chasles.contact.modes import (
     held_forces,
     next_mode,
 )
-from chasles.contact.rigid import Problem, constrained_problem, limit_rows
+from chasles.contact.rigid import Problem, constrained_problem
 from chasles.robot import Robot
-from chasles.rollouts import Occurrence, Touching
-from chasles.simulate.local import Accelerate, Advance, Taken
-from chasles.simulate.pace import Pace
-from chasles.simulate.runge_kutta import Table
+from chasles.rollouts import Occurrence
+from chasles.simulate.local import Accelerate, Taken
+from chasles.simulate.stops import Stops
 
 NEAR = 1e-9
 """Points this near (m, rad) to a surface touch it: those that land together, but for rounding."""
@@ -60,9 +58,6 @@ DRIFT = 1e-13
 """Held points off their place (m) or moving (m/s) by more are put back."""
 
 TINY = 1e-300
-
-NEWTON = 3
-"""Steps back to where a gap is zero, from that depth."""
 
 SETTLED, ROUNDS = 1e-12, 10_000
 """Impacts one after the other end where none approaches by this part of the first speed, and so
@@ -384,117 +379,6 @@ class _Found(NamedTuple):
         """Whether it is that of a state."""
         same = self.mode is mode and self.t == t
         return same and np.array_equal(self.q, q) and np.array_equal(self.qd, qd)
-
-
-class Stops:
-    """Joint limits as points of contact: one direction each, in rad or m."""
-
-    def __init__(self, robot: Robot, used: bool) -> None:
-        self._robot, self._start = robot, robot.neutral()
-        rows = limit_rows(robot, self._start, np.zeros(robot.nv), within=np.inf) if used else []
-        rows = [row for row in rows if np.isfinite(row[2])]
-        self._freedom = np.array([k for k, _, _ in rows], dtype=int)
-        self._sign, self._gap = (np.array([row[k] for row in rows]) for k in (1, 2))
-        self._J = np.zeros((len(rows), 3, robot.nv))
-        self._J[np.arange(len(rows)), 2, self._freedom] = self._sign
-        ends = {1.0: "lower", -1.0: "upper"}
-        freedoms = [
-            name
-            for name in robot.joints
-            for _ in range(*robot.velocity_slice(name).indices(robot.nv))
-        ]
-        self.names = [f"{freedoms[k]} {ends[sign]} limit" for k, sign, _ in rows]
-
-    def added(self, moves: Moves, q: np.ndarray, qd: np.ndarray) -> Moves:
-        """Points of contact, then limits."""
-        if not len(self.names):
-            return moves
-        moved = self._robot.difference(self._start, q)[self._freedom]
-        still = np.zeros((len(moved), 3))
-        speed = still.copy()
-        speed[:, 2] = self._sign * qd[self._freedom]
-        axes = np.broadcast_to(np.eye(3), (len(moved), 3, 3))
-        here = Moves(self._gap + self._sign * moved, axes, speed, self._J, still)
-        return Moves(*(np.concatenate(parts) for parts in zip(moves, here, strict=True)))
-
-
-class Watched:
-    """Steps that end where something changes at a contact (step 3); then a change is due."""
-
-    def __init__(self, pace: Pace, contact: RigidContact) -> None:
-        self._pace, self._contact = pace, contact
-        self.due = False
-
-    def __call__(self, t: float, q: np.ndarray, qd: np.ndarray) -> tuple[float, Taken]:
-        """The time of the next state, and the step there."""
-        contact = self._contact
-        goal, step = self._pace(t, q, qd, contact.turned(t, q, qd))
-        passed = np.flatnonzero(contact.margins(goal, step.q, step.qd) < 0.0)
-        self.due = passed.size > 0
-        if not self.due:
-            return goal, contact.restored(goal, step)
-
-        def at(part: float) -> tuple[float, np.ndarray, np.ndarray]:
-            return t + part * (goal - t), *(step.at(part) if part else (q, qd))
-
-        def left(part: float, which: int) -> float:
-            return float(contact.margins(*at(part))[which])
-
-        part = min(_root(left, which) for which in passed)
-        for _ in range(NEWTON):
-            part = max(part - contact.overdue(*at(part)) / (goal - t), 0.0)
-        when, *state = at(part)
-        shorter = Taken(*state, None, step.ends, lambda less: step.at(less * part))
-        return when, contact.restored(when, shorter)
-
-    def changed(
-        self, t: float, q: np.ndarray, qd: np.ndarray
-    ) -> tuple[list[Occurrence], np.ndarray, np.ndarray]:
-        """What happened, and the state after; not only where it is due."""
-        if not self.due:
-            self._contact.check(t, q, qd)
-        return self._contact.changed(t, q, qd, self.due)
-
-
-def _root(left: Callable[[float, int], float], which: int) -> float:
-    """The part of a step after which a margin is negative; none, where it is from the start."""
-    if left(0.0, which) <= 0.0:
-        return 0.0
-    return float(brentq(left, 0.0, 1.0, (which,), xtol=1e-12, rtol=1e-12))
-
-
-def check_rigid(
-    contacts: Sequence[Pair],
-    q: np.ndarray,
-    name: str,
-    advance: Advance,
-    stabilization: float | None,
-) -> None:
-    """Refuse what rigid contact does not go with."""
-    for pair in contacts:
-        if not isinstance(pair, Pair) or not isinstance(pair.law, Rigid):
-            raise TypeError(
-                "simulate: contacts must be contact.Pair(body, surface, contact.Rigid(...)), not "
-                f"{pair!r:.80}"
-            )
-    if q.ndim > 1:
-        raise ValueError(
-            f"simulate: contacts and limits are of one state, not of a batch {q.shape[:-1]}, whose "
-            "members would touch at different times; simulate them one by one"
-        )
-    if not isinstance(advance, Table) or not advance.explicit:
-        raise ValueError(
-            f"simulate: contacts and limits need an explicit integrator, to go back within its "
-            f"steps, not {name!r}; take 'rk4' or 'dopri5'"
-        )
-    if stabilization is not None:
-        raise ValueError("simulate: contacts and limits keep loops closed; leave out stabilization")
-
-
-def touching(kept: Sequence[tuple[np.ndarray, np.ndarray]]) -> Touching:
-    """Forces and gaps of a trajectory."""
-    forces, gaps = zip(*kept, strict=True)
-    return Touching(np.array(forces), np.array(gaps), np.zeros((len(kept), 0)))
 
 
 def _at_once(laws: Sequence[Rigid], W: np.ndarray, v: np.ndarray) -> np.ndarray:
