@@ -5,7 +5,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks import gpu, gpu_peers
+from benchmarks import gpu, gpu_peers, gpu_rollouts
 from benchmarks.console import count, output
 from benchmarks.robots import CASES
 from benchmarks.routes import WrongAnswer
@@ -19,6 +19,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dtypes", nargs="+", choices=gpu.DTYPES, default=list(gpu.DTYPES))
     parser.add_argument("--counts", nargs="+", type=count, default=list(gpu.COUNTS))
     parser.add_argument("--peers", action="store_true", help="PyTorch and MuJoCo MJX, and no more")
+    parser.add_argument(
+        "--rollouts", nargs="*", choices=gpu_rollouts.ROLLOUTS, help="rollouts (all), and no more"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all numbers there")
 
 
@@ -28,6 +31,11 @@ def run(chosen: argparse.Namespace) -> int:
     try:
         if chosen.peers:
             gpu_peers.show(gpu_peers.measure(progress=errors.print), output())
+            return 0
+        if chosen.rollouts is not None:
+            cases = chosen.rollouts or list(gpu_rollouts.ROLLOUTS)
+            found = gpu_rollouts.measure(cases, chosen.dtypes, gpu_rollouts.COUNTS, errors.print)
+            gpu_rollouts.show(*found, output())
             return 0
         machine, rows = gpu.measure(
             chosen.robots, chosen.functions, chosen.dtypes, chosen.counts, errors.print

@@ -66,7 +66,7 @@ class Machine:
         a = cupy.zeros(2**29, cupy.float32)
         b = cupy.empty_like(a)
         stream = cupy.cuda.get_current_stream()
-        seconds = min(_seconds(cupy, stream, lambda: cupy.copyto(b, a)) for _ in range(10))
+        seconds = min(seconds_of(cupy, stream, lambda: cupy.copyto(b, a)) for _ in range(10))
         rate = device.attributes["MultiProcessorCount"] * device.attributes["ClockRate"] * 1e3
         return Machine(
             names, 2 * a.nbytes / seconds, {dtype: rate * n for dtype, n in LANES.items()}
@@ -114,14 +114,14 @@ def graph_time(launch: Callable[[], object], least: float = 1e-3, graphs: int = 
             graph.launch(stream)
             stream.synchronize()
             taken = min(
-                _seconds(cupy, stream, partial(graph.launch, stream)) for _ in range(graphs)
+                seconds_of(cupy, stream, partial(graph.launch, stream)) for _ in range(graphs)
             )
             if taken >= least or number >= 400:
                 return taken / number
             number = min(400, math.ceil(number * 1.2 * least / taken))
 
 
-def _seconds(cupy: Any, stream: Any, launch: Callable[[], object]) -> float:
+def seconds_of(cupy: Any, stream: Any, launch: Callable[[], object]) -> float:
     """What a launch takes on the GPU."""
     start, end = cupy.cuda.Event(), cupy.cuda.Event()
     start.record(stream)

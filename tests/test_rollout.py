@@ -79,6 +79,8 @@ def test_leading_shapes_and_threads() -> None:
     assert np.array_equal(one.q, two.q)
     single = robot.rollout(q[1, 2], qd[1, 2], tau, dt=1e-3, steps=7)
     close(single.q, one.q[1, 2], 1e-15)
+    columns = robot.rollout(*map(np.asfortranarray, (q[0], qd[0])), tau, dt=1e-3, steps=7)
+    assert np.array_equal(columns.q, one.q[0])
     shared = robot.rollout(q, qd[0, 0], tau, dt=1e-3, steps=7)
     assert shared.qd.shape == (3, 70, 8, 6)
     assert robot.rollout(q[:0], qd[:0], dt=1e-3, steps=7).q.shape == (0, 70, 8, 6)
@@ -129,6 +131,18 @@ def test_controllers_as_functions() -> None:
         30,
     )
     close(still.q[:, -1], right[0], 1e-12)
+
+
+def test_a_step_is_compiled_once_for_controllers_that_are_equal() -> None:
+    """Gains in lists have no hash; functions that are written again have another."""
+    robot = planar(2)
+    held = [robot._rollout("euler", PDControl([1.0, 2.0], 0.1, [0.0, 0.0]), False) for _ in "ab"]
+    assert held[0] is held[1]
+    laws = [
+        robot._rollout("euler", lambda t, q, qd, k=k: [t, k - q[1]], False) for k in (1.0, 1.0, 2.0)
+    ]
+    assert laws[0] is laws[1]
+    assert laws[1] is not laws[2]
 
 
 def test_energy_is_kept_by_the_fourth_order() -> None:

@@ -27,23 +27,25 @@ def load(
     mimic: bool = True,
     snap: bool = True,
     strict: bool = False,
+    arguments: Mapping[str, str] | None = None,
 ) -> Robot:
-    """Read a robot from a file: .urdf, .toml (a mechanism, docs/mechanism-files.md, or a
-    Denavit-Hartenberg table, docs/dh.md), .xml or .mjcf (a MuJoCo model, docs/mjcf.md), or .dat
-    (the data file of Legnani et al. 1996, fig. 6).
+    """Read a robot from a file: .urdf, .xacro, .sdf, .toml (a mechanism, docs/mechanism-files.md,
+    or a Denavit-Hartenberg table, docs/dh.md), .xml or .mjcf (a MuJoCo model, docs/mjcf.md), or
+    .dat (the data file of Legnani et al. 1996, fig. 6).
 
     floating: put the root link on a free joint. mimic: followers move with their leader and have no
     coordinate of their own (False: every joint is independent, as in Pinocchio). snap: take angles
     printed as rounded multiples of a right angle as exact; `robot.notes` says where. strict: an
-    invalid inertia is an error instead of a note.
+    invalid inertia is an error instead of a note. arguments: of a xacro file, by name.
     """
-    return Robot(formats.read(path, snap=snap, floating=floating), mimic=mimic, strict=strict)
+    source = formats.read(path, snap=snap, floating=floating, arguments=arguments)
+    return Robot(source, mimic=mimic, strict=strict)
 
 
 def save(robot: Robot, path: str | os.PathLike[str]) -> tuple[str, ...]:
     """Write a robot as a file, with all digits: .toml (a mechanism file, which holds everything but
-    joints of a type of your own and couplings that are no polynomials), .urdf, or .xml or .mjcf (a
-    MuJoCo model); docs/formats.md says what each can hold.
+    joints of a type of your own and couplings that are no polynomials), .urdf, .sdf, or .xml or
+    .mjcf (a MuJoCo model); docs/formats.md says what each can hold.
 
     `load` reads a robot of it that moves the same. What would change the motion and has no place in
     the format is an error that names the part; what would not (limits of velocity in MJCF, say) is

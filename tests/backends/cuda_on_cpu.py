@@ -55,6 +55,16 @@ extern "C" void run(long long count, real** arrays, long long* strides) {{
 _NUMBER = itertools.count()
 
 
+def shared_library(text: str, folder: Path) -> ctypes.CDLL:
+    """A kernel's text, and what runs it, compiled by the host's C++ compiler."""
+    path = folder / f"kernel{next(_NUMBER)}.cpp"
+    path.write_text(SHIM + text)
+    library = path.with_suffix(".so")
+    command = ["g++", "-std=c++17", "-O0", "-ffp-contract=off", "-shared", "-fPIC"]
+    subprocess.run([*command, "-w", str(path), "-o", str(library)], check=True)
+    return ctypes.CDLL(str(library))
+
+
 class OnCPU:
     """A kernel's text as a function of rows (or columns), compiled by the host's C++ compiler."""
 
@@ -65,13 +75,8 @@ class OnCPU:
         arguments = ", ".join(
             f"arrays[{k}], strides[{2 * k}], strides[{2 * k + 1}]" for k in range(arrays)
         )
-        text = SHIM + self.source.text + RUN.format(arguments=arguments)
-        path = folder / f"kernel{next(_NUMBER)}.cpp"
-        path.write_text(text)
-        library = path.with_suffix(".so")
-        command = ["g++", "-std=c++17", "-O0", "-ffp-contract=off", "-shared", "-fPIC"]
-        subprocess.run([*command, "-w", str(path), "-o", str(library)], check=True)
-        self._run = ctypes.CDLL(str(library)).run
+        text = self.source.text + RUN.format(arguments=arguments)
+        self._run = shared_library(text, folder).run
 
     def __call__(self, inputs: list[np.ndarray], *, columns: bool = False) -> list[np.ndarray]:
         """The outputs of input rows; the arrays themselves may lie in columns."""

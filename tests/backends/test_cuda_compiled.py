@@ -1,7 +1,7 @@
 """CUDA kernels compiled for an H200 by NVIDIA's compiler, which needs no GPU: what it reports."""
 
 import sys
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import pytest
@@ -62,7 +62,7 @@ def test_spilled_bytes(
 def test_other_architectures(architecture: str) -> None:
     """Older GPUs have no copy engine and newer ones other registers; all compile."""
     program = program_of(QUADRUPED, "inverse_dynamics")
-    for layout in get_args(cuda_build.Layout):
+    for layout in ("rows", "strided"):
         built = cuda_build.build(program, "float32", architecture, layout)
         assert built.shared <= 1024 * cuda_build.SHARED.get(architecture, 99)
 

@@ -367,8 +367,30 @@ def test_what_does_not_go_with_contacts_is_refused_with_the_remedy() -> None:
         options = {"q": q, "qd": qd, "duration": 0.1, "contacts": [pair]} | change
         with pytest.raises(ValueError, match=message):
             chasles.simulate(robot, **options)
-    with pytest.raises(TypeError, match=r"contacts must be contact\.Pair"):
-        chasles.simulate(robot, q, qd, duration=0.1, contacts=[pair.body])
+    with pytest.raises(TypeError, match=r"contacts must all be contact\.Pair"):
+        chasles.simulate(robot, q, qd, duration=0.1, contacts=[pair, pair.body])
+
+
+def test_a_motion_with_contacts_that_is_stopped_goes_on_bit_for_bit() -> None:
+    robot = ball(2.0, 0.3)
+    arguments = {
+        "q": [1.0, 0, 0, 0, 0, 0, 0.4],
+        "qd": [0.0, -8.0, 0.0, 2.0, 0.0, 0.0],
+        "duration": 0.8,
+        "dt": 0.02,
+        "contacts": [Pair(Sphere("body", 0.3), Plane(), Rigid(0.2, 0.3))],
+    }
+    whole = chasles.simulate(robot, **arguments)
+    parts = [chasles.simulate(robot, **arguments, steps=7)]
+    while not parts[-1].end.over:
+        parts.append(chasles.simulate(robot, **arguments, steps=7, resume=parts[-1].end))
+    assert len(parts) > 5
+    for name in ("t", "q", "qd"):
+        joined = np.concatenate([getattr(part, name) for part in parts])
+        assert np.array_equal(joined, getattr(whole, name))
+    assert [e.name for part in parts for e in part.events] == [e.name for e in whole.events]
+    forces = [p.touching.forces for p in parts if p.touching is not None]
+    assert np.array_equal(np.concatenate(forces), whole.touching.forces)
 
 
 # Robots ----------------------------------------------------------------------------------------

@@ -26,6 +26,12 @@ PAIRS = [
     (BALL, contact.Sphere("lower", 0.2, (0.0, 0.1, 0.0))),
     (BALL, contact.Capsule("lower", 0.2, (-0.5, 0.0, 0.0), (0.5, 0.1, 0.0))),
     (BALL, contact.Box("lower", (0.4, 0.6, 0.2), (0.0, 0.1, 0.0))),
+    (BALL, contact.Cylinder("lower", 0.2, (-0.3, 0.0, 0.1), (0.3, 0.1, 0.0))),
+    (BALL, contact.ConvexMesh("lower", 0.4 * np.random.default_rng(1).normal(size=(12, 3)))),
+    (contact.Box("upper", (0.2, 0.3, 0.4)), contact.Sphere("lower", 0.1, (0.0, 0.1, 0.0))),
+    (contact.Cylinder("upper", 0.2, (0.0, 0.1, 0.2), (0.1, 0.0, -0.2)), contact.Plane("lower")),
+    (contact.Cylinder("upper", 0.2, (0.0, 0.1, 0.2), (0.1, 0.0, -0.2)), HILLS),
+    (contact.ConvexMesh("upper", np.vstack([np.zeros(3), 0.3 * np.eye(3)])), contact.Plane()),
 ]
 
 
@@ -140,6 +146,8 @@ def test_a_ruled_surface_keeps_every_point() -> None:
         lambda: contact.Box(None, (1.0, -1.0, 1.0)),
         lambda: contact.Plane(None, (0.0, 0.0, 0.0)),
         lambda: contact.Plane(None, (0.0, 0.0, np.nan)),
+        lambda: contact.Cylinder(None, -0.1, (0.0, 0.0, 0.0), (1.0, 0.0, 0.0)),
+        lambda: contact.Cylinder(None, 0.1, (1.0, 0.0, 0.0), (1.0, 0.0, 0.0)),
     ],
 )
 def test_shapes_without_extent_are_refused(make) -> None:
@@ -147,11 +155,11 @@ def test_shapes_without_extent_are_refused(make) -> None:
         make()
 
 
-def test_pairs_without_a_closed_form_are_refused() -> None:
+def test_what_cannot_touch_is_refused() -> None:
     q, qd, _ = states(1)
     box = contact.Box("upper", (0.1, 0.1, 0.1))
-    with pytest.raises(ValueError, match="give a Point or Sphere as body"):
-        contact.contact_points(TWO, q[0], qd[0], box, contact.Sphere("lower", 0.1))
+    with pytest.raises(TypeError, match="planes and grounds are surfaces"):
+        contact.contact_points(TWO, q[0], qd[0], contact.Plane(), box)
     with pytest.raises(ValueError, match="friction"):
         contact.contact_points(TWO, q[0], qd[0], box, contact.Plane(), friction=np.nan)
     same = contact.Sphere("upper", 0.1), contact.Sphere("upper", 0.2)

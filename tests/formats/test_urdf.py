@@ -389,7 +389,7 @@ def test_which_angles_mean_right_angles(write: Write, angle: str) -> None:
     R, notes = turned(write, f"{angle} 0 0")
     assert bool(notes) == (k != 0 and x != k * math.pi / 2)
     if k:
-        c, s = urdf._QUARTERS[k % 4]
+        c, s = ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0))[k % 4]
         assert R.tolist() == [[1.0, 0.0, 0.0], [0.0, c, -s], [0.0, s, c]]
     else:
         np.testing.assert_allclose(R, as_printed, atol=1e-15)

@@ -1,4 +1,4 @@
-"""Writing URDF and MJCF: what is read back is the same mechanism; what is refused, and how."""
+"""Writing URDF, MJCF and SDF: what is read back is the same mechanism; what is refused, and how."""
 
 import math
 import resource
@@ -51,6 +51,7 @@ REAL = (
 LACKS = {
     ".urdf": ("spherical", "sphere_in_cylinder", "rolling"),
     ".xml": ("planar", "free", "sphere_in_cylinder", "rolling"),
+    ".sdf": ("planar", "free", "sphere_in_cylinder", "rolling"),
 }
 """Joint types that a format has neither itself nor in series."""
 
@@ -66,13 +67,15 @@ def written(robot: chasles.Robot, path: Path) -> chasles.Robot:
 
 
 def possible(source: Description, suffix: str) -> Description:
-    """The mechanism without what a format lacks; free joints start where MuJoCo's do."""
+    """The mechanism without what a format lacks; free joints start at the world's origin."""
     joints = []
     for joint in source.joints:
         kind = "revolute" if joint.kind in LACKS[suffix] else joint.kind
-        if suffix == ".xml" and joint.parent is None and joint.kind == "free":
+        if suffix != ".urdf" and joint.parent is None and joint.kind == "free":
             kind, joint = "free", replace(joint, pose=Transform.identity())
-        armature = 0.0 if suffix == ".urdf" else joint.armature
+        if suffix == ".sdf" and kind == "free":
+            joint = replace(joint, name="root_joint", damping=0.0, friction=0.0)
+        armature = joint.armature if suffix == ".xml" else 0.0
         joints.append(replace(joint, kind=kind, armature=armature))
     gravity = Description.gravity if suffix == ".urdf" else Vector.of(1.0, 2.0, -3.0)
     return replace(source, joints=tuple(joints), gravity=gravity)
@@ -86,6 +89,7 @@ EXPRESSED = {
         *("puma560", "stanford_arm", "microbot", "planar", "zigzag", "general_chain"),
         *("general_tree", "quadruped", "humanoid", "slider_crank"),
     ),
+    ".sdf": ("microbot", "planar", "zigzag", "general_chain", "general_tree"),
     ".toml": tuple(ROBOTS),
 }
 """Built-in robots that each format can say; the others are refused."""
@@ -103,7 +107,7 @@ def test_built_in_robots(name: str, suffix: str, tmp_path: Path) -> None:
     assert not path.exists()
 
 
-@pytest.mark.parametrize("suffix", [".urdf", ".xml"])
+@pytest.mark.parametrize("suffix", LACKS)
 @pytest.mark.parametrize("name", REAL)
 def test_published_robots(name: str, suffix: str, tmp_path: Path) -> None:
     robot = chasles.load(published(name))
@@ -164,7 +168,7 @@ def test_names_of_any_letters(tmp_path: Path) -> None:
     links = tuple(replace(link, name=names[link.name]) for link in source.links)
     frames = tuple(replace(frame, link=names[frame.link]) for frame in source.frames)
     robot = chasles.Robot(Description(odd, links, tuple(joints), frames))
-    for suffix in LACKS:
+    for suffix in (".urdf", ".xml"):
         again = written(robot, tmp_path / f"odd{suffix}")
         assert again.name == odd
         assert_same_motion(robot, again, TOLERANCE)

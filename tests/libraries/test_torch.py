@@ -368,8 +368,9 @@ def test_what_numpy_decides_refuses_tensors() -> None:
         lambda: crank.inverse_dynamics(q, qd, tau, actuated=["crank"]),
         lambda: robot.linearize(*tensors(robot, 3), dt=0.01),
     ]
-    arm = puma560()
-    calls.append(lambda: arm.rollout(*tensors(arm, 2), dt=1e-3, steps=1))
     for refused in calls:
         with pytest.raises(TypeError, match="NumPy's arrays only, not those of PyTorch"):
             refused()
+    arm = puma560()
+    with pytest.raises(TypeError, match="takes arrays of NumPy or CuPy, not those of PyTorch"):
+        arm.rollout(*tensors(arm, 2), dt=1e-3, steps=1)

@@ -14,7 +14,8 @@ BACKENDS: dict[str, str] = {
     "cuda": "chasles.backends.cuda",
 }
 """One row a backend: a module with `prepare(recipe, trace)` and `compile(program)`; those that make
-machine code have `described()` too."""
+machine code have `described()` too, and a module beside them, with `_loop` in its name, has the
+`Loop` that repeats a kernel."""
 
 
 def _backend(name: str) -> Any:
@@ -46,6 +47,11 @@ def described(backend: str) -> str:
     return words
 
 
-def loop(kernel: Kernel) -> Any:
+def loop(kernel: Kernel, backend: str = "llvm") -> Any:
     """A kernel of machine code repeated: its outputs are its first inputs (`llvm_loop.Loop`)."""
-    return importlib.import_module("chasles.backends.llvm_loop").Loop(kernel)
+    return importlib.import_module(f"{BACKENDS[backend]}_loop").Loop(kernel)
+
+
+def adjoint(step: Any, back: Any) -> Any:
+    """A loop backward: by the loop of its step, and that of the step's pullback."""
+    return importlib.import_module("chasles.backends.llvm_adjoint").Adjoint(step, back)

@@ -44,6 +44,12 @@ DOUBLE = Number("double", "float64", "", "")
 FLOAT = Number("float", "float32", "F", "f")
 NUMBERS = {number.name: number for number in (DOUBLE, FLOAT)}
 
+
+def number_of(dtype: str) -> Number:
+    """The kind of number of a dtype."""
+    return next(number for number in NUMBERS.values() if number.dtype == dtype)
+
+
 SPELLING = {
     "add": "{0} + {1}",
     "sub": "{0} - {1}",

@@ -262,6 +262,11 @@ class _CuPy:
         return self.cupy.array(self.cupy.broadcast_to(array, shape), order="C")
 
 
+def on_cupy(dtype: np.dtype[Any], device: int) -> Arrays:
+    """CuPy's arrays of some numbers on a device."""
+    return _CuPy(_cupy(), dtype, device)
+
+
 def _sent(cupy: Any, variable: Variable, rows: np.ndarray) -> Any:
     """Rows of the host's memory on the current GPU; a row that is repeated travels once.
 

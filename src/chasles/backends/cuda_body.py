@@ -32,6 +32,7 @@ class Body:
     constants: list[float] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
     _named: dict[int, str] = field(default_factory=dict)
+    _near: dict[int, str] = field(default_factory=dict)
     _read: dict[int, tuple[str, int]] = field(default_factory=dict)
     _time: int = 0
 
@@ -67,6 +68,20 @@ class Body:
         for place in places:
             self.say(f"  {place} = brought_near({place});")
         self.say("}")
+
+    def turn_near(self) -> None:
+        """Angles that are inputs, less whole turns, all of them checked together.
+
+        Those that are needed for more than to turn keep their value; a copy is brought near.
+        """
+        inputs = [a for a in self.plan.angles if self.plan.code[a].op == "input"]
+        for angle in inputs:
+            if not self.plan.is_near(angle):
+                self._near[angle] = f"near{angle}"
+                self.say(f"real near{angle} = {self.use(angle)};")
+        places = [f"t{k}" for k in self.plan.turning_inputs] + list(self._near.values())
+        if places:
+            self.bring_near(places)
 
     def forget(self) -> None:
         """Read again what was read from memory so far."""
@@ -104,8 +119,8 @@ class Body:
 
     def turn(self, angle: int, sine: str, cosine: str, *, declare: bool) -> None:
         """Sine and cosine of an angle, far or near."""
-        text = self.use(angle)
-        if not self.plan.is_near(angle):
+        text = self._near.get(angle) or self.use(angle)
+        if angle not in self._near and not self.plan.is_near(angle):
             self.say(f"const real a{angle} = FAR({text}) ? brought_near({text}) : {text};")
             text = f"a{angle}"
         if declare:

@@ -12,12 +12,15 @@ from chasles.backends.cuda_plan import LONG, Plan
 from chasles.backends.cuda_source import WARP, Form, source
 from chasles.expr import Program
 
-Layout = Literal["rows", "strided"]
+Layout = Literal["rows", "strided", "loop"]
 """What a kernel is for: many states in rows, or arrays in columns, with any strides, or of few
-states."""
+states; or a step that is repeated, arrays with any strides."""
 
 BLOCK = 128
 """Threads in a block that shares nothing."""
+
+ALONE: tuple[Form, ...] = ("direct", "loop")
+"""Forms whose threads share nothing."""
 
 SHORT = 64
 """Bytes of a row up to which threads may each read their own: two sectors of memory."""
@@ -66,6 +69,8 @@ class Built:
 
 def forms(program: Program, itemsize: int, layout: Layout) -> Sequence[Form]:
     """The forms to try in turn. Where states are few, nothing is gained by moving rows whole."""
+    if layout == "loop":
+        return ("loop",)
     longest = max((v.size for v in (*program.inputs, *program.outputs)), default=0)
     tiled: Form = "rows" if layout == "rows" else "columns"
     long_rows = layout == "rows" and longest * itemsize > SHORT
@@ -87,7 +92,7 @@ def build(program: Program, dtype: str, architecture: str, layout: Layout) -> Bu
 
 def _form(program: Program, dtype: str, architecture: str, form: Form) -> Built | None:
     """A form with as few registers as it can have without spilling; None if it has no room."""
-    block = BLOCK if form == "direct" else WARP
+    block = BLOCK if form in ALONE else WARP
     built = _compiled(program, dtype, architecture, form, 0)
     shared = SHARED.get(architecture, 99) * 1024
     if built.shared > shared:
@@ -108,7 +113,7 @@ def _granted(registers: int) -> int:
 
 def _compiled(program: Program, dtype: str, architecture: str, form: Form, least: int) -> Built:
     """The kernel whole, or, where it spills, cut into stretches if that helps."""
-    block = BLOCK if form == "direct" else WARP
+    block = BLOCK if form in ALONE else WARP
     found = []
     for cuts in (False, True):
         written = source(program, dtype, form, block=block, least=least, cuts=cuts)

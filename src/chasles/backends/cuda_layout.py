@@ -81,6 +81,13 @@ def walk_out(interface: Interface, batch: tuple[int, ...], extents: tuple[Extent
     return Walk.of(batch, interface.outputs, found)
 
 
+def strides(extent: Extent) -> tuple[int, ...]:
+    """How far apart numbers are along each axis; 0 along those that have one place for all."""
+    shape, found = extent
+    steps = found or _contiguous(shape)
+    return tuple(0 if n == 1 else s for n, s in zip(shape, steps, strict=True))
+
+
 def overlap(a: Look, b: Look, itemsize: int) -> bool:
     """Whether two arrays may have memory in common: what lies between their ends does."""
     (first, last), (start, end) = _reach(a[1]), _reach(b[1])

@@ -1,30 +1,34 @@
 """A program as a CUDA kernel: one thread computes one state, in straight-line code.
 
-There are three forms. "direct" reads all inputs into registers first, from arrays with any strides:
+There are four forms. "direct" reads all inputs into registers first, from arrays with any strides:
 best where a state has few inputs, or the same input of successive states lies side by side
 (columns). "rows" and "columns" keep the inputs of a warp's states, and their sines and cosines, in
 shared memory and read them there when they are needed, so that a long program has registers left.
 Rows come and go through shared memory whole, because threads that each read a row of their own use
-little of what the memory delivers.
+little of what the memory delivers. "loop" repeats a step (`cuda_loop_source`).
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from chasles.backends.c_body import NUMBERS, Number
+from chasles.backends.c_body import number_of
 from chasles.backends.cuda_body import Body
+from chasles.backends.cuda_loop_source import Looped
 from chasles.backends.cuda_math import MOVES, prelude
 from chasles.backends.cuda_plan import Plan
 from chasles.expr import Program
 
-Form = Literal["direct", "rows", "columns"]
+Form = Literal["direct", "rows", "columns", "loop"]
 
 WARP = 32
 """Threads that run in step; a tile holds the states of one warp."""
 
 HEADER = 128
 """Bytes before a tile: the barrier that says its rows have arrived."""
+
+STRIDES = ("row", "column")
+"""How far apart in an array successive states are, and successive numbers of one."""
 
 ROOM = 48 * 1024
 """Bytes of shared memory that a warp may use, so that several fit on a multiprocessor."""
@@ -51,22 +55,26 @@ def source(
     least: blocks that must fit on a multiprocessor at once, which limits registers; 0 sets none.
     cuts: keep the compiler from moving work far ahead.
     """
-    written = _Direct(program, dtype) if form == "direct" else _Tiled(program, dtype, form)
+    written: _Direct | _Tiled | Looped
+    if form == "loop":
+        written = Looped(program, dtype)
+    else:
+        written = _Direct(program, dtype) if form == "direct" else _Tiled(program, dtype, form)
     written.body.run(cuts=cuts)
     body = written.body
     head = [f"/* {program.name}, {form}: {program.count}. */", prelude(dtype)]
-    head += [f"#ifndef LANES\n#define LANES {WARP}\n#endif", MOVES if form != "direct" else ""]
+    head += [f"#ifndef LANES\n#define LANES {WARP}\n#endif", MOVES if written.shared else ""]
     if body.constants:
         values = ", ".join(body.number.spelled(c) for c in body.constants)
         head.append(f"__constant__ real C[] = {{{values}}};")
-    parameters = ["long long count", "int never"]
+    parameters = ["long long count", "int never", *written.more]
     for role, kind, variables in (
         ("in", "const real*", program.inputs),
         ("out", "real*", program.outputs),
     ):
         for k in range(len(variables)):
-            strides = f"long long row_{role}{k}, long long column_{role}{k}"
-            parameters.append(f"{kind} __restrict__ {role}{k}, {strides}")
+            strides = [f"long long {name}_{role}{k}" for name in written.strides]
+            parameters.append(", ".join([f"{kind} __restrict__ {role}{k}", *strides]))
     bound = f"{block}, {least}" if least else f"{block}"
     head.append(f'extern "C" __global__ void __launch_bounds__({bound}) kernel(')
     head.append("    " + ",\n    ".join(parameters) + ") {")
@@ -74,14 +82,11 @@ def source(
     return Source(text, written.shared, written.columns)
 
 
-def number_of(dtype: str) -> Number:
-    """The kind of number of a dtype."""
-    return next(number for number in NUMBERS.values() if number.dtype == dtype)
-
-
 class _Direct:
     """Each thread reads its state into registers and writes its results where they belong."""
 
+    more: Sequence[str] = ()
+    strides: Sequence[str] = STRIDES
     shared: int = 0
     columns: tuple[int, ...] = ()
     after: Sequence[str] = ()
@@ -114,6 +119,9 @@ class _Tiled:
     Columns follow for sines and cosines (a sine takes the place of an angle that is not needed
     again), then a region for each output that comes in rows, unless it fits in that of an input.
     """
+
+    more: Sequence[str] = ()
+    strides: Sequence[str] = STRIDES
 
     def __init__(self, program: Program, dtype: str, form: Form) -> None:
         self.program, self.form, self.plan = program, form, Plan(program)

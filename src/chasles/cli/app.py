@@ -2,14 +2,21 @@
 
 import io
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 import chasles
+from chasles.cli.options import (
+    Floating,
+    NoMimic,
+    NoSnap,
+    Strict,
+    Target,
+    check_folder,
+    reported,
+)
 
 app = typer.Typer(
     name="chasles",
@@ -18,37 +25,6 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
-
-Target = Annotated[
-    str,
-    typer.Argument(
-        metavar="FILE|NAME",
-        help="A .urdf, .xml (MJCF), .toml or .dat file, or a built-in robot: puma560.",
-    ),
-]
-Floating = Annotated[bool, typer.Option("--floating", help="Put the root link on a free joint.")]
-NoMimic = Annotated[
-    bool, typer.Option("--no-mimic", help="Give joints that mimic another a coordinate too.")
-]
-NoSnap = Annotated[
-    bool, typer.Option("--no-snap", help="Keep an angle like 1.5708 as printed, not as pi/2.")
-]
-Strict = Annotated[bool, typer.Option("--strict", help="An impossible inertia is an error.")]
-
-
-@contextmanager
-def _reported() -> Iterator[None]:
-    """Show what a user can put right as one line, without a traceback; exit status 2."""
-    try:
-        yield
-    except (ValueError, OSError) as error:
-        typer.secho(f"error: {' '.join(str(error).split())}", fg=typer.colors.RED, err=True)
-        raise typer.Exit(2) from None
-
-
-def _check_folder(output: Path) -> None:
-    if not output.absolute().parent.is_dir():
-        raise ValueError(f"{output}: there is no such folder to write to; make it first")
 
 
 def _version(wanted: bool) -> None:
@@ -93,8 +69,8 @@ def demo(
     from chasles.cli import demo as experiment
     from chasles.cli import demo_report
 
-    with _reported():
-        _check_folder(output)
+    with reported():
+        check_folder(output)
         console = Console(highlight=False)
         result = experiment.run()
         demo_report.show(result, console)
@@ -129,7 +105,7 @@ def info(
     from chasles.cli import info as report
     from chasles.cli.target import Loading, find
 
-    with _reported():
+    with reported():
         robot = find(target, Loading(floating, not no_mimic, not no_snap, strict))
         report.show(robot, Console(highlight=False))
 
@@ -197,7 +173,7 @@ def cost(
     from chasles.cli import cost as report
     from chasles.cli.target import Loading, find
 
-    with _reported():
+    with reported():
         robot = find(target, Loading(floating, not no_mimic, not no_snap))
         console = Console(highlight=False)
         if compare:
@@ -245,8 +221,8 @@ def bench(
     from chasles.cli import bench_report
     from chasles.cli.target import Loading, find
 
-    with _reported():
-        _check_folder(output)
+    with reported():
+        check_folder(output)
         console = Console(highlight=False)
         robot = find(target, Loading(floating, not no_mimic, not no_snap))
         with bench_report.progress(measure.STEPS) as step:
@@ -285,8 +261,8 @@ def convert(
     from chasles.cli.convert import report
     from chasles.cli.target import Loading, find
 
-    with _reported():
-        _check_folder(output)
+    with reported():
+        check_folder(output)
         robot = find(target, Loading(floating, True, not no_snap, strict))
         report(robot, output, Console(highlight=False))
 
@@ -358,10 +334,10 @@ def motion(
     from chasles.cli.motion_report import report
     from chasles.cli.target import Loading, find
 
-    with _reported():
+    with reported():
         for path in (output, plot):
             if path is not None:
-                _check_folder(path)
+                check_folder(path)
         robot = find(target, Loading(floating, not no_mimic, not no_snap))
         frames = robot.frames if all_links else tuple(frame)
         task = Task(
@@ -420,7 +396,7 @@ def export(
     from chasles.cli import export as task
     from chasles.cli.target import Loading, find
 
-    with _reported():
+    with reported():
         robot = find(target, Loading(floating, not no_mimic, not no_snap))
         names = [name.strip() for name in functions.split(",") if name.strip()]
         viewpoint = task.viewpoint(robot, names, frame=frame, axes=axes, at=at)
@@ -456,7 +432,7 @@ def cache(
 
     from chasles.cli import cache as report
 
-    with _reported():
+    with reported():
         console = Console(highlight=False)
         if clear:
             report.clear(console)

@@ -11,17 +11,16 @@ Featherstone (2008), chapter 11, and Coulomb's law beyond it.
 """
 
 from chasles.contact.complementarity import Infeasible, Iterated, gauss_seidel, lemke
+from chasles.contact.cones import cone_program, project
 from chasles.contact.dynamics import ContactMotion, contact_dynamics
 from chasles.contact.friction import (
     Inconsistent,
     Indeterminate,
     NoUniqueMotion,
     cone_gauss_seidel,
-    cone_program,
     convex,
     coulomb,
     polyhedral,
-    project,
 )
 from chasles.contact.geometry import (
     Box,
@@ -31,12 +30,13 @@ from chasles.contact.geometry import (
     Plane,
     Point,
     Sphere,
-    contact_points,
     minimal,
 )
 from chasles.contact.impact import Impact, collide, contact_forces, impact, velocity_step
 from chasles.contact.impact_map import impact_derivatives
+from chasles.contact.moreau import Moreau
 from chasles.contact.pairs import Pair, Rigid
+from chasles.contact.points import contact_points
 from chasles.contact.quadratic import accelerations_program, forces_program
 from chasles.contact.restitution import ImpactLaw, Newton, Poisson, Sticking, Stronge
 from chasles.contact.rigid import (
@@ -48,6 +48,7 @@ from chasles.contact.rigid import (
     solve,
 )
 from chasles.contact.sets import Event, Sets, State, events, held, new_sets, state, without
+from chasles.contact.shapes import ConvexMesh, Cylinder
 from chasles.contact.soft import (
     AzadFeatherstone,
     HuntCrossley,
@@ -64,6 +65,8 @@ __all__ = [
     "Capsule",
     "Contact",
     "ContactMotion",
+    "ConvexMesh",
+    "Cylinder",
     "Event",
     "Ground",
     "HuntCrossley",
@@ -73,6 +76,7 @@ __all__ = [
     "Indeterminate",
     "Infeasible",
     "Iterated",
+    "Moreau",
     "Motion",
     "Newton",
     "NoUniqueMotion",

@@ -1,10 +1,10 @@
-"""Where two bodies touch, in closed form: a ball against a surface, each carried by a frame.
+"""Shapes with closed forms: what of a surface is nearest to a ball, and a minimal set of contacts.
 
 Points, balls, the ends of a capsule and the corners of a box are balls (of radius zero or more);
 planes, grounds of a given height, balls, capsules and boxes are surfaces. A surface is asked, in
-its own frame, for the point nearest to a ball's moving centre; what the pair does follows from
-that, whatever the two frames do. Lengths in m; centres, ends and poses are in the frame that
-carries the shape. frame: of the robot, or None for the world.
+its own frame, for the point nearest to a ball's moving centre; what a pair does follows from that,
+whatever the two frames do (`chasles.contact.features`). Lengths in m; centres, ends and poses are
+in the frame that carries the shape. frame: of the robot, or None for the world.
 """
 
 import math
@@ -12,24 +12,42 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from scipy.optimize import nnls
 
 from chasles import backends
 from chasles.backends.arrays import call
-from chasles.expr import RULES, Arena, Number, Program, Variable, jacobian
-from chasles.robot import Robot
+from chasles.contact.arithmetic import (
+    Value,
+    absolute,
+    chosen,
+    less,
+    less_equal,
+    maximum,
+    minimum,
+    scaled,
+    select,
+    sqrt,
+)
+from chasles.contact.carriers import Place
+from chasles.expr import RULES, Arena, Number, Program, Scalar, Variable, jacobian
+from chasles.mathematics.linear import Vector
 
-Array = Any
-Place = tuple[float, float, float]
+Near = tuple[Value, Vector, Vector]
+"""Of a moving point before a surface: distance, normal, and the normal's rate."""
 Nearest = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""Of a moving point before a surface: distance (...), normal (..., 3) and its rate (..., 3)."""
+"""The same as arrays: (...), (..., 3) and (..., 3)."""
 
 ROUNDING = 1e-14
 STEPS = 50
 """Newton's at most, for the nearest point of a ground."""
+TRACED = 4
+"""Newton's where they are traced into a program, which cannot see when they are enough: from below
+a ball's centre the error is squared by each, so that slopes of 1 end at rounding."""
+ONE = 1e-12
+"""Points of contact as near as this (m) are one."""
 
 
 class Contact(NamedTuple):
@@ -39,7 +57,8 @@ class Contact(NamedTuple):
     (..., 3): on the successor, where it is nearest; normal (..., 3): a unit vector from the
     predecessor to the successor. gap (...): their distance, negative where they penetrate.
     point_rate, normal_rate (..., 3): how C and the normal move, as places, in m/s and 1/s. C slides
-    and rolls over both bodies. friction: Coulomb's coefficient mu.
+    and rolls over both bodies. friction: Coulomb's coefficient mu. torsion: that of the moment
+    about the normal, in m: alone it is at most torsion times the normal force.
     """
 
     successor: str | None
@@ -50,6 +69,7 @@ class Contact(NamedTuple):
     point_rate: np.ndarray
     normal_rate: np.ndarray
     friction: float = 0.0
+    torsion: float = 0.0
 
 
 # Shapes ----------------------------------------------------------------------------------------
@@ -82,9 +102,13 @@ class Sphere:
         """Itself."""
         return [(self.center, self.radius)]
 
-    def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
+    def near(self, c: Vector, v: Vector) -> Near:
         """From the centre."""
-        return _from_point(c - np.array(self.center), v, self.radius)
+        return _from_point(c - Vector(self.center), v, self.radius)
+
+    def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
+        """The same of arrays."""
+        return _of_arrays(self.near, c, v)
 
 
 @dataclass(frozen=True)
@@ -104,15 +128,19 @@ class Capsule:
         """Its ends, which touch a plane first."""
         return [(self.start, self.radius), (self.end, self.radius)]
 
-    def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
+    def near(self, c: Vector, v: Vector) -> Near:
         """From the nearest point of the segment, which follows along it between the ends."""
-        start, along = np.array(self.start), np.subtract(self.end, self.start)
-        length = along @ along
-        part = (c - start) @ along / length
-        inside = (part > 0.0) & (part < 1.0)
-        r = c - start - np.clip(part, 0.0, 1.0)[..., None] * along
-        follow = np.where(inside, v @ along / length, 0.0)[..., None] * along
+        start, along = Vector(self.start), Vector(self.end) - Vector(self.start)
+        length = along.dot(along)
+        part = (c - start).dot(along) / length
+        inside = less(0.0, part) * less(part, 1.0)
+        r = c - start - scaled(along, minimum(maximum(part, 0.0), 1.0))
+        follow = scaled(along, select(inside, v.dot(along) / length, 0.0))
         return _from_point(r, v - follow, self.radius)
+
+    def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
+        """The same of arrays."""
+        return _of_arrays(self.near, c, v)
 
 
 @dataclass(frozen=True)
@@ -134,18 +162,26 @@ class Box:
             for sx, sy, sz in product((-1.0, 1.0), repeat=3)
         ]
 
-    def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
+    def near(self, c: Vector, v: Vector) -> Near:
         """From outside the nearest point of face, edge or corner; from inside the nearest face."""
-        c, half = c - np.array(self.center), 0.5 * np.array(self.size)
-        beyond = np.abs(c) > half
-        outside = np.any(beyond, axis=-1)
-        r = c - np.clip(c, -half, half)
-        face = np.where(np.arange(3) == np.argmin(half - np.abs(c), axis=-1)[..., None], 1.0, 0.0)
-        depth = np.min(half - np.abs(c), axis=-1)
-        normal = face * np.where(c < 0.0, -1.0, 1.0)
-        r = np.where(outside[..., None], r, normal)
-        distance, n, rate = _from_point(r, np.where(beyond, v, 0.0), 0.0)
-        return np.where(outside, distance, -depth), n, rate
+        c, half = c - Vector(self.center), [0.5 * size for size in self.size]
+        sides = list(zip(c, half, strict=True))
+        depths = [h - absolute(x) for x, h in sides]
+        beyond = [less(d, 0.0) for d in depths]
+        outside = maximum(maximum(beyond[0], beyond[1]), beyond[2])
+        first = less_equal(depths[0], depths[1]) * less_equal(depths[0], depths[2])
+        second = (1.0 - first) * less_equal(depths[1], depths[2])
+        faces = first, second, (1.0 - first) * (1.0 - second)
+        normal = [f * select(less(x, 0.0), -1.0, 1.0) for f, x in zip(faces, c, strict=True)]
+        r = Vector(tuple([x - minimum(maximum(x, -h), h) for x, h in sides]))
+        v = Vector(tuple([b * u for b, u in zip(beyond, v, strict=True)]))
+        distance, n, rate = _from_point(chosen(outside, r, Vector(tuple(normal))), v, 0.0)
+        depth = minimum(minimum(depths[0], depths[1]), depths[2])
+        return select(outside, distance, -depth), n, rate
+
+    def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
+        """The same of arrays."""
+        return _of_arrays(self.near, c, v)
 
 
 @dataclass(frozen=True)
@@ -159,11 +195,14 @@ class Plane:
     def __post_init__(self) -> None:
         _check("Plane: the length of its normal", math.hypot(*self.normal))
 
-    def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
+    def near(self, c: Vector, v: Vector) -> Near:
         """Straight down."""
-        n = np.array(self.normal) / np.linalg.norm(self.normal)
-        up = np.broadcast_to(n, c.shape)
-        return (c - np.array(self.point)) @ n, up, np.zeros_like(up)
+        n = Vector(self.normal) * (1.0 / math.hypot(*self.normal))
+        return (c - Vector(self.point)).dot(n), n, Vector.zero()
+
+    def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
+        """The same of arrays."""
+        return _of_arrays(self.near, c, v)
 
 
 @dataclass(frozen=True)
@@ -172,45 +211,70 @@ class Ground:
 
     height is called once, on symbols, and written with arithmetic and the functions of
     `chasles.expr`; it must be smooth. The nearest point of it is found by Newton's method, from
-    below the ball's centre, so curvatures must be less than 1/distance.
+    below the ball's centre, so curvatures must be less than 1/distance. In a compiled step there
+    are four iterations (`TRACED`), whatever they reach.
     """
 
     height: Callable[[Number, Number], Number]
     frame: str | None = None
 
     @cached_property
-    def _slopes(self) -> Any:
-        """Compiled functions of (x, y): the height, its gradient and its Hessian."""
+    def _programs(self) -> list[Program]:
+        """Of (x, y): the height, its gradient and its Hessian."""
         arena, place = Arena(RULES), Variable("at", (2,))
         x, y = (arena.input("at", k) for k in range(2))
         program = Program.from_outputs(
             "height", [place], [(Variable("height", ()), [self.height(x, y)])]
         )
         first = jacobian(program, ["at"])
-        return [backends.compile(p) for p in (program, first, jacobian(first, ["at"]))]
+        return [program, first, jacobian(first, ["at"])]
 
-    def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
+    @cached_property
+    def _compiled(self) -> list[Any]:
+        return [backends.compile(p) for p in self._programs]
+
+    def _slopes(self, x: Value, y: Value) -> list[Value]:
+        """h, then its derivatives by x, y, xx, xy, yx, yy."""
+        arena = next((a.arena for a in (x, y) if isinstance(a, Scalar)), None)
+        if arena is None:
+            at = np.stack([x, y], axis=-1)
+            h, g, K = (call(f, "height", (at,)) for f in self._compiled)
+            return [
+                h,
+                *(g[..., i] for i in (0, 1)),
+                *(K[..., i, j] for i in (0, 1) for j in (0, 1)),
+            ]
+        replayed = [(p, p.replay({"at": [x, y]}, arena)) for p in self._programs]
+        return [values[r] for p, values in replayed for r in p.results[0]]
+
+    def near(self, c: Vector, v: Vector) -> Near:
         """Where c - p is along the normal at p = (x, y, height)."""
-        at = np.array(c[..., :2])
-        for _ in range(STEPS):
-            h, g, K = (call(f, "height", (at,)) for f in self._slopes)
-            above = c[..., 2] - h
-            miss = c[..., :2] - at + above[..., None] * g
-            slope = np.eye(2) + g[..., :, None] * g[..., None, :] - above[..., None, None] * K
-            step = np.linalg.solve(slope, miss[..., None])[..., 0]
-            at = at + step
-            if np.all(np.abs(step) <= ROUNDING * (1.0 + np.abs(at))):
+        x, y = c[0], c[1]
+        traced = any(isinstance(a, Scalar) for a in c)
+        for _ in range(TRACED if traced else STEPS):
+            h, gx, gy, *K = self._slopes(x, y)
+            above = c[2] - h
+            dx, dy = _solved(gx, gy, above, K, c[0] - x + above * gx, c[1] - y + above * gy)
+            x, y = x + dx, y + dy
+            if not traced and np.all(
+                maximum(absolute(dx), absolute(dy)) <= ROUNDING * (1.0 + absolute(x) + absolute(y))
+            ):
                 break
         else:
-            raise ValueError("Ground: no nearest point found; is the ball beyond the curvature?")
-        moved = np.linalg.solve(slope, (v[..., :2] + v[..., 2:] * g)[..., None])
-        rise = -(K @ moved)[..., 0]
-        up = np.concatenate([-g, np.ones_like(h)[..., None]], axis=-1)
-        size = np.linalg.norm(up, axis=-1, keepdims=True)
-        n = up / size
-        rate = _across(n, np.concatenate([rise, np.zeros_like(h)[..., None]], axis=-1)) / size
-        foot = np.concatenate([at, h[..., None]], axis=-1)
-        return np.sum(n * (c - foot), axis=-1), n, rate
+            if not traced:
+                raise ValueError(
+                    "Ground: no nearest point found; is the ball beyond the curvature?"
+                )
+        h, gx, gy, *K = self._slopes(x, y)
+        mx, my = _solved(gx, gy, c[2] - h, K, v[0] + v[2] * gx, v[1] + v[2] * gy)
+        rise = Vector.of(-(K[0] * mx + K[1] * my), -(K[2] * mx + K[3] * my), 0.0)
+        over = 1.0 / sqrt(1.0 + gx * gx + gy * gy)
+        n = Vector.of(-gx * over, -gy * over, over)
+        return n.dot(c - Vector.of(x, y, h)), n, scaled(_across(n, rise), over)
+
+    def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
+        """The same of arrays."""
+        return _of_arrays(self.near, c, v)
 
 
 Ball = Point | Sphere | Capsule | Box
@@ -223,95 +287,54 @@ def _check(what: str, *lengths: float) -> None:
         raise ValueError(f"{what} must be positive and finite, not {', '.join(map(str, lengths))}")
 
 
-def _from_point(r: np.ndarray, v: np.ndarray, radius: float) -> Nearest:
-    """Before a ball around the origin: r is a place, v its rate."""
-    distance = np.linalg.norm(r, axis=-1)
-    with np.errstate(invalid="ignore"):  # coinciding centres have no normal: not a number
-        n = r / distance[..., None]
-        return distance - radius, n, _across(n, v) / distance[..., None]
+def _solved(
+    gx: Value, gy: Value, above: Value, K: Sequence[Value], bx: Value, by: Value
+) -> tuple[Value, Value]:
+    """(1 + g g' - above K)^-1 b, in the plane: how the foot of a point over a ground moves."""
+    xx, yy = 1.0 + gx * gx - above * K[0], 1.0 + gy * gy - above * K[3]
+    xy = gx * gy - above * K[1]
+    over = 1.0 / (xx * yy - xy * xy)
+    return (yy * bx - xy * by) * over, (xx * by - xy * bx) * over
 
 
-def _across(n: np.ndarray, v: np.ndarray) -> np.ndarray:
+def _from_point(r: Vector, v: Vector, radius: float) -> Near:
+    """Before a ball around the origin: r is a place, v its rate. Of the centre it is NaN."""
+    distance = sqrt(r.dot(r))
+    over = 1.0 / distance
+    n = scaled(r, over)
+    return distance - radius, n, scaled(_across(n, v), over)
+
+
+def _across(n: Vector, v: Vector) -> Vector:
     """v without its part along n."""
-    return v - n * np.sum(n * v, axis=-1, keepdims=True)
+    return v - scaled(n, n.dot(v))
 
 
-# Pairs -----------------------------------------------------------------------------------------
+def _of_arrays(near: Callable[..., Near], c: np.ndarray, v: np.ndarray) -> Nearest:
+    """Distances, normals and their rates for arrays (..., 3) of places and velocities."""
+    with np.errstate(divide="ignore", invalid="ignore"):  # coinciding centres: not a number
+        distance, n, rate = near(_columns(c), _columns(v))
+    shape = np.broadcast_shapes(np.shape(c), np.shape(v))
+    return np.broadcast_to(distance, shape[:-1])[()], _rows(n, shape), _rows(rate, shape)
 
 
-class _Carrier(NamedTuple):
-    """How a frame moves: rotation, place, angular velocity and velocity, in the world."""
-
-    R: np.ndarray
-    o: np.ndarray
-    w: np.ndarray
-    v: np.ndarray
-
-    def point(self, at: Place) -> tuple[np.ndarray, np.ndarray]:
-        """A point of the frame in the world, and its velocity."""
-        r = self.R @ np.array(at)
-        return self.o + r, self.v + np.cross(self.w, r)
-
-    def seen(self, c: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """A point of the world in the frame, and its velocity there."""
-        r = c - self.o
-        back = np.swapaxes(self.R, -1, -2)
-        return (back @ r[..., None])[..., 0], (
-            back @ (v - self.v - np.cross(self.w, r))[..., None]
-        )[..., 0]
+def _columns(rows: np.ndarray) -> Vector:
+    return Vector(tuple(np.asarray(rows)[..., k] for k in range(np.shape(rows)[-1])))
 
 
-def _carrier(robot: Robot, q: Array, qd: Array, frame: str | None) -> _Carrier:
-    if frame is None:
-        return _Carrier(np.eye(3), *np.zeros((3, 3)))
-    pose = robot.forward_kinematics(q, frame=frame)
-    velocity = robot.frame_velocity(q, qd, frame=frame)
-    return _Carrier(pose[..., :3, :3], pose[..., :3, 3], velocity[..., :3], velocity[..., 3:])
+def _rows(v: Vector, shape: tuple[int, ...]) -> np.ndarray:
+    return np.stack([np.broadcast_to(x, shape[:-1]) for x in v], axis=-1)
 
 
-def contact_points(
-    robot: Robot, q: Array, qd: Array, body: Ball, surface: Surface, *, friction: float = 0.0
-) -> list[Contact]:
-    """The contacts of a body with a surface, near or not: one for each of its points or ends.
+class Nearby(Protocol):
+    """A shape that knows what of it is nearest to a place."""
 
-    q (..., nq), qd (..., nv). Capsules and boxes touch by their ends and corners, which is all
-    there is to them on a plane or a ground that is flat beside them; a ball against a capsule or a
-    box is given with the ball as `body`. friction: Coulomb's coefficient mu.
-    """
-    check_pair("contact_points", body, surface)
-    if not friction >= 0.0:
-        raise ValueError(f"contact_points: friction must be a number from 0 on, not {friction!r}")
-    under, over = (_carrier(robot, q, qd, shape.frame) for shape in (surface, body))
-    found = []
-    for at, radius in body.balls():
-        c, rate = over.point(at)
-        distance, n, turn = surface.nearest(*under.seen(c, rate))
-        if np.any(np.isnan(n)) and np.all(np.isfinite(c)):
-            raise ValueError("contact_points: two centres coincide, so that no normal is nearest")
-        normal = (under.R @ n[..., None])[..., 0]
-        normal_rate = (under.R @ turn[..., None])[..., 0] + np.cross(under.w, normal)
-        found.append(
-            Contact(
-                body.frame,
-                surface.frame,
-                c - radius * normal,
-                normal,
-                distance - radius,
-                rate - radius * normal_rate,
-                normal_rate,
-                friction,
-            )
-        )
-    return found
+    @property
+    def frame(self) -> str | None:
+        """What carries it."""
 
-
-def check_pair(function: str, body: Ball, surface: Surface) -> None:
-    """Refuse two shapes whose contact has no closed form; function: who says so."""
-    if isinstance(body, Capsule | Box) and not isinstance(surface, Plane | Ground):
-        raise ValueError(
-            f"{function}: {type(body).__name__} against {type(surface).__name__} has no closed "
-            "form here; give a Point or Sphere as body, or a Plane or Ground as surface"
-        )
+    def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
+        """Of places c (..., 3) that move with v (..., 3), in its frame."""
 
 
 def minimal(contacts: Sequence[Contact], *, tolerance: float = 1e-9) -> list[Contact]:
@@ -325,7 +348,8 @@ def minimal(contacts: Sequence[Contact], *, tolerance: float = 1e-9) -> list[Con
     kept = list(contacts)
     for contact in contacts:
         others = [o for o in kept if o is not contact and o[:2] == contact[:2]]
-        size = max((np.linalg.norm(o.point - contact.point) for o in others), default=0.0) or 1.0
+        size = max((np.linalg.norm(o.point - contact.point) for o in others), default=0.0)
+        size = size if size > ONE else 1.0
         lines = [
             np.concatenate([np.cross(o.point - contact.point, o.normal) / size, o.normal])
             for o in (*others, contact)

@@ -13,9 +13,9 @@ import numpy as np
 from chasles import backends
 from chasles.backends.arrays import call
 from chasles.backends.call import fast_entry
-from chasles.contact.geometry import Place, Surface, check_pair
-from chasles.contact.pairs import Pair
-from chasles.expr import RULES, Arena, Number, Program, Variable, less, select
+from chasles.contact.geometry import Nearby
+from chasles.contact.pairs import Pair, tangents
+from chasles.expr import RULES, Arena, Number, Program, Variable
 from chasles.mathematics.linear import Matrix, Vector
 from chasles.model import Description, Model
 from chasles.programs import program
@@ -45,7 +45,7 @@ class Ball(NamedTuple):
     """A ball of a body (its frame, its centre there, its radius), and the frame of a surface."""
 
     over: str | None
-    at: Place
+    at: tuple[float, float, float]
     radius: float
     under: str | None
 
@@ -69,7 +69,12 @@ class Points:
 
     def __init__(self, robot: Robot, pairs: Sequence[Pair]) -> None:
         for pair in pairs:
-            check_pair("simulate", pair.body, pair.surface)
+            if not pair.fixed:
+                raise ValueError(
+                    f"simulate: {type(pair.body).__name__} on {type(pair.surface).__name__} has no "
+                    "fixed points of contact; give a Point or Sphere as body, or a Plane or Ground "
+                    "as surface"
+                )
         names = {
             name: _frame(robot, name) for p in pairs for name in (p.body.frame, p.surface.frame)
         }
@@ -102,7 +107,7 @@ def _frame(robot: Robot, name: str | None) -> str | None:
     return None if name is None else robot.model.frame(name).name
 
 
-def _grouped(surfaces: Sequence[Surface]) -> list[tuple[Surface, Any]]:
+def _grouped(surfaces: Sequence[Nearby]) -> list[tuple[Nearby, Any]]:
     """Each different surface with the numbers of its points."""
     different = list(dict.fromkeys(surfaces))
     if len(different) == 1:
@@ -185,7 +190,7 @@ def moves_program(model: Model, balls: Sequence[Ball]) -> Program:
         c = over.o + over.R @ Vector(balls[i].at)
         point = c - balls[i].radius * seen
         rate = over.velocity(c) - balls[i].radius * n_rate
-        E = Matrix(tuple(tuple(row) for row in _axes(seen)))
+        E = Matrix(tuple(tuple(row) for row in (*tangents(seen), seen)))
         v = over.velocity(point) - under.velocity(point)
         a = E @ (_passing(over, point, rate) - _passing(under, point, rate))
         columns = [
@@ -249,13 +254,3 @@ def _at(motion: tuple[Vector, Vector], r: Vector) -> Vector:
 def _passing(frame: _Frame, point: Vector, rate: Vector) -> Vector:
     """The rate, at qdd = 0, of the velocity of the body's point at a place that itself moves."""
     return frame.a + frame.alpha.cross(point - frame.o) + frame.w.cross(rate - frame.v)
-
-
-def _axes(n: Vector) -> tuple[Vector, Vector, Vector]:
-    """Two tangents and the normal, right-handed, without a singular place (Duff et al. 2017)."""
-    x, y, z = n
-    sign = select(less(z, 0.0), -1.0, 1.0)
-    a = -1.0 / (sign + z)
-    b = x * y * a
-    first = Vector.of(1.0 + sign * x * x * a, sign * b, -sign * x)
-    return first, Vector.of(b, sign + y * y * a, -y), n

@@ -3,9 +3,14 @@
 import math
 from dataclasses import dataclass
 
-from chasles.contact.geometry import Ball, Surface
+from chasles.contact.arithmetic import Value, less, scaled, select
+from chasles.contact.geometry import Ground, Plane, Point, Sphere
+from chasles.contact.points import Body, Surface
 from chasles.contact.restitution import ImpactLaw, Newton
+from chasles.contact.shapes import ConvexMesh, Cylinder
 from chasles.contact.soft import SoftContact
+from chasles.mathematics.linear import Vector
+from chasles.rollouts import FrameMotion, Spot
 
 
 @dataclass(frozen=True)
@@ -40,6 +45,64 @@ class Pair:
     Each point of the body (`body.balls()`) is a contact of its own, in the order of the pairs.
     """
 
-    body: Ball
+    body: Body
     surface: Surface
     law: Rigid | SoftContact
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.law, SoftContact):
+            return
+        if self.law.tangents != 2:
+            raise ValueError(
+                "Pair: a law with tangents=1 is for points in a plane; give SoftContact(tangents=2)"
+            )
+        if not self.fixed:
+            raise ValueError(
+                f"Pair: {type(self.body).__name__} on {type(self.surface).__name__} has no fixed "
+                "points of contact, which a soft law needs; give a Point or Sphere as body, or a "
+                "Plane or Ground as surface, or a Rigid law"
+            )
+
+    @property
+    def fixed(self) -> bool:
+        """Whether it has points of contact that stay the same balls of the body."""
+        if isinstance(self.surface, Cylinder | ConvexMesh):
+            return False
+        flat = isinstance(self.surface, Plane | Ground) and not isinstance(self.body, Cylinder)
+        return flat or isinstance(self.body, Point | Sphere)
+
+    @property
+    def frames(self) -> tuple[str | None, str | None]:
+        """The frames that carry the body and the surface; None: the world."""
+        return self.body.frame, self.surface.frame
+
+    def spots(self, over: FrameMotion, under: FrameMotion) -> list[Spot]:
+        """Where they may touch, from the motion of the frames of body and surface.
+
+        Tangents belong to the surface: they turn with its frame, and with its normal.
+        """
+        assert not isinstance(self.surface, Cylinder | ConvexMesh), "refused above"
+        found = []
+        for at, radius in self.body.balls():
+            c, rate = over.point(at)
+            distance, n, _ = self.surface.near(*under.seen(c, rate))
+            first, second, normal = (under.along(axis) for axis in (*tangents(n), n))
+            point = c - scaled(normal, radius)
+            u = over.velocity(point) - under.velocity(point)
+            slip = [first.dot(u), second.dot(u)]
+            axes = first, second, normal
+            found.append(Spot(point, axes, distance - radius, normal.dot(u), slip))
+        return found
+
+
+def tangents(n: Vector) -> tuple[Vector, Vector]:
+    """Two unit vectors across a unit vector; of (0, 0, 1) those along x and y.
+
+    They jump where n is horizontal and nowhere else (Duff and others 2017, *Building an orthonormal
+    basis, revisited*).
+    """
+    x, y, z = n
+    up: Value = select(less(z, 0.0), -1.0, 1.0)
+    a = -1.0 / (up + z)
+    b = x * y * a
+    return Vector.of(1.0 + up * x * x * a, up * b, -up * x), Vector.of(b, up + y * y * a, -y)

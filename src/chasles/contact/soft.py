@@ -27,14 +27,25 @@ class NormalLaw(Protocol):
     def states(self) -> int:
         """The number of state variables."""
 
-    def response(self, state: Sequence[Value], gap: Value, rate: Value) -> tuple[Value, list[Any]]:
-        """The force on each body, away from the other (N), and the rates of the states."""
+    def touches(self, state: Sequence[Value], gap: Value) -> Value:
+        """1.0 where there may be a force, 0.0 where the body is beyond the surface's reach."""
+
+    def response(
+        self, state: Sequence[Value], gap: Value, rate: Value, touching: Value = None
+    ) -> tuple[Value, list[Any]]:
+        """The force on each body, away from the other (N), and the rates of the states.
+
+        touching: as `touches` said before, at the beginning of a step; by default as it says now.
+        """
 
     def energy(self, state: Sequence[Value], gap: Value) -> Value:
         """What the springs hold (J)."""
 
     def advanced(self, state: Sequence[Value], force: Value, gap: Value, dt: float) -> list[Value]:
         """The states dt seconds later, under the force of the step, at the gap after it."""
+
+    def settled(self, state: Sequence[Value], force: Value, gap: Value) -> list[Value]:
+        """States that an integrator has found, made exact: on the gap, where there is a force."""
 
 
 @dataclass(frozen=True)
@@ -56,9 +67,15 @@ class SoftSurface:
     def __post_init__(self) -> None:
         _positive(self, "stiffness", "damping")
 
-    def response(self, state: Sequence[Value], gap: Value, rate: Value) -> tuple[Value, list[Any]]:
+    def touches(self, state: Sequence[Value], gap: Value) -> Value:
+        """Where the body is at the surface, or would be below it."""
+        return _reached(state, gap)
+
+    def response(
+        self, state: Sequence[Value], gap: Value, rate: Value, touching: Value = None
+    ) -> tuple[Value, list[Any]]:
         """The force and the rate of z."""
-        return _in_series((self,), state, gap, rate)
+        return _in_series((self,), state, gap, rate, touching)
 
     def energy(self, state: Sequence[Value], gap: Value) -> Value:
         """K z^2 / 2."""
@@ -71,6 +88,10 @@ class SoftSurface:
         fixed length, in which an integrated z would not stay exactly on the body.
         """
         return _after((self,), state, force, gap, dt)
+
+    def settled(self, state: Sequence[Value], force: Value, gap: Value) -> list[Value]:
+        """z on the gap where there is a force."""
+        return _onto((self,), state, force, gap)
 
 
 @dataclass(frozen=True)
@@ -85,9 +106,15 @@ class TwoSoftSurfaces:
     second: SoftSurface
     states = 2
 
-    def response(self, state: Sequence[Value], gap: Value, rate: Value) -> tuple[Value, list[Any]]:
+    def touches(self, state: Sequence[Value], gap: Value) -> Value:
+        """Where the gap is z1 + z2, or would be less."""
+        return _reached(state, gap)
+
+    def response(
+        self, state: Sequence[Value], gap: Value, rate: Value, touching: Value = None
+    ) -> tuple[Value, list[Any]]:
         """The force and the rates of z1 and z2."""
-        return _in_series((self.first, self.second), state, gap, rate)
+        return _in_series((self.first, self.second), state, gap, rate, touching)
 
     def energy(self, state: Sequence[Value], gap: Value) -> Value:
         """K1 z1^2 / 2 + K2 z2^2 / 2."""
@@ -96,6 +123,10 @@ class TwoSoftSurfaces:
     def advanced(self, state: Sequence[Value], force: Value, gap: Value, dt: float) -> list[Value]:
         """z1 and z2 after a step of constant force, moved onto the gap where the bodies touch."""
         return _after((self.first, self.second), state, force, gap, dt)
+
+    def settled(self, state: Sequence[Value], force: Value, gap: Value) -> list[Value]:
+        """z1 and z2 moved onto the gap where there is a force."""
+        return _onto((self.first, self.second), state, force, gap)
 
     def lumped(self) -> SoftSurface:
         """One surface for both: K1 K2/(K1 + K2) and D1 D2/(D1 + D2), where K1/D1 = K2/D2."""
@@ -133,7 +164,13 @@ class HuntCrossley:
                 f"{self.exponent!r}"
             )
 
-    def response(self, state: Sequence[Value], gap: Value, rate: Value) -> tuple[Value, list[Any]]:
+    def touches(self, state: Sequence[Value], gap: Value) -> Value:
+        """Everywhere: the force itself grows from zero."""
+        return 1.0
+
+    def response(
+        self, state: Sequence[Value], gap: Value, rate: Value, touching: Value = None
+    ) -> tuple[Value, list[Any]]:
         """The force; there are no states."""
         spring = self.stiffness * _power(maximum(-gap, 0.0), self.exponent)
         return maximum(spring * (1.0 - self.damping * rate), 0.0), []
@@ -144,6 +181,10 @@ class HuntCrossley:
         return self.stiffness / n * _power(maximum(-gap, 0.0), n)
 
     def advanced(self, state: Sequence[Value], force: Value, gap: Value, dt: float) -> list[Value]:
+        """No states."""
+        return []
+
+    def settled(self, state: Sequence[Value], force: Value, gap: Value) -> list[Value]:
         """No states."""
         return []
 
@@ -167,7 +208,13 @@ class AzadFeatherstone:
         _positive(self, "stiffness")
         _not_negative(self, "damping")
 
-    def response(self, state: Sequence[Value], gap: Value, rate: Value) -> tuple[Value, list[Any]]:
+    def touches(self, state: Sequence[Value], gap: Value) -> Value:
+        """Everywhere: the force itself grows from zero."""
+        return 1.0
+
+    def response(
+        self, state: Sequence[Value], gap: Value, rate: Value, touching: Value = None
+    ) -> tuple[Value, list[Any]]:
         """The force; there are no states."""
         d = maximum(-gap, 0.0)
         return maximum(_power(d, 0.5) * (self.stiffness * d - self.damping * rate), 0.0), []
@@ -177,6 +224,10 @@ class AzadFeatherstone:
         return 0.4 * self.stiffness * _power(maximum(-gap, 0.0), 2.5)
 
     def advanced(self, state: Sequence[Value], force: Value, gap: Value, dt: float) -> list[Value]:
+        """No states."""
+        return []
+
+    def settled(self, state: Sequence[Value], force: Value, gap: Value) -> list[Value]:
         """No states."""
         return []
 
@@ -243,18 +294,28 @@ class SoftContact:
         """The number of state variables."""
         return self.normal.states + (self.tangents if self.friction is not None else 0)
 
+    def touches(self, state: Sequence[Value], gap: Value) -> Value:
+        """1.0 where there may be a force, 0.0 where the body is beyond the surface's reach."""
+        return self.normal.touches(self._parts(state)[0], gap)
+
     def response(
-        self, state: Sequence[Value], gap: Value, rate: Value, slip: Sequence[Value]
+        self,
+        state: Sequence[Value],
+        gap: Value,
+        rate: Value,
+        slip: Sequence[Value],
+        touching: Value = None,
     ) -> tuple[list[Any], list[Any]]:
         """The forces on the body (N; tangents, then normal), and the rates of the states.
 
         state: of the number `states`; slip: the velocities along the tangents (m/s) of the body's
-        point that is in contact, relative to the other body.
+        point that is in contact, relative to the other body. touching: what `touches` said at the
+        beginning of a step; by default what it says now.
         """
         normal, sideways = self._parts(state)
         if len(slip) != self.tangents:
             raise ValueError(f"SoftContact: slip must have {self.tangents} numbers")
-        force, rates = self.normal.response(normal, gap, rate)
+        force, rates = self.normal.response(normal, gap, rate, touching)
         if self.friction is None:
             return [*(0.0 * force for _ in slip), force], rates
         forces, slipped = self.friction.response(sideways, force, slip)
@@ -276,14 +337,28 @@ class SoftContact:
             return after
         return [*after, *self.friction.advanced(sideways, forces[:-1], dt)]
 
+    def settled(self, state: Sequence[Value], forces: Sequence[Value], gap: Value) -> list[Value]:
+        """States that an integrator has found, with surfaces on the gap where there is a force."""
+        normal, sideways = self._parts(state)
+        return [*self.normal.settled(normal, forces[-1], gap), *sideways]
+
     def _parts(self, state: Sequence[Value]) -> tuple[Sequence[Value], Sequence[Value]]:
         if len(state) != self.states:
             raise ValueError(f"SoftContact: {self.states} states are needed, not {len(state)}")
         return state[: self.normal.states], state[self.normal.states :]
 
 
+def _reached(state: Sequence[Value], gap: Value) -> Value:
+    """1.0 where the gap is no wider than surfaces reach; 0.0 elsewhere."""
+    return less_equal(gap, (1.0 - CLOSE) * sum(state))
+
+
 def _in_series(
-    surfaces: Sequence[SoftSurface], state: Sequence[Value], gap: Value, rate: Value
+    surfaces: Sequence[SoftSurface],
+    state: Sequence[Value],
+    gap: Value,
+    rate: Value,
+    touching: Value,
 ) -> tuple[Value, list[Any]]:
     """One force presses all surfaces, whose rates together make the gap's.
 
@@ -295,7 +370,7 @@ def _in_series(
     total = sum(state)
     off = sum(damping / s.damping * k for s, k in zip(surfaces, pace, strict=True)) * (gap - total)
     push = -damping * (rate + sum(k * z for k, z in zip(pace, state, strict=True)) + off)
-    touching = less_equal(gap, (1.0 - CLOSE) * total)
+    touching = _reached(state, gap) if touching is None else touching
     force = select(touching, maximum(push, 0.0), 0.0)
     return force, [
         -(s.stiffness * z + force) / s.damping for s, z in zip(surfaces, state, strict=True)
@@ -307,9 +382,16 @@ def _after(
 ) -> list[Value]:
     """The states after a step; where there was a force they are shifted onto the gap."""
     moved = [_decayed(s, z, force, dt) for s, z in zip(surfaces, state, strict=True)]
+    return _onto(surfaces, moved, force, gap)
+
+
+def _onto(
+    surfaces: Sequence[SoftSurface], state: Sequence[Value], force: Value, gap: Value
+) -> list[Value]:
+    """The states, shifted onto the gap where there is a force."""
     damping = _series(*(s.damping for s in surfaces))
-    off = select(less(0.0, force), gap - sum(moved), 0.0)
-    return [z + damping / s.damping * off for s, z in zip(surfaces, moved, strict=True)]
+    off = select(less(0.0, force), gap - sum(state), 0.0)
+    return [z + damping / s.damping * off for s, z in zip(surfaces, state, strict=True)]
 
 
 def _decayed(surface: SoftSurface, z: Value, force: Value, dt: float) -> Value:

@@ -5,6 +5,7 @@ import os
 from collections.abc import Mapping
 from pathlib import PurePath
 from types import ModuleType
+from typing import Any
 
 from chasles.model import Description, ModelError
 
@@ -14,6 +15,8 @@ READERS: dict[str, str] = {
     ".toml": "chasles.formats.toml_robots",
     ".xml": "chasles.formats.mjcf",
     ".mjcf": "chasles.formats.mjcf",
+    ".sdf": "chasles.formats.sdf",
+    ".xacro": "chasles.formats.xacro",
 }
 """One row a format: the module whose `read` takes a path and the options below; loaded on use."""
 
@@ -22,17 +25,40 @@ WRITERS: dict[str, str] = {
     ".urdf": "chasles.formats.urdf_writer",
     ".xml": "chasles.formats.mjcf_writer",
     ".mjcf": "chasles.formats.mjcf_writer",
+    ".sdf": "chasles.formats.sdf_writer",
 }
 """One row a format: the module whose `write` takes a description and a path; loaded on use."""
 
 
-def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = False) -> Description:
+MAX_LINKS = 5_000
+"""Of a robot: what has more takes many seconds to build, and is no robot."""
+
+
+def read(
+    path: str | os.PathLike[str],
+    *,
+    snap: bool = True,
+    floating: bool = False,
+    arguments: Mapping[str, str] | None = None,
+) -> Description:
     """What a robot file says, before any choice of numbering or frames.
 
     snap: take angles printed as a rounded multiple of a right angle for that multiple.
-    floating: put the root link on a free joint.
+    floating: put the root link on a free joint. arguments: of a xacro file.
     """
-    description: Description = _module(READERS, path).read(path, snap=snap, floating=floating)
+    options: dict[str, Any] = {"snap": snap, "floating": floating}
+    if arguments:
+        if not os.fsdecode(path).lower().endswith(".xacro"):
+            raise ModelError(
+                f"{os.fsdecode(path)}: only .xacro files take arguments; leave them out"
+            )
+        options["arguments"] = arguments
+    description: Description = _module(READERS, path).read(path, **options)
+    if len(description.links) > MAX_LINKS:
+        raise ModelError(
+            f"{os.fsdecode(path)}: {len(description.links)} links, and a robot may have "
+            f"{MAX_LINKS}; check that this is the right file"
+        )
     return description
 
 

@@ -94,7 +94,9 @@ def whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         yield part
+        _settle(part)
         os.replace(part, target)
+        _settle(target.parent)
     except OSError as error:
         why = error.strerror or error
         raise OSError(f"{path}: {why}; nothing was written, choose another place") from error
@@ -103,9 +105,17 @@ def whole(path: str | os.PathLike[str]) -> Iterator[Path]:
             part.unlink()
 
 
+def _settle(path: Path) -> None:
+    """Have a file or a folder on the disk itself, where the system can do that."""
+    if os.name == "posix" or path.is_file():
+        descriptor = os.open(path, os.O_RDONLY if os.name == "posix" else os.O_RDWR)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
 def store(path: str | os.PathLike[str], text: str) -> None:
     """Write a text as a file, all of it or nothing: what was there before is lost only then."""
     with whole(path) as part, part.open("x", encoding="utf-8", newline="\n") as stream:
         stream.write(text)
-        stream.flush()
-        os.fsync(stream.fileno())

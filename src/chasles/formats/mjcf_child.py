@@ -1,13 +1,5 @@
-"""A program of its own: compiles an MJCF file with MuJoCo and prints its model's numbers as JSON.
+"""Compiles an MJCF file with MuJoCo; `walled_program.py` runs it. It imports nothing of chasles."""
 
-`chasles.formats.mjcf_compiler` runs it as `mjcf_child.py FILE MEMORY PARTS`: with at most MEMORY
-bytes, for models of at most PARTS bodies, joints, sites and equalities. It imports nothing of
-chasles, so that it starts fast.
-"""
-
-import json
-import os
-import sys
 from typing import Any
 
 import mujoco
@@ -25,27 +17,9 @@ ARRAYS = (
 """What is printed of mjModel under its own name; MuJoCo's documentation says what each is."""
 
 
-def main(file: str, memory: int, parts: int) -> None:
-    """Print the numbers, or {"error": why there are none}."""
-    limit_memory(memory)
-    answer = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what else is printed on the way, by MuJoCo or its plugins, is no answer
-    try:
-        json.dump(numbers(mujoco.MjModel.from_xml_path(file), parts), answer)
-    except (ValueError, MemoryError) as error:
-        json.dump({"error": str(error) or "out of memory"}, answer)
-    answer.flush()
-
-
-def limit_memory(most: int) -> None:
-    """Of this process, where the system can."""
-    if sys.platform != "win32":
-        import resource
-
-        try:
-            resource.setrlimit(resource.RLIMIT_AS, (most, most))
-        except (ValueError, OSError):
-            return  # macOS has the name but refuses
+def answer(file: str, parts: str) -> dict[str, Any]:
+    """The numbers of a file's model, of at most so many bodies, joints, sites and equalities."""
+    return numbers(mujoco.MjModel.from_xml_path(file), int(parts))
 
 
 def numbers(model: Any, parts: int) -> dict[str, Any]:
@@ -113,7 +87,3 @@ def unused(model: Any) -> dict[str, int]:
 def count(model: Any, name: str) -> int:
     """The rows of an array that are not zero; none where this version of MuJoCo lacks the array."""
     return sum(bool(row.any()) for row in getattr(model, name, ()))
-
-
-if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))

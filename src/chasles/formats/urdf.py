@@ -10,16 +10,15 @@ import math
 import os
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import PurePath
 
 from lxml import etree
 
 from chasles.formats.files import load, short
-from chasles.formats.numbers import is_number, multiple, radians, right_angles
 from chasles.formats.xml_document import parse
-from chasles.mathematics.linear import Symmetric, Vector
-from chasles.mathematics.rotations import Plane, Rotation
+from chasles.formats.xml_part import MOMENTS, Part, Source, about_origin
+from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model import Description, JointData, Limits, LinkData, Mimic, ModelError
 from chasles.model.graph import on_free_joint
@@ -40,9 +39,6 @@ _BOUNDED = ("revolute", "prismatic")
 UNBOUNDED = sys.float_info.max
 """Stands for no limit where one must be given: readers of the format take no "inf"."""
 
-_QUARTERS = ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0))
-"""Cosine and sine of 0, 1, 2 and 3 right angles."""
-
 
 def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = False) -> Description:
     """What a URDF file says.
@@ -52,8 +48,16 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
     floating: put the root link on a free joint, named root_joint.
     """
     file = os.fsdecode(path)
-    root = _parse(file, load(file))
-    source = _Source(file, root.tag.removesuffix("robot"), snap, [])
+    return described(file, parse(file, load(file)), snap=snap, floating=floating)
+
+
+def described(file: str, root: etree._Element, *, snap: bool, floating: bool) -> Description:
+    """What a document says that stands in a file."""
+    if root.tag.rpartition("}")[2] != "robot":
+        raise ModelError(
+            f"{file}:{root.sourceline}: the document is a <{root.tag}>; a URDF file is a <robot>"
+        )
+    source = Source(file, root.tag.removesuffix("robot"), snap, [])
     links = tuple(map(_link, _named(source, root, "link")))
     joints = tuple(map(_joint, _named(source, root, "joint")))
     if floating:
@@ -65,118 +69,34 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
 # The file and its elements ---------------------------------------------------------------------
 
 
-def _parse(file: str, data: bytes) -> etree._Element:
-    """The `<robot>` element."""
-    root = parse(file, data)
-    if root.tag.rpartition("}")[2] != "robot":
-        raise ModelError(
-            f"{file}:{root.sourceline}: the document is a <{root.tag}>; a URDF file is a <robot>"
-        )
-    return root
-
-
-@dataclass(frozen=True)
-class _Source:
-    """A file being read. space: what stands before the names of its tags, "" or "{namespace}"."""
-
-    file: str
-    space: str
-    snap: bool
-    notes: list[str]
-
-
-@dataclass(frozen=True)
-class _Part:
-    """An element, and the link or joint that messages about it name."""
-
-    source: _Source
-    element: etree._Element
-    owner: str
-
-    @property
-    def where(self) -> str:
-        return f"{self.source.file}:{self.element.sourceline}"
-
-    @property
-    def tag(self) -> str:
-        return self.element.tag.removeprefix(self.source.space)
-
-    def error(self, what: str) -> ModelError:
-        return ModelError(f"{self.where}: {self.owner}: {what}")
-
-    def note(self, what: str) -> None:
-        self.source.notes.append(f"{self.where}: {self.owner}: {what}")
-
-    def find(self, tag: str) -> "_Part | None":
-        """The first child with a tag."""
-        for element in self.element:
-            if element.tag == self.source.space + tag:
-                return replace(self, element=element)
-        return None
-
-    def need(self, tag: str) -> "_Part":
-        part = self.find(tag)
-        if part is None:
-            raise self.error(f"there is no <{tag}>; add one")
-        return part
-
-    def text(self, attribute: str, default: str = "") -> str:
-        """An attribute; without a default it may not be absent or empty."""
-        text = self.element.get(attribute, default)
-        if not text:
-            raise self.error(f"{self.tag} has no {attribute}; add {attribute}=...")
-        return text
-
-    def words(self, attribute: str, count: int, default: str = "") -> list[str]:
-        """The finite numbers of an attribute, as printed."""
-        text = self.text(attribute, default)
-        words = text.split()
-        if len(words) != count or not all(map(is_number, words)):
-            needed = "a finite number" if count == 1 else f"{count} finite numbers"
-            raise self.error(f"{self.tag} {attribute} is {short(text)}; give {needed}")
-        return words
-
-    def number(self, attribute: str, default: float | None = None) -> float:
-        """A number; the default, where there is one, stands for an absent attribute."""
-        if default is not None and attribute not in self.element.attrib:
-            return default
-        return float(self.words(attribute, 1)[0])
-
-    def vector(self, attribute: str, default: str = "") -> Vector:
-        return Vector(tuple(map(float, self.words(attribute, 3, default))))
-
-
-def _named(source: _Source, root: etree._Element, tag: str) -> Iterator[_Part]:
+def _named(source: Source, root: etree._Element, tag: str) -> Iterator[Part]:
     """The links or the joints; no two may have the same name."""
     first: dict[str, str] = {}
-    for element in root:
-        if element.tag == source.space + tag:
-            name = _Part(source, element, "robot").text("name")
-            part = _Part(source, element, f"{tag} {name!r}")
-            if name in first:
-                raise part.error(f"{first[name]} has a {tag} of the same name; rename one of them")
-            first[name] = part.where
-            yield part
+    for element in Part(source, root, "robot").all(tag):
+        part, name = element.named(), element.text("name")
+        if name in first:
+            raise part.error(f"{first[name]} has a {tag} of the same name; rename one of them")
+        first[name] = part.where
+        yield part
 
 
 # What the elements say -------------------------------------------------------------------------
 
 
-def _link(link: _Part) -> LinkData:
+def _link(link: Part) -> LinkData:
     return LinkData(link.text("name"), _inertia(link.find("inertial")), link.where)
 
 
-def _inertia(inertial: _Part | None) -> RigidInertia:
+def _inertia(inertial: Part | None) -> RigidInertia:
     """About the link's origin; the file has it about the centre of mass, in axes of its own."""
     if inertial is None:
         return RigidInertia.zero()
     mass, tensor = inertial.need("mass").number("value"), inertial.need("inertia")
     pose = _pose(inertial.find("origin"))
-    entries = map(tensor.number, ("ixx", "iyy", "izz", "ixy", "ixz", "iyz"))
-    return RigidInertia.from_center(mass, pose.r, pose.E.T @ Symmetric(*entries))
+    return about_origin(mass, pose, list(map(tensor.number, MOMENTS)))
 
 
-def _joint(joint: _Part) -> JointData:
+def _joint(joint: Part) -> JointData:
     given = joint.text("type")
     if given not in _KINDS:
         raise joint.error(f"unknown type {short(given)}; use one of {', '.join(_KINDS)}")
@@ -191,7 +111,7 @@ def _joint(joint: _Part) -> JointData:
     return data if data.kind == "fixed" else _moving(joint, data)
 
 
-def _moving(joint: _Part, data: JointData) -> JointData:
+def _moving(joint: Part, data: JointData) -> JointData:
     """The data of a joint, with what only a moving one has."""
     axis = None if data.kind in _WITHOUT_AXIS else joint.find("axis")
     second = joint.find("axis2") if data.kind in _WITH_TWO else None
@@ -209,17 +129,12 @@ def _moving(joint: _Part, data: JointData) -> JointData:
     )
 
 
-def _axis(axis: _Part) -> Vector:
+def _axis(axis: Part) -> Vector:
     """A unit vector in the joint's frame."""
-    given = axis.vector("xyz")
-    length = math.hypot(*given)
-    if not 1e-9 < length < math.inf:
-        size = "zero" if length < 1.0 else "infinite"
-        raise axis.error(f"axis has {size} length; give a unit vector")
-    return Vector(tuple(a / length for a in given))
+    return axis.unit(axis.vector("xyz"))
 
 
-def _limits(joint: _Part, kind: str) -> Limits:
+def _limits(joint: Part, kind: str) -> Limits:
     """Bounds; URDF takes an absent lower or upper as 0, and gives a continuous joint neither."""
     limit = joint.find("limit")
     if limit is None:
@@ -240,27 +155,16 @@ def _limits(joint: _Part, kind: str) -> Limits:
     )
 
 
-def _mimic(mimic: _Part) -> Mimic:
+def _mimic(mimic: Part) -> Mimic:
     return Mimic(mimic.text("joint"), mimic.number("multiplier", 1.0), mimic.number("offset", 0.0))
 
 
-# Placements and right angles -------------------------------------------------------------------
+# Placements ------------------------------------------------------------------------------------
 
 
-def _pose(origin: _Part | None) -> Transform:
+def _pose(origin: Part | None) -> Transform:
     """From `<origin xyz rpy>`: roll about x, pitch about y, yaw about z, all of the outer frame."""
     if origin is None:
         return Transform.identity()
-    roll, pitch, yaw = (_turn(origin, angle) for angle in origin.words("rpy", 3, "0 0 0"))
-    E = Rotation((Plane(2, *yaw), Plane(1, *pitch), Plane(0, *roll))).matrix()
-    return Transform(Rotation.of(E), origin.vector("xyz", "0 0 0"))
-
-
-def _turn(origin: _Part, angle: str) -> tuple[float, float]:
-    """Cosine and sine of an angle, exact where its digits mean right angles."""
-    k = right_angles(angle) if origin.source.snap else 0
-    if k == 0:
-        return math.cos(float(angle)), math.sin(float(angle))
-    if float(angle) != radians(k):
-        origin.note(f"angle {angle} taken as {multiple(k)}")
-    return _QUARTERS[k % 4]
+    angles = origin.words("rpy", 3, "0 0 0")
+    return origin.placement(origin.vector("xyz", "0 0 0"), angles)

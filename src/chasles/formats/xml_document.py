@@ -8,9 +8,21 @@ from lxml import etree
 from chasles.expr import Number
 from chasles.model import ModelError
 
+MAX_BYTES = 8 * 2**20
+"""Larger documents are refused unread: a robot's has less than one MB, shapes aside."""
+
+MAX_MARKS = 500_000
+"""Of "<" and "=" in a document, which bound its elements and attributes, of any encoding: an
+element takes a hundred times the memory of its text. The largest model of dm_control has 24,000."""
+
 
 def parse(file: str, data: bytes) -> etree._Element:
     """The root of a document without entities, which could grow without bound."""
+    if len(data) > MAX_BYTES:
+        raise _too_large(file, f"{len(data) / 2**20:.0f} MB of XML", f"{MAX_BYTES // 2**20} MB")
+    marks = data.count(b"<") + data.count(b"=")
+    if marks > MAX_MARKS:
+        raise _too_large(file, f"{marks} signs of tags and attributes", f"{MAX_MARKS}")
     if b"<!ENTITY" in data:
         raise _declares(file, data)
     parser = etree.XMLParser(
@@ -29,6 +41,12 @@ def parse(file: str, data: bytes) -> etree._Element:
     if root.getroottree().docinfo.internalDTD is not None:
         raise _declares(file, data)
     return root
+
+
+def _too_large(file: str, size: str, most: str) -> ModelError:
+    return ModelError(
+        f"{file}: {size}, and a robot file may have {most}; check that this is the right file"
+    )
 
 
 def _declares(file: str, data: bytes) -> ModelError:

@@ -8,6 +8,8 @@ from weakref import WeakSet
 
 import numpy as np
 
+from chasles.expr import Variable
+
 
 class Library(NamedTuple):
     """A library: its name, its package, its type of arrays, and whether it takes NumPy's too."""
@@ -49,12 +51,8 @@ def library_of(argument: Any) -> Library | None:
     return None
 
 
-def taker(function: Any, arguments: Sequence[Any], out: Any) -> Callable[..., Any] | None:
-    """What calls a function with arrays of another library; None where its kernel takes them.
-
-    Kernels take NumPy's arrays, those of the CUDA backend CuPy's. Arrays of several libraries are
-    an error, which names two of them.
-    """
+def common(title: str, variables: Sequence[Variable], arguments: Sequence[Any]) -> Library | None:
+    """The one library that arrays are of, or None for NumPy; of several, an error names two."""
     found = [library_of(argument) for argument in arguments]
     chosen = next((row for row in found if row is not None), None)
     if chosen is None:
@@ -64,16 +62,28 @@ def taker(function: Any, arguments: Sequence[Any], out: Any) -> Callable[..., An
         if row is None and isinstance(arguments[k], np.ndarray) and not chosen.takes_numpy:
             row = _NUMPY
         if row is not None and row is not chosen:
-            names = [variable.name for variable in function.interface.inputs]
             raise TypeError(
-                f"{function.recipe.function}: {names[first]} is of {chosen.name} and {names[k]} of "
+                f"{title}: {variables[first].name} is of {chosen.name} and {variables[k].name} of "
                 f"{row.name}; give all arrays of one library"
             )
+    return chosen
+
+
+def taker(function: Any, arguments: Sequence[Any], out: Any) -> Callable[..., Any] | None:
+    """What calls a function with arrays of another library; None where its kernel takes them.
+
+    Kernels take NumPy's arrays, those of the CUDA backend CuPy's. Arrays of several libraries are
+    an error, which names two of them.
+    """
+    title = function.recipe.function
+    chosen = common(title, function.interface.inputs, arguments)
+    if chosen is None:
+        return None
     for given in out if isinstance(out, tuple) else () if out is None else (out,):
         if library_of(given) is not chosen:
             raise TypeError(
-                f"{function.recipe.function}: out must be of {chosen.name}, as "
-                f"{function.interface.inputs[first].name} is, not {type(given).__name__}"
+                f"{title}: out must be of {chosen.name}, as the other arrays are, not "
+                f"{type(given).__name__}"
             )
     if chosen.package == "cupy" and function.recipe.backend == "cuda":
         return None
@@ -93,8 +103,13 @@ def refuse(function: str, *arguments: Any) -> None:
             )
 
 
+def module(package: str) -> Any:
+    """What takes a library's arrays, loaded."""
+    return importlib.import_module(f"chasles.libraries.{package}")
+
+
 def _load(package: str) -> None:
-    _TAKERS[package] = importlib.import_module(f"chasles.libraries.{package}").call
+    _TAKERS[package] = module(package).call
 
 
 def remember(function: Any) -> None:

@@ -5,26 +5,31 @@ from typing import Any
 
 import cupy
 
+from chasles.expr import Variable
+
 
 def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None) -> Any:
     """A function of CuPy's arrays, all on one device: float32 if all are (numbers follow)."""
     title = function.recipe.function
     if threads is not None:
         raise TypeError(f"{title}: threads= is for processors; leave it out on a GPU")
-    single = all(a.dtype == cupy.float32 for a in arguments if isinstance(a, cupy.ndarray))
-    kernel = (function.single if single else function).cuda.kernel
+    kernel = (function.single if single(arguments) else function).cuda.kernel
     if not all(isinstance(a, cupy.ndarray) and a.dtype == kernel.dtype for a in arguments):
-        arguments = _converted(function, arguments, kernel.dtype)
+        arguments = converted(title, function.interface.inputs, arguments, kernel.dtype)
     return kernel.call(title, arguments, out)
 
 
-def _converted(function: Any, arguments: Sequence[Any], dtype: Any) -> list[Any]:
+def single(arguments: Sequence[Any]) -> bool:
+    """Whether all arrays are of float32."""
+    return all(a.dtype == cupy.float32 for a in arguments if isinstance(a, cupy.ndarray))
+
+
+def converted(
+    title: str, variables: Sequence[Variable], arguments: Sequence[Any], dtype: Any
+) -> list[Any]:
     """All arguments as arrays of one type of numbers, on the device of those that are arrays."""
-    title = function.recipe.function
     given = {
-        v.name: a
-        for v, a in zip(function.interface.inputs, arguments, strict=True)
-        if isinstance(a, cupy.ndarray)
+        v.name: a for v, a in zip(variables, arguments, strict=True) if isinstance(a, cupy.ndarray)
     }
     for name, a in given.items():
         if a.dtype.kind not in "fiu" or a.dtype == cupy.float16:

@@ -1,7 +1,7 @@
 """Independent coordinates that suit a position: chosen there, compiled once for each choice."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from chasles.model.closure import Closure
 class Chart:
     """A choice of independent coordinates, and `closing_step` compiled for it."""
 
+    closure: Closure
     independent: np.ndarray
     compiled: Any
 
@@ -43,8 +44,30 @@ class Charts:
         K = np.concatenate([loops.raw_matrix(q)[None], loops.reference_matrix])
         able = np.delete(np.arange(loops.model.nv), independent)
         closure = choose(K, loops.rows, loops.columns, len(able), able)
-        key = (closure.rows, closure.dependent)
-        if key not in self._known:
-            compiled = self._closed(closure).function("closing_step")
-            self._known[key] = Chart(independent, compiled)
-        return self._known[key]
+        known = self._known.get((closure.rows, closure.dependent))
+        return known or self._made(closure, independent)
+
+    def _made(self, closure: Closure, independent: np.ndarray) -> Chart:
+        compiled = self._closed(closure).function("closing_step")
+        chart = self._known[closure.rows, closure.dependent] = Chart(closure, independent, compiled)
+        return chart
+
+    def memory(self) -> tuple[list[Chart], dict[str, np.ndarray]]:
+        """All charts in the order they were made, and arrays that `recall` makes them of again."""
+        charts = list(self._known.values())
+        closures = [{"independent": chart.independent, **vars(chart.closure)} for chart in charts]
+        return charts, {
+            f"chart_{name}": np.array([numbers[name] for numbers in closures])
+            for name in ("independent", *(field.name for field in fields(Closure)))
+        }
+
+    def recall(self, memory: Mapping[str, np.ndarray]) -> list[Chart]:
+        """The charts of a memory, each with the pivots that it was made with."""
+        columns = [memory[f"chart_{field.name}"].tolist() for field in fields(Closure)]
+        charts = []
+        for independent, *row in zip(memory["chart_independent"], *columns, strict=True):
+            closure = Closure(*map(tuple, row))
+            known = self._known.get((closure.rows, closure.dependent))
+            same = known is not None and known.closure == closure
+            charts.append(known if known and same else self._made(closure, independent))
+        return charts

@@ -44,7 +44,9 @@ def choose(
         taken.append((r, c))
         left = _eliminated(left, r, c)
     kept, solved = [r for r, _ in taken], [int(dependent[c]) for _, c in taken]
-    return Closure(tuple(kept), tuple(solved), _pivots(K[:, kept][..., solved]), tuple(rows))
+    return Closure(
+        tuple(kept), tuple(solved), _pivots(K[:, kept][..., solved]), tuple(map(float, rows))
+    )
 
 
 def _eliminated(left: np.ndarray, r: int, c: int) -> np.ndarray:

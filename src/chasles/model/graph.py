@@ -1,5 +1,6 @@
 """From links and joints in any order to a tree and the joints that close it (Featherstone 4.1)."""
 
+import heapq
 import itertools
 from collections.abc import Sequence
 from dataclasses import fields, replace
@@ -50,8 +51,9 @@ def from_graph(
     wanted = {*actuated, *_coupled(joints, couplings), *(j.name for j in joints if j.resists)}
     tree, notes = _tree(links, joints, base, set(loops), wanted)
     chosen = {joint.name: joint for joint in tree}
+    in_tree = set(chosen)
     ordered = [chosen.pop(joint) for joint in by_name if joint in chosen]
-    closing = [by_name[joint] for joint in by_name if joint not in {x.name for x in tree}]
+    closing = [joint for joint in by_name.values() if joint.name not in in_tree]
     notes += [
         f"joint {joint.name!r} closes a loop of joints that all need coordinates, and has none"
         for joint in closing
@@ -123,35 +125,45 @@ def _tree(
     Joints are added one by one at the tree's border: wanted ones first (so there are as many as
     can be, by Prim's rule), then those that lead to the least depth, then in order.
     """
-    depth: dict[str | None, int] = {None: 0}
+    depth: dict[str | None, int] = {}
     tree: list[JointData] = []
     notes: list[str] = []
+    border: list[tuple[bool, int, int, str | None]] = []
     taken = {joint.name for joint in joints}
+    touching: dict[str | None, list[tuple[int, str | None]]] = {}
+    for k, joint in enumerate(joints):
+        if joint.name not in loops:
+            touching.setdefault(joint.parent, []).append((k, joint.child))
+            touching.setdefault(joint.child, []).append((k, joint.parent))
+
+    def reach(link: str | None, deep: int) -> None:
+        depth[link] = deep
+        for k, far in touching.get(link, []):
+            cost = deep + (joints[k].kind != "fixed")
+            heapq.heappush(border, (joints[k].name not in wanted, cost, k, far))
+
+    def grow() -> None:
+        while border:
+            _, deep, k, far = heapq.heappop(border)
+            if far not in depth:
+                tree.append(joints[k] if joints[k].child == far else _turned_round(joints[k]))
+                reach(far, deep)
+
     if base is not None:
         tree.append(JointData(unused_name(f"{base}_base", taken), "fixed", None, base))
-        depth[base] = 0
-    while len(depth) <= len(links):
-        border = [
-            (joint.name not in wanted, depth[near] + (joint.kind != "fixed"), k)
-            for k, joint in enumerate(joints)
-            for near, far in ((joint.parent, joint.child), (joint.child, joint.parent))
-            if joint.name not in loops and near in depth and far not in depth
-        ]
-        if border:
-            _, deep, k = min(border)
-            joint = joints[k]
-            if joint.child in depth:
-                joint = _turned_round(joint)
-            tree.append(joint)
-            depth[joint.child] = deep
-            continue
-        link = next(link.name for link in links if link.name not in depth)
-        added = JointData(unused_name(f"{link}_free", taken), "free", None, link)
-        notes.append(
-            f"link {link!r} is not connected to the base: joint {added.name!r}, free, carries it"
-        )
-        tree.append(added)
-        depth[link] = 1
+        reach(base, 0)
+    reach(None, 0)
+    grow()
+    for link in (link.name for link in links):
+        if link not in depth:
+            added = JointData(unused_name(f"{link}_free", taken), "free", None, link)
+            notes.append(
+                f"link {link!r} is not connected to the base: joint {added.name!r}, free, "
+                "carries it"
+            )
+            tree.append(added)
+            reach(link, 1)
+            grow()
     return tree, notes
 
 

@@ -1,6 +1,6 @@
 """The same mechanism in fewer joint types, for files that know few: joints in series."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -34,18 +34,19 @@ _AXIAL = ("revolute", "continuous", "prismatic")
 """Types that turn round with their axis."""
 
 
-def in_series(source: Description) -> Description:
+def in_series(source: Description, keep: Collection[str] = ()) -> Description:
     """The mechanism with joints of one freedom for all types that are such joints in series.
 
     Coordinates, velocities and forces are the same, in the same order. Of joint "j" with several
     freedoms come the joints "j[0]", "j[1]", ..., as `robot.independent` names them; a screw or
     pinion "j" stays a turn "j", and "j.slide" follows it. Links between them are massless.
-    Reversed axes become opposite ones.
+    Reversed axes become opposite ones. keep: types that stay as they are, unless
+    reversed.
     """
     links, joints = list(source.links), []
     taken, names = _taken(source)
     for joint in source.joints:
-        if joint.kind in _SERIES:
+        if joint.kind in _SERIES and (joint.reversed or joint.kind not in keep):
             parts = _parts(joint, names)
             between = [_between(joint, part.name, taken) for part in parts[:-1]]
             links += between

@@ -10,11 +10,13 @@ from functools import cached_property
 from chasles.expr import RULES, Arena, Number, Program, Variable
 from chasles.model import Model
 from chasles.programs import Derivative, program
+from chasles.rollouts.contacts import Contacts, Pressed
 
 Numbers = Sequence[Number]
-State = tuple[Numbers, Numbers]
-Accelerate = Callable[[Number, Numbers, Numbers], list[Number]]
-"""qdd of t, q, qd."""
+State = tuple[Numbers, Numbers, Numbers]
+"""q, qd, and the states of soft surfaces and of friction."""
+Accelerate = Callable[..., tuple[list[Number], Pressed]]
+"""qdd of t, q, qd and the states of surfaces, and what these do; where they touch may be given."""
 
 
 @dataclass(frozen=True)
@@ -67,41 +69,72 @@ class Space:
 
 
 def euler(
-    space: Space, accelerate: Accelerate, t: Number, h: Number, q: Numbers, qd: Numbers
+    space: Space,
+    contacts: Contacts,
+    accelerate: Accelerate,
+    t: Number,
+    h: Number,
+    q: Numbers,
+    qd: Numbers,
+    z: Numbers,
 ) -> State:
     """Positions by the velocity before the step (Euler)."""
-    qdd = accelerate(t, q, qd)
-    return space.along(q, _scaled(h, qd)), _moved(qd, h, qdd)
+    qdd, pressed = accelerate(t, q, qd, z)
+    there = space.along(q, _scaled(h, qd))
+    return there, _moved(qd, h, qdd), contacts.advanced(space.arena, z, pressed, there, h)
 
 
 def semi_implicit(
-    space: Space, accelerate: Accelerate, t: Number, h: Number, q: Numbers, qd: Numbers
+    space: Space,
+    contacts: Contacts,
+    accelerate: Accelerate,
+    t: Number,
+    h: Number,
+    q: Numbers,
+    qd: Numbers,
+    z: Numbers,
 ) -> State:
     """Positions by the velocity after the step (semi-implicit, or symplectic, Euler)."""
-    after = _moved(qd, h, accelerate(t, q, qd))
-    return space.along(q, _scaled(h, after)), after
+    qdd, pressed = accelerate(t, q, qd, z)
+    after = _moved(qd, h, qdd)
+    there = space.along(q, _scaled(h, after))
+    return there, after, contacts.advanced(space.arena, z, pressed, there, h)
 
 
 def runge_kutta(
-    space: Space, accelerate: Accelerate, t: Number, h: Number, q: Numbers, qd: Numbers
+    space: Space,
+    contacts: Contacts,
+    accelerate: Accelerate,
+    t: Number,
+    h: Number,
+    q: Numbers,
+    qd: Numbers,
+    z: Numbers,
 ) -> State:
     """The classical method of fourth order on steps from q (Munthe-Kaas 1998).
 
-    Entries that depend on the way are integrated beside the velocities, by their own rates.
+    Entries that depend on the way are integrated beside the velocities, by their own rates; so are
+    the states of surfaces, which touch, or do not, as they do at the beginning of the step.
     """
     start = [q[k] for k in space.paths]
-    rate, qdd, roll = list(qd), accelerate(t, q, qd), space.path_rates(q, qd)
-    d, v, p = rate, qdd, roll
+    qdd, pressed = accelerate(t, q, qd, z)
+    touching, rate, roll = pressed.touching, list(qd), space.path_rates(q, qd)
+    sums = [list(rate), qdd, roll, pressed.rates]
     for part, weight in ((0.5, 2.0), (0.5, 2.0), (1.0, 1.0)):
         s = part * h
         speed = _moved(qd, s, qdd)
         there = space.put(space.along(q, _scaled(s, rate)), _moved(start, s, roll))
-        rate, qdd = space.rate(q, there, speed), accelerate(t + s, there, speed)
+        surfaces = contacts.settled(space.arena, _moved(z, s, pressed.rates), pressed, there)
+        rate = space.rate(q, there, speed)
+        qdd, pressed = accelerate(t + s, there, speed, surfaces, touching)
         roll = space.path_rates(there, speed)
-        d, v, p = _moved(d, weight, rate), _moved(v, weight, qdd), _moved(p, weight, roll)
+        slopes = (rate, qdd, roll, pressed.rates)
+        sums = [_moved(total, weight, k) for total, k in zip(sums, slopes, strict=True)]
     sixth = h * (1.0 / 6.0)
+    d, v, p, w = sums
     there = space.put(space.along(q, _scaled(sixth, d)), _moved(start, sixth, p))
-    return there, _moved(qd, sixth, v)
+    surfaces = contacts.settled(space.arena, _moved(z, sixth, w), pressed, there)
+    return there, _moved(qd, sixth, v), surfaces
 
 
 STEPS: dict[str, Callable[..., State]] = {
@@ -113,24 +146,43 @@ STEPS: dict[str, Callable[..., State]] = {
 
 
 def step_program(
-    model: Model, method: str, control: Program | None, *, dissipation: bool
+    model: Model,
+    method: str,
+    control: Program | None,
+    *,
+    dissipation: bool,
+    contacts: Contacts | None = None,
+    dt: float | None = None,
 ) -> Program:
-    """q and qd after a step of h seconds: inputs q, qd, tau (without a controller), t, h."""
-    arena = Arena(RULES)
-    sizes = {"q": model.nq, "qd": model.nv} | ({} if control else {"tau": model.nv})
+    """q, qd and states of surfaces after a step of h seconds.
+
+    Inputs q, qd, states (if there are any), tau or a controller's parameters, t, h. With contacts h
+    is the constant dt, since surfaces recover as exp(-K h / D).
+    """
+    arena, touch = Arena(RULES), contacts or Contacts(model, ())
+    states = {"q": model.nq, "qd": model.nv} | ({"states": touch.states} if touch.states else {})
+    own = {v.name: v.size for v in control.inputs if v.name == "parameters"} if control else None
+    sizes = states | ({"tau": model.nv} if own is None else own)
     given = {name: [arena.input(name, k) for k in range(n)] for name, n in sizes.items()}
-    t, h = arena.input("t", 0), arena.input("h", 0)
+    t, h = arena.input("t", 0), arena.input("h", 0) if dt is None else dt
     space = Space(model, arena)
-    forward = program(model, "forward_dynamics", dissipation=dissipation)
+    keys = touch.keys
+    forward = program(model, "forward_dynamics", dissipation=dissipation, wrenches=keys)
 
-    def accelerate(t: Number, q: Numbers, qd: Numbers) -> list[Number]:
-        tau = space.run(control, t=[t], q=q, qd=qd) if control else given["tau"]
-        return space.run(forward, q=q, qd=qd, tau=tau)
+    def accelerate(
+        t: Number, q: Numbers, qd: Numbers, z: Numbers, touching: Numbers | None = None
+    ) -> tuple[list[Number], Pressed]:
+        here = given | {"t": [t], "q": q, "qd": qd}
+        tau = space.run(control, **here) if control else given["tau"]
+        pressed = touch.pressed(arena, q, qd, z, touching)
+        wrenches = touch.wrenches(arena, q, pressed)
+        return space.run(forward, q=q, qd=qd, tau=tau, **wrenches), pressed
 
-    q, qd = STEPS[method](space, accelerate, t, h, given["q"], given["qd"])
+    start = given["q"], given["qd"], given.get("states", [])
+    after = STEPS[method](space, touch, accelerate, t, h, *start)
     inputs = [Variable(name, (n,)) for name, n in sizes.items()]
-    inputs += [Variable("t", ()), Variable("h", ())]
-    outputs = [(Variable("q", (model.nq,)), q), (Variable("qd", (model.nv,)), qd)]
+    inputs += [Variable(name, ()) for name in (("t", "h") if dt is None else ("t",))]
+    outputs = [(Variable(n, (k,)), x) for (n, k), x in zip(states.items(), after, strict=False)]
     return Program.from_outputs("step", inputs, outputs)
 
 

@@ -5,20 +5,22 @@ from typing import Any
 
 import numpy as np
 
-from chasles.contact.pairs import Pair
+from chasles.contact.pairs import Pair, Rigid
 from chasles.names import leading_shape, numbers
 from chasles.numeric.linear_systems import checked_step
 from chasles.robot import Array, Robot
-from chasles.rollouts import Trajectory
+from chasles.rollouts import End, Occurrence, Trajectory
 from chasles.simulate.closure_function import ClosureFunction
 from chasles.simulate.dynamics import Forces, accelerations, joint_forces, under
 from chasles.simulate.events import Event, checked_events
 from chasles.simulate.integrators import Free, chosen
+from chasles.simulate.memory import recalled, remembered
 from chasles.simulate.motions import moving
 from chasles.simulate.pace import paced
 from chasles.simulate.rigid import RigidContact
-from chasles.simulate.running import Keep, Untouched, run
-from chasles.simulate.watched import Watched, check_rigid, touching
+from chasles.simulate.running import Keep, Repeats, Untouched, run
+from chasles.simulate.soft import soft_contacts
+from chasles.simulate.watched import Watched, check_rigid, touched
 
 
 def simulate(
@@ -38,11 +40,14 @@ def simulate(
     dissipation: bool = False,
     stabilization: float | None = None,
     closure: ClosureFunction | None = None,
-    contacts: Sequence[Pair] = (),
-    limits: bool = False,
     events: Event | Sequence[Event] = (),
+    contacts: Sequence[Pair] = (),
+    contact_states: Array = None,
+    limits: bool = False,
     times: Array = None,
     every: int = 1,
+    steps: int | None = None,
+    resume: End | None = None,
     progress: bool = False,
 ) -> Trajectory:
     """The motion from q (..., nq) and qd (..., nv) for `duration` seconds, in steps of at most dt.
@@ -63,6 +68,20 @@ def simulate(
     increase, by interpolation within the steps, instead of those after each step. every: keep one
     state of so many, and the last. progress: show a bar.
 
+    contacts: pairs of shapes, `contact.Pair(body, surface, law)`, all with soft laws or all with
+    rigid ones. Soft, `SoftContact(...)`: contact_states (..., states) are those of surfaces and of
+    friction at the start, by default at rest. They are integrated with the motion;
+    `Trajectory.touching` has them, with forces and gaps. Stiff ground is for the implicit
+    integrators. Rigid, `Rigid(...)`, of one state and for explicit integrators: bodies touch,
+    leave, stick, slide and collide, and so do joints at their limits with limits=True. Each change is found within its step, as events are, and named in
+    `Trajectory.events`: "impact", "gain", "loss", "slip" or "stick" and the point. Raises
+    `contact.Infeasible`, `Inconsistent` or `Indeterminate` where rigid bodies have no motion, or
+    more than one.
+
+    steps: stop after so many steps, at the trajectory's `end`. resume: such an end, from which the
+    motion goes on; all else as it was given at first, q and qd too. The states of all parts, one
+    after the other, are those of the motion in one piece, bit for bit.
+
     Of a robot with loops, q and qd must keep them closed (`assemble`, `complete`). The independent
     coordinates are integrated and the others follow them, to 1e-13, so that nothing drifts; where a
     pivot of these equations falls below a third of its start, others are taken as independent.
@@ -70,50 +89,65 @@ def simulate(
     stabilization: integrate all coordinates of the tree instead, and let loops that open close
     again in about so many seconds (Baumgarte; see `constrained_dynamics`). closure: a function that
     closes them instead of Newton's method.
-
-    contacts: of one state; bodies that touch, leave, stick, slide and collide by rigid laws, and
-    limits=True: joints that stop at their limits (restitution 0). Each change is found within its
-    step, as events are, and named in `Trajectory.events`: "impact", "gain", "loss", "slip" or
-    "stick" and the point. `Trajectory.touching` has forces and gaps. For explicit integrators.
-    Raises `contact.Infeasible`, `Inconsistent` or `Indeterminate` where rigid bodies have no motion
-    or more than one.
     """
     if closure is not None and stabilization is not None:
         raise TypeError("simulate: give closure or stabilization, not both")
     q, qd = _state(robot, q, qd)
     whole = checked_step(duration, "simulate: duration")
-    if isinstance(every, bool) or not isinstance(every, int) or every < 1:
-        raise ValueError(f"simulate: every must be a positive integer, not {every!r}")
+    for name, count in (("every", every), ("steps", 1 if steps is None else steps)):
+        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+            raise ValueError(f"simulate: {name} must be a positive integer, not {count!r}")
     start = _beginning(robot, start)
     happenings = checked_events(events, q)
     method, advance = chosen(robot, integrator, free)
-    dynamics = accelerations(robot, f_ext, dissipation, stabilization)
+    firm = limits or any(
+        isinstance(pair, Pair) and isinstance(pair.law, Rigid) for pair in contacts
+    )
+    soft = soft_contacts(robot, () if firm else contacts, integrator, contact_states)
+    frames = () if soft is None else soft.frames
+    dynamics = accelerations(robot, f_ext, dissipation, stabilization, frames)
     force = joint_forces(tau, qd)
-    accelerate = under(dynamics, force)
+    accelerate = under(dynamics, force) if soft is None else soft.under(dynamics, force)
     rigid: RigidContact | None = None
-    if contacts or limits:
+    if firm:
         check_rigid(contacts, q, integrator, advance, stabilization)
         options: dict[str, Any] = {"f_ext": f_ext} if f_ext else {}
         options |= {"dissipation": True} if dissipation else {}
         rigid = RigidContact(robot, contacts, limits, accelerate, force, options)
         accelerate = rigid.accelerate
-    motion = moving(robot, accelerate, advance, closure, stabilization)
-    q, qd = motion.begin(start, q, qd)
+    motion = moving(robot, accelerate, advance, closure, stabilization, soft)
+    (q, qd), begin = motion.begin(start, q, qd), motion.begin
+    if soft is not None:
+        q, begin = soft.begin(q, qd, contact_states), soft.beginning(begin)
+        happenings = tuple(map(soft.seen_by, happenings))
     pace = paced(motion.step, method, start, whole, dt, rtol, atol)
     keep = Keep(start, whole, every, times, *([rigid.kept] if rigid else []))
     watched = Watched(pace, rigid) if rigid else None
-    steps, changes = watched or pace, watched or Untouched()
-    span = (start, start + whole)
-    happened = run(steps, motion.begin, changes, happenings, keep, span, q, qd, progress)
-    axis = q.ndim - 1
-    t, positions, velocities = keep.states()
+    stepping, changes = watched or pace, watched or Untouched()
+    repeats, t, end = Repeats(), start, start + whole
+    parts = (pace, keep, repeats, *motion.parts, *([rigid] if rigid else []))
+    happened: list[Occurrence] = []
+    if resume is None:
+        happened, q, qd = changes.changed(t, q, qd)
+        keep.now(t, q, qd)
+    else:
+        t, q, qd = recalled(resume, parts, q, qd, start, end)
+    span = (t, end)
+    ran = run(stepping, begin, changes, happenings, keep, repeats, span, q, qd, progress, steps)
+    times, q, qd = keep.states(q, qd)
+    happened, touching = sorted([*happened, *ran.happened], key=lambda one: one.t), None
+    if soft is not None:
+        happened, touching = soft.occurred(happened), soft.touching(q, qd)
+    if rigid is not None and contacts:
+        touching = touched(keep.others)
     return Trajectory(
-        t,
-        np.stack(positions, axis),
-        np.stack(velocities, axis),
+        times,
+        q[..., : robot.nq],
+        qd,
         tuple(motion.rechosen),
-        tuple(sorted(happened, key=lambda occurrence: occurrence.t)),
-        touching(keep.others) if contacts else None,
+        tuple(happened),
+        touching,
+        End(ran.t, ran.q, ran.qd, ran.over, remembered(parts)),
     )
 
 

@@ -1,6 +1,6 @@
 """What accelerates a robot: joint forces, and the dynamics of its tree or of its loops."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from chasles.names import numbers
 from chasles.numeric.linear_systems import checked_step
 from chasles.robot import Array, Robot
 from chasles.simulate.local import Accelerate
+from chasles.tracing import WrenchKey
 
 LOOSE = 1e-2
 """Loops that stabilisation holds may be open by this much (rad, parts of the loop's size)."""
@@ -18,8 +19,8 @@ LOOSE = 1e-2
 Forces = Array | Callable[[float, np.ndarray, np.ndarray], Array] | None
 """Joint forces: none, constant, or tau(t, q, qd)."""
 
-Dynamics = Callable[[float, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
-"""qdd of t, q, qd, tau."""
+Dynamics = Callable[..., np.ndarray]
+"""qdd of t, q, qd, tau, and of wrenches on frames that feel some."""
 
 
 def joint_forces(tau: Forces, qd: np.ndarray) -> Callable[..., np.ndarray]:
@@ -40,9 +41,23 @@ def joint_forces(tau: Forces, qd: np.ndarray) -> Callable[..., np.ndarray]:
 
 
 def accelerations(
-    robot: Robot, f_ext: Mapping[str, Any] | None, dissipation: bool, stabilization: float | None
+    robot: Robot,
+    f_ext: Mapping[str, Any] | None,
+    dissipation: bool,
+    stabilization: float | None,
+    frames: Sequence[str] = (),
 ) -> Dynamics:
-    """The dynamics of a robot, with its loops closed; these stabilized, if that is asked for."""
+    """The dynamics of a robot, with its loops closed; these stabilized, if that is asked for.
+
+    frames: those that feel wrenches given with the state, (..., 6) along the world's axes about
+    their origins.
+    """
+    for name in frames:
+        if name in (f_ext or {}):
+            raise ValueError(
+                f"simulate: f_ext acts on frame {name!r}, and so do contacts; give it at another "
+                "frame of that body"
+            )
     options: dict[str, Any] = {"f_ext": f_ext, "dissipation": dissipation}
     if stabilization is not None:
         if not robot.model.loop_rows:
@@ -50,10 +65,17 @@ def accelerations(
         time = checked_step(stabilization, "simulate: stabilization")
         options |= {"stabilization": time, "tolerance": LOOSE}
     if robot.model.loop_rows:
-        return lambda t, *state: robot._at(t).constrained_dynamics(*state, **options)[0]
-    keys, wrenches = wrench_arguments(robot.model, f_ext)
+
+        def closed(t: float, q: Array, qd: Array, tau: Array, *wrenches: Array) -> np.ndarray:
+            pressed = dict(zip(frames, wrenches, strict=True))
+            forces = options | {"f_ext": {**(f_ext or {}), **pressed}} if pressed else options
+            return robot._at(t).constrained_dynamics(q, qd, tau, **forces)[0]
+
+        return closed
+    keys, constant = wrench_arguments(robot.model, f_ext)
+    keys = (*keys, *map(WrenchKey, frames))
     compiled = robot.function("forward_dynamics", dissipation=dissipation, wrenches=keys)
-    return lambda t, *state: compiled.at(t).fast(*state, *wrenches)
+    return lambda t, q, qd, tau, *wrenches: compiled.at(t).fast(q, qd, tau, *constant, *wrenches)
 
 
 def _like(qd: np.ndarray, tau: Array, t: float) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -18,13 +18,25 @@ Accelerate = Callable[[float, np.ndarray, np.ndarray], np.ndarray]
 """accelerate(t, q, qd): qdd."""
 
 
+class Behind(Protocol):
+    """What stands behind the numbers of q and is integrated with them: states of soft surfaces."""
+
+    @property
+    def size(self) -> int:
+        """How many numbers; their rates stand behind the accelerations."""
+
+    def settled(self, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+        """q after a step, with these numbers made exact."""
+
+
 @dataclass(frozen=True)
 class Local:
-    """y = (d, v, x), from the time t and the position q at which a step begins.
+    """y = (d, v, s, x), from the time t and the position q at which a step begins.
 
     d: the step from q along `integrate`, which is a vector whatever the joints are, so that methods
-    for vectors apply (Munthe-Kaas 1998); v: velocities; x: entries of q that depend on the way (the
-    place of a rolling sphere, at the indices `path`), which are integrated by their own rates.
+    for vectors apply (Munthe-Kaas 1998); v: velocities; s: what stands behind q; x: entries of q
+    that depend on the way (the place of a rolling sphere, at the indices `path`), which are
+    integrated by their own rates.
     """
 
     robot: Robot
@@ -33,11 +45,17 @@ class Local:
     accelerate: Accelerate
     t: float
     q: np.ndarray
+    behind: Behind | None = None
+
+    @property
+    def position(self) -> np.ndarray:
+        """q alone."""
+        return self.q if self.behind is None else self.q[..., : self.robot.nq]
 
     def start(self, qd: np.ndarray) -> np.ndarray:
         """y at the beginning."""
         x = [self.q[..., self.path]] if self.path else []
-        return np.concatenate([np.zeros_like(qd), qd, *x], -1)
+        return np.concatenate([np.zeros_like(qd), qd, self.q[..., self.robot.nq :], *x], -1)
 
     def velocity(self, y: np.ndarray) -> np.ndarray:
         """v of y."""
@@ -46,30 +64,39 @@ class Local:
 
     def freedoms(self, y: np.ndarray) -> int:
         """How many velocities there are."""
-        return (y.shape[-1] - len(self.path)) // 2
+        extra = 0 if self.behind is None else self.behind.size
+        return (y.shape[-1] - extra - len(self.path)) // 2
 
     def first(self, y: np.ndarray) -> np.ndarray:
         """The rate of y at the beginning, where nothing has to be placed."""
         qd = self.velocity(y)
-        return np.concatenate([qd, self.accelerate(self.t, self.q, qd), *self._way(self.q, qd)], -1)
+        way = self._way(self.position, qd)
+        return np.concatenate([qd, self.accelerate(self.t, self.q, qd), *way], -1)
 
     def rates(self, s: float, y: np.ndarray) -> np.ndarray:
         """The rate of y, s seconds after the beginning."""
         there, speed, rate = self._placed(s, y)
-        qdd = self.accelerate(self.t + s, there, speed)
+        qdd = self.accelerate(self.t + s, self._with(there, y), speed)
         return np.concatenate([rate, qdd, *self._way(there, speed)], -1)
 
     def state(self, s: float, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """q and qd of y, s seconds after the beginning."""
         there, speed, _ = self._placed(s, y)
-        return there, speed
+        return self._with(there, y), speed
+
+    def _with(self, there: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """A position with what stands behind it in y."""
+        if self.behind is None:
+            return there
+        n = 2 * self.freedoms(y)
+        return np.concatenate([there, y[..., n : n + self.behind.size]], -1)
 
     def _placed(self, s: float, y: np.ndarray) -> Placed:
-        n, q, path = self.freedoms(y), self.q, self.path
+        n, q, path = self.freedoms(y), self.position, self.path
         d = y[..., :n]
         if path:
             q = q.copy()
-            q[..., path] += y[..., 2 * n :] - self.robot.integrate(q, d)[..., path]
+            q[..., path] += y[..., -len(path) :] - self.robot.integrate(q, d)[..., path]
         return self.place(self.t + s, q, d, self.velocity(y))
 
     def _way(self, q: np.ndarray, qd: np.ndarray) -> list[np.ndarray]:
@@ -120,9 +147,9 @@ def take(advance: Advance, local: Local, h: float, qd: np.ndarray) -> Taken:
     y = local.start(qd)
     last, error, within = advance(local, h, y)
     within = within or hermite(local, h, y, last)
-    return Taken(
-        *local.state(h, last), error, (y, last), lambda part: local.state(part * h, within(part))
-    )
+    q, qd = local.state(h, last)
+    q = q if local.behind is None else local.behind.settled(q, qd)
+    return Taken(q, qd, error, (y, last), lambda part: local.state(part * h, within(part)))
 
 
 def hermite(

@@ -11,7 +11,18 @@ from chasles.loops.charts import Chart
 from chasles.loops.closing import CLOSED
 from chasles.robot import Robot
 from chasles.simulate.closure_function import ClosureFunction
-from chasles.simulate.local import Accelerate, Advance, Local, Place, Placed, Taken, path, take
+from chasles.simulate.local import (
+    Accelerate,
+    Advance,
+    Behind,
+    Local,
+    Place,
+    Placed,
+    Taken,
+    path,
+    take,
+)
+from chasles.simulate.memory import Memory, Remembering
 from chasles.simulate.pace import Step
 
 FALLEN = 0.1
@@ -92,11 +103,15 @@ def begun(
 
 
 class Moving(NamedTuple):
-    """How a robot moves: begin(t, q, qd) gives the state it can begin with, and steps follow."""
+    """How a robot moves: begin(t, q, qd) gives the state it can begin with, and steps follow.
+
+    parts: what remembers anything between steps.
+    """
 
     begin: Callable[[float, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
     step: Step
     rechosen: list[float]
+    parts: tuple[Remembering, ...] = ()
 
 
 def moving(
@@ -105,12 +120,16 @@ def moving(
     advance: Advance,
     closure: ClosureFunction | None,
     stabilization: float | None,
+    behind: Behind | None = None,
 ) -> Moving:
-    """A robot's steps by a method: its tree's, or with its loops closed."""
+    """A robot's steps by a method: its tree's, or with its loops closed.
+
+    behind: what stands behind q in every state, and is integrated with it.
+    """
     way = path(robot)
 
     def step(place: Place, t: float, h: float, q: np.ndarray, qd: np.ndarray) -> Taken:
-        return take(advance, Local(robot, way, place, accelerate, t, q), h, qd)
+        return take(advance, Local(robot, way, place, accelerate, t, q, behind), h, qd)
 
     if closure is not None:
         place = by_function(robot, closure)
@@ -123,7 +142,7 @@ def moving(
         closed.choose(t, q)
         return begun(robot, closed.place, t, q, qd)
 
-    return Moving(begin, partial(closed.step, step), closed.rechosen)
+    return Moving(begin, partial(closed.step, step), closed.rechosen, (closed,))
 
 
 class Lost(SingularPosition):
@@ -145,6 +164,7 @@ class Closed:
         self._robot, self._rate = robot, rate_of_steps(robot)
         self.rechosen: list[float] = []
         self._charts: list[Chart] = []
+        self._which, self._start = np.zeros(0, int), np.zeros(0)
 
     def choose(self, t: float, q: np.ndarray) -> None:
         """Charts for all members, at a position from which they begin."""
@@ -166,9 +186,10 @@ class Closed:
             try:
                 return step(self.place, t, h, q, qd)
             except Lost as lost:
+                alone = q[..., : self._robot.nq]
                 if np.any(lost.members & chosen):
-                    raise self._singular(t, q, lost.members & chosen) from None
-                self._choose(t, q, lost.members)
+                    raise self._singular(t, alone, lost.members & chosen) from None
+                self._choose(t, alone, lost.members)
                 chosen = chosen | lost.members
                 self.rechosen.append(t)
 
@@ -189,6 +210,18 @@ class Closed:
         if np.count_nonzero(lost):
             raise Lost(lost)
         return there, qd, self._rate(q, there, qd)
+
+    def memory(self) -> dict[str, np.ndarray]:
+        """Every chart that there is, those in use, whose each member's is, and its first margin."""
+        known, arrays = self._robot._charts.memory()
+        used = np.array([known.index(chart) for chart in self._charts], dtype=int)
+        return arrays | {"charts": used, "chart": self._which, "margin": self._start}
+
+    def recall(self, memory: Memory) -> None:
+        """Go on in these coordinates; charts made later will be as they would have been."""
+        known = self._robot._charts.recall(memory)
+        self._charts = [known[k] for k in memory["charts"]]
+        self._which, self._start = memory["chart"], memory["margin"]
 
     def _closing(self, t: float, q: np.ndarray, v: np.ndarray) -> Placed:
         """`closing_step` of every member, by its own chart."""

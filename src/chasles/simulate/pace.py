@@ -9,6 +9,7 @@ import numpy as np
 from chasles.numeric.linear_systems import checked_step
 from chasles.simulate.integrators import Integrator
 from chasles.simulate.local import Taken
+from chasles.simulate.memory import Memory
 
 Step = Callable[[float, float, np.ndarray, np.ndarray], Taken]
 """step(t, h, q, qd): a step of h seconds from time t."""
@@ -35,6 +36,14 @@ class Even:
             self.done += 1
         goal = min(self._next, t + most)
         return goal, self.step(t, goal - t, q, qd)
+
+    def memory(self) -> dict[str, np.ndarray]:
+        """How many of the equally spaced times are behind."""
+        return {"done": np.array(self.done)}
+
+    def recall(self, memory: Memory) -> None:
+        """Go on at the next of them."""
+        self.done = int(memory["done"])
 
     @property
     def _next(self) -> float:
@@ -82,6 +91,14 @@ class Controlled:
             if error <= 1.0:
                 return goal, taken
             largest = 1.0
+
+    def memory(self) -> dict[str, np.ndarray]:
+        """The length of the next step."""
+        return {"h": np.array(self.h)}
+
+    def recall(self, memory: Memory) -> None:
+        """Go on with it."""
+        self.h = float(memory["h"])
 
 
 Pace = Even | Controlled

@@ -36,6 +36,7 @@ from chasles.contact.rigid import Problem, constrained_problem
 from chasles.robot import Robot
 from chasles.rollouts import Occurrence
 from chasles.simulate.local import Accelerate, Taken
+from chasles.simulate.memory import Memory
 from chasles.simulate.stops import Stops
 
 NEAR = 1e-9
@@ -182,6 +183,14 @@ class RigidContact:
         found, n = self._found(t, q, qd), self._count
         forces = np.swapaxes(found.moves.axes[:n], 1, 2) @ found.forces[:n, :, None]
         return forces[..., 0], found.moves.gap[:n]
+
+    def memory(self) -> dict[str, np.ndarray]:
+        """The mode."""
+        return {f"contact {name}": part for name, part in self._mode._asdict().items()}
+
+    def recall(self, memory: Memory) -> None:
+        """Go on in a mode."""
+        self._mode = Mode(*(memory[f"contact {name}"].copy() for name in Mode._fields))
 
     # Staying on the constraint -----------------------------------------------------------------
 

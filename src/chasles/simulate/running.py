@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from chasles.robot import Array
 from chasles.rollouts import Occurrence
 from chasles.simulate.events import Event, occurred
 from chasles.simulate.local import Taken
+from chasles.simulate.memory import Memory
 
 REPEATED = 1000
 """So many events that each begin the motion anew may stop one step; more have no end."""
@@ -31,7 +32,7 @@ class Changes(Protocol):
 
 
 class Untouched:
-    """No contacts: nothing changes."""
+    """No contacts that come and go: nothing changes."""
 
     due = False
 
@@ -85,10 +86,48 @@ class Keep:
         self._kept.append((t, q, qd))
         self.others.append(self._beside(t, q, qd))
 
-    def states(self) -> tuple[np.ndarray, list[np.ndarray], list[np.ndarray]]:
-        """Times, positions, velocities."""
-        t, q, qd = zip(*self._kept, strict=True)
-        return np.array(t), list(q), list(qd)
+    def states(self, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Times (n,), positions (..., n, nq), velocities (..., n, nv); q and qd say the shapes."""
+        axis = q.ndim - 1
+        t = np.array([t for t, _, _ in self._kept])
+        if not self._kept:
+            return t, np.expand_dims(q, axis)[..., :0, :], np.expand_dims(qd, axis)[..., :0, :]
+        _, positions, velocities = zip(*self._kept, strict=True)
+        return t, np.stack(positions, axis), np.stack(velocities, axis)
+
+    def memory(self) -> dict[str, np.ndarray]:
+        """How many steps there were, and how many times are left."""
+        return {"steps": np.array(self._count), "left": np.array(len(self._times or ()))}
+
+    def recall(self, memory: Memory) -> None:
+        """Go on counting, with the times that are left."""
+        self._count = int(memory["steps"])
+        if self._times is not None:
+            del self._times[: len(self._times) - int(memory["left"])]
+
+
+class Repeats:
+    """How often the motion began anew, once after the other, before a step came to its end."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def step(self, event: str | None, goal: float) -> None:
+        """A step to goal, or to an event before it: too many of these have no end."""
+        self._count = self._count + 1 if event else 0
+        if event and self._count > REPEATED:
+            raise RuntimeError(
+                f"simulate: event {event!r} came {REPEATED} times before t = {goal:.6g} s "
+                "and has no end; let it come to rest, or stop there (terminal=True)"
+            )
+
+    def memory(self) -> dict[str, np.ndarray]:
+        """How many."""
+        return {"repeated": np.array(self._count)}
+
+    def recall(self, memory: Memory) -> None:
+        """Go on counting."""
+        self._count = int(memory["repeated"])
 
 
 def _checked_times(times: Array, start: float, end: float) -> list[float]:
@@ -103,24 +142,34 @@ def _checked_times(times: Array, start: float, end: float) -> list[float]:
     return [float(time) for time in given]
 
 
+class Ran(NamedTuple):
+    """What happened, and the time and state at which steps stopped; over: there are no more."""
+
+    happened: list[Occurrence]
+    t: float
+    q: np.ndarray
+    qd: np.ndarray
+    over: bool
+
+
 def run(
     pace: Callable[[float, np.ndarray, np.ndarray], tuple[float, Taken]],
     begin: Begin,
     changes: Changes,
     events: Sequence[Event],
     keep: Keep,
+    repeats: Repeats,
     span: tuple[float, float],
     q: np.ndarray,
     qd: np.ndarray,
     progress: bool,
-) -> list[Occurrence]:
-    """Steps over a span of time, or until an event that ends them; gives what happened."""
-    t, end = span
-    happened, q, qd = changes.changed(t, q, qd)
-    repeated = 0
-    keep.now(t, q, qd)
+    steps: int | None = None,
+) -> Ran:
+    """Steps over a span of time, or until an event that ends them, or `steps` of them."""
+    (t, end), happened, taken, stopped = span, [], 0, False
     with _bar(progress, span) as show:
-        while t < end:
+        while t < end and taken != steps and not stopped:
+            taken += 1
             with _said_when(t):
                 goal, step = pace(t, q, qd)
                 found, event = occurred(events, t, goal, q, qd, step)
@@ -128,8 +177,10 @@ def run(
             before, (t, q, qd) = t, found[-1][1:] if event else (goal, step.q, step.qd)
             keep.step(before, goal, t, step)
             show(t)
-            repeated = repeated + 1 if event or changes.due else 0
-            if event is None and not changes.due:
+            stopped = event is not None and event.stops
+            due = changes.due and event is None
+            repeats.step(event.name if event and not stopped else "contact" if due else None, goal)
+            if event is None and not due:
                 continue
             keep.now(t, q, qd)
             if event is None or event.then is not None:
@@ -137,16 +188,10 @@ def run(
                 found, q, qd = changes.changed(t, q, qd)
                 happened += found
                 keep.now(t, q, qd)
-            if event and event.stops:
-                break
-            if repeated > REPEATED:
-                name = event.name if event else happened[-1].name
-                raise RuntimeError(
-                    f"simulate: event {name!r} came {REPEATED} times before t = {goal:.6g} s "
-                    "and has no end; let it come to rest, or stop there (terminal=True)"
-                )
-    keep.now(t, q, qd)
-    return happened
+    over = stopped or t >= end
+    if over:
+        keep.now(t, q, qd)
+    return Ran(happened, t, q, qd, over)
 
 
 @contextmanager

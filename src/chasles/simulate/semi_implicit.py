@@ -19,8 +19,9 @@ def semi_implicit_mixed(local: Local, h: float, y: np.ndarray) -> Advanced:
     Then u1 = u + h udot, where u = R v and udot = R (vdot + w x v), x1 = x + h u1, and the rotation
     goes on by itself: what MuJoCo's Euler does, whose velocities of a free joint are (u, w).
     """
-    robot, q, n = local.robot, local.q, local.freedoms(y)
-    qd, qdd = local.velocity(y), local.velocity(local.first(y))
+    robot, q, n = local.robot, local.position, local.freedoms(y)
+    rates = local.first(y)
+    qd, qdd = local.velocity(y), local.velocity(rates)
     speed = qd + h * qdd
     d, moves = h * speed, []
     for i, slot in robot.model.velocity_slices.items():
@@ -37,9 +38,9 @@ def semi_implicit_mixed(local: Local, h: float, y: np.ndarray) -> Advanced:
     for R, x, shift, u in moves:
         there[..., x] += h * u
         speed[..., shift] = turned(there[..., R] * [1.0, -1.0, -1.0, -1.0], u)
-    last = y.copy()
+    last = y + h * rates
     last[..., :n], last[..., n : 2 * n] = robot.difference(q, there), speed
-    last[..., 2 * n :] = there[..., local.path]
+    last[..., last.shape[-1] - len(local.path) :] = there[..., local.path]
     return Advanced(last)
 
 

@@ -72,8 +72,8 @@ def check_rigid(
     for pair in contacts:
         if not isinstance(pair, Pair) or not isinstance(pair.law, Rigid):
             raise TypeError(
-                "simulate: contacts must be contact.Pair(body, surface, contact.Rigid(...)), not "
-                f"{pair!r:.80}"
+                "simulate: contacts must all be contact.Pair(body, surface, contact.Rigid(...)) "
+                f"beside limits or other rigid ones, not {pair!r:.80}"
             )
     if q.ndim > 1:
         raise ValueError(
@@ -89,7 +89,9 @@ def check_rigid(
         raise ValueError("simulate: contacts and limits keep loops closed; leave out stabilization")
 
 
-def touching(kept: Sequence[tuple[np.ndarray, np.ndarray]]) -> Touching:
-    """Forces and gaps of a trajectory."""
+def touched(kept: Sequence[tuple[np.ndarray, np.ndarray]]) -> Touching | None:
+    """Forces and gaps of a trajectory, if it has states."""
+    if not kept:
+        return None
     forces, gaps = zip(*kept, strict=True)
     return Touching(np.array(forces), np.array(gaps), np.zeros((len(kept), 0)))

@@ -1,0 +1,208 @@
+"""Rollouts on a GPU: steps a second of `robot.rollout` on arrays that are there.
+
+A time is that of whole calls from Python, memory for the records included, by events on the GPU;
+the least of several. Answers are those of the CPU's rollout in float64, compared before and after;
+the CPU's own steps a second, all its threads at work, stand beside.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+import chasles
+from benchmarks.gpu import LAYOUTS, Machine, seconds_of
+from benchmarks.robots import CASES, chasles_robot
+from benchmarks.routes import WrongAnswer
+from benchmarks.states import States
+from chasles.rollouts import PDControl
+
+COUNTS = (1024, 16384, 2**17, 2**20)
+DT, STEPS = 1e-3, 200
+"""A motion of 0.2 s, over which what float32 rounds does not grow much."""
+
+DISTINCT = 4096
+"""Robots that differ; larger batches repeat them."""
+
+REPEATS = 7
+MOST_BYTES = 24 * 2**30
+"""Forces and records of one measurement; a larger batch is left out."""
+
+TOLERANCE = {"float64": 1e-12, "float32": 1e-4}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A kind of rollout.
+
+    options: what `Robot.rollout` is given besides states, dt and steps (its controller, its
+    contacts). forces: whether there is a row of forces for each robot and step.
+    """
+
+    title: str
+    robot: str
+    every: int = STEPS
+    forces: bool = False
+    options: Callable[[chasles.Robot], dict[str, Any]] = field(default=lambda _: {})
+
+    @property
+    def kept(self) -> int:
+        """States recorded after the first."""
+        return -(-STEPS // self.every)
+
+
+def _held(robot: chasles.Robot) -> dict[str, Any]:
+    """Legs held at zero, the base free."""
+    gains = [[0.0] * 6 + [g] * (robot.nv - 6) for g in (5.0, 0.1)]
+    return {"tau": PDControl(*gains, robot.neutral())}
+
+
+ROLLOUTS: dict[str, Case] = {
+    "panda": Case("Panda, falls", "panda"),
+    "panda forces": Case("Panda, forces of every step", "panda", forces=True),
+    "panda records": Case("Panda, every step recorded", "panda", every=1),
+    "panda rk4": Case("Panda, falls, fourth order", "panda", options=lambda _: {"method": "rk4"}),
+    "solo12": Case("Solo12, PD legs, in the air", "solo12", options=_held),
+    "talos": Case("Talos, falls", "talos"),
+}
+"""One row a kind."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measurement. seconds: of one call. cpu: the CPU's steps in a second, in float64."""
+
+    title: str
+    dtype: str
+    layout: str
+    count: int
+    seconds: float
+    cpu: float
+
+    @property
+    def rate(self) -> float:
+        """Steps of one robot in a second."""
+        return self.count * STEPS / self.seconds
+
+
+@dataclass(frozen=True)
+class Job:
+    """A kind of rollout with its start, forces and right answers. cpu: its steps in a second."""
+
+    case: Case
+    dtype: str
+    robot: chasles.Robot
+    start: tuple[np.ndarray, ...]
+    answers: tuple[np.ndarray, ...] = ()
+    cpu: float = 0.0
+
+    @staticmethod
+    def of(case: Case, dtype: str) -> "Job":
+        robot = chasles_robot(CASES[case.robot])
+        states = States.draw(robot, DISTINCT)
+        start = [robot.integrate(robot.neutral(), 0.3 * states.qdd), 0.3 * states.qd]
+        if case.forces:
+            start.append(np.repeat(states.tau[:, None], STEPS, axis=1))
+        rounded = [a.astype(dtype).astype(float) for a in start]
+        made = Job(case, dtype, robot, tuple(a.astype(dtype) for a in start))
+        right = made.run(rounded)
+        taken = []
+        for _ in range(3):
+            started = time.perf_counter()
+            made.run(rounded)
+            taken.append(time.perf_counter() - started)
+        return replace(made, answers=(right.q, right.qd), cpu=DISTINCT * STEPS / min(taken))
+
+    def run(self, arrays: Sequence[Any]) -> Any:
+        """The rollout of states (and forces) of NumPy or CuPy."""
+        q, qd, *forces = arrays
+        options = self.case.options(self.robot) | ({"tau": forces[0]} if forces else {})
+        return self.robot.rollout(q, qd, dt=DT, steps=STEPS, every=self.case.every, **options)
+
+    def bytes(self, count: int) -> int:
+        """Of forces and records."""
+        nq, nv = self.robot.nq, self.robot.nv
+        numbers = (self.case.kept + 1) * (nq + nv) + STEPS * nv * self.case.forces
+        return count * numbers * np.dtype(self.dtype).itemsize
+
+    def resident(self, count: int, layout: str) -> list[Any]:
+        """Start and forces on the GPU."""
+        import cupy
+
+        found = []
+        for a in self.start:
+            repeated = cupy.asarray(a[: min(count, DISTINCT)])
+            whole = cupy.tile(repeated, (max(count // DISTINCT, 1), *[1] * (a.ndim - 1)))
+            if layout == "columns":
+                whole = cupy.moveaxis(cupy.ascontiguousarray(cupy.moveaxis(whole, 0, -1)), -1, 0)
+            found.append(whole)
+        return found
+
+    def check(self, motion: Any) -> None:
+        """Raise WrongAnswer where the first and last robots are not where they should be."""
+        for record, right in zip((motion.q, motion.qd), self.answers, strict=True):
+            size = min(len(record), DISTINCT)
+            for part in (record[:size], record[-size:]):
+                error = np.abs(part.get() - right[:size]).max() / np.abs(right).max()
+                if not error <= TOLERANCE[self.dtype]:
+                    raise WrongAnswer(f"{self.case.title} {self.dtype}: off {error:.1e}")
+
+
+def measure(
+    cases: Sequence[str],
+    dtypes: Sequence[str],
+    counts: Sequence[int],
+    progress: Callable[[str], None] = lambda _: None,
+) -> tuple[Machine, list[Row]]:
+    """All rows. Raises WrongAnswer, or what chasles says where there is no GPU."""
+    machine = Machine.measured()
+    rows = []
+    for case in cases:
+        for dtype in dtypes:
+            job = Job.of(ROLLOUTS[case], dtype)
+            found = list(_rows(job, counts))
+            rows += found
+            best = max((row.rate for row in found), default=0.0)
+            progress(
+                f"{job.case.title}, {dtype}: {best / 1e9:.3f} G steps/s, CPU {job.cpu / 1e6:.1f} M"
+            )
+    return machine, rows
+
+
+def _rows(job: Job, counts: Sequence[int]) -> Iterator[Row]:
+    import cupy
+
+    stream = cupy.cuda.get_current_stream()
+    for count in (n for n in counts if job.bytes(n) <= MOST_BYTES):
+        for layout in LAYOUTS:
+            arrays = job.resident(count, layout)
+            job.check(job.run(arrays))
+            call = partial(job.run, arrays)
+            seconds = min(seconds_of(cupy, stream, call) for _ in range(REPEATS))
+            job.check(job.run(arrays))
+            yield Row(job.case.title, job.dtype, layout, count, seconds, job.cpu)
+            del arrays, call
+            cupy.get_default_memory_pool().free_all_blocks()
+
+
+def show(machine: Machine, rows: Sequence[Row], console: Console) -> None:
+    """A table of all rows."""
+    table = Table(title=f"{machine.name}: rollouts of {STEPS} steps")
+    for name in ("rollout", "numbers", "arrays", "robots", "time", "steps/s", "times the CPU"):
+        table.add_column(name, justify="left" if name == "rollout" else "right")
+    for row in rows:
+        table.add_row(
+            row.title,
+            row.dtype,
+            row.layout,
+            f"{row.count:,}",
+            f"{row.seconds * 1e3:.3f} ms",
+            f"{row.rate / 1e9:.3f} G",
+            f"{row.rate / row.cpu:.0f}",
+        )
+    console.print(table)

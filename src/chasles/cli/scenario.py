@@ -1,0 +1,283 @@
+"""Scenarios of `chasles simulate`: what moves, from where, under what, as a TOML file or as flags.
+
+`format = "scenario"` and `robot` are required at the top; all else may be left out. SI units and
+radians.
+
+- top: robot (a file, beside the scenario or by its whole path, or a built-in robot), floating,
+  mimic, snap (as `chasles.load` has them), duration, dt, integrator, rtol, atol, every,
+  dissipation (as `chasles.simulate` has them).
+- [start]: q and qd, all numbers or {joint = number}; random (a seed), from which q begins instead
+  of from the neutral position. The dependent coordinates of closed loops follow the others.
+- [control]: law ("pd", "gravity", "computed-torque" or "none"), kp, kd (one number, or one for each
+  freedom), target (like q; the start, if it is not said), feedforward.
+- [disturbance]: effort (N m or N: standard deviation of random joint forces, one or each), hold
+  (how long each lasts, in s), seed.
+- [[contact]]: body and surface, {kind = ..., frame = ...} with the shape's numbers, and law,
+  {kind = ...} with the law's: `chasles.cli.touching.KINDS` says which there are.
+"""
+
+import hashlib
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from chasles.cli.touching import KINDS, Refused, checked_table
+from chasles.formats.files import store
+from chasles.formats.toml_file import TomlFile, word
+from chasles.model import ModelError
+from chasles.model.dh_fields import Field, checked, choice, number
+from chasles.robots import ROBOTS
+from chasles.rollouts import ComputedTorque, GravityCompensation, PDControl
+from chasles.simulate import INTEGRATORS
+
+CONTROLS: dict[str, Any] = {
+    "pd": PDControl,
+    "gravity": GravityCompensation,
+    "computed-torque": ComputedTorque,
+}
+"""The controllers by name."""
+
+
+def _positive(value: Any) -> float:
+    if not (x := number(value)) > 0.0:
+        raise ValueError
+    return x
+
+
+def _whole(least: int) -> Callable[[Any], int]:
+    def convert(value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value < 2**63:
+            raise ValueError
+        return value
+
+    return convert
+
+
+def _truth(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError
+    return value
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or not value:
+        raise TypeError
+    return value
+
+
+def _one_or_more(value: Any) -> float | tuple[float, ...]:
+    return tuple(map(number, value)) if isinstance(value, list | tuple) else number(value)
+
+
+def _coordinates(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {joint: _one_or_more(x) for joint, x in value.items()}
+    return tuple(map(number, value))
+
+
+def _table(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise TypeError
+    return value
+
+
+_POSITIVE, _TRUTH = Field(_positive, "a positive number"), Field(_truth, "true or false")
+_GAINS = Field(_one_or_more, "a finite number, or one for each freedom")
+_COORDINATES = Field(_coordinates, "all numbers, or {joint = number}")
+_SEED = Field(_whole(0), "a whole number from 0 on")
+_KINDS = Field(_table, "a table in braces")
+
+TOP = {
+    "robot": Field(_text, "a file or the name of a built-in robot"),
+    "floating": _TRUTH,
+    "mimic": _TRUTH,
+    "snap": _TRUTH,
+    "duration": _POSITIVE,
+    "dt": _POSITIVE,
+    "integrator": Field(choice(*INTEGRATORS), f"one of {', '.join(map(repr, INTEGRATORS))}"),
+    "rtol": _POSITIVE,
+    "atol": _POSITIVE,
+    "every": Field(_whole(1), "a whole number from 1 on"),
+    "dissipation": _TRUTH,
+}
+TABLES = {
+    "start": {"q": _COORDINATES, "qd": _COORDINATES, "random": _SEED},
+    "control": {
+        "law": Field(choice(*CONTROLS, "none"), f"one of {', '.join((*CONTROLS, 'none'))}"),
+        "kp": _GAINS,
+        "kd": _GAINS,
+        "target": _COORDINATES,
+        "feedforward": _GAINS,
+    },
+    "disturbance": {"effort": _GAINS, "hold": _POSITIVE, "seed": _SEED},
+}
+CONTACT = {"body": _KINDS, "surface": _KINDS, "law": _KINDS}
+DEFAULTS = {"duration": 1.0}
+"""What a scenario says of itself where nobody else does."""
+
+FLAGS: dict[tuple[str | int, ...], str] = {("control", "law"): "--control", ("contact",): "--foot"}
+"""Flags that are not called as their key is."""
+
+
+def flag(*path: str | int) -> str:
+    """The flag that gives a value."""
+    known = FLAGS.get(path) or FLAGS.get(path[:1])
+    return known or (f"--{path[0]}" if path[0] == "disturbance" else f"--{path[-1]}")
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """The values of a scenario, each checked by itself, and whom to name where one is wrong.
+
+    top: keys at the top. tables: those of `TABLES`, which may be empty. contacts: rows. where: what
+    stands before an error about a value, by its path: "file:line: " or the flag.
+    """
+
+    top: dict[str, Any]
+    tables: dict[str, dict[str, Any]]
+    contacts: tuple[dict[str, Any], ...]
+    where: Callable[..., str]
+
+    def error(self, what: str, *path: str | int) -> ModelError:
+        """An error about a value."""
+        return ModelError(f"{self.where(*path)}: {what}")
+
+    def text(self, folder: Path) -> str:
+        """The scenario as a file in a folder."""
+        robot = Path(self.top["robot"])
+        if robot.exists():
+            robot = Path(os.path.relpath(robot, folder))
+        lines = ["# Scenario of chasles simulate; SI units, rad", 'format = "scenario"']
+        lines += _lines(TOP, self.top | {"robot": robot.as_posix()})
+        for name, known in TABLES.items():
+            if self.tables[name]:
+                lines += ["", f"[{name}]", *_lines(known, self.tables[name])]
+        for row in self.contacts:
+            lines += ["", "[[contact]]", *_lines(CONTACT, row)]
+        return "\n".join(lines) + "\n"
+
+    def digest(self) -> str:
+        """SHA-256 of all that it says but which robot: that has a digest of its own."""
+        text = replace(self, top=self.top | {"robot": ""}).text(Path())
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def write(self, path: Path) -> None:
+        """Write it as a file, whole or not at all."""
+        store(path, self.text(Path(path).absolute().parent))
+
+
+def _lines(known: Mapping[str, Field], values: Mapping[str, Any]) -> list[str]:
+    written = {key: values[key] for key in known if key in values}
+    return [f"{key} = {x if type(x) is int else word(x)}" for key, x in written.items()]
+
+
+# Reading ---------------------------------------------------------------------------------------
+
+
+def is_scenario(target: str) -> bool:
+    """Whether a command is asked about a scenario, not about a robot."""
+    if Path(target).suffix.lower() != ".toml" or not Path(target).is_file():
+        return False
+    return TomlFile(target, snap=False).data.get("format") == "scenario"
+
+
+def read(path: str | os.PathLike[str]) -> Scenario:
+    """The scenario of a file."""
+    source = TomlFile(path, snap=False)
+    if source.data.get("format") != "scenario":
+        raise source.error('this is no scenario, which begins with format = "scenario"', "format")
+    if "units" in source.data:
+        raise source.error("scenarios have SI units and radians; leave 'units' out", "units")
+    top = source.top(TOP, {**TABLES, "contact": CONTACT})
+    if "robot" not in top:
+        raise source.error("the scenario names no robot; give robot = ...", "format")
+    beside = Path(path).parent / top["robot"]
+    if top["robot"].partition(":")[0] not in ROBOTS or beside.exists():
+        top["robot"] = str(beside)
+    tables = {name: source.table(name, known) for name, known in TABLES.items()}
+    return _consistent(top, tables, source.rows("contact", CONTACT), _place(source))
+
+
+def _place(source: TomlFile) -> Callable[..., str]:
+    def where(*path: str | int) -> str:
+        number = f" {path[1] + 1}" if len(path) > 1 and isinstance(path[1], int) else ""
+        table = f": {path[0]}{number}" if len(path) > 1 else ""
+        return f"{source.where(*path)}{table}"
+
+    return where
+
+
+def with_flags(base: Scenario | None, given: Mapping[str, Any]) -> Scenario:
+    """A scenario with the values of flags in the place of its own; without one, these alone.
+
+    given: values at the top and tables by name, as a file has them; contacts as rows. q or random
+    of the flags takes the place of both; contacts of the flags are all that there are.
+    """
+    top, tables, rows = (base.top, base.tables, list(base.contacts)) if base else ({}, {}, [])
+    used: set[tuple[str | int, ...]] = {(n, key) for n in TABLES for key in given.get(n, {})}
+    used |= {(key,) for key in given if key in TOP or key == "contact"}
+
+    def where(*path: str | int) -> str:
+        return flag(*path) if base is None or {path[:1], path[:2]} & used else base.where(*path)
+
+    def value(known: dict[str, Field], key: str, raw: Any, *path: str) -> Any:
+        try:
+            return checked(known, key, raw)
+        except ModelError as error:
+            raise ModelError(f"{flag(*path)}: {error}") from None
+
+    merged = {}
+    for name, known in TABLES.items():
+        new = {k: value(known, k, raw, name, k) for k, raw in given.get(name, {}).items()}
+        old = tables.get(name, {})
+        anew = name == "start" and {"q", "random"} & set(new)
+        merged[name] = {k: x for k, x in old.items() if not anew or k == "qd"} | new
+    top = top | {k: value(TOP, k, raw, k) for k, raw in given.items() if k in TOP}
+    return _consistent(top, merged, given.get("contact", rows), where)
+
+
+def _consistent(
+    top: dict[str, Any],
+    tables: dict[str, dict[str, Any]],
+    rows: list[dict[str, Any]],
+    where: Callable[..., str],
+) -> Scenario:
+    """A scenario whose values go together; contacts in their own form."""
+    made = Scenario(DEFAULTS | top, tables, (), where)
+    control, disturbance = tables["control"], tables["disturbance"]
+    if control:
+        _check_control(made, control)
+    if disturbance and set(disturbance) != set(TABLES["disturbance"]):
+        lacking = ", ".join(key for key in TABLES["disturbance"] if key not in disturbance)
+        raise made.error(f"the disturbance lacks {lacking}", "disturbance")
+    return replace(made, contacts=tuple(_checked_row(made, i, row) for i, row in enumerate(rows)))
+
+
+def _checked_row(made: Scenario, i: int, row: Mapping[str, Any]) -> dict[str, Any]:
+    """A contact with its shapes and its law in their own form."""
+    values = {}
+    for key in KINDS:
+        if key not in row:
+            raise made.error(f"the contact has no {key}; give {key} = {{kind = ...}}", "contact", i)
+        try:
+            values[key] = checked_table(key, row[key])
+        except Refused as error:
+            raise made.error(str(error), "contact", i, key) from None
+    return values
+
+
+def _check_control(made: Scenario, control: Mapping[str, Any]) -> None:
+    """A law of control has its numbers, and no others."""
+    if "law" not in control:
+        raise made.error(f"there is no law; give one of {', '.join(CONTROLS)}", "control", "law")
+    law = control["law"]
+    known = {field.name for field in fields(CONTROLS[law])} if law in CONTROLS else set()
+    for key in control:
+        if key != "law" and key not in known:
+            raise made.error(f"{key} is no number of law {law!r}", "control", key)
+    needed = [key for key in ("kp", "kd") if key in known and law != "gravity"]
+    for key in needed:
+        if key not in control:
+            raise made.error(f"law {law!r} needs {' and '.join(needed)}", "control", "law")

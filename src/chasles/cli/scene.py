@@ -1,0 +1,198 @@
+"""A scenario made for its robot: the state at the start, forces, contacts, and its identity."""
+
+import hashlib
+import math
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from chasles import backends
+from chasles.backends.arrays import call
+from chasles.cli.scenario import CONTROLS, Scenario
+from chasles.cli.target import Loading, find
+from chasles.cli.touching import pair
+from chasles.contact import Pair
+from chasles.names import from_names
+from chasles.robot import Robot
+from chasles.rollouts import End, Trajectory, traced
+from chasles.simulate import simulate
+
+SETTINGS = ("duration", "dt", "integrator", "rtol", "atol", "every", "dissipation")
+"""Values at the top of a scenario that are arguments of `simulate`."""
+
+ROUNDING = 1e-6
+"""The part of an interval of disturbance by which a time before it already counts as its start."""
+
+Force = Callable[[float, np.ndarray, np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A robot in its scenario.
+
+    q, qd: where it begins. forces: on its joints, of time and state, added. digest: SHA-256 of the
+    robot, all that its file says but where it says it.
+    """
+
+    scenario: Scenario
+    robot: Robot
+    q: np.ndarray
+    qd: np.ndarray
+    forces: tuple[Force, ...]
+    contacts: tuple[Pair, ...]
+    digest: str
+
+    def simulate(self, steps: int | None = None, resume: End | None = None) -> Trajectory:
+        """Some steps of the motion, from its start or from where it stopped."""
+        options = {key: self.scenario.top[key] for key in SETTINGS if key in self.scenario.top}
+        if self.forces:
+            options["tau"] = lambda t, q, qd: sum(force(t, q, qd) for force in self.forces)
+        if self.contacts:
+            options["contacts"] = self.contacts
+        return simulate(self.robot, self.q, self.qd, steps=steps, resume=resume, **options)
+
+
+def made(scenario: Scenario) -> Scene:
+    """The scene of a scenario; whatever does not suit the robot is an error that says where."""
+    top = scenario.top
+    how = Loading(top.get("floating", False), top.get("mimic", True), top.get("snap", True))
+    with _blamed(scenario, "robot"):
+        robot = find(top["robot"], how)
+    q, qd = _start(scenario, robot)
+    forces = (_control(scenario, robot, q), _disturbance(scenario, robot))
+    given = tuple(force for force in forces if force is not None)
+    return Scene(scenario, robot, q, qd, given, _contacts(scenario, robot), _digest(robot))
+
+
+@contextmanager
+def _blamed(scenario: Scenario, *path: str | int) -> Iterator[None]:
+    """What is wrong here is a value of the scenario's."""
+    try:
+        yield
+    except (ValueError, KeyError) as error:
+        raise scenario.error(str(error), *path) from None
+
+
+def _digest(robot: Robot) -> str:
+    source = robot.model.source
+    parts: dict[str, Any] = {
+        name: tuple(replace(part, where="") for part in getattr(source, name))
+        for name in ("links", "joints", "loops", "couplings")
+    }
+    said = replace(source, notes=(), where="", **parts)
+    return hashlib.sha256(repr((said, robot._mimic)).encode()).hexdigest()
+
+
+# State -----------------------------------------------------------------------------------------
+
+
+def _start(scenario: Scenario, robot: Robot) -> tuple[np.ndarray, np.ndarray]:
+    """q and qd; of closed loops the independent coordinates count, and the others follow.
+
+    All of q, or a random one, also says on which branch.
+    """
+    given = scenario.tables["start"]
+    q = robot.random(given["random"]) if "random" in given else robot.neutral()
+    q = _coordinates(scenario, robot.position_slice, q, "start", "q")
+    qd = _coordinates(scenario, robot.velocity_slice, np.zeros(robot.nv), "start", "qd")
+    if not robot.model.loop_rows:
+        return q, qd
+    with _blamed(scenario, "start"):
+        places = [robot._choice.places[k] for k in robot._choice.independent]
+        y = [0.0 if place is None else q[place] for place in places]
+        anywhere = "random" not in given and isinstance(given.get("q", {}), Mapping)
+        q = robot.assemble(y, None if anywhere else q)
+        return q, robot.complete(q, qd[robot._choice.independent])
+
+
+def _coordinates(
+    scenario: Scenario, where: Callable[[str], slice], default: np.ndarray, table: str, key: str
+) -> np.ndarray:
+    """Coordinates that a scenario gives: all numbers, or some by joint; the others by default."""
+    given = scenario.tables[table].get(key, {})
+    if isinstance(given, Mapping):
+        with _blamed(scenario, table, key):
+            for joint, values in given.items():
+                count = where(joint).stop - where(joint).start
+                if np.size(values) != count:
+                    raise ValueError(f"joint {joint!r} has {np.size(values)} numbers, not {count}")
+            return from_names(given, where, default)
+    if len(given) != len(default):
+        raise scenario.error(
+            f"{key} has {len(given)} numbers, and the robot {len(default)} coordinates; give so "
+            "many, or some by joint",
+            table,
+            key,
+        )
+    return np.array(given)
+
+
+# Forces ----------------------------------------------------------------------------------------
+
+
+def _control(scenario: Scenario, robot: Robot, start: np.ndarray) -> Force | None:
+    """The controller, traced for the robot and compiled; its target is the start, if not said."""
+    given = scenario.tables["control"]
+    law = given.get("law", "none")
+    if law == "none":
+        return None
+    if law == "computed-torque" and robot.model.loop_rows:
+        what = f"computed torque is for robots without loops, which {robot.name!r} has; take 'pd'"
+        raise scenario.error(what, "control", "law")
+    gains = [key for key in given if key not in ("law", "target")]
+    values: dict[str, Any] = {key: _each(scenario, robot, "control", key) for key in gains}
+    if law != "gravity":
+        where = robot.position_slice
+        values["target"] = _coordinates(scenario, where, start, "control", "target")
+    program = traced(robot.model, CONTROLS[law](**values))
+    kernel = backends.prepare(("control", program.hash), lambda: program)
+    return lambda t, q, qd: call(kernel, "control", (t, q, qd))
+
+
+def _disturbance(scenario: Scenario, robot: Robot) -> Force | None:
+    """Random joint forces that last `hold` seconds each.
+
+    They depend on the seed and on the number of the interval, and on nothing that was drawn before.
+    """
+    given = scenario.tables["disturbance"]
+    if not given:
+        return None
+    effort, last = _each(scenario, robot, "disturbance", "effort"), (-1, np.zeros(robot.nv))
+
+    def force(t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+        nonlocal last
+        interval = math.floor(t / given["hold"] + ROUNDING)
+        if interval != last[0]:
+            stream = np.random.Generator(np.random.Philox(key=[given["seed"], interval]))
+            last = interval, effort * stream.standard_normal(robot.nv)
+        return last[1]
+
+    return force
+
+
+def _each(scenario: Scenario, robot: Robot, table: str, key: str) -> np.ndarray:
+    """A number for each freedom."""
+    given = np.asarray(scenario.tables[table][key])
+    if given.shape not in ((), (robot.nv,)):
+        raise scenario.error(
+            f"{key} has {given.size} numbers; give one, or one for each of {robot.nv} freedoms",
+            table,
+            key,
+        )
+    return np.array(np.broadcast_to(given, (robot.nv,)))
+
+
+# Contacts --------------------------------------------------------------------------------------
+
+
+def _contacts(scenario: Scenario, robot: Robot) -> tuple[Pair, ...]:
+    """Pairs of shapes, whose frames the robot has."""
+    for i, row in enumerate(scenario.contacts):
+        for key in ("body", "surface"):
+            with _blamed(scenario, "contact", i, key):
+                if "frame" in row[key]:
+                    robot.model.frame(row[key]["frame"])
+    return tuple(map(pair, scenario.contacts))

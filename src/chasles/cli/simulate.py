@@ -1,0 +1,126 @@
+"""What `chasles simulate` does: a motion in pieces, kept in a folder, until its end or a signal."""
+
+import signal
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from chasles.cli.recording import SCENARIO, Recording
+from chasles.cli.scenario import Scenario, is_scenario, read, with_flags
+from chasles.cli.scene import made
+from chasles.model import ModelError
+from chasles.rollouts import Trajectory
+
+PIECE = 100
+"""Steps that are computed at once: so often the bar moves, and a signal is heard."""
+
+
+class Failed(ValueError):
+    """A motion that cannot begin, or cannot go on."""
+
+
+@contextmanager
+def _failing(then: str) -> Iterator[None]:
+    """What a simulation says of itself, and then."""
+    try:
+        yield
+    except (ArithmeticError, RuntimeError, ValueError) as error:
+        raise Failed(f"{error}{then}") from error
+
+
+@dataclass(frozen=True)
+class Task:
+    """What to simulate, and where to.
+
+    target: a robot, a scenario's file, or nothing, where the folder has a scenario to go on with.
+    given: values of flags, which take the place of the scenario's. save: seconds of real time
+    between two parts. table: a file to write all states to.
+    """
+
+    target: str
+    given: Mapping[str, Any]
+    folder: Path
+    resume: bool = False
+    overwrite: bool = False
+    save: float = 5.0
+    table: Path | None = None
+
+    def scenario(self) -> Scenario:
+        """What is to be simulated."""
+        if self.target and not is_scenario(self.target):
+            return with_flags(None, {"robot": self.target, **self.given})
+        if not self.target and not self.resume:
+            raise ModelError(
+                "give a robot or a scenario to simulate; try: chasles simulate puma560"
+            )
+        if not self.target and not (self.folder / SCENARIO).is_file():
+            raise ModelError(f"{self.folder}: there is no simulation in it to go on with")
+        return with_flags(read(self.target or self.folder / SCENARIO), self.given)
+
+    def recording(self) -> Recording:
+        """The folder, ready to begin or to go on."""
+        if self.resume and self.overwrite:
+            raise ModelError("--resume goes on and --overwrite begins anew; give one of them")
+        scene = made(self.scenario())
+        with _failing(""):
+            scene.simulate(1)  # what cannot be simulated is refused before anything is written
+        recording = Recording(self.folder, scene)
+        if self.resume:
+            recording.go_on()
+        else:
+            recording.begin(overwrite=self.overwrite)
+        return recording
+
+
+def run(
+    recording: Recording, progress: Callable[[float], None], stop: Callable[[], bool], save: float
+) -> None:
+    """Simulate from where a recording is, to the end of the motion or until `stop` says so.
+
+    A part is written every `save` seconds of real time. progress: is told the time of the motion.
+    """
+    pieces: list[Trajectory] = []
+    end, saved = recording.end, time.monotonic()
+    kept = f"; what came before is in {recording.folder}; change the scenario and begin anew"
+    try:
+        while not stop() and (end is None or not end.over):
+            with _failing(kept):
+                pieces.append(recording.scene.simulate(PIECE, end))
+            end = pieces[-1].end
+            assert end is not None
+            progress(end.t)
+            if time.monotonic() - saved >= save:
+                recording.add(pieces)
+                pieces, saved = [], time.monotonic()
+    except Failed:
+        if pieces:
+            recording.add(pieces)
+        raise
+    if pieces:
+        recording.add(pieces)
+
+
+@contextmanager
+def interruptible() -> Iterator[Callable[[], bool]]:
+    """A function that says whether the run was asked to stop, by Ctrl-C or by the system.
+
+    Asked a second time, it stops at once, as it would without this.
+    """
+    asked: list[int] = []
+    before: dict[signal.Signals, Any] = {}
+
+    def hear(number: int, frame: object) -> None:
+        asked.append(number)
+        for which, handler in before.items():
+            signal.signal(which, handler)
+
+    for which in (signal.SIGINT, signal.SIGTERM):
+        before[which] = signal.signal(which, hear)
+    try:
+        yield lambda: bool(asked)
+    finally:
+        for which, handler in before.items():
+            signal.signal(which, handler)

@@ -1,0 +1,123 @@
+"""The command `chasles simulate`: its options, its help, and what it does in order."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from chasles.cli.app import app
+from chasles.cli.options import Floating, NoMimic, NoSnap, check_folder, reported
+
+
+@app.command()
+def simulate(
+    target: Annotated[
+        str, typer.Argument(metavar="[ROBOT|SCENARIO]", help="A robot, or a scenario (.toml).")
+    ] = "",
+    duration: Annotated[float | None, typer.Option(help="Seconds; 1 if not said.")] = None,
+    dt: Annotated[float | None, typer.Option(help="The longest step, in s. Default: 1 ms.")] = None,
+    integrator: Annotated[
+        str | None, typer.Option(help="rk4 (default), dopri5, semi-implicit, variational, ...")
+    ] = None,
+    rtol: Annotated[float | None, typer.Option(help="Of dopri5's steps.")] = None,
+    atol: Annotated[float | None, typer.Option(help="Of dopri5's steps.")] = None,
+    every: Annotated[int | None, typer.Option(help="Keep one state of so many.")] = None,
+    q: Annotated[
+        list[str] | None, typer.Option("--q", help="Start: all numbers, or JOINT=NUMBER; repeat.")
+    ] = None,
+    qd: Annotated[list[str] | None, typer.Option("--qd", help="The same of rates.")] = None,
+    random: Annotated[
+        int | None, typer.Option("--random", metavar="SEED", help="Start at random.")
+    ] = None,
+    control: Annotated[
+        str | None, typer.Option(help="pd, gravity, computed-torque or none.")
+    ] = None,
+    kp: Annotated[str | None, typer.Option(help="Its stiffness: one number, or each.")] = None,
+    kd: Annotated[str | None, typer.Option(help="Its damping: one number, or each.")] = None,
+    goal: Annotated[
+        list[str] | None,
+        typer.Option("--target", help="Where it goes, given as --q. Default: the start."),
+    ] = None,
+    disturbance: Annotated[
+        str | None, typer.Option(metavar="effort=X,hold=X,seed=N", help="Random joint forces.")
+    ] = None,
+    foot: Annotated[
+        list[str] | None,
+        typer.Option("--foot", metavar="FRAME[:RADIUS]", help="What may touch z = 0; repeat."),
+    ] = None,
+    ground: Annotated[
+        str | None,
+        typer.Option(metavar="LAW,KEY=X,...", help="rigid,friction=0.8 or another law."),
+    ] = None,
+    dissipation: Annotated[
+        bool, typer.Option("--dissipation", help="With joint friction.")
+    ] = False,
+    floating: Floating = False,
+    no_mimic: NoMimic = False,
+    no_snap: NoSnap = False,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The folder to write to.")] = Path(
+        "simulation"
+    ),
+    table: Annotated[
+        Path | None, typer.Option("--table", help="Also a table (.csv, .parquet).")
+    ] = None,
+    no_plots: Annotated[bool, typer.Option("--no-plots", help="Draw nothing.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on in the folder.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what it holds.")] = False,
+    save: Annotated[
+        float, typer.Option(help="Seconds of real time between parts on disk.", min=0.0)
+    ] = 5.0,
+    write_scenario: Annotated[
+        Path | None, typer.Option("--write-scenario", help="Write a scenario; do no more.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="A summary for programs.")] = False,
+) -> None:
+    """Let a robot move, and keep its motion in a folder.
+
+    From flags, or from a scenario, whose values flags replace.
+
+    Ctrl-C keeps what was computed; --resume goes on, to the same bits.
+
+    Examples:
+
+    chasles simulate puma560 --random 1 --duration 2
+
+    chasles simulate puma560 --control computed-torque --kp 100 --kd 20 --target 0,1,0,0,0,0 -o pull
+
+    chasles simulate puma560 --control gravity --kd 5 --write-scenario hold.toml
+
+    chasles simulate hold.toml --duration 5 --output hold --table hold.csv
+
+    chasles simulate --output hold --resume
+    """
+    from chasles.cli import flags
+    from chasles.cli.simulate import Task
+    from chasles.cli.simulate_report import carry_out
+
+    with reported():
+        given = flags.values(
+            {
+                "duration": duration,
+                "dt": dt,
+                "integrator": integrator,
+                "rtol": rtol,
+                "atol": atol,
+                "every": every,
+                "dissipation": dissipation or None,
+                "floating": floating or None,
+                "mimic": False if no_mimic else None,
+                "snap": False if no_snap else None,
+            },
+            start={"q": q, "qd": qd, "random": random},
+            control={"law": control, "kp": kp, "kd": kd, "target": goal},
+            disturbance=disturbance,
+            feet=foot or [],
+            ground=ground,
+        )
+        if table is not None:
+            check_folder(table)
+        if write_scenario is not None:
+            check_folder(write_scenario)
+        task = Task(target, given, output, resume, overwrite, save, table)
+        code = carry_out(task, write_scenario, plots=not no_plots, as_json=as_json)
+    raise typer.Exit(code)

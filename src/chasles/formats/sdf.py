@@ -1,0 +1,342 @@
+"""SDF files (sdformat.org, versions 1.4 to 1.12): models, nested, included, in a world or alone.
+
+Shapes, sensors, plugins and physics engines' own numbers are ignored. Only `<include>` opens other
+files, by their path.
+"""
+
+import math
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import PurePath
+from typing import Any
+
+from chasles.formats.sdf_document import Document, content, number, opened, placed, truth
+from chasles.formats.sdf_frames import MODEL, WORLD, Node, relative
+from chasles.formats.xml_part import MOMENTS, Part, about_origin
+from chasles.mathematics.linear import Vector
+from chasles.mathematics.spatial import RigidInertia, Transform
+from chasles.model import (
+    Description,
+    FrameData,
+    JointData,
+    Limits,
+    LinkData,
+    Mimic,
+    ModelError,
+)
+from chasles.model.graph import from_graph, unused_name
+
+_KINDS = {
+    "revolute": "revolute",
+    "continuous": "continuous",
+    "prismatic": "prismatic",
+    "fixed": "fixed",
+    "ball": "spherical",
+    "universal": "universal",
+    "revolute2": "universal",
+    "screw": "helical",
+}
+"""The model's name for each joint type; a gearbox is none between two links."""
+
+_WITH_TWO = ("universal", "revolute2")
+
+UNBOUNDED = 1e16
+"""Stands for no limit, and so does all beyond it."""
+
+_PERPENDICULAR = 1e-9
+
+GRAVITY = Vector.of(0.0, 0.0, -9.8)
+"""Of a `<world>` that does not say, m/s2."""
+
+
+def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = False) -> Description:
+    """What an SDF file says.
+
+    The world is the link "world", the first. Parts of nested models, and of models beside others,
+    are named `model::part`. A joint between links that joints before it connect already closes a
+    loop. What no joint connects to the world
+    floats, on a free joint (root_joint, if there is one only), with a note; static models are
+    fixed. Gravity is that of the `<world>`, or (0, 0, -9.81) where the file is of a model only.
+
+    snap: as of URDF files. floating: free what a single fixed joint holds to the world.
+    """
+    document = opened(os.fsdecode(path), snap=snap)
+    links = [LinkData(WORLD, RigidInertia.zero(), document.file)]
+    links += [_link(node) for node in document.of("link")]
+    if len(links) == 1:
+        raise ModelError(f"{document.file}: there are no links; add a <link> to the model")
+    joints = [_held(document, node) for node in document.of("link") if node.static]
+    for node in document.of("joint"):
+        if not node.static:
+            parts, between = _joints(document, node)
+            joints += parts
+            links += between
+    if floating:
+        joints = _set_free(document, joints)
+    loops, roots = _spanned(links, joints)
+    joints = _floating(document, roots) + joints
+    made = from_graph(_name(document), links, joints, base=WORLD, loops=loops)
+    return replace(
+        made,
+        joints=tuple(joint for joint in made.joints if joint.child != WORLD),
+        frames=tuple(_frames(document)),
+        gravity=_gravity(document),
+        notes=(*dict.fromkeys(document.notes), *made.notes),
+        where=document.file,
+    )
+
+
+def _name(document: Document) -> str:
+    models = [node for node in document.top.nodes.values() if node.kind == "model"]
+    one = models[0].part.element.get("name") if len(models) == 1 else None
+    return one or document.world.element.get("name") or PurePath(document.file).stem
+
+
+def _gravity(document: Document) -> Vector:
+    if document.world.tag != WORLD:
+        return Description.gravity
+    given = document.world.find("gravity")
+    return GRAVITY if given is None else _vector(given)
+
+
+def _vector(part: Part) -> Vector:
+    return Vector(tuple(map(float, part.numerals(part.tag, content(part), 3))))
+
+
+# Links and frames ------------------------------------------------------------------------------
+
+
+def _link(node: Node) -> LinkData:
+    """A link; its inertia is 1 kg and 1 kg m2 about each axis where the file gives none."""
+    part = node.part
+    for tag, usual, fact in (
+        ("gravity", True, "has no gravity in the file; here it has"),
+        ("kinematic", False, "is kinematic in the file; here forces move it"),
+    ):
+        if truth(part.find(tag), usual) is not usual:
+            part.note(f"it {fact}")
+    inertial = part.find("inertial")
+    if inertial is None and not node.static:
+        part.note("it has no <inertial>; taken as SDF does: 1 kg, and 1 kg m2 about each axis")
+    return LinkData(node.name, _inertia(part if inertial is None else inertial), part.where)
+
+
+def _inertia(inertial: Part) -> RigidInertia:
+    """About the link's origin."""
+    if inertial.element.get("auto") in ("true", "1"):
+        raise inertial.error("auto asks for masses from shapes, which are not read; write them out")
+    if inertial.tag != "inertial":
+        return about_origin(1.0, Transform.identity(), [1.0, 1.0, 1.0, 0.0, 0.0, 0.0])
+    if inertial.find("fluid_added_mass") is not None:
+        inertial.note("fluid_added_mass is not used")
+    tensor = inertial.find("inertia")
+    usual = zip(MOMENTS, (1.0, 1.0, 1.0, 0.0, 0.0, 0.0), strict=True)
+    moments = [x if tensor is None else number(tensor, tag, x) for tag, x in usual]
+    pose, base = placed(inertial)
+    if base:
+        inertial.note("relative_to of its pose is not used, as SDF says")
+    return about_origin(number(inertial, "mass", 1.0), pose, moments)
+
+
+def _frames(document: Document) -> Iterator[FrameData]:
+    for node in document.of("frame"):
+        link = node.carrier or document.top.origin
+        yield FrameData(node.name, link.name or WORLD, relative(node, link))
+
+
+# Joints ----------------------------------------------------------------------------------------
+
+
+def _joints(document: Document, node: Node) -> tuple[list[JointData], list[LinkData]]:
+    """A joint; or two in series and the link between, where its two axes are not alike."""
+    part = node.part
+    given = part.text("type")
+    if given not in _KINDS:
+        raise part.error(f"its type {given!r} is not read; use one of {', '.join(_KINDS)}")
+    parent, child = (_end(node, tag) or document.top.origin for tag in ("parent", "child"))
+    if parent is child or child is document.top.origin:
+        fault = "it joins a link to itself" if parent is child else "its child is the world"
+        raise part.error(f"{fault}; name another link as its child")
+    joint = JointData(
+        node.name,
+        _KINDS[given],
+        parent.name or WORLD,
+        child.name,
+        relative(node, parent),
+        child_pose=relative(node, child),
+        where=part.where,
+    )
+    if given == "fixed":
+        return [joint], []
+    if given == "ball":
+        return [replace(joint, **_resistance(part.find("axis")))], []
+    first = _with_axis(joint, node, "axis")
+    if given == "screw":
+        first = replace(first, pitch=_pitch(part))
+    if given not in _WITH_TWO:
+        return [first], []
+    return _two_axes(first, _with_axis(joint, node, "axis2"))
+
+
+def _two_axes(first: JointData, second: JointData) -> tuple[list[JointData], list[LinkData]]:
+    """One joint where its axes are perpendicular, with the same limits and dampers."""
+    alike = replace(second, axis=first.axis) == first and first.mimic is None
+    if alike and abs(first.axis.dot(second.axis)) < _PERPENDICULAR:
+        return [replace(first, second_axis=second.axis)], []
+    none, link = Transform.identity(), f"{first.child}.{first.name}[0]"
+    return [
+        replace(first, name=f"{first.name}[0]", kind="revolute", child=link, child_pose=none),
+        replace(second, name=f"{first.name}[1]", kind="revolute", parent=link, pose=none),
+    ], [LinkData(link, RigidInertia.zero(), first.where, massless=True)]
+
+
+def _end(node: Node, tag: str) -> Node | None:
+    """The link at an end of a joint, by its own name or that of a frame on it; None: the world."""
+    assert node.scope is not None, "joints stand in a model or a world"
+    part = node.part.need(tag)
+    name = content(part)
+    if not name:
+        raise part.error(f"there is no name in <{tag}>; give that of a link")
+    return None if name == WORLD else node.scope.find(name, part).carrier
+
+
+def _with_axis(joint: JointData, node: Node, tag: str) -> JointData:
+    """A joint, with what `<axis>` says of one freedom."""
+    axis = node.part.find(tag)
+    if axis is None:
+        raise node.part.error(f"there is no <{tag}>; add one")
+    xyz = axis.find("xyz")
+    direction = Vector.of(0.0, 0.0, 1.0) if xyz is None else axis.unit(_vector(xyz))
+    assert node.scope is not None, "joints stand in a model or a world"
+    named = "" if xyz is None else xyz.element.get("expressed_in", "")
+    if node.scope.version <= 4 or truth(axis.find("use_parent_model_frame"), False):
+        named = named or MODEL
+    if named:
+        direction = relative(node.scope.find(named, axis), node).R @ direction
+    mimic = axis.find("mimic")
+    return replace(
+        joint,
+        axis=direction,
+        limits=_limits(axis, joint.kind),
+        mimic=None if mimic is None else _mimic(node, mimic),
+        **_resistance(axis),
+    )
+
+
+def _resistance(axis: Part | None) -> dict[str, Any]:
+    """Damping and friction; those of a ball stand in its `<axis>` too, as Drake has it."""
+    dynamics = None if axis is None else axis.find("dynamics")
+    if dynamics is None:
+        return {}
+    if number(dynamics, "spring_stiffness", 0.0):
+        dynamics.note("the spring is not used")
+    return {tag: number(dynamics, tag, 0.0) for tag in ("damping", "friction")}
+
+
+def _limits(axis: Part, kind: str) -> Limits:
+    """Bounds; negative velocity and effort stand for none, and so does what is huge."""
+    limit = axis.find("limit")
+    if limit is None:
+        return Limits()
+    given = {
+        tag: number(limit, tag, x, infinite=True)
+        for tag, x in {
+            "lower": -math.inf,
+            "upper": math.inf,
+            "velocity": math.inf,
+            "effort": math.inf,
+        }.items()
+    }
+    for tag, x in given.items():
+        if kind == "continuous" and tag in ("lower", "upper"):
+            given[tag] = -math.inf if tag == "lower" else math.inf
+        elif x < 0.0 and tag in ("velocity", "effort"):
+            given[tag] = math.inf
+        elif abs(x) >= UNBOUNDED:
+            given[tag] = math.copysign(math.inf, x)
+    return Limits(**given)
+
+
+def _mimic(node: Node, mimic: Part) -> Mimic:
+    """Its coordinate is multiplier times (that of the leader minus reference), plus offset."""
+    assert node.scope is not None, "joints stand in a model or a world"
+    leader = node.scope.find(mimic.text("joint"), mimic)
+    if leader.kind != "joint" or mimic.element.get("axis", "axis") != "axis":
+        raise mimic.error("mimic must name a joint, and its first axis; name one with one axis")
+    ratio = number(mimic, "multiplier", 1.0)
+    offset = number(mimic, "offset", 0.0) - ratio * number(mimic, "reference", 0.0)
+    return Mimic(leader.name, ratio, offset)
+
+
+def _pitch(joint: Part) -> float:
+    """Metres a radian: from metres a turn, right-handed, or the older radians a metre, left."""
+    if joint.find("screw_thread_pitch") is not None:
+        return number(joint, "screw_thread_pitch", 1.0) / (2.0 * math.pi)
+    older = number(joint, "thread_pitch", 1.0)
+    if older == 0.0:
+        raise joint.error("thread_pitch is 0; give the radians for one metre")
+    return -1.0 / older
+
+
+# The world -------------------------------------------------------------------------------------
+
+
+def _held(document: Document, node: Node) -> JointData:
+    """What fixes a link of a static model to the world."""
+    name = unused_name(f"{node.name}.fixed", document.ties)
+    pose = relative(node, document.top.origin)
+    return JointData(name, "fixed", WORLD, node.name, pose, where=node.part.where)
+
+
+def _spanned(links: list[LinkData], joints: list[JointData]) -> tuple[list[str], list[str]]:
+    """Joints that close loops, since those before them connect their links already; and a link of
+    each part that nothing connects to the world: the first that no joint of the tree carries."""
+    owner = {link.name: link.name for link in links}
+
+    def part_of(link: str) -> str:
+        while owner[link] != link:
+            owner[link] = owner[owner[link]]
+            link = owner[link]
+        return link
+
+    loops, carried = [], set()
+    for joint in joints:
+        assert joint.parent is not None, "the world is a link"
+        first, second = part_of(joint.parent), part_of(joint.child)
+        if first == second:
+            loops.append(joint.name)
+        else:
+            carried.add(joint.child)
+            owner[second] = first
+    roots = {part_of(WORLD): WORLD}
+    for link in owner:
+        if link not in carried:
+            roots.setdefault(part_of(link), link)
+    return loops, list(roots.values())[1:]
+
+
+def _floating(document: Document, roots: list[str]) -> list[JointData]:
+    """A free joint for each part that nothing connects to the world."""
+    found = []
+    for root in roots:
+        wanted = "root_joint" if len(roots) == 1 else f"{root}_free"
+        name = unused_name(wanted, document.ties)
+        document.notes.append(
+            f"{document.file}: no joint connects link {root!r} to the world, so it floats, on "
+            f"joint {name!r}; a fixed joint with the parent world would hold it"
+        )
+        found.append(JointData(name, "free", WORLD, root, where=document.file))
+    return found
+
+
+def _set_free(document: Document, joints: list[JointData]) -> list[JointData]:
+    """The joints without the one that holds all to the world."""
+    held = [joint for joint in joints if joint.parent == WORLD]
+    if len(held) > 1 or (held and held[0].kind != "fixed"):
+        names = ", ".join(repr(joint.name) for joint in held)
+        raise ModelError(
+            f"{document.file}: the world holds {names}; only what a single fixed joint holds can "
+            "be made to float: leave out floating"
+        )
+    return [joint for joint in joints if joint.parent != WORLD]

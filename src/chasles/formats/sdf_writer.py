@@ -1,0 +1,314 @@
+"""SDF files, written: one model, in a world where its gravity is not the usual one."""
+
+import math
+import os
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TypeVar
+
+import numpy as np
+from lxml import etree
+
+from chasles.formats.files import short, store
+from chasles.formats.numbers import angle_word
+from chasles.formats.refusals import check_writable, refusal
+from chasles.formats.sdf_frames import MODEL, WORLD
+from chasles.formats.xml_document import added, begun, printed, words
+from chasles.formats.xml_part import MOMENTS
+from chasles.mathematics.linear import Vector
+from chasles.mathematics.rotations import rpy_from_matrix
+from chasles.mathematics.spatial import RigidInertia, Transform
+from chasles.model import Description, JointData, Limits, LoopData
+from chasles.model.build import compose, natural_axes
+from chasles.model.graph import unused_name
+from chasles.model.joints.reverse import inverted
+from chasles.model.series import in_series
+
+VERSION = "1.11"
+"""The first with mimic joints and with metres for one turn of a screw."""
+
+_KINDS = {
+    "revolute": "revolute",
+    "continuous": "continuous",
+    "prismatic": "prismatic",
+    "fixed": "fixed",
+    "spherical": "ball",
+    "universal": "universal",
+    "helical": "screw",
+}
+"""The format's name for each joint type that it has."""
+
+_NATIVE = ("universal", "helical")
+_SYMMETRIC = ("fixed", "spherical", "revolute", "continuous", "prismatic", "helical")
+"""Types that close a loop in the same way from either end."""
+
+_CLOSED = 1e-12
+"""How far apart, in m or rad, the frames of a closed loop may be: rounding."""
+
+_ELSE = "save it as .toml"
+
+Kind = TypeVar("Kind", bound=JointData)
+
+
+def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, ...]:
+    """Write a mechanism with all digits; read back, it moves the same.
+
+    Loops are joints between links that other joints connect already, so they must be closed where
+    all coordinates are zero. Links that float are connected to nothing. Cylindrical joints and
+    others are written in series (`model.series`). Refused: what SDF cannot say (couplings,
+    armature, free joints elsewhere than at the world's origin, other joints).
+    """
+    notes = list(check_writable(description, "SDF"))
+    for data in description.couplings:
+        raise refusal(f"coupling {data.name!r}", "ties coordinates", "SDF", f"{_ELSE} or .xml")
+    source = _renamed(_on_world(in_series(description, _NATIVE), notes), notes)
+    free = [joint for joint in source.joints if joint.kind == "free"]
+    joints = [joint for joint in source.joints if joint.kind != "free"]
+    for joint in (*joints, *source.loops):
+        _check(joint)
+    for joint in free:
+        _check_free(joint)
+        notes.append(
+            f"joint {joint.name!r} is written as none: in SDF floats what nothing holds to the "
+            "world; it is read as 'root_joint', or after its link, before all others"
+        )
+    root = begun("sdf", version=VERSION)
+    outer = root
+    if source.gravity != Description.gravity:
+        outer = added(root, "world", name="world")
+        _text(outer, "gravity", words(source.gravity))
+    model = added(outer, "model", name=source.name)
+    _add_parts(model, source, [joint.child for joint in free], joints)
+    _note_what_is_left(source, notes)
+    store(path, printed(root))
+    return tuple(notes)
+
+
+def _add_parts(
+    model: etree._Element, source: Description, floats: list[str], joints: list[JointData]
+) -> None:
+    """Links that float first, since a reader takes those for the roots of what floats."""
+    joint_of = {joint.child: joint for joint in joints}
+    for link in sorted(source.links, key=lambda link: link.name not in floats):
+        element = added(model, "link", name=link.name)
+        if link.name in joint_of:
+            joint = joint_of[link.name]
+            _pose(element, inverted(joint.child_pose), joint.name)
+        _inertial(element, link.inertia)
+    for joint in joints:
+        _joint(model, joint, joint.pose, joint.parent or MODEL)
+    taken = {joint.name for joint in (*joints, *source.loops)}
+    taken |= {link.name for link in source.links} | {frame.name for frame in source.frames}
+    for link in source.links:
+        if link.name not in joint_of and link.name not in floats:
+            held = JointData(unused_name(f"{link.name}.world", taken), "fixed", None, link.name)
+            _joint(model, held, Transform.identity(), MODEL)
+    at_zero = _zero_poses(source)
+    for loop in source.loops:
+        _check_closed(loop, at_zero)
+        _joint(model, loop, loop.child_pose, loop.child)
+    for frame in source.frames:
+        _pose(added(model, "frame", name=frame.name, attached_to=frame.link), frame.pose)
+
+
+# What the format can say -----------------------------------------------------------------------
+
+
+def _on_world(source: Description, notes: list[str]) -> Description:
+    """With SDF's world in the place of a root link "world" that has no mass."""
+    carried = {joint.child for joint in source.joints}
+    world = next((link for link in source.links if link.name == WORLD), None)
+    if world is None or WORLD in carried or world.inertia != RigidInertia.zero():
+        return source
+
+    def held(joint: Kind) -> Kind:
+        return replace(joint, parent=None) if joint.parent == WORLD else joint
+
+    for frame in source.frames:
+        if frame.link == WORLD:
+            notes.append(f"frame {frame.name!r} is on the world, not in the model; left out")
+    return replace(
+        source,
+        links=tuple(link for link in source.links if link is not world),
+        joints=tuple(map(held, source.joints)),
+        loops=tuple(map(held, source.loops)),
+        frames=tuple(frame for frame in source.frames if frame.link != WORLD),
+    )
+
+
+def _renamed(source: Description, notes: list[str]) -> Description:
+    """With names that SDF can have: links, frames and joints have different ones, without "::"."""
+    taken = {WORLD}
+
+    def legal(what: str, names: Iterable[str]) -> dict[str, str]:
+        found = {}
+        for name in names:
+            plain = " ".join(name.replace("::", ".").split())
+            plain = plain.strip("_") if plain.startswith("__") else plain
+            found[name] = unused_name(plain or what, taken)
+            if found[name] != name:
+                notes.append(f"{what} {short(name)} is written as {found[name]!r}, a name for SDF")
+        return found
+
+    links = legal("link", (link.name for link in source.links))
+    frames = legal("frame", (frame.name for frame in source.frames))
+    ties = legal("joint", (joint.name for joint in (*source.joints, *source.loops)))
+
+    def tied(joint: Kind) -> Kind:
+        mimic = joint.mimic
+        return replace(
+            joint,
+            name=ties[joint.name],
+            parent=None if joint.parent is None else links[joint.parent],
+            child=links[joint.child],
+            mimic=None if mimic is None else replace(mimic, joint=ties[mimic.joint]),
+        )
+
+    taken.clear()
+    (name,) = legal("robot", (source.name,)).values()
+    return replace(
+        source,
+        name=name,
+        links=tuple(replace(link, name=links[link.name]) for link in source.links),
+        joints=tuple(map(tied, source.joints)),
+        loops=tuple(map(tied, source.loops)),
+        frames=tuple(
+            replace(frame, name=frames[frame.name], link=links[frame.link])
+            for frame in source.frames
+        ),
+    )
+
+
+def _check(joint: JointData) -> None:
+    """Refuse a joint that the format does not have."""
+    part = f"{'loop' if isinstance(joint, LoopData) else 'joint'} {joint.name!r}"
+    turned = isinstance(joint, LoopData) and joint.kind in _SYMMETRIC
+    if joint.kind not in _KINDS or (joint.reversed and joint.kind != "fixed" and not turned):
+        what = "reversed " if joint.reversed else ""
+        raise refusal(part, f"is {what}{joint.kind}", "SDF", _ELSE)
+    if joint.armature and joint.kind != "fixed":
+        raise refusal(part, "has an armature", "SDF", f"{_ELSE} or .xml")
+
+
+def _check_free(joint: JointData) -> None:
+    """What floats has the world's frame for its coordinates."""
+    here = joint.pose.is_identity and joint.child_pose.is_identity
+    if joint.parent is not None or not here or joint.resists or joint.reversed:
+        raise refusal(
+            f"joint {joint.name!r}",
+            "is free from elsewhere than the world's origin, or not without resistance",
+            "SDF",
+            f"{_ELSE}, or let it start there",
+        )
+
+
+def _zero_poses(source: Description) -> dict[str | None, Transform]:
+    """Of links in the world, where all coordinates are zero."""
+    found: dict[str | None, Transform] = {None: Transform.identity()}
+    carried: dict[str | None, list[JointData]] = {}
+    for joint in source.joints:
+        carried.setdefault(joint.parent, []).append(joint)
+    children = {joint.child for joint in source.joints}
+    found |= {link.name: Transform.identity() for link in source.links if link.name not in children}
+    pending = list(found)
+    while pending:
+        parent = pending.pop()
+        for joint in carried.get(parent, []):
+            place = compose(joint.pose, found[parent])
+            found[joint.child] = compose(inverted(joint.child_pose), place)
+            pending.append(joint.child)
+    return found
+
+
+def _check_closed(loop: LoopData, at_zero: dict[str | None, Transform]) -> None:
+    """SDF has one frame for a joint, where its links stand in the file."""
+    first, second = compose(loop.pose, at_zero[loop.parent]), at_zero[loop.child]
+    second = compose(loop.child_pose, second)
+    apart = [a - b for a, b in zip(first.r, second.r, strict=True)]
+    if loop.kind != "spherical":
+        apart += np.ravel(np.subtract(first.R.rows, second.R.rows)).tolist()
+    size = 1.0 + max(map(abs, first.r))
+    if max(map(abs, apart)) > _CLOSED * size:
+        raise refusal(
+            f"loop {loop.name!r}",
+            "is open where all coordinates are zero",
+            "SDF",
+            f"{_ELSE}, or choose zeros where it is closed",
+        )
+
+
+def _note_what_is_left(source: Description, notes: list[str]) -> None:
+    """Limits of balls, and links that other programs do not take."""
+    balls = [j.name for j in source.joints if j.kind == "spherical" and j.limits != Limits()]
+    if balls:
+        notes.append(f"limits of ball joints are not written: {', '.join(map(repr, balls[:6]))}")
+    light = [link.name for link in source.links if not link.inertia.m]
+    if light:
+        names = ", ".join(map(repr, light[:6])) + (", ..." if len(light) > 6 else "")
+        notes.append(f"Gazebo takes no links without mass: {names}")
+
+
+# Elements --------------------------------------------------------------------------------------
+
+
+def _text(parent: etree._Element, tag: str, text: str, **attributes: str) -> etree._Element:
+    element = added(parent, tag, **attributes)
+    element.text = text
+    return element
+
+
+def _pose(element: etree._Element, pose: Transform, base: str = "") -> None:
+    """Of an element, in the frame that it has without being said or in another."""
+    if base or not pose.is_identity:
+        angles = " ".join(map(angle_word, rpy_from_matrix(pose.R)))
+        _text(
+            element, "pose", f"{words(pose.r)} {angles}", **({"relative_to": base} if base else {})
+        )
+
+
+def _inertial(element: etree._Element, inertia: RigidInertia) -> None:
+    """Always written: without it a link would have 1 kg."""
+    mass, center, moments = inertia.about_center()
+    inertial = added(element, "inertial")
+    _text(inertial, "pose", f"{words(center)} 0 0 0")
+    _text(inertial, "mass", words([mass]))
+    tensor = added(inertial, "inertia")
+    for tag, x in zip(MOMENTS, moments, strict=True):
+        _text(tensor, tag, words([x]))
+
+
+def _joint(model: etree._Element, joint: JointData, place: Transform, base: str) -> None:
+    """A joint whose frame is placed in another."""
+    element = added(model, "joint", name=joint.name, type=_KINDS[joint.kind])
+    _pose(element, place, base)
+    _text(element, "parent", WORLD if joint.parent is None else joint.parent)
+    _text(element, "child", joint.child)
+    if joint.kind == "fixed" or (joint.kind == "spherical" and not joint.resists):
+        return
+    if joint.kind == "helical":
+        _text(element, "screw_thread_pitch", words([joint.pitch * 2.0 * math.pi]))
+    axes = [joint.axis]  # of a ball any: its damping needs one
+    if joint.kind == "universal":
+        axes = [Vector(row) for row in natural_axes(joint).rows[:2]]
+    for tag, axis in zip(("axis", "axis2"), axes, strict=False):
+        _axis(added(element, tag), joint, axis)
+
+
+def _axis(element: etree._Element, joint: JointData, axis: Vector) -> None:
+    """One freedom of a joint."""
+    _text(element, "xyz", words(axis))
+    bounds = Limits() if joint.kind == "spherical" else joint.limits
+    limits = {key: x for key, x in vars(bounds).items() if math.isfinite(x)}
+    if limits:
+        limit = added(element, "limit")
+        for key in limits:
+            _text(limit, key, words([limits[key]]))
+    if joint.damping or joint.friction:
+        dynamics = added(element, "dynamics")
+        _text(dynamics, "damping", words([joint.damping]))
+        _text(dynamics, "friction", words([joint.friction]))
+    if joint.mimic is not None:
+        mimic = added(element, "mimic", joint=joint.mimic.joint, axis="axis")
+        _text(mimic, "multiplier", words([joint.mimic.multiplier]))
+        _text(mimic, "offset", words([joint.mimic.offset]))
+        _text(mimic, "reference", "0")

@@ -1,0 +1,70 @@
+"""Programs behind a wall: another process, with bounds on its time and memory.
+
+A file can make the compiler of its format hang, take all memory or crash; the process that reads
+it goes on.
+"""
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from chasles.model import ModelError
+
+_PROGRAM = Path(__file__).with_name("walled_program.py")
+
+
+@dataclass(frozen=True)
+class Tool:
+    """What reads a format. name: in messages. package: that it needs; extra: that installs it.
+
+    program: the Python file here whose `answer` runs it. seconds, memory (bytes of addresses): the
+    most it may take.
+    """
+
+    name: str
+    package: str
+    extra: str
+    program: str
+    seconds: float
+    memory: int
+
+    def ask(self, file: str, *arguments: str) -> dict[str, Any]:
+        """The tool's answer about a file."""
+        if importlib.util.find_spec(self.package) is None:
+            raise ModelError(
+                f"{file}: such files are read by {self.name}, which is not installed; "
+                f"pip install chasles[{self.extra}]"
+            )
+        program = _PROGRAM.with_name(self.program)
+        # -P: the folder of a program is not searched for imports; here it would hide `numbers`.
+        command = [sys.executable, "-P", str(_PROGRAM), str(program), str(self.memory)]
+        command += [os.path.abspath(file), *arguments]
+        one_thread = os.environ | {"OPENBLAS_NUM_THREADS": "1"}  # each takes addresses of its own
+        with tempfile.TemporaryDirectory() as folder:  # some log into the one they are run in
+            try:
+                done = subprocess.run(
+                    command, capture_output=True, timeout=self.seconds, cwd=folder, env=one_thread
+                )
+            except subprocess.TimeoutExpired as late:
+                raise ModelError(
+                    f"{file}: {self.name} took more than {self.seconds:g} s; simplify the file"
+                ) from late
+        try:
+            found: dict[str, Any] = json.loads(done.stdout)
+        except ValueError as error:
+            raise ModelError(
+                f"{file}: {self.name} ended without an answer ({_last_words(done)}); it may use "
+                f"{self.memory / 2**30:g} GB; simplify the file"
+            ) from error
+        return found
+
+
+def _last_words(done: "subprocess.CompletedProcess[bytes]") -> str:
+    lines = done.stderr.decode("utf-8", "replace").split("\n")
+    return next((line[:200] for line in reversed(lines) if line.strip()), f"code {done.returncode}")

@@ -1,0 +1,38 @@
+"""A program of its own: runs the function `answer` of a Python file with bounds on its memory.
+
+`chasles.formats.walled` runs it as `walled_program.py FILE MEMORY ARGUMENTS...`, and reads what
+`answer` returns as JSON; {"error": why} where it raises ValueError or lacks memory. It imports
+nothing of chasles, so that it starts fast.
+"""
+
+import json
+import os
+import runpy
+import sys
+
+
+def main(file: str, memory: int, arguments: list[str]) -> None:
+    """Print the answer; what else is printed on the way is none."""
+    limit_memory(memory)
+    printed = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    try:
+        json.dump(runpy.run_path(file)["answer"](*arguments), printed)
+    except (ValueError, MemoryError) as error:
+        json.dump({"error": str(error) or "out of memory"}, printed)
+    printed.flush()
+
+
+def limit_memory(most: int) -> None:
+    """Of this process, where the system can."""
+    if sys.platform != "win32":
+        import resource
+
+        try:
+            resource.setrlimit(resource.RLIMIT_AS, (most, most))
+        except (ValueError, OSError):
+            return  # macOS has the name but refuses
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]), sys.argv[3:])

@@ -1,0 +1,65 @@
+"""xacro files: URDF with macros, expanded by the package xacro in a process of its own.
+
+xacro evaluates Python expressions of the file. Names with two underscores are refused, and time
+and memory are bounded, but it is no sandbox: read such files from people you trust.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+
+from chasles.formats.files import load
+from chasles.formats.urdf import described
+from chasles.formats.walled import Tool
+from chasles.formats.xml_document import MAX_BYTES, parse
+from chasles.model import Description, ModelError
+
+XACRO = Tool(
+    "xacro",
+    package="xacro",
+    extra="xacro",
+    program="xacro_child.py",
+    seconds=5.0,
+    memory=2**30,
+)
+"""Large robots of manufacturers take less than a second."""
+
+
+def read(
+    path: str | os.PathLike[str],
+    *,
+    snap: bool = True,
+    floating: bool = False,
+    arguments: Mapping[str, str] | None = None,
+) -> Description:
+    """What the URDF that a xacro file stands for says.
+
+    arguments: values of the file's `xacro:arg`, by name. `$(find package)` is a folder of that name
+    (or with a package.xml that has it) above the file, or beside one of those. Errors and notes
+    have the file and line that an element was written at, also in included files and macros. snap,
+    floating: as of URDF files.
+    """
+    file = os.fsdecode(path)
+    load(file)
+    given = {str(key): str(value) for key, value in (arguments or {}).items()}
+    answer = XACRO.ask(file, json.dumps(given), str(MAX_BYTES))
+    if "error" in answer:
+        raise _complaint(file, answer["error"])
+    root = parse(file, answer["urdf"].encode())
+    return described(file, root, snap=snap, floating=floating)
+
+
+def _complaint(file: str, told: str) -> ModelError:
+    """What xacro says, where, and within which macros."""
+    try:
+        found = json.loads(told)
+    except ValueError:
+        return ModelError(f"{file}: xacro: {told[:400]}; simplify the file")
+    at = file if found["at"] == os.path.abspath(file) else found["at"]
+    if found["at"].startswith(os.path.abspath(file) + ":"):
+        at = file + found["at"].removeprefix(os.path.abspath(file))
+    macros = "".join(f" in macro {name!r}," for name in found["macros"])
+    remedy = "correct the file"
+    if "Undefined substitution argument" in found["what"]:
+        remedy = "give it: chasles.load(path, arguments={name: value})"
+    return ModelError(f"{at}:{macros} xacro: {' '.join(found['what'].split())[:400]}; {remedy}")

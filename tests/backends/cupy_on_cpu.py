@@ -1,0 +1,55 @@
+"""CuPy as far as rollouts ask for it, imitated by NumPy: arrays of a type of their own."""
+
+from contextlib import nullcontext
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+from gpu_on_cpu import STREAM
+
+
+class Device(nullcontext):  # type: ignore[type-arg]
+    """The only one."""
+
+    id = 0
+
+
+DEVICE = Device()
+
+
+class Array(np.ndarray):
+    """NumPy's array that says where it is as CuPy's do."""
+
+    device = DEVICE
+
+    @property
+    def data(self) -> Any:
+        return SimpleNamespace(ptr=self.ctypes.data, device_id=0)
+
+
+def asarray(a: Any, dtype: Any = None, order: Any = None) -> Array:
+    return np.array(a, dtype, order=order).view(Array)
+
+
+def empty(shape: tuple[int, ...], dtype: Any) -> Array:
+    return np.full(shape, np.nan, dtype).view(Array)
+
+
+def broadcast_to(a: Array, shape: tuple[int, ...]) -> Array:
+    return np.broadcast_to(a, shape, subok=True)
+
+
+def module() -> ModuleType:
+    """To be found in the place of CuPy."""
+    made = ModuleType("cupy")
+    cuda = SimpleNamespace(get_current_stream=lambda: SimpleNamespace(ptr=STREAM))
+    vars(made).update(
+        ndarray=Array,
+        asarray=asarray,
+        empty=empty,
+        broadcast_to=broadcast_to,
+        float32=np.float32,
+        float16=np.float16,
+        cuda=cuda,
+    )
+    return made

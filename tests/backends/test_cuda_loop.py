@@ -1,0 +1,138 @@
+"""A step repeated by one kernel: its text run on the CPU, and what NVIDIA's compiler says of it."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from loop_on_cpu import LoopOnCPU
+from support import close
+
+import chasles
+from chasles.backends import compile, cuda_build
+from chasles.expr import RULES, Arena, Program, Variable, sin
+from chasles.robots import planar, puma560, quadruped, random_tree
+from chasles.rollouts import PDControl, traced
+from chasles.rollouts.steps import step_program
+
+STEPS, EVERY = 7, 3
+KEPT = (3, 6, 7)
+
+
+def step_of(robot: chasles.Robot, method: str = "semi-implicit", control: Any = None) -> Program:
+    made = None if control is None else traced(robot.model, control)
+    return step_program(robot.model, method, made, dissipation=False)
+
+
+def repeated(program: Program, states: Any, controls: Any) -> list[np.ndarray]:
+    """The same by the interpreter, one step after the other: the records of each state."""
+    kernel = compile(program, "interpret")
+    states, count = [np.array(a) for a in states], len(states[0])
+    records: list[list[np.ndarray]] = [[] for _ in states]
+    for step in range(STEPS):
+        now = [np.broadcast_to(c, (count, STEPS, c.shape[-1]))[:, step] for c in controls]
+        after = [np.empty_like(a) for a in states]
+        kernel([*states, *now], after)
+        states = after
+        for record, state in zip(records, states, strict=True):
+            if step + 1 in KEPT:
+                record.append(state)
+    return [np.stack(record, axis=1) for record in records]
+
+
+def drawn(program: Program, count: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """States and controls, these for each robot and step, or shared."""
+    rng = np.random.default_rng(3)
+    variables = program.inputs
+    states = [rng.uniform(-1.0, 1.0, (count, v.size)) for v in variables[: len(program.outputs)]]
+    controls = []
+    for v in variables[len(program.outputs) :]:
+        shape = {"tau": (count, STEPS), "t": (1, STEPS), "h": (1, 1)}[v.name]
+        controls.append(rng.uniform(0.0, 1e-2, (*shape, v.size)))
+    return states, controls
+
+
+CASES = {
+    "arm": step_of(puma560()),
+    "quadruped": step_of(quadruped()),
+    "tree, fourth order": step_of(random_tree(3, seed=2), "rk4"),
+    "arm, driven": step_of(
+        planar(2), control=lambda t, q, qd: [sin(t) - x - v for x, v in zip(q, qd, strict=True)]
+    ),
+    "arm, controlled": step_of(puma560(), control=PDControl(9.0, 6.0, np.zeros(6))),
+}
+
+
+@pytest.mark.parametrize("columns", [False, True])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("case", CASES)
+def test_steps(case: str, dtype: str, columns: bool, tmp_path: Path) -> None:
+    """Records in rows or columns, of several robots, as the interpreter's one by one.
+
+    float32: seven steps of a state known to 6e-8, through dynamics that lose two or three digits.
+    """
+    program, count = CASES[case], 3
+    states, controls = drawn(program, count)
+    states, controls = (
+        [a.astype(dtype).astype(float) for a in group] for group in (states, controls)
+    )
+    records = [np.full((count, len(KEPT), v.size), np.nan) for v in program.outputs]
+    arrays = [
+        np.array(a, dtype, order="F" if columns else "C")
+        for a in ([a[:, None] for a in states] + controls + records)
+    ]
+    LoopOnCPU(program, dtype, tmp_path, cuts=columns)(arrays, count, STEPS, EVERY)
+    for got, right in zip(
+        arrays[-len(records) :], repeated(program, states, controls), strict=True
+    ):
+        close(got, right, 1e-12 if dtype == "float64" else 1e-4)
+
+
+def test_angles_far_away(tmp_path: Path) -> None:
+    """A joint that has turned half a million times, and moves on from there."""
+    program = CASES["arm"]
+    states, controls = drawn(program, 2)
+    states[0][1, 3] = 3e6
+    out = [np.full((2, len(KEPT), 6), np.nan) for _ in range(2)]
+    arrays = [*(a[:, None] for a in states), *controls, *out]
+    LoopOnCPU(program, "float64", tmp_path)(arrays, 2, STEPS, EVERY)
+    right = repeated(program, states, controls)
+    close(out[0], right[0], 1e-15)
+    close(out[1], right[1], 1e-9)  # 3e6 is known to 2e-10
+    assert (np.diff(out[0][1, :, 3]) != 0.0).all()
+
+
+def test_states_that_pass_through_swap_or_are_set(tmp_path: Path) -> None:
+    """Registers are not overwritten too early: a and b change places, c stays, d becomes 4."""
+    arena = Arena(RULES)
+    a, b, c = (arena.input("x", k) for k in range(3))
+    inputs = [Variable("x", (4,)), Variable("u", (1,))]
+    outputs = [(Variable("x", (4,)), [b, a, c, 4.0])]
+    program = Program.from_outputs("swap", inputs, outputs)
+    x, u = np.arange(8.0).reshape(2, 1, 4), np.zeros((1, 1, 1))
+    out = np.full((2, 3, 4), np.nan)
+    LoopOnCPU(program, "float64", tmp_path)([x, u, out], 2, 7, 3)
+    assert np.array_equal(out[1], [[5, 4, 6, 4], [4, 5, 6, 4], [5, 4, 6, 4]])
+
+
+needs_compiler = pytest.mark.skipif(
+    sys.platform != "linux", reason="NVIDIA's compiler is a test dependency on Linux only"
+)
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("case", "dtype"), [("arm", "float32"), ("arm", "float64"), ("arm, driven", "float32")]
+)
+def test_an_arm_stays_in_registers(case: str, dtype: str) -> None:
+    built = cuda_build.build(CASES[case], dtype, "sm_90", "loop")
+    assert 0 < built.registers <= cuda_build.MOST
+    assert (built.spilled, built.shared) == (0, 0)
+
+
+@needs_compiler
+def test_a_quadruped_compiles_for_other_architectures() -> None:
+    for architecture in ("sm_75", "sm_120"):
+        built = cuda_build.build(CASES["quadruped"], "float32", architecture, "loop")
+        assert built.code

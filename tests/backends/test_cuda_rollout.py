@@ -1,0 +1,181 @@
+"""Rollouts of CuPy's arrays on a GPU that is imitated: kernels run as C++, CuPy is NumPy.
+
+What is right is the CPU's own rollout, in machine code that shares nothing with CUDA's text.
+"""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import cupy_on_cpu
+import numpy as np
+import pytest
+from gpu_on_cpu import STREAM
+from loop_on_cpu import LoopOnCPU
+from support import close, tree
+
+import chasles
+from chasles.backends import cuda, cuda_loop, cuda_nvrtc
+from chasles.backends.cuda_build import Built
+from chasles.expr import sin
+from chasles.robots import planar
+from chasles.rollouts import Trajectory
+
+RNG = np.random.default_rng(11)
+ARM = planar(2)
+LAUNCHES: list[tuple[Any, Any, int]] = []
+
+
+class Loaded:
+    """A kernel in the place of one that the driver has loaded."""
+
+    def __init__(self, loop: LoopOnCPU) -> None:
+        self.loop = loop
+
+    def launch(self, grid: Any, block: Any, shared: int, parameters: Any, *where: Any) -> None:
+        assert where == (STREAM, 0)
+        LAUNCHES.append((grid, block, shared))
+        self.loop.launched(parameters)
+
+
+@pytest.fixture(autouse=True)
+def gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No driver, no CuPy: kernels are compiled for the CPU when they are asked for."""
+    kernels: dict[bytes, LoopOnCPU] = {}
+
+    def build(program: Any, dtype: str, target: str, layout: str) -> Built:
+        assert layout == "loop"
+        code = f"{program.hash} {dtype}".encode()
+        kernels[code] = LoopOnCPU(program, dtype, tmp_path)
+        return Built("loop", 128, 0, (), 0, 0, code)
+
+    monkeypatch.setenv("CHASLES_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setitem(sys.modules, "cupy", cupy_on_cpu.module())
+    monkeypatch.delitem(sys.modules, "chasles.libraries.cupy", raising=False)
+    monkeypatch.setattr(cuda, "build", build)
+    monkeypatch.setattr(cuda, "_cupy", lambda: sys.modules["cupy"])
+    monkeypatch.setattr(cuda, "Function", lambda code, *_: Loaded(kernels[code]))
+    monkeypatch.setattr(cuda_loop, "architecture", lambda _: "sm_90")
+    monkeypatch.setattr(cuda_nvrtc, "version", lambda: (13, 0))
+    LAUNCHES.clear()
+    yield
+    sys.modules.pop("chasles.libraries.cupy", None)
+
+
+def start(robot: chasles.Robot, *lead: int) -> tuple[np.ndarray, np.ndarray]:
+    return robot.random(RNG, size=lead), RNG.uniform(-1.0, 1.0, (*lead, robot.nv))
+
+
+def there(*arrays: Any, dtype: str = "float64", order: str = "C") -> list[Any]:
+    return [cupy_on_cpu.asarray(a, dtype, order) for a in arrays]
+
+
+def same(got: Trajectory, right: Trajectory, tolerance: float, dtype: str = "float64") -> None:
+    assert np.array_equal(got.t, right.t)
+    for a, b in ((got.q, right.q), (got.qd, right.qd)):
+        assert isinstance(a, cupy_on_cpu.Array)
+        assert a.dtype == dtype
+        close(a, b, tolerance)
+
+
+FORCES: dict[str, Any] = {
+    "none": None,
+    "constant": RNG.normal(size=2),
+    "each step": RNG.normal(size=(100, 2)),
+    "each robot": RNG.normal(size=(3, 1, 1, 2)),
+    "each robot and step": RNG.normal(size=(3, 4, 100, 2)),
+    "controller": lambda t, q, qd: [
+        sin(20.0 * t) - x - 0.1 * v for x, v in zip(q, qd, strict=True)
+    ],
+}
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("forces", FORCES)
+def test_as_on_the_cpu(forces: str, order: str) -> None:
+    """A hundred steps, from arrays in rows or columns: one launch, the same to 1e-12."""
+    q, qd = start(ARM, 3, 4)
+    tau = FORCES[forces]
+    options: dict[str, Any] = {"dt": 1e-3, "steps": 100, "every": 30, "start": 0.7}
+    right = ARM.rollout(q, qd, tau, **options)
+    given = there(q, qd, order=order)
+    on_gpu = tau if callable(tau) or tau is None else there(tau, order=order)[0]
+    same(ARM.rollout(*given, on_gpu, **options), right, 1e-12)
+    assert LAUNCHES == [((1, 1), (32, 1), 0)]
+    for array, before in zip(given, (q, qd), strict=True):
+        assert np.array_equal(array, before)
+
+
+@pytest.mark.parametrize("method", ["semi-implicit", "euler", "rk4"])
+def test_a_floating_base_by_every_method(method: str) -> None:
+    robot = tree(3, 1, floating=True)
+    q, qd = start(robot, 2)
+    options: dict[str, Any] = {"dt": 1e-3, "steps": 20, "every": 7, "method": method}
+    right = robot.rollout(q, qd, **options)
+    same(robot.rollout(*there(q, qd), **options), right, 1e-12)
+
+
+def test_single_precision() -> None:
+    """Each of the steps rounds to 6e-8 of a state, and what was rounded grows with the motion."""
+    q, qd = (a.astype("float32").astype(float) for a in start(ARM, 5))
+    right = ARM.rollout(q, qd, dt=1e-3, steps=100)
+    same(ARM.rollout(*there(q, qd, dtype="float32"), dt=1e-3, steps=100), right, 1e-5, "float32")
+
+
+def test_time_is_accurate_after_many_steps() -> None:
+    """A joint that follows the time in float32; t + h + h ... would be off by 2e-3 in the end."""
+    robot = planar(1).with_gravity((0.0, 0.0, 0.0))
+    options: dict[str, Any] = {"dt": 1e-3, "steps": 200_000, "every": 200_000}
+
+    def follow(t: Any, q: Any, qd: Any) -> list[Any]:
+        return [100.0 * (t - q[0]) + 10.0 * (1.0 - qd[0])]
+
+    got = robot.rollout(*there([0.0], [1.0], dtype="float32"), follow, **options)
+    close(got.q[-1], [200.0], 1e-6)
+
+
+def test_layout_of_records() -> None:
+    """In columns where states are; leading axes are taken apart again without a copy."""
+    q, qd = start(ARM, 6)
+    rows = ARM.rollout(*there(q, qd), dt=1e-3, steps=4)
+    assert rows.q.flags.c_contiguous
+    columns = ARM.rollout(*there(q, qd, order="F"), dt=1e-3, steps=4)
+    assert columns.q.transpose(1, 2, 0).flags.c_contiguous
+    close(columns.q, rows.q, 1e-15)
+
+
+def test_shapes() -> None:
+    """One state, a state shared by all, no states, and many: blocks of more warps."""
+    q, qd = start(ARM, 5)
+    right = ARM.rollout(q, qd[0], dt=1e-3, steps=3)
+    same(ARM.rollout(*there(q, qd[0]), dt=1e-3, steps=3), right, 1e-14)
+    same(
+        ARM.rollout(*there(q[1], qd[0]), dt=1e-3, steps=3),
+        ARM.rollout(q[1], qd[0], dt=1e-3, steps=3),
+        1e-14,
+    )
+    launched = len(LAUNCHES)
+    assert ARM.rollout(*there(q[:0], qd[:0]), dt=1e-3, steps=3).q.shape == (0, 4, 2)
+    assert len(LAUNCHES) == launched
+    many = np.zeros((128 * 1024 + 1, 2))
+    ARM.rollout(*there(many, many), dt=1e-3, steps=1)
+    assert LAUNCHES[-1] == ((1025, 1), (128, 1), 0)
+
+
+def test_bad_arguments() -> None:
+    q, qd = there(*start(ARM, 3))
+    cases: list[tuple[tuple[Any, ...], dict[str, Any], type[Exception], str]] = [
+        ((q, np.zeros(2)), {}, TypeError, "q is of CuPy and qd of NumPy"),
+        ((q, qd, np.zeros(2)), {}, TypeError, "q is of CuPy and tau of NumPy"),
+        ((q[:, :1], qd), {}, ValueError, r"q must have shape \(\.\.\., 2\), not \(3, 1\)"),
+        ((q, qd, q), {}, ValueError, r"tau must have shape \(2,\) or \(\.\.\., 5, 2\)"),
+        ((q, qd[:2]), {}, ValueError, "leading shapes do not broadcast together"),
+        ((q, qd), {"threads": 2}, TypeError, "leave it out on a GPU"),
+        ((q.astype(complex), qd), {}, TypeError, "q must be of float64 or float32"),
+    ]
+    for arguments, options, error, match in cases:
+        with pytest.raises(error, match=match):
+            ARM.rollout(*arguments, dt=1e-3, steps=5, **options)
+    with pytest.raises(ValueError, match="does not broadcast to that of the states"):
+        ARM.rollout(q, qd, there(np.zeros((2, 5, 2)))[0], dt=1e-3, steps=5)

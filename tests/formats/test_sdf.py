@@ -1,0 +1,323 @@
+"""SDF: what is read, against Drake's reading of the same files; what is refused and how."""
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sdf_files import ARM, FILES, INERTIAL, OLD, STATES, link
+from support import close, direct
+
+import chasles
+from chasles.formats import sdf, sdf_document
+from chasles.mathematics.linear import Vector
+from chasles.mathematics.rotations import matrix_from_axis_angle
+from chasles.model import Limits, Mimic, ModelError
+
+DRAKE = json.loads(Path(__file__).with_name("sdf_by_drake.json").read_text())
+TOLERANCE = 1e-12  # both sides round
+
+Saved = Callable[..., Path]
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Saved:
+    def save(text: str, name: str = "robot.sdf") -> Path:
+        path = tmp_path / name
+        path.write_text(text)
+        return path
+
+    return save
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_files_mean_what_they_mean_to_drake(name: str, saved: Saved) -> None:
+    robot, expected = chasles.load(saved(FILES[name])), DRAKE[name]
+    assert robot.joints == tuple(STATES[name])
+    q = np.concatenate(list(STATES[name].values()))
+    assert set(robot.bodies) == {"world", *expected["poses"]}
+    for frame, pose in expected["poses"].items():
+        close(direct(robot.model, "forward_kinematics", q, frame=frame), pose, TOLERANCE)
+    close(direct(robot.model, "mass_matrix", q), expected["mass_matrix"], TOLERANCE)
+    close(direct(robot.model, "gravity_forces", q), expected["gravity_forces"], TOLERANCE, 1.0)
+
+
+def test_frames_move_with_the_link_they_are_attached_to(saved: Saved) -> None:
+    """`eye` is placed from the base but moves with the fore arm; `mount` with the first link."""
+    robot = chasles.load(saved(ARM))
+    carriers = {frame.name: frame.link for frame in robot.model.source.frames}
+    assert carriers == {"mount": "base", "tip": "fore", "eye": "fore"}
+    q, zero = np.array([0.3, -0.7, 0.2]), np.zeros(3)
+    for at in (q, zero):
+        base, eye = (robot.forward_kinematics(at, frame=name) for name in ("base", "eye"))
+        placed = np.linalg.solve(base, eye)[:3, 3]
+        assert np.allclose(placed, [0.0, 1.0, 0.0], atol=1e-12) == (at is zero)
+
+
+def test_joints_keep_their_numbers(saved: Saved) -> None:
+    robot = chasles.load(saved(ARM))
+    shoulder = robot.joint("shoulder")
+    assert shoulder.limits == Limits(-1.0, 2.0, 3.0)
+    assert shoulder.damping == 0.5
+    assert chasles.load(saved(OLD)).joint("turn").limits == Limits()
+
+
+def chain(joints: str, version: str = "1.11", *, links: str = "abcd") -> str:
+    """A model with links in a row; a is fixed to the world."""
+    bodies = "".join(link(x, f"<pose>0 0 {i * 0.5} 0 0 0</pose>") for i, x in enumerate(links))
+    return (
+        f'<sdf version="{version}"><model name="m">{bodies}'
+        f'<joint name="hold" type="fixed"><parent>world</parent><child>a</child></joint>'
+        f"{joints}</model></sdf>"
+    )
+
+
+def joint(name: str, ends: str, kind: str = "revolute", rest: str = "", axis: str = "") -> str:
+    return (
+        f'<joint name="{name}" type="{kind}"><parent>{ends[0]}</parent><child>{ends[1]}</child>'
+        f"<axis><xyz>0 1 0</xyz>{axis}</axis>{rest}</joint>"
+    )
+
+
+LOOP = """<sdf version="1.9"><model name="parallelogram">
+  <link name="a"/><link name="b"/><link name="c"><pose>0 0 1 0 0 0</pose></link>
+  <link name="d"><pose>1 0 0 0 0 0</pose></link>
+  <joint name="hold" type="fixed"><parent>world</parent><child>a</child></joint>
+  <joint name="ab" type="revolute"><parent>a</parent><child>b</child><axis><xyz>0 1 0</xyz></axis>
+    </joint>
+  <joint name="bc" type="revolute"><parent>b</parent><child>c</child><axis><xyz>0 1 0</xyz></axis>
+    </joint>
+  <joint name="ad" type="revolute"><parent>a</parent><child>d</child><axis><xyz>0 1 0</xyz></axis>
+    </joint>
+  <joint name="dc" type="revolute"><parent>d</parent><child>c</child><axis><xyz>0 1 0</xyz></axis>
+    <pose>1 0 0 0 0 0</pose></joint></model></sdf>"""
+
+
+def test_a_link_with_two_parents_closes_a_loop(saved: Saved) -> None:
+    """A parallelogram: c keeps its direction while both cranks turn."""
+    robot = chasles.load(saved(LOOP))
+    assert (robot.joints, robot.loops) == (("ab", "bc", "ad"), ("dc",))
+    assert int(robot.mobility()) == 1
+    q = robot.assemble([0.3], guess=[0.3, -0.2, 0.2])
+    np.testing.assert_allclose(q, [0.3, -0.3, 0.3], atol=1e-9)
+    pose = robot.forward_kinematics(q, frame="c")
+    np.testing.assert_allclose(pose[:3, 3], [math.sin(0.3), 0.0, math.cos(0.3)], atol=1e-9)
+
+
+def test_joints_against_the_direction_of_the_tree(saved: Saved) -> None:
+    """c carries b, which is joined to the base: coordinates are those of the file's joints."""
+    robot = chasles.load(saved(chain(joint("ab", "ab") + joint("cb", "cb"), links="abc")))
+    straight = chasles.load(
+        saved(
+            chain(
+                joint("ab", "ab") + joint("bc", "bc", rest="<pose relative_to='b'/>"), links="abc"
+            )
+        )
+    )
+    assert robot.joints == ("ab", "cb")
+    q = np.array([0.3, 0.5])
+    there = straight.forward_kinematics(q * [1.0, -1.0], frame="c")
+    np.testing.assert_allclose(robot.forward_kinematics(q, frame="c"), there, atol=1e-12)
+
+
+def test_mimic_has_a_reference(saved: Saved) -> None:
+    mimic = (
+        "<mimic joint='ab'><multiplier>2</multiplier><offset>1</offset><reference>3</reference>"
+        "</mimic>"
+    )
+    text = chain(joint("ab", "ab") + joint("bc", "bc", axis=mimic), links="abc")
+    assert chasles.load(saved(text)).joint("bc").mimic == Mimic("ab", 2.0, -5.0)
+
+
+def test_screws_of_both_kinds(saved: Saved) -> None:
+    """0.2 m a turn, right-handed, is -2 pi / 0.2 rad/m, left-handed."""
+    for tag, value in (("screw_thread_pitch", 0.2), ("thread_pitch", -2 * math.pi / 0.2)):
+        rest = f"<{tag}>{value!r}</{tag}>"
+        robot = chasles.load(saved(chain(joint("ab", "ab", "screw", rest), links="ab")))
+        moved = robot.forward_kinematics([math.pi], frame="b")[:3, 3]
+        assert np.allclose(moved, [0.0, 0.1, 0.5], atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("axis2", "joints"),
+    [
+        ("<xyz>1 0 0</xyz>", ("ab",)),
+        ("<xyz>1 1 0</xyz>", ("ab[0]", "ab[1]")),
+        ("<xyz>1 0 0</xyz><dynamics><damping>2</damping></dynamics>", ("ab[0]", "ab[1]")),
+    ],
+)
+def test_two_axes(axis2: str, joints: tuple[str, ...], saved: Saved) -> None:
+    """Turns about the first axis, then about the second as the first has turned it."""
+    text = chain(joint("ab", "ab", "revolute2", f"<axis2>{axis2}</axis2>"), links="ab")
+    robot = chasles.load(saved(text))
+    assert robot.joints == joints
+    p, q = 0.3, 0.7
+    second = np.array([1.0, 1.0, 0.0]) / math.sqrt(2) if "1 1" in axis2 else np.array([1.0, 0, 0])
+    R1, R2 = (
+        np.array(matrix_from_axis_angle(Vector(tuple(a)), x).rows)
+        for a, x in ((np.array([0.0, 1.0, 0.0]), p), (second, q))
+    )
+    np.testing.assert_allclose(robot.forward_kinematics([p, q], frame="b")[:3, :3], R1 @ R2)
+
+
+def test_what_nothing_holds_floats(saved: Saved) -> None:
+    two = f'<sdf version="1.9"><model name="m">{link("a")}{link("b")}</model></sdf>'
+    robot = chasles.load(saved(two))
+    assert robot.joints == ("a_free", "b_free")
+    assert "no joint connects link 'a' to the world, so it floats, on joint 'a_free'" in str(
+        robot.notes
+    )
+
+
+def test_floating_frees_what_one_fixed_joint_holds(saved: Saved) -> None:
+    assert chasles.load(saved(ARM), floating=True).joints[0] == "root_joint"
+    held = saved(LOOP.replace("<parent>d</parent>", "<parent>world</parent>"))
+    with pytest.raises(ModelError, match="the world holds 'hold', 'dc'; only what a single fixed"):
+        chasles.load(held, floating=True)
+
+
+def test_static_models_are_fixed(saved: Saved) -> None:
+    """Their joints do not move; models beside each other have their names before those of parts."""
+    text = f"""<sdf version="1.9"><world name="w">
+      <model name="table"><static>true</static><pose>1 0 0 0 0 0</pose>{link("top")}{link("leg")}
+        <joint name="j" type="ball"><parent>top</parent><child>leg</child></joint></model>
+      <model name="cup"><pose>1 0 1 0 0 0</pose>{link("body")}</model></world></sdf>"""
+    robot = chasles.load(saved(text))
+    assert robot.bodies == ("world", "table::top", "table::leg", "cup::body")
+    assert robot.joints == ("root_joint",)
+    np.testing.assert_allclose(robot.gravity, [0.0, 0.0, -9.8])
+    pose = robot.forward_kinematics(robot.neutral(), frame="table::leg")
+    np.testing.assert_allclose(pose[:3, 3], [1.0, 0.0, 0.0])
+
+
+def test_a_link_without_inertia_has_that_of_the_format(saved: Saved) -> None:
+    robot = chasles.load(saved(LOOP))
+    assert robot.model.source.links[1].inertia.m == 1.0
+    assert "it has no <inertial>; taken as SDF does: 1 kg" in str(robot.notes)
+
+
+def test_includes_are_files(saved: Saved, tmp_path: Path) -> None:
+    (tmp_path / "parts" / "arm").mkdir(parents=True)
+    saved(
+        OLD.replace("world</parent><child>base", "base</parent><child>foot").replace(
+            "</model>", link("foot") + "</model>"
+        ),
+        "parts/arm/model.sdf",
+    )
+    text = f"""<sdf version="1.9"><model name="m">{link("cart")}
+      <joint name="hold" type="fixed"><parent>world</parent><child>cart</child></joint>
+      <include><uri>parts/arm</uri><name>left</name>
+        <pose relative_to="cart">0 1 0 0 0 0</pose></include>
+      <include><uri>file://parts/arm/model.sdf</uri><name>right</name></include>
+      <joint name="l" type="fixed"><parent>cart</parent><child>left::base</child></joint>
+      <joint name="r" type="fixed"><parent>cart</parent><child>right</child></joint>
+      </model></sdf>"""
+    robot = chasles.load(saved(text))
+    assert robot.joints == ("left::turn", "right::turn")
+    left, right = (robot.forward_kinematics([0, 0], frame=f"{x}::base") for x in ("left", "right"))
+    np.testing.assert_allclose(left[:3, 3], [0.0, 1.0, 0.0], atol=1e-12)
+    np.testing.assert_allclose(right[:3, 3], [0.0, 0.0, 1.0], atol=1e-12)
+    axis = robot.jacobian([0, 0], frame="left::arm", axes="world")[:3, 0]
+    np.testing.assert_allclose(axis, [0.0, 1.0, 0.0], atol=1e-12)  # 1.4: along the model's
+
+
+# What is refused -------------------------------------------------------------------------------
+
+REFUSED = {
+    "no version": (ARM.replace(' version="1.9"', ""), ":1: file: sdf has no version"),
+    "old": (ARM.replace("1.9", "1.3"), ":1: file: version 1.3 is too old; save the file as 1.4"),
+    "odd version": (ARM.replace("1.9", "two"), ":1: file: version is 'two'; give one like 1.9"),
+    "not sdf": ("<robot/>", ":1: file: the document is a <robot>; an SDF file is an <sdf>"),
+    "no links": ("<sdf version='1.9'><model name='m'/></sdf>", ": there are no links"),
+    "pose": (ARM.replace("0.1 0.2 0.3 0.1", "0.1 0.2 0.3"), ":2: model 'arm': pose is '0.1 0.2"),
+    "frame": (
+        ARM.replace('relative_to="mount"', 'relative_to="mont"'),
+        ":19: joint 'shoulder': there is no frame 'mont' here; did you mean 'mount'?",
+    ),
+    "link": (
+        ARM.replace("<child>upper</child>", "<child>uper</child>"),
+        ":20: joint 'shoulder': there is no frame 'uper' here; did you mean 'upper'?",
+    ),
+    "circle of poses": (
+        ARM.replace('relative_to="upper"', 'relative_to="slider"'),
+        "its pose is relative to itself, through",
+    ),
+    "circle of frames": (
+        chain("<frame name='f' attached_to='g'/><frame name='g' attached_to='f'/>", links="a"),
+        ":3: frame 'f': its frame is defined by itself, through 'f'; name another one",
+    ),
+    "same name": (chain("<frame name='a'/>", links="a"), "has a link of the same name; rename one"),
+    "type": (chain(joint("j", "ab", "gearbox")), ": joint 'j': its type 'gearbox' is not read"),
+    "itself": (chain(joint("j", "bb")), ": joint 'j': it joins a link to itself"),
+    "child": (
+        chain("<joint name='j' type='ball'><parent>a</parent><child>world</child></joint>"),
+        ": joint 'j': its child is the world; name another link as its child",
+    ),
+    "axis": (
+        chain(joint("j", "ab").replace("0 1 0", "0 0 0")),
+        ": joint 'j': axis has zero length; give a unit vector",
+    ),
+    "no axis": (
+        chain("<joint name='j' type='screw'><parent>a</parent><child>b</child></joint>"),
+        ": joint 'j': there is no <axis>; add one",
+    ),
+    "auto": (ARM.replace("<inertial>", "<inertial auto='true'>"), "auto asks for masses from"),
+    "uri": (
+        chain("<include><uri>model://arm</uri></include>"),
+        "uri is 'model://arm'; files are included by their path only",
+    ),
+    "absent": (
+        chain("<include><uri>nowhere.sdf</uri></include>"),
+        "cannot include 'nowhere.sdf': ",
+    ),
+    "itself included": (
+        chain("<include><uri>robot.sdf</uri></include>"),
+        "'robot.sdf' includes itself; leave one <include> out",
+    ),
+    "reserved": (chain(link("__b__"), links="a"), "SDF keeps this name for itself; rename it"),
+    "mimic": (
+        chain(joint("ab", "ab", axis="<mimic joint='a'/>")),
+        "mimic must name a joint, and its first axis",
+    ),
+    "worlds": (
+        "<sdf version='1.9'><world name='a'/><world name='b'/></sdf>",
+        "this is the second <world> of the file; keep one",
+    ),
+    "truth": (ARM.replace("<pose>", "<static>perhaps</static><pose>", 1), "static is 'perhaps'"),
+    "number": (ARM.replace("1.5</mass>", "heavy</mass>"), "mass is 'heavy'; give a finite number"),
+    "entity": ("<!DOCTYPE sdf [<!ENTITY a 'b'>]><sdf version='1.9'/>", "document types and enti"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused_with_reason(name: str, saved: Saved, monkeypatch: pytest.MonkeyPatch) -> None:
+    text, message = REFUSED[name]
+    path = saved(text)
+    monkeypatch.chdir(path.parent)
+    with pytest.raises(ModelError) as caught:
+        chasles.load("robot.sdf")
+    assert str(caught.value).startswith("robot.sdf:")
+    assert message in str(caught.value)
+
+
+def test_files_that_include_each_other_without_end_are_refused(
+    saved: Saved, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ten files that each include the next one ten times."""
+    monkeypatch.setattr(sdf_document, "MAX_PARTS", 1000)
+    for k in range(10):
+        names = "".join(
+            f"<include><uri>f{k + 1}.sdf</uri><name>n{i}</name></include>" for i in range(10)
+        )
+        saved(f"<sdf version='1.9'><model name='m'>{names}</model></sdf>", f"f{k}.sdf")
+    last = saved(f"<sdf version='1.9'><model name='m'>{link('a')}</model></sdf>", "f10.sdf")
+    with pytest.raises(ModelError, match="more than 1000 links, joints and frames; simplify"):
+        sdf.read(last.with_name("f0.sdf"))
+
+
+def test_deep_nesting_is_refused(saved: Saved) -> None:
+    deep = "<model name='m'>" * 60 + INERTIAL + "</model>" * 60
+    with pytest.raises(ModelError, match="more than 40 models within each other; nest them less"):
+        sdf.read(saved(f"<sdf version='1.9'>{deep}</sdf>"))

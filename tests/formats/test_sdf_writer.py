@@ -1,0 +1,116 @@
+"""Writing SDF: names, loops, and what is refused; `test_writers.py` has the rest."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from same_motion import assert_same_motion
+from sdf_files import FILES
+from test_sdf import LOOP
+from test_writers import in_frames
+
+import chasles
+from chasles import formats
+from chasles.mathematics.linear import Vector
+from chasles.mathematics.spatial import Transform
+from chasles.model import Description, JointData, LoopData, ModelError, gear
+
+TOLERANCE = 1e-12
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_what_was_read_is_written_and_read_again(name: str, tmp_path: Path) -> None:
+    """Nested models become one; their parts get names without colons."""
+    (tmp_path / "a.sdf").write_text(FILES[name])
+    robot = chasles.load(tmp_path / "a.sdf")
+    notes = chasles.save(robot, tmp_path / "b.sdf")
+    again = chasles.load(tmp_path / "b.sdf")
+    if name == "nested":
+        assert "link 'arm::one' is written as 'arm.one', a name for SDF" in notes
+        assert again.joints == ("arm.bend", "neck", "wave")
+    else:
+        assert_same_motion(robot, again, TOLERANCE)
+    assert chasles.save(again, tmp_path / "c.sdf") is not None
+    first, second = ((tmp_path / x).read_text() for x in ("b.sdf", "c.sdf"))
+    assert first.count("<joint") == second.count("<joint")
+
+
+def test_universal_joints_and_screws_are_written_as_such(tmp_path: Path) -> None:
+    for kind, word in (("universal", "universal"), ("helical", "screw"), ("spherical", "ball")):
+        formats.write(in_frames(kind), tmp_path / "a.sdf")
+        assert f'type="{word}"' in (tmp_path / "a.sdf").read_text()
+        again = chasles.load(tmp_path / "a.sdf")
+        assert again.joints == ("first", "second")
+
+
+def test_loops_that_are_closed_at_zero(tmp_path: Path) -> None:
+    (tmp_path / "a.sdf").write_text(LOOP)
+    robot = chasles.load(tmp_path / "a.sdf")
+    chasles.save(robot, tmp_path / "b.sdf")
+    again = chasles.load(tmp_path / "b.sdf")
+    assert again.loops == ("dc",)
+    assert_same_motion(robot, again, TOLERANCE)
+
+
+def test_names_that_sdf_keeps_or_shares(tmp_path: Path) -> None:
+    source = in_frames("revolute")
+    links = (replace(source.links[0], name="__a__"), replace(source.links[1], name=" b\n c"))
+    joints = (
+        replace(source.joints[0], name="world", child="__a__"),
+        replace(source.joints[1], name="b c", parent="__a__", child=" b\n c"),
+    )
+    named = Description("x::y", links, joints)
+    notes = formats.write(named, tmp_path / "a.sdf")
+    again = chasles.load(tmp_path / "a.sdf")
+    assert again.name == "x.y"
+    assert again.bodies == ("world", "a", "b c")
+    assert again.joints == ("world_1", "b c_1")
+    assert [note.partition(" is written")[0] for note in notes] == [
+        "link '__a__'",
+        "link ' b\\n c'",
+        "joint 'world'",
+        "joint 'b c'",
+        "robot 'x::y'",
+    ]
+
+
+PLAIN = in_frames("revolute")
+APART = Transform.from_pose(PLAIN.joints[0].pose.R, Vector.of(9.0, 0.0, 0.0))
+REFUSED: dict[str, tuple[Description, str]] = {
+    "coupling": (
+        replace(PLAIN, couplings=(gear("g", "first", {"second": 2.0}),)),
+        "coupling 'g' ties coordinates, which SDF cannot say; save it as .toml or .xml",
+    ),
+    "armature": (
+        replace(PLAIN, joints=(replace(PLAIN.joints[0], armature=1.0), PLAIN.joints[1])),
+        "joint 'first' has an armature, which SDF cannot say",
+    ),
+    "open loop": (
+        replace(PLAIN, loops=(LoopData("pin", "revolute", None, "b", APART),)),
+        "loop 'pin' is open where all coordinates are zero, which SDF cannot say; .*choose zeros",
+    ),
+    "loop": (
+        replace(PLAIN, loops=(LoopData("pin", "planar", None, "b"),)),
+        "loop 'pin' is planar, which SDF cannot say; save it as .toml",
+    ),
+    "free": (
+        replace(PLAIN, joints=(PLAIN.joints[0], JointData("second", "free", "a", "b"))),
+        "joint 'second' is free from elsewhere than the world's origin, .* SDF cannot say",
+    ),
+    "resistance": (
+        replace(
+            PLAIN,
+            joints=(JointData("first", "free", None, "a", damping=1.0), PLAIN.joints[1]),
+        ),
+        "joint 'first' is free from elsewhere .* or not without resistance",
+    ),
+    "no masses": (replace(PLAIN, massless=True), "robot 'frames' has no masses at all, which SDF"),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_refused(what: str, tmp_path: Path) -> None:
+    source, message = REFUSED[what]
+    with pytest.raises(ModelError, match=message):
+        formats.write(source, tmp_path / "no.sdf")
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,169 @@
+"""xacro: what is expanded, where messages say things were written, and bounds."""
+
+import importlib.util
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import chasles
+from chasles.formats import xacro
+from chasles.model import ModelError
+
+HEAD = '<robot name="arm" xmlns:xacro="http://www.ros.org/wiki/xacro">\n'
+ARM = (
+    HEAD
+    + """<xacro:arg name="count" default="2"/>
+<xacro:include filename="parts.xacro"/>
+<link name="link0"/>
+<xacro:macro name="arm" params="k n">
+  <xacro:rod name="link${k}" length="${0.1 * k}"/>
+  <joint name="joint${k}" type="continuous">
+    <parent link="link${k - 1}"/><child link="link${k}"/><axis xyz="0 1 0"/>
+    <origin xyz="0 0 ${0.1 * k}" rpy="0 0 ${pi / 2}"/>
+  </joint>
+  <xacro:if value="${k &lt; n}"><xacro:arm k="${k + 1}" n="${n}"/></xacro:if>
+</xacro:macro>
+<xacro:arm k="1" n="$(arg count)"/>
+</robot>"""
+)
+PARTS = (
+    HEAD
+    + """<xacro:macro name="rod" params="name length">
+  <link name="${name}">
+    <inertial><mass value="2"/><inertia ixx="${2 * length}" iyy="1" izz="1"
+      ixy="0" ixz="0" iyz="0"/></inertial>
+  </link>
+</xacro:macro>
+</robot>"""
+)
+
+Saved = Callable[..., Path]
+
+
+@pytest.fixture
+def saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Saved:
+    """Files beside each other, in the folder that the test runs in; the name of the first."""
+    monkeypatch.chdir(tmp_path)
+
+    def save(text: str = ARM, parts: str = PARTS, name: str = "arm.urdf.xacro") -> Path:
+        Path("parts.xacro").write_text(parts)
+        Path(name).write_text(text)
+        return Path(name)
+
+    return save
+
+
+def test_macros_conditions_and_arguments(saved: Saved) -> None:
+    robot = chasles.load(saved())
+    assert robot.joints == ("joint1", "joint2")
+    assert [link.inertia.I.xx for link in robot.model.source.links[1:]] == [0.2, 0.4]
+    three = chasles.load(saved(), arguments={"count": "3"})
+    assert three.joints == ("joint1", "joint2", "joint3")
+    pose = three.forward_kinematics(np.zeros(3), frame="link3")
+    np.testing.assert_allclose(pose[:3, 3], [0.0, 0.0, 0.6], atol=1e-12)
+
+
+def test_messages_say_where_an_element_was_written(saved: Saved) -> None:
+    """In an included file, through two macros."""
+    bad = PARTS.replace('<mass value="2"/>', '<mass value="${name}"/>')
+    with pytest.raises(ModelError) as caught:
+        chasles.load(saved(parts=bad))
+    where, _, what = str(caught.value).partition(": ")
+    assert where.endswith("/parts.xacro:4")
+    assert what == "link 'link1': mass value is 'link1'; give a finite number"
+    notes = chasles.load(saved(ARM.replace("${pi / 2}", "1.5708"))).notes
+    assert any("arm.urdf.xacro:9: joint 'joint1': angle 1.5708 taken as pi/2" in x for x in notes)
+
+
+WRONG = {
+    "expression": (
+        ARM.replace('0.1 * k}"/>\n  <joint', '0.1 * m}"/>\n  <joint'),
+        "in macro 'rod', in macro 'arm', xacro: name 'm' is not defined when evaluating expression",
+    ),
+    "macro": (
+        ARM.replace("xacro:rod", "xacro:rot"),
+        "arm.urdf.xacro:6: in macro 'arm', xacro: unknown macro name: xacro:rot",
+    ),
+    "argument": (
+        ARM.replace('<xacro:arg name="count" default="2"/>', ""),
+        "Undefined substitution argument count; give it: chasles.load(path, arguments=",
+    ),
+    "xml": (ARM.replace("</robot>", ""), "arm.urdf.xacro:14: xacro: not readable XML at line 14"),
+    "file": (
+        ARM.replace("parts.xacro", "pats.xacro"),
+        "arm.urdf.xacro:3: xacro: there is no file 'pats.xacro' to include",
+    ),
+    "package": (
+        ARM.replace("parts.xacro", "$(find nowhere)/parts.xacro"),
+        "package 'nowhere' is not above the file, nor beside what is",
+    ),
+    "escape": (
+        ARM.replace("${0.1 * k}", "${(lambda: ().__class__)()}", 1),
+        "xacro: names with two underscores are not evaluated",
+    ),
+    "endless": (ARM.replace("${k &lt; n}", "1"), "macros call each other without end"),
+    "entity": ("<!DOCTYPE r [<!ENTITY a 'b'>]>" + ARM, "document types and entities are not read"),
+    "no robot": (ARM.replace("robot", "robbot"), "the document is a <robbot>; a URDF file is"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_refused_with_reason(name: str, saved: Saved) -> None:
+    text, message = WRONG[name]
+    with pytest.raises(ModelError) as caught:
+        chasles.load(saved(text))
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_packages_are_above_the_file(saved: Saved, tmp_path: Path) -> None:
+    folder = tmp_path / "arm_description" / "urdf"
+    folder.mkdir(parents=True)
+    saved(name="arm_description/parts.xacro", text=PARTS)
+    text = ARM.replace("parts.xacro", "$(find arm_description)/parts.xacro")
+    robot = chasles.load(saved(text, name="arm_description/urdf/arm.xacro"))
+    assert robot.joints == ("joint1", "joint2")
+
+
+@pytest.mark.parametrize(
+    "expression", ["${sum(range(10**12))}", "${[0] * 10**10}", "${9**9**9**9}"]
+)
+def test_a_file_that_takes_for_ever_is_stopped(
+    expression: str, saved: Saved, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(xacro, "XACRO", replace(xacro.XACRO, seconds=1.5))
+    start = time.monotonic()
+    with pytest.raises(ModelError, match=r"^arm\.urdf\.xacro.*(took more than 1\.5 s|emory|xacro)"):
+        chasles.load(saved(ARM.replace("${0.1 * k}", expression, 1)))
+    assert time.monotonic() - start < 10.0
+
+
+def test_text_that_grows_without_end_is_refused(
+    saved: Saved, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each macro calls the one before ten times."""
+    monkeypatch.setattr(xacro, "XACRO", replace(xacro.XACRO, seconds=1.5))
+    macros = "".join(
+        f'<xacro:macro name="m{k}">' + f"<xacro:m{k - 1}/>" * 10 + "</xacro:macro>"
+        for k in range(1, 9)
+    )
+    first = '<xacro:macro name="m0"><link name="a"/></xacro:macro>'
+    with pytest.raises(ModelError, match=r"took more than|MB of XML|bytes|signs of tags"):
+        chasles.load(saved(f"{HEAD}{first}{macros}<xacro:m8/></robot>"))
+
+
+def test_arguments_are_for_xacro_only() -> None:
+    with pytest.raises(ModelError, match=r"a\.urdf: only \.xacro files take arguments"):
+        chasles.load("a.urdf", arguments={"a": "b"})
+
+
+def test_without_the_package_the_remedy_is_named(
+    saved: Saved, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(ModelError, match=r"arm\.urdf\.xacro: .* pip install chasles\[xacro\]"):
+        chasles.load(saved())

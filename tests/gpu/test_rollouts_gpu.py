@@ -1,0 +1,94 @@
+"""Rollouts on a GPU against those of the CPU. Skipped, and said so, where there is no GPU."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from support import close, gpus
+
+from chasles.expr import sin
+from chasles.robots import humanoid, puma560, quadruped
+from chasles.rollouts import GravityCompensation, Trajectory
+
+cupy = pytest.importorskip("cupy", reason="no CuPy: rollouts on a GPU are not tested here")
+pytestmark = pytest.mark.skipif(not gpus(), reason="no GPU: rollouts on it are not tested here")
+
+RNG = np.random.default_rng(4)
+CASES = [
+    (puma560, "semi-implicit"),
+    (puma560, "rk4"),
+    (quadruped, "semi-implicit"),
+    (humanoid, "euler"),
+]
+TOLERANCE = {"float64": 1e-12, "float32": 1e-4}
+"""A hundred steps. float32: what each step rounds (6e-8) grows with the motion."""
+
+
+def same(got: Trajectory, right: Trajectory, dtype: str) -> None:
+    assert np.array_equal(got.t, right.t)
+    for a, b in ((got.q, right.q), (got.qd, right.qd)):
+        assert isinstance(a, cupy.ndarray)
+        assert a.dtype == dtype
+        close(cupy.asnumpy(a), b, TOLERANCE[dtype])
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize(("robot", "method"), CASES)
+def test_as_on_the_cpu(robot: Any, method: str, dtype: str) -> None:
+    """Rows and columns, forces for each robot and step."""
+    made, count = robot(), 100
+    q, qd = made.random(RNG, size=count), RNG.uniform(-0.3, 0.3, (count, made.nv))
+    tau = RNG.uniform(-0.1, 0.1, (count, 100, made.nv))
+    q, qd, tau = (a.astype(dtype).astype(float) for a in (q, qd, tau))
+    options: dict[str, Any] = {"dt": 1e-3, "steps": 100, "every": 30, "method": method}
+    right = made.rollout(q, qd, tau, **options)
+    for order in "CF":
+        arrays = [cupy.asarray(a, dtype, order=order) for a in (q, qd, tau)]
+        same(made.rollout(*arrays, **options), right, dtype)
+
+
+@pytest.mark.parametrize("count", [1, 33, 200_001])
+def test_controllers_and_any_number(count: int) -> None:
+    robot = puma560()
+    q, qd = robot.random(RNG, size=count), np.zeros(6)
+
+    def law(t: Any, q: Any, qd: Any) -> list[Any]:
+        return [sin(30.0 * t) - x - v for x, v in zip(q, qd, strict=True)]
+
+    for control in (law, GravityCompensation(1.0)):
+        right = robot.rollout(q[:50], qd, control, dt=1e-3, steps=100, every=100)
+        got = robot.rollout(*map(cupy.asarray, (q, qd)), control, dt=1e-3, steps=100, every=100)
+        first = Trajectory(got.t, got.q[:50], got.qd[:50])
+        same(first, right, "float64")
+
+
+def test_many_steps_in_single_precision_follow_the_time() -> None:
+    robot = puma560()
+    target = np.zeros(6)
+
+    def follow(t: Any, q: Any, qd: Any) -> list[Any]:
+        wanted = [sin(0.5 * t + k) for k in range(6)]
+        return [100.0 * (w - x) - 20.0 * v for w, x, v in zip(wanted, q, qd, strict=True)]
+
+    options: dict[str, Any] = {"dt": 1e-3, "steps": 100_000, "every": 100_000}
+    right = robot.rollout(target, target, follow, **options)
+    single = [cupy.zeros(6, "float32") for _ in range(2)]
+    close(cupy.asnumpy(robot.rollout(*single, follow, **options).q[-1]), right.q[-1], 1e-3)
+
+
+def test_streams() -> None:
+    """On CuPy's current stream, nothing waits."""
+    robot = puma560()
+    q, qd = cupy.asarray(robot.random(RNG, size=10)), cupy.zeros(6)
+    right = robot.rollout(q.get(), qd.get(), dt=1e-3, steps=100)
+    cupy.cuda.Device().synchronize()
+    with cupy.cuda.Stream(non_blocking=True) as stream:
+        got = robot.rollout(q, qd, dt=1e-3, steps=100)
+        stream.synchronize()
+    same(got, right, "float64")
+
+
+def test_a_motion_that_explodes_gives_nan() -> None:
+    robot = puma560()
+    got = robot.rollout(cupy.zeros(6), cupy.full(6, 1e200), dt=1e-3, steps=50)
+    assert not np.isfinite(cupy.asnumpy(got.qd[-1])).any()
