@@ -73,10 +73,10 @@ def simulate(
     friction at the start, by default at rest. They are integrated with the motion;
     `Trajectory.touching` has them, with forces and gaps. Stiff ground is for the implicit
     integrators. Rigid, `Rigid(...)`, of one state and for explicit integrators: bodies touch,
-    leave, stick, slide and collide, and so do joints at their limits with limits=True. Each change is found within its step, as events are, and named in
-    `Trajectory.events`: "impact", "gain", "loss", "slip" or "stick" and the point. Raises
-    `contact.Infeasible`, `Inconsistent` or `Indeterminate` where rigid bodies have no motion, or
-    more than one.
+    leave, stick, slide and collide, and so do joints at their limits with limits=True. Each change
+    is found within its step, as events are, and named in `Trajectory.events`: "impact", "gain",
+    "loss", "slip" or "stick" and the point. Raises `contact.Infeasible`, `Inconsistent` or
+    `Indeterminate` where rigid bodies have no motion, or more than one.
 
     steps: stop after so many steps, at the trajectory's `end`. resume: such an end, from which the
     motion goes on; all else as it was given at first, q and qd too. The states of all parts, one
