@@ -65,7 +65,7 @@ def test_examples_of_the_help_work(here: Path) -> None:
         assert result.exit_code == 0, (line, result.output)
     assert (here / "simulation" / "energy.png").read_bytes().startswith(b"\x89PNG")
     assert (here / "hold.csv").stat().st_size > 1e5
-    assert motion("hold")["t"][-1] == 5.0
+    assert motion("hold")["t"][-1] == 2.0
     assert not list(here.rglob("part-*"))
 
 

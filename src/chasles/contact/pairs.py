@@ -77,6 +77,11 @@ class Pair:
         """The frames that carry the body and the surface; None: the world."""
         return self.body.frame, self.surface.frame
 
+    @property
+    def points(self) -> int:
+        """How many contacts they have."""
+        return len(self.body.balls())
+
     def spots(self, over: FrameMotion, under: FrameMotion) -> list[Spot]:
         """Where they may touch, from the motion of the frames of body and surface.
 
