@@ -37,6 +37,7 @@ PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
 EXAMPLES = {
     "accuracy.py": {"samples": 5, "joints": (3, 5), "picture": io.BytesIO()},
     "computed_torque.py": {"duration": 0.05},
+    "contact_in_time.py": {"duration": 0.4, "picture": io.BytesIO()},
     "contact_laws.py": {"steps": 6, "picture": io.BytesIO()},
     "crossover.py": {"joints": 4, "picture": io.BytesIO()},
     "impact_laws.py": {"steps": 5, "picture": io.BytesIO()},

@@ -18,7 +18,8 @@ class Rigid:
     """Bodies that do not give way: they touch, leave, slide and stick, and collide.
 
     friction: Coulomb's coefficient mu, while touching. restitution: e of Newton's law of impact,
-    with the same friction. impact: another law of impact in its place.
+    with the same friction, at all points that touch together. impact: a law of one point in its
+    place, which acts at the points in turn.
     """
 
     friction: float = 0.0
