@@ -114,6 +114,23 @@ def test_closed_loops_keep_their_coordinates() -> None:
     same(in_parts(ROCKER, q, qd, steps=[50, 50, 170, 31], **options), whole)
 
 
+def test_charts_of_another_motion_do_not_count() -> None:
+    """The same coordinates, chosen elsewhere, have other pivots: those of the stopped one hold."""
+    options: dict[str, Any] = {"duration": 0.4, "dt": 0.01}
+    robots = [chasles.robots.four_bar() for _ in range(2)]
+    q = robots[0].assemble([0.5])
+    qd = robots[0].complete(q, [1.0])
+    part = chasles.simulate(robots[0], q, qd, steps=5, **options)
+    other = robots[1].assemble([0.9])
+    elsewhere = chasles.simulate(robots[1], other, 0.0 * qd, **options).end
+    ends = [chasles.simulate(r, q, qd, resume=part.end, **options).end for r in robots]
+    assert all([elsewhere, *ends])
+    pivots = [end.memory["chart_pivots"][end.memory["charts"]] for end in (elsewhere, *ends)]
+    assert not np.array_equal(pivots[0], pivots[1])
+    assert np.array_equal(pivots[1], pivots[2])
+    assert np.array_equal(ends[0].qd, ends[1].qd)
+
+
 def test_closed_loops_go_on_in_another_process(tmp_path: Path) -> None:
     """There no chart is known: all are made again, with the pivots that they had."""
     code = """

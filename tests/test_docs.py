@@ -49,6 +49,7 @@ EXAMPLES = {
     "quadruped_momentum.py": {"duration": 0.05},
     "slider_crank.py": {"steps": 24, "picture": io.BytesIO()},
     "soft_contact.py": {"h": 1e-4, "picture": io.BytesIO()},
+    "soft_landing.py": {"duration": 0.05, "picture": io.BytesIO()},
     "spacelib.py": {"instants": 3},
 }
 NEEDS = {

@@ -79,6 +79,8 @@ def test_leading_shapes_and_threads() -> None:
     assert np.array_equal(one.q, two.q)
     single = robot.rollout(q[1, 2], qd[1, 2], tau, dt=1e-3, steps=7)
     close(single.q, one.q[1, 2], 1e-15)
+    columns = robot.rollout(*map(np.asfortranarray, (q[0], qd[0])), tau, dt=1e-3, steps=7)
+    assert np.array_equal(columns.q, one.q[0])
     shared = robot.rollout(q, qd[0, 0], tau, dt=1e-3, steps=7)
     assert shared.qd.shape == (3, 70, 8, 6)
     assert robot.rollout(q[:0], qd[:0], dt=1e-3, steps=7).q.shape == (0, 70, 8, 6)

@@ -270,12 +270,22 @@ def _pullback(
     model: Model, program: Program, derivative: Derivative, positions: frozenset[str]
 ) -> Program:
     """Covectors of the inputs from a covector of the result."""
-    moved, names = _along_steps(model, program, derivative.wrt, positions)
+    pulled = pulled_back(model, program, derivative.wrt, positions)
     covector = Variable("covector", program.outputs[0].shape)
+    return replace(pulled, inputs=(*program.inputs, covector))
+
+
+def pulled_back(
+    model: Model, program: Program, wrt: Sequence[str], positions: frozenset[str]
+) -> Program:
+    """Covectors of the inputs `wrt` from covectors of all results, inputs `bar_<result>`.
+
+    Those of positions are along steps; those of results are by their numbers.
+    """
+    moved, names = _along_steps(model, program, wrt, positions)
     pulled = reverse(moved, names)
-    renamed = tuple(covector if v.name == "bar_result" else v for v in pulled.inputs)
-    pulled = replace(pulled, inputs=renamed)
-    return _at_rest(pulled, replace(program, inputs=(*program.inputs, covector)))
+    covectors = pulled.inputs[len(moved.inputs) :]
+    return _at_rest(pulled, replace(program, inputs=(*program.inputs, *covectors)))
 
 
 def _along_steps(

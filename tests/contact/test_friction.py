@@ -206,6 +206,90 @@ def test_a_walker_obeys_newton() -> None:
         assert np.any(motion.forces[:, 2] > 1.0)
 
 
+# Torsion ---------------------------------------------------------------------------------------
+
+TOP = free(body(2.0, (0.02, 0.02, 0.05)))
+TIP = contact.Point("body", (0.0, 0.0, -0.1))
+
+
+def on_tip(
+    mu: float, torsion: float, *, spin: float = 0.0, speed: float = 0.0, moment: float = 0.0,
+    law: str = "coulomb",
+) -> contact.ContactMotion:  # fmt: skip
+    """An upright body on its lower tip, which spins, slides or is turned."""
+    q = np.array([1.0, 0, 0, 0, 0, 0, 0.1])
+    qd = np.array([0.0, 0, spin, speed, 0, 0])
+    tau = np.array([0.0, 0, moment, 0, 0, 0])
+    plane = contact.Plane()
+    touching = contact.contact_points(TOP, q, qd, TIP, plane, friction=mu, torsion=torsion)
+    return contact.contact_dynamics(TOP, q, qd, tau, touching, friction=law)
+
+
+@pytest.mark.parametrize("law", ["coulomb", "polyhedral"])
+def test_a_moment_about_the_normal_up_to_its_bound(law: str) -> None:
+    """Held up to torsion N, and beyond it turned with what is left: alpha = (M - torsion N)/I."""
+    weight, torsion = 2.0 * GRAVITY, 0.03
+    for moment in (0.3, -0.5, 0.9, -1.4):
+        found = on_tip(0.6, torsion, moment=moment, law=law)
+        held = min(abs(moment), torsion * weight)
+        assert found.moments[0] == pytest.approx(-math.copysign(held, moment), abs=1e-8)
+        assert found.qdd[2] == pytest.approx((moment + found.moments[0]) / 0.05, abs=1e-7)
+        assert found.forces[0] == pytest.approx([0.0, 0.0, weight], abs=1e-7)
+    assert on_tip(0.6, 0.0, moment=0.3, law=law).qdd[2] == pytest.approx(6.0)
+
+
+@pytest.mark.parametrize("law", ["coulomb", "polyhedral", "convex"])
+def test_spin_and_slide_share_one_cone(law: str) -> None:
+    """Against (v, spin torsion/mu), scaled: force and moment on an ellipsoid, which is Coulomb's
+    law without spin and torsion times the weight without slip."""
+    weight, mu, torsion, moment = 2.0 * GRAVITY, 0.5, 0.02, 0.05
+    for spin, speed in ((3.0, 0.0), (-2.0, 0.0), (0.0, 1.0), (20.0, 1.0)):
+        found = on_tip(mu, torsion, spin=spin, speed=speed, law=law)
+        way = np.array([speed, spin * torsion / mu]) / math.hypot(speed, spin * torsion / mu)
+        assert found.forces[0, :2] == pytest.approx([-mu * weight * way[0], 0.0], abs=1e-8)
+        assert found.moments[0] == pytest.approx(-torsion * weight * way[1], abs=1e-9)
+        ellipsoid = math.hypot(found.forces[0, 0] / mu, found.moments[0] / torsion)
+        assert ellipsoid == pytest.approx(weight)
+        assert found.qdd[2] == pytest.approx(found.moments[0] / moment)
+
+
+def test_a_ball_that_rolls_does_not_turn_about_the_normal() -> None:
+    """In a bowl the normal turns with the rolling: w.n stays zero as it is, and d(w.n)/dt = 0."""
+    r, v = 0.1, 1.0
+    robot = ball(2.0, r)
+    bowl = contact.Ground(lambda x, y: 0.25 * (x * x + y * y))
+    q, qd = np.array([1.0, 0, 0, 0, 0, 0, r]), np.array([0.0, v / r, 0.0, v, 0.0, 0.0])
+    tau = np.array([0.0, 0.0, 1e-3, 0.0, 0.0, 0.0])
+    touching = contact.contact_points(
+        robot, q, qd, contact.Sphere("body", r), bowl, friction=0.5, torsion=0.01
+    )
+    motion = contact.contact_dynamics(robot, q, qd, tau, touching)
+    assert motion.moments[0] == pytest.approx(-1e-3, abs=1e-9)
+    assert motion.qdd[2] == pytest.approx(0.0, abs=1e-8)
+
+
+def test_a_contact_that_nothing_moves_is_infeasible_by_name() -> None:
+    """A slide along x that runs into ground which rises: no force on it acts along x."""
+    trough = contact.Ground(lambda x, y: x * x - 0.05)
+    joint = chasles.model.JointData(
+        "slide", "prismatic", None, "cart", axis=chasles.mathematics.linear.Vector.of(1.0, 0.0, 0.0)
+    )
+    cart = chasles.Robot(
+        chasles.model.Description("cart", (body(1.0, (0.1, 0.1, 0.1), "cart"),), (joint,))
+    )
+    foot = contact.Point("cart", (0.0, 0.0, -0.05))
+    for mu, law in ((0.0, "coulomb"), (0.5, "coulomb"), (0.5, "convex"), (0.5, "polyhedral")):
+        touching = contact.contact_points(cart, [0.0], [2.0], foot, trough, friction=mu)
+        with pytest.raises(contact.Infeasible, match=r"contact 0 of 'cart' closes at 8 m/s2"):
+            contact.contact_dynamics(cart, [0.0], [2.0], [0.0], touching, friction=law)
+        still = contact.contact_points(cart, [0.0], [0.0], foot, trough, friction=mu)
+        found = contact.contact_dynamics(cart, [0.0], [0.0], [3.0], still, friction=law)
+        assert np.all(np.isfinite(found.qdd))
+    G = np.diag([1.0, 1.0, 1.0, 1.0, 1.0, 0.0])
+    with pytest.raises(contact.Infeasible, match="contact 1"):
+        contact.coulomb(G, [0.0, 0, -1, 0, 0, -1], [0.5, 0.5])
+
+
 # The laws themselves ---------------------------------------------------------------------------
 
 
@@ -238,6 +322,37 @@ def test_coulombs_law_is_what_it_says() -> None:
                 assert force[:2] == pytest.approx(against, abs=1e-7 * scale)
             kinds.add((bool(force[2] > 1e-6), bool(slides > 1e-6)))
     assert kinds >= {(False, True), (True, False), (True, True)}
+
+
+@pytest.mark.parametrize("wide", [3, 4])
+def test_some_contacts_slide_and_others_stick(wide: int) -> None:
+    """Dragged where they slide, Coulomb's law with its cone where they do not, with torsion too."""
+    rng, solved = np.random.default_rng(14), 0
+    for _ in range(30):
+        nc = int(rng.integers(2, 5))
+        J, A = rng.normal(size=(wide * nc, 12)), rng.normal(size=(12, 16))
+        G, c = J @ np.linalg.solve(A @ A.T, J.T), J @ rng.normal(size=12)
+        mu, slip = rng.uniform(0.1, 0.6, size=nc), np.zeros((nc, wide - 1))
+        slip[0] = rng.normal(size=wide - 1)
+        slip[0] /= np.linalg.norm(slip[0])
+        try:
+            f = contact.coulomb(G, c, mu, slip)
+        except ArithmeticError:
+            continue  # Painleve's paradox: no forces
+        solved += 1
+        a = (G @ f.ravel() + c).reshape(nc, wide)
+        small = 1e-8 * np.max(np.abs(c)) * max(1.0, np.max(np.abs(f)))
+        assert np.min(f[:, -1]) >= -small
+        assert np.min(a[:, -1]) >= -small
+        assert np.max(np.abs(a[:, -1] * f[:, -1])) <= small
+        assert f[0, :-1] == pytest.approx(-mu[0] * f[0, -1] * slip[0], abs=small)
+        for force, acceleration, m in zip(f[1:], a[1:], mu[1:], strict=True):
+            slides = np.linalg.norm(acceleration[:-1])
+            assert np.linalg.norm(force[:-1]) <= m * force[-1] + small
+            if slides > 1e-6:
+                against = -m * force[-1] * acceleration[:-1] / slides
+                assert force[:-1] == pytest.approx(against, abs=10 * small)
+    assert solved >= 25
 
 
 def test_the_convex_law_minimises() -> None:

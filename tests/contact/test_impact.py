@@ -16,6 +16,7 @@ from chasles.contact import (
     Box,
     Contact,
     ImpactLaw,
+    Moreau,
     Newton,
     Plane,
     Poisson,
@@ -31,7 +32,7 @@ from chasles.contact import (
 )
 from chasles.contact.impact import contact_jacobian
 from chasles.mathematics.linear import Vector
-from chasles.model import Description, JointData, LinkData, ModelError
+from chasles.model import Description, JointData, LinkData
 from chasles.robots._solids import sphere
 
 LAWS: dict[str, Callable[[Any, Any], ImpactLaw]] = {
@@ -360,6 +361,7 @@ DERIVED: dict[str, ImpactLaw] = {
     "Sticking": Sticking(0.6),
     "Poisson": Poisson(0.6, 0.3),
     "Stronge": Stronge(0.6, 0.3),
+    "Moreau": Moreau(0.6, 0.3),
 }
 
 
@@ -381,6 +383,65 @@ def test_derivatives_of_the_impact_map(name: str, pair: bool) -> None:
     close(by_q, (ahead - behind).T / (2.0 * h), 1e-6)
     ahead, behind = impact(robot, q, qd + steps, [hit], law).qd
     close(by_qd, (ahead - behind).T / (2.0 * h), 1e-6)
+
+
+@pytest.mark.parametrize("name", DERIVED)
+def test_derivatives_of_impacts_on_loops(name: str) -> None:
+    """By positions and rates of the independent coordinates, with the loops closed all along."""
+    robot, law, h = chasles.robots.five_bar(), DERIVED[name], 1e-6
+    y, yd = np.array([2.2, 0.9]), np.array([1.0, -2.0])
+    frame, where = robot.bodies[-1], {"at": (0.05, 0.02, 0.0), "normal": (1.0, 0.4, 0.0)}
+    law = Sticking(0.0) if name == "Sticking" else law  # in the plane
+
+    def after(y: np.ndarray, yd: np.ndarray) -> np.ndarray:
+        q = robot.assemble(y, robot.assemble([2.2, 0.9]))
+        hit = fixed(robot, q, frame, **where)
+        return impact(robot, q, robot.complete(q, yd), [hit], law).qd
+
+    q = robot.assemble(y)
+    hit = fixed(robot, q, frame, **where)
+    yd = yd if approach(robot, q, robot.complete(q, yd), hit) < 0.0 else -yd
+    by_q, by_qd = impact_derivatives(robot, q, robot.complete(q, yd), hit, law)
+    assert by_q.shape == by_qd.shape == (4, 2)
+    for k, step in enumerate(h * np.eye(2)):
+        close(by_q[:, k], (after(y + step, yd) - after(y - step, yd)) / (2.0 * h), 2e-6, scale=1.0)
+        close(by_qd[:, k], (after(y, yd + step) - after(y, yd - step)) / (2.0 * h), 2e-6, scale=1.0)
+
+
+SEVERAL: dict[str, tuple[ImpactLaw, str]] = {
+    "Newton at once": (Newton(0.4), "simultaneous"),
+    "Moreau at once": (Moreau(0.4, 0.3), "simultaneous"),
+    "Moreau, sticking": (Moreau(0.0, 3.0), "simultaneous"),
+    "Newton in turn": (Newton(0.4), "sequential"),
+    "Stronge in turn": (Stronge(0.4, 0.3), "sequential"),
+}
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_derivatives_of_several_impacts(name: str) -> None:
+    """An arm that hits with its tool and its elbow, and a link that is in the air."""
+    (law, treatment), robot = SEVERAL[name], chasles.robots.puma560()
+    rng, h = np.random.default_rng(6), 1e-6
+    q, qd = robot.random(rng), rng.normal(size=robot.nv)
+    links = ("tool", robot.bodies[2], robot.bodies[1])
+    at, gaps = ((0.1, -0.05, 0.2), (0.3, 0.1, 0.1), (0.1, 0.1, 0.1)), (0.0, 0.0, 0.3)
+    normals = [np.array([0.2, 0.1, 1.0]), np.array([-0.5, 1.0, 0.3]), np.array([1.0, 0.0, 0.1])]
+    for k, hit in enumerate(
+        fixed(robot, q, *each) for each in zip(links, at, normals, strict=True)
+    ):
+        normals[k] *= -np.sign(approach(robot, q, qd, hit))
+
+    def touches(q: np.ndarray) -> list[Contact]:
+        hits = [fixed(robot, q, *each) for each in zip(links, at, normals, strict=True)]
+        return [hit._replace(gap=hit.gap + gap) for hit, gap in zip(hits, gaps, strict=True)]
+
+    by_q, by_qd = impact_derivatives(robot, q, qd, touches(q), law, treatment=treatment)
+    steps = np.stack([h * np.eye(6), -h * np.eye(6)])
+    moved = robot.integrate(q, steps)
+    ahead, behind = impact(robot, moved, qd, touches(moved), law, treatment=treatment).qd
+    close(by_q, (ahead - behind).T / (2.0 * h), 5e-6)
+    ahead, behind = impact(robot, q, qd + steps, touches(q), law, treatment=treatment).qd
+    close(by_qd, (ahead - behind).T / (2.0 * h), 5e-6)
 
 
 # Several points ---------------------------------------------------------------------------------
@@ -427,6 +488,49 @@ def test_simultaneous_impacts_satisfy_the_complementarity_problem() -> None:
     close(impact(robot, q[0], falling, level, Newton(e)).qd, -e * falling, 1e-12)
 
 
+def test_moreaus_law_never_creates_energy() -> None:
+    """At one to four contacts at once, with friction up to where slip sticks; Newton's law with
+    friction does create energy at such points. Normal velocities obey Newton's law, impulses the
+    cone."""
+    pytest.importorskip("clarabel", reason="cones need the extra contact")
+    rng, sticks, slips = np.random.default_rng(9), 0, 0
+    for _ in range(150):
+        k = int(rng.integers(1, 5))
+        A = rng.normal(size=(3 * k, 3 * k + 2))
+        W, zeta = A @ A.T, rng.normal(size=3 * k)
+        e, mu = rng.uniform(), rng.uniform(0.0, 1.5)
+        impulse = Moreau(e, mu).impulse(W, zeta)
+        after = zeta + W @ impulse
+        before = 0.5 * zeta @ np.linalg.solve(W, zeta)
+        assert 0.5 * impulse @ (zeta + after) <= 1e-9 * before
+        side, normal = impulse.reshape(k, 3)[:, :2], impulse[2::3]
+        small = 1e-7 * (1.0 + np.max(np.abs(impulse)))
+        assert np.min(normal) >= -small
+        assert np.all(np.linalg.norm(side, axis=1) <= mu * normal + small)
+        slack = after[2::3] + e * zeta[2::3]
+        assert np.min(slack) >= -small
+        assert np.max(np.abs(slack * normal)) <= small * (1.0 + np.max(np.abs(slack)))
+        mean = (after + e * zeta).reshape(k, 3)[:, :2]
+        still = np.linalg.norm(mean, axis=1) < 1e-6
+        sticks += np.count_nonzero(still & (normal > small))
+        slips += np.count_nonzero(~still & (normal > small))
+    assert sticks > 30
+    assert slips > 30
+
+
+def test_moreaus_law_is_newtons_without_friction() -> None:
+    found = struck(3, [1.0, 0.0, 0.0], Moreau(1.0))
+    close(found.qd, [-1.0 / 3.0, 2.0 / 3.0, 2.0 / 3.0], 1e-12)
+    W, zeta = points(20)
+    close(Moreau(0.3).impulse(W, zeta), Newton(0.3).impulse(W, zeta), 1e-10)
+    pytest.importorskip("clarabel", reason="cones need the extra contact")
+    stuck = Moreau(0.0, 3.0).impulse(W, zeta)
+    expected = Sticking(0.0).impulse(W, zeta)
+    held = np.linalg.norm(expected[:, :2], axis=1) < 3.0 * expected[:, 2]
+    close(stuck[held], expected[held], 1e-7)
+    assert np.count_nonzero(held) > 5
+
+
 def test_sequential_impacts_with_friction_end() -> None:
     rng = np.random.default_rng(3)
     qd = -np.sort(rng.normal(size=(20, 4)), axis=-1)
@@ -469,16 +573,13 @@ TOUCH = fixed(cradle(2), np.zeros(2), "ball1", normal=(1.0, 0.0, 0.0))
         (lambda: struck(1, [0.0], Newton(0.5)), "at least one"),
         (lambda: struck(3, [1.0, 0.0, 0.0], Stronge(0.5, 0.1)), "treatment='sequential'"),
         (lambda: struck(2, [1.0, 0.0], Newton(0.5), treatment="both"), "'simultaneous' or"),
+        (lambda: Moreau(1.5), "restitution must be from 0 to 1"),
+        (lambda: Moreau(0.5, math.nan), "friction must be"),
+        (lambda: Moreau(0.5).impulse(np.eye(4), np.zeros(4)), "3k"),
+        (lambda: Moreau(0.5).impulse(np.eye(3), [0.0, 0.0, math.inf]), "finite"),
         (lambda: impact(cradle(2), [0.0, 1.0], [math.inf, 0.0], [TOUCH], Newton(0.5)), "finite"),
     ],
 )
 def test_bad_numbers_are_refused(make: Callable[[], Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         make()
-
-
-def test_loops_have_no_derivatives() -> None:
-    robot = chasles.robots.four_bar()
-    hit = fixed(robot, np.zeros(3), robot.bodies[-1])
-    with pytest.raises(ModelError, match="closed loops"):
-        impact_derivatives(robot, np.zeros(3), np.zeros(3), hit, Newton(0.5))

@@ -50,3 +50,8 @@ def described(backend: str) -> str:
 def loop(kernel: Kernel, backend: str = "llvm") -> Any:
     """A kernel of machine code repeated: its outputs are its first inputs (`llvm_loop.Loop`)."""
     return importlib.import_module(f"{BACKENDS[backend]}_loop").Loop(kernel)
+
+
+def adjoint(step: Any, back: Any) -> Any:
+    """A loop backward: by the loop of its step, and that of the step's pullback."""
+    return importlib.import_module("chasles.backends.llvm_adjoint").Adjoint(step, back)

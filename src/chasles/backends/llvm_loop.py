@@ -1,12 +1,12 @@
 """A kernel's step repeated in machine code: states go round, controls and records move along.
 
-The outputs of the step are the first inputs of the next, in place. After every so many steps they
-are copied to a record.
+The outputs of the step are the first inputs of the next, in place. After every so many steps the
+first of them, or all, are copied to a record.
 """
 
 import ctypes
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,9 @@ BLOCK = 64
 WORTH_THREADS = 10_000_000
 """Operations from which on threads share the states."""
 
+NUMBERS, TABLES = 6, 10
+"""How many numbers `repeat` takes, and then how many addresses."""
+
 _SOURCE = """
 declare void @one(ptr, ptr)
 declare void @batch(i64, ptr, ptr, ptr, ptr, ptr)
@@ -27,7 +30,12 @@ declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 
 define internal void @copied(i64 %rows, ptr %to, i64 %stride, ptr %from, i64 %size) {
 entry:
-  br label %loop
+  %dense = icmp eq i64 %stride, %size
+  br i1 %dense, label %whole, label %loop
+whole:
+  %all = mul i64 %rows, %size
+  call void @llvm.memcpy.p0.p0.i64(ptr %to, ptr %from, i64 %all, i1 false)
+  ret void
 loop:
   %row = phi i64 [ 0, %entry ], [ %next, %loop ]
   %there = mul i64 %row, %stride
@@ -43,13 +51,15 @@ end:
 }
 
 ; Tables: of inputs, addresses, strides between rows and between steps; of outputs, addresses (of
-; the states themselves), sizes of a row, and of records, addresses and strides between rows and
-; between records. `fresh` is where one state's results go before they become the state.
-define void @repeat(i64 %rows, i64 %steps, i64 %every, i64 %inputs, i64 %outputs,
+; the states themselves), sizes of a row, and of records (as many as `kept`), addresses and strides
+; between rows and between records. `fresh` is where one state's results go before they become the
+; state.
+define void @repeat(i64 %rows, i64 %steps, i64 %every, i64 %inputs, i64 %outputs, i64 %kept,
                     ptr %in, ptr %in_rows, ptr %in_steps, ptr %state, ptr %sizes,
                     ptr %record, ptr %record_rows, ptr %record_steps, ptr %fresh, ptr %workspace) {
 entry:
   %alone = icmp eq i64 %rows, 1
+  %any = icmp ne i64 %kept, 0
   br label %loop
 loop:
   %step = phi i64 [ 1, %entry ], [ %next, %again ]
@@ -87,7 +97,8 @@ due:
   %past = urem i64 %step, %every
   %whole = icmp eq i64 %past, 0
   %last = icmp eq i64 %step, %steps
-  %keep = or i1 %whole, %last
+  %now = or i1 %whole, %last
+  %keep = and i1 %now, %any
   br i1 %keep, label %records, label %again
 records:
   %k = phi i64 [ 0, %due ], [ %k_next, %records ]
@@ -105,7 +116,7 @@ records:
   %k_on = getelementptr i8, ptr %k_to, i64 %k_steps
   store ptr %k_on, ptr %k_place
   %k_next = add i64 %k, 1
-  %k_more = icmp ult i64 %k_next, %outputs
+  %k_more = icmp ult i64 %k_next, %kept
   br i1 %k_more, label %records, label %again
 again:
   %next = add i64 %step, 1
@@ -130,8 +141,9 @@ class Loop:
         symbols = {"one": kernel.one_address, "batch": kernel.batch_address}
         self._library = load(_machine_code(), symbols, ["repeat"])
         integer, pointer = ctypes.c_ssize_t, ctypes.c_void_p
-        self._repeat = ctypes.CFUNCTYPE(None, *[integer] * 5, *[pointer] * 10)(
-            self._library["repeat"]
+        self.address: int = self._library["repeat"]
+        self._repeat = ctypes.CFUNCTYPE(None, *[integer] * NUMBERS, *[pointer] * TABLES)(
+            self.address
         )
 
     def __call__(
@@ -146,27 +158,23 @@ class Loop:
         """Advance states (count, size), in place and contiguous, by so many steps.
 
         controls: the other inputs, (count or 1, steps or 1, size), shared where 1. records: for
-        each state (count, kept, size), filled after every `every` steps and after the last.
+        the first states, or all, (count, kept, size), filled after every `every` steps and after
+        the last.
         """
         count = len(states[0])
-        if threads is None:
-            work = count * steps * self.kernel.artifact.work
-            threads = pool.cores() if work > WORTH_THREADS and count > BLOCK else 1
 
-        def some(first: int, last: int) -> None:
-            for start in range(first, last, BLOCK):
-                end = min(start + BLOCK, last)
-                self._block(
-                    [a[start:end] for a in states],
-                    [c if len(c) == 1 else c[start:end] for c in controls],
-                    [r[start:end] for r in records],
-                    steps,
-                    every,
-                )
+        def block(start: int, end: int) -> None:
+            self.block(
+                [a[start:end] for a in states],
+                [c if len(c) == 1 else c[start:end] for c in controls],
+                [r[start:end] for r in records],
+                steps,
+                every,
+            )
 
-        pool.run(count, BLOCK, threads, some)
+        in_blocks(count, steps * self.kernel.artifact.work, threads, block)
 
-    def _block(
+    def block(
         self,
         states: Sequence[np.ndarray],
         controls: Sequence[np.ndarray],
@@ -174,6 +182,7 @@ class Loop:
         steps: int,
         every: int,
     ) -> None:
+        """The same for so few states that they stay in the cache, in this thread."""
         fresh = [np.empty_like(a[0]) for a in states]
         sizes = [a.shape[1] * a.itemsize for a in states]
         rows = sizes + [0 if len(c) == 1 else c.strides[0] for c in controls]
@@ -190,8 +199,22 @@ class Loop:
             _addresses(fresh),
         ]
         inputs = len(states) + len(controls)
-        numbers = len(states[0]), steps, every, inputs, len(states)
+        numbers = len(states[0]), steps, every, inputs, len(states), len(records)
         self._repeat(*numbers, *tables, self.kernel.workspace())
+
+
+def in_blocks(
+    count: int, work: int, threads: int | None, block: Callable[[int, int], None]
+) -> None:
+    """Call `block(start, end)` for all states, on threads where `work`, of each, is worth it."""
+    if threads is None:
+        threads = pool.cores() if count * work > WORTH_THREADS and count > BLOCK else 1
+
+    def some(first: int, last: int) -> None:
+        for start in range(first, last, BLOCK):
+            block(start, min(start + BLOCK, last))
+
+    pool.run(count, BLOCK, threads, some)
 
 
 def _addresses(arrays: Sequence[np.ndarray]) -> Any:

@@ -13,6 +13,7 @@ import hashlib
 import io
 import json
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -166,7 +167,7 @@ class Recording:
     @property
     def how_to_go_on(self) -> str:
         """The command."""
-        return f"chasles simulate --output {self.folder} --resume"
+        return f"chasles simulate --output {shlex.quote(str(self.folder))} --resume"
 
     @contextmanager
     def _kept(self) -> Iterator[None]:

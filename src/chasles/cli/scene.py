@@ -23,6 +23,9 @@ from chasles.simulate import simulate
 SETTINGS = ("duration", "dt", "integrator", "rtol", "atol", "every", "dissipation")
 """Values at the top of a scenario that are arguments of `simulate`."""
 
+ROUNDING = 1e-6
+"""The part of an interval of disturbance by which a time before it already counts as its start."""
+
 Force = Callable[[float, np.ndarray, np.ndarray], np.ndarray]
 
 
@@ -87,7 +90,10 @@ def _digest(robot: Robot) -> str:
 
 
 def _start(scenario: Scenario, robot: Robot) -> tuple[np.ndarray, np.ndarray]:
-    """q and qd; of closed loops the independent coordinates count, and the others follow."""
+    """q and qd; of closed loops the independent coordinates count, and the others follow.
+
+    All of q, or a random one, also says on which branch.
+    """
     given = scenario.tables["start"]
     q = robot.random(given["random"]) if "random" in given else robot.neutral()
     q = _coordinates(scenario, robot.position_slice, q, "start", "q")
@@ -96,7 +102,9 @@ def _start(scenario: Scenario, robot: Robot) -> tuple[np.ndarray, np.ndarray]:
         return q, qd
     with _blamed(scenario, "start"):
         places = [robot._choice.places[k] for k in robot._choice.independent]
-        q = robot.assemble([0.0 if place is None else q[place] for place in places], q)
+        y = [0.0 if place is None else q[place] for place in places]
+        anywhere = "random" not in given and isinstance(given.get("q", {}), Mapping)
+        q = robot.assemble(y, None if anywhere else q)
         return q, robot.complete(q, qd[robot._choice.independent])
 
 
@@ -107,6 +115,10 @@ def _coordinates(
     given = scenario.tables[table].get(key, {})
     if isinstance(given, Mapping):
         with _blamed(scenario, table, key):
+            for joint, values in given.items():
+                count = where(joint).stop - where(joint).start
+                if np.size(values) != count:
+                    raise ValueError(f"joint {joint!r} has {np.size(values)} numbers, not {count}")
             return from_names(given, where, default)
     if len(given) != len(default):
         raise scenario.error(
@@ -130,12 +142,13 @@ def _control(scenario: Scenario, robot: Robot, start: np.ndarray) -> Force | Non
     if law == "computed-torque" and robot.model.loop_rows:
         what = f"computed torque is for robots without loops, which {robot.name!r} has; take 'pd'"
         raise scenario.error(what, "control", "law")
-    gains = [key for key in ("kp", "kd", "feedforward") if key in given]
+    gains = [key for key in given if key not in ("law", "target")]
     values: dict[str, Any] = {key: _each(scenario, robot, "control", key) for key in gains}
     if law != "gravity":
         where = robot.position_slice
         values["target"] = _coordinates(scenario, where, start, "control", "target")
-    kernel = backends.compile(traced(robot.model, CONTROLS[law](**values)))
+    program = traced(robot.model, CONTROLS[law](**values))
+    kernel = backends.prepare(("control", program.hash), lambda: program)
     return lambda t, q, qd: call(kernel, "control", (t, q, qd))
 
 
@@ -151,7 +164,7 @@ def _disturbance(scenario: Scenario, robot: Robot) -> Force | None:
 
     def force(t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
         nonlocal last
-        interval = math.floor(t / given["hold"])
+        interval = math.floor(t / given["hold"] + ROUNDING)
         if interval != last[0]:
             stream = np.random.Generator(np.random.Philox(key=[given["seed"], interval]))
             last = interval, effort * stream.standard_normal(robot.nv)

@@ -18,6 +18,19 @@ PIECE = 100
 """Steps that are computed at once: so often the bar moves, and a signal is heard."""
 
 
+class Failed(ValueError):
+    """A motion that cannot begin, or cannot go on."""
+
+
+@contextmanager
+def _failing(then: str) -> Iterator[None]:
+    """What a simulation says of itself, and then."""
+    try:
+        yield
+    except (ArithmeticError, RuntimeError, ValueError) as error:
+        raise Failed(f"{error}{then}") from error
+
+
 @dataclass(frozen=True)
 class Task:
     """What to simulate, and where to.
@@ -51,7 +64,10 @@ class Task:
         """The folder, ready to begin or to go on."""
         if self.resume and self.overwrite:
             raise ModelError("--resume goes on and --overwrite begins anew; give one of them")
-        recording = Recording(self.folder, made(self.scenario()))
+        scene = made(self.scenario())
+        with _failing(""):
+            scene.simulate(1)  # what cannot be simulated is refused before anything is written
+        recording = Recording(self.folder, scene)
         if self.resume:
             recording.go_on()
         else:
@@ -68,22 +84,21 @@ def run(
     """
     pieces: list[Trajectory] = []
     end, saved = recording.end, time.monotonic()
+    kept = f"; what came before is in {recording.folder}; change the scenario and begin anew"
     try:
         while not stop() and (end is None or not end.over):
-            pieces.append(recording.scene.simulate(PIECE, end))
+            with _failing(kept):
+                pieces.append(recording.scene.simulate(PIECE, end))
             end = pieces[-1].end
             assert end is not None
             progress(end.t)
             if time.monotonic() - saved >= save:
                 recording.add(pieces)
                 pieces, saved = [], time.monotonic()
-    except (ArithmeticError, RuntimeError, ValueError) as error:
+    except Failed:
         if pieces:
             recording.add(pieces)
-        raise ValueError(
-            f"{error}; what came before is in {recording.folder}; change the scenario and begin "
-            "anew"
-        ) from error
+        raise
     if pieces:
         recording.add(pieces)
 

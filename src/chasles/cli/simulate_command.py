@@ -86,7 +86,7 @@ def simulate(
 
     chasles simulate puma560 --control gravity --kd 5 --write-scenario hold.toml
 
-    chasles simulate hold.toml --duration 5 --output hold --table hold.csv
+    chasles simulate hold.toml --duration 2 --output hold --table hold.csv
 
     chasles simulate --output hold --resume
     """

@@ -83,7 +83,8 @@ def _written(task: Task, recording: Recording, arrays: Arrays, plots: bool) -> d
         write_table(arrays, recording.scene.robot, task.table)
         found["table"] = str(task.table)
     if plots:
-        found |= {path.stem: str(path) for path in draw(arrays, recording.folder)}
+        drawn = draw(arrays, recording.folder)
+        found |= {f"{path.stem}_plot": str(path) for path in drawn}
     return found
 
 
@@ -164,7 +165,8 @@ def show(found: Mapping[str, Any], robot: Robot, console: Console) -> None:
             f"{contact['largest_force']:.4g} N, deepest {contact['deepest']:.2g} m"
         )
     for what, path in found["files"].items():
-        console.print(f"{what}: {path}", markup=False, soft_wrap=True)
+        name = what.replace("_", " ").capitalize()
+        console.print(f"{name} saved to {path}", markup=False, soft_wrap=True)
 
 
 def _numbers(values: np.ndarray) -> str:
@@ -175,7 +177,7 @@ def _numbers(values: np.ndarray) -> str:
 
 
 def write_table(arrays: Arrays, robot: Robot, path: Path) -> None:
-    """One row an instant: t, q and qd by joint as `chasles motion` reads them, energy, contact."""
+    """One row an instant: t, q and qd by joint, energies, and gaps and forces at contacts."""
     names, columns = ["t"], [arrays["t"]]
     for key, where in (("q", robot.position_slice), ("qd", robot.velocity_slice)):
         for joint in robot.joints:

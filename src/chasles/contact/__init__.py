@@ -34,6 +34,7 @@ from chasles.contact.geometry import (
 )
 from chasles.contact.impact import Impact, collide, contact_forces, impact, velocity_step
 from chasles.contact.impact_map import impact_derivatives
+from chasles.contact.moreau import Moreau
 from chasles.contact.pairs import Pair, Rigid
 from chasles.contact.points import contact_points
 from chasles.contact.quadratic import accelerations_program, forces_program
@@ -48,12 +49,11 @@ from chasles.contact.rigid import (
 )
 from chasles.contact.sets import Event, Sets, State, events, held, new_sets, state, without
 from chasles.contact.shapes import ConvexMesh, Cylinder
-from chasles.contact.soft import (
+from chasles.contact.soft import SoftContact, SoftFriction
+from chasles.contact.soft_normal import (
     AzadFeatherstone,
     HuntCrossley,
     NormalLaw,
-    SoftContact,
-    SoftFriction,
     SoftSurface,
     TwoSoftSurfaces,
 )
@@ -75,6 +75,7 @@ __all__ = [
     "Indeterminate",
     "Infeasible",
     "Iterated",
+    "Moreau",
     "Motion",
     "Newton",
     "NoUniqueMotion",

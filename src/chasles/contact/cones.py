@@ -12,6 +12,10 @@ and sticks or is about to slide. Coulomb's law, with f_n >= 0, a_n >= 0, a_n f_n
 | slides | f_t = -mu f_n slip |
 | sticks | |f_t| <= mu f_n and a_t = 0 |
 | begins to slide | f_t = -mu f_n a_t/|a_t| |
+
+With torsional friction there are four numbers: the third tangent is the turn about the normal, in
+such units of length that the moment's bound is mu f_n too. Forces and moment then share one cone,
+whose sections are ellipsoids (Howe and Cutkosky 1996).
 """
 
 from typing import Any, NamedTuple
@@ -24,6 +28,9 @@ from chasles.contact.complementarity import Infeasible, checked_problem
 from chasles.contact.quadratic import optional
 
 Array = Any
+
+REACH = 1e-13
+"""The part of the largest entry of G, or of c, that is nothing but rounding."""
 
 SOLVER = 1e-10
 """Tolerances of Clarabel; with less it may not end."""
@@ -44,12 +51,18 @@ class Law(NamedTuple):
         return (self.mu > 0.0) & ~np.any(self.slip != 0.0, axis=-1)
 
     @property
+    def width(self) -> int:
+        """Numbers a contact: 3, or 4 with torsion."""
+        return self.slip.shape[-1] + 1
+
+    @property
     def weight(self) -> np.ndarray:
-        """A number for each block of G, no less than its eigenvalues: (..., nc, 1)."""
-        n = self.mu.shape[-1]
-        blocks = self.G.reshape(*self.G.shape[:-2], n, 3, n, 3)
+        """A positive number for each block of G, no less than its eigenvalues: (..., nc, 1)."""
+        n, wide = self.mu.shape[-1], self.width
+        blocks = self.G.reshape(*self.G.shape[:-2], n, wide, n, wide)
         own = np.stack([blocks[..., i, :, i, :] for i in range(n)], axis=-3)
-        return np.linalg.norm(own, axis=(-1, -2))[..., None]
+        size = np.linalg.norm(own, axis=(-1, -2))[..., None]
+        return np.where(size > 0.0, size, 1.0)
 
     def accelerations(self, f: np.ndarray) -> np.ndarray:
         """a = G f + c, of the shape of f."""
@@ -58,7 +71,7 @@ class Law(NamedTuple):
 
     def dilation(self, a: np.ndarray) -> np.ndarray:
         """The correction mu |a_t| of normal accelerations: (..., nc)."""
-        return np.where(self.sticks & (not self.dilates), self.mu * length(a[..., :2]), 0.0)
+        return np.where(self.sticks & (not self.dilates), self.mu * length(a[..., :-1]), 0.0)
 
     def residual(self, f: np.ndarray) -> np.ndarray:
         """How far f is from the law: (...), in the units of a; zero where it holds.
@@ -73,65 +86,73 @@ class Law(NamedTuple):
     def target(self, scaled: np.ndarray, a: np.ndarray) -> np.ndarray:
         """What is projected: forces in the units of a, less accelerations and correction."""
         target = scaled - a
-        target[..., 2] -= self.dilation(a)
+        target[..., -1] -= self.dilation(a)
         return target
 
 
 def allowed(target: np.ndarray, mu: np.ndarray, slip: np.ndarray) -> np.ndarray:
-    """The forces that friction allows nearest to `target` (..., 3): in the cone, or dragged."""
-    normal = np.maximum(target[..., 2:], 0.0)
+    """What friction allows, nearest to a target (..., 3 or 4): in the cone, or dragged."""
+    normal = np.maximum(target[..., -1:], 0.0)
     dragged = np.concatenate([-mu[..., None] * normal * slip, normal], axis=-1)
     sticks = (mu > 0.0) & ~np.any(slip != 0.0, axis=-1)
     return np.where(sticks[..., None], project(target, mu), dragged)
 
 
 def project(f: Array, mu: Array) -> np.ndarray:
-    """The point of the cone |f_t| <= mu f_n that is nearest to f (..., 3); mu broadcasts."""
+    """The point of the cone |f_t| <= mu f_n that is nearest to f (..., 3 or 4); mu broadcasts."""
     f, mu = np.asarray(f, dtype=float), np.asarray(mu, dtype=float)
-    normal, size = f[..., 2], length(f[..., :2])
+    normal, size = f[..., -1], length(f[..., :-1])
     s = np.maximum(normal + mu * size, 0.0) / (1.0 + mu * mu)
     ratio = mu * s / np.where(size > 0.0, size, 1.0)
-    on_cone = np.concatenate([ratio[..., None] * f[..., :2], s[..., None]], axis=-1)
+    on_cone = np.concatenate([ratio[..., None] * f[..., :-1], s[..., None]], axis=-1)
     return np.where((size <= mu * normal)[..., None], f, on_cone)
 
 
 def slope(target: np.ndarray, mu: float, slip: np.ndarray, sticks: bool) -> np.ndarray:
-    """The derivative of `allowed` by its target, of one contact: (3, 3)."""
-    size = float(length(target[:2]))
+    """The derivative of `allowed` by its target, of one contact: (3, 3) or (4, 4)."""
+    wide, size = len(target), float(length(target[:-1]))
     if not sticks:
-        return np.outer([*(-mu * slip), 1.0], [0.0, 0.0, float(target[2] > 0.0)])
-    if size <= mu * target[2]:
-        return np.eye(3)
-    if target[2] + mu * size <= 0.0:
-        return np.zeros((3, 3))
-    u = target[:2] / size
+        return np.outer([*(-mu * slip), 1.0], float(target[-1] > 0.0) * np.eye(wide)[-1])
+    if size <= mu * target[-1]:
+        return np.eye(wide)
+    if target[-1] + mu * size <= 0.0:
+        return np.zeros((wide, wide))
+    u = target[:-1] / size
     edge = np.array([*(mu * u), 1.0])
     slope = np.outer(edge, edge) / (1.0 + mu * mu)
-    slope[:2, :2] += mu * (edge @ target) / (1.0 + mu * mu) / size * (np.eye(2) - np.outer(u, u))
+    across = np.eye(wide - 1) - np.outer(u, u)
+    slope[:-1, :-1] += mu * (edge @ target) / (1.0 + mu * mu) / size * across
     return slope
 
 
 def cone_program(G: Array, c: Array, mu: Array) -> np.ndarray:
-    """Forces f (nc, 3) that minimise f'G f / 2 + f'c over the cones |f_t| <= mu f_n.
+    """Forces f (nc, 3 or 4) that minimise f'G f / 2 + f'c over the cones |f_t| <= mu f_n.
 
     By Clarabel, to about nine digits; see `convex`. Without a minimum it is `Infeasible`.
     """
     G, c, mu, slip = checked("cone_program", G, c, mu, None)
-    n = len(mu)
-    used = np.column_stack([mu > 0.0, mu > 0.0, np.ones(n, dtype=bool)]).ravel()
-    unit = np.repeat(1.0 / np.sqrt(Law(G, c, mu, slip).weight[:, 0]), 3)[used]
+    law = Law(G, c, mu, slip)
+    rubs = (mu > 0.0)[:, None] & (np.diagonal(G).reshape(-1, law.width)[:, :-1] > 0.0)
+    used = np.column_stack([rubs, np.ones(len(mu), dtype=bool)]).ravel()
+    unit = np.repeat(1.0 / np.sqrt(law.weight[:, 0]), law.width)[used]
     size = np.max(np.abs(unit * c[used])) or 1.0
     P = unit[:, None] * G[np.ix_(used, used)] * unit
-    rows = [np.array([[0, 0, m], [1, 0, 0], [0, 1, 0]]) if m > 0.0 else np.eye(1) for m in mu]
-    f = np.zeros(3 * n)
+    rows = [_cone(m, int(k)) for m, k in zip(mu, np.sum(rubs, axis=1), strict=True)]
+    f = np.zeros_like(c)
     f[used] = size * unit * _least(P, unit * c[used] / size, rows)
-    return f.reshape(n, 3)
+    return f.reshape(-1, law.width)
+
+
+def _cone(mu: float, tangents: int) -> np.ndarray:
+    """What turns k tangents and a normal into mu times the normal, then the tangents."""
+    rows = np.roll(np.eye(tangents + 1), 1, axis=0)
+    return rows * np.append(np.ones(tangents), mu) if tangents else rows
 
 
 def _least(P: np.ndarray, c: np.ndarray, rows: list[np.ndarray]) -> np.ndarray:
     """The x that minimises x'P x / 2 + x'c, each block of rows times its part of x in a cone.
 
-    Blocks of 3 give Clarabel's second-order cone, first entry >= length of the others; of 1 a ray.
+    Clarabel's second-order cone is first entry >= length of the others; a block of 1 is a ray.
     """
     clarabel = optional("clarabel")
     settings = clarabel.DefaultSettings()
@@ -143,7 +164,7 @@ def _least(P: np.ndarray, c: np.ndarray, rows: list[np.ndarray]) -> np.ndarray:
         sparse.csc_matrix(-block_diag(*rows)),
         np.zeros(len(c)),
         [
-            clarabel.SecondOrderConeT(3) if len(k) == 3 else clarabel.NonnegativeConeT(1)
+            clarabel.SecondOrderConeT(len(k)) if len(k) > 1 else clarabel.NonnegativeConeT(1)
             for k in rows
         ],
         settings,
@@ -166,15 +187,29 @@ def checked(
     mu = np.atleast_1d(np.asarray(mu, dtype=float))
     n = len(mu)
     G, c = checked_problem(name, G, c)
-    slip = np.zeros((n, 2)) if slip is None else np.asarray(slip, dtype=float)
-    if mu.shape != (n,) or len(c) != 3 * n or slip.shape != (n, 2):
+    wide = 4 if len(c) == 4 * n else 3
+    slip = np.zeros((n, wide - 1)) if slip is None else np.asarray(slip, dtype=float)
+    if mu.shape != (n,) or len(c) != wide * n or slip.shape != (n, wide - 1):
         raise ValueError(
-            f"{name}: {n} coefficients mu need c of {3 * n} numbers and slip ({n}, 2), not "
-            f"{c.shape} and {slip.shape}"
+            f"{name}: {n} coefficients mu need c of {3 * n} numbers and slip ({n}, 2), or {4 * n} "
+            f"and ({n}, 3) with torsion, not {c.shape} and {slip.shape}"
         )
     if not (np.all(mu >= 0.0) and np.all(np.isfinite(mu)) and np.all(np.isfinite(slip))):
         raise ValueError(f"{name}: mu must be finite and not negative, slip finite")
+    for k in out_of_reach(G, c, wide):
+        raise Infeasible(
+            f"{name}: contact {k} closes, and no contact force can move it along its normal; "
+            "look at its bodies and at their joints",
+            np.eye(n)[k],
+        )
     return G, c, mu, slip
+
+
+def out_of_reach(G: np.ndarray, c: np.ndarray, wide: int) -> np.ndarray:
+    """Numbers of the contacts that close, and whose normal no force moves: a row of zeros."""
+    still = np.diagonal(G)[wide - 1 :: wide] <= REACH * np.max(np.diagonal(G), initial=0.0)
+    closes = c[wide - 1 :: wide] < -REACH * np.max(np.abs(c), initial=0.0)
+    return np.flatnonzero(still & closes)
 
 
 def length(v: np.ndarray) -> np.ndarray:

@@ -47,7 +47,7 @@ class Indeterminate(NoUniqueMotion):
 
 
 def coulomb(G: Array, c: Array, mu: Array, slip: Array = None) -> np.ndarray:
-    """Forces f (nc, 3) of Coulomb's law.
+    """Forces f (nc, 3 or 4) of Coulomb's law.
 
     Where every contact slides it is a linear complementarity problem in normal forces, its matrix
     not symmetric; without a unique motion it raises `Inconsistent` or `Indeterminate` (of more than
@@ -60,7 +60,7 @@ def coulomb(G: Array, c: Array, mu: Array, slip: Array = None) -> np.ndarray:
 
 
 def convex(G: Array, c: Array, mu: Array, slip: Array = None) -> np.ndarray:
-    """Forces f (nc, 3) of the convex law: Coulomb's without De Saxce's correction.
+    """Forces f (nc, 3 or 4) of the convex law: Coulomb's without De Saxce's correction.
 
     Of contacts that do not slide it is the `cone_program`, which always has an answer where
     contacts can be kept, the one that dissipates most (Anitescu 2006). It differs from Coulomb's
@@ -75,13 +75,13 @@ def _solved(law: Law) -> np.ndarray:
     mu, sticks = law.mu, law.sticks
     if not np.any(sticks):
         return _sliding(law)
-    f = np.zeros((len(mu), 3))
+    f = np.zeros((len(mu), law.width))
     limit = ACCURATE * np.max(np.abs(law.c))
     for _ in range(ROUNDS):
         dragged = np.zeros_like(f)
-        dragged[:, :2] = -mu[:, None] * f[:, 2:] * law.slip
+        dragged[:, :-1] = -mu[:, None] * f[:, -1:] * law.slip
         moved = law.c + law.G @ dragged.ravel()
-        moved[2::3] += law.dilation(law.accelerations(f))
+        moved[law.width - 1 :: law.width] += law.dilation(law.accelerations(f))
         f = cone_program(law.G, moved, np.where(sticks, mu, 0.0)) + dragged
         exact = _polished(law, f, 1e-3 * limit)
         if law.residual(exact) <= limit:
@@ -94,32 +94,51 @@ def _solved(law: Law) -> np.ndarray:
 
 def _polished(law: Law, f: np.ndarray, limit: float) -> np.ndarray:
     """The f near a given one at which the residual vanishes, if Newton's method finds it."""
-    n, weight = len(law.mu), law.weight
-    scale = np.diag(np.repeat(weight[:, 0], 3))
     for _ in range(POLISH):
         if law.residual(f) <= limit:
             break
-        a = law.accelerations(f)
-        target = law.target(weight * f, a)
-        wrong = weight * f - allowed(target, law.mu, law.slip)
-        corrected = np.zeros((n, 3, 3)) + np.eye(3)
-        direction = a[:, :2] / np.where(length(a[:, :2]) > 0.0, length(a[:, :2]), 1.0)[:, None]
-        corrected[:, 2, :2] = np.where(law.dilation(a) > 0.0, law.mu, 0.0)[:, None] * direction
-        slopes = [slope(*row) for row in zip(target, law.mu, law.slip, law.sticks, strict=True)]
-        jacobian = scale - block_diag(*slopes) @ (scale - block_diag(*corrected) @ law.G)
-        f = f - np.linalg.lstsq(jacobian, wrong.ravel(), rcond=1e-13)[0].reshape(n, 3)
+        target = law.target(law.weight * f, law.accelerations(f))
+        wrong = law.weight * f - allowed(target, law.mu, law.slip)
+        jacobian, _ = _linear(law, f)
+        f = f - np.linalg.lstsq(jacobian, wrong.ravel(), rcond=1e-13)[0].reshape(f.shape)
     return f
+
+
+def _linear(law: Law, f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The derivatives of weight f - P(weight f - a - correction) by f, and by a given f."""
+    n, wide = f.shape
+    a = law.accelerations(f)
+    target = law.target(law.weight * f, a)
+    corrected = np.zeros((n, wide, wide)) + np.eye(wide)
+    direction = a[:, :-1] / np.where(length(a[:, :-1]) > 0.0, length(a[:, :-1]), 1.0)[:, None]
+    corrected[:, -1, :-1] = np.where(law.dilation(a) > 0.0, law.mu, 0.0)[:, None] * direction
+    slopes = [slope(*row) for row in zip(target, law.mu, law.slip, law.sticks, strict=True)]
+    scale, turned = np.diag(np.repeat(law.weight[:, 0], wide)), block_diag(*slopes)
+    by_a = turned @ block_diag(*corrected)
+    return scale - turned @ scale + by_a @ law.G, by_a
+
+
+def coulomb_slopes(law: Law, f: np.ndarray, change: np.ndarray) -> np.ndarray:
+    """How forces f (nc, 3) that satisfy a law change (3 nc, k) with dG f + dc (3 nc, k).
+
+    By differentiating the law. Where a contact is just about to slide, to stick or to leave there
+    is no derivative; of forces that are not unique it is the smallest.
+    """
+    by_f, by_a = _linear(law, f)
+    slopes: np.ndarray = np.linalg.lstsq(by_f, -by_a @ change, rcond=1e-12)[0]
+    return slopes
 
 
 def _sliding(law: Law) -> np.ndarray:
     """Forces where every contact slides, or has no friction."""
     n = len(law.mu)
     drag = block_diag(*np.column_stack([-law.mu[:, None] * law.slip, np.ones(n)])[:, :, None])
-    M, d = (law.G @ drag)[2::3], law.c[2::3]
+    normal = slice(law.width - 1, None, law.width)
+    M, d = (law.G @ drag)[normal], law.c[normal]
     plain = not np.any(law.mu[:, None] * law.slip)
     if plain or n > MANY or np.linalg.eigvalsh(M + M.T)[0] > 1e-9 * np.max(np.abs(M)):
-        return (drag @ lemke(M, d)).reshape(n, 3)
-    return (drag @ _only(M, d, law.G @ drag)).reshape(n, 3)
+        return (drag @ lemke(M, d)).reshape(n, -1)
+    return (drag @ _only(M, d, law.G @ drag)).reshape(n, -1)
 
 
 def _only(M: np.ndarray, d: np.ndarray, effect: np.ndarray) -> np.ndarray:
@@ -149,12 +168,12 @@ def _only(M: np.ndarray, d: np.ndarray, effect: np.ndarray) -> np.ndarray:
 
 
 def polyhedral(G: Array, c: Array, mu: Array, slip: Array = None, *, facets: int = 8) -> np.ndarray:
-    """Forces f (nc, 3) with pyramids of `facets` sides in the place of cones.
+    """Forces f (nc, 3 or 4) with pyramids of `facets` sides in the place of cones.
 
     A linear complementarity problem by Lemke's method, which always has an answer where contacts
     can be kept (Stewart and Trinkle 1996; Anitescu and Potra 1997). The pyramids stand within the
     cones: friction may be less than Coulomb's by 1 - cos(pi/facets), and its direction off by
-    pi/facets.
+    pi/facets. Torsion, if there is, adds one spoke to each side of their plane.
     """
     G, c, mu, slip = checked("polyhedral", G, c, mu, slip)
     if not isinstance(facets, int) or facets < 3:
@@ -162,12 +181,15 @@ def polyhedral(G: Array, c: Array, mu: Array, slip: Array = None, *, facets: int
     law = Law(G, c, mu, slip)
     weight = np.max(law.weight, initial=0.0) or 1.0
     angles = 2.0 * np.pi / facets * np.arange(facets)
-    spokes = np.array([np.cos(angles), np.sin(angles), np.zeros(facets)])
+    spokes = np.zeros((law.width, facets))
+    spokes[:2] = np.cos(angles), np.sin(angles)
+    if law.width == 4:
+        spokes = np.column_stack([spokes, np.eye(4)[2], -np.eye(4)[2]])
     along, seen, links = [], [], []
     for m, sliding, sticks in zip(mu, slip, law.sticks, strict=True):
-        wide = facets + 2 if sticks else 1
-        pull, row, link = np.zeros((3, wide)), np.zeros((3, wide)), np.zeros((wide, wide))
-        pull[:, 0], row[2, 0] = (*(-m * sliding), 1.0), 1.0
+        wide = spokes.shape[1] + 2 if sticks else 1
+        pull, row, link = (np.zeros((k, wide)) for k in (law.width, law.width, wide))
+        pull[:, 0], row[-1, 0] = (*(-m * sliding), 1.0), 1.0
         if sticks:
             pull[:, 1:-1] = row[:, 1:-1] = spokes
             link[1:-1, -1], link[-1, 0], link[-1, 1:-1] = 1.0, m, -1.0
@@ -176,7 +198,7 @@ def polyhedral(G: Array, c: Array, mu: Array, slip: Array = None, *, facets: int
         links.append(link)
     P, R, E = block_diag(*along), block_diag(*seen), block_diag(*links)
     x = lemke(R.T @ G @ P / weight + E, R.T @ c)
-    return (P @ x).reshape(-1, 3) / weight
+    return (P @ x).reshape(-1, law.width) / weight
 
 
 def cone_gauss_seidel(
@@ -190,25 +212,26 @@ def cone_gauss_seidel(
     sweeps: int = 2000,
     tolerance: float = ACCURATE,
 ) -> Iterated:
-    """Forces (..., nc, 3) of many problems at once, each contact projected on its cone in turn.
+    """Forces (..., nc, 3 or 4) of many problems, each contact projected on its cone in turn.
 
-    G (..., 3 nc, 3 nc), c (..., 3 nc), mu (..., nc), slip (..., nc, 2); leading shapes broadcast.
-    start (..., nc, 3): forces to begin with, such as those of the last step. Coulomb's law
-    (Jourdan, Alart and Jean 1998), or the convex one with dilates=True. It stops where every
-    residual is below `tolerance` times the largest |c| of its problem, or after `sweeps`, and never
-    raises for problems without a solution, whose residual stays large.
+    G (..., 3 nc, 3 nc), c (..., 3 nc), mu (..., nc), slip (..., nc, 2); leading shapes broadcast;
+    4 and 3 in the place of 3 and 2 with torsion. start (..., nc, 3): forces to begin with, such as
+    those of the last step. All problems advance together, by Coulomb's law (Jourdan, Alart and Jean
+    1998), or the convex one with dilates=True. It stops where every residual is below `tolerance`
+    times the largest |c| of its problem, or after `sweeps`, and never raises for problems without a
+    solution, whose residual stays large.
     """
     law = _batch(G, c, mu, slip, dilates)
-    lead, n = law.mu.shape[:-1], law.mu.shape[-1]
+    lead, n, wide = law.mu.shape[:-1], law.mu.shape[-1], law.width
     weight = np.broadcast_to(law.weight, (*lead, n, 1))
-    f = np.zeros((*lead, n, 3))
+    f = np.zeros((*lead, n, wide))
     f[...] = 0.0 if start is None else start
     limit = tolerance * np.max(np.abs(law.c), axis=-1, initial=0.0)
     done = 0
     while np.any((far := law.residual(f)) > limit) and done < sweeps:
         for i in range(n):
-            rows, one = slice(3 * i, 3 * i + 3), slice(i, i + 1)
-            a = (law.G[..., rows, :] @ f.reshape(*lead, 3 * n, 1))[..., 0] + law.c[..., rows]
+            rows, one = slice(wide * i, wide * i + wide), slice(i, i + 1)
+            a = (law.G[..., rows, :] @ f.reshape(*lead, wide * n, 1))[..., 0] + law.c[..., rows]
             part = law._replace(mu=law.mu[..., one], slip=law.slip[..., one, :])
             target = part.target(weight[..., one, :] * f[..., one, :], a[..., None, :])
             f[..., one, :] = allowed(target, part.mu, part.slip) / weight[..., one, :]
@@ -220,11 +243,14 @@ def _batch(G: Array, c: Array, mu: Array, slip: Array, dilates: bool) -> Law:
     """The arrays of many problems, mu and slip with all leading shapes."""
     G, c, mu = (np.asarray(a, dtype=float) for a in (G, c, mu))
     n = mu.shape[-1] if mu.ndim else -1
-    if c.shape[-1:] != (3 * n,) or G.shape[-2:] != (3 * n, 3 * n):
+    wide = 4 if c.shape[-1:] == (4 * n,) else 3
+    if c.shape[-1:] != (wide * n,) or G.shape[-2:] != (wide * n, wide * n):
         raise ValueError(
             f"cone_gauss_seidel: G {G.shape}, c {c.shape} and mu {mu.shape} must be "
             "(..., 3 nc, 3 nc), (..., 3 nc) and (..., nc)"
         )
     lead = np.broadcast_shapes(G.shape[:-2], c.shape[:-1], mu.shape[:-1])
-    slip = np.broadcast_to(0.0 if slip is None else np.asarray(slip, dtype=float), (*lead, n, 2))
+    slip = np.broadcast_to(
+        0.0 if slip is None else np.asarray(slip, dtype=float), (*lead, n, wide - 1)
+    )
     return Law(G, c, np.broadcast_to(mu, (*lead, n)), slip, dilates)

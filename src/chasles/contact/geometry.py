@@ -57,7 +57,8 @@ class Contact(NamedTuple):
     (..., 3): on the successor, where it is nearest; normal (..., 3): a unit vector from the
     predecessor to the successor. gap (...): their distance, negative where they penetrate.
     point_rate, normal_rate (..., 3): how C and the normal move, as places, in m/s and 1/s. C slides
-    and rolls over both bodies. friction: Coulomb's coefficient mu.
+    and rolls over both bodies. friction: Coulomb's coefficient mu. torsion: that of the moment
+    about the normal, in m: alone it is at most torsion times the normal force.
     """
 
     successor: str | None
@@ -68,6 +69,7 @@ class Contact(NamedTuple):
     point_rate: np.ndarray
     normal_rate: np.ndarray
     friction: float = 0.0
+    torsion: float = 0.0
 
 
 # Shapes ----------------------------------------------------------------------------------------

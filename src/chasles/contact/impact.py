@@ -15,6 +15,7 @@ from chasles.algorithms.spatial.viewpoint import At, Axes
 from chasles.contact.complementarity import lemke
 from chasles.contact.dynamics import contact_axes
 from chasles.contact.geometry import Contact
+from chasles.contact.moreau import Moreau
 from chasles.contact.restitution import ImpactLaw, Newton
 from chasles.contact.rigid import point_jacobian
 from chasles.contact.slip import applied
@@ -121,14 +122,14 @@ def impact(
     """What a robot does when bodies hit: q (..., nq), qd before (..., nv).
 
     contacts: as `contact_points` gives them at this state, near or not; those with a gap up to
-    `distance` (m) and a negative normal velocity collide. law: `Newton`, `Sticking`, `Poisson` or
-    `Stronge`, which has its own coefficients; those of the contacts are not asked.
+    `distance` (m) and a negative normal velocity collide. law: `Newton`, `Sticking`, `Poisson`,
+    `Stronge` or `Moreau`, which has its own coefficients; those of the contacts are not asked.
 
     Of several contacts, treatment="simultaneous" is Newton's law without friction at all of them:
-    each separates at least as fast as its restitution says, and is pushed only if no faster
-    (Moreau); it raises `Infeasible` where that cannot be. "sequential" is any law at the fastest
-    approaching contact, again and again until none approaches. They differ: Newton's cradle is
-    sequential.
+    each separates at least as fast as its restitution says, and is pushed only if no faster; it
+    raises `Infeasible` where that cannot be. With friction that is `Moreau`. "sequential" is any
+    law at the fastest approaching contact, again and again until none approaches. They differ:
+    Newton's cradle is sequential.
     """
     if treatment not in ("simultaneous", "sequential"):
         raise ValueError(
@@ -137,12 +138,10 @@ def impact(
     if not contacts:
         raise ValueError("impact: give at least one contact")
     q, qd = checked_state(robot, q, qd)
-    J = np.stack([contact_jacobian(robot, q, contact) for contact in contacts], axis=-3)
-    flat = J.reshape(*J.shape[:-3], 3 * len(contacts), robot.nv)
+    flat = np.concatenate([contact_jacobian(robot, q, contact) for contact in contacts], axis=-2)
     B = response(robot, q, np.swapaxes(flat, -1, -2))
     W, zeta = flat @ B, applied(flat, qd)
-    gaps = np.stack([np.broadcast_to(c.gap, zeta.shape[:-1]) for c in contacts], axis=-1)
-    touching = gaps <= distance
+    touching = near(contacts, zeta.shape[:-1], distance)
     if len(contacts) == 1:
         impulses = np.where(touching, law.impulse(W, zeta), 0.0)
     elif treatment == "sequential":
@@ -150,8 +149,14 @@ def impact(
     else:
         impulses = _simultaneous(law, W, zeta, touching)
     axes = np.stack([_axes(contact, zeta.shape[:-1]) for contact in contacts], axis=-3)
-    local = impulses.reshape(*J.shape[:-1])
+    local = impulses.reshape(*impulses.shape[:-1], len(contacts), 3)
     return Impact(qd + applied(B, impulses), applied(np.swapaxes(axes, -1, -2), local))
+
+
+def near(contacts: Sequence[Contact], lead: tuple[int, ...], distance: float) -> np.ndarray:
+    """Which contacts touch (..., k), in states of a leading shape."""
+    gaps = np.stack([np.broadcast_to(c.gap, lead) for c in contacts], axis=-1)
+    return np.asarray(gaps <= distance)
 
 
 def contact_jacobian(robot: Robot, q: Array, contact: Contact) -> np.ndarray:
@@ -196,18 +201,38 @@ def _sequential(
 def _simultaneous(
     law: ImpactLaw, W: np.ndarray, zeta: np.ndarray, touching: np.ndarray
 ) -> np.ndarray:
-    """Impulses (..., 3k) at all contacts at once: a complementarity problem for each state."""
-    if not isinstance(law, Newton) or np.any(law.friction) or np.ndim(law.restitution):
-        raise ValueError(
-            "impact: several contacts at once need Newton(e) without friction, e a number; for "
-            "other laws give treatment='sequential'"
-        )
-    normal = zeta[..., 2::3]
-    A, d = W[..., 2::3, 2::3], normal + law.restitution * np.minimum(normal, 0.0)
+    """Impulses (..., 3k) at all contacts at once, for each state."""
+    check_at_once(law)
     impulses = np.zeros_like(zeta)
-    for place in np.ndindex(normal.shape[:-1]):
-        some = np.flatnonzero(touching[place])
-        impulses[place][3 * some + 2] = lemke(A[place][np.ix_(some, some)], d[place][some])
+    for place in np.ndindex(zeta.shape[:-1]):
+        rows = rows_of(touching[place])
+        impulses[place][rows] = at_once(law, W[place][np.ix_(rows, rows)], zeta[place][rows])
+    return impulses
+
+
+def rows_of(touching: np.ndarray) -> np.ndarray:
+    """The numbers, three a contact, of those that touch."""
+    return np.flatnonzero(np.repeat(touching, 3))
+
+
+def check_at_once(law: ImpactLaw) -> None:
+    """Refuse laws that see one contact only."""
+    plain = isinstance(law, Newton) and not np.any(law.friction) and not np.ndim(law.restitution)
+    if not (plain or isinstance(law, Moreau)):
+        raise ValueError(
+            "impact: several contacts at once need Newton(e) without friction, e a number, or "
+            "Moreau(e, mu); for other laws give treatment='sequential'"
+        )
+
+
+def at_once(law: Any, W: np.ndarray, zeta: np.ndarray) -> np.ndarray:
+    """Impulses (3k,) at k contacts that touch, of one state: a complementarity problem."""
+    if isinstance(law, Moreau):
+        return law.impulse(W, zeta) if len(zeta) else zeta
+    normal = zeta[2::3]
+    impulses = np.zeros_like(zeta)
+    d = normal + law.restitution * np.minimum(normal, 0.0)
+    impulses[2::3] = lemke(W[2::3, 2::3], d)
     return impulses
 
 

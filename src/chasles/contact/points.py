@@ -12,9 +12,19 @@ Surface = Sphere | Capsule | Box | Cylinder | ConvexMesh | Plane | Ground
 
 
 def contact_points(
-    robot: Robot, q: Array, qd: Array, body: Body, surface: Surface, *, friction: float = 0.0
+    robot: Robot,
+    q: Array,
+    qd: Array,
+    body: Body,
+    surface: Surface,
+    *,
+    friction: float = 0.0,
+    torsion: float = 0.0,
 ) -> list[Contact]:
-    """The contacts of a body with a surface, near or not. friction: Coulomb's coefficient mu.
+    """The contacts of a body with a surface, near or not.
+
+    friction: Coulomb's coefficient mu. torsion: the coefficient (m) of the moment about the normal,
+    for a contact that is a small patch; it needs friction.
 
     q (..., nq), qd (..., nv). On a plane or a ground there is one contact for each end of a
     capsule, each corner of a box or mesh, and for each rim of a cylinder one for its lowest point,
@@ -28,8 +38,11 @@ def contact_points(
             f"contact_points: no contact of {type(body).__name__} as body with "
             f"{type(surface).__name__} as surface; planes and grounds are surfaces, points bodies"
         )
-    if not friction >= 0.0:
-        raise ValueError(f"contact_points: friction must be a number from 0 on, not {friction!r}")
+    for name, value in (("friction", friction), ("torsion", torsion)):
+        if not value >= 0.0:
+            raise ValueError(f"contact_points: {name} must be a number from 0 on, not {value!r}")
+    if torsion and not friction:
+        raise ValueError("contact_points: torsion needs friction, with which it shares a cone")
     if isinstance(body, Point | Sphere) or isinstance(surface, Plane | Ground):
         found = _features(robot, q, qd, body, surface)
     elif isinstance(surface, Sphere):
@@ -37,7 +50,7 @@ def contact_points(
         found = [flipped(c, over, under) for c in _features(robot, q, qd, surface, body)]
     else:
         found = patch_contacts(robot, q, qd, body, surface)
-    return [c._replace(friction=friction) for c in found]
+    return [c._replace(friction=friction, torsion=torsion) for c in found]
 
 
 def _features(robot: Robot, q: Array, qd: Array, body: Body, surface: Surface) -> list[Contact]:

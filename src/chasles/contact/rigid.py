@@ -156,6 +156,24 @@ def touch(robot: Robot, q: Array, qd: Array, contact: Contact) -> Touch:
     return Touch(*(a - b for a, b in zip(over, under, strict=True)))
 
 
+def spin(robot: Robot, q: Array, qd: Array, contact: Contact) -> Touch:
+    """The successor's turning relative to the predecessor, of one state, as `touch`: in rad/s."""
+    over, under = (
+        _turning(robot, q, qd, frame) for frame in (contact.successor, contact.predecessor)
+    )
+    return Touch(*(a - b for a, b in zip(over, under, strict=True)))
+
+
+def _turning(robot: Robot, q: Array, qd: Array, frame: str | None) -> Touch:
+    if frame is None:
+        return Touch(np.zeros((3, robot.nv)), np.zeros(3), np.zeros(3))
+    return Touch(
+        robot.jacobian(q, frame=frame)[:3],
+        robot.frame_velocity(q, qd, frame=frame)[:3],
+        robot.frame_acceleration(q, qd, np.zeros(robot.nv), frame=frame)[:3],
+    )
+
+
 def point_jacobian(robot: Robot, q: Array, frame: str | None, point: Array) -> np.ndarray:
     """J (..., 3, nv) of a body's point that passes a place (..., 3), along the world's axes."""
     place = np.asarray(point, dtype=float)

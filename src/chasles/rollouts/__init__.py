@@ -1,13 +1,22 @@
 """Motions computed in machine code from start to end: a step, traced, and the loop around it."""
 
+from chasles.rollouts.adjoint import RolloutGradient
 from chasles.rollouts.contacts import Contacts, FrameMotion, Pressed, SoftPair, Spot
 from chasles.rollouts.controls import (
     ComputedTorque,
     GravityCompensation,
     PDControl,
+    parameter_count,
     traced,
 )
-from chasles.rollouts.rollout import End, Occurrence, Rollout, Touching, Trajectory
+from chasles.rollouts.rollout import (
+    End,
+    Occurrence,
+    Rollout,
+    Touching,
+    Trajectory,
+    checked_steps,
+)
 from chasles.rollouts.steps import STEPS
 
 __all__ = [
@@ -21,9 +30,12 @@ __all__ = [
     "PDControl",
     "Pressed",
     "Rollout",
+    "RolloutGradient",
     "SoftPair",
     "Spot",
     "Touching",
     "Trajectory",
+    "checked_steps",
+    "parameter_count",
     "traced",
 ]

@@ -1,7 +1,8 @@
 """Controllers that become part of a step: joint forces as expressions of time and state.
 
 A controller is a function tau(t, q, qd) of numbers, written with the functions of `chasles.expr`
-where it needs more than arithmetic, or one of the classes here.
+where it needs more than arithmetic, or one of the classes here. One that can be trained is a
+function tau(t, q, qd, p) of parameters too.
 """
 
 from collections.abc import Callable, Sequence
@@ -82,22 +83,30 @@ class ComputedTorque:
         return evaluated(model, "inverse_dynamics", arena, {"q": q, "qd": qd, "qdd": wanted})
 
 
-def traced(model: Model, control: Callable[..., Any]) -> Program:
-    """The program of a controller: inputs t, q, qd, output tau."""
+BUILT_IN = PDControl | GravityCompensation | ComputedTorque
+
+
+def traced(model: Model, control: Callable[..., Any], parameters: int = 0) -> Program:
+    """The program of a controller: inputs t, q, qd, and `parameters` where it has some; output tau.
+
+    parameters: how many it takes.
+    """
     arena = Arena(RULES)
     t = arena.input("t", 0)
-    q, qd = ([arena.input(name, k) for k in range(n)] for name, n in _sizes(model))
+    sizes = _sizes(model) + ((("parameters", parameters),) if parameters else ())
+    given = [[arena.input(name, k) for k in range(n)] for name, n in sizes]
     try:
-        if isinstance(control, PDControl | GravityCompensation | ComputedTorque):
-            forces: Any = control(model, arena, t, q, qd)
+        if isinstance(control, BUILT_IN):
+            forces: Any = control(model, arena, t, *given)
         else:
-            forces = control(t, q, qd)
+            forces = control(t, *given)
     except ModelError:
         raise
     except Exception as error:
+        wanted = "(t, q, qd, p)" if parameters else "(t, q, qd)"
         raise ModelError(
             f"rollout: the controller failed on symbols, {type(error).__name__}: {error}; let it "
-            "take (t, q, qd), and write it with the functions of chasles.expr"
+            f"take {wanted}, and write it with the functions of chasles.expr"
         ) from error
     found = list(forces) if isinstance(forces, Sequence | np.ndarray) else [forces]
     if len(found) != model.nv or not all(map(is_number, found)):
@@ -105,11 +114,23 @@ def traced(model: Model, control: Callable[..., Any]) -> Program:
             f"rollout: the controller gives {found!r:.60}; return {model.nv} numbers, the joint "
             "forces"
         )
-    inputs = [Variable("t", ()), *(Variable(name, (n,)) for name, n in _sizes(model))]
+    inputs = [Variable("t", ()), *(Variable(name, (n,)) for name, n in sizes)]
     return Program.from_outputs("control", inputs, [(Variable("tau", (model.nv,)), found)])
 
 
-def _sizes(model: Model) -> tuple[tuple[str, int], tuple[str, int]]:
+def parameter_count(parameters: Any) -> int:
+    """How many parameters a controller is given: (m,), or (..., m) for a batch; None for none."""
+    if parameters is None:
+        return 0
+    shape = np.shape(parameters)
+    if not shape or not shape[-1]:
+        raise ValueError(
+            f"rollout: parameters must be an array (m,) or (..., m), not {parameters!r:.60}"
+        )
+    return shape[-1]
+
+
+def _sizes(model: Model) -> tuple[tuple[str, int], ...]:
     return ("q", model.nq), ("qd", model.nv)
 
 

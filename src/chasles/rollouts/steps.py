@@ -156,12 +156,13 @@ def step_program(
 ) -> Program:
     """q, qd and states of surfaces after a step of h seconds.
 
-    Inputs q, qd, states (if there are any), tau (without a controller), t, h. With contacts h is
-    the constant dt, since surfaces recover as exp(-K h / D).
+    Inputs q, qd, states (if there are any), tau or a controller's parameters, t, h. With contacts h
+    is the constant dt, since surfaces recover as exp(-K h / D).
     """
     arena, touch = Arena(RULES), contacts or Contacts(model, ())
     states = {"q": model.nq, "qd": model.nv} | ({"states": touch.states} if touch.states else {})
-    sizes = states | ({} if control else {"tau": model.nv})
+    own = {v.name: v.size for v in control.inputs if v.name == "parameters"} if control else None
+    sizes = states | ({"tau": model.nv} if own is None else own)
     given = {name: [arena.input(name, k) for k in range(n)] for name, n in sizes.items()}
     t, h = arena.input("t", 0), arena.input("h", 0) if dt is None else dt
     space = Space(model, arena)
@@ -171,7 +172,8 @@ def step_program(
     def accelerate(
         t: Number, q: Numbers, qd: Numbers, z: Numbers, touching: Numbers | None = None
     ) -> tuple[list[Number], Pressed]:
-        tau = space.run(control, t=[t], q=q, qd=qd) if control else given["tau"]
+        here = given | {"t": [t], "q": q, "qd": qd}
+        tau = space.run(control, **here) if control else given["tau"]
         pressed = touch.pressed(arena, q, qd, z, touching)
         wrenches = touch.wrenches(arena, q, pressed)
         return space.run(forward, q=q, qd=qd, tau=tau, **wrenches), pressed

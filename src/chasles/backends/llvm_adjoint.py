@@ -1,0 +1,288 @@
+"""A loop's steps transposed, from the last to the first, in machine code.
+
+Going back needs the states from which each step went forward. They are kept at checkpoints only,
+about the square root of the number of steps apart; those of one stretch at a time are made again.
+Memory grows as the square root, and each state is computed twice (Griewank, Walther 2008,
+chapter 12, with one level).
+"""
+
+import ctypes
+import functools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from chasles.backends.llvm import Machine, assemble, load
+from chasles.backends.llvm_loop import NUMBERS, TABLES, Loop, in_blocks
+
+Arrays = Sequence[np.ndarray]
+
+
+@functools.cache
+def _machine_code() -> bytes:
+    """`perform`: calls of `repeat`, each a row of a table: where it is, then what it is given."""
+    types = ["i64"] * NUMBERS + ["ptr"] * TABLES
+    lines = []
+    for k, kind in enumerate(["ptr", *types]):
+        lines.append(f"  %place{k} = getelementptr i64, ptr %call, i64 {k}")
+        lines.append(f"  %value{k} = load {kind}, ptr %place{k}")
+    given = ", ".join(f"{kind} %value{k}" for k, kind in enumerate(types, 1))
+    source = f"""
+define void @perform(i64 %count, ptr %calls) {{
+entry:
+  br label %loop
+loop:
+  %row = phi i64 [ 0, %entry ], [ %next, %loop ]
+  %first = mul i64 %row, {1 + len(types)}
+  %call = getelementptr i64, ptr %calls, i64 %first
+{chr(10).join(lines)}
+  call void %value0({given})
+  %next = add i64 %row, 1
+  %more = icmp ult i64 %next, %count
+  br i1 %more, label %loop, label %end
+end:
+  ret void
+}}
+"""
+    return assemble(source, Machine.host())
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """The way back: stretches between checkpoints, cut into pieces, the latest first.
+
+    A piece is of steps from `first` up to `last`, without it, whose inputs lie evenly in memory.
+    The first step of a stretch, which starts at the checkpoint, is a piece of its own, and so is
+    one after which a state was recorded, if not all were.
+    """
+
+    steps: int
+    every: int
+    length: int
+    first: np.ndarray
+    last: np.ndarray
+
+    @staticmethod
+    def of(steps: int, every: int) -> "_Plan":
+        length = math.isqrt(steps - 1) + 1
+        starts = np.arange(0, steps, length)
+        cuts = [starts, np.minimum(starts + 1, steps), np.array([steps])]
+        if every > 1:
+            recorded = np.r_[every : steps + 1 : every, steps]
+            cuts += [recorded - 1, recorded]
+        ends = np.unique(np.concatenate(cuts))[::-1]
+        return _Plan(steps, every, length, ends[1:], ends[:-1])
+
+    @property
+    def checkpoints(self) -> int:
+        return -(-self.steps // self.length)
+
+    @property
+    def slots(self) -> np.ndarray:
+        """Where the state before each piece's latest step is: checkpoints, then one stretch."""
+        stretch, place = np.divmod(self.last - 1, self.length)
+        return np.where(place == 0, stretch, self.checkpoints + place - 1)
+
+    @property
+    def records(self) -> np.ndarray:
+        """Which record follows each piece's latest step; 0 for none."""
+        regular = np.where(self.last % self.every == 0, self.last // self.every, 0)
+        return np.where(self.last == self.steps, -(-self.steps // self.every), regular)
+
+
+class Adjoint:
+    """The transpose of a loop: its step and the step's pullback, both repeated.
+
+    The pullback's states are what goes backward. After them it takes the step's states and
+    controls, and weights that are added to what goes backward before it passes the step.
+    """
+
+    def __init__(self, step: Loop, back: Loop) -> None:
+        self._step, self._back = step, back
+        self._library = load(_machine_code(), {}, ["perform"])
+        self._perform = ctypes.CFUNCTYPE(None, ctypes.c_ssize_t, ctypes.c_void_p)(
+            self._library["perform"]
+        )
+
+    def __call__(
+        self,
+        states: Arrays,
+        controls: Arrays,
+        weights: Arrays,
+        covectors: Arrays,
+        along: Arrays,
+        steps: int,
+        every: int,
+        threads: int | None = None,
+    ) -> None:
+        """Bring covectors (count, size), in place and contiguous, from the end to the start.
+
+        states and controls are those that the loop starts with. weights: (count or 1, records,
+        size), of the records that the loop would make with `every`; the first, of the start, are
+        not used. along: for the first covectors (count, steps, size), filled at each step.
+        """
+        plan = _Plan.of(steps, every)
+
+        def block(start: int, end: int) -> None:
+            def rows(arrays: Arrays) -> list[np.ndarray]:
+                return [a if len(a) == 1 else a[start:end] for a in arrays]
+
+            moving = [a[start:end] for a in states]
+            passing, found = ([a[start:end] for a in arrays] for arrays in (covectors, along))
+            self._block(plan, moving, rows(controls), rows(weights), passing, found)
+
+        work = self._step.kernel.artifact.work * 2 + self._back.kernel.artifact.work
+        in_blocks(len(states[0]), steps * work, threads, block)
+
+    def _block(
+        self,
+        plan: _Plan,
+        states: Arrays,
+        controls: Arrays,
+        weights: Arrays,
+        covectors: Arrays,
+        along: Arrays,
+    ) -> None:
+        n, rows = plan.checkpoints, len(states[0])
+        slots = n + plan.length - 1
+        kept = [np.empty((slots, rows, a.shape[1])).swapaxes(0, 1) for a in states]
+        for found, a in zip(kept, states, strict=True):
+            found[:, 0] = a
+        if n > 1:
+            there = [a.copy() for a in states]
+            records = [found[:, 1:n] for found in kept]
+            self._step.block(there, controls, records, (n - 1) * plan.length, plan.length)
+        weights = [w.copy() for w in weights]
+        for w in weights:
+            w[:, 0] = 0.0  # where no record is, these are taken
+        again = _Calls.again(plan, self._step, kept, controls)
+        back = _Calls.back(plan, self._back, covectors, kept, controls, weights, along)
+        order = np.argsort(np.concatenate([again.order, back.order]), kind="stable")
+        calls = np.ascontiguousarray(np.concatenate([again.table, back.table])[order])
+        self._perform(len(calls), _address(calls))
+
+
+@dataclass(frozen=True)
+class _Calls:
+    """Calls of a loop: their arguments, a row each; their order; and the arrays they point into."""
+
+    table: np.ndarray
+    order: np.ndarray
+    arrays: tuple[Any, ...]
+
+    @staticmethod
+    def again(plan: _Plan, loop: Loop, kept: Arrays, controls: Arrays) -> "_Calls":
+        """The states of each stretch, from its checkpoint up to its latest step."""
+        n = plan.checkpoints
+        start = plan.length * np.arange(n)
+        end = np.minimum(start + plan.length, plan.steps)
+        many = end - start > 1
+        start, end = start[many], end[many]
+        moving = [np.ascontiguousarray(a[:, :n].swapaxes(0, 1)[many]) for a in kept]
+        stretch = np.arange(len(start))
+        states = _Tables.of(len(start), [(a.swapaxes(0, 1), stretch, 0) for a in moving])
+        inputs = states + _Tables.of(len(start), [(c, start, 1) for c in controls])
+        records = _Tables.of(len(start), [(a, n, 1) for a in kept])
+        return _Calls.of(loop, len(kept[0]), end - start - 1, inputs, states, records, -2 * end)
+
+    @staticmethod
+    def back(
+        plan: _Plan,
+        loop: Loop,
+        covectors: Arrays,
+        kept: Arrays,
+        controls: Arrays,
+        weights: Arrays,
+        along: Arrays,
+    ) -> "_Calls":
+        """The steps of each piece transposed."""
+        pieces, latest = len(plan.last), plan.last - 1
+        states = _Tables.of(pieces, [(a[:, None], 0, 0) for a in covectors])
+        inputs = states + _Tables.of(
+            pieces,
+            [
+                *((a, plan.slots, -1) for a in kept),
+                *((c, latest, -1) for c in controls),
+                *((w, plan.records, -1 if plan.every == 1 else 0) for w in weights),
+            ],
+        )
+        records = _Tables.of(pieces, [(a, latest, -1) for a in along])
+        steps = plan.last - plan.first
+        order = 1 - 2 * plan.last
+        return _Calls.of(loop, len(kept[0]), steps, inputs, states, records, order)
+
+    @staticmethod
+    def of(
+        loop: Loop,
+        rows: int,
+        steps: np.ndarray,
+        inputs: "_Tables",
+        states: "_Tables",
+        records: "_Tables",
+        order: np.ndarray,
+    ) -> "_Calls":
+        fresh = [np.empty(size // 8) for size in states.sizes]
+        places = np.array([_address(a) for a in fresh], dtype=np.intp)
+        columns: list[Any] = [loop.address, rows, steps, 1]
+        columns += [len(inputs.sizes), len(states.sizes), len(records.sizes)]
+        columns += [inputs.each, _address(inputs.rows), _address(inputs.along)]
+        columns += [states.each, _address(states.sizes)]
+        columns += [records.each, _address(records.rows), _address(records.along)]
+        columns += [_address(places), loop.kernel.workspace()]
+        table = np.empty((len(steps), len(columns)), dtype=np.intp)
+        for k, column in enumerate(columns):
+            table[:, k] = column
+        return _Calls(table, order, (inputs, states, records, fresh, places))
+
+
+@dataclass(frozen=True)
+class _Tables:
+    """Where arrays are read or written by some calls: the tables that `repeat` takes.
+
+    places (calls, arrays): the address of the first row. rows, along, sizes (arrays,): bytes from
+    one row to the next, from one step to the next, and of a row.
+    """
+
+    places: np.ndarray
+    rows: np.ndarray
+    along: np.ndarray
+    sizes: np.ndarray
+    arrays: tuple[np.ndarray, ...]
+
+    @staticmethod
+    def of(calls: int, given: Sequence[tuple[np.ndarray, Any, int]]) -> "_Tables":
+        """From arrays (count or 1, steps or 1, size), the step of each call, and the direction."""
+        arrays = tuple(a for a, _, _ in given)
+        steps = [0 if a.shape[1] == 1 else a.strides[1] for a in arrays]
+        places = np.empty((calls, len(given)), dtype=np.intp)
+        for column, ((a, k, _), s) in enumerate(zip(given, steps, strict=True)):
+            places[:, column] = _address(a) + k * s
+        return _Tables(
+            places,
+            np.array([0 if len(a) == 1 else a.strides[0] for a in arrays], dtype=np.intp),
+            np.array([s * way for s, (_, _, way) in zip(steps, given, strict=True)], dtype=np.intp),
+            np.array([a.shape[2] * a.itemsize for a in arrays], dtype=np.intp),
+            arrays,
+        )
+
+    def __add__(self, other: "_Tables") -> "_Tables":
+        return _Tables(
+            np.concatenate([self.places, other.places], axis=1),
+            np.concatenate([self.rows, other.rows]),
+            np.concatenate([self.along, other.along]),
+            np.concatenate([self.sizes, other.sizes]),
+            self.arrays + other.arrays,
+        )
+
+    @property
+    def each(self) -> np.ndarray:
+        """The address of each call's row of `places`."""
+        return _address(self.places) + self.places.strides[0] * np.arange(len(self.places))
+
+
+def _address(array: np.ndarray) -> int:
+    address: int = array.__array_interface__["data"][0]
+    return address

@@ -1,0 +1,525 @@
+"""`chasles simulate`: what it computes, keeps and says, and that no bits are lost on the way."""
+
+import errno
+import json
+import math
+import os
+import re
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import chasles
+from chasles.cli import app
+from chasles.cli.simulate import Task, run
+from chasles.cli.simulate_command import simulate as command
+from chasles.formats import files
+
+ENV = {"COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"}
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def call(*arguments: str, code: int = 0) -> str:
+    """What a command prints; without plots, which take longest."""
+    plots = [] if "--plots" in arguments or "--write-scenario" in arguments else ["--no-plots"]
+    words = ["simulate", *(word for word in arguments if word != "--plots"), *plots]
+    result = CliRunner().invoke(app, words, env=ENV)
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+def refused(*arguments: str) -> str:
+    """The one line that a refused command prints."""
+    text = call(*arguments, code=2)
+    assert re.fullmatch(r"error: [^\n]+\n", text), text
+    return text
+
+
+def motion(folder: str | Path) -> dict[str, np.ndarray]:
+    with np.load(Path(folder) / "motion.npz") as file:
+        return dict(file)
+
+
+# What it computes ------------------------------------------------------------------------------
+
+
+def test_examples_of_the_help_work(here: Path) -> None:
+    """All of them, one after the other, in a new folder."""
+    examples = re.findall(r"^ *chasles (simulate .*)$", command.__doc__ or "", re.MULTILINE)
+    assert len(examples) == 5
+    for line in examples:
+        result = CliRunner().invoke(app, line.split(), env=ENV)
+        assert result.exit_code == 0, (line, result.output)
+    assert (here / "simulation" / "energy.png").read_bytes().startswith(b"\x89PNG")
+    assert (here / "hold.csv").stat().st_size > 1e5
+    assert motion("hold")["t"][-1] == 2.0
+    assert not list(here.rglob("part-*"))
+
+
+def test_pieces_and_parts_are_the_motion_of_simulate() -> None:
+    """The same bits as one call in Python, whatever the command cuts it into."""
+    call("puma560", "--random", "3", "--duration", "0.35", "--save", "0", "-o", "a")
+    robot = chasles.robots.puma560()
+    whole = chasles.simulate(robot, robot.random(3), np.zeros(6), duration=0.35)
+    found = motion("a")
+    for name in ("t", "q", "qd"):
+        assert np.array_equal(found[name], getattr(whole, name))
+    assert str(found["format"]) == "chasles-motion-1"
+    assert str(found["robot"]) == "puma560"
+    assert np.array_equal(found["potential"], robot.potential_energy(whole.q))
+
+
+def test_computed_torque_gives_damped_springs() -> None:
+    """x = x0 (1 + w t) exp(-w t) with kp = w^2 and kd = 2 w, for every freedom."""
+    start = ["--q", ",".join(["0.4"] * 6), "--target", ",".join(["0"] * 6)]
+    control = ["--control", "computed-torque", "--kp", "64", "--kd", "16"]
+    call("puma560", *start, *control, "--duration", "0.5", "-o", "a")
+    assert np.allclose(motion("a")["q"][-1], 0.4 * 5.0 * math.exp(-4.0), rtol=1e-9)
+
+
+def test_other_controllers_hold_their_target() -> None:
+    """Gravity compensation keeps the start; a PD law sags by the weight it carries over kp."""
+    call("puma560", "--random", "1", "--control", "gravity", "--duration", "0.1", "-o", "a")
+    q = motion("a")["q"]
+    assert np.max(np.abs(q - q[0])) < 1e-12
+    pd = ["--control", "pd", "--kp", "1000", "--kd", "100", "--target", "joint1=0.1"]
+    call("planar:1", *pd, "--duration", "3", "--dt", "2e-3", "-o", "b")
+    sag = 0.1 - motion("b")["q"][-1, 0]
+    assert math.isclose(sag, 0.5 * 9.81 * math.cos(0.1 - sag) / 1000.0, rel_tol=1e-6)
+
+
+def test_disturbances_come_from_their_seed_and_interval() -> None:
+    """A rod without gravity in steps of one interval: its accelerations are independent draws."""
+    scenario = 'format = "scenario"\nrobot = "rod.toml"\nduration = 20.0\ndt = 0.01\n'
+    chasles.save(chasles.robots.planar(1).with_gravity([0.0, 0.0, 0.0]), "rod.toml")
+    table = "[disturbance]\neffort = 2.0\nhold = 0.01\nseed = 5\n"
+    Path("s.toml").write_text(scenario + 'integrator = "euler"\n' + table)
+    call("s.toml", "-o", "a")
+    call("s.toml", "-o", "b", "--save", "0")
+    call("s.toml", "--disturbance", "effort=2,hold=0.01,seed=6", "-o", "c")
+    push = np.diff(motion("a")["qd"][:, 0]) / 0.01 / 3.0
+    assert len(push) == 2000
+    assert abs(np.std(push) - 2.0) < 0.15
+    assert abs(np.corrcoef(push[1:], push[:-1])[0, 1]) < 0.08
+    assert np.array_equal(motion("a")["q"], motion("b")["q"])
+    assert not np.array_equal(motion("a")["q"], motion("c")["q"])
+
+
+def test_loops_start_closed() -> None:
+    """Independent coordinates as given, the others by the loops."""
+    call("four_bar", "--q", "crank=0.6", "--qd", "crank=2", "--duration", "0.2", "-o", "a")
+    found, robot = motion("a"), chasles.robots.four_bar()
+    assert found["q"][0, 0] == pytest.approx(0.6, abs=1e-12)
+    assert found["qd"][0, 0] == pytest.approx(2.0, abs=1e-12)
+    assert np.max(np.abs(robot.loop_residual(found["q"]))) < 1e-12
+    energy = found["kinetic"] + found["potential"]
+    assert np.max(np.abs(energy - energy[0])) < 1e-8
+
+
+def test_tables_have_a_column_for_each_number() -> None:
+    call("planar:2", "--random", "2", "--duration", "0.05", "--table", "moves.csv", "-o", "a")
+    header, *lines = Path("moves.csv").read_text().splitlines()
+    assert header == "t,joint1.q,joint2.q,joint1.qd,joint2.qd,kinetic,potential"
+    rows = np.array([[float(x) for x in line.split(",")] for line in lines])
+    assert np.array_equal(rows[:, 1:3], motion("a")["q"])
+    assert np.array_equal(rows[:, 6], motion("a")["potential"])
+    call("quadruped", "--duration", "0.01", "--table", "dog.parquet", "-o", "b")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    columns = parquet.read_table("dog.parquet")
+    assert columns.column_names[:3] == ["t", "floating_base.q0", "floating_base.q1"]
+    assert np.array_equal(columns["floating_base.q6"], motion("b")["q"][:, 6])
+    assert np.array_equal(columns["kinetic"], motion("b")["kinetic"])
+
+
+def test_json_is_for_programs() -> None:
+    found = json.loads(call("planar:1", "--duration", "0.1", "--json", "-o", "a"))
+    assert found["finished"] is True
+    assert (found["t"], found["states"]) == (0.1, 101)
+    assert found["q"] == motion("a")["q"][-1].tolist()
+    assert found["energy"]["largest_change"] < 1e-9
+    assert found["files"] == {"motion": str(Path("a") / "motion.npz")}
+
+
+# Scenarios -------------------------------------------------------------------------------------
+
+
+FLAGS = [
+    *("--duration", "0.3", "--dt", "2e-3", "--integrator", "heun3", "--rtol", "1e-8"),
+    *("--every", "2", "--random", "7", "--q", "joint2=0.25", "--qd", "0,0,0,1,0,1e-3"),
+    *("--control", "pd", "--kp", "50", "--kd", "1,2,3,4,5,6", "--target", "joint1=1"),
+    *("--disturbance", "effort=0.5,hold=0.02,seed=3", "--dissipation"),
+]
+
+
+def test_a_scenario_of_flags_is_the_same_simulation(here: Path) -> None:
+    """The file holds all that the flags say: written again it is the same, and so is the motion."""
+    call("puma560", *FLAGS, "--write-scenario", "s.toml")
+    (here / "other").mkdir()
+    call("s.toml", "--write-scenario", "other/again.toml")
+    assert (here / "s.toml").read_text() == (here / "other" / "again.toml").read_text()
+    call("puma560", *FLAGS, "-o", "a")
+    call("s.toml", "-o", "b")
+    assert (here / "a/motion.npz").read_bytes() == (here / "b/motion.npz").read_bytes()
+    call("s.toml", "--duration", "0.1", "--q", "0,0,0,0,0,0", "-o", "c")
+    assert motion("c")["t"][-1] == 0.1
+    assert not motion("c")["q"][0].any()
+    assert np.array_equal(motion("c")["qd"][0], motion("a")["qd"][0])
+
+
+def test_robot_files_are_found_beside_the_scenario(here: Path) -> None:
+    (here / "deep").mkdir()
+    chasles.save(chasles.robots.planar(2), "deep/arm.toml")
+    call("deep/arm.toml", "--duration", "0.02", "--write-scenario", "deep/s.toml")
+    assert 'robot = "arm.toml"' in (here / "deep/s.toml").read_text()
+    call("deep/s.toml", "-o", "a")
+    assert 'robot = "../deep/arm.toml"' in (here / "a/scenario.toml").read_text()
+
+
+HEAD = 'format = "scenario"\nrobot = "quadruped"\n'
+CONTACT = """
+[[contact]]
+body = {kind = "sphere", frame = "front_left_foot", radius = 0.02}
+surface = {kind = "plane"}
+law = {kind = "hunt-crossley", stiffness = 5e4, damping = 0.3}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("durations = 1", r"s.toml:3: unknown key 'durations'; did you mean 'duration'"),
+        ("duration = -1", r"s.toml:3: duration is -1; give a positive number"),
+        ("dt = nan", r"s.toml:3: dt is nan; give a positive number"),
+        ("every = 1.5", r"s.toml:3: every is 1.5; give a whole number from 1 on"),
+        ('integrator = "rk5"', r"s.toml:3: integrator is 'rk5'; give one of 'euler', "),
+        ("floating = 1", r"s.toml:3: floating is 1; give true or false"),
+        ("[units]\nlength = 'mm'", r"s.toml:3: scenarios have SI units and radians"),
+        ("[start]\nq = [1, 2]", r"s.toml:4: start: q has 2 numbers, and the robot 19 coord"),
+        ("[start]\nq = {knee = 1}", r"s.toml:4: start: .*'knee'.*front_left_knee"),
+        ("[start]\nqd = {front_left_knee = [1, 2]}", r"s.toml:4: start: .*front_left_knee"),
+        ("[start]\nrandom = -1", r"s.toml:4: start: random is -1; give a whole number from 0"),
+        ("[control]\nkp = 1", r"s.toml:3: control: there is no law; give one of pd, gravity"),
+        ("[control]\nlaw = 'pd'\nkp = 1", r"s.toml:4: control: law 'pd' needs kp and kd"),
+        ("[control]\nlaw = 'gravity'\nkp = 1", r"s.toml:5: control: kp is no number of law 'g"),
+        ("[control]\nlaw = 'pd'\nkp = [1, 2]\nkd = 1", r"s.toml:5: control: kp has 2 numbers"),
+        ("[control]\nlaw = 'pid'", r"s.toml:4: control: law is 'pid'; give one of pd, gravity"),
+        ("[disturbance]\neffort = 1", r"s.toml:3: the disturbance lacks hold, seed"),
+        (CONTACT.replace("sphere", "ball"), r"s.toml:5: contact 1: body: kind is 'ball'; give on"),
+        (CONTACT.replace("radius", "radios"), r"s.toml:5: contact 1: .*'radios'; did you mean 'ra"),
+        (CONTACT.replace("0.02", "-0.02"), r"s.toml:5: contact 1: Sphere: radius must be positi"),
+        (CONTACT.replace("left_foot", "toe"), r"s.toml:5: contact 1: .*no frame 'front_toe'; did"),
+        (CONTACT.replace('"plane"', '"plane", normal = [0, 0]'), r"s.toml:6: contact 1: .*three"),
+        (CONTACT.replace(", damping = 0.3", ""), r"s.toml:7: contact 1: .* it has no damping"),
+        (CONTACT.replace("0.3}", "0.3, friction = 1}"), r"s.toml:7: .*friction is 1; give a tab"),
+        (CONTACT.replace('surface = {kind = "plane"}', ""), r"s.toml:4: contact 1: the contact ha"),
+    ],
+)
+def test_wrong_scenarios_are_refused_where_they_are_wrong(text: str, message: str) -> None:
+    Path("s.toml").write_text(HEAD + text + "\n")
+    assert re.search(message, refused("s.toml", "-o", "a")), refused("s.toml", "-o", "a")
+    assert not Path("a").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["pumas"], r"--robot: pumas: there is no such file and no built-in.*'puma560'"),
+        ([], r"give a robot or a scenario to simulate"),
+        (["puma560", "--duration", "0"], r"--duration: duration is 0.0; give a positive"),
+        (["puma560", "--q", "1,2"], r"--q: q has 2 numbers, and the robot 6"),
+        (["puma560", "--q", "1,x,3"], r"--q: 'x' is no number"),
+        (["puma560", "--q", "joint9=1"], r"--q: .*no joint 'joint9'.*it has 'joint1'"),
+        (["puma560", "--control", "pid"], r"--control: law is 'pid'; give one of pd"),
+        (["puma560", "--control", "pd", "--kp", "1"], r"--control: law 'pd' needs kp and kd"),
+        (["puma560", "--foot", "tool"], r"--foot says what touches the ground, --ground by"),
+        (["puma560", "--foot", "tol", "--ground", "rigid"], r"--foot: .*no frame 'tol'; did you"),
+        (["puma560", "--foot", "tool", "--ground", "mud"], r"--foot: law: kind is 'mud'; give o"),
+        (["puma560", "--table", "x.txt"], r"x.txt: unknown kind of table"),
+        (["puma560", "--table", "no/x.csv"], r"no/x.csv: there is no such folder"),
+        (["four_bar", "--control", "computed-torque", "--kp", "1", "--kd", "1"], r"--control: com"),
+        (["four_bar", "--q", "crank=9e9x"], r"--q: '9e9x' is no number"),
+        (["planar:1", "--resume"], r"simulation: there is no simulation to go on with"),
+        (["--resume", "-o", "void"], r"void: there is no simulation in it to go on with"),
+        (["planar:1", "--resume", "--overwrite"], r"give one of them"),
+    ],
+)
+def test_wrong_flags_are_refused_by_name(arguments: list[str], message: str) -> None:
+    text = refused(*arguments)
+    assert re.search(message, text), text
+
+
+def test_contacts_are_pairs_with_their_numbers() -> None:
+    """Every shape and law of a scenario, as Python would make them."""
+    from chasles import contact
+    from chasles.cli.scenario import read
+    from chasles.cli.touching import KINDS, pair
+
+    soft = 'kind = "soft-surface", stiffness = 1e5, damping = 2e3'
+    Path("s.toml").write_text(
+        HEAD
+        + CONTACT
+        + f"""
+[[contact]]
+body = {{kind = "box", frame = "trunk", size = [1, 2, 3.5], center = [0, 0, 0.1]}}
+surface = {{kind = "plane", normal = [0, 0.1, 1], point = [0, 0, -1]}}
+law = {{kind = "rigid", friction = 0.8, restitution = 0.5}}
+[[contact]]
+body = {{kind = "point", frame = "rear_left_foot", at = [0, 0, -0.02]}}
+surface = {{kind = "capsule", frame = "trunk", radius = 0.1, start = [0, 0, 0], end = [1, 0, 0]}}
+law = {{{soft}, friction = {{coefficient = 0.8, stiffness = 1e4, damping = 200}}}}
+"""
+    )
+    plane = contact.Plane()
+    ball = contact.Sphere("front_left_foot", 0.02)
+    rows = read("s.toml").contacts
+    assert pair(rows[0]) == contact.Pair(
+        ball, plane, contact.SoftContact(contact.HuntCrossley(5e4, 0.3))
+    )
+    assert pair(rows[1]) == contact.Pair(
+        contact.Box("trunk", (1.0, 2.0, 3.5), (0.0, 0.0, 0.1)),
+        contact.Plane(normal=(0.0, 0.1, 1.0), point=(0.0, 0.0, -1.0)),
+        contact.Rigid(0.8, 0.5),
+    )
+    friction = contact.SoftFriction(0.8, 1e4, 200.0)
+    assert pair(rows[2]) == contact.Pair(
+        contact.Point("rear_left_foot", (0.0, 0.0, -0.02)),
+        contact.Capsule("trunk", 0.1, (0.0, 0.0, 0.0), (1.0, 0.0, 0.0)),
+        contact.SoftContact(contact.SoftSurface(1e5, 2e3), friction),
+    )
+    law = "hunt-crossley,stiffness=5e4,damping=0.3"
+    call("s.toml", "--foot", "front_left_foot:0.02", "--ground", law, "--write-scenario", "f.toml")
+    assert tuple(map(pair, read("f.toml").contacts)) == (pair(rows[0]),)
+    assert KINDS["law"].keys() == {"rigid", "soft-surface", "hunt-crossley", "azad-featherstone"}
+
+
+BALL = """
+format = "mechanism"
+[[link]]
+name = "ball"
+mass = 2.0
+inertia = [0.1, 0.1, 0.1]
+[[joint]]
+name = "fall"
+kind = "prismatic"
+child = "ball"
+axis = [0, 0, 1]
+"""
+SOFT = "soft-surface,stiffness=2e4,damping=300"
+
+
+def test_a_ball_comes_to_rest_on_soft_ground(here: Path) -> None:
+    """Its weight is the force at last; stopped and gone on with, surfaces are where they were."""
+    (here / "ball.toml").write_text(BALL)
+    flags = ["--foot", "ball:0.1", "--ground", SOFT, "--q", "0.2", "--every", "150"]
+    call("ball.toml", *flags, "--duration", "1.5", "--plots", "-o", "whole")
+    call("ball.toml", *flags, "--duration", "1.5", "--write-scenario", "s.toml")
+    stopped("b", "s.toml", parts=9)
+    found = json.loads(call("--resume", "-o", "b", "--json"))
+    assert (here / "b/motion.npz").read_bytes() == (here / "whole/motion.npz").read_bytes()
+    assert np.allclose(found["contact"]["last_force"], [0.0, 0.0, 2.0 * 9.81], rtol=1e-6)
+    assert found["q"][0] == pytest.approx(0.1 - 2.0 * 9.81 / 2e4, rel=1e-6)
+    assert motion("whole")["contact_gaps"].shape == (len(motion("whole")["t"]), 1)
+    assert (here / "whole/contact.png").read_bytes().startswith(b"\x89PNG")
+
+
+# Ended on the way ------------------------------------------------------------------------------
+
+LONG = ["planar:2", "--random", "1", "--save", "0.01", "--every", "7"]
+WAYS = {
+    "semi-implicit": ["--duration", "10", "--disturbance", "effort=0.5,hold=0.02,seed=3"],
+    "dopri5": ["--duration", "25", "--rtol", "1e-9"],
+}
+
+
+def long(way: str) -> list[str]:
+    """The words of a simulation that takes a second or more."""
+    return [*LONG, "--integrator", way, *WAYS[way]]
+
+
+def child(*arguments: str, limit: int | None = None) -> int:
+    """A command in a process of its own, which has all modules already; its number."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            quiet = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(quiet, 1)
+            os.dup2(quiet, 2)
+            if limit is not None:
+                resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+            app(["simulate", *arguments, "--no-plots"], standalone_mode=True)
+        except SystemExit as exit:
+            os._exit(exit.code if isinstance(exit.code, int) else 1)
+        finally:
+            os._exit(99)
+    return pid
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are made by fork")
+@pytest.mark.parametrize("way", WAYS)
+def test_killed_twenty_times_it_comes_to_the_same_bits(way: str, here: Path) -> None:
+    """SIGKILL at random moments: some as it begins, most after it has written something new."""
+    call(*long(way), "-o", "whole")
+    rng, folder, moved = np.random.default_rng(0), here / "killed", []
+    for kill in range(20):
+        resume = ["--resume"] if (folder / "run.json").exists() else []
+        before = len(list(folder.glob("part-*")))
+        pid = child(*long(way), "-o", "killed", *resume)
+        while kill % 4 and len(list(folder.glob("part-*"))) <= before:
+            time.sleep(1e-3)
+        time.sleep(rng.uniform(0.0, 0.03))
+        os.kill(pid, signal.SIGKILL)
+        _, status = os.waitpid(pid, 0)
+        assert os.WIFSIGNALED(status), "the motion is too short for twenty kills"
+        moved.append(len(list(folder.glob("part-*"))))
+    assert len(set(moved)) >= 15
+    call("-o", "killed", "--resume")
+    assert (folder / "motion.npz").read_bytes() == (here / "whole/motion.npz").read_bytes()
+    assert not [path for path in folder.iterdir() if "part" in path.name]
+
+
+def test_ctrl_c_keeps_what_was_computed(here: Path) -> None:
+    """A real process; what it says to go on with does so, to the same bits."""
+    call(*long("dopri5"), "-o", "whole")
+    words = [sys.executable, "-m", "chasles", "simulate", *long("dopri5"), "-o", "stopped"]
+    env = os.environ | {"PYTHONPATH": str(Path(chasles.__file__).parents[1])}
+    process = subprocess.Popen([*words, "--json"], stdout=-1, stderr=-1, text=True, env=env)
+    while process.poll() is None and not list(here.glob("stopped/part-*")):
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    output, said = process.communicate(timeout=60)
+    assert process.returncode == 130, said
+    found = json.loads(output)
+    assert found["finished"] is False
+    assert 0.0 < found["t"] < 25.0
+    line = re.search(r"Go on with: chasles (simulate .*)", said)
+    assert line, said
+    assert CliRunner().invoke(app, line[1].split(), env=ENV).exit_code == 0
+    assert (here / "stopped/motion.npz").read_bytes() == (here / "whole/motion.npz").read_bytes()
+
+
+def stopped(folder: str, *arguments: str, parts: int = 4) -> None:
+    """A simulation of so many parts, of one piece each, and not at its end."""
+    given = flags_of(*arguments)
+    recording = Task(arguments[0], given, Path(folder)).recording()
+    pieces = iter(range(parts + 1))
+    run(recording, lambda t: None, lambda: next(pieces) == parts, save=0.0)
+    assert len(list(Path(folder).glob("part-*"))) == parts
+
+
+def flags_of(*arguments: str) -> dict[str, object]:
+    """Numbers of the top, as flags give them."""
+    pairs = zip(arguments[1::2], arguments[2::2], strict=True)
+    return {key.removeprefix("--"): float(value) for key, value in pairs}
+
+
+def test_a_loop_goes_on_in_its_coordinates(here: Path) -> None:
+    """A four-bar, stopped after every piece and read from disk, and in one run."""
+    call("four_bar", "--duration", "0.7", "-o", "whole")
+    stopped("b", "four_bar", "--duration", "0.7")
+    call("four_bar", "--duration", "0.7", "-o", "b", "--resume")
+    assert (here / "b/motion.npz").read_bytes() == (here / "whole/motion.npz").read_bytes()
+
+
+def test_damaged_parts_are_computed_again(here: Path) -> None:
+    """The last, one before it, one that is gone, and one that comes from another folder."""
+    call("planar:2", "--duration", "0.7", "-o", "whole")
+    for folder in ("last", "early", "gone", "foreign"):
+        stopped(folder, "planar:2", "--duration", "0.7")
+    parts = {name: sorted((here / name).glob("part-*")) for name in ("last", "early", "gone")}
+    for path in (parts["last"][3], parts["early"][1]):
+        data = bytearray(path.read_bytes())
+        data[len(data) // 2] ^= 1
+        path.write_bytes(data)
+    parts["gone"][2].unlink()
+    stopped("other", "planar:2", "--duration", "0.8")
+    third = next(here.glob("foreign/part-000003-*"))
+    third.unlink()
+    stranger = next(here.glob("other/part-000003-*"))
+    (here / "foreign" / stranger.name).write_bytes(stranger.read_bytes())
+    for folder, left in (("last", 1), ("early", 3), ("gone", 1), ("foreign", 2)):
+        text = call("--resume", "-o", folder)
+        assert text.count("damaged, or after a damaged part; computed again") == left, text
+        found = (here / folder / "motion.npz").read_bytes()
+        assert found == (here / "whole/motion.npz").read_bytes()
+
+
+def test_a_folder_is_of_one_scenario_and_one_robot(here: Path) -> None:
+    chasles.save(chasles.robots.planar(2), "arm.toml")
+    stopped("a", "arm.toml", "--duration", "0.7")
+    before = {path.name: path.read_bytes() for path in (here / "a").iterdir()}
+    assert "of another scenario" in refused("arm.toml", "--duration", "0.8", "--resume", "-o", "a")
+    assert "of another scenario" in refused("--dt", "0.002", "--resume", "-o", "a")
+    other = refused("planar:3", "--duration", "0.7", "--resume", "-o", "a")
+    assert "of another robot" in other
+    assert "there is a simulation in this folder; go on with it by --resume" in refused(
+        "arm.toml", "--duration", "0.7", "-o", "a"
+    )
+    text = (here / "arm.toml").read_text()
+    (here / "arm.toml").write_text(text.replace("mass = 1.0", "mass = 1.001", 1))
+    assert "of another robot" in refused("--resume", "-o", "a")
+    assert {path.name: path.read_bytes() for path in (here / "a").iterdir()} == before
+    (here / "arm.toml").write_text("# the same arm, a line further down\n" + text)
+    call("--resume", "-o", "a")
+    call("arm.toml", "--duration", "0.1", "-o", "a", "--overwrite")
+    assert motion("a")["t"][-1] == 0.1
+
+
+def test_a_full_disk_loses_nothing(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The third part, and then the motion file, find no room: each time what was there stays."""
+    call("planar:2", "--duration", "0.5", "-o", "whole")
+    synced = os.fsync
+    for room, kept in ((7, "0.1"), (2, "0.3"), (4, "0.5")):
+        calls = iter(range(10**6))
+
+        def fsync(file: int, room: int = room, calls: Any = calls) -> None:
+            if next(calls) >= room:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            synced(file)
+
+        monkeypatch.setattr(files.os, "fsync", fsync)
+        how = ["--resume"] if Path("a").exists() else ["planar:2", "--duration", "0.5"]
+        text = refused(*how, "--save", "0", "-o", "a")
+        assert f"a: No space left on device; the motion up to t = {kept} s is kept; make r" in text
+        assert text.rstrip().endswith("go on with: chasles simulate --output a --resume")
+        monkeypatch.setattr(files.os, "fsync", synced)
+    call("--resume", "-o", "a")
+    assert (here / "a/motion.npz").read_bytes() == (here / "whole/motion.npz").read_bytes()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are made by fork")
+def test_a_limit_of_the_system_on_files_loses_nothing(here: Path) -> None:
+    """No file may be larger than parts are: the motion file finds no room, and is made later."""
+    call("planar:2", "--duration", "0.5", "-o", "whole")
+    pid = child("planar:2", "--duration", "0.5", "--save", "0", "-o", "a", limit=12_000)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 2
+    assert len(list(here.glob("a/part-*"))) == 5
+    call("--resume", "-o", "a")
+    assert (here / "a/motion.npz").read_bytes() == (here / "whole/motion.npz").read_bytes()
+
+
+def test_folders_that_cannot_be_made_are_refused(here: Path) -> None:
+    (here / "file").write_text("")
+    text = refused("planar:1", "-o", "file/deep")
+    assert "file/deep: Not a directory; the folder cannot be used; choose another --output" in text
+
+
+def test_a_motion_that_fails_keeps_what_came_before(here: Path) -> None:
+    """A controller that is too stiff for its steps."""
+    control = ["--control", "pd", "--kp", "0", "--kd", "110", "--qd", "1"]
+    text = refused("planar:1", *control, "--dt", "0.01", "--duration", "20", "-o", "a")
+    assert "no longer finite at t = " in text
+    assert "what came before is in a" in text
+    assert list(here.glob("a/part-*"))
