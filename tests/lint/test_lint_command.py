@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 from click.testing import Result
-from lint_files import EXAMPLES, arm
+from lint_files import EXAMPLES, arm, inertial
+from lint_page import installed
 from typer.testing import CliRunner
 
 from chasles.cli import app
@@ -81,6 +82,26 @@ def test_fix_overwrites_nothing(file: Path) -> None:
     assert result.exit_code == 2
     assert "it is there already" in result.output
     assert copy.read_text() == "mine"
+
+
+def test_an_installed_robot_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its repaired copy is written here, not where packages are installed."""
+    monkeypatch.chdir(tmp_path)
+    if not installed():
+        pytest.skip("example-robot-data is not installed")
+    assert run("romeo_small", "--fix", "--no-meshes").exit_code == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["romeo_small.fixed.urdf"]
+    assert run("romeo_small.fixed.urdf", "--no-meshes").exit_code == 0
+
+
+def test_arguments_of_xacro(tmp_path: Path) -> None:
+    pytest.importorskip("xacro")
+    space = '<robot xmlns:xacro="http://www.ros.org/wiki/xacro" name="arm"><xacro:arg name="zz"/>'
+    text = arm(inertial(1, 0.01, 0.02, "$(arg zz)")).replace('<robot name="arm">', space)
+    (tmp_path / "arm.xacro").write_text(text)
+    assert run(tmp_path / "arm.xacro", "--argument", "zz=0.02").exit_code == 0
+    assert run(tmp_path / "arm.xacro", "--argument", "zz=0.04").exit_code == 1
+    assert run(tmp_path / "arm.xacro").exit_code == 2
 
 
 def test_fix_of_what_needs_none(tmp_path: Path) -> None:

@@ -1,13 +1,12 @@
 """The command `chasles lint`: its options and its help."""
 
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from chasles.cli.app import app
-from chasles.cli.options import reported
+from chasles.cli.options import Arguments, reported
 
 
 class FailOn(StrEnum):
@@ -21,7 +20,11 @@ class FailOn(StrEnum):
 
 @app.command()
 def lint(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Robot files.")],
+    files: Annotated[
+        list[str],
+        typer.Argument(metavar="FILE|NAME...", help="Robot files, or names of installed robots."),
+    ],
+    argument: Arguments,
     fix: Annotated[
         bool, typer.Option("--fix", help="Write NAME.fixed.urdf beside the file; show the changes.")
     ] = False,
@@ -47,10 +50,10 @@ def lint(
 
     chasles lint robot.urdf --fix
     """
-    from chasles.cli.lint_report import carry_out
+    from chasles.cli.lint_report import Task
+    from chasles.cli.target import given
 
     with reported():
-        code = carry_out(
-            files, fix=fix, as_json=as_json, fail_on=fail_on.value, meshes=not no_meshes
-        )
+        task = Task(fix, as_json, fail_on.value, not no_meshes, given(argument))
+        code = task.carry_out(files)
     raise typer.Exit(code)

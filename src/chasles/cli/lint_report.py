@@ -3,7 +3,7 @@
 import difflib
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -32,48 +32,58 @@ class Report:
     diff: str = ""
 
 
-def carry_out(
-    files: Sequence[Path], *, fix: bool, as_json: bool, fail_on: str, meshes: bool
-) -> int:
-    """Look at all files, print what was found, and give the exit status."""
-    console = Console(highlight=False)
-    reports = []
-    for file in files:
-        report = _looked_at(file, fix=fix, meshes=meshes)
-        reports.append(report)
-        if not as_json:
-            show(report, console)
-    if as_json:
-        typer.echo(json.dumps([_plain(report) for report in reports], indent=1))
-    if any(report.unreadable for report in reports):
-        return 2
-    found = [finding for report in reports for finding in report.findings]
-    return int(fail_on != "never" and any(at_least(finding, fail_on) for finding in found))
+@dataclass(frozen=True)
+class Task:
+    """What was asked. fail_on: the least severity that counts, or "never"; arguments: of xacro."""
+
+    fix: bool
+    as_json: bool
+    fail_on: str
+    meshes: bool
+    arguments: Mapping[str, str]
+
+    def carry_out(self, targets: Sequence[str]) -> int:
+        """Look at all files, print what was found, and give the exit status."""
+        console = Console(highlight=False)
+        reports = []
+        for target in targets:
+            reports.append(self._looked_at(target))
+            if not self.as_json:
+                show(reports[-1], console)
+        if self.as_json:
+            typer.echo(json.dumps([_plain(report) for report in reports], indent=1))
+        if any(report.unreadable for report in reports):
+            return 2
+        found = [finding for report in reports for finding in report.findings]
+        counts = self.fail_on != "never"
+        return int(counts and any(at_least(finding, self.fail_on) for finding in found))
+
+    def _looked_at(self, target: str) -> Report:
+        try:
+            sheet = surveyed(target, meshes=self.meshes, arguments=self.arguments)
+        except ModelError as error:
+            return Report(target, unreadable=" ".join(str(error).split()))
+        found = findings(sheet)
+        if not self.fix or not any(finding.repairable for finding in found):
+            return Report(target, found)
+        return Report(target, found, "", *_fixed(sheet, Path(target)))
 
 
-def _looked_at(file: Path, *, fix: bool, meshes: bool) -> Report:
-    try:
-        sheet = surveyed(str(file), meshes=meshes)
-    except ModelError as error:
-        return Report(str(file), unreadable=" ".join(str(error).split()))
-    found = findings(sheet)
-    if not fix or not any(finding.repairable for finding in found):
-        return Report(str(file), found)
-    return Report(str(file), found, "", *_fixed(sheet, file))
+def _fixed(sheet: Sheet, target: Path) -> tuple[str, str]:
+    """The name of the repaired copy, and its difference to the file; the file itself stays.
 
-
-def _fixed(sheet: Sheet, file: Path) -> tuple[str, str]:
-    """The name of the repaired copy, and its difference to the file; the file itself stays."""
-    copy = file.with_name(f"{file.stem}.fixed{file.suffix}")
+    The copy of a file stands beside it, that of an installed robot in the present folder.
+    """
+    copy = target.with_name(f"{target.stem}.fixed{Path(sheet.file).suffix}")
     if copy.exists():
         raise ModelError(f"{copy}: it is there already; remove it, or give it another name")
     old, new = repaired(sheet)
-    lines = difflib.unified_diff(
-        old.splitlines(keepends=True), new.splitlines(keepends=True), str(file), str(copy)
-    )
     if old == new:
         return "", ""
     store(copy, new)
+    lines = difflib.unified_diff(
+        old.splitlines(keepends=True), new.splitlines(keepends=True), sheet.file, str(copy)
+    )
     return str(copy), "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
 
 

@@ -3,11 +3,13 @@
 import importlib
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import PurePath
 from typing import Literal, NamedTuple
 
 from chasles import formats
+from chasles.formats import registry
 from chasles.lint import loaded
 from chasles.lint.checks import CHECKS
 from chasles.lint.findings import SEVERITIES, Finding, at_least
@@ -41,14 +43,20 @@ SURVEYS: dict[str, Survey] = {
 _MESSAGE = re.compile(r"(?:(?P<where>.*?:\d+): )?(?:(?P<part>\w+ '[^']*'):? )?(?P<what>.*)", re.S)
 
 
-def lint(path: str | os.PathLike[str], *, meshes: bool = True) -> tuple[Finding, ...]:
+def lint(
+    path: str | os.PathLike[str],
+    *,
+    meshes: bool = True,
+    arguments: Mapping[str, str] | None = None,
+) -> tuple[Finding, ...]:
     """What is wrong or odd in a robot file, in the order of its lines; docs/lint.md has the checks.
 
     A file that does not load is looked at all the same, and why it does not is a finding; only one
     that cannot be read at all (no such file, no XML or TOML) is an error. meshes: compare inertias
     with the mesh files that the file names too, where they and the package trimesh are there.
+    arguments: of a xacro file, by name. The path may be the name of an installed robot.
     """
-    return findings(surveyed(os.fsdecode(path), meshes=meshes))
+    return findings(surveyed(os.fsdecode(path), meshes=meshes, arguments=arguments))
 
 
 def findings(sheet: Sheet) -> tuple[Finding, ...]:
@@ -68,17 +76,21 @@ def _finding(sheet: Sheet, name: str, found: Found) -> Finding:
     )
 
 
-def surveyed(file: str, *, meshes: bool) -> Sheet:
+def surveyed(
+    path: str, *, meshes: bool = True, arguments: Mapping[str, str] | None = None
+) -> Sheet:
     """What there is to look at in a file."""
+    file = str(registry.find(path)) if registry.is_name(path) else path
     suffix = PurePath(file).suffix.lower()
     if suffix not in SURVEYS:
         raise ModelError(
             f"{file}: unknown file type {suffix!r}; give a file that ends in {', '.join(SURVEYS)}"
         )
     row = SURVEYS[suffix]
-    sheet: Sheet = importlib.import_module(row.module).survey(file, meshes=meshes)
+    given = {"arguments": arguments} if suffix == ".xacro" else {}
+    sheet: Sheet = importlib.import_module(row.module).survey(file, meshes=meshes, **given)
     try:
-        description = formats.read(file)
+        description = formats.read(file, arguments=arguments)
     except ModelError as error:
         return replace(sheet, refusal=_refusal(file, str(error)))
     sheet = _joined(sheet, description, row.join)

@@ -1,7 +1,7 @@
 """URDF files as lint sees them: every link, joint and shape, whatever the rest of the file says."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -20,10 +20,10 @@ from chasles.model import Mimic
 _LIMITS = ("lower", "upper", "effort", "velocity")
 
 
-def survey(file: str, *, meshes: bool) -> Sheet:
+def survey(file: str, *, meshes: bool, arguments: Mapping[str, str] | None = None) -> Sheet:
     """What a .urdf or .xacro file says; meshes: also of mesh files that it names."""
     if file.lower().endswith(".xacro"):
-        return _sheet(file, expanded(file), meshes, document=None)
+        return _sheet(file, expanded(file, arguments), meshes, document=None)
     data = load(file)
     root = parse(file, data)
     return _sheet(file, root, meshes, document=(data, root))
