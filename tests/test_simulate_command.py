@@ -236,7 +236,7 @@ def test_wrong_scenarios_are_refused_where_they_are_wrong(text: str, message: st
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["pumas"], r"--robot: pumas: there is no such file and no built-in.*'puma560'"),
+        (["pumas"], r"--robot: pumas: there is no such file, and no robot.*'puma560'"),
         ([], r"give a robot or a scenario to simulate"),
         (["puma560", "--duration", "0"], r"--duration: duration is 0.0; give a positive"),
         (["puma560", "--q", "1,2"], r"--q: q has 2 numbers, and the robot 6"),

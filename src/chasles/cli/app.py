@@ -58,18 +58,15 @@ def main() -> None:
     try:
         app(prog_name="chasles")
     except SystemExit as ended:
-        sys.exit(_arrived() or ended.code)
+        unheard = _flushed()
+        sys.exit(ended.code or unheard)
 
 
-def _arrived() -> int:
-    """The status of a command whose last words did not arrive; 0 if they did."""
+def _flushed() -> int:
+    """The status of a command whose last words, help for example, did not arrive; 0 if they did."""
     try:
         flush()
-    except BrokenPipeError:
-        hang_up()
-        return UNHEARD
     except OSError as error:
         hang_up()
-        print(f"error: stdout: {error}", file=sys.stderr)
-        return WRONG
+        return UNHEARD if isinstance(error, BrokenPipeError) else WRONG
     return 0
