@@ -19,8 +19,8 @@ from typer.testing import CliRunner
 
 import chasles
 from chasles.cli import app
+from chasles.cli.commands import simulate as command
 from chasles.cli.simulate import Task, run
-from chasles.cli.simulate_command import simulate as command
 from chasles.formats import files
 
 ENV = {"COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"}
@@ -236,7 +236,7 @@ def test_wrong_scenarios_are_refused_where_they_are_wrong(text: str, message: st
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["pumas"], r"--robot: pumas: there is no such file and no built-in.*'puma560'"),
+        (["pumas"], r"--robot: pumas: there is no such file, and no robot.*'puma560'"),
         ([], r"give a robot or a scenario to simulate"),
         (["puma560", "--duration", "0"], r"--duration: duration is 0.0; give a positive"),
         (["puma560", "--q", "1,2"], r"--q: q has 2 numbers, and the robot 6"),

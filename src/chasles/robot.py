@@ -57,6 +57,7 @@ from chasles.names import from_names, numbers
 from chasles.numeric.base_parameters import BaseParameters, base_parameters, random_states
 from chasles.numeric.linear_systems import actuation_matrix, checked_step, discretized
 from chasles.numeric.results import delivered, filled
+from chasles.plots import Plots
 from chasles.programs import Derivative
 from chasles.rollouts import (
     Contacts,
@@ -1669,6 +1670,13 @@ class Robot:
             **options,
         )
         return compiled, forces
+
+    # Pictures ---------------------------------------------------------------------------------
+
+    @property
+    def plot(self) -> Plots:
+        """Pictures of this robot, by name: `robot.plot.torque(q, qd, qdd, t=t)`."""
+        return Plots(self)
 
     # Compiling --------------------------------------------------------------------------------
 

@@ -1,17 +1,16 @@
 """What `chasles lint` does with each file, what it prints, and the copies that it repairs."""
 
 import difflib
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import typer
 from rich.console import Console
 from rich.markup import escape
 
+from chasles.cli.command import FOUND, WRONG
 from chasles.formats.files import store
 from chasles.lint import CHECKS, SEVERITIES, Finding, at_least, findings, surveyed
 from chasles.lint.repair import repaired
@@ -37,28 +36,20 @@ class Task:
     """What was asked. fail_on: the least severity that counts, or "never"; arguments: of xacro."""
 
     fix: bool
-    as_json: bool
     fail_on: str
     meshes: bool
     arguments: Mapping[str, str]
 
-    def carry_out(self, targets: Sequence[str]) -> int:
-        """Look at all files, print what was found, and give the exit status."""
-        console = Console(highlight=False)
-        reports = []
-        for target in targets:
-            reports.append(self._looked_at(target))
-            if not self.as_json:
-                show(reports[-1], console)
-        if self.as_json:
-            typer.echo(json.dumps([_plain(report) for report in reports], indent=1))
+    def status(self, reports: Sequence[Report]) -> int:
+        """The exit status: 2 where a file cannot be read, 1 where findings count, else 0."""
         if any(report.unreadable for report in reports):
-            return 2
+            return WRONG
         found = [finding for report in reports for finding in report.findings]
         counts = self.fail_on != "never"
-        return int(counts and any(at_least(finding, self.fail_on) for finding in found))
+        return FOUND if counts and any(at_least(f, self.fail_on) for f in found) else 0
 
-    def _looked_at(self, target: str) -> Report:
+    def report(self, target: str) -> Report:
+        """Look at a file, and repair a copy of it if that was asked."""
         try:
             sheet = surveyed(target, meshes=self.meshes, arguments=self.arguments)
         except ModelError as error:
@@ -90,7 +81,13 @@ def _fixed(sheet: Sheet, target: Path) -> tuple[str, str]:
 # What is printed -------------------------------------------------------------------------------
 
 
-def show(report: Report, console: Console) -> None:
+def show(reports: Sequence[Report], console: Console) -> None:
+    """What was found in all files."""
+    for report in reports:
+        _show(report, console)
+
+
+def _show(report: Report, console: Console) -> None:
     """The findings of a file by check, the gravest first; then the repair."""
     if report.unreadable:
         console.print(f"[red]unreadable[/] {escape(report.unreadable)}", soft_wrap=True)
@@ -117,5 +114,6 @@ def summary(found: Sequence[Finding]) -> str:
     return ", ".join(words) or "clean"
 
 
-def _plain(report: Report) -> dict[str, Any]:
+def plain(report: Report) -> dict[str, Any]:
+    """A report for programs."""
     return asdict(report) | {"findings": [asdict(finding) for finding in report.findings]}

@@ -1,12 +1,14 @@
-"""The command `chasles lint`: its options and its help."""
+"""The command `chasles lint`."""
 
 from enum import StrEnum
 from typing import Annotated
 
 import typer
 
-from chasles.cli.app import app
-from chasles.cli.options import Arguments, reported
+from chasles.cli.command import Answer
+from chasles.cli.lint_report import Task, plain, show
+from chasles.cli.options import Arguments
+from chasles.cli.target import given
 
 
 class FailOn(StrEnum):
@@ -18,7 +20,6 @@ class FailOn(StrEnum):
     never = "never"
 
 
-@app.command()
 def lint(
     files: Annotated[
         list[str],
@@ -28,14 +29,13 @@ def lint(
     fix: Annotated[
         bool, typer.Option("--fix", help="Write NAME.fixed.urdf beside the file; show the changes.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
     fail_on: Annotated[
         FailOn, typer.Option("--fail-on", help="Exit status 1 from such findings on.")
     ] = FailOn.warning,
     no_meshes: Annotated[
         bool, typer.Option("--no-meshes", help="Do not open the mesh files that a file names.")
     ] = False,
-) -> None:
+) -> Answer:
     """Find what is wrong or odd in robot files, also in those that do not load.
 
     Impossible inertias, wrong units, left unlike right, limits, names, loops, shapes.
@@ -50,10 +50,10 @@ def lint(
 
     chasles lint robot.urdf --fix
     """
-    from chasles.cli.lint_report import Task
-    from chasles.cli.target import given
-
-    with reported():
-        task = Task(fix, as_json, fail_on.value, not no_meshes, given(argument))
-        code = task.carry_out(files)
-    raise typer.Exit(code)
+    task = Task(fix, fail_on.value, not no_meshes, given(argument))
+    reports = [task.report(target) for target in files]
+    return Answer(
+        {"files": [plain(report) for report in reports]},
+        lambda console: show(reports, console),
+        task.status(reports),
+    )
