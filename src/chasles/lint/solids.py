@@ -13,17 +13,13 @@ MOST_BYTES = 64 * 2**20
 
 @dataclass(frozen=True, eq=False)
 class Solid:
-    """A body of density 1 in a link's frame: m3, m, m5 about its centre, and a box around it.
-
-    exact: not where a mesh has holes, and its convex hull stands for it.
-    """
+    """A body of density 1 in a link's frame: m3, m, m5 about its centre, and a box around it."""
 
     volume: float
     center: np.ndarray
     moments: np.ndarray
     corners: np.ndarray
     mesh: bool = False
-    exact: bool = True
 
     def placed(self, R: np.ndarray, r: np.ndarray) -> "Solid":
         """The same solid, whose frame has axes R and origin r in another."""
@@ -33,7 +29,6 @@ class Solid:
             R @ self.moments @ R.T,
             self.corners @ R.T + r,
             self.mesh,
-            self.exact,
         )
 
 
@@ -44,13 +39,8 @@ def box(x: float, y: float, z: float) -> Solid:
 
 def sphere(radius: float) -> Solid:
     """A ball."""
-    return ellipsoid(radius, radius, radius)
-
-
-def ellipsoid(a: float, b: float, c: float) -> Solid:
-    """With half axes along x, y and z."""
-    half: np.ndarray = np.array([a, b, c])
-    return _solid(4.0 / 3.0 * math.pi * a * b * c, half**2 / 5.0, 2.0 * half)
+    second = np.full(3, radius * radius / 5.0)
+    return _solid(4.0 / 3.0 * math.pi * radius**3, second, [2.0 * radius] * 3)
 
 
 def cylinder(radius: float, length: float) -> Solid:
@@ -70,7 +60,10 @@ def _solid(volume: float, second: np.ndarray, edges: Iterable[float]) -> Solid:
 
 
 def mesh(path: Path | None, scale: Iterable[float] = (1.0, 1.0, 1.0)) -> Solid | None:
-    """Of a mesh file, in m after scaling; None where it, or the package trimesh, is not there."""
+    """Of a mesh file, in m after scaling; of its convex hull where it has holes.
+
+    None where the file, or the package trimesh, is not there, or the file is no mesh.
+    """
     try:
         import trimesh
     except ImportError:
@@ -80,12 +73,9 @@ def mesh(path: Path | None, scale: Iterable[float] = (1.0, 1.0, 1.0)) -> Solid |
     try:
         found = trimesh.load(path, force="mesh", process=True)
         found.apply_scale(list(scale))
-        closed = bool(found.is_watertight and found.volume > 0.0)
-        body = found if closed else found.convex_hull
+        body = found if found.is_watertight and found.volume > 0.0 else found.convex_hull
         box = trimesh.bounds.corners(found.bounds)
-        return Solid(
-            float(body.volume), body.center_mass, body.moment_inertia, box, mesh=True, exact=closed
-        )
+        return Solid(float(body.volume), body.center_mass, body.moment_inertia, box, mesh=True)
     except Exception:  # whatever a foreign reader says of a foreign file: then it tells nothing
         return None
 
@@ -102,8 +92,7 @@ def together(solids: Iterable[Solid]) -> Solid | None:
         d = part.center - center
         moments += part.moments + part.volume * (d @ d * np.eye(3) - np.outer(d, d))
     corners = np.concatenate([part.corners for part in parts])
-    exact = all(part.exact for part in parts)
-    return Solid(volume, center, moments, corners, any(part.mesh for part in parts), exact)
+    return Solid(volume, center, moments, corners, any(part.mesh for part in parts))
 
 
 def outer(*roles: Sequence[Solid | None]) -> tuple[Solid, ...]:
