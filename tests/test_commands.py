@@ -29,6 +29,7 @@ EXAMPLES = {
     "demo": ["-o", "demo.png"],
     "robots": [],
     "info": ["four_bar"],
+    "lint": ["arm.urdf"],
     "cost": ["planar:2", "-f", "mass_matrix", "--steps"],
     "bench": ["planar:1", "--batch", "2", "-o", "bench.svg"],
     "convert": ["planar:2", "planar.xml"],
@@ -39,7 +40,7 @@ EXAMPLES = {
 }
 """Words for a quick run of each command that ends well."""
 
-ABOUT_A_ROBOT = sorted(set(EXAMPLES) - {"demo", "robots", "cache", "simulate"})
+ABOUT_A_ROBOT = sorted(set(EXAMPLES) - {"demo", "robots", "cache", "simulate", "lint"})
 forked = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are made by fork")
 
 
@@ -48,6 +49,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder to work in, with a motion of one joint; times are measured once."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(bench, "run", partial(bench.run, seconds=0.0))
+    (tmp_path / "arm.urdf").write_text('<robot name="arm"><link name="base"/></robot>')
     (tmp_path / "swing.csv").write_text("t,joint1.q,joint1.qd,joint1.qdd\n0,0,1,0\n1,1,1,0\n")
     return tmp_path
 
