@@ -28,6 +28,7 @@ LAYERS = (
     ("tracing", "names", "cost", "numeric", "libraries"),
     ("programs",),
     ("compiled", "loops", "rollouts"),
+    ("checks",),
     ("robot", "devices"),
     ("contact",),
     ("robots", "api", "accuracy", "control", "conventions", "homogeneous", "simulate", "exporting"),
