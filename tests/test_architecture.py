@@ -32,6 +32,7 @@ LAYERS = (
     ("robot", "devices"),
     ("contact",),
     ("robots", "api", "accuracy", "control", "conventions", "homogeneous", "simulate", "exporting"),
+    ("peers",),
     ("",),  # the package itself: `import chasles`
     ("cli", "published"),
     ("__main__",),

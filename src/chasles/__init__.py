@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from chasles.accuracy import condition, maximal_dynamics
 from chasles.api import compile, cost, from_dh, load, save, to_dh
+from chasles.checks import Verification, verify
 from chasles.compiled import Wrench
 from chasles.exporting import export
 from chasles.loops import (
@@ -29,6 +30,7 @@ from chasles.version import VERSION
 
 if TYPE_CHECKING:
     from chasles import contact, control, conventions, homogeneous, robots
+    from chasles.peers import compare
 
 __version__ = VERSION
 
@@ -48,7 +50,9 @@ __all__ = [
     "SingularPosition",
     "Trajectory",
     "UnderActuated",
+    "Verification",
     "Wrench",
+    "compare",
     "compile",
     "condition",
     "contact",
@@ -64,6 +68,7 @@ __all__ = [
     "save",
     "simulate",
     "to_dh",
+    "verify",
 ]
 
 
@@ -71,4 +76,6 @@ def __getattr__(name: str) -> Any:
     """Parts of the package that load on use."""
     if name in ("contact", "control", "conventions", "homogeneous", "robots"):
         return importlib.import_module(f"chasles.{name}")
+    if name == "compare":
+        return importlib.import_module("chasles.peers").compare
     raise AttributeError(f"module 'chasles' has no attribute {name!r}")

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from chasles.algorithms import FUNCTIONS
+from chasles.algorithms import FUNCTIONS, KINEMATICS
 from chasles.checks.comparing import Comparison
 from chasles.checks.trial import Trial, arguments, at_frame
 from chasles.tracing import signature
@@ -27,14 +27,15 @@ FORCES = {"inverse_dynamics", "bias_forces", "gravity_forces", *INVERTING}
 """Functions that give joint forces, which may all be zero."""
 
 RATES = {"frame_velocity": 1, "frame_acceleration": 2, "frame_motion": 3, "jacobian_rate": 1}
-"""Functions of so many velocities multiplied, whose results may be zero where nothing moves."""
+"""Functions of so many velocities multiplied, whose results may be zero where nothing moves. Other
+kinematics are measured beside 1 m or 1 rad."""
 
 
 def size_of(trial: Trial, function: str) -> float:
     """What results of a function are measured beside, where they are smaller."""
     if function in FORCES:
         return trial.force
-    return trial.speed ** RATES[function] if function in RATES else 0.0
+    return trial.speed ** RATES.get(function, 0) if function in KINEMATICS else 0.0
 
 
 def frames(trial: Trial) -> tuple[str, ...]:

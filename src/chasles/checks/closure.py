@@ -57,7 +57,7 @@ def constrained_motion(trial: Trial) -> Iterator[Comparison]:
         yield Comparison("loop_equations", "rates", e3, 0.0 * e3, trial.speed)
 
 
-POOR = 1e-3
+POOR = 1e-5
 """Margins below this are of positions near singular ones, where compiled equations lose digits."""
 
 
