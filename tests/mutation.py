@@ -147,12 +147,14 @@ def prepared() -> bytes:
     driven = built.random_tree(4, 5).drive({"joint1": lambda t: 0.3 + 0.5 * t + 0.7 * t * t})
     robots = [
         built.general_chain(3),
+        built.planar(3),
         built.random_tree(4, 3),
         built.random_tree(4, 14, floating=True),
         built.four_bar(),
         built.general_chain(3).with_couplings(gear("gear", "joint2", {"joint1": 0.6})),
         driven,
         built.random_tree(9, 3),
+        built.puma560(),
         built.delta(),
         built.random_tree(9, 14, floating=True),
     ]
@@ -165,7 +167,7 @@ def prepared() -> bytes:
     return pickle.dumps(states)
 
 
-SMALL = 6
+SMALL = 7
 """So many of the robots are small enough to trace every method of every function for them."""
 
 
@@ -250,7 +252,6 @@ def verdict(mutant: Mutant | None, states: bytes, usual: str) -> str:
     read, write = os.pipe()
     child = os.fork()
     if not child:
-        signal.alarm(PATIENCE)
         with os.fdopen(write, "w") as out:
             try:
                 out.write(_verdict(mutant, states, usual))
@@ -272,7 +273,9 @@ def _verdict(mutant: Mutant | None, states: bytes, usual: str) -> str:
         assert not failed, failed
         return digest(states)
     sys.meta_path.insert(0, Changed(mutant))
+    signal.alarm(PATIENCE)
     failed = caught(states)
+    signal.alarm(0)
     if failed:
         return f"caught: {failed}"
     return "unchanged" if digest(states) == usual else "survived"

@@ -7,6 +7,7 @@ import numpy as np
 from chasles.algorithms import CLOSED_LOOPS
 from chasles.algorithms.homogeneous.loop_residual import around, loop_coordinates
 from chasles.checks.comparing import Comparison
+from chasles.checks.mechanics import at_joint
 from chasles.checks.trial import Trial, at_frame
 from chasles.model.model import Loop
 
@@ -46,14 +47,18 @@ def constrained_motion(trial: Trial) -> Iterator[Comparison]:
         if health[1] < POOR:
             continue
         size = max(trial.force, float(np.max(np.abs(A.T @ lam), initial=0.0)))
-        left = M @ qdd + h - A.T @ lam
+        looser = max(trial.looser, 1e-3 / float(health[1]))
+        pushed = M @ qdd + h - A.T @ lam
         name = "constrained_dynamics"
-        yield Comparison(name, f"{way.name}, forces", left, tau, size, trial.looser)
+        yield Comparison(name, f"{way.name}, forces", pushed, tau, size, looser)
         fast = max(trial.speed**2, float(np.max(np.abs(qdd), initial=0.0)))
-        yield Comparison(name, f"{way.name}, loops", A @ qdd, bias, fast, trial.looser)
+        yield Comparison(name, f"{way.name}, loops", A @ qdd, bias, fast, looser)
+        mixed, left, _ = trial.ask(model, "constrained_hybrid_dynamics", q, qd, tau, f_ext=load)
+        yield Comparison("constrained_hybrid_dynamics", "qdd", M @ mixed, M @ qdd, size, looser)
+        yield Comparison("constrained_hybrid_dynamics", "left", left, 0.0 * left, fast, looser)
         e1, e2, e3 = trial.ask(model, "loop_equations", q, qd, qdd, lam, f_ext=load)
-        yield Comparison("loop_equations", "forces", e1, tau, size, trial.looser)
-        yield Comparison("loop_equations", "loops", e2, 0.0 * e2, fast, trial.looser)
+        yield Comparison("loop_equations", "forces", e1, tau, size, looser)
+        yield Comparison("loop_equations", "loops", e2, 0.0 * e2, fast, looser)
         yield Comparison("loop_equations", "rates", e3, 0.0 * e3, trial.speed)
 
 
@@ -111,11 +116,23 @@ def loop_joints(trial: Trial) -> Iterator[Comparison]:
     lam = rng.normal(size=model.loop_rows)
     coupled = model.loop_rows - sum(loop.rows for loop in model.loops)
     lam[len(lam) - coupled :] = 0.0
-    work, across = np.zeros(model.nv), []
+    work, across, pushed = np.zeros(model.nv), [], {i: np.zeros(6) for i in model.in_file_order}
     for loop, wrench in zip(model.loops, trial.run("loop_forces", q, lam), strict=True):
         J = _across(trial, loop)
         across.append(J @ qd)
         work += J.T @ wrench
+        T = trial.run("forward_kinematics", q, frame=loop.successor)
+        moment, force = T[:3, :3] @ wrench[:3], T[:3, :3] @ wrench[3:]
+        in_world = np.concatenate([moment + np.cross(T[:3, 3], force), force])
+        for i in pushed:
+            carried = model.subtree(i)
+            pushed[i] += in_world * ((loop.predecessor.body in carried) * 1.0)
+            pushed[i] -= in_world * ((loop.successor.body in carried) * 1.0)
+    loaded, free = (
+        trial.run("closed_joint_reactions", q, qd, trial.qdd, forces) for forces in (lam, 0.0 * lam)
+    )
+    expected = np.array([at_joint(trial, i, wrench) for i, wrench in pushed.items()])
+    yield Comparison("closed_joint_reactions", "spatial", loaded - free, expected, trial.force)
     A = trial.run("loop_matrix", q)
     yield Comparison("loop_forces", "A' lam", work, A.T @ lam, 1.0)
     B, first = trial.run("loop_joint_matrix", q), 0

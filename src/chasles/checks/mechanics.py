@@ -115,12 +115,16 @@ def newton_and_euler(trial: Trial) -> Iterator[Comparison]:
                 wrench[3:] -= link.mass * g
         if model.frames[loaded].body in carried:
             wrench -= push
-        body = model.bodies[i]
-        T = trial.run("forward_kinematics", q, frame=body.name)
-        R, p = T[:3, :3], T[:3, 3] + T[:3, :3] @ np.array(list(body.data.child_pose.r))
-        moment = wrench[:3] - np.cross(p, wrench[3:])
-        expected[row] = np.concatenate([R.T @ moment, R.T @ wrench[3:]])
+        expected[row] = at_joint(trial, i, wrench)
     yield Comparison("joint_reactions", "spatial", found, expected, trial.force)
+
+
+def at_joint(trial: Trial, i: int, wrench: np.ndarray) -> np.ndarray:
+    """A wrench about the world's origin as reactions are: at joint i, along its link's axes."""
+    body = trial.model.bodies[i]
+    T = trial.run("forward_kinematics", trial.q, frame=body.name)
+    R, p = T[:3, :3], T[:3, 3] + T[:3, :3] @ np.array(list(body.data.child_pose.r))
+    return np.concatenate([R.T @ (wrench[:3] - np.cross(p, wrench[3:])), R.T @ wrench[3:]])
 
 
 def power_balance(trial: Trial) -> Iterator[Comparison]:

@@ -80,9 +80,7 @@ def compare(
         raise ValueError(f"compare: tolerance must be a positive number, not {tolerance!r}")
     chosen = _library(library)
     with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder, f"robot{chosen.suffixes[0]}") if path is None else Path(path)
-        if path is None:
-            save(robot, file)
+        file = _written(robot, chosen, Path(folder)) if path is None else Path(path)
         if file.suffix not in chosen.suffixes:
             known = " or ".join(chosen.suffixes)
             raise ValueError(f"{file}: {library} reads {known} files; give one by --file")
@@ -97,6 +95,19 @@ def compare(
         words = f"gravity: ({here}) m/s2 here, ({there}) there"
         return replace(found, first=words, cause="gravity: give both the same (with_gravity)")
     return _by_terms(found, robot, peer, chosen, seed)
+
+
+def _written(robot: Robot, library: Library, folder: Path) -> Path:
+    """The robot as a file, in the first of the library's formats that has a place for all of it."""
+    refused = ModelError("")
+    for suffix in library.suffixes:
+        try:
+            save(robot, folder / f"robot{suffix}")
+        except ModelError as error:
+            refused = error
+        else:
+            return folder / f"robot{suffix}"
+    raise refused
 
 
 def _by_terms(found: Agreement, robot: Robot, peer: Peer, library: Library, seed: int) -> Agreement:

@@ -29,9 +29,7 @@ def of_joints(robot: Robot, peer: Peer) -> str:
     theirs = [name for name in peer.joints if name not in known]
     ours = [name for name in robot.joints if name not in peer.joints]
     if peer.nv != robot.nv:
-        return (
-            f"joints: {robot.nv} freedoms here ({_some(ours)}), {peer.nv} there ({_some(theirs)})"
-        )
+        return f"joints: {_some('here', ours)}, {_some('there', theirs)}"
     return ""
 
 

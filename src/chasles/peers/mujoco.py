@@ -27,7 +27,7 @@ class MuJoCo:
         self.nv = int(self.model.nv)
 
     def answers(self, x: np.ndarray, v: np.ndarray) -> Answers:
-        """By its own functions: mj_fullM, qfrc_bias, mj_jacBody."""
+        """By its own functions: mj_mulM, qfrc_bias, mj_jacBody."""
         mujoco, model, data = self._mujoco, self.model, self.data
         data.qpos[:], data.qvel[:] = x, 0.0
         mujoco.mj_forward(model, data)
@@ -35,7 +35,8 @@ class MuJoCo:
         data.qvel[:] = v
         mujoco.mj_forward(model, data)
         M = np.zeros((model.nv, model.nv))
-        mujoco.mj_fullM(model, M, data.qM)
+        for row, unit in zip(M, np.eye(model.nv), strict=True):
+            mujoco.mj_mulM(model, data, row, unit)
         names = {model.body(b).name: b for b in range(1, model.nbody)}
         poses, jacobians = {}, {}
         for name, b in names.items():
