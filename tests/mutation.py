@@ -4,7 +4,8 @@
     python tests/mutation.py --count 60 --joints
 
 Each mutant runs in a process of its own, on states that the true sources prepared. It is caught if
-a check fails or an error is raised; one whose programs are all the same as before is not counted.
+a check finds other numbers. One that cannot run (an index that is not there) is caught too, but told
+apart, since anybody would notice; one whose programs are all the same as before is not counted.
 """
 
 import argparse
@@ -172,7 +173,7 @@ SMALL = 7
 
 
 def caught(states: bytes) -> str:
-    """Which check fails first, or nothing."""
+    """Which check fails first, by its numbers ("caught") or by an error ("raised"); or nothing."""
     import chasles
     from chasles.checks.trial import Trial
     from chasles.checks.verify import checks, results
@@ -182,7 +183,7 @@ def caught(states: bytes) -> str:
         at = Trial(robot, robot.model, *state.numbers)
         for result in results([at], 0, checks(compiled=False)):
             if not result.ok:
-                return str(result)
+                return f"{'raised' if 'Error:' in result.detail else 'caught'}: {result}"
     return ""
 
 
@@ -248,7 +249,7 @@ class Changed(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
 
 
 def verdict(mutant: Mutant | None, states: bytes, usual: str) -> str:
-    """In a process of its own: "caught: ...", "unchanged", or "survived"; or the digest itself."""
+    """In a process of its own: "caught: ...", "raised: ...", "unchanged", "survived"; or the digest itself."""
     read, write = os.pipe()
     child = os.fork()
     if not child:
@@ -256,7 +257,7 @@ def verdict(mutant: Mutant | None, states: bytes, usual: str) -> str:
             try:
                 out.write(_verdict(mutant, states, usual))
             except BaseException as error:
-                out.write(f"caught: {type(error).__name__}: {error}")
+                out.write(f"raised: {type(error).__name__}: {error}")
         os._exit(0)
     os.close(write)
     with os.fdopen(read) as answer:
@@ -277,7 +278,7 @@ def _verdict(mutant: Mutant | None, states: bytes, usual: str) -> str:
     failed = caught(states)
     signal.alarm(0)
     if failed:
-        return f"caught: {failed}"
+        return failed
     return "unchanged" if digest(states) == usual else "survived"
 
 
@@ -308,7 +309,8 @@ def main() -> None:
     changed_ones = counts["caught"] + counts["survived"]
     share = 100.0 * counts["caught"] / max(changed_ones, 1)
     print(f"{counts['caught']} of {changed_ones} caught ({share:.1f} %), in ", end="")
-    print(f"{time.perf_counter() - start:.0f} s; {counts['unchanged']} change no program")
+    print(f"{time.perf_counter() - start:.0f} s; {counts['raised']} cannot run, ", end="")
+    print(f"{counts['unchanged']} change no program")
 
 
 if __name__ == "__main__":
