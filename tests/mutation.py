@@ -4,8 +4,8 @@
     python tests/mutation.py --count 60 --joints
 
 Each mutant runs in a process of its own, on states that the true sources prepared. It is caught if
-a check finds other numbers. One that cannot run (an index that is not there) is caught too, but told
-apart, since anybody would notice; one whose programs are all the same as before is not counted.
+a check finds other numbers. One that cannot run (an index that is not there) is told apart, since
+anybody would notice; one whose programs are all the same as before is not counted.
 """
 
 import argparse
@@ -249,7 +249,7 @@ class Changed(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
 
 
 def verdict(mutant: Mutant | None, states: bytes, usual: str) -> str:
-    """In a process of its own: "caught: ...", "raised: ...", "unchanged", "survived"; or the digest itself."""
+    """In a process of its own: caught, raised, unchanged or survived; of no mutant, the digest."""
     read, write = os.pipe()
     child = os.fork()
     if not child:

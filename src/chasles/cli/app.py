@@ -9,6 +9,7 @@ import typer
 
 import chasles
 from chasles.cli.options import (
+    Arguments,
     Floating,
     NoMimic,
     NoSnap,
@@ -83,6 +84,7 @@ def demo(
 @app.command()
 def info(
     target: Target,
+    argument: Arguments,
     floating: Floating = False,
     no_mimic: NoMimic = False,
     no_snap: NoSnap = False,
@@ -99,14 +101,17 @@ def info(
     chasles info planar:4
 
     chasles info robot.urdf --floating --strict
+
+    chasles info robot.xacro --argument arm=left
     """
     from rich.console import Console
 
     from chasles.cli import info as report
-    from chasles.cli.target import Loading, find
+    from chasles.cli.target import Loading, find, given
 
     with reported():
-        robot = find(target, Loading(floating, not no_mimic, not no_snap, strict))
+        how = Loading(floating, not no_mimic, not no_snap, strict, given(argument))
+        robot = find(target, how)
         report.show(robot, Console(highlight=False))
 
 
@@ -236,8 +241,9 @@ def bench(
 def convert(
     target: Target,
     output: Annotated[
-        Path, typer.Argument(metavar="OUT", help="The .toml, .urdf, .xml or .mjcf file to write.")
+        Path, typer.Argument(metavar="OUT", help="The .toml, .urdf, .sdf, .xml or .mjcf to write.")
     ],
+    argument: Arguments,
     floating: Floating = False,
     no_snap: NoSnap = False,
     strict: Strict = False,
@@ -255,15 +261,17 @@ def convert(
     chasles convert robot.xml robot.toml
 
     chasles convert planar:4 planar.urdf --floating
+
+    chasles convert robot.xacro robot.sdf --argument arm=left
     """
     from rich.console import Console
 
     from chasles.cli.convert import report
-    from chasles.cli.target import Loading, find
+    from chasles.cli.target import Loading, find, given
 
     with reported():
         check_folder(output)
-        robot = find(target, Loading(floating, True, not no_snap, strict))
+        robot = find(target, Loading(floating, True, not no_snap, strict, given(argument)))
         report(robot, output, Console(highlight=False))
 
 
@@ -415,99 +423,25 @@ def export(
 
 
 @app.command()
-def verify(
-    target: Target,
-    seed: Annotated[int, typer.Option(min=0, help="Of the first random state.")] = 0,
-    states: Annotated[int, typer.Option(min=1, help="How many random states.")] = 2,
-    full: Annotated[
-        bool, typer.Option("--full", help="Also what takes long: closed forms of large robots.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Every result, as JSON.")] = False,
-    floating: Floating = False,
-    no_mimic: NoMimic = False,
-    no_snap: NoSnap = False,
-) -> None:
-    """Check a robot's functions against each other and against physics.
+def robots() -> None:
+    """List the robots that are here by name: built in, and installed.
 
-    Every method, Newton's and Euler's laws, energy, derivatives, loops, backends.
+    Built-in ones that need numbers take them after a colon: planar:4.
 
-    At random states of this robot; the exit status is 1 where something differs.
+    Installed are those of example-robot-data and of robot_descriptions' cache.
 
     Examples:
 
-    chasles verify puma560
+    chasles robots
 
-    chasles verify robot.urdf --floating --states 5
-
-    chasles verify robot.xml --full --json
+    chasles info panda
     """
     from rich.console import Console
 
-    from chasles.checks.table import CHECKS
-    from chasles.checks.trial import ARM
-    from chasles.checks.verify import verify as checked
-    from chasles.cli import verify as report
-    from chasles.cli.bench_report import progress
-    from chasles.cli.target import Loading, find
+    from chasles.cli import robots as report
 
     with reported():
-        robot = find(target, Loading(floating, not no_mimic, not no_snap))
-        with progress(len(CHECKS)) as step:
-            found = checked(robot, seed=seed, states=states, full=full, step=step)
-        if as_json:
-            typer.echo(report.as_json(found))
-        else:
-            report.show(found, Console(highlight=False), freedoms=robot.nv, arm=ARM)
-        if not found.ok:
-            raise typer.Exit(1)
-
-
-@app.command()
-def compare(
-    target: Target,
-    library: Annotated[str, typer.Option("--with", help="pinocchio or mujoco.")],
-    file: Annotated[
-        Path | None,
-        typer.Option("--file", help="The file that it reads. Default: the same, or one written."),
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the random state.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
-    floating: Floating = False,
-    no_mimic: NoMimic = False,
-    no_snap: NoSnap = False,
-) -> None:
-    """Compare a robot with another library, term by term.
-
-    Placements, masses, Jacobians, mass matrix, gravity, bias forces and loops.
-
-    The first difference is named with its likely cause; the exit status is 1 then.
-
-    Examples:
-
-    chasles compare robot.urdf --with pinocchio --no-mimic --no-snap
-
-    chasles compare robot.xml --with mujoco
-
-    chasles compare robot.xml --with pinocchio --file robot.urdf --json
-    """
-    from rich.console import Console
-
-    from chasles.cli import compare as report
-    from chasles.cli.target import Loading, find
-    from chasles.peers import LIBRARIES
-    from chasles.peers import compare as compared
-
-    with reported():
-        robot = find(target, Loading(floating, not no_mimic, not no_snap))
-        path = Path(target)
-        read = library in LIBRARIES and path.suffix in LIBRARIES[library].suffixes
-        found = compared(robot, library, file or (path if read else None), seed=seed)
-        if as_json:
-            typer.echo(report.as_json(found))
-        else:
-            report.show(found, Console(highlight=False))
-        if not found.ok:
-            raise typer.Exit(1)
+        report.show(Console(highlight=False))
 
 
 @app.command()
