@@ -28,11 +28,11 @@ LAYERS = (
     ("tracing", "names", "cost", "numeric", "libraries"),
     ("programs",),
     ("compiled", "loops", "rollouts"),
-    ("plots",),
+    ("plots", "checks"),
     ("robot", "devices"),
     ("contact",),
     ("robots", "api", "accuracy", "control", "conventions", "homogeneous", "simulate", "exporting"),
-    ("lint",),
+    ("lint", "peers"),
     ("",),  # the package itself: `import chasles`
     ("cli", "published"),
     ("__main__",),

@@ -30,6 +30,8 @@ EXAMPLES = {
     "robots": [],
     "info": ["four_bar"],
     "lint": ["arm.urdf"],
+    "verify": ["planar:1", "--states", "1"],
+    "compare": ["planar:2", "--with", "pinocchio"],
     "cost": ["planar:2", "-f", "mass_matrix", "--steps"],
     "bench": ["planar:1", "--batch", "2", "-o", "bench.svg"],
     "convert": ["planar:2", "planar.xml"],

@@ -56,6 +56,7 @@ EXAMPLES = {
 }
 NEEDS = {
     "arrays.md": ("torch", "jax"),
+    "compare.md": ("mujoco",),
     "contact.md": ("daqp", "clarabel"),
     "gpu.md": ("cupy", "torch", "jax"),
 }

@@ -10,6 +10,7 @@ import numpy as np
 from chasles.algorithms import CLOSED_LOOPS, OPEN
 from chasles.algorithms.spatial.viewpoint import At, Axes, Kind
 from chasles.backends.pool import COMPILING
+from chasles.checks import Verification, verify
 from chasles.compiled import (
     Compiled,
     Recipe,
@@ -1677,6 +1678,18 @@ class Robot:
     def plot(self) -> Plots:
         """Pictures of this robot, by name: `robot.plot.torque(q, qd, qdd, t=t)`."""
         return Plots(self)
+
+    # Trust ------------------------------------------------------------------------------------
+
+    def verify(self, *, seed: int = 0, states: int = 2, full: bool = False) -> Verification:
+        """Check this robot's functions against each other and against physics, at random states.
+
+        Every method of each function against the others, backends against `interpret`, Newton's and
+        Euler's laws link by link, energy and power, derivatives against differences, loops closed:
+        `.ok`, `.failures`, `.results` with the worst error, tolerance and seed of each. full: also
+        what takes long (docs/verify.md).
+        """
+        return verify(self, seed=seed, states=states, full=full)
 
     # Compiling --------------------------------------------------------------------------------
 
