@@ -18,7 +18,8 @@ MUJOCO = Tool(
 asks for room for many contacts (dm_control's rodent)."""
 
 MAX_PARTS = 20_000
-"""Bodies, joints, sites and equalities of a model; a few lines of `replicate` can make millions."""
+"""Bodies, joints, sites, equalities and shapes of a model; a few lines of `replicate` can make
+millions."""
 
 _LINE = re.compile(r"line(?: number)?[ =](\d+)", re.IGNORECASE)
 
