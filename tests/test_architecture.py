@@ -32,6 +32,7 @@ LAYERS = (
     ("contact",),
     ("robots", "api", "accuracy", "control", "conventions", "homogeneous", "simulate", "exporting"),
     ("",),  # the package itself: `import chasles`
+    ("view",),
     ("cli", "published"),
     ("__main__",),
 )
