@@ -55,6 +55,7 @@ NEEDS = {
     "arrays.md": ("torch", "jax"),
     "contact.md": ("daqp", "clarabel"),
     "gpu.md": ("cupy", "torch", "jax"),
+    "view.md": ("viser", "trimesh"),
 }
 """Packages that a page is about, and that need not be there."""
 ON_GPU = ("gpu.md",)

@@ -20,8 +20,8 @@ follow through loops and gears), `massless` (true: kinematics only), and the tab
 - [[coupling]]: name, terms = [[factor, {freedom = power, ...}], ...]: the sum of factor times
   powers of coordinates is zero, in rad and m.
 - units: angle ("rad" or "deg"), length ("m" or "mm"), mass ("kg" or "g"); SI where not said. They
-  hold for rpy, positions, center, radius, pitch (length for one rad), mass, inertia, and for limits
-  and velocity of joints whose coordinates are all angles or all lengths. Everything else is SI.
+  hold for rpy, positions, size, center, radius, pitch (length for one rad), mass, inertia, and for
+  limits and velocity of joints whose coordinates are all angles or all lengths. All else is SI.
 
 rpy = [roll, pitch, yaw] is R = Rz(yaw) Ry(pitch) Rx(roll); rotation is R itself, by rows.
 """

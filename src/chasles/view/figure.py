@@ -15,8 +15,8 @@ class Figure:
 
     q: its configuration. t: the time (s) that it is asked at, if it depends on it. size: about how
     large it is, in m. bounds: of what was drawn at the start, least and greatest (2, 3), in the
-    world. nodes: of the scene, by body. notes: what could not be drawn. overlays: what is drawn
-    anew when it has moved, by their `draw`.
+    world. nodes: of the scene, by body. shapes: nodes of what is drawn, with their opacity. notes:
+    what could not be drawn. overlays: what is drawn anew when it has moved, by their `draw`.
     """
 
     def __init__(self, server: Any, robot: Robot, root: str, offset: np.ndarray) -> None:
@@ -40,9 +40,10 @@ class Figure:
         self.nodes = {i: scene.add_frame(name, show_axes=False) for i, name in names.items()}
         drawn, self.notes = solids(model, self.size)
         self.bounds = offset + _bounds(self.robot, self.q, drawn)
+        self.shapes = []
         for k, solid in enumerate(drawn):
             *color, opacity = solid.color
-            scene.add_mesh_simple(
+            node = scene.add_mesh_simple(
                 f"{names[solid.body]}/shape {k}",
                 vertices=np.asarray(solid.vertices, dtype=np.float32),
                 faces=np.asarray(solid.faces, dtype=np.uint32),
@@ -53,6 +54,7 @@ class Figure:
                 cast_shadow=False,
                 receive_shadow=False,
             )
+            self.shapes.append((node, node.opacity))
 
     def move(self, q: np.ndarray, t: float | None = None) -> None:
         """Put the robot into a configuration, at a time."""

@@ -55,6 +55,17 @@ class Overlay:
         """What carried nodes need not do: they move with their bodies."""
 
 
+class Transparency(Overlay):
+    """The robot's shapes, seen through: centres of mass and ellipsoids lie inside them."""
+
+    label = "See through"
+
+    def show(self, wanted: bool) -> None:
+        self.wanted = wanted
+        for node, opacity in self.figure.shapes:
+            node.opacity = 0.35 if wanted else opacity
+
+
 class Frames(Overlay):
     """Axes of all links and frames: x red, y green, z blue."""
 
@@ -202,5 +213,8 @@ def _largest(vectors: np.ndarray) -> float:
     return float(np.max(np.linalg.norm(vectors, axis=-1), initial=0.0))
 
 
-OVERLAYS = (Frames, CenterOfMass, InertiaEllipsoids, HoldingForces, Reactions, Manipulability)
+OVERLAYS = (
+    *(Transparency, Frames, CenterOfMass, InertiaEllipsoids),
+    *(HoldingForces, Reactions, Manipulability),
+)
 """One row for each that the panel offers."""

@@ -22,6 +22,7 @@ class Panel:
     def __init__(self, server: Any, figure: Figure, lock: Any) -> None:
         self.figure, self.lock = figure, lock
         robot = figure.robot
+        self.freedoms = freedoms(robot)
         active = set(robot.independent) if robot.model.loop_rows else None
         with server.gui.add_folder(figure.whole.name):
             self.message = server.gui.add_markdown("")
@@ -34,10 +35,10 @@ class Panel:
                     min=freedom.lower,
                     max=freedom.upper,
                     step=(freedom.upper - freedom.lower) / RESOLUTION,
-                    initial_value=min(max(0.0, freedom.lower), freedom.upper),
+                    initial_value=freedom.shown(0.0),
                     disabled=active is not None and freedom.name not in active,
                 )
-                for freedom in freedoms(robot)
+                for freedom in self.freedoms
             ]
         for k, slider in enumerate(self.sliders):
             slider.on_update(partial(self._dragged, k))
@@ -86,9 +87,8 @@ class Panel:
 
     def refresh(self, trouble: str = "") -> None:
         """Sliders where the figure is, and what overlays say."""
-        for slider, value in zip(
-            self.sliders, displacement(self.figure.robot, self.figure.q), strict=True
-        ):
-            slider.value = float(np.clip(value, slider.min, slider.max))
+        values = displacement(self.figure.robot, self.figure.q)
+        for slider, freedom, value in zip(self.sliders, self.freedoms, values, strict=True):
+            slider.value = freedom.shown(float(value))
         said = [f"{o.label}: {o.said}" for o in self.overlays if o.wanted and o.said]
         self.message.content = "\n\n".join(filter(None, [trouble, *said]))

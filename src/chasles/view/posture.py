@@ -17,12 +17,22 @@ STEP = 0.1
 
 
 class Freedom(NamedTuple):
-    """A velocity coordinate: its name, the bounds that it is moved in, and its unit."""
+    """A velocity coordinate: its name, the bounds that it is moved in, and its unit.
+
+    endless: an angle without limits, of which whole turns do not count.
+    """
 
     name: str
     lower: float
     upper: float
     unit: str
+    endless: bool = False
+
+    def shown(self, value: float) -> float:
+        """A value as a slider between the bounds can show it."""
+        if self.endless:
+            value = math.remainder(value, 2.0 * math.pi)
+        return min(max(value, self.lower), self.upper)
 
 
 def freedoms(robot: Robot) -> list[Freedom]:
@@ -40,7 +50,8 @@ def freedoms(robot: Robot) -> list[Freedom]:
             angle = any((S @ Vector(tuple(float(n == k) for n in range(nv)))).angular)
             span = math.pi if angle else 1.0
             lower, upper = sorted((limits.lower, limits.upper)) if bounded else (-span, span)
-            found.append(Freedom(name, lower, max(upper, lower + 1e-6), "rad" if angle else "m"))
+            unit, upper = "rad" if angle else "m", max(upper, lower + 1e-6)
+            found.append(Freedom(name, lower, upper, unit, angle and not bounded))
     return found
 
 

@@ -64,6 +64,7 @@ class Viewer:
         # Without a graphics card these two take most of the time of a picture.
         server.scene.configure_environment_map(hdri=None)
         server.scene.configure_default_lights(cast_shadow=False)
+        server.scene.add_light_ambient("/light", intensity=1.5)
         picture = server.gui.add_button("Screenshot")
         picture.on_click(self._send_picture)
         self.figures: list[Figure] = []
@@ -84,8 +85,9 @@ class Viewer:
         low, high = bounds.min(axis=0), bounds.max(axis=0)
         middle, size = 0.5 * (low + high), float(np.linalg.norm(high - low))
         ahead = np.cross(aside, up)
+        middle = middle + 0.12 * size * aside  # the panel covers that side of the page
         camera = self.server.initial_camera
-        camera.position = middle + size * (0.8 * ahead + 0.3 * aside + 0.3 * up)
+        camera.position = middle + size * (0.65 * ahead + 0.25 * aside + 0.25 * up)
         camera.look_at = middle
         camera.up = up
 
