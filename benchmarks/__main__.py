@@ -1,4 +1,5 @@
-"""The benchmarks: `python -m benchmarks compare`, `... c` and `... gpu`; each has `--help`."""
+"""The benchmarks: `python -m benchmarks compare`, `... motions`, `... c` and `... gpu`; each has
+`--help`."""
 
 import argparse
 import importlib
@@ -7,6 +8,7 @@ from collections.abc import Sequence
 
 COMMANDS = {
     "compare": ("benchmarks.command_compare", "chasles, Pinocchio and MuJoCo in one run"),
+    "motions": ("benchmarks.command_motions", "rollouts beside MuJoCo's"),
     "c": ("benchmarks.command_c", "exported C beside Pinocchio"),
     "gpu": ("benchmarks.command_gpu", "kernels on a GPU beside what it can do"),
 }

@@ -20,11 +20,18 @@ from benchmarks.gpu import LAYOUTS, Machine, seconds_of
 from benchmarks.robots import CASES, chasles_robot
 from benchmarks.routes import WrongAnswer
 from benchmarks.states import States
+from chasles.contact import HuntCrossley, Pair, Plane, Point, SoftContact, SoftFriction
 from chasles.rollouts import PDControl
 
 COUNTS = (1024, 16384, 2**17, 2**20)
 DT, STEPS = 1e-3, 200
 """A motion of 0.2 s, over which what float32 rounds does not grow much."""
+
+FEET = ("FL_FOOT", "FR_FOOT", "HL_FOOT", "HR_FOOT")
+"""Of Solo12."""
+
+SPREAD = 0.05
+"""Robots start so far from rest, in rad and m, and so fast, in rad/s and m/s."""
 
 DISTINCT = 4096
 """Robots that differ; larger batches repeat them."""
@@ -41,7 +48,8 @@ class Case:
     """A kind of rollout.
 
     options: what `Robot.rollout` is given besides states, dt and steps (its controller, its
-    contacts). forces: whether there is a row of forces for each robot and step.
+    contacts). forces: whether there is a row of forces for each robot and step. rest: the position
+    near which robots start.
     """
 
     title: str
@@ -49,6 +57,7 @@ class Case:
     every: int = STEPS
     forces: bool = False
     options: Callable[[chasles.Robot], dict[str, Any]] = field(default=lambda _: {})
+    rest: Callable[[chasles.Robot], np.ndarray] = chasles.Robot.neutral
 
     @property
     def kept(self) -> int:
@@ -56,10 +65,24 @@ class Case:
         return -(-STEPS // self.every)
 
 
+def _stance(robot: chasles.Robot) -> np.ndarray:
+    """Solo12 on bent legs, its feet a centimetre above the ground."""
+    q = robot.neutral()
+    q[7:] = np.tile([0.0, 0.8, -1.6], 4)
+    q[6] = 0.01 - min(robot.forward_kinematics(q, frame=foot)[2, 3] for foot in FEET)
+    return q
+
+
 def _held(robot: chasles.Robot) -> dict[str, Any]:
-    """Legs held at zero, the base free."""
-    gains = [[0.0] * 6 + [g] * (robot.nv - 6) for g in (5.0, 0.1)]
-    return {"tau": PDControl(*gains, robot.neutral())}
+    """Springs in the legs."""
+    gains = [[0.0] * 6 + [gain] * 12 for gain in (10.0, 0.2)]
+    return {"tau": PDControl(*gains, _stance(robot))}
+
+
+def _on_ground(robot: chasles.Robot) -> dict[str, Any]:
+    """The same, its four feet on soft ground, into which they sink by 3 mm, with friction."""
+    law = SoftContact(HuntCrossley(3e4, 0.5), SoftFriction(0.8, 2e3, 20.0))
+    return _held(robot) | {"contacts": [Pair(Point(foot), Plane(), law) for foot in FEET]}
 
 
 ROLLOUTS: dict[str, Case] = {
@@ -67,7 +90,10 @@ ROLLOUTS: dict[str, Case] = {
     "panda forces": Case("Panda, forces of every step", "panda", forces=True),
     "panda records": Case("Panda, every step recorded", "panda", every=1),
     "panda rk4": Case("Panda, falls, fourth order", "panda", options=lambda _: {"method": "rk4"}),
-    "solo12": Case("Solo12, PD legs, in the air", "solo12", options=_held),
+    "solo12": Case("Solo12, held legs, falls", "solo12", options=_held, rest=_stance),
+    "solo12 ground": Case(
+        "Solo12, held legs, on soft ground", "solo12", options=_on_ground, rest=_stance
+    ),
     "talos": Case("Talos, falls", "talos"),
 }
 """One row a kind."""
@@ -105,7 +131,7 @@ class Job:
     def of(case: Case, dtype: str) -> "Job":
         robot = chasles_robot(CASES[case.robot])
         states = States.draw(robot, DISTINCT)
-        start = [robot.integrate(robot.neutral(), 0.3 * states.qdd), 0.3 * states.qd]
+        start = [robot.integrate(case.rest(robot), SPREAD * states.qdd), SPREAD * states.qd]
         if case.forces:
             start.append(np.repeat(states.tau[:, None], STEPS, axis=1))
         rounded = [a.astype(dtype).astype(float) for a in start]

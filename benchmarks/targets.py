@@ -51,6 +51,10 @@ SINGLE_CALL: dict[tuple[str, str], float] = {
 SINGLE_CALL_REUSED: dict[tuple[str, str], float] = {("panda", "inverse_dynamics"): 7.0}
 """The same with `out=`."""
 
+MOTIONS: dict[str, float] = {"panda batch": 25.0, "panda one": 5.0, "quadruped batch": 30.0}
+"""Rollouts on one core: at least so many times MuJoCo's, which has its constraints off for the
+Panda and stands on the same feet otherwise."""
+
 EXPORTED_C: dict[str, float] = {"libm": 7.5, "own sine": 9.0}
 """Exported C of the Panda's inverse dynamics, one state at a time: at least so many times
 Pinocchio's own loop, on one thread."""

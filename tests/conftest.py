@@ -4,12 +4,22 @@ import gc
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from hypothesis import settings
 
+from chasles.backends.llvm import Machine
+
 settings.register_profile("chasles", deadline=None, derandomize=True, max_examples=25)
 settings.load_profile("chasles")
+
+AS_USERS_HAVE_IT = ("backends", "test_pinocchio_compiled.py")
+"""Folders and files whose machine code is that of users."""
+
+QUICK = replace(Machine.host(), effort=0)
+"""This computer, for code that is made in a fifth of the time."""
 
 _OWN_CACHE = "CHASLES_CACHE" not in os.environ
 if _OWN_CACHE:  # a new one for every run; the workers of pytest-xdist share that of their parent
@@ -17,11 +27,27 @@ if _OWN_CACHE:  # a new one for every run; the workers of pytest-xdist share tha
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """What is there by now (tests, libraries) stays: the collector need not look through it."""
+    """What is there by now (tests, libraries) stays: the collector need not look through it.
+
+    A trace makes many objects and keeps them to its end, so it need not look often either.
+    """
     gc.collect()
     gc.freeze()
+    gc.set_threshold(100_000, 20, 20)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     if _OWN_CACHE:
         shutil.rmtree(os.environ.pop("CHASLES_CACHE"), ignore_errors=True)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def quick_code(request: pytest.FixtureRequest) -> Iterator[None]:
+    """LLVM does not try hard where a test is not about its code: the results are the same bits.
+
+    `backends/test_same_bits.py` shows that they are.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        if not {request.path.name, request.path.parent.name} & set(AS_USERS_HAVE_IT):
+            patch.setattr(Machine, "host", staticmethod(lambda: QUICK))
+        yield

@@ -148,6 +148,17 @@ def test_closed_loops_agree():
     assert row.speedup.single_call > 0
 
 
+def test_motions_agree():
+    """Every row, answers checked before and after; the targets have rows."""
+    from benchmarks.motions import measure
+    from benchmarks.targets import MOTIONS
+    from benchmarks.timing import Rounds
+
+    found = measure(8, 100, Rounds(1, 1))
+    assert set(MOTIONS) <= {motion.name for motion in found}
+    assert all(motion.ratio > 0.0 for motion in found)
+
+
 def test_exported_c_agrees():
     """Every way of both kinds of states, answers checked before and after."""
     if shutil.which("gcc") is None:

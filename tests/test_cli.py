@@ -468,7 +468,7 @@ def test_help_has_examples(command: str) -> None:
     [
         (["info", "missing.urdf"], "missing.urdf: there is no such file"),
         (["info", "pumma560"], "did you mean 'puma560'?"),
-        (["info", "xyzzy"], "built in are puma560, "),
+        (["info", "xyzzy"], "`chasles robots` lists those that are"),
         (["info", "planar"], "planar:N"),
         (["convert", "planar:2", "no/such.urdf"], "there is no such folder to write to"),
         (["convert", "planar:2", "arm.stl"], "arm.stl: unknown file type '.stl'; give a file that"),

@@ -37,9 +37,11 @@ PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
 EXAMPLES = {
     "accuracy.py": {"samples": 5, "joints": (3, 5), "picture": io.BytesIO()},
     "computed_torque.py": {"duration": 0.05},
+    "contact_in_time.py": {"duration": 0.4, "picture": io.BytesIO()},
     "contact_laws.py": {"steps": 6, "picture": io.BytesIO()},
     "crossover.py": {"joints": 4, "picture": io.BytesIO()},
     "impact_laws.py": {"steps": 5, "picture": io.BytesIO()},
+    "laws.py": {"duration": 0.3, "picture": io.BytesIO()},
     "long_runs.py": {"duration": 0.02, "picture": io.BytesIO()},
     "mechanism_energy.py": {"duration": 0.02, "names": ["four-bar"], "picture": io.BytesIO()},
     "mechanisms.py": {"pictures": {n: io.BytesIO() for n in ("triangle", "inclined_four_bar")}},
@@ -49,6 +51,7 @@ EXAMPLES = {
     "quadruped_momentum.py": {"duration": 0.05},
     "slider_crank.py": {"steps": 24, "picture": io.BytesIO()},
     "soft_contact.py": {"h": 1e-4, "picture": io.BytesIO()},
+    "soft_landing.py": {"duration": 0.05, "picture": io.BytesIO()},
     "spacelib.py": {"instants": 3},
 }
 NEEDS = {

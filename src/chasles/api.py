@@ -12,6 +12,7 @@ from chasles.algorithms import that_runs
 from chasles.compiled import Compiled, Wrench, checked_options, derivative_names, wrench_arguments
 from chasles.cost import Cost, Rules, measured, recorder
 from chasles.devices import Automatic
+from chasles.formats import registry
 from chasles.model import ModelError
 from chasles.model.denavit_hartenberg import Convention, DHRow, DHTable
 from chasles.model.dh_fields import TABLE, checked
@@ -31,14 +32,17 @@ def load(
 ) -> Robot:
     """Read a robot from a file: .urdf, .xacro, .sdf, .toml (a mechanism, docs/mechanism-files.md,
     or a Denavit-Hartenberg table, docs/dh.md), .xml or .mjcf (a MuJoCo model, docs/mjcf.md), or
-    .dat (the data file of Legnani et al. 1996, fig. 6).
+    .dat (the data file of Legnani et al. 1996, fig. 6). A name without suffix is that of a robot
+    which example-robot-data or robot_descriptions have put on this machine: load("panda");
+    `chasles.robots.installed()` lists them.
 
     floating: put the root link on a free joint. mimic: followers move with their leader and have no
     coordinate of their own (False: every joint is independent, as in Pinocchio). snap: take angles
     printed as rounded multiples of a right angle as exact; `robot.notes` says where. strict: an
     invalid inertia is an error instead of a note. arguments: of a xacro file, by name.
     """
-    source = formats.read(path, snap=snap, floating=floating, arguments=arguments)
+    file = registry.find(os.fsdecode(path)) if registry.is_name(path) else path
+    source = formats.read(file, snap=snap, floating=floating, arguments=arguments)
     return Robot(source, mimic=mimic, strict=strict)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -204,6 +205,11 @@ class Recipe:
     chain: tuple[Differential, ...] = ()
 
 
+_TRACED: WeakValueDictionary[Recipe, Program] = WeakValueDictionary()
+"""Programs by recipe, whatever the backend and the type of numbers, while some function has them.
+"""
+
+
 class Compiled:
     """A function of arrays, compiled for one robot.
 
@@ -234,13 +240,25 @@ class Compiled:
 
         Two classes of one name may compute different things, and a changed one does.
         """
+        return (self.recipe, self.program.hash) if self._has_own_joints else self.recipe
+
+    @property
+    def _has_own_joints(self) -> bool:
         source = self.recipe.source
-        own = any(joint.custom is not None for joint in (*source.joints, *source.loops))
-        return (self.recipe, self.program.hash) if own else self.recipe
+        return any(joint.custom is not None for joint in (*source.joints, *source.loops))
 
     @cached_property
     def program(self) -> Program:
-        """The straight-line program, traced when asked for."""
+        """The straight-line program, traced when asked for: once for all backends and types."""
+        if self._has_own_joints:
+            return self._trace()
+        bare = replace(self.recipe, backend="", dtype="")
+        found = _TRACED.get(bare)
+        if found is None:
+            found = _TRACED[bare] = self._trace()
+        return found
+
+    def _trace(self) -> Program:
         traced = program(
             self.model,
             self.recipe.function,

@@ -3,6 +3,7 @@
 import ctypes
 import itertools
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,15 @@ class OnCPU:
         strides = (ctypes.c_longlong * len(numbers))(*numbers)
         self._run(ctypes.c_longlong(count), pointers, strides)
         return arrays[len(inputs) :]
+
+    def launched(self, parameters: Sequence[int]) -> None:
+        """What a launch with such parameters does."""
+        count, never, *places = parameters
+        assert never == -1
+        pointers = (ctypes.c_void_p * (len(places) // 3))(*places[::3])
+        numbers = [n for k, n in enumerate(places) if k % 3]
+        strides = (ctypes.c_int64 * len(numbers))(*numbers)
+        self._run(ctypes.c_longlong(count), pointers, strides)
 
     @property
     def _apart(self) -> list[int]:

@@ -42,12 +42,17 @@ def broadcast_to(a: Array, shape: tuple[int, ...]) -> Array:
 def module() -> ModuleType:
     """To be found in the place of CuPy."""
     made = ModuleType("cupy")
-    cuda = SimpleNamespace(get_current_stream=lambda: SimpleNamespace(ptr=STREAM))
+    cuda = SimpleNamespace(
+        get_current_stream=lambda: SimpleNamespace(ptr=STREAM),
+        runtime=SimpleNamespace(getDevice=lambda: 0),
+    )
     vars(made).update(
         ndarray=Array,
         asarray=asarray,
         empty=empty,
         broadcast_to=broadcast_to,
+        array=asarray,
+        moveaxis=np.moveaxis,
         float32=np.float32,
         float16=np.float16,
         cuda=cuda,

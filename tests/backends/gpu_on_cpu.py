@@ -1,6 +1,5 @@
 """A GPU that is imitated: its arrays are NumPy's, its kernels what `cuda_on_cpu` makes of them."""
 
-import ctypes
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -70,15 +69,6 @@ def imitated(
         facts = used.form, 128, used.source.shared, used.source.columns, 0, 0
         return Built(*facts, code=bytes([rows]))
 
-    def run(rows: int, parameters: Sequence[int]) -> None:
-        count, never, *places = parameters
-        assert never == -1
-        pointers = (ctypes.c_void_p * (len(places) // 3))(*places[::3])
-        numbers = [n for k, n in enumerate(places) if k % 3]
-        made[rows]._run(
-            ctypes.c_longlong(count), pointers, (ctypes.c_int64 * len(numbers))(*numbers)
-        )
-
     def spread(parameters: Sequence[int]) -> None:
         count, size, row, source, target = parameters
         number = np.ctypeslib.as_ctypes_type(np.dtype(dtype))
@@ -87,7 +77,7 @@ def imitated(
         for k in range(count):
             rows[k * row : k * row + size] = columns[k::count]
 
-    functions = {rows: Imitation(lambda p, rows=rows: run(rows, p)) for rows in (0, 1)}
+    functions = {rows: Imitation(made[rows].launched) for rows in (0, 1)}
     monkeypatch.setattr(cuda, "Function", lambda code, *_: functions[code[0]])
     monkeypatch.setattr(cuda, "architecture", lambda _: "sm_90")
     monkeypatch.setattr(cuda, "_spreading", lambda *_: Imitation(spread))

@@ -43,9 +43,15 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return place
 
 
+def forget() -> None:
+    """As in a new process: nothing is traced, and nothing loaded."""
+    llvm.forget()
+    compiled._TRACED.clear()
+
+
 @pytest.fixture(autouse=True)
 def nothing_loaded() -> None:
-    llvm.forget()
+    forget()
 
 
 @pytest.fixture
@@ -64,7 +70,7 @@ def traces(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def use() -> None:
     """What a user sees of the cache, in a process that has loaded nothing: right numbers."""
-    llvm.forget()
+    forget()
     assert np.array_equal(planar(1).gravity_forces(Q), TORQUE)
 
 
@@ -422,7 +428,7 @@ def test_a_read_only_disk(folder: Path, traces: list[str], monkeypatch: pytest.M
         monkeypatch.setattr(os, name, failing(errno.EROFS))
     assert not untrusted(traces)
     for count in (1, 2):
-        llvm.forget()
+        forget()
         assert planar(1).mass_matrix(Q).shape == (1, 1)
         assert traces.count("mass_matrix") == count
     assert files(folder) == kept
@@ -510,7 +516,7 @@ def name_of(monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
         raise Stop
 
     monkeypatch.setattr(cache, "load", load)
-    llvm.forget()
+    forget()
 
     def name(robot: chasles.Robot, function: str = "inverse_dynamics", **options: Any) -> str:
         with pytest.raises(Stop):

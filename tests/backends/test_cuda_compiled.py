@@ -72,6 +72,13 @@ def test_spreading() -> None:
         assert cuda_nvrtc.compile(spreading(dtype), "sm_90").spilled == 0
 
 
+def test_the_report_comes_again() -> None:
+    """The same text compiled once more: no answer from a cache, which would have no report."""
+    program = program_of(ARM, "mass_matrix")
+    built = [cuda_build.build(program, "float32", "sm_90", "strided") for _ in range(2)]
+    assert built[0].registers == built[1].registers > 0
+
+
 def test_refusal() -> None:
     with pytest.raises(RuntimeError, match=r"refused a kernel: .*identifier \"nonsense\""):
         cuda_nvrtc.compile("__global__ void kernel() { nonsense(); }", "sm_90")

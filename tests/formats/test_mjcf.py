@@ -502,7 +502,7 @@ WRONG = {
     ),
     "missing mesh": (
         "<mujoco><asset><mesh name='x' file='no.stl'/></asset>"
-        "<worldbody><geom type='mesh' mesh='x'/></worldbody></mujoco>",
+        "<worldbody><body><geom type='mesh' mesh='x'/></body></worldbody></mujoco>",
         r"machine\.xml: MuJoCo's compiler: .*no\.stl",
     ),
     "not finite": (

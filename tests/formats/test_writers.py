@@ -126,6 +126,25 @@ def test_random_trees(seed: int, suffix: str, tmp_path: Path) -> None:
     assert (twice.joints, twice.frames) == (again.joints, again.frames)
 
 
+@pytest.mark.parametrize("name", ["panda", "solo12", "xarm7", "random"])
+def test_through_every_format(name: str, tmp_path: Path) -> None:
+    """One file after the other, each read from the one before; the last moves as the first."""
+    if name == "random":
+        source = tree(14, 1, mimics=True).model.source
+        single = ("fixed", "revolute", "continuous", "prismatic")
+        joints = tuple(
+            replace(j, armature=0.0, kind=j.kind if j.kind in single else "revolute")
+            for j in source.joints
+        )
+        robot = chasles.Robot(replace(source, joints=joints))
+    else:
+        robot = chasles.load(published(name))
+    again = robot
+    for suffix in (".sdf", ".urdf", ".toml", ".xml", ".sdf", ".toml"):
+        again = written(again, tmp_path / f"copy{suffix}")
+    assert_same_motion(robot, again, TOLERANCE)
+
+
 def in_frames(kind: str) -> Description:
     """A link on a joint whose frame is not the link's own, and another link on that."""
     R = matrix_from_vector(Vector.of(0.3, -0.5, 0.9))

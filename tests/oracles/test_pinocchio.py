@@ -29,6 +29,10 @@ STEPWISE = {"unit-acceleration", "conjugate-gradient", "orthogonal-complement", 
 """Methods with a recursion for each freedom: seconds on plain numbers, for a hundred freedoms."""
 MANY = 30
 
+TURNS = 3
+"""Of the methods after the first, a robot takes one in so many, and the next robot others: each is
+tried on about fifty."""
+
 
 @cache
 def errors(path: Path, floating: bool) -> tuple[dict[str, float], float] | str:
@@ -45,10 +49,11 @@ def errors(path: Path, floating: bool) -> tuple[dict[str, float], float] | str:
         raise
     oracle.order(robot)
     links = len(robot.bodies)
-    methods = {
-        name: [way for way in ways(robot, name) if robot.nv <= MANY or way not in STEPWISE]
-        for name in SEVERAL
-    }
+    turn = 2 * FILES.index(path) + floating
+    methods = {}
+    for name in SEVERAL:
+        able = [way for way in ways(robot, name) if robot.nv <= MANY or way not in STEPWISE]
+        methods[name] = [w for k, w in enumerate(able) if k == 0 or (k + turn) % TURNS == 0]
     questions = cases(oracle, robot, seed=SEED, poses=links, frames=2, methods=methods)
     found = worst_errors(questions, partial(direct, robot.model.frictionless()))
     return found, condition(oracle, robot, seed=SEED)

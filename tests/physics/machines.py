@@ -12,6 +12,15 @@ import chasles
 TREES = {"fixed": (9, 3, False), "floating": (9, 14, True)}
 """Joints, seed, and whether the root is free; the two together have every joint type."""
 
+PAIRS = (
+    ("fixed", "llvm"),
+    ("floating", "llvm"),
+    ("floating", "numpy"),
+    ("fixed", "interpret"),
+)
+"""Trees and backends that run them: machine code has both. That all backends agree on each
+function, `backends/test_same_bits.py` shows."""
+
 STATES = 3
 
 VIEWS = [(axes, at) for axes in ("world", "frame") for at in ("frame", "world", (0.2, -0.1, 0.4))]

@@ -149,7 +149,7 @@ def test_second_rate_of_the_jacobian_by_differences(
 @pytest.mark.parametrize(("axes", "at"), VIEWS)
 def test_second_rate_of_the_jacobian_is_exact(axes: str, at: object) -> None:
     """The derivative of the first rate's program, along the motion."""
-    robot = tree(9, 3, floating=False)
+    robot = tree(5, 3, floating=False)
     q, qd, qdd = moving(robot, 2, seed=8)
     view = {"frame": "tip", "axes": axes, "at": at}
     found = direct(robot.model, "jacobian_rate", q, qd, qdd, method="joint-motion", **view)

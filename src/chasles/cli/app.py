@@ -9,6 +9,7 @@ import typer
 
 import chasles
 from chasles.cli.options import (
+    Arguments,
     Floating,
     NoMimic,
     NoSnap,
@@ -83,6 +84,7 @@ def demo(
 @app.command()
 def info(
     target: Target,
+    argument: Arguments,
     floating: Floating = False,
     no_mimic: NoMimic = False,
     no_snap: NoSnap = False,
@@ -99,14 +101,17 @@ def info(
     chasles info planar:4
 
     chasles info robot.urdf --floating --strict
+
+    chasles info robot.xacro --argument arm=left
     """
     from rich.console import Console
 
     from chasles.cli import info as report
-    from chasles.cli.target import Loading, find
+    from chasles.cli.target import Loading, find, given
 
     with reported():
-        robot = find(target, Loading(floating, not no_mimic, not no_snap, strict))
+        how = Loading(floating, not no_mimic, not no_snap, strict, given(argument))
+        robot = find(target, how)
         report.show(robot, Console(highlight=False))
 
 
@@ -236,8 +241,9 @@ def bench(
 def convert(
     target: Target,
     output: Annotated[
-        Path, typer.Argument(metavar="OUT", help="The .toml, .urdf, .xml or .mjcf file to write.")
+        Path, typer.Argument(metavar="OUT", help="The .toml, .urdf, .sdf, .xml or .mjcf to write.")
     ],
+    argument: Arguments,
     floating: Floating = False,
     no_snap: NoSnap = False,
     strict: Strict = False,
@@ -255,15 +261,17 @@ def convert(
     chasles convert robot.xml robot.toml
 
     chasles convert planar:4 planar.urdf --floating
+
+    chasles convert robot.xacro robot.sdf --argument arm=left
     """
     from rich.console import Console
 
     from chasles.cli.convert import report
-    from chasles.cli.target import Loading, find
+    from chasles.cli.target import Loading, find, given
 
     with reported():
         check_folder(output)
-        robot = find(target, Loading(floating, True, not no_snap, strict))
+        robot = find(target, Loading(floating, True, not no_snap, strict, given(argument)))
         report(robot, output, Console(highlight=False))
 
 
@@ -412,6 +420,28 @@ def export(
             **viewpoint,
         )
         task.show(paths, Console(highlight=False))
+
+
+@app.command()
+def robots() -> None:
+    """List the robots that are here by name: built in, and installed.
+
+    Built-in ones that need numbers take them after a colon: planar:4.
+
+    Installed are those of example-robot-data and of robot_descriptions' cache.
+
+    Examples:
+
+    chasles robots
+
+    chasles info panda
+    """
+    from rich.console import Console
+
+    from chasles.cli import robots as report
+
+    with reported():
+        report.show(Console(highlight=False))
 
 
 @app.command()

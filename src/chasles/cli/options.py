@@ -11,7 +11,7 @@ Target = Annotated[
     str,
     typer.Argument(
         metavar="FILE|NAME",
-        help="A .urdf, .xml (MJCF), .toml or .dat file, or a built-in robot: puma560.",
+        help="A .urdf, .xacro, .sdf, .xml (MJCF), .toml or .dat file, or a robot's name: puma560.",
     ),
 ]
 Floating = Annotated[bool, typer.Option("--floating", help="Put the root link on a free joint.")]
@@ -20,6 +20,15 @@ NoMimic = Annotated[
 ]
 NoSnap = Annotated[
     bool, typer.Option("--no-snap", help="Keep an angle like 1.5708 as printed, not as pi/2.")
+]
+Arguments = Annotated[
+    list[str],
+    typer.Option(
+        "--argument",
+        default_factory=list,
+        show_default=False,
+        help="Of a .xacro file: NAME=VALUE; repeatable.",
+    ),
 ]
 Strict = Annotated[bool, typer.Option("--strict", help="An impossible inertia is an error.")]
 

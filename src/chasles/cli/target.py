@@ -1,12 +1,13 @@
-"""The robot a command is asked about: a file, or a built-in robot by name."""
+"""The robot a command is asked about: a file, or a built-in or installed robot by name."""
 
-import difflib
 import inspect
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from chasles import robots
 from chasles.api import load
+from chasles.formats import registry
 from chasles.model import ModelError
 from chasles.robot import Robot
 
@@ -19,20 +20,35 @@ class Loading:
     mimic: bool = True
     snap: bool = True
     strict: bool = False
+    arguments: Mapping[str, str] | None = None
+
+
+def given(words: Sequence[str]) -> dict[str, str]:
+    """Arguments of a xacro file: NAME=VALUE, or NAME:=VALUE as ROS writes it."""
+    found = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not name.rstrip(":") or not equals:
+            raise ModelError(f"--argument {word}: give NAME=VALUE")
+        found[name.rstrip(":")] = value
+    return found
 
 
 def find(target: str, how: Loading) -> Robot:
-    """The robot of a file, or a built-in one: NAME, or NAME:ARGUMENTS as in planar:4."""
+    """The robot of a file, an installed one, or a built-in one: NAME, or planar:4."""
     name, _, arguments = target.partition(":")
     if name in robots.ROBOTS and not Path(target).exists():
         return _loaded(_built(target, name, arguments), how)
-    if Path(target).suffix or Path(target).exists():
-        return load(
-            target, floating=how.floating, mimic=how.mimic, snap=how.snap, strict=how.strict
-        )
-    close = difflib.get_close_matches(name, robots.ROBOTS, n=1)
-    hint = f"did you mean {close[0]!r}?" if close else f"built in are {', '.join(robots.ROBOTS)}"
-    raise ModelError(f"{target}: there is no such file and no built-in robot of that name; {hint}")
+    if registry.is_name(target):
+        target = str(registry.find(target, also=robots.ROBOTS))
+    return load(
+        target,
+        floating=how.floating,
+        mimic=how.mimic,
+        snap=how.snap,
+        strict=how.strict,
+        arguments=how.arguments,
+    )
 
 
 def _built(target: str, name: str, arguments: str) -> Robot:

@@ -49,12 +49,11 @@ from chasles.contact.rigid import (
 )
 from chasles.contact.sets import Event, Sets, State, events, held, new_sets, state, without
 from chasles.contact.shapes import ConvexMesh, Cylinder
-from chasles.contact.soft import (
+from chasles.contact.soft import SoftContact, SoftFriction
+from chasles.contact.soft_normal import (
     AzadFeatherstone,
     HuntCrossley,
     NormalLaw,
-    SoftContact,
-    SoftFriction,
     SoftSurface,
     TwoSoftSurfaces,
 )

@@ -22,13 +22,18 @@ def _on_any(on_arrays: Callable[..., Value], on_numbers: Callable[..., Value]) -
     return operation
 
 
+def _where(condition: Value, a: Value, b: Value) -> Value:
+    """NumPy's choice; of single numbers a number, which vectors can be scaled by."""
+    return np.asarray(np.where(condition, a, b))[()]
+
+
 maximum = _on_any(np.maximum, expr.maximum)
 minimum = _on_any(np.minimum, expr.minimum)
 absolute = _on_any(np.abs, expr.absolute)
 sqrt = _on_any(np.sqrt, expr.sqrt)
-less = _on_any(lambda a, b: np.where(np.less(a, b), 1.0, 0.0)[()], expr.less)
-less_equal = _on_any(lambda a, b: np.where(np.less_equal(a, b), 1.0, 0.0)[()], expr.less_equal)
-select = _on_any(lambda c, a, b: np.asarray(np.where(c != 0.0, a, b))[()], expr.select)
+less = _on_any(lambda a, b: _where(np.less(a, b), 1.0, 0.0), expr.less)
+less_equal = _on_any(lambda a, b: _where(np.less_equal(a, b), 1.0, 0.0), expr.less_equal)
+select = _on_any(lambda c, a, b: _where(np.not_equal(c, 0.0), a, b), expr.select)
 
 
 def scaled(v: Vector, factor: Value) -> Vector:

@@ -18,7 +18,8 @@ class Rigid:
     """Bodies that do not give way: they touch, leave, slide and stick, and collide.
 
     friction: Coulomb's coefficient mu, while touching. restitution: e of Newton's law of impact,
-    with the same friction. impact: another law of impact in its place.
+    with the same friction, at all points that touch together. impact: a law of one point in its
+    place, which acts at the points in turn.
     """
 
     friction: float = 0.0
@@ -56,10 +57,7 @@ class Pair:
             raise ValueError(
                 "Pair: a law with tangents=1 is for points in a plane; give SoftContact(tangents=2)"
             )
-        fixed = isinstance(self.body, Point | Sphere) or (
-            isinstance(self.surface, Plane | Ground) and not isinstance(self.body, Cylinder)
-        )
-        if not fixed or isinstance(self.surface, Cylinder | ConvexMesh):
+        if not self.fixed:
             raise ValueError(
                 f"Pair: {type(self.body).__name__} on {type(self.surface).__name__} has no fixed "
                 "points of contact, which a soft law needs; give a Point or Sphere as body, or a "
@@ -67,9 +65,22 @@ class Pair:
             )
 
     @property
+    def fixed(self) -> bool:
+        """Whether it has points of contact that stay the same balls of the body."""
+        if isinstance(self.surface, Cylinder | ConvexMesh):
+            return False
+        flat = isinstance(self.surface, Plane | Ground) and not isinstance(self.body, Cylinder)
+        return flat or isinstance(self.body, Point | Sphere)
+
+    @property
     def frames(self) -> tuple[str | None, str | None]:
         """The frames that carry the body and the surface; None: the world."""
         return self.body.frame, self.surface.frame
+
+    @property
+    def points(self) -> int:
+        """How many contacts they have."""
+        return len(self.body.balls())
 
     def spots(self, over: FrameMotion, under: FrameMotion) -> list[Spot]:
         """Where they may touch, from the motion of the frames of body and surface.

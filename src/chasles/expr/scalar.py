@@ -22,6 +22,7 @@ def _digest(text: bytes) -> int:
 
 
 _OP_DIGEST = {name: _digest(name.encode()) for name in OPS}
+_COMMUTATIVE = frozenset(name for name, op in OPS.items() if op.commutative)
 
 
 class Scalar:
@@ -140,8 +141,8 @@ class Arena:
 
     def node(self, op: str, *args: Number) -> Scalar:
         """The node itself, without simplification; commutative arguments in canonical order."""
-        nodes = tuple(a if type(a) is Scalar else self.const(a) for a in args)
-        if OPS[op].commutative and nodes[1].digest < nodes[0].digest:
+        nodes = tuple([a if type(a) is Scalar else self.const(a) for a in args])
+        if op in _COMMUTATIVE and nodes[1].digest < nodes[0].digest:
             nodes = nodes[::-1]
         mixed = _OP_DIGEST[op]
         for a in nodes:
@@ -151,21 +152,26 @@ class Arena:
 
     def build(self, op: str, *args: Number) -> Number:
         """The simplest known expression for an operation; a float where everything is constant."""
-        symbolic = False
+        symbolic, plain = False, []
         for a in args:
             if type(a) is Scalar:
                 if a.arena is not self:
                     raise ValueError("numbers of two traces cannot be combined")
-                symbolic = symbolic or a.op != "const"
-        args = tuple(map(_plain, args))
+                if a.op == "const":
+                    a = a.data
+                else:
+                    symbolic = True
+            elif type(a) is not float:
+                a = float(a)
+            plain.append(a)
         if not symbolic:
-            return OPS[op].value(*args)
+            return OPS[op].value(*plain)
         rule = self._rules.get(op)
         if rule is not None:
-            simpler = rule(self, *args)
+            simpler = rule(self, *plain)
             if simpler is not None:
                 return _plain(simpler)
-        return self.node(op, *args)
+        return self.node(op, *plain)
 
     def _intern(self, op: str, args: tuple[Scalar, ...], data: Any, digest: int) -> Scalar:
         key, origin = (op, data, *args), None

@@ -186,6 +186,11 @@ def _note_unused(source: Source, joints: list[JointData]) -> None:
     counts = [f"{what} ({count})" for what, count in source["unused"].items() if count]
     if counts:
         source.notes.append(f"{source.file}: not used: {', '.join(counts)}")
+    if absent := source["absent"]:
+        names = ", ".join(absent[:4]) + (", ..." if len(absent) > 4 else "")
+        source.notes.append(
+            f"{source.file}: files that are not there, and not needed ({len(absent)}): {names}"
+        )
     for joint in joints:
         if joint.kind == "free" and (joint.armature or joint.friction):
             source.notes.append(

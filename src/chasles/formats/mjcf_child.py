@@ -1,5 +1,6 @@
 """Compiles an MJCF file with MuJoCo; `walled_program.py` runs it. It imports nothing of chasles."""
 
+import os
 from typing import Any
 
 import mujoco
@@ -20,8 +21,56 @@ ARRAYS = (
 
 
 def answer(file: str, parts: str) -> dict[str, Any]:
-    """The numbers of a file's model, of at most so many parts."""
-    return numbers(mujoco.MjModel.from_xml_path(file), int(parts))
+    """The numbers of a file's model, of at most so many parts.
+
+    absent: meshes and textures whose files are not there, and which no inertia depends on.
+    """
+    absent: list[str] = []
+    try:
+        model = mujoco.MjModel.from_xml_path(file)
+    except ValueError as error:
+        if "opening file" not in str(error) or not hasattr(mujoco, "MjSpec"):
+            raise
+        spec = mujoco.MjSpec.from_file(file)
+        absent = stubbed(spec)
+        if not absent:
+            raise
+        model = spec.compile()
+    return numbers(model, int(parts)) | {"absent": absent}
+
+
+def stubbed(spec: Any) -> list[str]:
+    """Put spheres for meshes, and plain colours for textures, whose files are not there.
+
+    Only where the bodies have an `<inertial>`: else a mesh says what mass a body has.
+    """
+    absent = []
+    for texture in spec.textures:
+        if texture.file and not found(spec, spec.compiler.texturedir, texture.file):
+            absent.append(texture.file)
+            texture.file, texture.builtin = "", mujoco.mjtBuiltin.mjBUILTIN_FLAT
+            texture.width = texture.height = 1
+    always = spec.compiler.inertiafromgeom == mujoco.mjtInertiaFromGeom.mjINERTIAFROMGEOM_TRUE
+    for mesh in list(spec.meshes):
+        if not mesh.file or found(spec, spec.compiler.meshdir, mesh.file):
+            continue
+        name = mesh.name or os.path.splitext(os.path.basename(mesh.file))[0]
+        for geom in [geom for geom in spec.geoms if geom.meshname == name]:
+            if always or not (geom.parent.explicitinertial or geom.parent.name == "world"):
+                raise ValueError(
+                    f"Error opening file {mesh.file!r}, from which body {geom.parent.name!r} has "
+                    "its mass: give the body an <inertial>, or the file"
+                )
+            geom.type, geom.size, geom.meshname = mujoco.mjtGeom.mjGEOM_SPHERE, [1e-3] * 3, ""
+            geom.group = mujoco.mjNGROUP - 1  # which is not shown
+        absent.append(mesh.file)
+        spec.delete(mesh)
+    return absent
+
+
+def found(spec: Any, folder: str, file: str) -> bool:
+    """Whether the file of a mesh or texture is there."""
+    return os.path.isfile(os.path.join(spec.modelfiledir, folder, file))
 
 
 def numbers(model: Any, parts: int) -> dict[str, Any]:

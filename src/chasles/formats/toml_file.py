@@ -15,6 +15,9 @@ from chasles.model import ModelError
 from chasles.model.dh_fields import Field, checked, choice
 from chasles.model.model import suggest
 
+MAX_TABLES = 100_000
+"""Tables and lists of a file; a robot of a hundred links has some hundred."""
+
 
 def _thousandth(x: float) -> float:
     return x / 1e3
@@ -55,6 +58,11 @@ class TomlFile:
         self.file, self.snap = os.fsdecode(path), snap
         self.notes: list[str] = []
         text = _decoded(self.file, load(self.file))
+        if text.count("[") + text.count("{") > MAX_TABLES:
+            raise ModelError(
+                f"{self.file}: more than {MAX_TABLES} tables and lists; check that this is the "
+                "right file"
+            )
         self.data = _parsed(self.file, text)
         self._lines = Lines(text)
         self._units = {what: next(iter(names.values())) for what, names in UNITS.items()}

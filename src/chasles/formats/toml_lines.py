@@ -1,5 +1,6 @@
 """Where the keys of a TOML file stand: `tomllib` gives values without their lines."""
 
+import bisect
 import re
 from typing import Any
 
@@ -17,7 +18,12 @@ class Lines:
     def __init__(self, text: str) -> None:
         self._lines = text.split("\n")
         found = ((k, _HEADER.fullmatch(line.rstrip("\r"))) for k, line in enumerate(self._lines))
-        self._headers = [(k, match[1]) for k, match in found if match]
+        self._headers: list[int] = []
+        self._starts: dict[str, list[int]] = {}
+        for k, match in found:
+            if match:
+                self._headers.append(k)
+                self._starts.setdefault(match[1], []).append(k)
 
     def of(self, data: dict[str, Any], *path: str | int) -> int | None:
         """The line, from 1, of a key by its path: ("units", "angle"), ("joint", 2, "theta").
@@ -25,7 +31,7 @@ class Lines:
         data: the values of the file. Where a key has no line of its own, that of its table.
         """
         block, *rest = path
-        starts = [k for k, name in self._headers if name == block]
+        starts = self._starts.get(str(block), [])
         value = data.get(str(block))
         expected = len(value) if isinstance(value, list) else 1
         if not starts or len(starts) != expected:
@@ -36,6 +42,7 @@ class Lines:
     def _key(self, key: str, first: int) -> int | None:
         """The line of `key = ...` among those from `first` on, up to the next header."""
         pattern = re.compile(rf"\s*[\"']?{re.escape(key)}[\"']?\s*[=.]")
-        last = next((k for k, _ in self._headers if k >= first), len(self._lines))
+        k = bisect.bisect_left(self._headers, first)
+        last = self._headers[k] if k < len(self._headers) else len(self._lines)
         found = [k for k in range(first, last) if pattern.match(self._lines[k])]
         return found[0] + 1 if len(found) == 1 else None

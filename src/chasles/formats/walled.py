@@ -6,7 +6,9 @@ it goes on.
 
 import importlib.util
 import json
+import math
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -18,13 +20,18 @@ from chasles.model import ModelError
 
 _PROGRAM = Path(__file__).with_name("walled_program.py")
 
+_OUT_OF_TIME = tuple(-getattr(signal, name, 1000) for name in ("SIGXCPU", "SIGKILL"))
+"""How a process ends that has used up its time: by the first of these, or where that is not heard
+the second."""
+
 
 @dataclass(frozen=True)
 class Tool:
     """What reads a format. name: in messages. package: that it needs; extra: that installs it.
 
-    program: the Python file here whose `answer` runs it. seconds, memory (bytes of addresses): the
-    most it may take.
+    program: the Python file here whose `answer` runs it. seconds (of the processor; on the clock
+    three times as many, for a machine that is busy), memory (bytes of addresses): the most it may
+    take.
     """
 
     name: str
@@ -43,18 +50,20 @@ class Tool:
             )
         program = _PROGRAM.with_name(self.program)
         # -P: the folder of a program is not searched for imports; here it would hide `numbers`.
-        command = [sys.executable, "-P", str(_PROGRAM), str(program), str(self.memory)]
+        limits = str(math.ceil(self.seconds)), str(self.memory)
+        command = [sys.executable, "-P", str(_PROGRAM), str(program), *limits]
         command += [os.path.abspath(file), *arguments]
         one_thread = os.environ | {"OPENBLAS_NUM_THREADS": "1"}  # each takes addresses of its own
         with tempfile.TemporaryDirectory() as folder:  # some log into the one they are run in
             try:
+                clock = 3.0 * self.seconds
                 done = subprocess.run(
-                    command, capture_output=True, timeout=self.seconds, cwd=folder, env=one_thread
+                    command, capture_output=True, timeout=clock, cwd=folder, env=one_thread
                 )
-            except subprocess.TimeoutExpired as late:
-                raise ModelError(
-                    f"{file}: {self.name} took more than {self.seconds:g} s; simplify the file"
-                ) from late
+            except subprocess.TimeoutExpired:
+                raise self._late(file) from None
+        if done.returncode in _OUT_OF_TIME:
+            raise self._late(file)
         try:
             found: dict[str, Any] = json.loads(done.stdout)
         except ValueError as error:
@@ -63,6 +72,11 @@ class Tool:
                 f"{self.memory / 2**30:g} GB; simplify the file"
             ) from error
         return found
+
+    def _late(self, file: str) -> ModelError:
+        return ModelError(
+            f"{file}: {self.name} took more than {self.seconds:g} s; simplify the file"
+        )
 
 
 def _last_words(done: "subprocess.CompletedProcess[bytes]") -> str:

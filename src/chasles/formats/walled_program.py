@@ -1,7 +1,7 @@
-"""A program of its own: runs the function `answer` of a Python file with bounds on its memory.
+"""A program of its own: runs the function `answer` of a Python file with bounds on its work.
 
-`chasles.formats.walled` runs it as `walled_program.py FILE MEMORY ARGUMENTS...`, and reads what
-`answer` returns as JSON; {"error": why} where it raises ValueError or lacks memory. It imports
+`chasles.formats.walled` runs it as `walled_program.py FILE SECONDS MEMORY ARGUMENTS...`, and reads
+what `answer` returns as JSON; {"error": why} where it raises ValueError or lacks memory. It imports
 nothing of chasles, so that it starts fast.
 """
 
@@ -11,9 +11,9 @@ import runpy
 import sys
 
 
-def main(file: str, memory: int, arguments: list[str]) -> None:
+def main(file: str, seconds: int, memory: int, arguments: list[str]) -> None:
     """Print the answer; what else is printed on the way is none."""
-    limit_memory(memory)
+    limit(seconds, memory)
     printed = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     try:
@@ -23,16 +23,17 @@ def main(file: str, memory: int, arguments: list[str]) -> None:
     printed.flush()
 
 
-def limit_memory(most: int) -> None:
-    """Of this process, where the system can."""
+def limit(seconds: int, memory: int) -> None:
+    """Time of the processor and addresses of this process, where the system can."""
     if sys.platform != "win32":
         import resource
 
-        try:
-            resource.setrlimit(resource.RLIMIT_AS, (most, most))
-        except (ValueError, OSError):
-            return  # macOS has the name but refuses
+        for what, most in ((resource.RLIMIT_CPU, seconds), (resource.RLIMIT_AS, memory)):
+            try:
+                resource.setrlimit(what, (most, most))
+            except (ValueError, OSError):
+                continue  # macOS has the name of memory but refuses
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), sys.argv[3:])
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4:])

@@ -9,12 +9,16 @@
 | `slider_crank` `four_bar` `triangle` `five_bar` `six_bar` | planar mechanisms with closed loops |
 | `stewart` `delta` | parallel robots |
 | `random_tree` | a tree of every joint type, the same for the same seed |
+
+`installed()` lists robot files of other packages on this machine, and `find(name)` is the file of
+one of them, which `chasles.load(name)` loads.
 """
 
 import functools
 from collections.abc import Callable
 from typing import ParamSpec
 
+from chasles.formats.registry import find, installed
 from chasles.model import Description
 from chasles.robot import Robot
 from chasles.robots import arms, legged, mechanisms, parallel, synthetic, trees
@@ -72,4 +76,4 @@ ROBOTS: dict[str, Callable[..., Robot]] = {
 }
 """Every built-in robot by name."""
 
-__all__ = ["ROBOTS", *ROBOTS]
+__all__ = ["ROBOTS", "find", "installed", *ROBOTS]

@@ -103,11 +103,15 @@ class SoftPair(Protocol):
         """The frames that carry the body and the surface."""
 
     @property
+    def points(self) -> int:
+        """In how many spots they may touch."""
+
+    @property
     def law(self) -> Any:
         """A `SoftLaw`, where it is soft."""
 
     def spots(self, over: FrameMotion, under: FrameMotion) -> list[Spot]:
-        """Where they may touch, always as many, from the motion of the two frames."""
+        """Where they may touch, from the motion of the two frames."""
 
 
 class Pressed(NamedTuple):
@@ -153,8 +157,7 @@ class Contacts:
     @cached_property
     def laws(self) -> list[SoftLaw]:
         """The law of every spot."""
-        still = FrameMotion.still()
-        return [pair.law for pair in self.pairs for _ in pair.spots(still, still)]
+        return [pair.law for pair in self.pairs for _ in range(pair.points)]
 
     @property
     def states(self) -> int:
@@ -188,11 +191,11 @@ class Contacts:
 
     def wrenches(self, arena: Arena, q: Numbers, found: Pressed) -> dict[str, list[Number]]:
         """Six numbers for each of `frames`, by the name that a program has for them."""
-        zero = [0.0] * self.model.nv
-        motions = self._motions(arena, q, zero)
+        motions = self._motions(arena, q, [0.0] * self.model.nv)
         total = {frame: (Vector.zero(), Vector.zero()) for frame in self.frames}
+        sides = [pair.frames for pair in self.pairs for _ in range(pair.points)]
         for (body, surface), spot, force in zip(
-            self._sides(), found.spots, self.forces(found), strict=True
+            sides, found.spots, self.forces(found), strict=True
         ):
             for frame, f in ((body, force), (surface, -force)):
                 if frame is not None:
@@ -257,10 +260,6 @@ class Contacts:
         spots = self.spots(arena, q, [0.0] * self.model.nv)
         gaps = [spot.gap for spot in spots]
         return list(zip(self.laws, self.split(state), found.forces, gaps, strict=True))
-
-    def _sides(self) -> list[tuple[str | None, str | None]]:
-        still = FrameMotion.still()
-        return [pair.frames for pair in self.pairs for _ in pair.spots(still, still)]
 
     @cached_property
     def _programs(self) -> dict[str, tuple[Program, Program]]:

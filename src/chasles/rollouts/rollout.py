@@ -129,6 +129,7 @@ class Rollout:
             model.source, mimic, method, next(digests), dissipation, next(digests), dt
         )
         self._loops: dict[tuple[str, str], Any] = {}
+        self._touchers: dict[tuple[str, str], Any] = {}
 
     def _loop(self, backend: str, dtype: str) -> Any:
         """The step of a backend, repeated."""
@@ -274,10 +275,12 @@ class Rollout:
         """Forces and gaps of the states that are kept."""
         if self._touching is None:
             return None
-        found = self._touching
-        kernel = backends.prepare(
-            ("contacts", found.hash), lambda: found, place.backend, place.dtype
-        )
+        found, target = self._touching, (place.backend, place.dtype)
+        if target not in self._touchers:
+            with COMPILING:
+                made = backends.prepare(("contacts", found.hash), lambda: found, *target)
+                self._touchers[target] = made
+        kernel = self._touchers[target]
         states = records[2] if len(records) > 2 else records[0][..., :0]
         forces, gaps, _ = place.call(kernel, (*records[:2], states), threads)
         return Touching(forces, gaps, states)

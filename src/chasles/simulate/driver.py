@@ -5,10 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from chasles.contact.pairs import Pair, Rigid
 from chasles.names import leading_shape, numbers
 from chasles.numeric.linear_systems import checked_step
 from chasles.robot import Array, Robot
-from chasles.rollouts import End, SoftPair, Trajectory
+from chasles.rollouts import End, Occurrence, Trajectory
 from chasles.simulate.closure_function import ClosureFunction
 from chasles.simulate.dynamics import Forces, accelerations, joint_forces, under
 from chasles.simulate.events import Event, checked_events
@@ -16,8 +17,10 @@ from chasles.simulate.integrators import Free, chosen
 from chasles.simulate.memory import recalled, remembered
 from chasles.simulate.motions import moving
 from chasles.simulate.pace import paced
-from chasles.simulate.running import Keep, Repeats, run
+from chasles.simulate.rigid import RigidContact
+from chasles.simulate.running import Keep, Repeats, Untouched, run
 from chasles.simulate.soft import soft_contacts
+from chasles.simulate.watched import Watched, check_rigid, touched
 
 
 def simulate(
@@ -38,8 +41,9 @@ def simulate(
     stabilization: float | None = None,
     closure: ClosureFunction | None = None,
     events: Event | Sequence[Event] = (),
-    contacts: Sequence[SoftPair] = (),
+    contacts: Sequence[Pair] = (),
     contact_states: Array = None,
+    limits: bool = False,
     times: Array = None,
     every: int = 1,
     steps: int | None = None,
@@ -64,10 +68,16 @@ def simulate(
     increase, by interpolation within the steps, instead of those after each step. every: keep one
     state of so many, and the last. progress: show a bar.
 
-    contacts: pairs of shapes with a soft law, `contact.Pair(body, surface, SoftContact(...))`;
-    contact_states (..., states): those of surfaces and of friction at the start, by default at
-    rest. They are integrated with the motion; `Trajectory.touching` has them, with forces and gaps.
-    Stiff ground is for the implicit integrators.
+    contacts: pairs of shapes, `contact.Pair(body, surface, law)`, all with soft laws or all with
+    rigid ones. Soft, `SoftContact(...)`: contact_states (..., states) are those of surfaces and of
+    friction at the start, by default at rest. They are integrated with the motion;
+    `Trajectory.touching` has them, with forces and gaps. Stiff ground is for the implicit
+    integrators. Rigid, `Rigid(...)`, of one state and for explicit integrators: bodies touch,
+    leave, stick, slide and collide, and so do joints at their limits with limits=True. Each change
+    is found within its step, as events are, and named in `Trajectory.events`: "impact", "gain",
+    "loss", "slip" or "stick" and the point. Raises `contact.Infeasible`, `Inconsistent` or
+    `Indeterminate` where rigid bodies have no motion, or more than one.
+
     steps: stop after so many steps, at the trajectory's `end`. resume: such an end, from which the
     motion goes on; all else as it was given at first, q and qd too. The states of all parts, one
     after the other, are those of the motion in one piece, bit for bit.
@@ -88,31 +98,44 @@ def simulate(
         if isinstance(count, bool) or not isinstance(count, int) or count < 1:
             raise ValueError(f"simulate: {name} must be a positive integer, not {count!r}")
     start = _beginning(robot, start)
-    keep = Keep(start, whole, every, times)
     happenings = checked_events(events, q)
     method, advance = chosen(robot, integrator, free)
-    soft = soft_contacts(robot, contacts, integrator, contact_states)
+    firm = limits or any(isinstance(getattr(pair, "law", None), Rigid) for pair in contacts)
+    soft = soft_contacts(robot, () if firm else contacts, integrator, contact_states)
     frames = () if soft is None else soft.frames
     dynamics = accelerations(robot, f_ext, dissipation, stabilization, frames)
     force = joint_forces(tau, qd)
     accelerate = under(dynamics, force) if soft is None else soft.under(dynamics, force)
+    rigid: RigidContact | None = None
+    if firm:
+        check_rigid(contacts, q, integrator, advance, stabilization)
+        rigid = RigidContact(robot, contacts, limits, accelerate, force, f_ext, dissipation)
+        accelerate = rigid.accelerate
     motion = moving(robot, accelerate, advance, closure, stabilization, soft)
     (q, qd), begin = motion.begin(start, q, qd), motion.begin
     if soft is not None:
         q, begin = soft.begin(q, qd, contact_states), soft.beginning(begin)
         happenings = tuple(map(soft.seen_by, happenings))
     pace = paced(motion.step, method, start, whole, dt, rtol, atol)
+    keep = Keep(start, whole, every, times, *([rigid.kept] if rigid else []))
+    watched = Watched(pace, rigid) if rigid else None
+    stepping, changes = watched or pace, watched or Untouched()
     repeats, t, end = Repeats(), start, start + whole
-    parts = (pace, keep, repeats, *motion.parts)
+    parts = (pace, keep, repeats, *motion.parts, *([rigid] if rigid else []))
+    happened: list[Occurrence] = []
     if resume is None:
+        happened, q, qd = changes.changed(t, q, qd)
         keep.now(t, q, qd)
     else:
         t, q, qd = recalled(resume, parts, q, qd, start, end)
-    ran = run(pace, begin, happenings, keep, repeats, (t, end), q, qd, progress, steps)
+    span = (t, end)
+    ran = run(stepping, begin, changes, happenings, keep, repeats, span, q, qd, progress, steps)
     times, q, qd = keep.states(q, qd)
-    happened, touching = ran.happened, None
+    happened, touching = sorted([*happened, *ran.happened], key=lambda one: one.t), None
     if soft is not None:
         happened, touching = soft.occurred(happened), soft.touching(q, qd)
+    if rigid is not None and contacts:
+        touching = touched(keep.others)
     return Trajectory(
         times,
         q[..., : robot.nq],

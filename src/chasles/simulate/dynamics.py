@@ -23,10 +23,10 @@ Dynamics = Callable[..., np.ndarray]
 """qdd of t, q, qd, tau, and of wrenches on frames that feel some."""
 
 
-def joint_forces(tau: Forces, qd: np.ndarray) -> Callable[..., Array]:
-    """The function tau(t, q, qd), for states with velocities like qd."""
+def joint_forces(tau: Forces, qd: np.ndarray) -> Callable[..., np.ndarray]:
+    """The function tau(t, q, qd), for states with velocities like qd, its results checked."""
     if callable(tau):
-        return tau
+        return lambda t, q, qd: _like(qd, tau(t, q, qd), t)
     given = np.zeros(qd.shape[-1:]) if tau is None else numbers("simulate: tau", tau, qd.shape[-1])
     if not np.isfinite(given).all():
         raise ValueError("simulate: tau must be finite numbers")
@@ -97,11 +97,11 @@ def _like(qd: np.ndarray, tau: Array, t: float) -> np.ndarray:
     return forces
 
 
-def under(dynamics: Dynamics, force: Callable[..., Array]) -> Accelerate:
+def under(dynamics: Dynamics, force: Callable[..., np.ndarray]) -> Accelerate:
     """accelerate(t, q, qd) under joint forces."""
 
     def accelerate(t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-        qdd = dynamics(t, q, qd, _like(qd, force(t, q, qd), t))
+        qdd = dynamics(t, q, qd, force(t, q, qd))
         if not np.isfinite(qdd).all():
             raise FloatingPointError(
                 f"simulate: accelerations are no longer finite at t = {t:.6g} s; make dt smaller, "

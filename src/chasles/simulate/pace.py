@@ -28,11 +28,14 @@ class Even:
     steps: int
     done: int = 0
 
-    def __call__(self, t: float, q: np.ndarray, qd: np.ndarray) -> tuple[float, Taken]:
-        """The time of the next state, and the step there."""
+    def __call__(
+        self, t: float, q: np.ndarray, qd: np.ndarray, most: float = math.inf
+    ) -> tuple[float, Taken]:
+        """The time of the next state, at most so many seconds away, and the step there."""
         while self._next <= t:
             self.done += 1
-        return self._next, self.step(t, self._next - t, q, qd)
+        goal = min(self._next, t + most)
+        return goal, self.step(t, goal - t, q, qd)
 
     def memory(self) -> dict[str, np.ndarray]:
         """How many of the equally spaced times are behind."""
@@ -63,11 +66,16 @@ class Controlled:
     power: int
     h: float
 
-    def __call__(self, t: float, q: np.ndarray, qd: np.ndarray) -> tuple[float, Taken]:
-        """The time of the next state, and the step there; tried again while its error is large."""
+    def __call__(
+        self, t: float, q: np.ndarray, qd: np.ndarray, most: float = math.inf
+    ) -> tuple[float, Taken]:
+        """The time of the next state, at most so many seconds away, and the step there.
+
+        It is tried again while its error is large.
+        """
         largest = 5.0
         while True:
-            h = min(self.h, self.longest)
+            h = min(self.h, self.longest, most)
             goal = self.end if t + 1.01 * h >= self.end else t + h
             if goal - t <= 1e-14 * max(1.0, abs(t)):
                 raise FloatingPointError(

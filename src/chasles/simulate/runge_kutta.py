@@ -29,6 +29,11 @@ class Table:
     error: np.ndarray | None = None
     dense: tuple[np.ndarray, ...] | None = None
 
+    @property
+    def explicit(self) -> bool:
+        """Whether no stage needs itself."""
+        return all(len(row) == i for i, row in enumerate(self.A))
+
     def __call__(self, local: Local, h: float, y: np.ndarray) -> Advanced:
         """A step of h seconds, by the method of vectors for y (Munthe-Kaas 1998)."""
         k = np.empty((len(self.c), y.size))

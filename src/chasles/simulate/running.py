@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -12,7 +12,6 @@ from chasles.rollouts import Occurrence
 from chasles.simulate.events import Event, occurred
 from chasles.simulate.local import Taken
 from chasles.simulate.memory import Memory
-from chasles.simulate.pace import Pace
 
 REPEATED = 1000
 """So many events that each begin the motion anew may stop one step; more have no end."""
@@ -21,33 +20,71 @@ Begin = Callable[[float, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 """begin(t, q, qd): the state that a motion can begin with."""
 
 
-class Keep:
-    """The states that are kept: one of so many steps, or those at given times."""
+class Changes(Protocol):
+    """What changes the motion besides events: contacts that come and go."""
 
-    def __init__(self, start: float, whole: float, every: int, times: Array) -> None:
-        self._every, self._count = every, 0
+    due: bool
+
+    def changed(
+        self, t: float, q: np.ndarray, qd: np.ndarray
+    ) -> tuple[list[Occurrence], np.ndarray, np.ndarray]:
+        """What happened, and the state from which the motion goes on."""
+
+
+class Untouched:
+    """No contacts that come and go: nothing changes."""
+
+    due = False
+
+    def changed(
+        self, t: float, q: np.ndarray, qd: np.ndarray
+    ) -> tuple[list[Occurrence], np.ndarray, np.ndarray]:
+        """Nothing happened."""
+        return [], q, qd
+
+
+class Keep:
+    """The states that are kept: one of so many steps, or those at given times.
+
+    beside: what is kept of each state besides, a function of (t, q, qd), in `others`.
+    """
+
+    def __init__(
+        self,
+        start: float,
+        whole: float,
+        every: int,
+        times: Array,
+        beside: Callable[..., Any] = lambda t, q, qd: None,
+    ) -> None:
+        self._every, self._count, self._beside = every, 0, beside
         self._kept: list[tuple[float, np.ndarray, np.ndarray]] = []
+        self.others: list[Any] = []
         self._times = None if times is None else _checked_times(times, start, start + whole)
 
     def now(self, t: float, q: np.ndarray, qd: np.ndarray) -> None:
         """The state at which the motion begins or ends, or an event is: kept once."""
         if self._times is None:
             if not self._kept or self._kept[-1][1] is not q or self._kept[-1][2] is not qd:
-                self._kept.append((t, q, qd))
+                self._keep(t, q, qd)
         elif self._times[:1] == [t]:
-            self._kept.append((self._times.pop(0), q, qd))
+            self._keep(self._times.pop(0), q, qd)
 
     def step(self, t: float, goal: float, reached: float, step: Taken) -> None:
         """What to keep of a step from t to goal, of which only the part until `reached` is gone."""
         self._count += 1
         if self._times is None:
             if self._count % self._every == 0 and reached == goal:
-                self._kept.append((goal, step.q, step.qd))
+                self._keep(goal, step.q, step.qd)
             return
         while self._times and self._times[0] <= reached:
             time = self._times.pop(0)
             state = (step.q, step.qd) if time == goal else step.at((time - t) / (goal - t))
-            self._kept.append((time, *state))
+            self._keep(time, *state)
+
+    def _keep(self, t: float, q: np.ndarray, qd: np.ndarray) -> None:
+        self._kept.append((t, q, qd))
+        self.others.append(self._beside(t, q, qd))
 
     def states(self, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Times (n,), positions (..., n, nq), velocities (..., n, nv); q and qd say the shapes."""
@@ -70,17 +107,17 @@ class Keep:
 
 
 class Repeats:
-    """How many events began the motion anew, one after the other, before a step came to its end."""
+    """How often the motion began anew, once after the other, before a step came to its end."""
 
     def __init__(self) -> None:
         self._count = 0
 
-    def step(self, event: Event | None, goal: float) -> None:
+    def step(self, event: str | None, goal: float) -> None:
         """A step to goal, or to an event before it: too many of these have no end."""
         self._count = self._count + 1 if event else 0
-        if event and not event.stops and self._count > REPEATED:
+        if event and self._count > REPEATED:
             raise RuntimeError(
-                f"simulate: event {event.name!r} came {REPEATED} times before t = {goal:.6g} s "
+                f"simulate: event {event!r} came {REPEATED} times before t = {goal:.6g} s "
                 "and has no end; let it come to rest, or stop there (terminal=True)"
             )
 
@@ -116,8 +153,9 @@ class Ran(NamedTuple):
 
 
 def run(
-    pace: Pace,
+    pace: Callable[[float, np.ndarray, np.ndarray], tuple[float, Taken]],
     begin: Begin,
+    changes: Changes,
     events: Sequence[Event],
     keep: Keep,
     repeats: Repeats,
@@ -139,14 +177,17 @@ def run(
             before, (t, q, qd) = t, found[-1][1:] if event else (goal, step.q, step.qd)
             keep.step(before, goal, t, step)
             show(t)
-            repeats.step(event, goal)
-            if event is None:
+            stopped = event is not None and event.stops
+            due = changes.due and event is None
+            repeats.step(event.name if event and not stopped else "contact" if due else None, goal)
+            if event is None and not due:
                 continue
             keep.now(t, q, qd)
-            if event.then is not None:
-                q, qd = begin(t, *event.after(t, q, qd))
+            if event is None or event.then is not None:
+                q, qd = begin(t, *(event.after(t, q, qd) if event else (q, qd)))
+                found, q, qd = changes.changed(t, q, qd)
+                happened += found
                 keep.now(t, q, qd)
-            stopped = event.stops
     over = stopped or t >= end
     if over:
         keep.now(t, q, qd)

@@ -18,7 +18,7 @@ STICK = (0.30, 0.33, 0.38, 1.0)
 PALETTE = ((0.36, 0.54, 0.75), (0.93, 0.62, 0.32), (0.45, 0.68, 0.47), (0.75, 0.47, 0.62))
 """Colours of links that have none, of the lines between joints, and of bodies in turn."""
 
-MOST_TRIANGLES = 20_000
+MOST_TRIANGLES = 12_000
 """Of a robot's shapes: a processor alone draws so many ten times a second."""
 
 FEW = 100

@@ -1,0 +1,256 @@
+"""How all points of contact of a robot move: two compiled functions, the geometry between them.
+
+The first gives the centres of balls as the surfaces see them; `Surface.nearest` gives normals and
+distances; the second gives what these mean for the robot's velocities and accelerations.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from chasles import backends
+from chasles.backends.arrays import call
+from chasles.backends.call import fast_entry
+from chasles.contact.geometry import Nearby
+from chasles.contact.pairs import Pair, tangents
+from chasles.expr import RULES, Arena, Number, Program, Variable
+from chasles.mathematics.linear import Matrix, Vector
+from chasles.model import Description, Model
+from chasles.programs import program
+from chasles.robot import Robot
+
+
+class Moves(NamedTuple):
+    """The points of contact of one state, in the order of the pairs, k of them.
+
+    gap (k,), in m. axes (k, 3, 3): tangent, tangent and normal as rows, in the world. Along these,
+    of the body relative to the surface: velocity (k, 3) = J qd, J (k, 3, nv), and the acceleration
+    J qdd + bias (k, 3), whose normal part is that of the gap.
+    """
+
+    gap: np.ndarray
+    axes: np.ndarray
+    velocity: np.ndarray
+    J: np.ndarray
+    bias: np.ndarray
+
+    def of(self, which: np.ndarray) -> "Moves":
+        """Some of the points."""
+        return Moves(*(part[which] for part in self))
+
+
+class Ball(NamedTuple):
+    """A ball of a body (its frame, its centre there, its radius), and the frame of a surface."""
+
+    over: str | None
+    at: tuple[float, float, float]
+    radius: float
+    under: str | None
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Everything that decides the code: the mechanism and the balls."""
+
+    source: Description
+    mimic: bool
+    balls: tuple[Ball, ...]
+    part: str
+    program: str
+
+
+class Points:
+    """The points of contact of some pairs, of a robot in one state.
+
+    They are those of `contact_points`, and move as `touch` says.
+    """
+
+    def __init__(self, robot: Robot, pairs: Sequence[Pair]) -> None:
+        for pair in pairs:
+            if not pair.fixed:
+                raise ValueError(
+                    f"simulate: {type(pair.body).__name__} on {type(pair.surface).__name__} has no "
+                    "fixed points of contact; give a Point or Sphere as body, or a Plane or Ground "
+                    "as surface"
+                )
+        names = {
+            name: _frame(robot, name) for p in pairs for name in (p.body.frame, p.surface.frame)
+        }
+        balls = tuple(
+            Ball(names[pair.body.frame], at, radius, names[pair.surface.frame])
+            for pair in pairs
+            for at, radius in pair.body.balls()
+        )
+        self._radius = np.array([ball.radius for ball in balls])
+        self._surfaces = _grouped([pair.surface for pair in pairs for _ in pair.body.balls()])
+        self._timed = robot.model.timed
+        self._centers = _compiled(robot, balls, centers_program)
+        self._moves = _compiled(robot, balls, moves_program)
+
+    def __call__(self, t: float, q: np.ndarray, qd: np.ndarray) -> Moves:
+        """Where the points are at a time and how they move."""
+        state = (q, qd, np.array(t)) if self._timed else (q, qd)
+        center, rate = self._centers(*state)
+        gap, normal = np.empty(len(center)), np.empty((2, *center.shape))
+        for surface, those in self._surfaces:
+            gap[those], normal[0, those], normal[1, those] = surface.nearest(
+                center[those], rate[those]
+            )
+        if np.isnan(normal).any():
+            raise ValueError("simulate: two centres coincide, so that no normal is nearest")
+        return Moves(gap - self._radius, *self._moves(*state, *normal))
+
+
+def _frame(robot: Robot, name: str | None) -> str | None:
+    return None if name is None else robot.model.frame(name).name
+
+
+def _grouped(surfaces: Sequence[Nearby]) -> list[tuple[Nearby, Any]]:
+    """Each different surface with the numbers of its points."""
+    different = list(dict.fromkeys(surfaces))
+    if len(different) == 1:
+        return [(different[0], slice(None))]
+    return [(one, [k for k, other in enumerate(surfaces) if other == one]) for one in different]
+
+
+def _compiled(
+    robot: Robot, balls: tuple[Ball, ...], trace: Callable[[Model, Sequence[Ball]], Program]
+) -> Callable[..., Any]:
+    """A program of the points as a function of arrays."""
+    model = robot.model
+    own = any(joint.custom is not None for joint in model.source.joints)
+    traced = trace(model, balls).hash if own else ""
+    recipe = Recipe(model.source, robot._mimic, balls, trace.__name__, traced)
+    kernel = backends.prepare(recipe, lambda: trace(model, balls))
+
+    def slow(*arrays: Any) -> Any:
+        return call(kernel, "contact", arrays)
+
+    names = ", ".join(variable.name for variable in kernel.interface.inputs)
+    return fast_entry(kernel, name="contact", signature=names, doc="", holder=None, fallback=slow)
+
+
+# Programs --------------------------------------------------------------------------------------
+
+
+class _Frame(NamedTuple):
+    """A frame's rotation, place, velocity and acceleration at qdd = 0, and Jacobian by columns."""
+
+    R: Matrix
+    o: Vector
+    w: Vector
+    v: Vector
+    alpha: Vector
+    a: Vector
+    J: list[tuple[Vector, Vector]]
+
+    def velocity(self, place: Vector) -> Vector:
+        """That of the body's point which is at a place."""
+        return self.v + self.w.cross(place - self.o)
+
+
+def centers_program(model: Model, balls: Sequence[Ball]) -> Program:
+    """Centres and their velocities (k, 3), each in the frame of its surface, of q and qd."""
+    inputs, given, arena = _inputs(model)
+    frames = _frames(model, balls, given, arena)
+    centers: list[Number] = []
+    rates: list[Number] = []
+    for ball in balls:
+        over, under = frames[ball.over], frames[ball.under]
+        c = over.o + over.R @ Vector(ball.at)
+        centers += under.R.T @ (c - under.o)
+        rates += under.R.T @ (over.velocity(c) - under.velocity(c))
+    shape = (len(balls), 3)
+    outputs = [(Variable("center", shape), centers), (Variable("rate", shape), rates)]
+    return Program.from_outputs("centers", inputs, outputs)
+
+
+def moves_program(model: Model, balls: Sequence[Ball]) -> Program:
+    """axes, velocity, J and bias of `Moves`, of q, qd, normals and their rates (k, 3).
+
+    Normals and rates are in the frames of surfaces. The contact moves on over both bodies, and its
+    acceleration is that of whichever points are there (Featherstone 2008, Eq 11.25 and 11.30).
+    """
+    inputs, given, arena = _inputs(model)
+    frames = _frames(model, balls, given, arena)
+    k = len(balls)
+    inputs += [Variable(name, (k, 3)) for name in ("normal", "turn")]
+    axes: list[Number] = []
+    velocity: list[Number] = []
+    J: list[Number] = []
+    bias: list[Number] = []
+    for i, (over, under) in enumerate((frames[b.over], frames[b.under]) for b in balls):
+        seen, turn = (
+            under.R @ Vector(tuple(arena.input(name, 3 * i + j) for j in range(3)))
+            for name in ("normal", "turn")
+        )
+        n_rate = turn + under.w.cross(seen)
+        c = over.o + over.R @ Vector(balls[i].at)
+        point = c - balls[i].radius * seen
+        rate = over.velocity(c) - balls[i].radius * n_rate
+        E = Matrix(tuple(tuple(row) for row in (*tangents(seen), seen)))
+        v = over.velocity(point) - under.velocity(point)
+        a = E @ (_passing(over, point, rate) - _passing(under, point, rate))
+        columns = [
+            E @ (_at(first, point - over.o) - _at(second, point - under.o))
+            for first, second in zip(over.J, under.J, strict=True)
+        ]
+        axes += [x for row in E.rows for x in row]
+        velocity += E @ v
+        J += [column[row] for row in range(3) for column in columns]
+        bias += [a[0], a[1], a[2] + n_rate.dot(v)]
+    shapes = {"axes": (k, 3, 3), "velocity": (k, 3), "J": (k, 3, model.nv), "bias": (k, 3)}
+    values = (axes, velocity, J, bias)
+    outputs = [(Variable(n, s), x) for (n, s), x in zip(shapes.items(), values, strict=True)]
+    return Program.from_outputs("moves", inputs, outputs)
+
+
+def _inputs(model: Model) -> tuple[list[Variable], dict[str, list[Number]], Arena]:
+    """Symbols of the state, and of the time where it counts."""
+    arena = Arena(RULES)
+    inputs = [Variable("q", (model.nq,)), Variable("qd", (model.nv,))]
+    inputs += [Variable("t", ())] if model.timed else []
+    given: dict[str, list[Number]] = {
+        v.name: [arena.input(v.name, k) for k in range(v.size)] for v in inputs
+    }
+    return inputs, given, arena
+
+
+def _frames(
+    model: Model, balls: Sequence[Ball], given: dict[str, list[Number]], arena: Arena
+) -> dict[str | None, _Frame]:
+    """The frames of balls and surfaces by name; the world's is None."""
+    zero = Vector.zero()
+    frames: dict[str | None, _Frame] = {
+        None: _Frame(Matrix.identity(), zero, zero, zero, zero, zero, [(zero, zero)] * model.nv)
+    }
+
+    def numbers(function: str, name: str) -> list[Number]:
+        found = program(model, function, frame=name)
+        values = found.replay(given | {"qdd": [0.0] * model.nv}, arena)
+        return [values[r] for r in found.results[0]]
+
+    for name in dict.fromkeys(name for ball in balls for name in (ball.over, ball.under)):
+        if name is None:
+            continue
+        T = numbers("forward_kinematics", name)
+        twist, rate = (numbers(f, name) for f in ("frame_velocity", "frame_acceleration"))
+        J, n = numbers("jacobian", name), model.nv
+        columns = [Vector(tuple(J[k : k + 3 * n : n])) for k in (*range(n), *range(3 * n, 4 * n))]
+        w, v, alpha, a = (Vector(tuple(part)) for x in (twist, rate) for part in (x[:3], x[3:]))
+        R = Matrix(tuple(tuple(T[4 * i : 4 * i + 3]) for i in range(3)))
+        by_column = list(zip(columns[:n], columns[n:], strict=True))
+        frames[name] = _Frame(R, Vector(tuple(T[3:12:4])), w, v, alpha, a, by_column)
+    return frames
+
+
+def _at(motion: tuple[Vector, Vector], r: Vector) -> Vector:
+    """The velocity at r from the frame's origin of a motion (angular, linear)."""
+    return motion[1] + motion[0].cross(r)
+
+
+def _passing(frame: _Frame, point: Vector, rate: Vector) -> Vector:
+    """The rate, at qdd = 0, of the velocity of the body's point at a place that itself moves."""
+    return frame.a + frame.alpha.cross(point - frame.o) + frame.w.cross(rate - frame.v)

@@ -1,0 +1,98 @@
+"""Robot files that other packages have put on this machine, by name."""
+
+import difflib
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from chasles.model import ModelError
+
+_MOST_FILES = 100_000
+"""Looked at in one folder; a cache of robots has some thousands."""
+
+
+class Found(NamedTuple):
+    """A robot file. name: that of the file, without suffix. source: the package it came with."""
+
+    name: str
+    source: str
+    path: Path
+
+
+def folders() -> dict[str, list[Path]]:
+    """Where packages put robot files, by package; only folders that are there."""
+    data = [Path(p) / "cmeel.prefix/share/example-robot-data/robots" for p in sys.path if p]
+    cache = Path(
+        os.environ.get("ROBOT_DESCRIPTIONS_CACHE", Path("~/.cache/robot_descriptions"))
+    ).expanduser()
+    places = {"example-robot-data": data, "robot_descriptions": [cache]}
+    return {
+        name: [path for path in dict.fromkeys(paths) if path.is_dir()]
+        for name, paths in places.items()
+    }
+
+
+def installed() -> list[Found]:
+    """All robot files of those packages (.urdf, .sdf, and .xml that is MJCF), sorted by name."""
+    found = [
+        Found(path.stem, source, path)
+        for source, places in folders().items()
+        for place in places
+        for path in _files(place)
+    ]
+    return sorted(found, key=lambda robot: (robot.name.lower(), robot.source, str(robot.path)))
+
+
+def find(name: str, also: Iterable[str] = ()) -> Path:
+    """The file of a robot that is installed: of the one with this name, in any case of letters.
+
+    also: further names that may have been meant, for the error where there is none.
+    """
+    known = installed()
+    same = [robot for robot in known if robot.name.lower() == name.lower()]
+    exact = [robot for robot in same if robot.name == name]
+    if len(exact or same) == 1:
+        return (exact or same)[0].path
+    if same:
+        paths = ", ".join(str(robot.path) for robot in exact or same)
+        raise ModelError(f"{name}: several robots have this name; give the path of one: {paths}")
+    names = dict.fromkeys([*also, *(robot.name for robot in known)])
+    close = difflib.get_close_matches(name, names, n=3)
+    hint = f"did you mean {', '.join(map(repr, close))}? " if close else ""
+    raise ModelError(
+        f"{name}: there is no such file, and no robot of this name is installed; "
+        f"{hint}`chasles robots` lists those that are"
+    )
+
+
+def is_name(path: str | os.PathLike[str]) -> bool:
+    """Whether a path is that of no file, but may be a robot's name."""
+    text = os.fsdecode(path)
+    return (
+        bool(text) and not Path(text).suffix and Path(text).name == text and not Path(text).exists()
+    )
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """The robot files in a folder and those within."""
+    count = 0
+    for place, within, names in os.walk(folder):
+        within[:] = sorted(name for name in within if not name.startswith("."))
+        for name in sorted(names):
+            count += 1
+            if count > _MOST_FILES:
+                return
+            path = Path(place, name)
+            if path.suffix in (".urdf", ".sdf") or (path.suffix == ".xml" and _is_mjcf(path)):
+                yield path
+
+
+def _is_mjcf(path: Path) -> bool:
+    try:
+        with path.open("rb") as stream:
+            start = stream.read(4096)
+    except OSError:
+        return False
+    return b"<mujoco" in start and b"<mujocoinclude" not in start

@@ -1,0 +1,425 @@
+"""Rigid contact in time: Featherstone's procedure of current and active sets (2008, table 11.1).
+
+1  steps follow the motion in which active contacts are held        `RigidContact.accelerate`
+2  after each, look for what ends the mode: a gap that closes, a
+   force that pulls, friction at its bound, slip that ends          `margins`
+3  go back to the earliest of these                                 `Watched`
+4  apply impulses where points approach                             `_impact`
+5  points that part are no longer held,                             `changed`
+6  and the complementarity problem of all that touches says
+   which stay, stick and slide                                      `next_mode`
+7  go on
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from chasles.contact import Infeasible, NoUniqueMotion, Pair, Rigid
+from chasles.contact.friction import coulomb
+from chasles.contact.impact import response
+from chasles.contact.kinematics import Moves, Points
+from chasles.contact.modes import (
+    FAINT,
+    SLOW,
+    Mode,
+    apart,
+    dragged,
+    ease,
+    heading,
+    held_forces,
+    next_mode,
+)
+from chasles.contact.rigid import Problem, constrained_problem
+from chasles.robot import Robot
+from chasles.rollouts import Occurrence
+from chasles.simulate.local import Accelerate, Taken
+from chasles.simulate.memory import Memory
+from chasles.simulate.stops import Stops
+
+NEAR = 1e-9
+"""Points this near (m, rad) to a surface touch it: those that land together, but for rounding."""
+
+DEPTH = 1e-12
+"""How deep (m, rad) a point is when its gain is noticed: beyond rounding."""
+
+DEEPEST = 1e-6
+"""What a motion may begin with, and how far a held point may part before it is lost."""
+
+BOUND = 1e-7
+"""The part of the largest force by which a force may be beyond its bound unnoticed: more than the
+complementarity problem errs, so that what was noticed is changed."""
+
+BACK = 1e-12
+"""A slip that has turned back this fast (m/s) has ended."""
+
+DRIFT = 1e-13
+"""Held points off their place (m) or moving (m/s) by more are put back."""
+
+TINY = 1e-300
+
+SETTLED, ROUNDS = 1e-12, 10_000
+"""Impacts one after the other end where none approaches by this part of the first speed, and so
+many are too many."""
+
+
+class RigidContact:
+    """Points of contact and joint limits of a robot in one state, and what they do at present.
+
+    free: accelerations without contact. force: joint forces of (t, q, qd). f_ext and dissipation:
+    as in `inverse_dynamics`, which is faster without.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        pairs: Sequence[Pair],
+        limits: bool,
+        free: Accelerate,
+        force: Callable[..., np.ndarray],
+        f_ext: Mapping[str, Any] | None,
+        dissipation: bool,
+    ) -> None:
+        self._robot, self._free, self._force = robot, free, force
+        self._options: dict[str, Any] = {"f_ext": f_ext} if f_ext else {}
+        self._options |= {"dissipation": True} if dissipation else {}
+        self._points, self._limits = Points(robot, pairs), Stops(robot, limits)
+        laws = [(pair.law, name) for pair in pairs for name in _names(pair)]
+        laws += [(Rigid(), name) for name in self._limits.names]
+        self._laws, self._named = [law for law, _ in laws], [name for _, name in laws]
+        self._friction = np.array([law.friction for law in self._laws])
+        self._count = len(laws) - len(self._limits.names)
+        self._mode = apart(len(laws))
+        self._last: _Found | None = None
+
+    # Between changes ---------------------------------------------------------------------------
+
+    def accelerate(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+        """qdd with the active points held (step 1)."""
+        if not self._mode.active.any():
+            return self._free(t, q, qd)
+        return self._found(t, q, qd).qdd
+
+    def _found(self, t: float, q: np.ndarray, qd: np.ndarray) -> "_Found":
+        """Everything about a state in the present mode; the last one is remembered."""
+        last = self._last
+        if last is None or not last.of(t, q, qd, self._mode):
+            last = self._last = self._find(t, q, qd)
+        return last
+
+    def _find(self, t: float, q: np.ndarray, qd: np.ndarray) -> "_Found":
+        moves, mode = self._moves(t, q, qd), self._mode
+        forces, active = np.zeros((len(self._laws), 3)), np.flatnonzero(mode.active)
+        if not active.size:
+            still, free = np.zeros(len(forces)), np.ones(len(forces))
+            return _Found(t, q, qd, mode, moves, forces, np.empty(0), still, free)
+        problem, some = self._problem(t, q, qd, moves, active), moves.of(active)
+        f = held_forces(problem, some, mode.of(active), self._friction[active])
+        qdd = problem.motion(f.ravel()).qdd
+        if not np.isfinite(qdd).all():
+            raise FloatingPointError(
+                f"simulate: accelerations are no longer finite at t = {t:.6g} s, with "
+                f"{self._name(active)} held; make dt smaller, or look at tau"
+            )
+        forces[active] = f
+        drag, able = np.zeros(len(forces)), np.ones(len(forces))
+        if mode.slides.any():
+            mu = self._friction[active]
+            drag[active] = dragged(problem.M, f, mu)
+            able[active] = ease(problem.M, some, mode.of(active), mu)
+        return _Found(t, q.copy(), qd.copy(), mode, moves, forces, qdd, drag, able)
+
+    def _moves(self, t: float, q: np.ndarray, qd: np.ndarray) -> Moves:
+        return self._limits.added(self._points(t, q, qd), q, qd)
+
+    def _problem(
+        self, t: float, q: np.ndarray, qd: np.ndarray, moves: Moves, which: np.ndarray
+    ) -> Problem:
+        """The equation of motion with three directions of each of some points."""
+        some, tau = moves.of(which), self._force(t, q, qd)
+        T = some.J.reshape(-1, self._robot.nv).T
+        robot = self._robot._at(t)
+        return constrained_problem(
+            robot, q, qd, tau, T, some.bias.ravel(), some.gap, **self._options
+        )
+
+    def margins(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+        """What is left of all bounds until something changes, negative beyond (step 2).
+
+        Gaps of points that are apart, and of held ones the room to part; normal forces; friction of
+        those that stick; slip, along its direction, of those that slide, and their `ease`.
+        """
+        found, mode, mu = self._found(t, q, qd), self._mode, self._friction
+        moves, f = found.moves, found.forces
+        slack = BOUND * max(
+            np.max(np.abs(f), initial=0.0), np.max(np.abs(mode.forces), initial=0.0)
+        )
+        slides, active = mode.slides, mode.active
+        sticks = active & (mu > 0.0) & ~slides
+        bound = mu * f[:, 2] - np.linalg.norm(f[:, :2], axis=-1)
+        slip = np.sum(
+            moves.axes[:, :2] @ mode.slip[:, :, None] * moves.velocity[:, :2, None], (1, 2)
+        )
+        rooms = [
+            np.where(mode.current, DEEPEST - moves.gap, moves.gap + DEPTH),
+            f[active, 2] + slack,
+            bound[sticks] + slack,
+            slip[slides] + BACK,
+            found.ease,
+        ]
+        return np.concatenate(rooms)
+
+    def overdue(self, t: float, q: np.ndarray, qd: np.ndarray) -> float:
+        """How long ago (s) a point that is apart was at its surface, which it is below: the most.
+
+        A gain is noticed at a depth, but happens where the gap is zero.
+        """
+        moves = self._found(t, q, qd).moves
+        gap, rate = moves.gap, moves.velocity[:, 2]
+        below = ~self._mode.current & (gap < 0.0) & (rate < 0.0)
+        return float(np.max(gap[below] / rate[below], initial=0.0))
+
+    def kept(self, t: float, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Forces (points, 3), along the world's axes, and gaps (points,) of a state."""
+        found, n = self._found(t, q, qd), self._count
+        forces = np.swapaxes(found.moves.axes[:n], 1, 2) @ found.forces[:n, :, None]
+        return forces[..., 0], found.moves.gap[:n]
+
+    def memory(self) -> dict[str, np.ndarray]:
+        """The mode."""
+        return {f"contact {name}": part for name, part in self._mode._asdict().items()}
+
+    def recall(self, memory: Memory) -> None:
+        """Go on in a mode."""
+        self._mode = Mode(*(memory[f"contact {name}"].copy() for name in Mode._fields))
+
+    # Staying on the constraint -----------------------------------------------------------------
+
+    def turned(self, t: float, q: np.ndarray, qd: np.ndarray) -> float:
+        """Before a step: slip has turned; and how long the step may be (s).
+
+        Friction turns slow slip fast. In a step it may change velocities by twice what they are:
+        beyond, explicit methods are unstable.
+        """
+        if not self._mode.slides.any():
+            return np.inf
+        self._mode = heading(self._mode, self._moves(t, q, qd))
+        found = self._found(t, q, qd)
+        slides = self._mode.slides & self._mode.active
+        speed = np.linalg.norm(found.moves.velocity[slides, :2], axis=-1)
+        return float(np.min(2.0 * (speed + FAINT) / (found.drag[slides] + TINY), initial=np.inf))
+
+    def restored(self, t: float, step: Taken) -> Taken:
+        """After a step: held points that have drifted are put back, by the least kinetic energy.
+
+        The shift is along M^-1 J', as an impulse would make it: it is of the size of the error of
+        the step, and its work is that times the velocity that was wrong.
+        """
+        moves, mode = self._found(t, step.q, step.qd).moves, self._mode
+        rows = self._held_rows()
+        off = np.max(np.abs(moves.gap[mode.current]), initial=0.0)
+        if max(off, np.max(np.abs(moves.velocity[rows]), initial=0.0)) <= DRIFT:
+            return step
+        q = self._onto(t, step.q, moves, mode.current)
+        return step._replace(q=q, qd=self._stopped(t, step.q, step.qd, moves, rows))
+
+    def _held_rows(self) -> np.ndarray:
+        """Directions in which current points do not move: truth (k, 3)."""
+        sticks = self._mode.active & (self._friction > 0.0) & ~self._mode.slides
+        return np.column_stack([sticks, sticks, self._mode.current])
+
+    def _onto(self, t: float, q: np.ndarray, moves: Moves, which: np.ndarray) -> np.ndarray:
+        """q with the gaps of some points closed."""
+        there: np.ndarray = self._robot.integrate(
+            q, self._shift(t, q, moves.J[which, 2], moves.gap[which])
+        )
+        return there
+
+    def _stopped(
+        self, t: float, q: np.ndarray, qd: np.ndarray, moves: Moves, rows: np.ndarray
+    ) -> np.ndarray:
+        """qd without velocities in some directions (k, 3) of points."""
+        return qd + self._shift(t, q, moves.J[rows], moves.velocity[rows])
+
+    def _shift(self, t: float, q: np.ndarray, J: np.ndarray, excess: np.ndarray) -> np.ndarray:
+        """The step d of least d'M d with J d = -excess."""
+        B = response(self._robot._at(t), q, J.T)
+        shift: np.ndarray = B @ np.linalg.lstsq(J @ B, -excess, rcond=1e-11)[0]
+        return shift
+
+    # Changes -----------------------------------------------------------------------------------
+
+    def changed(
+        self, t: float, q: np.ndarray, qd: np.ndarray, held: bool
+    ) -> tuple[list[Occurrence], np.ndarray, np.ndarray]:
+        """The state after impulses and with a new mode (steps 4 to 6), and what happened.
+
+        held: points that are current were held until now, and do not collide.
+        """
+        state, moves = (q, qd), self._moves(t, q, qd)
+        near = moves.gap <= NEAR
+        if near.any():
+            q = self._onto(t, q, moves, near)
+            moves = self._moves(t, q, qd)
+        before = moves.velocity[:, 2]
+        hits = near & (before < -SLOW) & ~(held & self._mode.current)
+        if hits.any():
+            qd = self._impact(t, q, qd, moves, np.flatnonzero(near))
+            moves = self._moves(t, q, qd)
+        old, late = self._mode, self._choose(t, q, qd, moves, near, before)
+        if near.any():
+            rest = np.linalg.norm(moves.velocity[:, :2], axis=-1) <= SLOW
+            rest &= self._mode.active & (self._friction > 0.0)
+            rows = np.column_stack([rest, rest, self._mode.current])
+            qd = self._stopped(t, q, qd, moves, rows)
+        return self._told(t, state, hits, old, late), q, qd
+
+    def check(self, t: float, q: np.ndarray, qd: np.ndarray) -> None:
+        """Refuse a state to begin with in which bodies penetrate."""
+        gap = self._moves(t, q, qd).gap
+        deep = np.flatnonzero(gap < -DEEPEST)
+        if deep.size:
+            raise ValueError(
+                f"simulate: at t = {t:.6g} s {self._name(deep)} penetrates by {-np.min(gap):.3g} "
+                "(m, or rad of a limit); begin with bodies apart or touching"
+            )
+
+    def _impact(
+        self, t: float, q: np.ndarray, qd: np.ndarray, moves: Moves, near: np.ndarray
+    ) -> np.ndarray:
+        """Velocities after impulses at all that touches (step 4).
+
+        By restitution alone all act at once: Newton's law and Coulomb's, for the velocities after
+        the impact (Moreau 1988). By laws of one point they act in turn, where it closes fastest.
+        """
+        J = moves.J[near].reshape(-1, self._robot.nv)
+        B = response(self._robot._at(t), q, J.T)
+        laws, v = [self._laws[k] for k in near], moves.velocity[near]
+        in_turn = any(law.impact is not None for law in laws)
+        with self._said(t, near):
+            impulses = (_in_turn if in_turn else _at_once)(laws, J @ B, v)
+        return qd + B @ impulses
+
+    def _choose(
+        self,
+        t: float,
+        q: np.ndarray,
+        qd: np.ndarray,
+        moves: Moves,
+        near: np.ndarray,
+        before: np.ndarray,
+    ) -> np.ndarray:
+        """Takes the new mode (step 6), and gives how long after t each point comes to rest: (k,).
+
+        Rebounds of v, v e, v e^2 ... under an acceleration a last 2 v/(a (1 - e)) together, and are
+        left out where the first is slow: e is the ratio of the last impact, and a what the point's
+        force resists from now on.
+        """
+        late = np.zeros(len(near))
+        which = np.flatnonzero(near & (moves.velocity[:, 2] <= SLOW))
+        self._mode = apart(len(near))
+        if not which.size:
+            return late
+        problem, some = self._problem(t, q, qd, moves, which), moves.of(which)
+        with self._said(t, which):
+            mode, forces = next_mode(problem, some, self._friction[which])
+        for whole, part in zip(self._mode, mode, strict=True):
+            whole[which] = part
+        after, pressed = some.velocity[:, 2], np.diagonal(problem.M)[2::3] * forces[:, 2]
+        again = (before[which] < -SLOW) & (after > 0.0) & (pressed > 0.0)
+        rate = np.where(again, pressed * (1.0 + after / np.where(again, before[which], 1.0)), 1.0)
+        late[which] = np.where(again, 2.0 * after / rate, 0.0)
+        return late
+
+    def _told(
+        self,
+        t: float,
+        state: tuple[np.ndarray, np.ndarray],
+        hits: np.ndarray,
+        old: Mode,
+        late: np.ndarray,
+    ) -> list[Occurrence]:
+        """What happened, by name."""
+        new = self._mode
+        stays = old.current & new.current
+        kinds = {
+            "impact": hits,
+            "loss": old.current & ~new.current,
+            "gain": new.current & ~old.current,
+            "slip": stays & new.slides & ~old.slides,
+            "stick": stays & old.slides & ~new.slides,
+        }
+        return [
+            Occurrence(f"{kind} {self._named[k]}", t + (late[k] if kind == "gain" else 0.0), *state)
+            for kind, which in kinds.items()
+            for k in np.flatnonzero(which)
+        ]
+
+    def _name(self, which: np.ndarray) -> str:
+        return ", ".join(self._named[k] for k in which)
+
+    @contextmanager
+    def _said(self, t: float, which: np.ndarray) -> Iterator[None]:
+        """Problems without an answer say when and where."""
+        try:
+            yield
+        except (Infeasible, NoUniqueMotion, ArithmeticError) as error:
+            error.args = (f"simulate: at t = {t:.6g} s, {self._name(which)}: {error}",)
+            raise
+
+
+class _Found(NamedTuple):
+    """A state in a mode: how points move, forces along axes of contact, accelerations.
+
+    drag: the most that friction may accelerate each point by, along its tangents (m/s2). ease: see
+    there.
+    """
+
+    t: float
+    q: np.ndarray
+    qd: np.ndarray
+    mode: Mode
+    moves: Moves
+    forces: np.ndarray
+    qdd: np.ndarray
+    drag: np.ndarray
+    ease: np.ndarray
+
+    def of(self, t: float, q: np.ndarray, qd: np.ndarray, mode: Mode) -> bool:
+        """Whether it is that of a state."""
+        same = self.mode is mode and self.t == t
+        return same and np.array_equal(self.q, q) and np.array_equal(self.qd, qd)
+
+
+def _at_once(laws: Sequence[Rigid], W: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """Impulses (3k,) of Newton's law with Coulomb's friction at all points together."""
+    c, mu, e = v.copy(), *np.transpose([(law.friction, law.restitution) for law in laws])
+    c[:, 2] += e * np.minimum(v[:, 2], 0.0)
+    return coulomb(W, c.ravel(), mu).ravel()
+
+
+def _in_turn(laws: Sequence[Rigid], W: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """Impulses (3k,), each point's by its own law, the fastest approaching first."""
+    now, total = v.copy(), np.zeros_like(v)
+    blocks = W.reshape(len(v), 3, len(v), 3)
+    least = SETTLED * np.min(v[:, 2])
+    for _ in range(ROUNDS):
+        k = int(np.argmin(now[:, 2]))
+        if now[k, 2] >= least:
+            return total.ravel()
+        impulse = laws[k].impact_law.impulse(blocks[k, :, k], now[k])
+        total[k] += impulse
+        now += blocks[:, :, k] @ impulse
+    raise ArithmeticError(
+        f"impacts in turn do not end within {ROUNDS}; give restitution= instead of impact="
+    )
+
+
+def _names(pair: Pair) -> list[str]:
+    """A name for each point of a pair."""
+    count = len(pair.body.balls())
+    other = "" if pair.surface.frame is None else f" on {pair.surface.frame}"
+    body = pair.body.frame or "world"
+    return [f"{body}{f'[{k}]' if count > 1 else ''}{other}" for k in range(count)]

@@ -1,0 +1,97 @@
+"""Steps that are gone back to where something changes at a contact, and what contacts need."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from scipy.optimize import brentq
+
+from chasles.contact import Pair, Rigid
+from chasles.rollouts import Occurrence, Touching
+from chasles.simulate.local import Advance, Taken
+from chasles.simulate.pace import Pace
+from chasles.simulate.rigid import RigidContact
+from chasles.simulate.runge_kutta import Table
+
+NEWTON = 3
+"""Steps back to where a gap is zero, from the depth at which a gain is noticed."""
+
+
+class Watched:
+    """Steps that end where something changes at a contact (step 3); then a change is due."""
+
+    def __init__(self, pace: Pace, contact: RigidContact) -> None:
+        self._pace, self._contact = pace, contact
+        self.due = False
+
+    def __call__(self, t: float, q: np.ndarray, qd: np.ndarray) -> tuple[float, Taken]:
+        """The time of the next state, and the step there."""
+        contact = self._contact
+        goal, step = self._pace(t, q, qd, contact.turned(t, q, qd))
+        passed = np.flatnonzero(contact.margins(goal, step.q, step.qd) < 0.0)
+        self.due = passed.size > 0
+        if not self.due:
+            return goal, contact.restored(goal, step)
+
+        def at(part: float) -> tuple[float, np.ndarray, np.ndarray]:
+            return t + part * (goal - t), *(step.at(part) if part else (q, qd))
+
+        def left(part: float, which: int) -> float:
+            return float(contact.margins(*at(part))[which])
+
+        part = min(_root(left, int(which)) for which in passed)
+        for _ in range(NEWTON):
+            part = max(part - contact.overdue(*at(part)) / (goal - t), 0.0)
+        when, *_ = last = at(part)
+        shorter = Taken(last[1], last[2], None, step.ends, lambda less: step.at(less * part))
+        return when, contact.restored(when, shorter)
+
+    def changed(
+        self, t: float, q: np.ndarray, qd: np.ndarray
+    ) -> tuple[list[Occurrence], np.ndarray, np.ndarray]:
+        """What happened, and the state after; not only where it is due."""
+        if not self.due:
+            self._contact.check(t, q, qd)
+        return self._contact.changed(t, q, qd, self.due)
+
+
+def _root(left: Callable[[float, int], float], which: int) -> float:
+    """The part of a step after which a margin is negative; none, where it is from the start."""
+    if left(0.0, which) <= 0.0:
+        return 0.0
+    return float(brentq(left, 0.0, 1.0, (which,), xtol=1e-12, rtol=1e-12))
+
+
+def check_rigid(
+    contacts: Sequence[Pair],
+    q: np.ndarray,
+    name: str,
+    advance: Advance,
+    stabilization: float | None,
+) -> None:
+    """Refuse what rigid contact does not go with."""
+    for pair in contacts:
+        if not isinstance(pair, Pair) or not isinstance(pair.law, Rigid):
+            raise TypeError(
+                "simulate: contacts must all be contact.Pair(body, surface, contact.Rigid(...)) "
+                f"beside limits or other rigid ones, not {pair!r:.80}"
+            )
+    if q.ndim > 1:
+        raise ValueError(
+            f"simulate: contacts and limits are of one state, not of a batch {q.shape[:-1]}, whose "
+            "members would touch at different times; simulate them one by one"
+        )
+    if not isinstance(advance, Table) or not advance.explicit:
+        raise ValueError(
+            f"simulate: contacts and limits need an explicit integrator, to go back within its "
+            f"steps, not {name!r}; take 'rk4' or 'dopri5'"
+        )
+    if stabilization is not None:
+        raise ValueError("simulate: contacts and limits keep loops closed; leave out stabilization")
+
+
+def touched(kept: Sequence[tuple[np.ndarray, np.ndarray]]) -> Touching | None:
+    """Forces and gaps of a trajectory, if it has states."""
+    if not kept:
+        return None
+    forces, gaps = zip(*kept, strict=True)
+    return Touching(np.array(forces), np.array(gaps), np.zeros((len(kept), 0)))
