@@ -34,6 +34,7 @@ LAYERS = (
     ("robots", "api", "accuracy", "control", "conventions", "homogeneous", "simulate", "exporting"),
     ("lint", "peers"),
     ("",),  # the package itself: `import chasles`
+    ("view",),
     ("cli", "published"),
     ("__main__",),
 )

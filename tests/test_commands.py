@@ -10,6 +10,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ EXAMPLES = {
     "demo": ["-o", "demo.png"],
     "robots": [],
     "info": ["four_bar"],
+    "view": ["planar:1", "--port", "0"],
     "lint": ["arm.urdf"],
     "verify": ["planar:1", "--states", "1"],
     "compare": ["planar:2", "--with", "pinocchio"],
@@ -48,9 +50,10 @@ forked = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are made 
 
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder to work in, with a motion of one joint; times are measured once."""
+    """A folder to work in, with a motion of one joint; times are measured once, and pages end."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(bench, "run", partial(bench.run, seconds=0.0))
+    monkeypatch.setattr(import_module("chasles.cli.commands.view"), "wait", lambda: None)
     (tmp_path / "arm.urdf").write_text('<robot name="arm"><link name="base"/></robot>')
     (tmp_path / "swing.csv").write_text("t,joint1.q,joint1.qd,joint1.qdd\n0,0,1,0\n1,1,1,0\n")
     return tmp_path

@@ -59,6 +59,7 @@ NEEDS = {
     "compare.md": ("mujoco",),
     "contact.md": ("daqp", "clarabel"),
     "gpu.md": ("cupy", "torch", "jax"),
+    "view.md": ("viser", "trimesh"),
 }
 """Packages that a page is about, and that need not be there."""
 ON_GPU = ("gpu.md",)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
+from importlib import import_module
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -1690,6 +1691,17 @@ class Robot:
         what takes long (docs/verify.md).
         """
         return verify(self, seed=seed, states=states, full=full)
+
+    # Showing ----------------------------------------------------------------------------------
+
+    def show(self, **options: Any) -> Any:
+        """Show the robot in a browser: sliders, overlays, motions; returns the running view.
+
+        beside: another robot. motion: a file of `chasles simulate`, or one as docs/motion.md says.
+        host, port: where the page is; by default only this machine sees it. A notebook shows the
+        result; its `url` is the page, its `stop()` the end. Needs `pip install chasles[view]`.
+        """
+        return import_module("chasles.view").show(self, **options)  # above this layer
 
     # Compiling --------------------------------------------------------------------------------
 

@@ -16,11 +16,13 @@ from chasles.cli.commands.motion import motion
 from chasles.cli.commands.robots import robots
 from chasles.cli.commands.simulate import simulate
 from chasles.cli.commands.verify import verify
+from chasles.cli.commands.view import view
 
 COMMANDS: tuple[Callable[..., Answer], ...] = (
     demo,
     robots,
     info,
+    view,
     lint,
     verify,
     compare,
