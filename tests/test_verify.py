@@ -6,7 +6,7 @@ import random
 
 import numpy as np
 import pytest
-from mutation import ALGORITHMS, ROOT, mutants, tried
+from mutation import ALGORITHMS, ROOT, mutants, prepared, verdict
 from rich.console import Console
 from typer.testing import CliRunner
 
@@ -146,5 +146,7 @@ def test_some_mutants_are_caught() -> None:
     files = ("spatial/inverse_dynamics.py", "tensor/kane.py")
     each = [list(mutants(ROOT / ALGORITHMS / name)) for name in files]
     chosen = [m for some in each for m in random.Random(0).sample(some, 2)]
-    for mutant, said in tried(chosen):
-        assert said.startswith(("caught", "raised", "unchanged")), f"{mutant}: {said}"
+    states = prepared(3)
+    for mutant in chosen:
+        said = verdict(mutant, states, "")
+        assert said.startswith(("caught", "raised")), f"{mutant}: {said}"
