@@ -2,9 +2,10 @@
 
 A block of Python may be followed at once by a block of text, which must be what it prints. A block
 of Python after `<!-- source: FILE -->` must be the file without its imports and first docstring.
-A block of console holds `$ chasles ...` and what the command prints. A block of text after
-`<!-- file: NAME -->` is a file in the new folder that the page runs in. After a change of the
-library, `python tests/test_docs.py` writes the true sources and outputs into the pages.
+A block of console holds `$ chasles ...` and what the command prints. A block of text or Python
+after `<!-- file: NAME -->` is a file in the new folder that the page runs in. The pictures of a
+tutorial are those that its code draws into that folder. After a change of the library,
+`python tests/test_docs.py` writes the true sources, outputs and pictures into the pages.
 """
 
 import ast
@@ -14,6 +15,7 @@ import io
 import re
 import runpy
 import shlex
+import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -33,7 +35,8 @@ from chasles.robots import ROBOTS
 from chasles.tracing import signature
 
 ROOT = Path(__file__).parents[1]
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+IMAGES = ROOT / "docs" / "images"
 EXAMPLES = {
     "accuracy.py": {"samples": 5, "joints": (3, 5), "picture": io.BytesIO()},
     "computed_torque.py": {"duration": 0.05},
@@ -57,6 +60,8 @@ NEEDS = {
     "arrays.md": ("torch", "jax"),
     "contact.md": ("daqp", "clarabel"),
     "gpu.md": ("cupy", "torch", "jax"),
+    "mujoco.md": ("mujoco",),
+    "pinocchio.md": ("pinocchio",),
 }
 """Packages that a page is about, and that need not be there."""
 ON_GPU = ("gpu.md",)
@@ -90,10 +95,20 @@ def blocks(text: str) -> Iterator[Block]:
         end = found.end()
 
 
-def truth(page: Path) -> list[tuple[Block, str]]:
-    """Every block of a page with what it should hold, by running the page in a new folder."""
+def name(page: Path) -> str:
+    """A page as a test's name."""
+    return page.relative_to(ROOT).as_posix().removeprefix("docs/")
+
+
+def truth(page: Path) -> tuple[list[tuple[Block, str]], dict[str, bytes]]:
+    """Every block of a page with what it should hold, by running the page in a new folder.
+
+    And the pictures that it drew there, if it is a tutorial: those that it shows.
+    """
+    text = page.read_text("utf-8") if page.parent.name == "tutorials" else ""
+    shown = re.findall(r"\(\.\./images/([^)]+)\)", text)
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        return list(run(page))
+        return list(run(page)), {picture: Path(picture).read_bytes() for picture in shown}
 
 
 def run(page: Path) -> Iterator[tuple[Block, str]]:
@@ -101,15 +116,15 @@ def run(page: Path) -> Iterator[tuple[Block, str]]:
     space: dict[str, Any] = {"__name__": "page"}
     printed = ""
     for block in blocks(page.read_text("utf-8")):
-        if block.kind == "python" and block.source is not None:
+        if block.file is not None:
+            Path(block.file).write_text(block.body, "utf-8")
+            yield block, block.body
+        elif block.kind == "python" and block.source is not None:
             yield block, body_of(ROOT / block.source)
         elif block.kind == "python":
             with contextlib.redirect_stdout(io.StringIO()) as stream:
                 exec(compile(block.body, f"{page.name}: {block.body[:40]!r}", "exec"), space)
             printed = stream.getvalue()
-            yield block, block.body
-        elif block.file is not None:
-            Path(block.file).write_text(block.body, "utf-8")
             yield block, block.body
         elif block.kind == "text":
             yield block, tidy(printed) if block.follows else block.body
@@ -133,17 +148,17 @@ def body_of(path: Path) -> str:
     return "\n".join(text.splitlines()[first.lineno - 1 :]) + "\n"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=name)
 def test_page_is_true(page: Path) -> None:
     for package in NEEDS.get(page.name, ()):
         pytest.importorskip(package, reason=f"{page.name} needs {package}, which is not installed")
     if page.name in ON_GPU and not gpus():
         pytest.skip(f"{page.name} needs a GPU, and there is none")
-    for block, expected in truth(page):
-        assert block.body == expected, f"{page.name}: run python tests/test_docs.py"
+    for block, expected in truth(page)[0]:
+        assert block.body == expected, f"{name(page)}: run python tests/test_docs.py"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=name)
 def test_links_lead_somewhere(page: Path) -> None:
     text = page.read_text("utf-8")
     for target in re.findall(r"\]\((?!https?:)([^)\s]+)\)", text):
@@ -226,8 +241,8 @@ def test_readme_has_the_two_commands() -> None:
 
 
 def write() -> None:
-    """Put the true sources and outputs into the pages."""
-    for page in PAGES:
+    """Put the true sources, outputs and pictures into the pages (those named, or all)."""
+    for page in [page for page in PAGES if not sys.argv[1:] or name(page) in sys.argv[1:]]:
         if missing := [name for name in NEEDS.get(page.name, ()) if not find_spec(name)]:
             print(f"left {page.name} as it is: {', '.join(missing)} not installed")
             continue
@@ -235,8 +250,11 @@ def write() -> None:
             print(f"left {page.name} as it is: no GPU")
             continue
         text = old = page.read_text("utf-8")
-        for block, expected in reversed(truth(page)):
+        true, pictures = truth(page)
+        for block, expected in reversed(true):
             text = text[: block.start] + expected + text[block.end :]
+        for picture, drawn in pictures.items():
+            (IMAGES / picture).write_bytes(drawn)
         if text != old:
             page.write_text(text, "utf-8")
             print(f"wrote {page.relative_to(ROOT)}")

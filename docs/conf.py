@@ -1,0 +1,48 @@
+"""The documentation site: `python -m sphinx -W -n docs site`, offline.
+
+Pages are plain Markdown, readable where the repository is shown. What the site adds to them is in
+`building/`: the navigation, taken from the tables of index.md; docstrings as reStructuredText; a
+notebook of each tutorial; the list of links that lead outside.
+"""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
+
+from chasles import __version__
+
+project = "chasles"
+author = "the authors of chasles"
+version = release = __version__
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx_copybutton",
+    "building.pages",
+    "building.docstrings",
+    "building.notebooks",
+]
+root_doc = "index"
+nitpicky = True
+exclude_patterns = ["building", "**/__pycache__"]
+
+myst_heading_anchors = 4  # as the repository's web page makes them
+myst_links_external_new_tab = False
+myst_enable_extensions = ["fieldlist"]
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+autodoc_typehints_format = "short"
+autodoc_preserve_defaults = True
+python_maximum_signature_line_length = 88
+nitpick_ignore_regex = [("py:.*", r".*")]
+
+html_theme = "furo"
+html_title = f"chasles {__version__}"
+html_show_sphinx = False
+html_copy_source = False
+copybutton_prompt_text = "$ "
+highlight_language = "text"
