@@ -38,7 +38,14 @@ autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
 autodoc_preserve_defaults = True
 python_maximum_signature_line_length = 88
-nitpick_ignore_regex = [("py:.*", r".*")]
+# Types in signatures that have no entry of their own: those of other packages, the compiler's own,
+# and parts of a public type.
+INNER = "backends|compiled|cost|devices|expr|mathematics|model|contact|programs|rollouts|tracing"
+nitpick_ignore_regex = [
+    ("py:class", r"(collections|numpy|os|pathlib)\..*"),
+    ("py:class", rf"chasles\.({INNER})\..*"),
+    ("py:class", r"chasles\.conventions\._Turn|chasles\.homogeneous\.door\.T"),
+]
 
 html_theme = "furo"
 html_title = f"chasles {__version__}"

@@ -5,7 +5,8 @@ of Python after `<!-- source: FILE -->` must be the file without its imports and
 A block of console holds `$ chasles ...` and what the command prints. A block of text or Python
 after `<!-- file: NAME -->` is a file in the new folder that the page runs in. The pictures of a
 tutorial are those that its code draws into that folder. After a change of the library,
-`python tests/test_docs.py` writes the true sources, outputs and pictures into the pages.
+`python tests/test_docs.py` writes the true sources, outputs and pictures into the pages, and the
+tables of equations (after `<!-- equations: BOOK FOLDER... -->`) that the sources cite.
 """
 
 import ast
@@ -23,6 +24,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import citations
 import pytest
 from support import gpus
 from typer.testing import CliRunner
@@ -42,6 +44,7 @@ EXAMPLES = {
     "computed_torque.py": {"duration": 0.05},
     "contact_in_time.py": {"duration": 0.4, "picture": io.BytesIO()},
     "contact_laws.py": {"steps": 6, "picture": io.BytesIO()},
+    "conventions.py": {},
     "crossover.py": {"joints": 4, "picture": io.BytesIO()},
     "impact_laws.py": {"steps": 5, "picture": io.BytesIO()},
     "long_runs.py": {"duration": 0.02, "picture": io.BytesIO()},
@@ -70,6 +73,7 @@ NARROW = {"COLUMNS": "80", "TERM": "dumb", "NO_COLOR": "1"}
 BLOCK = re.compile(
     r"(?:<!-- (source|file): (\S+) -->\n)?```(python|text|console)\n(.*?)```", re.DOTALL
 )
+EQUATIONS = re.compile(r"(<!-- equations: (.+) -->\n)((?:\|.*\n)*)")
 
 
 @dataclass(frozen=True)
@@ -156,6 +160,25 @@ def test_page_is_true(page: Path) -> None:
         pytest.skip(f"{page.name} needs a GPU, and there is none")
     for block, expected in truth(page)[0]:
         assert block.body == expected, f"{name(page)}: run python tests/test_docs.py"
+
+
+THEORY = sorted(ROOT.glob("docs/theory/*.md"))
+
+
+@pytest.mark.parametrize("page", THEORY, ids=name)
+def test_theory_pages_have_the_equations_that_sources_cite(page: Path) -> None:
+    found = EQUATIONS.findall(page.read_text("utf-8"))
+    assert found
+    for _, arguments, shown in found:
+        true = citations.table(*arguments.split())
+        assert shown == true, f"{name(page)}: run python tests/test_docs.py"
+
+
+def test_every_algorithm_is_on_a_theory_page() -> None:
+    text = "".join(page.read_text("utf-8") for page in THEORY)
+    files = [p.relative_to(ROOT).as_posix() for p in ROOT.glob("src/chasles/algorithms/*/*.py")]
+    assert files
+    assert not [f for f in files if not f.endswith("__init__.py") and f"(../../{f})" not in text]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
@@ -253,6 +276,7 @@ def write() -> None:
         true, pictures = truth(page)
         for block, expected in reversed(true):
             text = text[: block.start] + expected + text[block.end :]
+        text = EQUATIONS.sub(lambda m: m[1] + citations.table(*m[2].split()), text)
         for picture, drawn in pictures.items():
             (IMAGES / picture).write_bytes(drawn)
         if text != old:

@@ -28,8 +28,12 @@ def restructured(text: str) -> str:
 
 
 def paragraph(text: str) -> str:
-    """One paragraph: words, or what is shown line by line (a table, statements, an indented part)."""
+    """One paragraph: words, or what is shown as it stands (a table, statements, an indented part).
+
+    A literal is followed by a space that does not show, so that letters may follow it.
+    """
     if all(re.match(r"\||\s|[\w.]+(, \w+)* = |(from|import) ", line) for line in text.splitlines()):
         return "::\n\n" + "\n".join(f"    {line}" for line in text.splitlines())
     spans = re.split(r"(`[^`]+`)", text)
-    return "".join(f"`{s}`" if s.startswith("`") else SPECIAL.sub(r"\\\g<0>", s) for s in spans)
+    marked = (f"`{s}`\\ " if s.startswith("`") else SPECIAL.sub(r"\\\g<0>", s) for s in spans)
+    return "".join(marked)

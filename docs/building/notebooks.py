@@ -11,8 +11,13 @@ from typing import Any
 
 from sphinx.application import Sphinx
 
-PART = re.compile(r"```python\n(.*?)```(?:\n```text\n(.*?)```)?|!\[[^]]*\]\(([^)]+\.png)\)", re.DOTALL)
-"""A block of Python with what it prints, or a picture."""
+PART = re.compile(
+    r"<!-- file: (\S+) -->\n```\w+\n(.*?)```"
+    r"|```python\n(.*?)```(?:\n```text\n(.*?)```)?"
+    r"|!\[[^]]*\]\(([^)]+\.png)\)",
+    re.DOTALL,
+)
+"""A file, a block of Python with what it prints, or a picture."""
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
@@ -33,8 +38,10 @@ def notebook(page: Path) -> dict[str, Any]:
     text, cells, end = page.read_text("utf-8"), [], 0
     for found in PART.finditer(text):
         cells += words(text[end : found.start()])
-        code, printed, picture = found.groups()
-        if code is not None:
+        file, body, code, printed, picture = found.groups()
+        if file is not None:
+            cells.append(statements(f"%%writefile {file}\n{body}", None))
+        elif code is not None:
             cells.append(statements(code, printed))
         else:
             drawn = base64.b64encode((page.parent / picture).read_bytes()).decode()
