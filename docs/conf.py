@@ -27,6 +27,7 @@ extensions = [
 ]
 root_doc = "index"
 nitpicky = True
+smartquotes = False  # a prime is a transpose
 exclude_patterns = ["building", "**/__pycache__"]
 
 myst_heading_anchors = 4  # as the repository's web page makes them

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 SOURCES = Path(__file__).parents[1] / "src" / "chasles"
@@ -34,14 +35,19 @@ def home(path: Path) -> str:
     return max(folders)[1] if folders else ""
 
 
+@cache
+def docstrings(path: Path) -> tuple[str, ...]:
+    """Of a file and all that it defines, the file's own stands first."""
+    documented = (ast.Module, ast.FunctionDef, ast.ClassDef)
+    nodes = (node for node in ast.walk(ast.parse(path.read_text("utf-8"))))
+    texts = (ast.get_docstring(node) or "" for node in nodes if isinstance(node, documented))
+    return tuple(texts)
+
+
 def citations(path: Path, book: str) -> list[str]:
     """What a file cites of a book, in order, each once."""
-    tree = ast.parse(path.read_text("utf-8"))
-    documented = (ast.Module, ast.FunctionDef, ast.ClassDef)
     found: list[str] = []
-    for node in ast.walk(tree):
-        text = (ast.get_docstring(node) or "") if isinstance(node, documented) else ""
-        text = " ".join(text.split())
+    for text in (" ".join(text.split()) for text in docstrings(path)):
         for cited in CITATION.finditer(text):
             named = NAMED.search(text[: cited.start()])
             word = named[1] if named and not re.match(WORDS, named[1]) else ""
@@ -58,11 +64,11 @@ def table(book: str, *places: str) -> str:
     lines = ["| in the book | what | where |", "|---|---|---|"]
     for path in sorted(SOURCES.rglob("*.py")):
         place = path.relative_to(SOURCES).as_posix()
-        cited = citations(path, book)
         if path.name in ("__init__.py", *FACADE) or (places and not place.startswith(places)):
             continue
+        cited = citations(path, book)
         if cited or (home(path) == book and place.startswith("algorithms/")):
-            what = (ast.get_docstring(ast.parse(path.read_text("utf-8"))) or "").splitlines()[0]
+            what = docstrings(path)[0].splitlines()[0].rstrip(".")
             link = f"[{place}](../../src/chasles/{place})"
-            lines.append(f"| {', '.join(cited) or '-'} | {what.rstrip('.')} | {link} |")
+            lines.append(f"| {', '.join(cited) or '-'} | {what} | {link} |")
     return "\n".join(lines) + "\n"

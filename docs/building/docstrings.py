@@ -22,18 +22,31 @@ def process(
 
 
 def restructured(text: str) -> str:
-    """Paragraphs of words, with their code as literals; tables and lines of code as they stand."""
+    """Paragraph by paragraph."""
     paragraphs = re.split(r"\n\s*\n", text.strip("\n"))
     return "\n\n".join(map(paragraph, paragraphs)) + "\n"
 
 
 def paragraph(text: str) -> str:
-    """One paragraph: words, or what is shown as it stands (a table, statements, an indented part).
+    """A table, what is shown as it stands (statements, an indented part), or words."""
+    lines = text.splitlines()
+    if all(line.startswith("|") for line in lines):
+        return table(lines)
+    if all(re.match(r"\s|[\w.]+(, \w+)* = |(from|import) ", line) for line in lines):
+        return "::\n\n" + "\n".join(f"    {line}" for line in lines)
+    return words(text)
 
-    A literal is followed by a space that does not show, so that letters may follow it.
-    """
-    if all(re.match(r"\||\s|[\w.]+(, \w+)* = |(from|import) ", line) for line in text.splitlines()):
-        return "::\n\n" + "\n".join(f"    {line}" for line in text.splitlines())
+
+def table(lines: list[str]) -> str:
+    """A table of Markdown."""
+    head, _, *rows = ([words(c.strip()) for c in line.strip("| ").split("|")] for line in lines)
+    cells = ("\n".join(f"     - {cell}" for cell in row)[5:] for row in (head, *rows))
+    body = "\n".join(f"   * {row}" for row in cells)
+    return f".. list-table::\n   :header-rows: 1\n\n{body}"
+
+
+def words(text: str) -> str:
+    """Text with `code` in it; a space that does not show lets letters follow code."""
     spans = re.split(r"(`[^`]+`)", text)
     marked = (f"`{s}`\\ " if s.startswith("`") else SPECIAL.sub(r"\\\g<0>", s) for s in spans)
     return "".join(marked)
