@@ -31,6 +31,7 @@ LAYERS = (
     ("robot", "devices"),
     ("contact",),
     ("robots", "api", "accuracy", "control", "conventions", "homogeneous", "simulate", "exporting"),
+    ("lint",),
     ("",),  # the package itself: `import chasles`
     ("cli", "published"),
     ("__main__",),

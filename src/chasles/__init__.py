@@ -12,6 +12,7 @@ from chasles.accuracy import condition, maximal_dynamics
 from chasles.api import compile, cost, from_dh, load, save, to_dh
 from chasles.compiled import Wrench
 from chasles.exporting import export
+from chasles.lint import Finding, lint
 from chasles.loops import (
     ImpossiblePosition,
     LockedMechanism,
@@ -38,6 +39,7 @@ __all__ = [
     "DHRow",
     "DHTable",
     "Event",
+    "Finding",
     "ImpossiblePosition",
     "LockedMechanism",
     "LoopError",
@@ -58,6 +60,7 @@ __all__ = [
     "export",
     "from_dh",
     "homogeneous",
+    "lint",
     "load",
     "maximal_dynamics",
     "robots",

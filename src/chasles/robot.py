@@ -1318,7 +1318,8 @@ class Robot:
         tau(t, q, qd, p), which is traced once for all their values. method: "semi-implicit" (Euler;
         first order), "euler" or "rk4" (fourth order), all along the configuration space. start: the
         time of the first step, in s. dissipation as in `forward_dynamics`. Robots with loops, or
-        that depend on time: `chasles.simulate`.
+        that depend on time: `chasles.simulate`. CuPy's arrays are computed on their GPU, in one
+        launch, in float32 if all are; nothing is checked to be finite there.
 
         contacts: pairs of shapes with a soft law, `contact.Pair(body, surface, SoftContact(...))`;
         their forces are part of the step, which is compiled for each dt then, and

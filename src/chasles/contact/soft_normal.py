@@ -12,9 +12,9 @@ from typing import Any, Protocol
 
 from chasles.contact.arithmetic import Value, less, less_equal, maximum, select, sqrt
 
-CLOSE = 1e-6
-"""A body this part of the compression away from a surface still touches it: rounding must not
-count as a loss of contact, which the force would answer with a jump."""
+CLOSE = 1e-4
+"""A body this part of the compression away from a surface still touches it: rounding, also that of
+float32, must not count as a loss of contact, which the force would answer with a jump."""
 
 
 class NormalLaw(Protocol):

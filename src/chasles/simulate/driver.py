@@ -100,9 +100,7 @@ def simulate(
     start = _beginning(robot, start)
     happenings = checked_events(events, q)
     method, advance = chosen(robot, integrator, free)
-    firm = limits or any(
-        isinstance(pair, Pair) and isinstance(pair.law, Rigid) for pair in contacts
-    )
+    firm = limits or any(isinstance(getattr(pair, "law", None), Rigid) for pair in contacts)
     soft = soft_contacts(robot, () if firm else contacts, integrator, contact_states)
     frames = () if soft is None else soft.frames
     dynamics = accelerations(robot, f_ext, dissipation, stabilization, frames)
@@ -111,9 +109,7 @@ def simulate(
     rigid: RigidContact | None = None
     if firm:
         check_rigid(contacts, q, integrator, advance, stabilization)
-        options: dict[str, Any] = {"f_ext": f_ext} if f_ext else {}
-        options |= {"dissipation": True} if dissipation else {}
-        rigid = RigidContact(robot, contacts, limits, accelerate, force, options)
+        rigid = RigidContact(robot, contacts, limits, accelerate, force, f_ext, dissipation)
         accelerate = rigid.accelerate
     motion = moving(robot, accelerate, advance, closure, stabilization, soft)
     (q, qd), begin = motion.begin(start, q, qd), motion.begin

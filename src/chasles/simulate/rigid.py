@@ -11,7 +11,7 @@
 7  go on
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -68,8 +68,8 @@ many are too many."""
 class RigidContact:
     """Points of contact and joint limits of a robot in one state, and what they do at present.
 
-    free: accelerations without contact. force: joint forces of (t, q, qd). options: those of
-    `inverse_dynamics`.
+    free: accelerations without contact. force: joint forces of (t, q, qd). f_ext and dissipation:
+    as in `inverse_dynamics`, which is faster without.
     """
 
     def __init__(
@@ -79,9 +79,12 @@ class RigidContact:
         limits: bool,
         free: Accelerate,
         force: Callable[..., np.ndarray],
-        options: dict[str, Any],
+        f_ext: Mapping[str, Any] | None,
+        dissipation: bool,
     ) -> None:
-        self._robot, self._free, self._force, self._options = robot, free, force, options
+        self._robot, self._free, self._force = robot, free, force
+        self._options: dict[str, Any] = {"f_ext": f_ext} if f_ext else {}
+        self._options |= {"dissipation": True} if dissipation else {}
         self._points, self._limits = Points(robot, pairs), Stops(robot, limits)
         laws = [(pair.law, name) for pair in pairs for name in _names(pair)]
         laws += [(Rigid(), name) for name in self._limits.names]
