@@ -21,8 +21,18 @@ PART = re.compile(
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
+    app.connect("source-read", offer)
     app.connect("build-finished", write)
     return {"parallel_read_safe": True}
+
+
+def offer(app: Sphinx, docname: str, source: list[str]) -> None:
+    """A link to the notebook, under the title of a tutorial."""
+    folder, _, page = docname.rpartition("/")
+    if folder == "tutorials":
+        title, _, rest = source[0].partition("\n")
+        link = f'<a href="{page}.ipynb" download>This page as a notebook</a>'
+        source[0] = f"{title}\n\n{link}\n{rest}"
 
 
 def write(app: Sphinx, exception: Exception | None) -> None:
