@@ -6,7 +6,7 @@ function tau(t, q, qd, p) of parameters too.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,19 @@ def evaluated(
     return [values[r] for r in found.results[0]]
 
 
+def _as_values(control: Any) -> None:
+    """Arrays of gains as tuples: equal controllers are then found to be equal."""
+    for field in fields(control):
+        value = getattr(control, field.name)
+        if isinstance(value, list | np.ndarray):
+            object.__setattr__(control, field.name, _nested(value))
+
+
+def _nested(value: Any) -> Any:
+    held = value.tolist() if isinstance(value, np.ndarray) else value
+    return tuple(map(_nested, held)) if isinstance(held, list | tuple) else held
+
+
 @dataclass(frozen=True)
 class PDControl:
     """tau = kp (target - q) - kd qd (+ feedforward), joint by joint.
@@ -39,6 +52,9 @@ class PDControl:
     kd: Any
     target: Any
     feedforward: Any = 0.0
+
+    def __post_init__(self) -> None:
+        _as_values(self)
 
     def __call__(
         self, model: Model, arena: Arena, t: Number, q: Numbers, qd: Numbers
@@ -56,6 +72,9 @@ class GravityCompensation:
     """Joint forces that hold the robot against gravity; damping kd in N m s/rad (N s/m)."""
 
     kd: Any = 0.0
+
+    def __post_init__(self) -> None:
+        _as_values(self)
 
     def __call__(
         self, model: Model, arena: Arena, t: Number, q: Numbers, qd: Numbers
@@ -75,6 +94,9 @@ class ComputedTorque:
     kp: Any
     kd: Any
     target: Any
+
+    def __post_init__(self) -> None:
+        _as_values(self)
 
     def __call__(
         self, model: Model, arena: Arena, t: Number, q: Numbers, qd: Numbers
