@@ -135,7 +135,7 @@ def simulate(
     if soft is not None:
         happened, touching = soft.occurred(happened), soft.touching(q, qd)
     if rigid is not None and contacts:
-        touching = touched(keep.others)
+        touching = touched(keep.others, sum(pair.points for pair in contacts))
     return Trajectory(
         times,
         q[..., : robot.nq],
