@@ -74,6 +74,8 @@ def convex(G: Array, c: Array, mu: Array, slip: Array = None) -> np.ndarray:
 def _solved(law: Law) -> np.ndarray:
     """Forces that satisfy a law, by cone programs and Newton's method."""
     mu, sticks = law.mu, law.sticks
+    if not len(mu):
+        return np.zeros((0, law.width))
     if not np.any(sticks):
         return _sliding(law)
     f = np.zeros((len(mu), law.width))

@@ -1,7 +1,14 @@
 """Motions computed in machine code from start to end: a step, traced, and the loop around it."""
 
 from chasles.rollouts.adjoint import RolloutGradient
-from chasles.rollouts.contacts import Contacts, FrameMotion, Pressed, SoftPair, Spot
+from chasles.rollouts.contacts import (
+    Contacts,
+    FrameMotion,
+    Pressed,
+    SoftPair,
+    Spot,
+    given_pairs,
+)
 from chasles.rollouts.controls import (
     ComputedTorque,
     GravityCompensation,
@@ -36,6 +43,7 @@ __all__ = [
     "Touching",
     "Trajectory",
     "checked_steps",
+    "given_pairs",
     "parameter_count",
     "traced",
 ]

@@ -9,7 +9,7 @@ from chasles.contact.pairs import Pair, Rigid
 from chasles.names import leading_shape, numbers
 from chasles.numeric.linear_systems import checked_step
 from chasles.robot import Array, Robot
-from chasles.rollouts import End, Occurrence, Trajectory
+from chasles.rollouts import End, Occurrence, Trajectory, given_pairs
 from chasles.simulate.closure_function import ClosureFunction
 from chasles.simulate.dynamics import Forces, accelerations, joint_forces, under
 from chasles.simulate.events import Event, checked_events
@@ -98,7 +98,7 @@ def simulate(
         if isinstance(count, bool) or not isinstance(count, int) or count < 1:
             raise ValueError(f"simulate: {name} must be a positive integer, not {count!r}")
     start = _beginning(robot, start)
-    happenings = checked_events(events, q)
+    happenings, contacts = checked_events(events, q), given_pairs("simulate", contacts)
     method, advance = chosen(robot, integrator, free)
     firm = limits or any(isinstance(getattr(pair, "law", None), Rigid) for pair in contacts)
     soft = soft_contacts(robot, () if firm else contacts, integrator, contact_states)
