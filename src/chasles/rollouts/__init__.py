@@ -10,9 +10,11 @@ from chasles.rollouts.contacts import (
     given_pairs,
 )
 from chasles.rollouts.controls import (
+    BUILT_IN,
     ComputedTorque,
     GravityCompensation,
     PDControl,
+    computed,
     parameter_count,
     traced,
 )
@@ -27,6 +29,7 @@ from chasles.rollouts.rollout import (
 from chasles.rollouts.steps import STEPS
 
 __all__ = [
+    "BUILT_IN",
     "STEPS",
     "ComputedTorque",
     "Contacts",
@@ -43,6 +46,7 @@ __all__ = [
     "Touching",
     "Trajectory",
     "checked_steps",
+    "computed",
     "given_pairs",
     "parameter_count",
     "traced",

@@ -59,9 +59,9 @@ def simulate(
     Euler steps the linear velocity of free joints along their parent's axes, as MuJoCo does.
 
     tau: joint forces (..., nv), constant, or a function tau(t, q, qd) of them, called with all
-    members of a batch; none by default. f_ext and dissipation as in `forward_dynamics`. start: the
-    time in s at which it begins, for tau(t, q, qd) and for a robot that depends on time; by default
-    that of `at_time`, or 0.
+    members of a batch, or a controller of `rollout`; none by default. f_ext and dissipation as in
+    `forward_dynamics`. start: the time in s at which it begins, for tau(t, q, qd) and for a robot
+    that depends on time; by default that of `at_time`, or 0.
 
     events: of one state, not of a batch; see `chasles.Event`. Where one does something, the state
     before and the state after are both kept. times: keep the states at these times (n,), which
@@ -104,7 +104,7 @@ def simulate(
     soft = soft_contacts(robot, () if firm else contacts, integrator, contact_states)
     frames = () if soft is None else soft.frames
     dynamics = accelerations(robot, f_ext, dissipation, stabilization, frames)
-    force = joint_forces(tau, qd)
+    force = joint_forces(robot, tau, qd)
     accelerate = under(dynamics, force) if soft is None else soft.under(dynamics, force)
     rigid: RigidContact | None = None
     if firm:
