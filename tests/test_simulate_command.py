@@ -342,16 +342,18 @@ def test_a_ball_comes_to_rest_on_the_ground(ground: str, here: Path) -> None:
 
 # Ended on the way ------------------------------------------------------------------------------
 
-LONG = ["planar:2", "--random", "1", "--save", "0.01", "--every", "7"]
+ARM, BOUNCES = "planar:2 --random 1 --integrator", "rigid,restitution=0.9"
 WAYS = {
-    "semi-implicit": ["--duration", "10", "--disturbance", "effort=0.5,hold=0.02,seed=3"],
-    "dopri5": ["--duration", "25", "--rtol", "1e-9"],
+    "disturbed": f"{ARM} semi-implicit --duration 10 --disturbance effort=0.5,hold=0.02,seed=3",
+    "dopri5": f"{ARM} dopri5 --duration 25 --rtol 1e-9",
+    "bouncing": f"ball.toml --q 0.2 --duration 5 --foot ball:0.1 --ground {BOUNCES}",
 }
 
 
 def long(way: str) -> list[str]:
     """The words of a simulation that takes a second or more."""
-    return [*LONG, "--integrator", way, *WAYS[way]]
+    Path("ball.toml").write_text(BALL)
+    return [*WAYS[way].split(), "--save", "0.01", "--every", "7"]
 
 
 def child(*arguments: str, limit: int | None = None) -> int:
