@@ -68,6 +68,7 @@ from chasles.rollouts import (
     SoftPair,
     Trajectory,
     checked_steps,
+    given_pairs,
     parameter_count,
 )
 from chasles.tracing import WrenchKey
@@ -1399,7 +1400,7 @@ class Robot:
     ) -> Rollout:
         """A compiled step, made once for a controller and contacts that can be told from others."""
         control, count = tau if callable(tau) else None, parameter_count(parameters)
-        pairs = None if contacts is None else tuple(contacts)
+        pairs = None if contacts is None else given_pairs("rollout", contacts)
         constant = None if pairs is None else dt
         key: Any = ("rollout", method, control, dissipation, pairs, constant, count)
         try:

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from chasles import backends
+from chasles.backends.arrays import call
 from chasles.expr import RULES, Arena, Number, Program, Variable, is_number
 from chasles.model import Model, ModelError
 from chasles.programs import program
@@ -138,6 +140,18 @@ def traced(model: Model, control: Callable[..., Any], parameters: int = 0) -> Pr
         )
     inputs = [Variable("t", ()), *(Variable(name, (n,)) for name, n in sizes)]
     return Program.from_outputs("control", inputs, [(Variable("tau", (model.nv,)), found)])
+
+
+def computed(model: Model, control: Any) -> Callable[..., np.ndarray]:
+    """A built-in controller as a function tau(t, q, qd) of arrays, compiled."""
+    if model.timed or (model.loop_rows and isinstance(control, ComputedTorque)):
+        raise ModelError(
+            f"{type(control).__name__}: robot {model.name!r} has loops or depends on time; give a "
+            "function tau(t, q, qd) of your own, which chasles.control may help with"
+        )
+    found = traced(model, control)
+    kernel = backends.prepare(("control", found.hash), lambda: found)
+    return lambda t, q, qd: call(kernel, "control", (t, q, qd))
 
 
 def parameter_count(parameters: Any) -> int:
