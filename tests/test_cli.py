@@ -426,7 +426,7 @@ def test_bench_beside_pinocchio(arm: str, floating: bool) -> None:
         assert 0.0 < speed.pinocchio < 60.0
         assert speed.error < 1e-3  # the file's 1.5708 is pi/2 here
     console = Console(file=io.StringIO(), width=80)
-    bench_report.show(measured, console)
+    bench_report.show(measured, Path("bench.png"), console)
     text = console.file.getvalue()
     assert "Times as fast as Pinocchio" in text
     assert all(len(line) <= 80 for line in text.splitlines())

@@ -19,8 +19,8 @@ from typer.testing import CliRunner
 
 import chasles
 from chasles.cli import app
+from chasles.cli.commands import simulate as command
 from chasles.cli.simulate import Task, run
-from chasles.cli.simulate_command import simulate as command
 from chasles.formats import files
 
 ENV = {"COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"}

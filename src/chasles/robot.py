@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
+from importlib import import_module
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from chasles.algorithms import CLOSED_LOOPS, OPEN
 from chasles.algorithms.spatial.viewpoint import At, Axes, Kind
 from chasles.backends.pool import COMPILING
+from chasles.checks import Verification, verify
 from chasles.compiled import (
     Compiled,
     Recipe,
@@ -57,6 +59,7 @@ from chasles.names import from_names, numbers
 from chasles.numeric.base_parameters import BaseParameters, base_parameters, random_states
 from chasles.numeric.linear_systems import actuation_matrix, checked_step, discretized
 from chasles.numeric.results import delivered, filled
+from chasles.plots import Plots
 from chasles.programs import Derivative
 from chasles.rollouts import (
     Contacts,
@@ -1670,6 +1673,36 @@ class Robot:
             **options,
         )
         return compiled, forces
+
+    # Pictures ---------------------------------------------------------------------------------
+
+    @property
+    def plot(self) -> Plots:
+        """Pictures of this robot, by name: `robot.plot.torque(q, qd, qdd, t=t)`."""
+        return Plots(self)
+
+    # Trust ------------------------------------------------------------------------------------
+
+    def verify(self, *, seed: int = 0, states: int = 2, full: bool = False) -> Verification:
+        """Check this robot's functions against each other and against physics, at random states.
+
+        Every method of each function against the others, backends against `interpret`, Newton's and
+        Euler's laws link by link, energy and power, derivatives against differences, loops closed:
+        `.ok`, `.failures`, `.results` with the worst error, tolerance and seed of each. full: also
+        what takes long (docs/verify.md).
+        """
+        return verify(self, seed=seed, states=states, full=full)
+
+    # Showing ----------------------------------------------------------------------------------
+
+    def show(self, **options: Any) -> Any:
+        """Show the robot in a browser: sliders, overlays, motions; returns the running view.
+
+        beside: another robot. motion: a file of `chasles simulate`, or one as docs/motion.md says.
+        host, port: where the page is; by default only this machine sees it. A notebook shows the
+        result; its `url` is the page, its `stop()` the end. Needs `pip install chasles[view]`.
+        """
+        return import_module("chasles.view").show(self, **options)  # above this layer
 
     # Compiling --------------------------------------------------------------------------------
 

@@ -400,7 +400,7 @@ def test_a_full_disk(
     folder.mkdir(mode=0o700)
     with monkeypatch.context() as patch:
         if when == "renaming":
-            patch.setattr(os, "rename", failing(errno.EDQUOT))
+            patch.setattr(os, "replace", failing(errno.EDQUOT))
         else:
             patch.setattr(os, "fdopen", _full(buffered=when == "closing"))
         before = descriptors()

@@ -5,6 +5,9 @@ are opened without following links, and owner and mode are checked on what was o
 used only if its SHA-256 matches. Whatever is damaged, foreign or unreadable is ignored and made
 again; a folder that cannot be used is no error. Writes are atomic; the entries unused for longest
 go when all together exceed `LIMIT`.
+
+Where a system has neither owners nor modes (Windows), the user's own folder is closed to others by
+the system, and a folder elsewhere is not used.
 """
 
 import contextlib
@@ -12,11 +15,12 @@ import hashlib
 import json
 import os
 import stat
+import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from chasles.expr import Interface, Variable
 
@@ -86,10 +90,13 @@ def folder() -> Path:
         return Path(chosen)
     import platformdirs
 
-    return Path(platformdirs.user_cache_dir("chasles", appauthor=False))
+    place = Path(platformdirs.user_cache_dir("chasles", appauthor=False))
+    if place.is_absolute():
+        return place
+    return Path(tempfile.gettempdir(), f"chasles-{os.getuid()}")  # this user has no home
 
 
-_OTHERS = ("cli", "formats", "robots", "homogeneous", "libraries", "loops")
+_OTHERS = ("cli", "formats", "robots", "homogeneous", "libraries", "loops", "plots")
 """Folders that have no part in making code from a recipe, which holds the robot's own numbers."""
 
 
@@ -113,13 +120,14 @@ def key(*parts: object) -> str:
 def load(name: str) -> Artifact | None:
     """The entry of that name, if there is one that can be trusted."""
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError), _opened(folder()) as place:
-        entry = os.open(name + _SUFFIX, os.O_RDONLY | _NO_LINKS | _NO_WAIT, dir_fd=place)
+        path = place.name(name + _SUFFIX)
+        entry = os.open(path, os.O_RDONLY | _NO_LINKS | _NO_WAIT, dir_fd=place.handle)
         try:
-            if _trusted(os.fstat(entry), stat.S_ISREG):
+            if _trusted(os.fstat(entry), stat.S_ISREG, place.path):
                 with open(entry, "rb", closefd=False) as file:
                     artifact = Artifact.from_bytes(file.read())
                 with contextlib.suppress(OSError):
-                    os.utime(entry)
+                    os.utime(entry if os.utime in os.supports_fd else path)
                 return artifact
         finally:
             os.close(entry)
@@ -128,19 +136,20 @@ def load(name: str) -> Artifact | None:
 
 def save(name: str, artifact: Artifact) -> bool:
     """Write an entry; whether it could be written."""
-    target = folder()
+    where = folder()
     with contextlib.suppress(OSError):
-        target.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with _opened(target) as place:
-            temporary = f"{name}.{os.getpid()}.{os.urandom(4).hex()}.tmp"
+        where.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with _opened(where) as place:
+            temporary = place.name(f"{name}.{os.getpid()}.{os.urandom(4).hex()}.tmp")
+            target, at = place.name(name + _SUFFIX), place.handle
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINKS
             try:
-                with os.fdopen(os.open(temporary, flags, 0o600, dir_fd=place), "wb") as file:
+                with os.fdopen(os.open(temporary, flags, 0o600, dir_fd=at), "wb") as file:
                     file.write(artifact.to_bytes())
-                os.rename(temporary, name + _SUFFIX, src_dir_fd=place, dst_dir_fd=place)
+                os.replace(temporary, target, src_dir_fd=at, dst_dir_fd=at)
             except OSError:
                 with contextlib.suppress(OSError):
-                    os.unlink(temporary, dir_fd=place)
+                    os.unlink(temporary, dir_fd=at)
                 raise
             _evict(place)
             return True
@@ -158,9 +167,9 @@ def clear() -> int:
     """Remove all entries; how many there were."""
     removed = 0
     with contextlib.suppress(OSError), _opened(folder()) as place:
-        for name in os.listdir(place):
+        for name in place.names():
             if name.endswith((_SUFFIX, ".tmp")):
-                os.unlink(name, dir_fd=place)
+                os.unlink(place.name(name), dir_fd=place.handle)
                 removed += name.endswith(_SUFFIX)
     return removed
 
@@ -170,41 +179,71 @@ _NO_WAIT = getattr(os, "O_NONBLOCK", 0)
 """A pipe in the place of an entry must not be waited for."""
 
 
+class _Place(NamedTuple):
+    """An open folder. Its entries are reached through the handle, so that no other folder can come
+    in its place; by their paths where a system has no handles of folders."""
+
+    path: Path
+    handle: int | None
+
+    def name(self, name: str) -> str:
+        """What an entry is called beside `dir_fd=handle`."""
+        return name if self.handle is not None else str(self.path / name)
+
+    def names(self) -> list[str]:
+        """All that is in it."""
+        return os.listdir(self.path if self.handle is None else self.handle)
+
+
 @contextlib.contextmanager
-def _opened(path: Path) -> Iterator[int]:
+def _opened(path: Path) -> Iterator[_Place]:
     """The folder, open; an OSError if it is a link, or another user could write in it."""
-    place = os.open(path, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _NO_LINKS)
+    if os.open not in os.supports_dir_fd:
+        _check_folder(path, os.lstat(path))
+        yield _Place(path, None)
+        return
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _NO_LINKS)
     try:
-        if not _trusted(os.fstat(place), stat.S_ISDIR):
-            raise PermissionError(f"{path} does not belong to this user alone")
-        yield place
+        _check_folder(path, os.fstat(handle))
+        yield _Place(path, handle)
     finally:
-        os.close(place)
+        os.close(handle)
 
 
-def _trusted(status: os.stat_result, right_kind: Any) -> bool:
+def _check_folder(path: Path, status: os.stat_result) -> None:
+    if not _trusted(status, stat.S_ISDIR, path):
+        raise PermissionError(f"{path} does not belong to this user alone")
+
+
+def is_private(path: Path) -> bool:
+    """Whether a folder is this user's own, and closed to everybody else."""
+    return _trusted(os.lstat(path), stat.S_ISDIR, path)
+
+
+def _trusted(status: os.stat_result, right_kind: Any, folder: Path) -> bool:
     """Whether something is of the right kind, this user's own, and closed to everybody else."""
-    return bool(
-        right_kind(status.st_mode)
-        and status.st_uid == os.geteuid()
-        and not stat.S_IMODE(status.st_mode) & 0o077
-    )
+    if not hasattr(os, "geteuid"):
+        own = folder.resolve().is_relative_to(Path.home().resolve())
+    else:
+        own = status.st_uid == os.geteuid() and not stat.S_IMODE(status.st_mode) & 0o077
+    return bool(right_kind(status.st_mode) and own)
 
 
-def _listed(place: int) -> list[tuple[str, int, float]]:
+def _listed(place: _Place) -> list[tuple[str, int, float]]:
     found = []
-    for name in os.listdir(place):
+    for name in place.names():
         if name.endswith(_SUFFIX):
             with contextlib.suppress(OSError):
-                status = os.stat(name, dir_fd=place, follow_symlinks=False)
+                path = place.name(name)
+                status = os.stat(path, dir_fd=place.handle, follow_symlinks=False)
                 found.append((name.removesuffix(_SUFFIX), status.st_size, status.st_mtime))
     return sorted(found, key=lambda entry: -entry[2])
 
 
-def _evict(place: int) -> None:
+def _evict(place: _Place) -> None:
     total = 0
     for name, size, _ in _listed(place):
         total += size
         if total > LIMIT:
             with contextlib.suppress(OSError):
-                os.unlink(name + _SUFFIX, dir_fd=place)
+                os.unlink(place.name(name + _SUFFIX), dir_fd=place.handle)

@@ -1,36 +1,45 @@
 """What `chasles bench` shows: progress, tables in the terminal, and a plot in a file."""
 
+import itertools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from chasles.cli.bench import Bench, Speed
+from chasles.cli.output import write_picture
+from chasles.cli.progress import bar
 from chasles.cli.tables import table
+from chasles.plots.paper import finish, legend, sheet
 
 
 @contextmanager
 def progress(steps: int) -> Iterator[Callable[[str], None]]:
-    """A bar on stderr that moves with every step it is told of, and goes at the end."""
-    columns = (BarColumn(20), TimeElapsedColumn(), TextColumn("{task.description}"))
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=steps)
-        done = 0
-
-        def step(what: str) -> None:
-            nonlocal done
-            bar.update(task, completed=done, description=what)
-            done += 1
-
-        yield step
+    """A bar that moves with every step it is told of."""
+    with bar(steps, TimeElapsedColumn(), TextColumn("{task.description}")) as told:
+        done = itertools.count()
+        yield lambda what: told(completed=next(done), description=what)
 
 
-def show(bench: Bench, console: Console) -> None:
-    """The times, and their ratios to Pinocchio's."""
+def data(bench: Bench) -> dict[str, Any]:
+    """What `show` shows, for programs: seconds; error: relative, to Pinocchio's answers."""
+    return {
+        "robot": bench.robot.name,
+        "nv": bench.robot.nv,
+        "batch": bench.batch,
+        "cores": bench.cores,
+        "speeds": [vars(speed) | {"function": speed.function.title} for speed in bench.speeds],
+        "note": bench.note or None,
+    }
+
+
+def show(bench: Bench, output: Path, console: Console) -> None:
+    """The times, and their ratios to Pinocchio's; output: where the plot is."""
     console.print(
         f"[bold]{escape(bench.robot.name)}[/] (nv {bench.robot.nv}): one call from Python, and a "
         f"state in a batch of {bench.batch}:"
@@ -41,6 +50,7 @@ def show(bench: Bench, console: Console) -> None:
     else:
         console.print("Times as fast as Pinocchio called from Python for each state:")
         console.print(_ratios(bench))
+    console.print(f"Plot saved to {output}", markup=False, soft_wrap=True)
 
 
 def _times(bench: Bench) -> Table:
@@ -83,18 +93,13 @@ def _taken(speed: Speed) -> tuple[float, ...]:
 
 def plot(bench: Bench, path: Path) -> None:
     """Times for a state, one group of bars a function, as a picture file."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     labels = ["one call", "batch, 1 core", f"batch, {bench.cores} cores", "batch, 1 core, float32"]
     bars = [[1e6 * x for x in _taken(speed)] for speed in bench.speeds]
     if not bench.note:
         labels.insert(0, "Pinocchio, one call")
         bars = [[1e6 * (s.pinocchio or 0.0), *b] for s, b in zip(bench.speeds, bars, strict=True)]
     colors = (["0.6"] if not bench.note else []) + ["C0", "C1", "C2", "C3"]
-    figure = Figure(figsize=(8.0, 4.2), layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = figure.subplots()
+    figure, (axes,) = sheet(1, (8.0, 4.2))
     width = 0.8 / len(labels)
     for k, (label, color) in enumerate(zip(labels, colors, strict=True)):
         places = [row + (k + 0.5) * width - 0.4 for row in range(len(bars))]
@@ -102,9 +107,8 @@ def plot(bench: Bench, path: Path) -> None:
     axes.set_yticks(range(len(bars)), [s.function.title.replace(", ", ",\n") for s in bench.speeds])
     axes.invert_yaxis()
     axes.set_xscale("log")
-    axes.set_xlabel("µs for a state, less is better")
-    axes.set_title(f"{bench.robot.name}, batches of {bench.batch}", fontsize="medium")
-    axes.grid(axis="x", alpha=0.25)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(fontsize="x-small", frameon=False)
-    figure.savefig(path, dpi=110)
+    legend(axes)
+    title = f"{bench.robot.name}, batches of {bench.batch}"
+    finish(axes, title, "µs for a state, less is better")
+    axes.grid(visible=False, axis="y")
+    write_picture(figure, path)

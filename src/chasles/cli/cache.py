@@ -2,12 +2,16 @@
 
 import os
 import time
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
 
 from chasles.backends import cache
+from chasles.cli.command import Answer, said
 from chasles.cli.tables import table
 
 SHOWN = 10
@@ -17,44 +21,65 @@ UNITS = ((2.0**30, "GB"), (2.0**20, "MB"), (2.0**10, "kB"))
 PERIODS = ((86400.0, "day"), (3600.0, "hour"), (60.0, "minute"), (1.0, "second"))
 
 
-def show(console: Console) -> None:
+def kept() -> Answer:
     """The folder, the number and size of its entries, and the most recent of them."""
     place = cache.folder()
-    console.print(f"[bold]folder[/]: {escape(str(place))}", soft_wrap=True)
     trouble = problem(place)
-    if trouble:
-        console.print(trouble, markup=False)
+    found = [] if trouble else cache.entries()
+    entries = [
+        {"entry": name, "bytes": bytes_, "used": used, **content(place, name)}
+        for name, bytes_, used in found[:SHOWN]
+    ]
+    data = {
+        "folder": place,
+        "problem": trouble or None,
+        "count": len(found),
+        "bytes": sum(bytes_ for _, bytes_, _ in found),
+        "limit": cache.LIMIT,
+        "entries": entries,
+    }
+    return Answer(data, partial(_show, data))
+
+
+def _show(data: Mapping[str, Any], console: Console) -> None:
+    console.print(f"[bold]folder[/]: {escape(str(data['folder']))}", soft_wrap=True)
+    if data["problem"]:
+        console.print(data["problem"], markup=False)
         return
-    found = cache.entries()
-    total = sum(bytes_ for _, bytes_, _ in found)
-    plural = "y" if len(found) == 1 else "ies"
-    console.print(f"{len(found)} entr{plural}, {size(total)} of at most {size(cache.LIMIT)}")
-    if found:
+    total, count = size(data["bytes"]), data["count"]
+    console.print(f"{_entries(count)}, {total} of at most {size(data['limit'])}")
+    if count:
         rows = table(["entry", "program", "type"], ["size", "last used"])
         now = time.time()
-        for name, bytes_, used in found[:SHOWN]:
-            words = (escape(word) for word in (name[:12], *content(place, name)))
-            rows.add_row(*words, size(bytes_), ago(now - used))
+        for entry in data["entries"]:
+            words = (
+                escape(word) for word in (entry["entry"][:12], entry["program"], entry["type"])
+            )
+            rows.add_row(*words, size(entry["bytes"]), ago(now - entry["used"]))
         console.print(rows)
-    if len(found) > SHOWN:
-        console.print(f"and {len(found) - SHOWN} that were used longer ago")
+    if count > SHOWN:
+        console.print(f"and {count - SHOWN} that were used longer ago")
 
 
-def clear(console: Console) -> None:
-    """Remove all entries and say how many there were."""
+def cleared() -> Answer:
+    """All entries removed, and how many there were."""
     place = cache.folder()
     trouble = problem(place)
-    if trouble:
-        console.print(f"[bold]folder[/]: {escape(str(place))}", soft_wrap=True)
-        console.print(trouble, markup=False)
-        return
-    total = sum(bytes_ for _, bytes_, _ in cache.entries())
-    removed = cache.clear()
-    left = len(cache.entries())
-    plural = "y" if removed == 1 else "ies"
-    console.print(f"removed {removed} entr{plural} ({size(total)}) from {place}", soft_wrap=True)
+    total = 0 if trouble else sum(bytes_ for _, bytes_, _ in cache.entries())
+    removed = 0 if trouble else cache.clear()
+    left = 0 if trouble else len(cache.entries())
     if left:
-        raise OSError(f"{left} could not be removed; make the folder writeable")
+        raise OSError(
+            f"{left} of {removed + left} entries in {place} could not be removed; "
+            "make the folder writeable"
+        )
+    data = {"folder": place, "problem": trouble or None, "removed": removed, "bytes": total}
+    done = f"removed {_entries(removed)} ({size(total)}) from {place}"
+    return Answer(data, partial(_show, data) if trouble else said(done))
+
+
+def _entries(count: int) -> str:
+    return f"{count} entr{'y' if count == 1 else 'ies'}"
 
 
 def problem(place: Path) -> str:
@@ -64,21 +89,22 @@ def problem(place: Path) -> str:
     remedy = "functions are compiled again in each process. Set CHASLES_CACHE to another folder."
     if place.is_symlink() or not place.is_dir():
         return f"It is a link or no folder, so it is not used: {remedy}"
-    status = place.stat()
-    if status.st_uid != os.geteuid() or status.st_mode & 0o077:
+    if not cache.is_private(place):
         return f"It does not belong to this user alone (mode 0700), so it is not used: {remedy}"
     if not os.access(place, os.R_OK | os.X_OK):
         return f"It cannot be read, so it is not used: {remedy}"
     return ""
 
 
-def content(place: Path, name: str) -> tuple[str, str]:
+def content(place: Path, name: str) -> dict[str, str]:
     """An entry's program and number type; reading it for this does not count as a use."""
     try:
         artifact = cache.Artifact.from_bytes((place / f"{name}.code").read_bytes())
     except (OSError, ValueError, KeyError, TypeError):
         artifact = None
-    return ("(damaged)", "") if artifact is None else (artifact.interface.name, artifact.dtype)
+    if artifact is None:
+        return {"program": "(damaged)", "type": ""}
+    return {"program": artifact.interface.name, "type": artifact.dtype}
 
 
 def size(count: float) -> str:

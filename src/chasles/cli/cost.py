@@ -1,6 +1,7 @@
 """What `chasles cost` shows: operations of each function by each method."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import fields
 from itertools import groupby
 from typing import Any, get_args
 
@@ -9,6 +10,7 @@ from rich.markup import escape
 
 from chasles.algorithms import FUNCTIONS, METHODS, that_runs
 from chasles.api import cost
+from chasles.cli.command import Answer
 from chasles.cli.tables import table
 from chasles.cost import Cost, Rules
 from chasles.expr import Count
@@ -31,39 +33,49 @@ MAIN = (
 )
 
 
-def show(
+Row = tuple[str, str, Cost | None]
+"""A function, a method, and its operations; none where it cannot have the robot's mimic joints."""
+
+
+def counted(
     robot: Robot,
-    console: Console,
-    *,
     functions: Sequence[str] = (),
     method: str = "",
     frame: str = "",
+    *,
     steps: bool = False,
     rules: Rules = "simplified",
-) -> None:
+) -> Answer:
     """One row a function and method: the main functions, every method, the last frame if empty.
 
     steps: also a row for each statement of each algorithm, below the name of its file. rules: as
     in `chasles.cost`.
     """
     where = frame or robot.frames[-1]
-    counts = table(["function", "method"], COLUMNS)
     found = list(rows(robot, functions, method, where, rules))
-    for function, name, count in found:
-        counts.add_row(f"[cyan]{function}[/]", name, *_cells(count))
-    _show_title(robot, where, console, ", by the book's rules" if rules == "book" else "")
-    console.print(counts)
-    if any(count is None for _, _, count in found):
-        console.print("- : the method cannot have this robot's mimic joints.")
-    if steps:
-        _show_steps(found, console)
-    if any(name == "fastest" for _, name, _ in found):
-        console.print('"fastest" is the best of the methods, also tried with regrouped inertias.')
+    data = _about(robot, where) | {"rules": rules, "counts": [_data(row, steps) for row in found]}
+
+    def show(console: Console) -> None:
+        _show_title(robot, where, console, ", by the book's rules" if rules == "book" else "")
+        counts = table(["function", "method"], COLUMNS)
+        for function, name, count in found:
+            counts.add_row(f"[cyan]{function}[/]", name, *_cells(count))
+        console.print(counts)
+        if any(count is None for _, _, count in found):
+            console.print("- : the method cannot have this robot's mimic joints.")
+        if steps:
+            _show_steps(found, console)
+        if any(name == "fastest" for _, name, _ in found):
+            console.print(
+                '"fastest" is the best of the methods, also tried with regrouped inertias.'
+            )
+
+    return Answer(data, show)
 
 
-def compare(
-    robot: Robot, console: Console, *, functions: Sequence[str] = (), method: str = "", frame: str
-) -> None:
+def compared(
+    robot: Robot, functions: Sequence[str] = (), method: str = "", frame: str = ""
+) -> Answer:
     """One row a function and method: operations as they run and by the book's rules, and how many
     times those of the best method run (divisions, roots, sines and cosines count as eight)."""
     where = frame or robot.frames[-1]
@@ -72,15 +84,42 @@ def compare(
     for function, _, count in plain:
         if count is not None:
             best[function] = min(count.weight, best.get(function, count.weight))
-    sides = table(["function", "method"], ("mul", "add", "ratio", "book: mul", "add"))
-    for (function, name, count), (_, _, by_hand) in zip(plain, book, strict=True):
-        ours, theirs = (_cells(c)[:2] for c in (count, by_hand))
-        ratio = f"{count.weight / best[function]:.2f}" if count and best[function] else "-"
-        sides.add_row(f"[cyan]{function}[/]", name, *ours, ratio, *theirs)
-    _show_title(robot, where, console)
-    console.print(sides)
-    console.print("ratio: to the best of the function, by work as it runs.")
-    console.print("book: nothing shared between two equations, sines, signs and zeros free.")
+    pairs = [
+        (row, by_hand, row[2].weight / best[row[0]] if row[2] and best[row[0]] else None)
+        for row, (_, _, by_hand) in zip(plain, book, strict=True)
+    ]
+    counts = [_data(row) | {"ratio": ratio, "book": _numbers(hand)} for row, hand, ratio in pairs]
+
+    def show(console: Console) -> None:
+        sides = table(["function", "method"], ("mul", "add", "ratio", "book: mul", "add"))
+        for (function, name, count), by_hand, ratio in pairs:
+            ours, theirs = (_cells(c)[:2] for c in (count, by_hand))
+            times = "-" if ratio is None else f"{ratio:.2f}"
+            sides.add_row(f"[cyan]{function}[/]", name, *ours, times, *theirs)
+        _show_title(robot, where, console)
+        console.print(sides)
+        console.print("ratio: to the best of the function, by work as it runs.")
+        console.print("book: nothing shared between two equations, sines, signs and zeros free.")
+
+    return Answer(_about(robot, where) | {"counts": counts}, show)
+
+
+def _about(robot: Robot, frame: str) -> dict[str, Any]:
+    return {"robot": robot.name, "nv": robot.nv, "frame": frame}
+
+
+def _data(row: Row, steps: bool = False) -> dict[str, Any]:
+    """A row for programs."""
+    function, method, count = row
+    found: dict[str, Any] = {"function": function, "method": method, "operations": _numbers(count)}
+    if steps and count is not None:
+        found |= {"depth": count.depth, "live": count.live}
+        found["steps"] = [vars(step) | {"count": _numbers(step.count)} for step in count.steps]
+    return found
+
+
+def _numbers(count: Count | None) -> dict[str, int] | None:
+    return None if count is None else {f.name: getattr(count, f.name) for f in fields(Count)}
 
 
 def check_apart(*, steps: bool, rules: str) -> None:
@@ -108,7 +147,7 @@ def _show_title(robot: Robot, frame: str, console: Console, how: str = "") -> No
     )
 
 
-def _show_steps(found: Sequence[tuple[str, str, Cost | None]], console: Console) -> None:
+def _show_steps(found: Sequence[Row], console: Console) -> None:
     for function, method, whole in found:
         if whole is None:
             continue
@@ -132,7 +171,7 @@ def rows(
     method: str,
     frame: str,
     rules: Rules = "simplified",
-) -> Iterator[tuple[str, str, Cost | None]]:
+) -> Iterator[Row]:
     """(function, method, count); no count where a method cannot have the robot's mimic joints."""
     for function in functions:
         if function not in FUNCTIONS:

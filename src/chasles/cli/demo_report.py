@@ -1,17 +1,42 @@
 """What `chasles demo` shows: tables in the terminal, and a plot in a file."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 
 from chasles.cli.demo import BATCH, Demo
+from chasles.cli.output import write_picture
 from chasles.cli.tables import table
+from chasles.plots import motions
+from chasles.plots.paper import finish, legend, sheet
 
 
-def show(demo: Demo, console: Console) -> None:
-    """The motion by joint, the checks, and what it cost."""
+def data(demo: Demo) -> dict[str, Any]:
+    """What `show` shows, for programs: rad, rad/s, N m; seconds to compile, of a call, a state."""
+    return {
+        "robot": demo.robot.name,
+        "duration": demo.t[-1],
+        "joints": [
+            {
+                "name": name,
+                "from": demo.q[0, k],
+                "to": demo.q[-1, k],
+                "peak_speed": np.max(np.abs(demo.qd[:, k])),
+                "peak_torque": np.max(np.abs(demo.tau[:, k])),
+                "rms_torque": np.sqrt(np.mean(demo.tau[:, k] ** 2)),
+            }
+            for k, name in enumerate(demo.robot.joints)
+        ],
+        "checks": [vars(check) | {"passed": check.passed} for check in demo.checks],
+        "speeds": [vars(speed) for speed in demo.speeds],
+    }
+
+
+def show(demo: Demo, output: Path, console: Console) -> None:
+    """The motion by joint, the checks, and what it cost; output: where the plot is."""
     robot = demo.robot
     console.print(
         f"[bold]{robot.name}[/] moves {robot.nv} joints from rest to rest in {demo.t[-1]:g} s.\n"
@@ -22,6 +47,7 @@ def show(demo: Demo, console: Console) -> None:
     console.print(_checks(demo))
     console.print(f"Functions are compiled for this robot; one core, one call or {BATCH} states:")
     console.print(_speeds(demo))
+    console.print(f"Plot saved to {output}", markup=False, soft_wrap=True)
 
 
 def _motion(demo: Demo) -> Table:
@@ -73,33 +99,16 @@ def _speeds(demo: Demo) -> Table:
 
 def plot(demo: Demo, path: Path) -> None:
     """Joint angles, torques and energies over time, as a picture file."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(9.0, 3.3), layout="constrained")
-    FigureCanvasAgg(figure)
-    angles, torques, energies = figure.subplots(1, 3)
+    figure, (angles, torques, energies) = sheet(3)
     steps = demo.t[::2]
-    for k, name in enumerate(demo.robot.joints):
-        angles.plot(demo.t, np.degrees(demo.q[:, k]), f"C{k}", label=name)
-        some = slice(None, None, max(1, len(steps) // 12))
+    some = slice(None, None, max(1, len(steps) // 12))
+    for k in range(demo.robot.nv):
+        angles.plot(demo.t, np.degrees(demo.q[:, k]), f"C{k}")
         angles.plot(steps[some], np.degrees(demo.recovered[some, k]), f"C{k}o", markersize=3)
-        torques.plot(demo.t, demo.tau[:, k], f"C{k}", label=name)
-    energies.plot(demo.t, demo.kinetic, label="kinetic")
-    energies.plot(demo.t, demo.potential - demo.potential[0], label="potential, gained")
-    energies.plot(demo.t, demo.kinetic + demo.potential - demo.potential[0], "k", label="sum")
+    finish(angles, "joint angles (°); dots: integrated", "time (s)")
+    motions.forces(demo.robot, demo.tau, demo.t, torques)
+    motions.energies(demo.kinetic, demo.potential, demo.t, energies)
     some = slice(None, None, max(1, len(steps) // 25))
     energies.plot(steps[some], demo.work[some], "k.", label="work of the torques")
-    torques.legend(fontsize="x-small", ncols=2, frameon=False)
-    energies.legend(fontsize="x-small", frameon=False)
-    titles = (
-        (angles, "joint angles (°); dots: integrated"),
-        (torques, "torques (N m)"),
-        (energies, "energy (J)"),
-    )
-    for axes, title in titles:
-        axes.set_title(title, fontsize="medium")
-        axes.set_xlabel("time (s)")
-        axes.grid(alpha=0.25)
-        axes.spines[["top", "right"]].set_visible(False)
-    figure.savefig(path, dpi=110)
+    legend(energies)
+    write_picture(figure, path)

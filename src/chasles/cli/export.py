@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from chasles.algorithms import METHODS
 from chasles.exporting import function_of
 from chasles.programs import spaces
@@ -32,14 +30,12 @@ def _point(text: str) -> list[float]:
         raise ValueError(f"--at {text}: give frame, world, or x,y,z in the frame") from None
 
 
-def show(paths: Sequence[Path], console: Console) -> None:
+def lines(paths: Sequence[Path]) -> tuple[str, ...]:
     """Where the files are, and how to build and test them."""
     folder = paths[0].parent
-    names = ", ".join(path.name for path in paths)
-    for line in (
-        f"Written to {folder}: {names}",
+    return (
+        f"Written to {folder}: {', '.join(path.name for path in paths)}",
         "Build and test:",
         f"  cmake -S {folder} -B build && cmake --build build",
         "  ctest --test-dir build",
-    ):
-        console.print(line, markup=False, soft_wrap=True)
+    )

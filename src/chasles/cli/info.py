@@ -1,6 +1,7 @@
 """What `chasles info` shows: what a robot is made of."""
 
 import math
+from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -11,11 +12,73 @@ from chasles.model import Body
 from chasles.robot import Robot
 
 
+def facts(robot: Robot) -> dict[str, Any]:
+    """What `show` shows, for programs: SI units and radians, a link's centre in its own frame.
+
+    q, qd: the first of a joint's coordinates and one past the last; null where it has none.
+    """
+    source = robot.model.source
+    return {
+        "name": robot.name,
+        "mass": robot.mass,
+        "nq": robot.nq,
+        "nv": robot.nv,
+        "gravity": robot.gravity,
+        "joints": [_joint(robot, i) for i in robot.model.in_file_order],
+        "links": [
+            {
+                "name": link.name,
+                "joint": _carrier(robot, link.name),
+                "mass": link.inertia.m,
+                "center": [h / link.inertia.m for h in link.inertia.h] if link.inertia.m else None,
+            }
+            for link in source.links
+        ],
+        "loops": [
+            {"name": x.name, "type": x.kind, "parent": x.parent, "child": x.child}
+            for x in source.loops
+        ],
+        "couplings": [{"name": x.name, "freedoms": x.freedoms} for x in source.couplings],
+        "frames": robot.frames,
+        "notes": robot.notes,
+    }
+
+
+def _joint(robot: Robot, i: int) -> dict[str, Any]:
+    body = robot.model.bodies[i]
+    own = body.follow is None and body.drive is None
+    spans = {
+        "q": robot.model.position_slices[i] if own else None,
+        "qd": robot.model.velocity_slices[i] if own else None,
+    }
+    mimic = body.follow and {
+        "joint": robot.model.bodies[body.follow.leader].data.name,
+        "ratio": body.follow.ratio,
+        "offset": body.follow.offset,
+    }
+    return {
+        "name": body.data.name,
+        "type": _kind(body),
+        "axis": list(body.data.axis) if _axis(body) else None,
+        "lower": body.data.limits.lower,
+        "upper": body.data.limits.upper,
+        "effort": body.data.limits.effort,
+        "velocity": body.data.limits.velocity,
+        **{key: x and [x.start, x.stop] for key, x in spans.items()},
+        "mimic": mimic,
+    }
+
+
+def _carrier(robot: Robot, link: str) -> str | None:
+    """The joint that moves a link; none of one fixed to the world."""
+    carrier = robot.model.frames[link].body
+    return robot.model.bodies[carrier].data.name if carrier >= 0 else None
+
+
 def show(robot: Robot, console: Console) -> None:
     """Joints, bodies, frames and notes."""
-    mass = math.fsum(link.inertia.m for link in robot.model.source.links)
     console.print(
-        f"[bold]{escape(robot.name)}[/]: {mass:.6g} kg, {len(robot.bodies)} links, "
+        f"[bold]{escape(robot.name)}[/]: {robot.mass:.6g} kg, {len(robot.bodies)} links, "
         f"nq {robot.nq}, nv {robot.nv}, gravity {vector(robot.gravity)} m/s²"
     )
     console.print(_joints(robot))
@@ -90,8 +153,7 @@ def _range(lower: float, upper: float, unit: str) -> str:
 def _links(robot: Robot) -> Table:
     rows = table(["link", "moved by"], ["mass kg", "centre of mass m"])
     for link in robot.model.source.links:
-        carrier = robot.model.frames[link.name].body
-        moved = robot.model.bodies[carrier].data.name if carrier >= 0 else "(the world)"
+        moved = _carrier(robot, link.name) or "(the world)"
         m = link.inertia.m
         center = vector([h / m for h in link.inertia.h]) if m else ""
         rows.add_row(f"[cyan]{escape(link.name)}[/]", escape(moved), f"{m:.5g}", center)

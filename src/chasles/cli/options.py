@@ -1,25 +1,48 @@
-"""What commands share: options, and how they say what went wrong."""
+"""What commands share: the robot they are asked about, and checks of what they are to write."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from chasles.algorithms import FUNCTIONS
+from chasles.cli.target import Asked, Loading, given, names
+
+_ROBOT = "The robot"
+
+
+def _functions(incomplete: str) -> list[str]:
+    """The functions whose names begin so, for a shell that completes."""
+    return [name for name in FUNCTIONS if name.startswith(incomplete)]
+
 
 Target = Annotated[
     str,
     typer.Argument(
         metavar="FILE|NAME",
         help="A .urdf, .xacro, .sdf, .xml (MJCF), .toml or .dat file, or a robot's name: puma560.",
+        autocompletion=names,
     ),
 ]
-Floating = Annotated[bool, typer.Option("--floating", help="Put the root link on a free joint.")]
+Floating = Annotated[
+    bool,
+    typer.Option("--floating", help="Put the root link on a free joint.", rich_help_panel=_ROBOT),
+]
 NoMimic = Annotated[
-    bool, typer.Option("--no-mimic", help="Give joints that mimic another a coordinate too.")
+    bool,
+    typer.Option(
+        "--no-mimic",
+        help="Give joints that mimic another a coordinate too.",
+        rich_help_panel=_ROBOT,
+    ),
 ]
 NoSnap = Annotated[
-    bool, typer.Option("--no-snap", help="Keep an angle like 1.5708 as printed, not as pi/2.")
+    bool,
+    typer.Option(
+        "--no-snap",
+        help="Keep an angle like 1.5708 as printed, not as pi/2.",
+        rich_help_panel=_ROBOT,
+    ),
 ]
 Arguments = Annotated[
     list[str],
@@ -28,19 +51,49 @@ Arguments = Annotated[
         default_factory=list,
         show_default=False,
         help="Of a .xacro file: NAME=VALUE; repeatable.",
+        rich_help_panel=_ROBOT,
     ),
 ]
-Strict = Annotated[bool, typer.Option("--strict", help="An impossible inertia is an error.")]
+Strict = Annotated[
+    bool,
+    typer.Option("--strict", help="An impossible inertia is an error.", rich_help_panel=_ROBOT),
+]
+Functions = Annotated[
+    list[str],
+    typer.Option(
+        "--function",
+        "--functions",
+        "-f",
+        default_factory=list,
+        show_default=False,
+        autocompletion=_functions,
+        help="Names of functions, with commas between them or repeated.",
+    ),
+]
+Frame = Annotated[
+    str,
+    typer.Option(
+        "--frame", show_default=False, help="Of functions that have one. Default: the last."
+    ),
+]
 
 
-@contextmanager
-def reported() -> Iterator[None]:
-    """Show what a user can put right as one line, without a traceback; exit status 2."""
-    try:
-        yield
-    except (ValueError, OSError) as error:
-        typer.secho(f"error: {' '.join(str(error).split())}", fg=typer.colors.RED, err=True)
-        raise typer.Exit(2) from None
+def asked(
+    target: Target,
+    argument: Arguments,
+    floating: Floating = False,
+    no_mimic: NoMimic = False,
+    no_snap: NoSnap = False,
+    strict: Strict = False,
+) -> Asked:
+    """The robot that these name; every command about a robot takes them."""
+    how = Loading(floating, not no_mimic, not no_snap, strict, given(argument))
+    return Asked(target, how)
+
+
+def listed(words: list[str]) -> list[str]:
+    """Names with commas between them, or in several options."""
+    return [name.strip() for word in words for name in word.split(",") if name.strip()]
 
 
 def check_folder(output: Path) -> None:

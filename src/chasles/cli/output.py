@@ -1,11 +1,16 @@
-"""Tables of numbers that a command writes, row by row."""
+"""Tables of numbers and pictures that a command writes."""
 
 import csv
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+
+from chasles.cli.options import check_folder
+from chasles.formats.files import whole
+from chasles.plots.paper import check_picture, save
 
 Add = Callable[[np.ndarray], None]
 """Adds rows to a table."""
@@ -42,8 +47,9 @@ TABLES = {".csv": csv_table, ".parquet": parquet_table}
 """How a table is written, by the file's suffix."""
 
 
-def check_table(path: Path) -> None:
+def check_new_table(path: Path) -> None:
     """Say at once what would make writing a table fail."""
+    check_folder(path)
     if path.suffix.lower() not in TABLES:
         raise ValueError(f"{path}: unknown kind of table; end the name in {' or '.join(TABLES)}")
     if path.is_dir():
@@ -55,3 +61,18 @@ def check_table(path: Path) -> None:
             raise ValueError(
                 f"{path}: Parquet needs pyarrow; pip install 'chasles[data]', or write a .csv"
             ) from None
+
+
+# Pictures --------------------------------------------------------------------------------------
+
+
+def check_new_picture(path: Path) -> None:
+    """Say at once what would make writing a picture fail."""
+    check_folder(path)
+    check_picture(path)
+
+
+def write_picture(figure: Any, path: Path) -> None:
+    """Write a figure of matplotlib, all of it or nothing."""
+    with whole(path) as part:
+        save(figure, part, path.suffix)

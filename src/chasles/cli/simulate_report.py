@@ -1,6 +1,5 @@
 """What `chasles simulate` shows: progress, a summary, plots of energy and contact, a table."""
 
-import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -8,24 +7,25 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import (
-    BarColumn,
-    Progress,
     TaskProgressColumn,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
 
-from chasles.cli.output import TABLES, check_table
+from chasles.cli.command import INTERRUPTED, Answer, said
+from chasles.cli.output import TABLES, write_picture
+from chasles.cli.progress import bar
 from chasles.cli.recording import MOTION, Recording
 from chasles.cli.simulate import Task, interruptible, run
 from chasles.cli.tables import table, vector
 from chasles.formats.files import whole
 from chasles.formats.motion import numbered
+from chasles.plots import motions
+from chasles.plots.paper import curves, finish, sheet
 from chasles.robot import Robot
 
 MOST_SHOWN = 4000
@@ -34,20 +34,16 @@ MOST_SHOWN = 4000
 Arrays = Mapping[str, np.ndarray]
 
 
-INTERRUPTED = 130
-"""The exit status of a command that Ctrl-C ended."""
+def written(task: Task, scenario: Path) -> Answer:
+    """The scenario of a task as a file, and no more."""
+    task.scenario().write(scenario)
+    return Answer({"files": {"scenario": scenario}}, said(f"Scenario saved to {scenario}"))
 
 
-def carry_out(task: Task, write_scenario: Path | None, *, plots: bool, as_json: bool) -> int:
-    """Do a task, and say what came of it; the exit status."""
-    console, aside = Console(highlight=False), Console(stderr=True, highlight=False)
-    if write_scenario is not None:
-        task.scenario().write(write_scenario)
-        console.print(f"Scenario saved to {write_scenario}", markup=False, soft_wrap=True)
-        return 0
-    if task.table is not None:
-        check_table(task.table)
+def carried_out(task: Task, *, plots: bool) -> Answer:
+    """Do a task, to its end or until it is interrupted."""
     recording = task.recording()
+    aside = Console(stderr=True, highlight=False)
     for note in recording.notes:
         aside.print(f"note: {note}", markup=False, soft_wrap=True)
     begun = time.monotonic()
@@ -64,16 +60,10 @@ def carry_out(task: Task, write_scenario: Path | None, *, plots: bool, as_json: 
             markup=False,
             soft_wrap=True,
         )
-        if as_json:
-            typer.echo(json.dumps(found, indent=1))
-        return INTERRUPTED
+        return Answer(found, said(), INTERRUPTED)
     arrays = recording.finish()
     found = summary(recording, arrays, wall) | {"files": _written(task, recording, arrays, plots)}
-    if as_json:
-        typer.echo(json.dumps(found, indent=1))
-    else:
-        show(found, recording.scene.robot, console)
-    return 0
+    return Answer(found, lambda console: show(found, recording.scene.robot, console))
 
 
 def _written(task: Task, recording: Recording, arrays: Arrays, plots: bool) -> dict[str, str]:
@@ -90,20 +80,16 @@ def _written(task: Task, recording: Recording, arrays: Arrays, plots: bool) -> d
 
 @contextmanager
 def progress(duration: float) -> Iterator[Callable[[float], None]]:
-    """A bar on a terminal that is told the time of the motion, and goes at last."""
+    """A bar that is told the time of the motion."""
     columns = (
-        BarColumn(20),
         TaskProgressColumn(),
         TextColumn("{task.completed:.3g} of {task.total:g} s simulated in"),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
         TextColumn("left"),
     )
-    console = Console(stderr=True)
-    shown = console.is_terminal
-    with Progress(*columns, console=console, transient=True, disable=not shown) as bar:
-        task = bar.add_task("", total=duration)
-        yield lambda t: bar.update(task, completed=t)
+    with bar(duration, *columns) as told:
+        yield lambda t: told(completed=t)
 
 
 def summary(recording: Recording, arrays: Arrays | None, wall: float) -> dict[str, Any]:
@@ -198,43 +184,20 @@ def draw(arrays: Arrays, folder: Path) -> list[Path]:
     """energy.png, and contact.png where there are contacts."""
     step = max(1, len(arrays["t"]) // MOST_SHOWN)
     t, some = arrays["t"][::step], {name: a[::step] for name, a in arrays.items() if a.ndim}
-    energies = {"kinetic": some["kinetic"], "potential": some["potential"]}
-    energies["total"] = some["kinetic"] + some["potential"]
     paths = [folder / "energy.png"]
-    change = energies["total"] - energies["total"][0]
-    _plot(paths[0], t, {"energy (J)": energies, "change of the total (J)": {"": change}})
+    figure, (energy, drift) = sheet(2)
+    motions.energies(some["kinetic"], some["potential"], t, energy)
+    total = some["kinetic"] + some["potential"]
+    drift.plot(t, total - total[0])
+    finish(drift, "change of the total (J)", "time (s)")
+    write_picture(figure, paths[0])
     if "contact_gaps" in some:
-        points = range(some["contact_gaps"].shape[1])
-        forces = np.linalg.norm(some["contact_forces"], axis=-1)
         paths.append(folder / "contact.png")
-        _plot(
-            paths[1],
-            t,
-            {
-                "contact forces (N)": {f"point {k}": forces[:, k] for k in points},
-                "gaps (m)": {"": some["contact_gaps"]},
-            },
-        )
+        figure, (forces, gaps) = sheet(2)
+        norms = np.linalg.norm(some["contact_forces"], axis=-1)
+        curves(forces, t, {f"point {k}": norm for k, norm in enumerate(norms.T)})
+        gaps.plot(t, some["contact_gaps"])
+        finish(forces, "contact forces (N)", "time (s)")
+        finish(gaps, "gaps (m)", "time (s)")
+        write_picture(figure, paths[1])
     return paths
-
-
-def _plot(path: Path, t: np.ndarray, pictures: Mapping[str, Mapping[str, np.ndarray]]) -> None:
-    """Curves over time side by side, by title and label."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(9.0, 3.3), layout="constrained")
-    FigureCanvasAgg(figure)
-    for axes, (title, curves) in zip(
-        figure.subplots(1, len(pictures)), pictures.items(), strict=True
-    ):
-        for label, values in curves.items():
-            axes.plot(t, values, label=label or None)
-        if any(curves) and len(curves) <= 12:
-            axes.legend(fontsize="x-small", frameon=False)
-        axes.set_title(title, fontsize="medium")
-        axes.set_xlabel("time (s)")
-        axes.grid(alpha=0.25)
-        axes.spines[["top", "right"]].set_visible(False)
-    with whole(path) as part:
-        figure.savefig(part, dpi=110, format="png")

@@ -23,6 +23,24 @@ class Loading:
     arguments: Mapping[str, str] | None = None
 
 
+@dataclass(frozen=True)
+class Asked:
+    """The robot that a command is asked about. target: a file or a name, as it was typed."""
+
+    target: str
+    how: Loading
+
+    def robot(self) -> Robot:
+        """The robot, loaded as asked for."""
+        return find(self.target, self.how)
+
+
+def names(incomplete: str) -> list[str]:
+    """Robots whose names begin so, for a shell that completes; files the shell knows itself."""
+    known = [*robots.ROBOTS, *(robot.name for robot in registry.installed())]
+    return [name for name in dict.fromkeys(known) if name.startswith(incomplete)]
+
+
 def given(words: Sequence[str]) -> dict[str, str]:
     """Arguments of a xacro file: NAME=VALUE, or NAME:=VALUE as ROS writes it."""
     found = {}

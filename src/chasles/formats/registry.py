@@ -24,9 +24,8 @@ class Found(NamedTuple):
 def folders() -> dict[str, list[Path]]:
     """Where packages put robot files, by package; only folders that are there."""
     data = [Path(p) / "cmeel.prefix/share/example-robot-data/robots" for p in sys.path if p]
-    cache = Path(
-        os.environ.get("ROBOT_DESCRIPTIONS_CACHE", Path("~/.cache/robot_descriptions"))
-    ).expanduser()
+    given = os.environ.get("ROBOT_DESCRIPTIONS_CACHE", "~/.cache/robot_descriptions")
+    cache = Path(os.path.expanduser(given))  # stays as it is where this user has no home
     places = {"example-robot-data": data, "robot_descriptions": [cache]}
     return {
         name: [path for path in dict.fromkeys(paths) if path.is_dir()]

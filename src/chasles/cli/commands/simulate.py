@@ -1,18 +1,27 @@
-"""The command `chasles simulate`: its options, its help, and what it does in order."""
+"""The command `chasles simulate`."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from chasles.cli.app import app
-from chasles.cli.options import Floating, NoMimic, NoSnap, check_folder, reported
+from chasles.cli import flags
+from chasles.cli.command import Answer
+from chasles.cli.options import Floating, NoMimic, NoSnap, check_folder
+from chasles.cli.output import check_new_table
+from chasles.cli.simulate import Task
+from chasles.cli.simulate_report import carried_out, written
+from chasles.cli.target import names
 
 
-@app.command()
 def simulate(
     target: Annotated[
-        str, typer.Argument(metavar="[ROBOT|SCENARIO]", help="A robot, or a scenario (.toml).")
+        str,
+        typer.Argument(
+            metavar="[ROBOT|SCENARIO]",
+            help="A robot, or a scenario (.toml).",
+            autocompletion=names,
+        ),
     ] = "",
     duration: Annotated[float | None, typer.Option(help="Seconds; 1 if not said.")] = None,
     dt: Annotated[float | None, typer.Option(help="The longest step, in s. Default: 1 ms.")] = None,
@@ -70,8 +79,7 @@ def simulate(
     write_scenario: Annotated[
         Path | None, typer.Option("--write-scenario", help="Write a scenario; do no more.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="A summary for programs.")] = False,
-) -> None:
+) -> Answer:
     """Let a robot move, and keep its motion in a folder.
 
     From flags, or from a scenario, whose values flags replace.
@@ -90,34 +98,29 @@ def simulate(
 
     chasles simulate --output hold --resume
     """
-    from chasles.cli import flags
-    from chasles.cli.simulate import Task
-    from chasles.cli.simulate_report import carry_out
-
-    with reported():
-        given = flags.values(
-            {
-                "duration": duration,
-                "dt": dt,
-                "integrator": integrator,
-                "rtol": rtol,
-                "atol": atol,
-                "every": every,
-                "dissipation": dissipation or None,
-                "floating": floating or None,
-                "mimic": False if no_mimic else None,
-                "snap": False if no_snap else None,
-            },
-            start={"q": q, "qd": qd, "random": random},
-            control={"law": control, "kp": kp, "kd": kd, "target": goal},
-            disturbance=disturbance,
-            feet=foot or [],
-            ground=ground,
-        )
-        if table is not None:
-            check_folder(table)
-        if write_scenario is not None:
-            check_folder(write_scenario)
-        task = Task(target, given, output, resume, overwrite, save, table)
-        code = carry_out(task, write_scenario, plots=not no_plots, as_json=as_json)
-    raise typer.Exit(code)
+    given = flags.values(
+        {
+            "duration": duration,
+            "dt": dt,
+            "integrator": integrator,
+            "rtol": rtol,
+            "atol": atol,
+            "every": every,
+            "dissipation": dissipation or None,
+            "floating": floating or None,
+            "mimic": False if no_mimic else None,
+            "snap": False if no_snap else None,
+        },
+        start={"q": q, "qd": qd, "random": random},
+        control={"law": control, "kp": kp, "kd": kd, "target": goal},
+        disturbance=disturbance,
+        feet=foot or [],
+        ground=ground,
+    )
+    if table is not None:
+        check_new_table(table)
+    task = Task(target, given, output, resume, overwrite, save, table)
+    if write_scenario is not None:
+        check_folder(write_scenario)
+        return written(task, write_scenario)
+    return carried_out(task, plots=not no_plots)

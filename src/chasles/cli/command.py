@@ -1,0 +1,168 @@
+"""What makes a function a command: an answer for people or programs, errors in one line."""
+
+import errno
+import inspect
+import json
+import math
+import os
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, NoReturn, get_type_hints
+
+import numpy as np
+import typer
+from rich.console import Console
+
+from chasles.cli.options import asked
+from chasles.cli.target import Asked
+
+FOUND, WRONG, FAULT, INTERRUPTED, UNHEARD = 1, 2, 3, 130, 141
+"""Exit statuses beside 0: a check failed; wrong use, or a bad file; a fault of chasles itself;
+stopped by Ctrl-C; what was printed had nobody to read it."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a command found.
+
+    data: all of it for programs, as mappings, sequences, arrays, numbers, texts and paths. show:
+    prints it for people. status: what the command exits with. then: what goes on after the answer,
+    until Ctrl-C.
+    """
+
+    data: Mapping[str, Any]
+    show: Callable[[Console], None]
+    status: int = 0
+    then: Callable[[], None] | None = None
+
+
+def said(*lines: str) -> Callable[[Console], None]:
+    """Shows lines as they are, however long, so that a path can be copied."""
+
+    def show(console: Console) -> None:
+        for line in lines:
+            console.print(line, markup=False, soft_wrap=True)
+
+    return show
+
+
+Json = Annotated[
+    bool, typer.Option("--json", help="The answer for programs.", rich_help_panel="Every command")
+]
+Debug = Annotated[
+    bool,
+    typer.Option("--debug", help="Errors with a traceback.", rich_help_panel="Every command"),
+]
+
+
+def offered(command: Callable[..., Answer]) -> Callable[..., None]:
+    """A command as Typer takes it: with --json and --debug, its answer shown, its errors said.
+
+    A parameter of type `Asked` becomes the argument and the options that say which robot is meant
+    and how to load it, the same of every command.
+    """
+    own = dict(inspect.signature(command).parameters)
+    hints = get_type_hints(command, include_extras=True)
+    robots = [name for name in own if hints[name] is Asked]
+    named = dict(inspect.signature(asked).parameters) if robots else {}
+    hints |= get_type_hints(asked, include_extras=True) if robots else {}
+    target = {name: p for name, p in named.items() if name == "target"}
+    shared = {
+        name: inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=False)
+        for name in ("as_json", "debug")
+    }
+    hints |= {"as_json": Json, "debug": Debug, "context": typer.Context}
+
+    def run(context: typer.Context, as_json: bool, debug: bool, **given: Any) -> None:
+        with guarded(debug or bool(context.find_root().params.get("debug"))):
+            if robots:
+                given[robots[0]] = asked(**{name: given.pop(name) for name in named})
+            deliver(command(**given), as_json)
+
+    every = target | {n: p for n, p in own.items() if n not in robots} | named | shared
+    every |= {"context": inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY)}
+    run.__name__, run.__doc__ = command.__name__, command.__doc__
+    run.__annotations__ = {name: hints[name] for name in every}
+    run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [p.replace(kind=p.KEYWORD_ONLY, annotation=hints[n]) for n, p in every.items()]
+    )
+    return run
+
+
+def deliver(answer: Answer, as_json: bool) -> None:
+    """Print an answer, and exit as it says."""
+    if as_json:
+        print(json.dumps(plain(answer.data), indent=1, allow_nan=False))
+    else:
+        answer.show(Terminal(highlight=False))
+    flush()
+    if answer.then is not None:
+        answer.then()
+    if answer.status:
+        raise typer.Exit(answer.status)
+
+
+def flush() -> None:
+    """What was printed must have arrived before a command ends well."""
+    if sys.stdout is not None:
+        sys.stdout.flush()
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON has it; a number that is not finite is null."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(x) for key, x in value.items()}
+    if isinstance(value, np.ndarray | np.generic):
+        return plain(value.tolist())
+    if isinstance(value, list | tuple):
+        return [plain(x) for x in value]
+    if isinstance(value, Path):
+        return str(value)
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+class Terminal(Console):
+    """A console that leaves a reader who has gone to `guarded`."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+
+
+@contextmanager
+def guarded(debug: bool = False) -> Iterator[None]:
+    """Say what goes wrong within as one line on stderr, and exit with its status."""
+    try:
+        yield
+    except (typer.Exit, typer.Abort):
+        raise
+    except BrokenPipeError:
+        hang_up()
+        raise typer.Exit(UNHEARD) from None
+    except KeyboardInterrupt as error:
+        leave("interrupted", INTERRUPTED, error if debug else None)
+    except (ValueError, OSError, ImportError, MemoryError) as error:
+        leave(f"error: {str(error) or 'out of memory'}", WRONG, error if debug else None)
+    except Exception as error:
+        what = f"{type(error).__name__}: {error}"
+        line = f"error: a fault of chasles itself: {what}; --debug shows where, please report it"
+        leave(line, FAULT, error if debug else None)
+
+
+def leave(line: str, status: int, error: BaseException | None = None) -> NoReturn:
+    """Say a line on stderr, below the traceback of an error that is given, and exit."""
+    if error is not None:
+        traceback.print_exception(error)
+    words = " ".join(line.split())
+    Console(stderr=True, highlight=False).print(words, style="red", markup=False, soft_wrap=True)
+    raise typer.Exit(status) from None
+
+
+def hang_up() -> None:
+    """Nobody reads on: what is left to print goes nowhere, also at the end of Python."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)

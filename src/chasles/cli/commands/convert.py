@@ -1,0 +1,43 @@
+"""The command `chasles convert`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from chasles.api import save
+from chasles.cli.command import Answer, said
+from chasles.cli.options import check_folder
+from chasles.cli.target import Asked
+
+
+def convert(
+    asked: Asked,
+    output: Annotated[
+        Path, typer.Argument(metavar="OUT", help="The .toml, .urdf, .sdf, .xml or .mjcf to write.")
+    ],
+) -> Answer:
+    """Write a robot in another format, with all digits.
+
+    What would change its motion and has no place in the format is an error.
+
+    What would not is left out, and said. The file is whole or not there at all.
+
+    Examples:
+
+    chasles convert robot.urdf robot.xml
+
+    chasles convert robot.xml robot.toml
+
+    chasles convert planar:4 planar.urdf --floating
+
+    chasles convert robot.xacro robot.sdf --argument arm=left
+    """
+    check_folder(output)
+    robot = asked.robot()
+    notes = save(robot, output)
+    parts = f"{len(robot.joints)} joints, {len(robot.bodies)} links"
+    return Answer(
+        {"robot": robot.name, "notes": notes, "files": {"robot": output}},
+        said(*(f"note: {note}" for note in notes), f"{robot.name} ({parts}) saved to {output}"),
+    )

@@ -1,0 +1,351 @@
+"""What every command must do: help, JSON, exit statuses, and calm in any shell.
+
+`EXAMPLES` has a row for each command, so that a new one is held to all of it.
+"""
+
+import inspect
+import json
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+import chasles
+from chasles.cli import app, bench
+from chasles.cli import commands as package
+from chasles.cli.app import main
+from chasles.cli.command import Answer, offered, plain, said
+from chasles.cli.commands import COMMANDS
+from chasles.cli.target import Asked, Loading
+
+EXAMPLES = {
+    "demo": ["-o", "demo.png"],
+    "robots": [],
+    "info": ["four_bar"],
+    "view": ["planar:1", "--port", "0"],
+    "lint": ["arm.urdf"],
+    "verify": ["planar:1", "--states", "1"],
+    "compare": ["planar:2", "--with", "pinocchio"],
+    "cost": ["planar:2", "-f", "mass_matrix", "--steps"],
+    "bench": ["planar:1", "--batch", "2", "-o", "bench.svg"],
+    "convert": ["planar:2", "planar.xml"],
+    "motion": ["planar:1", "swing.csv", "--plot", "swing.png", "-o", "table.csv"],
+    "simulate": ["planar:1", "--duration", "0.01", "--overwrite"],
+    "export": ["planar:2", "-f", "mass_matrix", "-o", "c", "--overwrite"],
+    "cache": [],
+}
+"""Words for a quick run of each command that ends well."""
+
+ABOUT_A_ROBOT = sorted(set(EXAMPLES) - {"demo", "robots", "cache", "simulate", "lint"})
+forked = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are made by fork")
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder to work in, with a motion of one joint; times are measured once, and pages end."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(bench, "run", partial(bench.run, seconds=0.0))
+    monkeypatch.setattr(import_module("chasles.cli.commands.view"), "wait", lambda: None)
+    (tmp_path / "arm.urdf").write_text('<robot name="arm"><link name="base"/></robot>')
+    (tmp_path / "swing.csv").write_text("t,joint1.q,joint1.qd,joint1.qdd\n0,0,1,0\n1,1,1,0\n")
+    return tmp_path
+
+
+def invoke(*words: str, columns: int = 80) -> Any:
+    return CliRunner().invoke(app, list(words), env={"COLUMNS": str(columns), "NO_COLOR": "1"})
+
+
+def test_every_command_is_in_the_table_and_has_an_example() -> None:
+    files = {path.stem for path in Path(package.__file__).parent.glob("[!_]*.py")}
+    names = [command.__name__ for command in COMMANDS]
+    assert sorted(names) == sorted(files) == sorted(EXAMPLES)
+    registered = [c.callback.__name__ for c in app.registered_commands if c.callback]
+    assert registered == names
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_help_has_examples_and_what_every_command_takes(name: str) -> None:
+    result = invoke(name, "--help")
+    assert result.exit_code == 0
+    assert max(map(len, result.stdout.splitlines())) <= 80
+    assert re.search(rf"Examples:\s+chasles {name}\b", result.stdout)
+    for option in ("--json", "--debug", "--help"):
+        assert option in result.stdout
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_json_is_all_that_is_printed(name: str) -> None:
+    """And it is JSON by the standard: no NaN, no infinity."""
+    result = invoke(name, *EXAMPLES[name], "--json")
+    assert result.exit_code == 0, result.output
+
+    def refuse(constant: str) -> None:
+        raise AssertionError(constant)
+
+    found = json.loads(result.stdout, parse_constant=refuse)
+    assert isinstance(found, dict)
+    assert found
+    for path in found.get("files", {}).values():
+        assert Path(path).stat().st_size > 0
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_a_narrow_window_does_no_harm(name: str) -> None:
+    result = invoke(name, *EXAMPLES[name], columns=24)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.strip()
+
+
+@pytest.mark.parametrize("name", ABOUT_A_ROBOT)
+def test_a_robot_that_is_not_there_is_one_line(name: str) -> None:
+    result = invoke(name, "pumma560", *EXAMPLES[name][1:])
+    assert result.exit_code == 2
+    assert not result.stdout
+    assert re.fullmatch(r"error: pumma560: [^\n]+\n", result.stderr)
+
+
+@pytest.mark.parametrize("name", ABOUT_A_ROBOT)
+def test_every_robot_is_loaded_as_asked_for(name: str) -> None:
+    """--argument belongs to all of them, and its word must be right."""
+    result = invoke(name, *EXAMPLES[name], "--argument", "left")
+    assert result.exit_code == 2
+    assert result.stderr == "error: --argument left: give NAME=VALUE\n"
+
+
+@pytest.mark.parametrize("words", [["--debug", "info"], ["info", "--debug"]], ids=" ".join)
+def test_debug_shows_where_an_error_came_from(words: list[str]) -> None:
+    result = invoke(*words, "pumma560")
+    assert result.exit_code == 2
+    assert "Traceback" in result.stderr
+    assert "registry.py" in result.stderr
+    assert result.stderr.splitlines()[-1].startswith("error: pumma560: ")
+
+
+def test_a_file_is_known_by_its_suffix(here: Path) -> None:
+    for name, words in (("demo", []), ("bench", ["planar:1"])):
+        result = invoke(name, *words, "-o", "picture.doc")
+        assert result.exit_code == 2
+        assert "picture.doc: unknown kind of picture; end the name in .png" in result.stderr
+    (here / "folder.png").mkdir()
+    assert "this is a directory" in invoke("demo", "-o", "folder.png").stderr
+
+
+def test_functions_are_named_alike_everywhere() -> None:
+    """By commas or by repeating, in `cost` as in `export`."""
+    both = ["-f", "mass_matrix,bias_forces"]
+    again = ["--function", "mass_matrix", "--functions", "bias_forces"]
+    texts = [invoke("cost", "planar:2", *words).stdout for words in (both, again)]
+    assert texts[0] == texts[1]
+    assert "bias_forces" in texts[0]
+    result = invoke("export", "planar:2", *again, "-o", "c", "--json")
+    assert json.loads(result.stdout)["functions"] == ["mass_matrix", "bias_forces"]
+    assert "name what to export" in invoke("export", "planar:2", "-o", "c").stderr
+
+
+# Answers ---------------------------------------------------------------------------------------
+
+
+def of(command: Callable[..., Answer], *words: str) -> Any:
+    """A command of its own, run."""
+    made = typer.Typer()
+    made.command()(offered(command))
+    return CliRunner().invoke(made, list(words))
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "line"),
+    [
+        (ValueError("a.urdf:3: no\nname"), 2, "error: a.urdf:3: no name"),
+        (FileNotFoundError(2, "No such file", "x"), 2, "error: [Errno 2] No such file: 'x'"),
+        (ImportError("needs daqp"), 2, "error: needs daqp"),
+        (MemoryError(), 2, "error: out of memory"),
+        (KeyboardInterrupt(), 130, "interrupted"),
+        (KeyError("x"), 3, "error: a fault of chasles itself: KeyError: 'x'; --debug shows where"),
+    ],
+    ids=lambda x: type(x).__name__ if isinstance(x, BaseException) else "",
+)
+def test_errors_have_statuses_and_one_line(error: BaseException, status: int, line: str) -> None:
+    def bad() -> Answer:
+        raise error
+
+    result = of(bad)
+    assert result.exit_code == status
+    assert result.stderr.startswith(line)
+    assert result.stderr.count("\n") == 1
+    assert "Traceback" in of(bad, "--debug").stderr
+
+
+def test_an_answer_has_a_status() -> None:
+    def found() -> Answer:
+        return Answer({"bad": 1}, said("bad"), 1)
+
+    assert (of(found).exit_code, of(found).stdout) == (1, "bad\n")
+    assert (of(found, "--json").exit_code, of(found, "--json").stdout) == (1, '{\n "bad": 1\n}\n')
+
+
+def test_a_robot_becomes_its_options() -> None:
+    seen: list[Any] = []
+
+    def look(asked: Asked, number: int = 3) -> Answer:
+        seen.append((asked, number))
+        return Answer({}, said())
+
+    words = ["arm.urdf", "--number", "4", "--floating", "--no-snap", "--argument", "a=b"]
+    assert of(look, *words).exit_code == 0
+    assert seen == [(Asked("arm.urdf", Loading(True, True, False, False, {"a": "b"})), 4)]
+    assert list(inspect.signature(offered(look)).parameters)[:2] == ["target", "number"]
+
+
+def test_plain_values() -> None:
+    np = pytest.importorskip("numpy")
+    given = {"a": np.array([1.0, np.nan]), "b": (np.int64(2), Path("x")), 3: float("inf")}
+    assert plain(given) == {"a": [1.0, None], "b": [2, "x"], "3": None}
+
+
+# Shells ----------------------------------------------------------------------------------------
+
+
+def shell(
+    *words: str,
+    stdout: str = "pipe",
+    encoding: str = "utf-8",
+    env: dict[str, str | None] | None = None,
+) -> tuple[int, str, str]:
+    """The command in a process of its own, which has all modules already: status, stdout, stderr.
+
+    stdout: a pipe that is read, a "broken" one, "closed" as by >&-, or the path of a file.
+    """
+    out, err = os.pipe(), os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            _become(out, err, stdout, encoding, env or {})
+            sys.argv = ["chasles", *words]
+            main()
+        except SystemExit as ended:
+            for stream in (sys.stdout, sys.stderr):
+                if stream is not None:
+                    stream.flush()
+            os._exit(int(ended.code or 0))
+        finally:
+            os._exit(99)
+    os.close(out[1])
+    os.close(err[1])
+    texts = []
+    for end in (out[0], err[0]):
+        with open(end, encoding=encoding, errors="replace") as stream:
+            texts.append(stream.read())
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), texts[0], texts[1]
+
+
+def _become(
+    out: tuple[int, int],
+    err: tuple[int, int],
+    stdout: str,
+    encoding: str,
+    env: dict[str, str | None],
+) -> None:
+    """Give this process the streams and the environment of a command."""
+    for name, value in {"NO_COLOR": "1", "COLUMNS": "80", **env}.items():
+        os.environ.pop(name, None)
+        if value is not None:
+            os.environ[name] = value
+    if stdout == "broken":
+        pipe = os.pipe()
+        os.close(pipe[0])
+        os.dup2(pipe[1], 1)
+    else:
+        os.dup2(out[1] if stdout in ("pipe", "closed") else os.open(stdout, os.O_WRONLY), 1)
+    os.dup2(err[1], 2)
+    for end in (*out, *err):
+        os.close(end)
+    sys.stdout = open(1, "w", encoding=encoding)  # noqa: SIM115
+    sys.stderr = open(2, "w", encoding=encoding)  # noqa: SIM115
+    if stdout == "closed":
+        os.close(1)
+        sys.stdout = None
+
+
+@forked
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_a_poor_place_to_live(name: str, here: Path) -> None:
+    """No home, a cache that cannot be written, a terminal without letters beyond ASCII."""
+    (here / "file").write_text("")
+    env: dict[str, str | None] = {"HOME": None, "CHASLES_CACHE": str(here / "file/cache")}
+    status, out, err = shell(name, *EXAMPLES[name], encoding="ascii", env=env)
+    assert status == 0, err
+    assert out.strip()
+    assert "Traceback" not in err
+
+
+@forked
+@pytest.mark.parametrize("words", [[], ["--json"]], ids=["table", "json"])
+@pytest.mark.parametrize("name", ["robots", "info", "cost", "cache"])
+def test_nobody_reads_on(name: str, words: list[str]) -> None:
+    """As `| head` leaves it: silence, and the status of a broken pipe."""
+    status, _, err = shell(name, *EXAMPLES[name], *words, stdout="broken")
+    assert (status, err) == (141, "")
+
+
+@forked
+@pytest.mark.parametrize("name", ["robots", "info", "convert"])
+def test_stdout_is_closed(name: str) -> None:
+    assert shell(name, *EXAMPLES[name], stdout="closed") == (0, "", "")
+
+
+@forked
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device")
+def test_a_disk_is_full() -> None:
+    status, _, err = shell("info", "planar:2", stdout="/dev/full")
+    assert status == 2
+    assert re.fullmatch(r"error: [^\n]*No space left on device\n", err)
+
+
+@forked
+def test_colours_are_for_terminals_that_want_them() -> None:
+    force: dict[str, str | None] = {"FORCE_COLOR": "1", "NO_COLOR": None, "TERM": "xterm"}
+    assert "\x1b[" in shell("info", "planar:2", env=force)[1]
+    assert "\x1b[" not in shell("info", "planar:2")[1]
+    assert "\x1b[3" not in shell("info", "pumma560", env=force | {"NO_COLOR": "1"})[2]
+
+
+@pytest.fixture
+def completed(here: Path) -> Iterator[Callable[[str], list[str]]]:
+    """What bash is offered for the last word of a line."""
+
+    def complete(line: str) -> list[str]:
+        words = line.split(" ")
+        env: dict[str, str | None] = {
+            "_CHASLES_COMPLETE": "complete_bash",
+            "COMP_WORDS": line,
+            "COMP_CWORD": str(len(words) - 1),
+        }
+        status, out, err = shell(env=env)
+        assert status == 0, err
+        return out.split()
+
+    return complete
+
+
+@forked
+def test_a_shell_completes_commands_robots_and_functions(
+    completed: Callable[[str], list[str]],
+) -> None:
+    assert completed("chasles co") == ["cost", "convert"]
+    assert "puma560" in completed("chasles info pu")
+    assert completed("chasles cost puma560 -f inverse_dyn") == [
+        "inverse_dynamics",
+        "inverse_dynamics_sensitivities",
+    ]
+
+
+def test_version_is_that_of_the_package() -> None:
+    assert invoke("--version").stdout == f"chasles {chasles.__version__}\n"
