@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,18 @@ EXAMPLES = {
     "cache": [],
 }
 """Words for a quick run of each command that ends well."""
+
+NEEDS = {"view": "viser", "compare": "pinocchio"}
+"""Commands of an optional package."""
+RUNS = [
+    pytest.param(
+        name,
+        marks=pytest.mark.skipif(
+            name in NEEDS and find_spec(NEEDS[name]) is None, reason=f"needs {NEEDS.get(name)}"
+        ),
+    )
+    for name in EXAMPLES
+]
 
 ABOUT_A_ROBOT = sorted(set(EXAMPLES) - {"demo", "robots", "cache", "simulate", "lint"})
 forked = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are made by fork")
@@ -81,7 +94,7 @@ def test_help_has_examples_and_what_every_command_takes(name: str) -> None:
         assert option in result.stdout
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize("name", RUNS)
 def test_json_is_all_that_is_printed(name: str) -> None:
     """And it is JSON by the standard: no NaN, no infinity."""
     result = invoke(name, *EXAMPLES[name], "--json")
@@ -97,7 +110,7 @@ def test_json_is_all_that_is_printed(name: str) -> None:
         assert Path(path).stat().st_size > 0
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize("name", RUNS)
 def test_a_narrow_window_does_no_harm(name: str) -> None:
     result = invoke(name, *EXAMPLES[name], columns=24)
     assert result.exit_code == 0, result.output
@@ -275,7 +288,7 @@ def _become(
 
 
 @forked
-@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize("name", RUNS)
 def test_a_poor_place_to_live(name: str, here: Path) -> None:
     """No home, a cache that cannot be written, a terminal without letters beyond ASCII."""
     (here / "file").write_text("")
