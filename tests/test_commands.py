@@ -352,7 +352,7 @@ def completed(here: Path) -> Iterator[Callable[[str], list[str]]]:
 def test_a_shell_completes_commands_robots_and_functions(
     completed: Callable[[str], list[str]],
 ) -> None:
-    assert completed("chasles co") == ["cost", "convert"]
+    assert completed("chasles co") == ["compare", "cost", "convert"]
     assert "puma560" in completed("chasles info pu")
     assert completed("chasles cost puma560 -f inverse_dyn") == [
         "inverse_dynamics",
