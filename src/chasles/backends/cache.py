@@ -90,10 +90,11 @@ def folder() -> Path:
         return Path(chosen)
     import platformdirs
 
-    place = Path(platformdirs.user_cache_dir("chasles", appauthor=False))
-    if place.is_absolute():
-        return place
-    return Path(tempfile.gettempdir(), f"chasles-{os.getuid()}")  # this user has no home
+    with contextlib.suppress(RuntimeError):  # of a user without a home; older ones leave the ~
+        place = Path(platformdirs.user_cache_dir("chasles", appauthor=False))
+        if place.is_absolute():
+            return place
+    return Path(tempfile.gettempdir(), f"chasles-{os.getuid()}")
 
 
 _OTHERS = ("cli", "formats", "robots", "homogeneous", "libraries", "loops", "plots")

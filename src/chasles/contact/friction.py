@@ -3,13 +3,14 @@
 They take the problem of `chasles.contact.cones`: G, c, mu and slip.
 """
 
+from contextlib import suppress
 from itertools import product
 from typing import Any
 
 import numpy as np
 from scipy.linalg import block_diag
 
-from chasles.contact.complementarity import Iterated, lemke
+from chasles.contact.complementarity import Infeasible, Iterated, lemke
 from chasles.contact.cones import Law, allowed, checked, cone_program, length, slope
 
 Array = Any
@@ -19,6 +20,10 @@ ACCURATE = 1e-10
 
 ROUNDS = 100
 """Cone programs at most for Coulomb's law; one to three are usual."""
+
+GRIP = 10.0
+"""Coefficients beyond it are tried as this one first: what sticks by it sticks by more, and wide
+cones are hard for cone programs."""
 
 POLISH = 20
 """Steps of Newton's method at most after each of them."""
@@ -80,6 +85,11 @@ def _solved(law: Law) -> np.ndarray:
         return _sliding(law)
     f = np.zeros((len(mu), law.width))
     limit = ACCURATE * np.max(np.abs(law.c))
+    if np.any(mu[sticks] > GRIP):
+        with suppress(ArithmeticError, Infeasible):
+            f = _solved(law._replace(mu=np.where(sticks, np.minimum(mu, GRIP), mu)))
+            if law.residual(f) <= limit:
+                return f
     for _ in range(ROUNDS):
         dragged = np.zeros_like(f)
         dragged[:, :-1] = -mu[:, None] * f[:, -1:] * law.slip

@@ -72,7 +72,9 @@ def found(package: str, file: str) -> str:
     for above in Path(file).resolve().parents:
         for folder in (above, above / package):
             manifest = folder / "package.xml"
-            named = manifest.is_file() and f"<name>{package}</name>" in manifest.read_text()
+            named = manifest.is_file() and f"<name>{package}</name>" in manifest.read_text(
+                "utf-8", "replace"
+            )
             if (folder.name == package and folder.is_dir()) or named:
                 return str(folder)
     raise xacro.XacroException(f"package {package!r} is not above the file, nor beside what is")
@@ -96,7 +98,7 @@ def where(file: str, what: str) -> int:
     quoted = [part for part in what.replace('"', "'").split("'")[1::2] if part.strip()]
     quoted += [f"<{word}" for word in what.split() if word.startswith("xacro:")]
     try:
-        lines = Path(file).read_text(errors="replace").splitlines()
+        lines = Path(file).read_text("utf-8", "replace").splitlines()
     except OSError:
         return 0
     hits = [k for k, line in enumerate(lines, 1) if any(part in line for part in quoted)]

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from chasles.algorithms import METHODS
+from chasles.compiled import checked_options
 from chasles.model import ModelError
 from chasles.plots.paper import Axes, finish, legend, new
 from chasles.plots.subject import Subject, open_tree
@@ -20,25 +21,23 @@ def cost(
 ) -> Axes:
     """Multiplications and additions of each method, with only the first n joints free."""
     open_tree(robot, "cost", "joints that depend on each other cannot be counted one by one")
-    if function not in METHODS:
-        raise ValueError(f"unknown function {function!r}; known are {', '.join(METHODS)}")
+    checked_options(robot.model, function, options)
     known = [m.name for m in METHODS[function] if not m.steep]
     chosen = known if methods is None else list(methods)
     counts = range(1, len(robot.joints) + 1) if lengths is None else sorted(lengths)
     if not counts or not 1 <= counts[0] <= counts[-1] <= len(robot.joints):
         raise ValueError(f"lengths must be from 1 to {len(robot.joints)}, the number of joints")
     shorter = [_shortened(robot, n) for n in counts]
+    named = methods is not None
+    values = {m: [_count(part, function, m, named, options) for part in shorter] for m in chosen}
+    possible = {m: found for m, found in values.items() if any(x is not None for x in found)}
     drawn = new(axes)
-    for k, method in enumerate(chosen):
-        values = [_count(part, function, method, methods is not None, options) for part in shorter]
-        if any(value is not None for value in values):
-            heights = [float("nan") if value is None else value for value in values]
-            drawn.plot(
-                counts, heights, color=f"C{k % 10}", marker=".v^s"[k // 10 % 4], label=method
-            )
+    for k, (method, found) in enumerate(possible.items()):
+        heights = [float("nan") if x is None else x for x in found]
+        drawn.plot(counts, heights, color=f"C{k % 10}", marker=".v^s"[k // 10 % 4], label=method)
     drawn.set_yscale("log")
     drawn.xaxis.get_major_locator().set_params(integer=True)
-    legend(drawn, columns=1 if len(chosen) < 6 else 2)
+    legend(drawn, columns=1 if len(possible) < 6 else 2)
     return finish(drawn, f"{function} of {robot.name}", "joints", "multiplications and additions")
 
 
@@ -54,8 +53,9 @@ def _count(
     robot: Subject, function: str, method: str, named: bool, options: dict[str, Any]
 ) -> int | None:
     """Operations for one state; None where a method is for other robots, unless it was named."""
+    chosen = dict(checked_options(robot.model, function, options))
     try:
-        return program(robot.model, function, method=method, **options).count.flops
+        return program(robot.model, function, method=method, **chosen).count.flops
     except ModelError:
         if named:
             raise

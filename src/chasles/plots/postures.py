@@ -129,8 +129,8 @@ def workspace(
     chosen = frame_of(robot, frame)
     if q is None:
         open_tree(robot, "workspace", "give positions that close them as q, from robot.assemble")
-        if samples < 1:
-            raise ValueError(f"samples must be 1 or more, not {samples}")
+        if samples < 2:
+            raise ValueError(f"samples must be 2 or more, not {samples}")
         q = robot.random(np.random.default_rng(seed), size=samples)
     points = robot.forward_kinematics(path("q", q, robot.nq), frame=chosen)[:, :3, 3]
     title = f"positions of {chosen!r} (m)"

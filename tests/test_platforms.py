@@ -1,0 +1,161 @@
+"""What other systems lack: handles of folders, owners, limits, fork. chasles does without.
+
+They are taken away here, as Windows does not have them.
+"""
+
+import ast
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import chasles
+from chasles import compiled
+from chasles.backends import cache, llvm, pool
+from chasles.cli import app
+from chasles.formats import walled_program
+
+ROOT = Path(chasles.__file__).parent
+Q = np.array([0.3])
+
+ONLY_SOME = {
+    "fcntl",
+    "resource",
+    "pwd",
+    "grp",
+    "termios",
+    "tty",
+    "pty",
+    "syslog",
+    "winreg",
+    "msvcrt",
+}
+"""Modules that only some systems have."""
+
+GUARDED = {"formats/walled_program.py": {"resource"}}
+"""Where one of them is imported only where it is."""
+
+GONE = {"imp", "distutils", "asyncore", "asynchat", "smtpd", "cgi", "cgitb", "pipes", "telnetlib"}
+"""Modules that newer Pythons do not have."""
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A system as Windows is; the user's own folder. Nothing is loaded yet."""
+
+    def without_handles(function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
+        def called(*arguments: Any, **options: Any) -> Any:
+            for name in ("dir_fd", "src_dir_fd", "dst_dir_fd"):
+                if options.get(name) is not None:
+                    raise NotImplementedError(f"{name} unavailable on this platform")
+            if function.__name__ == "open" and os.path.isdir(arguments[0]):
+                raise PermissionError(13, "Permission denied", arguments[0])
+            return function(*arguments, **options)
+
+        return called
+
+    for name in ("open", "replace", "unlink", "stat", "utime"):
+        monkeypatch.setattr(os, name, without_handles(getattr(os, name)))
+    monkeypatch.setattr(os, "supports_dir_fd", set())
+    monkeypatch.setattr(os, "supports_fd", set())
+    for name in ("geteuid", "getuid", "sched_getaffinity", "register_at_fork"):
+        monkeypatch.delattr(os, name, raising=False)
+    home = tmp_path / "user"
+    home.mkdir()
+    monkeypatch.setattr(Path, "home", classmethod(lambda cls: home))
+    monkeypatch.setenv("CHASLES_CACHE", str(home / "cache"))
+    forget()
+    yield home
+    forget()
+
+
+def forget() -> None:
+    """As in a new process."""
+    llvm.forget()
+    compiled._TRACED.clear()
+
+
+def test_code_is_kept_without_handles_of_folders(elsewhere: Path) -> None:
+    torque = chasles.robots.planar(1).gravity_forces(Q)
+    ((name, size, _),) = cache.entries()
+    assert (elsewhere / "cache" / f"{name}.code").stat().st_size == size
+    assert cache.load(name) is not None
+    forget()
+    assert np.array_equal(chasles.robots.planar(1).gravity_forces(Q), torque)
+    assert len(cache.entries()) == 1
+    text = CliRunner().invoke(app, ["cache"]).output
+    assert "1 entry" in text
+    assert "removed 1 entry" in CliRunner().invoke(app, ["cache", "--clear"]).output
+    assert not list((elsewhere / "cache").iterdir())
+
+
+def test_code_of_a_folder_that_others_may_write_is_not_used(
+    elsewhere: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where there are no owners, only the user's own folder is known to be closed to others."""
+    shared = elsewhere.parent / "shared"
+    shared.mkdir(mode=0o700)
+    monkeypatch.setenv("CHASLES_CACHE", str(shared))
+    chasles.robots.planar(1).gravity_forces(Q)
+    assert not list(shared.iterdir())
+    assert "not used" in CliRunner().invoke(app, ["cache"]).output
+
+
+def test_a_link_is_no_cache(elsewhere: Path) -> None:
+    (elsewhere / "real").mkdir()
+    (elsewhere / "cache").symlink_to(elsewhere / "real")
+    chasles.robots.planar(1).gravity_forces(Q)
+    assert not list((elsewhere / "real").iterdir())
+
+
+def test_cores_are_counted_without_affinity(elsewhere: Path) -> None:
+    assert pool.cores() == os.cpu_count()
+
+
+def test_limits_are_left_out_where_there_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "win32")
+    monkeypatch.setitem(sys.modules, "resource", None)
+    walled_program.limit(1, 2**20)
+
+
+def test_a_user_without_a_home_has_a_cache_of_his_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A number without a name, as containers run: not a folder called ~ where he happens to be."""
+    monkeypatch.delenv("CHASLES_CACHE", raising=False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)
+    assert cache.folder().is_absolute()
+    assert str(os.getuid()) in cache.folder().name
+    assert CliRunner().invoke(app, ["robots"]).exit_code == 0
+
+
+def imported(path: Path) -> set[str]:
+    """The packages that a file imports, wherever."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.split(".")[0] for alias in node.names}
+        if isinstance(node, ast.ImportFrom):
+            found.add((node.module or "").split(".")[0])
+    return found
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.rglob("*.py")), ids=lambda p: p.stem)
+def test_no_file_needs_what_some_systems_lack(path: Path) -> None:
+    allowed = GUARDED.get(path.relative_to(ROOT).as_posix(), set())
+    assert not imported(path) & (ONLY_SOME | GONE) - allowed
+
+
+def test_nothing_deprecated_is_used_on_import() -> None:
+    """What a newer Python or NumPy will take away warns before."""
+    code = "import chasles.cli"
+    command = [sys.executable, "-W", "error::DeprecationWarning:chasles", "-c", code]
+    result = subprocess.run(command, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
