@@ -5,6 +5,7 @@ import os
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +81,10 @@ def compare(
         raise ValueError(f"compare: tolerance must be a positive number, not {tolerance!r}")
     chosen = _library(library)
     with tempfile.TemporaryDirectory() as folder:
-        file = _written(robot, chosen, Path(folder)) if path is None else Path(path)
+        if path is None:
+            robot = _by_limits(robot)
+            path = _written(robot, chosen, Path(folder))
+        file = Path(path)
         if file.suffix not in chosen.suffixes:
             known = " or ".join(chosen.suffixes)
             raise ValueError(f"{file}: {library} reads {known} files; give one by --file")
@@ -95,6 +99,18 @@ def compare(
         words = f"gravity: ({here}) m/s2 here, ({there}) there"
         return replace(found, first=words, cause="gravity: give both the same (with_gravity)")
     return _by_terms(found, robot, peer, chosen, seed)
+
+
+def _by_limits(robot: Robot) -> Robot:
+    """The same robot, its turning joints named as files name them: by whether they have limits."""
+    source = robot.model.source
+    joints = tuple(
+        replace(joint, kind="revolute" if isfinite(joint.limits.upper) else "continuous")
+        if joint.kind in ("revolute", "continuous")
+        else joint
+        for joint in source.joints
+    )
+    return Robot(replace(source, joints=joints), mimic=robot._mimic)
 
 
 def _written(robot: Robot, library: Library, folder: Path) -> Path:
