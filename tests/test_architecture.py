@@ -28,11 +28,13 @@ LAYERS = (
     ("tracing", "names", "cost", "numeric", "libraries"),
     ("programs",),
     ("compiled", "loops", "rollouts"),
-    ("plots",),
+    ("plots", "checks"),
     ("robot", "devices"),
     ("contact",),
     ("robots", "api", "accuracy", "control", "conventions", "homogeneous", "simulate", "exporting"),
+    ("lint", "peers"),
     ("",),  # the package itself: `import chasles`
+    ("view",),
     ("cli", "published"),
     ("__main__",),
 )

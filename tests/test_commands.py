@@ -10,6 +10,8 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +31,10 @@ EXAMPLES = {
     "demo": ["-o", "demo.png"],
     "robots": [],
     "info": ["four_bar"],
+    "view": ["planar:1", "--port", "0"],
+    "lint": ["arm.urdf"],
+    "verify": ["planar:1", "--states", "1"],
+    "compare": ["planar:2", "--with", "pinocchio"],
     "cost": ["planar:2", "-f", "mass_matrix", "--steps"],
     "bench": ["planar:1", "--batch", "2", "-o", "bench.svg"],
     "convert": ["planar:2", "planar.xml"],
@@ -39,15 +45,31 @@ EXAMPLES = {
 }
 """Words for a quick run of each command that ends well."""
 
-ABOUT_A_ROBOT = sorted(set(EXAMPLES) - {"demo", "robots", "cache", "simulate"})
+NEEDS = {"view": "viser", "compare": "pinocchio"}
+"""Packages that a command cannot do without, and that need not be there."""
+
+RUNNING = [
+    pytest.param(
+        name,
+        marks=pytest.mark.skipif(
+            name in NEEDS and find_spec(NEEDS[name]) is None, reason=f"without {NEEDS.get(name)}"
+        ),
+    )
+    for name in EXAMPLES
+]
+"""The commands that can be run here."""
+
+ABOUT_A_ROBOT = sorted(set(EXAMPLES) - {"demo", "robots", "cache", "simulate", "lint"})
 forked = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are made by fork")
 
 
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder to work in, with a motion of one joint; times are measured once."""
+    """A folder to work in, with a motion of one joint; times are measured once, and pages end."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(bench, "run", partial(bench.run, seconds=0.0))
+    monkeypatch.setattr(import_module("chasles.cli.commands.view"), "wait", lambda: None)
+    (tmp_path / "arm.urdf").write_text('<robot name="arm"><link name="base"/></robot>')
     (tmp_path / "swing.csv").write_text("t,joint1.q,joint1.qd,joint1.qdd\n0,0,1,0\n1,1,1,0\n")
     return tmp_path
 
@@ -62,6 +84,8 @@ def test_every_command_is_in_the_table_and_has_an_example() -> None:
     assert sorted(names) == sorted(files) == sorted(EXAMPLES)
     registered = [c.callback.__name__ for c in app.registered_commands if c.callback]
     assert registered == names
+    page = (Path(__file__).parents[1] / "docs/command-line.md").read_text("utf-8")
+    assert re.findall(r"^\| `chasles (\w+)`", page, re.MULTILINE) == names
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
@@ -74,7 +98,7 @@ def test_help_has_examples_and_what_every_command_takes(name: str) -> None:
         assert option in result.stdout
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize("name", RUNNING)
 def test_json_is_all_that_is_printed(name: str) -> None:
     """And it is JSON by the standard: no NaN, no infinity."""
     result = invoke(name, *EXAMPLES[name], "--json")
@@ -90,7 +114,7 @@ def test_json_is_all_that_is_printed(name: str) -> None:
         assert Path(path).stat().st_size > 0
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize("name", RUNNING)
 def test_a_narrow_window_does_no_harm(name: str) -> None:
     result = invoke(name, *EXAMPLES[name], columns=24)
     assert result.exit_code == 0, result.output
@@ -268,7 +292,7 @@ def _become(
 
 
 @forked
-@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize("name", RUNNING)
 def test_a_poor_place_to_live(name: str, here: Path) -> None:
     """No home, a cache that cannot be written, a terminal without letters beyond ASCII."""
     (here / "file").write_text("")

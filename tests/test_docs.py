@@ -2,9 +2,11 @@
 
 A block of Python may be followed at once by a block of text, which must be what it prints. A block
 of Python after `<!-- source: FILE -->` must be the file without its imports and first docstring.
-A block of console holds `$ chasles ...` and what the command prints. A block of text after
-`<!-- file: NAME -->` is a file in the new folder that the page runs in. After a change of the
-library, `python tests/test_docs.py` writes the true sources and outputs into the pages.
+A block of console holds `$ chasles ...` and what the command prints. A block of text or Python
+after `<!-- file: NAME -->` is a file in the new folder that the page runs in. The pictures of a
+tutorial are those that its code draws into that folder. After a change of the library,
+`python tests/test_docs.py` writes the true sources, outputs and pictures into the pages, and the
+tables of equations (after `<!-- equations: BOOK FOLDER... -->`) that the sources cite.
 """
 
 import ast
@@ -14,6 +16,7 @@ import io
 import re
 import runpy
 import shlex
+import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,6 +24,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import citations
 import pytest
 from support import gpus
 from typer.testing import CliRunner
@@ -33,12 +37,14 @@ from chasles.robots import ROBOTS
 from chasles.tracing import signature
 
 ROOT = Path(__file__).parents[1]
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+IMAGES = ROOT / "docs" / "images"
 EXAMPLES = {
     "accuracy.py": {"samples": 5, "joints": (3, 5), "picture": io.BytesIO()},
     "computed_torque.py": {"duration": 0.05},
     "contact_in_time.py": {"duration": 0.4, "picture": io.BytesIO()},
     "contact_laws.py": {"steps": 6, "picture": io.BytesIO()},
+    "conventions.py": {},
     "crossover.py": {"joints": 4, "picture": io.BytesIO()},
     "impact_laws.py": {"steps": 5, "picture": io.BytesIO()},
     "laws.py": {"duration": 0.3, "picture": io.BytesIO()},
@@ -56,8 +62,12 @@ EXAMPLES = {
 }
 NEEDS = {
     "arrays.md": ("torch", "jax"),
+    "compare.md": ("mujoco",),
     "contact.md": ("daqp", "clarabel"),
     "gpu.md": ("cupy", "torch", "jax"),
+    "view.md": ("viser", "trimesh"),
+    "mujoco.md": ("mujoco",),
+    "pinocchio.md": ("pinocchio",),
 }
 """Packages that a page is about, and that need not be there."""
 ON_GPU = ("gpu.md",)
@@ -66,6 +76,7 @@ NARROW = {"COLUMNS": "80", "TERM": "dumb", "NO_COLOR": "1"}
 BLOCK = re.compile(
     r"(?:<!-- (source|file): (\S+) -->\n)?```(python|text|console)\n(.*?)```", re.DOTALL
 )
+EQUATIONS = re.compile(r"(<!-- equations: (.+) -->\n)((?:\|.*\n)*)")
 
 
 @dataclass(frozen=True)
@@ -91,10 +102,20 @@ def blocks(text: str) -> Iterator[Block]:
         end = found.end()
 
 
-def truth(page: Path) -> list[tuple[Block, str]]:
-    """Every block of a page with what it should hold, by running the page in a new folder."""
+def name(page: Path) -> str:
+    """A page as a test's name."""
+    return page.relative_to(ROOT).as_posix().removeprefix("docs/")
+
+
+def truth(page: Path) -> tuple[list[tuple[Block, str]], dict[str, bytes]]:
+    """Every block of a page with what it should hold, by running the page in a new folder.
+
+    And the pictures that it drew there, if it is a tutorial: those that it shows.
+    """
+    text = page.read_text("utf-8") if page.parent.name == "tutorials" else ""
+    shown = re.findall(r"\(\.\./images/([^)]+)\)", text)
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        return list(run(page))
+        return list(run(page)), {picture: Path(picture).read_bytes() for picture in shown}
 
 
 def run(page: Path) -> Iterator[tuple[Block, str]]:
@@ -102,15 +123,15 @@ def run(page: Path) -> Iterator[tuple[Block, str]]:
     space: dict[str, Any] = {"__name__": "page"}
     printed = ""
     for block in blocks(page.read_text("utf-8")):
-        if block.kind == "python" and block.source is not None:
+        if block.file is not None:
+            Path(block.file).write_text(block.body, "utf-8")
+            yield block, block.body
+        elif block.kind == "python" and block.source is not None:
             yield block, body_of(ROOT / block.source)
         elif block.kind == "python":
             with contextlib.redirect_stdout(io.StringIO()) as stream:
                 exec(compile(block.body, f"{page.name}: {block.body[:40]!r}", "exec"), space)
             printed = stream.getvalue()
-            yield block, block.body
-        elif block.file is not None:
-            Path(block.file).write_text(block.body, "utf-8")
             yield block, block.body
         elif block.kind == "text":
             yield block, tidy(printed) if block.follows else block.body
@@ -134,17 +155,36 @@ def body_of(path: Path) -> str:
     return "\n".join(text.splitlines()[first.lineno - 1 :]) + "\n"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=name)
 def test_page_is_true(page: Path) -> None:
     for package in NEEDS.get(page.name, ()):
         pytest.importorskip(package, reason=f"{page.name} needs {package}, which is not installed")
     if page.name in ON_GPU and not gpus():
         pytest.skip(f"{page.name} needs a GPU, and there is none")
-    for block, expected in truth(page):
-        assert block.body == expected, f"{page.name}: run python tests/test_docs.py"
+    for block, expected in truth(page)[0]:
+        assert block.body == expected, f"{name(page)}: run python tests/test_docs.py"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+THEORY = sorted(ROOT.glob("docs/theory/*.md"))
+
+
+@pytest.mark.parametrize("page", THEORY, ids=name)
+def test_theory_pages_have_the_equations_that_sources_cite(page: Path) -> None:
+    found = EQUATIONS.findall(page.read_text("utf-8"))
+    assert found
+    for _, arguments, shown in found:
+        true = citations.table(*arguments.split())
+        assert shown == true, f"{name(page)}: run python tests/test_docs.py"
+
+
+def test_every_algorithm_is_on_a_theory_page() -> None:
+    text = "".join(page.read_text("utf-8") for page in THEORY)
+    files = [p.relative_to(ROOT).as_posix() for p in ROOT.glob("src/chasles/algorithms/*/*.py")]
+    assert files
+    assert not [f for f in files if not f.endswith("__init__.py") and f"(../../{f})" not in text]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
 def test_links_lead_somewhere(page: Path) -> None:
     text = page.read_text("utf-8")
     for target in re.findall(r"\]\((?!https?:)([^)\s]+)\)", text):
@@ -223,12 +263,13 @@ def test_readme_has_the_two_commands() -> None:
     text = (ROOT / "README.md").read_text("utf-8")
     assert "\npip install . && chasles demo\n" in text
     assert "\npip install -e '.[test]' && pytest\n" in text
+    assert len(text.splitlines()) <= 50, "the README is one screen; the rest belongs into docs/"
     assert (ROOT / "docs/images/demo.png").stat().st_size < 150_000
 
 
 def write() -> None:
-    """Put the true sources and outputs into the pages."""
-    for page in PAGES:
+    """Put the true sources, outputs and pictures into the pages (those named, or all)."""
+    for page in [page for page in PAGES if not sys.argv[1:] or name(page) in sys.argv[1:]]:
         if missing := [name for name in NEEDS.get(page.name, ()) if not find_spec(name)]:
             print(f"left {page.name} as it is: {', '.join(missing)} not installed")
             continue
@@ -236,8 +277,12 @@ def write() -> None:
             print(f"left {page.name} as it is: no GPU")
             continue
         text = old = page.read_text("utf-8")
-        for block, expected in reversed(truth(page)):
+        true, pictures = truth(page)
+        for block, expected in reversed(true):
             text = text[: block.start] + expected + text[block.end :]
+        text = EQUATIONS.sub(lambda m: m[1] + citations.table(*m[2].split()), text)
+        for picture, drawn in pictures.items():
+            (IMAGES / picture).write_bytes(drawn)
         if text != old:
             page.write_text(text, "utf-8")
             print(f"wrote {page.relative_to(ROOT)}")

@@ -134,7 +134,9 @@ def test_controllers_as_functions() -> None:
 
 
 def test_a_step_is_compiled_once_for_controllers_that_are_equal() -> None:
-    """Gains in lists have no hash; functions that are written again have another."""
+    """Gains in lists and arrays count by their values; functions that are written again are new."""
+    assert PDControl([1.0], np.ones(1), [[0.0]]) == PDControl(np.ones(1), [1.0], np.zeros((1, 1)))
+    assert len({PDControl([1.0, 2.0], 0.1, np.zeros(k)) for k in (2, 2, 3)}) == 2
     robot, rest = planar(2), (False, None, 1e-3)
     held = [robot._rollout("euler", PDControl([1.0, 2.0], 0.1, [0.0, 0.0]), *rest) for _ in "ab"]
     assert held[0] is held[1]

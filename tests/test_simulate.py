@@ -12,6 +12,7 @@ import chasles
 from chasles.expr import Number, atan2, cos, sin, sqrt
 from chasles.model import Description, JointData, LinkData
 from chasles.robots._solids import sphere
+from chasles.rollouts import ComputedTorque
 
 ROD = chasles.robots.planar(1)
 BARS = chasles.robots.four_bar()
@@ -68,6 +69,18 @@ def test_forces_constant_or_by_function() -> None:
     assert np.array_equal(constant.q, function.q)
     free = chasles.simulate(ROD, [0.1], [0.2], **SHORT)
     assert np.max(np.abs(free.q - constant.q)) > 1e-6
+
+
+def test_controllers_of_rollouts_are_forces_too() -> None:
+    """The same motion as in machine code, and a batch of it; loops have no computed torque."""
+    robot = chasles.robots.puma560()
+    q = np.stack([robot.random(k) for k in range(2)])
+    hold = ComputedTorque(50.0, 10.0, q[0] + 0.1)
+    found = chasles.simulate(robot, q, np.zeros(6), duration=0.05, tau=hold)
+    expected = robot.rollout(q, np.zeros(6), hold, dt=1e-3, steps=50, method="rk4")
+    assert np.allclose(found.q, expected.q, rtol=0.0, atol=1e-12)
+    with pytest.raises(chasles.ModelError, match=r"ComputedTorque: robot .* has loops"):
+        chasles.simulate(BARS, *closed(), duration=0.1, tau=ComputedTorque(1.0, 1.0, 0.0))
 
 
 def test_a_function_sees_the_times_of_the_stages() -> None:

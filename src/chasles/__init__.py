@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from chasles.accuracy import condition, maximal_dynamics
 from chasles.api import compile, cost, from_dh, load, save, to_dh
+from chasles.checks import Verification, verify
 from chasles.compiled import Wrench
 from chasles.exporting import export
+from chasles.lint import Finding, lint
 from chasles.loops import (
     ImpossiblePosition,
     LockedMechanism,
@@ -29,6 +31,7 @@ from chasles.version import VERSION
 
 if TYPE_CHECKING:
     from chasles import contact, control, conventions, homogeneous, robots
+    from chasles.peers import compare
 
 __version__ = VERSION
 
@@ -38,6 +41,7 @@ __all__ = [
     "DHRow",
     "DHTable",
     "Event",
+    "Finding",
     "ImpossiblePosition",
     "LockedMechanism",
     "LoopError",
@@ -48,7 +52,9 @@ __all__ = [
     "SingularPosition",
     "Trajectory",
     "UnderActuated",
+    "Verification",
     "Wrench",
+    "compare",
     "compile",
     "condition",
     "contact",
@@ -58,12 +64,14 @@ __all__ = [
     "export",
     "from_dh",
     "homogeneous",
+    "lint",
     "load",
     "maximal_dynamics",
     "robots",
     "save",
     "simulate",
     "to_dh",
+    "verify",
 ]
 
 
@@ -71,4 +79,6 @@ def __getattr__(name: str) -> Any:
     """Parts of the package that load on use."""
     if name in ("contact", "control", "conventions", "homogeneous", "robots"):
         return importlib.import_module(f"chasles.{name}")
+    if name == "compare":
+        return importlib.import_module("chasles.peers").compare
     raise AttributeError(f"module 'chasles' has no attribute {name!r}")

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
+from importlib import import_module
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from chasles.algorithms import CLOSED_LOOPS, OPEN
 from chasles.algorithms.spatial.viewpoint import At, Axes, Kind
 from chasles.backends.pool import COMPILING
+from chasles.checks import Verification, verify
 from chasles.compiled import (
     Compiled,
     Recipe,
@@ -66,6 +68,7 @@ from chasles.rollouts import (
     SoftPair,
     Trajectory,
     checked_steps,
+    given_pairs,
     parameter_count,
 )
 from chasles.tracing import WrenchKey
@@ -1397,7 +1400,7 @@ class Robot:
     ) -> Rollout:
         """A compiled step, made once for a controller and contacts that can be told from others."""
         control, count = tau if callable(tau) else None, parameter_count(parameters)
-        pairs = None if contacts is None else tuple(contacts)
+        pairs = None if contacts is None else given_pairs("rollout", contacts)
         constant = None if pairs is None else dt
         key: Any = ("rollout", method, control, dissipation, pairs, constant, count)
         try:
@@ -1677,6 +1680,29 @@ class Robot:
     def plot(self) -> Plots:
         """Pictures of this robot, by name: `robot.plot.torque(q, qd, qdd, t=t)`."""
         return Plots(self)
+
+    # Trust ------------------------------------------------------------------------------------
+
+    def verify(self, *, seed: int = 0, states: int = 2, full: bool = False) -> Verification:
+        """Check this robot's functions against each other and against physics, at random states.
+
+        Every method of each function against the others, backends against `interpret`, Newton's and
+        Euler's laws link by link, energy and power, derivatives against differences, loops closed:
+        `.ok`, `.failures`, `.results` with the worst error, tolerance and seed of each. full: also
+        what takes long (docs/verify.md).
+        """
+        return verify(self, seed=seed, states=states, full=full)
+
+    # Showing ----------------------------------------------------------------------------------
+
+    def show(self, **options: Any) -> Any:
+        """Show the robot in a browser: sliders, overlays, motions; returns the running view.
+
+        beside: another robot. motion: a file of `chasles simulate`, or one as docs/motion.md says.
+        host, port: where the page is; by default only this machine sees it. A notebook shows the
+        result; its `url` is the page, its `stop()` the end. Needs `pip install chasles[view]`.
+        """
+        return import_module("chasles.view").show(self, **options)  # above this layer
 
     # Compiling --------------------------------------------------------------------------------
 

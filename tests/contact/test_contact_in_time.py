@@ -201,6 +201,32 @@ def test_a_block_that_slides_up_slides_back_down() -> None:
     )
 
 
+@pytest.mark.parametrize("speed", [0.0, 0.5])
+def test_a_box_that_turns_on_its_corners_is_braked(speed: float) -> None:
+    """More corners than are needed carry it, each with a slip of its own; that is no paradox.
+
+    One that only turns is slowed by mu g r/k^2, r from its centre to the corners.
+    """
+    size, mu, spin = (0.4, 0.3, 0.2), 0.3, 3.0
+    robot = block(2.0, size)
+    motion = chasles.simulate(
+        robot,
+        [1.0, 0, 0, 0, 0, 0, 0.1],
+        [0.0, 0.0, spin, speed, 0.0, 0.0],
+        duration=0.4,
+        dt=0.01,
+        contacts=[Pair(Box("body", size), Plane(), Rigid(mu))],
+    )
+    wide = size[0] ** 2 + size[1] ** 2
+    stop = spin * (wide / 12.0) / (mu * GRAVITY * 0.5 * math.sqrt(wide))
+    stops = times(motion, "stick")
+    assert len(stops) == 4
+    assert np.all(stops > stop + 0.01) if speed else np.allclose(stops, stop, rtol=1e-9)
+    assert np.max(np.diff(energy(robot, motion))) < 1e-12
+    assert np.max(np.abs(motion.qd[-1])) < 1e-12
+    assert np.allclose(np.sum(motion.touching.forces[:, :, 2], axis=1), 2.0 * GRAVITY, rtol=1e-9)
+
+
 def test_a_push_that_grows_begins_a_slip() -> None:
     """A force F = k t on a block at rest: it slips where F = mu m g, and lifts where F = m g."""
     size, mu, m, k = (0.4, 0.3, 0.2), 0.4, 2.0, 10.0

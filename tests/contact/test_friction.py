@@ -324,6 +324,19 @@ def test_coulombs_law_is_what_it_says() -> None:
     assert kinds >= {(False, True), (True, False), (True, True)}
 
 
+@pytest.mark.parametrize("mu", [1e2, 1e3, 1e4])
+def test_a_large_coefficient_means_no_slip(mu: float) -> None:
+    """A ball thrown at the ground; a block on a slope, at rest, or about to topple over an edge."""
+    G, c = np.diag([1.75, 1.75, 0.5]), np.array([1.0, 0.3, -2.0])
+    assert np.allclose(contact.coulomb(G, c, [mu]), [-c / np.diagonal(G)], rtol=1e-10)
+    for angle in (0.9, 1.2):
+        motion, _ = on_slope(BLOCK, BOX, angle, 0.1, mu)
+        moment = GRAVITY * (0.1 * math.sin(angle) - 0.2 * math.cos(angle))
+        turn = max(0.0, moment / (4.0 / 3.0 * (0.1**2 + 0.2**2)))
+        expected = [0.0, turn, 0.0, 0.1 * turn, 0.0, 0.2 * turn]
+        assert motion.qdd == pytest.approx(expected, abs=1e-8)
+
+
 @pytest.mark.parametrize("wide", [3, 4])
 def test_some_contacts_slide_and_others_stick(wide: int) -> None:
     """Dragged where they slide, Coulomb's law with its cone where they do not, with torsion too."""

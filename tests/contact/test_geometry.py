@@ -149,7 +149,7 @@ def test_a_ruled_surface_keeps_every_point() -> None:
         lambda: contact.Capsule(None, 0.1, (1.0, 2.0, 3.0), (1.0, 2.0, 3.0)),
         lambda: contact.Box(None, (1.0, -1.0, 1.0)),
         lambda: contact.Plane(None, (0.0, 0.0, 0.0)),
-        lambda: contact.Plane(None, (0.0, 0.0, np.nan)),
+        lambda: contact.Sphere(None, "wide"),
         lambda: contact.Cylinder(None, -0.1, (0.0, 0.0, 0.0), (1.0, 0.0, 0.0)),
         lambda: contact.Cylinder(None, 0.1, (1.0, 0.0, 0.0), (1.0, 0.0, 0.0)),
     ],

@@ -17,6 +17,10 @@ from chasles.backends.llvm import Kernel, Machine, assemble, load
 BLOCK = 64
 """States that go through all steps before the next: their numbers stay in the nearest cache."""
 
+AT_ONCE = 64
+"""Records of a row that are collected in the cache and then written together: those of one row lie
+side by side, those of a block's rows far apart."""
+
 WORTH_THREADS = 10_000_000
 """Operations from which on threads share the states."""
 
@@ -164,7 +168,7 @@ class Loop:
         count = len(states[0])
 
         def block(start: int, end: int) -> None:
-            self.block(
+            self._collected(
                 [a[start:end] for a in states],
                 [c if len(c) == 1 else c[start:end] for c in controls],
                 [r[start:end] for r in records],
@@ -173,6 +177,26 @@ class Loop:
             )
 
         in_blocks(count, steps * self.kernel.artifact.work, threads, block)
+
+    def _collected(
+        self,
+        states: Sequence[np.ndarray],
+        controls: Sequence[np.ndarray],
+        records: Sequence[np.ndarray],
+        steps: int,
+        every: int,
+    ) -> None:
+        """The steps of a block; what is kept is collected, and written many records at a time."""
+        rows = len(states[0])
+        near = [np.empty((rows, AT_ONCE, r.shape[2])) for r in records]
+        for kept, step in enumerate(range(0, steps, AT_ONCE * every)):
+            n = min(AT_ONCE * every, steps - step)
+            some = [c if c.shape[1] == 1 else c[:, step : step + n] for c in controls]
+            place = slice(kept * AT_ONCE, kept * AT_ONCE + -(-n // every))
+            close = [a[:, : place.stop - place.start] for a in near]
+            self.block(states, some, close, n, every)
+            for record, found in zip(records, close, strict=True):
+                record[:, place] = found
 
     def block(
         self,

@@ -30,12 +30,14 @@ class Answer:
     """What a command found.
 
     data: all of it for programs, as mappings, sequences, arrays, numbers, texts and paths. show:
-    prints it for people. status: what the command exits with.
+    prints it for people. status: what the command exits with. then: what goes on after the answer,
+    until Ctrl-C.
     """
 
     data: Mapping[str, Any]
     show: Callable[[Console], None]
     status: int = 0
+    then: Callable[[], None] | None = None
 
 
 def said(*lines: str) -> Callable[[Console], None]:
@@ -98,6 +100,8 @@ def deliver(answer: Answer, as_json: bool) -> None:
     else:
         answer.show(Terminal(highlight=False))
     flush()
+    if answer.then is not None:
+        answer.then()
     if answer.status:
         raise typer.Exit(answer.status)
 

@@ -24,6 +24,7 @@ import numpy as np
 
 from chasles.cli.scene import Scene
 from chasles.formats.files import store, whole
+from chasles.formats.motion_archive import MOTION_FORMAT
 from chasles.model import ModelError
 from chasles.rollouts import End, Trajectory
 from chasles.version import VERSION
@@ -32,9 +33,6 @@ SCENARIO, RUN, MOTION = "scenario.toml", "run.json", "motion.npz"
 PART = re.compile(r"part-(\d{6,})-([0-9a-f]{16})\.npz")
 END, MEMORY = "end.", "memory."
 """Before the names of a part's arrays that say where it stopped, and what it remembers there."""
-
-MOTION_FORMAT = "chasles-motion-1"
-"""What a motion file says of itself."""
 
 
 class Recording:

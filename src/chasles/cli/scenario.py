@@ -117,8 +117,12 @@ CONTACT = {"body": _KINDS, "surface": _KINDS, "law": _KINDS}
 DEFAULTS = {"duration": 1.0}
 """What a scenario says of itself where nobody else does."""
 
-FLAGS: dict[tuple[str | int, ...], str] = {("control", "law"): "--control", ("contact",): "--foot"}
-"""Flags that are not called as their key is."""
+FLAGS: dict[tuple[str | int, ...], str] = {
+    ("robot",): "robot",
+    ("control", "law"): "--control",
+    ("contact",): "--foot",
+}
+"""Flags that are not called as their key is; the robot is not given by one."""
 
 
 def flag(*path: str | int) -> str:

@@ -9,15 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from chasles import backends
-from chasles.backends.arrays import call
 from chasles.cli.scenario import CONTROLS, Scenario
 from chasles.cli.target import Loading, find
 from chasles.cli.touching import pair
 from chasles.contact import Pair
 from chasles.names import from_names
 from chasles.robot import Robot
-from chasles.rollouts import End, Trajectory, traced
+from chasles.rollouts import End, Trajectory, computed
 from chasles.simulate import simulate
 
 SETTINGS = ("duration", "dt", "integrator", "rtol", "atol", "every", "dissipation")
@@ -147,9 +145,8 @@ def _control(scenario: Scenario, robot: Robot, start: np.ndarray) -> Force | Non
     if law != "gravity":
         where = robot.position_slice
         values["target"] = _coordinates(scenario, where, start, "control", "target")
-    program = traced(robot.model, CONTROLS[law](**values))
-    kernel = backends.prepare(("control", program.hash), lambda: program)
-    return lambda t, q, qd: call(kernel, "control", (t, q, qd))
+    with _blamed(scenario, "control", "law"):
+        return computed(robot.model, CONTROLS[law](**values))
 
 
 def _disturbance(scenario: Scenario, robot: Robot) -> Force | None:

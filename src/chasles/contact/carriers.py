@@ -1,5 +1,6 @@
 """How a frame carries the points of a shape, as arrays: places, velocities, and back again."""
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,6 +9,21 @@ from chasles.robot import Robot
 
 Array = Any
 Place = tuple[float, float, float]
+
+
+def check_places(shape: Any, *names: str) -> None:
+    """Three finite numbers each, as a tuple, whatever they were given as."""
+    for name in names:
+        given = getattr(shape, name)
+        try:
+            found = tuple(map(float, given))
+        except (TypeError, ValueError):
+            found = ()
+        if len(found) != 3 or not all(map(math.isfinite, found)):
+            raise ValueError(
+                f"{type(shape).__name__}: {name} must be three finite numbers, not {given!r:.60}"
+            )
+        object.__setattr__(shape, name, found)
 
 
 class Carrier(NamedTuple):

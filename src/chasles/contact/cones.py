@@ -187,7 +187,7 @@ def checked(
     mu = np.atleast_1d(np.asarray(mu, dtype=float))
     n = len(mu)
     G, c = checked_problem(name, G, c)
-    wide = 4 if len(c) == 4 * n else 3
+    wide = 4 if n and len(c) == 4 * n else 3
     slip = np.zeros((n, wide - 1)) if slip is None else np.asarray(slip, dtype=float)
     if mu.shape != (n,) or len(c) != wide * n or slip.shape != (n, wide - 1):
         raise ValueError(

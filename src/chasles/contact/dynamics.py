@@ -8,7 +8,7 @@ import numpy as np
 from chasles.contact.complementarity import Infeasible
 from chasles.contact.cones import out_of_reach
 from chasles.contact.friction import convex, coulomb, polyhedral
-from chasles.contact.geometry import Contact
+from chasles.contact.geometry import Contact, listed
 from chasles.contact.rigid import (
     Problem,
     Touch,
@@ -74,6 +74,7 @@ def contact_dynamics(
     """
     if friction not in LAWS:
         raise ValueError(f"contact_dynamics: friction must be one of {', '.join(LAWS)}")
+    contacts = listed("contact_dynamics", contacts)
     q, qd, tau = one_state("contact_dynamics", robot, q, qd, tau)
     wide = 4 if any(contact.torsion for contact in contacts) else 3
     rows = _contact_rows(robot, q, qd, contacts, distance, speed, wide)

@@ -3,13 +3,14 @@
 They take the problem of `chasles.contact.cones`: G, c, mu and slip.
 """
 
+from contextlib import suppress
 from itertools import product
 from typing import Any
 
 import numpy as np
 from scipy.linalg import block_diag
 
-from chasles.contact.complementarity import Iterated, lemke
+from chasles.contact.complementarity import Infeasible, Iterated, lemke
 from chasles.contact.cones import Law, allowed, checked, cone_program, length, slope
 
 Array = Any
@@ -19,6 +20,10 @@ ACCURATE = 1e-10
 
 ROUNDS = 100
 """Cone programs at most for Coulomb's law; one to three are usual."""
+
+GRIP = 10.0
+"""Coefficients beyond it are tried as this one first: what sticks by it sticks by more, and wide
+cones are hard for cone programs."""
 
 POLISH = 20
 """Steps of Newton's method at most after each of them."""
@@ -51,10 +56,11 @@ def coulomb(G: Array, c: Array, mu: Array, slip: Array = None) -> np.ndarray:
 
     Where every contact slides it is a linear complementarity problem in normal forces, its matrix
     not symmetric; without a unique motion it raises `Inconsistent` or `Indeterminate` (of more than
-    12 contacts it takes what Lemke's method finds). Otherwise the cone program is solved again and
-    again with De Saxce's correction mu |a_t| of the normal acceleration (De Saxce and Feng 1998;
-    Acary et al. 2011), each time followed by Newton's method (Alart and Curnier 1991), until f and
-    a satisfy the law to 1e-10 of the largest |c|.
+    12 contacts it takes what Lemke's method finds). A load that more contacts carry than are needed
+    they share by the smallest forces: a table that turns and slides on four legs. Otherwise the
+    cone program is solved again and again with De Saxce's correction mu |a_t| of the normal
+    acceleration (De Saxce and Feng 1998; Acary et al. 2011), each time followed by Newton's method
+    (Alart and Curnier 1991), until f and a satisfy the law to 1e-10 of the largest |c|.
     """
     return _solved(Law(*checked("coulomb", G, c, mu, slip)))
 
@@ -73,10 +79,17 @@ def convex(G: Array, c: Array, mu: Array, slip: Array = None) -> np.ndarray:
 def _solved(law: Law) -> np.ndarray:
     """Forces that satisfy a law, by cone programs and Newton's method."""
     mu, sticks = law.mu, law.sticks
+    if not len(mu):
+        return np.zeros((0, law.width))
     if not np.any(sticks):
         return _sliding(law)
     f = np.zeros((len(mu), law.width))
     limit = ACCURATE * np.max(np.abs(law.c))
+    if np.any(mu[sticks] > GRIP):
+        with suppress(ArithmeticError, Infeasible):
+            f = _solved(law._replace(mu=np.where(sticks, np.minimum(mu, GRIP), mu)))
+            if law.residual(f) <= limit:
+                return f
     for _ in range(ROUNDS):
         dragged = np.zeros_like(f)
         dragged[:, :-1] = -mu[:, None] * f[:, -1:] * law.slip
@@ -142,9 +155,15 @@ def _sliding(law: Law) -> np.ndarray:
 
 
 def _only(M: np.ndarray, d: np.ndarray, effect: np.ndarray) -> np.ndarray:
-    """The normal forces of w = M z + d whose accelerations are unique, by looking at all cases."""
+    """The normal forces of w = M z + d, by looking at all cases.
+
+    Answers whose forces are complementary to each other's accelerations share a load that more
+    points carry than are needed, and so do all between them: the smallest is taken. Others are
+    different motions, unless they accelerate all points alike.
+    """
     scale = np.max(np.abs(d), initial=0.0) or 1.0
     found: list[np.ndarray] = []
+    apart: list[np.ndarray] = []
     for case in product((False, True), repeat=len(d)):
         on = np.array(case)
         z = np.zeros_like(d)
@@ -152,19 +171,23 @@ def _only(M: np.ndarray, d: np.ndarray, effect: np.ndarray) -> np.ndarray:
         w = M @ z + d
         if np.all(z >= 0.0) and np.all(w >= -1e-9 * scale) and abs(z @ w) <= 1e-9 * scale * sum(z):
             found.append(z)
+            apart.append(w)
     if not found:
         raise Inconsistent(
             "coulomb: no finite forces satisfy Coulomb's law here (Painleve's paradox, "
             "inconsistent); friction drives a contact into the ground: an impact is due"
         )
-    motions = np.array([effect @ z for z in found])
-    if np.max(np.abs(motions - motions[0])) > 1e-6 * scale:
+    forces = np.array(found)
+    motions = forces @ effect.T
+    alike = np.max(np.abs(motions - motions[0])) <= 1e-6 * scale
+    if not alike and np.any(forces @ np.transpose(apart) > 1e-6 * scale * np.max(forces)):
         raise Indeterminate(
             f"coulomb: {len(found)} sets of forces satisfy Coulomb's law here (Painleve's paradox, "
             "indeterminate); rigid bodies do not say which",
-            np.array(found),
+            forces,
         )
-    return found[0]
+    smallest: np.ndarray = forces[np.argmin(np.linalg.norm(forces, axis=-1))]
+    return smallest
 
 
 def polyhedral(G: Array, c: Array, mu: Array, slip: Array = None, *, facets: int = 8) -> np.ndarray:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
+from numbers import Real
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -31,7 +32,7 @@ from chasles.contact.arithmetic import (
     select,
     sqrt,
 )
-from chasles.contact.carriers import Place
+from chasles.contact.carriers import Place, check_places
 from chasles.expr import RULES, Arena, Number, Program, Scalar, Variable, jacobian
 from chasles.mathematics.linear import Vector
 
@@ -72,6 +73,16 @@ class Contact(NamedTuple):
     torsion: float = 0.0
 
 
+def listed(function: str, contacts: Any) -> list[Contact]:
+    """Contacts as a list; one alone, which is a tuple too, is not taken for many."""
+    found = [] if isinstance(contacts, Contact) else list(contacts)
+    if isinstance(contacts, Contact) or not all(isinstance(c, Contact) for c in found):
+        raise TypeError(
+            f"{function}: contacts must be a list, as contact_points gives it, not {contacts!r:.60}"
+        )
+    return found
+
+
 # Shapes ----------------------------------------------------------------------------------------
 
 
@@ -81,6 +92,9 @@ class Point:
 
     frame: str | None
     at: Place = (0.0, 0.0, 0.0)
+
+    def __post_init__(self) -> None:
+        check_places(self, "at")
 
     def balls(self) -> list[tuple[Place, float]]:
         """Itself, as a ball without radius."""
@@ -96,6 +110,7 @@ class Sphere:
     center: Place = (0.0, 0.0, 0.0)
 
     def __post_init__(self) -> None:
+        check_places(self, "center")
         _check("Sphere: radius", self.radius)
 
     def balls(self) -> list[tuple[Place, float]]:
@@ -121,6 +136,7 @@ class Capsule:
     end: Place
 
     def __post_init__(self) -> None:
+        check_places(self, "start", "end")
         _check("Capsule: radius", self.radius)
         _check("Capsule: the distance of its ends", math.dist(self.start, self.end))
 
@@ -152,6 +168,7 @@ class Box:
     center: Place = (0.0, 0.0, 0.0)
 
     def __post_init__(self) -> None:
+        check_places(self, "size", "center")
         _check("Box: every edge", *self.size)
 
     def balls(self) -> list[tuple[Place, float]]:
@@ -193,6 +210,7 @@ class Plane:
     point: Place = (0.0, 0.0, 0.0)
 
     def __post_init__(self) -> None:
+        check_places(self, "normal", "point")
         _check("Plane: the length of its normal", math.hypot(*self.normal))
 
     def near(self, c: Vector, v: Vector) -> Near:
@@ -283,7 +301,7 @@ Surface = Sphere | Capsule | Box | Plane | Ground
 
 def _check(what: str, *lengths: float) -> None:
     """Refuse shapes without extent."""
-    if not all(0.0 < length < math.inf for length in lengths):
+    if not all(isinstance(length, Real) and 0.0 < length < math.inf for length in lengths):
         raise ValueError(f"{what} must be positive and finite, not {', '.join(map(str, lengths))}")
 
 

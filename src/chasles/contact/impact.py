@@ -14,9 +14,9 @@ import numpy as np
 from chasles.algorithms.spatial.viewpoint import At, Axes
 from chasles.contact.complementarity import lemke
 from chasles.contact.dynamics import contact_axes
-from chasles.contact.geometry import Contact
+from chasles.contact.geometry import Contact, listed
 from chasles.contact.moreau import Moreau
-from chasles.contact.restitution import ImpactLaw, Newton
+from chasles.contact.restitution import ImpactLaw, Newton, check_law
 from chasles.contact.rigid import point_jacobian
 from chasles.contact.slip import applied
 from chasles.names import leading_shape, numbers
@@ -135,6 +135,8 @@ def impact(
         raise ValueError(
             f"impact: treatment must be 'simultaneous' or 'sequential', not {treatment!r}"
         )
+    check_law("impact: law", law)
+    contacts = listed("impact", contacts)
     if not contacts:
         raise ValueError("impact: give at least one contact")
     q, qd = checked_state(robot, q, qd)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chasles.contact.dynamics import contact_axes
-from chasles.contact.geometry import Contact
+from chasles.contact.geometry import Contact, listed
 from chasles.contact.impact import (
     ROUNDS,
     SETTLED,
@@ -19,7 +19,7 @@ from chasles.contact.impact import (
     rows_of,
 )
 from chasles.contact.moreau import Moreau
-from chasles.contact.restitution import ImpactLaw
+from chasles.contact.restitution import ImpactLaw, check_law
 from chasles.contact.rigid import point_jacobian
 from chasles.contact.slip import applied
 from chasles.robot import Robot
@@ -47,7 +47,9 @@ def impact_derivatives(
     about 1e-9. Where slip changes its kind, or a contact comes or goes, between neighbouring
     impacts there is no derivative. `Sticking` needs a point that can move in all three directions.
     """
-    contacts = [contact] if isinstance(contact, Contact) else list(contact)
+    check_law("impact_derivatives: law", law)
+    one = [contact] if isinstance(contact, Contact) else contact
+    contacts = listed("impact_derivatives", one)
     q, qd = checked_state(robot, q, qd)
     J = np.concatenate([contact_jacobian(robot, q, c) for c in contacts], axis=-2)
     dJ = np.concatenate([_jacobian_slopes(robot, q, c) for c in contacts], axis=-3)

@@ -68,13 +68,6 @@ class Points:
     """
 
     def __init__(self, robot: Robot, pairs: Sequence[Pair]) -> None:
-        for pair in pairs:
-            if not pair.fixed:
-                raise ValueError(
-                    f"simulate: {type(pair.body).__name__} on {type(pair.surface).__name__} has no "
-                    "fixed points of contact; give a Point or Sphere as body, or a Plane or Ground "
-                    "as surface"
-                )
         names = {
             name: _frame(robot, name) for p in pairs for name in (p.body.frame, p.surface.frame)
         }

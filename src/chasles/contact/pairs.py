@@ -2,11 +2,12 @@
 
 import math
 from dataclasses import dataclass
+from numbers import Real
 
 from chasles.contact.arithmetic import Value, less, scaled, select
 from chasles.contact.geometry import Ground, Plane, Point, Sphere
-from chasles.contact.points import Body, Surface
-from chasles.contact.restitution import ImpactLaw, Newton
+from chasles.contact.points import Body, Surface, check_shapes
+from chasles.contact.restitution import ImpactLaw, Newton, check_law
 from chasles.contact.shapes import ConvexMesh, Cylinder
 from chasles.contact.soft import SoftContact
 from chasles.mathematics.linear import Vector
@@ -29,9 +30,12 @@ class Rigid:
     def __post_init__(self) -> None:
         for name, most in (("friction", math.inf), ("restitution", 1.0)):
             value = getattr(self, name)
-            if not (0.0 <= value <= most and math.isfinite(value)):
+            fits = isinstance(value, Real) and math.isfinite(value) and 0.0 <= float(value) <= most
+            if not fits:
                 bound = "from 0 on" if math.isinf(most) else f"from 0 to {most:g}"
-                raise ValueError(f"Rigid: {name} must be a number {bound}, not {value!r}")
+                raise ValueError(f"Rigid: {name} must be a number {bound}, not {value!r:.60}")
+        if self.impact is not None:
+            check_law("Rigid: impact", self.impact)
 
     @property
     def impact_law(self) -> ImpactLaw:
@@ -51,17 +55,26 @@ class Pair:
     law: Rigid | SoftContact
 
     def __post_init__(self) -> None:
-        if not isinstance(self.law, SoftContact):
-            return
-        if self.law.tangents != 2:
+        check_shapes("Pair", self.body, self.surface)
+        if not isinstance(self.law, Rigid | SoftContact):
+            raise TypeError(
+                f"Pair: the law must be Rigid(...) or SoftContact(...), not {self.law!r:.60}"
+            )
+        if isinstance(self.law, SoftContact) and self.law.tangents != 2:
             raise ValueError(
                 "Pair: a law with tangents=1 is for points in a plane; give SoftContact(tangents=2)"
+            )
+        if self.body.frame == self.surface.frame:
+            where = "in the world" if self.body.frame is None else f"on frame {self.body.frame!r}"
+            raise ValueError(
+                f"Pair: body and surface are both {where} and do not move beside each other; give "
+                "one of them another frame"
             )
         if not self.fixed:
             raise ValueError(
                 f"Pair: {type(self.body).__name__} on {type(self.surface).__name__} has no fixed "
-                "points of contact, which a soft law needs; give a Point or Sphere as body, or a "
-                "Plane or Ground as surface, or a Rigid law"
+                "points of contact, which a motion in time needs; give a Point or Sphere on any "
+                "shape but Cylinder and ConvexMesh, or all but a Cylinder on a Plane or Ground"
             )
 
     @property

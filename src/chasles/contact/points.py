@@ -1,5 +1,7 @@
 """Where two bodies touch: the one function that knows the way for every pair of shapes."""
 
+from numbers import Real
+
 from chasles.contact.carriers import Array, carrier
 from chasles.contact.features import ball_contact, rim_contact
 from chasles.contact.geometry import Box, Capsule, Contact, Ground, Plane, Point, Sphere
@@ -9,6 +11,15 @@ from chasles.robot import Robot
 
 Body = Point | Sphere | Capsule | Box | Cylinder | ConvexMesh
 Surface = Sphere | Capsule | Box | Cylinder | ConvexMesh | Plane | Ground
+
+
+def check_shapes(function: str, body: Body, surface: Surface) -> None:
+    """Refuse what is no body, or no surface."""
+    if not isinstance(body, Body) or not isinstance(surface, Surface):
+        raise TypeError(
+            f"{function}: no contact of {type(body).__name__} as body with "
+            f"{type(surface).__name__} as surface; planes and grounds are surfaces, points bodies"
+        )
 
 
 def contact_points(
@@ -33,13 +44,9 @@ def contact_points(
     the nearest points as a patch: one, two of an edge, or the corners of a polygon; but for two
     capsules they need the package coal (extra `contact`).
     """
-    if not isinstance(body, Body) or not isinstance(surface, Surface):
-        raise TypeError(
-            f"contact_points: no contact of {type(body).__name__} as body with "
-            f"{type(surface).__name__} as surface; planes and grounds are surfaces, points bodies"
-        )
+    check_shapes("contact_points", body, surface)
     for name, value in (("friction", friction), ("torsion", torsion)):
-        if not value >= 0.0:
+        if not isinstance(value, Real) or not value >= 0.0:
             raise ValueError(f"contact_points: {name} must be a number from 0 on, not {value!r}")
     if torsion and not friction:
         raise ValueError("contact_points: torsion needs friction, with which it shares a cone")

@@ -18,7 +18,7 @@ Coefficients are numbers or arrays (...).
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -35,6 +35,7 @@ SINGULAR = 1e-12
 """Eigenvalues of W up to this part of the largest are of directions that a point cannot move in."""
 
 
+@runtime_checkable
 class ImpactLaw(Protocol):
     """What gives the impulse at one point."""
 
@@ -43,6 +44,14 @@ class ImpactLaw(Protocol):
 
     def derivatives(self, W: Array, zeta: Array) -> tuple[np.ndarray, np.ndarray]:
         """Those of lambda by W (..., 3, 3, 3), for changes that keep it symmetric, and by zeta."""
+
+
+def check_law(what: str, law: Any) -> None:
+    """Refuse what gives no impulses."""
+    if not isinstance(law, ImpactLaw):
+        raise TypeError(
+            f"{what} must be a law of impact, such as Newton(...) or Stronge(...), not {law!r:.60}"
+        )
 
 
 @dataclass(frozen=True)

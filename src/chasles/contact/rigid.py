@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chasles.contact.complementarity import lemke
-from chasles.contact.geometry import Contact
+from chasles.contact.geometry import Contact, listed
 from chasles.contact.quadratic import accelerations_program, forces_program
 from chasles.names import numbers
 from chasles.robot import Robot
@@ -244,6 +244,7 @@ def contact_problem(
     m; None: no limits). zetadot = T' qdd + bias with t = J' n, J = J_successor - J_predecessor,
     and bias = n.(Jdot qd) + ndot.(J qd) (Featherstone 2008, Eq 11.25 and 11.30).
     """
+    contacts = listed("contact_problem", contacts)
     q, qd, tau = one_state("contact_problem", robot, q, qd, tau)
     touches = [touch(robot, q, qd, contact) for contact in contacts]
     columns = [t.J.T @ c.normal for t, c in zip(touches, contacts, strict=True)]

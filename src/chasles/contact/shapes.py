@@ -6,12 +6,13 @@ Lengths in m; all places in the frame that carries the shape, None for the world
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.spatial import ConvexHull, QhullError
 
-from chasles.contact.carriers import Place, unit
+from chasles.contact.carriers import Place, check_places, unit
 from chasles.contact.geometry import Nearest
 
 FLAT = 1e-9
@@ -33,8 +34,9 @@ class Cylinder:
     rim: int = 8
 
     def __post_init__(self) -> None:
+        check_places(self, "start", "end")
         for what, length in (("radius", self.radius), ("length", math.dist(self.start, self.end))):
-            if not 0.0 < length < math.inf:
+            if not isinstance(length, Real) or not 0.0 < length < math.inf:
                 raise ValueError(f"Cylinder: {what} must be positive and finite, not {length}")
         if not isinstance(self.rim, int) or self.rim < 3:
             raise ValueError(f"Cylinder: rim must be an integer from 3 on, not {self.rim!r}")

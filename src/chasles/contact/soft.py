@@ -73,6 +73,16 @@ class SoftContact:
     tangents: int = 2
 
     def __post_init__(self) -> None:
+        if not isinstance(self.normal, NormalLaw):
+            raise TypeError(
+                "SoftContact: normal must be a law such as SoftSurface(...) or HuntCrossley(...), "
+                f"not {self.normal!r:.60}"
+            )
+        if not isinstance(self.friction, SoftFriction | None):
+            raise TypeError(
+                "SoftContact: friction must be SoftFriction(coefficient, stiffness, damping), not "
+                f"{self.friction!r:.60}"
+            )
         if self.tangents not in (1, 2):
             raise ValueError(f"SoftContact: tangents must be 1 or 2, not {self.tangents!r}")
 

@@ -6,17 +6,19 @@ surfaces (m), negative where they would overlap; rate: its derivative (m/s).
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from numbers import Real
+from typing import Any, Protocol, runtime_checkable
 
 from chasles.contact.arithmetic import Value, less, less_equal, maximum, select, sqrt
 
-CLOSE = 1e-6
-"""A body this part of the compression away from a surface still touches it: rounding must not
-count as a loss of contact, which the force would answer with a jump."""
+CLOSE = 1e-4
+"""A body this part of the compression away from a surface still touches it: rounding, also that of
+float32, must not count as a loss of contact, which the force would answer with a jump."""
 
 
+@runtime_checkable
 class NormalLaw(Protocol):
     """What gives the normal force."""
 
@@ -102,6 +104,11 @@ class TwoSoftSurfaces:
     first: SoftSurface
     second: SoftSurface
     states = 2
+
+    def __post_init__(self) -> None:
+        for surface in (self.first, self.second):
+            if not isinstance(surface, SoftSurface):
+                raise TypeError(f"TwoSoftSurfaces: give two of SoftSurface, not {surface!r:.60}")
 
     def touches(self, state: Sequence[Value], gap: Value) -> Value:
         """Where the gap is z1 + z2, or would be less."""
@@ -300,17 +307,17 @@ def _power(d: Value, exponent: float) -> Value:
 
 def positive(law: Any, *names: str) -> None:
     for name in names:
-        _checked(law, name, getattr(law, name) > 0.0, "positive")
+        _checked(law, name, "positive", lambda x: x > 0.0)
 
 
 def not_negative(law: Any, *names: str) -> None:
     for name in names:
-        _checked(law, name, getattr(law, name) >= 0.0, "zero or positive")
+        _checked(law, name, "zero or positive", lambda x: x >= 0.0)
 
 
-def _checked(law: Any, name: str, fits: bool, kind: str) -> None:
+def _checked(law: Any, name: str, kind: str, fits: Callable[[float], bool]) -> None:
     value = getattr(law, name)
-    if not (fits and math.isfinite(value)):
+    if not (isinstance(value, Real) and math.isfinite(value) and fits(float(value))):
         raise ValueError(
-            f"{type(law).__name__}: {name} must be a finite {kind} number, not {value!r}"
+            f"{type(law).__name__}: {name} must be a finite {kind} number, not {value!r:.60}"
         )

@@ -12,19 +12,22 @@ follow through loops and gears), `massless` (true: kinematics only), and the tab
   limits, velocity, effort, armature, damping, friction, mimic = {joint, multiplier, offset}.
 - [[loop]]: the same without mimic, for a joint that closes a loop; kind may be "fixed", a weld.
 - [[frame]]: name, link, position, rpy or rotation.
+- [[shape]]: what can be seen of a link: link, kind (box, sphere, cylinder, capsule, ellipsoid),
+  size as `chasles.model.ShapeData` has it; or kind "mesh", file, scale = [x, y, z]; its pose in the
+  link's frame as position and rpy or rotation; color = [red, green, blue, opacity], 0 to 1.
 - [[gear]]: name, joint, ratios = {leader = ratio, ...}, offset: joint = sum of ratio times leader,
   plus offset, in rad and m.
 - [[coupling]]: name, terms = [[factor, {freedom = power, ...}], ...]: the sum of factor times
   powers of coordinates is zero, in rad and m.
 - units: angle ("rad" or "deg"), length ("m" or "mm"), mass ("kg" or "g"); SI where not said. They
-  hold for rpy, positions, center, radius, pitch (length for one rad), mass, inertia, and for limits
-  and velocity of joints whose coordinates are all angles or all lengths. Everything else is SI.
+  hold for rpy, positions, size, center, radius, pitch (length for one rad), mass, inertia, and for
+  limits and velocity of joints whose coordinates are all angles or all lengths. All else is SI.
 
 rpy = [roll, pitch, yaw] is R = Rz(yaw) Ry(pitch) Rx(roll); rotation is R itself, by rows.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any, TypeVar
 
@@ -36,6 +39,7 @@ from chasles.mathematics.linear import Matrix, Symmetric, Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model import (
     JOINTS,
+    SHAPES,
     Description,
     FrameData,
     JointData,
@@ -43,6 +47,7 @@ from chasles.model import (
     LinkData,
     LoopData,
     Mimic,
+    ShapeData,
     gear,
 )
 from chasles.model.description import freedom_names
@@ -91,6 +96,20 @@ def _terms(value: Any) -> list[tuple[float, dict[str, int]]]:
         if any(isinstance(x, bool) or x not in range(MOST_POWERS + 1) for x in powers.values()):
             raise ValueError
     return rows
+
+
+def _lengths(value: Any) -> tuple[float, ...]:
+    entries = tuple(map(number, value))
+    if not entries or min(entries) <= 0.0:
+        raise ValueError
+    return entries
+
+
+def _color(value: Any) -> tuple[float, ...]:
+    entries = numbers(4)(value)
+    if min(entries) < 0.0 or max(entries) > 1.0:
+        raise ValueError
+    return entries
 
 
 def _mimic(value: Any) -> Mimic:
@@ -145,7 +164,16 @@ _COUPLING = {
     "name": _NAME,
     "terms": Field(_terms, "a list of [factor, {freedom = power, ...}], powers 0 to 9"),
 }
+_SHAPE = {
+    "link": _NAME,
+    "kind": Field(choice(*SHAPES), f"one of {', '.join(SHAPES)}"),
+    "size": Field(_lengths, "positive numbers"),
+    "scale": _THREE,
+    "file": _NAME,
+    "color": Field(_color, "four numbers from 0 to 1: red, green, blue, opacity"),
+} | _POSE
 _TABLES = {"link": _LINK, "joint": _JOINT, "loop": _LOOP, "frame": _FRAME} | {
+    "shape": _SHAPE,
     "gear": _GEAR,
     "coupling": _COUPLING,
 }
@@ -159,6 +187,7 @@ _REQUIRED = {
     "joint": ("name", "kind", "child"),
     "loop": ("name", "kind", "child"),
     "frame": ("name", "link"),
+    "shape": ("link", "kind"),
     "gear": ("name", "joint"),
     "coupling": ("name", "terms"),
 }
@@ -205,6 +234,7 @@ def read(source: TomlFile, *, floating: bool = False) -> Description:
                 for row, where in _rows(source, "coupling")
             ),
         ),
+        shapes=tuple(_shapes(source, {link.name for link in links})),
     )
 
 
@@ -231,6 +261,23 @@ def _rows(source: TomlFile, table: str) -> list[tuple[dict[str, Any], str]]:
             if f"{end}rpy" in row and f"{end}rotation" in row:
                 raise source.error(f"{end}rpy and {end}rotation; give one of them", table, i)
     return [(row, source.where(table, i)) for i, row in enumerate(rows)]
+
+
+def _shapes(source: TomlFile, links: Container[str]) -> Iterator[ShapeData]:
+    for i, (row, _) in enumerate(_rows(source, "shape")):
+        kind, here = row["kind"], ("shape", i)
+        if row["link"] not in links:
+            raise source.error(f"no link {row['link']!r}; name one of the [[link]] tables", *here)
+        if kind == "mesh" and ("size" in row or "file" not in row):
+            raise source.error("a mesh has a file and a scale; give them, and no size", *here)
+        if kind != "mesh" and (
+            {"scale", "file"} & set(row) or len(row.get("size", ())) != SHAPES[kind]
+        ):
+            raise source.error(
+                f"give size, {SHAPES[kind]} numbers for a {kind}, and no file", *here
+            )
+        size = row.get("scale", (1.0, 1.0, 1.0)) if kind == "mesh" else row["size"]
+        yield ShapeData(row["link"], kind, size, _pose(row), row.get("file", ""), row.get("color"))
 
 
 def _coordinate(row: Mapping[str, Any]) -> str:

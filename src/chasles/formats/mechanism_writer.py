@@ -20,6 +20,7 @@ from chasles.model import (
     Limits,
     LinkData,
     ModelError,
+    ShapeData,
 )
 from chasles.model.couplings import linear
 from chasles.model.polynomials import terms
@@ -45,6 +46,7 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
         ("joint", map(_joint_row, description.joints)),
         ("loop", map(_joint_row, description.loops)),
         ("frame", map(_frame_row, description.frames)),
+        ("shape", map(_shape_row, description.shapes)),
         ("gear", [row for row in gears if row is not None]),
         ("coupling", map(_coupling_row, curved)),
     ):
@@ -77,6 +79,16 @@ def _pose_rows(pose: Transform, end: str = "") -> dict[str, str]:
     if Matrix.identity() != pose.R:
         row[f"{end}rotation"] = word(pose.R.rows)
     return row
+
+
+def _shape_row(shape: ShapeData) -> dict[str, str]:
+    row = {"link": word(shape.link), "kind": word(shape.kind)}
+    if shape.kind == "mesh":
+        row |= {"file": word(shape.file), "scale": _numbers(shape.size)}
+    else:
+        row["size"] = _numbers(shape.size)
+    row |= _pose_rows(shape.pose)
+    return row | ({} if shape.color is None else {"color": _numbers(shape.color)})
 
 
 def _joint_row(joint: JointData) -> dict[str, str]:

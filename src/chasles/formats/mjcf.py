@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import PurePath
 
 from chasles.formats.mjcf_equalities import Equalities, equalities
+from chasles.formats.mjcf_shapes import shapes
 from chasles.formats.mjcf_source import Source, opened, pose
 from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.rotations import matrix_from_axis_angle
@@ -62,6 +63,7 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
         where=source.file,
         loops=tuple(found.loops),
         couplings=tuple(found.couplings),
+        shapes=tuple(shapes(source)),
     )
 
 

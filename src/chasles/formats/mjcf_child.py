@@ -14,12 +14,14 @@ ARRAYS = (
     *("site_bodyid", "site_pos", "site_quat"),
     *("eq_obj1id", "eq_obj2id", "eq_active0", "eq_data"),
     *("tendon_adr", "tendon_num", "wrap_objid", "wrap_prm"),
+    *("geom_bodyid", "geom_group", "geom_dataid", "geom_size", "geom_pos", "geom_quat"),
+    *("mesh_pos", "mesh_quat", "mesh_scale"),
 )
 """What is printed of mjModel under its own name; MuJoCo's documentation says what each is."""
 
 
 def answer(file: str, parts: str) -> dict[str, Any]:
-    """The numbers of a file's model, of at most so many bodies, joints, sites and equalities.
+    """The numbers of a file's model, of at most so many parts.
 
     absent: meshes and textures whose files are not there, and which no inertia depends on.
     """
@@ -60,6 +62,7 @@ def stubbed(spec: Any) -> list[str]:
                     "its mass: give the body an <inertial>, or the file"
                 )
             geom.type, geom.size, geom.meshname = mujoco.mjtGeom.mjGEOM_SPHERE, [1e-3] * 3, ""
+            geom.group = mujoco.mjNGROUP - 1  # which is not shown
         absent.append(mesh.file)
         spec.delete(mesh)
     return absent
@@ -72,9 +75,9 @@ def found(spec: Any, folder: str, file: str) -> bool:
 
 def numbers(model: Any, parts: int) -> dict[str, Any]:
     """Of a compiled model, and the words for its kinds of joints and equalities."""
-    size = model.nbody + model.njnt + model.nsite + model.neq
+    size = model.nbody + model.njnt + model.nsite + model.neq + model.ngeom
     if size > parts:
-        raise ValueError(f"the model has {size} bodies, joints, sites and equalities")
+        raise ValueError(f"the model has {size} bodies, joints, sites, equalities and shapes")
     disabled = model.opt.disableflags
     return {
         **{name: entries(model, name) for name in ARRAYS},
@@ -90,6 +93,9 @@ def numbers(model: Any, parts: int) -> dict[str, Any]:
         "eq_type": [word(mujoco.mjtEq(k)) for k in model.eq_type],
         "eq_objtype": [word(mujoco.mjtObj(k)) for k in model.eq_objtype],
         "wrap_type": [word(mujoco.mjtWrap(k)) for k in model.wrap_type],
+        "geom_type": [word(mujoco.mjtGeom(k)) for k in model.geom_type],
+        "geom_color": colors(model).tolist(),
+        "mesh_file": [path(model, int(start)) for start in model.mesh_pathadr],
         "unused": unused(model),
     }
 
@@ -106,6 +112,19 @@ def entries(model: Any, name: str) -> list[Any]:
 def names(model: Any, kind: Any, count: int) -> list[str]:
     """Of all parts of a kind; "" where the file has none."""
     return [mujoco.mj_id2name(model, kind, k) or "" for k in range(count)]
+
+
+def colors(model: Any) -> Any:
+    """Of shapes: that of the material, where they have one."""
+    found = model.geom_rgba.copy()
+    drawn = model.geom_matid >= 0
+    found[drawn] = model.mat_rgba[model.geom_matid[drawn]]
+    return np.clip(np.nan_to_num(found), 0.0, 1.0)
+
+
+def path(model: Any, start: int) -> str:
+    """The file that begins there in the model's list of files; "" if there is none."""
+    return "" if start < 0 else model.paths[start:].partition(b"\0")[0].decode("utf-8", "replace")
 
 
 def word(member: Any) -> str:

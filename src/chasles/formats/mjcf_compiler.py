@@ -18,7 +18,8 @@ MUJOCO = Tool(
 fly 4 s, and its rodent, which asks for room for many contacts, 3.2 GB."""
 
 MAX_PARTS = 20_000
-"""Bodies, joints, sites and equalities of a model; a few lines of `replicate` can make millions."""
+"""Bodies, joints, sites, equalities and shapes of a model; a few lines of `replicate` can make
+millions."""
 
 _LINE = re.compile(r"line(?: number)?[ =](\d+)", re.IGNORECASE)
 

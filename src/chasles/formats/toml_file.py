@@ -31,7 +31,7 @@ UNITS: dict[str, dict[str, Callable[[float], float]]] = {
 """What takes a number in a unit to SI; the first of each is SI itself."""
 
 ANGLES = ("theta", "alpha", "rpy", "child_rpy")
-LENGTHS = ("d", "a", "b", "center", "position", "child_position", "radius", "pitch")
+LENGTHS = ("d", "a", "b", "center", "position", "child_position", "radius", "pitch", "size")
 COORDINATES = ("limits", "velocity")
 """Keys that are converted as their names say, or as the joint's coordinate is."""
 

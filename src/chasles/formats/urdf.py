@@ -3,7 +3,7 @@
 The format is that of wiki.ros.org/urdf/XML. Joint types beyond it: spherical, yaw_pitch_roll,
 universal (`<axis>` and an optional perpendicular `<axis2>`), cylindrical, sphere_in_cylinder,
 helical (attribute `pitch`, m/rad), rack_and_pinion and rolling (attribute `radius`, m).
-Shapes, transmissions and simulator extensions are ignored; no other file is ever opened.
+Transmissions, collision shapes and simulator extensions are ignored; no other file is ever opened.
 """
 
 import math
@@ -16,6 +16,7 @@ from pathlib import PurePath
 from lxml import etree
 
 from chasles.formats.files import load, short
+from chasles.formats.urdf_shapes import materials, shapes
 from chasles.formats.xml_document import parse
 from chasles.formats.xml_part import MOMENTS, Part, Source, about_origin
 from chasles.mathematics.linear import Vector
@@ -58,12 +59,16 @@ def described(file: str, root: etree._Element, *, snap: bool, floating: bool) ->
             f"{file}:{root.sourceline}: the document is a <{root.tag}>; a URDF file is a <robot>"
         )
     source = Source(file, root.tag.removesuffix("robot"), snap, [])
-    links = tuple(map(_link, _named(source, root, "link")))
+    parts = tuple(_named(source, root, "link"))
+    links = tuple(map(_link, parts))
     joints = tuple(map(_joint, _named(source, root, "joint")))
     if floating:
         joints = on_free_joint(links, joints)
     name = root.get("name") or PurePath(file).stem
-    return Description(name, links, joints, notes=tuple(dict.fromkeys(source.notes)), where=file)
+    colors = materials(Part(source, root, "robot"))
+    seen = tuple(shape for part in parts for shape in shapes(part, colors))
+    notes = tuple(dict.fromkeys(source.notes))
+    return Description(name, links, joints, notes=notes, where=file, shapes=seen)
 
 
 # The file and its elements ---------------------------------------------------------------------

@@ -8,6 +8,8 @@ import json
 import os
 from collections.abc import Mapping
 
+from lxml import etree
+
 from chasles.formats.files import load
 from chasles.formats.urdf import described
 from chasles.formats.walled import Tool
@@ -40,13 +42,17 @@ def read(
     floating: as of URDF files.
     """
     file = os.fsdecode(path)
+    return described(file, expanded(file, arguments), snap=snap, floating=floating)
+
+
+def expanded(file: str, arguments: Mapping[str, str] | None = None) -> etree._Element:
+    """The URDF document that a xacro file stands for; its elements say where they were written."""
     load(file)
     given = {str(key): str(value) for key, value in (arguments or {}).items()}
     answer = XACRO.ask(file, json.dumps(given), str(MAX_BYTES))
     if "error" in answer:
         raise _complaint(file, answer["error"])
-    root = parse(file, answer["urdf"].encode())
-    return described(file, root, snap=snap, floating=floating)
+    return parse(file, answer["urdf"].encode())
 
 
 def _complaint(file: str, told: str) -> ModelError:

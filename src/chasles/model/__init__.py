@@ -3,6 +3,7 @@
 from chasles.model.build import build
 from chasles.model.couplings import Coupling, coupling, gear
 from chasles.model.description import (
+    SHAPES,
     CouplingData,
     Description,
     FrameData,
@@ -12,6 +13,7 @@ from chasles.model.description import (
     LoopData,
     Mimic,
     ModelError,
+    ShapeData,
 )
 from chasles.model.drives import motion
 from chasles.model.joints import JOINTS, LOOP_JOINTS, Joint, Steady
@@ -20,6 +22,7 @@ from chasles.model.model import WORLD, Body, Frame, Loop, Model
 __all__ = [
     "JOINTS",
     "LOOP_JOINTS",
+    "SHAPES",
     "WORLD",
     "Body",
     "Coupling",
@@ -36,6 +39,7 @@ __all__ = [
     "Mimic",
     "Model",
     "ModelError",
+    "ShapeData",
     "Steady",
     "build",
     "coupling",

@@ -171,6 +171,7 @@ def subtree(model: Model, link: str, *, floating: bool = False) -> Description:
         couplings=tuple(x for x in source.couplings if inside[x.name] == {True}),
         independent=(),
         notes=source.notes + notes,
+        shapes=tuple(x for x in source.shapes if x.link in kept),
     )
 
 

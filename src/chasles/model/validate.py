@@ -3,6 +3,7 @@
 import math
 import random
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -231,25 +232,44 @@ def is_solid(inertia: RigidInertia) -> bool:
 
 def _fault(inertia: RigidInertia) -> str | None:
     """What is impossible about an inertia, or None."""
-    m = inertia.m
+    found = inertia_fault(float(inertia.m), _about_center(inertia))
+    return None if found is None else found.what
+
+
+class Fault(NamedTuple):
+    """What is impossible about an inertia: which of the checks of `chasles lint`, and the fact."""
+
+    check: str
+    what: str
+
+
+def inertia_fault(m: float, about_center: np.ndarray) -> Fault | None:
+    """Of a mass (kg) and a 3x3 inertia about its centre (kg m2), or None if a body can have them.
+
+    A thin rod or a lamina, whose mass has no extent in some direction, is the limit that passes.
+    """
     if m < 0.0:
-        return f"mass {m:g} kg is negative"
-    about_center = _about_center(inertia)
+        return Fault("negative-mass", f"mass {m:g} kg is negative")
     if not np.all(np.isfinite(about_center)):
-        return "inertia overflows; check its units"
+        return Fault("not-positive", "inertia overflows; check its units")
     if m == 0.0:
-        return "inertia without mass; give the link a mass" if np.any(about_center) else None
+        none = not np.any(about_center)
+        return None if none else Fault("no-mass", "inertia without mass; give the link a mass")
     if not np.any(about_center):
         return None
     low, middle, high = np.linalg.eigvalsh(about_center)
     if low < -_TOLERANCE * high:
-        return f"rotational inertia is not positive definite (smallest moment {low:.3g})"
+        what = f"rotational inertia is not positive definite (smallest moment {low:.3g})"
+        return Fault("not-positive", what)
     if low + middle < high * (1.0 - _TOLERANCE):
-        return (
+        return Fault(
+            "triangle",
             "principal moments violate the triangle inequality "
-            f"({low:.3g} + {middle:.3g} < {high:.3g})"
+            f"({low:.3g} + {middle:.3g} < {high:.3g})",
         )
-    return f"rotational inertia is singular (smallest moment {low:.3g})" if low <= 0.0 else None
+    if low <= 0.0:
+        return Fault("singular", f"rotational inertia is singular (smallest moment {low:.3g})")
+    return None
 
 
 def _about_center(inertia: RigidInertia) -> np.ndarray:

@@ -1,11 +1,20 @@
 """Motions computed in machine code from start to end: a step, traced, and the loop around it."""
 
 from chasles.rollouts.adjoint import RolloutGradient
-from chasles.rollouts.contacts import Contacts, FrameMotion, Pressed, SoftPair, Spot
+from chasles.rollouts.contacts import (
+    Contacts,
+    FrameMotion,
+    Pressed,
+    SoftPair,
+    Spot,
+    given_pairs,
+)
 from chasles.rollouts.controls import (
+    BUILT_IN,
     ComputedTorque,
     GravityCompensation,
     PDControl,
+    computed,
     parameter_count,
     traced,
 )
@@ -20,6 +29,7 @@ from chasles.rollouts.rollout import (
 from chasles.rollouts.steps import STEPS
 
 __all__ = [
+    "BUILT_IN",
     "STEPS",
     "ComputedTorque",
     "Contacts",
@@ -36,6 +46,8 @@ __all__ = [
     "Touching",
     "Trajectory",
     "checked_steps",
+    "computed",
+    "given_pairs",
     "parameter_count",
     "traced",
 ]

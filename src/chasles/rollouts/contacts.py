@@ -114,6 +114,16 @@ class SoftPair(Protocol):
         """Where they may touch, from the motion of the two frames."""
 
 
+def given_pairs(function: str, contacts: Any) -> tuple[Any, ...]:
+    """The pairs that a function is given, whatever holds them; None is none."""
+    try:
+        return () if contacts is None else tuple(contacts)
+    except TypeError:
+        raise TypeError(
+            f"{function}: contacts must be pairs in a list, not {contacts!r:.80}; write [pair]"
+        ) from None
+
+
 class Pressed(NamedTuple):
     """What a state does at all spots.
 

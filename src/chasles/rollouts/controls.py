@@ -6,11 +6,13 @@ function tau(t, q, qd, p) of parameters too.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
+from chasles import backends
+from chasles.backends.arrays import call
 from chasles.expr import RULES, Arena, Number, Program, Variable, is_number
 from chasles.model import Model, ModelError
 from chasles.programs import program
@@ -27,6 +29,19 @@ def evaluated(
     return [values[r] for r in found.results[0]]
 
 
+def _as_values(control: Any) -> None:
+    """Arrays of gains as tuples: equal controllers are then found to be equal."""
+    for field in fields(control):
+        value = getattr(control, field.name)
+        if isinstance(value, list | np.ndarray):
+            object.__setattr__(control, field.name, _nested(value))
+
+
+def _nested(value: Any) -> Any:
+    held = value.tolist() if isinstance(value, np.ndarray) else value
+    return tuple(map(_nested, held)) if isinstance(held, list | tuple) else held
+
+
 @dataclass(frozen=True)
 class PDControl:
     """tau = kp (target - q) - kd qd (+ feedforward), joint by joint.
@@ -39,6 +54,9 @@ class PDControl:
     kd: Any
     target: Any
     feedforward: Any = 0.0
+
+    def __post_init__(self) -> None:
+        _as_values(self)
 
     def __call__(
         self, model: Model, arena: Arena, t: Number, q: Numbers, qd: Numbers
@@ -56,6 +74,9 @@ class GravityCompensation:
     """Joint forces that hold the robot against gravity; damping kd in N m s/rad (N s/m)."""
 
     kd: Any = 0.0
+
+    def __post_init__(self) -> None:
+        _as_values(self)
 
     def __call__(
         self, model: Model, arena: Arena, t: Number, q: Numbers, qd: Numbers
@@ -75,6 +96,9 @@ class ComputedTorque:
     kp: Any
     kd: Any
     target: Any
+
+    def __post_init__(self) -> None:
+        _as_values(self)
 
     def __call__(
         self, model: Model, arena: Arena, t: Number, q: Numbers, qd: Numbers
@@ -116,6 +140,18 @@ def traced(model: Model, control: Callable[..., Any], parameters: int = 0) -> Pr
         )
     inputs = [Variable("t", ()), *(Variable(name, (n,)) for name, n in sizes)]
     return Program.from_outputs("control", inputs, [(Variable("tau", (model.nv,)), found)])
+
+
+def computed(model: Model, control: Any) -> Callable[..., np.ndarray]:
+    """A built-in controller as a function tau(t, q, qd) of arrays, compiled."""
+    if model.timed or (model.loop_rows and isinstance(control, ComputedTorque)):
+        raise ModelError(
+            f"{type(control).__name__}: robot {model.name!r} has loops or depends on time; give a "
+            "function tau(t, q, qd) of your own, which chasles.control may help with"
+        )
+    found = traced(model, control)
+    kernel = backends.prepare(("control", found.hash), lambda: found)
+    return lambda t, q, qd: call(kernel, "control", (t, q, qd))
 
 
 def parameter_count(parameters: Any) -> int:

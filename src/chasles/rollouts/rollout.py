@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -107,7 +108,7 @@ class Rollout:
         dt: float | None = None,
         parameters: int = 0,
     ) -> None:
-        if method not in STEPS:
+        if not isinstance(method, str) or method not in STEPS:
             raise ValueError(f"rollout: unknown method {method!r}; use one of {', '.join(STEPS)}")
         if model.loop_rows or model.timed:
             raise ModelError(
@@ -291,8 +292,8 @@ def checked_steps(dt: Any, steps: Any, every: Any, start: Any) -> float:
     for name, given in (("steps", steps), ("every", every)):
         if isinstance(given, bool) or not isinstance(given, int) or given < 1:
             raise ValueError(f"rollout: {name} must be a positive integer, not {given!r}")
-    if not np.isfinite(start):
-        raise ValueError(f"rollout: start must be a finite time, not {start!r}")
+    if not isinstance(start, Real) or not math.isfinite(start):
+        raise ValueError(f"rollout: start must be a finite time, not {start!r:.60}")
     return checked_step(dt, "rollout: dt")
 
 

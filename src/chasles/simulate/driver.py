@@ -9,7 +9,7 @@ from chasles.contact.pairs import Pair, Rigid
 from chasles.names import leading_shape, numbers
 from chasles.numeric.linear_systems import checked_step
 from chasles.robot import Array, Robot
-from chasles.rollouts import End, Occurrence, Trajectory
+from chasles.rollouts import End, Occurrence, Trajectory, given_pairs
 from chasles.simulate.closure_function import ClosureFunction
 from chasles.simulate.dynamics import Forces, accelerations, joint_forces, under
 from chasles.simulate.events import Event, checked_events
@@ -59,9 +59,9 @@ def simulate(
     Euler steps the linear velocity of free joints along their parent's axes, as MuJoCo does.
 
     tau: joint forces (..., nv), constant, or a function tau(t, q, qd) of them, called with all
-    members of a batch; none by default. f_ext and dissipation as in `forward_dynamics`. start: the
-    time in s at which it begins, for tau(t, q, qd) and for a robot that depends on time; by default
-    that of `at_time`, or 0.
+    members of a batch, or a controller of `rollout`; none by default. f_ext and dissipation as in
+    `forward_dynamics`. start: the time in s at which it begins, for tau(t, q, qd) and for a robot
+    that depends on time; by default that of `at_time`, or 0.
 
     events: of one state, not of a batch; see `chasles.Event`. Where one does something, the state
     before and the state after are both kept. times: keep the states at these times (n,), which
@@ -98,13 +98,13 @@ def simulate(
         if isinstance(count, bool) or not isinstance(count, int) or count < 1:
             raise ValueError(f"simulate: {name} must be a positive integer, not {count!r}")
     start = _beginning(robot, start)
-    happenings = checked_events(events, q)
+    happenings, contacts = checked_events(events, q), given_pairs("simulate", contacts)
     method, advance = chosen(robot, integrator, free)
     firm = limits or any(isinstance(getattr(pair, "law", None), Rigid) for pair in contacts)
     soft = soft_contacts(robot, () if firm else contacts, integrator, contact_states)
     frames = () if soft is None else soft.frames
     dynamics = accelerations(robot, f_ext, dissipation, stabilization, frames)
-    force = joint_forces(tau, qd)
+    force = joint_forces(robot, tau, qd)
     accelerate = under(dynamics, force) if soft is None else soft.under(dynamics, force)
     rigid: RigidContact | None = None
     if firm:
@@ -135,7 +135,7 @@ def simulate(
     if soft is not None:
         happened, touching = soft.occurred(happened), soft.touching(q, qd)
     if rigid is not None and contacts:
-        touching = touched(keep.others)
+        touching = touched(keep.others, sum(pair.points for pair in contacts))
     return Trajectory(
         times,
         q[..., : robot.nq],

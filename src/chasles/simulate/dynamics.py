@@ -10,6 +10,7 @@ from chasles.model import ModelError
 from chasles.names import numbers
 from chasles.numeric.linear_systems import checked_step
 from chasles.robot import Array, Robot
+from chasles.rollouts import BUILT_IN, computed
 from chasles.simulate.local import Accelerate
 from chasles.tracing import WrenchKey
 
@@ -17,14 +18,16 @@ LOOSE = 1e-2
 """Loops that stabilisation holds may be open by this much (rad, parts of the loop's size)."""
 
 Forces = Array | Callable[[float, np.ndarray, np.ndarray], Array] | None
-"""Joint forces: none, constant, or tau(t, q, qd)."""
+"""Joint forces: none, constant, or tau(t, q, qd); a controller of `chasles.rollouts` is one."""
 
 Dynamics = Callable[..., np.ndarray]
 """qdd of t, q, qd, tau, and of wrenches on frames that feel some."""
 
 
-def joint_forces(tau: Forces, qd: np.ndarray) -> Callable[..., np.ndarray]:
+def joint_forces(robot: Robot, tau: Forces, qd: np.ndarray) -> Callable[..., np.ndarray]:
     """The function tau(t, q, qd), for states with velocities like qd, its results checked."""
+    if isinstance(tau, BUILT_IN):
+        return computed(robot.model, tau)
     if callable(tau):
         return lambda t, q, qd: _like(qd, tau(t, q, qd), t)
     given = np.zeros(qd.shape[-1:]) if tau is None else numbers("simulate: tau", tau, qd.shape[-1])

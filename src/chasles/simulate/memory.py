@@ -11,6 +11,10 @@ Memory = Mapping[str, np.ndarray]
 """Arrays by name; no two parts of a motion use the same name."""
 
 
+OTHER = "simulate: resume is of another motion; give the arguments that the stopped one had"
+"""What is said of an end that does not belong to a motion."""
+
+
 class Remembering(Protocol):
     """A part of a motion whose next step depends on more than time and state."""
 
@@ -44,9 +48,7 @@ def recalled(
         raise ValueError(f"simulate: resume: the motion is over at t = {resume.t:.6g} s")
     alike = (resume.q.shape, resume.qd.shape) == (q.shape, qd.shape)
     if not alike or not start <= resume.t < end or set(resume.memory) != set(remembered(parts)):
-        raise ValueError(
-            "simulate: resume is of another motion; give the arguments that the stopped one had"
-        )
+        raise ValueError(OTHER)
     for part in parts:
         part.recall(resume.memory)
     return resume.t, resume.q.copy(), resume.qd.copy()

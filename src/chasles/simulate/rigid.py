@@ -36,7 +36,7 @@ from chasles.contact.rigid import Problem, constrained_problem
 from chasles.robot import Robot
 from chasles.rollouts import Occurrence
 from chasles.simulate.local import Accelerate, Taken
-from chasles.simulate.memory import Memory
+from chasles.simulate.memory import OTHER, Memory
 from chasles.simulate.stops import Stops
 
 NEAR = 1e-9
@@ -193,7 +193,10 @@ class RigidContact:
 
     def recall(self, memory: Memory) -> None:
         """Go on in a mode."""
-        self._mode = Mode(*(memory[f"contact {name}"].copy() for name in Mode._fields))
+        mode = Mode(*(memory[f"contact {name}"].copy() for name in Mode._fields))
+        if len(mode.current) != len(self._laws):
+            raise ValueError(OTHER)
+        self._mode = mode
 
     # Staying on the constraint -----------------------------------------------------------------
 

@@ -73,7 +73,13 @@ class Surfaces:
         if not np.isfinite(found).all():
             raise ValueError("simulate: contact_states must be finite numbers")
         behind = np.zeros((*q.shape[:-1], self.size))
-        behind[..., : self.states] = found
+        try:
+            behind[..., : self.states] = found
+        except ValueError:
+            raise ValueError(
+                f"simulate: contact_states has leading shape {found.shape[:-1]}, which does not "
+                f"broadcast to that of the states, {q.shape[:-1]}"
+            ) from None
         if self._held:
             behind[..., self.states :] = self._call(self._settling, q, qd, behind)[1]
         return np.concatenate([q, behind], -1)

@@ -89,9 +89,10 @@ def check_rigid(
         raise ValueError("simulate: contacts and limits keep loops closed; leave out stabilization")
 
 
-def touched(kept: Sequence[tuple[np.ndarray, np.ndarray]]) -> Touching | None:
-    """Forces and gaps of a trajectory, if it has states."""
-    if not kept:
-        return None
-    forces, gaps = zip(*kept, strict=True)
-    return Touching(np.array(forces), np.array(gaps), np.zeros((len(kept), 0)))
+def touched(kept: Sequence[tuple[np.ndarray, np.ndarray]], points: int) -> Touching:
+    """Forces and gaps of the states of a trajectory, if there are none too."""
+    forces, gaps = zip(*kept, strict=True) if kept else ((), ())
+    n = len(kept)
+    return Touching(
+        np.reshape(forces, (n, points, 3)), np.reshape(gaps, (n, points)), np.zeros((n, 0))
+    )

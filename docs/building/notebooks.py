@@ -1,0 +1,85 @@
+"""A notebook of each tutorial, with its results, beside the page: nothing is run to make it.
+
+The tests run the pages and compare what they print and draw; the notebook holds the same.
+"""
+
+import base64
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from sphinx.application import Sphinx
+
+PART = re.compile(
+    r"<!-- file: (\S+) -->\n```\w+\n(.*?)```"
+    r"|```python\n(.*?)```(?:\n```text\n(.*?)```)?"
+    r"|!\[[^]]*\]\(([^)]+\.png)\)",
+    re.DOTALL,
+)
+"""A file, a block of Python with what it prints, or a picture."""
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    app.connect("source-read", offer)
+    app.connect("build-finished", write)
+    return {"parallel_read_safe": True}
+
+
+def offer(app: Sphinx, docname: str, source: list[str]) -> None:
+    """A link to the notebook, under the title of a tutorial."""
+    folder, _, page = docname.rpartition("/")
+    if folder == "tutorials":
+        title, _, rest = source[0].partition("\n")
+        link = f'<a href="{page}.ipynb" download>This page as a notebook</a>'
+        source[0] = f"{title}\n\n{link}\n{rest}"
+
+
+def write(app: Sphinx, exception: Exception | None) -> None:
+    """`tutorials/NAME.ipynb` for every page of the folder."""
+    for page in sorted(Path(app.srcdir, "tutorials").glob("*.md")):
+        file = Path(app.outdir, "tutorials", page.with_suffix(".ipynb").name)
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(json.dumps(notebook(page), indent=1) + "\n", "utf-8")
+
+
+def notebook(page: Path) -> dict[str, Any]:
+    """The page as a notebook (format 4.5)."""
+    text, cells, end = page.read_text("utf-8"), [], 0
+    for found in PART.finditer(text):
+        cells += words(text[end : found.start()])
+        file, body, code, printed, picture = found.groups()
+        if file is not None:
+            cells.append(statements(f"%%writefile {file}\n{body}", None))
+        elif code is not None:
+            cells.append(statements(code, printed))
+        else:
+            drawn = base64.b64encode((page.parent / picture).read_bytes()).decode()
+            last = next(cell for cell in reversed(cells) if cell["cell_type"] == "code")
+            last["outputs"].append(
+                {"output_type": "display_data", "data": {"image/png": drawn}, "metadata": {}}
+            )
+        end = found.end()
+    cells += words(text[end:])
+    for number, cell in enumerate(cells):
+        cell["id"] = f"cell-{number}"
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    return {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
+
+
+def words(text: str) -> list[dict[str, Any]]:
+    """A cell of Markdown, unless there is none."""
+    text = text.strip()
+    return [{"cell_type": "markdown", "metadata": {}, "source": text}] if text else []
+
+
+def statements(code: str, printed: str | None) -> dict[str, Any]:
+    """A cell of Python, with what it prints."""
+    outputs = [{"output_type": "stream", "name": "stdout", "text": printed}] if printed else []
+    return {
+        "cell_type": "code",
+        "execution_count": None,
+        "metadata": {},
+        "outputs": outputs,
+        "source": code.rstrip("\n"),
+    }

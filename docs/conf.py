@@ -1,0 +1,56 @@
+"""The documentation site: `python -m sphinx -W -n docs site`, offline.
+
+Pages are plain Markdown, readable where the repository is shown. What the site adds to them is in
+`building/`: the navigation, taken from the tables of index.md; docstrings as reStructuredText; a
+notebook of each tutorial; the list of links that lead outside.
+"""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
+
+from chasles import __version__
+
+project = "chasles"
+author = "the authors of chasles"
+version = release = __version__
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx_copybutton",
+    "building.pages",
+    "building.docstrings",
+    "building.notebooks",
+]
+root_doc = "index"
+nitpicky = True
+smartquotes = False  # a prime is a transpose
+exclude_patterns = ["building", "**/__pycache__"]
+
+myst_heading_anchors = 4  # as the repository's web page makes them
+myst_links_external_new_tab = False
+myst_enable_extensions = ["fieldlist"]
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+autodoc_typehints_format = "short"
+autodoc_preserve_defaults = True
+python_maximum_signature_line_length = 88
+# Types in signatures that have no entry of their own: those of other packages, the compiler's own,
+# and parts of a public type.
+INNER = "backends|compiled|cost|devices|expr|mathematics|model|contact|programs|rollouts|tracing"
+nitpick_ignore_regex = [
+    ("py:class", r"(collections|numpy|os|pathlib)\..*"),
+    ("py:class", rf"chasles\.({INNER})\..*"),
+    ("py:class", r"chasles\.conventions\._Turn|chasles\.homogeneous\.door\.T"),
+]
+
+html_theme = "furo"
+html_title = f"chasles {__version__}"
+html_show_sphinx = False
+html_copy_source = False
+copybutton_prompt_text = "$ "
+highlight_language = "text"

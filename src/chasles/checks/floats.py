@@ -1,0 +1,57 @@
+"""Algorithms on plain floats: no tracing, no simplification, no compiler."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from chasles.algorithms import METHODS
+from chasles.model import Model
+from chasles.model.loads import by_body
+from chasles.model.spaces import LoadsSpace
+from chasles.tracing import WrenchKey, external_loads, resolve, signature
+
+
+def evaluate(
+    model: Model,
+    function: str,
+    arrays: Sequence[Any],
+    *,
+    method: str = "",
+    f_ext: Mapping[WrenchKey, Any] | None = None,
+    **options: Any,
+) -> tuple[np.ndarray, ...]:
+    """The results of a function at one state, by a method as its author wrote it.
+
+    method: the first of the function's table if empty. Damping and friction are the model's own; a
+    model that depends on time is asked at one (`Model.at`).
+    """
+    algorithm = next(m.algorithm for m in METHODS[function] if method in ("", m.name))
+    return run(model, algorithm, arrays, f_ext=f_ext, **options)
+
+
+def run(
+    model: Model,
+    algorithm: Callable[..., Any],
+    arrays: Sequence[Any],
+    *,
+    f_ext: Mapping[WrenchKey, Any] | None = None,
+    order: int = 1,
+    **options: Any,
+) -> tuple[np.ndarray, ...]:
+    """The results of one algorithm at one state, as arrays; arguments as in `evaluate`."""
+    sign = signature(algorithm, order)
+    values: dict[str, Any] = {}
+    for (name, space), array in zip(sign.inputs.items(), arrays, strict=False):
+        values[name] = space.split(model, np.asarray(array, dtype=float).tolist())
+    if f_ext:
+        wrenches = [np.asarray(f, dtype=float).tolist() for f in f_ext.values()]
+        loads = external_loads(model, values["q"], tuple(f_ext), wrenches)
+        single = isinstance(sign.inputs["f_ext"], LoadsSpace)
+        values["f_ext"] = loads if single else by_body(model, loads)
+    result = algorithm(model, *values.values(), **resolve(model, options))
+    results = (result,) if len(sign.outputs) == 1 else result
+    return tuple(
+        np.array(space.join(model, value), dtype=float).reshape(space.shape_of(model, value))
+        for space, value in zip(sign.outputs, results, strict=True)
+    )

@@ -1,0 +1,265 @@
+"""Dynamics against Newton's and Euler's laws for each link, and against the energy."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from chasles.checks.agreement import frames
+from chasles.checks.comparing import Comparison
+from chasles.checks.trial import Trial, at_frame
+from chasles.mathematics.linear import Vector
+
+
+class Moving(NamedTuple):
+    """A moving link: its number among bodies, mass, first moment and momentum, in the world.
+
+    Momentum is angular about the world's origin, then linear.
+    """
+
+    body: int
+    mass: float
+    moment: np.ndarray
+    momentum: np.ndarray
+    energy: float
+
+
+def links(trial: Trial) -> list[Moving]:
+    """Every moving link by itself, from its pose and velocity alone."""
+    found = []
+    for link in trial.model.source.links:
+        body = trial.model.frames[link.name].body
+        if body < 0:
+            continue
+        T = trial.run("forward_kinematics", trial.q, frame=link.name)
+        twist = trial.run("frame_velocity", trial.q, trial.qd, frame=link.name)
+        R, p, w, v = T[:3, :3], T[:3, 3], twist[:3], twist[3:]
+        m, h = float(link.inertia.m), R @ np.array(list(link.inertia.h), dtype=float)
+        I = R @ np.array(link.inertia.I.matrix().rows, dtype=float) @ R.T
+        linear = m * v + np.cross(w, h)
+        angular = I @ w + np.cross(h, v)
+        momentum = np.concatenate([angular + np.cross(p, linear), linear])
+        energy = 0.5 * float(w @ angular + v @ linear)
+        found.append(Moving(body, m, m * p + h, momentum, energy))
+    return found
+
+
+def sums_over_links(trial: Trial) -> Iterator[Comparison]:
+    """Mass centre, momentum and energy are sums over links."""
+    if not trial.has("momentum") or not trial.model.bodies:
+        return
+    q, qd, each = trial.q, trial.qd, links(trial)
+    mass = sum(link.mass for link in each)
+    g = np.array(list(trial.model.gravity_vector))
+    first = np.sum([link.moment for link in each], axis=0)
+    if mass > 0.0:
+        center = first / mass
+        found = trial.run("center_of_mass", q)
+        yield Comparison("center_of_mass", "spatial", found, center, _reach(trial))
+    total = np.sum([link.momentum for link in each], axis=0)
+    size = mass * trial.speed * _reach(trial)
+    found = trial.run("momentum", q, qd, at="world")
+    yield Comparison("momentum", "at world", found, total, size)
+    if mass > 0.0:
+        about = total.copy()
+        about[:3] -= np.cross(center, total[3:])
+        yield Comparison("momentum", "at com", trial.run("momentum", q, qd, at="com"), about, size)
+        if not trial.model.driven:
+            A = trial.run("centroidal_momentum_matrix", q)
+            yield Comparison("centroidal_momentum_matrix", "spatial", A @ qd, about, size)
+    V = -float(first @ g)
+    weight = mass * float(np.linalg.norm(g)) * _reach(trial)
+    for way in trial.ways("potential_energy"):
+        found = trial.run("potential_energy", q, method=way.name)
+        yield Comparison("potential_energy", way.name, found, V, weight)
+    rates = trial.model.velocities(qd.tolist(), 1)
+    rotors = sum(
+        0.5 * float(a) * float(x) ** 2
+        for i, body in enumerate(trial.model.bodies)
+        for a, x in zip(body.joint.armature, rates[i], strict=True)
+    )
+    T = sum(link.energy for link in each) + rotors
+    for way in trial.ways("kinetic_energy"):
+        found = trial.run("kinetic_energy", q, qd, method=way.name)
+        yield Comparison("kinetic_energy", way.name, found, T, size * trial.speed * 1e-3)
+    if not trial.model.driven:
+        M = trial.M
+        yield Comparison("mass_matrix", "energy", 0.5 * qd @ M @ qd, T, 1e-6 * trial.force)
+
+
+def newton_and_euler(trial: Trial) -> Iterator[Comparison]:
+    """A joint transmits the rate of momentum of all that it carries, less weight and load."""
+    if not trial.has("joint_reactions") or not trial.model.bodies:
+        return
+    model, g = trial.model, np.array(list(trial.model.gravity_vector))
+    loaded = trial.robot.frames[-1]
+    q = trial.q
+
+    def momenta(at: Trial) -> np.ndarray:
+        return np.array([link.momentum for link in links(at)])
+
+    each, rates = links(trial), trial.rate(momenta)
+    point = trial.run("forward_kinematics", q, frame=loaded)[:3, 3]
+    push = np.concatenate([trial.wrench[:3] + np.cross(point, trial.wrench[3:]), trial.wrench[3:]])
+    found = trial.run(
+        "joint_reactions", q, trial.qd, trial.qdd, f_ext=at_frame(loaded, trial.wrench)
+    )
+    expected = np.zeros_like(found)
+    for row, i in enumerate(model.in_file_order):
+        carried = set(model.subtree(i))
+        wrench = np.zeros(6)
+        for link, rate in zip(each, rates, strict=True):
+            if link.body in carried:
+                wrench += rate
+                wrench[:3] -= np.cross(link.moment, g)
+                wrench[3:] -= link.mass * g
+        if model.frames[loaded].body in carried:
+            wrench -= push
+        expected[row] = at_joint(trial, i, wrench)
+    yield Comparison("joint_reactions", "spatial", found, expected, trial.force)
+
+
+def at_joint(trial: Trial, i: int, wrench: np.ndarray) -> np.ndarray:
+    """A wrench about the world's origin as reactions are: at joint i, along its link's axes."""
+    body = trial.model.bodies[i]
+    T = trial.run("forward_kinematics", trial.q, frame=body.name)
+    R, p = T[:3, :3], T[:3, 3] + T[:3, :3] @ np.array(list(body.data.child_pose.r))
+    return np.concatenate([R.T @ (wrench[:3] - np.cross(p, wrench[3:])), R.T @ wrench[3:]])
+
+
+def power_balance(trial: Trial) -> Iterator[Comparison]:
+    """Without damping, what the joint forces do is the rate of the energy."""
+    if not trial.has("inverse_dynamics"):
+        return
+    model, q, qd, qdd = trial.model, trial.q, trial.qd, trial.qdd
+    rate = trial.rate(
+        lambda at: at.run("kinetic_energy", at.q, at.qd) + at.run("potential_energy", at.q)
+    )
+    power = float(trial.tau @ qd)
+    if model.driven:
+        driving = trial.run("driving_forces", q, qd, qdd, np.zeros(model.loop_rows))
+        speeds = model.velocities(qd.tolist(), 1)
+        power += float(driving @ np.concatenate([list(speeds[i]) for i in model.driven]))
+    size = trial.force * trial.speed
+    yield Comparison("inverse_dynamics", "power", power, rate, size)
+
+
+def terms_of_motion(trial: Trial) -> Iterator[Comparison]:
+    """tau = M qdd + h - J'F, h = C qd + g; forward dynamics gives qdd back."""
+    if not trial.has("inverse_dynamics"):
+        return
+    q, qd, qdd, M = trial.q, trial.qd, trial.qdd, trial.M
+    h = trial.run("bias_forces", q, qd)
+    yield Comparison("bias_forces", "M qdd + h", M @ qdd + h, trial.tau, trial.force)
+    yield Comparison("mass_matrix", "symmetry", M, M.T)
+    found = trial.run("forward_dynamics", q, qd, trial.tau, method=_solver(trial))
+    yield Comparison("forward_dynamics", "back", M @ found, M @ qdd, trial.force, trial.looser)
+    W = trial.run("mass_matrix_inverse", q)
+    if np.all(np.isfinite(W)):
+        yield Comparison("mass_matrix_inverse", "M W M", M @ W @ M, M, 0.0, trial.looser)
+    if trial.model.driven:
+        return
+    g = trial.run("gravity_forces", q)
+    rest = trial.run("bias_forces", q, 0.0 * qd)
+    yield Comparison("gravity_forces", "at rest", g, rest, trial.force)
+    C = trial.run("coriolis_matrix", q, qd)
+    yield Comparison("coriolis_matrix", "C qd", C @ qd, h - g, trial.force)
+    for way in trial.ways("closed_form"):
+        D, S, G = trial.run("closed_form", q, method=way.name)
+        yield Comparison("closed_form", f"{way.name}, D", D, M)
+        force = np.einsum("ijk,j,k->i", S, qd, qd)
+        yield Comparison("closed_form", f"{way.name}, C", force, h - g, trial.force)
+        yield Comparison("closed_form", f"{way.name}, G", G, g, trial.force)
+    for frame in frames(trial):
+        J = trial.run("jacobian", q, frame=frame)
+        pushed = trial.run("inverse_dynamics", q, qd, qdd, f_ext=at_frame(frame, trial.wrench))
+        expected = trial.tau - J.T @ trial.wrench
+        yield Comparison("inverse_dynamics", "f_ext", pushed, expected, trial.force)
+
+
+def _solver(trial: Trial) -> str:
+    return trial.ways("forward_dynamics")[0].name
+
+
+def dissipation(trial: Trial) -> Iterator[Comparison]:
+    """Damping and friction add d qd + f sign(qd) to the joint forces, and nothing else."""
+    if not trial.has("inverse_dynamics"):
+        return
+    model, q, qd = trial.model, trial.q, trial.qd
+    own = model.velocities(qd.tolist(), 1)
+    lost = {
+        i: Vector(
+            tuple(body.data.damping * x + body.data.friction * float(np.sign(x)) for x in own[i])
+        )
+        for i, body in enumerate(model.bodies)
+    }
+    resistance = np.zeros(model.nv)
+    for i, part in model.efforts(lost).items():
+        resistance[model.velocity_slices[i]] = list(part)
+    for way in trial.ways("inverse_dynamics"):
+        found = trial.ask(trial.whole, "inverse_dynamics", q, qd, trial.qdd, method=way.name)
+        yield Comparison("inverse_dynamics", way.name, found, trial.tau + resistance, trial.force)
+
+
+def factors(trial: Trial) -> Iterator[Comparison]:
+    """Factors of the mass matrix multiply to it; a frame's inverse inertia is J M^-1 J'."""
+    M = trial.M if trial.has("mass_matrix") else None
+    if M is None:
+        return
+    if trial.has("ltdl_factors"):
+        L, D = trial.run("ltdl_factors", trial.q)
+        yield Comparison("ltdl_factors", "L'DL", L.T @ np.diag(D) @ L, M)
+        L = trial.run("ltl_factor", trial.q)
+        yield Comparison("ltl_factor", "L'L", L.T @ L, M)
+    if trial.has("operator_factors"):
+        A, B, D = trial.run("operator_factors", trial.q)
+        yield Comparison("operator_factors", "A D A'", A @ D @ A.T, M, 0.0, trial.looser)
+        one = np.eye(len(M))
+        yield Comparison("operator_factors", "A B", A @ B, one, _most(A), trial.looser)
+    if not trial.model.idle and not trial.model.driven:
+        for frame in frames(trial):
+            J = trial.run("jacobian", trial.q, frame=frame)
+            expected = J @ np.linalg.solve(M, J.T) if len(M) else np.zeros((6, 6))
+            for way in trial.ways("operational_inertia_inverse"):
+                found = trial.run(
+                    "operational_inertia_inverse", trial.q, frame=frame, method=way.name
+                )
+                yield Comparison(
+                    "operational_inertia_inverse", way.name, found, expected, 0.0, trial.looser
+                )
+
+
+def inertia_parameters(trial: Trial) -> Iterator[Comparison]:
+    """Joint forces are the regressor times the links' parameters, and what rotors need."""
+    if not trial.has("inverse_dynamics"):
+        return
+    model = trial.model
+    numbers: list[Any] = []
+    for i in model.in_file_order:
+        I = model.frames[model.bodies[i].name].placement @ model.bodies[i].inertia
+        numbers += [I.m, *I.h, *I.I]
+    own = model.velocities(trial.qdd.tolist(), 2)
+    rotors = np.zeros(model.nv)
+    parts = {i: body.joint.rotor(own[i]) for i, body in enumerate(model.bodies)}
+    for i, part in model.efforts(parts).items():
+        rotors[model.velocity_slices[i]] = list(part)
+    Y = trial.run("regressor", trial.q, trial.qd, trial.qdd)
+    found = Y @ np.array(numbers, dtype=float) + rotors
+    yield Comparison("regressor", "newton-euler-vector", found, trial.tau, trial.force)
+
+
+def _reach(trial: Trial) -> float:
+    """The size of the robot, in m."""
+    return float(
+        max(
+            [1e-3]
+            + [
+                np.max(np.abs(trial.run("forward_kinematics", trial.q, frame=body.name)[:3, 3]))
+                for body in trial.model.bodies
+            ]
+        )
+    )
+
+
+def _most(array: np.ndarray) -> float:
+    return float(np.max(np.abs(array), initial=0.0))

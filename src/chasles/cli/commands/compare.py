@@ -1,0 +1,45 @@
+"""The command `chasles compare`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from chasles.cli import compare as report
+from chasles.cli.command import FOUND, Answer
+from chasles.cli.target import Asked
+from chasles.peers import LIBRARIES
+from chasles.peers import compare as compared
+
+
+def compare(
+    asked: Asked,
+    library: Annotated[str, typer.Option("--with", help="pinocchio or mujoco.")],
+    file: Annotated[
+        Path | None,
+        typer.Option("--file", help="The file that it reads. Default: the same, or one written."),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of the random state.")] = 0,
+) -> Answer:
+    """Compare a robot with another library, term by term.
+
+    Placements, masses, Jacobians, mass matrix, gravity, bias forces and loops.
+
+    The first difference is named with its likely cause; the exit status is 1 then.
+
+    Examples:
+
+    chasles compare robot.urdf --with pinocchio --no-mimic --no-snap
+
+    chasles compare robot.xml --with mujoco
+
+    chasles compare robot.xml --with pinocchio --file robot.urdf --json
+    """
+    robot, path = asked.robot(), Path(asked.target)
+    read = library in LIBRARIES and path.suffix in LIBRARIES[library].suffixes
+    found = compared(robot, library, file or (path if read else None), seed=seed)
+    return Answer(
+        report.facts(found),
+        lambda console: report.show(found, console),
+        0 if found.ok else FOUND,
+    )

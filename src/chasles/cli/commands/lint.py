@@ -1,0 +1,59 @@
+"""The command `chasles lint`."""
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from chasles.cli.command import Answer
+from chasles.cli.lint_report import Task, plain, show
+from chasles.cli.options import Arguments
+from chasles.cli.target import given
+
+
+class FailOn(StrEnum):
+    """From which findings on the exit status is 1."""
+
+    error = "error"
+    warning = "warning"
+    note = "note"
+    never = "never"
+
+
+def lint(
+    files: Annotated[
+        list[str],
+        typer.Argument(metavar="FILE|NAME...", help="Robot files, or names of installed robots."),
+    ],
+    argument: Arguments,
+    fix: Annotated[
+        bool, typer.Option("--fix", help="Write NAME.fixed.urdf beside the file; show the changes.")
+    ] = False,
+    fail_on: Annotated[
+        FailOn, typer.Option("--fail-on", help="Exit status 1 from such findings on.")
+    ] = FailOn.warning,
+    no_meshes: Annotated[
+        bool, typer.Option("--no-meshes", help="Do not open the mesh files that a file names.")
+    ] = False,
+) -> Answer:
+    """Find what is wrong or odd in robot files, also in those that do not load.
+
+    Impossible inertias, wrong units, left unlike right, limits, names, loops, shapes.
+
+    Exit status: 0 clean, 1 findings, 2 a file cannot be read. docs/lint.md has all checks.
+
+    Examples:
+
+    chasles lint robot.urdf
+
+    chasles lint robots/*.urdf --json --fail-on error
+
+    chasles lint robot.urdf --fix
+    """
+    task = Task(fix, fail_on.value, not no_meshes, given(argument))
+    reports = [task.report(target) for target in files]
+    return Answer(
+        {"files": [plain(report) for report in reports]},
+        lambda console: show(reports, console),
+        task.status(reports),
+    )

@@ -1,0 +1,71 @@
+"""The command `chasles view`."""
+
+import threading
+import webbrowser
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from chasles.cli.command import Answer, said
+from chasles.cli.target import Asked, find
+from chasles.view import show
+
+
+def view(
+    asked: Asked,
+    motion: Annotated[
+        Path | None,
+        typer.Option(help="A motion to play: .npz or folder of simulate, .csv, or plain."),
+    ] = None,
+    beside: Annotated[
+        str, typer.Option(metavar="FILE|NAME", show_default=False, help="Another robot beside it.")
+    ] = "",
+    host: Annotated[str, typer.Option(help="Where to listen; 0.0.0.0 is everywhere.")] = (
+        "127.0.0.1"
+    ),
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="The first to try; the next free one is taken.")
+    ] = 8080,
+    browser: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
+) -> Answer:
+    """Show a robot in a browser: move its joints, play a motion.
+
+    With frames, centre of mass, inertias, gravity torques, reactions, manipulability.
+
+    Only this machine sees the page, and nothing is fetched from elsewhere. Ctrl-C ends it.
+
+    Examples:
+
+    chasles view puma560 --open
+
+    chasles view robot.urdf --motion simulation
+
+    chasles view robot.urdf --beside robot.xml --motion moves.csv
+    """
+    robot = asked.robot()
+    other = find(beside, asked.how) if beside else None
+    viewer = show(robot, beside=other, motion=motion, host=host, port=port)
+
+    def serve() -> None:
+        with viewer:
+            if browser:
+                webbrowser.open(viewer.url)
+            wait()
+
+    return Answer(
+        {"robot": robot.name, "url": viewer.url, "notes": viewer.notes},
+        said(
+            *(f"note: {note}" for note in viewer.notes),
+            f"{robot.name} is at {viewer.url} (Ctrl-C ends)",
+        ),
+        then=serve,
+    )
+
+
+def wait() -> None:
+    """Until Ctrl-C, which is how this command ends well."""
+    try:
+        threading.Event().wait()
+    except KeyboardInterrupt:
+        return

@@ -1,0 +1,36 @@
+"""Motion files of `chasles simulate` (.npz): times and states of one robot."""
+
+import os
+from zipfile import BadZipFile
+
+import numpy as np
+
+from chasles.formats.files import size
+from chasles.model import ModelError
+
+MOTION_FORMAT = "chasles-motion-1"
+"""What a motion file says of itself."""
+
+
+def read(path: str | os.PathLike[str], nq: int) -> tuple[np.ndarray, np.ndarray]:
+    """The times (n,) in s and the positions (n, nq) of a file, of a robot with nq coordinates."""
+    file = os.fsdecode(path)
+    size(file)
+    try:
+        with np.load(file) as arrays:
+            said = str(arrays["format"])
+            t, q = (np.asarray(arrays[name], dtype=float) for name in ("t", "q"))
+    except (ValueError, KeyError, TypeError, EOFError, BadZipFile) as error:
+        raise ModelError(
+            f"{file}: no motion can be read ({error}); give the motion.npz of `chasles simulate`"
+        ) from None
+    if said != MOTION_FORMAT:
+        raise ModelError(f"{file}: the format is {said!r}; {MOTION_FORMAT!r} can be read")
+    if t.ndim != 1 or q.shape != (len(t), nq) or not len(t):
+        raise ModelError(
+            f"{file}: positions of shape {q.shape} at times of shape {t.shape}; the robot has {nq} "
+            "coordinates: give a motion of this robot"
+        )
+    if not (np.all(np.isfinite(t)) and np.all(np.isfinite(q)) and np.all(np.diff(t) >= 0.0)):
+        raise ModelError(f"{file}: times or positions are not finite, or times do not increase")
+    return t, q

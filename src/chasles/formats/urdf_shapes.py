@@ -1,0 +1,79 @@
+"""What links of a URDF file look like: the `<visual>` elements. Meshes are named, never opened.
+
+A shape that cannot be drawn is left out with a note: the motion does not depend on it.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from chasles.formats.xml_part import Part
+from chasles.mathematics.spatial import Transform
+from chasles.model import ModelError, ShapeData
+
+Color = tuple[float, ...]
+
+_NUMBERS = {
+    "sphere": ("radius",),
+    "cylinder": ("radius", "length"),
+    "capsule": ("radius", "length"),
+}
+"""The attributes of shapes that are the numbers of their size, in order."""
+
+
+def materials(robot: Part) -> dict[str, Color]:
+    """The colours that a document names for all links."""
+    found = {}
+    for material in robot.all("material"):
+        color = _color(material, {})
+        if color is not None and material.element.get("name"):
+            found[material.text("name")] = color
+    return found
+
+
+def shapes(link: Part, named: Mapping[str, Color]) -> Iterator[ShapeData]:
+    """The shapes of a link, in its frame; digits of their angles are taken as printed."""
+    as_printed = replace(link, source=replace(link.source, snap=False))
+    for visual in as_printed.all("visual"):
+        try:
+            yield _shape(visual, link.text("name"), named)
+        except ModelError as error:
+            link.source.notes.append(f"{error}; the shape is left out")
+
+
+def _shape(visual: Part, link: str, named: Mapping[str, Color]) -> ShapeData:
+    geometry, file = visual.need("geometry"), ""
+    kinds = ("box", "mesh", *_NUMBERS)
+    found = next(geometry.all(*kinds), None)
+    if found is None:
+        raise geometry.error(f"geometry has none of {', '.join(kinds)}; add one")
+    if found.tag == "mesh":
+        file, size = found.text("filename"), tuple(found.vector("scale", "1 1 1"))
+    elif found.tag == "box":
+        size = tuple(found.vector("size"))
+    else:
+        size = tuple(map(found.number, _NUMBERS[found.tag]))
+    if found.tag != "mesh" and min(size) <= 0.0:
+        raise found.error(f"{found.tag} has no volume; give sizes above 0")
+    material, origin = visual.find("material"), visual.find("origin")
+    return ShapeData(
+        link,
+        found.tag,
+        size,
+        Transform.identity()
+        if origin is None
+        else origin.placement(origin.vector("xyz", "0 0 0"), origin.words("rpy", 3, "0 0 0")),
+        file,
+        None if material is None else _color(material, named),
+    )
+
+
+def _color(material: Part, named: Mapping[str, Color]) -> Color | None:
+    """Red, green, blue and opacity; none where the file has no such numbers."""
+    color = material.find("color")
+    if color is None:
+        return named.get(material.element.get("name", ""))
+    try:
+        return tuple(min(max(float(x), 0.0), 1.0) for x in color.words("rgba", 4))
+    except ModelError as error:
+        material.source.notes.append(f"{error}; the colour is left out")
+        return None

@@ -1,0 +1,133 @@
+"""Lint: what is wrong, or odd, in a robot file, whether or not it loads."""
+
+import importlib
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import PurePath
+from typing import Literal, NamedTuple
+
+from chasles import formats
+from chasles.formats import registry
+from chasles.lint import loaded
+from chasles.lint.checks import CHECKS
+from chasles.lint.findings import SEVERITIES, Finding, at_least
+from chasles.lint.sheet import Found, Sheet
+from chasles.model import Description, ModelError
+from chasles.robot import Robot
+
+
+class Survey(NamedTuple):
+    """How files of a format are seen. module: whose `survey` reads what a file says, raw.
+
+    join: what counts of a file that loads: what it says ("raw"), what was loaded ("loaded"), or
+    what was loaded with what the file says of the same part ("both").
+    """
+
+    module: str
+    join: Literal["raw", "loaded", "both"]
+
+
+SURVEYS: dict[str, Survey] = {
+    ".urdf": Survey("chasles.lint.urdf", "raw"),
+    ".xacro": Survey("chasles.lint.urdf", "raw"),
+    ".sdf": Survey("chasles.lint.sdf", "both"),
+    ".xml": Survey("chasles.lint.mjcf", "loaded"),
+    ".mjcf": Survey("chasles.lint.mjcf", "loaded"),
+    ".toml": Survey("chasles.lint.toml", "loaded"),
+    ".dat": Survey("chasles.lint.plain", "loaded"),
+}
+"""One row a format, loaded on use."""
+
+_MESSAGE = re.compile(r"(?:(?P<where>.*?:\d+): )?(?:(?P<part>\w+ '[^']*'):? )?(?P<what>.*)", re.S)
+
+
+def lint(
+    path: str | os.PathLike[str],
+    *,
+    meshes: bool = True,
+    arguments: Mapping[str, str] | None = None,
+) -> tuple[Finding, ...]:
+    """What is wrong or odd in a robot file, in the order of its lines; docs/lint.md has the checks.
+
+    A file that does not load is looked at all the same, and why it does not is a finding; only one
+    that cannot be read at all (no such file, no XML or TOML) is an error. meshes: compare inertias
+    with the mesh files that the file names too, where they and the package trimesh are there.
+    arguments: of a xacro file, by name. The path may be the name of an installed robot.
+    """
+    return findings(surveyed(os.fsdecode(path), meshes=meshes, arguments=arguments))
+
+
+def findings(sheet: Sheet) -> tuple[Finding, ...]:
+    """What all checks find; why a file does not load is left out where a check says it better."""
+    found = [_finding(sheet, name, what) for name in CHECKS for what in CHECKS[name].find(sheet)]
+    errors = {f.where for f in found if f.severity == "error" and f.check != "refused"}
+    kept = [f for f in found if f.check != "refused" or f.where not in errors]
+    return tuple(sorted(kept, key=lambda f: f.line))
+
+
+def _finding(sheet: Sheet, name: str, found: Found) -> Finding:
+    row = CHECKS[name]
+    repairable = bool(row.repair) and sheet.document is not None
+    remedy = found.remedy or row.remedy
+    return Finding(
+        name, row.severity, found.where, found.part, found.what, row.why, remedy, repairable
+    )
+
+
+def surveyed(
+    path: str, *, meshes: bool = True, arguments: Mapping[str, str] | None = None
+) -> Sheet:
+    """What there is to look at in a file."""
+    file = str(registry.find(path)) if registry.is_name(path) else path
+    suffix = PurePath(file).suffix.lower()
+    if suffix not in SURVEYS:
+        raise ModelError(
+            f"{file}: unknown file type {suffix!r}; give a file that ends in {', '.join(SURVEYS)}"
+        )
+    row = SURVEYS[suffix]
+    given = {"arguments": arguments} if suffix == ".xacro" else {}
+    sheet: Sheet = importlib.import_module(row.module).survey(file, meshes=meshes, **given)
+    try:
+        description = formats.read(file, arguments=arguments)
+    except ModelError as error:
+        return replace(sheet, refusal=_refusal(file, str(error)))
+    sheet = _joined(sheet, description, row.join)
+    try:
+        return replace(sheet, robot=Robot(description))
+    except ModelError as error:
+        return replace(sheet, refusal=_refusal(file, str(error)))
+
+
+def _joined(sheet: Sheet, description: Description, join: str) -> Sheet:
+    if join == "raw":
+        return sheet
+    whole = replace(loaded.sheet(sheet.file, description), faults=sheet.faults)
+    if join == "loaded":
+        return whole
+    links = {link.where: link for link in sheet.links}
+    joints = {joint.where: joint for joint in sheet.joints}
+    return replace(
+        whole,
+        links=tuple(
+            replace(links[x.where], name=x.name) if x.where in links else x for x in whole.links
+        ),
+        joints=tuple(
+            replace(x, place=joints[x.where].place) if x.where in joints else x
+            for x in whole.joints
+        ),
+        document=sheet.document,
+    )
+
+
+def _refusal(file: str, message: str) -> Found:
+    """A reader's message, taken apart: file:line, the part, the fact, the remedy."""
+    said = message.removeprefix(f"{file}: ")
+    match = _MESSAGE.fullmatch(said)
+    assert match is not None, "every text matches"
+    what, _, remedy = match["what"].rpartition("; ")
+    return Found(match["part"] or "file", match["where"] or file, what or remedy, remedy)
+
+
+__all__ = ["CHECKS", "SEVERITIES", "SURVEYS", "Finding", "at_least", "findings", "lint", "surveyed"]

@@ -1,0 +1,116 @@
+"""Checks of how parts hang together: names, mimic joints, loops, and what refuses to load."""
+
+import math
+from collections.abc import Iterator
+
+from chasles.lint.sheet import Found, Joint, Sheet
+
+_SLACK = 1e-6
+"""rad or m: by which a follower may leave its limits, for what printing rounds."""
+
+
+def number(sheet: Sheet) -> Iterator[Found]:
+    """Words where numbers should be."""
+    yield from sheet.faults
+
+
+def refused(sheet: Sheet) -> Iterator[Found]:
+    """Why the file does not load."""
+    if sheet.refusal is not None:
+        yield sheet.refusal
+
+
+def unknown_link(sheet: Sheet) -> Iterator[Found]:
+    """Joints of links that are not there."""
+    names = {link.name for link in sheet.links}
+    for joint in sheet.joints:
+        for role, link in (("parent", joint.parent), ("child", joint.child)):
+            if link and link not in names:
+                yield Found(joint.part, joint.where, f"there is no {role} link {link!r}")
+
+
+def unconnected(sheet: Sheet) -> Iterator[Found]:
+    """Links without any joint, where there are joints."""
+    held = {name for joint in sheet.joints for name in (joint.parent, joint.child)}
+    for link in sheet.links if any(held) else ():
+        if link.name not in held and not (link.mass is None and link.name == "world"):
+            yield Found(link.part, link.where, "no joint connects it to anything")
+
+
+def reference(sheet: Sheet) -> Iterator[Found]:
+    """Transmissions and extensions that name what is not there."""
+    joints, links = set(sheet.by_name), {link.name for link in sheet.links}
+    known = {"joint": joints, "link": links, "part": joints | links}
+    for where, who, kind, name in sheet.references:
+        if name not in known[kind]:
+            what = "joint or link" if kind == "part" else kind
+            yield Found(who, where, f"there is no {what} {name!r}")
+
+
+def mimic(sheet: Sheet) -> Iterator[Found]:
+    """Followers of joints that are not there, do not move, or follow in a circle."""
+    for joint in sheet.joints:
+        if joint.mimic is None:
+            continue
+        leader = sheet.by_name.get(joint.mimic.joint)
+        if leader is None:
+            yield Found(
+                joint.part, joint.where, f"there is no joint {joint.mimic.joint!r} to mimic"
+            )
+        elif leader.kind == "fixed":
+            yield Found(joint.part, joint.where, f"it mimics the fixed {leader.part}")
+        elif _circle(sheet, joint):
+            yield Found(joint.part, joint.where, "it mimics itself, by way of those it mimics")
+        elif joint.mimic.multiplier == 0.0:
+            yield Found(joint.part, joint.where, f"it mimics {leader.part} with multiplier 0")
+
+
+def _circle(sheet: Sheet, joint: Joint) -> bool:
+    seen, at = {joint.name}, joint
+    while at.mimic is not None:
+        following = sheet.by_name.get(at.mimic.joint)
+        if following is None:
+            return False
+        if following.name in seen:
+            return True
+        seen.add(following.name)
+        at = following
+    return False
+
+
+def mimic_range(sheet: Sheet) -> Iterator[Found]:
+    """Followers that leave their own limits within those of their leader."""
+    for joint in sheet.joints:
+        leader = None if joint.mimic is None else sheet.by_name.get(joint.mimic.joint)
+        if joint.mimic is None or leader is None or joint.range is None or leader.range is None:
+            continue
+        ends = sorted(joint.mimic.multiplier * x + joint.mimic.offset for x in leader.range)
+        slack = _SLACK + 1e-3 * (joint.range[1] - joint.range[0])
+        if ends[0] < joint.range[0] - slack or ends[1] > joint.range[1] + slack:
+            what = f"it follows {leader.part} from {ends[0]:.4g} to {ends[1]:.4g}"
+            limits = f"its limits are {joint.range[0]:.4g} to {joint.range[1]:.4g}"
+            yield Found(joint.part, joint.where, f"{what}, and {limits}")
+
+
+def loop(sheet: Sheet) -> Iterator[Found]:
+    """Loops that no position closes, or that let nothing move."""
+    if sheet.robot is None or not sheet.robot.model.constraints:
+        return
+    names = ", ".join(repr(each.name) for each in sheet.robot.model.constraints)
+    try:
+        freedoms = sheet.robot.mobility()
+    except (ValueError, ArithmeticError) as error:
+        yield Found(f"loops {names}", sheet.file, str(error).rpartition("; ")[0] or str(error))
+        return
+    if int(freedoms) == 0:
+        yield Found(f"loops {names}", sheet.file, "they let nothing move")
+
+
+def loop_start(sheet: Sheet) -> Iterator[Found]:
+    """Loops that are open where all coordinates are zero."""
+    if sheet.robot is None or not sheet.robot.model.constraints:
+        return
+    residual = abs(sheet.robot.loop_residual(sheet.robot.neutral()))
+    if math.isfinite(residual.max()) and residual.max() > 1e-4:
+        what = f"open by {residual.max():.3g} (m or rad) where all coordinates are zero"
+        yield Found(f"robot {sheet.robot.name!r}", sheet.file, what)

@@ -1,0 +1,110 @@
+"""Uniform solids: volume, centre and moments of the shapes that a file gives to a link."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+MOST_BYTES = 64 * 2**20
+"""Of a mesh that is opened."""
+
+
+@dataclass(frozen=True, eq=False)
+class Solid:
+    """A body of density 1 in a link's frame: m3, m, m5 about its centre, and a box around it."""
+
+    volume: float
+    center: np.ndarray
+    moments: np.ndarray
+    corners: np.ndarray
+    mesh: bool = False
+
+    def placed(self, R: np.ndarray, r: np.ndarray) -> "Solid":
+        """The same solid, whose frame has axes R and origin r in another."""
+        return Solid(
+            self.volume,
+            R @ self.center + r,
+            R @ self.moments @ R.T,
+            self.corners @ R.T + r,
+            self.mesh,
+        )
+
+
+def box(x: float, y: float, z: float) -> Solid:
+    """With edges along the axes."""
+    return _solid(x * y * z, np.array([x, y, z]) ** 2 / 12.0, (x, y, z))
+
+
+def sphere(radius: float) -> Solid:
+    """A ball."""
+    second = np.full(3, radius * radius / 5.0)
+    return _solid(4.0 / 3.0 * math.pi * radius**3, second, [2.0 * radius] * 3)
+
+
+def cylinder(radius: float, length: float) -> Solid:
+    """Along z."""
+    across = radius * radius / 4.0
+    second: np.ndarray = np.array([across, across, length * length / 12.0])
+    edges = (2.0 * radius, 2.0 * radius, length)
+    return _solid(math.pi * radius * radius * length, second, edges)
+
+
+def _solid(volume: float, second: np.ndarray, edges: Iterable[float]) -> Solid:
+    """From the mean squares of x, y and z, and the edges of the box around it."""
+    half = np.array(list(edges)) / 2.0
+    signs = np.array(np.meshgrid(*[(-1.0, 1.0)] * 3)).reshape(3, -1).T
+    moments = volume * (np.sum(second) * np.eye(3) - np.diag(second))
+    return Solid(volume, np.zeros(3), moments, signs * half)
+
+
+def mesh(path: Path | None, scale: Iterable[float] = (1.0, 1.0, 1.0)) -> Solid | None:
+    """Of a mesh file, in m after scaling; of its convex hull where it has holes.
+
+    None where the file, or the package trimesh, is not there, or the file is no mesh.
+    """
+    try:
+        import trimesh
+    except ImportError:
+        return None
+    if path is None or not path.is_file() or path.stat().st_size > MOST_BYTES:
+        return None
+    try:
+        found = trimesh.load(path, force="mesh", process=True)
+        found.apply_scale(list(scale))
+        body = found if found.is_watertight and found.volume > 0.0 else found.convex_hull
+        box = trimesh.bounds.corners(found.bounds)
+        return Solid(float(body.volume), body.center_mass, body.moment_inertia, box, mesh=True)
+    except Exception:  # whatever a foreign reader says of a foreign file: then it tells nothing
+        return None
+
+
+def together(solids: Iterable[Solid]) -> Solid | None:
+    """Several as one body; None where there is no volume."""
+    parts = list(solids)
+    volume = math.fsum(part.volume for part in parts)
+    if not volume > 0.0:
+        return None
+    center = np.sum([part.volume * part.center for part in parts], axis=0) / volume
+    moments = np.zeros((3, 3))
+    for part in parts:
+        d = part.center - center
+        moments += part.moments + part.volume * (d @ d * np.eye(3) - np.outer(d, d))
+    corners = np.concatenate([part.corners for part in parts])
+    return Solid(volume, center, moments, corners, any(part.mesh for part in parts))
+
+
+def outer(*roles: Sequence[Solid | None]) -> tuple[Solid, ...]:
+    """Of the shapes for contact and those to look at, the ones that reach farther.
+
+    None where one of them is not known: then nothing can be said.
+    """
+    if any(solid is None for role in roles for solid in role):
+        return ()
+    known = [[solid for solid in role if solid is not None] for role in roles]
+    return tuple(max(known, key=lambda role: max((_reach(x) for x in role), default=0.0)))
+
+
+def _reach(solid: Solid) -> float:
+    return float(np.linalg.norm(np.ptp(solid.corners, axis=0)))

@@ -1,0 +1,48 @@
+"""Mechanism files as lint sees them: the links that a file gives, whatever else is wrong in it."""
+
+from typing import Any
+
+import numpy as np
+
+from chasles.formats.toml_file import UNITS, TomlFile
+from chasles.lint.sheet import Link, Sheet
+from chasles.lint.xml_values import tensor
+
+
+def survey(file: str, *, meshes: bool) -> Sheet:
+    """Links with a mass and moments about their centre that are numbers."""
+    source = TomlFile(file, snap=False)
+    rows = source.data.get("link", [])
+    links = [
+        _link(source, row, k)
+        for k, row in enumerate(rows if isinstance(rows, list) else [])
+        if isinstance(row, dict) and _numbers(row.get("mass", 0.0)) == 1
+    ]
+    return Sheet(file, tuple(links))
+
+
+def _link(source: TomlFile, row: dict[str, Any], k: int) -> Link:
+    length, mass = (_unit(source, what) for what in ("length", "mass"))
+    m, c = mass * row.get("mass", 0.0), row.get("center", [0.0] * 3)
+    center = length * np.array(c, dtype=float) if _numbers(c) == 3 else np.zeros(3)
+    given = row.get("inertia", [0.0] * 6)
+    moments = np.zeros((3, 3))
+    if _numbers(given) == 6:
+        moments = mass * length**2 * tensor(*map(float, given))
+        if row.get("inertia_about", source.data.get("inertia_about", "center")) == "frame":
+            moments = moments - m * (center @ center * np.eye(3) - np.outer(center, center))
+    return Link(str(row.get("name", k)), source.where("link", k), m, center, moments)
+
+
+def _unit(source: TomlFile, what: str) -> float:
+    """In SI; SI itself where the file says nothing that makes sense."""
+    units = source.data.get("units")
+    name = units.get(what) if isinstance(units, dict) else None
+    return UNITS[what].get(str(name), float)(1.0)
+
+
+def _numbers(value: Any) -> int:
+    """How many a value is, 0 where something else is among them."""
+    entries = value if isinstance(value, list) else [value]
+    plain = all(isinstance(x, int | float) and not isinstance(x, bool) for x in entries)
+    return len(entries) if plain and np.all(np.isfinite(entries)) else 0

@@ -1,0 +1,166 @@
+"""Other libraries' robots beside ours: `compare` says where they differ first, and likely why."""
+
+import importlib
+import os
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from chasles import conventions
+from chasles.api import save
+from chasles.checks.trial import trial
+from chasles.model import ModelError
+from chasles.peers import causes
+from chasles.peers.peer import Peer
+from chasles.peers.terms import TERMS, Side, Term
+from chasles.robot import Robot
+
+TOLERANCE = 1e-9
+"""By default: files have rotations to this many digits, and libraries normalise them."""
+
+
+@dataclass(frozen=True)
+class Library:
+    """Where a library's side is, which package it needs, and which files it reads, ours first."""
+
+    source: str
+    package: str
+    suffixes: tuple[str, ...]
+    convention: Callable[..., conventions.Convention]
+
+
+LIBRARIES: dict[str, Library] = {
+    "pinocchio": Library("pinocchio:Pinocchio", "pin", (".urdf", ".xml"), conventions.pinocchio),
+    "mujoco": Library("mujoco:MuJoCo", "mujoco", (".xml", ".urdf"), conventions.mujoco),
+}
+"""One row a library."""
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """What two libraries say of one robot: the worst of each term, and the first difference.
+
+    first: in words, empty if all agree within the tolerance; cause: the likely one of it.
+    """
+
+    robot: str
+    library: str
+    tolerance: float
+    terms: tuple[tuple[str, Term], ...]
+    first: str = ""
+    cause: str = ""
+
+    @property
+    def ok(self) -> bool:
+        """Whether the two agree."""
+        return not self.first
+
+
+def compare(
+    robot: Robot,
+    library: str,
+    path: str | os.PathLike[str] | None = None,
+    *,
+    seed: int = 0,
+    tolerance: float = TOLERANCE,
+) -> Agreement:
+    """A robot here and as another library reads its file, term by term, at a random state.
+
+    library: "pinocchio" or "mujoco". path: the file that it reads; without one, the robot is
+    written in a format that it knows. Joint orders, quaternions and velocities of floating bases
+    are translated (`chasles.conventions`). In the order placements, masses and inertias, Jacobians,
+    mass matrix, gravity and bias forces, loops, of which each is a reason for the next to differ,
+    the first difference is named with its likely cause. tolerance: relative to the largest entry.
+    """
+    if not tolerance > 0.0:
+        raise ValueError(f"compare: tolerance must be a positive number, not {tolerance!r}")
+    chosen = _library(library)
+    with tempfile.TemporaryDirectory() as folder:
+        file = _written(robot, chosen, Path(folder)) if path is None else Path(path)
+        if file.suffix not in chosen.suffixes:
+            known = " or ".join(chosen.suffixes)
+            raise ValueError(f"{file}: {library} reads {known} files; give one by --file")
+        peer = _opened(chosen, file, robot)
+    found = Agreement(robot.name, library, tolerance, ())
+    different = causes.of_joints(robot, peer)
+    if different:
+        return replace(found, first=f"{robot.nv} freedoms here, {peer.nv} there", cause=different)
+    pulled = robot.gravity - peer.gravity
+    if np.max(np.abs(pulled)) > tolerance * max(1.0, float(np.max(np.abs(peer.gravity)))):
+        here, there = (", ".join(f"{x:g}" for x in g) for g in (robot.gravity, peer.gravity))
+        words = f"gravity: ({here}) m/s2 here, ({there}) there"
+        return replace(found, first=words, cause="gravity: give both the same (with_gravity)")
+    return _by_terms(found, robot, peer, chosen, seed)
+
+
+def _written(robot: Robot, library: Library, folder: Path) -> Path:
+    """The robot as a file, in the first of the library's formats that has a place for all of it."""
+    refused = ModelError("")
+    for suffix in library.suffixes:
+        try:
+            save(robot, folder / f"robot{suffix}")
+        except ModelError as error:
+            refused = error
+        else:
+            return folder / f"robot{suffix}"
+    raise refused
+
+
+def _by_terms(found: Agreement, robot: Robot, peer: Peer, library: Library, seed: int) -> Agreement:
+    by_name = library.convention(robot, _names(robot, peer))
+    sides = [_side(robot, peer, by_name, seed + k) for k in range(2)]
+    terms, first = [], None
+    for name, compared in TERMS.items():
+        each = list(compared(sides[0]))
+        if not each:
+            continue
+        terms.append((name, max(each, key=lambda term: term.error)))
+        beyond = [term for term in each if not term.error <= found.tolerance]
+        first = first or next(iter(beyond), None)
+    if first is None:
+        return replace(found, terms=tuple(terms))
+    cause = causes.of_term(sides, first, lambda: _in_order(robot, peer, library, seed))
+    return replace(found, terms=tuple(terms), first=str(first), cause=cause)
+
+
+def _in_order(robot: Robot, peer: Peer, library: Library, seed: int) -> Side | None:
+    """A state with the joints in the order of the two sides, if they could mean that."""
+    try:
+        return _side(robot, peer, library.convention(robot), seed)
+    except (ModelError, ValueError):
+        return None
+
+
+def _side(robot: Robot, peer: Peer, convention: conventions.Convention, seed: int) -> Side:
+    at = trial(robot, seed)
+    x, v = convention.to_position(at.q), convention.to_velocity(at.q, at.qd)
+    return Side(robot, convention, at.q, at.qd, peer.answers(x, v))
+
+
+def _names(robot: Robot, peer: Peer) -> list[str] | None:
+    """The peer's joints by name, or our order where it names none of them."""
+    known = {joint.name for joint in robot.model.source.joints}
+    return list(peer.joints) if known & set(peer.joints) else None
+
+
+def _library(name: str) -> Library:
+    if name not in LIBRARIES:
+        known = ", ".join(LIBRARIES)
+        raise ValueError(f"compare: no library {name!r} to compare with; known are {known}")
+    return LIBRARIES[name]
+
+
+def _opened(library: Library, file: Path, robot: Robot) -> Any:
+    module, _, name = library.source.partition(":")
+    make = getattr(importlib.import_module(f"chasles.peers.{module}"), name)
+    floating = robot.model.floating and file.suffix == ".urdf"
+    try:
+        return make(file, floating=floating)
+    except ImportError:
+        raise ValueError(
+            f"compare: {module} is not installed; pip install {library.package}"
+        ) from None

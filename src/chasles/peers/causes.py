@@ -1,0 +1,132 @@
+"""Why a robot differs between two libraries: the likely cause of the first difference."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from chasles.peers.peer import Peer
+from chasles.peers.terms import Side, Term, poses
+from chasles.robot import Robot
+
+SNAPPED = 1e-3
+"""Angles that are taken as right angles move links by less than this, in rad and m."""
+
+
+def of_joints(robot: Robot, peer: Peer) -> str:
+    """Where the two sides have other joints, or another number of freedoms: why; else nothing."""
+    source = robot.model.source
+    known = {joint.name: joint for joint in source.joints}
+    followers = [name for name in peer.joints if name not in robot.joints and name in known]
+    followers = [name for name in followers if known[name].mimic is not None]
+    if followers:
+        return (
+            f"mimic: joint {followers[0]!r} follows another here and has a coordinate there; load "
+            "with mimic=False (--no-mimic)"
+        )
+    if peer.nv - robot.nv in (6, -6):
+        where = "there" if peer.nv > robot.nv else "here"
+        return f"floating base: the root is free {where} only; load both alike (--floating)"
+    theirs = [name for name in peer.joints if name not in known]
+    ours = [name for name in robot.joints if name not in peer.joints]
+    if peer.nv != robot.nv:
+        return f"joints: {_some('here', ours)}, {_some('there', theirs)}"
+    return ""
+
+
+def _some(where: str, names: Sequence[str]) -> str:
+    return f"only {where} {', '.join(map(repr, names[:3])) or 'none'}"
+
+
+def of_term(sides: Sequence[Side], first: Term, renamed: Callable[[], Side | None]) -> str:
+    """The likely cause of the first difference; sides: two states.
+
+    renamed: the first state with joints in the order of the two sides instead of by name.
+    """
+    return CAUSES[first.name](sides, first, renamed)
+
+
+Cause = Callable[[Sequence[Side], Term, Callable[[], Side | None]], str]
+
+
+def _placement(sides: Sequence[Side], first: Term, renamed: Callable[[], Side | None]) -> str:
+    side, link = sides[0], first.of.split("'")[1]
+    notes = [note for note in side.robot.notes if "taken as" in note]
+    if notes and abs(first.here - first.there) < SNAPPED:
+        return f"snap: {notes[0]}; load with snap=False (--no-snap)"
+    other = renamed()
+    if other is not None and all(term.error <= 1e-9 for term in poses(other)):
+        return (
+            "joint order: the joints agree in their order, not by their names; names are exchanged "
+            "in one of the files"
+        )
+    apart = []
+    for at in sides:
+        here = at.robot.forward_kinematics(at.q, frame=link)
+        apart.append(np.linalg.solve(here, at.answers.poses[link]))
+    if np.allclose(apart[0], apart[1], rtol=0.0, atol=1e-9):
+        moved = ", ".join(f"{x:.4g}" for x in apart[0][:3, 3])
+        return (
+            f"frame: link {link!r} has another frame there, in the same place of the link at every "
+            f"position: moved by ({moved}) m, and turned if that is zero"
+        )
+    return f"joint: the joint that moves link {link!r} has another axis, placement or zero there"
+
+
+def _mass(sides: Sequence[Side], first: Term, renamed: Callable[[], Side | None]) -> str:
+    both = f"{first.here:g} kg here, {first.there:g} kg there"
+    return f"mass: {first.of} and what is fixed to it weigh {both}"
+
+
+def _inertia(sides: Sequence[Side], first: Term, renamed: Callable[[], Side | None]) -> str:
+    what = "centre of mass" if first.where[0] < 3 else "moments of inertia"
+    return f"inertia: {first.of} has another {what} there"
+
+
+def _jacobian(sides: Sequence[Side], first: Term, renamed: Callable[[], Side | None]) -> str:
+    return f"joint: links are placed alike, but {first.of} moves otherwise: another point or axes"
+
+
+def _mass_matrix(sides: Sequence[Side], first: Term, renamed: Callable[[], Side | None]) -> str:
+    side = sides[0]
+    there = side.convention.from_mass_matrix(
+        side.convention.to_position(side.q), side.answers.mass_matrix
+    )
+    apart = side.robot.mass_matrix(side.q) - there
+    if np.max(np.abs(apart - np.diag(np.diag(apart)))) <= 1e-9 * np.max(np.abs(there)):
+        freedom = int(np.argmax(np.abs(np.diag(apart))))
+        joint = next(n for n in side.robot.joints if _has(side.robot, n, freedom))
+        return (
+            f"armature: the mass matrices differ on the diagonal alone, most at joint {joint!r}, "
+            f"by {apart[freedom, freedom]:.6g}; one side has inertia of rotors that the other lacks"
+        )
+    return "inertia: links are placed alike and weigh the same, but the mass matrices differ"
+
+
+def _has(robot: Robot, joint: str, freedom: int) -> bool:
+    where = robot.velocity_slice(joint)
+    return where.start <= freedom < where.stop
+
+
+def _gravity(sides: Sequence[Side], first: Term, renamed: Callable[[], Side | None]) -> str:
+    return "gravity: the same masses weigh otherwise; compare robot.gravity with the other side's"
+
+
+def _bias(sides: Sequence[Side], first: Term, renamed: Callable[[], Side | None]) -> str:
+    return "velocity: at rest both agree; velocities of a joint are written otherwise there"
+
+
+def _loops(sides: Sequence[Side], first: Term, renamed: Callable[[], Side | None]) -> str:
+    return "loops: a loop that is closed here is open there; its frames are elsewhere"
+
+
+CAUSES: dict[str, Cause] = {
+    "placement": _placement,
+    "mass": _mass,
+    "inertia": _inertia,
+    "Jacobian": _jacobian,
+    "mass matrix": _mass_matrix,
+    "gravity forces": _gravity,
+    "bias forces": _bias,
+    "loops": _loops,
+}
+"""One row a term that may differ: what is likely, if it differs and those before it do not."""

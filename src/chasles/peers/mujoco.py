@@ -1,0 +1,68 @@
+"""Robots in MuJoCo, from MJCF and URDF files."""
+
+from pathlib import Path
+
+import numpy as np
+
+from chasles.peers.peer import Answers, ten
+
+
+class MuJoCo:
+    """A file as MuJoCo reads it; equality constraints are its loops."""
+
+    library = "mujoco"
+
+    def __init__(self, path: Path, *, floating: bool) -> None:
+        import mujoco
+
+        self._mujoco, self.model = mujoco, mujoco.MjModel.from_xml_path(str(path))
+        if floating and not np.any(self.model.jnt_type == mujoco.mjtJoint.mjJNT_FREE):
+            raise ValueError(
+                f"{path}: MuJoCo reads a free joint from the file only; write one into it, or "
+                "leave out --floating"
+            )
+        self.data = mujoco.MjData(self.model)
+        self.joints = tuple(self.model.joint(j).name for j in range(self.model.njnt))
+        self.gravity = np.array(self.model.opt.gravity)
+        self.nv = int(self.model.nv)
+
+    def answers(self, x: np.ndarray, v: np.ndarray) -> Answers:
+        """By its own functions: mj_mulM, qfrc_bias, mj_jacBody."""
+        mujoco, model, data = self._mujoco, self.model, self.data
+        data.qpos[:], data.qvel[:] = x, 0.0
+        mujoco.mj_forward(model, data)
+        gravity = np.array(data.qfrc_bias)
+        data.qvel[:] = v
+        mujoco.mj_forward(model, data)
+        M = np.zeros((model.nv, model.nv))
+        for row, unit in zip(M, np.eye(model.nv), strict=True):
+            mujoco.mj_mulM(model, data, row, unit)
+        names = {model.body(b).name: b for b in range(1, model.nbody)}
+        poses, jacobians = {}, {}
+        for name, b in names.items():
+            poses[name] = np.eye(4)
+            poses[name][:3, :3], poses[name][:3, 3] = data.xmat[b].reshape(3, 3), data.xpos[b]
+            linear, angular = np.zeros((2, 3, model.nv))
+            mujoco.mj_jacBody(model, data, linear, angular, b)
+            jacobians[name] = np.concatenate([angular, linear])
+        moved = [name for name, b in names.items() if model.body_weldid[b]]
+        equality = data.efc_type == mujoco.mjtConstraint.mjCNSTR_EQUALITY
+        return Answers(
+            poses,
+            {name: self._inertia(names[name]) for name in moved},
+            jacobians,
+            M,
+            gravity,
+            np.array(data.qfrc_bias),
+            np.array(data.efc_pos[equality]),
+        )
+
+    def _inertia(self, body: int) -> np.ndarray:
+        """Of a body and all that is welded to it, in the body's frame."""
+        model, data, total = self.model, self.data, np.zeros(10)
+        R, p = data.xmat[body].reshape(3, 3), data.xpos[body]
+        for b in np.flatnonzero(model.body_weldid == model.body_weldid[body]):
+            turn = R.T @ data.ximat[b].reshape(3, 3)
+            about = turn @ np.diag(model.body_inertia[b]) @ turn.T
+            total += ten(float(model.body_mass[b]), R.T @ (data.xipos[b] - p), about)
+        return total

@@ -1,0 +1,53 @@
+"""Robots in Pinocchio, from URDF and MJCF files."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from chasles.conventions import swap
+from chasles.peers.peer import Answers, ten
+
+
+class Pinocchio:
+    """A file as Pinocchio reads it: every joint independent, continuous ones as cosine and sine."""
+
+    library = "pinocchio"
+
+    def __init__(self, path: Path, *, floating: bool) -> None:
+        import pinocchio as pin
+
+        free = [pin.JointModelFreeFlyer()] if floating else []
+        build = pin.buildModelFromUrdf if path.suffix == ".urdf" else pin.buildModelFromMJCF
+        self._pin, self.model = pin, build(str(path), *free)
+        self.data = self.model.createData()
+        self.joints = tuple(self.model.names)[1:]
+        self.gravity = np.array(self.model.gravity.linear)
+        self.nv = int(self.model.nv)
+
+    def answers(self, x: np.ndarray, v: np.ndarray) -> Answers:
+        """By its own algorithms: crba, rnea, getFrameJacobian."""
+        pin, model, data = self._pin, self.model, self.data
+        pin.computeJointJacobians(model, data, x)
+        pin.updateFramePlacements(model, data)
+        bodies = [(k, f) for k, f in enumerate(model.frames) if f.type == pin.BODY]
+        poses = {f.name: np.array(data.oMf[k].homogeneous) for k, f in bodies}
+        world = pin.LOCAL_WORLD_ALIGNED
+        jacobians = {
+            f.name: swap(pin.getFrameJacobian(model, data, k, world), axis=0) for k, f in bodies
+        }
+        upper = np.triu(pin.crba(model, data, x))
+        return Answers(
+            poses,
+            {f.name: self._inertia(f) for _, f in bodies if f.parentJoint},
+            jacobians,
+            upper + np.triu(upper, 1).T,
+            np.array(pin.computeGeneralizedGravity(model, data, x)),
+            np.array(pin.nonLinearEffects(model, data, x, v)),
+            np.zeros(0),
+        )
+
+    def _inertia(self, frame: Any) -> np.ndarray:
+        """Of all that the frame's joint carries, in the frame."""
+        whole = frame.placement.actInv(self.model.inertias[frame.parentJoint])
+        return ten(float(whole.mass), np.array(whole.lever), np.array(whole.inertia))

@@ -1,0 +1,172 @@
+"""The server of a view: the scene, its panels, and where a browser finds them."""
+
+import html
+import importlib.util
+import threading
+from collections.abc import Sequence
+from contextlib import redirect_stdout
+from io import BytesIO, StringIO
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from chasles.model import ModelError
+from chasles.robot import Robot
+from chasles.view.figure import Figure
+from chasles.view.panel import Panel
+from chasles.view.playback import Playback, read
+
+LOCAL = "127.0.0.1"
+PORT = 8080
+PICTURE = (1600, 1000)
+"""Width and height of a screenshot at most, in pixels."""
+
+
+class Viewer:
+    """A running view. url: its page. notes: what could not be drawn as the files have it.
+
+    In a notebook it shows itself. `stop()` ends it; so does `with`.
+    """
+
+    def __init__(
+        self,
+        robots: Sequence[Robot],
+        *,
+        motion: str | PathLike[str] | None = None,
+        host: str = LOCAL,
+        port: int = PORT,
+    ) -> None:
+        _check_packages()
+        played = None if motion is None else read(Path(motion), robots[0])
+        import viser
+
+        with _quiet():
+            self.server = viser.ViserServer(host=host, port=port, verbose=False)
+        try:
+            self._lay_out(robots)
+        except BaseException:
+            self.server.stop()
+            raise
+        self.playback = None
+        if played is not None:
+            able = [panel for panel in self.panels if _moves_alike(panel.figure.whole, robots[0])]
+            self.playback = Playback(self.server, played, able, self._lock)
+        self.url = f"http://{LOCAL if host in ('', '0.0.0.0') else host}:{self.server.get_port()}"
+
+    def _lay_out(self, robots: Sequence[Robot]) -> None:
+        server, self._lock = self.server, threading.RLock()
+        server.gui.configure_theme(show_logo=False, show_share_button=False)
+        server.gui.set_panel_label(" | ".join(robot.name for robot in robots))
+        up = _up(robots[0])
+        server.scene.set_up_direction(up)
+        # Without a graphics card these two take most of the time of a picture.
+        server.scene.configure_environment_map(hdri=None)
+        server.scene.configure_default_lights(cast_shadow=False)
+        server.scene.add_light_ambient("/light", intensity=1.5)
+        picture = server.gui.add_button("Screenshot")
+        picture.on_click(self._send_picture)
+        self.figures: list[Figure] = []
+        self.panels: list[Panel] = []
+        offset = np.zeros(3)
+        aside = np.roll(up, 2)  # a direction across the vertical one
+        for k, robot in enumerate(robots):
+            figure = Figure(server, robot, f"/robot {k + 1}", offset)
+            self.figures.append(figure)
+            self.panels.append(Panel(server, figure, self._lock))
+            width = float(np.ptp(figure.bounds, axis=0) @ np.abs(aside))
+            offset = offset + aside * (1.2 * width + 0.3 * figure.size)
+        self.notes = [note for figure in self.figures for note in figure.notes]
+        self._place_camera(up, aside)
+
+    def _place_camera(self, up: np.ndarray, aside: np.ndarray) -> None:
+        bounds = np.concatenate([figure.bounds for figure in self.figures])
+        low, high = bounds.min(axis=0), bounds.max(axis=0)
+        middle, size = 0.5 * (low + high), float(np.linalg.norm(high - low))
+        ahead = np.cross(aside, up)
+        middle = middle + 0.12 * size * aside  # the panel covers that side of the page
+        camera = self.server.initial_camera
+        camera.position = middle + size * (0.65 * ahead + 0.25 * aside + 0.25 * up)
+        camera.look_at = middle
+        camera.up = up
+
+    def _send_picture(self, event: Any) -> None:
+        """What one client sees, as a file that its browser saves."""
+        import imageio.v3 as imageio
+
+        client = event.client
+        if client is None:
+            return
+        width = min(PICTURE[0], client.camera.image_width)
+        height = min(PICTURE[1], client.camera.image_height)
+        picture = client.get_render(height, width, transport_format="png", timeout=20.0)
+        stream = BytesIO()
+        imageio.imwrite(stream, picture, extension=".png")
+        name = f"{self.figures[0].whole.name}.png".replace("/", "-")
+        client.send_file_download(name, stream.getvalue(), save_immediately=True)
+
+    def stop(self) -> None:
+        """End the server and all that runs for it."""
+        if self.playback is not None:
+            self.playback.stop()
+        with _quiet():
+            self.server.stop()
+
+    def __enter__(self) -> "Viewer":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.stop()
+
+    def _repr_html_(self) -> str:
+        page = html.escape(self.url, quote=True)
+        return f'<iframe src="{page}" width="100%" height="600" style="border: 0"></iframe>'
+
+
+def show(
+    robot: Robot,
+    *,
+    beside: Robot | None = None,
+    motion: str | PathLike[str] | None = None,
+    host: str = LOCAL,
+    port: int = PORT,
+) -> Viewer:
+    """Show a robot in a browser, and perhaps another one beside it; returns the running view.
+
+    motion: a file, or the folder of a simulation, to play; the robot beside plays it too if its
+    joints have the same names. host: the interface that is listened on; other machines see the
+    page only if it is one of theirs. port: the first that is free from here on; 0 is any.
+    """
+    for given in (robot, beside):
+        if not isinstance(given, Robot | None):
+            raise TypeError(f"show: give a robot, not {type(given).__name__}")
+    if isinstance(port, bool) or not isinstance(port, int) or not 0 <= port < 65536:
+        raise ValueError(f"show: a port is a whole number from 0 to 65535, not {port!r}")
+    robots = [robot] if beside is None else [robot, beside]
+    return Viewer(robots, motion=motion, host=host, port=port)
+
+
+def _quiet() -> "redirect_stdout[StringIO]":
+    """While viser starts and stops, of which it prints more than its `verbose` can turn off."""
+    return redirect_stdout(StringIO())
+
+
+def _check_packages() -> None:
+    for package in ("viser", "trimesh"):
+        if importlib.util.find_spec(package) is None:
+            raise ModelError(f"the viewer needs {package}; pip install chasles[view]")
+
+
+def _moves_alike(a: Robot, b: Robot) -> bool:
+    """Whether positions of one robot are positions of the other."""
+    return a.joints == b.joints and a.nq == b.nq
+
+
+def _up(robot: Robot) -> np.ndarray:
+    """Against gravity, to the nearest axis of the world; z where there is none."""
+    g = robot.gravity
+    if not np.any(g):
+        return np.array([0.0, 0.0, 1.0])
+    k = int(np.argmax(np.abs(g)))
+    return np.asarray(-np.sign(g[k]) * np.eye(3)[k])

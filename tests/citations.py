@@ -1,0 +1,74 @@
+"""Which file has which equation of which book, as its docstrings and comments cite them."""
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+
+SOURCES = Path(__file__).parents[1] / "src" / "chasles"
+BOOKS = {
+    "Featherstone": ("algorithms/spatial", "algorithms/closed_loops", "contact", "mathematics"),
+    "Legnani": ("algorithms/homogeneous", "mathematics/homogeneous", "homogeneous"),
+    "Mitra": ("algorithms/joint_motion",),
+    "Balafoutis": ("algorithms/tensor", "mathematics/tensor", "control.py"),
+}
+"""The books, and the folders in which a number without a name is one of theirs."""
+WORDS = "Eqs?|tables?|sections?|algorithms?|examples?|chapters?|appendix"
+NUMBER = r"(?:[IVA]+\.)?\d+(?:\.\d+)*(?:bis|[a-z](?![a-z]))?|A(?:\.\d)?"
+CITATION = re.compile(
+    rf"(?:{WORDS}) (?:{NUMBER})(?:(?:-| to | and |, )(?:{NUMBER}))*"
+    r"|(?<=Mitra, )2\.\d(?: and 2\.\d)?"
+)
+IN_COMMENT = re.compile(r"# .*?\((\d\.\d\.\d+)[a-z]?\)")
+OF_TENSORS = re.compile(r"Eq \d+\.\d+\.\d+|algorithm")
+"""Numbers of three parts, and algorithms, which only one of the books has."""
+FACADE = ("api.py", "robot.py")
+"""Files that cite what they call, and compute nothing."""
+NAMED = re.compile(r"\(([A-Z][^()]*)$")
+"""A parenthesis that is still open, and begins with a name."""
+
+
+def home(path: Path) -> str:
+    """The book that a file without names is about: that of the longest folder it is in."""
+    place = path.relative_to(SOURCES).as_posix()
+    folders = [(len(f), book) for book, all_ in BOOKS.items() for f in all_ if place.startswith(f)]
+    return max(folders)[1] if folders else ""
+
+
+@cache
+def docstrings(path: Path) -> tuple[str, ...]:
+    """Of a file and all that it defines, the file's own stands first."""
+    documented = (ast.Module, ast.FunctionDef, ast.ClassDef)
+    nodes = (node for node in ast.walk(ast.parse(path.read_text("utf-8"))))
+    texts = (ast.get_docstring(node) or "" for node in nodes if isinstance(node, documented))
+    return tuple(texts)
+
+
+def citations(path: Path, book: str) -> list[str]:
+    """What a file cites of a book, in order, each once."""
+    found: list[str] = []
+    for text in (" ".join(text.split()) for text in docstrings(path)):
+        for cited in CITATION.finditer(text):
+            named = NAMED.search(text[: cited.start()])
+            word = named[1] if named and not re.match(WORDS, named[1]) else ""
+            own = "Balafoutis" if OF_TENSORS.match(cited[0]) else home(path)
+            if (word or own).startswith(book):
+                found.append(cited[0])
+    if book == "Balafoutis":
+        found += [f"Eq {number}" for number in IN_COMMENT.findall(path.read_text("utf-8"))]
+    return list(dict.fromkeys(found))
+
+
+def table(book: str, *places: str) -> str:
+    """A row for every file (in the places, or anywhere) that cites a book or is about it alone."""
+    lines = ["| in the book | what | where |", "|---|---|---|"]
+    for path in sorted(SOURCES.rglob("*.py")):
+        place = path.relative_to(SOURCES).as_posix()
+        if path.name in ("__init__.py", *FACADE) or (places and not place.startswith(places)):
+            continue
+        cited = citations(path, book)
+        if cited or (home(path) == book and place.startswith("algorithms/")):
+            what = docstrings(path)[0].splitlines()[0].rstrip(".")
+            link = f"[{place}](../../src/chasles/{place})"
+            lines.append(f"| {', '.join(cited) or '-'} | {what} | {link} |")
+    return "\n".join(lines) + "\n"

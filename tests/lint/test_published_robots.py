@@ -1,0 +1,78 @@
+"""Published robots: lint finds the inertias that no body has, all of them and no others."""
+
+import xml.etree.ElementTree as xml
+from pathlib import Path
+
+import numpy as np
+import pytest
+from lint_page import (
+    PACKAGE,
+    PAGE,
+    documented_version,
+    found,
+    installed,
+    published_table,
+    robots,
+    section,
+)
+
+IMPOSSIBLE = ("negative-mass", "not-positive", "triangle")
+
+SOUND = (
+    *("panda", "go2", "solo12", "laikago", "xarm7", "z1", "so100", "kinova", "ur10_robot"),
+    "alexander_v1.lowerBodyOnly",
+)
+"""Checked by hand: docs/lint.md says how."""
+
+pytestmark = pytest.mark.skipif(not installed(), reason="example-robot-data is not installed")
+
+
+def impossible(path: Path) -> set[str]:
+    """Links whose pseudo-inertia has a negative eigenvalue, by the standard library and NumPy.
+
+    Of the pseudo-inertia about the centre of mass, diag(S, m) with S = tr(I)/2 - I; relative to the
+    largest moment, because files are printed with few digits.
+    """
+    wrong = set()
+    for link in xml.parse(path).getroot().findall("link"):
+        mass, inertia = link.find("inertial/mass"), link.find("inertial/inertia")
+        if mass is None or inertia is None:
+            continue
+        xx, xy, xz, yy, yz, zz = (
+            float(inertia.get(k, "0")) for k in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
+        )
+        I = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+        m = float(mass.get("value", "0"))
+        pseudo = np.zeros((4, 4))
+        pseudo[:3, :3], pseudo[3, 3] = np.trace(I) / 2.0 * np.eye(3) - I, m
+        size = np.max(np.abs(np.linalg.eigvalsh(I)))
+        if m < 0.0 or (m > 0.0 and np.linalg.eigvalsh(pseudo)[0] < -0.5e-6 * size):
+            wrong.add(str(link.get("name")))
+    return wrong
+
+
+def test_exactly_the_impossible_inertias_are_found() -> None:
+    wrong = {name: impossible(path) for name, path in robots().items()}
+    for name, path in robots().items():
+        links = {f.part for f in found(path) if f.check in IMPOSSIBLE}
+        assert links == {f"link {link!r}" for link in wrong[name]}, name
+    if installed() == "5.0.0":
+        assert len(wrong) == 77
+        assert sum(bool(links) for links in wrong.values()) == 18
+
+
+@pytest.mark.parametrize("name", SOUND)
+def test_no_false_alarm_on_robots_that_were_checked_by_hand(name: str) -> None:
+    paths = [path for path in robots().values() if path.stem == name]
+    if not paths:
+        pytest.skip(f"this version of {PACKAGE} has no {name}")
+    assert [str(f) for f in found(paths[0]) if f.severity != "note"] == []
+
+
+def test_the_page_is_in_step() -> None:
+    if installed() != documented_version():
+        pytest.skip(f"the page is of example-robot-data {documented_version()}")
+    text = PAGE.read_text("utf-8")
+    start, end = section(text, f"{PACKAGE} {installed()}")
+    shown = text[start:end].strip("\n")
+    assert shown == published_table().strip("\n"), "run python tests/lint/lint_page.py"

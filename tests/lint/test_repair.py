@@ -1,0 +1,98 @@
+"""Repairs: the nearest inertia that a body can have, in a copy that differs nowhere else."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from lint_files import EXAMPLES, LIMIT, arm, inertial
+from test_lint_formats import MJCF, sdf
+
+from chasles.lint import lint, surveyed
+from chasles.lint.repair import THINNEST, nearest_inertia, repaired
+
+
+def second_moments(I: np.ndarray) -> np.ndarray:
+    return np.trace(I) / 2.0 * np.eye(3) - I
+
+
+def fixed(tmp_path: Path, text: str, suffix: str = ".urdf") -> tuple[str, Path]:
+    """The text of the repaired copy, and a file with it."""
+    path = tmp_path / f"arm{suffix}"
+    path.write_bytes(text.encode())
+    old, new = repaired(surveyed(str(path), meshes=False))
+    assert old == text
+    path.write_bytes(new.encode())
+    return new, path
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_possible_inertia_is_nearer(seed: int) -> None:
+    """Of second moments of mass, in the sum of squares; against random ones with as much in each
+    direction, near and far."""
+    rng = np.random.default_rng(seed)
+    A = rng.normal(size=(3, 3))
+    wrong = A + A.T + 2.0 * np.eye(3)
+    near = nearest_inertia(wrong)
+    S, least = second_moments(near), THINNEST * np.linalg.eigvalsh(second_moments(wrong))[-1]
+    if least <= 0.0:
+        return
+    assert np.linalg.eigvalsh(S)[0] >= least * (1.0 - 1e-9)
+    distance = np.linalg.norm(S - second_moments(wrong))
+    for size in 10.0 ** rng.uniform(-4, 1, size=200):
+        E = rng.normal(size=(3, 3))
+        other = S + size * (E + E.T)
+        values, axes = np.linalg.eigh(other)
+        other = axes @ np.diag(np.maximum(values, least)) @ axes.T
+        assert np.linalg.norm(other - second_moments(wrong)) >= distance * (1.0 - 1e-12)
+
+
+def test_a_possible_inertia_stays() -> None:
+    I = np.diag([0.01, 0.02, 0.02])
+    np.testing.assert_allclose(nearest_inertia(I), I, rtol=1e-14)
+
+
+def test_urdf_inertia(tmp_path: Path) -> None:
+    text = f"<?xml version='1.0'?>\r\n<!-- <link> -->\r\n{arm(inertial(1, 0.01, 0.02, 0.04))}"
+    new, path = fixed(tmp_path, text)
+    assert lint(path) == ()
+    changed = [(a, b) for a, b in zip(text.split("\n"), new.split("\n"), strict=True) if a != b]
+    assert len(changed) == 1
+    old_line, new_line = changed[0]
+    # S = diag(0.025, 0.015, -0.005), of which the last becomes 0.000025
+    assert new_line == old_line.replace('"0.01"', '"0.015025"').replace('"0.02"', '"0.025025"')
+
+
+def test_urdf_limits(tmp_path: Path) -> None:
+    swapped = LIMIT.replace("-1", "3")
+    new, path = fixed(tmp_path, arm(limit=swapped))
+    assert new == arm(limit=LIMIT.replace('upper="2"', 'upper="3"').replace("-1", "2"))
+    assert lint(path) == ()
+
+
+def test_sdf(tmp_path: Path) -> None:
+    new, path = fixed(tmp_path, sdf(0.04, lower=2), ".sdf")
+    assert "<lower>1</lower><upper>2</upper>" in new
+    assert "<ixx>0.015025</ixx><iyy>0.025025</iyy><izz>0.04</izz>" in new
+    assert not [f for f in lint(path) if f.severity == "error"]
+
+
+@pytest.mark.parametrize("moments", ['diaginertia="{} {} 0.04"', "fullinertia='{} {} 0.04 0 0 0'"])
+def test_mjcf_that_mujoco_refuses(moments: str, tmp_path: Path) -> None:
+    pytest.importorskip("mujoco")
+    new, path = fixed(tmp_path, MJCF.format(moments=moments.format(0.01, 0.02), more=""), ".xml")
+    assert new == MJCF.format(moments=moments.format(0.015025, 0.025025), more="")
+    assert not [f for f in lint(path) if f.severity == "error"]
+
+
+def test_a_moment_that_has_no_place_is_not_lost(tmp_path: Path) -> None:
+    """The repair would need a product that the file does not give: nothing is changed."""
+    tip = inertial(1, 0.01, 0.02, 0.04)
+    text = arm(tip.replace('ixy="0" ixz="0" iyz="0"', 'ixz="3e-3" iyz="4e-3"'))
+    new, _ = fixed(tmp_path, text)
+    assert new == text
+
+
+@pytest.mark.parametrize("name", ["negative-mass", "zero-mass", "mimic"])
+def test_what_has_no_defensible_repair_stays(name: str, tmp_path: Path) -> None:
+    new, _ = fixed(tmp_path, EXAMPLES[name].text)
+    assert new == EXAMPLES[name].text

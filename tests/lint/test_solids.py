@@ -1,0 +1,78 @@
+"""Solids of lint: volume, centre and moments as trimesh has them, together and from files."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from lint_files import ORIGIN, arm, inertial
+
+from chasles.lint import lint, solids
+from chasles.lint.urdf import located
+
+trimesh = pytest.importorskip("trimesh")
+
+
+def test_primitives_are_those_of_trimesh() -> None:
+    """Exact ones against its own formulas; a ball against a fine mesh, to 1 %."""
+    R = trimesh.transformations.rotation_matrix(0.7, [1, 2, 3])
+    R[:3, 3] = [0.1, -0.2, 0.3]
+    for ours, theirs, tolerance in (
+        (solids.box(0.1, 0.2, 0.3), trimesh.primitives.Box([0.1, 0.2, 0.3], R), 1e-9),
+        (solids.cylinder(0.1, 0.4), trimesh.primitives.Cylinder(0.1, 0.4, R), 0.02),
+        (solids.sphere(0.3), trimesh.creation.icosphere(4, 0.3).apply_transform(R), 0.01),
+    ):
+        placed = ours.placed(R[:3, :3], R[:3, 3])
+        np.testing.assert_allclose(placed.volume, theirs.volume, rtol=tolerance)
+        np.testing.assert_allclose(placed.center, theirs.center_mass, atol=1e-9)
+        scale = np.max(theirs.moment_inertia)
+        np.testing.assert_allclose(placed.moments, theirs.moment_inertia, atol=tolerance * scale)
+
+
+def test_two_halves_are_one_box() -> None:
+    half, whole = solids.box(0.1, 0.2, 0.3), solids.box(0.2, 0.2, 0.3)
+    halves = [half.placed(np.eye(3), np.array([x, 0.0, 0.0])) for x in (-0.05, 0.05)]
+    both = solids.together(halves)
+    assert both is not None
+    assert math.isclose(both.volume, whole.volume)
+    np.testing.assert_allclose(both.moments, whole.moments, atol=1e-15)
+
+
+def test_a_mesh_is_compared_with_the_inertia(tmp_path: Path) -> None:
+    """A box of 0.3 m in mm: found as such without its scale, sound with it."""
+    (tmp_path / "arm_description/meshes").mkdir(parents=True)
+    trimesh.creation.box([300, 100, 100]).export(tmp_path / "arm_description/meshes/tip.stl")
+    shape = '<visual>{}<geometry><mesh filename="package://arm_description/meshes/tip.stl"{}/></geometry></visual>'
+    file = tmp_path / "arm_description/arm.urdf"
+    sound = inertial(1, 2e-3, 8e-3, 8e-3)
+    expected = {
+        "": {"size", "gyration", "volume"},
+        ' scale="0.001 0.001 0.001"': set(),
+    }
+    for scale, checks in expected.items():
+        file.write_text(arm(sound + shape.format("", scale)))
+        assert {f.check for f in lint(file)} == checks
+        assert lint(file, meshes=False) == ()
+    moved = shape.format(ORIGIN.format("2 0 0"), ' scale="0.001 0.001 0.001"')
+    file.write_text(arm(sound + moved))
+    assert {f.check for f in lint(file)} == {"center-outside"}
+
+
+def test_a_mesh_that_is_none_says_nothing(tmp_path: Path) -> None:
+    (tmp_path / "tip.stl").write_text("solid nothing")
+    shape = '<visual><geometry><mesh filename="tip.stl"/></geometry></visual>'
+    (tmp_path / "arm.urdf").write_text(arm(inertial(1, 2e-3, 8e-3, 8e-3) + shape))
+    assert lint(tmp_path / "arm.urdf") == ()
+
+
+def test_meshes_are_found_by_package_by_path_and_beside(tmp_path: Path) -> None:
+    mesh = tmp_path / "arm/meshes/tip.stl"
+    mesh.parent.mkdir(parents=True)
+    mesh.touch()
+    (tmp_path / "arm/urdf").mkdir()
+    robot = str(tmp_path / "arm/urdf/arm.urdf")
+    for name in ("package://arm/meshes/tip.stl", "../meshes/tip.stl", f"file://{mesh}", str(mesh)):
+        found = located(robot, name)
+        assert found is not None, name
+        assert found.resolve() == mesh.resolve()
+    assert located(robot, "package://leg/meshes/tip.stl") is None

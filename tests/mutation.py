@@ -1,0 +1,317 @@
+"""How many changes of the algorithms `verify` notices: one sign, index or term at a time.
+
+    python tests/mutation.py --count 200 --seed 1
+    python tests/mutation.py --count 60 --joints
+
+Each mutant runs in a process of its own, on states that the true sources prepared. It is caught if
+a check finds other numbers. One that cannot run (an index that is not there) is told apart, since
+anybody would notice; one whose programs are all the same as before is not counted.
+"""
+
+import argparse
+import ast
+import collections
+import contextlib
+import hashlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import os
+import pickle
+import random
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ROOT = Path(importlib.util.find_spec("chasles").origin).parent
+ALGORITHMS, JOINTS = "algorithms", "model/joints"
+PATIENCE = 240
+"""Seconds after which a mutant counts as caught: it hangs."""
+
+
+# Mutants ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A module with one change: of which of its nodes, to which of the things it may become."""
+
+    path: Path
+    place: int
+    kind: int
+
+    @property
+    def module(self) -> str:
+        """Its dotted name."""
+        parts = self.path.relative_to(ROOT).with_suffix("").parts
+        return ".".join(("chasles", *(p for p in parts if p != "__init__")))
+
+    @property
+    def source(self) -> str:
+        """The text of the changed module."""
+        tree = ast.parse(self.path.read_text())
+        old, new = self._nodes(tree)
+        _replace(tree, old, new)
+        return ast.unparse(ast.fix_missing_locations(tree))
+
+    def _nodes(self, tree: ast.AST) -> tuple[Any, ast.AST]:
+        old = list(ast.walk(tree))[self.place]
+        return old, list(changed(old))[self.kind]
+
+    def __str__(self) -> str:
+        old, new = self._nodes(ast.parse(self.path.read_text()))
+        where = f"{self.path.relative_to(ROOT).as_posix()}:{old.lineno}"
+        return f"{where}: {ast.unparse(old)}  ->  {ast.unparse(new)}"
+
+
+def mutants(path: Path) -> Iterator[Mutant]:
+    """Every change of one sign, index or term in the functions of a file."""
+    tree = ast.parse(path.read_text())
+    functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)]
+    code = {id(n) for f in functions for statement in f.body for n in ast.walk(statement)}
+    for place, node in enumerate(ast.walk(tree)):
+        if id(node) in code:
+            yield from (Mutant(path, place, kind) for kind, _ in enumerate(changed(node)))
+
+
+def changed(node: ast.AST) -> Iterator[ast.AST]:
+    """What a node may become."""
+    match node:
+        case ast.BinOp(left, ast.Add(), right):
+            yield ast.BinOp(left, ast.Sub(), right)
+            yield left
+        case ast.BinOp(left, ast.Sub(), right):
+            yield ast.BinOp(left, ast.Add(), right)
+            yield left
+        case ast.BinOp(left, ast.Mult(), _):
+            yield left
+        case ast.UnaryOp(ast.USub(), operand):
+            yield operand
+        case ast.AugAssign(target, ast.Add(), value):
+            yield ast.AugAssign(target, ast.Sub(), value)
+            yield ast.Pass()
+        case ast.AugAssign(target, ast.Sub(), value):
+            yield ast.AugAssign(target, ast.Add(), value)
+            yield ast.Pass()
+        case ast.Attribute(value, "T", ast.Load()):
+            yield value
+        case ast.Subscript(value, ast.Name(name), ctx) if name in SWAPPED:
+            yield ast.Subscript(value, ast.Name(SWAPPED[name], ast.Load()), ctx)
+        case ast.Subscript(value, ast.Constant(int(k)), ctx):
+            yield ast.Subscript(value, ast.Constant(k + 1 if k < 2 else k - 1), ctx)
+        case ast.Constant(float(x)) if x not in (0.0, 1.0):
+            yield ast.Constant(1.5 * x)
+
+
+SWAPPED = {"i": "p", "p": "i", "j": "i"}
+"""Indices that are mistaken for each other."""
+
+
+def _replace(tree: ast.AST, old: ast.AST, new: ast.AST) -> None:
+    for parent in ast.walk(tree):
+        for field, value in ast.iter_fields(parent):
+            if value is old:
+                setattr(parent, field, ast.copy_location(new, old))
+            elif isinstance(value, list):
+                value[:] = [ast.copy_location(new, old) if v is old else v for v in value]
+
+
+def sample(part: str, count: int, seed: int) -> list[Mutant]:
+    """Some of all mutants of a folder, at random."""
+    found = [m for path in sorted((ROOT / part).rglob("*.py")) for m in mutants(path)]
+    print(f"{len(found)} mutants of {part}; {min(count, len(found))} are tried")
+    return random.Random(seed).sample(found, min(count, len(found)))
+
+
+# What they are tried on ------------------------------------------------------------------------
+
+
+class State(NamedTuple):
+    """A robot's description and a state of it, made by the true sources."""
+
+    source: Any
+    mimic: bool
+    numbers: tuple[Any, ...]
+
+
+def prepared(count: int | None = None) -> bytes:
+    """States of built-in robots and random trees, small ones first, pickled: all, or so many."""
+    import chasles
+    from chasles.checks.trial import trial
+    from chasles.model import gear
+
+    built = chasles.robots
+    driven = built.random_tree(4, 5).drive({"joint1": lambda t: 0.3 + 0.5 * t + 0.7 * t * t})
+    robots = [
+        built.general_chain(3),
+        built.planar(3),
+        built.random_tree(4, 3),
+        built.random_tree(4, 14, floating=True),
+        built.four_bar(),
+        built.general_chain(3).with_couplings(gear("gear", "joint2", {"joint1": 0.6})),
+        driven,
+        built.random_tree(9, 3),
+        built.puma560(),
+        built.delta(),
+        built.random_tree(9, 14, floating=True),
+    ]
+    states = []
+    for k, robot in enumerate(robots[:count]):
+        at = trial(robot, 10 + k)
+        source = at.closed.source if robot.model.loop_rows else robot.model.source
+        numbers = (at.t, at.q, at.qd, at.qdd, at.direction, at.wrench)
+        states.append(State(source, robot.model.mimics, numbers))
+    return pickle.dumps(states)
+
+
+SMALL = 7
+"""So many of the robots are small enough to trace every method of every function for them."""
+
+
+def caught(states: bytes) -> str:
+    """Which check fails first, by its numbers ("caught") or by an error ("raised"); or nothing."""
+    import chasles
+    from chasles.checks.trial import Trial
+    from chasles.checks.verify import checks, results
+
+    for state in pickle.loads(states):
+        robot = chasles.Robot(state.source, mimic=state.mimic)
+        at = Trial(robot, robot.model, *state.numbers)
+        for result in results([at], 0, checks(compiled=False)):
+            if not result.ok:
+                return f"{'raised' if 'Error:' in result.detail else 'caught'}: {result}"
+    return ""
+
+
+def digest(states: bytes) -> str:
+    """What names all programs of the algorithms for the smaller robots."""
+    import chasles
+    from chasles.algorithms import DERIVATIVES, METHODS
+    from chasles.model import ModelError
+    from chasles.programs import Derivative, program
+    from chasles.tracing import signature
+
+    whole = hashlib.sha256()
+    for state in pickle.loads(states)[:SMALL]:
+        model = chasles.Robot(state.source, mimic=state.mimic).model
+        for function, rows in METHODS.items():
+            known = signature(rows[0].algorithm).options
+            options: dict[str, Any] = (
+                {"frame": next(reversed(model.frames))} if "frame" in known else {}
+            )
+            options |= {"known": (model.bodies[0].data.name,)} if "known" in known else {}
+            if function == "actuator_forces":
+                options |= {"actuated": tuple(range(model.nv)), "weights": (1.0,) * model.nv}
+            if "order" in known:
+                options["order"] = 2
+            for row in rows:
+                with contextlib.suppress(ModelError, ValueError, AssertionError, AttributeError):
+                    whole.update(program(model, function, method=row.name, **options).hash.encode())
+        for function in DERIVATIVES:
+            with contextlib.suppress(ModelError, ValueError):
+                by = Derivative("jacobian", ("q", "qd"))
+                whole.update(program(model, function, derivative=by).hash.encode())
+    return whole.hexdigest()
+
+
+# Running ---------------------------------------------------------------------------------------
+
+
+class Changed(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
+    """Gives the changed source in place of a module's own."""
+
+    def __init__(self, mutant: Mutant) -> None:
+        self.mutant = mutant
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        """The mutant's module is ours; all others are found as ever."""
+        if name != self.mutant.module:
+            return None
+        package = self.mutant.path.name == "__init__.py"
+        spec = importlib.util.spec_from_loader(
+            name, self, origin=str(self.mutant.path), is_package=package
+        )
+        if package:
+            spec.submodule_search_locations = [str(self.mutant.path.parent)]
+        return spec
+
+    def get_source(self, name: str) -> str:
+        """The changed source."""
+        return self.mutant.source
+
+    def is_package(self, name: str) -> bool:
+        """Whether the module is a folder's."""
+        return self.mutant.path.name == "__init__.py"
+
+
+def verdict(mutant: Mutant | None, states: bytes, usual: str) -> str:
+    """In a process of its own: caught, raised, unchanged or survived; of no mutant, the digest."""
+    read, write = os.pipe()
+    child = os.fork()
+    if not child:
+        with os.fdopen(write, "w") as out:
+            try:
+                out.write(_verdict(mutant, states, usual))
+            except BaseException as error:
+                out.write(f"raised: {type(error).__name__}: {error}")
+        os._exit(0)
+    os.close(write)
+    with os.fdopen(read) as answer:
+        said = answer.read()
+    os.waitpid(child, 0)
+    return said or "caught: it hangs"
+
+
+def _verdict(mutant: Mutant | None, states: bytes, usual: str) -> str:
+    for name in [n for n in sys.modules if n.split(".")[0] == "chasles"]:
+        del sys.modules[name]
+    if mutant is None:
+        failed = caught(states)
+        assert not failed, failed
+        return digest(states)
+    sys.meta_path.insert(0, Changed(mutant))
+    signal.alarm(PATIENCE)
+    failed = caught(states)
+    signal.alarm(0)
+    if failed:
+        return failed
+    return "unchanged" if digest(states) == usual else "survived"
+
+
+def tried(chosen: list[Mutant]) -> Iterator[tuple[Mutant, str]]:
+    """Each mutant and what became of it."""
+    states = prepared()
+    usual = verdict(None, states, "")
+    assert len(usual) == 64, f"the true sources are not as they should be: {usual}"
+    for mutant in chosen:
+        yield mutant, verdict(mutant, states, usual)
+
+
+def main() -> None:
+    """Try some mutants and say how many were caught."""
+    words = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    words.add_argument("--count", type=int, default=200)
+    words.add_argument("--seed", type=int, default=1)
+    words.add_argument("--skip", type=int, default=0, help="mutants that another run has tried")
+    words.add_argument("--joints", action="store_true", help="of the joints, which methods share")
+    given = words.parse_args()
+    chosen = sample(JOINTS if given.joints else ALGORITHMS, given.count, given.seed)[given.skip :]
+    counts: collections.Counter[str] = collections.Counter()
+    start = time.perf_counter()
+    for k, (mutant, said) in enumerate(tried(chosen), 1):
+        word = said.split(":")[0]
+        counts[word] += 1
+        print(f"{k:4d} {word:9s} {mutant}   {said[8:120]}".rstrip(), flush=True)
+    changed_ones = counts["caught"] + counts["survived"]
+    share = 100.0 * counts["caught"] / max(changed_ones, 1)
+    print(f"{counts['caught']} of {changed_ones} caught ({share:.1f} %), in ", end="")
+    print(f"{time.perf_counter() - start:.0f} s; {counts['raised']} cannot run, ", end="")
+    print(f"{counts['unchanged']} change no program")
+
+
+if __name__ == "__main__":
+    main()

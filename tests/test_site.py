@@ -1,0 +1,138 @@
+"""The site is built without a warning, its links lead somewhere, and no public name is missing."""
+
+import importlib
+import inspect
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from lxml import html
+
+import chasles
+
+pytest.importorskip("sphinx", reason="the site needs Sphinx (extra docs)")
+pytest.importorskip("furo", reason="the site needs furo (extra docs)")
+
+ROOT = Path(__file__).parents[1]
+MODULES = ("contact", "homogeneous", "model", "robots", "rollouts")
+"""Parts of the package that say what is public in `__all__`."""
+OPEN = ("control", "conventions")
+"""Parts of which everything without an underscore is."""
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, built as the documentation says: warnings are errors, nothing is fetched."""
+    target = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "sphinx", "-W", "-n", "-q", "docs", str(target)]
+    built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert built.returncode == 0, built.stderr
+    return target
+
+
+def test_links_and_pictures_lead_somewhere(site: Path) -> None:
+    pages = {path: html.parse(path) for path in sorted(site.rglob("*.html"))}
+    anchors = {path: set(page.xpath("//@id")) for path, page in pages.items()}
+    assert len(pages) > 60
+    broken = []
+    for path, page in pages.items():
+        for link in [
+            *page.xpath("//a/@href"),
+            *page.xpath("//img/@src"),
+            *page.xpath("//link/@href"),
+        ]:
+            parts = urlsplit(link)
+            if parts.scheme or parts.netloc:
+                continue
+            file = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            if not file.is_file() or (
+                file in anchors and parts.fragment and unquote(parts.fragment) not in anchors[file]
+            ):
+                broken.append(f"{path.relative_to(site)}: {link}")
+    assert not broken
+
+
+def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
+    for path in site.rglob("*.html"):
+        page = html.parse(path)
+        loaded = [*page.xpath("//script/@src"), *page.xpath("//link[@rel='stylesheet']/@href")]
+        assert not [link for link in [*loaded, *page.xpath("//img/@src")] if urlsplit(link).netloc]
+
+
+def documented(site: Path) -> set[str]:
+    """Every name with an entry of its own, by the anchors of the pages."""
+    found: set[str] = set()
+    for path in (site / "api").glob("*.html"):
+        found |= set(html.parse(path).xpath("//dt/@id"))
+    return found
+
+
+def public(module: str) -> list[str]:
+    """Dotted names that a module of the package offers."""
+    space = importlib.import_module(f"chasles.{module}")
+    if module in MODULES:
+        names = list(space.__all__)
+    else:
+        names = [
+            name
+            for name, thing in vars(space).items()
+            if not name.startswith("_") and getattr(thing, "__module__", "") == space.__name__
+        ]
+    return [f"chasles.{module}.{name}" for name in names]
+
+
+def is_entry(dotted: str) -> bool:
+    """Whether a name is a function or a class, and not another module or a plain value."""
+    module, _, name = dotted.rpartition(".")
+    thing = getattr(importlib.import_module(module), name)
+    return inspect.isfunction(thing) or inspect.isclass(thing)
+
+
+def test_every_public_name_has_an_entry(site: Path) -> None:
+    entries = documented(site)
+    names = [f"chasles.{name}" for name in chasles.__all__]
+    for module in (*MODULES, *OPEN):
+        names += public(module)
+    elsewhere = {"chasles.model.ModelError", "chasles.rollouts.Trajectory"}
+    assert all(
+        name.replace(".model.", ".").replace(".rollouts.", ".") in entries for name in elsewhere
+    )
+    wanted = [name for name in names if is_entry(name) and name not in elsewhere]
+    assert len(wanted) > 150
+    assert not [name for name in wanted if name not in entries]
+
+
+def test_every_method_of_a_robot_has_an_entry(site: Path) -> None:
+    entries = documented(site)
+    members = [name for name, _ in inspect.getmembers(chasles.Robot) if not name.startswith("_")]
+    assert not [name for name in members if f"chasles.Robot.{name}" not in entries]
+
+
+def test_docstrings_read_as_words(site: Path) -> None:
+    text = (site / "api" / "robot.html").read_text("utf-8")
+    assert "system-message" not in text
+    assert not re.search(r"<em>[^<]{200,}", text)  # emphasis that a stray star began
+
+
+def test_tutorials_are_notebooks_with_results(site: Path) -> None:
+    pages = sorted((ROOT / "docs/tutorials").glob("*.md"))
+    assert len(pages) == 7
+    for page in pages:
+        book = json.loads((site / "tutorials" / f"{page.stem}.ipynb").read_text("utf-8"))
+        cells = [cell for cell in book["cells"] if cell["cell_type"] == "code"]
+        text = page.read_text("utf-8")
+        code = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+        files = [cell["source"] for cell in cells if cell["source"].startswith("%%writefile ")]
+        assert [c["source"] + "\n" for c in cells if c["source"] not in files] == code
+        assert len(files) == text.count("<!-- file: ")
+        assert any(cell["outputs"] for cell in cells)
+        assert not any("```python" in "".join(cell["source"]) for cell in book["cells"])
+
+
+def test_links_to_elsewhere_are_listed(site: Path) -> None:
+    listed = (site / "external-links.txt").read_text("utf-8")
+    assert "https://github.com/coal-library/coal contact\n" in listed

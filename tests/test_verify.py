@@ -1,0 +1,152 @@
+"""`verify` passes where all is well, and says which function is wrong where one is."""
+
+import io
+import json
+import random
+
+import numpy as np
+import pytest
+from mutation import ALGORITHMS, ROOT, mutants, prepared, verdict
+from rich.console import Console
+from typer.testing import CliRunner
+
+import chasles
+from chasles.algorithms import METHODS
+from chasles.algorithms.tensor import kane
+from chasles.checks import Result, Verification
+from chasles.checks import trial as trials
+from chasles.checks.comparing import Comparison, first_difference, relative_error
+from chasles.checks.table import CHECKS
+from chasles.checks.verify import checks, results
+from chasles.cli import app
+from chasles.cli import verify as report
+from chasles.model import gear
+
+
+def on_floats(robot: chasles.Robot, seed: int = 3) -> list:
+    return list(results([trials.trial(robot, seed)], seed, checks(compiled=False)))
+
+
+@pytest.mark.parametrize(
+    "robot",
+    [
+        chasles.robots.general_chain(3),
+        chasles.robots.random_tree(4, 3),
+        chasles.robots.general_chain(3).with_couplings(gear("g", "joint2", {"joint1": 0.6})),
+    ],
+    ids=["chain", "tree", "geared"],
+)
+def test_robots_pass_on_floats(robot: chasles.Robot) -> None:
+    wrong = [str(result) for result in on_floats(robot) if not result.ok]
+    assert not wrong
+
+
+def test_every_function_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By some check on some robot: a function of the table that none asks for is not verified."""
+    robots = (
+        chasles.robots.random_tree(4, 14, floating=True),
+        chasles.robots.four_bar(),
+        chasles.robots.random_tree(4, 5).drive({"joint1": lambda t: 0.3 + 0.5 * t * t}),
+    )
+    seen: set[str] = set()
+    whole = trials.evaluate
+
+    def noted(model, function, arrays, **options):
+        seen.add(function)
+        return whole(model, function, arrays, **options)
+
+    monkeypatch.setattr(trials, "evaluate", noted)
+    for robot in robots:
+        assert not [str(result) for result in on_floats(robot) if not result.ok]
+    assert seen == set(METHODS)
+
+
+def test_robot_passes_compiled() -> None:
+    found = chasles.robots.planar(2).verify(states=1)
+    assert found.ok, str(found)
+    assert set(found.worst) >= {check.name for check in CHECKS if check.compiled and not check.full}
+
+
+def test_a_wrong_method_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = kane.kane
+
+    def wrong(model, q, qd, qdd, f_ext=None):
+        return {i: part * 1.001 for i, part in right(model, q, qd, qdd).items()}
+
+    wrong.__annotations__ = right.__annotations__
+    row = next(m for m in METHODS["inverse_dynamics"] if m.name == "kane")
+    monkeypatch.setattr(type(row), "algorithm", property(lambda m: wrong if m is row else _of(m)))
+    failed = [r for r in on_floats(chasles.robots.general_chain(3)) if not r.ok]
+    assert failed
+    assert {(r.function, r.method) for r in failed} == {("inverse_dynamics", "kane")}
+    assert "instead of" in failed[0].detail
+
+
+def _of(method):
+    from chasles.algorithms import _loaded
+
+    return _loaded(method.source)
+
+
+# Comparing -------------------------------------------------------------------------------------
+
+
+def test_first_entry_that_differs() -> None:
+    a, b = np.array([[1.0, 2.0], [3.5, 4.0]]), np.array([[1.0, 2.0], [3.0, 4.0]])
+    compared = Comparison("f", "m", a, b)
+    assert relative_error(compared) == 0.125
+    assert first_difference(compared, 1e-3) == "[1, 0]: 3.5 instead of 3"
+    assert first_difference(compared, 0.2) == ""
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_what_is_no_number_is_an_error(bad: float) -> None:
+    compared = Comparison("f", "m", [bad, 1.0], [1.0, 1.0])
+    assert relative_error(compared) == np.inf
+    assert first_difference(compared, 1.0).startswith("[0]")
+
+
+def test_other_shapes_differ() -> None:
+    assert relative_error(Comparison("f", "m", np.zeros(2), np.zeros(3))) == np.inf
+
+
+@pytest.mark.parametrize("wrong", [{"seed": -1}, {"seed": 0.5}, {"states": 0}])
+def test_wrong_numbers_are_refused(wrong: dict) -> None:
+    with pytest.raises(ValueError, match="verify: "):
+        chasles.robots.planar(1).verify(**wrong)
+
+
+# The command -----------------------------------------------------------------------------------
+
+
+def test_command_as_json() -> None:
+    said = CliRunner().invoke(app, ["verify", "planar:1", "--states", "1", "--json"])
+    assert said.exit_code == 0, said.output
+    found = json.loads(said.stdout)
+    assert found["ok"]
+    assert {r["function"] for r in found["results"]} >= {"inverse_dynamics", "mass_matrix"}
+
+
+def test_table_names_what_differs() -> None:
+    good = Result("power balance", "inverse_dynamics", "power", 1e-12, 1e-6, 0)
+    bad = Result("methods agree", "mass_matrix", "spatial", 0.5, 1e-10, 1, "[0, 1]: 2 instead of 1")
+    console = Console(file=io.StringIO(), width=100)
+    report.show(Verification("arm", (good, bad)), console, freedoms=3, arm=12)
+    shown = console.file.getvalue()
+    assert "ok" in shown
+    assert "differs" in shown
+    assert "[0, 1]: 2 instead of 1" in " ".join(shown.split())
+
+
+# Mutants ---------------------------------------------------------------------------------------
+
+
+def test_some_mutants_are_caught() -> None:
+    """Of two files, a few; `python tests/mutation.py` tries hundreds."""
+    files = ("spatial/inverse_dynamics.py", "tensor/kane.py")
+    each = [list(mutants(ROOT / ALGORITHMS / name)) for name in files]
+    chosen = [m for some in each for m in random.Random(0).sample(some, 2)]
+    states = prepared(3)
+    for mutant in chosen:
+        said = verdict(mutant, states, "")
+        assert said.startswith(("caught", "raised")), f"{mutant}: {said}"

@@ -1,0 +1,279 @@
+"""The viewer in a real browser without a screen: Chromium, driven by Playwright.
+
+`python tests/view/test_browser.py` makes the picture of docs/view.md and prints how fast it is.
+"""
+
+import re
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib.metadata import files
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import numpy as np
+import pytest
+
+import chasles
+from chasles.view import Viewer, show
+from chasles.view.posture import displacement
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
+if CHROMIUM is None:
+    pytest.skip(
+        "no Chromium is installed (Debian: apt-get install chromium)", allow_module_level=True
+    )
+pytest.importorskip("viser", reason="the viewer's packages are not installed")
+playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
+
+FLAGS = ("--no-sandbox", "--headless=new", "--use-gl=angle", "--use-angle=swiftshader")
+SOFTWARE = (*FLAGS, "--enable-unsafe-swiftshader", "--no-proxy-server")
+WAIT = 30.0
+"""Seconds for what takes one or two where nothing else runs."""
+
+COUNT_PICTURES = """
+window.drawn = 0; let frame = 0, last = -1;
+const tick = () => { frame++; requestAnimationFrame(tick); };
+requestAnimationFrame(tick);
+for (const name of ["drawElements", "drawArrays"]) {
+  const original = WebGL2RenderingContext.prototype[name];
+  WebGL2RenderingContext.prototype[name] = function (...rest) {
+    if (frame !== last) { last = frame; window.drawn++; }
+    window.first ??= performance.now();
+    return original.apply(this, rest);
+  };
+}
+"""
+"""Frames in which something is drawn, and when the first was, in ms after the page's request."""
+
+
+@dataclass
+class Page:
+    """An open page, what it complained of, and whom it asked."""
+
+    tab: Any
+    complaints: list[str] = field(default_factory=list)
+    hosts: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.tab.on("console", self._heard)
+        self.tab.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.tab.on("request", lambda request: self._asked(request.url))
+        self.tab.on("websocket", lambda link: self._asked(link.url))
+        self.tab.add_init_script(COUNT_PICTURES)
+
+    def _heard(self, message: Any) -> None:
+        if message.type == "error":
+            self.complaints.append(message.text)
+
+    def _asked(self, url: str) -> None:
+        plain = url.removeprefix("blob:")
+        if not plain.startswith("data:"):
+            self.hosts.add(urlsplit(plain).hostname or plain)
+
+    def until(self, holds: Callable[[], Any]) -> None:
+        """Let the page go on until something holds."""
+        end = time.monotonic() + WAIT
+        while not holds():
+            assert time.monotonic() < end, f"not within {WAIT:g} s; the page says {self.complaints}"
+            self.tab.wait_for_timeout(50)
+
+    def picture(self) -> np.ndarray:
+        """What the page shows of the scene, left of the panel: (height, width, 3)."""
+        import imageio.v3 as imageio
+
+        shot = self.tab.screenshot(clip={"x": 0, "y": 190, "width": 380, "height": 290})
+        return np.asarray(imageio.imread(BytesIO(shot)))[..., :3].astype(int)
+
+    def settled(self) -> np.ndarray:
+        """The picture when it no longer changes."""
+        before = self.picture()
+        for _ in range(40):
+            self.tab.wait_for_timeout(300)
+            now = self.picture()
+            if np.array_equal(now, before):
+                return now
+            before = now
+        raise AssertionError("the picture does not come to rest")
+
+    def slider(self, label: str) -> Any:
+        """The handle of the slider with a label."""
+        names = [name.split(",")[0] for name in self.labels()]
+        return self.tab.get_by_role("slider").nth(names.index(label))
+
+    def labels(self) -> list[str]:
+        """Of all sliders, in order."""
+        texts = self.tab.locator("label").all_inner_texts()
+        return [text for text in texts if re.search(r", (rad|m|s)$", text)]
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=list(SOFTWARE))
+        yield browser
+        browser.close()
+
+
+@contextmanager
+def opened(browser: Any, viewer: Viewer, width: int = 720, height: int = 480) -> Iterator[Page]:
+    """The page of a viewer, when it has drawn something; it may complain of nothing."""
+    tab = browser.new_page(viewport={"width": width, "height": height})
+    page = Page(tab)
+    with viewer:
+        tab.goto(viewer.url)
+        page.until(lambda: tab.evaluate("window.first") is not None)
+        yield page
+        tab.close()
+    assert page.complaints == []
+    assert page.hosts == {"127.0.0.1"}
+
+
+def differs(a: np.ndarray, b: np.ndarray) -> int:
+    """How many pixels of two pictures are not the same."""
+    return int(np.count_nonzero(np.abs(a - b).max(axis=-1) > 20))
+
+
+def test_a_slider_moves_its_link_and_those_beyond(chromium: Any) -> None:
+    robot = chasles.robots.puma560()
+    viewer = show(robot, port=0)
+    figure = viewer.figures[0]
+    with opened(chromium, viewer) as page:
+        before = page.settled()
+        assert differs(before, np.full_like(before, 255)) > 1000  # a robot is there
+        places = [np.array([*node.wxyz, *node.position]) for node in figure.nodes.values()]
+        thumb = page.slider("joint3")
+        thumb.focus()
+        for _ in range(6):
+            thumb.press("ArrowLeft")
+        page.until(lambda: figure.q[2] < -0.01)
+        assert np.count_nonzero(figure.q) == 1
+        page.until(lambda: differs(page.picture(), before) > 20)
+        now = [np.array([*node.wxyz, *node.position]) for node in figure.nodes.values()]
+        moved = [not np.allclose(a, b) for a, b in zip(places, now, strict=True)]
+        assert moved == [False, False, True, True, True, True, False]  # the world's node is last
+
+
+def test_loops_stay_closed_and_dependent_sliders_follow(chromium: Any) -> None:
+    robot = chasles.robots.four_bar()
+    viewer = show(robot, port=0)
+    figure, panel = viewer.figures[0], viewer.panels[0]
+    with opened(chromium, viewer) as page:
+        follower = panel.sliders[1].value
+        thumb = page.slider("crank")
+        thumb.focus()
+        thumb.press("Home")  # the least value, half a turn away
+        page.until(lambda: abs(figure.q[0] + np.pi) < 1e-6)
+        assert np.abs(robot.loop_residual(figure.q)).max() < 1e-9
+        page.until(lambda: panel.sliders[1].value != follower)
+        turns = (panel.sliders[1].value - displacement(robot, figure.q)[1]) / (2.0 * np.pi)
+        assert turns == pytest.approx(round(turns), abs=1e-9)
+        assert [slider.disabled for slider in panel.sliders] == [False, True, True]
+
+
+@pytest.fixture
+def swing(tmp_path: Path) -> Path:
+    """A motion of the PUMA's first joint, of two seconds."""
+    t = np.linspace(0.0, 2.0, 61)
+    q = np.zeros((61, 6))
+    q[:, 0] = np.sin(np.pi * t)
+    path = tmp_path / "motion.npz"
+    np.savez(path, t=t, q=q, format=np.array("chasles-motion-1"))
+    return path
+
+
+def test_a_motion_plays_and_pauses(chromium: Any, swing: Path) -> None:
+    viewer = show(chasles.robots.puma560(), motion=swing, beside=chasles.robots.planar(2), port=0)
+    playback = viewer.playback
+    assert playback is not None
+    with opened(chromium, viewer) as page:
+        before = page.settled()
+        page.tab.get_by_role("button", name="Play").click()
+        page.until(lambda: playback.frames > 5)
+        page.until(lambda: differs(page.picture(), before) > 20)
+        clock, first = playback.clock, viewer.figures[0].q[0]
+        assert first == pytest.approx(np.sin(np.pi * clock), abs=0.01)
+        assert not np.any(viewer.figures[1].q)  # another robot: it does not play
+        page.tab.get_by_role("button", name="Pause").click()
+        page.until(lambda: not playback.playing)
+        stopped = playback.clock
+        page.tab.wait_for_timeout(300)
+        assert playback.clock == stopped
+        thumb = page.slider("Time")
+        thumb.focus()
+        thumb.press("Home")
+        page.until(lambda: playback.clock == 0.0)
+
+
+def test_overlays_and_screenshot(chromium: Any) -> None:
+    viewer = show(chasles.robots.planar(2), port=0)
+    with opened(chromium, viewer) as page:
+        before = page.settled()
+        page.tab.get_by_text("Show", exact=True).click()
+        for overlay in viewer.panels[0].overlays:
+            page.tab.get_by_label(overlay.label, exact=True).check()
+            page.until(lambda overlay=overlay: overlay.wanted)
+        page.until(lambda: "Manipulability: " in viewer.panels[0].message.content)
+        page.until(lambda: differs(page.picture(), before) > 200)
+        with page.tab.expect_download(timeout=1e3 * WAIT) as download:
+            page.tab.get_by_role("button", name="Screenshot").click()
+        picture = Path(download.value.path()).read_bytes()
+        assert download.value.suggested_filename == "planar.png"
+        assert picture.startswith(b"\x89PNG")
+
+
+# Speed, and the picture of the documentation ---------------------------------------------------
+
+
+def measure(browser: Any, robot: chasles.Robot, seconds: float = 5.0) -> dict[str, float]:
+    """The first picture (s), then updates by the server and pictures of the page in a second."""
+    viewer = show(robot, port=0)
+    figure = viewer.figures[0]
+    with opened(browser, viewer) as page:
+        first = page.tab.evaluate("window.first") / 1e3
+        page.settled()
+        start, count, drawn = time.monotonic(), 0, page.tab.evaluate("window.drawn")
+        while (now := time.monotonic() - start) < seconds:
+            figure.move(robot.integrate(robot.neutral(), np.full(robot.nv, 0.3 * np.sin(3 * now))))
+            count += 1
+            page.tab.wait_for_timeout(max(0.0, 1e3 * (count / 30.0 - time.monotonic() + start)))
+        drawn = page.tab.evaluate("window.drawn") - drawn
+        passed = time.monotonic() - start
+    return {"first picture, s": first, "updates/s": count / passed, "pictures/s": drawn / passed}
+
+
+def document(browser: Any, picture: Path) -> None:
+    """The page with a robot that carries overlays, as docs/view.md has it."""
+    robot = chasles.robots.humanoid()
+    viewer = show(robot, beside=chasles.robots.delta(), port=0)
+    with opened(browser, viewer, 1100, 700) as page:
+        panel = viewer.panels[0]
+        panel.go(robot.state({"left_shoulder_pitch": 0.6, "right_elbow": 0.6}))
+        for overlay in panel.overlays:
+            if overlay.label in ("Centre of mass", "See through", "Gravity torques"):
+                panel.show(overlay, True)
+        for close in page.tab.locator(".mantine-Notification-closeButton").all():
+            close.click()
+        page.settled()
+        page.tab.screenshot(path=picture)
+
+
+def main() -> None:
+    """Print the speeds, and make the picture."""
+    talos = next(f for f in files("example-robot-data") or () if f.name == "talos_reduced.urdf")
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=list(SOFTWARE))
+        for robot in (chasles.robots.humanoid(), chasles.load(str(talos.locate()))):
+            found = measure(browser, robot)
+            numbers = ", ".join(f"{what} {value:.2f}" for what, value in found.items())
+            print(f"{robot.name} ({len(robot.joints)} joints): {numbers}")
+        document(browser, Path(__file__).parents[2] / "docs" / "images" / "view.png")
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,318 @@
+"""What the viewer draws and how it moves, without a browser."""
+
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support import close
+from typer.testing import CliRunner
+
+import chasles
+from chasles.cli import app
+from chasles.mathematics.linear import Symmetric, Vector
+from chasles.mathematics.spatial import RigidInertia
+from chasles.model import ModelError, ShapeData
+from chasles.view import ellipsoids, forces, playback, posture
+
+pytest.importorskip("viser", reason="the viewer's packages are not installed")
+trimesh = pytest.importorskip("trimesh")
+
+from chasles.view import Viewer, show  # noqa: E402
+from chasles.view.coarser import coarser  # noqa: E402
+from chasles.view.files import mesh_file  # noqa: E402
+from chasles.view.solids import MOST_TRIANGLES, solids  # noqa: E402
+
+LOOPS = ("four_bar", "slider_crank", "delta", "stewart")
+
+
+@pytest.fixture
+def viewer() -> Iterator[Viewer]:
+    with show(chasles.robots.puma560(), port=0) as made:
+        yield made
+
+
+# Postures --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["puma560", "quadruped", *LOOPS])
+def test_a_freedom_moves_alone_or_with_those_that_depend_on_it(name: str) -> None:
+    robot = getattr(chasles.robots, name)()
+    q = posture.start(robot)
+    names = [freedom.name for freedom in posture.freedoms(robot)]
+    k = names.index(robot.independent[0])
+    before = posture.displacement(robot, q)
+    after_q = posture.moved(robot, q, k, before[k] + 0.35)
+    after = posture.displacement(robot, after_q)
+    assert after[k] == pytest.approx(before[k] + 0.35, abs=1e-9)
+    free = [n for n in robot.independent if n != names[k]]
+    for other in map(names.index, free):
+        assert after[other] == pytest.approx(before[other], abs=1e-9)
+    if robot.model.loop_rows:
+        assert np.abs(robot.loop_residual(after_q)).max() < 1e-9
+
+
+def test_dragging_far_keeps_the_branch() -> None:
+    """A whole turn of the crank ends where it began; one leap could end on the other branch."""
+    robot = chasles.robots.four_bar(ground=1.0, crank=0.5, coupler=0.9, rocker=0.8)
+    q = posture.start(robot)
+    there = posture.moved(robot, q, 0, np.pi)
+    back = posture.moved(robot, there, 0, 0.0)
+    close(back, q, 1e-9)
+
+
+def test_start_is_within_limits() -> None:
+    robot = chasles.robots.puma560()
+    joint = replace(robot.joint("joint1"), limits=chasles.model.Limits(0.5, 1.0))
+    others = robot.model.source.joints[1:]
+    changed = chasles.Robot(replace(robot.model.source, joints=(joint, *others)))
+    assert posture.start(changed)[0] == 0.5
+
+
+def test_poses_are_those_of_forward_kinematics() -> None:
+    robot = chasles.robots.quadruped()
+    q = robot.random(3)
+    R, p = posture.poses(robot.model, q)
+    for i, body in enumerate(robot.model.bodies):
+        T = robot.forward_kinematics(q, frame=body.name)
+        placement = robot.model.frames[body.name].placement
+        close(p[i] + R[i] @ list(placement.r), T[:3, 3], 1e-12)
+        close(R[i] @ np.array(placement.R.rows), T[:3, :3], 1e-12)
+
+
+# Ellipsoids and forces -------------------------------------------------------------------------
+
+
+def test_box_of_an_inertia_is_the_box_that_has_it() -> None:
+    """m/12 (b2 + c2) about the axis of a: the textbook's box gives its own lengths back."""
+    a, b, c, m = 0.1, 0.4, 0.7, 3.0
+    I = Symmetric(*(m / 12 * x for x in (b * b + c * c, a * a + c * c, a * a + b * b)), 0, 0, 0)
+    found = ellipsoids.of_inertia(RigidInertia.from_center(m, Vector.of(1.0, 2.0, 3.0), I))
+    assert found is not None
+    close(found.center, [1.0, 2.0, 3.0], 1e-12)
+    close(np.abs(found.R) @ ellipsoids.box_lengths(found), [a, b, c], 1e-9)
+
+
+def test_manipulability_of_a_planar_arm() -> None:
+    """Yoshikawa 1985: the product of the semi-axes is l1 l2 |sin q2|."""
+    robot, q = chasles.robots.planar(2), np.array([0.3, 1.1])
+    half = ellipsoids.of_manipulability(robot, q, robot.frames[-1]).half
+    assert np.sort(half)[1:].prod() == pytest.approx(np.sin(1.1), rel=1e-9)
+    assert half.min() < 1e-7
+
+
+def test_manipulability_with_loops_is_that_of_rates_that_keep_them_closed() -> None:
+    robot = chasles.robots.four_bar()
+    frame, q = robot.bodies[2], robot.assemble([0.7])
+    h = 1e-6
+    ends = [robot.forward_kinematics(robot.assemble([0.7 + s], q), frame=frame) for s in (-h, h)]
+    speed = np.linalg.norm(ends[1][:3, 3] - ends[0][:3, 3]) / (2 * h)
+    assert ellipsoids.of_manipulability(robot, q, frame).half.max() == pytest.approx(
+        speed, rel=1e-6
+    )
+
+
+@pytest.mark.parametrize("name", LOOPS[:2])
+def test_the_held_mechanism_stands_still(name: str) -> None:
+    robot = getattr(chasles.robots, name)()
+    k = [f.name for f in posture.freedoms(robot)].index(robot.independent[0])
+    q = posture.moved(robot, posture.start(robot), k, 0.4)
+    tau, rest = forces.holding_forces(robot, q), np.zeros(robot.nv)
+    qdd, _ = robot.constrained_dynamics(q, rest, tau)
+    assert np.abs(qdd).max() < 1e-7
+
+
+def test_reaction_at_the_base_carries_the_weight() -> None:
+    robot = chasles.robots.puma560()
+    q = robot.random(1)
+    where, found = forces.reaction_vectors(robot, q)
+    moving = sum(float(body.inertia.m) for body in robot.model.bodies)
+    close(found[0], [0.0, 0.0, 9.81 * moving], 1e-9)
+    assert where.shape == found.shape == (6, 3)
+
+
+def test_gravity_torques_point_along_the_axes() -> None:
+    robot = chasles.robots.puma560()
+    q = robot.random(1)
+    _, torques, push = forces.joint_vectors(robot, q)
+    close(np.linalg.norm(torques, axis=1), np.abs(robot.gravity_forces(q)), 1e-9)
+    assert np.abs(push).max() == 0.0
+    axes = robot.jacobian(q, frame="tool", axes="world", at="frame")[:3].T
+    for torque, axis in zip(torques, axes, strict=True):
+        assert np.linalg.norm(np.cross(torque, axis)) < 1e-9
+
+
+# Drawing ---------------------------------------------------------------------------------------
+
+
+def box(folder: Path) -> Path:
+    """A mesh file of a box."""
+    path = folder / "meshes" / "box.stl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(trimesh.creation.box((2.0, 4.0, 6.0)).export(file_type="stl"))
+    return path
+
+
+def test_meshes_are_found_by_all_their_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, robot = box(tmp_path / "arm"), str(tmp_path / "arm" / "urdf" / "arm.urdf")
+    Path(robot).parent.mkdir()
+    for name in (
+        "../meshes/box.stl",
+        "package://arm/meshes/box.stl",
+        "package:///arm/meshes/box.stl",
+        f"file://{path}",
+        str(path),
+    ):
+        found = mesh_file(name, robot)
+        assert found is not None
+        assert found.samefile(path)
+    assert mesh_file("package://other/meshes/box.stl", robot) is None
+    assert mesh_file("package://arm/meshes/box.stl", "/nowhere/arm.urdf") is None
+    monkeypatch.setenv("ROS_PACKAGE_PATH", str(tmp_path / "arm"))
+    assert mesh_file("package://arm/meshes/box.stl", "/nowhere/arm.urdf") is not None
+    secret = tmp_path / "secret.txt"
+    secret.write_text("no mesh")
+    assert mesh_file(f"file://{secret}", robot) is None
+
+
+def test_a_mesh_stands_scaled_in_its_link(tmp_path: Path) -> None:
+    box(tmp_path)
+    robot = chasles.robots.planar(1)
+    link = robot.bodies[-1]
+    shape = ShapeData(link, "mesh", (0.1, 0.1, 0.1), file="meshes/box.stl")
+    source = replace(robot.model.source, shapes=(shape,), where=str(tmp_path / "r.urdf"))
+    model = chasles.Robot(source).model
+    found, notes = solids(model, 1.0)
+    (seen,) = [solid for solid in found if solid.body == model.frames[link].body]
+    R = np.array(model.frames[link].placement.R.rows)
+    close(np.ptp(seen.vertices @ R, axis=0), [0.2, 0.4, 0.6], 1e-6)
+    assert notes == []
+
+
+def test_what_cannot_be_drawn_is_said_and_drawn_from_inertia(tmp_path: Path) -> None:
+    (tmp_path / "bad.stl").write_text("solid of nothing")
+    robot = chasles.robots.planar(2)
+    shapes = tuple(
+        ShapeData(link, "mesh", (1.0, 1.0, 1.0), file=file)
+        for link, file in zip(robot.bodies[-2:], ("bad.stl", "no.stl"), strict=True)
+    )
+    source = replace(robot.model.source, shapes=shapes, where=str(tmp_path / "r.urdf"))
+    found, notes = solids(chasles.Robot(source).model, 1.0)
+    assert {solid.body for solid in found} >= {0, 1}
+    assert [("bad.stl" in note, "no.stl" in note) for note in notes][-1] == (False, True)
+
+
+def test_a_coarser_mesh_keeps_its_place_and_size() -> None:
+    ball = trimesh.creation.icosphere(subdivisions=5, radius=1.0)
+    vertices, faces = coarser(np.asarray(ball.vertices), np.asarray(ball.faces), 2000)
+    assert 500 < len(faces) <= 2000
+    assert abs(trimesh.Trimesh(vertices, faces).volume / ball.volume - 1.0) < 0.03
+    same = coarser(np.asarray(ball.vertices), np.asarray(ball.faces), 10**6)
+    assert len(same[1]) == len(ball.faces)
+    assert len(faces) < MOST_TRIANGLES
+
+
+# Motions ---------------------------------------------------------------------------------------
+
+
+def test_motions_of_simulate_and_of_text_files(tmp_path: Path) -> None:
+    robot = chasles.robots.planar(2)
+    t, q = np.array([0.0, 0.5, 1.0]), np.array([[0.0, 0.0], [1.0, 0.5], [1.0, 1.0]])
+    np.savez(tmp_path / "motion.npz", t=t, q=q, format=np.array("chasles-motion-1"))
+    names = [f"{joint}.q" for joint in robot.joints]
+    rows = [",".join(map(str, [time, *row])) for time, row in zip(t, q, strict=True)]
+    (tmp_path / "m.csv").write_text("\n".join([",".join(["t", *names]), *rows]))
+    for path in (tmp_path, tmp_path / "motion.npz", tmp_path / "m.csv"):
+        motion = playback.read(path, robot)
+        close(motion.at(robot, 0.25), [0.5, 0.25], 1e-12)
+        close(motion.at(robot, -1.0), q[0], 1e-12)
+        close(motion.at(robot, 9.0), q[-1], 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "said"),
+    [
+        ({"t": np.zeros(2), "q": np.zeros((2, 3))}, "2 coordinates"),
+        ({"t": np.array([1.0, 0.0]), "q": np.zeros((2, 2))}, "do not increase"),
+        ({"t": np.zeros(1), "q": np.full((1, 2), np.nan)}, "not finite"),
+        ({"q": np.zeros((1, 2))}, "no motion"),
+    ],
+)
+def test_bad_motion_files(tmp_path: Path, arrays: dict[str, np.ndarray], said: str) -> None:
+    path = tmp_path / "m.npz"
+    np.savez(path, format=np.array("chasles-motion-1"), **arrays)
+    with pytest.raises(ModelError, match=rf"m\.npz: .*{said}"):
+        playback.read(path, chasles.robots.planar(2))
+
+
+# The server ------------------------------------------------------------------------------------
+
+
+def test_only_this_machine_can_connect(viewer: Viewer) -> None:
+    port = viewer.server.get_port()
+    assert viewer.url == f"http://127.0.0.1:{port}"
+    socket.create_connection(("127.0.0.1", port), timeout=5).close()
+    with pytest.raises(OSError):  # noqa: PT011  refused, in the words of the system
+        socket.create_connection(("127.0.0.2", port), timeout=1).close()
+
+
+def test_a_taken_port_leads_to_the_next(viewer: Viewer) -> None:
+    taken = viewer.server.get_port()
+    with show(chasles.robots.planar(1), port=taken) as second:
+        assert second.server.get_port() > taken
+
+
+def test_a_notebook_shows_the_page(viewer: Viewer) -> None:
+    assert f'src="{viewer.url}"' in viewer._repr_html_()
+
+
+def test_all_ends_with_stop() -> None:
+    before = threading.active_count()
+    robot = chasles.robots.planar(1)
+    made = robot.show(port=0, beside=chasles.robots.four_bar())
+    port = made.server.get_port()
+    made.stop()
+    with pytest.raises(OSError):  # noqa: PT011  refused, in the words of the system
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+    assert len(made.figures) == 2
+    assert not any(thread.name == "chasles playback" for thread in threading.enumerate())
+    assert threading.active_count() <= before + 40  # a pool of viser's may wait for its end
+
+
+def test_bad_arguments() -> None:
+    robot = chasles.robots.planar(1)
+    with pytest.raises(TypeError, match="give a robot, not str"):
+        show(robot, beside="puma560")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="from 0 to 65535"):
+        show(robot, port=70000)
+    for file in ("nothing.csv", "nothing.npz"):
+        with pytest.raises(ModelError, match=f"{file}: there is no such file"):
+            show(robot, motion=file, port=0)
+
+
+def test_the_command_says_where_and_ends_by_an_interrupt() -> None:
+    command = [sys.executable, "-m", "chasles", "view", "planar:2", "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        line = running.stdout.readline()
+        found = re.fullmatch(r"planar is at http://127\.0\.0\.1:(\d+) \(Ctrl-C ends\)\n", line)
+        assert found, line
+        socket.create_connection(("127.0.0.1", int(found[1])), timeout=5).close()
+        running.send_signal(signal.SIGINT)
+        rest, _ = running.communicate(timeout=30)
+    assert (running.returncode, rest) == (0, "ended\n")
+
+
+def test_the_command_says_what_is_wrong_in_one_line() -> None:
+    result = CliRunner().invoke(app, ["view", "puma560", "--motion", "nothing.csv"])
+    assert result.exit_code == 2
+    assert "nothing.csv: there is no such file" in result.output
