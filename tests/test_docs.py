@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import citations
+import numpy as np
 import pytest
 from support import gpus
 from typer.testing import CliRunner
@@ -114,7 +115,7 @@ def truth(page: Path) -> tuple[list[tuple[Block, str]], dict[str, bytes]]:
     """
     text = page.read_text("utf-8") if page.parent.name == "tutorials" else ""
     shown = re.findall(r"\(\.\./images/([^)]+)\)", text)
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), np.printoptions():
         return list(run(page)), {picture: Path(picture).read_bytes() for picture in shown}
 
 

@@ -388,7 +388,6 @@ def test_what_does_not_go_with_contacts_is_refused_with_the_remedy() -> None:
         ({"q": np.tile(q, (2, 1))}, "one state.*one by one"),
         ({"q": q - 0.01}, "at t = 0 s body penetrates by 0.01"),
         ({"contacts": [Pair(Sphere("hand", 0.3), Plane(), Rigid())]}, "hand"),
-        ({"contacts": [Pair(Box("body", (1.0, 1.0, 1.0)), Sphere(None, 1.0), Rigid())]}, "Box"),
     ):
         options = {"q": q, "qd": qd, "duration": 0.1, "contacts": [pair]} | change
         with pytest.raises(ValueError, match=message):

@@ -57,7 +57,7 @@ def test_what_is_printed(file: Path) -> None:
 
 def test_json(file: Path, tmp_path: Path) -> None:
     result = run(file, tmp_path / "none.urdf", "--json")
-    first, second = json.loads(result.output)["files"]
+    first, second = json.loads(result.output)["reports"]
     assert first["file"] == str(file)
     assert [f["check"] for f in first["findings"]] == ["triangle"]
     assert set(first["findings"][0]) >= {"severity", "where", "part", "what", "why", "remedy"}

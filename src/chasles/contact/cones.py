@@ -21,8 +21,7 @@ whose sections are ellipsoids (Howe and Cutkosky 1996).
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
-from scipy.linalg import block_diag
+import scipy
 
 from chasles.contact.complementarity import Infeasible, checked_problem
 from chasles.contact.quadratic import optional
@@ -159,9 +158,9 @@ def _least(P: np.ndarray, c: np.ndarray, rows: list[np.ndarray]) -> np.ndarray:
     settings.verbose = False
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = SOLVER
     solution = clarabel.DefaultSolver(
-        sparse.csc_matrix(np.triu(P)),
+        scipy.sparse.csc_matrix(np.triu(P)),
         c,
-        sparse.csc_matrix(-block_diag(*rows)),
+        scipy.sparse.csc_matrix(-scipy.linalg.block_diag(*rows)),
         np.zeros(len(c)),
         [
             clarabel.SecondOrderConeT(len(k)) if len(k) > 1 else clarabel.NonnegativeConeT(1)

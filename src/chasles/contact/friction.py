@@ -8,7 +8,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from scipy.linalg import block_diag
+import scipy
 
 from chasles.contact.complementarity import Infeasible, Iterated, lemke
 from chasles.contact.cones import Law, allowed, checked, cone_program, length, slope
@@ -126,8 +126,8 @@ def _linear(law: Law, f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     direction = a[:, :-1] / np.where(length(a[:, :-1]) > 0.0, length(a[:, :-1]), 1.0)[:, None]
     corrected[:, -1, :-1] = np.where(law.dilation(a) > 0.0, law.mu, 0.0)[:, None] * direction
     slopes = [slope(*row) for row in zip(target, law.mu, law.slip, law.sticks, strict=True)]
-    scale, turned = np.diag(np.repeat(law.weight[:, 0], wide)), block_diag(*slopes)
-    by_a = turned @ block_diag(*corrected)
+    scale, turned = np.diag(np.repeat(law.weight[:, 0], wide)), _diagonal(*slopes)
+    by_a = turned @ _diagonal(*corrected)
     return scale - turned @ scale + by_a @ law.G, by_a
 
 
@@ -145,7 +145,7 @@ def coulomb_slopes(law: Law, f: np.ndarray, change: np.ndarray) -> np.ndarray:
 def _sliding(law: Law) -> np.ndarray:
     """Forces where every contact slides, or has no friction."""
     n = len(law.mu)
-    drag = block_diag(*np.column_stack([-law.mu[:, None] * law.slip, np.ones(n)])[:, :, None])
+    drag = _diagonal(*np.column_stack([-law.mu[:, None] * law.slip, np.ones(n)])[:, :, None])
     normal = slice(law.width - 1, None, law.width)
     M, d = (law.G @ drag)[normal], law.c[normal]
     plain = not np.any(law.mu[:, None] * law.slip)
@@ -219,7 +219,11 @@ def polyhedral(G: Array, c: Array, mu: Array, slip: Array = None, *, facets: int
         along.append(pull)
         seen.append(row)
         links.append(link)
-    P, R, E = block_diag(*along), block_diag(*seen), block_diag(*links)
+    P, R, E = (
+        _diagonal(*along),
+        _diagonal(*seen),
+        _diagonal(*links),
+    )
     x = lemke(R.T @ G @ P / weight + E, R.T @ c)
     return (P @ x).reshape(-1, law.width) / weight
 
@@ -277,3 +281,9 @@ def _batch(G: Array, c: Array, mu: Array, slip: Array, dilates: bool) -> Law:
         0.0 if slip is None else np.asarray(slip, dtype=float), (*lead, n, wide - 1)
     )
     return Law(G, c, np.broadcast_to(mu, (*lead, n)), slip, dilates)
+
+
+def _diagonal(*blocks: np.ndarray) -> np.ndarray:
+    """The blocks along the diagonal, zero elsewhere."""
+    whole: np.ndarray = scipy.linalg.block_diag(*blocks)
+    return whole

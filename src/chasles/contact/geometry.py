@@ -16,7 +16,7 @@ from numbers import Real
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from scipy.optimize import nnls
+import scipy
 
 from chasles import backends
 from chasles.backends.arrays import call
@@ -372,6 +372,6 @@ def minimal(contacts: Sequence[Contact], *, tolerance: float = 1e-9) -> list[Con
             np.concatenate([np.cross(o.point - contact.point, o.normal) / size, o.normal])
             for o in (*others, contact)
         ]
-        if others and nnls(np.transpose(lines[:-1]), lines[-1])[1] <= tolerance:
+        if others and scipy.optimize.nnls(np.transpose(lines[:-1]), lines[-1])[1] <= tolerance:
             kept = [o for o in kept if o is not contact]
     return kept

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
-from scipy.optimize import nnls
+import scipy
 
 from chasles.contact.complementarity import Array, Infeasible, checked_problem, scales
 
@@ -70,7 +70,7 @@ def _ray(A: np.ndarray, b: np.ndarray) -> np.ndarray | None:
 
     By Farkas' lemma that is where A'x + b >= 0 has no solution x.
     """
-    u, miss = nnls(np.vstack([A, b]), np.append(np.zeros(len(A)), -1.0))
+    u, miss = scipy.optimize.nnls(np.vstack([A, b]), np.append(np.zeros(len(A)), -1.0))
     return u if miss < CERTAIN else None
 
 

@@ -12,7 +12,7 @@ from enum import Enum
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import qr
+import scipy
 
 from chasles.contact.rigid import Motion, Problem
 
@@ -102,7 +102,7 @@ def _independent(columns: np.ndarray, which: np.ndarray) -> np.ndarray:
     """As many of the columns as are independent, the largest first."""
     if not len(which):
         return which
-    _, R, order = qr(columns[:, which], mode="economic", pivoting=True)
+    _, R, order = scipy.linalg.qr(columns[:, which], mode="economic", pivoting=True)
     return which[order[: np.count_nonzero(np.abs(np.diagonal(R)) > DEPENDENT)]]
 
 

@@ -10,7 +10,7 @@ from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.spatial import ConvexHull, QhullError
+import scipy
 
 from chasles.contact.carriers import Place, check_places, unit
 from chasles.contact.geometry import Nearest
@@ -127,8 +127,8 @@ class ConvexMesh:
     @cached_property
     def _hull(self) -> Any:
         try:
-            return ConvexHull(self.vertices)
-        except (QhullError, ValueError):
+            return scipy.spatial.ConvexHull(self.vertices)
+        except (scipy.spatial.QhullError, ValueError):
             raise ValueError(
                 f"ConvexMesh: the {len(self.vertices)} vertices have no volume; give four or more "
                 "that are not in one plane"

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from scipy.optimize import brentq
+import scipy
 
 from chasles.contact import Pair, Rigid
 from chasles.rollouts import Occurrence, Touching
@@ -58,7 +58,7 @@ def _root(left: Callable[[float, int], float], which: int) -> float:
     """The part of a step after which a margin is negative; none, where it is from the start."""
     if left(0.0, which) <= 0.0:
         return 0.0
-    return float(brentq(left, 0.0, 1.0, (which,), xtol=1e-12, rtol=1e-12))
+    return float(scipy.optimize.brentq(left, 0.0, 1.0, (which,), xtol=1e-12, rtol=1e-12))
 
 
 def check_rigid(

@@ -53,7 +53,7 @@ def lint(
     task = Task(fix, fail_on.value, not no_meshes, given(argument))
     reports = [task.report(target) for target in files]
     return Answer(
-        {"files": [plain(report) for report in reports]},
+        {"reports": [plain(report) for report in reports]},
         lambda console: show(reports, console),
         task.status(reports),
     )
