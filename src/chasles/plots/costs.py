@@ -10,6 +10,9 @@ from chasles.plots.paper import Axes, finish, legend, new
 from chasles.plots.subject import Subject, open_tree
 from chasles.programs import program
 
+FEW = 5
+"""Methods whose names fit among the curves; those of more stand beside them."""
+
 
 def cost(
     robot: Subject,
@@ -33,11 +36,12 @@ def cost(
     possible = {m: found for m, found in values.items() if any(x is not None for x in found)}
     drawn = new(axes)
     for k, (method, found) in enumerate(possible.items()):
-        heights = [float("nan") if x is None else x for x in found]
+        heights = [x or float("nan") for x in found]  # none at all have no place on the axis
         drawn.plot(counts, heights, color=f"C{k % 10}", marker=".v^s"[k // 10 % 4], label=method)
     drawn.set_yscale("log")
     drawn.xaxis.get_major_locator().set_params(integer=True)
-    legend(drawn, columns=1 if len(possible) < 6 else 2)
+    beside: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)}
+    legend(drawn, **beside if len(possible) > FEW else {})
     return finish(drawn, f"{function} of {robot.name}", "joints", "multiplications and additions")
 
 

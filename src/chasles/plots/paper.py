@@ -58,9 +58,9 @@ def curves(axes: Axes, t: np.ndarray, lines: Mapping[str, np.ndarray], **look: A
         legend(axes, columns=2 if len(lines) > 4 else 1)
 
 
-def legend(axes: Axes, columns: int = 1) -> None:
+def legend(axes: Axes, columns: int = 1, **place: Any) -> None:
     """The names of curves, small and without a frame. They may have any letters."""
-    made = axes.legend(fontsize="x-small", ncols=columns, frameon=False)
+    made = axes.legend(fontsize="x-small", ncols=columns, frameon=False, **place)
     for text in made.get_texts():
         text.set_parse_math(False)
 
