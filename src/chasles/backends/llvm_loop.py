@@ -188,6 +188,9 @@ class Loop:
     ) -> None:
         """The steps of a block; what is kept is collected, and written many records at a time."""
         rows = len(states[0])
+        if rows == 1:  # its records lie side by side already
+            self.block(states, controls, records, steps, every)
+            return
         near = [np.empty((rows, AT_ONCE, r.shape[2])) for r in records]
         for kept, step in enumerate(range(0, steps, AT_ONCE * every)):
             n = min(AT_ONCE * every, steps - step)
