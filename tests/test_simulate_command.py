@@ -320,6 +320,23 @@ axis = [0, 0, 1]
 SOFT = "soft-surface,stiffness=2e4,damping=300"
 
 
+def test_joints_stop_at_their_limits(here: Path) -> None:
+    """A mass falls to its lower limit, 0.1 m below, and stays there; by flag or by scenario."""
+    (here / "ball.toml").write_text(BALL + "limits = [-0.1, 1.0]\n")
+    call("ball.toml", "--duration", "0.3", "-o", "free")
+    assert motion("free")["q"][-1, 0] == pytest.approx(-0.5 * 9.81 * 0.3**2, abs=1e-9)
+    flags = ["ball.toml", "--duration", "0.3", "--limits"]
+    found = json.loads(call(*flags, "--json", "-o", "a"))
+    assert found["q"] == pytest.approx([-0.1], abs=1e-9)
+    assert "contact" not in found
+    call(*flags, "--write-scenario", "s.toml")
+    assert "limits = true" in (here / "s.toml").read_text()
+    call("s.toml", "-o", "b", "--plots")
+    assert np.array_equal(motion("a")["q"], motion("b")["q"])
+    text = refused(*flags, "--foot", "ball:0.1", "--ground", SOFT, "--q", "0.2", "-o", "c")
+    assert "--foot: a soft law does not go with joint limits" in text
+
+
 @pytest.mark.parametrize("ground", [SOFT, "rigid,restitution=0.4"])
 def test_a_ball_comes_to_rest_on_the_ground(ground: str, here: Path) -> None:
     """Its weight is the force at last; stopped and gone on with, contacts are what they were.

@@ -18,7 +18,7 @@ from chasles.robot import Robot
 from chasles.rollouts import End, Trajectory, computed
 from chasles.simulate import simulate
 
-SETTINGS = ("duration", "dt", "integrator", "rtol", "atol", "every", "dissipation")
+SETTINGS = ("duration", "dt", "integrator", "rtol", "atol", "every", "dissipation", "limits")
 """Values at the top of a scenario that are arguments of `simulate`."""
 
 ROUNDING = 1e-6
@@ -186,7 +186,15 @@ def _each(scenario: Scenario, robot: Robot, table: str, key: str) -> np.ndarray:
 
 
 def _contacts(scenario: Scenario, robot: Robot) -> tuple[Pair, ...]:
-    """Pairs of shapes, whose frames the robot has."""
+    """Pairs of shapes, whose frames the robot has; all of them rigid if one is or limits are."""
+    firm = [row["law"]["kind"] == "rigid" for row in scenario.contacts]
+    if (scenario.top.get("limits") or any(firm)) and not all(firm):
+        raise scenario.error(
+            "a soft law does not go with joint limits or rigid contacts; take kind 'rigid' for all",
+            "contact",
+            firm.index(False),
+            "law",
+        )
     for i, row in enumerate(scenario.contacts):
         for key in ("body", "surface"):
             with _blamed(scenario, "contact", i, key):
