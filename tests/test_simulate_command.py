@@ -261,6 +261,17 @@ def test_wrong_flags_are_refused_by_name(arguments: list[str], message: str) -> 
     assert re.search(message, text), text
 
 
+def test_flags_beside_a_scenario_answer_for_what_they_begin() -> None:
+    """What a flag leaves out is not the file's fault; what the file says itself is."""
+    Path("s.toml").write_text(HEAD + "[start]\nrandom = 1\nqd = [1, 2]\n")
+    for flags, message in (
+        (["--disturbance", "effort=1"], "error: --disturbance: the disturbance lacks hold, seed"),
+        (["--kp", "1"], "error: --control: there is no law; give one of pd"),
+        (["--random", "2"], "error: s.toml:5: start: qd has 2 numbers"),
+    ):
+        assert refused("s.toml", *flags, "-o", "a").startswith(message)
+
+
 def test_contacts_are_pairs_with_their_numbers() -> None:
     """Every shape and law of a scenario, as Python would make them."""
     from chasles import contact

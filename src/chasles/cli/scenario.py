@@ -223,6 +223,7 @@ def with_flags(base: Scenario | None, given: Mapping[str, Any]) -> Scenario:
     top, tables, rows = (base.top, base.tables, list(base.contacts)) if base else ({}, {}, [])
     used: set[tuple[str | int, ...]] = {(n, key) for n in TABLES for key in given.get(n, {})}
     used |= {(key,) for key in given if key in TOP or key == "contact"}
+    used |= {(n,) for n in TABLES if n in given and not tables.get(n)}  # tables by flags alone
 
     def where(*path: str | int) -> str:
         return flag(*path) if base is None or {path[:1], path[:2]} & used else base.where(*path)

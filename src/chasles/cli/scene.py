@@ -98,7 +98,7 @@ def _start(scenario: Scenario, robot: Robot) -> tuple[np.ndarray, np.ndarray]:
     qd = _coordinates(scenario, robot.velocity_slice, np.zeros(robot.nv), "start", "qd")
     if not robot.model.loop_rows:
         return q, qd
-    with _blamed(scenario, "start"):
+    with _blamed(scenario, "start", "q"):
         places = [robot._choice.places[k] for k in robot._choice.independent]
         y = [0.0 if place is None else q[place] for place in places]
         anywhere = "random" not in given and isinstance(given.get("q", {}), Mapping)
