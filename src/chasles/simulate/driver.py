@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from chasles.backends.arrays import checked_count
 from chasles.contact.pairs import Pair, Rigid
 from chasles.names import leading_shape, numbers
 from chasles.numeric.linear_systems import checked_step
@@ -94,9 +95,10 @@ def simulate(
         raise TypeError("simulate: give closure or stabilization, not both")
     q, qd = _state(robot, q, qd)
     whole = checked_step(duration, "simulate: duration")
-    for name, count in (("every", every), ("steps", 1 if steps is None else steps)):
-        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-            raise ValueError(f"simulate: {name} must be a positive integer, not {count!r}")
+    every = checked_count("simulate: every", every)
+    steps = None if steps is None else checked_count("simulate: steps", steps)
+    if not isinstance(limits, bool):
+        raise TypeError(f"simulate: limits must be True or False, not {limits!r:.60}")
     start = _beginning(robot, start)
     happenings, contacts = checked_events(events, q), given_pairs("simulate", contacts)
     method, advance = chosen(robot, integrator, free)
