@@ -76,8 +76,10 @@ def simulate(
     integrators. Rigid, `Rigid(...)`, of one state and for explicit integrators: bodies touch,
     leave, stick, slide and collide, and so do joints at their limits with limits=True. Each change
     is found within its step, as events are, and named in `Trajectory.events`: "impact", "gain",
-    "loss", "slip" or "stick" and the point. Raises `contact.Infeasible`, `Inconsistent` or
-    `Indeterminate` where rigid bodies have no motion, or more than one.
+    "loss", "slip" or "stick" and the point. Contacts are looked for at the ends of each step, so dt
+    must be short enough that no body passes through a small or thin one within a step. Raises
+    `contact.Infeasible`, `Inconsistent` or `Indeterminate` where rigid bodies have no motion, or
+    more than one.
 
     steps: stop after so many steps, at the trajectory's `end`. resume: such an end, from which the
     motion goes on; all else as it was given at first, q and qd too. The states of all parts, one
