@@ -192,15 +192,17 @@ def test_rotations_stay_rotations() -> None:
 
 @pytest.mark.parametrize("floating", [False, True])
 def test_energy_of_the_adaptive_pair(floating: bool) -> None:
-    """Beside the largest kinetic energy, in a second; examples/long_runs.py does a minute."""
+    """Beside the largest kinetic energy, in a minute; examples/long_runs.py does a Panda too."""
     robot = chasles.robots.quadruped().with_gravity(FREE) if floating else chasles.robots.puma560()
     q, qd, _ = state(robot, 1)
+    if floating:
+        qd = np.random.default_rng(1).uniform(-2.0, 2.0, size=robot.nv)
     motion = chasles.simulate(
-        robot, q, qd, duration=1.0, integrator="dopri5", rtol=1e-11, atol=1e-11
+        robot, q, qd, duration=60.0, integrator="dopri5", rtol=1e-11, atol=1e-11
     )
     kinetic = robot.kinetic_energy(motion.q, motion.qd)
     energy = kinetic + robot.potential_energy(motion.q)
-    assert np.max(np.abs(energy - energy[0])) < 1e-10 * np.max(kinetic)
+    assert np.max(np.abs(energy - energy[0])) < 1e-9 * np.max(kinetic)
 
 
 def test_tolerances_decide_the_error() -> None:
