@@ -155,6 +155,18 @@ def test_energy_is_kept_by_the_fourth_order() -> None:
     assert np.ptp(energy) < 1e-8 * robot.kinetic_energy(got.q, got.qd).max()
 
 
+def test_counts_may_be_integers_of_numpy() -> None:
+    robot = planar(2)
+    q, qd = start(robot)
+    counts = {"steps": np.int64(7), "every": np.int32(3), "threads": np.int64(1)}
+    got, wanted = (
+        robot.rollout(q, qd, dt=1e-3, **some)  # type: ignore[arg-type]
+        for some in (counts, {name: int(n) for name, n in counts.items()})
+    )
+    assert np.array_equal(got.t, wanted.t)
+    assert np.array_equal(got.q, wanted.q)
+
+
 def test_bad_input() -> None:
     robot = puma560()
     q, qd = np.zeros(6), np.zeros(6)
@@ -166,6 +178,9 @@ def test_bad_input() -> None:
         go(method="leapfrog")
     with pytest.raises(ValueError, match="steps must be a positive integer, not 0"):
         go(steps=0)
+    for threads in ("x", 0, 1.5, True):
+        with pytest.raises(ValueError, match="threads must be a positive integer, not"):
+            go(threads=threads)
     with pytest.raises(ValueError, match="dt"):
         go(dt=-1.0)
     with pytest.raises(ValueError, match="q must be finite"):

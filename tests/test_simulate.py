@@ -39,7 +39,7 @@ def test_steps_are_at_most_dt_and_end_at_the_duration() -> None:
 
 def test_every_keeps_some_states_and_the_last() -> None:
     whole = chasles.simulate(ROD, [0.1], [0.2], **SHORT)
-    some = chasles.simulate(ROD, [0.1], [0.2], every=4, **SHORT)
+    some = chasles.simulate(ROD, [0.1], [0.2], every=np.int64(4), **SHORT)
     assert np.array_equal(some.q, whole.q[[0, 4, 8, 10]])
     assert np.array_equal(some.qd, whole.qd[[0, 4, 8, 10]])
     assert np.array_equal(some.t, whole.t[[0, 4, 8, 10]])
@@ -139,6 +139,16 @@ WRONG = {
     ),
     "dt word": (lambda: simulate(ROD, [0.0], [0.0], dt="fast"), TypeError, "dt must be a number"),
     "every": (lambda: simulate(ROD, [0.0], [0.0], every=0), ValueError, "every must be a positive"),
+    "every that is true": (
+        lambda: simulate(ROD, [0.0], [0.0], every=True),
+        ValueError,
+        "every must be a positive integer, not True",
+    ),
+    "limits": (
+        lambda: simulate(ROD, [0.0], [0.0], limits="yes"),
+        TypeError,
+        "limits must be True or False, not 'yes'",
+    ),
     "tau": (lambda: simulate(ROD, [0.0], [0.0], tau=[1.0, 2.0]), ValueError, "tau must have 1"),
     "tau batch": (
         lambda: simulate(ROD, [0.0], [0.0], tau=[[1.0], [2.0]]),

@@ -261,6 +261,17 @@ def test_wrong_flags_are_refused_by_name(arguments: list[str], message: str) -> 
     assert re.search(message, text), text
 
 
+def test_flags_beside_a_scenario_answer_for_what_they_begin() -> None:
+    """What a flag leaves out is not the file's fault; what the file says itself is."""
+    Path("s.toml").write_text(HEAD + "[start]\nrandom = 1\nqd = [1, 2]\n")
+    for flags, message in (
+        (["--disturbance", "effort=1"], "error: --disturbance: the disturbance lacks hold, seed"),
+        (["--kp", "1"], "error: --control: there is no law; give one of pd"),
+        (["--random", "2"], "error: s.toml:5: start: qd has 2 numbers"),
+    ):
+        assert refused("s.toml", *flags, "-o", "a").startswith(message)
+
+
 def test_contacts_are_pairs_with_their_numbers() -> None:
     """Every shape and law of a scenario, as Python would make them."""
     from chasles import contact
@@ -318,6 +329,23 @@ child = "ball"
 axis = [0, 0, 1]
 """
 SOFT = "soft-surface,stiffness=2e4,damping=300"
+
+
+def test_joints_stop_at_their_limits(here: Path) -> None:
+    """A mass falls to its lower limit, 0.1 m below, and stays there; by flag or by scenario."""
+    (here / "ball.toml").write_text(BALL + "limits = [-0.1, 1.0]\n")
+    call("ball.toml", "--duration", "0.3", "-o", "free")
+    assert motion("free")["q"][-1, 0] == pytest.approx(-0.5 * 9.81 * 0.3**2, abs=1e-9)
+    flags = ["ball.toml", "--duration", "0.3", "--limits"]
+    found = json.loads(call(*flags, "--json", "-o", "a"))
+    assert found["q"] == pytest.approx([-0.1], abs=1e-9)
+    assert "contact" not in found
+    call(*flags, "--write-scenario", "s.toml")
+    assert "limits = true" in (here / "s.toml").read_text()
+    call("s.toml", "-o", "b", "--plots")
+    assert np.array_equal(motion("a")["q"], motion("b")["q"])
+    text = refused(*flags, "--foot", "ball:0.1", "--ground", SOFT, "--q", "0.2", "-o", "c")
+    assert "--foot: a soft law does not go with joint limits" in text
 
 
 @pytest.mark.parametrize("ground", [SOFT, "rigid,restitution=0.4"])

@@ -1330,7 +1330,7 @@ class Robot:
         `Trajectory.touching` has forces, gaps and states at the kept times. contact_states
         (..., states): those of the surfaces and of friction at the start, at rest by default.
         """
-        step = checked_steps(dt, steps, every, start)
+        step, steps, every, threads = checked_steps(dt, steps, every, start, threads)
         made = self._rollout(method, tau, dissipation, contacts, step, parameters)
         return made(
             q,
@@ -1373,7 +1373,7 @@ class Robot:
         the square root of `steps`, beside what is given and returned (the adjoint method, with
         checkpoints: Griewank, Walther 2008, chapter 12). Arrays of NumPy only.
         """
-        step = checked_steps(dt, steps, every, start)
+        step, steps, every, threads = checked_steps(dt, steps, every, start, threads)
         made = self._rollout(method, tau, dissipation, contacts, step, parameters)
         return made.pullback(
             q,

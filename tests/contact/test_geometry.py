@@ -97,6 +97,22 @@ def test_the_nearest_point_of_a_ground_is_nearest() -> None:
         assert np.allclose((c - distance * normal)[:2], best.x, atol=1e-5)
 
 
+@pytest.mark.parametrize(
+    ("height", "message"),
+    [
+        (
+            lambda x, y: np.sin(x),
+            "height failed on symbols, TypeError: .* functions of chasles.expr",
+        ),
+        (lambda x: x, "height failed on symbols, TypeError: .* let it take"),
+        (lambda x, y: "flat", "height gives 'flat'; return one number"),
+    ],
+)
+def test_a_height_that_is_no_expression_is_named(height, message: str) -> None:
+    with pytest.raises(ValueError, match=f"Ground: {message}"):
+        contact.Ground(height).nearest(np.ones(3), np.zeros(3))
+
+
 def test_a_ball_inside_a_box_leaves_through_the_nearest_face() -> None:
     box = contact.Box(None, (2.0, 2.0, 2.0))
     distance, normal, rate = box.nearest(np.array([0.1, -0.8, 0.3]), np.array([1.0, 2.0, 3.0]))

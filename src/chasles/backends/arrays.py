@@ -1,6 +1,7 @@
 """The door: arrays as callers give them, checked and laid out as rows for a kernel."""
 
 import math
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
@@ -23,6 +24,17 @@ class Kernel(Protocol):
     ) -> None: ...
 
 
+def checked_count(what: str, value: Any) -> int:
+    """A positive integer, Python's or NumPy's; `what` is for the message."""
+    try:
+        count = operator.index(value)
+    except TypeError:
+        count = 0
+    if count < 1 or isinstance(value, bool):
+        raise ValueError(f"{what} must be a positive integer, not {value!r}")
+    return count
+
+
 def call(
     kernel: Kernel,
     name: str,
@@ -37,8 +49,8 @@ def call(
     result is one array, or a tuple where the interface has several outputs.
     """
     interface = kernel.interface
-    if threads is not None and (not isinstance(threads, int) or threads < 1):
-        raise ValueError(f"{name}: threads must be a positive integer, not {threads!r}")
+    if threads is not None:
+        threads = checked_count(f"{name}: threads", threads)
     arrays = [
         _array(name, variable, argument, kernel.dtype)
         for variable, argument in zip(interface.inputs, arguments, strict=True)

@@ -191,7 +191,8 @@ class Recording:
 
 def _rows(piece: Trajectory) -> dict[str, np.ndarray]:
     """The states of a trajectory by name, one a row."""
-    touching = {} if piece.touching is None else piece.touching._asdict()
+    met = piece.touching
+    touching = met._asdict() if met is not None and met.gaps.shape[-1] else {}
     return {"t": piece.t, "q": piece.q, "qd": piece.qd} | {
         f"contact_{name}": array for name, array in touching.items()
     }

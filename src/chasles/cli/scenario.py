@@ -5,7 +5,7 @@ radians.
 
 - top: robot (a file, beside the scenario or by its whole path, or a built-in robot), floating,
   mimic, snap (as `chasles.load` has them), duration, dt, integrator, rtol, atol, every,
-  dissipation (as `chasles.simulate` has them).
+  dissipation, limits (as `chasles.simulate` has them).
 - [start]: q and qd, all numbers or {joint = number}; random (a seed), from which q begins instead
   of from the neutral position. The dependent coordinates of closed loops follow the others.
 - [control]: law ("pd", "gravity", "computed-torque" or "none"), kp, kd (one number, or one for each
@@ -101,6 +101,7 @@ TOP = {
     "atol": _POSITIVE,
     "every": Field(_whole(1), "a whole number from 1 on"),
     "dissipation": _TRUTH,
+    "limits": _TRUTH,
 }
 TABLES = {
     "start": {"q": _COORDINATES, "qd": _COORDINATES, "random": _SEED},
@@ -222,6 +223,7 @@ def with_flags(base: Scenario | None, given: Mapping[str, Any]) -> Scenario:
     top, tables, rows = (base.top, base.tables, list(base.contacts)) if base else ({}, {}, [])
     used: set[tuple[str | int, ...]] = {(n, key) for n in TABLES for key in given.get(n, {})}
     used |= {(key,) for key in given if key in TOP or key == "contact"}
+    used |= {(n,) for n in TABLES if n in given and not tables.get(n)}  # tables by flags alone
 
     def where(*path: str | int) -> str:
         return flag(*path) if base is None or {path[:1], path[:2]} & used else base.where(*path)

@@ -18,7 +18,7 @@ from chasles.robot import Robot
 from chasles.rollouts import End, Trajectory, computed
 from chasles.simulate import simulate
 
-SETTINGS = ("duration", "dt", "integrator", "rtol", "atol", "every", "dissipation")
+SETTINGS = ("duration", "dt", "integrator", "rtol", "atol", "every", "dissipation", "limits")
 """Values at the top of a scenario that are arguments of `simulate`."""
 
 ROUNDING = 1e-6
@@ -98,7 +98,7 @@ def _start(scenario: Scenario, robot: Robot) -> tuple[np.ndarray, np.ndarray]:
     qd = _coordinates(scenario, robot.velocity_slice, np.zeros(robot.nv), "start", "qd")
     if not robot.model.loop_rows:
         return q, qd
-    with _blamed(scenario, "start"):
+    with _blamed(scenario, "start", "q"):
         places = [robot._choice.places[k] for k in robot._choice.independent]
         y = [0.0 if place is None else q[place] for place in places]
         anywhere = "random" not in given and isinstance(given.get("q", {}), Mapping)
@@ -186,7 +186,15 @@ def _each(scenario: Scenario, robot: Robot, table: str, key: str) -> np.ndarray:
 
 
 def _contacts(scenario: Scenario, robot: Robot) -> tuple[Pair, ...]:
-    """Pairs of shapes, whose frames the robot has."""
+    """Pairs of shapes, whose frames the robot has; all of them rigid if one is or limits are."""
+    firm = [row["law"]["kind"] == "rigid" for row in scenario.contacts]
+    if (scenario.top.get("limits") or any(firm)) and not all(firm):
+        raise scenario.error(
+            "a soft law does not go with joint limits or rigid contacts; take kind 'rigid' for all",
+            "contact",
+            firm.index(False),
+            "law",
+        )
     for i, row in enumerate(scenario.contacts):
         for key in ("body", "surface"):
             with _blamed(scenario, "contact", i, key):

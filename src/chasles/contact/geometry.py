@@ -33,7 +33,7 @@ from chasles.contact.arithmetic import (
     sqrt,
 )
 from chasles.contact.carriers import Place, check_places
-from chasles.expr import RULES, Arena, Number, Program, Scalar, Variable, jacobian
+from chasles.expr import RULES, Arena, Number, Program, Scalar, Variable, is_number, jacobian
 from chasles.mathematics.linear import Vector
 
 Near = tuple[Value, Vector, Vector]
@@ -241,9 +241,16 @@ class Ground:
         """Of (x, y): the height, its gradient and its Hessian."""
         arena, place = Arena(RULES), Variable("at", (2,))
         x, y = (arena.input("at", k) for k in range(2))
-        program = Program.from_outputs(
-            "height", [place], [(Variable("height", ()), [self.height(x, y)])]
-        )
+        try:
+            height = self.height(x, y)
+        except Exception as error:
+            raise ValueError(
+                f"Ground: height failed on symbols, {type(error).__name__}: {error}; let it take "
+                "(x, y), and write it with the functions of chasles.expr"
+            ) from error
+        if not is_number(height):
+            raise ValueError(f"Ground: height gives {height!r:.60}; return one number, z in m")
+        program = Program.from_outputs("height", [place], [(Variable("height", ()), [height])])
         first = jacobian(program, ["at"])
         return [program, first, jacobian(first, ["at"])]
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chasles import backends
+from chasles.backends.arrays import checked_count
 from chasles.backends.pool import COMPILING
 from chasles.expr import Program, Variable
 from chasles.libraries import refuse
@@ -287,14 +288,16 @@ class Rollout:
         return Touching(forces, gaps, states)
 
 
-def checked_steps(dt: Any, steps: Any, every: Any, start: Any) -> float:
-    """dt in s; an error says what is wrong with it or the others."""
-    for name, given in (("steps", steps), ("every", every)):
-        if isinstance(given, bool) or not isinstance(given, int) or given < 1:
-            raise ValueError(f"rollout: {name} must be a positive integer, not {given!r}")
+def checked_steps(
+    dt: Any, steps: Any, every: Any, start: Any, threads: Any
+) -> tuple[float, int, int, int | None]:
+    """dt in s, steps, every and threads; an error says what is wrong with one of them or start."""
+    counts = (checked_count("rollout: steps", steps), checked_count("rollout: every", every))
+    if threads is not None:
+        threads = checked_count("rollout: threads", threads)
     if not isinstance(start, Real) or not math.isfinite(start):
         raise ValueError(f"rollout: start must be a finite time, not {start!r:.60}")
-    return checked_step(dt, "rollout: dt")
+    return checked_step(dt, "rollout: dt"), *counts, threads
 
 
 def _kept(steps: int, every: int) -> np.ndarray:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from chasles.backends.arrays import checked_count
 from chasles.contact.pairs import Pair, Rigid
 from chasles.names import leading_shape, numbers
 from chasles.numeric.linear_systems import checked_step
@@ -75,8 +76,10 @@ def simulate(
     integrators. Rigid, `Rigid(...)`, of one state and for explicit integrators: bodies touch,
     leave, stick, slide and collide, and so do joints at their limits with limits=True. Each change
     is found within its step, as events are, and named in `Trajectory.events`: "impact", "gain",
-    "loss", "slip" or "stick" and the point. Raises `contact.Infeasible`, `Inconsistent` or
-    `Indeterminate` where rigid bodies have no motion, or more than one.
+    "loss", "slip" or "stick" and the point. Contacts are looked for at the ends of each step, so dt
+    must be short enough that no body passes through a small or thin one within a step. Raises
+    `contact.Infeasible`, `Inconsistent` or `Indeterminate` where rigid bodies have no motion, or
+    more than one.
 
     steps: stop after so many steps, at the trajectory's `end`. resume: such an end, from which the
     motion goes on; all else as it was given at first, q and qd too. The states of all parts, one
@@ -94,9 +97,10 @@ def simulate(
         raise TypeError("simulate: give closure or stabilization, not both")
     q, qd = _state(robot, q, qd)
     whole = checked_step(duration, "simulate: duration")
-    for name, count in (("every", every), ("steps", 1 if steps is None else steps)):
-        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-            raise ValueError(f"simulate: {name} must be a positive integer, not {count!r}")
+    every = checked_count("simulate: every", every)
+    steps = None if steps is None else checked_count("simulate: steps", steps)
+    if not isinstance(limits, bool):
+        raise TypeError(f"simulate: limits must be True or False, not {limits!r:.60}")
     start = _beginning(robot, start)
     happenings, contacts = checked_events(events, q), given_pairs("simulate", contacts)
     method, advance = chosen(robot, integrator, free)

@@ -61,6 +61,7 @@ def simulate(
     dissipation: Annotated[
         bool, typer.Option("--dissipation", help="With joint friction.")
     ] = False,
+    limits: Annotated[bool, typer.Option("--limits", help="Joints stop at their limits.")] = False,
     floating: Floating = False,
     no_mimic: NoMimic = False,
     no_snap: NoSnap = False,
@@ -107,6 +108,7 @@ def simulate(
             "atol": atol,
             "every": every,
             "dissipation": dissipation or None,
+            "limits": limits or None,
             "floating": floating or None,
             "mimic": False if no_mimic else None,
             "snap": False if no_snap else None,
