@@ -133,7 +133,9 @@ def summary(recording: Recording, arrays: Arrays | None, wall: float) -> dict[st
 def show(found: Mapping[str, Any], robot: Robot, console: Console) -> None:
     """The summary of a motion that is over, for people."""
     console.print(f"[bold]{escape(robot.name)}[/]: {found['states']} states, to {found['t']:g} s")
-    rows = table(["joint"], ["q", "qd"])
+    rows = table(["joint"])
+    for column in ("q", "qd"):  # vectors of free joints are broken into lines
+        rows.add_column(column, justify="right", overflow="fold")
     for joint in robot.joints:
         q, qd = np.array(found["q"]), np.array(found["qd"])
         parts = (q[robot.position_slice(joint)], qd[robot.velocity_slice(joint)])
