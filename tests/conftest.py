@@ -36,6 +36,13 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     gc.set_threshold(100_000, 20, 20)
 
 
+@pytest.hookimpl(optionalhook=True)  # of pytest-xdist, which need not be there
+def pytest_xdist_auto_num_workers() -> int:
+    """At least four processes, whatever the cores: each has only so many memory maps (65,530 on
+    Linux), every kernel that it has loaded takes four of them, and LLVM does not give them back."""
+    return max(4, os.cpu_count() or 1)
+
+
 def pytest_unconfigure(config: pytest.Config) -> None:
     if _OWN_CACHE:
         shutil.rmtree(os.environ.pop("CHASLES_CACHE"), ignore_errors=True)
