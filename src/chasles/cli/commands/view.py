@@ -1,5 +1,6 @@
 """The command `chasles view`."""
 
+import signal
 import threading
 import webbrowser
 from pathlib import Path
@@ -46,12 +47,17 @@ def view(
     robot = asked.robot()
     other = find(beside, asked.how) if beside else None
     viewer = show(robot, beside=other, motion=motion, host=host, port=port)
+    ended = threading.Event()
+    before = signal.signal(signal.SIGINT, lambda *_: ended.set())  # from the first word on
 
     def serve() -> None:
-        with viewer:
-            if browser:
-                webbrowser.open(viewer.url)
-            wait()
+        try:
+            with viewer:
+                if browser:
+                    webbrowser.open(viewer.url)
+                wait(ended)
+        finally:
+            signal.signal(signal.SIGINT, before)
 
     return Answer(
         {"robot": robot.name, "url": viewer.url, "notes": viewer.notes},
@@ -63,9 +69,6 @@ def view(
     )
 
 
-def wait() -> None:
+def wait(ended: threading.Event) -> None:
     """Until Ctrl-C, which is how this command ends well."""
-    try:
-        threading.Event().wait()
-    except KeyboardInterrupt:
-        return
+    ended.wait()
