@@ -2,8 +2,11 @@
 
 import ast
 import inspect
+import re
 import sys
+import tomllib
 from collections.abc import Iterator
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -45,6 +48,9 @@ ONLY = {"expr": (), "backends": ("expr",)}
 """Units that see less of chasles than everything below them."""
 
 
+PARTS = ("src", "tests", "benchmarks", "examples", "docs")
+
+
 def name(path: Path) -> str:
     """A file as a test's name."""
     return path.relative_to(ROOT).as_posix()
@@ -62,7 +68,7 @@ def imports(path: Path) -> Iterator[tuple[int, str]]:
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
         if isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{name(path)}:{node.lineno}: relative import"
+            assert node.level == 0, f"{path}:{node.lineno}: relative import"
             module = node.module or ""
             names = [alias.name for alias in node.names] if module == "chasles" else [""]
             yield from ((node.lineno, f"{module}.{n}".rstrip(".")) for n in names)
@@ -112,6 +118,20 @@ def test_chasles_is_imported_at_the_top(path: Path) -> None:
                 if isinstance(inner, ast.Import):
                     module = inner.names[0].name
                 assert not (module or "").startswith("chasles"), f"{name(path)}:{node.lineno}"
+
+
+def test_what_is_imported_is_asked_for_by_name() -> None:
+    """By every file of the project: what comes along with another package may go as it came."""
+    project = Path(__file__).parents[1]
+    asked = tomllib.loads((project / "pyproject.toml").read_text())["project"]
+    rows = [asked["dependencies"], *asked["optional-dependencies"].values()]
+    named = {re.split(r"[^\w-]", row)[0].lower() for some in rows for row in some}
+    distributions = packages_distributions()
+    for path in (p for folder in PARTS for p in (project / folder).rglob("*.py")):
+        for line, dotted in imports(path):
+            providers = distributions.get(dotted.split(".")[0], ["chasles"])
+            plain = {provider.lower().replace("_", "-") for provider in providers}
+            assert plain & named, f"{path}:{line}: {dotted} is not named in pyproject.toml"
 
 
 # Tables ----------------------------------------------------------------------------------------

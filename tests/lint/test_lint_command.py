@@ -4,10 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import Result
 from lint_files import EXAMPLES, arm, inertial
 from lint_page import installed
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from chasles.cli import app
 
