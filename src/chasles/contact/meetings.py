@@ -1,0 +1,89 @@
+"""Bodies that touch by other features as they move: which there are, and how far apart they are.
+
+Each pair of features (a corner and a face, two edges, a rim and the ground) is a possible contact
+of its own. Its gap is that of the features, wherever they are; its `room` says how far it is from
+handing over to its neighbours: beyond an edge of the face, an end of an edge, or where another
+feature is turned towards the other body.
+"""
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from chasles.contact.carriers import Carrier
+from chasles.contact.features import UPRIGHT, ball_contact, rim_contact
+from chasles.contact.geometry import Box, Contact, Ground, Plane, Point
+from chasles.contact.polyhedra import LEANS, Polyhedra
+from chasles.contact.shapes import ConvexMesh, Cylinder
+
+
+class Meeting(Protocol):
+    """The pairs of features of two bodies, numbered."""
+
+    @property
+    def size(self) -> int:
+        """How many."""
+
+    def gaps(self, over: Carrier, under: Carrier) -> tuple[np.ndarray, np.ndarray]:
+        """gap (k,) and room (k,) in m, from how the bodies move; room < 0: others are nearer."""
+
+    def contact(self, k: int, over: Carrier, under: Carrier) -> Contact:
+        """One of them as a contact."""
+
+
+class Standing:
+    """A cylinder on a plane or a ground: the lowest point of each rim, and fixed ones of both.
+
+    A rim that leans touches by its lowest point, which moves around it. The fixed ones, `rim` of
+    each, take its place where it is level and has no lowest point.
+    """
+
+    def __init__(self, body: Cylinder, surface: Plane | Ground) -> None:
+        self._body, self._surface = body, surface
+        self._balls = body.balls()
+        self._places = np.array([at for at, _ in self._balls])
+
+    @property
+    def size(self) -> int:
+        """Two lowest points, and the fixed ones."""
+        return 2 + len(self._balls)
+
+    def gaps(self, over: Carrier, under: Carrier) -> tuple[np.ndarray, np.ndarray]:
+        """gap (k,) and room (k,), see `Meeting`."""
+        body, lowest = self._body, [self.contact(k, over, under) for k in range(2)]
+        leans = [
+            float(np.linalg.norm(np.cross(over.turned(rim.out), c.normal)))
+            for rim, c in zip(body.rims, lowest, strict=True)
+        ]
+        fixed, _, _ = self._surface.nearest(*under.seen(*over.point(self._places)))
+        gap = np.concatenate([[float(c.gap) for c in lowest], fixed])
+        moving, level = np.subtract(leans, 2.0 * UPRIGHT), np.repeat(LEANS, 2) - leans
+        return gap, body.radius * np.concatenate([moving, np.repeat(level, body.rim)])
+
+    def contact(self, k: int, over: Carrier, under: Carrier) -> Contact:
+        """One of them, see `Meeting`."""
+        frames = self._body.frame, self._surface.frame
+        if k < 2:
+            return rim_contact(frames, over, self._body.rims[k], under, self._surface)
+        return ball_contact(frames, over, self._balls[k - 2], under, self._surface)
+
+
+MEETINGS: list[tuple[Any, Any, Any]] = [
+    (Point | Box | ConvexMesh, Box | ConvexMesh, Polyhedra),
+    (Cylinder, Plane | Ground, Standing),
+]
+"""Bodies on surfaces that touch by other features as they move: one row each."""
+
+
+def meeting(body: Any, surface: Any) -> Meeting | None:
+    """The features by which a body touches a surface, if these vary."""
+    for bodies, surfaces, features in MEETINGS:
+        if isinstance(body, bodies) and isinstance(surface, surfaces):
+            found: Meeting = features(body, surface)
+            return found
+    return None
+
+
+def meets(body: Any, surface: Any) -> bool:
+    """Whether these vary."""
+    return any(isinstance(body, b) and isinstance(surface, s) for b, s, _ in MEETINGS)
