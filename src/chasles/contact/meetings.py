@@ -13,7 +13,7 @@ import numpy as np
 from chasles.contact.carriers import Carrier
 from chasles.contact.features import UPRIGHT, ball_contact, rim_contact
 from chasles.contact.geometry import Box, Contact, Ground, Plane, Point
-from chasles.contact.polyhedra import LEANS, Polyhedra
+from chasles.contact.polyhedra import LEANS, Polyhedra, joined
 from chasles.contact.shapes import ConvexMesh, Cylinder
 
 
@@ -27,8 +27,8 @@ class Meeting(Protocol):
     def gaps(self, over: Carrier, under: Carrier) -> tuple[np.ndarray, np.ndarray]:
         """gap (k,) and room (k,) in m, from how the bodies move; room < 0: others are nearer."""
 
-    def contact(self, k: int, over: Carrier, under: Carrier) -> Contact:
-        """One of them as a contact."""
+    def contacts(self, which: np.ndarray, over: Carrier, under: Carrier) -> Contact:
+        """Some of them, by their numbers (m,), as contacts: (m, 3) of each."""
 
 
 class Standing:
@@ -40,32 +40,31 @@ class Standing:
 
     def __init__(self, body: Cylinder, surface: Plane | Ground) -> None:
         self._body, self._surface = body, surface
-        self._balls = body.balls()
-        self._places = np.array([at for at, _ in self._balls])
+        self._places = np.array([at for at, _ in body.balls()])
 
     @property
     def size(self) -> int:
         """Two lowest points, and the fixed ones."""
-        return 2 + len(self._balls)
+        return 2 + len(self._places)
 
     def gaps(self, over: Carrier, under: Carrier) -> tuple[np.ndarray, np.ndarray]:
         """gap (k,) and room (k,), see `Meeting`."""
-        body, lowest = self._body, [self.contact(k, over, under) for k in range(2)]
-        leans = [
-            float(np.linalg.norm(np.cross(over.turned(rim.out), c.normal)))
-            for rim, c in zip(body.rims, lowest, strict=True)
-        ]
+        body, lowest = self._body, self.contacts(np.arange(2), over, under)
+        axis = over.turned(body.rims[0].out)
+        leans = np.linalg.norm(np.cross(axis, lowest.normal), axis=-1)
         fixed, _, _ = self._surface.nearest(*under.seen(*over.point(self._places)))
-        gap = np.concatenate([[float(c.gap) for c in lowest], fixed])
-        moving, level = np.subtract(leans, 2.0 * UPRIGHT), np.repeat(LEANS, 2) - leans
-        return gap, body.radius * np.concatenate([moving, np.repeat(level, body.rim)])
+        gap = np.concatenate([lowest.gap, fixed])
+        level = np.repeat(LEANS - leans, body.rim)
+        return gap, body.radius * np.concatenate([leans - 2.0 * UPRIGHT, level])
 
-    def contact(self, k: int, over: Carrier, under: Carrier) -> Contact:
-        """One of them, see `Meeting`."""
-        frames = self._body.frame, self._surface.frame
-        if k < 2:
-            return rim_contact(frames, over, self._body.rims[k], under, self._surface)
-        return ball_contact(frames, over, self._balls[k - 2], under, self._surface)
+    def contacts(self, which: np.ndarray, over: Carrier, under: Carrier) -> Contact:
+        """Some of them, see `Meeting`."""
+        frames, surface = (self._body.frame, self._surface.frame), self._surface
+        rims, fixed = which[which < 2], which[which >= 2] - 2
+        found = [rim_contact(frames, over, self._body.rims[k], under, surface) for k in rims]
+        found = [Contact(*c[:2], *(np.asarray(part)[None] for part in c[2:7])) for c in found]
+        found.append(ball_contact(frames, over, (self._places[fixed], 0.0), under, surface))
+        return joined(found, np.argsort(which >= 2, kind="stable"))
 
 
 MEETINGS: list[tuple[Any, Any, Any]] = [

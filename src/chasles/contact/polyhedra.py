@@ -5,16 +5,17 @@ of the Minkowski difference): a corner with all its edges above a face, and two 
 normal is between those of their faces. The gap of such a pair is exact, touching or not.
 """
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from chasles.contact.carriers import Carrier
-from chasles.contact.features import Frames, Straight, ball_contact, crossing
-from chasles.contact.geometry import Box, Contact, Plane, Point
+from chasles.contact.carriers import Carrier, across
+from chasles.contact.features import Frames
+from chasles.contact.geometry import Box, Contact, Point
 from chasles.contact.patches import flipped, mesh
-from chasles.contact.shapes import ConvexMesh, place
+from chasles.contact.shapes import ConvexMesh
 
 SAME = 1e-9
 """The part of the bodies' size by which a point beyond an edge is still on it, and the sine by
@@ -147,33 +148,72 @@ class Polyhedra:
         turned = self._length * np.minimum(found.outward + found.lack, astray)
         return found.gap, np.minimum(found.inside + slack, turned)
 
-    def contact(self, k: int, over: Carrier, under: Carrier) -> Contact:
-        """One of them, see `Meeting`."""
-        kind = 0
-        while k >= np.prod(self._counts[kind]):
-            k, kind = k - int(np.prod(self._counts[kind])), kind + 1
-        i, j = divmod(k, self._counts[kind][1])
+    def contacts(self, which: np.ndarray, over: Carrier, under: Carrier) -> Contact:
+        """Some of them, see `Meeting`."""
         a, b = self._solids
-        if kind == 0:
-            return _corner_on_face(self._frames, (a, i, over), (b, j, under))
-        if kind == 1:
-            back = _corner_on_face(self._frames[::-1], (b, i, under), (a, j, over))
-            return flipped(back, under, over)
-        edges = Straight(a.starts[i], a.alongs[i]), Straight(b.starts[j], b.alongs[j])
-        lines = over.turned(edges[0].along), under.turned(edges[1].along)
-        n, _ = _common(*lines, over.turned(a.flanks[i]), under.turned(b.flanks[j]))
-        at = crossing(self._frames, (over, under), edges, (0.5, 0.5), n)
-        assert at is not None, "parallel edges have no room"
-        return at.contact
+        starts = np.cumsum([0, *(first * second for first, second in self._counts)])
+        kinds = np.searchsorted(starts, which, side="right") - 1
+        found = []
+        for kind, start in enumerate(starts[:-1]):
+            i, j = np.divmod(which[kinds == kind] - start, max(self._counts[kind][1], 1))
+            if kind == 0:
+                found.append(_corners_on_faces(self._frames, (a, i, over), (b, j, under)))
+            elif kind == 1:
+                back = _corners_on_faces(self._frames[::-1], (b, i, under), (a, j, over))
+                found.append(flipped(back, under, over))
+            else:
+                found.append(_crossings(self._frames, (a, i, over), (b, j, under)))
+        return joined(found, np.argsort(kinds, kind="stable"))
 
 
-def _corner_on_face(
-    frames: Frames, corner: tuple[Solid, int, Carrier], face: tuple[Solid, int, Carrier]
-) -> Contact:
-    """The contact of a corner, by number, with the plane of a face."""
-    (a, i, over), (b, j, under) = corner, face
-    plane = Plane(frames[1], place(b.normals[j]), place(b.levels[j] * b.normals[j]))
-    return ball_contact(frames, over, (place(a.corners[i]), 0.0), under, plane)
+Some = tuple[Solid, np.ndarray, Carrier]
+"""Features of a body, by their numbers (m,), and how they are carried."""
+
+
+def _corners_on_faces(frames: Frames, corners: Some, faces: Some) -> Contact:
+    """The contacts of corners with the planes of faces."""
+    (a, i, over), (b, j, under) = corners, faces
+    point, rate = over.point(a.corners[i])
+    n = under.turned(b.normals[j])
+    gap = np.sum(under.back(point - under.o) * b.normals[j], axis=-1) - b.levels[j]
+    return Contact(*frames, point, n, gap, rate, np.cross(under.w, n))
+
+
+def _crossings(frames: Frames, first: Some, second: Some) -> Contact:
+    """The contacts of edges that cross. They are where p - r is across both: a.(p - r) = 0 and
+    b.(p - r) = 0, whose rates say how the point moves along them (see `features.crossing`)."""
+    (over, i, above), (under, j, below) = first, second
+    a, b = above.turned(over.alongs[i]), below.turned(under.alongs[j])
+    start, end = above.point(over.starts[i])[0], below.point(under.starts[j])[0]
+    n, _ = _common(a, b, above.turned(over.flanks[i]), below.turned(under.flanks[j]))
+    s, t = _nearest(a, b, -_dots((a, b), start - end))
+    p, r = start + s[:, None] * a, end + t[:, None] * b
+    u, v = above.velocity(p), below.velocity(r)
+    turns = np.cross(above.w, a), np.cross(below.w, b)
+    ds, _ = _nearest(a, b, -_dots((a, b), u - v) - _dots(turns, p - r))
+    bend = np.cross(turns[0], b) + np.cross(a, turns[1])
+    length = np.copysign(np.linalg.norm(np.cross(a, b), axis=-1), np.sum(np.cross(a, b) * n, -1))
+    n_rate = across(n, bend / length[:, None])
+    return Contact(*frames, p, n, np.sum(n * (p - r), axis=-1), u + ds[:, None] * a, n_rate)
+
+
+def _dots(axes: tuple[np.ndarray, np.ndarray], x: np.ndarray) -> np.ndarray:
+    """The products (2, m) of two vectors with a third."""
+    return np.array([np.sum(axis * x, axis=-1) for axis in axes])
+
+
+def _nearest(a: np.ndarray, b: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """s and t with a.(s a - t b) and b.(s a - t b) as given (2, m), of edges that cross."""
+    aa, ab, bb = (np.sum(x * y, axis=-1) for x, y in ((a, a), (a, b), (b, b)))
+    square = aa * bb - ab * ab  # of the sine of their angle and of both lengths
+    return (bb * right[0] - ab * right[1]) / square, (ab * right[0] - aa * right[1]) / square
+
+
+def joined(found: Sequence[Contact], order: np.ndarray) -> Contact:
+    """Contacts of the same two bodies, (m, 3) each, as one; order (m,): the place of each in it."""
+    arrays = [np.concatenate(part) for part in list(zip(*found, strict=True))[2:7]]
+    back = np.argsort(order)
+    return Contact(*found[0][:2], *(part[back] for part in arrays))
 
 
 def _on_faces(a: Solid, b: Solid) -> Pairs:
@@ -191,12 +231,11 @@ def _across(a: Solid, b: Solid) -> Pairs:
     """The edges of two bodies, in one frame: e e pairs; parallel ones are never inside."""
     i, j = np.divmod(np.arange(len(a.starts) * len(b.starts)), max(len(b.starts), 1))
     u, v, w = a.alongs[i], b.alongs[j], a.starts[i] - b.starts[j]
-    uu, vv, uv, uw, vw = (np.sum(x * y, axis=-1) for x, y in ((u, u), (v, v), (u, v), (u, w), (v, w)))
-    square = uu * vv - uv * uv  # of the sine and of both lengths
-    crosses = square > PARALLEL**2 * uu * vv
-    square = np.where(crosses, square, 1.0)
-    s, t = (uv * vw - vv * uw) / square, (uu * vw - uv * uw) / square
-    inside = np.minimum(np.minimum(s, 1.0 - s) * np.sqrt(uu), np.minimum(t, 1.0 - t) * np.sqrt(vv))
+    lengths = np.linalg.norm(u, axis=-1), np.linalg.norm(v, axis=-1)
+    crosses = np.linalg.norm(np.cross(u, v), axis=-1) > PARALLEL * lengths[0] * lengths[1]
+    with np.errstate(divide="ignore", invalid="ignore"):  # parallel ones are left out
+        s, t = _nearest(u, v, -_dots((u, v), w))
+    inside = np.minimum(np.minimum(s, 1.0 - s) * lengths[0], np.minimum(t, 1.0 - t) * lengths[1])
     n, outward = _common(u, v, a.flanks[i], b.flanks[j])
     gap = np.sum(n * w, axis=-1)
     absent = ~crosses

@@ -29,9 +29,12 @@ class Varying:
         gap = np.where(held | (room >= 0.0), gap, np.inf)
         axes, J = np.zeros((self.size, 3, 3)), np.zeros((self.size, 3, robot.nv))
         velocity, bias = np.zeros((2, self.size, 3))
-        for k in np.flatnonzero(held | (gap <= NEAR)):
-            contact = self._features.contact(int(k), over, under)
-            there, E = touch(robot, q, qd, contact), contact_axes(contact.normal)
-            axes[k], velocity[k], J[k], bias[k] = E, E @ there.velocity, E @ there.J, E @ there.bias
-            bias[k, 2] += contact.normal_rate @ there.velocity
+        which = np.flatnonzero(held | (gap <= NEAR))
+        if which.size:
+            found = self._features.contacts(which, over, under)
+            there, E = touch(robot, q, qd, found), contact_axes(found.normal)
+            moved = there.velocity[..., None], there.J, there.bias[..., None]
+            axes[which], (v, J[which], b) = E, (E @ part for part in moved)
+            velocity[which], bias[which] = v[..., 0], b[..., 0]
+            bias[which, 2] += np.sum(found.normal_rate * there.velocity, axis=-1)
         return Moves(gap, axes, velocity, J, bias, room)
