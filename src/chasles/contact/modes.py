@@ -110,10 +110,17 @@ def _slip(moves: Moves, mode: Mode) -> tuple[np.ndarray, np.ndarray]:
     return u, np.maximum(np.linalg.norm(u, axis=-1, keepdims=True), 1e-300)
 
 
-def dragged(M: np.ndarray, forces: np.ndarray, mu: np.ndarray) -> np.ndarray:
-    """The most that friction at k points may accelerate each along its tangents: (k,), m/s2."""
+def dragged(problem: Problem, moves: Moves, forces: np.ndarray, mu: np.ndarray) -> np.ndarray:
+    """The most that friction at k points may accelerate each along its tangents: (k,), m/s2.
+
+    Zero of a point that others hold, at the bound of its own friction: it does not begin to move.
+    """
     bound = np.repeat(mu * np.maximum(forces[:, 2], 0.0), 3).reshape(-1, 3) * [1.0, 1.0, 0.0]
-    return np.max((np.abs(M) @ bound.ravel()).reshape(-1, 3)[:, :2], axis=-1)
+    most = np.max((np.abs(problem.M) @ bound.ravel()).reshape(-1, 3)[:, :2], axis=-1)
+    a = (problem.M @ forces.ravel() + problem.d).reshape(-1, 3)[:, :2]
+    moves_on = np.linalg.norm(a, axis=-1) > ACTS * np.max(np.abs(problem.d), initial=0.0)
+    moves_on |= np.linalg.norm(moves.velocity[:, :2], axis=-1) > SLOW
+    return np.where(moves_on, most, 0.0)
 
 
 def ease(M: np.ndarray, moves: Moves, mode: Mode, mu: np.ndarray) -> np.ndarray:

@@ -120,7 +120,7 @@ class RigidContact:
         drag, able = np.zeros(len(forces)), np.ones(len(forces))
         if mode.slides.any():
             mu = self._friction[active]
-            drag[active] = dragged(problem.M, f, mu)
+            drag[active] = dragged(problem, some, f, mu)
             able[active] = ease(problem.M, some, mode.of(active), mu)
         return _Found(t, q.copy(), qd.copy(), mode, moves, forces, qdd, drag, able)
 
@@ -169,11 +169,12 @@ class RigidContact:
     def overdue(self, t: float, q: np.ndarray, qd: np.ndarray) -> float:
         """How long ago (s) a point that is apart was at its surface, which it is below: the most.
 
-        A gain is noticed at a depth, but happens where the gap is zero.
+        A gain is noticed at a depth, but happens where the gap is zero. Of slow ones, which may be
+        no more than rounding, the depth says nothing about time.
         """
         moves = self._found(t, q, qd).moves
         gap, rate = moves.gap, moves.velocity[:, 2]
-        below = ~self._mode.current & (gap < 0.0) & (rate < 0.0)
+        below = ~self._mode.current & (gap < 0.0) & (rate < -SLOW)
         return float(np.max(gap[below] / rate[below], initial=0.0))
 
     def kept(self, t: float, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
