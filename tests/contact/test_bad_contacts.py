@@ -12,6 +12,7 @@ from chasles import contact
 from chasles.contact import HuntCrossley, Newton, Pair, Plane, Point, Rigid, SoftContact, Sphere
 
 ROBOT, STATE, STILL = ball(), np.array([1.0, 0, 0, 0, 0, 0, 0.3]), np.zeros(6)
+BRICK = contact.Box(None, (1.0, 1.0, 1.0))
 FOOT, SOFT = Sphere("body", 0.3), SoftContact(contact.SoftSurface(1e5, 1e3))
 
 
@@ -43,8 +44,16 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "one frame": (lambda: Pair(FOOT, Plane("body"), Rigid()), "both on frame 'body'"),
     "the world": (lambda: Pair(Point(None), Plane(), SOFT), "both in the world"),
     "no points": (
-        lambda: Pair(contact.Box("body", (1.0, 1.0, 1.0)), contact.Box(None, (1, 1, 1)), Rigid()),
-        "Box on Box has no fixed points of contact",
+        lambda: Pair(contact.Box("body", (1.0, 1.0, 1.0)), BRICK, SOFT),
+        "Box on Box has no fixed points of contact, which soft laws need",
+    ),
+    "two capsules": (
+        lambda: Pair(
+            contact.Capsule("body", 0.1, (0, 0, 0), (0, 0, 1)),
+            contact.Box(None, (1, 1, 1)),
+            Rigid(),
+        ),
+        r"Capsule on Box is not known in motion.*\(ConvexMesh\) may serve",
     ),
     "simulate one": (lambda: moved(contacts=Pair(FOOT, Plane(), Rigid())), r"write \[pair\]"),
     "roll one": (lambda: rolled(contacts=Pair(FOOT, Plane(), SOFT)), r"write \[pair\]"),

@@ -10,6 +10,9 @@ from chasles.robot import Robot
 Array = Any
 Place = tuple[float, float, float]
 
+NEXT, LAST = [1, 2, 0], [2, 0, 1]
+"""The axis after each, and the one after that."""
+
 
 def check_places(shape: Any, *names: str) -> None:
     """Three finite numbers each, as a tuple, whatever they were given as."""
@@ -37,7 +40,7 @@ class Carrier(NamedTuple):
     def point(self, at: Array) -> tuple[np.ndarray, np.ndarray]:
         """A point of the frame in the world, and its velocity."""
         r = self.turned(np.array(at))
-        return self.o + r, self.v + np.cross(self.w, r)
+        return self.o + r, self.v + cross(self.w, r)
 
     def turned(self, direction: np.ndarray) -> np.ndarray:
         """A direction of the frame in the world."""
@@ -46,7 +49,7 @@ class Carrier(NamedTuple):
 
     def velocity(self, place: np.ndarray) -> np.ndarray:
         """The velocity of the body's point that is at a place of the world."""
-        rate: np.ndarray = self.v + np.cross(self.w, place - self.o)
+        rate: np.ndarray = self.v + cross(self.w, place - self.o)
         return rate
 
     def back(self, direction: np.ndarray) -> np.ndarray:
@@ -66,6 +69,12 @@ def carrier(robot: Robot, q: Array, qd: Array, frame: str | None) -> Carrier:
     pose = robot.forward_kinematics(q, frame=frame)
     velocity = robot.frame_velocity(q, qd, frame=frame)
     return Carrier(pose[..., :3, :3], pose[..., :3, 3], velocity[..., :3], velocity[..., 3:])
+
+
+def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """a x b (..., 3); NumPy's own takes five times as long for a few vectors."""
+    turned: np.ndarray = a[..., NEXT] * b[..., LAST] - a[..., LAST] * b[..., NEXT]
+    return turned
 
 
 def across(n: np.ndarray, v: np.ndarray) -> np.ndarray:

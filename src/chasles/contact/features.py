@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from chasles.contact.carriers import Array, Carrier, across
+from chasles.contact.carriers import Array, Carrier, across, cross
 from chasles.contact.geometry import Contact, Ground, Nearby, Plane
 from chasles.contact.shapes import Rim
 
@@ -48,7 +48,7 @@ def ball_contact(
     if np.any(np.isnan(n)) and np.all(np.isfinite(c)):
         raise ValueError("contact_points: two centres coincide, so that no normal is nearest")
     normal = under.turned(n)
-    normal_rate = under.turned(turn) + np.cross(under.w, normal)
+    normal_rate = under.turned(turn) + cross(under.w, normal)
     point, point_rate = c - radius * normal, rate - radius * normal_rate
     return Contact(*frames, point, normal, distance - radius, point_rate, normal_rate)
 
@@ -113,11 +113,11 @@ def crossing(
         return None
     x, (p, a, ka), (r, b, kb), slopes = where
     u, v = carriers[0].velocity(p), carriers[1].velocity(r)
-    turn_a, turn_b = (np.cross(c.w, t) for c, t in zip(carriers, (a, b), strict=True))
+    turn_a, turn_b = (cross(c.w, t) for c, t in zip(carriers, (a, b), strict=True))
     driven = np.array([a @ (u - v) + turn_a @ (p - r), b @ (u - v) + turn_b @ (p - r)])
     ds, dt = np.linalg.solve(slopes, -driven)
-    normal = np.cross(a, b)
-    normal_rate = np.cross(turn_a + ds * ka, b) + np.cross(a, turn_b + dt * kb)
+    normal = cross(a, b)
+    normal_rate = cross(turn_a + ds * ka, b) + cross(a, turn_b + dt * kb)
     if np.linalg.norm(normal) <= PARALLEL * np.linalg.norm(a) * np.linalg.norm(b):
         normal, normal_rate = p - r, u + ds * a - v - dt * b
     side = p - r if toward is None else toward
@@ -186,12 +186,12 @@ def rim_contact(
             break
     else:
         raise ValueError("contact_points: no nearest point of a rim found; is the ground too bent?")
-    turned = np.sum(follow * a, axis=-1) + np.sum(n * np.cross(over.w, a), axis=-1)
+    turned = np.sum(follow * a, axis=-1) + np.sum(n * cross(over.w, a), axis=-1)
     ds = np.where(level, 0.0, -turned / np.where(level, 1.0, slope))[..., None]
     v = v + ds * a
     distance, normal, turn = surface.nearest(*under.seen(place, v))
     normal = under.turned(normal)
-    normal_rate = under.turned(turn) + np.cross(under.w, normal)
+    normal_rate = under.turned(turn) + cross(under.w, normal)
     return Contact(*frames, place, normal, distance, v, normal_rate)
 
 
@@ -201,7 +201,7 @@ def _normal(
     """The surface's normal at a moving place of the world, and its rate."""
     _, n, turn = surface.nearest(*under.seen(place, v))
     normal = under.turned(n)
-    return normal, under.turned(turn) + np.cross(under.w, normal)
+    return normal, under.turned(turn) + cross(under.w, normal)
 
 
 def _bend(under: Carrier, surface: Plane | Ground, place: np.ndarray, a: np.ndarray) -> np.ndarray:

@@ -21,7 +21,6 @@ from chasles.model import Description, Model
 from chasles.programs import program
 from chasles.robot import Robot
 
-
 NEAR = 1e-9
 """Points this near (m, rad) to a surface touch it: those that land together, but for rounding."""
 
@@ -99,8 +98,8 @@ class Points:
             )
         if np.isnan(normal).any():
             raise ValueError("simulate: two centres coincide, so that no normal is nearest")
-        room = np.full(len(gap), np.inf)
-        return Moves(gap - self._radius, *self._moves(*state, *normal), room)
+        axes, velocity, J, bias = self._moves(*state, *normal)
+        return Moves(gap - self._radius, axes, velocity, J, bias, np.full(len(gap), np.inf))
 
 
 def _frame(robot: Robot, name: str | None) -> str | None:

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from chasles.contact.carriers import Carrier
+from chasles.contact.carriers import Carrier, cross
 from chasles.contact.features import UPRIGHT, ball_contact, rim_contact
 from chasles.contact.geometry import Box, Contact, Ground, Plane, Point
 from chasles.contact.polyhedra import LEANS, Polyhedra, joined
@@ -51,7 +51,7 @@ class Standing:
         """gap (k,) and room (k,), see `Meeting`."""
         body, lowest = self._body, self.contacts(np.arange(2), over, under)
         axis = over.turned(body.rims[0].out)
-        leans = np.linalg.norm(np.cross(axis, lowest.normal), axis=-1)
+        leans = np.linalg.norm(cross(axis, lowest.normal), axis=-1)
         fixed, _, _ = self._surface.nearest(*under.seen(*over.point(self._places)))
         gap = np.concatenate([lowest.gap, fixed])
         level = np.repeat(LEANS - leans, body.rim)
@@ -62,7 +62,6 @@ class Standing:
         frames, surface = (self._body.frame, self._surface.frame), self._surface
         rims, fixed = which[which < 2], which[which >= 2] - 2
         found = [rim_contact(frames, over, self._body.rims[k], under, surface) for k in rims]
-        found = [Contact(*c[:2], *(np.asarray(part)[None] for part in c[2:7])) for c in found]
         found.append(ball_contact(frames, over, (self._places[fixed], 0.0), under, surface))
         return joined(found, np.argsort(which >= 2, kind="stable"))
 

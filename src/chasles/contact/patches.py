@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from chasles.contact.carriers import Array, Carrier, Place, carrier
+from chasles.contact.carriers import Array, Carrier, Place, carrier, cross
 from chasles.contact.features import Edge, Round, Straight, ball_contact, crossing, rim_contact
 from chasles.contact.geometry import Box, Capsule, Contact, Plane
 from chasles.contact.quadratic import optional
@@ -290,6 +290,6 @@ def _solid(shape: Body) -> tuple[Any, np.ndarray, np.ndarray]:
     along = np.subtract(shape.end, shape.start)
     length = float(np.linalg.norm(along))
     axes = np.linalg.svd(along[None] / length)[2]  # the axis, then two across it
-    turn = np.column_stack([axes[1], np.cross(axes[0], axes[1]), axes[0]])
+    turn = np.column_stack([axes[1], cross(axes[0], axes[1]), axes[0]])
     kind = coal.Capsule if isinstance(shape, Capsule) else coal.Cylinder
     return kind(shape.radius, length), turn, 0.5 * np.add(shape.start, shape.end)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from chasles.contact.carriers import Carrier, across
+from chasles.contact.carriers import Carrier, across, cross
 from chasles.contact.features import Frames
 from chasles.contact.geometry import Box, Contact, Point
 from chasles.contact.patches import flipped, mesh
@@ -59,9 +59,7 @@ class Solid(NamedTuple):
         )
         levels, ends = self.levels + normals @ o, self.ends + sides @ o
         corners, starts = self.corners @ R.T + o, self.starts @ R.T + o
-        return Solid(
-            corners, arms, normals, levels, sides, ends, starts, alongs, flanks, self.size
-        )
+        return Solid(corners, arms, normals, levels, sides, ends, starts, alongs, flanks, self.size)
 
 
 def solid(shape: Point | Box | ConvexMesh) -> Solid:
@@ -79,7 +77,7 @@ def solid(shape: Point | Box | ConvexMesh) -> Solid:
     flanks: dict[tuple[int, int], list[np.ndarray]] = {(a, b): [] for a, b in edges.tolist()}
     for normal, loop in whole.faces:
         following = (*loop[1:], loop[0])
-        inward = np.cross(normal, x[list(following)] - x[list(loop)])
+        inward = cross(normal, x[list(following)] - x[list(loop)])
         inward /= np.linalg.norm(inward, axis=-1, keepdims=True)
         sides.append([*inward])
         ends.append([*np.sum(inward * x[list(loop)], axis=-1)])
@@ -176,7 +174,7 @@ def _corners_on_faces(frames: Frames, corners: Some, faces: Some) -> Contact:
     point, rate = over.point(a.corners[i])
     n = under.turned(b.normals[j])
     gap = np.sum(under.back(point - under.o) * b.normals[j], axis=-1) - b.levels[j]
-    return Contact(*frames, point, n, gap, rate, np.cross(under.w, n))
+    return Contact(*frames, point, n, gap, rate, cross(under.w, n))
 
 
 def _crossings(frames: Frames, first: Some, second: Some) -> Contact:
@@ -189,10 +187,10 @@ def _crossings(frames: Frames, first: Some, second: Some) -> Contact:
     s, t = _nearest(a, b, -_dots((a, b), start - end))
     p, r = start + s[:, None] * a, end + t[:, None] * b
     u, v = above.velocity(p), below.velocity(r)
-    turns = np.cross(above.w, a), np.cross(below.w, b)
+    turns = cross(above.w, a), cross(below.w, b)
     ds, _ = _nearest(a, b, -_dots((a, b), u - v) - _dots(turns, p - r))
-    bend = np.cross(turns[0], b) + np.cross(a, turns[1])
-    length = np.copysign(np.linalg.norm(np.cross(a, b), axis=-1), np.sum(np.cross(a, b) * n, -1))
+    bend = cross(turns[0], b) + cross(a, turns[1])
+    length = np.copysign(np.linalg.norm(cross(a, b), axis=-1), np.sum(cross(a, b) * n, -1))
     n_rate = across(n, bend / length[:, None])
     return Contact(*frames, p, n, np.sum(n * (p - r), axis=-1), u + ds[:, None] * a, n_rate)
 
@@ -210,10 +208,14 @@ def _nearest(a: np.ndarray, b: np.ndarray, right: np.ndarray) -> tuple[np.ndarra
 
 
 def joined(found: Sequence[Contact], order: np.ndarray) -> Contact:
-    """Contacts of the same two bodies, (m, 3) each, as one; order (m,): the place of each in it."""
-    arrays = [np.concatenate(part) for part in list(zip(*found, strict=True))[2:7]]
+    """Contacts of the same two bodies, one or more each, as one; order (m,): each one's place."""
     back = np.argsort(order)
-    return Contact(*found[0][:2], *(part[back] for part in arrays))
+    point, normal, point_rate, normal_rate = (
+        np.concatenate([np.reshape(getattr(c, name), (-1, 3)) for c in found])[back]
+        for name in ("point", "normal", "point_rate", "normal_rate")
+    )
+    gap = np.concatenate([np.ravel(c.gap) for c in found])[back]
+    return Contact(*found[0][:2], point, normal, gap, point_rate, normal_rate)
 
 
 def _on_faces(a: Solid, b: Solid) -> Pairs:
@@ -232,7 +234,7 @@ def _across(a: Solid, b: Solid) -> Pairs:
     i, j = np.divmod(np.arange(len(a.starts) * len(b.starts)), max(len(b.starts), 1))
     u, v, w = a.alongs[i], b.alongs[j], a.starts[i] - b.starts[j]
     lengths = np.linalg.norm(u, axis=-1), np.linalg.norm(v, axis=-1)
-    crosses = np.linalg.norm(np.cross(u, v), axis=-1) > PARALLEL * lengths[0] * lengths[1]
+    crosses = np.linalg.norm(cross(u, v), axis=-1) > PARALLEL * lengths[0] * lengths[1]
     with np.errstate(divide="ignore", invalid="ignore"):  # parallel ones are left out
         s, t = _nearest(u, v, -_dots((u, v), w))
     inside = np.minimum(np.minimum(s, 1.0 - s) * lengths[0], np.minimum(t, 1.0 - t) * lengths[1])
@@ -250,7 +252,7 @@ def _common(
 
     over, under (..., 2, 3): their flanks.
     """
-    n = np.cross(u, v)
+    n = cross(u, v)
     n = n / np.maximum(np.linalg.norm(n, axis=-1, keepdims=True), 1e-300)
     rises = np.concatenate([over, -under], axis=-2) @ n[..., None]
     up, down = np.min(rises[..., 0], axis=-1), np.min(-rises[..., 0], axis=-1)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from chasles.contact.carriers import cross
 from chasles.contact.complementarity import lemke
 from chasles.contact.geometry import Contact, listed
 from chasles.contact.quadratic import accelerations_program, forces_program
@@ -194,8 +195,8 @@ def _motion_at(robot: Robot, q: Array, qd: Array, frame: str | None, contact: Co
     alpha, a = np.split(robot.frame_acceleration(q, qd, np.zeros(robot.nv), frame=frame), 2)
     return Touch(
         point_jacobian(robot, q, frame, contact.point),
-        v + np.cross(w, r),
-        a + np.cross(alpha, r) + np.cross(w, contact.point_rate - v),
+        v + cross(w, r),
+        a + cross(alpha, r) + cross(w, contact.point_rate - v),
     )
 
 

@@ -1,4 +1,4 @@
-"""How two bodies move where they touch by features that vary: of all pairs of these, the near ones."""
+"""How two bodies move where they touch by features that vary: the near ones of all pairs."""
 
 import numpy as np
 

@@ -12,13 +12,12 @@
 7  go on
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from chasles.contact import Infeasible, NoUniqueMotion, Pair
+from chasles.contact import Pair
 from chasles.contact.impact import response
 from chasles.contact.kinematics import NEAR, Moves
 from chasles.contact.modes import (
@@ -179,12 +178,12 @@ class RigidContact:
 
     def kept(self, t: float, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Forces (rows, 3), along the world's axes, and gaps (rows,) of a state, of contacts."""
-        found, row, n = self._found(t, q, qd), self._slots.row, self._slots.contacts
-        forces, gaps = np.zeros((len(self._slots.names), 3)), np.full(len(self._slots.names), np.inf)
+        found, slots = self._found(t, q, qd), self._slots
+        forces, gaps = np.zeros((len(slots.names), 3)), np.full(len(slots.names), np.inf)
         turned = np.swapaxes(found.moves.axes, 1, 2) @ found.forces[:, :, None]
-        np.add.at(forces, row, turned[..., 0])
-        np.minimum.at(gaps, row, found.moves.gap)
-        return forces[:n], gaps[:n]
+        np.add.at(forces, slots.row, turned[..., 0])
+        np.minimum.at(gaps, slots.row, found.moves.gap)
+        return forces[: slots.contacts], gaps[: slots.contacts]
 
     def memory(self) -> dict[str, np.ndarray]:
         """The mode."""
@@ -277,7 +276,7 @@ class RigidContact:
             rest &= self._mode.active & (self._friction > 0.0)
             rows = np.column_stack([rest, rest, self._mode.current])
             qd = self._stopped(t, q, qd, moves, rows)
-        return self._told(t, state, hits, old, late), q, qd
+        return self._slots.told(t, state, hits, old, self._mode, late), q, qd
 
     def collides(self, t: float, q: np.ndarray, qd: np.ndarray) -> bool:
         """Whether points that touch approach each other."""
@@ -289,8 +288,9 @@ class RigidContact:
         gap = self._moves(t, q, qd).gap
         deep = np.flatnonzero(gap < -DEEPEST)
         if deep.size:
+            name = self._slots.named(deep)
             raise ValueError(
-                f"simulate: at t = {t:.6g} s {self._slots.named(deep)} penetrates by {-np.min(gap):.3g} "
+                f"simulate: at t = {t:.6g} s {name} penetrates by {-np.min(gap):.3g} "
                 "(m, or rad of a limit); begin with bodies apart or touching"
             )
 
@@ -301,7 +301,7 @@ class RigidContact:
         J = moves.J[which].reshape(-1, self._robot.nv)
         B = response(self._robot._at(t), q, J.T)
         laws = [self._slots.laws[k] for k in self._slots.row[which]]
-        with self._said(t, which):
+        with self._slots.said(t, which):
             return qd + B @ impulses(laws, J @ B, moves.velocity[which])
 
     def _choose(
@@ -326,7 +326,7 @@ class RigidContact:
         if not which.size:
             return late
         problem, some = self._problem(t, q, qd, moves, which), moves.of(which)
-        with self._said(t, which):
+        with self._slots.said(t, which):
             mode, forces = next_mode(problem, some, self._friction[which])
         for whole, part in zip(self._mode, mode, strict=True):
             whole[which] = part
@@ -336,43 +336,6 @@ class RigidContact:
         rate = np.where(again, pressed * (1.0 + after / np.where(again, before[which], 1.0)), 1.0)
         late[which] = np.where(again, 2.0 * after / rate, 0.0)
         return late
-
-    def _told(
-        self,
-        t: float,
-        state: tuple[np.ndarray, np.ndarray],
-        hits: np.ndarray,
-        old: Mode,
-        late: np.ndarray,
-    ) -> list[Occurrence]:
-        """What happened, by name: of a pair whose points vary, to any of them."""
-        rows, slots = self._slots.rows, self._slots
-        (was, slid), (current, slides) = (
-            (rows(mode.current), rows(mode.slides)) for mode in (old, self._mode)
-        )
-        rests = np.zeros(len(slots.names))
-        np.maximum.at(rests, slots.row, late)
-        kinds = {
-            "impact": rows(hits),
-            "loss": was & ~current,
-            "gain": current & ~was,
-            "slip": was & current & slides & ~slid,
-            "stick": was & current & slid & ~slides,
-        }
-        return [
-            Occurrence(f"{kind} {slots.names[k]}", t + (rests[k] if kind == "gain" else 0.0), *state)
-            for kind, which in kinds.items()
-            for k in np.flatnonzero(which)
-        ]
-
-    @contextmanager
-    def _said(self, t: float, which: np.ndarray) -> Iterator[None]:
-        """Problems without an answer say when and where."""
-        try:
-            yield
-        except (Infeasible, NoUniqueMotion, ArithmeticError) as error:
-            error.args = (f"simulate: at t = {t:.6g} s, {self._slots.named(which)}: {error}",)
-            raise
 
 
 class _Found(NamedTuple):

@@ -1,14 +1,18 @@
 """All places where a robot may touch: points of bodies, features that meet, joint limits."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 
-from chasles.contact import Pair, Rigid
+from chasles.contact import Infeasible, NoUniqueMotion, Pair, Rigid
 from chasles.contact.kinematics import Moves, Points
 from chasles.contact.meetings import meeting
+from chasles.contact.modes import Mode
 from chasles.contact.varying import Varying
 from chasles.robot import Robot
+from chasles.rollouts import Occurrence
 from chasles.simulate.stops import Stops
 
 
@@ -26,10 +30,12 @@ class Slots:
         self._varying: list[Varying] = []
         self.names: list[str] = []
         self.laws: list[Rigid] = []
-        balls, meetings = [], []
+        balls: list[int] = []
+        meetings: list[int] = []
         for pair, found in zip(pairs, features, strict=True):
             rows = range(len(self.names), len(self.names) + pair.points)
             self.names += _names(pair)
+            assert isinstance(pair.law, Rigid), "others are refused before"
             self.laws += [pair.law] * pair.points
             if found is None:
                 balls += rows
@@ -40,7 +46,7 @@ class Slots:
         stops = range(self.contacts, self.contacts + len(self._stops.names))
         self.names += self._stops.names
         self.laws += [Rigid()] * len(stops)
-        self.row = np.array([*balls, *meetings, *stops], dtype=int)
+        self.row: Any = np.array([*balls, *meetings, *stops], dtype=int)
         self.friction = np.array([self.laws[k].friction for k in self.row])
 
     def __call__(self, t: float, q: np.ndarray, qd: np.ndarray, held: np.ndarray) -> Moves:
@@ -61,6 +67,46 @@ class Slots:
     def named(self, which: np.ndarray) -> str:
         """The names of some slots, by number."""
         return ", ".join(dict.fromkeys(self.names[k] for k in self.row[which]))
+
+    def told(
+        self,
+        t: float,
+        state: tuple[np.ndarray, np.ndarray],
+        hits: np.ndarray,
+        old: Mode,
+        new: Mode,
+        late: np.ndarray,
+    ) -> list[Occurrence]:
+        """What happened, by name: of a pair whose points vary, to any of them.
+
+        hits (slots,): which collided; late (slots,): how long after t each comes to rest.
+        """
+        (was, slid), (current, slides) = (
+            (self.rows(mode.current), self.rows(mode.slides)) for mode in (old, new)
+        )
+        rests = np.zeros(len(self.names))
+        np.maximum.at(rests, self.row, late)
+        kinds = {
+            "impact": self.rows(hits),
+            "loss": was & ~current,
+            "gain": current & ~was,
+            "slip": was & current & slides & ~slid,
+            "stick": was & current & slid & ~slides,
+        }
+        return [
+            Occurrence(f"{kind} {self.names[k]}", t + rests[k] * (kind == "gain"), *state)
+            for kind, which in kinds.items()
+            for k in np.flatnonzero(which)
+        ]
+
+    @contextmanager
+    def said(self, t: float, which: np.ndarray) -> Iterator[None]:
+        """Problems without an answer say when and where."""
+        try:
+            yield
+        except (Infeasible, NoUniqueMotion, ArithmeticError) as error:
+            error.args = (f"simulate: at t = {t:.6g} s, {self.named(which)}: {error}",)
+            raise
 
 
 def _names(pair: Pair) -> list[str]:
