@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+import scipy
 from contact_bodies import GRAVITY, ball, block, body, free, turned
 
 import chasles
@@ -446,3 +447,11 @@ def test_contacts_that_cannot_be_kept_are_reported() -> None:
 def test_bad_arguments_are_refused(call, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         call()
+
+
+def test_a_paradox_beside_a_contact_that_sticks_has_its_name() -> None:
+    """A rod of Painleve's that slides, and a brick at rest that has nothing to do with it."""
+    arm = np.array([[-math.sin(1.1), 0.0, math.cos(1.1)]])
+    G = scipy.linalg.block_diag(np.eye(3) + 3.0 * arm.T @ arm, np.eye(3))
+    with pytest.raises(contact.NoUniqueMotion, match="Painleve"):
+        contact.coulomb(G, [0, 0, -9.81, 0.1, 0, -9.81], [2.0, 0.5], [[-1.0, 0.0], [0.0, 0.0]])

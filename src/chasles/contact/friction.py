@@ -56,7 +56,8 @@ def coulomb(G: Array, c: Array, mu: Array, slip: Array = None) -> np.ndarray:
 
     Where every contact slides it is a linear complementarity problem in normal forces, its matrix
     not symmetric; without a unique motion it raises `Inconsistent` or `Indeterminate` (of more than
-    12 contacts it takes what Lemke's method finds). A load that more contacts carry than are needed
+    12 contacts it takes what Lemke's method finds), and `NoUniqueMotion` where some contacts slide,
+    others do not, and no forces are found. A load that more contacts carry than are needed
     they share by the smallest forces: a table that turns and slides on four legs. Otherwise the
     cone program is solved again and again with De Saxce's correction mu |a_t| of the normal
     acceleration (De Saxce and Feng 1998; Acary et al. 2011), each time followed by Newton's method
@@ -86,7 +87,7 @@ def _solved(law: Law) -> np.ndarray:
     f = np.zeros((len(mu), law.width))
     limit = ACCURATE * np.max(np.abs(law.c))
     if np.any(mu[sticks] > GRIP):
-        with suppress(ArithmeticError, Infeasible):
+        with suppress(ArithmeticError, Infeasible, NoUniqueMotion):
             f = _solved(law._replace(mu=np.where(sticks, np.minimum(mu, GRIP), mu)))
             if law.residual(f) <= limit:
                 return f
@@ -99,6 +100,12 @@ def _solved(law: Law) -> np.ndarray:
         exact = _polished(law, f, 1e-3 * limit)
         if law.residual(exact) <= limit:
             return exact
+    if np.any(law.slip):
+        raise NoUniqueMotion(
+            f"friction: after {ROUNDS} cone programs no forces are found that satisfy the law to "
+            f"{ACCURATE}, with contacts that slide beside others that do not (Painleve's paradox, "
+            "most likely); make friction smaller, or take friction='polyhedral'"
+        )
     raise ArithmeticError(
         f"friction: after {ROUNDS} cone programs the law does not hold to {ACCURATE}, and perhaps "
         "no forces satisfy it; make friction smaller, or take friction='polyhedral'"

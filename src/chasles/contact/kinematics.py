@@ -1,7 +1,8 @@
-"""How all points of contact of a robot move: two compiled functions, the geometry between them.
+"""How all points of contact of a robot move: one compiled function, with the surfaces in it.
 
-The first gives the centres of balls as the surfaces see them; `Surface.nearest` gives normals and
-distances; the second gives what these mean for the robot's velocities and accelerations.
+Surfaces without a closed form stand between two: the first gives the centres of balls as they see
+them, `Surface.nearest` gives distances and normals, and the second what these mean for the robot's
+velocities and accelerations.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,7 +14,7 @@ import numpy as np
 from chasles import backends
 from chasles.backends.arrays import call
 from chasles.backends.call import fast_entry
-from chasles.contact.geometry import Nearby
+from chasles.contact.geometry import Box, Capsule, Nearby, Plane, Sphere
 from chasles.contact.pairs import Pair, tangents
 from chasles.expr import RULES, Arena, Number, Program, Variable
 from chasles.mathematics.linear import Matrix, Vector
@@ -46,13 +47,21 @@ class Moves(NamedTuple):
         return Moves(*(part[which] for part in self))
 
 
+Closed = Sphere | Capsule | Box | Plane
+"""Surfaces with a closed form of what is nearest."""
+
+
 class Ball(NamedTuple):
-    """A ball of a body (its frame, its centre there, its radius), and the frame of a surface."""
+    """A ball of a body (its frame, its centre there, its radius), and the frame of a surface.
+
+    surface: itself, where it has a closed form.
+    """
 
     over: str | None
     at: tuple[float, float, float]
     radius: float
     under: str | None
+    surface: Closed | None
 
 
 @dataclass(frozen=True)
@@ -76,30 +85,43 @@ class Points:
         names = {
             name: _frame(robot, name) for p in pairs for name in (p.body.frame, p.surface.frame)
         }
+        each = [(pair, *ball) for pair in pairs for ball in pair.body.balls()]
         balls = tuple(
-            Ball(names[pair.body.frame], at, radius, names[pair.surface.frame])
-            for pair in pairs
-            for at, radius in pair.body.balls()
+            Ball(names[pair.body.frame], at, radius, names[pair.surface.frame], closed(pair))
+            for pair, at, radius in each
         )
-        self._radius = np.array([ball.radius for ball in balls])
-        self._surfaces = _grouped([pair.surface for pair in pairs for _ in pair.body.balls()])
-        self._timed = robot.model.timed
-        self._centers = _compiled(robot, balls, centers_program)
+        self._count, self._timed = len(balls), robot.model.timed
+        self._surfaces = _grouped([pair.surface for pair, *_ in each if closed(pair) is None])
         self._moves = _compiled(robot, balls, moves_program)
+        if self._surfaces:
+            open_ones = tuple(ball for ball in balls if ball.surface is None)
+            self._centers = _compiled(robot, open_ones, centers_program)
 
     def __call__(self, t: float, q: np.ndarray, qd: np.ndarray) -> Moves:
         """Where the points are at a time and how they move."""
         state = (q, qd, np.array(t)) if self._timed else (q, qd)
+        gap, *moves = self._moves(*state, *self._nearest(state))
+        if np.isnan(gap).any():
+            raise ValueError("simulate: two centres coincide, so that no normal is nearest")
+        axes, velocity, J, bias = moves
+        return Moves(gap, axes, velocity, J, bias, np.full(self._count, np.inf))
+
+    def _nearest(self, state: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
+        """Distances (k,), normals and their rates (k, 3) of surfaces without a closed form."""
+        if not self._surfaces:
+            return ()
         center, rate = self._centers(*state)
-        gap, normal = np.empty(len(center)), np.empty((2, *center.shape))
+        distance, normal, turn = np.empty(len(center)), np.empty_like(center), np.empty_like(rate)
         for surface, those in self._surfaces:
-            gap[those], normal[0, those], normal[1, those] = surface.nearest(
+            distance[those], normal[those], turn[those] = surface.nearest(
                 center[those], rate[those]
             )
-        if np.isnan(normal).any():
-            raise ValueError("simulate: two centres coincide, so that no normal is nearest")
-        axes, velocity, J, bias = self._moves(*state, *normal)
-        return Moves(gap - self._radius, axes, velocity, J, bias, np.full(len(gap), np.inf))
+        return distance, normal, turn
+
+
+def closed(pair: Pair) -> Closed | None:
+    """The surface of a pair, if it has a closed form."""
+    return pair.surface if isinstance(pair.surface, Closed) else None
 
 
 def _frame(robot: Robot, name: str | None) -> str | None:
@@ -108,9 +130,7 @@ def _frame(robot: Robot, name: str | None) -> str | None:
 
 def _grouped(surfaces: Sequence[Nearby]) -> list[tuple[Nearby, Any]]:
     """Each different surface with the numbers of its points."""
-    different = list(dict.fromkeys(surfaces))
-    if len(different) == 1:
-        return [(different[0], slice(None))]
+    different = dict.fromkeys(surfaces)
     return [(one, [k for k, other in enumerate(surfaces) if other == one]) for one in different]
 
 
@@ -149,6 +169,15 @@ class _Frame(NamedTuple):
         """That of the body's point which is at a place."""
         return self.v + self.w.cross(place - self.o)
 
+    def point(self, at: tuple[float, float, float]) -> tuple[Vector, Vector]:
+        """A point of the frame in the world, and its velocity."""
+        place = self.o + self.R @ Vector(at)
+        return place, self.velocity(place)
+
+    def seen(self, place: Vector, rate: Vector) -> tuple[Vector, Vector]:
+        """A moving place of the world in the frame, and its velocity there."""
+        return self.R.T @ (place - self.o), self.R.T @ (rate - self.velocity(place))
+
 
 def centers_program(model: Model, balls: Sequence[Ball]) -> Program:
     """Centres and their velocities (k, 3), each in the frame of its surface, of q and qd."""
@@ -157,38 +186,44 @@ def centers_program(model: Model, balls: Sequence[Ball]) -> Program:
     centers: list[Number] = []
     rates: list[Number] = []
     for ball in balls:
-        over, under = frames[ball.over], frames[ball.under]
-        c = over.o + over.R @ Vector(ball.at)
-        centers += under.R.T @ (c - under.o)
-        rates += under.R.T @ (over.velocity(c) - under.velocity(c))
+        center, rate = frames[ball.under].seen(*frames[ball.over].point(ball.at))
+        centers += center
+        rates += rate
     shape = (len(balls), 3)
     outputs = [(Variable("center", shape), centers), (Variable("rate", shape), rates)]
     return Program.from_outputs("centers", inputs, outputs)
 
 
 def moves_program(model: Model, balls: Sequence[Ball]) -> Program:
-    """axes, velocity, J and bias of `Moves`, of q, qd, normals and their rates (k, 3).
+    """gap, axes, velocity, J and bias of `Moves`, of q and qd.
 
-    Normals and rates are in the frames of surfaces. The contact moves on over both bodies, and its
-    acceleration is that of whichever points are there (Featherstone 2008, Eq 11.25 and 11.30).
+    Of surfaces without a closed form distance (k,), normal and turn (k, 3), its rate, are inputs,
+    in their frames. The contact moves on over both bodies, and its acceleration is that of
+    whichever points are there (Featherstone 2008, Eq 11.25 and 11.30).
     """
     inputs, given, arena = _inputs(model)
     frames = _frames(model, balls, given, arena)
-    k = len(balls)
-    inputs += [Variable(name, (k, 3)) for name in ("normal", "turn")]
+    asked = [ball for ball in balls if ball.surface is None]
+    shapes = {"distance": (len(asked),), "normal": (len(asked), 3), "turn": (len(asked), 3)}
+    inputs += [Variable(name, shape) for name, shape in shapes.items()] if asked else []
+    known = iter(range(len(asked)))
+    gap: list[Number] = []
     axes: list[Number] = []
     velocity: list[Number] = []
     J: list[Number] = []
     bias: list[Number] = []
-    for i, (over, under) in enumerate((frames[b.over], frames[b.under]) for b in balls):
-        seen, turn = (
-            under.R @ Vector(tuple(arena.input(name, 3 * i + j) for j in range(3)))
-            for name in ("normal", "turn")
+    for ball in balls:
+        over, under = frames[ball.over], frames[ball.under]
+        c, speed = over.point(ball.at)
+        distance, n, turn = (
+            _given(arena, next(known))
+            if ball.surface is None
+            else ball.surface.near(*under.seen(c, speed))
         )
-        n_rate = turn + under.w.cross(seen)
-        c = over.o + over.R @ Vector(balls[i].at)
-        point = c - balls[i].radius * seen
-        rate = over.velocity(c) - balls[i].radius * n_rate
+        gap.append(distance - ball.radius)
+        seen = under.R @ n
+        n_rate = under.R @ turn + under.w.cross(seen)
+        point, rate = c - ball.radius * seen, speed - ball.radius * n_rate
         E = Matrix(tuple(tuple(row) for row in (*tangents(seen), seen)))
         v = over.velocity(point) - under.velocity(point)
         a = E @ (_passing(over, point, rate) - _passing(under, point, rate))
@@ -200,10 +235,20 @@ def moves_program(model: Model, balls: Sequence[Ball]) -> Program:
         velocity += E @ v
         J += [column[row] for row in range(3) for column in columns]
         bias += [a[0], a[1], a[2] + n_rate.dot(v)]
-    shapes = {"axes": (k, 3, 3), "velocity": (k, 3), "J": (k, 3, model.nv), "bias": (k, 3)}
-    values = (axes, velocity, J, bias)
+    k = len(balls)
+    shapes = {"gap": (k,), "axes": (k, 3, 3), "velocity": (k, 3)}
+    shapes |= {"J": (k, 3, model.nv), "bias": (k, 3)}
+    values = (gap, axes, velocity, J, bias)
     outputs = [(Variable(n, s), x) for (n, s), x in zip(shapes.items(), values, strict=True)]
     return Program.from_outputs("moves", inputs, outputs)
+
+
+def _given(arena: Arena, k: int) -> tuple[Number, Vector, Vector]:
+    """Distance, normal and its rate as inputs."""
+    normal, turn = (
+        Vector(tuple(arena.input(name, 3 * k + j) for j in range(3))) for name in ("normal", "turn")
+    )
+    return arena.input("distance", k), normal, turn
 
 
 def _inputs(model: Model) -> tuple[list[Variable], dict[str, list[Number]], Arena]:
