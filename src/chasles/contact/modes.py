@@ -69,12 +69,14 @@ def heading(mode: Mode, moves: Moves) -> Mode:
     return mode._replace(slip=slip)
 
 
-def held_forces(problem: Problem, moves: Moves, mode: Mode, mu: np.ndarray) -> np.ndarray:
+def held_forces(
+    problem: Problem, axes: np.ndarray, mode: Mode, mu: np.ndarray, drag: np.ndarray
+) -> np.ndarray:
     """Forces (k, 3), along the axes of contact, that hold k points as if they could pull.
 
     problem: in three directions of each. A point that sticks has three unknowns; one that slides
-    has its normal force, which takes friction -mu lambda v/|v| with it, so that the matrix is not
-    symmetric.
+    has its normal force, which takes friction -mu lambda v/|v| with it (`drags`), so that the
+    matrix is not symmetric.
     """
     slides = mode.slides
     sticks = (mu > 0.0) & ~slides
@@ -82,18 +84,21 @@ def held_forces(problem: Problem, moves: Moves, mode: Mode, mu: np.ndarray) -> n
     D = np.eye(3 * len(mu))
     if slides.any():
         normals = 2 + 3 * np.arange(len(mu))
-        D[normals - 2, normals], D[normals - 1, normals] = _drag(moves, mode, mu).T
+        D[normals - 2, normals], D[normals - 1, normals] = drag.T
     D = D[:, rows]
     M, d = (problem.M @ D)[rows], problem.d[rows]
-    first = _turned(moves.axes, mode.forces).ravel()[rows]
+    first = _turned(axes, mode.forces).ravel()[rows]
     x = first - np.linalg.lstsq(M, M @ first + d, rcond=DEPENDENT)[0]
     return (D @ x).reshape(-1, 3)
 
 
-def _drag(moves: Moves, mode: Mode, mu: np.ndarray) -> np.ndarray:
+def drags(moves: Moves, mode: Mode, mu: np.ndarray) -> np.ndarray:
     """Friction (k, 2), along tangents, for a normal force of 1, of points that slide."""
+    slides = mode.slides
+    if not slides.any():
+        return np.zeros((len(mu), 2))
     u, size = _slip(moves, mode)
-    return np.where(mode.slides[:, None], -mu[:, None] * u / size, 0.0)
+    return np.where(slides[:, None], -mu[:, None] * u / size, 0.0)
 
 
 def _slip(moves: Moves, mode: Mode) -> tuple[np.ndarray, np.ndarray]:
@@ -123,13 +128,14 @@ def dragged(problem: Problem, moves: Moves, forces: np.ndarray, mu: np.ndarray) 
     return np.where(moves_on, most, 0.0)
 
 
-def ease(M: np.ndarray, moves: Moves, mode: Mode, mu: np.ndarray) -> np.ndarray:
+def ease(M: np.ndarray, drag: np.ndarray) -> np.ndarray:
     """How well each of k points can be pushed away, friction included, beside without it: (k,).
 
     The normal acceleration by its own force. Where it falls to zero Painleve's paradox begins.
+    drag: see `drags`.
     """
-    own = np.array([M[3 * i + 2, 3 * i : 3 * i + 3] for i in range(len(mu))])
-    pushed: np.ndarray = 1.0 + np.sum(own[:, :2] * _drag(moves, mode, mu), axis=-1) / own[:, 2]
+    own = np.array([M[3 * i + 2, 3 * i : 3 * i + 3] for i in range(len(drag))])
+    pushed: np.ndarray = 1.0 + np.sum(own[:, :2] * drag, axis=-1) / own[:, 2]
     return pushed
 
 

@@ -47,13 +47,13 @@ class Problem:
         found = np.linalg.solve(self.H, np.column_stack([self.T, self.force]))
         return found[:, :-1], found[:, -1]
 
-    @property
+    @cached_property
     def M(self) -> np.ndarray:
         """T' H^-1 T (Eq 11.35): (m, m), symmetric."""
         product = self.T.T @ self._answers[0]
         return 0.5 * (product + product.T)
 
-    @property
+    @cached_property
     def d(self) -> np.ndarray:
         """T' H^-1 force + bias (Eq 11.36): separation accelerations without contact forces."""
         return self.T.T @ self._answers[1] + self.bias

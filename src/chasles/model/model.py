@@ -269,11 +269,11 @@ class Model:
     def velocity_slices(self) -> dict[int, slice]:
         return _slices((i, self.bodies[i].joint.nv) for i in self.movers)
 
-    @property
+    @cached_property
     def nq(self) -> int:
         return sum(self.bodies[i].joint.nq for i in self.movers)
 
-    @property
+    @cached_property
     def nv(self) -> int:
         return sum(self.bodies[i].joint.nv for i in self.movers)
 

@@ -26,6 +26,7 @@ from chasles.contact.modes import (
     Mode,
     apart,
     dragged,
+    drags,
     ease,
     heading,
     held_forces,
@@ -105,10 +106,9 @@ class RigidContact:
         moves, mode = self._moves(t, q, qd), self._mode
         forces, active = np.zeros((len(self._friction), 3)), np.flatnonzero(mode.active)
         if not active.size:
-            still, free = np.zeros(len(forces)), np.ones(len(forces))
-            return _Found(t, q, qd, mode, moves, forces, np.empty(0), still, free)
-        problem, some = self._problem(t, q, qd, moves, active), moves.of(active)
-        f = held_forces(problem, some, mode.of(active), self._friction[active])
+            return _Found(t, q, qd, mode, moves, forces, np.empty(0), None)
+        problem, drag = self._problem(t, q, qd, moves, active), self._drag(moves, active)
+        f = held_forces(problem, moves.axes[active], mode.of(active), self._friction[active], drag)
         qdd = problem.motion(f.ravel()).qdd
         if not np.isfinite(qdd).all():
             raise FloatingPointError(
@@ -116,12 +116,11 @@ class RigidContact:
                 f"{self._slots.named(active)} held; make dt smaller, or look at tau"
             )
         forces[active] = f
-        drag, able = np.zeros(len(forces)), np.ones(len(forces))
-        if mode.slides.any():
-            mu = self._friction[active]
-            drag[active] = dragged(problem, some, f, mu)
-            able[active] = ease(problem.M, some, mode.of(active), mu)
-        return _Found(t, q.copy(), qd.copy(), mode, moves, forces, qdd, drag, able)
+        return _Found(t, q.copy(), qd.copy(), mode, moves, forces, qdd, problem)
+
+    def _drag(self, moves: Moves, active: np.ndarray) -> np.ndarray:
+        """Friction (k, 2) for a normal force of 1, of active points."""
+        return drags(moves.of(active), self._mode.of(active), self._friction[active])
 
     def _moves(self, t: float, q: np.ndarray, qd: np.ndarray) -> Moves:
         return self._slots(t, q, qd, self._mode.current)
@@ -161,9 +160,15 @@ class RigidContact:
             f[active, 2] + slack,
             bound[sticks] + slack,
             slip[slides] + BACK,
-            found.ease,
+            self._ease(found),
         ]
         return np.concatenate(rooms)
+
+    def _ease(self, found: "_Found") -> np.ndarray:
+        """How well active points can be pushed away, where some slide: see `ease`."""
+        if found.problem is None or not self._mode.slides.any():
+            return np.empty(0)
+        return ease(found.problem.M, self._drag(found.moves, np.flatnonzero(self._mode.active)))
 
     def overdue(self, t: float, q: np.ndarray, qd: np.ndarray) -> float:
         """How long ago (s) a point that is apart was at its surface, which it is below: the most.
@@ -207,10 +212,13 @@ class RigidContact:
         if not self._mode.slides.any():
             return np.inf
         self._mode = heading(self._mode, self._moves(t, q, qd))
-        found = self._found(t, q, qd)
-        slides = self._mode.slides & self._mode.active
-        speed = np.linalg.norm(found.moves.velocity[slides, :2], axis=-1)
-        return float(np.min(2.0 * (speed + FAINT) / (found.drag[slides] + TINY), initial=np.inf))
+        found, active = self._found(t, q, qd), np.flatnonzero(self._mode.active)
+        if found.problem is None:
+            return np.inf
+        some, f, slides = found.moves.of(active), found.forces[active], self._mode.slides[active]
+        drag = dragged(found.problem, some, f, self._friction[active])[slides]
+        speed = np.linalg.norm(some.velocity[slides, :2], axis=-1)
+        return float(np.min(2.0 * (speed + FAINT) / (drag + TINY), initial=np.inf))
 
     def restored(self, t: float, step: Taken) -> Taken:
         """After a step: held points that have drifted are put back, by the least kinetic energy.
@@ -341,8 +349,7 @@ class RigidContact:
 class _Found(NamedTuple):
     """A state in a mode: how points move, forces along axes of contact, accelerations.
 
-    drag: the most that friction may accelerate each point by, along its tangents (m/s2). ease: see
-    there.
+    problem: of the active points, if there are any.
     """
 
     t: float
@@ -352,8 +359,7 @@ class _Found(NamedTuple):
     moves: Moves
     forces: np.ndarray
     qdd: np.ndarray
-    drag: np.ndarray
-    ease: np.ndarray
+    problem: Problem | None
 
     def of(self, t: float, q: np.ndarray, qd: np.ndarray, mode: Mode) -> bool:
         """Whether it is that of a state."""
