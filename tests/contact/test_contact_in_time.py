@@ -385,7 +385,7 @@ def test_what_does_not_go_with_contacts_is_refused_with_the_remedy() -> None:
     for change, message in (
         ({"integrator": "sdirk2"}, "explicit integrator.*'rk4' or 'dopri5'"),
         ({"integrator": "variational"}, "explicit integrator"),
-        ({"q": np.tile(q, (2, 1))}, "one state.*one by one"),
+        ({"q": np.tile(q, (2, 1))}, "one state.*one by one, or take robot.rollout with soft"),
         ({"q": q - 0.01}, "at t = 0 s body penetrates by 0.01"),
         ({"contacts": [Pair(Sphere("hand", 0.3), Plane(), Rigid())]}, "hand"),
     ):
@@ -469,3 +469,17 @@ def test_a_closed_loop_lands_and_its_force_is_that_of_statics() -> None:
 
     slopes = np.array([(both(y + d) - both(y - d)) / 2e-5 for d in 1e-5 * np.eye(2)])
     assert np.allclose(slopes[:, 1:] @ motion.touching.forces[-1, 0], slopes[:, 0], atol=1e-6)
+
+
+def test_a_collision_at_the_start_keeps_the_given_velocities_too() -> None:
+    motion = chasles.simulate(
+        ball(2.0, 0.3),
+        [1.0, 0, 0, 0, 0, 0, 0.3],
+        [0.0, 0.0, 0.0, 0.0, 0.0, -2.0],
+        duration=0.1,
+        dt=0.05,
+        contacts=[Pair(Sphere("body", 0.3), Plane(), Rigid(restitution=0.5))],
+    )
+    assert np.array_equal(motion.t[:2], [0.0, 0.0])
+    assert np.allclose(motion.qd[:2, 5], [-2.0, 1.0], atol=1e-12)
+    assert np.array_equal(motion.touching.forces[:2], np.zeros((2, 1, 3)))

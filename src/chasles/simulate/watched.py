@@ -82,12 +82,14 @@ def check_rigid(
         if not isinstance(pair, Pair) or not isinstance(pair.law, Rigid):
             raise TypeError(
                 "simulate: contacts must all be contact.Pair(body, surface, contact.Rigid(...)) "
-                f"beside limits or other rigid ones, not {pair!r:.80}"
+                "beside limits or other rigid ones, whose steps end where one touches, and soft "
+                f"ones have no such end, not {pair!r:.80}; give all of them one kind of law"
             )
     if q.ndim > 1:
         raise ValueError(
             f"simulate: contacts and limits are of one state, not of a batch {q.shape[:-1]}, whose "
-            "members would touch at different times; simulate them one by one"
+            "members would touch at different times; simulate them one by one, or take "
+            "robot.rollout with soft contacts"
         )
     if not isinstance(advance, Table) or not advance.explicit:
         raise ValueError(
