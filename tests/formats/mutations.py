@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from importlib.metadata import files
 from pathlib import Path
 
-from sdf_files import FILES
+from sdf_files import FILES, put
 
 import chasles
 from chasles.formats import mjcf_source, xml_document
@@ -148,6 +148,7 @@ def main(count: int, first: int) -> None:
 
     signal.signal(signal.SIGPROF, stop)
     with tempfile.TemporaryDirectory() as folder:
+        put(Path(folder))
         for seed, name, data in cases(count, first):
             path = Path(folder, name)
             path.write_bytes(data)

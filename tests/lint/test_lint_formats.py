@@ -74,7 +74,7 @@ def test_sdf(tmp_path: Path) -> None:
 
 
 def test_sdf_that_is_refused(tmp_path: Path) -> None:
-    text = sdf(0.04, more='<joint name="x" type="gearbox"/>')
+    text = sdf(0.04, more='<joint name="x" type="belt"/>')
     assert checks(tmp_path, text, ".sdf") == {IMPOSSIBLE, ("refused", "joint 'x'")}
 
 
