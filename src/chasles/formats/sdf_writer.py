@@ -97,7 +97,7 @@ def _add_parts(
         _inertial(element, link.inertia)
     for joint in joints:
         _joint(model, joint, joint.pose, joint.parent or MODEL)
-    taken = {joint.name for joint in (*joints, *source.loops, *source.couplings)}
+    taken = set(_ties(source))
     taken |= {link.name for link in source.links} | {frame.name for frame in source.frames}
     for link in source.links:
         if link.name not in joint_of and link.name not in floats:
@@ -153,8 +153,7 @@ def _renamed(source: Description, notes: list[str]) -> Description:
 
     links = legal("link", (link.name for link in source.links))
     frames = legal("frame", (frame.name for frame in source.frames))
-    named = (*source.joints, *source.loops, *source.couplings)
-    ties = legal("joint", (part.name for part in named))
+    ties = legal("joint", _ties(source))
 
     def tied(joint: Kind) -> Kind:
         mimic = joint.mimic
@@ -187,6 +186,12 @@ def _renamed(source: Description, notes: list[str]) -> Description:
             for frame in source.frames
         ),
     )
+
+
+def _ties(source: Description) -> list[str]:
+    """Names of joints in the file: those of loops and gears are such."""
+    joints = [joint.name for joint in (*source.joints, *source.loops)]
+    return joints + [data.name for data in source.couplings]
 
 
 def _check(joint: JointData) -> None:
