@@ -16,7 +16,8 @@ from chasles.formats import registry
 from chasles.lint import loaded
 from chasles.lint.checks import CHECKS
 from chasles.lint.findings import SEVERITIES, Finding, at_least
-from chasles.lint.sheet import Found, Sheet
+from chasles.lint.repair import unrepaired
+from chasles.lint.sheet import Found, Joint, Link, Sheet
 from chasles.model import Description, ModelError
 from chasles.robot import Robot
 
@@ -77,7 +78,8 @@ def findings(sheet: Sheet) -> tuple[Finding, ...]:
 
 def _finding(sheet: Sheet, name: str, found: Found) -> Finding:
     row = CHECKS[name]
-    repairable = bool(row.repair) and sheet.document is not None
+    left = {each.part for each in unrepaired(sheet)} if row.repair else set()
+    repairable = bool(row.repair) and sheet.document is not None and found.part not in left
     remedy = found.remedy or row.remedy
     return Finding(
         name, row.severity, found.where, found.part, found.what, row.why, remedy, repairable
@@ -114,19 +116,28 @@ def _joined(sheet: Sheet, description: Description, join: str) -> Sheet:
     if join == "raw":
         return sheet
     whole = replace(loaded.sheet(sheet.file, description), faults=sheet.faults)
-    if join == "loaded":
-        return whole
     links = {link.where: link for link in sheet.links}
     joints = {joint.where: joint for joint in sheet.joints}
+
+    def seen(link: Link) -> Link:
+        raw = links.get(link.where)
+        if raw is None:
+            return link
+        return replace(link, place=raw.place) if join == "loaded" else replace(raw, name=link.name)
+
+    def moved(joint: Joint) -> Joint:
+        """An inverted range that is no limit to the reader is seen as it is written."""
+        raw = joints.get(joint.where)
+        if raw is None:
+            return joint
+        inverted = joint.range is None and raw.range is not None and raw.range[0] > raw.range[1]
+        kept = {"kind": raw.kind, "limits": raw.limits} if inverted else {}
+        return replace(joint, place=raw.place, **kept)  # type: ignore[arg-type]
+
     return replace(
         whole,
-        links=tuple(
-            replace(links[x.where], name=x.name) if x.where in links else x for x in whole.links
-        ),
-        joints=tuple(
-            replace(x, place=joints[x.where].place) if x.where in joints else x
-            for x in whole.joints
-        ),
+        links=tuple(map(seen, whole.links)),
+        joints=tuple(map(moved, whole.joints)),
         document=sheet.document,
     )
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from chasles.lint.documents import Document
 from chasles.lint.solids import Solid
 from chasles.model import Mimic
 from chasles.robot import Robot
@@ -123,7 +124,7 @@ class Sheet:
     references: tuple[tuple[str, str, str, str], ...] = ()
     faults: tuple[Found, ...] = ()
     needs_limits: bool = False
-    document: Any = None
+    document: Document | None = None
     refusal: Found | None = None
     robot: Robot | None = None
 
