@@ -45,9 +45,9 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
 
     Joints of several freedoms and screws are written as joints in series (`model.series`), and so
     are links that are massless by intention: as several joints of one body. Frames are sites; loops
-    of spherical joints and welds are equalities of sites, mimic joints and polynomials equalities
-    of joints, gears those of fixed tendons. Refused: other joints and couplings, and inertias that
-    MuJoCo does not take.
+    of spherical and revolute joints and welds are equalities of sites, mimic joints and polynomials
+    equalities of joints, gears those of fixed tendons. Refused: other joints and couplings, and
+    inertias that MuJoCo does not take.
     """
     notes = list(check_writable(description, "MJCF"))
     source = at_children(in_series(description), _apart)
