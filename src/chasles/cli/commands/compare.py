@@ -14,7 +14,9 @@ from chasles.peers import compare as compared
 
 def compare(
     asked: Asked,
-    library: Annotated[str, typer.Option("--with", help="pinocchio or mujoco.")],
+    library: Annotated[
+        str, typer.Option("--with", show_default=False, help="pinocchio or mujoco.")
+    ] = "",
     file: Annotated[
         Path | None,
         typer.Option("--file", help="The file that it reads. Default: the same, or one written."),
@@ -35,6 +37,8 @@ def compare(
 
     chasles compare robot.xml --with pinocchio --file robot.urdf --json
     """
+    if not library:
+        raise ValueError(f"--with: name the library to compare with: {' or '.join(LIBRARIES)}")
     robot, path = asked.robot(), Path(asked.target)
     read = library in LIBRARIES and path.suffix in LIBRARIES[library].suffixes
     found = compared(robot, library, file or (path if read else None), seed=seed)
