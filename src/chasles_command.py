@@ -1,4 +1,4 @@
-"""The first step of the `chasles` command, outside the package so that Ctrl-C as it loads is heard."""
+"""The first step of the `chasles` command, outside the package: Ctrl-C as it loads is heard."""
 
 import sys
 
