@@ -129,6 +129,8 @@ def simulate(
     parts = (pace, keep, repeats, *motion.parts, *([rigid] if rigid else []))
     happened: list[Occurrence] = []
     if resume is None:
+        if watched and watched.collides(t, q, qd):
+            keep.now(t, q, qd)
         happened, q, qd = changes.changed(t, q, qd)
         keep.now(t, q, qd)
     else:
