@@ -2,18 +2,15 @@
 
 import json
 import re
-import sys
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import Any, NoReturn
 
 import pytest
 from typer.core import TyperGroup
 from typer.testing import CliRunner
 
-import chasles_command
-from chasles.cli import app, command, demo
+from chasles.cli import app
 
 ROBOT = """<robot name="arm"><link name="base"/><link name="[b]rod:x:">
   <inertial><mass value="{mass}"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>
@@ -35,28 +32,6 @@ def invoke(*words: str) -> Any:
 
 def interrupted(*words: Any, **options: Any) -> NoReturn:
     raise KeyboardInterrupt
-
-
-class StillLoading(ModuleType):
-    """A module within which Ctrl-C is pressed."""
-
-    def __getattr__(self, name: str) -> NoReturn:
-        raise KeyboardInterrupt
-
-
-@pytest.mark.parametrize("when", ["loading", "running"])
-def test_ctrl_c_while_the_command_loads(
-    when: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """It is one line and a status, also before there is a command to say so."""
-    module = StillLoading("chasles.cli")
-    if when == "running":
-        module.main = interrupted  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "chasles.cli", module)
-    with pytest.raises(SystemExit) as ended:
-        chasles_command.main()
-    assert ended.value.code == chasles_command.INTERRUPTED == command.INTERRUPTED == 130
-    assert capsys.readouterr().err == "interrupted\n"
 
 
 @pytest.mark.parametrize("step", ["make_context", "invoke"])
@@ -90,11 +65,6 @@ def test_functions_with_options_of_their_own_are_for_python() -> None:
     result = invoke("export", "four_bar", "-f", "actuator_forces", "-o", "c")
     assert result.exit_code == 2
     assert re.search("needs actuated= and weights=; give them to chasles.export", result.stderr)
-
-
-def test_the_demo_times_what_people_call() -> None:
-    """A method's own entry, in well under the ten microseconds of the way through Python."""
-    assert demo.run(steps=2, batch=8).speeds[0].call < 10e-6
 
 
 def test_meshes_that_are_elsewhere_do_not_fill_the_screen(

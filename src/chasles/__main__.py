@@ -1,6 +1,6 @@
 """`python -m chasles`: the `chasles` command where it is not on the path."""
 
-from chasles_command import main
+from chasles.cli import main
 
 if __name__ == "__main__":
     main()
