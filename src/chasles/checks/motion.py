@@ -37,7 +37,7 @@ def velocities_accelerate(trial: Trial) -> Iterator[Comparison]:
             found = trial.run("frame_acceleration", q, qd, qdd, **where)
             size = trial.speed**2
             yield Comparison("frame_acceleration", "classical", found, a, size)
-            motion = trial.run("frame_motion", q, qd, qdd, 0.0 * qd, order=3, **where)
+            motion = trial.run("frame_motion", q, qd, qdd, 0.0 * qd, **where)
             v = trial.run("frame_velocity", q, qd, **where)
             yield Comparison("frame_motion", "velocity", motion[0], v, trial.speed)
             yield Comparison("frame_motion", "acceleration", motion[1], found, size)
@@ -97,7 +97,7 @@ def jacobians_change(trial: Trial) -> Iterator[Comparison]:
             found = trial.run("jacobian_rate", q, qd, **where)
             yield Comparison("jacobian_rate", "order 1", found, rate, trial.speed)
             rate = trial.rate_of("jacobian_rate", "q", "qd", **where)
-            found = trial.run("jacobian_rate", q, qd, qdd, order=2, **where)
+            found = trial.run("jacobian_rate", q, qd, qdd, **where)
             yield Comparison("jacobian_rate", "order 2", found, rate, trial.speed**2)
 
 
