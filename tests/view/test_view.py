@@ -25,9 +25,9 @@ from chasles.view import ellipsoids, forces, playback, posture
 pytest.importorskip("viser", reason="the viewer's packages are not installed")
 trimesh = pytest.importorskip("trimesh")
 
+from chasles.formats.mesh_files import mesh_file  # noqa: E402
 from chasles.view import Viewer, show  # noqa: E402
 from chasles.view.coarser import coarser  # noqa: E402
-from chasles.view.files import mesh_file  # noqa: E402
 from chasles.view.outward import outward  # noqa: E402
 from chasles.view.solids import MOST_TRIANGLES, solids  # noqa: E402
 
@@ -210,6 +210,22 @@ def test_what_cannot_be_drawn_is_said_and_drawn_from_inertia(tmp_path: Path) -> 
     found, notes = solids(chasles.Robot(source).model, 1.0)
     assert {solid.body for solid in found} >= {0, 1}
     assert [("bad.stl" in note, "no.stl" in note) for note in notes][-1] == (False, True)
+
+
+def test_shapes_for_collision_stand_for_those_that_cannot_be_drawn() -> None:
+    robot = chasles.robots.planar(2)
+    first, second = robot.bodies[-2:]
+    shapes = (
+        ShapeData(first, "sphere", (0.1,), role="collision"),
+        ShapeData(first, "mesh", (1.0, 1.0, 1.0), file="no.stl"),
+        ShapeData(second, "box", (0.1, 0.1, 0.1)),
+        ShapeData(second, "sphere", (0.1,), role="collision"),
+    )
+    model = chasles.Robot(replace(robot.model.source, shapes=shapes)).model
+    found, notes = solids(model, 1.0)
+    faces = {model.frames[link].body: count for link, count in ((first, 1280), (second, 12))}
+    assert {solid.body: len(solid.faces) for solid in found if solid.body in faces} == faces
+    assert len(notes) == 1
 
 
 def test_a_coarser_mesh_keeps_its_place_and_size() -> None:
