@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -311,6 +312,59 @@ def test_a_taken_port_leads_to_the_next(viewer: Viewer) -> None:
 
 def test_a_notebook_shows_the_page(viewer: Viewer) -> None:
     assert f'src="{viewer.url}"' in viewer._repr_html_()
+
+
+def test_it_prints_as_where_it_is(viewer: Viewer) -> None:
+    assert repr(viewer) == f"<Viewer of puma560 at {viewer.url}; stop() ends it>"
+
+
+SCRIPT = """import chasles
+view = chasles.robots.planar(1).show(port=0)
+print(view.url, flush=True)
+"""
+
+
+def test_a_script_ends_without_a_word_or_waits() -> None:
+    command = [sys.executable, "-c"]
+    done = subprocess.run([*command, SCRIPT], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout.count("\n"), done.stderr) == (0, 1, "")
+    waiting = [*command, SCRIPT + "view.wait()"]
+    with subprocess.Popen(waiting, stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        port = int(running.stdout.readline().rpartition(":")[2])
+        time.sleep(0.5)
+        socket.create_connection(("127.0.0.1", port), timeout=5).close()
+        running.send_signal(signal.SIGINT)
+        rest, _ = running.communicate(timeout=30)
+    assert (running.returncode, rest) == (0, "")
+
+
+def test_in_a_notebook_every_call_shows_a_page_until_the_kernel_ends() -> None:
+    """Nothing else is shown, and no port stays open."""
+    nbclient = pytest.importorskip("nbclient", reason="nbclient is not installed")
+    pytest.importorskip("ipykernel", reason="ipykernel is not installed")
+    nbformat = pytest.importorskip("nbformat")
+    first = "import chasles\nrobot = chasles.robots.planar(1)\nrobot.show(port=0)"
+    sources = (first, "robot.show(port=0, beside=chasles.robots.four_bar())", LISTEN)
+    cells = [nbformat.v4.new_code_cell(source) for source in sources]
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
+    *shown, listened = [cell.outputs for cell in notebook.cells]
+    assert [len(outputs) for outputs in shown] == [1, 1]
+    pages = [re.search(r'<iframe src="http://127.0.0.1:(\d+)"', str(o)) for o in shown]
+    ports = [int(page[1]) for page in pages if page is not None]
+    assert len(set(ports)) == 2
+    assert listened[0]["text"] == "2 answer\n"
+    for port in ports:
+        with pytest.raises(OSError):  # noqa: PT011  refused, in the words of the system
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+
+
+LISTEN = """import socket
+for view in (_, __):
+    socket.create_connection(("127.0.0.1", view.server.get_port()), timeout=5).close()
+print("2 answer")
+"""
 
 
 def test_all_ends_with_stop() -> None:
