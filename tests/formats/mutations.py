@@ -11,14 +11,16 @@ import sys
 import tempfile
 import time
 import traceback
+import warnings
 from collections.abc import Iterator
 from importlib.metadata import files
 from pathlib import Path
 
-from sdf_files import FILES
+from sdf_files import FILES, put
 
 import chasles
 from chasles.formats import mjcf_source, xml_document
+from chasles.lint import lint
 from chasles.model import ModelError
 
 SECONDS = 5.0
@@ -118,14 +120,18 @@ MISTAKES = (_number, _number, _name, _name, _value, _lines, _cut, _letters)
 
 
 def attempt(path: Path) -> bool:
-    """Whether a file loads; the compiler of MJCF, which has a process of its own, is left out."""
-    try:
-        if path.suffix == ".xml":
-            mjcf_source._lines(xml_document.parse(str(path), path.read_bytes()))
-        else:
-            chasles.load(path)
-    except ModelError:
-        return False
+    """Whether a file loads, and lint takes it; MJCF's compiler has a process of its own and is left
+    out. Warnings of NumPy are faults here: a user should read what is wrong in the file."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        try:
+            if path.suffix == ".xml":
+                mjcf_source._lines(xml_document.parse(str(path), path.read_bytes()))
+            else:
+                lint(path, meshes=False)
+                chasles.load(path)
+        except ModelError:
+            return False
     return True
 
 
@@ -148,6 +154,7 @@ def main(count: int, first: int) -> None:
 
     signal.signal(signal.SIGPROF, stop)
     with tempfile.TemporaryDirectory() as folder:
+        put(Path(folder))
         for seed, name, data in cases(count, first):
             path = Path(folder, name)
             path.write_bytes(data)

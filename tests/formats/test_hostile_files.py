@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from mutations import SECONDS, attempt, cases
+from sdf_files import put
 
 import chasles
 from chasles.formats import MAX_LINKS, READERS
@@ -16,7 +17,7 @@ from chasles.model import ModelError
 
 def test_mutated_files_load_or_are_refused(tmp_path: Path) -> None:
     """No other error, none that takes long, and a good part of each kind."""
-    loaded = 0
+    loaded, _ = 0, put(tmp_path)
     for seed, name, data in cases(400):
         path = tmp_path / name
         path.write_bytes(data)

@@ -28,6 +28,7 @@ trimesh = pytest.importorskip("trimesh")
 from chasles.view import Viewer, show  # noqa: E402
 from chasles.view.coarser import coarser  # noqa: E402
 from chasles.view.files import mesh_file  # noqa: E402
+from chasles.view.outward import outward  # noqa: E402
 from chasles.view.solids import MOST_TRIANGLES, solids  # noqa: E402
 
 LOOPS = ("four_bar", "slider_crank", "delta", "stewart")
@@ -219,6 +220,27 @@ def test_a_coarser_mesh_keeps_its_place_and_size() -> None:
     same = coarser(np.asarray(ball.vertices), np.asarray(ball.faces), 10**6)
     assert len(same[1]) == len(ball.faces)
     assert len(faces) < MOST_TRIANGLES
+
+
+def test_what_encloses_a_space_faces_outward() -> None:
+    """Also where corners are not shared, and where one of two parts is inside out."""
+    ball = trimesh.creation.icosphere(subdivisions=2)
+    loose = np.arange(3 * len(ball.faces)).reshape(-1, 3)
+    vertices = ball.triangles.reshape(-1, 3)
+    both = np.concatenate([vertices, vertices + np.array([3.0, 0.0, 0.0])])
+    given = np.concatenate([loose[:, ::-1], loose + len(vertices)])
+    faces = outward(both, given)
+    assert faces is not None
+    found = trimesh.Trimesh(both, faces, process=False)
+    middles = np.where(np.arange(len(faces)) < len(loose), 0.0, 3.0)[:, None] * [1.0, 0.0, 0.0]
+    assert np.all(np.sum(found.face_normals * (found.triangles_center - middles), axis=1) > 0.0)
+
+
+def test_what_has_an_edge_is_seen_from_both_sides() -> None:
+    box = trimesh.creation.box()
+    assert outward(box.vertices, box.faces[:-1]) is None
+    turned = np.concatenate([box.faces[:-1], box.faces[-1:, ::-1]])
+    assert outward(box.vertices, turned) is None
 
 
 # Motions ---------------------------------------------------------------------------------------

@@ -13,8 +13,10 @@ import numpy as np
 
 from chasles import conventions
 from chasles.api import save
+from chasles.backends.arrays import check_tolerance
 from chasles.checks.trial import trial
 from chasles.model import ModelError
+from chasles.names import check_robot
 from chasles.peers import causes
 from chasles.peers.peer import Peer
 from chasles.peers.terms import TERMS, Side, Term
@@ -77,8 +79,8 @@ def compare(
     mass matrix, gravity and bias forces, loops, of which each is a reason for the next to differ,
     the first difference is named with its likely cause. tolerance: relative to the largest entry.
     """
-    if not tolerance > 0.0:
-        raise ValueError(f"compare: tolerance must be a positive number, not {tolerance!r}")
+    check_robot("compare", robot)
+    check_tolerance("compare", tolerance)
     chosen = _library(library)
     with tempfile.TemporaryDirectory() as folder:
         if path is None:

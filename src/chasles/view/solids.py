@@ -12,6 +12,7 @@ from chasles.model import WORLD, Model, ShapeData
 from chasles.view.coarser import coarser
 from chasles.view.ellipsoids import box_lengths, of_inertia
 from chasles.view.files import mesh_file
+from chasles.view.outward import outward
 
 GREY = (0.62, 0.65, 0.70, 1.0)
 STICK = (0.30, 0.33, 0.38, 1.0)
@@ -19,18 +20,22 @@ PALETTE = ((0.36, 0.54, 0.75), (0.93, 0.62, 0.32), (0.45, 0.68, 0.47), (0.75, 0.
 """Colours of links that have none, of the lines between joints, and of bodies in turn."""
 
 MOST_TRIANGLES = 12_000
-"""Of a robot's shapes: a processor alone draws so many ten times a second."""
+"""Of a robot's shapes: a processor alone draws so many ten times a second (docs/view.md, Speed)."""
 
 FEW = 100
 
 
 class Solid(NamedTuple):
-    """Triangles in the frame of a body: corners (n, 3), faces (m, 3), colour and opacity (4,)."""
+    """Triangles in the frame of a body: corners (n, 3), faces (m, 3), colour and opacity (4,).
+
+    closed: they enclose a space, and face outward.
+    """
 
     body: int
     vertices: np.ndarray
     faces: np.ndarray
     color: tuple[float, ...]
+    closed: bool = True
 
 
 def solids(model: Model, size: float) -> tuple[list[Solid], list[str]]:
@@ -57,7 +62,9 @@ def _seen(model: Model, shape: ShapeData, notes: list[str]) -> Iterator[Solid]:
     frame = model.frames[shape.link]
     for mesh, own in _meshes(model, shape, notes):
         vertices = _placed(frame.placement, _placed(shape.pose, mesh.vertices))
-        yield Solid(frame.body, vertices, mesh.faces, shape.color or own)
+        faces = outward(vertices, mesh.faces)
+        closed, faces = faces is not None, mesh.faces if faces is None else faces
+        yield Solid(frame.body, vertices, faces, shape.color or own, closed)
 
 
 def _lighter(solid: Solid, share: float) -> Solid:
