@@ -24,7 +24,7 @@ _COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}
 class Report:
     """Of a file. unreadable: why it cannot be read. copy, diff: of the repair, if one was made.
 
-    left: what could not be repaired, and why.
+    left: what could not be repaired, and why. asked: a repair was asked for.
     """
 
     file: str
@@ -33,6 +33,7 @@ class Report:
     copy: str = ""
     diff: str = ""
     left: tuple[str, ...] = ()
+    asked: bool = False
 
 
 @dataclass(frozen=True)
@@ -63,8 +64,8 @@ class Task:
             return Report(target, found)
         left = tuple(map(str, unrepaired(sheet)))
         if not any(finding.repairable for finding in found):
-            return Report(target, found, left=left)
-        return Report(target, found, "", *_fixed(sheet, Path(target)), left)
+            return Report(target, found, left=left, asked=True)
+        return Report(target, found, "", *_fixed(sheet, Path(target)), left, asked=True)
 
 
 def _fixed(sheet: Sheet, target: Path) -> tuple[str, str]:
@@ -112,6 +113,8 @@ def _show(report: Report, console: Console) -> None:
     if report.diff:
         console.print(report.diff, markup=False, soft_wrap=True, end="")
         console.print(f"Repaired copy saved to {report.copy}", markup=False, soft_wrap=True)
+    elif report.asked and report.findings:
+        console.print("No copy was written: only you can put these right.")
     for line in report.left:
         console.print(line, markup=False, soft_wrap=True)
 

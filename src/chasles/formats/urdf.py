@@ -3,7 +3,7 @@
 The format is that of wiki.ros.org/urdf/XML. Joint types beyond it: spherical, yaw_pitch_roll,
 universal (`<axis>` and an optional perpendicular `<axis2>`), cylindrical, sphere_in_cylinder,
 helical (attribute `pitch`, m/rad), rack_and_pinion and rolling (attribute `radius`, m).
-Transmissions, collision shapes and simulator extensions are ignored; no other file is ever opened.
+Transmissions and simulator extensions are ignored; no other file is ever opened.
 """
 
 import math

@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from chasles.formats.mesh_files import mesh_file
 from chasles.mathematics.spatial import Transform
-from chasles.model import WORLD, Model, ShapeData
+from chasles.model import ROLES, WORLD, Model, ShapeData
 from chasles.view.coarser import coarser
 from chasles.view.ellipsoids import box_lengths, of_inertia
-from chasles.view.files import mesh_file
+from chasles.view.outward import outward
 
 GREY = (0.62, 0.65, 0.70, 1.0)
 STICK = (0.30, 0.33, 0.38, 1.0)
@@ -19,28 +20,37 @@ PALETTE = ((0.36, 0.54, 0.75), (0.93, 0.62, 0.32), (0.45, 0.68, 0.47), (0.75, 0.
 """Colours of links that have none, of the lines between joints, and of bodies in turn."""
 
 MOST_TRIANGLES = 12_000
-"""Of a robot's shapes: a processor alone draws so many ten times a second."""
+"""Of a robot's shapes: a processor alone draws so many ten times a second (docs/view.md, Speed)."""
 
 FEW = 100
 
 
 class Solid(NamedTuple):
-    """Triangles in the frame of a body: corners (n, 3), faces (m, 3), colour and opacity (4,)."""
+    """Triangles in the frame of a body: corners (n, 3), faces (m, 3), colour and opacity (4,).
+
+    closed: they enclose a space, and face outward.
+    """
 
     body: int
     vertices: np.ndarray
     faces: np.ndarray
     color: tuple[float, ...]
+    closed: bool = True
 
 
 def solids(model: Model, size: float) -> tuple[list[Solid], list[str]]:
     """All that is drawn of a robot of some size (m), and notes on what could not be.
 
-    A body of whose links no shape can be drawn is shown as the boxes that have its links'
-    inertias, and as lines between its joints.
+    A body of whose links no shape to look at can be drawn is shown by its shapes for collision,
+    and one without these as the boxes that have its links' inertias and lines between its joints.
     """
     notes: list[str] = []
-    drawn = [solid for shape in model.source.shapes for solid in _seen(model, shape, notes)]
+    drawn: list[Solid] = []
+    for role in ROLES:
+        have = {solid.body for solid in drawn}
+        for shape in model.source.shapes:
+            if shape.role == role and model.frames[shape.link].body not in have:
+                drawn += _seen(model, shape, notes)
     share = MOST_TRIANGLES / max(sum(len(solid.faces) for solid in drawn), MOST_TRIANGLES)
     drawn = [_lighter(solid, share) for solid in drawn]
     have = {solid.body for solid in drawn}
@@ -57,7 +67,9 @@ def _seen(model: Model, shape: ShapeData, notes: list[str]) -> Iterator[Solid]:
     frame = model.frames[shape.link]
     for mesh, own in _meshes(model, shape, notes):
         vertices = _placed(frame.placement, _placed(shape.pose, mesh.vertices))
-        yield Solid(frame.body, vertices, mesh.faces, shape.color or own)
+        faces = outward(vertices, mesh.faces)
+        closed, faces = faces is not None, mesh.faces if faces is None else faces
+        yield Solid(frame.body, vertices, faces, shape.color or own, closed)
 
 
 def _lighter(solid: Solid, share: float) -> Solid:
