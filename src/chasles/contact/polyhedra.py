@@ -59,7 +59,9 @@ class Solid(NamedTuple):
         )
         levels, ends = self.levels + normals @ o, self.ends + sides @ o
         corners, starts = self.corners @ R.T + o, self.starts @ R.T + o
-        return Solid(corners, arms, normals, levels, sides, ends, starts, alongs, flanks, self.size)
+        return Solid(
+            corners, arms, normals, levels, sides, ends, starts, alongs, flanks, self.size
+        )
 
 
 def solid(shape: Point | Box | ConvexMesh) -> Solid:

@@ -179,10 +179,7 @@ class RigidContact:
     def kept(self, t: float, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Forces (rows, 3), along the world's axes, and gaps (rows,) of a state, of contacts."""
         found, row, n = self._found(t, q, qd), self._slots.row, self._slots.contacts
-        forces, gaps = (
-            np.zeros((len(self._slots.names), 3)),
-            np.full(len(self._slots.names), np.inf),
-        )
+        forces, gaps = np.zeros((len(self._slots.names), 3)), np.full(len(self._slots.names), np.inf)
         turned = np.swapaxes(found.moves.axes, 1, 2) @ found.forces[:, :, None]
         np.add.at(forces, row, turned[..., 0])
         np.minimum.at(gaps, row, found.moves.gap)
@@ -362,9 +359,7 @@ class RigidContact:
             "stick": was & current & slid & ~slides,
         }
         return [
-            Occurrence(
-                f"{kind} {slots.names[k]}", t + (rests[k] if kind == "gain" else 0.0), *state
-            )
+            Occurrence(f"{kind} {slots.names[k]}", t + (rests[k] if kind == "gain" else 0.0), *state)
             for kind, which in kinds.items()
             for k in np.flatnonzero(which)
         ]
