@@ -149,7 +149,7 @@ def prepared(count: int | None = None) -> bytes:
     """States of built-in robots and random trees, small ones first, pickled: all, or so many."""
     import chasles
     from chasles.checks.trial import trial
-    from chasles.model import gear
+    from chasles.model import LoopData, gear
 
     built = chasles.robots
 
@@ -165,6 +165,7 @@ def prepared(count: int | None = None) -> bytes:
         built.general_chain(3).with_couplings(gear("gear", "joint2", {"joint1": 0.6})),
         built.random_tree(4, 5).drive({"joint1": moved}),
         built.five_bar().drive({"left": moved}),
+        built.general_chain(8).with_loops(LoopData("knee", "universal", "link2", "link8")),
         built.random_tree(9, 3),
         built.puma560(),
         built.delta(),
@@ -179,7 +180,7 @@ def prepared(count: int | None = None) -> bytes:
     return pickle.dumps(states)
 
 
-SMALL = 8
+SMALL = 9
 """So many of the robots are small enough to trace every method of every function for them."""
 
 

@@ -82,7 +82,8 @@ def views_of_velocity(trial: Trial) -> Iterator[Comparison]:
             if view["axes"] == "frame":
                 w, v = R.T @ w, R.T @ v
             found = trial.run("frame_velocity", trial.q, trial.qd, frame=frame, **view)
-            yield Comparison("frame_velocity", str(view), found, [*w, *v], trial.speed)
+            shown = ", ".join(f"{option}={value}" for option, value in view.items())
+            yield Comparison("frame_velocity", shown, found, [*w, *v], trial.speed)
 
 
 def jacobians_change(trial: Trial) -> Iterator[Comparison]:

@@ -3,10 +3,12 @@
 import importlib
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import PurePath
 from types import ModuleType
 from typing import Any
 
+from chasles.formats.mesh_files import renamed
 from chasles.model import Description, ModelError
 
 READERS: dict[str, str] = {
@@ -68,7 +70,10 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
     Such is left out only if the motion does not change with it; anything else is an error that
     names the part.
     """
-    notes: tuple[str, ...] = _module(WRITERS, path).write(description, path)
+    file = os.fsdecode(path)
+    shapes = (replace(s, file=renamed(s.file, description.where, file)) for s in description.shapes)
+    there = replace(description, shapes=tuple(shapes))
+    notes: tuple[str, ...] = _module(WRITERS, path).write(there, path)
     return notes
 
 

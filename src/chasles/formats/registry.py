@@ -61,8 +61,10 @@ def find(name: str, also: Iterable[str] = ()) -> Path:
     names = dict.fromkeys([*also, *(robot.name for robot in known)])
     close = difflib.get_close_matches(name, names, n=3)
     hint = f"did you mean {', '.join(map(repr, close))}? " if close else ""
+    suffix = Path(name).suffix
+    kind = f" of the unknown file type {suffix!r}" if suffix[1:].isalpha() else ""
     raise ModelError(
-        f"{name}: there is no such file, and no robot of this name is installed; "
+        f"{name}: there is no such file{kind}, and no robot of this name is installed; "
         f"{hint}`chasles robots` lists those that are"
     )
 

@@ -1,6 +1,6 @@
 """SDF files (sdformat.org, versions 1.4 to 1.12): models, nested, included, in a world or alone.
 
-Shapes, sensors, plugins and physics engines' own numbers are ignored. Only `<include>` opens other
+Sensors, plugins and physics engines' own numbers are ignored. Only `<include>` opens other
 files, by their path.
 """
 
@@ -15,6 +15,7 @@ from chasles.formats.sdf_document import Document, number, opened, placed, truth
 from chasles.formats.sdf_ends import direction, end, vector
 from chasles.formats.sdf_frames import WORLD, Node, relative
 from chasles.formats.sdf_gears import KIND, gears
+from chasles.formats.sdf_shapes import shapes
 from chasles.formats.xml_part import MOMENTS, Part, about_origin
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
@@ -79,6 +80,7 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
     loops, roots = _spanned(links, joints)
     couplings = tuple(gears(document, joints))
     joints = _floating(document, roots) + joints
+    seen = tuple(shape for node in document.of("link") for shape in shapes(node, document.file))
     made = from_graph(_name(document), links, joints, base=WORLD, loops=loops)
     return replace(
         made,
@@ -88,6 +90,7 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
         notes=(*dict.fromkeys(document.notes), *made.notes),
         where=document.file,
         couplings=couplings,
+        shapes=seen,
     )
 
 
@@ -125,7 +128,7 @@ def _link(node: Node) -> LinkData:
 def _inertia(inertial: Part) -> RigidInertia:
     """About the link's origin."""
     if inertial.element.get("auto") in ("true", "1"):
-        raise inertial.error("auto asks for masses from shapes, which are not read; write them out")
+        raise inertial.error("auto asks for masses from shapes, which is not done; write them out")
     if inertial.tag != "inertial":
         return about_origin(1.0, Transform.identity(), [1.0, 1.0, 1.0, 0.0, 0.0, 0.0])
     if inertial.find("fluid_added_mass") is not None:

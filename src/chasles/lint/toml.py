@@ -9,7 +9,6 @@ from chasles.formats.toml_file import UNITS, TomlFile
 from chasles.lint.sheet import Link, Sheet
 from chasles.lint.xml_values import tensor
 
-
 _LARGEST = sys.float_info.max
 """TOML has whole numbers beyond it."""
 

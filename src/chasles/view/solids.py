@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from chasles.formats.mesh_files import mesh_file
 from chasles.mathematics.spatial import Transform
-from chasles.model import WORLD, Model, ShapeData
+from chasles.model import ROLES, WORLD, Model, ShapeData
 from chasles.view.coarser import coarser
 from chasles.view.ellipsoids import box_lengths, of_inertia
-from chasles.view.files import mesh_file
 from chasles.view.outward import outward
 
 GREY = (0.62, 0.65, 0.70, 1.0)
@@ -41,11 +41,16 @@ class Solid(NamedTuple):
 def solids(model: Model, size: float) -> tuple[list[Solid], list[str]]:
     """All that is drawn of a robot of some size (m), and notes on what could not be.
 
-    A body of whose links no shape can be drawn is shown as the boxes that have its links'
-    inertias, and as lines between its joints.
+    A body of whose links no shape to look at can be drawn is shown by its shapes for collision,
+    and one without these as the boxes that have its links' inertias and lines between its joints.
     """
     notes: list[str] = []
-    drawn = [solid for shape in model.source.shapes for solid in _seen(model, shape, notes)]
+    drawn: list[Solid] = []
+    for role in ROLES:
+        have = {solid.body for solid in drawn}
+        for shape in model.source.shapes:
+            if shape.role == role and model.frames[shape.link].body not in have:
+                drawn += _seen(model, shape, notes)
     share = MOST_TRIANGLES / max(sum(len(solid.faces) for solid in drawn), MOST_TRIANGLES)
     drawn = [_lighter(solid, share) for solid in drawn]
     have = {solid.body for solid in drawn}

@@ -1,11 +1,12 @@
 """The server of a view: the scene, its panels, and where a browser finds them."""
 
+import atexit
 import html
 import importlib.util
 import threading
-from collections.abc import Sequence
-from contextlib import redirect_stdout
-from io import BytesIO, StringIO
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from io import BytesIO
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,8 @@ PICTURE = (1600, 1000)
 class Viewer:
     """A running view. url: its page. notes: what could not be drawn as the files have it.
 
-    In a notebook it shows itself. `stop()` ends it; so does `with`.
+    In a notebook it shows itself, elsewhere it prints as where its page is. It lasts until
+    `stop()`, the end of `with`, or that of Python; a script stays for it with `wait()`.
     """
 
     def __init__(
@@ -49,6 +51,7 @@ class Viewer:
         except BaseException:
             self.server.stop()
             raise
+        atexit.register(self.stop)  # before viser's own, which would print
         self.playback = None
         if played is not None:
             able = [panel for panel in self.panels if _moves_alike(panel.figure.whole, robots[0])]
@@ -106,8 +109,14 @@ class Viewer:
         name = f"{self.figures[0].whole.name}.png".replace("/", "-")
         client.send_file_download(name, stream.getvalue(), save_immediately=True)
 
+    def wait(self) -> None:
+        """Stay until Ctrl-C, then end: for scripts, with which the view would end at once."""
+        with self, suppress(KeyboardInterrupt):
+            threading.Event().wait()
+
     def stop(self) -> None:
         """End the server and all that runs for it."""
+        atexit.unregister(self.stop)
         if self.playback is not None:
             self.playback.stop()
         with _quiet():
@@ -118,6 +127,10 @@ class Viewer:
 
     def __exit__(self, *error: object) -> None:
         self.stop()
+
+    def __repr__(self) -> str:
+        names = " | ".join(figure.whole.name for figure in self.figures)
+        return f"<Viewer of {names} at {self.url}; stop() ends it>"
 
     def _repr_html_(self) -> str:
         page = html.escape(self.url, quote=True)
@@ -147,9 +160,17 @@ def show(
     return Viewer(robots, motion=motion, host=host, port=port)
 
 
-def _quiet() -> "redirect_stdout[StringIO]":
+@contextmanager
+def _quiet() -> Iterator[None]:
     """While viser starts and stops, of which it prints more than its `verbose` can turn off."""
-    return redirect_stdout(StringIO())
+    import rich
+
+    console = rich.get_console()
+    before, console.quiet = console.quiet, True
+    try:
+        yield
+    finally:
+        console.quiet = before
 
 
 def _check_packages() -> None:

@@ -14,7 +14,9 @@ from chasles.peers import compare as compared
 
 def compare(
     asked: Asked,
-    library: Annotated[str, typer.Option("--with", help="pinocchio, mujoco or drake.")],
+    library: Annotated[
+        str, typer.Option("--with", show_default=False, help="pinocchio, mujoco or drake.")
+    ] = "",
     file: Annotated[
         Path | None,
         typer.Option("--file", help="The file that it reads. Default: the same, or one written."),
@@ -37,6 +39,8 @@ def compare(
 
     chasles compare robot.xml --with pinocchio --file robot.urdf --json
     """
+    if not library:
+        raise ValueError(f"--with: name the library to compare with: {', '.join(LIBRARIES)}")
     robot, own = asked.robot(), asked.file
     read = library in LIBRARIES and own and own.suffix in LIBRARIES[library].suffixes
     found = compared(robot, library, file or (own if read else None), seed=seed)
