@@ -22,13 +22,17 @@ _COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}
 
 @dataclass(frozen=True)
 class Report:
-    """Of a file. unreadable: why it cannot be read. copy, diff: of the repair, if one was made."""
+    """Of a file. unreadable: why it cannot be read. copy, diff: of the repair, if one was made.
+
+    asked: a repair was asked for.
+    """
 
     file: str
     findings: tuple[Finding, ...] = ()
     unreadable: str = ""
     copy: str = ""
     diff: str = ""
+    asked: bool = False
 
 
 @dataclass(frozen=True)
@@ -56,8 +60,8 @@ class Task:
             return Report(target, unreadable=" ".join(str(error).split()))
         found = findings(sheet)
         if not self.fix or not any(finding.repairable for finding in found):
-            return Report(target, found)
-        return Report(target, found, "", *_fixed(sheet, Path(target)))
+            return Report(target, found, asked=self.fix)
+        return Report(target, found, "", *_fixed(sheet, Path(target)), asked=True)
 
 
 def _fixed(sheet: Sheet, target: Path) -> tuple[str, str]:
@@ -105,6 +109,8 @@ def _show(report: Report, console: Console) -> None:
     if report.diff:
         console.print(report.diff, markup=False, soft_wrap=True, end="")
         console.print(f"Repaired copy saved to {report.copy}", markup=False, soft_wrap=True)
+    elif report.asked and report.findings:
+        console.print("No copy was written: only you can put these right.")
 
 
 def summary(found: Sequence[Finding]) -> str:

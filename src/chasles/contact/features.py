@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from chasles.contact.carriers import Carrier, Place, across
+from chasles.contact.carriers import Array, Carrier, across
 from chasles.contact.geometry import Contact, Ground, Nearby, Plane
 from chasles.contact.shapes import Rim
 
@@ -36,9 +36,12 @@ Frames = tuple[str | None, str | None]
 
 
 def ball_contact(
-    frames: Frames, over: Carrier, ball: tuple[Place, float], under: Carrier, surface: Nearby
+    frames: Frames, over: Carrier, ball: tuple[Array, float], under: Carrier, surface: Nearby
 ) -> Contact:
-    """The contact of a ball (centre and radius, in its frame) with a surface; of batches too."""
+    """The contact of a ball (centre and radius, in its frame) with a surface; of batches too.
+
+    Of one state there may be many centres (m, 3).
+    """
     center, radius = ball
     c, rate = over.point(center)
     distance, n, turn = surface.nearest(*under.seen(c, rate))

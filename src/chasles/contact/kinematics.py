@@ -22,12 +22,17 @@ from chasles.programs import program
 from chasles.robot import Robot
 
 
+NEAR = 1e-9
+"""Points this near (m, rad) to a surface touch it: those that land together, but for rounding."""
+
+
 class Moves(NamedTuple):
     """The points of contact of one state, in the order of the pairs, k of them.
 
     gap (k,), in m. axes (k, 3, 3): tangent, tangent and normal as rows, in the world. Along these,
     of the body relative to the surface: velocity (k, 3) = J qd, J (k, 3, nv), and the acceleration
-    J qdd + bias (k, 3), whose normal part is that of the gap.
+    J qdd + bias (k, 3), whose normal part is that of the gap. room (k,): how far, in m, until other
+    features of the bodies are the nearest; infinite where none are, negative where others are.
     """
 
     gap: np.ndarray
@@ -35,6 +40,7 @@ class Moves(NamedTuple):
     velocity: np.ndarray
     J: np.ndarray
     bias: np.ndarray
+    room: np.ndarray
 
     def of(self, which: np.ndarray) -> "Moves":
         """Some of the points."""
@@ -93,7 +99,8 @@ class Points:
             )
         if np.isnan(normal).any():
             raise ValueError("simulate: two centres coincide, so that no normal is nearest")
-        return Moves(gap - self._radius, *self._moves(*state, *normal))
+        room = np.full(len(gap), np.inf)
+        return Moves(gap - self._radius, *self._moves(*state, *normal), room)
 
 
 def _frame(robot: Robot, name: str | None) -> str | None:

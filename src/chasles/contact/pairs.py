@@ -6,6 +6,7 @@ from numbers import Real
 
 from chasles.contact.arithmetic import Value, less, scaled, select
 from chasles.contact.geometry import Ground, Plane, Point, Sphere
+from chasles.contact.meetings import meets
 from chasles.contact.points import Body, Surface, check_shapes
 from chasles.contact.restitution import ImpactLaw, Newton, check_law
 from chasles.contact.shapes import ConvexMesh, Cylinder
@@ -47,7 +48,8 @@ class Rigid:
 class Pair:
     """A body that may touch a surface, and the law between them.
 
-    Each point of the body (`body.balls()`) is a contact of its own, in the order of the pairs.
+    Each point of the body (`body.balls()`) is a contact of its own, in the order of the pairs; of
+    rigid bodies that touch by other points as they move, the pair is one.
     """
 
     body: Body
@@ -70,20 +72,32 @@ class Pair:
                 f"Pair: body and surface are both {where} and do not move beside each other; give "
                 "one of them another frame"
             )
-        if not self.fixed:
+        shapes = f"{type(self.body).__name__} on {type(self.surface).__name__}"
+        if isinstance(self.law, SoftContact) and not self.traced:
             raise ValueError(
-                f"Pair: {type(self.body).__name__} on {type(self.surface).__name__} has no fixed "
-                "points of contact, which a motion in time needs; give a Point or Sphere on any "
-                "shape but Cylinder and ConvexMesh, or all but a Cylinder on a Plane or Ground"
+                f"Pair: {shapes} has no fixed points of contact, which soft laws need; give a "
+                "Point or Sphere on any shape but Cylinder and ConvexMesh, or all but a Cylinder "
+                "on a Plane or Ground"
+            )
+        if not self.traced and not self.varies and not isinstance(self.body, Point | Sphere):
+            raise ValueError(
+                f"Pair: {shapes} is not known in motion; give a Point or Sphere on any shape, a "
+                "Box or ConvexMesh on another, or anything on a Plane or Ground: the hull of a few "
+                "points (ConvexMesh) may serve"
             )
 
     @property
-    def fixed(self) -> bool:
-        """Whether it has points of contact that stay the same balls of the body."""
+    def traced(self) -> bool:
+        """Whether its points stay the same balls of the body, on a surface with a closed form."""
         if isinstance(self.surface, Cylinder | ConvexMesh):
             return False
         flat = isinstance(self.surface, Plane | Ground) and not isinstance(self.body, Cylinder)
         return flat or isinstance(self.body, Point | Sphere)
+
+    @property
+    def varies(self) -> bool:
+        """Whether rigid bodies touch by other points as they move."""
+        return meets(self.body, self.surface)
 
     @property
     def frames(self) -> tuple[str | None, str | None]:
@@ -92,8 +106,8 @@ class Pair:
 
     @property
     def points(self) -> int:
-        """How many contacts they have."""
-        return len(self.body.balls())
+        """How many contacts they have; 1 where these vary: all of them together."""
+        return 1 if self.varies else len(self.body.balls())
 
     def spots(self, over: FrameMotion, under: FrameMotion) -> list[Spot]:
         """Where they may touch, from the motion of the frames of body and surface.

@@ -81,9 +81,9 @@ def _module(table: Mapping[str, str], path: str | os.PathLike[str]) -> ModuleTyp
     """The row of a table for a file."""
     suffix = PurePath(os.fsdecode(path)).suffix.lower()
     if suffix not in table:
+        fault = "this is a directory" if os.path.isdir(path) else f"unknown file type {suffix!r}"
         raise ModelError(
-            f"{os.fsdecode(path)}: unknown file type {suffix!r}; "
-            f"give a file that ends in {', '.join(table)}"
+            f"{os.fsdecode(path)}: {fault}; give a file that ends in {', '.join(table)}"
         )
     return importlib.import_module(table[suffix])
 

@@ -14,6 +14,7 @@ from chasles.formats.refusals import check_writable, refusal
 from chasles.formats.sdf_elements import add_pose, add_text
 from chasles.formats.sdf_frames import MODEL, WORLD
 from chasles.formats.sdf_shapes import add_shape
+from chasles.formats.sdf_writer_gears import add_gears
 from chasles.formats.xml_document import added, begun, printed, words
 from chasles.formats.xml_part import MOMENTS
 from chasles.mathematics.linear import Vector
@@ -55,12 +56,11 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
 
     Loops are joints between links that other joints connect already, so they must be closed where
     all coordinates are zero. Links that float are connected to nothing. Cylindrical joints and
-    others are written in series (`model.series`). Refused: what SDF cannot say (couplings,
-    armature, free joints elsewhere than at the world's origin, other joints).
+    others are written in series (`model.series`), ratios of two revolute joints as gearboxes.
+    Refused: what SDF cannot say (other couplings, armature, free joints elsewhere than at the
+    world's origin, other joints).
     """
     notes = list(check_writable(description, "SDF"))
-    for data in description.couplings:
-        raise refusal(f"coupling {data.name!r}", "ties coordinates", "SDF", f"{_ELSE} or .xml")
     source = _renamed(_on_world(in_series(description, _NATIVE), notes), notes)
     free = [joint for joint in source.joints if joint.kind == "free"]
     joints = [joint for joint in source.joints if joint.kind != "free"]
@@ -100,7 +100,7 @@ def _add_parts(
             add_shape(element, shape, k)
     for joint in joints:
         _joint(model, joint, joint.pose, joint.parent or MODEL)
-    taken = {joint.name for joint in (*joints, *source.loops)}
+    taken = set(_ties(source))
     taken |= {link.name for link in source.links} | {frame.name for frame in source.frames}
     for link in source.links:
         if link.name not in joint_of and link.name not in floats:
@@ -110,6 +110,7 @@ def _add_parts(
     for loop in source.loops:
         _check_closed(loop, at_zero)
         _joint(model, loop, loop.child_pose, loop.child)
+    add_gears(model, source)
     for frame in source.frames:
         add_pose(added(model, "frame", name=frame.name, attached_to=frame.link), frame.pose)
 
@@ -158,7 +159,7 @@ def _renamed(source: Description, notes: list[str]) -> Description:
 
     links = legal("link", (link.name for link in source.links))
     frames = legal("frame", (frame.name for frame in source.frames))
-    ties = legal("joint", (joint.name for joint in (*source.joints, *source.loops)))
+    ties = legal("joint", _ties(source))
 
     def tied(joint: Kind) -> Kind:
         mimic = joint.mimic
@@ -178,12 +179,26 @@ def _renamed(source: Description, notes: list[str]) -> Description:
         links=tuple(replace(link, name=links[link.name]) for link in source.links),
         joints=tuple(map(tied, source.joints)),
         loops=tuple(map(tied, source.loops)),
+        couplings=tuple(
+            replace(
+                data,
+                name=ties[data.name],
+                freedoms=tuple(ties.get(freedom, freedom) for freedom in data.freedoms),
+            )
+            for data in source.couplings
+        ),
         frames=tuple(
             replace(frame, name=frames[frame.name], link=links[frame.link])
             for frame in source.frames
         ),
         shapes=tuple(replace(shape, link=links[shape.link]) for shape in source.shapes),
     )
+
+
+def _ties(source: Description) -> list[str]:
+    """Names of joints in the file: those of loops and gears are such."""
+    joints = [joint.name for joint in (*source.joints, *source.loops)]
+    return joints + [data.name for data in source.couplings]
 
 
 def _check(joint: JointData) -> None:

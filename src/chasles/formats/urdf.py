@@ -60,6 +60,8 @@ def described(file: str, root: etree._Element, *, snap: bool, floating: bool) ->
         )
     source = Source(file, root.tag.removesuffix("robot"), snap, [])
     parts = tuple(_named(source, root, "link"))
+    if not parts:
+        raise Part(source, root, "robot").error("there are no links; add a <link>")
     links = tuple(map(_link, parts))
     joints = tuple(map(_joint, _named(source, root, "joint")))
     if floating:

@@ -5,8 +5,11 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import PurePath
 from typing import Literal, NamedTuple
+
+import numpy as np
 
 from chasles import formats
 from chasles.formats import registry
@@ -43,6 +46,10 @@ SURVEYS: dict[str, Survey] = {
 _MESSAGE = re.compile(r"(?:(?P<where>.*?:\d+): )?(?:(?P<part>\w+ '[^']*'):? )?(?P<what>.*)", re.S)
 
 
+_quiet = partial(np.errstate, over="ignore", invalid="ignore", divide="ignore")
+"""What overflows is infinite, and found to be no body's; NumPy need not say it too."""
+
+
 def lint(
     path: str | os.PathLike[str],
     *,
@@ -61,7 +68,8 @@ def lint(
 
 def findings(sheet: Sheet) -> tuple[Finding, ...]:
     """What all checks find; why a file does not load is left out where a check says it better."""
-    found = [_finding(sheet, name, what) for name in CHECKS for what in CHECKS[name].find(sheet)]
+    with _quiet():
+        found = [_finding(sheet, key, what) for key in CHECKS for what in CHECKS[key].find(sheet)]
     errors = {f.where for f in found if f.severity == "error" and f.check != "refused"}
     kept = [f for f in found if f.check != "refused" or f.where not in errors]
     return tuple(sorted(kept, key=lambda f: f.line))
@@ -88,12 +96,14 @@ def surveyed(
         )
     row = SURVEYS[suffix]
     given = {"arguments": arguments} if suffix == ".xacro" else {}
-    sheet: Sheet = importlib.import_module(row.module).survey(file, meshes=meshes, **given)
+    with _quiet():
+        sheet: Sheet = importlib.import_module(row.module).survey(file, meshes=meshes, **given)
     try:
         description = formats.read(file, arguments=arguments)
     except ModelError as error:
         return replace(sheet, refusal=_refusal(file, str(error)))
-    sheet = _joined(sheet, description, row.join)
+    with _quiet():
+        sheet = _joined(sheet, description, row.join)
     try:
         return replace(sheet, robot=Robot(description))
     except ModelError as error:

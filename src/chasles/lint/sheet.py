@@ -59,8 +59,7 @@ class Link:
     @cached_property
     def principal(self) -> np.ndarray:
         """The principal moments, the smallest first; zeros where they are beyond all numbers."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            sound = np.isfinite(np.linalg.norm(self.moments))
+        sound = np.isfinite(np.sum(np.abs(self.moments)))
         return np.linalg.eigvalsh(self.moments) if sound else np.zeros(3)
 
     @cached_property

@@ -1,5 +1,6 @@
 """Mechanism files as lint sees them: the links that a file gives, whatever else is wrong in it."""
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -7,6 +8,9 @@ import numpy as np
 from chasles.formats.toml_file import UNITS, TomlFile
 from chasles.lint.sheet import Link, Sheet
 from chasles.lint.xml_values import tensor
+
+_LARGEST = sys.float_info.max
+"""TOML has whole numbers beyond it."""
 
 
 def survey(file: str, *, meshes: bool) -> Sheet:
@@ -45,4 +49,4 @@ def _numbers(value: Any) -> int:
     """How many a value is, 0 where something else is among them."""
     entries = value if isinstance(value, list) else [value]
     plain = all(isinstance(x, int | float) and not isinstance(x, bool) for x in entries)
-    return len(entries) if plain and np.all(np.isfinite(entries)) else 0
+    return len(entries) if plain and all(abs(x) <= _LARGEST for x in entries) else 0

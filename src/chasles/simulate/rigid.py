@@ -1,10 +1,11 @@
 """Rigid contact in time: Featherstone's procedure of current and active sets (2008, table 11.1).
 
 1  steps follow the motion in which active contacts are held        `RigidContact.accelerate`
-2  after each, look for what ends the mode: a gap that closes, a
-   force that pulls, friction at its bound, slip that ends          `margins`
+2  after each, look for what ends the mode: a gap that closes,
+   features that are no longer nearest, a force that pulls,
+   friction at its bound, slip that ends                            `margins`
 3  go back to the earliest of these                                 `Watched`
-4  apply impulses where points approach                             `_impact`
+4  apply impulses where points approach                             `impulses`
 5  points that part are no longer held,                             `changed`
 6  and the complementarity problem of all that touches says
    which stay, stick and slide                                      `next_mode`
@@ -17,10 +18,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from chasles.contact import Infeasible, NoUniqueMotion, Pair, Rigid
-from chasles.contact.friction import coulomb
+from chasles.contact import Infeasible, NoUniqueMotion, Pair
 from chasles.contact.impact import response
-from chasles.contact.kinematics import Moves, Points
+from chasles.contact.kinematics import NEAR, Moves
 from chasles.contact.modes import (
     FAINT,
     SLOW,
@@ -35,12 +35,10 @@ from chasles.contact.modes import (
 from chasles.contact.rigid import Problem, constrained_problem
 from chasles.robot import Robot
 from chasles.rollouts import Occurrence
+from chasles.simulate.impacts import impulses
 from chasles.simulate.local import Accelerate, Taken
 from chasles.simulate.memory import OTHER, Memory
-from chasles.simulate.stops import Stops
-
-NEAR = 1e-9
-"""Points this near (m, rad) to a surface touch it: those that land together, but for rounding."""
+from chasles.simulate.slots import Slots
 
 DEPTH = 1e-12
 """How deep (m, rad) a point is when its gain is noticed: beyond rounding."""
@@ -60,9 +58,8 @@ DRIFT = 1e-13
 
 TINY = 1e-300
 
-SETTLED, ROUNDS = 1e-12, 10_000
-"""Impacts one after the other end where none approaches by this part of the first speed, and so
-many are too many."""
+ALIKE = 1e-9
+"""Points that move alike, but for this part, are one: a corner on a corner."""
 
 
 class RigidContact:
@@ -85,13 +82,9 @@ class RigidContact:
         self._robot, self._free, self._force = robot, free, force
         self._options: dict[str, Any] = {"f_ext": f_ext} if f_ext else {}
         self._options |= {"dissipation": True} if dissipation else {}
-        self._points, self._limits = Points(robot, pairs), Stops(robot, limits)
-        laws = [(pair.law, name) for pair in pairs for name in _names(pair)]
-        laws += [(Rigid(), name) for name in self._limits.names]
-        self._laws, self._named = [law for law, _ in laws], [name for _, name in laws]
-        self._friction = np.array([law.friction for law in self._laws])
-        self._count = len(laws) - len(self._limits.names)
-        self._mode = apart(len(laws))
+        self._slots = Slots(robot, pairs, limits)
+        self._friction = self._slots.friction
+        self._mode = apart(len(self._friction))
         self._last: _Found | None = None
 
     # Between changes ---------------------------------------------------------------------------
@@ -111,7 +104,7 @@ class RigidContact:
 
     def _find(self, t: float, q: np.ndarray, qd: np.ndarray) -> "_Found":
         moves, mode = self._moves(t, q, qd), self._mode
-        forces, active = np.zeros((len(self._laws), 3)), np.flatnonzero(mode.active)
+        forces, active = np.zeros((len(self._friction), 3)), np.flatnonzero(mode.active)
         if not active.size:
             still, free = np.zeros(len(forces)), np.ones(len(forces))
             return _Found(t, q, qd, mode, moves, forces, np.empty(0), still, free)
@@ -121,7 +114,7 @@ class RigidContact:
         if not np.isfinite(qdd).all():
             raise FloatingPointError(
                 f"simulate: accelerations are no longer finite at t = {t:.6g} s, with "
-                f"{self._name(active)} held; make dt smaller, or look at tau"
+                f"{self._slots.named(active)} held; make dt smaller, or look at tau"
             )
         forces[active] = f
         drag, able = np.zeros(len(forces)), np.ones(len(forces))
@@ -132,7 +125,7 @@ class RigidContact:
         return _Found(t, q.copy(), qd.copy(), mode, moves, forces, qdd, drag, able)
 
     def _moves(self, t: float, q: np.ndarray, qd: np.ndarray) -> Moves:
-        return self._limits.added(self._points(t, q, qd), q, qd)
+        return self._slots(t, q, qd, self._mode.current)
 
     def _problem(
         self, t: float, q: np.ndarray, qd: np.ndarray, moves: Moves, which: np.ndarray
@@ -148,8 +141,9 @@ class RigidContact:
     def margins(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
         """What is left of all bounds until something changes, negative beyond (step 2).
 
-        Gaps of points that are apart, and of held ones the room to part; normal forces; friction of
-        those that stick; slip, along its direction, of those that slide, and their `ease`.
+        Gaps of points that are apart, and of current ones the room to part and to stay what they
+        are; normal forces; friction of those that stick; slip, along its direction, of those that
+        slide, and their `ease`.
         """
         found, mode, mu = self._found(t, q, qd), self._mode, self._friction
         moves, f = found.moves, found.forces
@@ -163,7 +157,8 @@ class RigidContact:
             moves.axes[:, :2] @ mode.slip[:, :, None] * moves.velocity[:, :2, None], (1, 2)
         )
         rooms = [
-            np.where(mode.current, DEEPEST - moves.gap, moves.gap + DEPTH),
+            np.where(mode.current, DEEPEST - np.abs(moves.gap), moves.gap + DEPTH),
+            moves.room[mode.current] + NEAR,
             f[active, 2] + slack,
             bound[sticks] + slack,
             slip[slides] + BACK,
@@ -182,10 +177,13 @@ class RigidContact:
         return float(np.max(gap[below] / rate[below], initial=0.0))
 
     def kept(self, t: float, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Forces (points, 3), along the world's axes, and gaps (points,) of a state."""
-        found, n = self._found(t, q, qd), self._count
-        forces = np.swapaxes(found.moves.axes[:n], 1, 2) @ found.forces[:n, :, None]
-        return forces[..., 0], found.moves.gap[:n]
+        """Forces (rows, 3), along the world's axes, and gaps (rows,) of a state, of contacts."""
+        found, row, n = self._found(t, q, qd), self._slots.row, self._slots.contacts
+        forces, gaps = np.zeros((len(self._slots.names), 3)), np.full(len(self._slots.names), np.inf)
+        turned = np.swapaxes(found.moves.axes, 1, 2) @ found.forces[:, :, None]
+        np.add.at(forces, row, turned[..., 0])
+        np.minimum.at(gaps, row, found.moves.gap)
+        return forces[:n], gaps[:n]
 
     def memory(self) -> dict[str, np.ndarray]:
         """The mode."""
@@ -194,7 +192,7 @@ class RigidContact:
     def recall(self, memory: Memory) -> None:
         """Go on in a mode."""
         mode = Mode(*(memory[f"contact {name}"].copy() for name in Mode._fields))
-        if len(mode.current) != len(self._laws):
+        if len(mode.current) != len(self._friction):
             raise ValueError(OTHER)
         self._mode = mode
 
@@ -262,16 +260,17 @@ class RigidContact:
         held: points that are current were held until now, and do not collide.
         """
         state, moves = (q, qd), self._moves(t, q, qd)
-        near = moves.gap <= NEAR
+        near = _near(moves)
         if near.any():
             q = self._onto(t, q, moves, near)
             moves = self._moves(t, q, qd)
         before = moves.velocity[:, 2]
         hits = near & (before < -SLOW) & ~(held & self._mode.current)
+        alike = _alike(moves, near)
         if hits.any():
-            qd = self._impact(t, q, qd, moves, np.flatnonzero(near))
+            qd = self._struck(t, q, qd, moves, np.unique(alike[near]))
             moves = self._moves(t, q, qd)
-        old, late = self._mode, self._choose(t, q, qd, moves, near, before)
+        old, late = self._mode, self._choose(t, q, qd, moves, alike, before)
         if near.any():
             rest = np.linalg.norm(moves.velocity[:, :2], axis=-1) <= SLOW
             rest &= self._mode.active & (self._friction > 0.0)
@@ -279,31 +278,30 @@ class RigidContact:
             qd = self._stopped(t, q, qd, moves, rows)
         return self._told(t, state, hits, old, late), q, qd
 
+    def collides(self, t: float, q: np.ndarray, qd: np.ndarray) -> bool:
+        """Whether points that touch approach each other."""
+        moves = self._moves(t, q, qd)
+        return bool(np.any(_near(moves) & (moves.velocity[:, 2] < -SLOW)))
+
     def check(self, t: float, q: np.ndarray, qd: np.ndarray) -> None:
         """Refuse a state to begin with in which bodies penetrate."""
         gap = self._moves(t, q, qd).gap
         deep = np.flatnonzero(gap < -DEEPEST)
         if deep.size:
             raise ValueError(
-                f"simulate: at t = {t:.6g} s {self._name(deep)} penetrates by {-np.min(gap):.3g} "
+                f"simulate: at t = {t:.6g} s {self._slots.named(deep)} penetrates by {-np.min(gap):.3g} "
                 "(m, or rad of a limit); begin with bodies apart or touching"
             )
 
-    def _impact(
-        self, t: float, q: np.ndarray, qd: np.ndarray, moves: Moves, near: np.ndarray
+    def _struck(
+        self, t: float, q: np.ndarray, qd: np.ndarray, moves: Moves, which: np.ndarray
     ) -> np.ndarray:
-        """Velocities after impulses at all that touches (step 4).
-
-        By restitution alone all act at once: Newton's law and Coulomb's, for the velocities after
-        the impact (Moreau 1988). By laws of one point they act in turn, where it closes fastest.
-        """
-        J = moves.J[near].reshape(-1, self._robot.nv)
+        """Velocities after impulses at some points (step 4)."""
+        J = moves.J[which].reshape(-1, self._robot.nv)
         B = response(self._robot._at(t), q, J.T)
-        laws, v = [self._laws[k] for k in near], moves.velocity[near]
-        in_turn = any(law.impact is not None for law in laws)
-        with self._said(t, near):
-            impulses = (_in_turn if in_turn else _at_once)(laws, J @ B, v)
-        return qd + B @ impulses
+        laws = [self._slots.laws[k] for k in self._slots.row[which]]
+        with self._said(t, which):
+            return qd + B @ impulses(laws, J @ B, moves.velocity[which])
 
     def _choose(
         self,
@@ -311,18 +309,19 @@ class RigidContact:
         q: np.ndarray,
         qd: np.ndarray,
         moves: Moves,
-        near: np.ndarray,
+        alike: np.ndarray,
         before: np.ndarray,
     ) -> np.ndarray:
         """Takes the new mode (step 6), and gives how long after t each point comes to rest: (k,).
 
-        Rebounds of v, v e, v e^2 ... under an acceleration a last 2 v/(a (1 - e)) together, and are
-        left out where the first is slow: e is the ratio of the last impact, and a what the point's
-        force resists from now on.
+        alike (k,): of points that touch, the one that stands for each; -1 of others. Rebounds of v,
+        v e, v e^2 ... under an acceleration a last 2 v/(a (1 - e)) together, and are left out where
+        the first is slow: e is the ratio of the last impact, and a what the point's force resists
+        from now on.
         """
-        late = np.zeros(len(near))
-        which = np.flatnonzero(near & (moves.velocity[:, 2] <= SLOW))
-        self._mode = apart(len(near))
+        late = np.zeros(len(alike))
+        stays = (alike == np.arange(len(alike))) & (moves.velocity[:, 2] <= SLOW)
+        which, self._mode = np.flatnonzero(stays), apart(len(alike))
         if not which.size:
             return late
         problem, some = self._problem(t, q, qd, moves, which), moves.of(which)
@@ -330,6 +329,7 @@ class RigidContact:
             mode, forces = next_mode(problem, some, self._friction[which])
         for whole, part in zip(self._mode, mode, strict=True):
             whole[which] = part
+        self._mode.current[alike >= 0] = self._mode.current[alike[alike >= 0]]
         after, pressed = some.velocity[:, 2], np.diagonal(problem.M)[2::3] * forces[:, 2]
         again = (before[which] < -SLOW) & (after > 0.0) & (pressed > 0.0)
         rate = np.where(again, pressed * (1.0 + after / np.where(again, before[which], 1.0)), 1.0)
@@ -344,24 +344,25 @@ class RigidContact:
         old: Mode,
         late: np.ndarray,
     ) -> list[Occurrence]:
-        """What happened, by name."""
-        new = self._mode
-        stays = old.current & new.current
+        """What happened, by name: of a pair whose points vary, to any of them."""
+        rows, slots = self._slots.rows, self._slots
+        (was, slid), (current, slides) = (
+            (rows(mode.current), rows(mode.slides)) for mode in (old, self._mode)
+        )
+        rests = np.zeros(len(slots.names))
+        np.maximum.at(rests, slots.row, late)
         kinds = {
-            "impact": hits,
-            "loss": old.current & ~new.current,
-            "gain": new.current & ~old.current,
-            "slip": stays & new.slides & ~old.slides,
-            "stick": stays & old.slides & ~new.slides,
+            "impact": rows(hits),
+            "loss": was & ~current,
+            "gain": current & ~was,
+            "slip": was & current & slides & ~slid,
+            "stick": was & current & slid & ~slides,
         }
         return [
-            Occurrence(f"{kind} {self._named[k]}", t + (late[k] if kind == "gain" else 0.0), *state)
+            Occurrence(f"{kind} {slots.names[k]}", t + (rests[k] if kind == "gain" else 0.0), *state)
             for kind, which in kinds.items()
             for k in np.flatnonzero(which)
         ]
-
-    def _name(self, which: np.ndarray) -> str:
-        return ", ".join(self._named[k] for k in which)
 
     @contextmanager
     def _said(self, t: float, which: np.ndarray) -> Iterator[None]:
@@ -369,7 +370,7 @@ class RigidContact:
         try:
             yield
         except (Infeasible, NoUniqueMotion, ArithmeticError) as error:
-            error.args = (f"simulate: at t = {t:.6g} s, {self._name(which)}: {error}",)
+            error.args = (f"simulate: at t = {t:.6g} s, {self._slots.named(which)}: {error}",)
             raise
 
 
@@ -396,33 +397,16 @@ class _Found(NamedTuple):
         return same and np.array_equal(self.q, q) and np.array_equal(self.qd, qd)
 
 
-def _at_once(laws: Sequence[Rigid], W: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """Impulses (3k,) of Newton's law with Coulomb's friction at all points together."""
-    c, mu, e = v.copy(), *np.transpose([(law.friction, law.restitution) for law in laws])
-    c[:, 2] += e * np.minimum(v[:, 2], 0.0)
-    return coulomb(W, c.ravel(), mu).ravel()
+def _near(moves: Moves) -> np.ndarray:
+    """Which points touch: (k,)."""
+    return (moves.gap <= NEAR) & (moves.room >= 0.0)
 
 
-def _in_turn(laws: Sequence[Rigid], W: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """Impulses (3k,), each point's by its own law, the fastest approaching first."""
-    now, total = v.copy(), np.zeros_like(v)
-    blocks = W.reshape(len(v), 3, len(v), 3)
-    least = SETTLED * np.min(v[:, 2])
-    for _ in range(ROUNDS):
-        k = int(np.argmin(now[:, 2]))
-        if now[k, 2] >= least:
-            return total.ravel()
-        impulse = laws[k].impact_law.impulse(blocks[k, :, k], now[k])
-        total[k] += impulse
-        now += blocks[:, :, k] @ impulse
-    raise ArithmeticError(
-        f"impacts in turn do not end within {ROUNDS}; give restitution= instead of impact="
-    )
-
-
-def _names(pair: Pair) -> list[str]:
-    """A name for each point of a pair."""
-    count = len(pair.body.balls())
-    other = "" if pair.surface.frame is None else f" on {pair.surface.frame}"
-    body = pair.body.frame or "world"
-    return [f"{body}{f'[{k}]' if count > 1 else ''}{other}" for k in range(count)]
+def _alike(moves: Moves, near: np.ndarray) -> np.ndarray:
+    """Of points that touch, the first that moves as each does; -1 of others: (k,)."""
+    which, alike = np.flatnonzero(near), np.full(len(near), -1)
+    if which.size:
+        J = moves.J[which]
+        same = np.max(np.abs(J[:, None] - J), axis=(-2, -1)) <= ALIKE * np.max(np.abs(J))
+        alike[which] = which[np.argmax(same, axis=1)]
+    return alike

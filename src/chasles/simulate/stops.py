@@ -26,14 +26,12 @@ class Stops:
         ]
         self.names = [f"{freedoms[k]} {ends[sign]} limit" for k, sign, _ in rows]
 
-    def added(self, moves: Moves, q: np.ndarray, qd: np.ndarray) -> Moves:
-        """Points of contact, then limits."""
-        if not len(self.names):
-            return moves
+    def __call__(self, q: np.ndarray, qd: np.ndarray) -> Moves:
+        """How far joints are from their limits, and how they move there."""
         moved = self._robot.difference(self._start, q)[self._freedom]
         still = np.zeros((len(moved), 3))
         speed = still.copy()
         speed[:, 2] = self._sign * qd[self._freedom]
         axes = np.broadcast_to(np.eye(3), (len(moved), 3, 3))
-        here = Moves(self._gap + self._sign * moved, axes, speed, self._J, still)
-        return Moves(*(np.concatenate(parts) for parts in zip(moves, here, strict=True)))
+        room = np.full(len(moved), np.inf)
+        return Moves(self._gap + self._sign * moved, axes, speed, self._J, still, room)

@@ -27,8 +27,8 @@ class Watched:
         """The time of the next state, and the step there."""
         contact = self._contact
         goal, step = self._pace(t, q, qd, contact.turned(t, q, qd))
-        passed = np.flatnonzero(contact.margins(goal, step.q, step.qd) < 0.0)
-        self.due = passed.size > 0
+        passed = contact.margins(goal, step.q, step.qd) < 0.0
+        self.due = bool(passed.any())
         if not self.due:
             return goal, contact.restored(goal, step)
 
@@ -36,14 +36,23 @@ class Watched:
             return t + part * (goal - t), *(step.at(part) if part else (q, qd))
 
         def left(part: float, which: int) -> float:
-            return float(contact.margins(*at(part))[which])
+            return min(float(contact.margins(*at(part))[which]), 1.0)
 
-        part = min(_root(left, int(which)) for which in passed)
+        part, found = 1.0, np.zeros_like(passed)
+        while passed.any():
+            roots = {int(k): _root(left, int(k), part) for k in np.flatnonzero(passed)}
+            part = min(roots.values())
+            found[[k for k in roots if roots[k] == part]] = True
+            passed = (contact.margins(*at(part)) < 0.0) & ~found
         for _ in range(NEWTON):
             part = max(part - contact.overdue(*at(part)) / (goal - t), 0.0)
         when, *_ = last = at(part)
         shorter = Taken(last[1], last[2], None, step.ends, lambda less: step.at(less * part))
         return when, contact.restored(when, shorter)
+
+    def collides(self, t: float, q: np.ndarray, qd: np.ndarray) -> bool:
+        """Whether an impact is due."""
+        return self._contact.collides(t, q, qd)
 
     def changed(
         self, t: float, q: np.ndarray, qd: np.ndarray
@@ -54,11 +63,11 @@ class Watched:
         return self._contact.changed(t, q, qd, self.due)
 
 
-def _root(left: Callable[[float, int], float], which: int) -> float:
+def _root(left: Callable[[float, int], float], which: int, end: float) -> float:
     """The part of a step after which a margin is negative; none, where it is from the start."""
     if left(0.0, which) <= 0.0:
         return 0.0
-    return float(scipy.optimize.brentq(left, 0.0, 1.0, (which,), xtol=1e-12, rtol=1e-12))
+    return float(scipy.optimize.brentq(left, 0.0, end, (which,), xtol=1e-12, rtol=1e-12))
 
 
 def check_rigid(
