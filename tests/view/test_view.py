@@ -213,6 +213,21 @@ def test_what_cannot_be_drawn_is_said_and_drawn_from_inertia(tmp_path: Path) -> 
     assert [("bad.stl" in note, "no.stl" in note) for note in notes][-1] == (False, True)
 
 
+def test_missing_meshes_are_one_note_a_package() -> None:
+    robot = chasles.robots.planar(3)
+    files = ("package://hand/a.stl", "package://hand/b.stl", "c.stl")
+    shapes = (
+        ShapeData(link, "mesh", (1.0, 1.0, 1.0), file=file)
+        for link, file in zip(robot.bodies[-3:], files, strict=True)
+    )
+    _, notes = solids(chasles.Robot(replace(robot.model.source, shapes=tuple(shapes))).model, 1.0)
+    assert notes == [
+        "2 meshes are not found, or of no known kind: package://hand/a.stl, package://hand/b.stl; "
+        "add the folder that holds hand to ROS_PACKAGE_PATH",
+        "a mesh is not found, or of no known kind: c.stl",
+    ]
+
+
 def test_shapes_for_collision_stand_for_those_that_cannot_be_drawn() -> None:
     robot = chasles.robots.planar(2)
     first, second = robot.bodies[-2:]
@@ -354,16 +369,17 @@ def test_in_a_notebook_every_call_shows_a_page_until_the_kernel_ends() -> None:
     pages = [re.search(r'<iframe src="http://127.0.0.1:(\d+)"', str(o)) for o in shown]
     ports = [int(page[1]) for page in pages if page is not None]
     assert len(set(ports)) == 2
-    assert listened[0]["text"] == "2 answer\n"
+    assert listened[0]["text"] == "200\n200\n"
     for port in ports:
         with pytest.raises(OSError):  # noqa: PT011  refused, in the words of the system
             socket.create_connection(("127.0.0.1", port), timeout=1).close()
 
 
-LISTEN = """import socket
+LISTEN = """from http.client import HTTPConnection
 for view in (_, __):
-    socket.create_connection(("127.0.0.1", view.server.get_port()), timeout=5).close()
-print("2 answer")
+    page = HTTPConnection("127.0.0.1", view.server.get_port(), timeout=30)
+    page.request("GET", "/")
+    print(page.getresponse().status)
 """
 
 
@@ -386,6 +402,8 @@ def test_bad_arguments() -> None:
         show(robot, beside="puma560")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="from 0 to 65535"):
         show(robot, port=70000)
+    with pytest.raises(ValueError, match="nothing can listen on"):
+        show(robot, host="192.0.2.1")  # an address for documentation
     for file in ("nothing.csv", "nothing.npz"):
         with pytest.raises(ModelError, match=f"{file}: there is no such file"):
             show(robot, motion=file, port=0)

@@ -26,6 +26,12 @@ def mesh_file(name: str, robot_file: str) -> Path | None:
     return None
 
 
+def package_of(name: str) -> str:
+    """The package that a name is of; "" of a plain one."""
+    inside = _PACKAGE.fullmatch(name)
+    return "" if inside is None else inside[1]
+
+
 def renamed(name: str, robot_file: str, other: str) -> str:
     """What another robot file calls the mesh that `robot_file` calls `name`.
 

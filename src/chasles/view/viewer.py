@@ -3,6 +3,7 @@
 import atexit
 import html
 import importlib.util
+import socket
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -49,7 +50,8 @@ class Viewer:
         try:
             self._lay_out(robots)
         except BaseException:
-            self.server.stop()
+            with _quiet():
+                self.server.stop()
             raise
         atexit.register(self.stop)  # before viser's own, which would print
         self.playback = None
@@ -156,6 +158,13 @@ def show(
             raise TypeError(f"show: give a robot, not {type(given).__name__}")
     if isinstance(port, bool) or not isinstance(port, int) or not 0 <= port < 65536:
         raise ValueError(f"show: a port is a whole number from 0 to 65535, not {port!r}")
+    try:
+        socket.create_server((host, 0)).close()
+    except OSError as error:
+        raise ValueError(
+            f"show: nothing can listen on {host!r} here ({error}); leave out host, or give an "
+            "address of this machine"
+        ) from None
     robots = [robot] if beside is None else [robot, beside]
     return Viewer(robots, motion=motion, host=host, port=port)
 
