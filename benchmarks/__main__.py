@@ -1,5 +1,4 @@
-"""The benchmarks: `python -m benchmarks compare`, `... motions`, `... c` and `... gpu`; each has
-`--help`."""
+"""The benchmarks: `python -m benchmarks` and a command; each has `--help`."""
 
 import argparse
 import importlib
@@ -11,6 +10,8 @@ COMMANDS = {
     "motions": ("benchmarks.command_motions", "rollouts beside MuJoCo's"),
     "c": ("benchmarks.command_c", "exported C beside Pinocchio"),
     "gpu": ("benchmarks.command_gpu", "kernels on a GPU beside what it can do"),
+    "verify": ("benchmarks.command_verify", "how long `chasles verify` takes"),
+    "view": ("benchmarks.command_view", "the viewer, in a browser without a graphics card"),
 }
 """One row a command: a module with `arguments(parser)` and `run(chosen)`, loaded on use, since no
 machine needs all the libraries that all of them compare with."""

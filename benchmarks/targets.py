@@ -55,6 +55,10 @@ MOTIONS: dict[str, float] = {"panda batch": 25.0, "panda one": 5.0, "quadruped b
 """Rollouts on one core: at least so many times MuJoCo's, which has its constraints off for the
 Panda and stands on the same feet otherwise."""
 
+VIEW: dict[str, float] = {"first picture": 3.0, "updates": 30.0, "pictures": 10.0}
+"""A robot of thirty joints in a browser without a graphics card: at most so many seconds to the
+first picture; updates that the server applies, and pictures, at least so many in a second."""
+
 EXPORTED_C: dict[str, float] = {"libm": 7.5, "own sine": 9.0}
 """Exported C of the Panda's inverse dynamics, one state at a time: at least so many times
 Pinocchio's own loop, on one thread."""

@@ -2,7 +2,7 @@
 
 Pages are plain Markdown, readable where the repository is shown. What the site adds to them is in
 `building/`: the navigation, taken from the tables of index.md; docstrings as reStructuredText; a
-notebook of each tutorial; the list of links that lead outside.
+notebook of each tutorial; the list of links that lead outside; links between versions.
 """
 
 import sys
@@ -52,6 +52,17 @@ nitpick_ignore_regex = [
 ]
 
 html_theme = "furo"
+templates_path = ["building/templates"]
+html_sidebars = {
+    "**": [
+        "sidebar/brand.html",
+        "versions.html",
+        "sidebar/search.html",
+        "sidebar/scroll-start.html",
+        "sidebar/navigation.html",
+        "sidebar/scroll-end.html",
+    ]
+}
 html_title = f"chasles {__version__}"
 html_show_sphinx = False
 html_copy_source = False

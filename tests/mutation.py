@@ -1,11 +1,12 @@
 """How many changes of the algorithms `verify` notices: one sign, index or term at a time.
 
     python tests/mutation.py --count 200 --seed 1
-    python tests/mutation.py --count 60 --joints
+    python tests/mutation.py --count 60 --shared
 
 Each mutant runs in a process of its own, on states that the true sources prepared. It is caught if
-a check finds other numbers. One that cannot run (an index that is not there) is told apart, since
-anybody would notice; one whose programs are all the same as before is not counted.
+a check finds other numbers, and survives if none does though some program is another. Those count.
+One that cannot run (an index that is not there) is told apart, since anybody would notice; so is
+one whose programs are all as before; and mutants are drawn until enough have counted.
 """
 
 import argparse
@@ -19,18 +20,24 @@ import importlib.util
 import os
 import pickle
 import random
+import resource
 import signal
 import sys
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 ROOT = Path(importlib.util.find_spec("chasles").origin).parent
-ALGORITHMS, JOINTS = "algorithms", "model/joints"
-PATIENCE = 240
-"""Seconds after which a mutant counts as caught: it hangs."""
+ALGORITHMS = ("algorithms",)
+SHARED = ("model/joints", "model/spaces.py")
+"""What all methods share, so that they cannot check each other there."""
+
+PATIENCE = 10.0
+"""Times the work of the true sources, in processor time, after which a mutant is called endless: a
+busy machine makes none of them so. It counts, and not as caught."""
+
+COUNTED = ("caught", "survived", "endless")
 
 
 # Mutants ---------------------------------------------------------------------------------------
@@ -120,11 +127,11 @@ def _replace(tree: ast.AST, old: ast.AST, new: ast.AST) -> None:
                 value[:] = [ast.copy_location(new, old) if v is old else v for v in value]
 
 
-def sample(part: str, count: int, seed: int) -> list[Mutant]:
-    """Some of all mutants of a folder, at random."""
-    found = [m for path in sorted((ROOT / part).rglob("*.py")) for m in mutants(path)]
-    print(f"{len(found)} mutants of {part}; {min(count, len(found))} are tried")
-    return random.Random(seed).sample(found, min(count, len(found)))
+def shuffled(parts: tuple[str, ...], seed: int) -> list[Mutant]:
+    """All mutants of some folders and files, in random order."""
+    paths = [p for part in parts for p in sorted([ROOT / part, *(ROOT / part).rglob("*.py")])]
+    found = [m for path in paths if path.suffix == ".py" for m in mutants(path)]
+    return random.Random(seed).sample(found, len(found))
 
 
 # What they are tried on ------------------------------------------------------------------------
@@ -142,10 +149,13 @@ def prepared(count: int | None = None) -> bytes:
     """States of built-in robots and random trees, small ones first, pickled: all, or so many."""
     import chasles
     from chasles.checks.trial import trial
-    from chasles.model import gear
+    from chasles.model import LoopData, gear
 
     built = chasles.robots
-    driven = built.random_tree(4, 5).drive({"joint1": lambda t: 0.3 + 0.5 * t + 0.7 * t * t})
+
+    def moved(t: Any) -> Any:
+        return 0.9 + 0.5 * t + 0.7 * t * t
+
     robots = [
         built.general_chain(3),
         built.planar(3),
@@ -153,7 +163,9 @@ def prepared(count: int | None = None) -> bytes:
         built.random_tree(4, 14, floating=True),
         built.four_bar(),
         built.general_chain(3).with_couplings(gear("gear", "joint2", {"joint1": 0.6})),
-        driven,
+        built.random_tree(4, 5).drive({"joint1": moved}),
+        built.five_bar().drive({"left": moved}),
+        built.general_chain(8).with_loops(LoopData("knee", "universal", "link2", "link8")),
         built.random_tree(9, 3),
         built.puma560(),
         built.delta(),
@@ -168,7 +180,7 @@ def prepared(count: int | None = None) -> bytes:
     return pickle.dumps(states)
 
 
-SMALL = 7
+SMALL = 9
 """So many of the robots are small enough to trace every method of every function for them."""
 
 
@@ -248,11 +260,15 @@ class Changed(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
         return self.mutant.path.name == "__init__.py"
 
 
-def verdict(mutant: Mutant | None, states: bytes, usual: str) -> str:
-    """In a process of its own: caught, raised, unchanged or survived; of no mutant, the digest."""
+def verdict(mutant: Mutant | None, states: bytes, usual: str, limit: float = 0.0) -> str:
+    """In a process of its own: caught, raised, unchanged, survived or endless; of none, the digest.
+
+    limit: seconds of processor time, 0 for as many as it takes.
+    """
     read, write = os.pipe()
     child = os.fork()
     if not child:
+        signal.setitimer(signal.ITIMER_PROF, limit)  # ends the process
         with os.fdopen(write, "w") as out:
             try:
                 out.write(_verdict(mutant, states, usual))
@@ -263,7 +279,7 @@ def verdict(mutant: Mutant | None, states: bytes, usual: str) -> str:
     with os.fdopen(read) as answer:
         said = answer.read()
     os.waitpid(child, 0)
-    return said or "caught: it hangs"
+    return said or f"endless: more than {limit:.0f} s"
 
 
 def _verdict(mutant: Mutant | None, states: bytes, usual: str) -> str:
@@ -274,9 +290,7 @@ def _verdict(mutant: Mutant | None, states: bytes, usual: str) -> str:
         assert not failed, failed
         return digest(states)
     sys.meta_path.insert(0, Changed(mutant))
-    signal.alarm(PATIENCE)
     failed = caught(states)
-    signal.alarm(0)
     if failed:
         return failed
     return "unchanged" if digest(states) == usual else "survived"
@@ -287,30 +301,33 @@ def tried(chosen: list[Mutant]) -> Iterator[tuple[Mutant, str]]:
     states = prepared()
     usual = verdict(None, states, "")
     assert len(usual) == 64, f"the true sources are not as they should be: {usual}"
+    work = resource.getrusage(resource.RUSAGE_CHILDREN)
+    limit = PATIENCE * (work.ru_utime + work.ru_stime)
+    print(f"{len(chosen)} mutants; the limit is {limit:.0f} s, {PATIENCE:.0f} times the usual work")
     for mutant in chosen:
-        yield mutant, verdict(mutant, states, usual)
+        yield mutant, verdict(mutant, states, usual, limit)
 
 
 def main() -> None:
-    """Try some mutants and say how many were caught."""
+    """Try mutants until enough have counted, and say how many were caught."""
     words = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    words.add_argument("--count", type=int, default=200)
+    words.add_argument("--count", type=int, default=200, help="how many shall count")
     words.add_argument("--seed", type=int, default=1)
     words.add_argument("--skip", type=int, default=0, help="mutants that another run has tried")
-    words.add_argument("--joints", action="store_true", help="of the joints, which methods share")
+    words.add_argument("--shared", action="store_true", help="of joints, which methods share")
     given = words.parse_args()
-    chosen = sample(JOINTS if given.joints else ALGORITHMS, given.count, given.seed)[given.skip :]
+    chosen = shuffled(SHARED if given.shared else ALGORITHMS, given.seed)[given.skip :]
     counts: collections.Counter[str] = collections.Counter()
-    start = time.perf_counter()
     for k, (mutant, said) in enumerate(tried(chosen), 1):
-        word = said.split(":")[0]
+        word, _, why = said.partition(": ")
         counts[word] += 1
-        print(f"{k:4d} {word:9s} {mutant}   {said[8:120]}".rstrip(), flush=True)
-    changed_ones = counts["caught"] + counts["survived"]
-    share = 100.0 * counts["caught"] / max(changed_ones, 1)
-    print(f"{counts['caught']} of {changed_ones} caught ({share:.1f} %), in ", end="")
-    print(f"{time.perf_counter() - start:.0f} s; {counts['raised']} cannot run, ", end="")
-    print(f"{counts['unchanged']} change no program")
+        print(f"{k:4d} {word:9s} {mutant}   {why[:100]}".rstrip(), flush=True)
+        counted = sum(counts[word] for word in COUNTED)
+        if counted == given.count:
+            break
+    share = 100.0 * counts["caught"] / max(counted, 1)
+    others = ", ".join(f"{n} {word}" for word, n in counts.items() if word != "caught")
+    print(f"{counts['caught']} of {counted} caught ({share:.1f} %); {others}")
 
 
 if __name__ == "__main__":

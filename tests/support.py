@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike
 import chasles
 from chasles.algorithms import FUNCTIONS
 from chasles.backends import BACKENDS
-from chasles.mathematics.spatial import Force
-from chasles.model import WORLD, Model
+from chasles.checks.floats import evaluate
+from chasles.model import Model
 from chasles.robots import random_tree
-from chasles.tracing import resolve, signature
+from chasles.tracing import WrenchKey
 
 EPS = float(np.finfo(float).eps)
 TARGETS = tuple(name for name in BACKENDS if name != "cuda")
@@ -63,25 +63,9 @@ def direct(
     method: the first of the function's table unless named. f_ext: six numbers a frame, along the
     frame's own axes and about its own origin. Damping and friction are the model's own.
     """
-    algorithm = next(m.algorithm for m in FUNCTIONS[function] if method in ("", m.name))
-    sign = signature(algorithm, max(len(arrays) - 1, 1))
-    values: dict[str, Any] = {}
-    for (name, space), array in zip(sign.inputs.items(), arrays, strict=False):
-        values[name] = space.split(model, np.asarray(array, dtype=float).tolist())
-    if f_ext is not None:
-        total = {i: Force.zero() for i in (WORLD, *range(len(model.bodies)))}
-        for name, wrench in f_ext.items():
-            frame = model.frame(name)
-            numbers = np.asarray(wrench, dtype=float).tolist()
-            total[frame.body] += frame.placement.T @ Force.of(*numbers)
-        values["f_ext"] = total
-    result = algorithm(model, *values.values(), **resolve(model, options))
-    results = (result,) if len(sign.outputs) == 1 else result
-    arrays_out = [
-        np.array(space.join(model, value), dtype=float).reshape(space.shape_of(model, value))
-        for space, value in zip(sign.outputs, results, strict=True)
-    ]
-    return arrays_out[0] if len(arrays_out) == 1 else tuple(arrays_out)
+    forces = {WrenchKey(name, axes="frame"): wrench for name, wrench in (f_ext or {}).items()}
+    found = evaluate(model, function, arrays, method=method, f_ext=forces, **options)
+    return found[0] if len(found) == 1 else found
 
 
 def ways(robot: chasles.Robot, function: str, *, smooth: bool = False) -> list[str]:

@@ -1,25 +1,36 @@
-"""Robots beside Pinocchio and MuJoCo: they agree, and a planted difference is found with its cause.
+"""Robots beside other libraries: they agree, and a planted difference is found with its cause.
 
 Placements, inertias and matrices come from the other library's own reader and algorithms.
 """
 
+import ast
 import json
+import re
 import sys
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+from lxml import etree
 from typer.testing import CliRunner
 
 import chasles
+from chasles import conventions
 from chasles.cli import app
+from chasles.formats import registry
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.rotations import Rotation
 from chasles.mathematics.spatial import Transform
 from chasles.model import LoopData
-from chasles.peers import LIBRARIES, Agreement
-from chasles.peers.causes import CAUSES
+from chasles.peers import LIBRARIES, Agreement, causes
+from chasles.peers.pinocchio import Pinocchio
 from chasles.peers.terms import TERMS
+
+needs_drake = pytest.mark.skipif(find_spec("pydrake") is None, reason="pip install drake")
+EACH = [pytest.param(name, marks=needs_drake if name == "drake" else ()) for name in LIBRARIES]
 
 ARM = """<robot name="arm">
   <link name="base"/>
@@ -75,23 +86,60 @@ def cause(found: Agreement) -> str:
 # Agreement -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("library", LIBRARIES)
+def without_armature(robot: chasles.Robot) -> chasles.Robot:
+    source = robot.model.source
+    joints = tuple(replace(joint, armature=0.0) for joint in source.joints)
+    return chasles.Robot(replace(source, joints=joints))
+
+
+@pytest.mark.parametrize("library", EACH)
 @pytest.mark.parametrize("name", ["puma560", "quadruped"])
-def test_built_in_robots_agree(library: str, name: str) -> None:
-    """Written for the other library, read by it, with and without a floating base."""
-    found = chasles.compare(getattr(chasles.robots, name)(), library)
+@pytest.mark.parametrize("armature", [True, False])
+def test_built_in_robots_agree(library: str, name: str, armature: bool) -> None:
+    """Written for the other library (with armature as MJCF), with and without a floating base."""
+    robot = getattr(chasles.robots, name)()
+    found = chasles.compare(robot if armature else without_armature(robot), library)
     assert found.ok, found
     assert {name for name, _ in found.terms} == set(TERMS) - {"loops"}
     assert max(term.error for _, term in found.terms) < 1e-11
 
 
-def test_loops_close_in_mujoco() -> None:
+@needs_drake
+@pytest.mark.parametrize("suffix", [".urdf", ".sdf", ".xml"])
+def test_drake_reads_each_of_its_formats(suffix: str, tmp_path: Path) -> None:
+    """A floating robot with a link fixed to it."""
+    robot, path = without_armature(chasles.robots.quadruped()), tmp_path / f"robot{suffix}"
+    chasles.save(robot, path)
+    found = chasles.compare(chasles.load(path), "drake", path)
+    assert found.ok, found
+    assert max(term.error for _, term in found.terms) < 1e-11
+
+
+@needs_drake
+def test_real_robots_agree_with_drake() -> None:
+    """Held and floating; the hand's fingers follow one another here unless asked not to."""
+    for name, floating in (("panda", False), ("solo12", True)):
+        path = registry.find(name)
+        robot = chasles.load(path, floating=floating, mimic=False, snap=False)
+        found = chasles.compare(robot, "drake", path)
+        assert found.ok, found
+    followed = chasles.compare(chasles.load("panda"), "drake", registry.find("panda"))
+    assert cause(followed) == "mimic"
+
+
+def held_rods() -> chasles.Robot:
     """Three rods whose end is held at a point."""
     point, tip = (Transform(Rotation(), Vector.of(x, 0.0, 0.0)) for x in (2.0, 1.0))
     pin = LoopData("pin", "spherical", None, "link3", point, child_pose=tip)
-    found = chasles.compare(chasles.robots.planar(3).with_loops(pin), "mujoco")
+    return chasles.robots.planar(3).with_loops(pin)
+
+
+@pytest.mark.parametrize("library", EACH)
+def test_loops_close(library: str) -> None:
+    """Only MuJoCo says how far its loops are from closed."""
+    found = chasles.compare(held_rods(), library)
     assert found.ok, found
-    assert "loops" in dict(found.terms)
+    assert ("loops" in dict(found.terms)) == (library == "mujoco")
 
 
 # Planted differences ---------------------------------------------------------------------------
@@ -157,7 +205,7 @@ def test_inertia(written) -> None:
     assert "'upper'" in found.cause
 
 
-@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("library", EACH)
 def test_gravity(written, library: str) -> None:
     path = written("plain")
     robot = chasles.load(path).with_gravity((0.0, 0.0, -1.62))
@@ -171,17 +219,161 @@ def test_floating_base(tmp_path: Path) -> None:
     assert cause(found) == "floating base"
 
 
-def test_every_term_has_a_cause() -> None:
-    names = {"placement", "mass", "inertia", "Jacobian", "mass matrix", "gravity forces"}
-    assert set(CAUSES) == names | {"bias forces", "loops"}
+def test_shapes(written) -> None:
+    """A box on the hand, without inertia of its own."""
+    text = written("plain").read_text()
+    box = """<link name="box"><collision><geometry><box size="0.1 0.1 0.1"/></geometry></collision>
+      </link><joint name="glue" type="fixed"><parent link="hand"/><child link="box"/></joint>
+      </robot>"""
+    path = written("boxed")
+    path.write_text(text.replace("</robot>", box))
+    found = chasles.compare(chasles.load(path), "mujoco", path)
+    assert cause(found) == "shapes"
+    assert "'box'" in found.cause
+
+
+@needs_drake
+def test_rotors_behind_gears(written) -> None:
+    """Drake's own words for armature in a URDF: inertia of the rotor, and the gear's ratio."""
+    plain = written("plain")
+    driven = plain.with_name("driven.urdf")
+    motor = """<transmission name="t"><type>transmission_interface/SimpleTransmission</type>
+      <joint name="elbow"/><actuator name="motor">
+      <drake:rotor_inertia xmlns:drake="d" value="0.01"/>
+      <drake:gear_ratio xmlns:drake="d" value="5"/></actuator></transmission></robot>"""
+    driven.write_text(plain.read_text().replace("</robot>", motor))
+    found = chasles.compare(chasles.load(plain), "drake", driven)
+    assert cause(found) == "armature"
+    assert "'elbow'" in found.cause
+    assert "-0.25" in found.cause
+
+
+@pytest.mark.parametrize("change", [{"ixy": 0.2}, {"mass": 0}])
+@needs_drake
+def test_impossible_inertia(written, change: dict[str, float]) -> None:
+    """Drake takes other numbers where the file has what no body can have."""
+    path = written("impossible", **change)
+    found = chasles.compare(chasles.load(path), "drake", path)
+    assert cause(found) == "impossible inertia"
+    assert "link 'upper'" in found.cause
+
+
+def test_joints(written) -> None:
+    """One that is fixed there, and one with another name."""
+    plain = written("plain")
+    fixed, renamed = plain.with_name("fixed.urdf"), written("renamed", second="bend")
+    text = plain.read_text()
+    fixed.write_text(text.replace('"wrist" type="revolute"', '"wrist" type="fixed"'))
+    robot = chasles.load(plain)
+    found = chasles.compare(robot, "pinocchio", fixed)
+    assert cause(found) == "joints"
+    assert found.first == "3 freedoms here, 2 there"
+    assert "only here 'wrist', only there none" in found.cause
+    found = chasles.compare(robot, "pinocchio", renamed)
+    assert cause(found) == "joints"
+    assert "only here 'elbow', only there 'bend'" in found.cause
+
+
+def test_moves_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The base's linear velocity taken along its own axes, where it is along the world's."""
+    row = conventions.Row("x y z qw qx qy qz", "vx vy vz wx wy wz")
+    monkeypatch.setitem(conventions.LIBRARIES["MuJoCo"], "free", row)
+    found = chasles.compare(chasles.robots.quadruped(), "mujoco")
+    assert cause(found) == "joint"
+    assert found.first.startswith("Jacobian of link 'trunk'")
+
+
+def test_coupled_inertia(written, tmp_path: Path) -> None:
+    """Armature of a tendon that runs over two joints: beside the diagonal too."""
+    robot = chasles.load(written("plain"))
+    text = in_mjcf(robot, tmp_path)
+    over = "".join(f'<joint joint="{j}" coef="1"/>' for j in ("shoulder", "elbow"))
+    tendon = f'<tendon><fixed name="t" armature="0.3">{over}</fixed></tendon></mujoco>'
+    (tmp_path / "tied.xml").write_text(text.replace("</mujoco>", tendon))
+    found = chasles.compare(robot, "mujoco", tmp_path / "tied.xml")
+    assert cause(found) == "inertia"
+    assert found.first.startswith("mass matrix")
+
+
+def test_gravity_that_does_not_act(written, tmp_path: Path) -> None:
+    """The vector is the same, and switched off there."""
+    robot = chasles.load(written("plain"))
+    off = '<option><flag gravity="disable"/></option></mujoco>'
+    (tmp_path / "off.xml").write_text(in_mjcf(robot, tmp_path).replace("</mujoco>", off))
+    found = chasles.compare(robot, "mujoco", tmp_path / "off.xml")
+    assert cause(found) == "gravity"
+    assert found.first.startswith("gravity forces")
+
+
+class Twist(conventions.Convention):
+    """Accelerations of a floating base as derivatives of its twist along its own axes."""
+
+    def _drift(self, qd: np.ndarray) -> np.ndarray:
+        return np.zeros_like(qd)
+
+
+def test_velocity(monkeypatch: pytest.MonkeyPatch) -> None:
+    """MuJoCo's bias forces taken at zero acceleration of the twist, not of its own velocities."""
+
+    def convention(*arguments: Any) -> Twist:
+        return Twist(**vars(conventions.mujoco(*arguments)))
+
+    monkeypatch.setitem(LIBRARIES, "mujoco", replace(LIBRARIES["mujoco"], convention=convention))
+    found = chasles.compare(chasles.robots.quadruped(), "mujoco")
+    assert cause(found) == "velocity"
+    assert found.first.startswith("bias forces")
+
+
+@pytest.mark.parametrize(("anchor", "words"), [(None, "3 here, 0 there"), ("0.9 0 0", "0 here")])
+def test_loops(tmp_path: Path, anchor: str | None, words: str) -> None:
+    """A loop that is not in the other file, and one that holds another point of the link."""
+    robot, path = held_rods(), tmp_path / "held.xml"
+    chasles.save(robot, path)
+    document = etree.parse(path)
+    if anchor is None:
+        document.getroot().remove(document.find("equality"))
+    else:
+        document.find(".//site[@name='tip']").set("pos", anchor)
+    document.write(path)
+    found = chasles.compare(robot, "mujoco", path)
+    assert cause(found) == "loops"
+    assert words in found.first
+
+
+def in_mjcf(robot: chasles.Robot, folder: Path) -> str:
+    chasles.save(robot, folder / "plain.xml")
+    return (folder / "plain.xml").read_text()
+
+
+def said(file: str | Path) -> set[str]:
+    """The causes that a file of Python writes: words before the colon of a text that it returns."""
+    found = set()
+    for node in ast.walk(ast.parse(Path(file).read_text("utf-8"))):
+        texts = ast.walk(node) if isinstance(node, ast.Return) else ()
+        for text in texts:
+            value = text.value if isinstance(text, ast.Constant) else ""
+            word = re.match(r"([a-z][a-z ]+): ", str(value))
+            found |= {word[1]} if word else set()
+    return found
+
+
+def test_every_cause_is_planted_and_on_the_page() -> None:
+    planted = set(re.findall(r'cause\([^"]*\) == "([a-z ]+)"', Path(__file__).read_text("utf-8")))
+    known = said(causes.__file__)
+    assert {"frame", "loops", "impossible inertia"} <= known
+    assert known == planted
+    page = (Path(__file__).parents[1] / "docs/compare.md").read_text("utf-8")
+    table = page[page.index("| cause |") :].split("\n\n")[0]
+    rows = re.findall(r"^\| ([a-z ,]+) \|", table, re.MULTILINE)
+    assert known == {word for row in rows for word in row.split(", ")} - {"cause"}
 
 
 # Errors and the command ------------------------------------------------------------------------
 
 
 def test_unknown_library() -> None:
-    with pytest.raises(ValueError, match=r"no library 'drake'.*pinocchio, mujoco"):
-        chasles.compare(chasles.robots.puma560(), "drake")
+    with pytest.raises(ValueError, match=r"no library 'bullet'.*pinocchio, mujoco, drake"):
+        chasles.compare(chasles.robots.puma560(), "bullet")
 
 
 def test_library_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -207,5 +399,28 @@ def test_command(written) -> None:
     said = json.loads(other.stdout)
     assert said["cause"].startswith("mass:")
     assert not said["ok"]
-    unknown = CliRunner().invoke(app, ["compare", plain, "--with", "drake"])
+    unknown = CliRunner().invoke(app, ["compare", plain, "--with", "bullet"])
     assert unknown.exit_code == 2
+
+
+def test_an_installed_robot_is_read_from_its_own_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = []
+
+    class Noted(Pinocchio):
+        def __init__(self, path: Path, *, floating: bool) -> None:
+            read.append(path)
+            super().__init__(path, floating=floating)
+
+    monkeypatch.setattr("chasles.peers.pinocchio.Pinocchio", Noted)
+    arguments = ["compare", "panda", "--with", "pinocchio", "--no-mimic", "--no-snap"]
+    same = CliRunner().invoke(app, arguments)
+    assert same.exit_code == 0, same.output
+    assert read == [registry.find("panda")]
+
+
+@pytest.mark.parametrize("library", EACH)
+def test_files_that_the_library_does_not_read(library: str, tmp_path: Path) -> None:
+    path = tmp_path / "broken.urdf"
+    path.write_text("<robot name='broken'><link")
+    with pytest.raises(ValueError, match=f"{library} does not read this file"):
+        chasles.compare(chasles.robots.planar(2), library, path)

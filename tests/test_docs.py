@@ -55,6 +55,7 @@ EXAMPLES = {
     "microbot_jerk.py": {"states": 201},
     "million_states.py": {"states": 2000},
     "operation_counts.py": {"lengths": (2, 6), "picture": io.BytesIO()},
+    "peers.py": {"libraries": ("pinocchio",), "names": ("panda",)},
     "quadruped_momentum.py": {"duration": 0.05},
     "slider_crank.py": {"steps": 24, "picture": io.BytesIO()},
     "soft_contact.py": {"h": 1e-4, "picture": io.BytesIO()},

@@ -4,6 +4,7 @@ import importlib
 import inspect
 import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -136,3 +137,43 @@ def test_tutorials_are_notebooks_with_results(site: Path) -> None:
 def test_links_to_elsewhere_are_listed(site: Path) -> None:
     listed = (site / "external-links.txt").read_text("utf-8")
     assert "https://github.com/coal-library/coal contact\n" in listed
+
+
+def test_every_page_has_its_version(site: Path) -> None:
+    pages = [path for path in site.rglob("*.html") if "_static" not in path.parts]
+    for path in pages:
+        text = " ".join(html.parse(path).xpath("//div[@aria-label='Versions']//text()"))
+        assert text.split() == ["Version", chasles.__version__], path
+
+
+def test_releases_side_by_side(tmp_path: Path) -> None:
+    """Two tags of a small repository, with the template and the program of this one."""
+    building = ROOT / "docs/building"
+    docs, site = tmp_path / "docs", tmp_path / "site"
+    (docs / "part").mkdir(parents=True)
+    shutil.copytree(building / "templates", docs / "templates")
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b.c"]
+    for number in ("1", "2"):
+        (docs / "conf.py").write_text(
+            f"project, release, html_theme = 'small', '{number}.0', 'furo'\n"
+            "templates_path, html_sidebars = ['templates'], {'**': ['versions.html']}\n"
+        )
+        (docs / "index.rst").write_text("Small\n=====\n\n.. toctree::\n\n   part/page\n")
+        (docs / "part/page.rst").write_text(f"Page\n====\n\nOf {number}.\n")
+        for command in (["init", "-q"], ["add", "docs"], ["commit", "-qm", "a"], ["tag", number]):
+            subprocess.run([*git, *command], cwd=tmp_path, check=True)
+    sys.path.insert(0, str(building.parent))
+    try:
+        versions = importlib.import_module("building.versions")
+    finally:
+        sys.path.pop(0)
+    versions.build(site, ["2", "1"], tmp_path)
+    page = site / "1/part/page.html"
+    links = html.parse(page).xpath("//div[@aria-label='Versions']//a/@href")
+    assert [(page.parent / link).resolve() for link in links] == [
+        site / "2/index.html",
+        site / "1/index.html",
+    ]
+    assert all((page.parent / link).is_file() for link in links)
+    assert "Of 2." in (site / "2/part/page.html").read_text("utf-8")
+    assert "2/index.html" in (site / "index.html").read_text("utf-8")

@@ -5,11 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from chasles.backends.arrays import check_tolerance
 from chasles.compiled import wrench_arguments
 from chasles.loops import OpenLoop, SingularPosition
 from chasles.model import ModelError
 from chasles.model.loads import by_body
-from chasles.names import leading_shape, numbers
+from chasles.names import check_robot, leading_shape, numbers
 from chasles.numeric.maximal import joint_accelerations, solved, system
 from chasles.robot import Coordinates, Robot
 from chasles.tracing import external_loads
@@ -49,6 +50,7 @@ def condition(robot: Robot, q: Array, *, coordinates: Coordinates = "independent
     Of a robot with loops, which must be closed at q, of the freedoms that these leave;
     coordinates="tree" leaves them open.
     """
+    check_robot("condition", robot)
     at = numbers("q", q, robot.nq)
     if at.ndim != 1 or not np.all(np.isfinite(at)):
         raise ValueError(f"condition: q must be {robot.nq} finite numbers, one state")
@@ -80,6 +82,8 @@ def maximal_dynamics(
     (rad, m) above which `chasles.OpenLoop` is raised, and of its rate beside the largest of qd.
     Arrays and options as in `forward_dynamics`.
     """
+    check_robot("maximal_dynamics", robot)
+    check_tolerance("maximal_dynamics", tolerance)
     if robot.couplings:
         raise ModelError(
             f"maximal_dynamics: {robot.couplings[0]!r} of robot {robot.name!r} couples "

@@ -17,6 +17,7 @@ from chasles.model import ModelError
 from chasles.model.denavit_hartenberg import Convention, DHRow, DHTable
 from chasles.model.dh_fields import TABLE, checked
 from chasles.model.dh_fit import dh_table
+from chasles.names import check_robot
 from chasles.programs import Derivative, program
 from chasles.robot import Robot
 
@@ -56,6 +57,7 @@ def save(robot: Robot, path: str | os.PathLike[str]) -> tuple[str, ...]:
     left out, and the notes that are returned say so. Mimic joints are written as such, also those
     of a robot that was loaded with mimic=False. The file is whole or not there at all.
     """
+    check_robot("save", robot)
     return formats.write(robot.model.source, path)
 
 
@@ -105,6 +107,7 @@ def to_dh(robot: Robot, *, convention: Convention = "modified", tool: str | None
     .toml, .dat, the built-in arms) keeps that table; others get theirs by the book's rules: x along
     common normals, d = 0 between parallel axes (Balafoutis and Patel 1991, section 2.3).
     """
+    check_robot("to_dh", robot)
     return dh_table(robot.model, checked(TABLE, "convention", convention), tool)
 
 
@@ -167,6 +170,7 @@ def compile(
     instead. dtype: "float64" (which turns to float32 where all arrays are) or "float32". options:
     those of the method of `Robot`, e.g. frame="hand".
     """
+    check_robot("compile", robot)
     robot._refuse_open("compile", function)
     chosen = _backend(device, backend)
     keys, _ = wrench_arguments(robot.model, f_ext)
@@ -226,6 +230,7 @@ def cost(
     "fastest" is the program that runs, by either rules: of a robot with loops, for
     "forward_dynamics" that of "constrained_dynamics".
     """
+    check_robot("cost", robot)
     function = that_runs(robot.model, function)
     robot._refuse_open("cost", function)
     model = robot._model_for(function)

@@ -105,6 +105,14 @@ def order_option(function: str, arguments: Sequence[Any]) -> dict[str, int]:
     return {"order": order_of(function, arguments[1:])}
 
 
+NEEDED = {
+    "frame": "the name of a link or frame",
+    "actuated": "the places in qd of the freedoms with a motor",
+    "weights": "a positive number for each of these",
+}
+"""Options without which a function cannot do, and what each is."""
+
+
 def checked_options(
     model: Model, function: str, options: Mapping[str, Any]
 ) -> tuple[tuple[str, Any], ...]:
@@ -116,10 +124,11 @@ def checked_options(
         if name not in known:
             takes = ", ".join(known) or "no options"
             raise TypeError(f"{function} has no option {name!r}; it takes {takes}")
+    for name, what in NEEDED.items():
+        if name in known and name not in options:
+            raise TypeError(f"{function} needs {name}=, {what}")
     checked = dict(options)
     if "frame" in known:
-        if "frame" not in options:
-            raise TypeError(f"{function} needs frame=, the name of a link or frame")
         handles = spaces(function).handles
         checked["frame"] = checked_frame(model, function, options["frame"], handles)
         checked["at"] = checked_point(options["at"]) if "at" in options else "frame"

@@ -18,6 +18,7 @@ from chasles.backends.c_test import Sample
 from chasles.compiled import Wrench, checked_options, derivative_names, wrench_arguments
 from chasles.expr import Program
 from chasles.model.spaces import PositionSpace
+from chasles.names import check_robot
 from chasles.programs import Derivative, program, spaces
 from chasles.robot import Robot
 from chasles.version import VERSION
@@ -54,6 +55,7 @@ def export(
 
     Arrays are those of the method, in its order and units, row by row (docs/export-c.md).
     """
+    check_robot("export", robot)
     names = [functions] if isinstance(functions, str) else list(dict.fromkeys(functions))
     if not names:
         raise ValueError("export: name at least one function, e.g. inverse_dynamics")

@@ -5,6 +5,16 @@ from typing import Any
 
 import numpy as np
 
+from chasles.model import Model
+
+
+def check_robot(function: str, robot: Any) -> None:
+    """What is given for a robot must be one, not its path or its name."""
+    if not isinstance(getattr(robot, "model", None), Model):
+        raise TypeError(
+            f"{function}: robot must be what chasles.load or chasles.robots give, not {robot!r}"
+        )
+
 
 def numbers(what: str, value: Any, size: int) -> np.ndarray:
     """Floats, of the precision that they have, `size` of them in the last axis."""

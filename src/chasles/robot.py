@@ -10,6 +10,7 @@ import numpy as np
 
 from chasles.algorithms import CLOSED_LOOPS, OPEN
 from chasles.algorithms.spatial.viewpoint import At, Axes, Kind
+from chasles.backends.arrays import check_tolerance
 from chasles.backends.pool import COMPILING
 from chasles.checks import Verification, verify
 from chasles.compiled import (
@@ -55,7 +56,7 @@ from chasles.model import (
 from chasles.model.closure import Closure
 from chasles.model.drives import Motion, motion
 from chasles.model.parameters import nominal, shape
-from chasles.names import from_names, numbers
+from chasles.names import check_robot, from_names, numbers
 from chasles.numeric.base_parameters import BaseParameters, base_parameters, random_states
 from chasles.numeric.linear_systems import actuation_matrix, checked_step, discretized
 from chasles.numeric.results import delivered, filled
@@ -309,6 +310,8 @@ class Robot:
         many freedoms they leave, and accelerations from there. tolerance is relative to the largest
         entry. Damping and friction are left out.
         """
+        check_robot("is_equivalent", other)
+        check_tolerance("is_equivalent", tolerance)
         mine, theirs = (
             [JOINTS.get(kind, kind) for kind in (robot.joint(n).kind for n in robot.joints)]
             for robot in (self, other)
@@ -1525,7 +1528,8 @@ class Robot:
         size alone keep the same parameters. Of a robot with loops, those of its tree: closed
         motions alone may show fewer.
         """
-        if not 0.0 < tolerance < 1.0:
+        check_tolerance("base_parameters", tolerance)
+        if not tolerance < 1.0:
             raise ValueError(f"base_parameters: tolerance must be in (0, 1), not {tolerance!r}")
         count = 20 + 40 * len(self.moving_joints) // max(self.nv, 1)
         steps, qd, qdd = random_states(self.model, count, np.random.default_rng(rng))
@@ -1700,7 +1704,8 @@ class Robot:
 
         beside: another robot. motion: a file of `chasles simulate`, or one as docs/motion.md says.
         host, port: where the page is; by default only this machine sees it. A notebook shows the
-        result; its `url` is the page, its `stop()` the end. Needs `pip install chasles[view]`.
+        result; its `url` is the page, its `stop()` the end, and a script stays for it with
+        `wait()`. Needs `pip install chasles[view]`.
         """
         return import_module("chasles.view").show(self, **options)  # above this layer
 

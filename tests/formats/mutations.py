@@ -1,9 +1,10 @@
 """Robot files with mistakes: real ones, changed at random; every one must load or be refused.
 
 `python tests/formats/mutations.py 10000` tries that many and prints what goes wrong, with the seed
-that makes it again.
+that makes it again; `10000 5 .xacro` those from seed 5 on of one format.
 """
 
+import os
 import random
 import re
 import signal
@@ -11,14 +12,19 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
 from importlib.metadata import files
 from pathlib import Path
+from typing import Any
+from unittest import mock
 
-from sdf_files import FILES
+import sdf_files
+import xacro_files
 
 import chasles
-from chasles.formats import mjcf_source, xml_document
+from chasles.formats import mjcf_source, xacro, xacro_child, xml_document
+from chasles.lint import lint
 from chasles.model import ModelError
 
 SECONDS = 5.0
@@ -36,7 +42,8 @@ QUOTED = re.compile(r'"[^"\n]*"')
 
 def seeds() -> dict[str, str]:
     """Texts of real files, by name with the suffix of their format."""
-    found = {f"{name}.sdf": text for name, text in FILES.items()}
+    found = {f"{name}.sdf": text for name, text in sdf_files.FILES.items()}
+    found |= {f"{name}.xacro": text for name, text in xacro_files.FILES.items()}
     listed = [f for f in files("example-robot-data") or () if f.name.endswith(".urdf")]
     for name in ("panda", "solo12", "ur5_robot", "double_pendulum", "cassie"):
         path = next((f for f in listed if f.stem == name), None)
@@ -117,29 +124,51 @@ def _letters(text: str, rng: random.Random) -> str:
 MISTAKES = (_number, _number, _name, _name, _value, _lines, _cut, _letters)
 
 
-def attempt(path: Path) -> bool:
-    """Whether a file loads; the compiler of MJCF, which has a process of its own, is left out."""
-    try:
-        if path.suffix == ".xml":
-            mjcf_source._lines(xml_document.parse(str(path), path.read_bytes()))
-        else:
-            chasles.load(path)
-    except ModelError:
-        return False
+class Expander:
+    """xacro in this process, which would take a hundred times longer in one for each file."""
+
+    def ask(self, file: str, *arguments: str) -> dict[str, Any]:
+        """What the wall answers; errors that would end the process behind it come through."""
+        try:
+            return dict(xacro_child.answer(os.path.abspath(file), *arguments))
+        except ValueError as error:
+            return {"error": str(error)}
+
+
+def put(folder: Path) -> None:
+    """What files include."""
+    sdf_files.put(folder)
+    xacro_files.put(folder)
+
+
+def attempt(path: Path, hear: Callable[[str], object] = lambda text: None) -> bool:
+    """Whether a file loads, and lint takes it; MJCF's compiler has a process of its own and is left
+    out. Warnings of NumPy are faults here: a user should read what is wrong in the file."""
+    with warnings.catch_warnings(), mock.patch.object(xacro, "XACRO", Expander()):
+        warnings.simplefilter("error")
+        try:
+            if path.suffix == ".xml":
+                mjcf_source._lines(xml_document.parse(str(path), path.read_bytes()))
+            else:
+                lint(path, meshes=False)
+                chasles.load(path)
+        except ModelError as error:
+            hear(str(error))
+            return False
     return True
 
 
-def cases(count: int, first: int = 0) -> Iterator[tuple[int, str, bytes]]:
-    """Seeds, names and contents of mutated files."""
+def cases(count: int, first: int = 0, kind: str = "") -> Iterator[tuple[int, str, bytes]]:
+    """Seeds, names and contents of mutated files, all or those of one suffix."""
     known = seeds()
-    names = sorted(known)
+    names = sorted(name for name in known if name.endswith(kind))
     for seed in range(first, first + count):
         rng = random.Random(seed)
         name = names[seed % len(names)]
         yield seed, name, mutated(known[name], rng)
 
 
-def main(count: int, first: int) -> None:
+def main(count: int, first: int = 0, kind: str = "") -> None:
     """Try many; a file that takes too long is stopped."""
     loaded, wrong, slowest = 0, 0, 0.0
 
@@ -148,7 +177,8 @@ def main(count: int, first: int) -> None:
 
     signal.signal(signal.SIGPROF, stop)
     with tempfile.TemporaryDirectory() as folder:
-        for seed, name, data in cases(count, first):
+        put(Path(folder))
+        for seed, name, data in cases(count, first, kind):
             path = Path(folder, name)
             path.write_bytes(data)
             start = time.process_time()
@@ -164,4 +194,4 @@ def main(count: int, first: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0)
+    main(*map(int, sys.argv[1:3]), *sys.argv[3:])

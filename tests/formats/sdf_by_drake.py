@@ -4,6 +4,7 @@ pip install drake, then: python tests/formats/sdf_by_drake.py
 """
 
 import json
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -12,29 +13,40 @@ from pydrake.common.eigen_geometry import Quaternion
 from pydrake.math import RollPitchYaw, RotationMatrix
 from pydrake.multibody.parsing import Parser
 from pydrake.multibody.plant import MultibodyPlant
-from pydrake.multibody.tree import BodyIndex, JointIndex
-from sdf_files import FILES, GRAVITY, STATES
+from pydrake.multibody.tree import BodyIndex, FrameIndex, JointIndex
+from sdf_files import FILES, GRAVITY, STATES, put
 
 HERE = Path(__file__).with_suffix(".json")
 
 
 def full(plant: Any, part: Any) -> str:
-    """The name of a part in the whole file; joints stand with their child's model in Drake."""
+    """The name of a body in the whole file."""
     _, _, model = plant.GetModelInstanceName(part.model_instance()).partition("::")
     return f"{model}::{part.name()}" if model else str(part.name())
+
+
+def in_file(plant: Any, frame: Any) -> bool:
+    """Whether a frame is a `<frame>`: not that of a model, a body or an end of a joint."""
+    name = frame.name()
+    body = plant.HasBodyNamed(name, frame.model_instance())
+    return not (body or name.startswith("__") or name.endswith(("_F", "_M", "_parent", "_child")))
 
 
 def answers(name: str) -> dict[str, Any]:
     """Poses of links, mass matrix and gravity forces, in the order and axes of chasles."""
     plant = MultibodyPlant(0.0)
-    Parser(plant).AddModelsFromString(FILES[name], "sdf")
+    with tempfile.TemporaryDirectory() as folder:
+        parser, place = Parser(plant), put(Path(folder), robot=FILES[name])
+        for model in ("gripper", "tool"):
+            parser.package_map().Add(model, str(place / model))
+        parser.AddModels(str(place / "robot.sdf"))
     plant.mutable_gravity_field().set_gravity_vector(GRAVITY.get(name, (0.0, 0.0, -9.81)))
     plant.Finalize()
     joints = {}
     for k in range(plant.num_joints()):
         joint = plant.get_joint(JointIndex(k))
-        known = (full(plant, joint), joint.name(), "root_joint")
-        joints[next((x for x in known if x in STATES[name]), "")] = joint
+        known = {key.rpartition("::")[2]: key for key in STATES[name]}  # unlike those of links
+        joints[known.get(joint.name(), "root_joint")] = joint
     q, T, order = np.zeros(plant.num_positions()), np.eye(plant.num_velocities()), []
     for key, given in STATES[name].items():
         joint, values = joints[key], np.array(given)
@@ -55,6 +67,11 @@ def answers(name: str) -> dict[str, Any]:
         "poses": {
             full(plant, b): plant.EvalBodyPoseInWorld(context, b).GetAsMatrix4().tolist()
             for b in bodies
+        },
+        "frames": {
+            f.name(): f.CalcPoseInWorld(context).GetAsMatrix4().tolist()
+            for k in range(plant.num_frames())
+            if in_file(plant, f := plant.get_frame(FrameIndex(k)))
         },
         "mass_matrix": M[np.ix_(order, order)].tolist(),
         "gravity_forces": (-T.T @ plant.CalcGravityGeneralizedForces(context))[order].tolist(),

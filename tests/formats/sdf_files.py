@@ -1,5 +1,7 @@
 """SDF files that use what the format has, each with coordinates by joint name to ask about."""
 
+from pathlib import Path
+
 INERTIAL = """<inertial><pose>0.05 -0.02 0.1 0.3 -0.2 0.5</pose><mass>1.5</mass>
   <inertia><ixx>0.03</ixx><iyy>0.04</iyy><izz>0.05</izz><ixy>0.001</ixy><ixz>-0.002</ixz>
   <iyz>0.003</iyz></inertia></inertial>"""
@@ -78,7 +80,79 @@ FLOATING = f"""<sdf version="1.7"><model name="ship"><pose>5 5 5 0 0 0</pose>
     <axis><xyz>1 0 0</xyz></axis></joint>
 </model></sdf>"""
 
-FILES = {"arm": ARM, "joints": JOINTS, "nested": NESTED, "old": OLD, "floating": FLOATING}
+GRIPPER = f"""<sdf version="1.9"><model name="gripper" canonical_link="palm">
+  <pose>9 9 9 0 0 0</pose>
+  {link("finger", '<pose relative_to="close">0.05 0 0 0 0.1 0</pose>')}
+  {link("palm", "<pose>0.1 0 0.2 0.3 0 0</pose>")}
+  <frame name="grip"><pose>0 0.1 0.1 0 0 0.6</pose></frame>
+  <frame name="flange" attached_to="palm"><pose>0 0 -0.1 0 0.2 0</pose></frame>
+  <joint name="close" type="prismatic"><pose relative_to="__model__">0 0 0.3 0 0 0</pose>
+    <parent>palm</parent><child>finger</child><axis><xyz expressed_in="__model__">0 1 0</xyz></axis>
+    </joint>
+</model></sdf>"""
+
+TOOL = f"""<sdf version="1.8"><model name="tool">{link("shank", "<pose>0 0 0.1 0 0.4 0</pose>")}
+  <model name="bit"><pose relative_to="shank">0.1 0 0 0 0 0.3</pose>{link("edge")}
+    <frame name="point"><pose>0.2 0 0 0 0 0</pose></frame></model>
+  <joint name="spin" type="continuous"><parent>shank</parent><child>bit</child>
+    <axis><xyz expressed_in="bit">1 0 0</xyz></axis></joint>
+  <frame name="work" attached_to="bit::point"><pose>0 0 0.1 0.2 0 0</pose></frame>
+</model></sdf>"""
+
+MANIFEST = """<model><sdf version="1.5">old.sdf</sdf><sdf version="1.9">gripper.sdf</sdf>
+  <sdf version="1.99">new.sdf</sdf></model>"""
+
+INCLUDED = {
+    "gripper/model.config": MANIFEST,
+    "gripper/gripper.sdf": GRIPPER,
+    "tool/tool.sdf": TOOL,
+}
+"""What files below include, by their place beside them."""
+
+
+def put(folder: Path, **texts: str) -> Path:
+    """The folder with what is included, and with files by their names without .sdf."""
+    for file, text in (INCLUDED | {f"{name}.sdf": text for name, text in texts.items()}).items():
+        (folder / file).parent.mkdir(parents=True, exist_ok=True)
+        (folder / file).write_text(text)
+    return folder
+
+
+MERGED = f"""<sdf version="1.9"><model name="merged"><pose>0 0.5 0 0 0 0.2</pose>
+  {link("base", "<pose>0.2 0 0.1 0 0 0</pose>")}
+  <joint name="hold" type="fixed"><parent>world</parent><child>base</child></joint>
+  <include merge="true"><uri>model://gripper/gripper.sdf</uri><name>hand</name>
+    <pose relative_to="base">0.3 0.1 0 0 0 0.5</pose></include>
+  <joint name="wrist" type="revolute"><parent>base</parent><child>_merged__hand__model__</child>
+    <axis><xyz expressed_in="grip">1 0 0.5</xyz></axis></joint>
+  <include merge="1"><uri>package://tool/tool.sdf</uri><placement_frame>work</placement_frame>
+    <pose relative_to="flange">0 0 0.1 0 0.3 0</pose></include>
+  <joint name="mount" type="revolute"><parent>grip</parent><child>shank</child>
+    <axis><xyz expressed_in="bit::point">0 0 1</xyz></axis></joint>
+</model></sdf>"""
+
+PLACED = f"""<sdf version="1.9"><model name="placed" placement_frame="tool::work">
+  <pose>0.3 0.2 0.1 0 0 0</pose>{link("base", "<pose>0.2 0 0.1 0 0 0</pose>")}
+  <joint name="hold" type="fixed"><parent>world</parent><child>base</child></joint>
+  <frame name="seat" attached_to="tool"><pose relative_to="base">0 0 0.1 0 0 0</pose></frame>
+  <frame name="rim" attached_to="hand"><pose>0 0 0.1 0 0 0</pose></frame>
+  <include><uri>model://gripper/gripper.sdf</uri><name>hand</name><placement_frame>flange</placement_frame>
+    <pose relative_to="base">0.3 0.1 0 0 0 0.5</pose></include>
+  <include><uri>package://tool/tool.sdf</uri></include>
+  <joint name="wrist" type="revolute"><parent>base</parent><child>rim</child>
+    <axis><xyz expressed_in="hand::grip">1 0 0.5</xyz></axis></joint>
+  <joint name="mount" type="ball"><parent>hand::grip</parent><child>seat</child></joint>
+</model></sdf>"""
+
+FILES = {
+    "arm": ARM,
+    "joints": JOINTS,
+    "nested": NESTED,
+    "old": OLD,
+    "floating": FLOATING,
+    "merged": MERGED,
+    "placed": PLACED,
+}
 
 STATES: dict[str, dict[str, list[float]]] = {
     "arm": {"shoulder": [0.3], "elbow": [-0.7], "slide": [0.2]},
@@ -91,6 +165,13 @@ STATES: dict[str, dict[str, list[float]]] = {
     "nested": {"arm::bend": [-0.4], "neck": [0.5], "wave": [1.2]},
     "old": {"turn": [0.6]},
     "floating": {"root_joint": [0.5, 0.5, -0.1, 0.7, 1.0, 2.0, 3.0], "sway": [0.4]},
+    "merged": {"close": [0.1], "wrist": [0.3], "spin": [0.7], "mount": [-0.8]},
+    "placed": {
+        "hand::close": [0.1],
+        "tool::spin": [-0.8],
+        "wrist": [0.3],
+        "mount": [0.5, 0.5, -0.1, 0.7],
+    },
 }
 """Positions of the joints; quaternions are (w, x, y, z)."""
 

@@ -1,5 +1,6 @@
 """Files with mistakes, and files that mean harm: loaded or refused, in bounded time and memory."""
 
+import re
 import resource
 import subprocess
 import sys
@@ -7,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from mutations import SECONDS, attempt, cases
+from mutations import SECONDS, attempt, cases, put
 
 import chasles
 from chasles.formats import MAX_LINKS, READERS
@@ -16,6 +17,7 @@ from chasles.model import ModelError
 
 def test_mutated_files_load_or_are_refused(tmp_path: Path) -> None:
     """No other error, none that takes long, and a good part of each kind."""
+    put(tmp_path)
     loaded = 0
     for seed, name, data in cases(400):
         path = tmp_path / name
@@ -27,6 +29,21 @@ def test_mutated_files_load_or_are_refused(tmp_path: Path) -> None:
             pytest.fail(f"seed {seed}, {name}: {error!r}")
         assert time.process_time() - start < SECONDS, f"seed {seed}, {name}"
     assert 40 < loaded < 360
+
+
+def test_mutated_xacro_files_are_refused_with_their_line(tmp_path: Path) -> None:
+    """Wherever the mistake is: in an expression, a macro, a block, an include, the XML."""
+    put(tmp_path)
+    told = []
+    for _, name, data in cases(150, kind=".xacro"):
+        path = tmp_path / name
+        path.write_bytes(data)
+        try:
+            attempt(path, told.append)
+        except Exception as error:
+            pytest.fail(f"{name}: {error!r}")
+    assert len(told) > 75
+    assert [text for text in told if not re.match(r"[^ ]+\.xacro:\d+: ", text)] == []
 
 
 LINKS = 10**6

@@ -2,16 +2,18 @@
 
 import json
 import math
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-from sdf_files import ARM, FILES, INERTIAL, OLD, STATES, link
+from sdf_files import ARM, FILES, INERTIAL, MERGED, OLD, STATES, link, put
 from support import close, direct
 
 import chasles
 from chasles.formats import sdf, sdf_document
+from chasles.formats.sdf_include import VARIABLES
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.rotations import matrix_from_axis_angle
 from chasles.model import Limits, Mimic, ModelError
@@ -24,6 +26,9 @@ Saved = Callable[..., Path]
 
 @pytest.fixture
 def saved(tmp_path: Path) -> Saved:
+    """A file, beside those that others include."""
+    put(tmp_path)
+
     def save(text: str, name: str = "robot.sdf") -> Path:
         path = tmp_path / name
         path.write_text(text)
@@ -38,7 +43,10 @@ def test_files_mean_what_they_mean_to_drake(name: str, saved: Saved) -> None:
     assert robot.joints == tuple(STATES[name])
     q = np.concatenate(list(STATES[name].values()))
     assert set(robot.bodies) == {"world", *expected["poses"]}
-    for frame, pose in expected["poses"].items():
+    frames = {frame.name.rpartition("::")[2]: frame.name for frame in robot.model.source.frames}
+    assert set(frames) == set(expected["frames"])
+    poses = expected["poses"] | {frames[key]: pose for key, pose in expected["frames"].items()}
+    for frame, pose in poses.items():
         close(direct(robot.model, "forward_kinematics", q, frame=frame), pose, TOLERANCE)
     close(direct(robot.model, "mass_matrix", q), expected["mass_matrix"], TOLERANCE)
     close(direct(robot.model, "gravity_forces", q), expected["gravity_forces"], TOLERANCE, 1.0)
@@ -129,6 +137,49 @@ def test_mimic_has_a_reference(saved: Saved) -> None:
     )
     text = chain(joint("ab", "ab") + joint("bc", "bc", axis=mimic), links="abc")
     assert chasles.load(saved(text)).joint("bc").mimic == Mimic("ab", 2.0, -5.0)
+
+
+def gearbox(ends: str, reference: str, axis: str = "0 1 0", axis2: str = "0 1 0") -> str:
+    return (
+        joint("g", ends, "gearbox", f"<axis2><xyz>{axis2}</xyz></axis2>").replace("0 1 0", axis, 1)
+    ).replace(
+        "</joint>",
+        f"<gearbox_reference_body>{reference}</gearbox_reference_body>"
+        "<gearbox_ratio>3</gearbox_ratio></joint>",
+    )
+
+
+@pytest.mark.parametrize(
+    ("joints", "box", "ratio"),
+    [
+        (("ab", "ac"), gearbox("bc", "a"), -3.0),
+        (("ab", "ac"), gearbox("cb", "a"), -1.0 / 3.0),
+        (("ab", "ac"), gearbox("bc", "a", axis2="0 -1 0"), 3.0),
+        (("ab", "ac"), gearbox("bc", "a", axis="0 -2 0", axis2="0 -1 0"), -3.0),
+        (("ab", "bc"), gearbox("ac", "b"), 3.0),  # ab turns b against a, the gear a against b
+        (("ab", "cb"), gearbox("ac", "b"), -3.0),
+    ],
+)
+def test_a_gearbox_couples_the_angles_of_two_joints(
+    joints: tuple[str, str], box: str, ratio: float, saved: Saved
+) -> None:
+    """theta2 = -3 theta1, each of a link against the reference; the second joint is ratio times
+    the first, and the torque that turns both is that of one freedom with both inertias."""
+    text = chain("".join(joint(x, x) for x in joints) + box, links="abc")
+    robot = chasles.load(saved(text))
+    assert robot.couplings == ("g",)
+    q = (
+        robot.assemble([0.2])
+        if robot.independent[0] == joints[0]
+        else robot.assemble([0.2 * ratio])
+    )
+    np.testing.assert_allclose(q, [0.2, 0.2 * ratio], atol=1e-12)
+    free = chasles.load(saved(text.replace(box, "")))
+    N = np.array([1.0, ratio])
+    expected = N @ free.inverse_dynamics(q, [0, 0], N) - N @ free.gravity_forces(q)
+    tau = robot.gravity_forces(q) + np.array([1.0, 0.0])
+    qdd = robot.forward_dynamics(q, [0, 0], tau)
+    np.testing.assert_allclose(qdd, N / expected, rtol=1e-9)
 
 
 def test_screws_of_both_kinds(saved: Saved) -> None:
@@ -223,6 +274,56 @@ def test_includes_are_files(saved: Saved, tmp_path: Path) -> None:
     np.testing.assert_allclose(axis, [0.0, 1.0, 0.0], atol=1e-12)  # 1.4: along the model's
 
 
+CART = f"""<sdf version="1.9"><model name="m">{link("cart")}<include><uri>model://gripper</uri>
+  <name>hand</name></include></model></sdf>"""
+WITH_HAND = ("world", "cart", "hand::finger", "hand::palm")
+
+
+def test_models_beside_the_file_and_above(saved: Saved) -> None:
+    """Of the newest version that is known."""
+    for place in ("cart.sdf", "tool/cart.sdf", "gripper/cart.sdf"):
+        assert chasles.load(saved(CART, place)).bodies == WITH_HAND
+
+
+@pytest.mark.parametrize("variable", VARIABLES)
+def test_models_in_listed_folders(
+    variable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    shelf, path = put(tmp_path / "shelf"), tmp_path / "cart.sdf"
+    path.write_text(CART)
+    with pytest.raises(ModelError, match="'model://gripper' is neither beside the file nor"):
+        chasles.load(path)
+    monkeypatch.setenv(variable, f"{os.pathsep}/nowhere{os.pathsep}{shelf}")
+    assert chasles.load(path).bodies == WITH_HAND
+
+
+def test_a_folder_without_manifest_has_model_sdf(saved: Saved, tmp_path: Path) -> None:
+    (tmp_path / "plain").mkdir()
+    saved(OLD, "plain/model.sdf")
+    text = "<sdf version='1.9'><world name='w'><include><uri>model://plain</uri></include></world>"
+    assert chasles.load(saved(f"{text}</sdf>")).joints == ("turn",)
+
+
+def test_lights_and_actors_are_left_out(saved: Saved) -> None:
+    saved("<sdf version='1.6'><light type='directional' name='sun'/></sdf>", "sun.sdf")
+    world = f"""<sdf version="1.9"><world name="w"><include><uri>sun.sdf</uri></include>
+      <model name="cup">{link("body")}</model></world></sdf>"""
+    robot = chasles.load(saved(world))
+    assert robot.bodies[1:] == ("cup::body",)
+    assert "robot.sdf:1: file: 'sun.sdf' is no model, and not used" in str(robot.notes)
+
+
+def test_merged_parts_are_those_of_the_model(saved: Saved) -> None:
+    """Without a name before theirs; what they call __model__ is their own model's frame."""
+    robot = chasles.load(saved(MERGED))
+    assert robot.bodies == ("world", "base", "finger", "palm", "shank", "bit::edge")
+    with pytest.raises(ModelError, match=r"tool.sdf:1: link 'shank': .*robot.sdf:2 has a link of"):
+        chasles.load(saved(MERGED.replace('"base"', '"shank"')))
+    assert robot.frames[-5:] == ("grip", "flange", "_merged__tool__model__", "bit::point", "work")
+
+
 # What is refused -------------------------------------------------------------------------------
 
 REFUSED = {
@@ -249,7 +350,20 @@ REFUSED = {
         ":3: frame 'f': its frame is defined by itself, through 'f'; name another one",
     ),
     "same name": (chain("<frame name='a'/>", links="a"), "has a link of the same name; rename one"),
-    "type": (chain(joint("j", "ab", "gearbox")), ": joint 'j': its type 'gearbox' is not read"),
+    "type": (chain(joint("j", "ab", "belt")), ": joint 'j': its type 'belt' is not read"),
+    "gearbox": (
+        chain(joint("ab", "ab") + gearbox("bc", "a"), links="abc"),
+        ": joint 'g': no revolute joint along its <axis2> connects its <child> 'c' with its "
+        "<gearbox_reference_body> 'a'; add one",
+    ),
+    "gearbox without reference": (
+        chain(joint("ab", "ab") + joint("g", "ab", "gearbox"), links="ab"),
+        ": joint 'g': there is no <gearbox_reference_body>; add one",
+    ),
+    "gearbox of a loop": (
+        chain(joint("ab", "ab") + joint("ac", "ac") + joint("bc", "bc") + gearbox("ca", "b")),
+        ": coupling 'g': ",
+    ),
     "itself": (chain(joint("j", "bb")), ": joint 'j': it joins a link to itself"),
     "child": (
         chain("<joint name='j' type='ball'><parent>a</parent><child>world</child></joint>"),
@@ -266,7 +380,22 @@ REFUSED = {
     "auto": (ARM.replace("<inertial>", "<inertial auto='true'>"), "auto asks for masses from"),
     "uri": (
         chain("<include><uri>model://arm</uri></include>"),
-        "uri is 'model://arm'; files are included by their path only",
+        "'model://arm' is neither beside the file nor in a folder above it, nor in one of SDF_PATH",
+    ),
+    "http": (
+        chain("<include><uri>https://x.org/arm</uri></include>"),
+        "uri is 'https://x.org/arm'; nothing is fetched: save the model, give its path",
+    ),
+    "merged into a world": (
+        "<sdf version='1.9'><world name='w'><include merge='true'>"
+        "<uri>tool/tool.sdf</uri></include></world></sdf>",
+        ":1: file: 'tool/tool.sdf' has links, which a world cannot have; leave out merge",
+    ),
+    "placement without a pose": (
+        chain(
+            "<include><uri>model://gripper</uri><placement_frame>grip</placement_frame></include>"
+        ),
+        "placement_frame says what <pose> places; add a <pose>",
     ),
     "absent": (
         chain("<include><uri>nowhere.sdf</uri></include>"),

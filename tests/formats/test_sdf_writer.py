@@ -3,9 +3,11 @@
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from same_motion import assert_same_motion
-from sdf_files import FILES
+from sdf_files import FILES, put
+from support import close, direct
 from test_sdf import LOOP
 from test_writers import in_frames
 
@@ -21,18 +23,49 @@ TOLERANCE = 1e-12
 @pytest.mark.parametrize("name", FILES)
 def test_what_was_read_is_written_and_read_again(name: str, tmp_path: Path) -> None:
     """Nested models become one; their parts get names without colons."""
-    (tmp_path / "a.sdf").write_text(FILES[name])
-    robot = chasles.load(tmp_path / "a.sdf")
+    robot = chasles.load(put(tmp_path, a=FILES[name]) / "a.sdf")
     notes = chasles.save(robot, tmp_path / "b.sdf")
     again = chasles.load(tmp_path / "b.sdf")
-    if name == "nested":
-        assert "link 'arm::one' is written as 'arm.one', a name for SDF" in notes
-        assert again.joints == ("arm.bend", "neck", "wave")
+    nested = [body for body in robot.bodies if "::" in body]
+    if nested:
+        plain = nested[0].replace("::", ".")
+        assert f"link {nested[0]!r} is written as {plain!r}, a name for SDF" in notes
+        assert again.joints == tuple(joint.replace("::", ".") for joint in robot.joints)
+        q = robot.random(0)
+        M = direct(robot.model, "mass_matrix", q)
+        close(direct(again.model, "mass_matrix", q), M, TOLERANCE)
     else:
         assert_same_motion(robot, again, TOLERANCE)
     assert chasles.save(again, tmp_path / "c.sdf") is not None
     first, second = ((tmp_path / x).read_text() for x in ("b.sdf", "c.sdf"))
     assert first.count("<joint") == second.count("<joint")
+
+
+def test_gears_of_two_joints_are_gearboxes(tmp_path: Path) -> None:
+    """Beside each other and in a row, with any senses of the axes; the world is an end of one."""
+    robot = chasles.robots.general_tree(6, 2).with_couplings(
+        gear("side", "joint3", {"joint2": -1.7}),
+        gear("row", "joint6", {"joint3": 0.6}),
+        gear("ground", "joint2", {"joint1": 2.0}),
+    )
+    text, again = written(robot, tmp_path / "a.sdf")
+    assert text.count('type="gearbox"') == 3
+    assert again.couplings == robot.couplings
+    assert_same_motion(robot, again, TOLERANCE)
+
+
+def test_a_gearbox_never_carries_the_world(tmp_path: Path) -> None:
+    """Its equation has other factors then, and the same solutions."""
+    robot = chasles.robots.planar(2).with_couplings(gear("g", "joint1", {"joint2": 2.0}))
+    text, again = written(robot, tmp_path / "a.sdf")
+    assert "<child>world</child>" not in text
+    np.testing.assert_allclose(again.loop_residual([0.8, 0.4]), 0.0, atol=1e-15)
+    np.testing.assert_allclose(robot.loop_residual([0.8, 0.4]), 0.0, atol=1e-15)
+
+
+def written(robot: chasles.Robot, path: Path) -> tuple[str, chasles.Robot]:
+    chasles.save(robot, path)
+    return path.read_text(), chasles.load(path)
 
 
 def test_universal_joints_and_screws_are_written_as_such(tmp_path: Path) -> None:
@@ -78,8 +111,8 @@ PLAIN = in_frames("revolute")
 APART = Transform.from_pose(PLAIN.joints[0].pose.R, Vector.of(9.0, 0.0, 0.0))
 REFUSED: dict[str, tuple[Description, str]] = {
     "coupling": (
-        replace(PLAIN, couplings=(gear("g", "first", {"second": 2.0}),)),
-        "coupling 'g' ties coordinates, which SDF cannot say; save it as .toml or .xml",
+        replace(PLAIN, couplings=(gear("g", "first", {"second": 2.0}, 0.1),)),
+        "coupling 'g' is no ratio of two revolute joints on one link, .* save it as .toml or .xml",
     ),
     "armature": (
         replace(PLAIN, joints=(replace(PLAIN.joints[0], armature=1.0), PLAIN.joints[1])),

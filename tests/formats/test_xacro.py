@@ -8,38 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from xacro_files import ARM, FILES, HEAD, LEGS, PARTS, put
 
 import chasles
 from chasles.formats import xacro
 from chasles.model import ModelError
-
-HEAD = '<robot name="arm" xmlns:xacro="http://www.ros.org/wiki/xacro">\n'
-ARM = (
-    HEAD
-    + """<xacro:arg name="count" default="2"/>
-<xacro:include filename="parts.xacro"/>
-<link name="link0"/>
-<xacro:macro name="arm" params="k n">
-  <xacro:rod name="link${k}" length="${0.1 * k}"/>
-  <joint name="joint${k}" type="continuous">
-    <parent link="link${k - 1}"/><child link="link${k}"/><axis xyz="0 1 0"/>
-    <origin xyz="0 0 ${0.1 * k}" rpy="0 0 ${pi / 2}"/>
-  </joint>
-  <xacro:if value="${k &lt; n}"><xacro:arm k="${k + 1}" n="${n}"/></xacro:if>
-</xacro:macro>
-<xacro:arm k="1" n="$(arg count)"/>
-</robot>"""
-)
-PARTS = (
-    HEAD
-    + """<xacro:macro name="rod" params="name length">
-  <link name="${name}">
-    <inertial><mass value="2"/><inertia ixx="${2 * length}" iyy="1" izz="1"
-      ixy="0" ixz="0" iyz="0"/></inertial>
-  </link>
-</xacro:macro>
-</robot>"""
-)
 
 Saved = Callable[..., Path]
 
@@ -51,7 +24,7 @@ def saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Saved:
 
     def save(text: str = ARM, parts: str = PARTS, name: str = "arm.urdf.xacro") -> Path:
         Path("parts.xacro").write_text(parts)
-        Path(name).write_text(text)
+        Path(name).write_bytes(text.encode(errors="surrogateescape"))
         return Path(name)
 
     return save
@@ -79,10 +52,16 @@ def test_messages_say_where_an_element_was_written(saved: Saved) -> None:
     assert any("arm.urdf.xacro:9: joint 'joint1': angle 1.5708 taken as pi/2" in x for x in notes)
 
 
+@pytest.mark.parametrize("name", FILES)
+def test_all_of_the_language(name: str, tmp_path: Path) -> None:
+    (put(tmp_path) / "robot.xacro").write_text(FILES[name])
+    assert chasles.load(tmp_path / "robot.xacro").nv == 2
+
+
 WRONG = {
     "expression": (
         ARM.replace('0.1 * k}"/>\n  <joint', '0.1 * m}"/>\n  <joint'),
-        "in macro 'rod', in macro 'arm', xacro: name 'm' is not defined when evaluating expression",
+        "arm.urdf.xacro:6: in macro 'rod', in macro 'arm', xacro: name 'm' is not defined when",
     ),
     "macro": (
         ARM.replace("xacro:rod", "xacro:rot"),
@@ -90,7 +69,8 @@ WRONG = {
     ),
     "argument": (
         ARM.replace('<xacro:arg name="count" default="2"/>', ""),
-        "Undefined substitution argument count; give it: chasles.load(path, arguments=",
+        "arm.urdf.xacro:13: in macro 'arm', xacro: Undefined substitution argument count; give it: "
+        "chasles.load(path, arguments=",
     ),
     "xml": (ARM.replace("</robot>", ""), "arm.urdf.xacro:14: xacro: not readable XML at line 14"),
     "file": (
@@ -99,12 +79,17 @@ WRONG = {
     ),
     "package": (
         ARM.replace("parts.xacro", "$(find nowhere)/parts.xacro"),
-        "package 'nowhere' is not above the file, nor beside what is",
+        "arm.urdf.xacro:3: xacro: package 'nowhere' is not above the file, nor beside what is; put",
     ),
     "escape": (
         ARM.replace("${0.1 * k}", "${(lambda: ().__class__)()}", 1),
         "xacro: names with two underscores are not evaluated",
     ),
+    "block": (
+        LEGS.replace('name="origin"', 'name="place"').replace("$(find legs)/", ""),
+        "arm.urdf.xacro:13: in macro 'leg', in macro 'legs', xacro: Undefined block \"place\";",
+    ),
+    "bytes": (ARM.replace("</robot>", "\udcff"), "arm.urdf.xacro:14: xacro: not readable XML"),
     "endless": (ARM.replace("${k &lt; n}", "1"), "macros call each other without end"),
     "entity": ("<!DOCTYPE r [<!ENTITY a 'b'>]>" + ARM, "document types and entities are not read"),
     "no robot": (ARM.replace("robot", "robbot"), "the document is a <robbot>; a URDF file is"),

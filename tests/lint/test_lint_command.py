@@ -108,3 +108,13 @@ def test_fix_of_what_needs_none(tmp_path: Path) -> None:
     path.write_text(arm())
     assert run(path, "--fix").exit_code == 0
     assert [p.name for p in tmp_path.iterdir()] == ["arm.urdf"]
+
+
+def test_fix_says_what_it_leaves(tmp_path: Path) -> None:
+    path = tmp_path / "arm.urdf"
+    products = 'ixz="3e-3" iyz="4e-3"'
+    path.write_text(arm(inertial(1, 0.01, 0.02, 0.04).replace('ixy="0" ixz="0" iyz="0"', products)))
+    output = run(path, "--fix").output
+    assert "link 'tip': not repaired: it needs a product of inertia that is not written" in output
+    (report,) = json.loads(run(path, "--fix", "--json").output)["reports"]
+    assert (len(report["left"]), report["copy"]) == (1, "")

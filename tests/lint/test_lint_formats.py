@@ -74,7 +74,7 @@ def test_sdf(tmp_path: Path) -> None:
 
 
 def test_sdf_that_is_refused(tmp_path: Path) -> None:
-    text = sdf(0.04, more='<joint name="x" type="gearbox"/>')
+    text = sdf(0.04, more='<joint name="x" type="belt"/>')
     assert checks(tmp_path, text, ".sdf") == {IMPOSSIBLE, ("refused", "joint 'x'")}
 
 
@@ -176,10 +176,30 @@ def test_damaged_files_are_looked_at_or_refused(seed: int, suffix: str, tmp_path
     assert all(text.startswith(str(path)) for text in said)
 
 
-@pytest.mark.parametrize("number", ["1e308", "1e-308", "1e400", "nan"])
+EXTREME = ["1e308", "-1e308", "1e200", "1e155", "1e-308", "1e-320", "1e400", "nan"]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("number", EXTREME)
 def test_extreme_numbers(number: str, tmp_path: Path) -> None:
+    """A finding, and no warning of NumPy."""
     for tip in (inertial(number, 1, 1, 1), inertial(1, number, number, number)):
         assert checks(tmp_path, arm(tip), ".urdf")
+    assert checks(tmp_path, sdf(izz=float(number)), ".sdf")
+    assert checks(tmp_path, sdf(pose=f"{number} 0 0 0 0 0"), ".sdf") or float(number) < 1.0
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("number", ["1e308", "1e-308", "-1e308", "nan", "inf", "9" * 400])
+def test_extreme_numbers_of_mechanism_files(number: str, tmp_path: Path) -> None:
+    text = TOML.format(izz=20, more='inertia_about = "frame"')
+    for old, new in (
+        ("mass = 1000", f"mass = {number}"),
+        ("[100, 0, 0]", f"[{number}, 0, 0]"),
+        ("[10e6, 20e6", f"[{number}, {number}"),
+    ):
+        found = checks(tmp_path, text.replace(old, new), ".toml")
+        assert found or number == "1e-308"
 
 
 def test_a_long_chain_without_masses_takes_no_time(tmp_path: Path) -> None:

@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from lint_files import EXAMPLES, LIMIT, arm, inertial
-from test_lint_formats import MJCF, sdf
+from test_lint_formats import MJCF, TOML, sdf
 
 from chasles.lint import lint, surveyed
-from chasles.lint.repair import THINNEST, nearest_inertia, repaired
+from chasles.lint.repair import THINNEST, nearest_inertia, repaired, unrepaired
 
 
 def second_moments(I: np.ndarray) -> np.ndarray:
@@ -82,6 +82,66 @@ def test_mjcf_that_mujoco_refuses(moments: str, tmp_path: Path) -> None:
     new, path = fixed(tmp_path, MJCF.format(moments=moments.format(0.01, 0.02), more=""), ".xml")
     assert new == MJCF.format(moments=moments.format(0.015025, 0.025025), more="")
     assert not [f for f in lint(path) if f.severity == "error"]
+
+
+def test_mjcf_range_that_mujoco_leaves_out(tmp_path: Path) -> None:
+    pytest.importorskip("mujoco")
+    sound = MJCF.format(moments='diaginertia="0.01 0.02 0.02"', more="").replace(
+        '"elbow"', '"elbow" range="-2 0.5"'
+    )
+    new, path = fixed(tmp_path, sound.replace("-2 0.5", "0.5 -2"), ".xml")
+    assert new == sound
+    assert lint(path) == ()
+    path.write_text(sound.replace("-2 0.5", "90 -90"))
+    assert [f.check for f in lint(path)] == ["limit-inverted"]
+
+
+XACRO = "xmlns:xacro='http://www.ros.org/wiki/xacro' "
+
+
+def xacro(izz: str, mass: str = "1") -> str:
+    """An arm whose tip a macro makes."""
+    text = arm("<xacro:tip/>").replace("<robot ", f"<robot {XACRO}")
+    macro = f'<xacro:macro name="tip">{inertial(mass, 0.01, 0.02, izz)}</xacro:macro>\n'
+    return text.replace("<link", f"{macro}<link", 1)
+
+
+def test_xacro_with_literal_numbers(tmp_path: Path) -> None:
+    """Also where a macro writes them, whatever the mass is."""
+    pytest.importorskip("xacro")
+    new, path = fixed(tmp_path, xacro("0.04", "${1 + 0}"), ".xacro")
+    moments = 'ixx="0.01" iyy="0.02"', 'ixx="0.015025" iyy="0.025025"'
+    assert new == xacro("0.04", "${1 + 0}").replace(*moments, 1)
+    assert lint(path) == ()
+
+
+def test_xacro_with_expressions_is_left(tmp_path: Path) -> None:
+    pytest.importorskip("xacro")
+    text = xacro("${2 * 0.02}")
+    new, path = fixed(tmp_path, text, ".xacro")
+    assert new == text
+    (left,) = unrepaired(surveyed(str(path), meshes=False))
+    assert left.part == "link 'tip'"
+    assert left.why == "the file does not write its numbers out"
+    assert not any(finding.repairable for finding in lint(path))
+
+
+@pytest.mark.parametrize("more", ["", "colour = 3"])
+def test_mechanism_file(more: str, tmp_path: Path) -> None:
+    """In the units of the file, also of one that is refused for something else."""
+    new, _ = fixed(tmp_path, TOML.format(izz=40, more=more), ".toml")
+    sound = TOML.format(izz=40, more=more).replace(
+        "[10e6, 20e6, 40e6", "[15025000, 25025000, 40000000"
+    )
+    assert new == sound
+
+
+def test_mechanism_file_about_the_frame(tmp_path: Path) -> None:
+    """1 kg, 0.1 m off along x: 0.01 kg m2 more about y and z than about the centre."""
+    text = TOML.format(izz=50, more='inertia_about = "frame"').replace("10e6, 20e6", "10e6, 30e6")
+    new, path = fixed(tmp_path, text, ".toml")
+    assert "inertia = [15025000, 35025000, 50000000, 0, 0, 0]" in new
+    assert "triangle" not in {f.check for f in lint(path)}
 
 
 def test_a_moment_that_has_no_place_is_not_lost(tmp_path: Path) -> None:

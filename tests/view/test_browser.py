@@ -1,15 +1,14 @@
 """The viewer in a real browser without a screen: Chromium, driven by Playwright.
 
-`python tests/view/test_browser.py` makes the picture of docs/view.md and prints how fast it is.
+`python tests/view/test_browser.py` makes the picture of docs/view.md.
 """
 
 import re
-import shutil
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from importlib.metadata import files
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -20,35 +19,25 @@ import pytest
 
 import chasles
 from chasles.view import Viewer, show
+from chasles.view.playback import RATE
 from chasles.view.posture import displacement
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))
+
+from benchmarks.browser import CHROMIUM, COUNT_PICTURES  # noqa: E402  the browser of benchmarks
+from benchmarks.browser import chromium as started  # noqa: E402
+from benchmarks.view import one_round, swaying  # noqa: E402
+
 if CHROMIUM is None:
     pytest.skip(
         "no Chromium is installed (Debian: apt-get install chromium)", allow_module_level=True
     )
 pytest.importorskip("viser", reason="the viewer's packages are not installed")
-playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
+pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
 
-FLAGS = ("--no-sandbox", "--headless=new", "--use-gl=angle", "--use-angle=swiftshader")
-SOFTWARE = (*FLAGS, "--enable-unsafe-swiftshader", "--no-proxy-server")
 WAIT = 30.0
 """Seconds for what takes one or two where nothing else runs."""
-
-COUNT_PICTURES = """
-window.drawn = 0; let frame = 0, last = -1;
-const tick = () => { frame++; requestAnimationFrame(tick); };
-requestAnimationFrame(tick);
-for (const name of ["drawElements", "drawArrays"]) {
-  const original = WebGL2RenderingContext.prototype[name];
-  WebGL2RenderingContext.prototype[name] = function (...rest) {
-    if (frame !== last) { last = frame; window.drawn++; }
-    window.first ??= performance.now();
-    return original.apply(this, rest);
-  };
-}
-"""
-"""Frames in which something is drawn, and when the first was, in ms after the page's request."""
 
 
 @dataclass
@@ -113,10 +102,8 @@ class Page:
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=list(SOFTWARE))
+    with started() as browser:
         yield browser
-        browser.close()
 
 
 @contextmanager
@@ -227,24 +214,17 @@ def test_overlays_and_screenshot(chromium: Any) -> None:
         assert picture.startswith(b"\x89PNG")
 
 
-# Speed, and the picture of the documentation ---------------------------------------------------
+def test_the_benchmark_counts_updates_and_pictures(chromium: Any, tmp_path: Path) -> None:
+    """And no more updates than the server is asked for."""
+    robot = chasles.robots.planar(2)
+    found = one_round(chromium, robot, swaying(robot, tmp_path / "motion.npz"), 1.0)
+    assert 0.0 < found.first < WAIT
+    assert 1.0 < found.updates < 1.2 * RATE
+    assert found.pictures > 1.0
+    assert min(found.server, found.browser) > 0.0
 
 
-def measure(browser: Any, robot: chasles.Robot, seconds: float = 5.0) -> dict[str, float]:
-    """The first picture (s), then updates by the server and pictures of the page in a second."""
-    viewer = show(robot, port=0)
-    figure = viewer.figures[0]
-    with opened(browser, viewer) as page:
-        first = page.tab.evaluate("window.first") / 1e3
-        page.settled()
-        start, count, drawn = time.monotonic(), 0, page.tab.evaluate("window.drawn")
-        while (now := time.monotonic() - start) < seconds:
-            figure.move(robot.integrate(robot.neutral(), np.full(robot.nv, 0.3 * np.sin(3 * now))))
-            count += 1
-            page.tab.wait_for_timeout(max(0.0, 1e3 * (count / 30.0 - time.monotonic() + start)))
-        drawn = page.tab.evaluate("window.drawn") - drawn
-        passed = time.monotonic() - start
-    return {"first picture, s": first, "updates/s": count / passed, "pictures/s": drawn / passed}
+# The picture of the documentation ----------------------------------------------------------------
 
 
 def document(browser: Any, picture: Path) -> None:
@@ -263,18 +243,6 @@ def document(browser: Any, picture: Path) -> None:
         page.tab.screenshot(path=picture)
 
 
-def main() -> None:
-    """Print the speeds, and make the picture."""
-    talos = next(f for f in files("example-robot-data") or () if f.name == "talos_reduced.urdf")
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=list(SOFTWARE))
-        for robot in (chasles.robots.humanoid(), chasles.load(str(talos.locate()))):
-            found = measure(browser, robot)
-            numbers = ", ".join(f"{what} {value:.2f}" for what, value in found.items())
-            print(f"{robot.name} ({len(robot.joints)} joints): {numbers}")
-        document(browser, Path(__file__).parents[2] / "docs" / "images" / "view.png")
-        browser.close()
-
-
 if __name__ == "__main__":
-    main()
+    with started() as browser:
+        document(browser, ROOT / "docs" / "images" / "view.png")

@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -25,9 +26,10 @@ from chasles.view import ellipsoids, forces, playback, posture
 pytest.importorskip("viser", reason="the viewer's packages are not installed")
 trimesh = pytest.importorskip("trimesh")
 
+from chasles.formats.mesh_files import mesh_file  # noqa: E402
 from chasles.view import Viewer, show  # noqa: E402
 from chasles.view.coarser import coarser  # noqa: E402
-from chasles.view.files import mesh_file  # noqa: E402
+from chasles.view.outward import outward  # noqa: E402
 from chasles.view.solids import MOST_TRIANGLES, solids  # noqa: E402
 
 LOOPS = ("four_bar", "slider_crank", "delta", "stewart")
@@ -211,6 +213,37 @@ def test_what_cannot_be_drawn_is_said_and_drawn_from_inertia(tmp_path: Path) -> 
     assert [("bad.stl" in note, "no.stl" in note) for note in notes][-1] == (False, True)
 
 
+def test_missing_meshes_are_one_note_a_package() -> None:
+    robot = chasles.robots.planar(3)
+    files = ("package://hand/a.stl", "package://hand/b.stl", "c.stl")
+    shapes = (
+        ShapeData(link, "mesh", (1.0, 1.0, 1.0), file=file)
+        for link, file in zip(robot.bodies[-3:], files, strict=True)
+    )
+    _, notes = solids(chasles.Robot(replace(robot.model.source, shapes=tuple(shapes))).model, 1.0)
+    assert notes == [
+        "2 meshes are not found, or of no known kind: package://hand/a.stl, package://hand/b.stl; "
+        "add the folder that holds hand to ROS_PACKAGE_PATH",
+        "a mesh is not found, or of no known kind: c.stl",
+    ]
+
+
+def test_shapes_for_collision_stand_for_those_that_cannot_be_drawn() -> None:
+    robot = chasles.robots.planar(2)
+    first, second = robot.bodies[-2:]
+    shapes = (
+        ShapeData(first, "sphere", (0.1,), role="collision"),
+        ShapeData(first, "mesh", (1.0, 1.0, 1.0), file="no.stl"),
+        ShapeData(second, "box", (0.1, 0.1, 0.1)),
+        ShapeData(second, "sphere", (0.1,), role="collision"),
+    )
+    model = chasles.Robot(replace(robot.model.source, shapes=shapes)).model
+    found, notes = solids(model, 1.0)
+    faces = {model.frames[link].body: count for link, count in ((first, 1280), (second, 12))}
+    assert {solid.body: len(solid.faces) for solid in found if solid.body in faces} == faces
+    assert len(notes) == 1
+
+
 def test_a_coarser_mesh_keeps_its_place_and_size() -> None:
     ball = trimesh.creation.icosphere(subdivisions=5, radius=1.0)
     vertices, faces = coarser(np.asarray(ball.vertices), np.asarray(ball.faces), 2000)
@@ -219,6 +252,27 @@ def test_a_coarser_mesh_keeps_its_place_and_size() -> None:
     same = coarser(np.asarray(ball.vertices), np.asarray(ball.faces), 10**6)
     assert len(same[1]) == len(ball.faces)
     assert len(faces) < MOST_TRIANGLES
+
+
+def test_what_encloses_a_space_faces_outward() -> None:
+    """Also where corners are not shared, and where one of two parts is inside out."""
+    ball = trimesh.creation.icosphere(subdivisions=2)
+    loose = np.arange(3 * len(ball.faces)).reshape(-1, 3)
+    vertices = ball.triangles.reshape(-1, 3)
+    both = np.concatenate([vertices, vertices + np.array([3.0, 0.0, 0.0])])
+    given = np.concatenate([loose[:, ::-1], loose + len(vertices)])
+    faces = outward(both, given)
+    assert faces is not None
+    found = trimesh.Trimesh(both, faces, process=False)
+    middles = np.where(np.arange(len(faces)) < len(loose), 0.0, 3.0)[:, None] * [1.0, 0.0, 0.0]
+    assert np.all(np.sum(found.face_normals * (found.triangles_center - middles), axis=1) > 0.0)
+
+
+def test_what_has_an_edge_is_seen_from_both_sides() -> None:
+    box = trimesh.creation.box()
+    assert outward(box.vertices, box.faces[:-1]) is None
+    turned = np.concatenate([box.faces[:-1], box.faces[-1:, ::-1]])
+    assert outward(box.vertices, turned) is None
 
 
 # Motions ---------------------------------------------------------------------------------------
@@ -275,6 +329,60 @@ def test_a_notebook_shows_the_page(viewer: Viewer) -> None:
     assert f'src="{viewer.url}"' in viewer._repr_html_()
 
 
+def test_it_prints_as_where_it_is(viewer: Viewer) -> None:
+    assert repr(viewer) == f"<Viewer of puma560 at {viewer.url}; stop() ends it>"
+
+
+SCRIPT = """import chasles
+view = chasles.robots.planar(1).show(port=0)
+print(view.url, flush=True)
+"""
+
+
+def test_a_script_ends_without_a_word_or_waits() -> None:
+    command = [sys.executable, "-c"]
+    done = subprocess.run([*command, SCRIPT], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout.count("\n"), done.stderr) == (0, 1, "")
+    waiting = [*command, SCRIPT + "view.wait()"]
+    with subprocess.Popen(waiting, stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        port = int(running.stdout.readline().rpartition(":")[2])
+        time.sleep(0.5)
+        socket.create_connection(("127.0.0.1", port), timeout=5).close()
+        running.send_signal(signal.SIGINT)
+        rest, _ = running.communicate(timeout=30)
+    assert (running.returncode, rest) == (0, "")
+
+
+def test_in_a_notebook_every_call_shows_a_page_until_the_kernel_ends() -> None:
+    """Nothing else is shown, and no port stays open."""
+    nbclient = pytest.importorskip("nbclient", reason="nbclient is not installed")
+    pytest.importorskip("ipykernel", reason="ipykernel is not installed")
+    nbformat = pytest.importorskip("nbformat")
+    first = "import chasles\nrobot = chasles.robots.planar(1)\nrobot.show(port=0)"
+    sources = (first, "robot.show(port=0, beside=chasles.robots.four_bar())", LISTEN)
+    cells = [nbformat.v4.new_code_cell(source) for source in sources]
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
+    *shown, listened = [cell.outputs for cell in notebook.cells]
+    assert [len(outputs) for outputs in shown] == [1, 1]
+    pages = [re.search(r'<iframe src="http://127.0.0.1:(\d+)"', str(o)) for o in shown]
+    ports = [int(page[1]) for page in pages if page is not None]
+    assert len(set(ports)) == 2
+    assert listened[0]["text"] == "200\n200\n"
+    for port in ports:
+        with pytest.raises(OSError):  # noqa: PT011  refused, in the words of the system
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+
+
+LISTEN = """from http.client import HTTPConnection
+for view in (_, __):
+    page = HTTPConnection("127.0.0.1", view.server.get_port(), timeout=30)
+    page.request("GET", "/")
+    print(page.getresponse().status)
+"""
+
+
 def test_all_ends_with_stop() -> None:
     before = threading.active_count()
     robot = chasles.robots.planar(1)
@@ -294,6 +402,8 @@ def test_bad_arguments() -> None:
         show(robot, beside="puma560")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="from 0 to 65535"):
         show(robot, port=70000)
+    with pytest.raises(ValueError, match="nothing can listen on"):
+        show(robot, host="192.0.2.1")  # an address for documentation
     for file in ("nothing.csv", "nothing.npz"):
         with pytest.raises(ModelError, match=f"{file}: there is no such file"):
             show(robot, motion=file, port=0)

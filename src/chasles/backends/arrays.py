@@ -35,6 +35,15 @@ def checked_count(what: str, value: Any) -> int:
     return count
 
 
+def check_tolerance(function: str, tolerance: Any) -> None:
+    """A finite positive number; with any other, a comparison would always or never hold."""
+    number = isinstance(tolerance, int | float | np.integer | np.floating)
+    if not number or isinstance(tolerance, bool) or not 0.0 < tolerance < math.inf:
+        raise ValueError(
+            f"{function}: tolerance must be a positive number, and finite, not {tolerance!r}"
+        )
+
+
 def call(
     kernel: Kernel,
     name: str,

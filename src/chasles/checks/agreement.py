@@ -81,7 +81,6 @@ def _of_one(
     extra: dict[str, Any] = (
         {"f_ext": at_frame(trial.robot.frames[-1], trial.wrench)} if loaded else {}
     )
-    extra |= {"order": order} if order > 1 else {}
     model, (q, qd, qdd) = trial.whole, (trial.q, trial.qd, trial.qdd)
     given: dict[str, Any] = {"q": q, "qd": qd, "qdd": qdd, "qddd": qdd[::-1].copy()}
     if function in INVERTING:

@@ -1,15 +1,17 @@
 """Closed loops: they stay closed, and their forces do no work."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
 from chasles.algorithms import CLOSED_LOOPS
 from chasles.algorithms.homogeneous.loop_residual import around, loop_coordinates
+from chasles.checks.agreement import effort, mixed
 from chasles.checks.comparing import Comparison
 from chasles.checks.mechanics import at_joint
 from chasles.checks.trial import Trial, at_frame
-from chasles.model.model import Loop
+from chasles.model.model import Loop, Model
 
 
 def loops_close(trial: Trial) -> Iterator[Comparison]:
@@ -53,13 +55,26 @@ def constrained_motion(trial: Trial) -> Iterator[Comparison]:
         yield Comparison(name, f"{way.name}, forces", pushed, tau, size, looser)
         fast = max(trial.speed**2, float(np.max(np.abs(qdd), initial=0.0)))
         yield Comparison(name, f"{way.name}, loops", A @ qdd, bias, fast, looser)
-        mixed, left, _ = trial.ask(model, "constrained_hybrid_dynamics", q, qd, tau, f_ext=load)
-        yield Comparison("constrained_hybrid_dynamics", "qdd", M @ mixed, M @ qdd, size, looser)
-        yield Comparison("constrained_hybrid_dynamics", "left", left, 0.0 * left, fast, looser)
+        for known in ((), *_leading(model)):
+            name = "constrained_hybrid_dynamics"
+            given, wanted = mixed(trial, known, qdd, tau), mixed(trial, known, tau, qdd)
+            found, left, _ = trial.ask(model, name, q, qd, given, f_ext=load, known=known)
+            found, wanted = (effort(trial, x, known) for x in (found, wanted))
+            yield Comparison(name, f"known {known}", found, wanted, size, looser)
+            yield Comparison(name, "left", left, 0.0 * left, fast, looser)
         e1, e2, e3 = trial.ask(model, "loop_equations", q, qd, qdd, lam, f_ext=load)
         yield Comparison("loop_equations", "forces", e1, tau, size, looser)
         yield Comparison("loop_equations", "loops", e2, 0.0 * e2, fast, looser)
         yield Comparison("loop_equations", "rates", e3, 0.0 * e3, trial.speed)
+
+
+def _leading(model: Model) -> list[tuple[str, ...]]:
+    """A joint whose accelerations can be given, if there is one: all its freedoms independent."""
+    slices = model.velocity_slices
+    free = [
+        i for i in model.movers if {*range(slices[i].start, slices[i].stop)} <= {*model.independent}
+    ]
+    return [(model.bodies[i].data.name,) for i in free[:1]]
 
 
 POOR = 1e-5
@@ -106,6 +121,51 @@ def independent_coordinates(trial: Trial) -> Iterator[Comparison]:
         yield Comparison("actuator_forces", "G'u", G.T @ u, work, trial.force, trial.looser)
         least = G @ np.linalg.lstsq(G, u, rcond=None)[0]
         yield Comparison("actuator_forces", "least", u, least, trial.force, trial.looser)
+
+
+def health(trial: Trial) -> Iterator[Comparison]:
+    """What solvers say of a state that is not closed: how far it is, and how near to singular.
+
+    Squares of the scaled residual, and of what rates and accelerations do to the loops; the least
+    pivot of K M^-1 K' beside its diagonal.
+    """
+    if not trial.model.loop_rows or trial.model.source.massless:
+        return
+    model, kept = trial.closed, list(trial.closed.closure.rows)
+    at = replace(trial, q=trial.run("integrate", trial.q, 0.05 * trial.direction))
+    q, v, a = at.q, trial.qd + trial.direction, trial.qdd - trial.direction
+    scales, K = np.array(model.closure.scales), at.run("loop_matrix", q)
+    slip = scales * (K @ v - at.run("loop_rate", q))
+    slide = scales * (K @ a - at.run("loop_bias", q, v))
+    gap = float(np.sum((scales * at.run("loop_residual", q)) ** 2))
+    rates, every = (float(np.sum(x**2) / (1.0 + v @ v)) for x in (slip[kept], slip))
+    bent = float(np.sum(slide[kept] ** 2) / (1.0 + a @ a + (v @ v) ** 2))
+    everywhere = {"actuated": tuple(range(model.nv)), "weights": (1.0,) * model.nv}
+    for name, arrays, options, far in (
+        ("closing_step", (q, v), {}, gap),
+        ("independent_mass_matrix", (q,), {}, gap),
+        ("constrained_hybrid_dynamics", (q, v, trial.tau), {}, gap + every),
+        ("actuator_forces", (q, v, a), everywhere, gap + rates + bent),
+    ):
+        if name in ("actuator_forces", "independent_mass_matrix") and not model.independent:
+            continue
+        found = trial.ask(model, name, *arrays, **options)[-1]
+        yield Comparison(name, "distance", found[0], far)
+    A = K[kept] @ np.linalg.solve(at.M, K[kept].T)
+    pivots = np.diag(np.linalg.cholesky(A[::-1, ::-1]))[::-1] ** 2
+    least = float(np.min(pivots / np.diag(A), initial=1.0))
+    for way in CLOSED_LOOPS["constrained_dynamics"]:
+        if way.needs and way.needs(model, {}):
+            continue
+        name = "constrained_dynamics"
+        found = trial.ask(model, name, q, v, trial.tau, method=way.name)[-1]
+        yield Comparison(name, f"{way.name}, distance", found[0], gap + rates)
+        if way.name in PIVOTED:
+            yield Comparison(name, f"{way.name}, margin", found[1], least, 1.0, trial.looser)
+
+
+PIVOTED = ("multipliers", "direct")
+"""Methods whose margins are those of K M^-1 K'."""
 
 
 def loop_joints(trial: Trial) -> Iterator[Comparison]:

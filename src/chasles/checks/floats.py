@@ -23,7 +23,8 @@ def evaluate(
 ) -> tuple[np.ndarray, ...]:
     """The results of a function at one state, by a method as its author wrote it.
 
-    method: the first of the function's table if empty. Damping and friction are the model's own; a
+    method: the first of the function's table if empty. Of a function of any order, as many rates
+    as are given. Damping and friction are the model's own; a
     model that depends on time is asked at one (`Model.at`).
     """
     algorithm = next(m.algorithm for m in METHODS[function] if method in ("", m.name))
@@ -36,11 +37,10 @@ def run(
     arrays: Sequence[Any],
     *,
     f_ext: Mapping[WrenchKey, Any] | None = None,
-    order: int = 1,
     **options: Any,
 ) -> tuple[np.ndarray, ...]:
     """The results of one algorithm at one state, as arrays; arguments as in `evaluate`."""
-    sign = signature(algorithm, order)
+    sign = signature(algorithm, max(len(arrays) - 1, 1))
     values: dict[str, Any] = {}
     for (name, space), array in zip(sign.inputs.items(), arrays, strict=False):
         values[name] = space.split(model, np.asarray(array, dtype=float).tolist())

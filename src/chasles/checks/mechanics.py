@@ -128,7 +128,10 @@ def at_joint(trial: Trial, i: int, wrench: np.ndarray) -> np.ndarray:
 
 
 def power_balance(trial: Trial) -> Iterator[Comparison]:
-    """Without damping, what the joint forces do is the rate of the energy."""
+    """Without damping, what the joint forces do is the rate of the energy.
+
+    Forces of loops do no work: what they take from joints that are driven, the others get.
+    """
     if not trial.has("inverse_dynamics"):
         return
     model, q, qd, qdd = trial.model, trial.q, trial.qd, trial.qdd
@@ -137,9 +140,12 @@ def power_balance(trial: Trial) -> Iterator[Comparison]:
     )
     power = float(trial.tau @ qd)
     if model.driven:
-        driving = trial.run("driving_forces", q, qd, qdd, np.zeros(model.loop_rows))
+        lam = trial.force * np.random.default_rng(0).normal(size=model.loop_rows)
+        lam *= not any(coupling.data.timed for coupling in model.couplings)
+        driving = trial.run("driving_forces", q, qd, qdd, lam)
         speeds = model.velocities(qd.tolist(), 1)
         power += float(driving @ np.concatenate([list(speeds[i]) for i in model.driven]))
+        power -= float(lam @ trial.run("loop_rate", q))
     size = trial.force * trial.speed
     yield Comparison("inverse_dynamics", "power", power, rate, size)
 

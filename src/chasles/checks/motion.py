@@ -37,7 +37,7 @@ def velocities_accelerate(trial: Trial) -> Iterator[Comparison]:
             found = trial.run("frame_acceleration", q, qd, qdd, **where)
             size = trial.speed**2
             yield Comparison("frame_acceleration", "classical", found, a, size)
-            motion = trial.run("frame_motion", q, qd, qdd, 0.0 * qd, order=3, **where)
+            motion = trial.run("frame_motion", q, qd, qdd, 0.0 * qd, **where)
             v = trial.run("frame_velocity", q, qd, **where)
             yield Comparison("frame_motion", "velocity", motion[0], v, trial.speed)
             yield Comparison("frame_motion", "acceleration", motion[1], found, size)
@@ -82,7 +82,8 @@ def views_of_velocity(trial: Trial) -> Iterator[Comparison]:
             if view["axes"] == "frame":
                 w, v = R.T @ w, R.T @ v
             found = trial.run("frame_velocity", trial.q, trial.qd, frame=frame, **view)
-            yield Comparison("frame_velocity", str(view), found, [*w, *v], trial.speed)
+            shown = ", ".join(f"{option}={value}" for option, value in view.items())
+            yield Comparison("frame_velocity", shown, found, [*w, *v], trial.speed)
 
 
 def jacobians_change(trial: Trial) -> Iterator[Comparison]:
@@ -97,7 +98,7 @@ def jacobians_change(trial: Trial) -> Iterator[Comparison]:
             found = trial.run("jacobian_rate", q, qd, **where)
             yield Comparison("jacobian_rate", "order 1", found, rate, trial.speed)
             rate = trial.rate_of("jacobian_rate", "q", "qd", **where)
-            found = trial.run("jacobian_rate", q, qd, qdd, order=2, **where)
+            found = trial.run("jacobian_rate", q, qd, qdd, **where)
             yield Comparison("jacobian_rate", "order 2", found, rate, trial.speed**2)
 
 

@@ -10,7 +10,7 @@ from chasles import backends
 from chasles.algorithms import FUNCTIONS, OPEN
 from chasles.checks.agreement import ILL, INVERTING, effort, mixed, options_of, size_of
 from chasles.checks.comparing import Comparison
-from chasles.checks.trial import Trial, arguments
+from chasles.checks.trial import Raised, Trial, arguments
 from chasles.programs import Derivative
 from chasles.tracing import signature
 
@@ -37,6 +37,9 @@ MAIN = (
 )
 """What is compiled by default; everything where all is wanted."""
 
+CENTRAL = {"center_of_mass", "momentum", "centroidal_momentum_matrix"}
+"""Functions that ask for the mass centre of what moves, which must have a mass."""
+
 BATCH = 11
 """States of a batch: more than the lanes of any processor, and a tail that is not full."""
 
@@ -53,6 +56,8 @@ def asked(trial: Trial) -> Iterator[Asked]:
             continue
         if function == "driving_forces" and not model.driven:
             continue
+        if function in CENTRAL and not sum(body.inertia.m for body in model.bodies):
+            continue
         rows = FUNCTIONS[function]
         options = options_of(trial, function)[0]
         if not trial.ways(function, **options):
@@ -63,7 +68,9 @@ def asked(trial: Trial) -> Iterator[Asked]:
             "qd": trial.qd,
             "qdd": trial.qdd,
             "tau": trial.tau if not model.source.massless else None,
-            "given": mixed(trial, known, trial.qdd, trial.tau) if known else None,
+            "given": mixed(trial, known, trial.qdd, trial.tau)
+            if not model.source.massless
+            else None,
             "multipliers": np.ones(model.loop_rows),
             "v": trial.direction,
             "q0": trial.q,
@@ -156,7 +163,10 @@ def _at(function: Any, rest: list[Any], q: np.ndarray) -> Any:
 
 
 def _compiled(trial: Trial, function: str, backend: str, options: dict[str, Any]) -> Any:
-    return trial.robot.function(function, backend=backend, **options).at(trial.t)
+    try:
+        return trial.robot.function(function, backend=backend, **options).at(trial.t)
+    except Exception as error:
+        raise Raised(function, backend, error) from error
 
 
 def _compare(

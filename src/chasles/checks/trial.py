@@ -50,7 +50,8 @@ class Trial:
     """A robot and one state of it; t in s, q, qd, qdd as everywhere.
 
     Loops are closed at q, and stay so by qd and qdd. `whole` is the mechanism with its damping,
-    `model` that without, both at time t. Tests of slopes go along `direction` (nv).
+    `model` that without, both at time t. Tests of slopes go along `direction` (nv). `wrench` loads
+    the last frame.
     """
 
     robot: Subject
@@ -191,7 +192,7 @@ def trial(robot: Subject, seed: int, *, full: bool = False) -> Trial:
     q = robot.random(rng)
     qd, qdd, direction = rng.normal(size=(3, source.nv))
     direction /= np.linalg.norm(direction) if source.nv else 1.0
-    wrench = rng.normal(size=6)
+    wrench = rng.normal(size=6) * _scale(source, robot.frames[-1])
     model = source.at(t)
     if source.loop_rows:
         q = _closed(model, rng)
@@ -200,6 +201,20 @@ def trial(robot: Subject, seed: int, *, full: bool = False) -> Trial:
         qd = qd - back @ (A @ qd - evaluate(model, "loop_rate", (q,))[0])
         qdd = qdd - back @ (A @ qdd - evaluate(model, "loop_bias", (q, qd))[0])
     return Trial(robot, source, t, q, qd, qdd, direction, wrench, full)
+
+
+def _scale(model: Model, frame: str) -> np.ndarray:
+    """Moments (N m) and forces (N) that move the body of a frame about as fast as its weight does.
+
+    One newton would be nothing to a crane, and too much for a link of a milligram, whose
+    accelerations would drown those of all others.
+    """
+    body = model.frames[frame].body
+    if body == WORLD or float(model.bodies[body].inertia.m) <= 0.0:
+        return np.ones(6)
+    I = model.bodies[body].inertia
+    mass, radius = float(I.m), float(np.sqrt((I.I.xx + I.I.yy + I.I.zz) / (2.0 * I.m)))
+    return 10.0 * mass * np.array([radius] * 3 + [1.0] * 3)
 
 
 def _closed(model: Model, rng: np.random.Generator) -> np.ndarray:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from chasles.checks.comparing import Comparison, first_difference, relative_error
 from chasles.checks.table import CHECKS, Check
 from chasles.checks.trial import Raised, Subject, Trial, trial
+from chasles.names import check_robot
 
 STATES = 2
 """Random states by default."""
@@ -92,6 +93,7 @@ def verify(
     follow. full: also closed forms for more than 12 freedoms, every function compiled, single
     precision, derivatives of programs. step: is told the name of each check before it runs.
     """
+    check_robot("verify", robot)
     seed, states = (_count(name, x) for name, x in (("seed", seed), ("states", states)))
     if states == 0:
         raise ValueError("verify: states must be 1 or more")

@@ -2,16 +2,51 @@
 
 import io
 import sys
-from typing import Annotated
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
-from chasles.cli.command import UNHEARD, WRONG, Debug, flush, hang_up, offered
+from chasles.cli.command import (
+    INTERRUPTED,
+    UNHEARD,
+    WRONG,
+    Debug,
+    flush,
+    hang_up,
+    leave,
+    offered,
+)
 from chasles.cli.commands import COMMANDS
 from chasles.version import VERSION
 
+
+class Commands(TyperGroup):
+    """All commands; Ctrl-C before one of them has begun is said as it is within."""
+
+    def make_context(self, *words: Any, **options: Any) -> Any:
+        with _heard():
+            return super().make_context(*words, **options)
+
+    def invoke(self, ctx: Any) -> Any:
+        with _heard():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _heard() -> Iterator[None]:
+    """Ctrl-C, which Typer would take in silence."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        leave("interrupted", INTERRUPTED)
+
+
 app = typer.Typer(
     name="chasles",
+    cls=Commands,
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,

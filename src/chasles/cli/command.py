@@ -98,7 +98,7 @@ def deliver(answer: Answer, as_json: bool) -> None:
     if as_json:
         print(json.dumps(plain(answer.data), indent=1, allow_nan=False))
     else:
-        answer.show(Terminal(highlight=False))
+        answer.show(Terminal())
     flush()
     if answer.then is not None:
         answer.then()
@@ -126,7 +126,10 @@ def plain(value: Any) -> Any:
 
 
 class Terminal(Console):
-    """A console that leaves a reader who has gone to `guarded`."""
+    """A console that prints names as they are, and leaves a reader who has gone to `guarded`."""
+
+    def __init__(self, *, stderr: bool = False) -> None:
+        super().__init__(stderr=stderr, highlight=False, emoji=False)
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
@@ -157,7 +160,7 @@ def leave(line: str, status: int, error: BaseException | None = None) -> NoRetur
     if error is not None:
         traceback.print_exception(error)
     words = " ".join(line.split())
-    Console(stderr=True, highlight=False).print(words, style="red", markup=False, soft_wrap=True)
+    Terminal(stderr=True).print(words, style="red", markup=False, soft_wrap=True)
     raise typer.Exit(status) from None
 
 

@@ -90,7 +90,7 @@ def _speeds(demo: Demo) -> Table:
             f"[cyan]{speed.function}[/]",
             f"{speed.operations}",
             f"{1e3 * speed.compile:.0f}",
-            f"{1e6 * speed.call:.1f}",
+            f"{1e6 * speed.call:.2f}",
             f"{1e9 * speed.state:.1f}",
             f"[bold]{1e-6 / speed.state:.0f}[/]",
         )

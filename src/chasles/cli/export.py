@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from chasles.algorithms import METHODS
+from chasles.compiled import NEEDED
 from chasles.exporting import function_of
 from chasles.programs import spaces
 from chasles.robot import Robot
@@ -18,6 +19,11 @@ def viewpoint(
     if at:
         given["at"] = at if at in ("frame", "world") else _point(at)
     known = [function_of(name) for name in functions if function_of(name) in METHODS]
+    for name in known:
+        needed = [f"{x}=" for x in spaces(name).options if x in NEEDED and x != "frame"]
+        if needed:
+            words = " and ".join(needed)
+            raise ValueError(f"--function {name}: it needs {words}; give them to chasles.export")
     if frame or any("frame" in spaces(name).options for name in known):
         given["frame"] = frame or robot.frames[-1]
     return given

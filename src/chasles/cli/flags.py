@@ -47,7 +47,7 @@ def coordinates(flag: str, given: Sequence[str] | None) -> Any:
     for text in given:
         joint, equals, values = text.rpartition("=")
         if not equals:
-            raise ModelError(f"{flag}: {text!r} names no joint; give JOINT=NUMBER, or all numbers")
+            raise ModelError(f"{flag}: {text!r} names no joint; give JOINT=NUMBERS, or all numbers")
         found[joint] = gains(flag, values)
     return found
 

@@ -13,7 +13,7 @@ from rich.markup import escape
 from chasles.cli.command import FOUND, WRONG
 from chasles.formats.files import store
 from chasles.lint import CHECKS, SEVERITIES, Finding, at_least, findings, surveyed
-from chasles.lint.repair import repaired
+from chasles.lint.repair import repaired, unrepaired
 from chasles.lint.sheet import Sheet
 from chasles.model import ModelError
 
@@ -22,13 +22,18 @@ _COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}
 
 @dataclass(frozen=True)
 class Report:
-    """Of a file. unreadable: why it cannot be read. copy, diff: of the repair, if one was made."""
+    """Of a file. unreadable: why it cannot be read. copy, diff: of the repair, if one was made.
+
+    left: what could not be repaired, and why. asked: a repair was asked for.
+    """
 
     file: str
     findings: tuple[Finding, ...] = ()
     unreadable: str = ""
     copy: str = ""
     diff: str = ""
+    left: tuple[str, ...] = ()
+    asked: bool = False
 
 
 @dataclass(frozen=True)
@@ -55,9 +60,12 @@ class Task:
         except ModelError as error:
             return Report(target, unreadable=" ".join(str(error).split()))
         found = findings(sheet)
-        if not self.fix or not any(finding.repairable for finding in found):
+        if not self.fix:
             return Report(target, found)
-        return Report(target, found, "", *_fixed(sheet, Path(target)))
+        left = tuple(map(str, unrepaired(sheet)))
+        if not any(finding.repairable for finding in found):
+            return Report(target, found, left=left, asked=True)
+        return Report(target, found, "", *_fixed(sheet, Path(target)), left, asked=True)
 
 
 def _fixed(sheet: Sheet, target: Path) -> tuple[str, str]:
@@ -105,6 +113,10 @@ def _show(report: Report, console: Console) -> None:
     if report.diff:
         console.print(report.diff, markup=False, soft_wrap=True, end="")
         console.print(f"Repaired copy saved to {report.copy}", markup=False, soft_wrap=True)
+    elif report.asked and report.findings:
+        console.print("No copy was written: only you can put these right.")
+    for line in report.left:
+        console.print(line, markup=False, soft_wrap=True)
 
 
 def summary(found: Sequence[Finding]) -> str:

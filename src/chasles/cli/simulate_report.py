@@ -16,7 +16,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from chasles.cli.command import INTERRUPTED, Answer, said
+from chasles.cli.command import INTERRUPTED, Answer, Terminal, said
 from chasles.cli.output import TABLES, write_picture
 from chasles.cli.progress import bar
 from chasles.cli.recording import MOTION, Recording
@@ -43,7 +43,7 @@ def written(task: Task, scenario: Path) -> Answer:
 def carried_out(task: Task, *, plots: bool) -> Answer:
     """Do a task, to its end or until it is interrupted."""
     recording = task.recording()
-    aside = Console(stderr=True, highlight=False)
+    aside = Terminal(stderr=True)
     for note in recording.notes:
         aside.print(f"note: {note}", markup=False, soft_wrap=True)
     begun = time.monotonic()

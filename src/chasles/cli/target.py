@@ -34,6 +34,11 @@ class Asked:
         """The robot, loaded as asked for."""
         return find(self.target, self.how)
 
+    @property
+    def file(self) -> Path | None:
+        """The file that it is read from; a built-in robot has none."""
+        return located(self.target)
+
 
 def names(incomplete: str) -> list[str]:
     """Robots whose names begin so, for a shell that completes; files the shell knows itself."""
@@ -54,19 +59,26 @@ def given(words: Sequence[str]) -> dict[str, str]:
 
 def find(target: str, how: Loading) -> Robot:
     """The robot of a file, an installed one, or a built-in one: NAME, or planar:4."""
-    name, _, arguments = target.partition(":")
-    if name in robots.ROBOTS and not Path(target).exists():
+    file = located(target)
+    if file is None:
+        name, _, arguments = target.partition(":")
         return _loaded(_built(target, name, arguments), how)
-    if registry.is_name(target):
-        target = str(registry.find(target, also=robots.ROBOTS))
     return load(
-        target,
+        file,
         floating=how.floating,
         mimic=how.mimic,
         snap=how.snap,
         strict=how.strict,
         arguments=how.arguments,
     )
+
+
+def located(target: str) -> Path | None:
+    """The file of a robot, or of an installed one by its name; a built-in robot has none."""
+    name, _, _ = target.partition(":")
+    if name in robots.ROBOTS and not Path(target).exists():
+        return None
+    return registry.find(target, also=robots.ROBOTS) if registry.is_name(target) else Path(target)
 
 
 def _built(target: str, name: str, arguments: str) -> Robot:

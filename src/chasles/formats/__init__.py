@@ -3,10 +3,12 @@
 import importlib
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import PurePath
 from types import ModuleType
 from typing import Any
 
+from chasles.formats.mesh_files import renamed
 from chasles.model import Description, ModelError
 
 READERS: dict[str, str] = {
@@ -68,7 +70,10 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
     Such is left out only if the motion does not change with it; anything else is an error that
     names the part.
     """
-    notes: tuple[str, ...] = _module(WRITERS, path).write(description, path)
+    file = os.fsdecode(path)
+    shapes = (replace(s, file=renamed(s.file, description.where, file)) for s in description.shapes)
+    there = replace(description, shapes=tuple(shapes))
+    notes: tuple[str, ...] = _module(WRITERS, path).write(there, path)
     return notes
 
 
@@ -76,9 +81,9 @@ def _module(table: Mapping[str, str], path: str | os.PathLike[str]) -> ModuleTyp
     """The row of a table for a file."""
     suffix = PurePath(os.fsdecode(path)).suffix.lower()
     if suffix not in table:
+        fault = "this is a directory" if os.path.isdir(path) else f"unknown file type {suffix!r}"
         raise ModelError(
-            f"{os.fsdecode(path)}: unknown file type {suffix!r}; "
-            f"give a file that ends in {', '.join(table)}"
+            f"{os.fsdecode(path)}: {fault}; give a file that ends in {', '.join(table)}"
         )
     return importlib.import_module(table[suffix])
 

@@ -91,6 +91,8 @@ def short(text: str) -> str:
 def whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A place to write what becomes the file only when all is written; else nothing is left."""
     target = Path(os.path.realpath(path))
+    if target.exists() and not (target.is_file() or target.is_dir()):
+        raise OSError(f"{path}: this is a device or a pipe, and no file; choose another place")
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         yield part

@@ -14,7 +14,8 @@ follow through loops and gears), `massless` (true: kinematics only), and the tab
 - [[frame]]: name, link, position, rpy or rotation.
 - [[shape]]: what can be seen of a link: link, kind (box, sphere, cylinder, capsule, ellipsoid),
   size as `chasles.model.ShapeData` has it; or kind "mesh", file, scale = [x, y, z]; its pose in the
-  link's frame as position and rpy or rotation; color = [red, green, blue, opacity], 0 to 1.
+  link's frame as position and rpy or rotation; color = [red, green, blue, opacity], 0 to 1;
+  role = "collision" where it is for that.
 - [[gear]]: name, joint, ratios = {leader = ratio, ...}, offset: joint = sum of ratio times leader,
   plus offset, in rad and m.
 - [[coupling]]: name, terms = [[factor, {freedom = power, ...}], ...]: the sum of factor times
@@ -39,6 +40,7 @@ from chasles.mathematics.linear import Matrix, Symmetric, Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model import (
     JOINTS,
+    ROLES,
     SHAPES,
     Description,
     FrameData,
@@ -170,6 +172,7 @@ _SHAPE = {
     "size": Field(_lengths, "positive numbers"),
     "scale": _THREE,
     "file": _NAME,
+    "role": Field(choice(*ROLES), f"one of {', '.join(ROLES)}"),
     "color": Field(_color, "four numbers from 0 to 1: red, green, blue, opacity"),
 } | _POSE
 _TABLES = {"link": _LINK, "joint": _JOINT, "loop": _LOOP, "frame": _FRAME} | {
@@ -277,7 +280,8 @@ def _shapes(source: TomlFile, links: Container[str]) -> Iterator[ShapeData]:
                 f"give size, {SHAPES[kind]} numbers for a {kind}, and no file", *here
             )
         size = row.get("scale", (1.0, 1.0, 1.0)) if kind == "mesh" else row["size"]
-        yield ShapeData(row["link"], kind, size, _pose(row), row.get("file", ""), row.get("color"))
+        file, color, role = row.get("file", ""), row.get("color"), row.get("role", ROLES[0])
+        yield ShapeData(row["link"], kind, size, _pose(row), file, color, role)
 
 
 def _coordinate(row: Mapping[str, Any]) -> str:

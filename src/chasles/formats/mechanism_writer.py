@@ -88,6 +88,7 @@ def _shape_row(shape: ShapeData) -> dict[str, str]:
     else:
         row["size"] = _numbers(shape.size)
     row |= _pose_rows(shape.pose)
+    row |= {} if shape.role == "visual" else {"role": word(shape.role)}
     return row | ({} if shape.color is None else {"color": _numbers(shape.color)})
 
 

@@ -23,28 +23,31 @@ ARRAYS = (
 def answer(file: str, parts: str) -> dict[str, Any]:
     """The numbers of a file's model, of at most so many parts.
 
-    absent: meshes and textures whose files are not there, and which no inertia depends on.
+    absent: meshes and textures whose files are not there, and which no inertia depends on; stubs:
+    shapes that stand for such meshes.
     """
     absent: list[str] = []
+    stubs: list[Any] = []
     try:
         model = mujoco.MjModel.from_xml_path(file)
     except ValueError as error:
         if "opening file" not in str(error) or not hasattr(mujoco, "MjSpec"):
             raise
         spec = mujoco.MjSpec.from_file(file)
-        absent = stubbed(spec)
+        absent, stubs = stubbed(spec)
         if not absent:
             raise
         model = spec.compile()
-    return numbers(model, int(parts)) | {"absent": absent}
+    return numbers(model, int(parts)) | {"absent": absent, "stubs": [geom.id for geom in stubs]}
 
 
-def stubbed(spec: Any) -> list[str]:
+def stubbed(spec: Any) -> tuple[list[str], list[Any]]:
     """Put spheres for meshes, and plain colours for textures, whose files are not there.
 
-    Only where the bodies have an `<inertial>`: else a mesh says what mass a body has.
+    Returns the names of those files, and the spheres. Only where the bodies have an `<inertial>`:
+    else a mesh says what mass a body has.
     """
-    absent = []
+    absent, stubs = [], []
     for texture in spec.textures:
         if texture.file and not found(spec, spec.compiler.texturedir, texture.file):
             absent.append(texture.file)
@@ -62,10 +65,10 @@ def stubbed(spec: Any) -> list[str]:
                     "its mass: give the body an <inertial>, or the file"
                 )
             geom.type, geom.size, geom.meshname = mujoco.mjtGeom.mjGEOM_SPHERE, [1e-3] * 3, ""
-            geom.group = mujoco.mjNGROUP - 1  # which is not shown
+            stubs.append(geom)
         absent.append(mesh.file)
         spec.delete(mesh)
-    return absent
+    return absent, stubs
 
 
 def found(spec: Any, folder: str, file: str) -> bool:

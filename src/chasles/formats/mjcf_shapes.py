@@ -1,4 +1,4 @@
-"""What bodies of an MJCF model look like: the shapes of the groups that MuJoCo's viewer shows."""
+"""Shapes of an MJCF model: to look at are those of the groups that MuJoCo's viewer shows."""
 
 import os
 from collections.abc import Iterator
@@ -14,7 +14,10 @@ _SHOWN = (0, 1, 2)
 
 
 def shapes(source: Source) -> Iterator[ShapeData]:
-    """Of all bodies, in their frames; planes and height fields are ground, not robot."""
+    """Of all bodies, in their frames; planes and height fields are ground, not robot.
+
+    Left out are meshes that are not there.
+    """
     for k, kind in enumerate(source["geom_type"]):
         size = _size(kind, source["geom_size"][k])
         place, file = pose(source["geom_pos"][k], source["geom_quat"][k]), ""
@@ -22,10 +25,13 @@ def shapes(source: Source) -> Iterator[ShapeData]:
             mesh = source["geom_dataid"][k]
             file, size = _relative(source, source["mesh_file"][mesh]), source["mesh_scale"][mesh]
             place = compose(inverted(_moved(source, mesh)), place)
-        if source["geom_group"][k] not in _SHOWN or size is None or (kind == "mesh" and not file):
+        if k in source["stubs"] or size is None or (kind == "mesh" and not file):
             continue
-        link, color = source.bodies[source["geom_bodyid"][k]], source["geom_color"][k]
-        yield ShapeData(link, kind, tuple(size), place, file, tuple(color))
+        link, color = source.bodies[source["geom_bodyid"][k]], tuple(source["geom_color"][k])
+        if source["geom_group"][k] in _SHOWN:
+            yield ShapeData(link, kind, tuple(size), place, file, color)
+        else:
+            yield ShapeData(link, kind, tuple(size), place, file, role="collision")
 
 
 def _size(kind: str, given: list[float]) -> list[float] | None:

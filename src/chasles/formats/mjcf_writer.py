@@ -9,6 +9,7 @@ from lxml import etree
 
 from chasles.formats.files import store
 from chasles.formats.mjcf_writer_equalities import add_equalities, placed
+from chasles.formats.mjcf_writer_shapes import add_shapes
 from chasles.formats.refusals import check_writable, refusal
 from chasles.formats.xml_document import added, begun, printed, words
 from chasles.mathematics.linear import Matrix, Vector
@@ -45,20 +46,22 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
 
     Joints of several freedoms and screws are written as joints in series (`model.series`), and so
     are links that are massless by intention: as several joints of one body. Frames are sites; loops
-    of spherical joints and welds are equalities of sites, mimic joints and polynomials equalities
-    of joints, gears those of fixed tendons. Refused: other joints and couplings, and inertias that
-    MuJoCo does not take.
+    of spherical and revolute joints and welds are equalities of sites, mimic joints and polynomials
+    equalities of joints, gears those of fixed tendons. Refused: other joints and couplings, and
+    inertias that MuJoCo does not take.
     """
     notes = list(check_writable(description, "MJCF"))
     source = at_children(in_series(description), _apart)
     writer = _Writer(source, notes)
     root = begun("mujoco", model=description.name)
-    added(root, "compiler", angle="radian")
+    massive = {"inertiafromgeom": "false"} if description.shapes else {}
+    added(root, "compiler", angle="radian", **massive)
     added(root, "option", gravity=words(description.gravity))
     # MuJoCo's equalities are soft: as stiff as can be
     added(added(root, "default"), "equality", solimp="0.9999 0.9999 0.001")
     bodies = writer.bodies(added(root, "worldbody"))
     add_equalities(root, source, bodies)
+    notes += add_shapes(root, bodies, description.shapes, os.fsdecode(path))
     writer.note_what_is_left(description)
     store(path, printed(root))
     return tuple(notes)

@@ -1,6 +1,7 @@
 """MJCF equalities, written: loops, mimic joints, gears and polynomials."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from lxml import etree
 
@@ -10,6 +11,7 @@ from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.rotations import quaternion_from_matrix
 from chasles.mathematics.spatial import Transform
 from chasles.model import CouplingData, Description, LoopData
+from chasles.model.build import compose
 from chasles.model.couplings import linear
 from chasles.model.graph import unused_name
 from chasles.model.polynomials import terms
@@ -34,8 +36,11 @@ def add_equalities(root: etree._Element, source: Description, bodies: Bodies) ->
     tendons = added(root, "tendon")
     equalities = added(root, "equality")
     taken = {link.name for link in source.links} | {frame.name for frame in source.frames}
+    ties = {part.name for part in (*source.joints, *source.loops)}
+    ties |= {data.name for data in source.couplings}
     for loop in source.loops:
-        _loop(equalities, source, loop, bodies, taken)
+        for each in _points(loop, ties):
+            _loop(equalities, source, each, bodies, taken)
     for joint in source.joints:
         if joint.mimic is not None:
             c = (joint.mimic.offset, joint.mimic.multiplier, 0.0, 0.0, 0.0)
@@ -64,7 +69,7 @@ def _loop(
             f"loop {loop.name!r}",
             f"is {loop.kind}",
             "MJCF",
-            f"{_ELSE}, or close it by a spherical joint or a weld",
+            f"{_ELSE}, or close it by a spherical or revolute joint, or a weld",
         )
     sites = []
     for end, link, pose in (("a", loop.parent, loop.pose), ("b", loop.child, loop.child_pose)):
@@ -76,6 +81,24 @@ def _loop(
         sites.append(name)
     tag, stiff = _LOOPS[loop.kind]
     added(equalities, tag, name=loop.name, site1=sites[0], site2=sites[1], **stiff)
+
+
+def _points(loop: LoopData, taken: set[str]) -> list[LoopData]:
+    """A hinge that closes a loop as two points of its axis that stay together; others as they are.
+
+    One of the six equations of two points is of no use: their distance is the same on both links.
+    """
+    if loop.kind not in ("revolute", "continuous"):
+        return [loop]
+    ball = replace(loop, kind="spherical")
+    along = Transform.from_pose(Matrix.identity(), loop.axis)  # 1 m
+    second = replace(
+        ball,
+        name=unused_name(f"{loop.name}.axis", taken),
+        pose=compose(along, loop.pose),
+        child_pose=compose(along, loop.child_pose),
+    )
+    return [ball, second]
 
 
 def _joints(

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from chasles.formats import READERS
 from chasles.model import ModelError
 
 _MOST_FILES = 100_000
@@ -60,18 +61,20 @@ def find(name: str, also: Iterable[str] = ()) -> Path:
     names = dict.fromkeys([*also, *(robot.name for robot in known)])
     close = difflib.get_close_matches(name, names, n=3)
     hint = f"did you mean {', '.join(map(repr, close))}? " if close else ""
+    suffix = Path(name).suffix
+    kind = f" of the unknown file type {suffix!r}" if suffix[1:].isalpha() else ""
     raise ModelError(
-        f"{name}: there is no such file, and no robot of this name is installed; "
+        f"{name}: there is no such file{kind}, and no robot of this name is installed; "
         f"{hint}`chasles robots` lists those that are"
     )
 
 
 def is_name(path: str | os.PathLike[str]) -> bool:
-    """Whether a path is that of no file, but may be a robot's name."""
+    """Whether a path is that of no file, but may be a robot's name, such as "arm_v1.2"."""
     text = os.fsdecode(path)
-    return (
-        bool(text) and not Path(text).suffix and Path(text).name == text and not Path(text).exists()
-    )
+    file = Path(text)
+    is_bare = bool(text) and file.name == text
+    return is_bare and file.suffix.lower() not in READERS and not file.exists()
 
 
 def _files(folder: Path) -> Iterator[Path]:

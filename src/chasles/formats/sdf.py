@@ -1,6 +1,6 @@
 """SDF files (sdformat.org, versions 1.4 to 1.12): models, nested, included, in a world or alone.
 
-Shapes, sensors, plugins and physics engines' own numbers are ignored. Only `<include>` opens other
+Sensors, plugins and physics engines' own numbers are ignored. Only `<include>` opens other
 files, by their path.
 """
 
@@ -11,8 +11,11 @@ from dataclasses import replace
 from pathlib import PurePath
 from typing import Any
 
-from chasles.formats.sdf_document import Document, content, number, opened, placed, truth
-from chasles.formats.sdf_frames import MODEL, WORLD, Node, relative
+from chasles.formats.sdf_document import Document, number, opened, placed, truth
+from chasles.formats.sdf_ends import direction, end, vector
+from chasles.formats.sdf_frames import WORLD, Node, relative
+from chasles.formats.sdf_gears import KIND, gears
+from chasles.formats.sdf_shapes import shapes
 from chasles.formats.xml_part import MOMENTS, Part, about_origin
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
@@ -37,7 +40,7 @@ _KINDS = {
     "revolute2": "universal",
     "screw": "helical",
 }
-"""The model's name for each joint type; a gearbox is none between two links."""
+"""The model's name for each joint type; a gearbox is a coupling of other joints."""
 
 _WITH_TWO = ("universal", "revolute2")
 
@@ -68,14 +71,16 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
         raise ModelError(f"{document.file}: there are no links; add a <link> to the model")
     joints = [_held(document, node) for node in document.of("link") if node.static]
     for node in document.of("joint"):
-        if not node.static:
+        if not node.static and node.part.text("type") != KIND:
             parts, between = _joints(document, node)
             joints += parts
             links += between
     if floating:
         joints = _set_free(document, joints)
     loops, roots = _spanned(links, joints)
+    couplings = tuple(gears(document, joints))
     joints = _floating(document, roots) + joints
+    seen = tuple(shape for node in document.of("link") for shape in shapes(node, document.file))
     made = from_graph(_name(document), links, joints, base=WORLD, loops=loops)
     return replace(
         made,
@@ -84,6 +89,8 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
         gravity=_gravity(document),
         notes=(*dict.fromkeys(document.notes), *made.notes),
         where=document.file,
+        couplings=couplings,
+        shapes=seen,
     )
 
 
@@ -97,11 +104,7 @@ def _gravity(document: Document) -> Vector:
     if document.world.tag != WORLD:
         return Description.gravity
     given = document.world.find("gravity")
-    return GRAVITY if given is None else _vector(given)
-
-
-def _vector(part: Part) -> Vector:
-    return Vector(tuple(map(float, part.numerals(part.tag, content(part), 3))))
+    return GRAVITY if given is None else vector(given)
 
 
 # Links and frames ------------------------------------------------------------------------------
@@ -125,7 +128,7 @@ def _link(node: Node) -> LinkData:
 def _inertia(inertial: Part) -> RigidInertia:
     """About the link's origin."""
     if inertial.element.get("auto") in ("true", "1"):
-        raise inertial.error("auto asks for masses from shapes, which are not read; write them out")
+        raise inertial.error("auto asks for masses from shapes, which is not done; write them out")
     if inertial.tag != "inertial":
         return about_origin(1.0, Transform.identity(), [1.0, 1.0, 1.0, 0.0, 0.0, 0.0])
     if inertial.find("fluid_added_mass") is not None:
@@ -153,8 +156,8 @@ def _joints(document: Document, node: Node) -> tuple[list[JointData], list[LinkD
     part = node.part
     given = part.text("type")
     if given not in _KINDS:
-        raise part.error(f"its type {given!r} is not read; use one of {', '.join(_KINDS)}")
-    parent, child = (_end(node, tag) or document.top.origin for tag in ("parent", "child"))
+        raise part.error(f"its type {given!r} is not read; use one of {', '.join((*_KINDS, KIND))}")
+    parent, child = (end(node, tag) or document.top.origin for tag in ("parent", "child"))
     if parent is child or child is document.top.origin:
         fault = "it joins a link to itself" if parent is child else "its child is the world"
         raise part.error(f"{fault}; name another link as its child")
@@ -191,33 +194,15 @@ def _two_axes(first: JointData, second: JointData) -> tuple[list[JointData], lis
     ], [LinkData(link, RigidInertia.zero(), first.where, massless=True)]
 
 
-def _end(node: Node, tag: str) -> Node | None:
-    """The link at an end of a joint, by its own name or that of a frame on it; None: the world."""
-    assert node.scope is not None, "joints stand in a model or a world"
-    part = node.part.need(tag)
-    name = content(part)
-    if not name:
-        raise part.error(f"there is no name in <{tag}>; give that of a link")
-    return None if name == WORLD else node.scope.find(name, part).carrier
-
-
 def _with_axis(joint: JointData, node: Node, tag: str) -> JointData:
     """A joint, with what `<axis>` says of one freedom."""
     axis = node.part.find(tag)
     if axis is None:
         raise node.part.error(f"there is no <{tag}>; add one")
-    xyz = axis.find("xyz")
-    direction = Vector.of(0.0, 0.0, 1.0) if xyz is None else axis.unit(_vector(xyz))
-    assert node.scope is not None, "joints stand in a model or a world"
-    named = "" if xyz is None else xyz.element.get("expressed_in", "")
-    if node.scope.version <= 4 or truth(axis.find("use_parent_model_frame"), False):
-        named = named or MODEL
-    if named:
-        direction = relative(node.scope.find(named, axis), node).R @ direction
     mimic = axis.find("mimic")
     return replace(
         joint,
-        axis=direction,
+        axis=direction(node, axis),
         limits=_limits(axis, joint.kind),
         mimic=None if mimic is None else _mimic(node, mimic),
         **_resistance(axis),

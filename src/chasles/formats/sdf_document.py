@@ -1,13 +1,12 @@
 """An SDF file being read: its models, with those that it includes, as frames in their scopes."""
 
 import math
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from chasles.formats.files import load, short
 from chasles.formats.sdf_frames import WORLD, Node, Scope
+from chasles.formats.sdf_include import included
 from chasles.formats.xml_document import parse
 from chasles.formats.xml_part import Part, Source
 from chasles.mathematics.linear import Vector
@@ -95,7 +94,8 @@ class Document:
     def add(self, scope: Scope, part: Part, name: str, **facts: object) -> Node:
         """A new frame of a scope."""
         given, base = placed(part)
-        node = Node(part, part.tag, scope.prefix + name, scope, given, **facts)  # type: ignore[arg-type]
+        facts = {"kind": part.tag, "given": given} | facts
+        node = Node(part, name=scope.prefix + name, scope=scope, **facts)  # type: ignore[arg-type]
         node.base = base or node.base
         if len(self.nodes) >= MAX_PARTS:
             raise ModelError(
@@ -213,28 +213,66 @@ def _include(
     above: tuple[str, ...],
 ) -> None:
     """A model of another file, with a name, place and the rest that the `<include>` may give."""
-    uri = content(part.need("uri"))
-    if uri.startswith(("model://", "package://", "http://", "https://")):
-        raise part.error(f"uri is {short(uri)}; files are included by their path only: give it")
-    if part.element.get("merge", "") in ("true", "1"):
-        raise part.error("merge is not read; copy the model into this one, or leave out merge")
-    path = Path(part.source.file).parent / uri.removeprefix("file://")
-    file = os.fspath(path / "model.sdf" if path.is_dir() else path)
+    uri, file = content(part.find("uri")), included(part, NEWEST)
     if file in above:
         raise part.error(f"{short(uri)} includes itself; leave one <include> out")
     try:
         root, version = _root(file, document.snap, document.notes)
     except ModelError as error:
         raise part.error(f"cannot include {short(uri)}: {error}") from None
-    model = root.need("model").named()
+    if root.find("model") is None and any(root.all("light", "actor")):
+        part.note(f"{short(uri)} is no model, and not used")
+        return
+    model = _overridden(root.need("model"), part)
+    within = (*above, file)
+    if part.element.get("merge", "") in ("true", "1"):
+        if scope.origin.kind == WORLD and model.find("link") is not None:
+            fault = f"{short(uri)} has links, which a world cannot have; leave out merge"
+            raise part.error(fault)
+        _merge(document, scope, model, version=version, static=static, above=within)
+    else:
+        _model(document, scope, model, version=version, static=static, bare=bare, above=within)
+
+
+def _overridden(model: Part, include: Part) -> Part:
+    """A model with what an `<include>` of it says in the place of its own."""
+    if include.find("placement_frame") is not None and include.find("pose") is None:
+        raise include.error("placement_frame says what <pose> places; add a <pose>")
     for key in ("name", "placement_frame"):
-        if text := content(part.find(key)):
+        if text := content(include.find(key)):
             model.element.set(key, text)
     for key in ("pose", "static"):
-        own, given = model.find(key), part.find(key)
+        own, given = model.find(key), include.find(key)
         if given is not None:
             if own is not None:
                 model.element.remove(own.element)
             model.element.insert(0, given.element)
-    within = (*above, file)
-    _model(document, scope, model, version=version, static=static, bare=bare, above=within)
+    return model.named()
+
+
+def _merge(
+    document: Document,
+    scope: Scope,
+    part: Part,
+    *,
+    version: int,
+    static: bool,
+    above: tuple[str, ...],
+) -> None:
+    """The parts of an included model as parts of the one that includes it, or of the world.
+
+    Its own frame stays, by the name that sdformat gives it: `_merged__NAME__model__`.
+    """
+    if truth(part.find("static"), False) and not static:
+        part.note("static is not used of a model that is merged, as SDF says")
+    name = f"_merged__{part.text('name')}__model__"
+    origin = document.add(
+        scope,
+        part,
+        name,
+        kind="frame",
+        on=part.element.get("canonical_link", ""),
+        placement=part.element.get("placement_frame", ""),
+    )
+    origin.inside = Scope(version, origin, into=scope)
+    _parts(document, origin.inside, part, static=static, above=(*above, name))

@@ -86,19 +86,27 @@ class Node:
 
 @dataclass(eq=False)
 class Scope:
-    """The names of a model or world. version: 9 of a file in SDF 1.9. origin: its own frame."""
+    """The names of a model or world. version: 9 of a file in SDF 1.9. origin: its own frame.
+
+    into: the scope that its parts are merged into.
+    """
 
     version: int
     origin: Node
     nodes: dict[str, Node] = field(default_factory=dict)
+    into: "Scope | None" = None
 
     @property
     def prefix(self) -> str:
         """What stands before names of its parts in the whole file."""
+        if self.into is not None:
+            return self.into.prefix
         return f"{self.origin.name}::" if self.origin.name else ""
 
     def add(self, node: Node, name: str) -> Node:
         """A part of this scope; until version 1.6 a joint could have the name of a link."""
+        if self.into is not None:
+            self.into.add(node, name)
         other = self.nodes.setdefault(name, node)
         if other is not node and (self.version >= 7 or other.kind == node.kind):
             raise node.part.error(
@@ -125,7 +133,7 @@ class Scope:
         if name:
             return self.find(name, part)
         links = [node for node in self.nodes.values() if node.kind == "link"]
-        models = [node for node in self.nodes.values() if node.inside is not None]
+        models = [node for node in self.nodes.values() if node.kind == "model"]
         return next(iter(links + models), None)
 
 

@@ -10,13 +10,14 @@ import numpy as np
 from lxml import etree
 
 from chasles.formats.files import short, store
-from chasles.formats.numbers import angle_word
 from chasles.formats.refusals import check_writable, refusal
+from chasles.formats.sdf_elements import add_pose, add_text
 from chasles.formats.sdf_frames import MODEL, WORLD
+from chasles.formats.sdf_shapes import add_shape
+from chasles.formats.sdf_writer_gears import add_gears
 from chasles.formats.xml_document import added, begun, printed, words
 from chasles.formats.xml_part import MOMENTS
 from chasles.mathematics.linear import Vector
-from chasles.mathematics.rotations import rpy_from_matrix
 from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model import Description, JointData, Limits, LoopData
 from chasles.model.build import compose, natural_axes
@@ -55,12 +56,11 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
 
     Loops are joints between links that other joints connect already, so they must be closed where
     all coordinates are zero. Links that float are connected to nothing. Cylindrical joints and
-    others are written in series (`model.series`). Refused: what SDF cannot say (couplings,
-    armature, free joints elsewhere than at the world's origin, other joints).
+    others are written in series (`model.series`), ratios of two revolute joints as gearboxes.
+    Refused: what SDF cannot say (other couplings, armature, free joints elsewhere than at the
+    world's origin, other joints).
     """
     notes = list(check_writable(description, "SDF"))
-    for data in description.couplings:
-        raise refusal(f"coupling {data.name!r}", "ties coordinates", "SDF", f"{_ELSE} or .xml")
     source = _renamed(_on_world(in_series(description, _NATIVE), notes), notes)
     free = [joint for joint in source.joints if joint.kind == "free"]
     joints = [joint for joint in source.joints if joint.kind != "free"]
@@ -76,7 +76,7 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
     outer = root
     if source.gravity != Description.gravity:
         outer = added(root, "world", name="world")
-        _text(outer, "gravity", words(source.gravity))
+        add_text(outer, "gravity", words(source.gravity))
     model = added(outer, "model", name=source.name)
     _add_parts(model, source, [joint.child for joint in free], joints)
     _note_what_is_left(source, notes)
@@ -93,11 +93,14 @@ def _add_parts(
         element = added(model, "link", name=link.name)
         if link.name in joint_of:
             joint = joint_of[link.name]
-            _pose(element, inverted(joint.child_pose), joint.name)
+            add_pose(element, inverted(joint.child_pose), joint.name)
         _inertial(element, link.inertia)
+        own = (shape for shape in source.shapes if shape.link == link.name)
+        for k, shape in enumerate(own, start=1):
+            add_shape(element, shape, k)
     for joint in joints:
         _joint(model, joint, joint.pose, joint.parent or MODEL)
-    taken = {joint.name for joint in (*joints, *source.loops)}
+    taken = set(_ties(source))
     taken |= {link.name for link in source.links} | {frame.name for frame in source.frames}
     for link in source.links:
         if link.name not in joint_of and link.name not in floats:
@@ -107,8 +110,9 @@ def _add_parts(
     for loop in source.loops:
         _check_closed(loop, at_zero)
         _joint(model, loop, loop.child_pose, loop.child)
+    add_gears(model, source)
     for frame in source.frames:
-        _pose(added(model, "frame", name=frame.name, attached_to=frame.link), frame.pose)
+        add_pose(added(model, "frame", name=frame.name, attached_to=frame.link), frame.pose)
 
 
 # What the format can say -----------------------------------------------------------------------
@@ -127,12 +131,15 @@ def _on_world(source: Description, notes: list[str]) -> Description:
     for frame in source.frames:
         if frame.link == WORLD:
             notes.append(f"frame {frame.name!r} is on the world, not in the model; left out")
+    if any(shape.link == WORLD for shape in source.shapes):
+        notes.append("shapes of the world are not in the model; left out")
     return replace(
         source,
         links=tuple(link for link in source.links if link is not world),
         joints=tuple(map(held, source.joints)),
         loops=tuple(map(held, source.loops)),
         frames=tuple(frame for frame in source.frames if frame.link != WORLD),
+        shapes=tuple(shape for shape in source.shapes if shape.link != WORLD),
     )
 
 
@@ -152,7 +159,7 @@ def _renamed(source: Description, notes: list[str]) -> Description:
 
     links = legal("link", (link.name for link in source.links))
     frames = legal("frame", (frame.name for frame in source.frames))
-    ties = legal("joint", (joint.name for joint in (*source.joints, *source.loops)))
+    ties = legal("joint", _ties(source))
 
     def tied(joint: Kind) -> Kind:
         mimic = joint.mimic
@@ -172,11 +179,26 @@ def _renamed(source: Description, notes: list[str]) -> Description:
         links=tuple(replace(link, name=links[link.name]) for link in source.links),
         joints=tuple(map(tied, source.joints)),
         loops=tuple(map(tied, source.loops)),
+        couplings=tuple(
+            replace(
+                data,
+                name=ties[data.name],
+                freedoms=tuple(ties.get(freedom, freedom) for freedom in data.freedoms),
+            )
+            for data in source.couplings
+        ),
         frames=tuple(
             replace(frame, name=frames[frame.name], link=links[frame.link])
             for frame in source.frames
         ),
+        shapes=tuple(replace(shape, link=links[shape.link]) for shape in source.shapes),
     )
+
+
+def _ties(source: Description) -> list[str]:
+    """Names of joints in the file: those of loops and gears are such."""
+    joints = [joint.name for joint in (*source.joints, *source.loops)]
+    return joints + [data.name for data in source.couplings]
 
 
 def _check(joint: JointData) -> None:
@@ -251,42 +273,27 @@ def _note_what_is_left(source: Description, notes: list[str]) -> None:
 # Elements --------------------------------------------------------------------------------------
 
 
-def _text(parent: etree._Element, tag: str, text: str, **attributes: str) -> etree._Element:
-    element = added(parent, tag, **attributes)
-    element.text = text
-    return element
-
-
-def _pose(element: etree._Element, pose: Transform, base: str = "") -> None:
-    """Of an element, in the frame that it has without being said or in another."""
-    if base or not pose.is_identity:
-        angles = " ".join(map(angle_word, rpy_from_matrix(pose.R)))
-        _text(
-            element, "pose", f"{words(pose.r)} {angles}", **({"relative_to": base} if base else {})
-        )
-
-
 def _inertial(element: etree._Element, inertia: RigidInertia) -> None:
     """Always written: without it a link would have 1 kg."""
     mass, center, moments = inertia.about_center()
     inertial = added(element, "inertial")
-    _text(inertial, "pose", f"{words(center)} 0 0 0")
-    _text(inertial, "mass", words([mass]))
+    add_text(inertial, "pose", f"{words(center)} 0 0 0")
+    add_text(inertial, "mass", words([mass]))
     tensor = added(inertial, "inertia")
     for tag, x in zip(MOMENTS, moments, strict=True):
-        _text(tensor, tag, words([x]))
+        add_text(tensor, tag, words([x]))
 
 
 def _joint(model: etree._Element, joint: JointData, place: Transform, base: str) -> None:
     """A joint whose frame is placed in another."""
     element = added(model, "joint", name=joint.name, type=_KINDS[joint.kind])
-    _pose(element, place, base)
-    _text(element, "parent", WORLD if joint.parent is None else joint.parent)
-    _text(element, "child", joint.child)
+    add_pose(element, place, base)
+    add_text(element, "parent", WORLD if joint.parent is None else joint.parent)
+    add_text(element, "child", joint.child)
     if joint.kind == "fixed" or (joint.kind == "spherical" and not joint.resists):
         return
     if joint.kind == "helical":
-        _text(element, "screw_thread_pitch", words([joint.pitch * 2.0 * math.pi]))
+        add_text(element, "screw_thread_pitch", words([joint.pitch * 2.0 * math.pi]))
     axes = [joint.axis]  # of a ball any: its damping needs one
     if joint.kind == "universal":
         axes = [Vector(row) for row in natural_axes(joint).rows[:2]]
@@ -296,19 +303,19 @@ def _joint(model: etree._Element, joint: JointData, place: Transform, base: str)
 
 def _axis(element: etree._Element, joint: JointData, axis: Vector) -> None:
     """One freedom of a joint."""
-    _text(element, "xyz", words(axis))
+    add_text(element, "xyz", words(axis))
     bounds = Limits() if joint.kind == "spherical" else joint.limits
     limits = {key: x for key, x in vars(bounds).items() if math.isfinite(x)}
     if limits:
         limit = added(element, "limit")
         for key in limits:
-            _text(limit, key, words([limits[key]]))
+            add_text(limit, key, words([limits[key]]))
     if joint.damping or joint.friction:
         dynamics = added(element, "dynamics")
-        _text(dynamics, "damping", words([joint.damping]))
-        _text(dynamics, "friction", words([joint.friction]))
+        add_text(dynamics, "damping", words([joint.damping]))
+        add_text(dynamics, "friction", words([joint.friction]))
     if joint.mimic is not None:
         mimic = added(element, "mimic", joint=joint.mimic.joint, axis="axis")
-        _text(mimic, "multiplier", words([joint.mimic.multiplier]))
-        _text(mimic, "offset", words([joint.mimic.offset]))
-        _text(mimic, "reference", "0")
+        add_text(mimic, "multiplier", words([joint.mimic.multiplier]))
+        add_text(mimic, "offset", words([joint.mimic.offset]))
+        add_text(mimic, "reference", "0")

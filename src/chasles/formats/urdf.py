@@ -3,7 +3,7 @@
 The format is that of wiki.ros.org/urdf/XML. Joint types beyond it: spherical, yaw_pitch_roll,
 universal (`<axis>` and an optional perpendicular `<axis2>`), cylindrical, sphere_in_cylinder,
 helical (attribute `pitch`, m/rad), rack_and_pinion and rolling (attribute `radius`, m).
-Transmissions, collision shapes and simulator extensions are ignored; no other file is ever opened.
+Transmissions and simulator extensions are ignored; no other file is ever opened.
 """
 
 import math
@@ -60,6 +60,8 @@ def described(file: str, root: etree._Element, *, snap: bool, floating: bool) ->
         )
     source = Source(file, root.tag.removesuffix("robot"), snap, [])
     parts = tuple(_named(source, root, "link"))
+    if not parts:
+        raise Part(source, root, "robot").error("there are no links; add a <link>")
     links = tuple(map(_link, parts))
     joints = tuple(map(_joint, _named(source, root, "joint")))
     if floating:

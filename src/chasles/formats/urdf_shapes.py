@@ -1,4 +1,4 @@
-"""What links of a URDF file look like: the `<visual>` elements. Meshes are named, never opened.
+"""Shapes of links in URDF files: `<visual>` and `<collision>`. Meshes are named, never opened.
 
 A shape that cannot be drawn is left out with a note: the motion does not depend on it.
 """
@@ -8,11 +8,11 @@ from dataclasses import replace
 
 from chasles.formats.xml_part import Part
 from chasles.mathematics.spatial import Transform
-from chasles.model import ModelError, ShapeData
+from chasles.model import ROLES, ModelError, ShapeData
 
 Color = tuple[float, ...]
 
-_NUMBERS = {
+NUMBERS = {
     "sphere": ("radius",),
     "cylinder": ("radius", "length"),
     "capsule": ("radius", "length"),
@@ -33,16 +33,16 @@ def materials(robot: Part) -> dict[str, Color]:
 def shapes(link: Part, named: Mapping[str, Color]) -> Iterator[ShapeData]:
     """The shapes of a link, in its frame; digits of their angles are taken as printed."""
     as_printed = replace(link, source=replace(link.source, snap=False))
-    for visual in as_printed.all("visual"):
+    for part in as_printed.all(*ROLES):
         try:
-            yield _shape(visual, link.text("name"), named)
+            yield _shape(part, link.text("name"), named)
         except ModelError as error:
             link.source.notes.append(f"{error}; the shape is left out")
 
 
-def _shape(visual: Part, link: str, named: Mapping[str, Color]) -> ShapeData:
-    geometry, file = visual.need("geometry"), ""
-    kinds = ("box", "mesh", *_NUMBERS)
+def _shape(part: Part, link: str, named: Mapping[str, Color]) -> ShapeData:
+    geometry, file = part.need("geometry"), ""
+    kinds = ("box", "mesh", *NUMBERS)
     found = next(geometry.all(*kinds), None)
     if found is None:
         raise geometry.error(f"geometry has none of {', '.join(kinds)}; add one")
@@ -51,10 +51,10 @@ def _shape(visual: Part, link: str, named: Mapping[str, Color]) -> ShapeData:
     elif found.tag == "box":
         size = tuple(found.vector("size"))
     else:
-        size = tuple(map(found.number, _NUMBERS[found.tag]))
+        size = tuple(map(found.number, NUMBERS[found.tag]))
     if found.tag != "mesh" and min(size) <= 0.0:
         raise found.error(f"{found.tag} has no volume; give sizes above 0")
-    material, origin = visual.find("material"), visual.find("origin")
+    material, origin = part.find("material"), part.find("origin")
     return ShapeData(
         link,
         found.tag,
@@ -63,7 +63,8 @@ def _shape(visual: Part, link: str, named: Mapping[str, Color]) -> ShapeData:
         if origin is None
         else origin.placement(origin.vector("xyz", "0 0 0"), origin.words("rpy", 3, "0 0 0")),
         file,
-        None if material is None else _color(material, named),
+        None if material is None or part.tag != "visual" else _color(material, named),
+        part.tag,
     )
 
 

@@ -6,12 +6,11 @@ import os
 from lxml import etree
 
 from chasles.formats.files import store
-from chasles.formats.numbers import angle_word
 from chasles.formats.refusals import check_writable, refusal
 from chasles.formats.urdf import UNBOUNDED
+from chasles.formats.urdf_writer_shapes import add_origin, add_shapes
 from chasles.formats.xml_document import added, begun, printed, words
-from chasles.mathematics.rotations import rpy_from_matrix
-from chasles.mathematics.spatial import RigidInertia, Transform
+from chasles.mathematics.spatial import RigidInertia
 from chasles.model import JOINTS, Description, JointData, Limits, LinkData
 from chasles.model.graph import unused_name
 from chasles.model.series import at_children, in_series
@@ -53,8 +52,9 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
         added(root, "link", name=frame.name)
         held = unused_name(f"{frame.name}.fixed", names)
         _joint(root, JointData(held, "fixed", frame.link, frame.name, frame.pose), world)
+    left = add_shapes(root, description)
     store(path, printed(root))
-    return notes
+    return (*notes, *left)
 
 
 def _check(description: Description) -> None:
@@ -95,7 +95,7 @@ def _joint(root: etree._Element, joint: JointData, world: str) -> None:
     if kind == "revolute" and (limits.lower, limits.upper) == (-math.inf, math.inf):
         kind = "continuous"
     element = added(root, "joint", name=joint.name, type=kind)
-    _origin(element, joint.pose)
+    add_origin(element, joint.pose)
     added(element, "parent", link=world if joint.parent is None else joint.parent)
     added(element, "child", link=joint.child)
     if kind == "fixed":
@@ -110,11 +110,6 @@ def _joint(root: etree._Element, joint: JointData, world: str) -> None:
     if joint.mimic is not None:
         ratio, offset = words([joint.mimic.multiplier]), words([joint.mimic.offset])
         added(element, "mimic", joint=joint.mimic.joint, multiplier=ratio, offset=offset)
-
-
-def _origin(element: etree._Element, pose: Transform) -> None:
-    angles = rpy_from_matrix(pose.R)
-    added(element, "origin", xyz=words(pose.r), rpy=" ".join(map(angle_word, angles)))
 
 
 def _limit(element: etree._Element, limits: Limits, *, bounded: bool) -> None:

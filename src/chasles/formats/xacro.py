@@ -27,6 +27,13 @@ XACRO = Tool(
 """Large robots of manufacturers take less than a second."""
 
 
+_REMEDIES = {
+    "Undefined substitution argument": "give it: chasles.load(path, arguments={name: value})",
+    "is not above the file": "put the package's folder there",
+}
+"""For what xacro says; else the file is to be corrected."""
+
+
 def read(
     path: str | os.PathLike[str],
     *,
@@ -65,7 +72,6 @@ def _complaint(file: str, told: str) -> ModelError:
     if found["at"].startswith(os.path.abspath(file) + ":"):
         at = file + found["at"].removeprefix(os.path.abspath(file))
     macros = "".join(f" in macro {name!r}," for name in found["macros"])
-    remedy = "correct the file"
-    if "Undefined substitution argument" in found["what"]:
-        remedy = "give it: chasles.load(path, arguments={name: value})"
+    remedies = (remedy for fault, remedy in _REMEDIES.items() if fault in found["what"])
+    remedy = next(remedies, "correct the file")
     return ModelError(f"{at}:{macros} xacro: {' '.join(found['what'].split())[:400]}; {remedy}")

@@ -6,9 +6,11 @@ macros carry along: so messages about what was expanded can say where it was wri
 
 import json
 import os
+import re
 import sys
 import types
 import xml.dom.minidom
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from lxml import etree
 ORIGIN = "chasles-origin"
 
 _evaluate = xacro.safe_eval
+_clone = xml.dom.minidom.Element.cloneNode
 
 
 def answer(file: str, arguments: str, most: str) -> dict[str, str]:
@@ -26,13 +29,16 @@ def answer(file: str, arguments: str, most: str) -> dict[str, str]:
     packages.get_package_share_directory = lambda name: found(name, file)  # type: ignore[attr-defined]
     sys.modules |= {"ament_index_python": packages, "ament_index_python.packages": packages}
     xacro.parse, xacro.safe_eval = parsed, evaluated
+    xml.dom.minidom.Element.cloneNode = cloned  # type: ignore[method-assign]
     try:
         document = xacro.process_file(file, mappings=json.loads(arguments), verbosity=0)
         text = document.documentElement.toxml()
     except Exception as error:  # xacro lets through whatever an expression raises
-        what = str(error) or repr(error)
+        said = (str(error) or repr(error)).removeprefix(f"{type(error)}: ")
+        what = re.sub(r"^(.+) \1$", r"\1", " ".join(said.split()))  # some it says twice
         endless = "maximum recursion depth" in what
-        raise complaint(file, "macros call each other without end" if endless else what) from None
+        what = "macros call each other without end" if endless else what
+        raise complaint(file, what, place(error)) from None
     if len(text) > int(most):
         raise complaint(file, f"the URDF would have {len(text)} bytes")
     return {"urdf": text}
@@ -47,7 +53,7 @@ def parsed(given: Any, filename: str | None = None) -> Any:
         raise xacro.XacroException(f"there is no file {os.path.basename(filename)!r} to include")
     plain = etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True)
     try:
-        root = etree.parse(filename, plain).getroot()
+        root = etree.fromstring(Path(filename).read_bytes(), plain)
     except etree.XMLSyntaxError as error:
         raise xacro.XacroException(
             f"not readable XML at line {error.lineno}: {error.msg}"
@@ -57,7 +63,39 @@ def parsed(given: Any, filename: str | None = None) -> Any:
     for element in root.iter(etree.Element):
         if element.prefix != "xacro":
             element.set(ORIGIN, f"{filename}:{element.sourceline}")
-    return xml.dom.minidom.parseString(etree.tostring(root))
+    document = xml.dom.minidom.parseString(etree.tostring(root))
+    for element, node in zip(root.iter(etree.Element), elements(document), strict=True):
+        node.place = f"{os.path.abspath(filename)}:{element.sourceline}"
+    return document
+
+
+def elements(node: Any) -> Iterator[Any]:
+    """Of a document or an element, itself included, in the order of the text."""
+    pending = [node]
+    while pending:
+        node = pending.pop()
+        if node.nodeType == node.ELEMENT_NODE:
+            yield node
+        pending += reversed(node.childNodes)
+
+
+def cloned(self: Any, deep: bool) -> Any:
+    """A copy that knows its place; xacro makes them of macros and blocks."""
+    copy = _clone(self, deep)
+    for mine, its in zip(elements(self), elements(copy), strict=False):
+        if hasattr(mine, "place"):
+            its.place = mine.place
+    return copy
+
+
+def place(error: BaseException) -> str:
+    """The file and line of the innermost element that xacro was at; "" where it was at none."""
+    found, trace = "", error.__traceback__
+    while trace is not None:
+        for name in ("node", "elt"):  # as its functions call it
+            found = getattr(trace.tb_frame.f_locals.get(name), "place", found)
+        trace = trace.tb_next
+    return found
 
 
 def evaluated(expression: str, names: Any, local: Any = None) -> Any:
@@ -80,26 +118,13 @@ def found(package: str, file: str) -> str:
     raise xacro.XacroException(f"package {package!r} is not above the file, nor beside what is")
 
 
-def complaint(file: str, what: str) -> ValueError:
-    """What went wrong, in which file and macros, and the line of what it quotes."""
+def complaint(file: str, what: str, at: str = "") -> ValueError:
+    """What went wrong, where, and in which macros."""
     files = [name for name in xacro.filestack or [] if name] or [file]
     called = [macro.body.getAttribute("name") for macro in xacro.macrostack or []]
     macros = list(dict.fromkeys(called[::-1]))[:4]
-    at, line = os.path.abspath(files[-1]), where(files[-1], what)
-    return ValueError(
-        json.dumps({"at": f"{at}:{line}" if line else at, "macros": macros, "what": what})
-    )
-
-
-def where(file: str, what: str) -> int:
-    """The line that a message quotes: of broken XML, an expression or a tag; 0 if it is unclear."""
-    if " at line " in what:
-        return int(what.partition(" at line ")[2].partition(":")[0])
-    quoted = [part for part in what.replace('"', "'").split("'")[1::2] if part.strip()]
-    quoted += [f"<{word}" for word in what.split() if word.startswith("xacro:")]
-    try:
-        lines = Path(file).read_text("utf-8", "replace").splitlines()
-    except OSError:
-        return 0
-    hits = [k for k, line in enumerate(lines, 1) if any(part in line for part in quoted)]
-    return hits[0] if len(hits) == 1 else 0
+    line = re.search(r"(?: at line |: line )(\d+)", what)  # of XML that is broken
+    if line is not None:
+        at = f"{os.path.abspath(files[-1])}:{line[1]}"
+    told = {"at": at or os.path.abspath(files[-1]), "macros": macros, "what": what}
+    return ValueError(json.dumps(told))

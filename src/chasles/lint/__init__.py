@@ -5,15 +5,19 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import PurePath
 from typing import Literal, NamedTuple
+
+import numpy as np
 
 from chasles import formats
 from chasles.formats import registry
 from chasles.lint import loaded
 from chasles.lint.checks import CHECKS
 from chasles.lint.findings import SEVERITIES, Finding, at_least
-from chasles.lint.sheet import Found, Sheet
+from chasles.lint.repair import unrepaired
+from chasles.lint.sheet import Found, Joint, Link, Sheet
 from chasles.model import Description, ModelError
 from chasles.robot import Robot
 
@@ -43,6 +47,10 @@ SURVEYS: dict[str, Survey] = {
 _MESSAGE = re.compile(r"(?:(?P<where>.*?:\d+): )?(?:(?P<part>\w+ '[^']*'):? )?(?P<what>.*)", re.S)
 
 
+_quiet = partial(np.errstate, over="ignore", invalid="ignore", divide="ignore")
+"""What overflows is infinite, and found to be no body's; NumPy need not say it too."""
+
+
 def lint(
     path: str | os.PathLike[str],
     *,
@@ -61,7 +69,8 @@ def lint(
 
 def findings(sheet: Sheet) -> tuple[Finding, ...]:
     """What all checks find; why a file does not load is left out where a check says it better."""
-    found = [_finding(sheet, name, what) for name in CHECKS for what in CHECKS[name].find(sheet)]
+    with _quiet():
+        found = [_finding(sheet, key, what) for key in CHECKS for what in CHECKS[key].find(sheet)]
     errors = {f.where for f in found if f.severity == "error" and f.check != "refused"}
     kept = [f for f in found if f.check != "refused" or f.where not in errors]
     return tuple(sorted(kept, key=lambda f: f.line))
@@ -69,7 +78,8 @@ def findings(sheet: Sheet) -> tuple[Finding, ...]:
 
 def _finding(sheet: Sheet, name: str, found: Found) -> Finding:
     row = CHECKS[name]
-    repairable = bool(row.repair) and sheet.document is not None
+    left = {each.part for each in unrepaired(sheet)} if row.repair else set()
+    repairable = bool(row.repair) and sheet.document is not None and found.part not in left
     remedy = found.remedy or row.remedy
     return Finding(
         name, row.severity, found.where, found.part, found.what, row.why, remedy, repairable
@@ -88,12 +98,14 @@ def surveyed(
         )
     row = SURVEYS[suffix]
     given = {"arguments": arguments} if suffix == ".xacro" else {}
-    sheet: Sheet = importlib.import_module(row.module).survey(file, meshes=meshes, **given)
+    with _quiet():
+        sheet: Sheet = importlib.import_module(row.module).survey(file, meshes=meshes, **given)
     try:
         description = formats.read(file, arguments=arguments)
     except ModelError as error:
         return replace(sheet, refusal=_refusal(file, str(error)))
-    sheet = _joined(sheet, description, row.join)
+    with _quiet():
+        sheet = _joined(sheet, description, row.join)
     try:
         return replace(sheet, robot=Robot(description))
     except ModelError as error:
@@ -104,19 +116,28 @@ def _joined(sheet: Sheet, description: Description, join: str) -> Sheet:
     if join == "raw":
         return sheet
     whole = replace(loaded.sheet(sheet.file, description), faults=sheet.faults)
-    if join == "loaded":
-        return whole
     links = {link.where: link for link in sheet.links}
     joints = {joint.where: joint for joint in sheet.joints}
+
+    def seen(link: Link) -> Link:
+        raw = links.get(link.where)
+        if raw is None:
+            return link
+        return replace(link, place=raw.place) if join == "loaded" else replace(raw, name=link.name)
+
+    def moved(joint: Joint) -> Joint:
+        """An inverted range that is no limit to the reader is seen as it is written."""
+        raw = joints.get(joint.where)
+        if raw is None:
+            return joint
+        inverted = joint.range is None and raw.range is not None and raw.range[0] > raw.range[1]
+        kept = {"kind": raw.kind, "limits": raw.limits} if inverted else {}
+        return replace(joint, place=raw.place, **kept)  # type: ignore[arg-type]
+
     return replace(
         whole,
-        links=tuple(
-            replace(links[x.where], name=x.name) if x.where in links else x for x in whole.links
-        ),
-        joints=tuple(
-            replace(x, place=joints[x.where].place) if x.where in joints else x
-            for x in whole.joints
-        ),
+        links=tuple(map(seen, whole.links)),
+        joints=tuple(map(moved, whole.joints)),
         document=sheet.document,
     )
 

@@ -1,31 +1,40 @@
 """Repairs of what has one defensible repair, as the smallest change of the file's text."""
 
-import re
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from lxml import etree
 
 from chasles.formats.xml_part import MOMENTS
+from chasles.lint.documents import Edit, Table
 from chasles.lint.sheet import Sheet
-from chasles.model import ModelError
+from chasles.lint.xml_values import six
 from chasles.model.validate import inertia_fault
 
 THINNEST = 1e-3
 """The least second moment of mass that a repaired body has, of its largest: one that is a thirtieth
 as thick as it is wide. With none, digits that are cut off would make it impossible again."""
 
+NOT_WRITTEN = "the file does not write its numbers out"
+"""They are expressions, defaults, or of an included file."""
+
 ROUNDING = 1e-14
 """Of the largest moment: what is smaller is what rounding leaves of zero."""
 
 
-class Edit(NamedTuple):
-    """New text of an element's attribute, or of what stands in its child of that name."""
+class Left(NamedTuple):
+    """What a repair was meant for and cannot be given: the part, "file:line", and why."""
 
-    element: etree._Element
-    name: str
-    text: str
+    part: str
+    where: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.part}: not repaired: {self.why}"
+
+
+Found = Iterator[Edit | Left]
 
 
 def nearest_inertia(moments: np.ndarray) -> np.ndarray:
@@ -42,44 +51,72 @@ def nearest_inertia(moments: np.ndarray) -> np.ndarray:
     return np.trace(raised) * np.eye(3) - raised
 
 
-def inertias(sheet: Sheet) -> Iterator[Edit]:
+def inertias(sheet: Sheet) -> Found:
     """The nearest possible moments for impossible ones of a positive mass."""
     for link in sheet.links:
         fault = inertia_fault(link.mass, link.moments) if link.mass else None
-        if fault is None or fault.check not in ("triangle", "not-positive") or link.place is None:
+        if fault is None or fault.check not in ("triangle", "not-positive"):
             continue
-        if not np.all(np.isfinite(link.moments)) or not np.max(link.second_moments) > 0.0:
-            continue
-        new = nearest_inertia(link.moments)
-        new[np.abs(new) < ROUNDING * np.max(new)] = 0.0
-        six = (*np.diag(new), new[0, 1], new[0, 2], new[1, 2])
-        yield from _moments(link.place, [f"{x + 0.0:.12g}" for x in six])
+        sound = np.all(np.isfinite(link.moments)) and np.max(link.second_moments) > 0.0
+        new = nearest_inertia(link.moments) if sound else np.zeros((3, 3))
+        if link.place is None:
+            yield Left(link.part, link.where, NOT_WRITTEN)
+        elif not sound:
+            yield Left(link.part, link.where, "no possible inertia is near; give the true one")
+        elif not _has_place(link.place, new):
+            yield Left(link.part, link.where, "it needs a product of inertia that is not written")
+        else:
+            yield from _moments(link.place, new)
 
 
-def _moments(place: etree._Element, six: list[str]) -> Iterator[Edit]:
-    """Where a file says its moments: one attribute in MJCF, six attributes or elements else."""
-    if "fullinertia" in place.attrib:
-        yield Edit(place, "fullinertia", " ".join(six))
+def _has_place(place: Any, moments: np.ndarray) -> bool:
+    """Whether each of six moments that is not zero is written, or all six are in one."""
+    if isinstance(place, Table):
+        return True
+    if "diaginertia" in place.attrib or "fullinertia" in place.attrib:
+        return True
+    given = dict(zip(MOMENTS, _words(six(moments)), strict=True))
+    return all(_is_written(place, key) or given[key] == "0" for key in MOMENTS)
+
+
+def _moments(place: Any, moments: np.ndarray) -> Iterator[Edit]:
+    """Where a file says them: one list in MJCF and TOML, six attributes or elements else."""
+    words = _words(six(moments))
+    if isinstance(place, Table):
+        yield Edit(place, "inertia", f"[{', '.join(_words(place.written(moments)))}]")
+    elif "fullinertia" in place.attrib:
+        yield Edit(place, "fullinertia", " ".join(words))
     elif "diaginertia" in place.attrib:
-        yield Edit(place, "diaginertia", " ".join(six[:3]))
+        yield Edit(place, "diaginertia", " ".join(words[:3]))
     else:
-        given = dict(zip(MOMENTS, six, strict=True))
-        absent = [key for key in MOMENTS if key not in place.attrib and place.find(key) is None]
-        if all(given[key] == "0" for key in absent):
-            yield from (
-                Edit(place, key, given[key])
-                for key in MOMENTS
-                if key not in absent and float(given[key]) != float(_text(place, key) or "0")
-            )
+        for key, word in zip(MOMENTS, words, strict=True):
+            if _is_written(place, key) and float(word) != float(_text(place, key) or "0"):
+                yield Edit(place, key, word)
 
 
-def limits(sheet: Sheet) -> Iterator[Edit]:
+def _words(numbers: Sequence[float]) -> list[str]:
+    """As few digits as matter; what rounding leaves of zero is zero."""
+    most = max(map(abs, numbers))
+    return [f"{x if abs(x) >= ROUNDING * most else 0.0:.12g}" for x in numbers]
+
+
+def limits(sheet: Sheet) -> Found:
     """Limits exchanged where the lower one is the larger."""
     for joint in sheet.joints:
-        if joint.range is None or joint.range[0] <= joint.range[1] or joint.place is None:
+        if joint.range is None or joint.range[0] <= joint.range[1]:
             continue
-        for key, other in (("lower", "upper"), ("upper", "lower")):
-            yield Edit(joint.place, key, _text(joint.place, other))
+        if joint.place is None:
+            yield Left(joint.part, joint.where, NOT_WRITTEN)
+        elif "range" in joint.place.attrib:
+            lower, upper = joint.place.get("range").split()
+            yield Edit(joint.place, "range", f"{upper} {lower}")
+        else:
+            for key, other in (("lower", "upper"), ("upper", "lower")):
+                yield Edit(joint.place, key, _text(joint.place, other))
+
+
+def _is_written(element: etree._Element, name: str) -> bool:
+    return name in element.attrib or element.find(name) is not None
 
 
 def _text(element: etree._Element, name: str) -> str:
@@ -87,55 +124,29 @@ def _text(element: etree._Element, name: str) -> str:
     return element.get(name, "") if child is None else child.text or ""
 
 
-REPAIRS: dict[str, Callable[[Sheet], Iterator[Edit]]] = {
+REPAIRS: dict[str, Callable[[Sheet], Found]] = {
     "inertia": inertias,
     "limits": limits,
 }
 """By the names that the table of checks has for them."""
 
-_TAG = re.compile(
-    r"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>|<([^\s<>/!?][^\s<>/]*)((?:[^<>\"']|\"[^\"]*\"|'[^']*')*)>",
-    re.DOTALL,
-)
-"""What begins with "<": comments and the like, or a start tag by its name and attributes."""
+
+def unrepaired(sheet: Sheet) -> tuple[Left, ...]:
+    """What cannot be repaired though such things can."""
+    return tuple(each for each in _found(sheet) if isinstance(each, Left))
 
 
 def repaired(sheet: Sheet) -> tuple[str, str]:
     """The text of a file and its text with all repairs; the rest of it stays as it is."""
-    if sheet.document is None:
-        raise ModelError(f"{sheet.file}: only .urdf, .sdf and .xml files are repaired; edit it")
-    data, root = sheet.document
-    text = _decoded(sheet.file, data)
-    edits = {edit: None for find in REPAIRS.values() for edit in find(sheet)}
-    starts = dict(zip(root.iter(), _start_tags(text), strict=True))
-    changes = [_change(text, starts, edit) for edit in edits]
-    new = text
-    for start, end, word in sorted(changes, reverse=True):
+    assert sheet.document is not None, "something in it can be repaired"
+    edits = [each for each in _found(sheet) if isinstance(each, Edit)]
+    changes = sorted((*sheet.document.span(edit), edit.text) for edit in edits)
+    text = new = sheet.document.text
+    for start, end, word in reversed(changes):
         new = new[:start] + word + new[end:]
     return text, new
 
 
-def _decoded(file: str, data: bytes) -> str:
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError:
-        raise ModelError(f"{file}: only text in UTF-8 is repaired; save it as such") from None
-
-
-def _start_tags(text: str) -> list[re.Match[str]]:
-    """The start tags of a document, in the order of its elements."""
-    return [match for match in _TAG.finditer(text) if match[1]]
-
-
-def _change(
-    text: str, starts: dict[etree._Element, re.Match[str]], edit: Edit
-) -> tuple[int, int, str]:
-    """From where to where a text is exchanged, and for what."""
-    child = edit.element.find(edit.name)
-    if child is not None:
-        first = starts[child].end()
-        return first, text.index("<", first), edit.text
-    tag = starts[edit.element]
-    found = re.search(rf"(?<![\w:.-]){edit.name}\s*=\s*([\"'])(.*?)\1", tag[2], re.DOTALL)
-    assert found is not None, "the parser found the attribute"
-    return tag.start(2) + found.start(2), tag.start(2) + found.end(2), edit.text
+def _found(sheet: Sheet) -> dict[Edit | Left, None]:
+    """Each once: a macro of a xacro file may write it several times."""
+    return dict.fromkeys(each for repair in REPAIRS.values() for each in repair(sheet))

@@ -8,6 +8,7 @@ from chasles.formats.files import load
 from chasles.formats.xml_document import parse
 from chasles.formats.xml_part import MOMENTS, Part, Source
 from chasles.lint import solids
+from chasles.lint.documents import XmlDocument
 from chasles.lint.sheet import Joint, Link, Sheet
 from chasles.lint.solids import Solid
 from chasles.lint.urdf import located
@@ -31,7 +32,11 @@ def survey(file: str, *, meshes: bool) -> Sheet:
         part = Part(source, element, f"joint {element.get('name', '')!r}")
         joints.append(_joint(values, part))
     return Sheet(
-        file, tuple(links), tuple(joints), faults=tuple(values.faults), document=(data, root)
+        file,
+        tuple(links),
+        tuple(joints),
+        faults=tuple(values.faults),
+        document=XmlDocument(file, data, root),
     )
 
 

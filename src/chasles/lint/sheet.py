@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from chasles.lint.documents import Document
 from chasles.lint.solids import Solid
 from chasles.model import Mimic
 from chasles.robot import Robot
@@ -59,8 +60,7 @@ class Link:
     @cached_property
     def principal(self) -> np.ndarray:
         """The principal moments, the smallest first; zeros where they are beyond all numbers."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            sound = np.isfinite(np.linalg.norm(self.moments))
+        sound = np.isfinite(np.sum(np.abs(self.moments)))
         return np.linalg.eigvalsh(self.moments) if sound else np.zeros(3)
 
     @cached_property
@@ -124,7 +124,7 @@ class Sheet:
     references: tuple[tuple[str, str, str, str], ...] = ()
     faults: tuple[Found, ...] = ()
     needs_limits: bool = False
-    document: Any = None
+    document: Document | None = None
     refusal: Found | None = None
     robot: Robot | None = None
 

@@ -23,7 +23,7 @@ def density(sheet: Sheet) -> Iterator[Found]:
         if not link.mass or link.mass < 0.0 or not np.sum(link.principal) > 0.0:
             continue
         radius = math.sqrt(5.0 / 6.0 * float(np.sum(link.principal)) / link.mass)
-        ball = 4.0 / 3.0 * math.pi * radius**3
+        ball = 4.0 / 3.0 * math.pi * radius * radius * radius
         if link.mass > DENSEST * ball:
             what = f"{link.mass:g} kg with such moments fits into a ball of {1e3 * radius:.3g} mm"
             yield Found(link.part, link.where, f"{what} radius, {_density(link.mass, ball)}")

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +11,9 @@ from lxml import etree
 from chasles.formats.files import load
 from chasles.formats.xacro import expanded
 from chasles.formats.xml_document import parse
-from chasles.formats.xml_part import MOMENTS, Part, Source
+from chasles.formats.xml_part import MOMENTS, ORIGIN, Part, Source
 from chasles.lint import solids
+from chasles.lint.documents import Document, XmlDocument
 from chasles.lint.sheet import Joint, Link, Sheet
 from chasles.lint.solids import Solid
 from chasles.lint.xml_values import Values, rotation, tensor
@@ -23,13 +25,36 @@ _LIMITS = ("lower", "upper", "effort", "velocity")
 def survey(file: str, *, meshes: bool, arguments: Mapping[str, str] | None = None) -> Sheet:
     """What a .urdf or .xacro file says; meshes: also of mesh files that it names."""
     if file.lower().endswith(".xacro"):
-        return _sheet(file, expanded(file, arguments), meshes, document=None)
+        sheet = _sheet(file, expanded(file, arguments), meshes, document=None)
+        return _with_source(sheet, XmlDocument(file, data := load(file), parse(file, data)))
     data = load(file)
     root = parse(file, data)
-    return _sheet(file, root, meshes, document=(data, root))
+    return _sheet(file, root, meshes, document=XmlDocument(file, data, root))
 
 
-def _sheet(file: str, root: etree._Element, meshes: bool, document: object) -> Sheet:
+def _with_source(sheet: Sheet, document: XmlDocument) -> Sheet:
+    """What was expanded from a xacro file, with the places where numbers are written in that."""
+    lines: dict[str, list[etree._Element]] = {}
+    for element in document.root.iter():
+        lines.setdefault(f"{os.path.abspath(sheet.file)}:{element.sourceline}", []).append(element)
+
+    def written(place: etree._Element | None, names: tuple[str, ...]) -> etree._Element | None:
+        """The element in the file, where all its numbers are digits there."""
+        if place is None:
+            return None
+        alike = [x for x in lines.get(place.get(ORIGIN, ""), ()) if x.tag == place.tag]
+        plain = all(alike[0].get(key) == place.get(key) for key in names) if alike else False
+        return alike[0] if len(alike) == 1 and plain else None
+
+    return replace(
+        sheet,
+        links=tuple(replace(x, place=written(x.place, MOMENTS)) for x in sheet.links),
+        joints=tuple(replace(x, place=written(x.place, _LIMITS)) for x in sheet.joints),
+        document=document,
+    )
+
+
+def _sheet(file: str, root: etree._Element, meshes: bool, document: Document | None) -> Sheet:
     values, space = Values(), root.tag.removesuffix("robot")
     robot = Part(Source(file, space, False, []), root, "robot")
     links = [_link(values, _owned(part), meshes) for part in robot.all("link")]

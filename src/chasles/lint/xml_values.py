@@ -66,3 +66,8 @@ def rotation(roll: float, pitch: float, yaw: float) -> np.ndarray:
 def tensor(xx: float, yy: float, zz: float, xy: float, xz: float, yz: float) -> np.ndarray:
     """The symmetric matrix of six moments."""
     return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+
+
+def six(moments: np.ndarray) -> list[float]:
+    """The moments of a symmetric matrix, in the order of `tensor`."""
+    return [float(moments[i, j]) for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from chasles.backends.arrays import check_tolerance
 from chasles.backends.drivers import newton
 from chasles.libraries import refuse
 from chasles.loops.openness import at_index, check_position, check_rates, how_open
@@ -383,8 +384,3 @@ class Loops:
             names = [repr(x.name) for x in among if owners & self.movers(x)]
             found += [f"{what} {', '.join(names)}"] if names else []
         return " and ".join(found)
-
-
-def check_tolerance(function: str, tolerance: Any) -> None:
-    if not isinstance(tolerance, int | float) or not tolerance > 0.0:
-        raise ValueError(f"{function}: tolerance must be a positive number, not {tolerance!r}")

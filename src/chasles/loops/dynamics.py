@@ -1,16 +1,18 @@
 """Dynamics of a robot with closed loops: compiled for one choice of equations, checked by state."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import copy
 from functools import partial, wraps
 from typing import Any
 
 import numpy as np
 
+from chasles.backends.arrays import check_tolerance
 from chasles.libraries import refuse
 from chasles.loops import singular_values
 from chasles.loops.choice import choose
-from chasles.loops.closing import Loops, check_tolerance
+from chasles.loops.closing import Loops
 from chasles.loops.linear_system import linear_system
 from chasles.loops.openness import at_index, farthest, named
 from chasles.loops.reports import OverDetermined, SingularPosition, UnderActuated
@@ -87,16 +89,17 @@ class ClosedLoops:
         check_tolerance(name, tolerance)
         refuse(name, *arrays, *forces)
         key = (stabilization, *options.values())
-        compiled = self._ready.get(key)
-        if compiled is None:
-            compiled = self._ready[key] = self._robot(None).function(
-                "constrained_dynamics", stabilization=stabilization, **options
-            )
-        here = compiled.at(self.loops.time)
-        if threads is None:
-            qdd, lam, health = here.fast(*arrays, *forces)
-        else:
-            qdd, lam, health = here(*arrays, *forces, threads=threads)
+        with _asked_for(name, "constrained_dynamics"):
+            compiled = self._ready.get(key)
+            if compiled is None:
+                compiled = self._ready[key] = self._robot(None).function(
+                    "constrained_dynamics", stabilization=stabilization, **options
+                )
+            here = compiled.at(self.loops.time)
+            if threads is None:
+                qdd, lam, health = here.fast(*arrays, *forces)
+            else:
+                qdd, lam, health = here(*arrays, *forces, threads=threads)
         rates = () if stabilization else arrays[1:2]
         if self._weak(name, arrays[0], health, tolerance, rates):
             options.pop("method", None)
@@ -115,7 +118,10 @@ class ClosedLoops:
             q: Any, qd: Any, tau: Any, *, out: Any = None, **options: Any
         ) -> np.ndarray:
             if not options and type(q) is np.ndarray:
-                qdd, _, health = fast(q, qd, tau)
+                try:
+                    qdd, _, health = fast(q, qd, tau)
+                except (TypeError, ValueError):
+                    return full(q, qd, tau, out=out)  # says it of the function asked for
                 gap, margin = _worst(health)
                 if gap <= TOLERANCE * TOLERANCE and margin > WEAK:
                     return filled("forward_dynamics", qdd, out)
@@ -180,8 +186,9 @@ class ClosedLoops:
             [k for k, i in enumerate(loops.owners) if loops.model.bodies[i].data.name in known],
             dtype=int,
         )
-        compiled = self._function(given)("constrained_hybrid_dynamics", known=known, **options)
-        found, left, health = compiled(*arrays, *forces, threads=threads)
+        with _asked_for("hybrid_dynamics", "constrained_hybrid_dynamics"):
+            compiled = self._function(given)("constrained_hybrid_dynamics", known=known, **options)
+            found, left, health = compiled(*arrays, *forces, threads=threads)
         if self._weak("hybrid_dynamics", arrays[0], health, tolerance, arrays[1:2]):
             options.pop("method", None)
             again = partial(singular_values.hybrid_dynamics, given=given, **options)
@@ -236,10 +243,11 @@ class ClosedLoops:
                 f"{self.loops.names(self.loops.independent)}"
             )
         heavy = self._weights(given, weights)
-        compiled = self._function(chosen)(
-            "actuator_forces", actuated=tuple(map(int, given)), weights=heavy, **options
-        )
-        u, health = compiled(*arrays, *forces, threads=threads)
+        with _asked_for("inverse_dynamics", "actuator_forces"):
+            compiled = self._function(chosen)(
+                "actuator_forces", actuated=tuple(map(int, given)), weights=heavy, **options
+            )
+            u, health = compiled(*arrays, *forces, threads=threads)
         if self._weak("inverse_dynamics", arrays[0], health, tolerance, arrays[1:]):
 
             def again(loops: Loops, states: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -283,9 +291,10 @@ class ClosedLoops:
     ) -> np.ndarray:
         """Of the independent coordinates; name: what was asked for, in messages."""
         refuse(f"{name} of independent coordinates", q)
-        M, health = self._function(self.loops.independent)("independent_mass_matrix")(
-            q, threads=threads
-        )
+        with _asked_for(name, "independent_mass_matrix"):
+            M, health = self._function(self.loops.independent)("independent_mass_matrix")(
+                q, threads=threads
+            )
         if self._weak(name, q, health, tolerance):
 
             def again(loops: Loops, states: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -320,6 +329,15 @@ class ClosedLoops:
         motion = [np.broadcast_to(a, (*lead, a.shape[-1])) for a in (q, qd, qdd, lam)]
         A, B = linear_system(self.loops, motion, forces, threads=threads, **options)
         return A.astype(qdd.dtype), B.astype(qdd.dtype)
+
+
+@contextmanager
+def _asked_for(name: str, runs: str) -> Iterator[None]:
+    """What a function says of wrong arrays and methods, under the name of the one asked for."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        raise type(error)(str(error).replace(runs, name, 1)) from None
 
 
 def _worst(health: np.ndarray) -> tuple[float, float]:

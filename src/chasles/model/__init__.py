@@ -3,6 +3,7 @@
 from chasles.model.build import build
 from chasles.model.couplings import Coupling, coupling, gear
 from chasles.model.description import (
+    ROLES,
     SHAPES,
     CouplingData,
     Description,
@@ -22,6 +23,7 @@ from chasles.model.model import WORLD, Body, Frame, Loop, Model
 __all__ = [
     "JOINTS",
     "LOOP_JOINTS",
+    "ROLES",
     "SHAPES",
     "WORLD",
     "Body",

@@ -190,7 +190,7 @@ def _connect(source: Description) -> dict[str | None, list[JointData]]:
     _unique(source, "links", names)
     _unique(source, "joints", [joint.name for joint in source.joints])
     if not names:
-        raise ModelError(f"{_at(source.where)}robot {source.name!r} has no links")
+        raise ModelError(f"{_at(source.where)}robot {source.name!r} has no links; give it one")
     known = set(names)
     children: dict[str | None, list[JointData]] = {None: []} | {name: [] for name in names}
     parent_of: dict[str, JointData] = {}

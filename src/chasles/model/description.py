@@ -134,12 +134,13 @@ class FrameData:
 
 @dataclass(frozen=True)
 class ShapeData:
-    """What can be seen of a link: one shape and its pose in the link's frame.
+    """What a link looks like, or touches others with: one shape and its pose in the link's frame.
 
     kind says what the numbers of `size` are, in m: those of a "box" its lengths along x, y, z; of a
     "sphere" its radius; of a "cylinder" or "capsule" its radius and its length along z, round ends
     not counted; of an "ellipsoid" its half axes; of a "mesh" factors along x, y, z of what `file`
     holds, which is named as the robot's file names it. color: red, green, blue, opacity, 0 to 1.
+    role: one of `ROLES`; what is for collision is looked at only where nothing else is there.
     """
 
     link: str
@@ -148,7 +149,11 @@ class ShapeData:
     pose: Transform = field(default_factory=Transform.identity)
     file: str = ""
     color: tuple[float, ...] | None = None
+    role: str = "visual"
 
+
+ROLES = ("visual", "collision")
+"""What a shape is for."""
 
 SHAPES = {"box": 3, "sphere": 1, "cylinder": 2, "capsule": 2, "ellipsoid": 3, "mesh": 3}
 """How many numbers the size of each kind of shape has."""
@@ -163,7 +168,7 @@ class Description:
     `robot.independent` names them; none lets the library choose.
     closure: how dynamics solve the loops; the library's to choose.
     massless: no masses are known, so that only kinematics can be asked.
-    shapes: what links look like, which decides nothing that is computed of them.
+    shapes: what links look like or touch others with; nothing that is computed depends on them.
     """
 
     name: str

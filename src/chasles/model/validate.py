@@ -250,7 +250,9 @@ def inertia_fault(m: float, about_center: np.ndarray) -> Fault | None:
     """
     if m < 0.0:
         return Fault("negative-mass", f"mass {m:g} kg is negative")
-    if not np.all(np.isfinite(about_center)):
+    with np.errstate(over="ignore", invalid="ignore"):
+        size = np.sum(np.abs(about_center))
+    if not np.isfinite(size):
         return Fault("not-positive", "inertia overflows; check its units")
     if m == 0.0:
         none = not np.any(about_center)

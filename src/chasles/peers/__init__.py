@@ -5,16 +5,18 @@ import os
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from lxml import etree
 
 from chasles import conventions
 from chasles.api import save
+from chasles.backends.arrays import check_tolerance
 from chasles.checks.trial import trial
 from chasles.model import ModelError
+from chasles.names import check_robot
 from chasles.peers import causes
 from chasles.peers.peer import Peer
 from chasles.peers.terms import TERMS, Side, Term
@@ -26,17 +28,24 @@ TOLERANCE = 1e-9
 
 @dataclass(frozen=True)
 class Library:
-    """Where a library's side is, which package it needs, and which files it reads, ours first."""
+    """Where a library's side is, which package it needs, and which files it reads, ours first.
+
+    motors: whether it counts armature only where a motor drives the joint.
+    """
 
     source: str
     package: str
     suffixes: tuple[str, ...]
     convention: Callable[..., conventions.Convention]
+    motors: bool = False
 
 
 LIBRARIES: dict[str, Library] = {
     "pinocchio": Library("pinocchio:Pinocchio", "pin", (".urdf", ".xml"), conventions.pinocchio),
     "mujoco": Library("mujoco:MuJoCo", "mujoco", (".xml", ".urdf"), conventions.mujoco),
+    "drake": Library(
+        "drake:Drake", "drake", (".urdf", ".sdf", ".xml"), conventions.drake, motors=True
+    ),
 }
 """One row a library."""
 
@@ -71,20 +80,17 @@ def compare(
 ) -> Agreement:
     """A robot here and as another library reads its file, term by term, at a random state.
 
-    library: "pinocchio" or "mujoco". path: the file that it reads; without one, the robot is
-    written in a format that it knows. Joint orders, quaternions and velocities of floating bases
+    library: "pinocchio", "mujoco" or "drake". path: the file that it reads; without one, the robot
+    is written in a format that it knows. Joint orders, quaternions and velocities of floating bases
     are translated (`chasles.conventions`). In the order placements, masses and inertias, Jacobians,
     mass matrix, gravity and bias forces, loops, of which each is a reason for the next to differ,
     the first difference is named with its likely cause. tolerance: relative to the largest entry.
     """
-    if not tolerance > 0.0:
-        raise ValueError(f"compare: tolerance must be a positive number, not {tolerance!r}")
+    check_robot("compare", robot)
+    check_tolerance("compare", tolerance)
     chosen = _library(library)
     with tempfile.TemporaryDirectory() as folder:
-        if path is None:
-            robot = _by_limits(robot)
-            path = _written(robot, chosen, Path(folder))
-        file = Path(path)
+        file = _written(robot, chosen, Path(folder)) if path is None else Path(path)
         if file.suffix not in chosen.suffixes:
             known = " or ".join(chosen.suffixes)
             raise ValueError(f"{file}: {library} reads {known} files; give one by --file")
@@ -92,38 +98,52 @@ def compare(
     found = Agreement(robot.name, library, tolerance, ())
     different = causes.of_joints(robot, peer)
     if different:
-        return replace(found, first=f"{robot.nv} freedoms here, {peer.nv} there", cause=different)
+        words = f"{robot.nv} freedoms here, {peer.nv} there"
+        return replace(found, first=words, cause=different)
     pulled = robot.gravity - peer.gravity
     if np.max(np.abs(pulled)) > tolerance * max(1.0, float(np.max(np.abs(peer.gravity)))):
         here, there = (", ".join(f"{x:g}" for x in g) for g in (robot.gravity, peer.gravity))
         words = f"gravity: ({here}) m/s2 here, ({there}) there"
         return replace(found, first=words, cause="gravity: give both the same (with_gravity)")
-    return _by_terms(found, robot, peer, chosen, seed)
+    return _by_terms(found, _with_coordinates_of(peer, robot), peer, chosen, seed)
 
 
-def _by_limits(robot: Robot) -> Robot:
-    """The same robot, its turning joints named as files name them: by whether they have limits."""
+def _with_coordinates_of(peer: Peer, robot: Robot) -> Robot:
+    """The same robot, its turning joints of the type that has the coordinates there."""
     source = robot.model.source
     joints = tuple(
-        replace(joint, kind="revolute" if isfinite(joint.limits.upper) else "continuous")
+        replace(joint, kind="continuous" if joint.name in peer.circles else "revolute")
         if joint.kind in ("revolute", "continuous")
         else joint
         for joint in source.joints
     )
-    return Robot(replace(source, joints=joints), mimic=robot._mimic)
+    same = joints == source.joints
+    return robot if same else Robot(replace(source, joints=joints), mimic=robot._mimic)
 
 
 def _written(robot: Robot, library: Library, folder: Path) -> Path:
     """The robot as a file, in the first of the library's formats that has a place for all of it."""
     refused = ModelError("")
     for suffix in library.suffixes:
+        file = folder / f"robot{suffix}"
         try:
-            save(robot, folder / f"robot{suffix}")
+            save(robot, file)
         except ModelError as error:
             refused = error
         else:
-            return folder / f"robot{suffix}"
+            if library.motors and suffix == ".xml":
+                _add_motors(file)
+            return file
     raise refused
+
+
+def _add_motors(file: Path) -> None:
+    """A motor at every joint of an MJCF file that has armature."""
+    document = etree.parse(file)
+    motors = etree.SubElement(document.getroot(), "actuator")
+    for joint in document.iterfind(".//worldbody//joint[@armature]"):
+        etree.SubElement(motors, "motor", joint=joint.get("name", ""))
+    document.write(file)
 
 
 def _by_terms(found: Agreement, robot: Robot, peer: Peer, library: Library, seed: int) -> Agreement:
@@ -180,3 +200,6 @@ def _opened(library: Library, file: Path, robot: Robot) -> Any:
         raise ValueError(
             f"compare: {module} is not installed; pip install {library.package}"
         ) from None
+    except (RuntimeError, ValueError) as error:
+        words = str(error).strip()
+        raise ValueError(f"{file}: {module} does not read this file: {words}") from None

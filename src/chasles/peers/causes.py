@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from chasles.model.validate import check_inertias
 from chasles.peers.peer import Peer
 from chasles.peers.terms import Side, Term, poses
 from chasles.robot import Robot
@@ -28,7 +29,9 @@ def of_joints(robot: Robot, peer: Peer) -> str:
         return f"floating base: the root is free {where} only; load both alike (--floating)"
     theirs = [name for name in peer.joints if name not in known]
     ours = [name for name in robot.joints if name not in peer.joints]
-    if peer.nv != robot.nv:
+    renamed = len(theirs) == 1 and [robot.joint(name).kind for name in ours] == ["free"]
+    common = len(ours) < len(robot.joints)  # else the order of the joints is all there is
+    if peer.nv != robot.nv or (ours and common and not renamed):
         return f"joints: {_some('here', ours)}, {_some('there', theirs)}"
     return ""
 
@@ -61,7 +64,7 @@ def _placement(sides: Sequence[Side], first: Term, renamed: Callable[[], Side | 
         )
     apart = []
     for at in sides:
-        here = at.robot.forward_kinematics(at.q, frame=link)
+        here = at.of_link("forward_kinematics", link)
         apart.append(np.linalg.solve(here, at.answers.poses[link]))
     if np.allclose(apart[0], apart[1], rtol=0.0, atol=1e-9):
         moved = ", ".join(f"{x:.4g}" for x in apart[0][:3, 3])
@@ -73,13 +76,42 @@ def _placement(sides: Sequence[Side], first: Term, renamed: Callable[[], Side | 
 
 
 def _mass(sides: Sequence[Side], first: Term, renamed: Callable[[], Side | None]) -> str:
-    both = f"{first.here:g} kg here, {first.there:g} kg there"
-    return f"mass: {first.of} and what is fixed to it weigh {both}"
+    robot, both = sides[0].robot, f"{first.here:g} kg here, {first.there:g} kg there"
+    return (
+        _replaced(robot, first)
+        or _of_shapes(robot, first)
+        or f"mass: {first.of} and what is fixed to it weigh {both}"
+    )
 
 
 def _inertia(sides: Sequence[Side], first: Term, renamed: Callable[[], Side | None]) -> str:
-    what = "centre of mass" if first.where[0] < 3 else "moments of inertia"
-    return f"inertia: {first.of} has another {what} there"
+    what = "another centre of mass" if first.where[0] < 3 else "other moments of inertia"
+    return _replaced(sides[0].robot, first) or f"inertia: {first.of} has {what} there"
+
+
+def _replaced(robot: Robot, first: Term) -> str:
+    """Where the file gives a link, or one fixed to it, what no body has: libraries replace it."""
+    links = [f"link {name!r}:" for name in _fixed_to(robot, first)]
+    for note in check_inertias(robot.model.source, robot.model, strict=False):
+        if any(link in note for link in links):
+            return f"impossible inertia: {note}; another one is in its place there (chasles lint)"
+    return ""
+
+
+def _of_shapes(robot: Robot, first: Term) -> str:
+    """Where the file gives a link, or one fixed to it, no mass: MuJoCo takes that of its shapes."""
+    fixed = _fixed_to(robot, first)
+    empty = [x.name for x in robot.model.source.links if x.name in fixed and not x.inertia.m]
+    if empty and first.there > first.here:
+        return f"shapes: link {empty[0]!r} has no mass in the file, so MuJoCo takes its shapes'"
+    return ""
+
+
+def _fixed_to(robot: Robot, first: Term) -> list[str]:
+    """The names of a term's link and of all that moves with it."""
+    frames = robot.model.frames
+    body = frames[first.of.split("'")[1]].body
+    return [name for name, frame in frames.items() if frame.body == body]
 
 
 def _jacobian(sides: Sequence[Side], first: Term, renamed: Callable[[], Side | None]) -> str:

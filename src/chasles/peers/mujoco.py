@@ -1,9 +1,13 @@
 """Robots in MuJoCo, from MJCF and URDF files."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from lxml import etree
 
+from chasles.formats.files import load
+from chasles.formats.xml_document import parse
 from chasles.peers.peer import Answers, ten
 
 
@@ -15,7 +19,7 @@ class MuJoCo:
     def __init__(self, path: Path, *, floating: bool) -> None:
         import mujoco
 
-        self._mujoco, self.model = mujoco, mujoco.MjModel.from_xml_path(str(path))
+        self._mujoco, self.model = mujoco, _read(mujoco, path)
         if floating and not np.any(self.model.jnt_type == mujoco.mjtJoint.mjJNT_FREE):
             raise ValueError(
                 f"{path}: MuJoCo reads a free joint from the file only; write one into it, or "
@@ -23,6 +27,7 @@ class MuJoCo:
             )
         self.data = mujoco.MjData(self.model)
         self.joints = tuple(self.model.joint(j).name for j in range(self.model.njnt))
+        self.circles = ()
         self.gravity = np.array(self.model.opt.gravity)
         self.nv = int(self.model.nv)
 
@@ -66,3 +71,15 @@ class MuJoCo:
             about = turn @ np.diag(model.body_inertia[b]) @ turn.T
             total += ten(float(model.body_mass[b]), R.T @ (data.xipos[b] - p), about)
         return total
+
+
+def _read(mujoco: Any, path: Path) -> Any:
+    """The file compiled; of a URDF without its meshes, whose names MuJoCo cannot resolve."""
+    if path.suffix != ".urdf":
+        return mujoco.MjModel.from_xml_path(str(path))
+    robot = parse(str(path), load(str(path)))
+    for link in robot.iterfind("link"):
+        for shape in (*link.findall("visual"), *link.findall("collision")):
+            if shape.find("geometry/mesh") is not None:
+                link.remove(shape)
+    return mujoco.MjModel.from_xml_string(etree.tostring(robot, encoding="unicode"))

@@ -10,18 +10,27 @@ from chasles.peers.peer import Answers, ten
 
 
 class Pinocchio:
-    """A file as Pinocchio reads it: every joint independent, continuous ones as cosine and sine."""
+    """A file as Pinocchio reads it: every joint independent, loops left out.
+
+    Continuous joints of a URDF have a cosine and a sine.
+    """
 
     library = "pinocchio"
 
     def __init__(self, path: Path, *, floating: bool) -> None:
         import pinocchio as pin
 
-        free = [pin.JointModelFreeFlyer()] if floating else []
         build = pin.buildModelFromUrdf if path.suffix == ".urdf" else pin.buildModelFromMJCF
-        self._pin, self.model = pin, build(str(path), *free)
+        self._pin, self.model = pin, build(str(path))
+        free = pin.JointModelFreeFlyer()
+        if floating and free.shortname() not in [joint.shortname() for joint in self.model.joints]:
+            self.model = build(str(path), free)
         self.data = self.model.createData()
         self.joints = tuple(self.model.names)[1:]
+        sizes = {
+            name: (self.model.nqs[k], self.model.nvs[k]) for k, name in enumerate(self.model.names)
+        }
+        self.circles = tuple(name for name in self.joints if sizes[name] == (2, 1))
         self.gravity = np.array(self.model.gravity.linear)
         self.nv = int(self.model.nv)
 
@@ -33,9 +42,10 @@ class Pinocchio:
         bodies = [(k, f) for k, f in enumerate(model.frames) if f.type == pin.BODY]
         poses = {f.name: np.array(data.oMf[k].homogeneous) for k, f in bodies}
         world = pin.LOCAL_WORLD_ALIGNED
-        jacobians = {
-            f.name: swap(pin.getFrameJacobian(model, data, k, world), axis=0) for k, f in bodies
-        }
+        jacobians = {f.name: np.zeros((6, 0)) for _, f in bodies}
+        if model.nv:  # else Pinocchio 4.1 crashes
+            for k, f in bodies:
+                jacobians[f.name] = swap(pin.getFrameJacobian(model, data, k, world), axis=0)
         upper = np.triu(pin.crba(model, data, x))
         return Answers(
             poses,
@@ -44,7 +54,7 @@ class Pinocchio:
             upper + np.triu(upper, 1).T,
             np.array(pin.computeGeneralizedGravity(model, data, x)),
             np.array(pin.nonLinearEffects(model, data, x, v)),
-            np.zeros(0),
+            None,
         )
 
     def _inertia(self, frame: Any) -> np.ndarray:

@@ -1,10 +1,11 @@
 """A robot here and in another library, term by term."""
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from chasles.checks.floats import evaluate
 from chasles.conventions import Convention
 from chasles.peers.peer import Answers
 from chasles.robot import Robot
@@ -43,11 +44,15 @@ class Side(NamedTuple):
         """The links that both sides have by name."""
         return [name for name in self.robot.bodies if name in self.answers.poses]
 
+    def of_link(self, function: str, name: str, **options: Any) -> np.ndarray:
+        """A function of one link, on plain floats: to compile it for every link takes minutes."""
+        return evaluate(self.robot.model, function, (self.q,), frame=name, **options)[0]
+
 
 def poses(side: Side) -> Iterator[Term]:
     """Every link that both sides have."""
     for name in side.links:
-        here = side.robot.forward_kinematics(side.q, frame=name)
+        here = side.of_link("forward_kinematics", name)
         yield term("placement", f"link {name!r}", here, side.answers.poses[name], 1.0)
 
 
@@ -69,7 +74,7 @@ def inertias(side: Side) -> Iterator[Term]:
 def jacobians(side: Side) -> Iterator[Term]:
     """World axes, at the link's origin."""
     for name in side.links:
-        J = side.robot.jacobian(side.q, frame=name, axes="world", at="frame")
+        J = side.of_link("jacobian", name, axes="world", at="frame")
         there = side.convention.from_jacobian(_x(side), _rows(side, side.answers.jacobians[name]))
         yield term("Jacobian", f"link {name!r}", J, there, 1.0)
 
@@ -98,10 +103,14 @@ def biases(side: Side) -> Iterator[Term]:
 
 
 def loops(side: Side) -> Iterator[Term]:
-    """Whether loops that are closed here are closed there too."""
-    if side.robot.model.loop_rows:
-        there = side.answers.loops
+    """Whether loops that are closed here are closed there too, if the library says."""
+    rows, there = side.robot.model.loop_rows, side.answers.loops
+    if not rows or there is None:
+        return
+    if there.size:
         yield term("loops", "", np.zeros(there.shape), there, 1.0)
+    else:
+        yield Term("loops", "equations", 1.0, (), rows, 0)
 
 
 TERMS: dict[str, Callable[[Side], Iterator[Term]]] = {

@@ -68,76 +68,68 @@ class Space:
         return [values[r] for r in found.results[0]]
 
 
-def euler(
-    space: Space,
-    contacts: Contacts,
-    accelerate: Accelerate,
-    t: Number,
-    h: Number,
-    q: Numbers,
-    qd: Numbers,
-    z: Numbers,
-) -> State:
+@dataclass(frozen=True)
+class Mechanics:
+    """What a step asks: where velocities lead, what surfaces do, and accelerations."""
+
+    space: Space
+    contacts: Contacts
+    accelerate: Accelerate
+
+    def pushed(self, z: Numbers, pressed: Pressed, there: Numbers, h: Number) -> list[Number]:
+        """States of surfaces a step later, at a new position."""
+        return self.contacts.advanced(self.space.arena, z, pressed, there, h)
+
+    def settled(self, z: Numbers, pressed: Pressed, there: Numbers) -> list[Number]:
+        """States of surfaces that were moved by their own rates."""
+        return self.contacts.settled(self.space.arena, z, pressed, there)
+
+
+def euler(of: Mechanics, t: Number, h: Number, state: State) -> State:
     """Positions by the velocity before the step (Euler)."""
-    qdd, pressed = accelerate(t, q, qd, z)
-    there = space.along(q, _scaled(h, qd))
-    return there, _moved(qd, h, qdd), contacts.advanced(space.arena, z, pressed, there, h)
+    q, qd, z = state
+    qdd, pressed = of.accelerate(t, q, qd, z)
+    there = of.space.along(q, _scaled(h, qd))
+    return there, _moved(qd, h, qdd), of.pushed(z, pressed, there, h)
 
 
-def semi_implicit(
-    space: Space,
-    contacts: Contacts,
-    accelerate: Accelerate,
-    t: Number,
-    h: Number,
-    q: Numbers,
-    qd: Numbers,
-    z: Numbers,
-) -> State:
+def semi_implicit(of: Mechanics, t: Number, h: Number, state: State) -> State:
     """Positions by the velocity after the step (semi-implicit, or symplectic, Euler)."""
-    qdd, pressed = accelerate(t, q, qd, z)
+    q, qd, z = state
+    qdd, pressed = of.accelerate(t, q, qd, z)
     after = _moved(qd, h, qdd)
-    there = space.along(q, _scaled(h, after))
-    return there, after, contacts.advanced(space.arena, z, pressed, there, h)
+    there = of.space.along(q, _scaled(h, after))
+    return there, after, of.pushed(z, pressed, there, h)
 
 
-def runge_kutta(
-    space: Space,
-    contacts: Contacts,
-    accelerate: Accelerate,
-    t: Number,
-    h: Number,
-    q: Numbers,
-    qd: Numbers,
-    z: Numbers,
-) -> State:
+def runge_kutta(of: Mechanics, t: Number, h: Number, state: State) -> State:
     """The classical method of fourth order on steps from q (Munthe-Kaas 1998).
 
     Entries that depend on the way are integrated beside the velocities, by their own rates; so are
     the states of surfaces, which touch, or do not, as they do at the beginning of the step.
     """
+    (q, qd, z), space = state, of.space
     start = [q[k] for k in space.paths]
-    qdd, pressed = accelerate(t, q, qd, z)
+    qdd, pressed = of.accelerate(t, q, qd, z)
     touching, rate, roll = pressed.touching, list(qd), space.path_rates(q, qd)
     sums = [list(rate), qdd, roll, pressed.rates]
     for part, weight in ((0.5, 2.0), (0.5, 2.0), (1.0, 1.0)):
         s = part * h
         speed = _moved(qd, s, qdd)
         there = space.put(space.along(q, _scaled(s, rate)), _moved(start, s, roll))
-        surfaces = contacts.settled(space.arena, _moved(z, s, pressed.rates), pressed, there)
+        surfaces = of.settled(_moved(z, s, pressed.rates), pressed, there)
         rate = space.rate(q, there, speed)
-        qdd, pressed = accelerate(t + s, there, speed, surfaces, touching)
+        qdd, pressed = of.accelerate(t + s, there, speed, surfaces, touching)
         roll = space.path_rates(there, speed)
         slopes = (rate, qdd, roll, pressed.rates)
         sums = [_moved(total, weight, k) for total, k in zip(sums, slopes, strict=True)]
     sixth = h * (1.0 / 6.0)
     d, v, p, w = sums
     there = space.put(space.along(q, _scaled(sixth, d)), _moved(start, sixth, p))
-    surfaces = contacts.settled(space.arena, _moved(z, sixth, w), pressed, there)
-    return there, _moved(qd, sixth, v), surfaces
+    return there, _moved(qd, sixth, v), of.settled(_moved(z, sixth, w), pressed, there)
 
 
-STEPS: dict[str, Callable[..., State]] = {
+STEPS: dict[str, Callable[[Mechanics, Number, Number, State], State]] = {
     "semi-implicit": semi_implicit,
     "euler": euler,
     "rk4": runge_kutta,
@@ -179,7 +171,7 @@ def step_program(
         return space.run(forward, q=q, qd=qd, tau=tau, **wrenches), pressed
 
     start = given["q"], given["qd"], given.get("states", [])
-    after = STEPS[method](space, touch, accelerate, t, h, *start)
+    after = STEPS[method](Mechanics(space, touch, accelerate), t, h, start)
     inputs = [Variable(name, (n,)) for name, n in sizes.items()]
     inputs += [Variable(name, ()) for name in (("t", "h") if dt is None else ("t",))]
     outputs = [(Variable(n, (k,)), x) for (n, k), x in zip(states.items(), after, strict=False)]

@@ -7,7 +7,7 @@ import numpy as np
 
 from chasles.backends.arrays import checked_count
 from chasles.contact.pairs import Pair, Rigid
-from chasles.names import leading_shape, numbers
+from chasles.names import check_robot, leading_shape, numbers
 from chasles.numeric.linear_systems import checked_step
 from chasles.robot import Array, Robot
 from chasles.rollouts import End, Occurrence, Trajectory, given_pairs
@@ -95,6 +95,7 @@ def simulate(
     """
     if closure is not None and stabilization is not None:
         raise TypeError("simulate: give closure or stabilization, not both")
+    check_robot("simulate", robot)
     q, qd = _state(robot, q, qd)
     whole = checked_step(duration, "simulate: duration")
     every = checked_count("simulate: every", every)

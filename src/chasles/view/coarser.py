@@ -18,7 +18,8 @@ def coarser(vertices: np.ndarray, faces: np.ndarray, most: int) -> tuple[np.ndar
     low, span = vertices.min(axis=0), float(np.max(np.ptp(vertices, axis=0)))
     cell, found = span / FINEST, (vertices, faces)
     while len(found[1]) > most and cell < span:
-        found = _clustered(vertices, faces, np.floor((vertices - low) / cell))
+        x, y, z = np.floor((vertices - low) / cell).astype(np.int64).T
+        found = _clustered(vertices, faces, (x * (FINEST + 1) + y) * (FINEST + 1) + z)
         cell *= COARSER
     return found
 
@@ -26,16 +27,18 @@ def coarser(vertices: np.ndarray, faces: np.ndarray, most: int) -> tuple[np.ndar
 def _clustered(
     vertices: np.ndarray, faces: np.ndarray, cells: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    _, group = np.unique(cells, axis=0, return_inverse=True)
-    group = group.reshape(-1)
+    """cells: the number of the cell of each corner."""
+    _, group = np.unique(cells, return_inverse=True)
     count = np.bincount(group)
     mean = np.stack([np.bincount(group, weights=x) / count for x in vertices.T], axis=1)
     corners = group[faces]
     whole = (corners != np.roll(corners, 1, axis=1)).all(axis=1)
-    return mean, np.unique(_turned(corners[whole]), axis=0)
+    return mean, _different(corners[whole], len(mean))
 
 
-def _turned(faces: np.ndarray) -> np.ndarray:
-    """The same triangles, each from its lowest corner on, so that equal ones look equal."""
+def _different(faces: np.ndarray, count: int) -> np.ndarray:
+    """Each triangle once, from its lowest corner on, so that equal ones look equal."""
     first = np.argmin(faces, axis=1)[:, None]
-    return np.take_along_axis(faces, (first + np.arange(3)) % 3, axis=1)
+    turned = np.take_along_axis(faces, (first + np.arange(3)) % 3, axis=1)
+    _, kept = np.unique(turned @ [count**2, count, 1], return_index=True)
+    return turned[kept]

@@ -50,7 +50,7 @@ class Figure:
                 color=tuple(round(255 * x) for x in color),
                 opacity=None if opacity >= 1.0 else max(opacity, 0.05),
                 flat_shading=True,
-                side="double",
+                side="front" if solid.closed else "double",
                 cast_shadow=False,
                 receive_shadow=False,
             )

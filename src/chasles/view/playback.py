@@ -17,6 +17,9 @@ from chasles.view.panel import Panel
 RATE = 30.0
 """Pictures in a second; also instants, of a motion that has no times."""
 
+PANEL_RATE = 3.0
+"""How often in a second sliders follow a motion: a page takes longer for thirty than to draw."""
+
 SPEEDS = ("0.1", "0.25", "0.5", "1", "2", "4", "10")
 
 
@@ -84,14 +87,24 @@ class Playback:
             self.clock = self.first
         self.playing = wanted
         self.button.label = "Pause" if wanted else "Play"
+        if not wanted:
+            self._refresh()
 
     def go(self, t: float) -> None:
         """Put all figures where the motion is at a time."""
+        self._move(t)
+        self._refresh()
+
+    def _move(self, t: float) -> None:
         self.clock = min(max(t, self.first), self.last)
         with self._lock:
             for panel in self.panels:
                 figure = panel.figure
                 figure.move(self.motion.at(figure.whole, self.clock), self.clock)
+
+    def _refresh(self) -> None:
+        with self._lock:
+            for panel in self.panels:
                 panel.refresh()
             self.bar.value = self.clock
 
@@ -105,16 +118,18 @@ class Playback:
             self.go(float(self.bar.value))
 
     def _run(self) -> None:
-        last = time.monotonic()
-        while not self._end.wait(max(0.0, last + 1.0 / RATE - time.monotonic())):
+        last = due = time.monotonic()
+        while not self._end.wait(max(0.0, due - time.monotonic())):
             now = time.monotonic()
-            passed, last = now - last, now
+            passed, last, due = now - last, now, max(due + 1.0 / RATE, now)
             if not self.playing:
                 continue
             t = self.clock + passed * float(self.speed.value)
             if t > self.last and self.repeat.value:
                 t = self.first
-            self.go(t)
+            self._move(t)
             self.frames += 1
+            if self.frames % round(RATE / PANEL_RATE) == 0:
+                self._refresh()
             if t >= self.last:
                 self.play(False)

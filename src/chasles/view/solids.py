@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from chasles.formats.mesh_files import mesh_file, package_of
 from chasles.mathematics.spatial import Transform
-from chasles.model import WORLD, Model, ShapeData
+from chasles.model import ROLES, WORLD, Model, ShapeData
 from chasles.view.coarser import coarser
 from chasles.view.ellipsoids import box_lengths, of_inertia
-from chasles.view.files import mesh_file
+from chasles.view.outward import outward
 
 GREY = (0.62, 0.65, 0.70, 1.0)
 STICK = (0.30, 0.33, 0.38, 1.0)
@@ -19,45 +20,66 @@ PALETTE = ((0.36, 0.54, 0.75), (0.93, 0.62, 0.32), (0.45, 0.68, 0.47), (0.75, 0.
 """Colours of links that have none, of the lines between joints, and of bodies in turn."""
 
 MOST_TRIANGLES = 12_000
-"""Of a robot's shapes: a processor alone draws so many ten times a second."""
+"""Of a robot's shapes: a processor alone draws so many ten times a second (docs/view.md, Speed)."""
 
 FEW = 100
 
 
 class Solid(NamedTuple):
-    """Triangles in the frame of a body: corners (n, 3), faces (m, 3), colour and opacity (4,)."""
+    """Triangles in the frame of a body: corners (n, 3), faces (m, 3), colour and opacity (4,).
+
+    closed: they enclose a space, and face outward.
+    """
 
     body: int
     vertices: np.ndarray
     faces: np.ndarray
     color: tuple[float, ...]
+    closed: bool = True
 
 
 def solids(model: Model, size: float) -> tuple[list[Solid], list[str]]:
     """All that is drawn of a robot of some size (m), and notes on what could not be.
 
-    A body of whose links no shape can be drawn is shown as the boxes that have its links'
-    inertias, and as lines between its joints.
+    A body of whose links no shape to look at can be drawn is shown by its shapes for collision,
+    and one without these as the boxes that have its links' inertias and lines between its joints.
     """
-    notes: list[str] = []
-    drawn = [solid for shape in model.source.shapes for solid in _seen(model, shape, notes)]
+    notes, missing = list[str](), list[str]()
+    drawn: list[Solid] = []
+    for role in ROLES:
+        have = {solid.body for solid in drawn}
+        for shape in model.source.shapes:
+            if shape.role == role and model.frames[shape.link].body not in have:
+                drawn += _seen(model, shape, notes, missing)
     share = MOST_TRIANGLES / max(sum(len(solid.faces) for solid in drawn), MOST_TRIANGLES)
     drawn = [_lighter(solid, share) for solid in drawn]
     have = {solid.body for solid in drawn}
     bare = [i for i in (WORLD, *range(len(model.bodies))) if i not in have]
     for i in bare:
         drawn += [*_boxes(model, i, size), *_sticks(model, i, size)]
-    return drawn, notes
+    return drawn, [*notes, *_said(missing)]
 
 
 # Shapes of the file ----------------------------------------------------------------------------
 
 
-def _seen(model: Model, shape: ShapeData, notes: list[str]) -> Iterator[Solid]:
+def _said(missing: list[str]) -> Iterator[str]:
+    """One note for each package (or for all plain names) of mesh files that are not found."""
+    for package in dict.fromkeys(map(package_of, missing)):
+        names = [name for name in missing if package_of(name) == package]
+        count = f"{len(names)} meshes are" if len(names) > 1 else "a mesh is"
+        some = ", ".join(names[:2]) + (", ..." if len(names) > 2 else "")
+        remedy = f"; add the folder that holds {package} to ROS_PACKAGE_PATH" if package else ""
+        yield f"{count} not found, or of no known kind: {some}{remedy}"
+
+
+def _seen(model: Model, shape: ShapeData, notes: list[str], missing: list[str]) -> Iterator[Solid]:
     frame = model.frames[shape.link]
-    for mesh, own in _meshes(model, shape, notes):
+    for mesh, own in _meshes(model, shape, notes, missing):
         vertices = _placed(frame.placement, _placed(shape.pose, mesh.vertices))
-        yield Solid(frame.body, vertices, mesh.faces, shape.color or own)
+        faces = outward(vertices, mesh.faces)
+        closed, faces = faces is not None, mesh.faces if faces is None else faces
+        yield Solid(frame.body, vertices, faces, shape.color or own, closed)
 
 
 def _lighter(solid: Solid, share: float) -> Solid:
@@ -68,7 +90,7 @@ def _lighter(solid: Solid, share: float) -> Solid:
 
 
 def _meshes(
-    model: Model, shape: ShapeData, notes: list[str]
+    model: Model, shape: ShapeData, notes: list[str], missing: list[str]
 ) -> Iterator[tuple[Any, tuple[float, ...]]]:
     """The triangles of a shape in its own frame, each with a colour of their own."""
     from trimesh import creation
@@ -85,7 +107,7 @@ def _meshes(
         return
     path = mesh_file(shape.file, model.source.where)
     if path is None:
-        notes.append(f"link {shape.link!r}: mesh {shape.file} is not found, or of no known kind")
+        missing.append(shape.file)
         return
     try:
         found = _loaded(path)

@@ -1,11 +1,13 @@
 """The server of a view: the scene, its panels, and where a browser finds them."""
 
+import atexit
 import html
 import importlib.util
+import socket
 import threading
-from collections.abc import Sequence
-from contextlib import redirect_stdout
-from io import BytesIO, StringIO
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from io import BytesIO
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -27,7 +29,8 @@ PICTURE = (1600, 1000)
 class Viewer:
     """A running view. url: its page. notes: what could not be drawn as the files have it.
 
-    In a notebook it shows itself. `stop()` ends it; so does `with`.
+    In a notebook it shows itself, elsewhere it prints as where its page is. It lasts until
+    `stop()`, the end of `with`, or that of Python; a script stays for it with `wait()`.
     """
 
     def __init__(
@@ -47,8 +50,10 @@ class Viewer:
         try:
             self._lay_out(robots)
         except BaseException:
-            self.server.stop()
+            with _quiet():
+                self.server.stop()
             raise
+        atexit.register(self.stop)  # before viser's own, which would print
         self.playback = None
         if played is not None:
             able = [panel for panel in self.panels if _moves_alike(panel.figure.whole, robots[0])]
@@ -106,8 +111,14 @@ class Viewer:
         name = f"{self.figures[0].whole.name}.png".replace("/", "-")
         client.send_file_download(name, stream.getvalue(), save_immediately=True)
 
+    def wait(self) -> None:
+        """Stay until Ctrl-C, then end: for scripts, with which the view would end at once."""
+        with self, suppress(KeyboardInterrupt):
+            threading.Event().wait()
+
     def stop(self) -> None:
         """End the server and all that runs for it."""
+        atexit.unregister(self.stop)
         if self.playback is not None:
             self.playback.stop()
         with _quiet():
@@ -118,6 +129,10 @@ class Viewer:
 
     def __exit__(self, *error: object) -> None:
         self.stop()
+
+    def __repr__(self) -> str:
+        names = " | ".join(figure.whole.name for figure in self.figures)
+        return f"<Viewer of {names} at {self.url}; stop() ends it>"
 
     def _repr_html_(self) -> str:
         page = html.escape(self.url, quote=True)
@@ -143,13 +158,28 @@ def show(
             raise TypeError(f"show: give a robot, not {type(given).__name__}")
     if isinstance(port, bool) or not isinstance(port, int) or not 0 <= port < 65536:
         raise ValueError(f"show: a port is a whole number from 0 to 65535, not {port!r}")
+    try:
+        socket.create_server((host, 0)).close()
+    except OSError as error:
+        raise ValueError(
+            f"show: nothing can listen on {host!r} here ({error}); leave out host, or give an "
+            "address of this machine"
+        ) from None
     robots = [robot] if beside is None else [robot, beside]
     return Viewer(robots, motion=motion, host=host, port=port)
 
 
-def _quiet() -> "redirect_stdout[StringIO]":
+@contextmanager
+def _quiet() -> Iterator[None]:
     """While viser starts and stops, of which it prints more than its `verbose` can turn off."""
-    return redirect_stdout(StringIO())
+    import rich
+
+    console = rich.get_console()
+    before, console.quiet = console.quiet, True
+    try:
+        yield
+    finally:
+        console.quiet = before
 
 
 def _check_packages() -> None:

@@ -14,7 +14,9 @@ from chasles.peers import compare as compared
 
 def compare(
     asked: Asked,
-    library: Annotated[str, typer.Option("--with", help="pinocchio or mujoco.")],
+    library: Annotated[
+        str, typer.Option("--with", show_default=False, help="pinocchio, mujoco or drake.")
+    ] = "",
     file: Annotated[
         Path | None,
         typer.Option("--file", help="The file that it reads. Default: the same, or one written."),
@@ -33,11 +35,15 @@ def compare(
 
     chasles compare robot.xml --with mujoco
 
+    chasles compare panda --with drake --no-mimic --no-snap
+
     chasles compare robot.xml --with pinocchio --file robot.urdf --json
     """
-    robot, path = asked.robot(), Path(asked.target)
-    read = library in LIBRARIES and path.suffix in LIBRARIES[library].suffixes
-    found = compared(robot, library, file or (path if read else None), seed=seed)
+    if not library:
+        raise ValueError(f"--with: name the library to compare with: {', '.join(LIBRARIES)}")
+    robot, own = asked.robot(), asked.file
+    read = library in LIBRARIES and own and own.suffix in LIBRARIES[library].suffixes
+    found = compared(robot, library, file or (own if read else None), seed=seed)
     return Answer(
         report.facts(found),
         lambda console: report.show(found, console),

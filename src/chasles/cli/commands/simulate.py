@@ -32,7 +32,7 @@ def simulate(
     atol: Annotated[float | None, typer.Option(help="Of dopri5's steps.")] = None,
     every: Annotated[int | None, typer.Option(help="Keep one state of so many.")] = None,
     q: Annotated[
-        list[str] | None, typer.Option("--q", help="Start: all numbers, or JOINT=NUMBER; repeat.")
+        list[str] | None, typer.Option("--q", help="Start: all numbers, or JOINT=NUMBERS; repeat.")
     ] = None,
     qd: Annotated[list[str] | None, typer.Option("--qd", help="The same of rates.")] = None,
     random: Annotated[

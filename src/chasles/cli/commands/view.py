@@ -12,6 +12,9 @@ from chasles.cli.command import Answer, said
 from chasles.cli.target import Asked, find
 from chasles.view import show
 
+MOST_NOTES = 3
+"""Shown: a robot whose meshes are elsewhere has one for each."""
+
 
 def view(
     asked: Asked,
@@ -62,11 +65,19 @@ def view(
     return Answer(
         {"robot": robot.name, "url": viewer.url, "notes": viewer.notes},
         said(
-            *(f"note: {note}" for note in viewer.notes),
+            *(f"note: {note}" for note in viewer.notes[:MOST_NOTES]),
+            *_rest(len(viewer.notes) - MOST_NOTES),
             f"{robot.name} is at {viewer.url} (Ctrl-C ends)",
         ),
         then=serve,
     )
+
+
+def _rest(count: int) -> list[str]:
+    """How many notes are not shown, and what helps against most of them."""
+    if count <= 0:
+        return []
+    return [f"note: {count} more such (--json has all); ROS_PACKAGE_PATH names folders of meshes"]
 
 
 def wait(ended: threading.Event) -> None:

@@ -1,4 +1,4 @@
-"""The mesh files that a robot's file names: where they are on this machine."""
+"""The mesh files that a robot's file names: where they are, and their names in another file."""
 
 import os
 import re
@@ -24,6 +24,27 @@ def mesh_file(name: str, robot_file: str) -> Path | None:
         if path.suffix.lower() in SUFFIXES and path.is_file() and path.stat().st_size <= LARGEST:
             return path
     return None
+
+
+def package_of(name: str) -> str:
+    """The package that a name is of; "" of a plain one."""
+    inside = _PACKAGE.fullmatch(name)
+    return "" if inside is None else inside[1]
+
+
+def renamed(name: str, robot_file: str, other: str) -> str:
+    """What another robot file calls the mesh that `robot_file` calls `name`.
+
+    Names of packages and whole paths are the same in all; plain ones are as seen from the folder.
+    """
+    folder, place = (os.path.dirname(os.path.abspath(file)) for file in (robot_file, other))
+    if not robot_file or folder == place or "://" in name or os.path.isabs(name):
+        return name
+    path = os.path.join(folder, name)
+    try:
+        return Path(os.path.relpath(path, place)).as_posix()
+    except ValueError:  # on another drive of Windows
+        return path
 
 
 def _candidates(name: str, folder: Path) -> Iterator[Path]:

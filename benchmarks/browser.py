@@ -1,0 +1,44 @@
+"""A browser without a screen or a graphics card: Chromium, driven by Playwright."""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
+
+SOFTWARE = (
+    *("--no-sandbox", "--headless=new", "--use-gl=angle", "--use-angle=swiftshader"),
+    *("--enable-unsafe-swiftshader", "--no-proxy-server"),
+)
+"""Flags: drawn by the processor alone, and no way to other machines."""
+
+COUNT_PICTURES = """
+window.drawn = 0; window.corners = 0; let frame = 0, last = -1;
+const tick = () => { frame++; requestAnimationFrame(tick); };
+requestAnimationFrame(tick);
+for (const [name, which] of [["drawElements", 1], ["drawArrays", 2]]) {
+  const original = WebGL2RenderingContext.prototype[name];
+  WebGL2RenderingContext.prototype[name] = function (...rest) {
+    if (frame !== last) { last = frame; window.drawn++; window.corners = 0; }
+    window.corners += rest[which];
+    if (window.corners >= (window.wanted ?? 1)) window.first ??= performance.now();
+    return original.apply(this, rest);
+  };
+}
+"""
+"""For a page: frames in which something is drawn, the corners of the last, and when the first with
+`wanted` corners or more was, in ms after the page's request."""
+
+
+@contextmanager
+def chromium() -> Iterator[Any]:
+    """A new browser of Playwright."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=list(SOFTWARE))
+        try:
+            yield browser
+        finally:
+            browser.close()

@@ -1,0 +1,112 @@
+"""Robots in Drake, from URDF, SDF and MJCF files."""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from chasles.peers.peer import Answers, moments
+
+STEP = 1e-3
+"""Of its time, in s: a plant in continuous time has no place for mimic joints and loops."""
+
+
+class Drake:
+    """A file as Drake reads it: every joint independent, rotors behind gears in the mass matrix.
+
+    Drake keeps mimic joints and loops as constraints, whose equations it does not give to Python.
+    """
+
+    library = "drake"
+
+    def __init__(self, path: Path, *, floating: bool) -> None:
+        from pydrake.multibody.parsing import Parser
+        from pydrake.multibody.plant import MultibodyPlant
+        from pydrake.multibody.tree import BodyIndex, JacobianWrtVariable
+
+        self._index, self._by_v = BodyIndex, JacobianWrtVariable.kV
+        plant: Any = MultibodyPlant(STEP)
+        self.plant = plant
+        with _quiet():
+            Parser(plant).AddModels(path)
+            if path.suffix == ".urdf" and not floating:
+                self._hold()
+            plant.Finalize()
+        self.context = plant.CreateDefaultContext()
+        joints = [plant.get_joint(k) for k in plant.GetJointIndices()]
+        moving = [joint for joint in joints if joint.num_velocities()]
+        moving.sort(key=lambda joint: joint.position_start())
+        self.joints = tuple(self._name(joint) for joint in moving)
+        self.circles = ()
+        self.gravity = np.array(plant.gravity_field().gravity_vector())
+        self.nv = int(plant.num_velocities())
+
+    def answers(self, x: np.ndarray, v: np.ndarray) -> Answers:
+        """By its own functions: CalcMassMatrix, CalcBiasTerm, CalcJacobianSpatialVelocity."""
+        plant, context, world = self.plant, self.context, self.plant.world_frame()
+        plant.SetPositions(context, x)
+        plant.SetVelocities(context, v)
+        bodies = {self._name(body): body for body in self._bodies()}
+        fixed = {self._name(body) for body in plant.GetBodiesWeldedTo(plant.world_body())}
+        gravity = -plant.CalcGravityGeneralizedForces(context)
+        return Answers(
+            {
+                name: plant.EvalBodyPoseInWorld(context, body).GetAsMatrix4()
+                for name, body in bodies.items()
+            },
+            {
+                name: self._inertia(body)
+                for name, body in bodies.items()
+                if body.index() not in fixed
+            },
+            {
+                name: plant.CalcJacobianSpatialVelocity(
+                    context, self._by_v, body.body_frame(), np.zeros(3), world, world
+                )
+                for name, body in bodies.items()
+            },
+            plant.CalcMassMatrix(context),
+            gravity,
+            plant.CalcBiasTerm(context) + gravity,
+            None,
+        )
+
+    def _bodies(self) -> list[Any]:
+        """All but the world, which is the first."""
+        return [self.plant.get_body(self._index(k)) for k in range(1, self.plant.num_bodies())]
+
+    def _hold(self) -> None:
+        """Roots at the world, which are free there unless the file says otherwise."""
+        plant = self.plant
+        joints = [plant.get_joint(k) for k in plant.GetJointIndices()]
+        held = {joint.child_body().index() for joint in joints}
+        for body in self._bodies():
+            if body.index() not in held:
+                plant.WeldFrames(plant.world_frame(), body.body_frame())
+
+    def _inertia(self, body: Any) -> np.ndarray:
+        """Of a body and all that is welded to it, in the body's frame."""
+        carried = [b.index() for b in self.plant.GetBodiesWeldedTo(body)]
+        whole = self.plant.CalcSpatialInertia(self.context, body.body_frame(), carried)
+        about_origin = whole.CalcRotationalInertia().CopyToFullMatrix3()
+        return moments(whole.get_mass(), whole.CalcComMoment(), about_origin)
+
+    def _name(self, part: Any) -> str:
+        """Of a body or joint in the file: one of a nested model with that model's name."""
+        _, _, model = self.plant.GetModelInstanceName(part.model_instance()).partition("::")
+        return f"{model}::{part.name()}" if model else str(part.name())
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without the warnings of its readers, about elements that say nothing of motion."""
+    log = logging.getLogger("drake")
+    level = log.level
+    log.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        log.setLevel(level)

@@ -1,0 +1,84 @@
+"""What a newcomer met in a shell: Ctrl-C at any time, names as they are, words that help."""
+
+import json
+import re
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pytest
+from typer.core import TyperGroup
+from typer.testing import CliRunner
+
+from chasles.cli import app
+
+ROBOT = """<robot name="arm"><link name="base"/><link name="[b]rod:x:">
+  <inertial><mass value="{mass}"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>
+  </inertial></link>
+  <joint name="turn" type="continuous"><parent link="base"/><child link="[b]rod:x:"/></joint>
+</robot>"""
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "arm.urdf").write_text(ROBOT.format(mass=1))
+    return tmp_path
+
+
+def invoke(*words: str) -> Any:
+    return CliRunner().invoke(app, list(words), env={"COLUMNS": "80", "NO_COLOR": "1"})
+
+
+def interrupted(*words: Any, **options: Any) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("step", ["make_context", "invoke"])
+def test_ctrl_c_before_a_command_begins(step: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(TyperGroup, step, interrupted)
+    result = invoke("robots")
+    assert (result.exit_code, result.stdout, result.stderr) == (130, "", "interrupted\n")
+
+
+def test_names_are_printed_as_they_are() -> None:
+    """No emoji, no markup: a link of that name would lose its letters."""
+    assert "[b]rod:x:" in invoke("info", "arm.urdf").stdout
+    assert invoke("info", "planar:x:").stderr.startswith("error: planar:x:: ")
+
+
+def test_a_library_to_compare_with_is_asked_for() -> None:
+    result = invoke("compare", "arm.urdf")
+    assert result.exit_code == 2
+    assert result.stderr == "error: --with: name the library to compare with: pinocchio, mujoco, drake\n"
+
+
+def test_a_repair_that_nobody_can_make_is_said(here: Path) -> None:
+    (here / "arm.urdf").write_text(ROBOT.format(mass=-1))
+    told = "No copy was written"
+    assert told in invoke("lint", "arm.urdf", "--fix").stdout
+    assert told not in invoke("lint", "arm.urdf").stdout
+    assert [path.name for path in here.iterdir()] == ["arm.urdf"]
+
+
+def test_functions_with_options_of_their_own_are_for_python() -> None:
+    result = invoke("export", "four_bar", "-f", "actuator_forces", "-o", "c")
+    assert result.exit_code == 2
+    assert re.search("needs actuated= and weights=; give them to chasles.export", result.stderr)
+
+
+def test_meshes_that_are_elsewhere_do_not_fill_the_screen(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("viser")
+    monkeypatch.setattr(import_module("chasles.cli.commands.view"), "wait", lambda ended: None)
+    mesh = '<visual><geometry><mesh filename="package://far/{}.stl"/></geometry></visual>'
+    shapes = "".join(map(mesh.format, range(20)))
+    (here / "arm.urdf").write_text(
+        ROBOT.format(mass=1).replace("<inertial>", f"{shapes}<inertial>")
+    )
+    lines = invoke("view", "arm.urdf", "--port", "0").stdout.splitlines()
+    assert len(lines) == 5
+    assert "17 more such (--json has all); ROS_PACKAGE_PATH" in lines[3]
+    found = json.loads(invoke("view", "arm.urdf", "--port", "0", "--json").stdout)
+    assert len(found["notes"]) == 20
