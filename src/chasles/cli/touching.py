@@ -8,6 +8,7 @@ from chasles.contact import (
     AzadFeatherstone,
     Box,
     Capsule,
+    Cylinder,
     HuntCrossley,
     Pair,
     Plane,
@@ -29,7 +30,13 @@ class Refused(ValueError):
 
 
 KINDS: dict[str, dict[str, type]] = {
-    "body": {"point": Point, "sphere": Sphere, "capsule": Capsule, "box": Box},
+    "body": {
+        "point": Point,
+        "sphere": Sphere,
+        "capsule": Capsule,
+        "box": Box,
+        "cylinder": Cylinder,
+    },
     "surface": {"plane": Plane, "sphere": Sphere, "capsule": Capsule, "box": Box},
     "law": {
         "rigid": Rigid,
