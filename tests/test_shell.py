@@ -49,8 +49,8 @@ def test_names_are_printed_as_they_are() -> None:
 
 def test_a_library_to_compare_with_is_asked_for() -> None:
     result = invoke("compare", "arm.urdf")
-    assert result.exit_code == 2
-    assert result.stderr == "error: --with: name the library to compare with: pinocchio, mujoco, drake\n"
+    told = "--with: name the library to compare with: pinocchio, mujoco, drake"
+    assert (result.exit_code, result.stderr) == (2, f"error: {told}\n")
 
 
 def test_a_repair_that_nobody_can_make_is_said(here: Path) -> None:
