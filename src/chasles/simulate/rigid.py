@@ -148,9 +148,7 @@ class RigidContact:
         """
         found, mode, mu = self._found(t, q, qd), self._mode, self._friction
         moves, f = found.moves, found.forces
-        slack = BOUND * max(
-            np.max(np.abs(f), initial=0.0), np.max(np.abs(mode.forces), initial=0.0)
-        )
+        slack = self._slack(found)
         slides, active = mode.slides, mode.active
         sticks = active & (mu > 0.0) & ~slides
         bound = mu * f[:, 2] - np.linalg.norm(f[:, :2], axis=-1)
@@ -160,12 +158,27 @@ class RigidContact:
         rooms = [
             np.where(mode.current, DEEPEST - np.abs(moves.gap), moves.gap + DEPTH),
             moves.room[mode.current] + NEAR,
-            f[active, 2] + slack,
-            bound[sticks] + slack,
+            f[active, 2] + slack[active],
+            bound[sticks] + slack[sticks],
             slip[slides] + BACK,
             self._ease(found),
         ]
         return np.concatenate(rooms)
+
+    def _slack(self, found: "_Found") -> np.ndarray:
+        """How far forces may be beyond their bounds: (k,).
+
+        A part of the largest, or of what would stop the largest acceleration at that point: where
+        all are next to none, no force is large beside the others.
+        """
+        size = max(np.max(np.abs(part), initial=0.0) for part in (found.forces, self._mode.forces))
+        slack = np.full(len(self._friction), size)
+        if found.problem is not None:
+            own = np.diagonal(found.problem.M)[2::3]
+            moved = own > TINY
+            stops = np.max(np.abs(found.problem.d)) / np.where(moved, own, 1.0)
+            slack[self._mode.active] = np.maximum(size, np.where(moved, stops, 0.0))
+        return BOUND * slack
 
     def _ease(self, found: "_Found") -> np.ndarray:
         """How well active points can be pushed away, where some slide: see `ease`."""
@@ -341,7 +354,9 @@ class RigidContact:
         which, self._mode = np.flatnonzero(stays), apart(len(alike))
         if not which.size:
             return late
-        problem, some = self._problem(t, q, qd, moves, which), moves.of(which)
+        some, calm = moves.of(which), self._calm(t, q, qd, moves, stays)
+        still = moves if calm is qd else self._moves(t, q, calm)
+        problem = self._problem(t, q, calm, still, which)
         with self._slots.said(t, which):
             mode, forces = next_mode(problem, some, self._friction[which])
         for whole, part in zip(self._mode, mode, strict=True):
@@ -352,6 +367,21 @@ class RigidContact:
         rate = np.where(again, pressed * (1.0 + after / np.where(again, before[which], 1.0)), 1.0)
         late[which] = np.where(again, 2.0 * after / rate, 0.0)
         return late
+
+    def _calm(
+        self, t: float, q: np.ndarray, qd: np.ndarray, moves: Moves, stays: np.ndarray
+    ) -> np.ndarray:
+        """qd without velocities that are taken for none.
+
+        Of points at rest on one body these would contradict each other: what turns by 1e-4 rad/s
+        draws them apart, by more than Coulomb's law is solved to.
+        """
+        slow = stays & (np.linalg.norm(moves.velocity[:, :2], axis=-1) <= SLOW)
+        slow &= self._friction > 0.0
+        rows = np.column_stack([slow, slow, stays])
+        if np.max(np.abs(moves.velocity[rows]), initial=0.0) <= DRIFT:
+            return qd
+        return self._stopped(t, q, qd, moves, rows)
 
 
 class _Found(NamedTuple):
