@@ -61,9 +61,6 @@ DRIFT = 1e-13
 
 TINY = 1e-300
 
-ALIKE = 1e-9
-"""Points that move alike, but for this part, are one: a corner on a corner."""
-
 
 class RigidContact:
     """Points of contact and joint limits of a robot in one state, and what they do at present.
@@ -289,13 +286,12 @@ class RigidContact:
         held: points that are current were held until now, and do not collide.
         """
         state, moves = (q, qd), self._moves(t, q, qd)
-        near = _near(moves)
-        if near.any():
+        if (near := moves.touch).any():
             q = self._onto(t, q, moves, near)
             moves = self._moves(t, q, qd)
         before = moves.velocity[:, 2]
         hits = near & (before < -SLOW) & ~(held & self._mode.current)
-        alike = _alike(moves, near)
+        alike = moves.alike(near)
         if hits.any():
             qd = self._struck(t, q, qd, moves, np.unique(alike[near]))
             moves = self._moves(t, q, qd)
@@ -310,7 +306,7 @@ class RigidContact:
     def collides(self, t: float, q: np.ndarray, qd: np.ndarray) -> bool:
         """Whether points that touch approach each other."""
         moves = self._moves(t, q, qd)
-        return bool(np.any(_near(moves) & (moves.velocity[:, 2] < -SLOW)))
+        return bool(np.any(moves.touch & (moves.velocity[:, 2] < -SLOW)))
 
     def check(self, t: float, q: np.ndarray, qd: np.ndarray) -> None:
         """Refuse a state to begin with in which bodies penetrate."""
@@ -376,8 +372,9 @@ class RigidContact:
         Of points at rest on one body these would contradict each other: what turns by 1e-4 rad/s
         draws them apart, by more than Coulomb's law is solved to.
         """
-        slow = stays & (np.linalg.norm(moves.velocity[:, :2], axis=-1) <= SLOW)
-        slow &= self._friction > 0.0
+        slow = (
+            stays & (np.linalg.norm(moves.velocity[:, :2], axis=-1) <= SLOW) & (self._friction > 0)
+        )
         rows = np.column_stack([slow, slow, stays])
         if np.max(np.abs(moves.velocity[rows]), initial=0.0) <= DRIFT:
             return qd
@@ -403,18 +400,3 @@ class _Found(NamedTuple):
         """Whether it is that of a state."""
         same = self.mode is mode and self.t == t
         return same and np.array_equal(self.q, q) and np.array_equal(self.qd, qd)
-
-
-def _near(moves: Moves) -> np.ndarray:
-    """Which points touch: (k,)."""
-    return (moves.gap <= NEAR) & (moves.room >= 0.0)
-
-
-def _alike(moves: Moves, near: np.ndarray) -> np.ndarray:
-    """Of points that touch, the first that moves as each does; -1 of others: (k,)."""
-    which, alike = np.flatnonzero(near), np.full(len(near), -1)
-    if which.size:
-        J = moves.J[which]
-        same = np.max(np.abs(J[:, None] - J), axis=(-2, -1)) <= ALIKE * np.max(np.abs(J))
-        alike[which] = which[np.argmax(same, axis=1)]
-    return alike
