@@ -7,14 +7,15 @@ import typer
 
 from chasles.cli import flags
 from chasles.cli.command import Answer
-from chasles.cli.options import Floating, NoMimic, NoSnap, check_folder
+from chasles.cli.options import Arguments, Floating, NoMimic, NoSnap, Strict, check_folder
 from chasles.cli.output import check_new_table
 from chasles.cli.simulate import Task
 from chasles.cli.simulate_report import carried_out, written
-from chasles.cli.target import names
+from chasles.cli.target import given, names
 
 
 def simulate(
+    argument: Arguments,
     target: Annotated[
         str,
         typer.Argument(
@@ -65,6 +66,7 @@ def simulate(
     floating: Floating = False,
     no_mimic: NoMimic = False,
     no_snap: NoSnap = False,
+    strict: Strict = False,
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder to write to.")] = Path(
         "simulation"
     ),
@@ -99,7 +101,7 @@ def simulate(
 
     chasles simulate --output hold --resume
     """
-    given = flags.values(
+    said = flags.values(
         {
             "duration": duration,
             "dt": dt,
@@ -112,6 +114,8 @@ def simulate(
             "floating": floating or None,
             "mimic": False if no_mimic else None,
             "snap": False if no_snap else None,
+            "strict": strict or None,
+            "arguments": given(argument) or None,
         },
         start={"q": q, "qd": qd, "random": random},
         control={"law": control, "kp": kp, "kd": kd, "target": goal},
@@ -121,7 +125,7 @@ def simulate(
     )
     if table is not None:
         check_new_table(table)
-    task = Task(target, given, output, resume, overwrite, save, table)
+    task = Task(target, said, output, resume, overwrite, save, table)
     if write_scenario is not None:
         check_folder(write_scenario)
         return written(task, write_scenario)
