@@ -80,7 +80,7 @@ class Task:
 
 
 def _notes(scene: Scene) -> list[str]:
-    """What a user may not have meant: a start outside limits, which a robot does not have to keep."""
+    """What a user may not have meant: a start outside limits, which count only when asked for."""
     found = outside(scene.robot, scene.q)
     more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
     names = ", ".join(found[:MOST_NAMED])

@@ -13,13 +13,16 @@ from chasles.cli.simulate import Task
 from chasles.cli.simulate_report import carried_out, written
 from chasles.cli.target import given, names
 
+NUMBERS = "X,...|JOINT=X"
+"""How coordinates are written."""
+
 
 def simulate(
     argument: Arguments,
     target: Annotated[
         str,
         typer.Argument(
-            metavar="[ROBOT|SCENARIO]",
+            metavar="ROBOT|SCENARIO",
             help="A robot, or a scenario (.toml).",
             autocompletion=names,
         ),
@@ -33,9 +36,12 @@ def simulate(
     atol: Annotated[float | None, typer.Option(help="Of dopri5's steps.")] = None,
     every: Annotated[int | None, typer.Option(help="Keep one state of so many.")] = None,
     q: Annotated[
-        list[str] | None, typer.Option("--q", help="Start: all numbers, or JOINT=NUMBERS; repeat.")
+        list[str] | None,
+        typer.Option("--q", metavar=NUMBERS, help="Start: all numbers, or some joints'; repeat."),
     ] = None,
-    qd: Annotated[list[str] | None, typer.Option("--qd", help="The same of rates.")] = None,
+    qd: Annotated[
+        list[str] | None, typer.Option("--qd", metavar=NUMBERS, help="The same of rates.")
+    ] = None,
     random: Annotated[
         int | None, typer.Option("--random", metavar="SEED", help="Start at random.")
     ] = None,
@@ -46,7 +52,7 @@ def simulate(
     kd: Annotated[str | None, typer.Option(help="Its damping: one number, or each.")] = None,
     goal: Annotated[
         list[str] | None,
-        typer.Option("--target", help="Where it goes, given as --q. Default: the start."),
+        typer.Option("--target", metavar=NUMBERS, help="Where it goes. Default: the start."),
     ] = None,
     disturbance: Annotated[
         str | None, typer.Option(metavar="effort=X,hold=X,seed=N", help="Random joint forces.")
@@ -93,7 +99,7 @@ def simulate(
 
     chasles simulate puma560 --random 1 --duration 2
 
-    chasles simulate puma560 --control computed-torque --kp 100 --kd 20 --target 0,1,0,0,0,0 -o pull
+    chasles simulate puma560 --control pd --kp 90 --kd 9 --target joint2=1 -o up
 
     chasles simulate puma560 --control gravity --kd 5 --write-scenario hold.toml
 
