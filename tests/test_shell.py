@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
@@ -100,3 +101,31 @@ def test_meshes_that_are_empty_do_not_fill_the_screen(
     assert lines[3] == "note: 2 more such (--json has all)"
     found = json.loads(invoke("view", "arm.urdf", "--port", "0", "--json").stdout)
     assert len(found["notes"]) == 5
+
+
+@pytest.mark.parametrize(
+    ("package", "words", "told"),
+    [
+        ("mujoco", ["info", "arm.xml"], "pip install 'chasles[mjcf]'"),
+        ("mujoco", ["lint", "arm.xml"], "pip install 'chasles[mjcf]'"),
+        ("xacro", ["info", "arm.xacro"], "pip install 'chasles[xacro]'"),
+        ("xacro", ["lint", "arm.xacro"], "pip install 'chasles[xacro]'"),
+        ("viser", ["view", "planar:1"], "pip install 'chasles[view]'"),
+        ("pinocchio", ["compare", "arm.urdf", "--with", "pinocchio"], "pip install pin"),
+        ("mujoco", ["compare", "arm.urdf", "--with", "mujoco"], "pip install mujoco"),
+        ("pydrake", ["compare", "arm.urdf", "--with", "drake"], "pip install drake"),
+        ("pyarrow", ["motion", "arm.urdf", "m.csv", "-o", "x.parquet"], "'chasles[data]'"),
+        ("pyarrow", ["simulate", "arm.urdf", "--table", "x.parquet"], "'chasles[data]'"),
+    ],
+)
+def test_what_is_not_installed_is_named_as_a_shell_takes_it(
+    package: str, words: list[str], told: str, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In quotation marks, for zsh; a file whose reader is not here is not to blame."""
+    monkeypatch.setitem(sys.modules, package, None)
+    (here / "arm.xml").write_text("<mujoco/>")
+    (here / "arm.xacro").write_text(ROBOT.format(mass=1))
+    result = invoke(*words)
+    assert result.exit_code == 2
+    assert told in result.output
+    assert len(result.output.splitlines()) == 1

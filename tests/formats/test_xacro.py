@@ -150,5 +150,5 @@ def test_without_the_package_the_remedy_is_named(
     saved: Saved, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ModelError, match=r"arm\.urdf\.xacro: .* pip install chasles\[xacro\]"):
+    with pytest.raises(ModelError, match=r"arm\.urdf\.xacro: .* pip install 'chasles\[xacro\]'"):
         chasles.load(saved())
