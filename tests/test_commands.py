@@ -332,6 +332,30 @@ def test_a_disk_is_full() -> None:
 
 
 @forked
+def test_tables_fold_for_terminals_only(here: Path) -> None:
+    """In a pipe a name stays in one piece, for grep."""
+    name = 120 * "x"
+    chasles.save(chasles.robots.planar(1), "long.toml")
+    (here / "long.toml").write_text((here / "long.toml").read_text().replace("joint1", name))
+    assert name in shell("info", "long.toml", env={"COLUMNS": None})[1]
+    assert name not in shell("info", "long.toml", env={"COLUMNS": "60"})[1]
+
+
+def test_notes_without_end_are_cut(here: Path) -> None:
+    """Every link here has an impossible inertia."""
+    inertia = '<inertia ixx="1" iyy="1" izz="9" ixy="0" ixz="0" iyz="0"/>'
+    links = "".join(
+        f'<link name="{k}"><inertial><mass value="1"/>{inertia}</inertial></link>'
+        f'<joint name="j{k}" type="continuous"><parent link="{k - 1}"/><child link="{k}"/></joint>'
+        for k in range(1, 61)
+    )
+    (here / "many.urdf").write_text(f'<robot name="many"><link name="0"/>{links}</robot>')
+    last = invoke("info", "many.urdf").stdout.splitlines()[-1]
+    count = len(json.loads(invoke("info", "many.urdf", "--json").stdout)["notes"])
+    assert last == f"and {count - 50} more (--json has all)"
+
+
+@forked
 def test_colours_are_for_terminals_that_want_them() -> None:
     force: dict[str, str | None] = {"FORCE_COLOR": "1", "NO_COLOR": None, "TERM": "xterm"}
     assert "\x1b[" in shell("info", "planar:2", env=force)[1]

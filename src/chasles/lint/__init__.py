@@ -61,9 +61,10 @@ def lint(
     """What is wrong or odd in a robot file, in the order of its lines; docs/lint.md has the checks.
 
     A file that does not load is looked at all the same, and why it does not is a finding; only one
-    that cannot be read at all (no such file, no XML or TOML, no reader installed) is an error. meshes: compare inertias
-    with the mesh files that the file names too, where they and the package trimesh are there.
-    arguments: of a xacro file, by name. The path may be the name of an installed robot.
+    that cannot be read at all (no such file, no XML or TOML, no reader installed) is an error.
+    meshes: compare inertias with the mesh files that the file names too, where they and the package
+    trimesh are there. arguments: of a xacro file, by name. The path may be the name of an installed
+    robot.
     """
     return findings(surveyed(os.fsdecode(path), meshes=meshes, arguments=arguments))
 
