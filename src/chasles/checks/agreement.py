@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from chasles.algorithms import FUNCTIONS, KINEMATICS
-from chasles.checks.comparing import Comparison
+from chasles.algorithms import FUNCTIONS, KINEMATICS, solid_bodies
+from chasles.checks.comparing import NOTHING, Comparison, Loss
 from chasles.checks.trial import Trial, arguments, at_frame
 from chasles.tracing import signature
 
@@ -23,12 +23,21 @@ INVERTING = {"forward_dynamics", "hybrid_dynamics"}
 ILL = {"mass_matrix_inverse", "operational_inertia_inverse", "linearize"}
 """Functions that invert the mass matrix, and lose the digits that it costs."""
 
+
+def loss_of(trial: Trial, function: str, method: str = "") -> Loss:
+    """What a method loses by what it inverts: nothing, the mass matrix, or each link's inertia."""
+    if function not in ILL | INVERTING:
+        return NOTHING
+    needs = {m.name: m.needs for m in FUNCTIONS[function]}
+    return trial.assembling if needs.get(method) is solid_bodies else trial.inverting
+
+
 FORCES = {"inverse_dynamics", "bias_forces", "gravity_forces", *INVERTING}
 """Functions that give joint forces, which may all be zero."""
 
 RATES = {"frame_velocity": 1, "frame_acceleration": 2, "frame_motion": 3, "jacobian_rate": 1}
 """Functions of so many velocities multiplied, whose results may be zero where nothing moves. Other
-kinematics are measured beside 1 m or 1 rad."""
+kinematics are measured beside 1 rad, or the robot's length."""
 
 
 def size_of(trial: Trial, function: str) -> float:
@@ -97,11 +106,12 @@ def _of_one(
             expected = parts
             continue
         size = size_of(trial, function)
-        looser = trial.looser if function in ILL | INVERTING else 1.0
+        loss = loss_of(trial, function, way.name)
         for k, (a, b) in enumerate(zip(parts, expected, strict=True)):
-            beside = size if len(parts) == 1 else max(size, _size(expected[0]))
+            first = expected[0] * trial.units.of(function)
+            beside = size if len(parts) == 1 else max(size, _size(first))
             name = way.name if len(parts) == 1 else f"{way.name}, result {k + 1}"
-            yield Comparison(function, name, a, b, beside, looser)
+            yield Comparison(function, name, a, b, beside, loss, trial.units.of(function, k))
 
 
 def mixed(trial: Trial, known: Any, qdd: np.ndarray, tau: np.ndarray) -> np.ndarray:
