@@ -10,12 +10,16 @@ from chasles.checks.comparing import NOTHING, Comparison, Loss
 from chasles.checks.trial import Trial, arguments, at_frame
 from chasles.tracing import signature
 
-VIEWS: tuple[dict[str, Any], ...] = (
-    {"axes": "world", "at": "frame"},
-    {"axes": "frame", "at": "world"},
-    {"axes": "frame", "at": (0.2, -0.1, 0.4)},
-)
-"""Ways to write a twist or a wrench that have every change of axes and of point among them."""
+
+def views(trial: Trial) -> tuple[dict[str, Any], ...]:
+    """Ways to write a twist or a wrench, with every change of axes and of point among them."""
+    point = tuple(trial.units.length * x for x in (0.4, -0.2, 0.8))
+    return (
+        {"axes": "world", "at": "frame"},
+        {"axes": "frame", "at": "world"},
+        {"axes": "frame", "at": point},
+    )
+
 
 INVERTING = {"forward_dynamics", "hybrid_dynamics"}
 """Functions that solve for accelerations: these are compared as the forces that they need."""
@@ -58,8 +62,8 @@ def options_of(trial: Trial, function: str) -> list[dict[str, Any]]:
     """With which options a function is asked: frames and views, or known joints, or none."""
     known = signature(FUNCTIONS[function][0].algorithm).options
     if "frame" in known:
-        views = VIEWS if "axes" in known else ({},)
-        return [{"frame": frame, **view} for frame in frames(trial) for view in views]
+        shown = views(trial) if "axes" in known else ({},)
+        return [{"frame": frame, **view} for frame in frames(trial) for view in shown]
     if "known" in known:
         names = [trial.model.bodies[i].data.name for i in trial.model.movers]
         base = [names[1:]] if trial.model.floating else []

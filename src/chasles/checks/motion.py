@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from chasles.checks.agreement import VIEWS, frames
+from chasles.checks.agreement import frames, views
 from chasles.checks.comparing import Comparison
 from chasles.checks.trial import Trial
 
@@ -41,7 +41,7 @@ def velocities_accelerate(trial: Trial) -> Iterator[Comparison]:
     """
     q, qd, qdd = trial.q, trial.qd, trial.qdd
     for frame in frames(trial):
-        for view in ({"at": "frame"}, {"at": VIEWS[-1]["at"]}):
+        for view in ({"at": "frame"}, {"at": views(trial)[-1]["at"]}):
             where = {"frame": frame, **view}
             a = trial.rate_of("frame_velocity", "q", "qd", **where)
             found = trial.run("frame_acceleration", q, qd, qdd, **where)
@@ -61,7 +61,7 @@ def jacobians_map_rates(trial: Trial) -> Iterator[Comparison]:
     g = np.array(list(trial.model.gravity_vector))
     for frame in frames(trial):
         R = trial.run("forward_kinematics", q, frame=frame)[:3, :3]
-        for view in VIEWS:
+        for view in views(trial):
             where = {"frame": frame, **view}
             v = trial.run("frame_velocity", q, qd, **where)
             if not trial.model.driven:
@@ -83,14 +83,14 @@ def views_of_velocity(trial: Trial) -> Iterator[Comparison]:
         T = trial.run("forward_kinematics", trial.q, frame=frame)
         R, p = T[:3, :3], T[:3, 3]
         plain = trial.run("frame_velocity", trial.q, trial.qd, frame=frame)
-        for view in VIEWS:
+        for view in views(trial):
             at = view["at"]
             point = p + R @ np.array(at) if not isinstance(at, str) else p * (at == "frame")
             w, v = plain[:3], plain[3:] + np.cross(plain[:3], point - p)
             if view["axes"] == "frame":
                 w, v = R.T @ w, R.T @ v
             found = trial.run("frame_velocity", trial.q, trial.qd, frame=frame, **view)
-            shown = ", ".join(f"{option}={value}" for option, value in view.items())
+            shown = f"axes={view['axes']}, at={at if isinstance(at, str) else 'a point'}"
             yield _motions(trial, "frame_velocity", shown, found, [*w, *v])
 
 
@@ -100,7 +100,7 @@ def jacobians_change(trial: Trial) -> Iterator[Comparison]:
         return
     q, qd, qdd = trial.q, trial.qd, trial.qdd
     for frame in frames(trial):
-        for view in VIEWS:
+        for view in views(trial):
             where = {"frame": frame, **view}
             units = trial.units.jacobian
             rate = trial.rate_of("jacobian", "q", **where)
@@ -125,7 +125,7 @@ def recoil_keeps_momentum(trial: Trial) -> Iterator[Comparison]:
         qd[base] = np.linalg.solve(A[:, base], -pushed) * units.effort[base]
     size = float(np.max(np.abs(qd * units.rate), initial=1.0))
     for frame in frames(trial):
-        for view in VIEWS:
+        for view in views(trial):
             where = {"frame": frame, **view}
             v = trial.run("frame_velocity", q, qd, **where)
             J = trial.run("generalized_jacobian", q, **where)
@@ -139,6 +139,7 @@ def steps_add_up(trial: Trial) -> Iterator[Comparison]:
     moved = trial.run("integrate", q, v)
     found, units = trial.run("difference", q, moved), trial.units.rate
     yield Comparison("difference", "spatial", found, v, 1.0, units=units)
-    half = trial.run("integrate", q, 0.5 * v)
-    yield Comparison("integrate", "twice half", trial.run("integrate", half, 0.5 * v), moved, 1.0)
-    yield Comparison("integrate", "no step", trial.run("integrate", q, 0.0 * v), q, 1.0)
+    half, units = trial.run("integrate", q, 0.5 * v), trial.units.position
+    twice, still = trial.run("integrate", half, 0.5 * v), trial.run("integrate", q, 0.0 * v)
+    yield Comparison("integrate", "twice half", twice, moved, 1.0, units=units)
+    yield Comparison("integrate", "no step", still, q, 1.0, units=units)

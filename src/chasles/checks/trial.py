@@ -13,7 +13,6 @@ from chasles.checks.comparing import Loss
 from chasles.checks.floats import evaluate, run
 from chasles.checks.units import Units, units_of
 from chasles.compiled import Compiled
-from chasles.loops.scales import row_scales
 from chasles.mathematics.spatial import RigidInertia
 from chasles.model import WORLD, Model
 from chasles.tracing import WrenchKey, signature
@@ -164,11 +163,11 @@ class Trial:
 
     @cached_property
     def inverting(self) -> Loss:
-        """What the mass matrix costs whoever inverts it: nothing up to a condition of 1e5."""
+        """What the mass matrix costs whoever inverts it: nothing up to a condition of 1e4."""
         moments = np.linalg.eigvalsh(self.M * self.units.inertia) if len(self.M) else np.ones(1)
         condition = moments[-1] / moments[0] if moments[0] > 0.0 else np.inf
         why = f"the mass matrix has a condition of {condition:.0e}"
-        return Loss(float(max(1.0, min(condition, 1e15) * 1e-5)), why)
+        return Loss(float(max(1.0, min(condition, 1e15) * 1e-4)), why)
 
     @cached_property
     def assembling(self) -> Loss:
@@ -178,7 +177,7 @@ class Trial:
         """
         most = max(_carried(self.model, self.q), default=1.0)
         why = f"a link carries {most:.0e} times its own inertia, which the method inverts"
-        return max(self.inverting, Loss(float(max(1.0, min(most * most, 1e20) * 1e-5)), why))
+        return max(self.inverting, Loss(float(max(1.0, min(most * most, 1e20) * 1e-4)), why))
 
     # Slopes -----------------------------------------------------------------------------------
 
@@ -258,9 +257,9 @@ def trial(robot: Subject, seed: int, *, full: bool = False) -> Trial:
         q = _closed(model, units, rng)
         A = evaluate(model, "loop_matrix", (q,))[0]
         slip = A @ qd - evaluate(model, "loop_rate", (q,))[0]
-        qd = qd - _least(model, units, A, slip, 1e-9)
+        qd = qd - _least(units, A, slip, 1e-9)
         slide = A @ qdd - evaluate(model, "loop_bias", (q, qd))[0]
-        qdd = qdd - _least(model, units, A, slide, 1e-9)
+        qdd = qdd - _least(units, A, slide, 1e-9)
     return Trial(robot, source, t, q, qd, qdd, direction, wrench, full)
 
 
@@ -282,9 +281,9 @@ def _position(robot: Subject, length: float, rng: np.random.Generator) -> np.nda
     return q
 
 
-def _least(model: Model, units: Units, A: np.ndarray, b: np.ndarray, cut: float) -> np.ndarray:
+def _least(units: Units, A: np.ndarray, b: np.ndarray, cut: float) -> np.ndarray:
     """The least x with A x = b, in units of the robot; singular values below `cut` are zero."""
-    rows = row_scales(model)
+    rows = units.closing
     scaled = rows[:, None] * A * units.effort
     return units.effort * (np.linalg.pinv(scaled, rcond=cut) @ (rows * b))
 
@@ -306,17 +305,16 @@ def _scale(model: Model, frame: str) -> np.ndarray:
 def _closed(model: Model, units: Units, rng: np.random.Generator) -> np.ndarray:
     """A position that closes the loops: Gauss's and Newton's method from random starts."""
     neutral = [x for i in model.movers for x in model.bodies[i].joint.neutral()]
-    rows = row_scales(model)
     for attempt in range(TRIES):
         reach = np.pi * (1.0 - attempt / TRIES)
         start = rng.uniform(-reach, reach, model.nv) * units.effort
         q = evaluate(model, "integrate", (neutral, start))[0]
         for _ in range(60):
             residual = evaluate(model, "loop_residual", (q,))[0]
-            if np.max(np.abs(rows * residual)) <= CLOSED:
+            if np.max(np.abs(units.closing * residual)) <= CLOSED:
                 return q
             A = evaluate(model, "loop_matrix", (q,))[0]
-            step = -_least(model, units, A, residual, 1e-6)
+            step = -_least(units, A, residual, 1e-6)
             step *= min(1.0, 0.5 / max(float(np.max(np.abs(step * units.rate))), 1e-300))
             q = evaluate(model, "integrate", (q, step))[0]
     raise ValueError(

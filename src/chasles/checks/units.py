@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from chasles.loops.scales import row_scales
 from chasles.model import Model
 from chasles.model.units import freedom_units
 
@@ -22,10 +23,13 @@ class Units:
     """Factors of the entries of arrays, by what these are.
 
     length: the robot's own, in m. effort (nv): 1 where a freedom turns, the length where it slides.
+    position (nq): 1 over the length for coordinates in m. closing: of the equations of loops.
     """
 
     length: float
     effort: np.ndarray
+    position: np.ndarray
+    closing: np.ndarray
 
     @cached_property
     def rate(self) -> np.ndarray:
@@ -78,6 +82,11 @@ class Units:
         return np.outer(self.twist, self.twist)
 
     @cached_property
+    def loops(self) -> np.ndarray:
+        """Of a matrix from velocities to rates of the equations of loops."""
+        return np.outer(self.closing, self.effort)
+
+    @cached_property
     def symbols(self) -> np.ndarray:
         """Of coefficients of two velocities (nv, nv, nv)."""
         return np.multiply.outer(self.inertia, self.effort)
@@ -106,6 +115,11 @@ OF: dict[str, tuple[str, ...]] = {
     "momentum": ("wrench",),
     "centroidal_momentum_matrix": ("centroidal",),
     "difference": ("rate",),
+    "integrate": ("position",),
+    "loop_residual": ("closing",),
+    "loop_rate": ("closing",),
+    "loop_bias": ("closing",),
+    "loop_matrix": ("loops",),
 }
 """What the results of functions are. Accelerations are compared as the forces that they need."""
 
@@ -113,7 +127,10 @@ OF: dict[str, tuple[str, ...]] = {
 def units_of(model: Model) -> Units:
     """By the largest distance that the robot's data have; 1 m where they have none."""
     length = max(_lengths(model), default=0.0) or 1.0
-    return Units(length, np.array(freedom_units(model, length)))
+    units = [unit for i in model.movers for unit in model.bodies[i].joint.units]
+    position = np.array([1.0 / length if unit == "m" else 1.0 for unit in units])
+    effort = np.array(freedom_units(model, length))
+    return Units(length, effort, position, row_scales(model))
 
 
 def _lengths(model: Model) -> Iterator[float]:
