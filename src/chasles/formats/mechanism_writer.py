@@ -8,6 +8,7 @@ from typing import Any
 
 from chasles.formats.files import store
 from chasles.formats.mechanism import MOST_POWERS, SAME
+from chasles.formats.numbers import angle_word
 from chasles.formats.refusals import check_joint, check_moment
 from chasles.formats.toml_file import word
 from chasles.mathematics.linear import Matrix, Vector
@@ -65,6 +66,11 @@ def _numbers(values: Sequence[Any] | Vector) -> str:
     return word(tuple(values))
 
 
+def _bound(limit: float) -> str:
+    """With digits that are not taken for a right angle unless it is one."""
+    return angle_word(limit) if math.isfinite(limit) else word(limit)
+
+
 def _link_row(link: LinkData) -> dict[str, str]:
     check_moment(link)
     row = {"name": word(link.name)} | ({"massless": "true"} if link.massless else {})
@@ -105,9 +111,9 @@ def _joint_row(joint: JointData) -> dict[str, str]:
             row[key] = _numbers(getattr(joint, key))
     limits, none = joint.limits, Limits()
     if (limits.lower, limits.upper) != (none.lower, none.upper) and limits.lower <= limits.upper:
-        row["limits"] = word((limits.lower, limits.upper))
+        row["limits"] = f"[{_bound(limits.lower)}, {_bound(limits.upper)}]"
     row |= {
-        key: word(getattr(limits, key))
+        key: _bound(getattr(limits, key))
         for key in ("velocity", "effort")
         if getattr(limits, key) != math.inf
     }
