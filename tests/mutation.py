@@ -24,7 +24,7 @@ import resource
 import signal
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -156,10 +156,16 @@ def prepared(count: int | None = None) -> bytes:
     def moved(t: Any) -> Any:
         return 0.9 + 0.5 * t + 0.7 * t * t
 
+    def bare(robot: chasles.Robot) -> chasles.Robot:
+        """Without rotors, for which some methods have no place."""
+        joints = tuple(replace(joint, armature=0.0) for joint in robot.model.source.joints)
+        return chasles.Robot(replace(robot.model.source, joints=joints))
+
     robots = [
         built.general_chain(3),
         built.planar(3),
         built.random_tree(4, 3),
+        bare(built.random_tree(4, 10)),
         built.random_tree(4, 14, floating=True),
         built.four_bar(),
         built.general_chain(3).with_couplings(gear("gear", "joint2", {"joint1": 0.6})),
@@ -180,7 +186,7 @@ def prepared(count: int | None = None) -> bytes:
     return pickle.dumps(states)
 
 
-SMALL = 9
+SMALL = 10
 """So many of the robots are small enough to trace every method of every function for them."""
 
 

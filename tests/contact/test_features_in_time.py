@@ -226,6 +226,39 @@ def test_crossed_bars_touch_by_edges_alone() -> None:
     assert np.allclose(motion.q, q, atol=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("x", "y", "speed"), [(0.0, 0.19, 0.0), (0.1, 0.1, 1.0), (0.19, 0.199, 0.0)]
+)
+def test_edges_that_cross_near_their_ends_collide_however_long_the_step(x, y, speed) -> None:
+    """At the end of the step, 8 cm deep, other features are nearest; these met 2 cm from there."""
+    low, high, up = Box("a", (0.4, 0.4, 0.4)), Box("b", (0.4, 0.4, 0.4)), 0.2 * math.sqrt(2.0)
+    robot = free(cuboid("a", 1.0, low.size), cuboid("b", 1.0, high.size)).with_gravity([0, 0, 0])
+    c = math.sqrt(0.5)
+    motion = chasles.simulate(
+        robot,
+        [
+            *turned(0.25 * math.pi, (1.0, 0, 0)),
+            0,
+            0,
+            0,
+            *turned(0.25 * math.pi),
+            x,
+            y,
+            2 * up + 0.02,
+        ],
+        [*np.zeros(9), c * (speed + 1.0), 0.0, c * (speed - 1.0)],
+        duration=0.1,
+        dt=0.1,
+        contacts=[Pair(high, low, Rigid(0.0, 0.5))],
+    )
+    assert names(motion) == ["impact b on a"]
+    assert abs(motion.events[0].t - 0.02) < 1e-12
+    assert np.min(motion.touching.gaps) > -1e-12
+    (k,) = np.flatnonzero(np.diff(motion.t) == 0.0)
+    before, after = robot.momentum(motion.q[k : k + 2], motion.qd[k : k + 2])
+    assert np.allclose(after, before, atol=1e-12)
+
+
 def test_two_boxes_that_tumble_never_gain_energy() -> None:
     low, high = Box("a", (0.4, 0.4, 0.2)), Box("b", (0.2, 0.2, 0.2))
     robot = free(cuboid("a", 2.0, low.size), cuboid("b", 1.0, high.size))
@@ -286,6 +319,26 @@ def test_a_standing_cylinder_tips_above_the_angle_of_its_diagonal() -> None:
         )
         turning = np.linalg.norm(motion.qd[-1, :3])
         assert (turning > 1e-7) == (beyond > 0.0)
+
+
+def test_the_lowest_point_of_a_rim_may_outrun_the_steps() -> None:
+    """The more level a rim, the faster its lowest point goes around: steps are shorter there, and
+    energy stays, where it changed by 1e-3 J at their full length."""
+    r, h, lean, robot = 0.1, 0.05, 0.05, roller(1.0, 0.1, 0.05)
+    low = r * math.sin(lean) + 0.5 * h * math.cos(lean)
+    motion = chasles.simulate(
+        robot,
+        [*turned(lean), 0.0, 0.0, low],
+        [1.0, 0.0, 1.0, 0.0, 0.0, 0.0],
+        duration=0.06,
+        dt=5e-3,
+        contacts=[
+            Pair(Cylinder("body", r, (0.0, 0.0, -0.5 * h), (0.0, 0.0, 0.5 * h)), Plane(), Rigid())
+        ],
+    )
+    assert names(motion) == ["gain body"]
+    assert np.ptp(energy(robot, motion)) < 1e-5
+    assert np.max(np.abs(motion.touching.gaps)) < 1e-12
 
 
 def test_a_cylinder_on_its_rim_keeps_its_energy() -> None:

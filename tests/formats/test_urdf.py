@@ -283,6 +283,9 @@ def test_paths_that_are_not_files(tmp_path: Path) -> None:
         urdf.read(tmp_path)
     with pytest.raises(ModelError, match="there is no such file"):
         urdf.read("a\0b.urdf")
+    (tmp_path / "broken.urdf").symlink_to(tmp_path / "none.urdf")
+    with pytest.raises(ModelError, match="a device, a pipe or a broken link"):
+        urdf.read(tmp_path / "broken.urdf")
 
 
 def test_a_huge_file_is_refused_unread(tmp_path: Path) -> None:

@@ -46,6 +46,9 @@ DEPTH = 1e-12
 DEEPEST = 1e-6
 """What a motion may begin with, and how far a held point may part before it is lost."""
 
+ASTRAY = 1e-8
+"""How far a step may take a point that is held off its surface: a longer one is in error."""
+
 BOUND = 1e-7
 """The part of the largest force by which a force may be beyond its bound unnoticed: more than the
 complementarity problem errs, so that what was noticed is changed."""
@@ -169,6 +172,11 @@ class RigidContact:
         if found.problem is None or not self._mode.slides.any():
             return np.empty(0)
         return ease(found.problem.M, self._drag(found.moves, np.flatnonzero(self._mode.active)))
+
+    def strays(self, t: float, q: np.ndarray, qd: np.ndarray) -> bool:
+        """Whether active points have left their surfaces, which only an error of the step does."""
+        gap = self._found(t, q, qd).moves.gap[self._mode.active]
+        return bool(np.any(np.abs(gap) > ASTRAY))
 
     def overdue(self, t: float, q: np.ndarray, qd: np.ndarray) -> float:
         """How long ago (s) a point that is apart was at its surface, which it is below: the most.

@@ -12,6 +12,12 @@ from chasles.simulate.pace import Pace
 from chasles.simulate.rigid import RigidContact
 from chasles.simulate.runge_kutta import Table
 
+HALVINGS = 10
+"""Of a step that takes held points off their surfaces, at most."""
+
+JUST = 1e-9
+"""The part of a step that is just before a moment in it."""
+
 NEWTON = 3
 """Steps back to where a gap is zero, from the depth at which a gain is noticed."""
 
@@ -26,7 +32,7 @@ class Watched:
     def __call__(self, t: float, q: np.ndarray, qd: np.ndarray) -> tuple[float, Taken]:
         """The time of the next state, and the step there."""
         contact = self._contact
-        goal, step = self._pace(t, q, qd, contact.turned(t, q, qd))
+        goal, step = self._paced(t, q, qd)
         passed = contact.margins(goal, step.q, step.qd) < 0.0
         self.due = bool(passed.any())
         if not self.due:
@@ -44,11 +50,27 @@ class Watched:
             part = min(roots.values())
             found[[k for k in roots if roots[k] == part]] = True
             passed = (contact.margins(*at(part)) < 0.0) & ~found
+            if not passed.any() and part > JUST:  # features that others have replaced by then
+                passed = (contact.margins(*at(part - JUST)) < 0.0) & ~found
+                part -= JUST * passed.any()
         for _ in range(NEWTON):
             part = max(part - contact.overdue(*at(part)) / (goal - t), 0.0)
         when, *_ = last = at(part)
         shorter = Taken(last[1], last[2], None, step.ends, lambda less: step.at(less * part))
         return when, contact.restored(when, shorter)
+
+    def _paced(self, t: float, q: np.ndarray, qd: np.ndarray) -> tuple[float, Taken]:
+        """The next step as it is made, none of whose errors takes held points off their surfaces.
+
+        It is tried shorter where it does; where that does not help, it is left to `margins`.
+        """
+        contact = self._contact
+        first = goal, step = self._pace(t, q, qd, contact.turned(t, q, qd))
+        for _ in range(HALVINGS):
+            if not contact.strays(goal, step.q, step.qd):
+                return goal, step
+            goal, step = self._pace(t, q, qd, 0.5 * (goal - t))
+        return first
 
     def collides(self, t: float, q: np.ndarray, qd: np.ndarray) -> bool:
         """Whether an impact is due."""

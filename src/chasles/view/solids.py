@@ -114,6 +114,8 @@ def _meshes(
     except Exception as error:  # the readers of mesh files raise whatever a bad file makes them
         notes.append(f"link {shape.link!r}: mesh {path} cannot be read: {error}")
         return
+    if not found:
+        notes.append(f"link {shape.link!r}: mesh {path} has no triangles")
     for mesh in found:
         yield mesh.copy().apply_transform(np.diag([*shape.size, 1.0])), _own_color(mesh)
 
