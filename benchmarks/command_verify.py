@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import operator
 import os
 import resource
 import subprocess
@@ -57,6 +58,11 @@ class Row:
         """How many comparisons differ."""
         return sum(not result["ok"] for result in self.results)
 
+    @property
+    def unchecked(self) -> int:
+        """How many could not be made, since the robot leaves no digits."""
+        return sum(not result["checked"] for result in self.results)
+
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """What the command takes."""
@@ -69,12 +75,12 @@ def run(chosen: argparse.Namespace) -> int:
     built = [name + SIZES.get(name, "") for name in chasles.robots.ROBOTS]
     more = ["--full"] if chosen.full else []
     rows = []
-    _head("robot", "freedoms", "comparisons", "differ", "wall", "processor")
+    _head("robot", "freedoms", "comparisons", "differ", "unchecked", "wall", "processor")
     for robot in chosen.robots or (*built, *REAL):
         row = verified(robot, more)
         rows.append(row)
         seconds = f"{row.wall:.0f} s", f"{row.work:.0f} s"
-        _line(robot, row.freedoms, len(row.results), row.wrong, *seconds)
+        _line(robot, row.freedoms, len(row.results), row.wrong, row.unchecked, *seconds)
     print()
     _head("check", "worst error", "tolerance", "of", "robot")
     for name, (result, robot) in worst(rows).items():
@@ -98,7 +104,8 @@ def verified(robot: str, more: list[str]) -> Row:
         wall, work = time.perf_counter() - start, _work() - before
     found = json.loads(said.stdout)
     for result in found["results"]:
-        result["error"] = float(result["error"])
+        for number in ("error", "tolerance"):  # null is a number that is not finite
+            result[number] = float("inf") if result[number] is None else result[number]
         if not result["ok"]:
             Console(stderr=True).print(robot, result, markup=False)
     return Row(robot, freedoms, found["results"], wall, work)
@@ -108,7 +115,7 @@ def worst(rows: Iterable[Row]) -> dict[str, tuple[dict[str, Any], str]]:
     """Of each check, the result nearest to its tolerance, and whose it is."""
     found: dict[str, tuple[dict[str, Any], str]] = {}
     for row in rows:
-        for result in row.results:
+        for result in filter(operator.itemgetter("checked"), row.results):
             other = found.get(result["check"])
             if other is None or _share(result) > _share(other[0]):
                 found[result["check"]] = result, row.robot

@@ -24,7 +24,7 @@ import resource
 import signal
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -149,6 +149,9 @@ def prepared(count: int | None = None) -> bytes:
     """States of built-in robots and random trees, small ones first, pickled: all, or so many."""
     import chasles
     from chasles.checks.trial import trial
+    from chasles.mathematics.linear import Vector
+    from chasles.mathematics.rotations import matrix_from_rpy
+    from chasles.mathematics.spatial import Transform
     from chasles.model import LoopData, gear
 
     built = chasles.robots
@@ -156,10 +159,18 @@ def prepared(count: int | None = None) -> bytes:
     def moved(t: Any) -> Any:
         return 0.9 + 0.5 * t + 0.7 * t * t
 
+    def bare(robot: chasles.Robot) -> chasles.Robot:
+        """Without rotors, for which some methods have no place; links' frames off their joints."""
+        frame = Transform.from_pose(matrix_from_rpy(0.3, -0.5, 0.8), Vector.of(0.11, -0.07, 0.05))
+        source = robot.model.source
+        joints = tuple(replace(j, armature=0.0, child_pose=frame) for j in source.joints)
+        return chasles.Robot(replace(source, joints=joints))
+
     robots = [
         built.general_chain(3),
         built.planar(3),
         built.random_tree(4, 3),
+        bare(built.random_tree(4, 10)),
         built.random_tree(4, 14, floating=True),
         built.four_bar(),
         built.general_chain(3).with_couplings(gear("gear", "joint2", {"joint1": 0.6})),
@@ -180,7 +191,7 @@ def prepared(count: int | None = None) -> bytes:
     return pickle.dumps(states)
 
 
-SMALL = 9
+SMALL = 10
 """So many of the robots are small enough to trace every method of every function for them."""
 
 

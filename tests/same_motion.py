@@ -1,32 +1,61 @@
 """Whether two robots are one mechanism, when the joints of one may be in another order."""
 
+from collections.abc import Callable
+
 import numpy as np
+from numpy.typing import ArrayLike
 from support import direct, relative, state
 
 import chasles
+from chasles.mathematics.linear import Matrix
+from chasles.mathematics.rotations import quaternion_from_matrix
 from chasles.model.description import freedom_names
 
 
 def in_coordinates_of(
-    again: chasles.Robot, robot: chasles.Robot, q: np.ndarray
+    again: chasles.Robot,
+    robot: chasles.Robot,
+    q: np.ndarray,
+    called: Callable[[str], str] = str,
 ) -> tuple[np.ndarray, np.ndarray]:
     """q of a robot in the coordinates of another, and which velocity of the one each of its is.
 
-    By the names of joints; one with several freedoms may be as many joints there.
+    By the names of joints; one with several freedoms may be as many joints there. A free joint of
+    the other may have its zero at the world's origin. called: the other's names of joints.
     """
-    there, order = np.empty(again.nq), np.empty(again.nv, dtype=int)
+    there, order = np.full(again.nq, np.nan), np.zeros(again.nv, dtype=int)
     assert (again.nq, again.nv) == (robot.nq, robot.nv)
     for name in robot.joints:
         mine, places = q[robot.position_slice(name)], np.arange(robot.nv)
         places = places[robot.velocity_slice(name)]
-        if name in again.joints:
-            there[again.position_slice(name)] = mine
-            order[again.velocity_slice(name)] = places
+        if called(name) in again.joints:
+            there[again.position_slice(called(name))] = _position(again, robot, q, name, called)
+            order[again.velocity_slice(called(name))] = places
             continue
         for k, part in enumerate(freedom_names(name, len(places))):
-            there[again.position_slice(part)] = mine[k]
-            order[again.velocity_slice(part)] = places[k]
+            there[again.position_slice(called(part))] = mine[k]
+            order[again.velocity_slice(called(part))] = places[k]
+    assert not np.isnan(there).any()
     return there, order
+
+
+def _position(
+    again: chasles.Robot,
+    robot: chasles.Robot,
+    q: np.ndarray,
+    name: str,
+    called: Callable[[str], str],
+) -> ArrayLike:
+    """The coordinates of a joint, of a free one those that it has in the other robot."""
+    joint, other = robot.joint(name), again.joint(called(name))
+    mine = q[robot.position_slice(name)]
+    if joint.kind != "free" or (joint.pose, joint.parent) == (other.pose, other.parent):
+        return mine
+    child = np.eye(4)
+    child[:3, :3], child[:3, 3] = joint.child_pose.R.rows, list(joint.child_pose.r)
+    T = direct(robot.model, "forward_kinematics", q, frame=joint.child) @ child
+    R = Matrix(tuple(map(tuple, T[:3, :3].tolist())))
+    return [*quaternion_from_matrix(R), *T[:3, 3]] if other.pose.is_identity else mine
 
 
 def differences(robot: chasles.Robot, again: chasles.Robot, seed: int = 0) -> dict[str, float]:

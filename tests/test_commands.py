@@ -8,6 +8,7 @@ import json
 import os
 import re
 import sys
+import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from importlib import import_module
@@ -25,7 +26,8 @@ from chasles.cli import commands as package
 from chasles.cli.app import main
 from chasles.cli.command import Answer, offered, plain, said
 from chasles.cli.commands import COMMANDS
-from chasles.cli.target import Asked, Loading
+from chasles.cli.target import Asked, Loading, find
+from chasles.robot import Robot
 
 EXAMPLES = {
     "demo": ["-o", "demo.png"],
@@ -94,6 +96,10 @@ def test_help_has_examples_and_what_every_command_takes(name: str) -> None:
     assert re.search(rf"Examples:\s+chasles {name}\b", result.stdout)
     for option in ("--json", "--debug", "--help"):
         assert option in result.stdout
+    assert "<bool>" not in result.stdout
+    command = next(command for command in COMMANDS if command.__name__ == name)
+    lines = inspect.cleandoc(command.__doc__ or "").splitlines()
+    assert max(map(len, lines)) <= 78  # so that examples can be copied
 
 
 @pytest.mark.parametrize("name", RUNS)
@@ -326,6 +332,30 @@ def test_a_disk_is_full() -> None:
 
 
 @forked
+def test_tables_fold_for_terminals_only(here: Path) -> None:
+    """In a pipe a name stays in one piece, for grep."""
+    name = 120 * "x"
+    chasles.save(chasles.robots.planar(1), "long.toml")
+    (here / "long.toml").write_text((here / "long.toml").read_text().replace("joint1", name))
+    assert name in shell("info", "long.toml", env={"COLUMNS": None})[1]
+    assert name not in shell("info", "long.toml", env={"COLUMNS": "60"})[1]
+
+
+def test_notes_without_end_are_cut(here: Path) -> None:
+    """Every link here has an impossible inertia."""
+    inertia = '<inertia ixx="1" iyy="1" izz="9" ixy="0" ixz="0" iyz="0"/>'
+    links = "".join(
+        f'<link name="{k}"><inertial><mass value="1"/>{inertia}</inertial></link>'
+        f'<joint name="j{k}" type="continuous"><parent link="{k - 1}"/><child link="{k}"/></joint>'
+        for k in range(1, 61)
+    )
+    (here / "many.urdf").write_text(f'<robot name="many"><link name="0"/>{links}</robot>')
+    last = invoke("info", "many.urdf").stdout.splitlines()[-1]
+    count = len(json.loads(invoke("info", "many.urdf", "--json").stdout)["notes"])
+    assert last == f"and {count - 50} more (--json has all)"
+
+
+@forked
 def test_colours_are_for_terminals_that_want_them() -> None:
     force: dict[str, str | None] = {"FORCE_COLOR": "1", "NO_COLOR": None, "TERM": "xterm"}
     assert "\x1b[" in shell("info", "planar:2", env=force)[1]
@@ -361,6 +391,26 @@ def test_a_shell_completes_commands_robots_and_functions(
         "inverse_dynamics",
         "inverse_dynamics_sensitivities",
     ]
+
+
+@forked
+def test_ctrl_c_is_heard_wherever_it_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also in a finalizer, from which Python lets nothing escape."""
+
+    class Closing:
+        def __del__(self) -> None:
+            raise KeyboardInterrupt
+
+    def asked(self: Asked) -> Robot:
+        made = Closing()
+        del made
+        end = time.monotonic() + 10.0
+        while time.monotonic() < end:
+            pass
+        return find(self.target, self.how)
+
+    monkeypatch.setattr(Asked, "robot", asked)
+    assert shell("info", "planar:1") == (130, "", "interrupted\n")
 
 
 def test_version_is_that_of_the_package() -> None:

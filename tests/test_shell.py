@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
@@ -17,6 +18,7 @@ ROBOT = """<robot name="arm"><link name="base"/><link name="[b]rod:x:">
   </inertial></link>
   <joint name="turn" type="continuous"><parent link="base"/><child link="[b]rod:x:"/></joint>
 </robot>"""
+MESH = '<visual><geometry><mesh filename="{}"/></geometry></visual>'
 
 
 @pytest.fixture(autouse=True)
@@ -72,13 +74,58 @@ def test_meshes_that_are_elsewhere_do_not_fill_the_screen(
 ) -> None:
     pytest.importorskip("viser")
     monkeypatch.setattr(import_module("chasles.cli.commands.view"), "wait", lambda ended: None)
-    mesh = '<visual><geometry><mesh filename="package://far/{}.stl"/></geometry></visual>'
-    shapes = "".join(map(mesh.format, range(20)))
+    shapes = "".join(MESH.format(f"package://far/{k}.stl") for k in range(20))
+    (here / "arm.urdf").write_text(
+        ROBOT.format(mass=1).replace("<inertial>", f"{shapes}<inertial>")
+    )
+    lines = invoke("view", "arm.urdf", "--port", "0").stdout.splitlines()
+    assert len(lines) == 2
+    assert lines[0].startswith("note: 20 meshes are not found")
+    assert lines[0].endswith("add the folder that holds far to ROS_PACKAGE_PATH")
+
+
+def test_meshes_that_are_empty_do_not_fill_the_screen(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("viser")
+    monkeypatch.setattr(import_module("chasles.cli.commands.view"), "wait", lambda ended: None)
+    for k in range(5):
+        (here / f"{k}.stl").write_text("solid nothing")
+    shapes = "".join(MESH.format(f"{k}.stl") for k in range(5))
     (here / "arm.urdf").write_text(
         ROBOT.format(mass=1).replace("<inertial>", f"{shapes}<inertial>")
     )
     lines = invoke("view", "arm.urdf", "--port", "0").stdout.splitlines()
     assert len(lines) == 5
-    assert "17 more such (--json has all); ROS_PACKAGE_PATH" in lines[3]
+    assert lines[0].endswith("0.stl has no triangles")
+    assert lines[3] == "note: 2 more such (--json has all)"
     found = json.loads(invoke("view", "arm.urdf", "--port", "0", "--json").stdout)
-    assert len(found["notes"]) == 20
+    assert len(found["notes"]) == 5
+
+
+@pytest.mark.parametrize(
+    ("package", "words", "told"),
+    [
+        ("mujoco", ["info", "arm.xml"], "pip install 'chasles[mjcf]'"),
+        ("mujoco", ["lint", "arm.xml"], "pip install 'chasles[mjcf]'"),
+        ("xacro", ["info", "arm.xacro"], "pip install 'chasles[xacro]'"),
+        ("xacro", ["lint", "arm.xacro"], "pip install 'chasles[xacro]'"),
+        ("viser", ["view", "planar:1"], "pip install 'chasles[view]'"),
+        ("pinocchio", ["compare", "arm.urdf", "--with", "pinocchio"], "pip install pin"),
+        ("mujoco", ["compare", "arm.urdf", "--with", "mujoco"], "pip install mujoco"),
+        ("pydrake", ["compare", "arm.urdf", "--with", "drake"], "pip install drake"),
+        ("pyarrow", ["motion", "arm.urdf", "m.csv", "-o", "x.parquet"], "'chasles[data]'"),
+        ("pyarrow", ["simulate", "arm.urdf", "--table", "x.parquet"], "'chasles[data]'"),
+    ],
+)
+def test_what_is_not_installed_is_named_as_a_shell_takes_it(
+    package: str, words: list[str], told: str, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In quotation marks, for zsh; a file whose reader is not here is not to blame."""
+    monkeypatch.setitem(sys.modules, package, None)
+    (here / "arm.xml").write_text("<mujoco/>")
+    (here / "arm.xacro").write_text(ROBOT.format(mass=1))
+    result = invoke(*words)
+    assert result.exit_code == 2
+    assert told in result.output
+    assert len(result.output.splitlines()) == 1

@@ -188,6 +188,50 @@ def test_robot_files_are_found_beside_the_scenario(here: Path) -> None:
     assert 'robot = "../deep/arm.toml"' in (here / "a/scenario.toml").read_text()
 
 
+def test_installed_robots_are_found_by_name_from_anywhere(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the scenario lies elsewhere, and where a motion goes on."""
+    cache = here / "cache" / "arms"
+    cache.mkdir(parents=True)
+    chasles.save(chasles.robots.planar(2), cache / "swinger.urdf")
+    monkeypatch.setenv("ROBOT_DESCRIPTIONS_CACHE", str(cache.parent))
+    (here / "deep").mkdir()
+    call("swinger", "--duration", "0.02", "--write-scenario", "deep/s.toml")
+    call("deep/s.toml", "-o", "a")
+    call("--resume", "-o", "a")
+    assert motion("a")["t"][-1] == 0.02
+
+
+XACRO = """<robot name="arm" xmlns:xacro="http://www.ros.org/wiki/xacro">
+  <xacro:arg name="m" default="1"/><link name="base"/><link name="rod"><inertial>
+    <mass value="$(arg m)"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>
+  </inertial></link>
+  <joint name="slide" type="prismatic"><parent link="base"/><child link="rod"/>
+    <axis xyz="0 0 1"/><limit lower="0.5" upper="1" effort="1" velocity="1"/></joint></robot>"""
+
+
+def test_robots_are_loaded_as_by_every_command(here: Path) -> None:
+    """A xacro file has its arguments, by flag and by scenario; --strict refuses."""
+    pytest.importorskip("xacro")
+    (here / "arm.xacro").write_text(XACRO)
+    call("arm.xacro", "--argument", "m=3", "--strict", "--write-scenario", "s.toml")
+    text = (here / "s.toml").read_text()
+    assert re.search('strict = true\narguments = {"m" = "3"}', text)
+    found = json.loads(call("s.toml", "--q", "0.5", "--duration", "0.01", "--json", "-o", "a"))
+    assert found["energy"]["first"] == pytest.approx(3 * 9.81 * 0.5)
+    (here / "arm.xacro").write_text(XACRO.replace('izz="1"', 'izz="9"'))
+    assert "rod" in refused("s.toml", "-o", "b")
+    assert "--argument m: give NAME=VALUE" in refused("arm.xacro", "--argument", "m", "-o", "c")
+
+
+def test_a_start_outside_limits_is_said(here: Path) -> None:
+    (here / "arm.urdf").write_text(XACRO.replace("$(arg m)", "1").replace("xacro:arg", "x"))
+    text = call("arm.urdf", "--duration", "0.01", "-o", "a")
+    assert "note: the start is outside the limits of 'slide' (0, limits 0.5 to 1); --q" in text
+    assert "note" not in call("arm.urdf", "--duration", "0.01", "--q", "0.5", "-o", "b")
+
+
 HEAD = 'format = "scenario"\nrobot = "quadruped"\n'
 CONTACT = """
 [[contact]]
@@ -205,6 +249,7 @@ law = {kind = "hunt-crossley", stiffness = 5e4, damping = 0.3}
         ("dt = nan", r"s.toml:3: dt is nan; give a positive number"),
         ("every = 1.5", r"s.toml:3: every is 1.5; give a whole number from 1 on"),
         ('integrator = "rk5"', r"s.toml:3: integrator is 'rk5'; give one of 'euler', "),
+        ("arguments = 'm'", r"s.toml:3: arguments is 'm'; give {name = text} of a .xacro file"),
         ("floating = 1", r"s.toml:3: floating is 1; give true or false"),
         ("[units]\nlength = 'mm'", r"s.toml:3: scenarios have SI units and radians"),
         ("[start]\nq = [1, 2]", r"s.toml:4: start: q has 2 numbers, and the robot 19 coord"),

@@ -131,7 +131,7 @@ def test_table_names_what_differs() -> None:
     good = Result("power balance", "inverse_dynamics", "power", 1e-12, 1e-6, 0)
     bad = Result("methods agree", "mass_matrix", "spatial", 0.5, 1e-10, 1, "[0, 1]: 2 instead of 1")
     console = Console(file=io.StringIO(), width=100)
-    report.show(Verification("arm", (good, bad)), console, freedoms=3, arm=12)
+    report.show(Verification("arm", (good, bad)), console)
     shown = console.file.getvalue()
     assert "ok" in shown
     assert "differs" in shown

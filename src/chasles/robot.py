@@ -1705,7 +1705,7 @@ class Robot:
         beside: another robot. motion: a file of `chasles simulate`, or one as docs/motion.md says.
         host, port: where the page is; by default only this machine sees it. A notebook shows the
         result; its `url` is the page, its `stop()` the end, and a script stays for it with
-        `wait()`. Needs `pip install chasles[view]`.
+        `wait()`. Needs `pip install 'chasles[view]'`.
         """
         return import_module("chasles.view").show(self, **options)  # above this layer
 

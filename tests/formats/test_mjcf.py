@@ -557,7 +557,7 @@ def test_a_compiler_that_hangs_is_stopped(
 
 def test_without_mujoco_the_remedy_is_named(saved: Saved, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ModelError, match=r"machine\.xml: .* pip install chasles\[mjcf\]"):
+    with pytest.raises(ModelError, match=r"machine\.xml: .* pip install 'chasles\[mjcf\]'"):
         chasles.load(saved(document(GEARS)))
 
 

@@ -267,7 +267,7 @@ def test_a_document_that_is_not_a_robot(write: Write, name: str) -> None:
 def test_entities_do_not_hide_in_another_encoding(tmp_path: Path, name: str) -> None:
     path = tmp_path / "arm.urdf"
     path.write_bytes(DOCUMENTS[name][0].encode("utf-16"))
-    with pytest.raises(ModelError):
+    with pytest.raises(ModelError, match="entit"):  # said here, or by the parser before
         urdf.read(path)
 
 
@@ -283,6 +283,9 @@ def test_paths_that_are_not_files(tmp_path: Path) -> None:
         urdf.read(tmp_path)
     with pytest.raises(ModelError, match="there is no such file"):
         urdf.read("a\0b.urdf")
+    (tmp_path / "broken.urdf").symlink_to(tmp_path / "none.urdf")
+    with pytest.raises(ModelError, match="a device, a pipe or a broken link"):
+        urdf.read(tmp_path / "broken.urdf")
 
 
 def test_a_huge_file_is_refused_unread(tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ WRONG = {
         "arm.urdf.xacro:13: in macro 'arm', xacro: Undefined substitution argument count; give it: "
         "chasles.load(path, arguments=",
     ),
-    "xml": (ARM.replace("</robot>", ""), "arm.urdf.xacro:14: xacro: not readable XML at line 14"),
+    "xml": (ARM.replace("</robot>", ""), "arm.urdf.xacro:14: not readable XML: "),
     "file": (
         ARM.replace("parts.xacro", "pats.xacro"),
         "arm.urdf.xacro:3: xacro: there is no file 'pats.xacro' to include",
@@ -89,8 +89,12 @@ WRONG = {
         LEGS.replace('name="origin"', 'name="place"').replace("$(find legs)/", ""),
         "arm.urdf.xacro:13: in macro 'leg', in macro 'legs', xacro: Undefined block \"place\";",
     ),
-    "bytes": (ARM.replace("</robot>", "\udcff"), "arm.urdf.xacro:14: xacro: not readable XML"),
-    "endless": (ARM.replace("${k &lt; n}", "1"), "macros call each other without end"),
+    "bytes": (ARM.replace("</robot>", "\udcff"), "arm.urdf.xacro:14: not readable XML"),
+    "endless": (ARM.replace("${k &lt; n}", "1"), "files call each other without end"),
+    "elements": (
+        ARM.replace("</robot>", "<a/>" * 500_000 + "</robot>"),
+        "arm.urdf.xacro: 500",
+    ),
     "entity": ("<!DOCTYPE r [<!ENTITY a 'b'>]>" + ARM, "document types and entities are not read"),
     "no robot": (ARM.replace("robot", "robbot"), "the document is a <robbot>; a URDF file is"),
 }
@@ -115,14 +119,16 @@ def test_packages_are_above_the_file(saved: Saved, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "expression", ["${sum(range(10**12))}", "${[0] * 10**10}", "${9**9**9**9}"]
+    "expression", ["${max(range(10**12))}", "${[0] * 10**10}", "${9**9**9**9}"]
 )
 def test_a_file_that_takes_for_ever_is_stopped(
     expression: str, saved: Saved, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(xacro, "XACRO", replace(xacro.XACRO, seconds=1.5))
     start = time.monotonic()
-    with pytest.raises(ModelError, match=r"^arm\.urdf\.xacro.*(took more than 1\.5 s|emory|xacro)"):
+    with pytest.raises(
+        ModelError, match=r"^arm\.urdf\.xacro.*(took more than 1\.5 s|enough memory)"
+    ):
         chasles.load(saved(ARM.replace("${0.1 * k}", expression, 1)))
     assert time.monotonic() - start < 10.0
 
@@ -150,5 +156,5 @@ def test_without_the_package_the_remedy_is_named(
     saved: Saved, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ModelError, match=r"arm\.urdf\.xacro: .* pip install chasles\[xacro\]"):
+    with pytest.raises(ModelError, match=r"arm\.urdf\.xacro: .* pip install 'chasles\[xacro\]'"):
         chasles.load(saved())

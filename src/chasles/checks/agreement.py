@@ -5,17 +5,21 @@ from typing import Any
 
 import numpy as np
 
-from chasles.algorithms import FUNCTIONS, KINEMATICS
-from chasles.checks.comparing import Comparison
+from chasles.algorithms import FUNCTIONS, KINEMATICS, solid_bodies
+from chasles.checks.comparing import NOTHING, Comparison, Loss
 from chasles.checks.trial import Trial, arguments, at_frame
 from chasles.tracing import signature
 
-VIEWS: tuple[dict[str, Any], ...] = (
-    {"axes": "world", "at": "frame"},
-    {"axes": "frame", "at": "world"},
-    {"axes": "frame", "at": (0.2, -0.1, 0.4)},
-)
-"""Ways to write a twist or a wrench that have every change of axes and of point among them."""
+
+def views(trial: Trial) -> tuple[dict[str, Any], ...]:
+    """Ways to write a twist or a wrench, with every change of axes and of point among them."""
+    point = tuple(trial.units.length * x for x in (0.4, -0.2, 0.8))
+    return (
+        {"axes": "world", "at": "frame"},
+        {"axes": "frame", "at": "world"},
+        {"axes": "frame", "at": point},
+    )
+
 
 INVERTING = {"forward_dynamics", "hybrid_dynamics"}
 """Functions that solve for accelerations: these are compared as the forces that they need."""
@@ -23,12 +27,21 @@ INVERTING = {"forward_dynamics", "hybrid_dynamics"}
 ILL = {"mass_matrix_inverse", "operational_inertia_inverse", "linearize"}
 """Functions that invert the mass matrix, and lose the digits that it costs."""
 
+
+def loss_of(trial: Trial, function: str, method: str = "") -> Loss:
+    """What a method loses by what it inverts: nothing, the mass matrix, or each link's inertia."""
+    if function not in ILL | INVERTING:
+        return NOTHING
+    needs = {m.name: m.needs for m in FUNCTIONS[function]}
+    return trial.assembling if needs.get(method) is solid_bodies else trial.inverting
+
+
 FORCES = {"inverse_dynamics", "bias_forces", "gravity_forces", *INVERTING}
 """Functions that give joint forces, which may all be zero."""
 
 RATES = {"frame_velocity": 1, "frame_acceleration": 2, "frame_motion": 3, "jacobian_rate": 1}
 """Functions of so many velocities multiplied, whose results may be zero where nothing moves. Other
-kinematics are measured beside 1 m or 1 rad."""
+kinematics are measured beside 1 rad, or the robot's length."""
 
 
 def size_of(trial: Trial, function: str) -> float:
@@ -49,8 +62,8 @@ def options_of(trial: Trial, function: str) -> list[dict[str, Any]]:
     """With which options a function is asked: frames and views, or known joints, or none."""
     known = signature(FUNCTIONS[function][0].algorithm).options
     if "frame" in known:
-        views = VIEWS if "axes" in known else ({},)
-        return [{"frame": frame, **view} for frame in frames(trial) for view in views]
+        shown = views(trial) if "axes" in known else ({},)
+        return [{"frame": frame, **view} for frame in frames(trial) for view in shown]
     if "known" in known:
         names = [trial.model.bodies[i].data.name for i in trial.model.movers]
         base = [names[1:]] if trial.model.floating else []
@@ -97,11 +110,12 @@ def _of_one(
             expected = parts
             continue
         size = size_of(trial, function)
-        looser = trial.looser if function in ILL | INVERTING else 1.0
+        loss = loss_of(trial, function, way.name)
         for k, (a, b) in enumerate(zip(parts, expected, strict=True)):
-            beside = size if len(parts) == 1 else max(size, _size(expected[0]))
+            first = expected[0] * trial.units.of(function)
+            beside = size if len(parts) == 1 else max(size, _size(first))
             name = way.name if len(parts) == 1 else f"{way.name}, result {k + 1}"
-            yield Comparison(function, name, a, b, beside, looser)
+            yield Comparison(function, name, a, b, beside, loss, trial.units.of(function, k))
 
 
 def mixed(trial: Trial, known: Any, qdd: np.ndarray, tau: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ import numpy as np
 from chasles.algorithms import CLOSED_LOOPS
 from chasles.algorithms.homogeneous.loop_residual import around, loop_coordinates
 from chasles.checks.agreement import effort, mixed
-from chasles.checks.comparing import Comparison
+from chasles.checks.comparing import Comparison, Loss
 from chasles.checks.mechanics import at_joint
 from chasles.checks.trial import Trial, at_frame
 from chasles.model.model import Loop, Model
@@ -18,54 +18,65 @@ def loops_close(trial: Trial) -> Iterator[Comparison]:
     """A = d residual / dq, and A qd = rate, A qdd = bias keep the residual where it is."""
     if not trial.model.loop_rows:
         return
-    q, qd = trial.q, trial.qd
+    q, qd, units = trial.q, trial.qd, trial.units.closing
     A = trial.run("loop_matrix", q)
     opened = trial.slope(lambda x: trial.run("loop_residual", x))
-    yield Comparison("loop_matrix", "d residual/dq", A @ trial.direction, opened, 1.0)
+    along = A @ trial.direction
+    yield Comparison("loop_matrix", "d residual/dq", along, opened, 1.0, units=units)
     drift = trial.rate(lambda at: at.run("loop_residual", at.q))
     rate = trial.run("loop_rate", q)
-    yield Comparison("loop_rate", "homogeneous", A @ qd - rate, drift, trial.speed)
+    yield Comparison("loop_rate", "homogeneous", A @ qd - rate, drift, trial.speed, units=units)
     slip = trial.rate(lambda at: at.run("loop_matrix", at.q) @ at.qd - at.run("loop_rate", at.q))
     bias = trial.run("loop_bias", q, qd)
-    size = max(trial.speed**2, float(np.max(np.abs(trial.qdd), initial=0.0)))
-    yield Comparison("loop_bias", "homogeneous", A @ trial.qdd - bias, slip, size)
+    size = _fast(trial, trial.qdd)
+    yield Comparison("loop_bias", "homogeneous", A @ trial.qdd - bias, slip, size, units=units)
+
+
+def _fast(trial: Trial, qdd: np.ndarray) -> float:
+    """The size of accelerations, in rad/s^2 or lengths of the robot."""
+    return float(np.max(np.abs(qdd * trial.units.rate), initial=trial.speed**2))
 
 
 def constrained_motion(trial: Trial) -> Iterator[Comparison]:
     """M qdd + h = tau + A' multipliers and A qdd = bias, by every method, with a load."""
     if not trial.model.loop_rows or trial.model.source.massless:
         return
-    model, q, qd = trial.closed, trial.q, trial.qd
+    model, q, qd, rows = trial.closed, trial.q, trial.qd, trial.units.closing
     load = at_frame(trial.robot.frames[-1], trial.wrench)
-    A, M = trial.run("loop_matrix", q), trial.M
+    A, M, efforts = trial.run("loop_matrix", q), trial.M, trial.units.effort
     h, bias = trial.run("bias_forces", q, qd, f_ext=load), trial.run("loop_bias", q, qd)
-    tau = trial.tau + trial.direction * trial.force
+    tau = trial.tau + trial.direction * trial.units.rate**2 * trial.force
     for way in CLOSED_LOOPS["constrained_dynamics"]:
         if way.needs and way.needs(model, {}):
             continue
         qdd, lam, health = trial.ask(
             model, "constrained_dynamics", q, qd, tau, method=way.name, f_ext=load
         )
-        if health[1] < POOR:
-            continue
-        size = max(trial.force, float(np.max(np.abs(A.T @ lam), initial=0.0)))
-        looser = max(trial.looser, 1e-3 / float(health[1]))
+        size = float(np.max(np.abs(A.T @ lam * efforts), initial=trial.force))
+        loss = max(trial.inverting, _near(health[1], 1e-2))
         pushed = M @ qdd + h - A.T @ lam
-        name = "constrained_dynamics"
-        yield Comparison(name, f"{way.name}, forces", pushed, tau, size, looser)
-        fast = max(trial.speed**2, float(np.max(np.abs(qdd), initial=0.0)))
-        yield Comparison(name, f"{way.name}, loops", A @ qdd, bias, fast, looser)
+        name, fast = "constrained_dynamics", _fast(trial, qdd)
+        yield Comparison(name, f"{way.name}, forces", pushed, tau, size, loss, efforts)
+        yield Comparison(name, f"{way.name}, loops", A @ qdd, bias, fast, loss, rows)
         for known in ((), *_leading(model)):
             name = "constrained_hybrid_dynamics"
             given, wanted = mixed(trial, known, qdd, tau), mixed(trial, known, tau, qdd)
             found, left, _ = trial.ask(model, name, q, qd, given, f_ext=load, known=known)
             found, wanted = (effort(trial, x, known) for x in (found, wanted))
-            yield Comparison(name, f"known {known}", found, wanted, size, looser)
-            yield Comparison(name, "left", left, 0.0 * left, fast, looser)
+            yield Comparison(name, f"known {known}", found, wanted, size, loss, efforts)
+            yield Comparison(name, "left", left, 0.0 * left, fast, loss, rows)
         e1, e2, e3 = trial.ask(model, "loop_equations", q, qd, qdd, lam, f_ext=load)
-        yield Comparison("loop_equations", "forces", e1, tau, size, looser)
-        yield Comparison("loop_equations", "loops", e2, 0.0 * e2, fast, looser)
-        yield Comparison("loop_equations", "rates", e3, 0.0 * e3, trial.speed)
+        name = "loop_equations"
+        yield Comparison(name, "forces", e1, tau, size, loss, efforts)
+        yield Comparison(name, "loops", e2, 0.0 * e2, fast, loss, rows)
+        yield Comparison(name, "rates", e3, 0.0 * e3, trial.speed, units=rows)
+
+
+def _near(margin: float, usual: float) -> Loss:
+    """What a position near a singular one costs, where equations are compiled: all, if too near."""
+    margin = abs(float(margin))
+    times = max(1.0, usual / margin) if margin >= POOR else np.inf
+    return Loss(times, f"the loops are near a singular position, at a margin of {margin:.0e}")
 
 
 def _leading(model: Model) -> list[tuple[str, ...]]:
@@ -85,42 +96,43 @@ def independent_coordinates(trial: Trial) -> Iterator[Comparison]:
     """Rates that keep loops closed, the mass matrix of the freedoms left, forces of actuators."""
     if not trial.model.loop_rows or trial.model.source.massless:
         return
-    model, q, qd = trial.closed, trial.q, trial.qd
+    model, q, qd, units = trial.closed, trial.q, trial.qd, trial.units
     step, rates, health = trial.ask(model, "closing_step", q, qd)
-    if abs(health[1]) < POOR:
-        return
-    yield Comparison("closing_step", "step", step, 0.0 * step, 1.0)
-    yield Comparison("closing_step", "rates", rates, qd, trial.speed)
+    near = _near(health[1], POOR)
+    loss = max(trial.inverting, near)
+    yield Comparison("closing_step", "step", step, 0.0 * step, 1.0, near, units.rate)
+    yield Comparison("closing_step", "rates", rates, qd, trial.speed, near, units.rate)
     A = trial.run("loop_matrix", q)
     free = list(model.independent)
     G = np.zeros((model.nv, len(free)))
     G[free] = np.eye(len(free))
-    rest = list(model.closure.dependent)
-    G[rest] = -np.linalg.lstsq(A[:, rest], A[:, free], rcond=None)[0]
+    rest, rows = list(model.closure.dependent), trial.units.closing
+    scaled = rows[:, None] * A * units.effort
+    within = np.linalg.lstsq(scaled[:, rest], scaled[:, free], rcond=None)[0]
+    G[rest] = -within * units.effort[rest, None] * units.rate[free]
     H, _ = trial.ask(model, "independent_mass_matrix", q)
-    yield Comparison("independent_mass_matrix", "G'MG", H, G.T @ trial.M @ G, 0.0, trial.looser)
-    near = 0.05 * trial.direction
-    moved = trial.run("integrate", q, near)
+    name, kind = "independent_mass_matrix", units.inertia[np.ix_(free, free)]
+    yield Comparison(name, "G'MG", H, G.T @ trial.M @ G, 0.0, loss, kind)
+    moved = trial.run("integrate", q, 0.05 * trial.direction)
     back, _, _ = trial.ask(model, "closing_step", moved, qd)
     left = trial.run("loop_residual", moved)
     kept = list(model.closure.rows)
     error = trial.run("loop_matrix", moved)[kept] @ back + left[kept]
-    yield Comparison("closing_step", "Newton", error, 0.0 * error, 1.0)
+    yield Comparison("closing_step", "Newton", error, 0.0 * error, 1.0, near, rows[kept])
     if free:
-        everywhere = range(model.nv)
-        u, _ = trial.ask(
-            model,
-            "actuator_forces",
-            q,
-            qd,
-            trial.qdd,
-            actuated=tuple(everywhere),
-            weights=(1.0,) * model.nv,
-        )
-        work = G.T @ trial.tau
-        yield Comparison("actuator_forces", "G'u", G.T @ u, work, trial.force, trial.looser)
-        least = G @ np.linalg.lstsq(G, u, rcond=None)[0]
-        yield Comparison("actuator_forces", "least", u, least, trial.force, trial.looser)
+        yield from _actuators(trial, G, loss)
+
+
+def _actuators(trial: Trial, G: np.ndarray, loss: Loss) -> Iterator[Comparison]:
+    """With an actuator at every freedom: the right work, by the least of all such forces."""
+    model, name, units = trial.closed, "actuator_forces", trial.units
+    everywhere = {"actuated": tuple(range(model.nv)), "weights": (1.0,) * model.nv}
+    u, _ = trial.ask(model, name, trial.q, trial.qd, trial.qdd, **everywhere)
+    free = list(model.independent)
+    work, force = G.T @ trial.tau, trial.force
+    yield Comparison(name, "G'u", G.T @ u, work, force, loss, units.effort[free])
+    least = G @ np.linalg.lstsq(G, u, rcond=None)[0]
+    yield Comparison(name, "least", u, least, force, loss, units.effort)
 
 
 def health(trial: Trial) -> Iterator[Comparison]:
@@ -151,9 +163,6 @@ def health(trial: Trial) -> Iterator[Comparison]:
             continue
         found = trial.ask(model, name, *arrays, **options)[-1]
         yield Comparison(name, "distance", found[0], far)
-    A = K[kept] @ np.linalg.solve(at.M, K[kept].T)
-    pivots = np.diag(np.linalg.cholesky(A[::-1, ::-1]))[::-1] ** 2
-    least = float(np.min(pivots / np.diag(A), initial=1.0))
     for way in CLOSED_LOOPS["constrained_dynamics"]:
         if way.needs and way.needs(model, {}):
             continue
@@ -161,11 +170,22 @@ def health(trial: Trial) -> Iterator[Comparison]:
         found = trial.ask(model, name, q, v, trial.tau, method=way.name)[-1]
         yield Comparison(name, f"{way.name}, distance", found[0], gap + rates)
         if way.name in PIVOTED:
-            yield Comparison(name, f"{way.name}, margin", found[1], least, 1.0, trial.looser)
+            least = _least_pivot(at.M, K[kept])
+            yield Comparison(name, f"{way.name}, margin", found[1], least, 1.0, trial.inverting)
 
 
 PIVOTED = ("multipliers", "direct")
 """Methods whose margins are those of K M^-1 K'."""
+
+
+def _least_pivot(M: np.ndarray, K: np.ndarray) -> float:
+    """Of K M^-1 K' beside its diagonal, factored from the last row on; 0 where it is singular."""
+    try:
+        A = K @ np.linalg.solve(M, K.T)
+        pivots = np.diag(np.linalg.cholesky(A[::-1, ::-1]))[::-1] ** 2
+    except np.linalg.LinAlgError:
+        return 0.0
+    return float(np.min(pivots / np.diag(A), initial=1.0))
 
 
 def loop_joints(trial: Trial) -> Iterator[Comparison]:
@@ -173,7 +193,7 @@ def loop_joints(trial: Trial) -> Iterator[Comparison]:
     if not trial.model.loops or trial.model.source.massless or trial.model.driven:
         return
     model, q, qd, rng = trial.model, trial.q, trial.qd, np.random.default_rng(0)
-    lam = rng.normal(size=model.loop_rows)
+    lam = rng.normal(size=model.loop_rows) * trial.units.closing * trial.force
     coupled = model.loop_rows - sum(loop.rows for loop in model.loops)
     lam[len(lam) - coupled :] = 0.0
     work, across, pushed = np.zeros(model.nv), [], {i: np.zeros(6) for i in model.in_file_order}
@@ -192,9 +212,11 @@ def loop_joints(trial: Trial) -> Iterator[Comparison]:
         trial.run("closed_joint_reactions", q, qd, trial.qdd, forces) for forces in (lam, 0.0 * lam)
     )
     expected = np.array([at_joint(trial, i, wrench) for i, wrench in pushed.items()])
-    yield Comparison("closed_joint_reactions", "spatial", loaded - free, expected, trial.force)
+    units = trial.units
+    found, name = loaded - free, "closed_joint_reactions"
+    yield Comparison(name, "spatial", found, expected, trial.force, units=units.wrench)
     A = trial.run("loop_matrix", q)
-    yield Comparison("loop_forces", "A' lam", work, A.T @ lam, 1.0)
+    yield Comparison("loop_forces", "A' lam", work, A.T @ lam, trial.force, units=units.effort)
     B, first = trial.run("loop_joint_matrix", q), 0
     values = model.positions(q.tolist())
     for loop, twist in zip(model.loops, across, strict=True):
@@ -202,7 +224,8 @@ def loop_joints(trial: Trial) -> Iterator[Comparison]:
         columns = np.array([list(column) for column in S.columns], dtype=float).reshape(-1, 6)
         rates = B[first : first + len(columns)] @ qd
         first += len(columns)
-        yield Comparison("loop_joint_matrix", "S B qd", columns.T @ rates, twist, trial.speed)
+        found, size = columns.T @ rates, trial.speed
+        yield Comparison("loop_joint_matrix", "S B qd", found, twist, size, units=units.twist)
 
 
 def _across(trial: Trial, loop: Loop) -> np.ndarray:

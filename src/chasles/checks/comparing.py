@@ -5,12 +5,23 @@ from typing import Any, NamedTuple
 import numpy as np
 
 
+class Loss(NamedTuple):
+    """Digits that are lost whatever the method: how many times wider a tolerance is, and why."""
+
+    times: float = 1.0
+    why: str = ""
+
+
+NOTHING = Loss()
+
+
 class Comparison(NamedTuple):
     """Two arrays that should be equal: of a function, by a method, found in two ways.
 
     size: what differences are measured beside, where the largest entry expected is smaller (a force
-    that is zero has no size of its own). looser: how many times the check's tolerance is allowed,
-    where the numbers themselves lose digits (by the condition of the mass matrix).
+    that is zero has no size of its own). loss: how much wider the check's tolerance is, where the
+    numbers themselves lose digits. units: what both arrays are multiplied by, so that their entries
+    are of one kind; the size is of these.
     """
 
     function: str
@@ -18,7 +29,8 @@ class Comparison(NamedTuple):
     found: Any
     expected: Any
     size: float = 0.0
-    looser: float = 1.0
+    loss: Loss = NOTHING
+    units: Any = 1.0
 
 
 def relative_error(compared: Comparison) -> float:
@@ -28,9 +40,8 @@ def relative_error(compared: Comparison) -> float:
         return np.inf
     if np.array_equal(a, b):
         return 0.0
-    size = max(float(np.max(np.abs(b))), compared.size)
-    worst = float(np.max(np.abs(a - b)))
-    error = worst / size if size else np.inf
+    apart, size = _apart(compared, a, b)
+    error = float(np.max(apart)) / size if size else np.inf
     return error if np.isfinite(error) else np.inf
 
 
@@ -39,9 +50,17 @@ def first_difference(compared: Comparison, tolerance: float) -> str:
     a, b = (np.asarray(x, dtype=float) for x in (compared.found, compared.expected))
     if a.shape != b.shape:
         return f"shape {a.shape} instead of {b.shape}"
-    size = max(float(np.max(np.abs(b), initial=0.0)), compared.size)
-    wrong = np.argwhere(~(np.abs(a - b) <= tolerance * size))
+    apart, size = _apart(compared, a, b)
+    wrong = np.argwhere(~(apart <= tolerance * size))
     if not len(wrong):
         return ""
     at = tuple(map(int, wrong[0]))
     return f"{list(at) if at else 'the number'}: {a[at]:.9g} instead of {b[at]:.9g}"
+
+
+def _apart(compared: Comparison, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, float]:
+    """Differences of the entries, and what they are beside: both NaN where a number is none."""
+    with np.errstate(all="ignore"):
+        apart = np.abs((a - b) * compared.units)
+        size = float(np.max(np.abs(b * compared.units), initial=compared.size))
+    return apart, size

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chasles.checks.agreement import frames
-from chasles.checks.comparing import Comparison
+from chasles.checks.comparing import NOTHING, Comparison, Loss
 from chasles.checks.trial import Trial, at_frame
 from chasles.mathematics.linear import Vector
 
@@ -48,27 +48,29 @@ def sums_over_links(trial: Trial) -> Iterator[Comparison]:
     """Mass centre, momentum and energy are sums over links."""
     if not trial.has("momentum") or not trial.model.bodies:
         return
-    q, qd, each = trial.q, trial.qd, links(trial)
+    q, qd, units, each = trial.q, trial.qd, trial.units, links(trial)
     mass = sum(link.mass for link in each)
     g = np.array(list(trial.model.gravity_vector))
     first = np.sum([link.moment for link in each], axis=0)
     if mass > 0.0:
         center = first / mass
         found = trial.run("center_of_mass", q)
-        yield Comparison("center_of_mass", "spatial", found, center, _reach(trial))
+        yield Comparison("center_of_mass", "spatial", found, center, units.length)
     total = np.sum([link.momentum for link in each], axis=0)
-    size = mass * trial.speed * _reach(trial)
+    size = mass * trial.speed * units.length**2
     found = trial.run("momentum", q, qd, at="world")
-    yield Comparison("momentum", "at world", found, total, size)
+    yield Comparison("momentum", "at world", found, total, size, units=units.wrench)
     if mass > 0.0:
         about = total.copy()
         about[:3] -= np.cross(center, total[3:])
-        yield Comparison("momentum", "at com", trial.run("momentum", q, qd, at="com"), about, size)
+        found = trial.run("momentum", q, qd, at="com")
+        yield Comparison("momentum", "at com", found, about, size, units=units.wrench)
         if not trial.model.driven:
             A = trial.run("centroidal_momentum_matrix", q)
-            yield Comparison("centroidal_momentum_matrix", "spatial", A @ qd, about, size)
+            name = "centroidal_momentum_matrix"
+            yield Comparison(name, "spatial", A @ qd, about, size, units=units.wrench)
     V = -float(first @ g)
-    weight = mass * float(np.linalg.norm(g)) * _reach(trial)
+    weight = mass * float(np.linalg.norm(g)) * units.length
     for way in trial.ways("potential_energy"):
         found = trial.run("potential_energy", q, method=way.name)
         yield Comparison("potential_energy", way.name, found, V, weight)
@@ -81,7 +83,7 @@ def sums_over_links(trial: Trial) -> Iterator[Comparison]:
     T = sum(link.energy for link in each) + rotors
     for way in trial.ways("kinetic_energy"):
         found = trial.run("kinetic_energy", q, qd, method=way.name)
-        yield Comparison("kinetic_energy", way.name, found, T, size * trial.speed * 1e-3)
+        yield Comparison("kinetic_energy", way.name, found, T, 1e-3 * size * trial.speed)
     if not trial.model.driven:
         M = trial.M
         yield Comparison("mass_matrix", "energy", 0.5 * qd @ M @ qd, T, 1e-6 * trial.force)
@@ -116,7 +118,8 @@ def newton_and_euler(trial: Trial) -> Iterator[Comparison]:
         if model.frames[loaded].body in carried:
             wrench -= push
         expected[row] = at_joint(trial, i, wrench)
-    yield Comparison("joint_reactions", "spatial", found, expected, trial.force)
+    units = trial.units.wrench
+    yield Comparison("joint_reactions", "spatial", found, expected, trial.force, units=units)
 
 
 def at_joint(trial: Trial, i: int, wrench: np.ndarray) -> np.ndarray:
@@ -156,31 +159,41 @@ def terms_of_motion(trial: Trial) -> Iterator[Comparison]:
         return
     q, qd, qdd, M = trial.q, trial.qd, trial.qdd, trial.M
     h = trial.run("bias_forces", q, qd)
-    yield Comparison("bias_forces", "M qdd + h", M @ qdd + h, trial.tau, trial.force)
-    yield Comparison("mass_matrix", "symmetry", M, M.T)
-    found = trial.run("forward_dynamics", q, qd, trial.tau, method=_solver(trial))
-    yield Comparison("forward_dynamics", "back", M @ found, M @ qdd, trial.force, trial.looser)
+    yield _forces(trial, "bias_forces", "M qdd + h", M @ qdd + h, trial.tau)
+    inertia = trial.units.inertia
+    yield Comparison("mass_matrix", "symmetry", M, M.T, units=inertia)
+    found, lost = (
+        trial.run("forward_dynamics", q, qd, trial.tau, method=_solver(trial)),
+        trial.inverting,
+    )
+    yield _forces(trial, "forward_dynamics", "back", M @ found, M @ qdd, lost)
     W = trial.run("mass_matrix_inverse", q)
     if np.all(np.isfinite(W)):
-        yield Comparison("mass_matrix_inverse", "M W M", M @ W @ M, M, 0.0, trial.looser)
+        yield Comparison("mass_matrix_inverse", "M W M", M @ W @ M, M, 0.0, lost, inertia)
     if trial.model.driven:
         return
     g = trial.run("gravity_forces", q)
     rest = trial.run("bias_forces", q, 0.0 * qd)
-    yield Comparison("gravity_forces", "at rest", g, rest, trial.force)
+    yield _forces(trial, "gravity_forces", "at rest", g, rest)
     C = trial.run("coriolis_matrix", q, qd)
-    yield Comparison("coriolis_matrix", "C qd", C @ qd, h - g, trial.force)
+    yield _forces(trial, "coriolis_matrix", "C qd", C @ qd, h - g)
     for way in trial.ways("closed_form"):
         D, S, G = trial.run("closed_form", q, method=way.name)
-        yield Comparison("closed_form", f"{way.name}, D", D, M)
+        yield Comparison("closed_form", f"{way.name}, D", D, M, units=inertia)
         force = np.einsum("ijk,j,k->i", S, qd, qd)
-        yield Comparison("closed_form", f"{way.name}, C", force, h - g, trial.force)
-        yield Comparison("closed_form", f"{way.name}, G", G, g, trial.force)
+        yield _forces(trial, "closed_form", f"{way.name}, C", force, h - g)
+        yield _forces(trial, "closed_form", f"{way.name}, G", G, g)
     for frame in frames(trial):
         J = trial.run("jacobian", q, frame=frame)
         pushed = trial.run("inverse_dynamics", q, qd, qdd, f_ext=at_frame(frame, trial.wrench))
         expected = trial.tau - J.T @ trial.wrench
-        yield Comparison("inverse_dynamics", "f_ext", pushed, expected, trial.force)
+        yield _forces(trial, "inverse_dynamics", "f_ext", pushed, expected)
+
+
+def _forces(
+    trial: Trial, function: str, method: str, found: Any, expected: Any, loss: Loss = NOTHING
+) -> Comparison:
+    return Comparison(function, method, found, expected, trial.force, loss, trial.units.effort)
 
 
 def _solver(trial: Trial) -> str:
@@ -204,7 +217,7 @@ def dissipation(trial: Trial) -> Iterator[Comparison]:
         resistance[model.velocity_slices[i]] = list(part)
     for way in trial.ways("inverse_dynamics"):
         found = trial.ask(trial.whole, "inverse_dynamics", q, qd, trial.qdd, method=way.name)
-        yield Comparison("inverse_dynamics", way.name, found, trial.tau + resistance, trial.force)
+        yield _forces(trial, "inverse_dynamics", way.name, found, trial.tau + resistance)
 
 
 def factors(trial: Trial) -> Iterator[Comparison]:
@@ -212,27 +225,27 @@ def factors(trial: Trial) -> Iterator[Comparison]:
     M = trial.M if trial.has("mass_matrix") else None
     if M is None:
         return
+    inertia, lost = trial.units.inertia, trial.inverting
     if trial.has("ltdl_factors"):
         L, D = trial.run("ltdl_factors", trial.q)
-        yield Comparison("ltdl_factors", "L'DL", L.T @ np.diag(D) @ L, M)
+        yield Comparison("ltdl_factors", "L'DL", L.T @ np.diag(D) @ L, M, units=inertia)
         L = trial.run("ltl_factor", trial.q)
-        yield Comparison("ltl_factor", "L'L", L.T @ L, M)
+        yield Comparison("ltl_factor", "L'L", L.T @ L, M, units=inertia)
     if trial.has("operator_factors"):
         A, B, D = trial.run("operator_factors", trial.q)
-        yield Comparison("operator_factors", "A D A'", A @ D @ A.T, M, 0.0, trial.looser)
-        one = np.eye(len(M))
-        yield Comparison("operator_factors", "A B", A @ B, one, _most(A), trial.looser)
+        yield Comparison("operator_factors", "A D A'", A @ D @ A.T, M, 0.0, lost, inertia)
+        pure = np.outer(trial.units.effort, trial.units.rate)
+        size = float(np.max(np.abs(A * pure), initial=0.0))
+        yield Comparison("operator_factors", "A B", A @ B, np.eye(len(M)), size, lost, pure)
     if not trial.model.idle and not trial.model.driven:
+        name = "operational_inertia_inverse"
         for frame in frames(trial):
             J = trial.run("jacobian", trial.q, frame=frame)
             expected = J @ np.linalg.solve(M, J.T) if len(M) else np.zeros((6, 6))
-            for way in trial.ways("operational_inertia_inverse"):
-                found = trial.run(
-                    "operational_inertia_inverse", trial.q, frame=frame, method=way.name
-                )
-                yield Comparison(
-                    "operational_inertia_inverse", way.name, found, expected, 0.0, trial.looser
-                )
+            for way in trial.ways(name):
+                found = trial.run(name, trial.q, frame=frame, method=way.name)
+                units = trial.units.accelerance
+                yield Comparison(name, way.name, found, expected, 0.0, lost, units)
 
 
 def inertia_parameters(trial: Trial) -> Iterator[Comparison]:
@@ -251,21 +264,4 @@ def inertia_parameters(trial: Trial) -> Iterator[Comparison]:
         rotors[model.velocity_slices[i]] = list(part)
     Y = trial.run("regressor", trial.q, trial.qd, trial.qdd)
     found = Y @ np.array(numbers, dtype=float) + rotors
-    yield Comparison("regressor", "newton-euler-vector", found, trial.tau, trial.force)
-
-
-def _reach(trial: Trial) -> float:
-    """The size of the robot, in m."""
-    return float(
-        max(
-            [1e-3]
-            + [
-                np.max(np.abs(trial.run("forward_kinematics", trial.q, frame=body.name)[:3, 3]))
-                for body in trial.model.bodies
-            ]
-        )
-    )
-
-
-def _most(array: np.ndarray) -> float:
-    return float(np.max(np.abs(array), initial=0.0))
+    yield _forces(trial, "regressor", "newton-euler-vector", found, trial.tau)

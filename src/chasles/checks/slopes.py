@@ -5,9 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from chasles.algorithms import DERIVATIVES
 from chasles.checks.comparing import Comparison
-from chasles.checks.floats import run
 from chasles.checks.trial import Trial, at_frame, slope_at
 
 
@@ -23,7 +21,8 @@ def gradients(trial: Trial) -> Iterator[Comparison]:
     if trial.has("coriolis_matrix"):
         C = trial.run("coriolis_matrix", q, trial.qd)
         rate = trial.rate_of("mass_matrix", "q")
-        yield Comparison("coriolis_matrix", "C + C'", C + C.T, rate, trial.force)
+        units = trial.units.inertia
+        yield Comparison("coriolis_matrix", "C + C'", C + C.T, rate, trial.force, units=units)
 
 
 def sensitivities(trial: Trial) -> Iterator[Comparison]:
@@ -38,13 +37,9 @@ def sensitivities(trial: Trial) -> Iterator[Comparison]:
             trial.whole, "inverse_dynamics_sensitivities", *state, method=way.name, f_ext=load
         )
         for name, found, slope in zip("PVD", (P0, V0, D0), expected, strict=True):
-            yield Comparison(
-                "inverse_dynamics_sensitivities",
-                f"{way.name}, {name}0",
-                found @ trial.direction,
-                slope,
-                size,
-            )
+            function, method = "inverse_dynamics_sensitivities", f"{way.name}, {name}0"
+            along, units = found @ trial.direction, trial.units.effort
+            yield Comparison(function, method, along, slope, size, units=units)
 
 
 def inverse_recursion(trial: Trial) -> Iterator[Comparison]:
@@ -53,10 +48,11 @@ def inverse_recursion(trial: Trial) -> Iterator[Comparison]:
         return
     state, load = (trial.q, trial.qd, trial.qdd), _load(trial)
     expected = _slopes(trial, "inverse_dynamics", state, load)
-    found = run(trial.whole, DERIVATIVES["inverse_dynamics"].algorithm, state, f_ext=load)
+    found = trial.derivatives("inverse_dynamics", *state, f_ext=load)
     for k, (slopes, slope) in enumerate(zip(found, expected, strict=True)):
         along, size = slopes @ trial.direction, trial.force * trial.speed
-        yield Comparison("inverse_dynamics", f"derivative {k + 1}", along, slope, size)
+        method, units = f"derivative {k + 1}", trial.units.effort
+        yield Comparison("inverse_dynamics", method, along, slope, size, units=units)
 
 
 def forward_recursion(trial: Trial) -> Iterator[Comparison]:
@@ -66,9 +62,9 @@ def forward_recursion(trial: Trial) -> Iterator[Comparison]:
     q, qd, d, n, load = trial.q, trial.qd, trial.direction, trial.model.nv, _load(trial)
     tau = trial.ask(trial.whole, "inverse_dynamics", q, qd, trial.qdd, f_ext=load)
     solver = trial.ways("forward_dynamics")[0].name
-    expected = _slopes(trial, "forward_dynamics", (q, qd, tau), load, method=solver)
-    algorithm = DERIVATIVES["forward_dynamics"].algorithm
-    found = run(trial.whole, algorithm, (q, qd, tau), f_ext=load)
+    push = trial.force * d * trial.units.rate**2
+    expected = _slopes(trial, "forward_dynamics", (q, qd, tau), load, push, method=solver)
+    found = trial.derivatives("forward_dynamics", q, qd, tau, f_ext=load)
     rows = [("forward_dynamics", f"derivative {k + 1}", x) for k, x in enumerate(found)]
     linear = trial.model.nv > 0 and not trial.nonholonomic
     if linear:
@@ -76,10 +72,12 @@ def forward_recursion(trial: Trial) -> Iterator[Comparison]:
         rows += [("linearize", name, x) for name, x in _blocks(A, B)]
     size = trial.force * trial.speed
     for k, (function, name, block) in enumerate(rows):
-        needed, change = trial.M @ (block @ d), trial.M @ expected[k % 3]
-        yield Comparison(function, name, needed, change, size, trial.looser)
+        needed, change = trial.M @ (block @ (d, d, push)[k % 3]), trial.M @ expected[k % 3]
+        units = trial.units.effort
+        yield Comparison(function, name, needed, change, size, trial.inverting, units)
     if linear:
-        yield Comparison("linearize", "A, step", A[:n, :n] @ d, _drift(trial), trial.speed)
+        drift, rate = _drift(trial), trial.units.rate
+        yield Comparison("linearize", "A, step", A[:n, :n] @ d, drift, trial.speed, units=rate)
         yield Comparison("linearize", "A, rate", A[:n, n:], np.eye(n))
         yield Comparison("linearize", "B, step", B[:n], np.zeros((n, n)))
 
@@ -110,9 +108,17 @@ def _load(trial: Trial) -> dict[Any, np.ndarray]:
 
 
 def _slopes(
-    trial: Trial, function: str, state: tuple[np.ndarray, ...], load: Any, **options: Any
+    trial: Trial,
+    function: str,
+    state: tuple[np.ndarray, ...],
+    load: Any,
+    push: np.ndarray | None = None,
+    **options: Any,
 ) -> list[np.ndarray]:
-    """Of a function of q and two more arrays, with damping, along the direction in each."""
+    """Of a function of q and two more arrays, with damping, along the direction in each.
+
+    push: along another one in the last, which are forces.
+    """
     q, x, y = state
     d, model = trial.direction, trial.whole
 
@@ -122,5 +128,5 @@ def _slopes(
     return [
         trial.slope(lambda at: value(at, x, y)),
         slope_at(lambda s: value(q, x + s * d, y)),
-        slope_at(lambda s: value(q, x, y + s * d)),
+        slope_at(lambda s: value(q, x, y + s * (d if push is None else push))),
     ]

@@ -8,9 +8,9 @@ import numpy as np
 
 from chasles import backends
 from chasles.algorithms import FUNCTIONS, OPEN
-from chasles.checks.agreement import ILL, INVERTING, effort, mixed, options_of, size_of
+from chasles.checks.agreement import ILL, INVERTING, effort, loss_of, mixed, options_of, size_of
 from chasles.checks.comparing import Comparison
-from chasles.checks.trial import Raised, Trial, arguments
+from chasles.checks.trial import Trial, arguments, raising
 from chasles.programs import Derivative
 from chasles.tracing import signature
 
@@ -148,14 +148,17 @@ def derived_programs(trial: Trial) -> Iterator[Comparison]:
         if function in INVERTING | ILL | {"integrate"}:
             continue
         first, *rest = arrays
-        compiled = trial.robot.function(
-            function, backend="interpret", derivative=Derivative("jacobian", ("q",)), **options
-        )
+        with raising(function, "d/dq"):
+            by_q = Derivative("jacobian", ("q",))
+            compiled = trial.robot.function(
+                function, backend="interpret", derivative=by_q, **options
+            )
         program = _compiled(trial, function, "interpret", options)
         slope = trial.slope(partial(_at, program, rest))
         found = compiled(first, *rest) @ trial.direction
         size = size_of(trial, function) * trial.speed or trial.speed
-        yield Comparison(function, "d/dq", found, slope, size)
+        units = trial.units.of(function)
+        yield Comparison(function, "d/dq", found, slope, size, units=units)
 
 
 def _at(function: Any, rest: list[Any], q: np.ndarray) -> Any:
@@ -163,10 +166,8 @@ def _at(function: Any, rest: list[Any], q: np.ndarray) -> Any:
 
 
 def _compiled(trial: Trial, function: str, backend: str, options: dict[str, Any]) -> Any:
-    try:
+    with raising(function, backend):
         return trial.robot.function(function, backend=backend, **options).at(trial.t)
-    except Exception as error:
-        raise Raised(function, backend, error) from error
 
 
 def _compare(
@@ -178,8 +179,8 @@ def _compare(
         if function in INVERTING:
             a, b = (effort(trial, np.asarray(x, float), options.get("known", ())) for x in (a, b))
         size = size_of(trial, function)
-        looser = trial.looser if function in ILL | INVERTING else 1.0
-        yield Comparison(function, name, a, b, size, looser)
+        units = trial.units.of(function, k)
+        yield Comparison(function, name, a, b, size, loss_of(trial, function), units)
 
 
 def _parts(value: Any) -> tuple[Any, ...]:

@@ -1,23 +1,28 @@
 """One random state of motion of a robot, at which its functions are asked on plain floats."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 
-from chasles.algorithms import KINEMATICS, METHODS, Method
-from chasles.checks.floats import evaluate
+from chasles.algorithms import DERIVATIVES, KINEMATICS, METHODS, Method
+from chasles.checks.comparing import Loss
+from chasles.checks.floats import evaluate, run
+from chasles.checks.units import Units, units_of
 from chasles.compiled import Compiled
+from chasles.mathematics.spatial import RigidInertia
 from chasles.model import WORLD, Model
 from chasles.tracing import WrenchKey, signature
 
 STEP = 1e-3
-"""Of differences, in rad, m and s: with one extrapolation about 1e-11 of a slope is lost."""
+"""Of differences, in rad, lengths of the robot and s: with one extrapolation about 1e-11 of a slope
+is lost."""
 
 CLOSED = 1e-13
-"""Loops closed to this (rad, m) count as closed."""
+"""Loops closed to this (rad, lengths of the robot) count as closed."""
 
 TRIES = 60
 """How many positions are tried as a start for closing loops, ever nearer to the neutral one."""
@@ -45,13 +50,23 @@ class Raised(Exception):
         self.function, self.method = function, method
 
 
+@contextmanager
+def raising(function: str, method: str) -> Iterator[None]:
+    """What a function raises within says which one it was; numbers may be infinite."""
+    try:
+        with np.errstate(all="ignore"):
+            yield
+    except Exception as error:
+        raise Raised(function, method, error) from error
+
+
 @dataclass(frozen=True)
 class Trial:
     """A robot and one state of it; t in s, q, qd, qdd as everywhere.
 
     Loops are closed at q, and stay so by qd and qdd. `whole` is the mechanism with its damping,
     `model` that without, both at time t. Tests of slopes go along `direction` (nv). `wrench` loads
-    the last frame.
+    the last frame. Lengths are about as large as the robot is (`units`).
     """
 
     robot: Subject
@@ -73,6 +88,10 @@ class Trial:
         return self.whole.frictionless()
 
     @cached_property
+    def units(self) -> Units:
+        return units_of(self.model)
+
+    @cached_property
     def closed(self) -> Model:
         """The mechanism with a choice of its loops' equations, which some functions need."""
         chosen = self.robot.function("constrained_dynamics", backend="interpret").model
@@ -86,11 +105,14 @@ class Trial:
 
     def ask(self, model: Model, function: str, *arrays: Any, **options: Any) -> Any:
         """A function of a mechanism; what it raises says which function it was."""
-        try:
+        with raising(function, options.get("method", "")):
             found = evaluate(model, function, arrays, **options)
-        except Exception as error:
-            raise Raised(function, options.get("method", ""), error) from error
         return found[0] if len(found) == 1 else found
+
+    def derivatives(self, function: str, *arrays: Any, **options: Any) -> tuple[np.ndarray, ...]:
+        """Of a function with its damping, by each array, as its own recursion has them."""
+        with raising(function, "recursion"):
+            return run(self.whole, DERIVATIVES[function].algorithm, arrays, **options)
 
     def ways(self, function: str, **options: Any) -> list[Method]:
         """The methods of a function that this mechanism can have, in the order of the table.
@@ -130,20 +152,32 @@ class Trial:
 
     @cached_property
     def force(self) -> float:
-        """The size of joint forces, N m or N."""
-        heavy = np.max(np.abs(self.M), initial=0.0) * max(1.0, np.max(np.abs(self.qd), initial=0.0))
-        return float(max(np.max(np.abs(self.tau), initial=0.0), heavy))
+        """The size of joint forces, in N m: forces of slides times the robot's length."""
+        heavy = np.max(np.abs(self.M * self.units.inertia), initial=0.0) * self.speed
+        return float(np.max(np.abs(self.tau * self.units.effort), initial=heavy))
 
     @cached_property
     def speed(self) -> float:
-        return float(max(1.0, np.max(np.abs(self.qd), initial=0.0)))
+        """The size of velocities, in rad/s, or in lengths of the robot."""
+        return float(np.max(np.abs(self.qd * self.units.rate), initial=1.0))
 
     @cached_property
-    def looser(self) -> float:
-        """How many digits the mass matrix costs whoever inverts it: 1 up to a condition of 1e5."""
-        moments = np.linalg.eigvalsh(self.M) if len(self.M) else np.ones(1)
+    def inverting(self) -> Loss:
+        """What the mass matrix costs whoever inverts it: nothing up to a condition of 1e4."""
+        moments = np.linalg.eigvalsh(self.M * self.units.inertia) if len(self.M) else np.ones(1)
         condition = moments[-1] / moments[0] if moments[0] > 0.0 else np.inf
-        return float(max(1.0, min(condition, 1e15) * 1e-5))
+        why = f"the mass matrix has a condition of {condition:.0e}"
+        return Loss(float(max(1.0, min(condition, 1e15) * 1e-4)), why)
+
+    @cached_property
+    def assembling(self) -> Loss:
+        """What links cost whoever inverts the inertia of each before it is joined to the others.
+
+        Beside that, what a link carries may be large; numbers of both sizes cancel twice.
+        """
+        most = max(_carried(self.model, self.q), default=1.0)
+        why = f"a link carries {most:.0e} times its own inertia, which the method inverts"
+        return max(self.inverting, Loss(float(max(1.0, min(most * most, 1e20) * 1e-4)), why))
 
     # Slopes -----------------------------------------------------------------------------------
 
@@ -168,6 +202,29 @@ class Trial:
         return slope_at(lambda s: value(self.run("integrate", self.q, s * self.direction)))
 
 
+def _carried(model: Model, q: np.ndarray) -> Iterator[float]:
+    """Of each link, the most that it and all it carries, seen as one body, are times itself."""
+    values, carried = model.positions(q.tolist()), {i: I for i, _, _, I in model.outward()}
+    for i, p, joint, I in model.inward():
+        if p != WORLD:
+            carried[p] = carried[p] + joint.transform(values[i]).T @ carried[i]
+        whole, own = _matrix(carried[i]), _matrix(I)
+        try:
+            L = np.linalg.inv(np.linalg.cholesky(own))
+        except np.linalg.LinAlgError:
+            yield np.inf
+        else:
+            yield float(np.linalg.eigvalsh(L @ whole @ L.T)[-1])
+
+
+def _matrix(inertia: RigidInertia) -> np.ndarray:
+    """The inertia of a body as a matrix (6, 6) from twists to momenta."""
+    m, (x, y, z) = float(inertia.m), map(float, inertia.h)
+    h = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    I = np.array(inertia.I.matrix().rows, dtype=float)
+    return np.block([[I, h], [h.T, m * np.eye(3)]])
+
+
 ARM = 12
 """Freedoms up to which closed forms are computed by default."""
 
@@ -189,18 +246,46 @@ def trial(robot: Subject, seed: int, *, full: bool = False) -> Trial:
     rng = np.random.default_rng(seed)
     source = robot.model
     t = float(rng.uniform(0.1, 1.0)) if source.timed else 0.0
-    q = robot.random(rng)
+    model = source.at(t)
+    units = units_of(model)
+    q = _position(robot, units.length, rng)
     qd, qdd, direction = rng.normal(size=(3, source.nv))
     direction /= np.linalg.norm(direction) if source.nv else 1.0
+    qd, qdd, direction = (x * units.effort for x in (qd, qdd, direction))
     wrench = rng.normal(size=6) * _scale(source, robot.frames[-1])
-    model = source.at(t)
     if source.loop_rows:
-        q = _closed(model, rng)
+        q = _closed(model, units, rng)
         A = evaluate(model, "loop_matrix", (q,))[0]
-        back = np.linalg.pinv(A, rcond=1e-9)
-        qd = qd - back @ (A @ qd - evaluate(model, "loop_rate", (q,))[0])
-        qdd = qdd - back @ (A @ qdd - evaluate(model, "loop_bias", (q, qd))[0])
+        slip = A @ qd - evaluate(model, "loop_rate", (q,))[0]
+        qd = qd - _least(units, A, slip, 1e-9)
+        slide = A @ qdd - evaluate(model, "loop_bias", (q, qd))[0]
+        qdd = qdd - _least(units, A, slide, 1e-9)
     return Trial(robot, source, t, q, qd, qdd, direction, wrench, full)
+
+
+def _position(robot: Subject, length: float, rng: np.random.Generator) -> np.ndarray:
+    """A random position: between limits, slides without them by the robot's length, not by 1 m.
+
+    Angles are less than a turn where limits allow it, since many turns cost digits.
+    """
+    q = robot.random(rng)
+    for i, where in robot.model.position_slices.items():
+        joint, limits = robot.model.bodies[i].joint, robot.model.bodies[i].data.limits
+        if joint.nq > 1 or not np.isfinite(limits.upper - limits.lower):
+            q[where] *= [length if unit == "m" else 1.0 for unit in joint.units]
+        elif joint.units == ("rad",):
+            turned = np.remainder(q[where] + np.pi, 2.0 * np.pi) - np.pi
+            q[where] = np.where(
+                (limits.lower <= turned) & (turned <= limits.upper), turned, q[where]
+            )
+    return q
+
+
+def _least(units: Units, A: np.ndarray, b: np.ndarray, cut: float) -> np.ndarray:
+    """The least x with A x = b, in units of the robot; singular values below `cut` are zero."""
+    rows = units.closing
+    scaled = rows[:, None] * A * units.effort
+    return units.effort * (np.linalg.pinv(scaled, rcond=cut) @ (rows * b))
 
 
 def _scale(model: Model, frame: str) -> np.ndarray:
@@ -217,19 +302,21 @@ def _scale(model: Model, frame: str) -> np.ndarray:
     return 10.0 * mass * np.array([radius] * 3 + [1.0] * 3)
 
 
-def _closed(model: Model, rng: np.random.Generator) -> np.ndarray:
+def _closed(model: Model, units: Units, rng: np.random.Generator) -> np.ndarray:
     """A position that closes the loops: Gauss's and Newton's method from random starts."""
     neutral = [x for i in model.movers for x in model.bodies[i].joint.neutral()]
     for attempt in range(TRIES):
         reach = np.pi * (1.0 - attempt / TRIES)
-        q = evaluate(model, "integrate", (neutral, rng.uniform(-reach, reach, model.nv)))[0]
+        start = rng.uniform(-reach, reach, model.nv) * units.effort
+        q = evaluate(model, "integrate", (neutral, start))[0]
         for _ in range(60):
             residual = evaluate(model, "loop_residual", (q,))[0]
-            if np.max(np.abs(residual)) <= CLOSED:
-                return q
-            step = -np.linalg.pinv(evaluate(model, "loop_matrix", (q,))[0], rcond=1e-6) @ residual
-            step *= min(1.0, 0.5 / max(float(np.max(np.abs(step))), 1e-300))
+            A = evaluate(model, "loop_matrix", (q,))[0]
+            step = -_least(units, A, residual, 1e-6)
+            step *= min(1.0, 0.5 / max(float(np.max(np.abs(step * units.rate))), 1e-300))
             q = evaluate(model, "integrate", (q, step))[0]
+            if np.max(np.abs(units.closing * residual)) <= CLOSED:
+                return q  # with one step more, which squares what is left
     raise ValueError(
         f"verify: robot {model.name!r}: no position was found in {TRIES} tries that closes its "
         "loops; see robot.mobility()"

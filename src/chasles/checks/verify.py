@@ -6,11 +6,14 @@ from dataclasses import dataclass, replace
 
 from chasles.checks.comparing import Comparison, first_difference, relative_error
 from chasles.checks.table import CHECKS, Check
-from chasles.checks.trial import Raised, Subject, Trial, trial
+from chasles.checks.trial import ARM, Raised, Subject, Trial, trial
 from chasles.names import check_robot
 
 STATES = 2
 """Random states by default."""
+
+WIDEST = 1e-2
+"""A tolerance that had to be wider than this would let anything pass: then nothing is checked."""
 
 
 @dataclass(frozen=True)
@@ -19,7 +22,7 @@ class Result:
 
     error: the largest difference beside the largest entry expected, infinite where there was no
     result; seed: of the state with that error; detail: the first entry that differs, or the error
-    that was raised, where it is not ok.
+    that was raised, where it is not ok; and why it is not checked, where it cannot be.
     """
 
     check: str
@@ -31,9 +34,14 @@ class Result:
     detail: str = ""
 
     @property
+    def checked(self) -> bool:
+        """Whether enough digits are left at this state of this robot to tell right from wrong."""
+        return self.tolerance <= WIDEST
+
+    @property
     def ok(self) -> bool:
-        """Whether the error is within the tolerance."""
-        return self.error <= self.tolerance
+        """Whether the error is within the tolerance, or cannot be known."""
+        return self.error <= self.tolerance or not self.checked
 
     def __str__(self) -> str:
         what = f"{self.check}: {self.function}, {self.method}: error {self.error:.1e}"
@@ -42,11 +50,15 @@ class Result:
 
 @dataclass(frozen=True)
 class Verification:
-    """What `verify` found: every check, function and method, with the worst error of each."""
+    """What `verify` found: every check, function and method, with the worst error of each.
+
+    left_out: in words, what of the robot was not looked at, and why.
+    """
 
     robot: str
     results: tuple[Result, ...]
     full: bool = False
+    left_out: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -59,23 +71,39 @@ class Verification:
         return tuple(result for result in self.results if not result.ok)
 
     @property
+    def unchecked(self) -> tuple[Result, ...]:
+        """What cannot be checked, since no digits are left: `detail` says why."""
+        return tuple(result for result in self.results if not result.checked)
+
+    @property
     def worst(self) -> dict[str, Result]:
         """Of each check, the result that is nearest to its tolerance, or farthest beyond."""
         found: dict[str, Result] = {}
         for result in self.results:
             other = found.get(result.check)
-            if other is None or _share(result) > _share(other):
+            if other is None or _rank(result) > _rank(other):
                 found[result.check] = result
         return found
 
     def __str__(self) -> str:
         lines = [str(result) for result in self.failures]
         checked = f"{self.robot}: {len(self.results)} comparisons, {len(lines)} differ"
-        return "\n".join([checked, *lines])
+        unchecked = [f"unchecked: {line}" for line in (*self.left_out, *reasons(self.unchecked))]
+        return "\n".join([checked, *lines, *unchecked])
 
 
-def _share(result: Result) -> float:
-    return result.error / result.tolerance if result.tolerance else result.error * 1e300
+def reasons(unchecked: Sequence[Result]) -> list[str]:
+    """What could not be checked, in words: functions and methods, one line for each reason."""
+    by: dict[str, dict[str, None]] = {}
+    for result in unchecked:
+        by.setdefault(result.detail, {})[f"{result.function}, {result.method}"] = None
+    return [f"{'; '.join(names)}: {why}" for why, names in by.items()]
+
+
+def _rank(result: Result) -> tuple[bool, float]:
+    """What is checked before what is not; then how near to the tolerance, or how far beyond."""
+    share = result.error / result.tolerance if result.tolerance else result.error * 1e300
+    return result.checked, share
 
 
 def verify(
@@ -102,9 +130,19 @@ def verify(
     for result in results(trials, seed, checks(full=full), step=step):
         key = (result.check, result.function, result.method)
         worst = found.get(key)
-        if worst is None or result.error > worst.error:
+        if worst is None or _rank(result) > _rank(worst):
             found[key] = result
-    return Verification(str(robot.name), tuple(found.values()), full)
+    return Verification(str(robot.name), tuple(found.values()), full, left_out(trials[0]))
+
+
+def left_out(at: Trial) -> tuple[str, ...]:
+    """What of a robot is not looked at, and why."""
+    lines = []
+    if at.model.source.massless:
+        lines.append("dynamics: no masses are known, so there is only kinematics")
+    elif at.model.nv > ARM and not at.full:
+        lines.append(f"closed forms: they are for {ARM} freedoms or fewer; full takes them too")
+    return tuple(lines)
 
 
 def checks(*, full: bool = False, compiled: bool = True) -> list[Check]:
@@ -139,10 +177,12 @@ def results(
 
 
 def _judged(check: Check, compared: Comparison, seed: int) -> Result:
-    tolerance = check.tolerance * compared.looser
+    tolerance = check.tolerance * compared.loss.times
     result = Result(
         check.name, compared.function, compared.method, relative_error(compared), tolerance, seed
     )
+    if not result.checked:
+        return replace(result, detail=compared.loss.why)
     return result if result.ok else replace(result, detail=first_difference(compared, tolerance))
 
 

@@ -1,13 +1,15 @@
 """The `chasles` command: its subcommands, and how the whole of it behaves in a shell."""
 
+import _thread
 import io
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from chasles.cli.command import (
     INTERRUPTED,
@@ -23,8 +25,18 @@ from chasles.cli.commands import COMMANDS
 from chasles.version import VERSION
 
 
+class One(TyperCommand):
+    """A command; its help names no type behind a flag, which takes no value."""
+
+    def get_params(self, ctx: Any) -> Any:
+        return _bare(super().get_params(ctx))
+
+
 class Commands(TyperGroup):
     """All commands; Ctrl-C before one of them has begun is said as it is within."""
+
+    def get_params(self, ctx: Any) -> Any:
+        return _bare(super().get_params(ctx))
 
     def make_context(self, *words: Any, **options: Any) -> Any:
         with _heard():
@@ -33,6 +45,14 @@ class Commands(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         with _heard():
             return super().invoke(ctx)
+
+
+def _bare(parameters: list[Any]) -> list[Any]:
+    """Parameters for help, in which some releases of Typer would print <bool> behind a flag."""
+    for parameter in parameters:
+        if getattr(parameter, "is_flag", False):
+            parameter.metavar = ""
+    return parameters
 
 
 @contextmanager
@@ -82,11 +102,12 @@ def _root(
 
 
 for _command in COMMANDS:
-    app.command()(offered(_command))
+    app.command(cls=One)(offered(_command))
 
 
 def main() -> None:
     """The entry point of the `chasles` command."""
+    sys.unraisablehook = _raised_again
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
@@ -95,6 +116,16 @@ def main() -> None:
     except SystemExit as ended:
         unheard = _flushed()
         sys.exit(ended.code or unheard)
+
+
+def _raised_again(dropped: Any) -> None:
+    """Ctrl-C while Python ran what may not fail, a finalizer for example: it comes again soon."""
+    if issubclass(dropped.exc_type, KeyboardInterrupt):
+        again = threading.Timer(0.01, _thread.interrupt_main)
+        again.daemon = True
+        again.start()
+    else:
+        sys.__unraisablehook__(dropped)
 
 
 def _flushed() -> int:

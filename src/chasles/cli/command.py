@@ -125,11 +125,17 @@ def plain(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
+ENDLESS = 10_000
+"""Columns of what is no terminal, where a folded name would be found by no `grep`."""
+
+
 class Terminal(Console):
     """A console that prints names as they are, and leaves a reader who has gone to `guarded`."""
 
     def __init__(self, *, stderr: bool = False) -> None:
         super().__init__(stderr=stderr, highlight=False, emoji=False)
+        if not self.is_terminal and not os.environ.get("COLUMNS"):
+            self.width = ENDLESS
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))

@@ -11,6 +11,9 @@ from chasles.cli.tables import table, vector
 from chasles.model import Body
 from chasles.robot import Robot
 
+MOST_NOTES = 50
+"""Shown; published robots have fewer."""
+
 
 def facts(robot: Robot) -> dict[str, Any]:
     """What `show` shows, for programs: SI units and radians, a link's centre in its own frame.
@@ -95,9 +98,11 @@ def show(robot: Robot, console: Console) -> None:
     if robot.notes:
         console.print(f"[bold]notes[/] ({len(robot.notes)})")
         notes = Table.grid(padding=(0, 1))
-        for note in robot.notes:
+        for note in robot.notes[:MOST_NOTES]:
             notes.add_row("[yellow]•[/]", escape(note))
         console.print(notes)
+    if len(robot.notes) > MOST_NOTES:
+        console.print(f"and {len(robot.notes) - MOST_NOTES} more (--json has all)")
 
 
 def _joints(robot: Robot) -> Table:

@@ -50,7 +50,8 @@ Arguments = Annotated[
         "--argument",
         default_factory=list,
         show_default=False,
-        help="Of a .xacro file: NAME=VALUE; repeatable.",
+        metavar="NAME=VALUE",
+        help="Of a .xacro file; repeatable.",
         rich_help_panel=_ROBOT,
     ),
 ]
@@ -67,7 +68,8 @@ Functions = Annotated[
         default_factory=list,
         show_default=False,
         autocompletion=_functions,
-        help="Names of functions, with commas between them or repeated.",
+        metavar="NAME,...",
+        help="Names of functions; repeatable.",
     ),
 ]
 Frame = Annotated[

@@ -3,9 +3,9 @@
 `format = "scenario"` and `robot` are required at the top; all else may be left out. SI units and
 radians.
 
-- top: robot (a file, beside the scenario or by its whole path, or a built-in robot), floating,
-  mimic, snap (as `chasles.load` has them), duration, dt, integrator, rtol, atol, every,
-  dissipation, limits (as `chasles.simulate` has them).
+- top: robot (a file, beside the scenario or by its whole path, or the name of a robot that is built
+  in or installed), floating, mimic, snap, strict, arguments (as `chasles.load` has them), duration,
+  dt, integrator, rtol, atol, every, dissipation, limits (as `chasles.simulate` has them).
 - [start]: q and qd, all numbers or {joint = number}; random (a seed), from which q begins instead
   of from the neutral position. The dependent coordinates of closed loops follow the others.
 - [control]: law ("pd", "gravity", "computed-torque" or "none"), kp, kd (one number, or one for each
@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from chasles.cli.touching import KINDS, Refused, checked_table
+from chasles.formats import registry
 from chasles.formats.files import store
 from chasles.formats.toml_file import TomlFile, word
 from chasles.model import ModelError
@@ -67,6 +68,10 @@ def _text(value: Any) -> str:
     return value
 
 
+def _texts(value: Any) -> dict[str, str]:
+    return {name: _text(text) for name, text in _table(value).items()}
+
+
 def _one_or_more(value: Any) -> float | tuple[float, ...]:
     return tuple(map(number, value)) if isinstance(value, list | tuple) else number(value)
 
@@ -90,10 +95,12 @@ _SEED = Field(_whole(0), "a whole number from 0 on")
 _KINDS = Field(_table, "a table in braces")
 
 TOP = {
-    "robot": Field(_text, "a file or the name of a built-in robot"),
+    "robot": Field(_text, "a file or the name of a robot"),
     "floating": _TRUTH,
     "mimic": _TRUTH,
     "snap": _TRUTH,
+    "strict": _TRUTH,
+    "arguments": Field(_texts, "{name = text} of a .xacro file"),
     "duration": _POSITIVE,
     "dt": _POSITIVE,
     "integrator": Field(choice(*INTEGRATORS), f"one of {', '.join(map(repr, INTEGRATORS))}"),
@@ -122,6 +129,7 @@ FLAGS: dict[tuple[str | int, ...], str] = {
     ("robot",): "robot",
     ("control", "law"): "--control",
     ("contact",): "--foot",
+    ("arguments",): "--argument",
 }
 """Flags that are not called as their key is; the robot is not given by one."""
 
@@ -199,7 +207,8 @@ def read(path: str | os.PathLike[str]) -> Scenario:
     if "robot" not in top:
         raise source.error("the scenario names no robot; give robot = ...", "format")
     beside = Path(path).parent / top["robot"]
-    if top["robot"].partition(":")[0] not in ROBOTS or beside.exists():
+    named = top["robot"].partition(":")[0] in ROBOTS or registry.is_name(top["robot"])
+    if beside.exists() or not named:
         top["robot"] = str(beside)
     tables = {name: source.table(name, known) for name, known in TABLES.items()}
     return _consistent(top, tables, source.rows("contact", CONTACT), _place(source))

@@ -4,7 +4,7 @@ import hashlib
 import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,9 @@ from chasles.simulate import simulate
 
 SETTINGS = ("duration", "dt", "integrator", "rtol", "atol", "every", "dissipation", "limits")
 """Values at the top of a scenario that are arguments of `simulate`."""
+
+LOADING = tuple(field.name for field in fields(Loading))
+"""Those that say how its robot is loaded."""
 
 ROUNDING = 1e-6
 """The part of an interval of disturbance by which a time before it already counts as its start."""
@@ -56,7 +59,7 @@ class Scene:
 def made(scenario: Scenario) -> Scene:
     """The scene of a scenario; whatever does not suit the robot is an error that says where."""
     top = scenario.top
-    how = Loading(top.get("floating", False), top.get("mimic", True), top.get("snap", True))
+    how = Loading(**{key: top[key] for key in LOADING if key in top})
     with _blamed(scenario, "robot"):
         robot = find(top["robot"], how)
     q, qd = _start(scenario, robot)
@@ -104,6 +107,18 @@ def _start(scenario: Scenario, robot: Robot) -> tuple[np.ndarray, np.ndarray]:
         anywhere = "random" not in given and isinstance(given.get("q", {}), Mapping)
         q = robot.assemble(y, None if anywhere else q)
         return q, robot.complete(q, qd[robot._choice.independent])
+
+
+def outside(robot: Robot, q: np.ndarray) -> list[str]:
+    """The joints that are outside their limits, each with its coordinate and the limits."""
+    found = []
+    for joint in robot.joints:
+        limits = robot.model.bodies[robot.model.mover(joint)].data.limits
+        lower, upper = sorted((limits.lower, limits.upper))
+        x = q[robot.position_slice(joint)]
+        if len(x) == 1 and not lower <= x[0] <= upper:
+            found.append(f"{joint!r} ({x[0] + 0.0:.4g}, limits {lower:.4g} to {upper:.4g})")
+    return found
 
 
 def _coordinates(

@@ -10,12 +10,15 @@ from typing import Any
 
 from chasles.cli.recording import SCENARIO, Recording
 from chasles.cli.scenario import Scenario, is_scenario, read, with_flags
-from chasles.cli.scene import made
+from chasles.cli.scene import Scene, made, outside
 from chasles.model import ModelError
 from chasles.rollouts import Trajectory
 
 PIECE = 100
 """Steps that are computed at once: so often the bar moves, and a signal is heard."""
+
+MOST_NAMED = 3
+"""Joints that a note names."""
 
 
 class Failed(ValueError):
@@ -72,7 +75,16 @@ class Task:
             recording.go_on()
         else:
             recording.begin(overwrite=self.overwrite)
+            recording.notes += _notes(scene)
         return recording
+
+
+def _notes(scene: Scene) -> list[str]:
+    """What a user may not have meant: a start outside limits, which count only when asked for."""
+    found = outside(scene.robot, scene.q)
+    more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
+    names = ", ".join(found[:MOST_NAMED])
+    return [f"the start is outside the limits of {names}{more}; --q gives another"] if found else []
 
 
 def run(

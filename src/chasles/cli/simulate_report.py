@@ -105,6 +105,7 @@ def summary(recording: Recording, arrays: Arrays | None, wall: float) -> dict[st
         "folder": str(recording.folder),
         "finished": arrays is not None,
         "wall_s": wall,
+        "notes": recording.notes,
     }
     if arrays is None:
         return found | {"t": 0.0 if end is None else end.t}

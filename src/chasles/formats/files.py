@@ -29,7 +29,8 @@ class Line(NamedTuple):
 def size(file: str) -> int:
     """The bytes of a regular file."""
     if not os.path.isfile(file):
-        fault = "this is a directory" if os.path.isdir(file) else "there is no such file"
+        fault = "this is a device, a pipe or a broken link" if os.path.lexists(file) else ""
+        fault = "this is a directory" if os.path.isdir(file) else fault or "there is no such file"
         raise ModelError(f"{file}: {fault}; check the path")
     return os.path.getsize(file)
 

@@ -16,6 +16,7 @@ from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model import Description, JointData, Limits, LinkData, ModelError
 from chasles.model.build import compose
+from chasles.model.graph import unused_name
 from chasles.model.joints.reverse import inverted
 from chasles.model.series import at_children, in_series
 
@@ -52,7 +53,7 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
     """
     notes = list(check_writable(description, "MJCF"))
     source = at_children(in_series(description), _apart)
-    writer = _Writer(source, notes)
+    writer = _Writer(source, notes, {link.name for link in description.links})
     root = begun("mujoco", model=description.name)
     massive = {"inertiafromgeom": "false"} if description.shapes else {}
     added(root, "compiler", angle="radian", **massive)
@@ -76,10 +77,14 @@ def _apart(joint: JointData) -> bool:
 
 @dataclass
 class _Writer:
-    """A mechanism being written. written: joints in the order of the file."""
+    """A mechanism being written.
+
+    named: links that are not of the writer's own making. written: joints in the order of the file.
+    """
 
     source: Description
     notes: list[str]
+    named: set[str]
     written: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -90,6 +95,7 @@ class _Writer:
             self.children.setdefault(joint.parent, []).append(joint)
         ends = [end for loop in self.source.loops for end in (loop.parent, loop.child)]
         self.needed = {*ends, *(frame.link for frame in self.source.frames)}
+        self.taken = {WORLD, *self.links}
 
     def bodies(self, world: etree._Element) -> dict[str | None, etree._Element]:
         """Write all bodies, and sites of frames; the element of each link, None for the world."""
@@ -108,20 +114,25 @@ class _Writer:
             pending += reversed([self._series(joint) for joint in self.children.get(name, [])])
         for frame in self.source.frames:
             added(found[frame.link], "site", name=frame.name, **placed(frame.pose))
+            if frame.name in self.taken:
+                name = unused_name(f"{frame.name}_site", self.taken)
+                self.notes.append(f"frame {frame.name!r} is read as {name!r}: a body has its name")
         return found
 
     def _series(self, joint: JointData) -> tuple[str, list[JointData]]:
         """The link of the next body, and the joints to it: several, past massless links."""
         series = [joint]
-        while self._passed(series[-1]):
-            series += self.children[series[-1].child]
+        while self._passed(series[-1]) and _on_one_body(
+            longer := [*series, *self.children[series[-1].child]]
+        ):
+            series = longer
         return series[-1].child, series
 
     def _passed(self, joint: JointData) -> bool:
         """Whether a joint carries nothing but the next joint."""
         link, carried = self.links[joint.child], self.children.get(joint.child, [])
-        alone = len(carried) == 1 and carried[0].kind in _TYPES and joint.kind in _TYPES
-        return link.massless and alone and link.name not in self.needed
+        empty = link.inertia == RigidInertia.zero()
+        return empty and len(carried) == 1 and link.name not in self.needed
 
     def _body(
         self, found: dict[str | None, etree._Element], name: str, series: list[JointData]
@@ -137,31 +148,47 @@ class _Writer:
         for joint in series:
             place = compose(inverted(joint.child_pose), compose(joint.pose, place))
         if any(joint.kind == "free" for joint in moving):
-            parent, place = self._floats(found, series, place), Transform.identity()
+            parent, place = found[None], self._floats(series[0], place)
         body = added(parent, "body", name=name, **placed(place))
-        for joint, at in zip(series, _frames(series), strict=True):
+        frames = _frames(series)
+        for joint, at in zip(series, frames, strict=True):
             if joint.kind != "fixed":
                 self._joint(body, joint, at)
         self._inertia(body, self.links[name], moves=bool(moving))
+        self._note_passed(name, series, frames)
         return body
 
-    def _floats(
-        self, found: dict[str | None, etree._Element], series: list[JointData], place: Transform
-    ) -> etree._Element:
-        """The world, when a free joint starts at its origin: then its coordinates are MuJoCo's."""
-        joint, link = series[0], series[0].parent
+    def _floats(self, joint: JointData, place: Transform) -> Transform:
+        """Where a free joint has its zero in the world, which has MuJoCo's coordinates of it."""
+        link = joint.parent
         while link in self.joint_of and self.joint_of[link].kind == "fixed":
             held = self.joint_of[link]
             place = compose(place, compose(inverted(held.child_pose), held.pose))
             link = held.parent
-        if link in self.joint_of or len(series) > 1 or not place.is_identity:
+        if link in self.joint_of:
             raise refusal(
                 f"joint {joint.name!r}",
-                "is free from elsewhere than the world's origin",
+                "is free from a link that moves",
                 "MJCF",
-                f"{_ELSE}, or let it start there",
+                f"{_ELSE}, or let it be free from the world",
             )
-        return found[None]
+        if not place.is_identity:
+            self.notes.append(
+                f"joint {joint.name!r}: its coordinates are the pose in the world, as MuJoCo has "
+                "them, not that against where it is neutral"
+            )
+        return place
+
+    def _note_passed(self, body: str, series: list[JointData], frames: list[Transform]) -> None:
+        """Links between joints of one body are read with a name and a frame of MuJoCo's."""
+        for joint, frame in zip(series[:-1], frames, strict=False):
+            name = unused_name(f"{body}.{joint.name}", self.taken)
+            kept = name == joint.child and compose(inverted(joint.child_pose), frame).is_identity
+            if joint.child in self.named and not kept:
+                self.notes.append(
+                    f"link {joint.child!r} is no body in MJCF, between joints of one; its frame is "
+                    "left out"
+                )
 
     def _joint(self, body: etree._Element, joint: JointData, at: Transform) -> None:
         """A joint whose frame is `at` in the body's frame."""
@@ -223,15 +250,26 @@ class _Writer:
     def note_what_is_left(self, description: Description) -> None:
         """Limits without a place, and another order of the coordinates."""
         bounded = [j for j in description.joints if j.limits != Limits()]
-        balls = [j.name for j in bounded if j.kind == "spherical"]
+        balls = [j.name for j in bounded if j.kind in ("spherical", "free")]
         if balls:
-            self.notes.append(f"limits of ball joints are not written: {_some(balls)}")
-        speeds = [j.name for j in bounded if j.limits.velocity != math.inf]
+            self.notes.append(f"limits of ball and free joints are not written: {_some(balls)}")
+        single = (j for j in bounded if j.name not in balls)
+        speeds = [j.name for j in single if j.limits.velocity != math.inf]
         if speeds:
             self.notes.append(f"limits of velocity have no place in MJCF: {_some(speeds)}")
         order = [j.name for j in self.source.joints if j.name in set(self.written)]
         if order != self.written:
             self.notes.append(f"coordinates are in MuJoCo's order: {_some(self.written)}")
+
+
+def _on_one_body(series: list[JointData]) -> bool:
+    """Whether MuJoCo has a body with these joints: six freedoms, nothing that turns after a ball,
+    and a free joint only by itself."""
+    kinds = [_TYPES.get(joint.kind, "") for joint in series]
+    turns_after = kinds[kinds.index("ball") + 1 :] if "ball" in kinds else []
+    count = len(kinds) + 2 * kinds.count("ball")
+    alone = not {"free", ""} & set(kinds)
+    return alone and count <= 6 and not {"ball", "hinge"} & set(turns_after)
 
 
 def _frames(series: list[JointData]) -> list[Transform]:

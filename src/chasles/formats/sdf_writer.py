@@ -106,9 +106,10 @@ def _add_parts(
         if link.name not in joint_of and link.name not in floats:
             held = JointData(unused_name(f"{link.name}.world", taken), "fixed", None, link.name)
             _joint(model, held, Transform.identity(), MODEL)
-    at_zero = _zero_poses(source)
+    at_zero, part_of = _zero_poses(source), _parts(source)
     for loop in source.loops:
         _check_closed(loop, at_zero)
+        _check_within(loop, part_of)
         _joint(model, loop, loop.child_pose, loop.child)
     add_gears(model, source)
     for frame in source.frames:
@@ -171,7 +172,7 @@ def _renamed(source: Description, notes: list[str]) -> Description:
             mimic=None if mimic is None else replace(mimic, joint=ties[mimic.joint]),
         )
 
-    taken.clear()
+    taken.intersection_update({WORLD})
     (name,) = legal("robot", (source.name,)).values()
     return replace(
         source,
@@ -259,11 +260,37 @@ def _check_closed(loop: LoopData, at_zero: dict[str | None, Transform]) -> None:
         )
 
 
+def _parts(source: Description) -> dict[str | None, str | None]:
+    """For each link, the floating one that carries it; None where the world does."""
+    joint_of = {joint.child: joint for joint in source.joints}
+
+    def carrier(link: str | None) -> str | None:
+        while link in joint_of and joint_of[link].kind != "free":
+            link = joint_of[link].parent
+        return link if link in joint_of else None
+
+    return {name: carrier(name) for name in (None, *(link.name for link in source.links))}
+
+
+def _check_within(loop: LoopData, part_of: dict[str | None, str | None]) -> None:
+    """What a joint holds floats no more: the joint would carry it."""
+    if part_of[loop.parent] != part_of[loop.child]:
+        floating = part_of[loop.child] or part_of[loop.parent]
+        raise refusal(
+            f"loop {loop.name!r}",
+            f"closes through the free joint of link {floating!r}",
+            "SDF",
+            f"{_ELSE} or .xml",
+        )
+
+
 def _note_what_is_left(source: Description, notes: list[str]) -> None:
     """Limits of balls, and links that other programs do not take."""
-    balls = [j.name for j in source.joints if j.kind == "spherical" and j.limits != Limits()]
+    round_ones = (j for j in source.joints if j.kind in ("spherical", "free"))
+    balls = [j.name for j in round_ones if j.limits != Limits()]
     if balls:
-        notes.append(f"limits of ball joints are not written: {', '.join(map(repr, balls[:6]))}")
+        names = ", ".join(map(repr, balls[:6]))
+        notes.append(f"limits of ball and free joints are not written: {names}")
     light = [link.name for link in source.links if not link.inertia.m]
     if light:
         names = ", ".join(map(repr, light[:6])) + (", ..." if len(light) > 6 else "")
@@ -286,7 +313,9 @@ def _inertial(element: etree._Element, inertia: RigidInertia) -> None:
 
 def _joint(model: etree._Element, joint: JointData, place: Transform, base: str) -> None:
     """A joint whose frame is placed in another."""
-    element = added(model, "joint", name=joint.name, type=_KINDS[joint.kind])
+    bounded = (joint.limits.lower, joint.limits.upper) != (-math.inf, math.inf)
+    kind = "revolute" if joint.kind == "continuous" and bounded else _KINDS[joint.kind]
+    element = added(model, "joint", name=joint.name, type=kind)
     add_pose(element, place, base)
     add_text(element, "parent", WORLD if joint.parent is None else joint.parent)
     add_text(element, "child", joint.child)

@@ -25,6 +25,10 @@ _OUT_OF_TIME = tuple(-getattr(signal, name, 1000) for name in ("SIGXCPU", "SIGKI
 the second."""
 
 
+class NotInstalled(ModelError):
+    """A file whose reader is not here; the file may be all right."""
+
+
 @dataclass(frozen=True)
 class Tool:
     """What reads a format. name: in messages. package: that it needs; extra: that installs it.
@@ -44,9 +48,9 @@ class Tool:
     def ask(self, file: str, *arguments: str) -> dict[str, Any]:
         """The tool's answer about a file."""
         if importlib.util.find_spec(self.package) is None:
-            raise ModelError(
+            raise NotInstalled(
                 f"{file}: such files are read by {self.name}, which is not installed; "
-                f"pip install chasles[{self.extra}]"
+                f"pip install 'chasles[{self.extra}]'"
             )
         program = _PROGRAM.with_name(self.program)
         # -P: the folder of a program is not searched for imports; here it would hide `numbers`.

@@ -54,7 +54,7 @@ def read(
 
 def expanded(file: str, arguments: Mapping[str, str] | None = None) -> etree._Element:
     """The URDF document that a xacro file stands for; its elements say where they were written."""
-    load(file)
+    parse(file, load(file))  # xacro itself has no bounds but those of its process
     given = {str(key): str(value) for key, value in (arguments or {}).items()}
     answer = XACRO.ask(file, json.dumps(given), str(MAX_BYTES))
     if "error" in answer:

@@ -37,7 +37,7 @@ def answer(file: str, arguments: str, most: str) -> dict[str, str]:
         said = (str(error) or repr(error)).removeprefix(f"{type(error)}: ")
         what = re.sub(r"^(.+) \1$", r"\1", " ".join(said.split()))  # some it says twice
         endless = "maximum recursion depth" in what
-        what = "macros call each other without end" if endless else what
+        what = "macros or included files call each other without end" if endless else what
         raise complaint(file, what, place(error)) from None
     if len(text) > int(most):
         raise complaint(file, f"the URDF would have {len(text)} bytes")
@@ -102,7 +102,10 @@ def evaluated(expression: str, names: Any, local: Any = None) -> Any:
     """An expression's value; xacro checks names only outside of functions."""
     if "__" in expression:
         raise xacro.XacroException("names with two underscores are not evaluated")
-    return _evaluate(expression, names, local)
+    try:
+        return _evaluate(expression, names, local)
+    except MemoryError:
+        raise xacro.XacroException("there is not enough memory") from None
 
 
 def found(package: str, file: str) -> str:

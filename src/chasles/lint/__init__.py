@@ -13,6 +13,7 @@ import numpy as np
 
 from chasles import formats
 from chasles.formats import registry
+from chasles.formats.walled import NotInstalled
 from chasles.lint import loaded
 from chasles.lint.checks import CHECKS
 from chasles.lint.findings import SEVERITIES, Finding, at_least
@@ -60,9 +61,10 @@ def lint(
     """What is wrong or odd in a robot file, in the order of its lines; docs/lint.md has the checks.
 
     A file that does not load is looked at all the same, and why it does not is a finding; only one
-    that cannot be read at all (no such file, no XML or TOML) is an error. meshes: compare inertias
-    with the mesh files that the file names too, where they and the package trimesh are there.
-    arguments: of a xacro file, by name. The path may be the name of an installed robot.
+    that cannot be read at all (no such file, no XML or TOML, no reader installed) is an error.
+    meshes: compare inertias with the mesh files that the file names too, where they and the package
+    trimesh are there. arguments: of a xacro file, by name. The path may be the name of an installed
+    robot.
     """
     return findings(surveyed(os.fsdecode(path), meshes=meshes, arguments=arguments))
 
@@ -102,6 +104,8 @@ def surveyed(
         sheet: Sheet = importlib.import_module(row.module).survey(file, meshes=meshes, **given)
     try:
         description = formats.read(file, arguments=arguments)
+    except NotInstalled:
+        raise
     except ModelError as error:
         return replace(sheet, refusal=_refusal(file, str(error)))
     with _quiet():

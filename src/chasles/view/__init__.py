@@ -1,6 +1,6 @@
 """Robots in a browser: seen, moved by their joints, played along motions.
 
-The packages viser and trimesh are needed (`pip install chasles[view]`), and are loaded on use.
+The packages viser and trimesh are needed (`pip install 'chasles[view]'`), and are loaded on use.
 """
 
 from chasles.view.viewer import Viewer, show

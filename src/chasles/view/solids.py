@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from chasles.formats.mesh_files import mesh_file, package_of
+from chasles.formats.mesh_files import mesh_file
+from chasles.formats.resources import package_of
 from chasles.mathematics.spatial import Transform
 from chasles.model import ROLES, WORLD, Model, ShapeData
 from chasles.view.coarser import coarser
@@ -114,6 +115,8 @@ def _meshes(
     except Exception as error:  # the readers of mesh files raise whatever a bad file makes them
         notes.append(f"link {shape.link!r}: mesh {path} cannot be read: {error}")
         return
+    if not found:
+        notes.append(f"link {shape.link!r}: mesh {path} has no triangles")
     for mesh in found:
         yield mesh.copy().apply_transform(np.diag([*shape.size, 1.0])), _own_color(mesh)
 

@@ -185,7 +185,7 @@ def _quiet() -> Iterator[None]:
 def _check_packages() -> None:
     for package in ("viser", "trimesh"):
         if importlib.util.find_spec(package) is None:
-            raise ModelError(f"the viewer needs {package}; pip install chasles[view]")
+            raise ModelError(f"the viewer needs {package}; pip install 'chasles[view]'")
 
 
 def _moves_alike(a: Robot, b: Robot) -> bool:

@@ -27,7 +27,7 @@ def compare(
 
     Placements, masses, Jacobians, mass matrix, gravity, bias forces and loops.
 
-    The first difference is named with its likely cause; the exit status is 1 then.
+    The first difference is named with its likely cause; exit status 1 then.
 
     Examples:
 

@@ -34,8 +34,10 @@ def cost(
 ) -> Answer:
     """Count the operations of each function by each method.
 
-    For one state of the robot, after simplification: the program that runs. By the rules of
-    Balafoutis and Patel (1991), nothing is shared between two equations, sines and signs are free.
+    For one state of the robot, after simplification: the program that runs.
+
+    With --rules book as Balafoutis and Patel (1991) count: sines and signs are
+    free, and nothing is shared between two equations.
 
     Examples:
 
@@ -49,7 +51,7 @@ def cost(
 
     chasles cost puma560 --table -f closed_form,inverse_dynamics_sensitivities
 
-    chasles cost general_chain:6 -f inverse_dynamics -m augmented-tensor --steps --rules book
+    chasles cost general_chain:6 -f inverse_dynamics --rules book
     """
     functions, robot = listed(function), asked.robot()
     if compare:

@@ -31,7 +31,7 @@ def export(
 ) -> Answer:
     """Write functions of a robot as plain C99, with a test.
 
-    A header, a source, CMakeLists.txt, and a program that compares with stored numbers.
+    A header, a source, CMakeLists.txt, and a program that checks stored numbers.
 
     NAME_derivatives are the derivatives of NAME by all its arguments.
 
@@ -39,7 +39,7 @@ def export(
 
     chasles export puma560 --function inverse_dynamics,mass_matrix --output puma
 
-    chasles export robot.urdf -f jacobian --frame hand --dtype float --own-sine -o hand
+    chasles export robot.urdf -f jacobian --frame hand --dtype float -o hand
     """
     names = listed(functions)
     if not names:

@@ -23,7 +23,7 @@ class FailOn(StrEnum):
 def lint(
     files: Annotated[
         list[str],
-        typer.Argument(metavar="FILE|NAME...", help="Robot files, or names of installed robots."),
+        typer.Argument(metavar="FILE|NAME", help="Robot files, or names of installed robots."),
     ],
     argument: Arguments,
     fix: Annotated[
@@ -38,9 +38,9 @@ def lint(
 ) -> Answer:
     """Find what is wrong or odd in robot files, also in those that do not load.
 
-    Impossible inertias, wrong units, left unlike right, limits, names, loops, shapes.
+    Inertias, units, left unlike right, limits, names, loops, shapes.
 
-    Exit status: 0 clean, 1 findings, 2 a file cannot be read. docs/lint.md has all checks.
+    Exit status: 0 clean, 1 findings, 2 a file cannot be read.
 
     Examples:
 

@@ -21,6 +21,7 @@ def motion(
         list[str],
         typer.Option(
             "--frame",
+            metavar="NAME",
             default_factory=list,
             show_default=False,
             help="A frame to follow; repeatable. Default: the last.",

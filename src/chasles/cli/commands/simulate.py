@@ -7,18 +7,22 @@ import typer
 
 from chasles.cli import flags
 from chasles.cli.command import Answer
-from chasles.cli.options import Floating, NoMimic, NoSnap, check_folder
+from chasles.cli.options import Arguments, Floating, NoMimic, NoSnap, Strict, check_folder
 from chasles.cli.output import check_new_table
 from chasles.cli.simulate import Task
 from chasles.cli.simulate_report import carried_out, written
-from chasles.cli.target import names
+from chasles.cli.target import given, names
+
+NUMBERS = "X,...|JOINT=X"
+"""How coordinates are written."""
 
 
 def simulate(
+    argument: Arguments,
     target: Annotated[
         str,
         typer.Argument(
-            metavar="[ROBOT|SCENARIO]",
+            metavar="ROBOT|SCENARIO",
             help="A robot, or a scenario (.toml).",
             autocompletion=names,
         ),
@@ -32,9 +36,12 @@ def simulate(
     atol: Annotated[float | None, typer.Option(help="Of dopri5's steps.")] = None,
     every: Annotated[int | None, typer.Option(help="Keep one state of so many.")] = None,
     q: Annotated[
-        list[str] | None, typer.Option("--q", help="Start: all numbers, or JOINT=NUMBERS; repeat.")
+        list[str] | None,
+        typer.Option("--q", metavar=NUMBERS, help="Start: all numbers, or some joints'; repeat."),
     ] = None,
-    qd: Annotated[list[str] | None, typer.Option("--qd", help="The same of rates.")] = None,
+    qd: Annotated[
+        list[str] | None, typer.Option("--qd", metavar=NUMBERS, help="The same of rates.")
+    ] = None,
     random: Annotated[
         int | None, typer.Option("--random", metavar="SEED", help="Start at random.")
     ] = None,
@@ -45,7 +52,7 @@ def simulate(
     kd: Annotated[str | None, typer.Option(help="Its damping: one number, or each.")] = None,
     goal: Annotated[
         list[str] | None,
-        typer.Option("--target", help="Where it goes, given as --q. Default: the start."),
+        typer.Option("--target", metavar=NUMBERS, help="Where it goes. Default: the start."),
     ] = None,
     disturbance: Annotated[
         str | None, typer.Option(metavar="effort=X,hold=X,seed=N", help="Random joint forces.")
@@ -65,6 +72,7 @@ def simulate(
     floating: Floating = False,
     no_mimic: NoMimic = False,
     no_snap: NoSnap = False,
+    strict: Strict = False,
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder to write to.")] = Path(
         "simulation"
     ),
@@ -91,7 +99,7 @@ def simulate(
 
     chasles simulate puma560 --random 1 --duration 2
 
-    chasles simulate puma560 --control computed-torque --kp 100 --kd 20 --target 0,1,0,0,0,0 -o pull
+    chasles simulate puma560 --control pd --kp 90 --kd 9 --target joint2=1 -o up
 
     chasles simulate puma560 --control gravity --kd 5 --write-scenario hold.toml
 
@@ -99,7 +107,7 @@ def simulate(
 
     chasles simulate --output hold --resume
     """
-    given = flags.values(
+    said = flags.values(
         {
             "duration": duration,
             "dt": dt,
@@ -112,6 +120,8 @@ def simulate(
             "floating": floating or None,
             "mimic": False if no_mimic else None,
             "snap": False if no_snap else None,
+            "strict": strict or None,
+            "arguments": given(argument) or None,
         },
         start={"q": q, "qd": qd, "random": random},
         control={"law": control, "kp": kp, "kd": kd, "target": goal},
@@ -121,7 +131,7 @@ def simulate(
     )
     if table is not None:
         check_new_table(table)
-    task = Task(target, given, output, resume, overwrite, save, table)
+    task = Task(target, said, output, resume, overwrite, save, table)
     if write_scenario is not None:
         check_folder(write_scenario)
         return written(task, write_scenario)

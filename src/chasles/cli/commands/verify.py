@@ -5,7 +5,6 @@ from typing import Annotated
 import typer
 
 from chasles.checks.table import CHECKS
-from chasles.checks.trial import ARM
 from chasles.checks.verify import verify as checked
 from chasles.cli import verify as report
 from chasles.cli.bench_report import progress
@@ -40,6 +39,6 @@ def verify(
         found = checked(robot, seed=seed, states=states, full=full, step=step)
     return Answer(
         report.facts(found),
-        lambda console: report.show(found, console, freedoms=robot.nv, arm=ARM),
+        lambda console: report.show(found, console),
         0 if found.ok else FOUND,
     )

@@ -35,9 +35,11 @@ def view(
 ) -> Answer:
     """Show a robot in a browser: move its joints, play a motion.
 
-    With frames, centre of mass, inertias, gravity torques, reactions, manipulability.
+    With frames, inertias, gravity torques, reactions, manipulability.
 
-    Only this machine sees the page, and nothing is fetched from elsewhere. Ctrl-C ends it.
+    Only this machine sees the page, and nothing is fetched from elsewhere.
+
+    Ctrl-C ends it.
 
     Examples:
 
@@ -74,10 +76,8 @@ def view(
 
 
 def _rest(count: int) -> list[str]:
-    """How many notes are not shown, and what helps against most of them."""
-    if count <= 0:
-        return []
-    return [f"note: {count} more such (--json has all); ROS_PACKAGE_PATH names folders of meshes"]
+    """How many notes are not shown."""
+    return [f"note: {count} more such (--json has all)"] if count > 0 else []
 
 
 def wait(ended: threading.Event) -> None:
