@@ -12,7 +12,7 @@ from chasles.model import JOINTS
 SEEDS = range(16)
 COMMON = (
     *("several", "screws", "reversed", "offsets", "on the world", "fixed links"),
-    *("limits", "half limits", "resistance", "mimic", "frames", "shapes", "names"),
+    *("limits", "half limits", "resistance", "mimic", "frames", "shapes"),
 )
 """What every format has, or leaves out with a note."""
 
