@@ -13,7 +13,7 @@ from chasles.cli.target import Asked, find, names
 from chasles.view import show
 
 MOST_NOTES = 3
-"""Shown: a robot whose meshes are elsewhere has one for each."""
+"""Shown: a robot may have one for each of its meshes."""
 
 
 def view(
