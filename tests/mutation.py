@@ -149,6 +149,9 @@ def prepared(count: int | None = None) -> bytes:
     """States of built-in robots and random trees, small ones first, pickled: all, or so many."""
     import chasles
     from chasles.checks.trial import trial
+    from chasles.mathematics.linear import Vector
+    from chasles.mathematics.rotations import matrix_from_rpy
+    from chasles.mathematics.spatial import Transform
     from chasles.model import LoopData, gear
 
     built = chasles.robots
@@ -157,9 +160,11 @@ def prepared(count: int | None = None) -> bytes:
         return 0.9 + 0.5 * t + 0.7 * t * t
 
     def bare(robot: chasles.Robot) -> chasles.Robot:
-        """Without rotors, for which some methods have no place."""
-        joints = tuple(replace(joint, armature=0.0) for joint in robot.model.source.joints)
-        return chasles.Robot(replace(robot.model.source, joints=joints))
+        """Without rotors, for which some methods have no place; links' frames off their joints."""
+        frame = Transform.from_pose(matrix_from_rpy(0.3, -0.5, 0.8), Vector.of(0.11, -0.07, 0.05))
+        source = robot.model.source
+        joints = tuple(replace(j, armature=0.0, child_pose=frame) for j in source.joints)
+        return chasles.Robot(replace(source, joints=joints))
 
     robots = [
         built.general_chain(3),

@@ -1,10 +1,15 @@
 """Joint forces are linear in the inertia parameters: the regressor, and its base parameters."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from support import TARGETS, close, state, tree
 
 import chasles
+from chasles.mathematics.linear import Vector
+from chasles.mathematics.rotations import matrix_from_rpy
+from chasles.mathematics.spatial import Transform
 from chasles.robots import general_chain, planar, puma560, quadruped, stanford_arm
 
 ROUNDING = 1e-12
@@ -38,6 +43,17 @@ def test_it_gives_inverse_dynamics(target: str, name: str) -> None:
     assert Y.shape == (3, robot.nv, 10 * len(robot.moving_joints))
     tau = chasles.compile(robot, "inverse_dynamics", backend=target)(q, qd, qdd)
     close(Y @ robot.inertial_parameters() + rotor_forces(robot, qdd), tau, ROUNDING)
+
+
+def test_a_link_whose_frame_is_not_at_its_joint() -> None:
+    """As SDF files have it: parameters are those about the link's frame."""
+    there = Transform.from_pose(matrix_from_rpy(0.3, -0.5, 0.8), Vector.of(0.11, -0.07, 0.05))
+    source = tree(5, 2, floating=False).model.source
+    joints = tuple(replace(joint, child_pose=there) for joint in source.joints)
+    robot = chasles.Robot(replace(source, joints=joints))
+    q, qd, qdd = state(robot, 4)
+    tau = robot.regressor(q, qd, qdd) @ robot.inertial_parameters() + rotor_forces(robot, qdd)
+    close(tau, robot.inverse_dynamics(q, qd, qdd), ROUNDING)
 
 
 def test_the_order_of_parameters() -> None:
@@ -170,7 +186,7 @@ def test_size_does_not_matter(name: str, gravity: tuple[float, float, float]) ->
 
 def test_wrong_tolerance() -> None:
     for bad in (0.0, 1.0, -1.0, float("nan")):
-        with pytest.raises(ValueError, match="tolerance must be in"):
+        with pytest.raises(ValueError, match="base_parameters: tolerance must be"):
             planar(1).base_parameters(tolerance=bad)
 
 

@@ -311,12 +311,12 @@ def _closed(model: Model, units: Units, rng: np.random.Generator) -> np.ndarray:
         q = evaluate(model, "integrate", (neutral, start))[0]
         for _ in range(60):
             residual = evaluate(model, "loop_residual", (q,))[0]
-            if np.max(np.abs(units.closing * residual)) <= CLOSED:
-                return q
             A = evaluate(model, "loop_matrix", (q,))[0]
             step = -_least(units, A, residual, 1e-6)
             step *= min(1.0, 0.5 / max(float(np.max(np.abs(step * units.rate))), 1e-300))
             q = evaluate(model, "integrate", (q, step))[0]
+            if np.max(np.abs(units.closing * residual)) <= CLOSED:
+                return q  # with one step more, which squares what is left
     raise ValueError(
         f"verify: robot {model.name!r}: no position was found in {TRIES} tries that closes its "
         "loops; see robot.mobility()"

@@ -28,8 +28,8 @@ def regressor(model: Model, q: Position, qd: Velocity, qdd: Velocity) -> Regress
         a[i] = E @ (a[p] + _spin(w[p], wd[p]) @ r)
         a[i] = a[i] + aJ.linear + (w[i] + carried).cross(vJ.linear)
         to_link = model.frames[model.bodies[i].name].placement
-        turn = to_link.E
-        seen = turn @ w[i], turn @ wd[i], turn @ a[i]
+        turn, there = to_link.E, a[i] + _spin(w[i], wd[i]) @ to_link.r
+        seen = turn @ w[i], turn @ wd[i], turn @ there
         for j in model.support(i):
             if j != i:
                 S[j, i] = X[i] @ S[j, p]
