@@ -124,13 +124,13 @@ def _motion(robot: chasles.Robot, other: chasles.Robot, names: Names, sample: Sa
     for q in (sample.closed, robot.random(rng)):
         qd, qdd = rng.normal(size=(2, robot.nv))
         p, order = _coordinates(robot, other, names, q)
-        M = direct(robot.model, "mass_matrix", q)[np.ix_(order, order)]
-        tau = direct(robot.model, "inverse_dynamics", q, qd, qdd)[order]
-        there = direct(other.model, "inverse_dynamics", p, qd[order], qdd[order])
-        found = {
-            "mass matrix": relative(direct(other.model, "mass_matrix", p), M),
-            "inverse dynamics": relative(there, tau, np.abs(M).max(initial=0.0)),
-        }
+        found = {}
+        if not sample.source.massless:
+            M = direct(robot.model, "mass_matrix", q)[np.ix_(order, order)]
+            tau = direct(robot.model, "inverse_dynamics", q, qd, qdd)[order]
+            there = direct(other.model, "inverse_dynamics", p, qd[order], qdd[order])
+            found["mass matrix"] = relative(direct(other.model, "mass_matrix", p), M)
+            found["inverse dynamics"] = relative(there, tau, np.abs(M).max(initial=0.0))
         for frame in robot.frames:
             is_link = frame in {link.name for link in sample.source.links}
             name = names.of("link" if is_link else "frame", frame)
