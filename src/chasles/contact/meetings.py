@@ -10,9 +10,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from chasles.contact.capsules import Capsules
 from chasles.contact.carriers import Carrier, cross
 from chasles.contact.features import UPRIGHT, ball_contact, rim_contact
-from chasles.contact.geometry import Box, Contact, Ground, Plane, Point
+from chasles.contact.geometry import Box, Capsule, Contact, Ground, Plane, Point
 from chasles.contact.polyhedra import LEANS, Polyhedra, joined
 from chasles.contact.shapes import ConvexMesh, Cylinder
 
@@ -68,6 +69,7 @@ class Standing:
 
 MEETINGS: list[tuple[Any, Any, Any]] = [
     (Point | Box | ConvexMesh, Box | ConvexMesh, Polyhedra),
+    (Capsule, Box | ConvexMesh, Capsules),
     (Cylinder, Plane | Ground, Standing),
 ]
 """Bodies on surfaces that touch by other features as they move: one row each."""

@@ -137,7 +137,7 @@ class Polyhedra:
         a = self._solids[0].moved(under.R.T @ over.R, under.back(over.o - under.o))
         b = self._solids[1]
         first, second = _on_faces(a, b), _on_faces(b, a)
-        kinds = first, second._replace(normal=-second.normal), _across(a, b)
+        kinds = first, second._replace(normal=-second.normal), edges_across(a, b)
         found = Pairs(*map(np.concatenate, zip(*kinds, strict=True)))
         highest = np.argmax(np.where(found.outward >= -SAME, found.gap, -np.inf))
         slack = SAME * self._length
@@ -160,7 +160,7 @@ class Polyhedra:
                 back = _corners_on_faces(self._frames[::-1], (b, i, under), (a, j, over))
                 found.append(flipped(back, under, over))
             else:
-                found.append(_crossings(self._frames, (a, i, over), (b, j, under)))
+                found.append(crossings(self._frames, (a, i, over), (b, j, under)))
         return joined(found, np.argsort(kinds, kind="stable"))
 
 
@@ -177,7 +177,7 @@ def _corners_on_faces(frames: Frames, corners: Some, faces: Some) -> Contact:
     return Contact(*frames, point, n, gap, rate, cross(under.w, n))
 
 
-def _crossings(frames: Frames, first: Some, second: Some) -> Contact:
+def crossings(frames: Frames, first: Some, second: Some) -> Contact:
     """The contacts of edges that cross. They are where p - r is across both: a.(p - r) = 0 and
     b.(p - r) = 0, whose rates say how the point moves along them (see `features.crossing`)."""
     (over, i, above), (under, j, below) = first, second
@@ -229,7 +229,7 @@ def _on_faces(a: Solid, b: Solid) -> Pairs:
     return Pairs(gap.ravel(), inside.ravel(), outward.ravel(), normal, np.full(gap.size, LEANS))
 
 
-def _across(a: Solid, b: Solid) -> Pairs:
+def edges_across(a: Solid, b: Solid) -> Pairs:
     """The edges of two bodies, in one frame: e e pairs; parallel ones are never inside."""
     i, j = np.divmod(np.arange(len(a.starts) * len(b.starts)), max(len(b.starts), 1))
     u, v, w = a.alongs[i], b.alongs[j], a.starts[i] - b.starts[j]

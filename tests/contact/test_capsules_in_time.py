@@ -1,0 +1,250 @@
+"""Capsules on boxes and convex meshes in `chasles.simulate`, against closed forms and coal."""
+
+import math
+
+import numpy as np
+import pytest
+from contact_bodies import GRAVITY, body, free, turned
+
+import chasles
+from chasles.contact import Box, Capsule, ConvexMesh, Pair, Plane, Rigid, Stronge
+from chasles.contact.carriers import carrier
+from chasles.contact.meetings import meeting
+from chasles.contact.rigid import touch
+from chasles.model import LinkData
+from chasles.rollouts import Trajectory
+
+Place = tuple[float, float, float]
+
+RADIUS, HALF = 0.1, 0.3
+TETRAHEDRON = ((0.0, 0.0, 0.0), (0.3, 0.0, 0.0), (0.0, 0.3, 0.0), (0.0, 0.0, 0.3))
+
+
+def rod(frame: str, radius: float = RADIUS, half: float = HALF) -> Capsule:
+    """A capsule along x."""
+    return Capsule(frame, radius, (-half, 0.0, 0.0), (half, 0.0, 0.0))
+
+
+def bar(name: str, mass: float, *, radius: float = RADIUS, half: float = HALF) -> LinkData:
+    """The inertia of something like it."""
+    side = mass * (0.25 * radius**2 + half**2 / 3.0)
+    return body(mass, (0.5 * mass * radius**2, side, side), name)
+
+
+def cuboid(name: str, mass: float, size: Place) -> LinkData:
+    x, y, z = (mass * s * s / 12.0 for s in size)
+    return body(mass, (y + z, x + z, x + y), name)
+
+
+def energy(robot: chasles.Robot, motion: Trajectory) -> np.ndarray:
+    return robot.kinetic_energy(motion.q, motion.qd) + robot.potential_energy(motion.q)
+
+
+def names(motion: Trajectory) -> list[str]:
+    return [event.name for event in motion.events]
+
+
+def moved(pair: Pair, q, qd=None, *, duration: float, dt: float = 0.01, **options) -> Trajectory:
+    """A rod of 1 kg with one pair."""
+    qd = np.zeros(6) if qd is None else qd
+    robot = free(bar("body", 1.0))
+    return chasles.simulate(robot, q, qd, duration=duration, dt=dt, contacts=[pair], **options)
+
+
+TABLE = Box(None, (1.0, 1.0, 0.2), (0.0, 0.0, -0.1))
+"""Its top is at z = 0."""
+
+MESH = ConvexMesh(None, tuple(at for at, _ in TABLE.balls()))
+
+
+# Geometry --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("under", "size"),
+    [(Box("a", (0.4, 0.4, 0.2)), 2 + 8 + 12), (ConvexMesh("a", TETRAHEDRON), 2 + 4 + 6)],
+)
+def test_rates_of_features_are_those_of_differences(under, size: int) -> None:
+    """Points, normals and gaps of all pairs of features, near or not, as both bodies move."""
+    over = Capsule("b", 0.05, (0.0, 0.05, -0.2), (0.1, 0.0, 0.3))
+    robot = free(cuboid("a", 2.0, (0.4, 0.4, 0.2)), cuboid("b", 1.0, (0.2, 0.2, 0.2)))
+    features, rng, h = meeting(over, under), np.random.default_rng(0), 1e-6
+    for _ in range(5):
+        q, qd = robot.random(rng), rng.normal(size=robot.nv)
+        q[4:7], q[11:14] = 0.0, 0.4 * rng.normal(size=3)
+
+        def found(q: np.ndarray, qd: np.ndarray) -> tuple:
+            carriers = [carrier(robot, q, qd, shape.frame) for shape in (over, under)]
+            return features.gaps(*carriers)[0], features.contacts(np.arange(size), *carriers)
+
+        (gap, here), (less, back), (more, ahead) = (
+            found(robot.integrate(q, s * qd), qd) for s in (0.0, -h, h)
+        )
+        assert features.size == size
+        assert np.allclose(here.gap, gap, atol=1e-13)
+        assert np.allclose((ahead.point - back.point) / (2.0 * h), here.point_rate, atol=1e-6)
+        assert np.allclose((ahead.normal - back.normal) / (2.0 * h), here.normal_rate, atol=1e-6)
+        speed = np.sum(here.normal * touch(robot, q, qd, here).velocity, axis=-1)
+        assert np.allclose((more - less) / (2.0 * h), speed, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["box", "mesh"])
+def test_the_gap_is_the_distance_that_another_program_finds(kind: str) -> None:
+    """coal's, in 300 random poses, near and far; and every kind of feature is nearest in some."""
+    coal = pytest.importorskip("coal")
+    rng = np.random.default_rng(2)
+    vertices = tuple(map(tuple, 0.2 * rng.normal(size=(12, 3))))
+    over = Capsule("b", 0.05, (0.0, 0.0, -0.2), (0.0, 0.0, 0.2))
+    robot = free(cuboid("a", 2.0, (0.4, 0.4, 0.2)), cuboid("b", 1.0, (0.2, 0.2, 0.2)))
+    points = coal.StdVec_Vec3s()
+    points.extend([np.array(v) for v in vertices])
+    under, solid = {
+        "box": (Box("a", (0.4, 0.4, 0.2)), coal.Box(0.4, 0.4, 0.2)),
+        "mesh": (ConvexMesh("a", vertices), coal.Convex.convexHull(points, True, "Qt")),
+    }[kind]
+    features, apart, nearest = meeting(over, under), 0, set()
+    corners = len(under.balls())
+    for _ in range(300):
+        q = robot.random(rng)
+        q[4:7], q[11:14] = 0.0, 0.25 * rng.normal(size=3)
+        carriers = [carrier(robot, q, np.zeros(12), name) for name in ("b", "a")]
+        gap, room = features.gaps(*carriers)
+        request, result = coal.DistanceRequest(), coal.DistanceResult()
+        request.gjk_tolerance = 1e-12
+        places = [coal.Transform3s(c.R, c.o) for c in carriers]
+        coal.distance(coal.Capsule(0.05, 0.4), places[0], solid, places[1], request, result)
+        gap = np.where(room >= 0.0, gap, np.inf)
+        if result.min_distance > -0.04:  # the axis is beside the polyhedron
+            apart += 1
+            near = np.flatnonzero(np.isfinite(gap))
+            assert np.allclose(gap[near], result.min_distance, rtol=0.0, atol=1e-9)
+            nearest.add(int(np.searchsorted([2, 2 + corners], near[-1], side="right")))
+        assert np.min(gap) < max(result.min_distance, 0.0) + 1e-9
+    assert 100 < apart < 300
+    assert nearest == {0, 1, 2}
+
+
+# At rest ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("surface", [TABLE, MESH], ids=["box", "mesh"])
+@pytest.mark.parametrize(("x", "y", "yaw"), [(0.0, 0.0, 0.0), (0.35, 0.1, 0.0), (0.3, 0.2, 0.4)])
+def test_a_capsule_that_lies_bears_its_weight_where_statics_says(surface, x, y, yaw) -> None:
+    """On both ends, or on one and on the edge that it reaches over."""
+    q = np.array([*turned(yaw, (0.0, 0.0, 1.0)), x, y, RADIUS])
+    pair = Pair(rod("body"), surface, Rigid(0.5))
+    motion = moved(pair, q, duration=0.1)
+    assert motion.touching.forces.shape == (len(motion.t), 1, 3)
+    assert np.allclose(motion.touching.forces[:, 0], [0.0, 0.0, GRAVITY], atol=1e-9)
+    assert np.allclose(motion.q, q, atol=1e-12)
+    assert names(motion) == ["gain body"]
+
+
+@pytest.mark.parametrize(("x", "tips"), [(0.5 - 1e-3, False), (0.5 + 1e-3, True)])
+def test_a_capsule_over_an_edge_tips_when_its_middle_is_beyond(x: float, tips: bool) -> None:
+    """About the edge, which is at the end of an arm s = x - 1/2: by m g s/(I + m (r^2 + s^2))."""
+    robot, q = free(bar("body", 1.0)), np.array([1.0, 0, 0, 0, x, 0.0, RADIUS])
+    motion = chasles.simulate(
+        robot, q, np.zeros(6), duration=0.05, dt=0.01, contacts=[Pair(rod("body"), TABLE, Rigid(1))]
+    )
+    turns = motion.qd[-1, 1]
+    if tips:
+        moment = robot.mass_matrix(q)[1, 1] + RADIUS**2 + (x - 0.5) ** 2
+        assert math.isclose(turns, GRAVITY * (x - 0.5) / moment * 0.05, rel_tol=0.1)
+        assert np.max(np.abs(np.diff(energy(robot, motion)))) < 1e-8  # it rolls on the edge
+        assert np.max(np.abs(motion.touching.gaps)) < 1e-9
+    else:
+        assert abs(turns) < 1e-12
+
+
+def test_a_capsule_lies_in_the_groove_of_two_edges() -> None:
+    """Parallel to both, on boxes 0.1 m apart, one of them shorter than it: what each bears leans by
+    the sine 1/2."""
+    long, short = (
+        Box(None, (length, 0.3, 0.2), (0.0, side * 0.2, -0.1))
+        for length, side in ((1.0, 1.0), (0.4, -1.0))
+    )
+    up = math.sqrt(RADIUS**2 - 0.05**2)
+    q = np.array([1.0, 0, 0, 0, 0.02, 0.0, up])
+    robot = free(bar("body", 1.0))
+    pairs = [Pair(rod("body"), box, Rigid()) for box in (long, short)]
+    motion = chasles.simulate(robot, q, np.zeros(6), duration=0.05, dt=0.01, contacts=pairs)
+    side = 0.5 * GRAVITY * 0.05 / up
+    wanted = [[0.0, -side, 0.5 * GRAVITY], [0.0, side, 0.5 * GRAVITY]]
+    assert np.allclose(motion.touching.forces, wanted, atol=1e-9)
+    assert np.allclose(motion.q, q, atol=1e-12)
+
+
+# In motion -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mu", [0.0, 0.2, 0.8])
+def test_a_capsule_along_a_slope_slides_or_stays(mu: float) -> None:
+    """By g (sin - mu cos), its end over the edge at last, or not at all; gravity is what leans."""
+    angle, start = 0.5, 0.15
+    lean = GRAVITY * np.array([math.sin(angle), 0.0, -math.cos(angle)])
+    motion = chasles.simulate(
+        free(bar("body", 1.0)).with_gravity(lean),
+        [1.0, 0, 0, 0, start, 0.0, RADIUS],
+        np.zeros(6),
+        duration=0.25,
+        dt=0.01,
+        contacts=[Pair(rod("body"), TABLE, Rigid(mu))],
+    )
+    x = start + 0.5 * max(lean[0] + mu * lean[2], 0.0) * motion.t**2
+    assert (x[-1] + HALF > 0.5) == (mu < 0.5)
+    assert np.allclose(motion.q[:, 4], x, atol=1e-9)
+    assert np.allclose(motion.q[:, 6], RADIUS, atol=1e-12)
+    assert set(names(motion)) == {"gain body"}
+
+
+@pytest.mark.parametrize("law", [Rigid(0.0, 0.5), Rigid(0.5, impact=Stronge(0.5, 0.5))])
+@pytest.mark.parametrize("dt", [0.1, 0.01])
+def test_a_capsule_thrown_crosswise_on_an_edge_keeps_momentum(law: Rigid, dt: float) -> None:
+    """Of a box that moves too, without gravity; found however long the step."""
+    low, high = Box("a", (0.4, 0.4, 0.4)), rod("b")
+    robot = free(cuboid("a", 2.0, low.size), bar("b", 1.0)).with_gravity([0, 0, 0])
+    up = 0.2 * math.sqrt(2.0) + RADIUS
+    motion = chasles.simulate(
+        robot,
+        [*turned(0.25 * math.pi), 0, 0, 0, *turned(0.3, (0, 0, 1.0)), 0.05, 0.03, up + 0.05],
+        [0.0, 0, 0, 0, 0, 0.0, 0.0, 0.0, 0.0, 0.3, 0.1, -2.0],
+        duration=0.1,
+        dt=dt,
+        contacts=[Pair(high, low, law)],
+    )
+    assert names(motion) == ["impact b on a"]
+    assert abs(motion.events[0].t - 0.025) < 1e-12
+    (k,) = np.flatnonzero(np.diff(motion.t) == 0.0)
+    before, after = robot.momentum(motion.q[k : k + 2], motion.qd[k : k + 2])
+    assert np.allclose(after, before, atol=1e-12)
+    assert not np.allclose(motion.qd[k], motion.qd[k + 1])
+    assert np.max(np.diff(energy(robot, motion))) < 1e-9
+    assert np.min(motion.touching.gaps) > -1e-12
+
+
+def test_capsules_and_boxes_that_tumble_never_gain_energy() -> None:
+    """Three scenes of two capsules, a box and a mesh."""
+    points = tuple(map(tuple, np.array(TETRAHEDRON) - 0.075))
+    low, mesh = Box("a", (0.5, 0.4, 0.2)), ConvexMesh("m", points)
+    one, two = rod("b", 0.06, 0.2), rod("c", 0.1, 0.1)
+    law = Rigid(0.5)
+    robot = free(
+        cuboid("a", 2.0, low.size),
+        cuboid("m", 1.0, (0.2, 0.2, 0.2)),
+        bar("b", 1.0, radius=0.06, half=0.2),
+        bar("c", 1.0, radius=0.1, half=0.1),
+    )
+    grounds = [Pair(shape, Plane(), law) for shape in (low, mesh, one, two)]
+    pairs = [Pair(rod_, solid, law) for rod_ in (one, two) for solid in (low, mesh)]
+    struck = set()
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        q, qd = robot.random(rng), 0.5 * rng.normal(size=24)
+        q[4:7], q[11:14] = [0.0, 0.0, 0.35], [0.6, 0.0, 0.35]
+        q[18:21], q[25:28] = [0.0, 0.0, 0.9], [0.55, 0.0, 0.8]
+        motion = chasles.simulate(robot, q, qd, duration=0.5, dt=5e-3, contacts=[*grounds, *pairs])
+        struck |= set(names(motion))
+        assert np.max(np.diff(energy(robot, motion))) < 1e-6
+        assert np.min(motion.touching.gaps) > -1e-6
+    assert {"impact b on a", "impact c on m"} <= struck
