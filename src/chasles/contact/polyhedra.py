@@ -136,7 +136,7 @@ class Polyhedra:
         """gap (k,) and room (k,), see `Meeting`."""
         a = self._solids[0].moved(under.R.T @ over.R, under.back(over.o - under.o))
         b = self._solids[1]
-        first, second = _on_faces(a, b), _on_faces(b, a)
+        first, second = on_faces(a, b), on_faces(b, a)
         kinds = first, second._replace(normal=-second.normal), edges_across(a, b)
         found = Pairs(*map(np.concatenate, zip(*kinds, strict=True)))
         highest = np.argmax(np.where(found.outward >= -SAME, found.gap, -np.inf))
@@ -155,9 +155,9 @@ class Polyhedra:
         for kind, start in enumerate(starts[:-1]):
             i, j = np.divmod(which[kinds == kind] - start, max(self._counts[kind][1], 1))
             if kind == 0:
-                found.append(_corners_on_faces(self._frames, (a, i, over), (b, j, under)))
+                found.append(corners_on_faces(self._frames, (a, i, over), (b, j, under)))
             elif kind == 1:
-                back = _corners_on_faces(self._frames[::-1], (b, i, under), (a, j, over))
+                back = corners_on_faces(self._frames[::-1], (b, i, under), (a, j, over))
                 found.append(flipped(back, under, over))
             else:
                 found.append(crossings(self._frames, (a, i, over), (b, j, under)))
@@ -168,7 +168,7 @@ Some = tuple[Solid, np.ndarray, Carrier]
 """Features of a body, by their numbers (m,), and how they are carried."""
 
 
-def _corners_on_faces(frames: Frames, corners: Some, faces: Some) -> Contact:
+def corners_on_faces(frames: Frames, corners: Some, faces: Some) -> Contact:
     """The contacts of corners with the planes of faces."""
     (a, i, over), (b, j, under) = corners, faces
     point, rate = over.point(a.corners[i])
@@ -218,7 +218,7 @@ def joined(found: Sequence[Contact], order: np.ndarray) -> Contact:
     return Contact(*found[0][:2], point, normal, gap, point_rate, normal_rate)
 
 
-def _on_faces(a: Solid, b: Solid) -> Pairs:
+def on_faces(a: Solid, b: Solid) -> Pairs:
     """The corners of one body before the faces of another, in one frame: v f pairs."""
     shape = len(a.corners), len(b.normals)
     gap = a.corners @ b.normals.T - b.levels
