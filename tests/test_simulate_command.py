@@ -413,6 +413,26 @@ def test_a_ball_comes_to_rest_on_the_ground(ground: str, here: Path) -> None:
     assert (here / "whole/contact.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_a_capsule_lands_on_a_box_of_a_scenario(here: Path) -> None:
+    """It falls 0.1 m, and lies there."""
+    (here / "ball.toml").write_text(BALL)
+    (here / "s.toml").write_text(
+        """format = "scenario"
+robot = "ball.toml"
+duration = 0.3
+[start]
+q = [0.2]
+[[contact]]
+body = {kind = "capsule", frame = "ball", radius = 0.1, start = [-0.2, 0, 0], end = [0.3, 0, 0]}
+surface = {kind = "box", size = [0.4, 0.4, 0.2], center = [0, 0, -0.1]}
+law = {kind = "rigid"}
+"""
+    )
+    found = json.loads(call("s.toml", "--json", "-o", "a"))
+    assert found["q"] == pytest.approx([0.1], abs=1e-9)
+    assert np.allclose(found["contact"]["last_force"], [0.0, 0.0, 2.0 * 9.81], rtol=1e-9)
+
+
 # Ended on the way ------------------------------------------------------------------------------
 
 ARM, BOUNCES = "planar:2 --random 1 --integrator", "rigid,restitution=0.9"

@@ -47,13 +47,21 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: Pair(contact.Box("body", (1.0, 1.0, 1.0)), BRICK, SOFT),
         "Box on Box has no fixed points of contact, which soft laws need",
     ),
-    "two capsules": (
+    "cylinder on box": (
+        lambda: Pair(contact.Cylinder("body", 0.1, (0, 0, 0), (0, 0, 1)), BRICK, Rigid()),
+        r"Cylinder on Box is not known in motion.*\(ConvexMesh\) may serve.*cylinder.balls\(\)",
+    ),
+    "box on capsule": (
         lambda: Pair(
-            contact.Capsule("body", 0.1, (0, 0, 0), (0, 0, 1)),
-            contact.Box(None, (1, 1, 1)),
+            contact.Box("body", (1, 1, 1)),
+            contact.Capsule(None, 0.1, (0, 0, 0), (0, 0, 1)),
             Rigid(),
         ),
-        r"Capsule on Box is not known in motion.*\(ConvexMesh\) may serve",
+        "Box on Capsule is not known in motion.* the Capsule as body",
+    ),
+    "soft capsule on box": (
+        lambda: Pair(contact.Capsule("body", 0.1, (0, 0, 0), (0, 0, 1)), BRICK, SOFT),
+        "Capsule on Box has no fixed points of contact, which soft laws need",
     ),
     "simulate one": (lambda: moved(contacts=Pair(FOOT, Plane(), Rigid())), r"write \[pair\]"),
     "roll one": (lambda: rolled(contacts=Pair(FOOT, Plane(), SOFT)), r"write \[pair\]"),

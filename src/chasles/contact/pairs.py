@@ -82,8 +82,9 @@ class Pair:
         if not self.traced and not self.varies and not isinstance(self.body, Point | Sphere):
             raise ValueError(
                 f"Pair: {shapes} is not known in motion; give a Point or Sphere on any shape, a "
-                "Box or ConvexMesh on another, or anything on a Plane or Ground: the hull of a few "
-                "points (ConvexMesh) may serve"
+                "Capsule, Box or ConvexMesh on a Box or ConvexMesh, the Capsule as body, or "
+                "anything on a Plane or Ground: the hull of a few points (ConvexMesh) may serve, "
+                "for a Cylinder that of its rims, [at for at, _ in cylinder.balls()]"
             )
 
     @property
