@@ -186,7 +186,7 @@ def test_size_does_not_matter(name: str, gravity: tuple[float, float, float]) ->
 
 def test_wrong_tolerance() -> None:
     for bad in (0.0, 1.0, -1.0, float("nan")):
-        with pytest.raises(ValueError, match="tolerance must be"):
+        with pytest.raises(ValueError, match="base_parameters: tolerance must be"):
             planar(1).base_parameters(tolerance=bad)
 
 

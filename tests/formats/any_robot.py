@@ -180,7 +180,8 @@ class _Maker:
         if kind == "fixed" or made is LoopData:
             return joint
         if "limits" in has and rng.random() < 0.7:
-            bounds = [rng.uniform(-2, -1), rng.uniform(1, 2), rng.uniform(2, 4), rng.uniform(9, 90)]
+            lower, upper = rng.uniform(-2, -1), rng.uniform(1, 2)
+            bounds = [rng.choice((lower, -1.5708)), upper, rng.choice((3.0, 6.2832)), 87.0]
             if "half limits" in has:
                 none = (-math.inf, math.inf, math.inf, math.inf)
                 bounds = [y if rng.random() < 0.5 else x for x, y in zip(bounds, none, strict=True)]

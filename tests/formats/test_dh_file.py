@@ -185,7 +185,10 @@ def test_what_is_written_reads_back(
 def test_odd_names_and_angles_survive(tmp_path: Path) -> None:
     """Quotes, controls, other letters; angles whose few digits look like a right angle."""
     path, name = tmp_path / "odd.toml", 'a "b" \\ \n \x7f \u00e9 \U0001f980'
-    row = chasles.DHRow(1.5707, 0.1, 0.2, 3.1415, mass=1.0, inertia=(1, 1, 1), name=name)
+    bounds = (-1.5708, 3.1416)
+    row = chasles.DHRow(
+        1.5707, 0.1, 0.2, 3.1415, mass=1.0, inertia=(1, 1, 1), name=name, limits=bounds
+    )
     robot = chasles.from_dh([row], convention="standard", name=name, tool=np.eye(4))
     dh.write(robot.model.source, path, convention="standard")
     again = chasles.load(path)
@@ -193,6 +196,7 @@ def test_odd_names_and_angles_survive(tmp_path: Path) -> None:
     assert again.notes == ()
     copy = chasles.to_dh(again, convention="standard").rows[0]
     assert (copy.theta, copy.alpha) == pytest.approx((1.5707, 3.1415), rel=1e-14)
+    assert copy.limits == bounds
 
 
 def test_what_is_no_serial_arm_cannot_be_written(tmp_path: Path) -> None:

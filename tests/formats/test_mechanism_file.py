@@ -312,14 +312,20 @@ def test_any_mechanism_survives(
 
 
 def test_gears_keep_their_numbers(tmp_path: Path) -> None:
-    """A differential, and a sum that has another factor before its first joint."""
+    """A differential, sums with another factor before their first joint, one after the other."""
     source = chasles.robots.planar(3).model.source
     sums = gear("d", "joint3", {"joint1": 0.1, "joint2": -1.0 / 3.0}, 0.7)
     round_trip(replace(source, couplings=(sums,)), tmp_path / "a.toml")
     other = coupling("s", ["joint1", "joint2"], lambda a, b: 2.0 * a + 3.0 * b - 1.0)
-    mechanism_writer.write(replace(source, couplings=(other,)), tmp_path / "b.toml")
-    (back,) = formats.read(tmp_path / "b.toml").couplings
-    assert back.residual == gear("s", "joint1", {"joint2": -1.5}, 0.5).residual
+    idle = coupling("i", ["joint1", "joint3", "joint2"], lambda a, b, c: 0.0 * a - 2.0 * c + b * b)
+    for couplings in ((other, sums), (sums, idle, other), (idle, replace(sums, name="e"))):
+        mechanism_writer.write(replace(source, couplings=couplings), tmp_path / "b.toml")
+        back = formats.read(tmp_path / "b.toml").couplings
+        assert [(x.name, x.freedoms) for x in back] == [(x.name, x.freedoms) for x in couplings]
+        at = {f"joint{k}": 0.3 * k for k in (1, 2, 3)}
+        assert [residual_at(x, at) for x in back] == pytest.approx(
+            [residual_at(x, at) for x in couplings], rel=1e-15
+        )
 
 
 def test_polynomials_keep_their_numbers(tmp_path: Path) -> None:

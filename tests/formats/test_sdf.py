@@ -13,7 +13,8 @@ from support import close, direct
 
 import chasles
 from chasles.formats import sdf, sdf_document
-from chasles.formats.sdf_include import VARIABLES
+from chasles.formats.mesh_files import mesh_file
+from chasles.formats.resources import VARIABLES
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.rotations import matrix_from_axis_angle
 from chasles.model import Limits, Mimic, ModelError
@@ -299,6 +300,20 @@ def test_models_in_listed_folders(
     assert chasles.load(path).bodies == WITH_HAND
 
 
+@pytest.mark.parametrize("variable", VARIABLES)
+def test_meshes_are_looked_for_where_models_are(
+    variable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mesh = tmp_path / "shelf" / "arm" / "meshes" / "a.stl"
+    mesh.parent.mkdir(parents=True)
+    mesh.write_text("solid")
+    for name in ("model://arm/meshes/a.stl", "package://arm/meshes/a.stl"):
+        monkeypatch.delenv(variable, raising=False)
+        assert mesh_file(name, str(tmp_path / "arm.sdf")) is None
+        monkeypatch.setenv(variable, str(tmp_path / "shelf"))
+        assert mesh_file(name, str(tmp_path / "arm.sdf")) == mesh
+
+
 def test_a_folder_without_manifest_has_model_sdf(saved: Saved, tmp_path: Path) -> None:
     (tmp_path / "plain").mkdir()
     saved(OLD, "plain/model.sdf")
@@ -380,7 +395,7 @@ REFUSED = {
     "auto": (ARM.replace("<inertial>", "<inertial auto='true'>"), "auto asks for masses from"),
     "uri": (
         chain("<include><uri>model://arm</uri></include>"),
-        "'model://arm' is neither beside the file nor in a folder above it, nor in one of SDF_PATH",
+        "'model://arm' is neither beside the file nor in a folder above it, nor in one of ROS_P",
     ),
     "http": (
         chain("<include><uri>https://x.org/arm</uri></include>"),

@@ -267,7 +267,7 @@ def test_a_document_that_is_not_a_robot(write: Write, name: str) -> None:
 def test_entities_do_not_hide_in_another_encoding(tmp_path: Path, name: str) -> None:
     path = tmp_path / "arm.urdf"
     path.write_bytes(DOCUMENTS[name][0].encode("utf-16"))
-    with pytest.raises(ModelError):
+    with pytest.raises(ModelError, match="entit"):  # said here, or by the parser before
         urdf.read(path)
 
 

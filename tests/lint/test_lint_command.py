@@ -83,6 +83,20 @@ def test_fix_overwrites_nothing(file: Path) -> None:
     assert copy.read_text() == "mine"
 
 
+def test_a_copy_that_cannot_be_written_does_not_hide_the_others(file: Path) -> None:
+    """What was found in all files is said, and which copies were written."""
+    other = file.with_name("other.urdf")
+    other.write_text(file.read_text())
+    file.with_name("arm.fixed.urdf").mkdir()
+    result = run(other, file, "--fix")
+    assert result.exit_code == 2
+    assert f"Repaired copy saved to {other.with_name('other.fixed.urdf')}" in result.output
+    assert "arm.urdf: 1 error\n" in result.output
+    assert "no copy was written" in result.output
+    reports = json.loads(run(file, "--fix", "--json").output)["reports"]
+    assert "it is there already" in reports[0]["unwritten"]
+
+
 def test_an_installed_robot_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its repaired copy is written here, not where packages are installed."""
     monkeypatch.chdir(tmp_path)

@@ -308,6 +308,13 @@ def test_bad_motion_files(tmp_path: Path, arrays: dict[str, np.ndarray], said: s
         playback.read(path, chasles.robots.planar(2))
 
 
+def test_a_motion_file_of_another_kind(tmp_path: Path) -> None:
+    """NumPy's own words would advise to load it without care."""
+    (tmp_path / "m.npz").write_bytes(b"\x80\x04.")
+    with pytest.raises(ModelError, match=r"m\.npz: this is no \.npz file; give the motion\.npz"):
+        playback.read(tmp_path / "m.npz", chasles.robots.planar(2))
+
+
 # The server ------------------------------------------------------------------------------------
 
 

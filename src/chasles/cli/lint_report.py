@@ -24,7 +24,8 @@ _COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}
 class Report:
     """Of a file. unreadable: why it cannot be read. copy, diff: of the repair, if one was made.
 
-    left: what could not be repaired, and why. asked: a repair was asked for.
+    left: what could not be repaired, and why. asked: a repair was asked for. unwritten: why the
+    copy could not be written.
     """
 
     file: str
@@ -34,6 +35,7 @@ class Report:
     diff: str = ""
     left: tuple[str, ...] = ()
     asked: bool = False
+    unwritten: str = ""
 
 
 @dataclass(frozen=True)
@@ -46,8 +48,9 @@ class Task:
     arguments: Mapping[str, str]
 
     def status(self, reports: Sequence[Report]) -> int:
-        """The exit status: 2 where a file cannot be read, 1 where findings count, else 0."""
-        if any(report.unreadable for report in reports):
+        """The exit status: 2 where a file cannot be read, or its copy not be written, 1 where
+        findings count, else 0."""
+        if any(report.unreadable or report.unwritten for report in reports):
             return WRONG
         found = [finding for report in reports for finding in report.findings]
         counts = self.fail_on != "never"
@@ -65,7 +68,10 @@ class Task:
         left = tuple(map(str, unrepaired(sheet)))
         if not any(finding.repairable for finding in found):
             return Report(target, found, left=left, asked=True)
-        return Report(target, found, "", *_fixed(sheet, Path(target)), left, asked=True)
+        try:
+            return Report(target, found, "", *_fixed(sheet, Path(target)), left, asked=True)
+        except (ModelError, OSError) as error:
+            return Report(target, found, left=left, asked=True, unwritten=str(error))
 
 
 def _fixed(sheet: Sheet, target: Path) -> tuple[str, str]:
@@ -113,6 +119,8 @@ def _show(report: Report, console: Console) -> None:
     if report.diff:
         console.print(report.diff, markup=False, soft_wrap=True, end="")
         console.print(f"Repaired copy saved to {report.copy}", markup=False, soft_wrap=True)
+    elif report.unwritten:
+        console.print(f"[red]no copy was written[/] {escape(report.unwritten)}", soft_wrap=True)
     elif report.asked and report.findings:
         console.print("No copy was written: only you can put these right.")
     for line in report.left:

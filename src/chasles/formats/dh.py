@@ -20,7 +20,7 @@ from typing import Any
 
 from chasles.formats.files import store
 from chasles.formats.numbers import angle_word
-from chasles.formats.toml_file import ANGLES, TomlFile, word
+from chasles.formats.toml_file import ANGLES, COORDINATES, TomlFile, bounds, word
 from chasles.mathematics.angles import angles_from_matrix, rotation_from_angles
 from chasles.mathematics.linear import Matrix
 from chasles.model import Description, ModelError, build
@@ -127,6 +127,7 @@ def _row_lines(row: DHRow) -> list[str]:
     for known in fields(DHRow):
         value = getattr(row, known.name)
         if known.name in FIELDS and (known.name == "kind" or value != known.default):
-            digits = angle_word(value) if known.name in ANGLES else word(value)
+            angular = known.name in (*ANGLES, *COORDINATES)
+            digits = bounds(value) if angular else word(value)
             lines.append(f"{known.name} = {digits}")
     return lines

@@ -2,7 +2,8 @@
 
 `format = "mechanism"` is required at the top. Optional there are `name`, `gravity` (m/s2, world
 axes), `inertia_about` ("center" or "frame", for all links), `independent` (freedoms that the others
-follow through loops and gears), `massless` (true: kinematics only), and the table `units`.
+follow through loops and gears), `massless` (true: kinematics only), `notes` (what is to be known of
+the robot, a list of texts: those of the file it was read from), and the table `units`.
 
 - [[link]]: name; mass, center, inertia ([xx, yy, zz], [xx, yy, zz, xy, xz, yz] or a matrix),
   inertia_about; in the link's own frame; massless (true: it has no inertia, and that is meant).
@@ -133,6 +134,7 @@ _TOP = {
     "inertia_about": FIELDS["inertia_about"],
     "independent": Field(_texts, "a list of freedoms"),
     "massless": _TRUTH,
+    "notes": Field(_texts, "a list of texts"),
 }
 _LINK = {"name": _NAME, "mass": _NUMBER, "massless": _TRUTH} | {
     key: FIELDS[key] for key in ("center", "inertia", "inertia_about")
@@ -216,7 +218,7 @@ def read(source: TomlFile, *, floating: bool = False) -> Description:
         on_free_joint(links, joints) if floating else joints,
         tuple(FrameData(row["name"], row["link"], _pose(row)) for row, _ in _rows(source, "frame")),
         Vector(top["gravity"]) if "gravity" in top else Description.gravity,
-        tuple(source.notes),
+        (*top.get("notes", ()), *source.notes),
         source.file,
         tuple(_joint(LoopData, source, "loop")),
         top.get("independent", ()),

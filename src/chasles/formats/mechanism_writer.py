@@ -4,12 +4,13 @@ import math
 import os
 from collections.abc import Sequence
 from dataclasses import MISSING, fields
+from itertools import takewhile
 from typing import Any
 
 from chasles.formats.files import store
 from chasles.formats.mechanism import MOST_POWERS, SAME
 from chasles.formats.refusals import check_joint, check_moment
-from chasles.formats.toml_file import word
+from chasles.formats.toml_file import bounds, word
 from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.spatial import Transform
 from chasles.model import (
@@ -29,9 +30,8 @@ from chasles.model.polynomials import terms
 def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, ...]:
     """Write a mechanism, in SI units and radians, with all digits; read back, it is the same.
 
-    Refused: joints of one's own type, and couplings that are no polynomials. Notes have no place in
-    the file, nor have lines of the file that a mechanism was read from. Left out, with a note in
-    the answer, are limits whose lower is above the upper, which no coordinate can keep.
+    Refused: joints of one's own type, and couplings that are no polynomials. Left out, with a note
+    in the answer, are limits whose lower is above the upper, which no coordinate can keep.
     """
     text = ["# Mechanism; m, kg, rad", 'format = "mechanism"', f"name = {word(description.name)}"]
     text += [f"gravity = {_numbers(description.gravity)}", 'inertia_about = "frame"']
@@ -39,16 +39,18 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
         text.append(f"independent = {word(description.independent)}")
     if description.massless:
         text.append("massless = true")
-    gears = [_gear_row(data) for data in description.couplings]
-    curved = [data for data, row in zip(description.couplings, gears, strict=True) if row is None]
+    if description.notes:
+        text += ["notes = [", *(f"  {word(note)}," for note in description.notes), "]"]
+    gears = list(takewhile(bool, map(_gear_row, description.couplings)))
+    others = description.couplings[len(gears) :]  # a gear after one of them too: in order
     for table, rows in (
         ("link", map(_link_row, description.links)),
         ("joint", map(_joint_row, description.joints)),
         ("loop", map(_joint_row, description.loops)),
         ("frame", map(_frame_row, description.frames)),
         ("shape", map(_shape_row, description.shapes)),
-        ("gear", [row for row in gears if row is not None]),
-        ("coupling", map(_coupling_row, curved)),
+        ("gear", gears),
+        ("coupling", map(_coupling_row, others)),
     ):
         for row in rows:
             text += ["", f"[[{table}]]", *(f"{key} = {value}" for key, value in row.items())]
@@ -105,9 +107,9 @@ def _joint_row(joint: JointData) -> dict[str, str]:
             row[key] = _numbers(getattr(joint, key))
     limits, none = joint.limits, Limits()
     if (limits.lower, limits.upper) != (none.lower, none.upper) and limits.lower <= limits.upper:
-        row["limits"] = word((limits.lower, limits.upper))
+        row["limits"] = bounds((limits.lower, limits.upper))
     row |= {
-        key: word(getattr(limits, key))
+        key: bounds(getattr(limits, key))
         for key in ("velocity", "effort")
         if getattr(limits, key) != math.inf
     }
@@ -123,15 +125,15 @@ def _frame_row(frame: FrameData) -> dict[str, str]:
     return {"name": word(frame.name), "link": word(frame.link)} | _pose_rows(frame.pose)
 
 
-def _gear_row(data: CouplingData) -> dict[str, str] | None:
-    """The row of a gear; None where the coupling is none."""
+def _gear_row(data: CouplingData) -> dict[str, str]:
+    """The row of a gear; none where the coupling is no sum with the first joint itself."""
     found = linear(data)
-    if found is None or not found[0][0]:
-        return None
-    (own, *slopes), constant = found
-    ratios = {leader: -slope / own for leader, slope in zip(data.freedoms[1:], slopes, strict=True)}
+    if found is None or found[0][0] != 1.0:
+        return {}
+    (_, *slopes), constant = found
+    ratios = {leader: -slope for leader, slope in zip(data.freedoms[1:], slopes, strict=True)}
     row = {"name": word(data.name), "joint": word(data.freedoms[0]), "ratios": word(ratios)}
-    return row | ({"offset": word(-constant / own)} if constant else {})
+    return row | ({"offset": word(-constant)} if constant else {})
 
 
 def _coupling_row(data: CouplingData) -> dict[str, str]:
@@ -142,12 +144,17 @@ def _coupling_row(data: CouplingData) -> dict[str, str]:
             f"coupling {data.name!r} is no polynomial (with powers up to {MOST_POWERS}), which is "
             "all that a file can say of couplings; keep it in Python, with robot.with_couplings"
         )
-    rows = [
-        f"[{word(factor)}, {_powers(data.freedoms, powers)}]" for powers, factor in found.items()
-    ]
-    return {"name": word(data.name), "terms": f"[{', '.join(rows)}]"}
+    rows = [(factor, _powers(data.freedoms, powers)) for powers, factor in found.items()]
+    if list(dict.fromkeys(name for _, row in rows for name in row)) != list(data.freedoms):
+        rows[0] = rows[0][0], dict.fromkeys(data.freedoms, 0) | rows[0][1]  # says their order
+    written = (f"[{word(factor)}, {_inline(row)}]" for factor, row in rows)
+    return {"name": word(data.name), "terms": f"[{', '.join(written)}]"}
 
 
-def _powers(freedoms: Sequence[str], powers: Sequence[int]) -> str:
+def _powers(freedoms: Sequence[str], powers: Sequence[int]) -> dict[str, int]:
     named = zip(freedoms, powers, strict=True)
-    return f"{{{', '.join(f'{word(freedom)} = {power}' for freedom, power in named if power)}}}"
+    return {freedom: power for freedom, power in named if power}
+
+
+def _inline(row: dict[str, int]) -> str:
+    return f"{{{', '.join(f'{word(name)} = {power}' for name, power in row.items())}}}"

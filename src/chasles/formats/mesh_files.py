@@ -1,35 +1,24 @@
 """The mesh files that a robot's file names: where they are, and their names in another file."""
 
 import os
-import re
-import sys
-from collections.abc import Iterator
 from pathlib import Path
+
+from chasles.formats.resources import candidates
 
 SUFFIXES = (".stl", ".obj", ".dae", ".ply", ".glb", ".off")
 LARGEST = 100 * 2**20
 """Bytes of a mesh; a larger one is no picture of a link."""
 
-_PACKAGE = re.compile(r"(?:package|model)://+([^/]+)/(.+)")
-
 
 def mesh_file(name: str, robot_file: str) -> Path | None:
     """The file that a robot's file calls `name`, or None where there is none that can be drawn.
 
-    package://PACKAGE/PATH (also model://) is looked for in the folders above the robot's file, in
-    those of ROS_PACKAGE_PATH, and in what example-robot-data installs; a plain name beside the
-    robot's file.
+    `chasles.formats.resources` says where it is looked for.
     """
-    for path in _candidates(name, Path(robot_file).absolute().parent):
+    for path in candidates(name, robot_file):
         if path.suffix.lower() in SUFFIXES and path.is_file() and path.stat().st_size <= LARGEST:
             return path
     return None
-
-
-def package_of(name: str) -> str:
-    """The package that a name is of; "" of a plain one."""
-    inside = _PACKAGE.fullmatch(name)
-    return "" if inside is None else inside[1]
 
 
 def renamed(name: str, robot_file: str, other: str) -> str:
@@ -45,23 +34,3 @@ def renamed(name: str, robot_file: str, other: str) -> str:
         return Path(os.path.relpath(path, place)).as_posix()
     except ValueError:  # on another drive of Windows
         return path
-
-
-def _candidates(name: str, folder: Path) -> Iterator[Path]:
-    inside = _PACKAGE.fullmatch(name)
-    if inside is None:
-        yield folder / name.removeprefix("file://")
-        return
-    package, path = inside.groups()
-    for place in _places(folder):
-        yield place / package / path
-        if place.name == package:
-            yield place / path
-
-
-def _places(folder: Path) -> Iterator[Path]:
-    """Folders that may hold packages, or be one."""
-    yield folder
-    yield from folder.parents
-    yield from map(Path, filter(None, os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep)))
-    yield from (Path(entry) / "cmeel.prefix" / "share" for entry in sys.path)

@@ -1,7 +1,7 @@
 """Motion files of `chasles simulate` (.npz): times and states of one robot."""
 
 import os
-from zipfile import BadZipFile
+from zipfile import BadZipFile, is_zipfile
 
 import numpy as np
 
@@ -21,9 +21,9 @@ def read(path: str | os.PathLike[str], nq: int) -> tuple[np.ndarray, np.ndarray]
             said = str(arrays["format"])
             t, q = (np.asarray(arrays[name], dtype=float) for name in ("t", "q"))
     except (ValueError, KeyError, TypeError, EOFError, BadZipFile) as error:
-        raise ModelError(
-            f"{file}: no motion can be read ({error}); give the motion.npz of `chasles simulate`"
-        ) from None
+        zipped = is_zipfile(file)  # of other files NumPy says how to load them without care
+        fault = f"no motion can be read ({error})" if zipped else "this is no .npz file"
+        raise ModelError(f"{file}: {fault}; give the motion.npz of `chasles simulate`") from None
     if said != MOTION_FORMAT:
         raise ModelError(f"{file}: the format is {said!r}; {MOTION_FORMAT!r} can be read")
     if t.ndim != 1 or q.shape != (len(t), nq) or not len(t):

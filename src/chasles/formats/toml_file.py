@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from chasles.formats.files import load
-from chasles.formats.numbers import multiple, radians, right_angles
+from chasles.formats.numbers import angle_word, multiple, radians, right_angles
 from chasles.formats.toml_lines import Lines
 from chasles.model import ModelError
 from chasles.model.dh_fields import Field, checked, choice
@@ -200,3 +200,10 @@ def word(value: Any) -> str:
     if isinstance(value, Mapping):
         return f"{{{', '.join(f'{word(key)} = {word(x)}' for key, x in value.items())}}}"
     return repr(float(value) + 0.0)
+
+
+def bounds(value: float | tuple[float, ...]) -> str:
+    """Limits of a joint, with digits that are not taken for a right angle unless they are one."""
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(bounds, value))}]"
+    return angle_word(value) if math.isfinite(value) else word(value)

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from chasles.formats.mesh_files import mesh_file, package_of
+from chasles.formats.mesh_files import mesh_file
+from chasles.formats.resources import package_of
 from chasles.mathematics.spatial import Transform
 from chasles.model import ROLES, WORLD, Model, ShapeData
 from chasles.view.coarser import coarser

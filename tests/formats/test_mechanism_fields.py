@@ -1,0 +1,137 @@
+"""No field of a description is forgotten by mechanism files: a new one must survive, or be told."""
+
+from collections.abc import Iterator
+from dataclasses import MISSING, Field, fields, is_dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_mechanism_file import flat, same
+
+import chasles
+from chasles import formats
+from chasles.mathematics.linear import Vector
+from chasles.mathematics.rotations import matrix_from_vector
+from chasles.mathematics.spatial import Transform
+from chasles.model import (
+    Description,
+    FrameData,
+    JointData,
+    Limits,
+    LinkData,
+    LoopData,
+    Mimic,
+    ModelError,
+    ShapeData,
+    coupling,
+    description,
+    gear,
+    motion,
+)
+from chasles.model.joints import Revolute
+from chasles.robots._solids import box
+
+POSE = Transform.from_pose(matrix_from_vector(Vector.of(0.1, -0.2, 0.3)), Vector.of(1.0, 2.0, 3.0))
+X, Y = Vector.of(1.0, 0.0, 0.0), Vector.of(0.0, 1.0, 0.0)
+NUMBERS: dict[str, Any] = {
+    "axis": X,
+    "second_axis": Y,
+    "pitch": 0.1,
+    "limits": Limits(-1.0, 2.0, 3.0, 4.0),
+    "armature": 0.5,
+    "damping": 0.6,
+    "friction": 0.7,
+    "radius": 0.8,
+    "reversed": True,
+    "child_pose": POSE,
+}
+WHOLE = Description(
+    "whole",
+    (
+        LinkData("a", box(1.0, (0.1, 0.2, 0.3), X)),
+        LinkData("b", box(2.0, (0.1, 0.2, 0.3), Y), massless=True),
+    ),
+    (
+        JointData("first", "universal", None, "a", POSE, **NUMBERS),
+        JointData("second", "helical", "a", "b", POSE, mimic=Mimic("first", 2.0, 0.3), **NUMBERS),
+    ),
+    (FrameData("eye", "b", POSE),),
+    Vector.of(1.0, 2.0, 3.0),
+    ("a.urdf:3: angle 1.5708 taken as pi/2", 'another "note"\n'),
+    loops=(LoopData("pin", "rack_and_pinion", "a", "b", POSE, **NUMBERS),),
+    independent=("first[0]",),
+    massless=True,
+    couplings=(
+        gear("gear", "second", {"first[0]": 2.0}, 0.1),
+        coupling("cam", ["first[1]", "second"], lambda a, b: a * a * b - 3.0),
+    ),
+    shapes=(
+        ShapeData("a", "mesh", (1.0, 2.0, 3.0), POSE, "a.stl", (0.1, 0.2, 0.3, 0.4), "collision"),
+    ),
+)
+"""With another value in each field than it has without being said."""
+
+OWN = {"where", "closure"}
+"""Fields that are of the file or the library, not of the mechanism."""
+
+REFUSED = {
+    "custom": {"kind": "custom", "custom": Revolute()},
+    "motion": {"motion": motion(lambda t: 2.0 * t)},
+}
+"""Fields that are functions in Python."""
+
+
+def default(field: Field[Any]) -> Any:
+    """What a field is without being said; what nothing is where it must be."""
+    if field.default_factory is not MISSING:
+        return field.default_factory()
+    return field.default
+
+
+def parts(value: Any) -> Iterator[Any]:
+    """All dataclasses of `chasles.model.description` in a value."""
+    if isinstance(value, tuple):
+        for entry in value:
+            yield from parts(entry)
+    elif is_dataclass(value) and type(value).__module__ == description.__name__:
+        yield value
+        for field in fields(value):
+            yield from parts(getattr(value, field.name))
+
+
+def test_every_field_survives(tmp_path: Path) -> None:
+    assert formats.write(WHOLE, tmp_path / "whole.toml") == ()
+    again = formats.read(tmp_path / "whole.toml")
+    for mine, theirs in zip(parts(WHOLE), parts(again), strict=True):
+        assert type(mine) is type(theirs)
+        for field in fields(mine):
+            if field.name not in OWN:
+                same(*(flat(getattr(x, field.name)) for x in (mine, theirs)))
+
+
+def test_the_sample_has_every_field() -> None:
+    """Else the test above would not see that one is lost."""
+    kinds = [x for x in vars(description).values() if is_dataclass(x) and isinstance(x, type)]
+    known = {x for x in kinds if x.__module__ == description.__name__}
+    said = {
+        (type(part), field.name)
+        for part in parts(WHOLE)
+        for field in fields(part)
+        if flat(getattr(part, field.name)) != flat(default(field))
+    }
+    missing = {
+        f"{kind.__name__}.{field.name}"
+        for kind in known
+        for field in fields(kind)
+        if (kind, field.name) not in said and field.name not in OWN
+    }
+    loop = {f"LoopData.{name}" for name in ("mimic", *REFUSED)}  # which a loop may not have
+    assert missing == loop | {f"JointData.{name}" for name in REFUSED}
+
+
+@pytest.mark.parametrize("field", REFUSED)
+def test_functions_are_refused(field: str, tmp_path: Path) -> None:
+    source = chasles.robots.planar(1).model.source
+    joint = replace(source.joints[-1], **REFUSED[field])
+    with pytest.raises(ModelError, match=rf"joint {joint.name!r} is .*, which a file cannot say; "):
+        formats.write(replace(source, joints=(joint,)), tmp_path / "no.toml")
