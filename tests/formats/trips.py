@@ -36,7 +36,7 @@ ILL = 1e7
 
 SUFFIXES = (".toml", ".urdf", ".xml", ".sdf")
 
-REFUSAL = re.compile(r"(joint|loop|link|coupling|gravity|robot|frame) [^\n]*; \w[^\n]*")
+REFUSAL = re.compile(r"(joint|loop|link|coupling|gravity|robot|frame|body|site) [^\n]*; \w[^\n]*")
 """What a refusal is: one line that names a part and, after the fact, a remedy."""
 
 RENAMED = re.compile(

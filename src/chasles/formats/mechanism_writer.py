@@ -9,7 +9,7 @@ from typing import Any
 
 from chasles.formats.files import store
 from chasles.formats.mechanism import MOST_POWERS, SAME
-from chasles.formats.refusals import check_joint, check_moment
+from chasles.formats.refusals import check_joint
 from chasles.formats.toml_file import bounds, word
 from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.spatial import Transform
@@ -68,7 +68,6 @@ def _numbers(values: Sequence[Any] | Vector) -> str:
 
 
 def _link_row(link: LinkData) -> dict[str, str]:
-    check_moment(link)
     row = {"name": word(link.name)} | ({"massless": "true"} if link.massless else {})
     m, h, I = link.inertia.m, tuple(link.inertia.h), tuple(link.inertia.I)
     if m:
