@@ -393,6 +393,44 @@ def test_a_shell_completes_commands_robots_and_functions(
     ]
 
 
+WORDS = {
+    "compare puma560 --with ": "drake",
+    "cost puma560 --method spatial-": "spatial-operator",
+    "simulate puma560 --integrator d": "dopri5",
+    "simulate puma560 --control g": "gravity",
+    "view puma560 --beside pla": "planar",
+    "simulate pu": "puma560",
+}
+
+
+@forked
+@pytest.mark.parametrize("line", WORDS)
+def test_a_shell_completes_what_comes_from_a_table(
+    line: str, completed: Callable[[str], list[str]]
+) -> None:
+    assert WORDS[line] in completed(f"chasles {line}")
+
+
+@forked
+def test_a_shell_completes_robots_that_have_a_file(
+    here: Path, completed: Callable[[str], list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (here / "planar_arm.urdf").write_text('<robot name="arm"><link name="base"/></robot>')
+    monkeypatch.setenv("ROBOT_DESCRIPTIONS_CACHE", str(here))
+    assert completed("chasles lint planar") == ["planar_arm"]
+    assert completed("chasles info planar") == ["planar", "planar_arm"]
+
+
+@forked
+def test_completion_that_cannot_be_installed_is_one_line(here: Path) -> None:
+    (here / "file").write_text("")
+    named = "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION"  # the shell is named, not found out
+    env: dict[str, str | None] = {"HOME": str(here / "file"), named: "1"}
+    status, _, err = shell("--install-completion", "bash", env=env)
+    assert status == 2
+    assert re.fullmatch(r"error: \[Errno \d+\] [^\n]*file[^\n]*\n", err)
+
+
 @forked
 def test_ctrl_c_is_heard_wherever_it_comes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also in a finalizer, from which Python lets nothing escape."""

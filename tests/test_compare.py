@@ -295,6 +295,13 @@ def test_coupled_inertia(written, tmp_path: Path) -> None:
     assert found.first.startswith("mass matrix")
 
 
+@pytest.mark.parametrize("library", EACH)
+def test_gravity_of_a_robot_that_is_written(library: str) -> None:
+    """Pinocchio reads none from a file, and is told."""
+    robot = chasles.robots.puma560().with_gravity((0.0, -9.0, 1.0))
+    assert chasles.compare(robot, library).ok
+
+
 def test_gravity_that_does_not_act(written, tmp_path: Path) -> None:
     """The vector is the same, and switched off there."""
     robot = chasles.load(written("plain"))

@@ -122,7 +122,9 @@ def test_what_is_not_installed_is_named_as_a_shell_takes_it(
     package: str, words: list[str], told: str, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In quotation marks, for zsh; a file whose reader is not here is not to blame."""
-    monkeypatch.setitem(sys.modules, package, None)
+    loaded = [name for name in sys.modules if name.startswith(f"{package}.")]
+    for name in (package, *loaded):
+        monkeypatch.setitem(sys.modules, name, None)
     (here / "arm.xml").write_text("<mujoco/>")
     (here / "arm.xacro").write_text(ROBOT.format(mass=1))
     result = invoke(*words)

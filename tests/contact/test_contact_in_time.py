@@ -342,6 +342,24 @@ def test_a_box_rocks_and_loses_energy_as_housner_says() -> None:
     assert abs(motion.t[hit[0]] - math.acosh(slim / (slim - 0.02)) / p) < 1e-3
 
 
+def test_a_box_that_never_slips_comes_to_rest() -> None:
+    """mu of a million: where an edge lands, one end needs friction 23 times its normal force."""
+    size, stuck = (0.2, 0.3, 0.1), []
+    for mu in (1e2, 1e6):
+        motion = chasles.simulate(
+            block(1.0, size),
+            [*turned(0.4, (0.6, 0.8, 0.0)), 0.0, 0.0, 0.3],
+            [1.0, 2.0, 3.0, 1.0, 0.0, 0.0],
+            duration=1.0,
+            dt=0.01,
+            contacts=[Pair(Box("body", size), Plane(), Rigid(mu))],
+        )
+        assert np.max(np.abs(motion.qd[-1])) < 1e-9
+        assert abs(motion.q[-1, 6] - 0.05) < 1e-9
+        stuck.append(motion.q[-1])
+    assert np.allclose(*stuck, atol=1e-9)  # what sticks by the one sticks by more
+
+
 def test_a_box_topples_beyond_the_critical_angle() -> None:
     critical = math.atan2(0.2, 0.6)
     for angle, end in ((critical - 0.05, 0.0), (critical + 0.05, 0.5 * math.pi)):
@@ -416,6 +434,25 @@ def test_a_motion_with_contacts_that_is_stopped_goes_on_bit_for_bit() -> None:
     assert [e.name for part in parts for e in part.events] == [e.name for e in whole.events]
     forces = [p.touching.forces for p in parts if p.touching is not None]
     assert np.array_equal(np.concatenate(forces), whole.touching.forces)
+
+
+@pytest.mark.parametrize("mu", [0.0, 0.5])
+@pytest.mark.parametrize("power", [1, 2])
+def test_a_ball_without_weight_is_lifted_off_by_a_force_that_grows_from_nothing(power, mu) -> None:
+    """It rests without a force, so that none is large beside others: z = t^(n+2)/((n+1)(n+2) m)."""
+    motion = chasles.simulate(
+        ball(2.0, 0.3).with_gravity([0, 0, 0]),
+        [1.0, 0, 0, 0, 0, 0, 0.3],
+        np.zeros(6),
+        duration=1.0,
+        dt=0.05,
+        tau=lambda t, q, qd: np.array([0.0, 0, 0, 0, 0, t**power]),
+        contacts=[Pair(Sphere("body", 0.3), Plane(), Rigid(mu))],
+    )
+    rise = 0.5 / ((power + 1.0) * (power + 2.0))
+    assert abs(motion.q[-1, 6] - 0.3 - rise) < 1e-9
+    assert [event.name for event in motion.events] == ["gain body", "loss body"]
+    assert motion.events[1].t < 1e-4
 
 
 # Robots ----------------------------------------------------------------------------------------

@@ -128,6 +128,20 @@ def test_a_stack_of_two_boxes_rests_and_bears_its_weights(shift: float, yaw: flo
     assert names(motion).count("gain b on a") == 1
 
 
+def test_a_light_box_bears_a_heavy_one() -> None:
+    """A million kilograms on one: their forces are told apart by the digits that are left."""
+    shape, heavy = (0.2, 0.2, 0.1), 1e6
+    low, high = Box("a", shape), Box("b", shape)
+    robot = free(cuboid("a", 1.0, shape), cuboid("b", heavy, shape))
+    q = np.array([1.0, 0, 0, 0, 0, 0, 0.05, 1.0, 0, 0, 0, 0, 0, 0.15])
+    pairs = [Pair(low, Plane(), Rigid(0.5)), Pair(high, low, Rigid(0.5))]
+    motion = chasles.simulate(robot, q, np.zeros(12), duration=0.01, dt=0.01, contacts=pairs)
+    forces = motion.touching.forces[-1, :, 2]
+    assert np.isclose(forces[8], heavy * GRAVITY, rtol=1e-8)
+    assert np.isclose(np.sum(forces[:8]), (heavy + 1.0) * GRAVITY, rtol=1e-8)
+    assert np.allclose(motion.q[-1], q, atol=1e-10)
+
+
 def test_a_box_dropped_flush_on_another_lands_once() -> None:
     """Corners on corners and edges along edges; it falls 0.1 m."""
     low, high = Box(None, (0.4, 0.4, 0.2), (0.0, 0.0, -0.1)), Box("body", (0.4, 0.4, 0.2))
@@ -297,6 +311,23 @@ def test_a_cylinder_rolls_down_a_slope_by_two_thirds() -> None:
     assert abs(moved - GRAVITY * math.sin(angle) / 3.0 * 0.3**2) < 1e-7
     assert names(motion) == ["gain body"]
     assert np.max(np.abs(motion.touching.gaps)) < 1e-12
+
+
+def test_a_lying_cylinder_that_turns_too_slowly_to_slip_comes_to_rest() -> None:
+    """Its two points would be drawn apart by w^2 L = 3.6e-9 m/s2, which no force can change."""
+    r, h = 0.1, 0.1
+    motion = chasles.simulate(
+        roller(1.0, r, h),
+        [*turned(0.5 * math.pi, (1.0, 0.0, 0.0)), 0.0, 0.0, r],
+        [0.0, 1.9e-4, 0.0, 0.0, 0.0, 0.0],
+        duration=0.02,
+        dt=0.01,
+        contacts=[
+            Pair(Cylinder("body", r, (0, 0, -0.5 * h), (0, 0, 0.5 * h)), Plane(), Rigid(0.5))
+        ],
+    )
+    assert np.max(np.abs(motion.qd[-1])) < 1e-12
+    assert np.allclose(motion.touching.forces[-1, 0], [0.0, 0.0, GRAVITY], atol=1e-9)
 
 
 def test_a_standing_cylinder_tips_above_the_angle_of_its_diagonal() -> None:

@@ -57,11 +57,15 @@ def _bare(parameters: list[Any]) -> list[Any]:
 
 @contextmanager
 def _heard() -> Iterator[None]:
-    """Ctrl-C, which Typer would take in silence."""
+    """Ctrl-C, which Typer would take in silence, and what completion cannot write."""
     try:
         yield
     except KeyboardInterrupt:
         leave("interrupted", INTERRUPTED)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        leave(f"error: {error}", WRONG)
 
 
 app = typer.Typer(

@@ -1,5 +1,6 @@
 """What commands share: the robot they are asked about, and checks of what they are to write."""
 
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -11,9 +12,10 @@ from chasles.cli.target import Asked, Loading, given, names
 _ROBOT = "The robot"
 
 
-def _functions(incomplete: str) -> list[str]:
-    """The functions whose names begin so, for a shell that completes."""
-    return [name for name in FUNCTIONS if name.startswith(incomplete)]
+def among(words: Iterable[str]) -> Callable[[str], list[str]]:
+    """The words that begin as what is typed, for a shell that completes."""
+    known = tuple(dict.fromkeys(words))
+    return lambda incomplete: [word for word in known if word.startswith(incomplete)]
 
 
 Target = Annotated[
@@ -67,7 +69,7 @@ Functions = Annotated[
         "-f",
         default_factory=list,
         show_default=False,
-        autocompletion=_functions,
+        autocompletion=among(FUNCTIONS),
         metavar="NAME,...",
         help="Names of functions; repeatable.",
     ),

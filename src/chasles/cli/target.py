@@ -42,8 +42,14 @@ class Asked:
 
 def names(incomplete: str) -> list[str]:
     """Robots whose names begin so, for a shell that completes; files the shell knows itself."""
-    known = [*robots.ROBOTS, *(robot.name for robot in registry.installed())]
-    return [name for name in dict.fromkeys(known) if name.startswith(incomplete)]
+    built = [name for name in robots.ROBOTS if name.startswith(incomplete)]
+    return list(dict.fromkeys([*built, *installed(incomplete)]))
+
+
+def installed(incomplete: str) -> list[str]:
+    """Those of them that have a file."""
+    known = dict.fromkeys(robot.name for robot in registry.installed())
+    return [name for name in known if name.startswith(incomplete)]
 
 
 def given(words: Sequence[str]) -> dict[str, str]:

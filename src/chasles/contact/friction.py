@@ -18,6 +18,9 @@ Array = Any
 ACCURATE = 1e-10
 """How well Coulomb's law must hold, beside the largest |c|."""
 
+ROUNDING = 4e-15
+"""Of forces: what more they are off cannot be told where they are large beside what they change."""
+
 ROUNDS = 100
 """Cone programs at most for Coulomb's law; one to three are usual."""
 
@@ -85,37 +88,69 @@ def _solved(law: Law) -> np.ndarray:
     if not np.any(sticks):
         return _sliding(law)
     f = np.zeros((len(mu), law.width))
-    limit = ACCURATE * np.max(np.abs(law.c))
     if np.any(mu[sticks] > GRIP):
-        with suppress(ArithmeticError, Infeasible, NoUniqueMotion):
-            f = _solved(law._replace(mu=np.where(sticks, np.minimum(mu, GRIP), mu)))
-            if law.residual(f) <= limit:
-                return f
+        for attempt in (_gripped, _stuck):
+            with suppress(ArithmeticError, Infeasible, NoUniqueMotion, np.linalg.LinAlgError):
+                f = attempt(law)
+                if _holds(law, f):
+                    return f
     for _ in range(ROUNDS):
         dragged = np.zeros_like(f)
         dragged[:, :-1] = -mu[:, None] * f[:, -1:] * law.slip
         moved = law.c + law.G @ dragged.ravel()
         moved[law.width - 1 :: law.width] += law.dilation(law.accelerations(f))
         f = cone_program(law.G, moved, np.where(sticks, mu, 0.0)) + dragged
-        exact = _polished(law, f, 1e-3 * limit)
-        if law.residual(exact) <= limit:
+        exact = _polished(law, f)
+        if _holds(law, exact):
             return exact
     if np.any(law.slip):
         raise NoUniqueMotion(
             f"friction: after {ROUNDS} cone programs no forces are found that satisfy the law to "
             f"{ACCURATE}, with contacts that slide beside others that do not (Painleve's paradox, "
-            "most likely); make friction smaller, or take friction='polyhedral'"
+            "most likely); make friction smaller (contact_dynamics has friction='polyhedral' too)"
         )
     raise ArithmeticError(
         f"friction: after {ROUNDS} cone programs the law does not hold to {ACCURATE}, and perhaps "
-        "no forces satisfy it; make friction smaller, or take friction='polyhedral'"
+        "no forces satisfy it; make friction smaller, or masses less different "
+        "(contact_dynamics has friction='polyhedral' too)"
     )
 
 
-def _polished(law: Law, f: np.ndarray, limit: float) -> np.ndarray:
+def _holds(law: Law, f: np.ndarray, part: float = 1.0) -> bool:
+    """Whether forces satisfy a law: as accurately as asked for, or as they can be written."""
+    rounding = ROUNDING * np.max((1.0 + law.mu)[:, None] * np.abs(law.weight * f))
+    return bool(law.residual(f) <= part * ACCURATE * np.max(np.abs(law.c)) + rounding)
+
+
+def _gripped(law: Law) -> np.ndarray:
+    """Forces with no more friction than `GRIP` where contacts stick."""
+    return _solved(law._replace(mu=np.where(law.sticks, np.minimum(law.mu, GRIP), law.mu)))
+
+
+def _stuck(law: Law) -> np.ndarray:
+    """Forces with as much friction as is needed, so that contacts stick or part; none slides.
+
+    Friction -Gtt^-1 (ct + Gtn z) leaves a complementarity problem in normal forces z; of contacts
+    that part there is none.
+    """
+    wide, rubs = law.width, np.repeat(law.mu > 0.0, law.width)
+    normal = np.arange(len(law.c)) % wide == wide - 1
+    t, n = np.flatnonzero(rubs & ~normal), np.flatnonzero(normal)
+    answers = np.linalg.pinv(law.G[np.ix_(t, t)], rcond=1e-12, hermitian=True) @ np.column_stack(
+        [law.G[np.ix_(t, n)], law.c[t]]
+    )
+    M, d = (law.G[np.ix_(n, t)] @ answers)[:, :-1], law.G[np.ix_(n, t)] @ answers[:, -1]
+    z = lemke(law.G[np.ix_(n, n)] - M, law.c[n] - d)
+    on = np.flatnonzero((rubs | normal) & np.repeat(z > 0.0, wide))
+    f = np.zeros_like(law.c)
+    f[on] = -np.linalg.lstsq(law.G[np.ix_(on, on)], law.c[on], rcond=1e-12)[0]
+    return f.reshape(-1, wide)
+
+
+def _polished(law: Law, f: np.ndarray) -> np.ndarray:
     """The f near a given one at which the residual vanishes, if Newton's method finds it."""
     for _ in range(POLISH):
-        if law.residual(f) <= limit:
+        if _holds(law, f, 1e-3):
             break
         target = law.target(law.weight * f, law.accelerations(f))
         wrong = law.weight * f - allowed(target, law.mu, law.slip)

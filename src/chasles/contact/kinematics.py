@@ -25,6 +25,9 @@ from chasles.robot import Robot
 NEAR = 1e-9
 """Points this near (m, rad) to a surface touch it: those that land together, but for rounding."""
 
+ALIKE = 1e-9
+"""Points that move alike, but for this part, are one: a corner on a corner."""
+
 
 class Moves(NamedTuple):
     """The points of contact of one state, in the order of the pairs, k of them.
@@ -45,6 +48,20 @@ class Moves(NamedTuple):
     def of(self, which: np.ndarray) -> "Moves":
         """Some of the points."""
         return Moves(*(part[which] for part in self))
+
+    @property
+    def touch(self) -> np.ndarray:
+        """Which points touch: (k,)."""
+        return (self.gap <= NEAR) & (self.room >= 0.0)
+
+    def alike(self, some: np.ndarray) -> np.ndarray:
+        """Of some points (truth, (k,)), the first that moves as each does; -1 of others: (k,)."""
+        which, alike = np.flatnonzero(some), np.full(len(some), -1)
+        if which.size:
+            J = self.J[which]
+            same = np.max(np.abs(J[:, None] - J), axis=(-2, -1)) <= ALIKE * np.max(np.abs(J))
+            alike[which] = which[np.argmax(same, axis=1)]
+        return alike
 
 
 Closed = Sphere | Capsule | Box | Plane

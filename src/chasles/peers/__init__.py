@@ -30,7 +30,8 @@ TOLERANCE = 1e-9
 class Library:
     """Where a library's side is, which package it needs, and which files it reads, ours first.
 
-    motors: whether it counts armature only where a motor drives the joint.
+    motors: whether it counts armature only where a motor drives the joint. weightless: whether it
+    reads no gravity from files, and is to be told that of a robot that is written for it.
     """
 
     source: str
@@ -38,10 +39,13 @@ class Library:
     suffixes: tuple[str, ...]
     convention: Callable[..., conventions.Convention]
     motors: bool = False
+    weightless: bool = False
 
 
 LIBRARIES: dict[str, Library] = {
-    "pinocchio": Library("pinocchio:Pinocchio", "pin", (".urdf", ".xml"), conventions.pinocchio),
+    "pinocchio": Library(
+        "pinocchio:Pinocchio", "pin", (".urdf", ".xml"), conventions.pinocchio, weightless=True
+    ),
     "mujoco": Library("mujoco:MuJoCo", "mujoco", (".xml", ".urdf"), conventions.mujoco),
     "drake": Library(
         "drake:Drake", "drake", (".urdf", ".sdf", ".xml"), conventions.drake, motors=True
@@ -95,6 +99,8 @@ def compare(
             known = " or ".join(chosen.suffixes)
             raise ValueError(f"{file}: {library} reads {known} files; give one by --file")
         peer = _opened(chosen, file, robot)
+    if path is None and chosen.weightless:
+        peer.gravity = robot.gravity
     found = Agreement(robot.name, library, tolerance, ())
     different = causes.of_joints(robot, peer)
     if different:

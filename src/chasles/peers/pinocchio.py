@@ -31,8 +31,16 @@ class Pinocchio:
             name: (self.model.nqs[k], self.model.nvs[k]) for k, name in enumerate(self.model.names)
         }
         self.circles = tuple(name for name in self.joints if sizes[name] == (2, 1))
-        self.gravity = np.array(self.model.gravity.linear)
         self.nv = int(self.model.nv)
+
+    @property
+    def gravity(self) -> np.ndarray:
+        """In m/s2; its own, whatever the file says, unless it is set."""
+        return np.array(self.model.gravity.linear)
+
+    @gravity.setter
+    def gravity(self, g: np.ndarray) -> None:
+        self.model.gravity.linear = g
 
     def answers(self, x: np.ndarray, v: np.ndarray) -> Answers:
         """By its own algorithms: crba, rnea, getFrameJacobian."""

@@ -61,9 +61,6 @@ DRIFT = 1e-13
 
 TINY = 1e-300
 
-ALIKE = 1e-9
-"""Points that move alike, but for this part, are one: a corner on a corner."""
-
 
 class RigidContact:
     """Points of contact and joint limits of a robot in one state, and what they do at present.
@@ -148,9 +145,7 @@ class RigidContact:
         """
         found, mode, mu = self._found(t, q, qd), self._mode, self._friction
         moves, f = found.moves, found.forces
-        slack = BOUND * max(
-            np.max(np.abs(f), initial=0.0), np.max(np.abs(mode.forces), initial=0.0)
-        )
+        slack = self._slack(found)
         slides, active = mode.slides, mode.active
         sticks = active & (mu > 0.0) & ~slides
         bound = mu * f[:, 2] - np.linalg.norm(f[:, :2], axis=-1)
@@ -160,12 +155,27 @@ class RigidContact:
         rooms = [
             np.where(mode.current, DEEPEST - np.abs(moves.gap), moves.gap + DEPTH),
             moves.room[mode.current] + NEAR,
-            f[active, 2] + slack,
-            bound[sticks] + slack,
+            f[active, 2] + slack[active],
+            bound[sticks] + slack[sticks],
             slip[slides] + BACK,
             self._ease(found),
         ]
         return np.concatenate(rooms)
+
+    def _slack(self, found: "_Found") -> np.ndarray:
+        """How far forces may be beyond their bounds: (k,).
+
+        A part of the largest, or of what would stop the largest acceleration at that point: where
+        all are next to none, no force is large beside the others.
+        """
+        size = max(np.max(np.abs(part), initial=0.0) for part in (found.forces, self._mode.forces))
+        slack = np.full(len(self._friction), size)
+        if found.problem is not None:
+            own = np.diagonal(found.problem.M)[2::3]
+            moved = own > TINY
+            stops = np.max(np.abs(found.problem.d)) / np.where(moved, own, 1.0)
+            slack[self._mode.active] = np.maximum(size, np.where(moved, stops, 0.0))
+        return BOUND * slack
 
     def _ease(self, found: "_Found") -> np.ndarray:
         """How well active points can be pushed away, where some slide: see `ease`."""
@@ -276,13 +286,12 @@ class RigidContact:
         held: points that are current were held until now, and do not collide.
         """
         state, moves = (q, qd), self._moves(t, q, qd)
-        near = _near(moves)
-        if near.any():
+        if (near := moves.touch).any():
             q = self._onto(t, q, moves, near)
             moves = self._moves(t, q, qd)
         before = moves.velocity[:, 2]
         hits = near & (before < -SLOW) & ~(held & self._mode.current)
-        alike = _alike(moves, near)
+        alike = moves.alike(near)
         if hits.any():
             qd = self._struck(t, q, qd, moves, np.unique(alike[near]))
             moves = self._moves(t, q, qd)
@@ -297,7 +306,7 @@ class RigidContact:
     def collides(self, t: float, q: np.ndarray, qd: np.ndarray) -> bool:
         """Whether points that touch approach each other."""
         moves = self._moves(t, q, qd)
-        return bool(np.any(_near(moves) & (moves.velocity[:, 2] < -SLOW)))
+        return bool(np.any(moves.touch & (moves.velocity[:, 2] < -SLOW)))
 
     def check(self, t: float, q: np.ndarray, qd: np.ndarray) -> None:
         """Refuse a state to begin with in which bodies penetrate."""
@@ -341,7 +350,9 @@ class RigidContact:
         which, self._mode = np.flatnonzero(stays), apart(len(alike))
         if not which.size:
             return late
-        problem, some = self._problem(t, q, qd, moves, which), moves.of(which)
+        some, calm = moves.of(which), self._calm(t, q, qd, moves, stays)
+        still = moves if calm is qd else self._moves(t, q, calm)
+        problem = self._problem(t, q, calm, still, which)
         with self._slots.said(t, which):
             mode, forces = next_mode(problem, some, self._friction[which])
         for whole, part in zip(self._mode, mode, strict=True):
@@ -352,6 +363,22 @@ class RigidContact:
         rate = np.where(again, pressed * (1.0 + after / np.where(again, before[which], 1.0)), 1.0)
         late[which] = np.where(again, 2.0 * after / rate, 0.0)
         return late
+
+    def _calm(
+        self, t: float, q: np.ndarray, qd: np.ndarray, moves: Moves, stays: np.ndarray
+    ) -> np.ndarray:
+        """qd without velocities that are taken for none.
+
+        Of points at rest on one body these would contradict each other: what turns by 1e-4 rad/s
+        draws them apart, by more than Coulomb's law is solved to.
+        """
+        slow = (
+            stays & (np.linalg.norm(moves.velocity[:, :2], axis=-1) <= SLOW) & (self._friction > 0)
+        )
+        rows = np.column_stack([slow, slow, stays])
+        if np.max(np.abs(moves.velocity[rows]), initial=0.0) <= DRIFT:
+            return qd
+        return self._stopped(t, q, qd, moves, rows)
 
 
 class _Found(NamedTuple):
@@ -373,18 +400,3 @@ class _Found(NamedTuple):
         """Whether it is that of a state."""
         same = self.mode is mode and self.t == t
         return same and np.array_equal(self.q, q) and np.array_equal(self.qd, qd)
-
-
-def _near(moves: Moves) -> np.ndarray:
-    """Which points touch: (k,)."""
-    return (moves.gap <= NEAR) & (moves.room >= 0.0)
-
-
-def _alike(moves: Moves, near: np.ndarray) -> np.ndarray:
-    """Of points that touch, the first that moves as each does; -1 of others: (k,)."""
-    which, alike = np.flatnonzero(near), np.full(len(near), -1)
-    if which.size:
-        J = moves.J[which]
-        same = np.max(np.abs(J[:, None] - J), axis=(-2, -1)) <= ALIKE * np.max(np.abs(J))
-        alike[which] = which[np.argmax(same, axis=1)]
-    return alike

@@ -18,6 +18,9 @@ HALVINGS = 10
 JUST = 1e-9
 """The part of a step that is just before a moment in it."""
 
+SLIGHT = 1e-7
+"""The part of a margin at the end of a step that is next to nothing."""
+
 NEWTON = 3
 """Steps back to where a gap is zero, from the depth at which a gain is noticed."""
 
@@ -86,10 +89,22 @@ class Watched:
 
 
 def _root(left: Callable[[float, int], float], which: int, end: float) -> float:
-    """The part of a step after which a margin is negative; none, where it is from the start."""
-    if left(0.0, which) <= 0.0:
+    """The part of a step after which a margin is negative; none, where it is from the start.
+
+    One that is nothing at the start, as the force of a body that rests without weight, is negative
+    where it is so beyond a part of what it comes to: there it can be told which way it goes.
+    """
+    first = left(0.0, which)
+    slack = 0.0 if first > 0.0 else -SLIGHT * min(left(end, which), left(1.0, which))
+    if first + slack <= 0.0:
         return 0.0
-    return float(scipy.optimize.brentq(left, 0.0, end, (which,), xtol=1e-12, rtol=1e-12))
+
+    def beyond(part: float) -> float:
+        return left(part, which) + slack
+
+    if beyond(end) >= 0.0:
+        return end
+    return float(scipy.optimize.brentq(beyond, 0.0, end, xtol=1e-12, rtol=1e-12))
 
 
 def check_rigid(

@@ -7,6 +7,7 @@ import typer
 
 from chasles.cli import compare as report
 from chasles.cli.command import FOUND, Answer
+from chasles.cli.options import among
 from chasles.cli.target import Asked
 from chasles.peers import LIBRARIES
 from chasles.peers import compare as compared
@@ -15,7 +16,13 @@ from chasles.peers import compare as compared
 def compare(
     asked: Asked,
     library: Annotated[
-        str, typer.Option("--with", show_default=False, help="pinocchio, mujoco or drake.")
+        str,
+        typer.Option(
+            "--with",
+            show_default=False,
+            autocompletion=among(LIBRARIES),
+            help="pinocchio, mujoco or drake.",
+        ),
     ] = "",
     file: Annotated[
         Path | None,

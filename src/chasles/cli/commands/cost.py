@@ -4,9 +4,10 @@ from typing import Annotated
 
 import typer
 
+from chasles.algorithms import FUNCTIONS
 from chasles.cli import cost as report
 from chasles.cli.command import Answer
-from chasles.cli.options import Frame, Functions, listed
+from chasles.cli.options import Frame, Functions, among, listed
 from chasles.cli.target import Asked
 
 
@@ -15,7 +16,13 @@ def cost(
     function: Functions,
     method: Annotated[
         str,
-        typer.Option("--method", "-m", show_default=False, help="Default: every method."),
+        typer.Option(
+            "--method",
+            "-m",
+            show_default=False,
+            autocompletion=among(method.name for row in FUNCTIONS.values() for method in row),
+            help="Default: every method.",
+        ),
     ] = "",
     frame: Frame = "",
     steps: Annotated[

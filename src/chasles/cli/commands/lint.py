@@ -8,7 +8,7 @@ import typer
 from chasles.cli.command import Answer
 from chasles.cli.lint_report import Task, plain, show
 from chasles.cli.options import Arguments
-from chasles.cli.target import given
+from chasles.cli.target import given, installed
 
 
 class FailOn(StrEnum):
@@ -23,7 +23,11 @@ class FailOn(StrEnum):
 def lint(
     files: Annotated[
         list[str],
-        typer.Argument(metavar="FILE|NAME", help="Robot files, or names of installed robots."),
+        typer.Argument(
+            metavar="FILE|NAME",
+            help="Robot files, or names of installed robots.",
+            autocompletion=installed,
+        ),
     ],
     argument: Arguments,
     fix: Annotated[

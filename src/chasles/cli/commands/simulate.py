@@ -7,11 +7,13 @@ import typer
 
 from chasles.cli import flags
 from chasles.cli.command import Answer
-from chasles.cli.options import Arguments, Floating, NoMimic, NoSnap, Strict, check_folder
+from chasles.cli.options import Arguments, Floating, NoMimic, NoSnap, Strict, among, check_folder
 from chasles.cli.output import check_new_table
+from chasles.cli.scenario import CONTROLS
 from chasles.cli.simulate import Task
 from chasles.cli.simulate_report import carried_out, written
 from chasles.cli.target import given, names
+from chasles.simulate import INTEGRATORS
 
 NUMBERS = "X,...|JOINT=X"
 """How coordinates are written."""
@@ -30,7 +32,11 @@ def simulate(
     duration: Annotated[float | None, typer.Option(help="Seconds; 1 if not said.")] = None,
     dt: Annotated[float | None, typer.Option(help="The longest step, in s. Default: 1 ms.")] = None,
     integrator: Annotated[
-        str | None, typer.Option(help="rk4 (default), dopri5, semi-implicit, variational, ...")
+        str | None,
+        typer.Option(
+            autocompletion=among(INTEGRATORS),
+            help="rk4 (default), dopri5, semi-implicit, variational, ...",
+        ),
     ] = None,
     rtol: Annotated[float | None, typer.Option(help="Of dopri5's steps.")] = None,
     atol: Annotated[float | None, typer.Option(help="Of dopri5's steps.")] = None,
@@ -46,7 +52,10 @@ def simulate(
         int | None, typer.Option("--random", metavar="SEED", help="Start at random.")
     ] = None,
     control: Annotated[
-        str | None, typer.Option(help="pd, gravity, computed-torque or none.")
+        str | None,
+        typer.Option(
+            autocompletion=among((*CONTROLS, "none")), help="pd, gravity, computed-torque or none."
+        ),
     ] = None,
     kp: Annotated[str | None, typer.Option(help="Its stiffness: one number, or each.")] = None,
     kd: Annotated[str | None, typer.Option(help="Its damping: one number, or each.")] = None,

@@ -9,11 +9,11 @@ from typing import Annotated
 import typer
 
 from chasles.cli.command import Answer, said
-from chasles.cli.target import Asked, find
+from chasles.cli.target import Asked, find, names
 from chasles.view import show
 
 MOST_NOTES = 3
-"""Shown: a robot whose meshes are elsewhere has one for each."""
+"""Shown: a robot may have one for each of its meshes."""
 
 
 def view(
@@ -23,7 +23,13 @@ def view(
         typer.Option(help="A motion to play: .npz or folder of simulate, .csv, or plain."),
     ] = None,
     beside: Annotated[
-        str, typer.Option(metavar="FILE|NAME", show_default=False, help="Another robot beside it.")
+        str,
+        typer.Option(
+            metavar="FILE|NAME",
+            show_default=False,
+            autocompletion=names,
+            help="Another robot beside it.",
+        ),
     ] = "",
     host: Annotated[str, typer.Option(help="Where to listen; 0.0.0.0 is everywhere.")] = (
         "127.0.0.1"
