@@ -40,7 +40,9 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
     if description.massless:
         text.append("massless = true")
     if description.notes:
-        text += ["notes = [", *(f"  {word(note)}," for note in description.notes), "]"]
+        folder = os.path.join(os.path.dirname(description.where), "")  # not for others to know
+        notes = (note.removeprefix(folder) for note in description.notes)
+        text += ["notes = [", *(f"  {word(note)}," for note in notes), "]"]
     gears = list(takewhile(bool, map(_gear_row, description.couplings)))
     others = description.couplings[len(gears) :]  # a gear after one of them too: in order
     for table, rows in (
