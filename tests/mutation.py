@@ -178,6 +178,7 @@ def prepared(count: int | None = None) -> bytes:
         built.five_bar().drive({"left": moved}),
         built.general_chain(8).with_loops(LoopData("knee", "universal", "link2", "link8")),
         built.random_tree(9, 3),
+        built.general_tree(12, 2).with_loops(LoopData("yoke", "universal", "link8", "link12")),
         built.puma560(),
         built.delta(),
         built.random_tree(9, 14, floating=True),

@@ -3,6 +3,7 @@
 import io
 import json
 import random
+from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from chasles.checks.table import CHECKS
 from chasles.checks.verify import checks, results
 from chasles.cli import app
 from chasles.cli import verify as report
+from chasles.cli.commands import verify as command
 from chasles.model import gear
 
 
@@ -125,6 +127,49 @@ def test_command_as_json() -> None:
     found = json.loads(said.stdout)
     assert found["ok"]
     assert {r["function"] for r in found["results"]} >= {"inverse_dynamics", "mass_matrix"}
+
+
+BAD = (
+    Result("methods agree", "mass_matrix", "spatial", float("inf"), 1e-10, 1, "ValueError: x"),
+    Result("power balance", "inverse_dynamics", "power", float("nan"), 1e-6, 0),
+    Result("sensitivities", "linearize", "B", 0.1, float("inf"), 0, "it is near a singular one"),
+)
+"""Errors and tolerances that are not finite; the last cannot be checked."""
+
+
+def test_numbers_that_are_not_finite_are_valid_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = Verification("arm", BAD, left_out=("dynamics: no masses",))
+    monkeypatch.setitem(command.__globals__, "checked", lambda *robot, **options: found)
+    said = CliRunner().invoke(app, ["verify", "planar:1", "--json"])
+    assert said.exit_code == 1
+    read = json.loads(said.stdout, parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
+    assert [(r["error"], r["tolerance"], r["ok"], r["checked"]) for r in read["results"]] == [
+        (None, 1e-10, False, True),
+        (None, 1e-6, False, True),
+        (0.1, None, True, False),
+    ]
+    assert {field.name for field in fields(Result)} < read["results"][0].keys()
+    assert read["left_out"] == ["dynamics: no masses"]
+
+
+def test_what_cannot_be_checked_is_no_difference() -> None:
+    found = Verification("arm", BAD)
+    assert [result.ok for result in found.results] == [False, False, True]
+    assert found.unchecked == BAD[2:]
+    assert "unchecked: linearize, B: it is near a singular one" in str(found)
+
+
+@pytest.mark.parametrize("width", [80, 200])
+def test_names_are_whole(width: int) -> None:
+    """The longest of every kind."""
+    names = "inverse_dynamics_sensitivities", "augmented-tensor, result 2"
+    checks = [Result(check.name, *names, 1e-12, 1e-10, 0) for check in CHECKS]
+    console = Console(file=io.StringIO(), width=width)
+    report.show(Verification("arm", tuple(checks)), console)
+    shown = console.file.getvalue().splitlines()
+    assert max(map(len, shown)) <= width
+    for words in (*(check.name for check in CHECKS), *names[:1], "augmented-tensor,"):
+        assert any(words in line for line in shown), words
 
 
 def test_table_names_what_differs() -> None:

@@ -129,6 +129,15 @@ def test_the_sample_has_every_field() -> None:
     assert missing == loop | {f"JointData.{name}" for name in REFUSED}
 
 
+def test_notes_name_files_without_folders(tmp_path: Path) -> None:
+    """A file that is given to others does not tell where the one before it was."""
+    file = tmp_path / "secret" / "a.urdf"
+    notes = (f"{file}:3: angle 1.5708 taken as pi/2", "a note")
+    formats.write(replace(WHOLE, where=str(file), notes=notes), tmp_path / "a.toml")
+    expected = ("a.urdf:3: angle 1.5708 taken as pi/2", "a note")
+    assert formats.read(tmp_path / "a.toml").notes == expected
+
+
 @pytest.mark.parametrize("field", REFUSED)
 def test_functions_are_refused(field: str, tmp_path: Path) -> None:
     source = chasles.robots.planar(1).model.source

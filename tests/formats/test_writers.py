@@ -28,6 +28,7 @@ from chasles.model import (
     LoopData,
     Mimic,
     ModelError,
+    ShapeData,
     coupling,
     gear,
 )
@@ -431,6 +432,63 @@ REFUSED: dict[str, tuple[str, Description, str]] = {
         "joint 'second' is free from a link that moves, which MJCF cannot say; .* from the world",
     ),
 }
+
+
+def first_with(**numbers: object) -> Description:
+    """With other numbers of the first joint."""
+    joint = replace(PLAIN.joints[0], **numbers)  # type: ignore[arg-type]
+    return replace(PLAIN, joints=(joint, *PLAIN.joints[1:]))
+
+
+def seen(shape: ShapeData) -> Description:
+    return replace(PLAIN, shapes=(shape,))
+
+
+NO_FILE: dict[str, tuple[Description, str]] = {
+    "no name": (first_with(name=""), "joint '' has no name; give it one"),
+    "no text": (first_with(name="\ud800"), "joint .* has signs in its name that are no text; give"),
+    "far centre": (
+        with_inertia(RigidInertia(1e-310, Vector.of(1.0, 0.0, 0.0), Symmetric.zero())),
+        r"link 'a' has a mass, centre or inertia beyond 1e\+100; give true ones",
+    ),
+    "size": (
+        seen(ShapeData("a", "sphere", (0.0,))),
+        r"link 'a': its sphere has size \(0.0,\); give positive numbers",
+    ),
+    "color": (
+        seen(ShapeData("a", "sphere", (1.0,), color=(2.0, 0.0, 0.0, 1.0))),
+        r"link 'a': its sphere has color \(2.0, .*; give numbers from 0 to 1",
+    ),
+}
+
+
+@pytest.mark.parametrize("suffix", [".toml", *LACKS])
+@pytest.mark.parametrize("what", NO_FILE)
+def test_what_no_file_can_hold(what: str, suffix: str, tmp_path: Path) -> None:
+    source, message = NO_FILE[what]
+    with pytest.raises(ModelError, match=f"^{message}"):
+        formats.write(source, tmp_path / f"no{suffix}")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("suffix", [".toml", *LACKS])
+def test_limits_that_are_none_are_left_out(suffix: str, tmp_path: Path) -> None:
+    """URDF files have -1 and numbers beyond all, which mechanism files would not read."""
+    source = first_with(limits=Limits(-1e300, 2.0, -1.0, math.nan))
+    (note,) = formats.write(source, tmp_path / f"a{suffix}")
+    told = "lower -1e+300, velocity -1, effort nan"
+    assert note == f"joint 'first': limits that are none are left out: {told}"
+    found = chasles.load(tmp_path / f"a{suffix}").joint("first").limits
+    assert found == Limits(upper=2.0)
+
+
+def test_what_mujoco_means_otherwise_is_noted(tmp_path: Path) -> None:
+    body = LinkData("a", box(2.0, (0.1, 0.2, 0.3)))
+    free = JointData("root", "free", None, "a", armature=0.1)
+    shape = ShapeData("a", "sphere", (1.0,), color=(1.0, 0.0, 0.0, 1.0), role="collision")
+    notes = formats.write(Description("r", (body,), (free,), shapes=(shape,)), tmp_path / "a.xml")
+    assert notes[0] == "colours of shapes for collision have no place in MJCF; .toml has one"
+    assert notes[1].startswith("joint 'root': armature and friction of a free joint act along the")
 
 
 @pytest.mark.parametrize("what", REFUSED)

@@ -36,7 +36,7 @@ ILL = 1e7
 
 SUFFIXES = (".toml", ".urdf", ".xml", ".sdf")
 
-REFUSAL = re.compile(r"(joint|loop|link|coupling|gravity|robot|frame) [^\n]*; \w[^\n]*")
+REFUSAL = re.compile(r"(joint|loop|link|coupling|gravity|robot|frame|body|site) [^\n]*; \w[^\n]*")
 """What a refusal is: one line that names a part and, after the fact, a remedy."""
 
 RENAMED = re.compile(
@@ -230,7 +230,9 @@ def _beside(source: Description, again: Description, names: Names, suffix: str) 
 def _limits(joint: JointData, there: JointData, names: Names) -> list[str]:
     """Of what has many a note names some only; beyond 1e16, SDF's sign for none, is none."""
     noted = names.noted("limits of velocity", "...") or any(
-        names.noted(word, repr(joint.name)) for word in ("limits", "range")
+        names.noted(word, repr(name))
+        for word in ("limits", "range")
+        for name in (joint.name, names.of("joint", joint.name))
     )
     wrong = []
     for bound in fields(Limits):

@@ -174,6 +174,38 @@ def health(trial: Trial) -> Iterator[Comparison]:
             yield Comparison(name, f"{way.name}, margin", found[1], least, 1.0, trial.inverting)
 
 
+def errors_decay(trial: Trial) -> Iterator[Comparison]:
+    """With Baumgarte's terms, loops that are open close as a critically damped spring does.
+
+    A qdd = bias - 2/T slip - 1/T^2 residual (Featherstone 2008, Eq 8.22), in the rows that count.
+    """
+    if not trial.model.loop_rows or trial.model.source.massless:
+        return
+    model, kept, name = trial.closed, list(trial.closed.closure.rows), "constrained_dynamics"
+    q, v = trial.run("integrate", trial.q, 0.02 * trial.direction), trial.qd + trial.direction
+    A, bias = trial.run("loop_matrix", q), trial.run("loop_bias", q, v)
+    slip, open_by = A @ v - trial.run("loop_rate", q), trial.run("loop_residual", q)
+    closing = bias - 2.0 / SOON * slip - open_by / SOON**2
+    M, h, efforts = trial.run("mass_matrix", q), trial.run("bias_forces", q, v), trial.units.effort
+    for way in CLOSED_LOOPS[name]:
+        if way.needs and way.needs(model, {}):
+            continue
+        qdd, lam, health = trial.ask(
+            model, name, q, v, trial.tau, method=way.name, stabilization=SOON
+        )
+        loss = max(trial.inverting, _near(health[1], 1e-2))
+        fast, rows = _fast(trial, qdd), trial.units.closing[kept]
+        yield Comparison(
+            name, f"{way.name}, loops", (A @ qdd)[kept], closing[kept], fast, loss, rows
+        )
+        size = float(np.max(np.abs(A.T @ lam * efforts), initial=trial.force))
+        pushed = M @ qdd + h - A.T @ lam
+        yield Comparison(name, f"{way.name}, forces", pushed, trial.tau, size, loss, efforts)
+
+
+SOON = 0.1
+"""The time in which errors decay, in s."""
+
 PIVOTED = ("multipliers", "direct")
 """Methods whose margins are those of K M^-1 K'."""
 

@@ -59,6 +59,7 @@ CHECKS: tuple[Check, ...] = (
     Check("constrained motion", closure.constrained_motion, ROUNDING),
     Check("independent coordinates", closure.independent_coordinates, ROUNDING),
     Check("how far loops are from closed", closure.health, ROUNDING),
+    Check("errors of loops decay", closure.errors_decay, ROUNDING),
     Check("loop joints", closure.loop_joints, ROUNDING),
     Check("programs against floats", targets.programs, ROUNDING, compiled=True),
     Check("numpy against interpret", targets.by_numpy, ROUNDING, compiled=True),

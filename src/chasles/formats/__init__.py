@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from chasles.formats.mesh_files import renamed
+from chasles.formats.writable import writable
 from chasles.model import Description, ModelError
 
 READERS: dict[str, str] = {
@@ -72,9 +73,9 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
     """
     file = os.fsdecode(path)
     shapes = (replace(s, file=renamed(s.file, description.where, file)) for s in description.shapes)
-    there = replace(description, shapes=tuple(shapes))
+    there, left = writable(replace(description, shapes=tuple(shapes)))
     notes: tuple[str, ...] = _module(WRITERS, path).write(there, path)
-    return notes
+    return (*left, *notes)
 
 
 def _module(table: Mapping[str, str], path: str | os.PathLike[str]) -> ModuleType:

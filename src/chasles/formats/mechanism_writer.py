@@ -9,7 +9,7 @@ from typing import Any
 
 from chasles.formats.files import store
 from chasles.formats.mechanism import MOST_POWERS, SAME
-from chasles.formats.refusals import check_joint, check_moment
+from chasles.formats.refusals import check_joint
 from chasles.formats.toml_file import bounds, word
 from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.spatial import Transform
@@ -40,7 +40,9 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
     if description.massless:
         text.append("massless = true")
     if description.notes:
-        text += ["notes = [", *(f"  {word(note)}," for note in description.notes), "]"]
+        folder = os.path.join(os.path.dirname(description.where), "")  # not for others to know
+        notes = (note.removeprefix(folder) for note in description.notes)
+        text += ["notes = [", *(f"  {word(note)}," for note in notes), "]"]
     gears = list(takewhile(bool, map(_gear_row, description.couplings)))
     others = description.couplings[len(gears) :]  # a gear after one of them too: in order
     for table, rows in (
@@ -68,7 +70,6 @@ def _numbers(values: Sequence[Any] | Vector) -> str:
 
 
 def _link_row(link: LinkData) -> dict[str, str]:
-    check_moment(link)
     row = {"name": word(link.name)} | ({"massless": "true"} if link.massless else {})
     m, h, I = link.inertia.m, tuple(link.inertia.h), tuple(link.inertia.I)
     if m:

@@ -253,6 +253,12 @@ class _Writer:
         balls = [j.name for j in bounded if j.kind in ("spherical", "free")]
         if balls:
             self.notes.append(f"limits of ball and free joints are not written: {_some(balls)}")
+        self.notes += [
+            f"joint {j.name!r}: armature and friction of a free joint act along the world's axes "
+            "in MuJoCo where they are against translation, along the body's here"
+            for j in description.joints
+            if j.kind == "free" and (j.armature or j.friction)
+        ]
         single = (j for j in bounded if j.name not in balls)
         speeds = [j.name for j in single if j.limits.velocity != math.inf]
         if speeds:

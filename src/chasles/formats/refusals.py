@@ -1,6 +1,6 @@
 """What robot files other than our own cannot say, in one form of words."""
 
-from chasles.model import Description, JointData, LinkData, ModelError
+from chasles.model import Description, JointData, ModelError
 
 
 def refusal(part: str, fact: str, format: str, remedy: str) -> ModelError:
@@ -16,12 +16,15 @@ def check_writable(description: Description, format: str) -> tuple[str, ...]:
         )
     for joint in description.joints:
         check_joint(joint, format)
-    for link in description.links:
-        check_moment(link)
+    notes = []
     if description.independent:
         names = ", ".join(map(repr, description.independent))
-        return (f"the choice of {names} as independent has no place in {format}; .toml has one",)
-    return ()
+        notes.append(
+            f"the choice of {names} as independent has no place in {format}; .toml has one"
+        )
+    if any(shape.color and shape.role == "collision" for shape in description.shapes):
+        notes.append(f"colours of shapes for collision have no place in {format}; .toml has one")
+    return tuple(notes)
 
 
 def check_joint(joint: JointData, format: str = "a file") -> None:
@@ -33,9 +36,3 @@ def check_joint(joint: JointData, format: str = "a file") -> None:
     if joint.motion is not None:
         remedy = "save the robot before it is, and keep the motion in Python, with robot.drive"
         raise refusal(f"joint {joint.name!r}", "is driven in time", format, remedy)
-
-
-def check_moment(link: LinkData) -> None:
-    """Files have centres of mass, so that there is no first moment without a mass."""
-    if not link.inertia.m and any(link.inertia.h):
-        raise ModelError(f"link {link.name!r} has a first moment without mass; give it a mass")
