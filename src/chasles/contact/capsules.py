@@ -31,6 +31,11 @@ from chasles.contact.polyhedra import (
 )
 from chasles.contact.shapes import ConvexMesh
 
+ALONG = 1e-4
+"""The sine e up to which the side is along an edge, and touches it by the ends of both. Between
+ends l apart it is then nearer by up to (e l)^2/(8 r), some 1e-9 m; beyond, the capsule rocks on the
+edge as on a cylinder of radius r/e^2, which steps must follow."""
+
 
 class Capsules:
     """All pairs of features of a capsule and a polyhedron that may touch, numbered: a `Meeting`.
@@ -60,7 +65,7 @@ class Capsules:
             on_faces(axis, whole),
             _ends_before_edges(axis, whole),
             _ends_before_corners(axis, whole),
-            edges_across(axis, whole),
+            edges_across(axis, whole, ALONG),
             _side_before_corners(axis, whole),
         )
         found = Pairs(*map(np.concatenate, zip(*kinds, strict=True)))
@@ -209,4 +214,4 @@ def _lack(turn: np.ndarray, distance: np.ndarray) -> np.ndarray:
     turn: of the normal, from the end along the edge. Beside an edge that is parallel it does not
     turn, and both ends are of the patch. Elsewhere end and edge touch in turn.
     """
-    return np.maximum(LEANS - np.linalg.norm(turn, axis=-1) * distance, SAME)
+    return np.where(np.linalg.norm(turn, axis=-1) * distance <= ALONG, LEANS, SAME)

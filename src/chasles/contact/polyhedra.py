@@ -229,19 +229,22 @@ def on_faces(a: Solid, b: Solid) -> Pairs:
     return Pairs(gap.ravel(), inside.ravel(), outward.ravel(), normal, np.full(gap.size, LEANS))
 
 
-def edges_across(a: Solid, b: Solid) -> Pairs:
-    """The edges of two bodies, in one frame: e e pairs; parallel ones are never inside."""
+def edges_across(a: Solid, b: Solid, parallel: float = PARALLEL) -> Pairs:
+    """The edges of two bodies, in one frame: e e pairs; parallel ones are never inside.
+
+    parallel: the sine up to which they are.
+    """
     i, j = np.divmod(np.arange(len(a.starts) * len(b.starts)), max(len(b.starts), 1))
     u, v, w = a.alongs[i], b.alongs[j], a.starts[i] - b.starts[j]
     lengths = np.linalg.norm(u, axis=-1), np.linalg.norm(v, axis=-1)
-    crosses = np.linalg.norm(cross(u, v), axis=-1) > PARALLEL * lengths[0] * lengths[1]
+    crosses = np.linalg.norm(cross(u, v), axis=-1) > parallel * lengths[0] * lengths[1]
     with np.errstate(divide="ignore", invalid="ignore"):  # parallel ones are left out
         s, t = _nearest(u, v, -_dots((u, v), w))
     inside = np.minimum(np.minimum(s, 1.0 - s) * lengths[0], np.minimum(t, 1.0 - t) * lengths[1])
     n, outward = _common(u, v, a.flanks[i], b.flanks[j])
     gap = np.sum(n * w, axis=-1)
     absent = ~crosses
-    inside[absent], outward[absent], gap[absent] = -1.0, -1.0, np.inf
+    inside[absent], outward[absent] = -1.0, -1.0
     return Pairs(gap, inside, outward, n, np.full(len(gap), PARALLEL))
 
 
