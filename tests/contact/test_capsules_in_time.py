@@ -227,6 +227,35 @@ def test_a_capsule_thrown_crosswise_on_an_edge_keeps_momentum(law: Rigid, dt: fl
     assert np.min(motion.touching.gaps) > -1e-12
 
 
+def test_a_capsule_that_spins_on_a_small_box_stays_level() -> None:
+    """Without friction; its side goes over all corners of the top, from edge to edge."""
+    small = Box(None, (0.3, 0.2, 0.2), (0.0, 0.0, -0.1))
+    q, qd = np.array([1.0, 0, 0, 0, 0.03, 0.02, RADIUS]), np.array([0.0, 0, 6.0, 0, 0, 0])
+    motion = moved(Pair(rod("body"), small, Rigid()), q, qd, duration=0.5)
+    assert np.allclose(motion.q[:, 4:], q[4:], rtol=0.0, atol=1e-12)
+    assert np.allclose(motion.qd, qd, atol=1e-10)
+    assert names(motion) == ["gain body"]
+    assert np.allclose(motion.touching.forces[:, 0], [0.0, 0.0, GRAVITY], atol=1e-9)
+
+
+def test_a_capsule_rolls_over_an_edge_that_it_is_along() -> None:
+    """By both ends: from the face to the edge, where it turns, and slips at last."""
+    v, robot = 0.5, free(bar("body", 1.0))
+    motion = chasles.simulate(
+        robot,
+        [*turned(0.5 * math.pi, (0.0, 0.0, 1.0)), 0.45, 0.0, RADIUS],
+        [v / RADIUS, 0.0, 0.0, 0.0, -v, 0.0],
+        duration=0.2,
+        dt=5e-3,
+        contacts=[Pair(rod("body"), TABLE, Rigid(0.8))],
+    )
+    x, z = motion.q[:, [4, 6]].T
+    assert np.allclose(z[x < 0.5], RADIUS, rtol=0.0, atol=1e-12)
+    assert np.allclose(np.hypot(x - 0.5, z)[x > 0.5], RADIUS, rtol=0.0, atol=1e-9)
+    assert x[-1] > 0.54
+    assert np.ptp(energy(robot, motion)) < 1e-8
+
+
 @pytest.mark.parametrize("kind", ["box", "mesh"])
 def test_a_capsule_that_tumbles_on_another_body_never_gains_energy(kind: str) -> None:
     points = tuple(map(tuple, 1.5 * (np.array(TETRAHEDRON) - 0.075)))
