@@ -214,3 +214,11 @@ def test_states_stay_within_limits() -> None:
     for seed in range(5):
         q = trials.trial(robot, seed).q
         assert np.all((limits.lower <= q) & (q <= limits.upper))
+
+
+def test_lost_digits_excuse_errors_but_no_missing_result() -> None:
+    at = ("methods agree", "mass_matrix", "spatial")
+    assert Result(*at, error=0.5, tolerance=1.0, seed=0).ok
+    assert Result(*at, error=2.0, tolerance=1.0, seed=0).ok
+    assert not Result(*at, error=2.0, tolerance=1e-9, seed=0).ok
+    assert not Result(*at, error=np.inf, tolerance=1.0, seed=0).ok

@@ -154,7 +154,8 @@ def test_a_capsule_over_an_edge_tips_when_its_middle_is_beyond(x: float, tips: b
     turns = motion.qd[-1, 1]
     if tips:
         moment = robot.mass_matrix(q)[1, 1] + RADIUS**2 + (x - 0.5) ** 2
-        assert math.isclose(turns, GRAVITY * (x - 0.5) / moment * 0.05, rel_tol=0.1)
+        begun = GRAVITY * (x - 0.5) / moment * 0.05  # then the arm grows, which adds 1 %
+        assert math.isclose(turns, begun, rel_tol=0.02)
         assert np.max(np.abs(np.diff(energy(robot, motion)))) < 1e-8  # it rolls on the edge
         assert np.max(np.abs(motion.touching.gaps)) < 1e-9
     else:

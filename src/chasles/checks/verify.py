@@ -1,5 +1,6 @@
 """Everything that must hold of a robot, computed at random states of it."""
 
+import math
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -40,8 +41,9 @@ class Result:
 
     @property
     def ok(self) -> bool:
-        """Whether the error is within the tolerance, or cannot be known."""
-        return self.error <= self.tolerance or not self.checked
+        """Whether the error is within the tolerance, or cannot be known: lost digits explain any
+        error, but not that there is no result."""
+        return self.error <= self.tolerance or (not self.checked and math.isfinite(self.error))
 
     def __str__(self) -> str:
         what = f"{self.check}: {self.function}, {self.method}: error {self.error:.1e}"
