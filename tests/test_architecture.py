@@ -23,7 +23,7 @@ ROOT = Path(chasles.__file__).parent
 MODULES = sorted(ROOT.rglob("*.py"))
 
 LAYERS = (
-    ("version",),
+    ("version", "errors"),
     ("expr",),
     ("mathematics",),
     ("model",),
@@ -44,7 +44,7 @@ LAYERS = (
 """From the ground up. Units on one line never import each other."""
 
 RANK = {unit: rank for rank, units in enumerate(LAYERS) for unit in units}
-ONLY = {"expr": (), "backends": ("expr",)}
+ONLY = {"expr": ("errors",), "backends": ("expr", "errors")}
 """Units that see less of chasles than everything below them."""
 
 
