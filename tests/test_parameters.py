@@ -15,10 +15,10 @@ from support import TARGETS, close, state, tree
 
 import chasles
 from chasles.algorithms import FUNCTIONS
+from chasles.functions.tracing import signature
 from chasles.mathematics.linear import Matrix, Symmetric, Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.robots import planar, puma560
-from chasles.tracing import signature
 
 FUNCTION_OPTIONS: dict[str, dict[str, Any]] = {
     "inverse_dynamics": {},

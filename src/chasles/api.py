@@ -9,16 +9,22 @@ import numpy as np
 
 from chasles import formats
 from chasles.algorithms import that_runs
-from chasles.compiled import Compiled, Wrench, checked_options, derivative_names, wrench_arguments
-from chasles.cost import Cost, Rules, measured, recorder
-from chasles.devices import Automatic
 from chasles.formats import registry
+from chasles.functions.compiled import (
+    Compiled,
+    Wrench,
+    checked_options,
+    derivative_names,
+    wrench_arguments,
+)
+from chasles.functions.cost import Cost, Rules, measured, recorder
+from chasles.functions.devices import Automatic
+from chasles.functions.names import check_robot
+from chasles.functions.programs import Derivative, program
 from chasles.model import ModelError
 from chasles.model.denavit_hartenberg import Convention, DHRow, DHTable
 from chasles.model.dh_fields import TABLE, checked
 from chasles.model.dh_fit import dh_table
-from chasles.names import check_robot
-from chasles.programs import Derivative, program
 from chasles.robot import Robot
 
 

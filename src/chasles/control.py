@@ -21,9 +21,9 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from chasles.loops import TOLERANCE
+from chasles.functions.names import leading_shape, numbers
+from chasles.mechanisms import TOLERANCE
 from chasles.model import ModelError
-from chasles.names import leading_shape, numbers
 from chasles.robot import Robot
 
 Array = Any

@@ -15,11 +15,11 @@ from chasles.backends.c import Library
 from chasles.backends.c_body import NUMBERS
 from chasles.backends.c_function import Function, identifier
 from chasles.backends.c_test import Sample
-from chasles.compiled import Wrench, checked_options, derivative_names, wrench_arguments
 from chasles.expr import Program
+from chasles.functions.compiled import Wrench, checked_options, derivative_names, wrench_arguments
+from chasles.functions.names import check_robot
+from chasles.functions.programs import Derivative, program, spaces
 from chasles.model.spaces import PositionSpace
-from chasles.names import check_robot
-from chasles.programs import Derivative, program, spaces
 from chasles.robot import Robot
 from chasles.version import VERSION
 

@@ -13,7 +13,7 @@ from chasles.algorithms.spatial.viewpoint import At, Axes, Kind
 from chasles.backends.arrays import check_tolerance
 from chasles.backends.pool import COMPILING
 from chasles.checks import Verification, verify
-from chasles.compiled import (
+from chasles.functions.compiled import (
     Compiled,
     Recipe,
     checked_frame,
@@ -26,8 +26,16 @@ from chasles.compiled import (
     rates_by_name,
     wrench_arguments,
 )
-from chasles.libraries import refuse
-from chasles.loops import (
+from chasles.functions.libraries import refuse
+from chasles.functions.names import check_robot, from_names, numbers
+from chasles.functions.numeric.base_parameters import BaseParameters, base_parameters, random_states
+from chasles.functions.numeric.linear_systems import actuation_matrix, checked_step, discretized
+from chasles.functions.numeric.results import delivered, filled
+from chasles.functions.programs import Derivative
+from chasles.functions.tracing import WrenchKey
+from chasles.mathematics.linear import Symmetric, Vector
+from chasles.mathematics.spatial import RigidInertia
+from chasles.mechanisms import (
     TOLERANCE,
     ClosedLoops,
     Cluster,
@@ -39,9 +47,7 @@ from chasles.loops import (
     clusters,
     mobility,
 )
-from chasles.loops.charts import Charts
-from chasles.mathematics.linear import Symmetric, Vector
-from chasles.mathematics.spatial import RigidInertia
+from chasles.mechanisms.charts import Charts
 from chasles.model import (
     JOINTS,
     CouplingData,
@@ -56,12 +62,7 @@ from chasles.model import (
 from chasles.model.closure import Closure
 from chasles.model.drives import Motion, motion
 from chasles.model.parameters import nominal, shape
-from chasles.names import check_robot, from_names, numbers
-from chasles.numeric.base_parameters import BaseParameters, base_parameters, random_states
-from chasles.numeric.linear_systems import actuation_matrix, checked_step, discretized
-from chasles.numeric.results import delivered, filled
 from chasles.plots import Plots
-from chasles.programs import Derivative
 from chasles.rollouts import (
     Contacts,
     Rollout,
@@ -72,7 +73,6 @@ from chasles.rollouts import (
     given_pairs,
     parameter_count,
 )
-from chasles.tracing import WrenchKey
 
 Array = Any
 """An array of NumPy, PyTorch, JAX or CuPy, or anything NumPy can make one of. Results are of the

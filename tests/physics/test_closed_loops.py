@@ -12,10 +12,10 @@ from mechanisms import MECHANISMS, constraint_forces, mechanism, motion
 from support import TARGETS, close, runner
 
 import chasles
-from chasles.loops import dynamics
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.rotations import Rotation
 from chasles.mathematics.spatial import Transform
+from chasles.mechanisms import dynamics
 from chasles.model import LOOP_JOINTS, Description
 from chasles.robots.mechanisms import four_bar
 

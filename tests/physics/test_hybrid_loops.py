@@ -6,7 +6,7 @@ from mechanisms import MECHANISMS, PLANAR, mechanism, motion
 from support import close
 
 import chasles
-from chasles.loops import singular_values
+from chasles.mechanisms import singular_values
 from chasles.model import gear
 
 KNOWN = {name: (mechanism(name).independent[0].split("[")[0],) for name in MECHANISMS}

@@ -12,7 +12,7 @@ from support import close
 
 import chasles
 from chasles.expr import cos, sin, sqrt
-from chasles.loops import dynamics, singular_values
+from chasles.mechanisms import dynamics, singular_values
 from chasles.model import LoopData, ModelError, coupling, motion
 
 T = 0.4

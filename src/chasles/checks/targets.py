@@ -11,8 +11,8 @@ from chasles.algorithms import FUNCTIONS, OPEN
 from chasles.checks.agreement import ILL, INVERTING, effort, loss_of, mixed, options_of, size_of
 from chasles.checks.comparing import Comparison
 from chasles.checks.trial import Trial, arguments, raising
-from chasles.programs import Derivative
-from chasles.tracing import signature
+from chasles.functions.programs import Derivative
+from chasles.functions.tracing import signature
 
 MAIN = (
     "forward_kinematics",

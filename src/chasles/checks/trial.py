@@ -12,10 +12,10 @@ from chasles.algorithms import DERIVATIVES, KINEMATICS, METHODS, Method
 from chasles.checks.comparing import Loss
 from chasles.checks.floats import evaluate, run
 from chasles.checks.units import Units, units_of
-from chasles.compiled import Compiled
+from chasles.functions.compiled import Compiled
+from chasles.functions.tracing import WrenchKey, signature
 from chasles.mathematics.spatial import RigidInertia
 from chasles.model import WORLD, Model
-from chasles.tracing import WrenchKey, signature
 
 STEP = 1e-3
 """Of differences, in rad, lengths of the robot and s: with one extrapolation about 1e-11 of a slope

@@ -15,10 +15,10 @@ import numpy as np
 from chasles.algorithms.spatial.viewpoint import At
 from chasles.cli.differences import completed
 from chasles.cli.output import TABLES
-from chasles.compiled import Wrench
 from chasles.formats import dat
 from chasles.formats.files import whole
 from chasles.formats.motion import CHUNK, Motion, forces, numbered, read
+from chasles.functions.compiled import Wrench
 from chasles.robot import Robot
 
 CLOSED = 1e-6

@@ -13,7 +13,7 @@ from chasles.cli.scenario import CONTROLS, Scenario
 from chasles.cli.target import Loading, find
 from chasles.cli.touching import pair
 from chasles.contact import Pair
-from chasles.names import from_names
+from chasles.functions.names import from_names
 from chasles.robot import Robot
 from chasles.rollouts import End, Trajectory, computed
 from chasles.simulate import simulate

@@ -19,7 +19,7 @@ from chasles.contact.moreau import Moreau
 from chasles.contact.restitution import ImpactLaw, Newton, check_law
 from chasles.contact.rigid import point_jacobian
 from chasles.contact.slip import applied
-from chasles.names import leading_shape, numbers
+from chasles.functions.names import leading_shape, numbers
 from chasles.robot import Robot
 
 Array = Any

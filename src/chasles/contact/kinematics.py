@@ -17,9 +17,9 @@ from chasles.backends.call import fast_entry
 from chasles.contact.geometry import Box, Capsule, Nearby, Plane, Sphere
 from chasles.contact.pairs import Pair, tangents
 from chasles.expr import RULES, Arena, Number, Program, Variable
+from chasles.functions.programs import program
 from chasles.mathematics.linear import Matrix, Vector
 from chasles.model import Description, Model
-from chasles.programs import program
 from chasles.robot import Robot
 
 NEAR = 1e-9

@@ -18,7 +18,7 @@ from chasles.contact.carriers import cross
 from chasles.contact.complementarity import lemke
 from chasles.contact.geometry import Contact, listed
 from chasles.contact.quadratic import accelerations_program, forces_program
-from chasles.names import numbers
+from chasles.functions.names import numbers
 from chasles.robot import Robot
 
 Array = Any

@@ -15,8 +15,8 @@ from chasles import conventions
 from chasles.api import save
 from chasles.backends.arrays import check_tolerance
 from chasles.checks.trial import trial
+from chasles.functions.names import check_robot
 from chasles.model import ModelError
-from chasles.names import check_robot
 from chasles.peers import causes
 from chasles.peers.peer import Peer
 from chasles.peers.terms import TERMS, Side, Term

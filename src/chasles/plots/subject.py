@@ -7,8 +7,8 @@ from typing import Any, Literal, Protocol
 import numpy as np
 
 from chasles.formats.motion import numbered
+from chasles.functions.names import numbers
 from chasles.model import Model, ModelError
-from chasles.names import numbers
 
 Rows = Literal["linear", "angular", "all"]
 """Rows of a Jacobian: of linear velocity, of angular velocity, or both (whose units differ)."""

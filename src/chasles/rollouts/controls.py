@@ -14,8 +14,8 @@ import numpy as np
 from chasles import backends
 from chasles.backends.arrays import call
 from chasles.expr import RULES, Arena, Number, Program, Variable, is_number
+from chasles.functions.programs import program
 from chasles.model import Model, ModelError
-from chasles.programs import program
 
 Numbers = Sequence[Number]
 

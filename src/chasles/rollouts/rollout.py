@@ -13,10 +13,10 @@ from chasles import backends
 from chasles.backends.arrays import checked_count
 from chasles.backends.pool import COMPILING
 from chasles.expr import Program, Variable
-from chasles.libraries import refuse
+from chasles.functions.libraries import refuse
+from chasles.functions.names import leading_shape
+from chasles.functions.numeric.linear_systems import checked_step
 from chasles.model import Description, Model, ModelError
-from chasles.names import leading_shape
-from chasles.numeric.linear_systems import checked_step
 from chasles.rollouts.adjoint import RolloutAdjoint, RolloutGradient, checked_weights
 from chasles.rollouts.contacts import Contacts
 from chasles.rollouts.controls import BUILT_IN, traced

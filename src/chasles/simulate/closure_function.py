@@ -10,7 +10,7 @@ import numpy as np
 from chasles import backends
 from chasles.backends.arrays import call
 from chasles.expr import RULES, Arena, Number, Program, Variable, forward
-from chasles.loops import ImpossiblePosition
+from chasles.mechanisms import ImpossiblePosition
 from chasles.model import ModelError
 from chasles.robot import Array, Robot
 

@@ -7,8 +7,8 @@ import numpy as np
 
 from chasles.backends.arrays import checked_count
 from chasles.contact.pairs import Pair, Rigid
-from chasles.names import check_robot, leading_shape, numbers
-from chasles.numeric.linear_systems import checked_step
+from chasles.functions.names import check_robot, leading_shape, numbers
+from chasles.functions.numeric.linear_systems import checked_step
 from chasles.robot import Array, Robot
 from chasles.rollouts import End, Occurrence, Trajectory, given_pairs
 from chasles.simulate.closure_function import ClosureFunction

@@ -5,14 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from chasles.compiled import wrench_arguments
+from chasles.functions.compiled import wrench_arguments
+from chasles.functions.names import numbers
+from chasles.functions.numeric.linear_systems import checked_step
+from chasles.functions.tracing import WrenchKey
 from chasles.model import ModelError
-from chasles.names import numbers
-from chasles.numeric.linear_systems import checked_step
 from chasles.robot import Array, Robot
 from chasles.rollouts import BUILT_IN, computed
 from chasles.simulate.local import Accelerate
-from chasles.tracing import WrenchKey
 
 LOOSE = 1e-2
 """Loops that stabilisation holds may be open by this much (rad, parts of the loop's size)."""

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from chasles.loops import OpenLoop, SingularPosition
-from chasles.loops.charts import Chart
-from chasles.loops.closing import CLOSED
+from chasles.mechanisms import OpenLoop, SingularPosition
+from chasles.mechanisms.charts import Chart
+from chasles.mechanisms.closing import CLOSED
 from chasles.robot import Robot
 from chasles.simulate.closure_function import ClosureFunction
 from chasles.simulate.local import (

@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 
 from chasles.algorithms.spatial.forward_kinematics import body_transforms
-from chasles.loops import LoopError
 from chasles.mathematics.linear import Vector
+from chasles.mechanisms import LoopError
 from chasles.model import Model
 from chasles.model.description import freedom_names
 from chasles.robot import Robot

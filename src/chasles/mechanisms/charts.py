@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from chasles.loops.choice import choose
-from chasles.loops.closing import Loops
+from chasles.mechanisms.choice import choose
+from chasles.mechanisms.closing import Loops
 from chasles.model.closure import Closure
 
 

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 
 from chasles.backends.arrays import check_tolerance
-from chasles.libraries import refuse
-from chasles.loops import singular_values
-from chasles.loops.choice import choose
-from chasles.loops.closing import Loops
-from chasles.loops.linear_system import linear_system
-from chasles.loops.openness import at_index, farthest, named
-from chasles.loops.reports import OverDetermined, SingularPosition, UnderActuated
+from chasles.functions.libraries import refuse
+from chasles.functions.numeric.results import filled
+from chasles.mechanisms import singular_values
+from chasles.mechanisms.choice import choose
+from chasles.mechanisms.closing import Loops
+from chasles.mechanisms.linear_system import linear_system
+from chasles.mechanisms.openness import at_index, farthest, named
+from chasles.mechanisms.reports import OverDetermined, SingularPosition, UnderActuated
 from chasles.model import Model
 from chasles.model.closure import Closure
-from chasles.numeric.results import filled
 
 WEAK = 1e-4
 """Where a margin is below this (a pivot at a hundredth of its start, or of what stands beside it),

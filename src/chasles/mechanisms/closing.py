@@ -13,9 +13,10 @@ import numpy as np
 
 from chasles.backends.arrays import check_tolerance
 from chasles.backends.drivers import newton
-from chasles.libraries import refuse
-from chasles.loops.openness import at_index, check_position, check_rates, how_open
-from chasles.loops.ranks import (
+from chasles.functions.libraries import refuse
+from chasles.functions.names import leading_shape
+from chasles.mechanisms.openness import at_index, check_position, check_rates, how_open
+from chasles.mechanisms.ranks import (
     RANK,
     SINGULAR,
     beyond,
@@ -25,10 +26,9 @@ from chasles.loops.ranks import (
     rank_of,
     spans,
 )
-from chasles.loops.reports import ImpossiblePosition, LockedMechanism, SingularPosition
-from chasles.loops.scales import column_scales, row_scales
+from chasles.mechanisms.reports import ImpossiblePosition, LockedMechanism, SingularPosition
+from chasles.mechanisms.scales import column_scales, row_scales
 from chasles.model import Coupling, Loop, Model, ModelError
-from chasles.names import leading_shape
 
 CLOSED = 1e-13
 """Loops are solved to this residual, in rad and in sizes of the loop."""

@@ -1,10 +1,10 @@
 """Closed loops of one robot: what can be asked of them, and the answers' types."""
 
-from chasles.loops.assembly import assemble
-from chasles.loops.closing import Loops
-from chasles.loops.dynamics import TOLERANCE, ClosedLoops
-from chasles.loops.mobility import check_inertia, mobility
-from chasles.loops.reports import (
+from chasles.mechanisms.assembly import assemble
+from chasles.mechanisms.closing import Loops
+from chasles.mechanisms.dynamics import TOLERANCE, ClosedLoops
+from chasles.mechanisms.mobility import check_inertia, mobility
+from chasles.mechanisms.reports import (
     ImpossiblePosition,
     LockedMechanism,
     LoopError,
@@ -14,7 +14,7 @@ from chasles.loops.reports import (
     SingularPosition,
     UnderActuated,
 )
-from chasles.loops.structure import Cluster, clusters
+from chasles.mechanisms.structure import Cluster, clusters
 
 __all__ = [
     "TOLERANCE",

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from chasles.loops.closing import CLOSED, Loops
-from chasles.loops.openness import at_index, how_open
-from chasles.loops.reports import ImpossiblePosition
-from chasles.names import leading_shape
+from chasles.functions.names import leading_shape
+from chasles.mechanisms.closing import CLOSED, Loops
+from chasles.mechanisms.openness import at_index, how_open
+from chasles.mechanisms.reports import ImpossiblePosition
 
 
 def assemble(loops: Loops, y: Any, guess: Any) -> np.ndarray:

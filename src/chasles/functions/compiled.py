@@ -9,7 +9,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from chasles import backends, libraries
+from chasles import backends
 from chasles.algorithms import FUNCTIONS, METHODS
 from chasles.algorithms.spatial.viewpoint import At, Axes
 from chasles.backends import cache
@@ -17,10 +17,11 @@ from chasles.backends.arrays import Kernel, call
 from chasles.backends.call import fast_entry
 from chasles.backends.pool import COMPILING
 from chasles.expr import Interface, Program
+from chasles.functions import libraries
+from chasles.functions.programs import Derivative, Differential, differentiated, program, spaces
+from chasles.functions.tracing import WrenchKey, rate_name
 from chasles.model import Description, Model, ModelError, build
 from chasles.model.spaces import PositionSpace, WrenchesSpace
-from chasles.programs import Derivative, Differential, differentiated, program, spaces
-from chasles.tracing import WrenchKey, rate_name
 
 
 @dataclass(frozen=True)
