@@ -12,7 +12,7 @@ from chasles.accuracy import condition, maximal_dynamics
 from chasles.api import compile, cost, from_dh, load, save, to_dh
 from chasles.checks import Verification, verify
 from chasles.exporting import export
-from chasles.functions.compiled import Wrench
+from chasles.functions.doors import Wrench
 from chasles.lint import Finding, lint
 from chasles.mechanisms import (
     ImpossiblePosition,

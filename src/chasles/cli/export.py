@@ -6,7 +6,7 @@ from typing import Any
 
 from chasles.algorithms import METHODS
 from chasles.exporting import function_of
-from chasles.functions.compiled import NEEDED
+from chasles.functions.doors import NEEDED
 from chasles.functions.programs import spaces
 from chasles.robot import Robot
 

@@ -33,6 +33,9 @@ from chasles.model import Coupling, Loop, Model, ModelError
 CLOSED = 1e-13
 """Loops are solved to this residual, in rad and in sizes of the loop."""
 
+REGULAR = 1e-9
+"""Beyond this distance from closed (rad, and parts of a loop's size) rates are refused."""
+
 _STARTS = 16
 
 
@@ -274,6 +277,21 @@ class Loops:
         G = -R @ self.raw_matrix(q)[..., independent]
         G[..., independent, np.arange(len(independent))] = 1.0
         return G, R
+
+    def directions(self, q: Any) -> np.ndarray:
+        """G (..., nv, n) of qd = G yd + (what time adds), at closed positions q (..., nq)."""
+        places, free = np.asarray(q, dtype=float)[..., None, :], np.eye(len(self.independent))
+        rows = (self.complete(places, yd, None, REGULAR) for yd in (free, 0.0 * free))
+        return np.swapaxes(np.subtract(*rows), -1, -2)
+
+    def accelerated(self, q: Any, qd: np.ndarray, ydd: np.ndarray, tolerance: float) -> np.ndarray:
+        """qdd = G ydd + g, at closed positions."""
+        found: np.ndarray = self.complete(q, qd[..., self.independent], ydd, tolerance)[1]
+        return found
+
+    def drift(self, q: Any, qd: np.ndarray, tolerance: float = REGULAR) -> np.ndarray:
+        """g of qdd = G ydd + g."""
+        return self.accelerated(q, qd, np.zeros(len(self.independent)), tolerance)
 
     def solve(self, q: np.ndarray, columns: np.ndarray) -> newton.Found:
         """Closed positions by Newton's method from q, moved where a column's scale is not 0."""

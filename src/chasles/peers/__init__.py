@@ -124,7 +124,7 @@ def _with_coordinates_of(peer: Peer, robot: Robot) -> Robot:
         for joint in source.joints
     )
     same = joints == source.joints
-    return robot if same else Robot(replace(source, joints=joints), mimic=robot._mimic)
+    return robot if same else Robot(replace(source, joints=joints), mimic=robot.mimic)
 
 
 def _written(robot: Robot, library: Library, folder: Path) -> Path:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from chasles.algorithms import METHODS
-from chasles.functions.compiled import checked_options
+from chasles.functions.doors import checked_options
 from chasles.functions.programs import program
 from chasles.model import ModelError
 from chasles.plots.paper import Axes, finish, legend, new
