@@ -19,7 +19,7 @@ from benchmarks.states import DERIVED, INPUTS, Array, States, method_of
 from benchmarks.targets import BATCH
 from benchmarks.timing import Rounds, Times, interleaved, seconds
 from chasles.backends import llvm
-from chasles.programs import Derivative, program
+from chasles.functions.programs import Derivative, program
 
 TOLERANCE = 1e-9
 """Relative error allowed between libraries that read the same numbers."""

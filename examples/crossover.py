@@ -9,7 +9,7 @@ counted after simplification. Run with the name of a picture file to see it.
 import sys
 
 import chasles
-from chasles.cost import Rules
+from chasles.functions.cost import Rules
 from chasles.published.featherstone import Branching, best, composite_body, factor_and_solve
 
 ROADS = {"mass-matrix": "tab:blue", "articulated-body": "tab:orange"}

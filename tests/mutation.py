@@ -215,9 +215,9 @@ def digest(states: bytes) -> str:
     """What names all programs of the algorithms for the smaller robots."""
     import chasles
     from chasles.algorithms import DERIVATIVES, METHODS
+    from chasles.functions.programs import Derivative, program
+    from chasles.functions.tracing import signature
     from chasles.model import ModelError
-    from chasles.programs import Derivative, program
-    from chasles.tracing import signature
 
     whole = hashlib.sha256()
     for state in pickle.loads(states)[:SMALL]:

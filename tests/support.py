@@ -11,9 +11,9 @@ import chasles
 from chasles.algorithms import FUNCTIONS
 from chasles.backends import BACKENDS
 from chasles.checks.floats import evaluate
+from chasles.functions.tracing import WrenchKey
 from chasles.model import Model
 from chasles.robots import random_tree
-from chasles.tracing import WrenchKey
 
 EPS = float(np.finfo(float).eps)
 TARGETS = tuple(name for name in BACKENDS if name != "cuda")

@@ -16,8 +16,8 @@ from chasles.algorithms import FUNCTIONS
 from chasles.backends import llvm_body, lowering
 from chasles.backends import numpy as numpy_backend
 from chasles.expr import OPS
+from chasles.functions.tracing import signature
 from chasles.robots import ROBOTS
-from chasles.tracing import signature
 
 ROOT = Path(chasles.__file__).parent
 MODULES = sorted(ROOT.rglob("*.py"))
@@ -28,11 +28,10 @@ LAYERS = (
     ("mathematics",),
     ("model",),
     ("algorithms", "backends", "formats"),
-    ("tracing", "names", "cost", "numeric", "libraries"),
-    ("programs",),
-    ("compiled", "loops", "rollouts"),
-    ("plots", "checks"),
-    ("robot", "devices"),
+    ("functions",),
+    ("mechanisms",),
+    ("rollouts", "plots", "checks"),
+    ("robot",),
     ("contact",),
     ("robots", "api", "accuracy", "control", "conventions", "homogeneous", "simulate", "exporting"),
     ("lint", "peers"),

@@ -21,7 +21,7 @@ from chasles.algorithms import CLOSED_LOOPS
 from chasles.algorithms import FUNCTIONS as TABLE
 from chasles.cli import app
 from chasles.expr import sin
-from chasles.programs import spaces
+from chasles.functions.programs import spaces
 
 FUNCTIONS = ("inverse_dynamics", "mass_matrix", "jacobian", "gravity_forces_derivatives")
 EXAMPLE = Path(__file__).parents[1] / "examples/cortex_m/main.c"

@@ -18,11 +18,11 @@ import chasles
 from chasles import backends
 from chasles.algorithms import DERIVATIVES, FUNCTIONS
 from chasles.backends import arrays
+from chasles.functions.programs import Derivative, _jacobian, _positions, program
+from chasles.functions.tracing import signature
 from chasles.model import JOINTS
 from chasles.model.spaces import PositionSpace, WrenchesSpace
-from chasles.programs import Derivative, _jacobian, _positions, program
 from chasles.robots import planar, puma560, quadruped, random_tree
-from chasles.tracing import signature
 
 KINDS = (
     ("free", "revolute"),

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import chasles
-from chasles import api, backends, devices
-from chasles.compiled import Compiled
-from chasles.devices import Report, Timing, turns
+from chasles import api, backends
+from chasles.functions import devices
+from chasles.functions.compiled import Compiled
+from chasles.functions.devices import Report, Timing, turns
 from chasles.robots import planar
 
 DOOR = 3000

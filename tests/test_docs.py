@@ -33,9 +33,9 @@ from typer.testing import CliRunner
 import chasles
 from chasles.algorithms import FUNCTIONS
 from chasles.cli import app
+from chasles.functions.tracing import signature
 from chasles.model import JOINTS
 from chasles.robots import ROBOTS
-from chasles.tracing import signature
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])

@@ -15,10 +15,10 @@ from support import TARGETS, close, state, tree
 
 import chasles
 from chasles.algorithms import FUNCTIONS
+from chasles.functions.tracing import signature
 from chasles.mathematics.linear import Matrix, Symmetric, Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.robots import planar, puma560
-from chasles.tracing import signature
 
 FUNCTION_OPTIONS: dict[str, dict[str, Any]] = {
     "inverse_dynamics": {},
@@ -80,7 +80,7 @@ def rebuilt(robot: chasles.Robot, values: Mapping[str, np.ndarray]) -> chasles.R
             joints[k] = replace(joint, pose=pose)
     gravity = Vector(tuple(map(float, values.get("gravity", robot.gravity))))
     new = replace(source, links=tuple(links), joints=tuple(joints), gravity=gravity)
-    return chasles.Robot(new, mimic=robot._mimic)
+    return chasles.Robot(new, mimic=robot.mimic)
 
 
 def inputs(robot: chasles.Robot, function: str, seed: int, size: Any = ()) -> list[np.ndarray]:

@@ -17,10 +17,10 @@ import pytest
 from typer.testing import CliRunner
 
 import chasles
-from chasles import compiled
 from chasles.backends import cache, llvm, pool
 from chasles.cli import app
 from chasles.formats import walled_program
+from chasles.functions import compiled
 
 ROOT = Path(chasles.__file__).parent
 Q = np.array([0.3])

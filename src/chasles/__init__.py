@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from chasles.accuracy import condition, maximal_dynamics
 from chasles.api import compile, cost, from_dh, load, save, to_dh
 from chasles.checks import Verification, verify
-from chasles.compiled import Wrench
 from chasles.exporting import export
+from chasles.functions.doors import Wrench
 from chasles.lint import Finding, lint
-from chasles.loops import (
+from chasles.mechanisms import (
     ImpossiblePosition,
     LockedMechanism,
     LoopError,

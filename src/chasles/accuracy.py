@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 
 from chasles.backends.arrays import check_tolerance
-from chasles.compiled import wrench_arguments
-from chasles.loops import OpenLoop, SingularPosition
+from chasles.functions.doors import wrench_arguments
+from chasles.functions.names import check_robot, leading_shape, numbers
+from chasles.functions.numeric.maximal import joint_accelerations, solved, system
+from chasles.functions.tracing import external_loads
+from chasles.mechanisms import OpenLoop, SingularPosition
 from chasles.model import ModelError
 from chasles.model.loads import by_body
-from chasles.names import check_robot, leading_shape, numbers
-from chasles.numeric.maximal import joint_accelerations, solved, system
 from chasles.robot import Coordinates, Robot
-from chasles.tracing import external_loads
 
 Array = Any
 
@@ -89,11 +89,7 @@ def maximal_dynamics(
             f"maximal_dynamics: {robot.couplings[0]!r} of robot {robot.name!r} couples "
             "coordinates of joints, which bodies do not have; use constrained_dynamics"
         )
-    if robot.model.timed:
-        raise ModelError(
-            f"maximal_dynamics: robot {robot.name!r} has joints that are driven in time, which it "
-            "does not know; use forward_dynamics"
-        )
+    robot.mechanism.refuse_time("maximal_dynamics", "use forward_dynamics")
     keys, forces = wrench_arguments(robot.model, f_ext)
     model = robot.model if dissipation else robot.model.frictionless()
     named = [("q", q, model.nq), ("qd", qd, model.nv), ("tau", tau, model.nv)]
@@ -123,7 +119,7 @@ def maximal_dynamics(
             )
         qdd[k] = joint_accelerations(model, equations, a)
         multipliers.append(lam[len(lam) - equations.loops :])
-    found = np.array(multipliers).reshape(*lead, model.loop_rows)
+    found = np.array(multipliers).reshape(*lead, robot.mechanism.rows)
     return qdd.reshape(*lead, model.nv), found
 
 

@@ -9,16 +9,17 @@ import numpy as np
 
 from chasles import formats
 from chasles.algorithms import that_runs
-from chasles.compiled import Compiled, Wrench, checked_options, derivative_names, wrench_arguments
-from chasles.cost import Cost, Rules, measured, recorder
-from chasles.devices import Automatic
 from chasles.formats import registry
+from chasles.functions.compiled import Compiled
+from chasles.functions.cost import Cost, Rules, measured, recorder
+from chasles.functions.devices import Automatic
+from chasles.functions.doors import Wrench, checked_options, derivative_names, wrench_arguments
+from chasles.functions.names import check_robot
+from chasles.functions.programs import Derivative, program
 from chasles.model import ModelError
 from chasles.model.denavit_hartenberg import Convention, DHRow, DHTable
 from chasles.model.dh_fields import TABLE, checked
 from chasles.model.dh_fit import dh_table
-from chasles.names import check_robot
-from chasles.programs import Derivative, program
 from chasles.robot import Robot
 
 
@@ -171,13 +172,13 @@ def compile(
     those of the method of `Robot`, e.g. frame="hand".
     """
     check_robot("compile", robot)
-    robot._refuse_open("compile", function)
+    robot.mechanism.refuse_open("compile", function)
     chosen = _backend(device, backend)
     keys, _ = wrench_arguments(robot.model, f_ext)
     derivative = None
     if wrt is not None:
         order = dict(checked_options(robot.model, function, options)).get("order", 1)
-        names = derivative_names(function, wrt, parameters, order=order, timed=robot.model.timed)
+        names = derivative_names(function, wrt, parameters, order=order, model=robot.model)
         derivative = Derivative("jacobian", names)
     compiled = robot.function(
         function,
@@ -232,8 +233,8 @@ def cost(
     """
     check_robot("cost", robot)
     function = that_runs(robot.model, function)
-    robot._refuse_open("cost", function)
-    model = robot._model_for(function)
+    robot.mechanism.refuse_open("cost", function)
+    model = robot.mechanism.chosen(function)
     keys, _ = wrench_arguments(model, f_ext)
     chosen = dict(checked_options(model, function, options))
     traced = program(

@@ -21,9 +21,9 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from chasles.loops import TOLERANCE
+from chasles.functions.names import leading_shape, numbers
+from chasles.mechanisms import TOLERANCE
 from chasles.model import ModelError
-from chasles.names import leading_shape, numbers
 from chasles.robot import Robot
 
 Array = Any
@@ -114,12 +114,10 @@ def _freedoms(robot: Robot, q: Array, qd: Array, J: np.ndarray, Jd: np.ndarray) 
     """
     M, h, v = robot.mass_matrix(q), robot.bias_forces(q, qd), np.asarray(qd, dtype=float)
     drift = _apply(Jd, v)
-    if not robot.model.loop_rows:
-        return _Freedoms(J, M, h, drift)
-    G, reduced = robot._closed.reduced("operational_dynamics", q, threads=None)
-    robot._closing.check_rates("operational_dynamics", q, v, tolerance=TOLERANCE)
-    yd = v[..., robot._closing.independent]
-    _, g = robot.complete(q, yd, np.zeros(yd.shape[-1]), tolerance=TOLERANCE)
+    G, reduced = robot.mechanism.reduced("operational_dynamics", q)
+    loops = robot.mechanism.closing
+    loops.check_rates("operational_dynamics", q, v, tolerance=TOLERANCE)
+    g = loops.drift(q, v, TOLERANCE)
     bias = _apply(_transposed(G), h + _apply(M, g))
     return _Freedoms(J @ G, reduced, bias, drift + _apply(J, g))
 
@@ -133,11 +131,7 @@ def operational_sensitivities(
     coordinates. A twist is refused, since its variation is not the rate of a variation; so are
     robots with loops, of which `Robot.linearize` has what is near a motion.
     """
-    if robot.model.loop_rows:
-        raise ModelError(
-            f"operational_sensitivities: robot {robot.name!r} has loops or couplings, which its "
-            "tree leaves open; use robot.linearize(q, qd, tau)"
-        )
+    robot.mechanism.refuse_loops("operational_sensitivities", "use robot.linearize(q, qd, tau)")
     if _checked(task) == "twist":
         raise ValueError(
             "operational_sensitivities: a twist has no coordinates to vary; use 'pose' or "
@@ -188,7 +182,8 @@ def computed_torque(
         for group, size in ((places, robot.nq), (rates, robot.nv))
         for name, value in group.items()
     }
-    free = robot._closing.independent if robot.model.loop_rows else np.arange(robot.nv)
+    loops = robot.mechanism.closing
+    free = loops.independent
     gains = {"stiffness": np.asarray(stiffness), "damping": np.asarray(damping)}
     for name, gain in gains.items():
         if gain.shape[-1:] not in ((), (1,), (len(free),)):
@@ -201,10 +196,8 @@ def computed_torque(
     edot = (given["qd_wanted"] - given["qd"])[..., free]
     ydd = given["qdd_wanted"][..., free] + gains["stiffness"] * e + gains["damping"] * edot
     q, qd = given["q"], given["qd"]
-    if not robot.model.loop_rows:
-        return robot.inverse_dynamics(q, qd, ydd, actuated=actuated)
-    robot._closing.check_closed("computed_torque: q_wanted", given["q_wanted"], TOLERANCE)
-    _, qdd = robot.complete(q, qd[..., free], ydd, tolerance=TOLERANCE)
+    loops.check_closed("computed_torque: q_wanted", given["q_wanted"], TOLERANCE)
+    qdd = loops.accelerated(q, qd, ydd, TOLERANCE)
     chosen = robot.independent if actuated is None else actuated
     return robot.inverse_dynamics(q, qd, qdd, actuated=chosen)
 

@@ -15,11 +15,11 @@ from chasles.backends.c import Library
 from chasles.backends.c_body import NUMBERS
 from chasles.backends.c_function import Function, identifier
 from chasles.backends.c_test import Sample
-from chasles.compiled import Wrench, checked_options, derivative_names, wrench_arguments
 from chasles.expr import Program
+from chasles.functions.doors import Wrench, checked_options, derivative_names, wrench_arguments
+from chasles.functions.names import check_robot
+from chasles.functions.programs import Derivative, program, spaces
 from chasles.model.spaces import PositionSpace
-from chasles.names import check_robot
-from chasles.programs import Derivative, program, spaces
 from chasles.robot import Robot
 from chasles.version import VERSION
 
@@ -84,7 +84,7 @@ def function_of(name: str) -> str:
 def _check_function(robot: Robot, name: str) -> None:
     function = function_of(name)
     if function in METHODS:
-        robot._refuse_open("export", function)
+        robot.mechanism.refuse_open("export", function)
         return
     if callable(getattr(Robot, function, None)):
         raise ValueError(
@@ -129,7 +129,7 @@ def _program(
     **options: Any,
 ) -> Program:
     function = function_of(name)
-    model = robot._model_for(function)
+    model = robot.mechanism.chosen(function)
     taken = {key: value for key, value in options.items() if _takes(function, key)}
     chosen = dict(checked_options(model, function, taken))
     derivative = None

@@ -20,13 +20,13 @@ import numpy as np
 import pytest
 
 import chasles
-from chasles import compiled
 from chasles.backends import cache, llvm
 from chasles.backends.cache import Artifact
+from chasles.functions import compiled
+from chasles.functions.programs import Derivative
+from chasles.functions.tracing import WrenchKey
 from chasles.mathematics.linear import Vector
-from chasles.programs import Derivative
 from chasles.robots import planar, puma560, random_tree
-from chasles.tracing import WrenchKey
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="nothing is cached here")
 
@@ -602,7 +602,7 @@ def test_other_machines_have_their_own_entries(
 USE = """
 import sys, time
 import numpy as np
-from chasles import compiled
+from chasles.functions import compiled
 from chasles.robots import planar
 original = compiled.program
 def program(*args, **options):

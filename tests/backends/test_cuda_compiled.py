@@ -11,7 +11,7 @@ from chasles.algorithms import FUNCTIONS
 from chasles.backends import cuda_build, cuda_nvrtc
 from chasles.backends.cuda_source import spreading
 from chasles.expr import Program
-from chasles.programs import spaces
+from chasles.functions.programs import spaces
 from chasles.robots import humanoid, puma560, quadruped
 
 pytestmark = pytest.mark.skipif(

@@ -56,7 +56,7 @@ def gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
     monkeypatch.setenv("CHASLES_CACHE", str(tmp_path / "cache"))
     monkeypatch.setitem(sys.modules, "cupy", cupy_on_cpu.module())
-    monkeypatch.delitem(sys.modules, "chasles.libraries.cupy", raising=False)
+    monkeypatch.delitem(sys.modules, "chasles.functions.libraries.cupy", raising=False)
     monkeypatch.setattr(cuda, "build", build)
     monkeypatch.setattr(cuda, "_cupy", lambda: sys.modules["cupy"])
     monkeypatch.setattr(cuda, "Function", lambda code, *_: Loaded(kernels[code]))
@@ -65,7 +65,7 @@ def gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(cuda_nvrtc, "version", lambda: (13, 0))
     LAUNCHES.clear()
     yield
-    sys.modules.pop("chasles.libraries.cupy", None)
+    sys.modules.pop("chasles.functions.libraries.cupy", None)
 
 
 def start(robot: chasles.Robot, *lead: int) -> tuple[np.ndarray, np.ndarray]:

@@ -9,7 +9,7 @@ from gpu_on_cpu import DEVICE, STREAM, imitated
 from support import close, state
 
 import chasles
-from chasles.compiled import Compiled
+from chasles.functions.compiled import Compiled
 from chasles.robots import planar
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
@@ -18,7 +18,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 @pytest.fixture
 def inverse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Inverse dynamics that takes tensors of the processor for those of a GPU."""
-    from chasles.libraries import torch as door
+    from chasles.functions.libraries import torch as door
 
     compiled = chasles.compile(planar(2), "inverse_dynamics")
     kernel, _ = imitated(compiled.program, "float64", tmp_path, monkeypatch)

@@ -13,9 +13,9 @@ from chasles.algorithms import FUNCTIONS
 from chasles.backends import arrays, llvm, llvm_source
 from chasles.backends.llvm import Machine
 from chasles.expr import Program
+from chasles.functions.tracing import signature
 from chasles.model import LoopData
 from chasles.robots import planar, puma560, quadruped
-from chasles.tracing import signature
 
 STATES = 64
 SIZES = (*range(1, 21), STATES)

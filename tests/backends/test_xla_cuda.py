@@ -17,7 +17,7 @@ from support import close
 
 import chasles
 from chasles.backends import cuda, cuda_driver, cuda_source, xla_cuda
-from chasles.compiled import Compiled
+from chasles.functions.compiled import Compiled
 from chasles.robots import planar
 
 STREAM, CONTEXT, ERROR = 0x51, 0x52, 0x53

@@ -8,7 +8,7 @@ from support import close
 
 import chasles
 from chasles.algorithms import FUNCTIONS
-from chasles.programs import spaces
+from chasles.functions.programs import spaces
 from chasles.robots import humanoid, puma560, quadruped, random_tree
 
 cupy = pytest.importorskip("cupy", reason="no CuPy: kernels on a GPU are not tested here")

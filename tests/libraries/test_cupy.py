@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import chasles
-from chasles import libraries
-from chasles.compiled import Compiled
+from chasles.functions import libraries
+from chasles.functions.compiled import Compiled
 from chasles.robots import planar
 
 
@@ -48,11 +48,11 @@ def cupy(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     module = ModuleType("cupy")
     vars(module).update(ndarray=Array, asarray=asarray, float32=np.float32, float16=np.float16)
     monkeypatch.setitem(sys.modules, "cupy", module)
-    monkeypatch.delitem(sys.modules, "chasles.libraries.cupy", raising=False)
+    monkeypatch.delitem(sys.modules, "chasles.functions.libraries.cupy", raising=False)
     monkeypatch.delitem(libraries._TAKERS, "cupy", raising=False)
     yield
     libraries._TAKERS.pop("cupy", None)
-    sys.modules.pop("chasles.libraries.cupy", None)
+    sys.modules.pop("chasles.functions.libraries.cupy", None)
 
 
 @pytest.fixture

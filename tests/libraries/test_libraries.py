@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import chasles
-from chasles.libraries import LIBRARIES, library_of
+from chasles.functions.libraries import LIBRARIES, library_of
 from chasles.robots import planar
 
 
@@ -39,7 +39,7 @@ def test_the_benchmark_checks_its_answers() -> None:
 @pytest.mark.parametrize("row", LIBRARIES, ids=lambda row: row.package)
 def test_every_row_has_a_module_that_calls(row: tuple[str, ...]) -> None:
     pytest.importorskip(row[1], reason=f"{row[0]} is not installed")
-    module = pytest.importorskip(f"chasles.libraries.{row[1]}")
+    module = pytest.importorskip(f"chasles.functions.libraries.{row[1]}")
     assert callable(module.call)
 
 

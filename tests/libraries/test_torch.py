@@ -289,7 +289,7 @@ def test_one_graph_for_all_batches_and_several_results() -> None:
 
 
 def test_the_operation_keeps_pytorchs_rules() -> None:
-    from chasles.libraries import torch as library
+    from chasles.functions.libraries import torch as library
 
     inverse = chasles.compile(planar(2), "inverse_dynamics")
     arrays = learning([torch.randn(3, 2, dtype=torch.float64) for _ in range(3)])
@@ -299,7 +299,7 @@ def test_the_operation_keeps_pytorchs_rules() -> None:
 
 
 def test_a_graph_that_outlives_its_robot_says_so() -> None:
-    from chasles.libraries import recall
+    from chasles.functions.libraries import recall
 
     with pytest.raises(RuntimeError, match="a robot that is gone"):
         recall("nobody")

@@ -13,8 +13,8 @@ from support import Floats, close
 
 import chasles
 from chasles.algorithms import FUNCTIONS, KINEMATICS
+from chasles.functions.programs import spaces
 from chasles.model import ModelError
-from chasles.programs import spaces
 from chasles.robots import puma560, stanford_arm
 
 CONVENTIONS = ("modified", "standard")

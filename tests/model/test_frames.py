@@ -10,6 +10,7 @@ from support import close, direct, state, tree
 import chasles
 from chasles.algorithms.spatial.newton_euler_vector import newton_euler_vector
 from chasles.expr import Scalar
+from chasles.functions.tracing import trace
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.mathematics.tensor import euler_from_inertia
@@ -18,7 +19,6 @@ from chasles.model.equivalent import by_moments, by_products, equivalent
 from chasles.model.frames import sparse_frames
 from chasles.model.joints import Revolute
 from chasles.robots import four_bar, puma560, quadruped, stanford_arm
-from chasles.tracing import trace
 
 ROUNDING = 1e-11
 TREES = [(9, seed, floating) for seed in range(4) for floating in (False, True)]

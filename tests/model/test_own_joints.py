@@ -12,6 +12,7 @@ from support import close, direct, relative, ways
 import chasles
 from chasles.algorithms import FUNCTIONS
 from chasles.backends import llvm
+from chasles.functions.tracing import signature
 from chasles.mathematics.linear import Matrix, Symmetric, Vector
 from chasles.mathematics.rotations import General, Rotation, about
 from chasles.mathematics.spatial import Motions, RigidInertia, Transform
@@ -19,7 +20,6 @@ from chasles.model import Description, Joint, JointData, LinkData, LoopData, Mod
 from chasles.model.joints import RackAndPinion, Universal, YawPitchRoll
 from chasles.robots import random_tree
 from chasles.robots.mechanisms import four_bar
-from chasles.tracing import signature
 
 BODY = RigidInertia.from_center(2.0, Vector.of(0.1, -0.2, 0.05), Symmetric(3, 4, 5, 0.1, 0.2, 0.3))
 

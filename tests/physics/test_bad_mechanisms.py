@@ -12,8 +12,8 @@ from support import Floats, close
 
 import chasles
 from chasles.expr import Number, sin, sqrt
-from chasles.loops import dynamics
 from chasles.mathematics.spatial import RigidInertia
+from chasles.mechanisms import dynamics
 from chasles.model import Description, LinkData, coupling, gear
 from chasles.model.graph import from_graph
 from chasles.robots.mechanisms import five_bar, four_bar

@@ -12,10 +12,10 @@ from mechanisms import MECHANISMS, constraint_forces, mechanism, motion
 from support import TARGETS, close, runner
 
 import chasles
-from chasles.loops import dynamics
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.rotations import Rotation
 from chasles.mathematics.spatial import Transform
+from chasles.mechanisms import dynamics
 from chasles.model import LOOP_JOINTS, Description
 from chasles.robots.mechanisms import four_bar
 
@@ -203,7 +203,7 @@ def test_stabilization_lets_errors_decay() -> None:
 def test_independent_mass_matrix_is_kinetic_energy(name: str) -> None:
     robot, q, qd, _ = case(name)
     M = robot.mass_matrix(q, coordinates="independent")
-    yd = qd[:, robot._closing.independent]
+    yd = qd[:, robot.mechanism.closing.independent]
     close(0.5 * np.einsum("...i,...ij,...j->...", yd, M, yd), robot.kinetic_energy(q, qd), 1e-12)
     close(M, np.swapaxes(M, 1, 2), 1e-14)
 
@@ -213,7 +213,7 @@ def test_actuators_that_are_just_enough(name: str) -> None:
     robot, q, qd, tau = case(name)
     wanted = robot.forward_dynamics(q, qd, tau)
     u = robot.inverse_dynamics(q, qd, wanted, actuated=robot.independent)
-    passive = np.delete(np.arange(robot.nv), robot._closing.independent)
+    passive = np.delete(np.arange(robot.nv), robot.mechanism.closing.independent)
     assert not np.any(u[:, passive])
     close(robot.forward_dynamics(q, qd, u), wanted, 1e-9)
 

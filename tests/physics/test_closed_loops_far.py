@@ -9,7 +9,7 @@ from mechanisms import MECHANISMS, constraint_forces, mechanism, motion
 from support import close, relative, runner
 
 import chasles
-from chasles.loops import dynamics
+from chasles.mechanisms import dynamics
 
 SOLVERS = ("multipliers", "direct", "minimal")
 CASES = (*MECHANISMS, "loop revolute", "loop cylindrical", "loop fixed")

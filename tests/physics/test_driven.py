@@ -465,5 +465,5 @@ def test_what_a_file_cannot_say(tmp_path: Any) -> None:
         chasles.save(timed, tmp_path / "arm.toml")
     with pytest.raises(ModelError, match="its motion is given in time"):
         chasles.to_dh(arm())
-    with pytest.raises(ModelError, match="driven in time, which it does not know"):
+    with pytest.raises(ModelError, match="depends on time"):
         chasles.maximal_dynamics(arm(), *np.zeros((3, 4)))

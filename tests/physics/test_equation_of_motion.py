@@ -10,9 +10,9 @@ from machines import TREES, Machine, dot, matvec, steps
 from support import CUBIC, close, direct, tree, ways
 
 from chasles.algorithms import FUNCTIONS
+from chasles.functions.tracing import signature
 from chasles.model import JOINTS
 from chasles.model.equivalent import Choice, by_moments, by_products, equivalent
-from chasles.tracing import signature
 
 ROUNDING = 1e-11
 DIFFERENCE = 1e-7

@@ -98,7 +98,7 @@ def test_constraints_of_loops(name: str) -> None:
     n, K, k = int(robot.mobility(q)), robot.loop_matrix(q), robot.loop_bias(q, qd)
     G = np.array([robot.complete(q, unit) for unit in np.eye(n)]).T
     close(K @ G, np.zeros((len(K), n)), 1e-11, scale=float(np.max(np.abs(K)) * np.max(np.abs(G))))
-    y = [robot._closing.freedoms.index(freedom) for freedom in robot.independent]
+    y = [robot.mechanism.closing.freedoms.index(freedom) for freedom in robot.independent]
     close(G[y], np.eye(n), 1e-12)
     _, g = robot.complete(q, qd[y], np.zeros(n))
     close(K @ g, k, 1e-10, scale=float(np.max(np.abs(g))))
@@ -119,7 +119,7 @@ def test_velocity_across_a_loop_and_its_rate(name: str) -> None:
     robot, q, qd, _ = closed_state(name, 5)
     rng, h = np.random.default_rng(6), 1e-4
     n = int(robot.mobility(q))
-    y = [robot._closing.freedoms.index(freedom) for freedom in robot.independent]
+    y = [robot.mechanism.closing.freedoms.index(freedom) for freedom in robot.independent]
     _, qdd = robot.complete(q, qd[y], rng.normal(size=n))
     wrong = qdd + rng.normal(size=robot.nv)  # leaves the loops: K qd grows at the rate K qdd - k
     after, before = (

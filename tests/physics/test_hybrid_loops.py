@@ -6,7 +6,7 @@ from mechanisms import MECHANISMS, PLANAR, mechanism, motion
 from support import close
 
 import chasles
-from chasles.loops import singular_values
+from chasles.mechanisms import singular_values
 from chasles.model import gear
 
 KNOWN = {name: (mechanism(name).independent[0].split("[")[0],) for name in MECHANISMS}
@@ -68,7 +68,7 @@ def test_driven_like_the_motor_that_moves_it_so(name: str) -> None:
     robot, (q, qd, _) = mechanism(name), motion(name)
     rng = np.random.default_rng(2)
     _, qdd = robot.complete(
-        q, qd[:, robot._closing.independent], rng.normal(size=len(MECHANISMS[name]))
+        q, qd[:, robot.mechanism.closing.independent], rng.normal(size=len(MECHANISMS[name]))
     )
     mask = places(robot, robot.independent)
     given = np.where(mask, qdd, 0.0)
@@ -107,7 +107,7 @@ def test_by_singular_values() -> None:
     qd = robot.complete(q, [1.0])
     given, held = np.array([0.5, 1.0, -1.0, 2.0])[: robot.nv], places(robot, ("alpha1",))
     found, left = singular_values.hybrid_dynamics(
-        robot._closing, (q, qd, given), np.flatnonzero(held)
+        robot.mechanism.closing, (q, qd, given), np.flatnonzero(held)
     )
     close(found, robot.hybrid_dynamics(q, qd, given, known="alpha1"), 1e-10)
     assert np.max(np.abs(left)) < 1e-11

@@ -30,7 +30,7 @@ def by_differences(
     robot: chasles.Robot, q: np.ndarray, qd: np.ndarray, tau: np.ndarray, **options: Any
 ) -> tuple[np.ndarray, np.ndarray]:
     """A and B from how two neighbouring motions part; both keep the loops closed."""
-    chosen, places = robot._closing.independent, robot._closing.places
+    chosen, places = robot.mechanism.closing.independent, robot.mechanism.closing.places
     n = len(chosen)
     y = np.array([0.0 if places[k] is None else q[places[k]] for k in chosen])
 

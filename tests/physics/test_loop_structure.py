@@ -78,7 +78,7 @@ def test_weaker_joints_leave_the_motion_as_it_is(name: str) -> None:
     less = weak.mobility()
     assert (less.rank, int(less)) == (report.rank, int(report))
     assert less.rows < report.rows
-    at = robot._closing.references[0]
+    at = robot.mechanism.closing.references[0]
     y = at[[robot.joints.index(joint) for joint in robot.independent]]
     q = robot.assemble(y, guess=at)
     close(weak.assemble(y, guess=at), q, 1e-12)

@@ -333,7 +333,9 @@ def test_a_floating_mechanism() -> None:
     y = np.array(
         [
             0.0 if p is None else q[p]
-            for p in map(robot._closing.places.__getitem__, robot._closing.independent)
+            for p in map(
+                robot.mechanism.closing.places.__getitem__, robot.mechanism.closing.independent
+            )
         ]
     )
     step = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6])

@@ -12,7 +12,7 @@ from support import close
 
 import chasles
 from chasles.expr import cos, sin, sqrt
-from chasles.loops import dynamics, singular_values
+from chasles.mechanisms import dynamics, singular_values
 from chasles.model import LoopData, ModelError, coupling, motion
 
 T = 0.4
@@ -134,7 +134,8 @@ def pair() -> chasles.Robot:
 def pair_state() -> tuple[np.ndarray, np.ndarray]:
     """At time zero."""
     robot, free = pair(), mechanism("five_bar")
-    q = np.delete(free.assemble([2.0, 0.9]), free._closing.places[free._closing.independent[0]])
+    loops = free.mechanism.closing
+    q = np.delete(free.assemble([2.0, 0.9]), loops.places[loops.independent[0]])
     return q, robot.at_time(0.0).complete(q, [0.5])
 
 
@@ -173,7 +174,7 @@ def test_linearized_as_by_differences() -> None:
     robot, (q, qd) = pair(), pair_state()
     here, tau = robot.at_time(0.0), np.array([0.2, -0.1, 0.3])
     A, _ = here.linearize(q, qd, tau, coordinates="independent")
-    k = robot._choice.independent[0]
+    k = robot.mechanism.loops.independent[0]
 
     def rate(y: float, yd: float) -> np.ndarray:
         there = here.assemble([q[k] + y], guess=q)
@@ -256,7 +257,7 @@ def test_a_simulated_motion_keeps_it() -> None:
 def test_near_singular_states_by_singular_values() -> None:
     """What takes over there says the same here, with the terms of time and of stabilization."""
     robot, (q, qd) = cam(), cam_state()
-    loops, tau = robot.at_time(T)._closing, np.array([0.1, 0.2, -0.3])
+    loops, tau = robot.at_time(T).mechanism.closing, np.array([0.1, 0.2, -0.3])
     state = (q, qd + np.array([0.0, 0.1, 0.0]), tau)
     qdd, lam = singular_values.constrained_dynamics(loops, state, stabilization=0.1)
     found = robot.at_time(T).constrained_dynamics(*state, stabilization=0.1)

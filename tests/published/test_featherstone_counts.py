@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import chasles
-from chasles.cost import Cost, Rules
+from chasles.functions.cost import Cost, Rules
 from chasles.mathematics.linear import factor_ltdl
 from chasles.model.spaces import tree_places
 from chasles.published.featherstone import (

@@ -8,7 +8,7 @@ import numpy as np
 from chasles.algorithms import FUNCTIONS, KINEMATICS, solid_bodies
 from chasles.checks.comparing import NOTHING, Comparison, Loss
 from chasles.checks.trial import Trial, arguments, at_frame
-from chasles.tracing import signature
+from chasles.functions.tracing import signature
 
 
 def views(trial: Trial) -> tuple[dict[str, Any], ...]:

@@ -16,8 +16,6 @@ from chasles.model.model import Loop, Model
 
 def loops_close(trial: Trial) -> Iterator[Comparison]:
     """A = d residual / dq, and A qd = rate, A qdd = bias keep the residual where it is."""
-    if not trial.model.loop_rows:
-        return
     q, qd, units = trial.q, trial.qd, trial.units.closing
     A = trial.run("loop_matrix", q)
     opened = trial.slope(lambda x: trial.run("loop_residual", x))
@@ -39,7 +37,7 @@ def _fast(trial: Trial, qdd: np.ndarray) -> float:
 
 def constrained_motion(trial: Trial) -> Iterator[Comparison]:
     """M qdd + h = tau + A' multipliers and A qdd = bias, by every method, with a load."""
-    if not trial.model.loop_rows or trial.model.source.massless:
+    if trial.model.source.massless:
         return
     model, q, qd, rows = trial.closed, trial.q, trial.qd, trial.units.closing
     load = at_frame(trial.robot.frames[-1], trial.wrench)
@@ -94,7 +92,7 @@ POOR = 1e-5
 
 def independent_coordinates(trial: Trial) -> Iterator[Comparison]:
     """Rates that keep loops closed, the mass matrix of the freedoms left, forces of actuators."""
-    if not trial.model.loop_rows or trial.model.source.massless:
+    if trial.model.source.massless:
         return
     model, q, qd, units = trial.closed, trial.q, trial.qd, trial.units
     step, rates, health = trial.ask(model, "closing_step", q, qd)
@@ -141,7 +139,7 @@ def health(trial: Trial) -> Iterator[Comparison]:
     Squares of the scaled residual, and of what rates and accelerations do to the loops; the least
     pivot of K M^-1 K' beside its diagonal.
     """
-    if not trial.model.loop_rows or trial.model.source.massless:
+    if trial.model.source.massless:
         return
     model, kept = trial.closed, list(trial.closed.closure.rows)
     at = replace(trial, q=trial.run("integrate", trial.q, 0.05 * trial.direction))
@@ -179,7 +177,7 @@ def errors_decay(trial: Trial) -> Iterator[Comparison]:
 
     A qdd = bias - 2/T slip - 1/T^2 residual (Featherstone 2008, Eq 8.22), in the rows that count.
     """
-    if not trial.model.loop_rows or trial.model.source.massless:
+    if trial.model.source.massless:
         return
     model, kept, name = trial.closed, list(trial.closed.closure.rows), "constrained_dynamics"
     q, v = trial.run("integrate", trial.q, 0.02 * trial.direction), trial.qd + trial.direction
@@ -225,9 +223,8 @@ def loop_joints(trial: Trial) -> Iterator[Comparison]:
     if not trial.model.loops or trial.model.source.massless or trial.model.driven:
         return
     model, q, qd, rng = trial.model, trial.q, trial.qd, np.random.default_rng(0)
-    lam = rng.normal(size=model.loop_rows) * trial.units.closing * trial.force
-    coupled = model.loop_rows - sum(loop.rows for loop in model.loops)
-    lam[len(lam) - coupled :] = 0.0
+    lam = rng.normal(size=len(trial.units.closing)) * trial.units.closing * trial.force
+    lam[len(lam) - len(model.couplings) :] = 0.0
     work, across, pushed = np.zeros(model.nv), [], {i: np.zeros(6) for i in model.in_file_order}
     for loop, wrench in zip(model.loops, trial.run("loop_forces", q, lam), strict=True):
         J = _across(trial, loop)

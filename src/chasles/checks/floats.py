@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from chasles.algorithms import METHODS
+from chasles.functions.tracing import WrenchKey, external_loads, resolve, signature
 from chasles.model import Model
 from chasles.model.loads import by_body
 from chasles.model.spaces import LoadsSpace
-from chasles.tracing import WrenchKey, external_loads, resolve, signature
 
 
 def evaluate(

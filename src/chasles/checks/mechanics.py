@@ -143,7 +143,7 @@ def power_balance(trial: Trial) -> Iterator[Comparison]:
     )
     power = float(trial.tau @ qd)
     if model.driven:
-        lam = trial.force * np.random.default_rng(0).normal(size=model.loop_rows)
+        lam = trial.force * np.random.default_rng(0).normal(size=trial.robot.mechanism.rows)
         lam *= not any(coupling.data.timed for coupling in model.couplings)
         driving = trial.run("driving_forces", q, qd, qdd, lam)
         speeds = model.velocities(qd.tolist(), 1)

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from chasles import backends
-from chasles.algorithms import FUNCTIONS, OPEN
+from chasles.algorithms import FUNCTIONS
 from chasles.checks.agreement import ILL, INVERTING, effort, loss_of, mixed, options_of, size_of
 from chasles.checks.comparing import Comparison
 from chasles.checks.trial import Trial, arguments, raising
-from chasles.programs import Derivative
-from chasles.tracing import signature
+from chasles.functions.programs import Derivative
+from chasles.functions.tracing import signature
 
 MAIN = (
     "forward_kinematics",
@@ -50,7 +50,7 @@ def asked(trial: Trial) -> Iterator[Asked]:
     """Functions, their options and arrays."""
     model = trial.model
     for function in FUNCTIONS if trial.full else MAIN:
-        if (model.loop_rows and function in OPEN) or not trial.has(function):
+        if trial.robot.mechanism.opens(function) or not trial.has(function):
             continue
         if function == "linearize" and trial.nonholonomic:
             continue
@@ -71,12 +71,12 @@ def asked(trial: Trial) -> Iterator[Asked]:
             "given": mixed(trial, known, trial.qdd, trial.tau)
             if not model.source.massless
             else None,
-            "multipliers": np.ones(model.loop_rows),
+            "multipliers": np.ones(trial.robot.mechanism.rows),
             "v": trial.direction,
             "q0": trial.q,
             "q1": trial.run("integrate", trial.q, trial.direction),
         }
-        if model.loop_rows and not model.loops and function.startswith("loop_joint"):
+        if not model.loops and function.startswith("loop_joint"):
             continue
         yield function, options, arguments(function, rows[0], given)
 
@@ -130,7 +130,7 @@ def alone_as_in_a_batch(trial: Trial) -> Iterator[Comparison]:
 def in_single_precision(trial: Trial) -> Iterator[Comparison]:
     """Arrays of float32 give what arrays of float64 give, to single precision."""
     for function, options, arrays in asked(trial):
-        if trial.model.timed or function in ILL | {"integrate", "difference"}:
+        if function in ILL | {"integrate", "difference"}:
             continue
         compiled = _compiled(trial, function, "llvm", options)
         expected = compiled(*arrays)
@@ -143,7 +143,7 @@ def derived_programs(trial: Trial) -> Iterator[Comparison]:
     for function, options, arrays in asked(trial):
         ways = trial.ways(function, **options)
         sign = signature(ways[0].algorithm)
-        if len(sign.outputs) > 1 or "q" not in sign.inputs or trial.model.timed:
+        if len(sign.outputs) > 1 or "q" not in sign.inputs:
             continue
         if function in INVERTING | ILL | {"integrate"}:
             continue
@@ -152,7 +152,7 @@ def derived_programs(trial: Trial) -> Iterator[Comparison]:
             by_q = Derivative("jacobian", ("q",))
             compiled = trial.robot.function(
                 function, backend="interpret", derivative=by_q, **options
-            )
+            ).at(trial.t)
         program = _compiled(trial, function, "interpret", options)
         slope = trial.slope(partial(_at, program, rest))
         found = compiled(first, *rest) @ trial.direction

@@ -12,10 +12,11 @@ from chasles.algorithms import DERIVATIVES, KINEMATICS, METHODS, Method
 from chasles.checks.comparing import Loss
 from chasles.checks.floats import evaluate, run
 from chasles.checks.units import Units, units_of
-from chasles.compiled import Compiled
+from chasles.functions.compiled import Compiled
+from chasles.functions.tracing import WrenchKey, signature
 from chasles.mathematics.spatial import RigidInertia
+from chasles.mechanisms import Mechanism
 from chasles.model import WORLD, Model
-from chasles.tracing import WrenchKey, signature
 
 STEP = 1e-3
 """Of differences, in rad, lengths of the robot and s: with one extrapolation about 1e-11 of a slope
@@ -37,6 +38,7 @@ class Subject(Protocol):
     def frames(self) -> tuple[str, ...]: ...
 
     model: Model
+    mechanism: Mechanism
 
     def random(self, rng: Any = None, size: Any = ()) -> np.ndarray: ...
     def function(self, function: str, *, backend: str = "llvm", **options: Any) -> Compiled: ...
@@ -245,7 +247,7 @@ def trial(robot: Subject, seed: int, *, full: bool = False) -> Trial:
     """A random state; of a robot with loops, one in which they are closed and stay so."""
     rng = np.random.default_rng(seed)
     source = robot.model
-    t = float(rng.uniform(0.1, 1.0)) if source.timed else 0.0
+    t = float(np.random.default_rng((seed, 1)).uniform(0.1, 1.0))
     model = source.at(t)
     units = units_of(model)
     q = _position(robot, units.length, rng)
@@ -253,7 +255,7 @@ def trial(robot: Subject, seed: int, *, full: bool = False) -> Trial:
     direction /= np.linalg.norm(direction) if source.nv else 1.0
     qd, qdd, direction = (x * units.effort for x in (qd, qdd, direction))
     wrench = rng.normal(size=6) * _scale(source, robot.frames[-1])
-    if source.loop_rows:
+    if robot.mechanism.rows:
         q = _closed(model, units, rng)
         A = evaluate(model, "loop_matrix", (q,))[0]
         slip = A @ qd - evaluate(model, "loop_rate", (q,))[0]

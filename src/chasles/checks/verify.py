@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from chasles.checks.comparing import Comparison, first_difference, relative_error
 from chasles.checks.table import CHECKS, Check
 from chasles.checks.trial import ARM, Raised, Subject, Trial, trial
-from chasles.names import check_robot
+from chasles.functions.names import check_robot
 
 STATES = 2
 """Random states by default."""
@@ -163,6 +163,8 @@ def results(
     for check in chosen:
         step(check.name)
         for k, at in enumerate(trials):
+            if check.loops and not at.robot.mechanism.rows:
+                continue
             try:
                 for compared in check.compare(at):
                     yield _judged(check, compared, seed + k)

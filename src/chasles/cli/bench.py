@@ -26,7 +26,7 @@ import numpy as np
 from chasles import conventions
 from chasles.api import compile
 from chasles.backends.pool import cores
-from chasles.compiled import Compiled
+from chasles.functions.compiled import Compiled
 from chasles.model import ModelError
 from chasles.robot import Robot
 

@@ -12,11 +12,11 @@ from chasles.algorithms import FUNCTIONS, METHODS, that_runs
 from chasles.api import cost
 from chasles.cli.command import Answer
 from chasles.cli.tables import table
-from chasles.cost import Cost, Rules
 from chasles.expr import Count
+from chasles.functions.cost import Cost, Rules
+from chasles.functions.tracing import signature
 from chasles.model import ModelError
 from chasles.robot import Robot
-from chasles.tracing import signature
 
 COLUMNS = ("mul", "add", "div", "sqrt", "sin, cos")
 NONE = "·"

@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from chasles.compiled import Compiled
+from chasles.functions.compiled import Compiled
 from chasles.robot import Robot
 from chasles.robots import puma560
 

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from chasles.algorithms import METHODS
-from chasles.compiled import NEEDED
 from chasles.exporting import function_of
-from chasles.programs import spaces
+from chasles.functions.doors import NEEDED
+from chasles.functions.programs import spaces
 from chasles.robot import Robot
 
 

@@ -15,10 +15,10 @@ import numpy as np
 from chasles.algorithms.spatial.viewpoint import At
 from chasles.cli.differences import completed
 from chasles.cli.output import TABLES
-from chasles.compiled import Wrench
 from chasles.formats import dat
 from chasles.formats.files import whole
 from chasles.formats.motion import CHUNK, Motion, forces, numbered, read
+from chasles.functions.doors import Wrench
 from chasles.robot import Robot
 
 CLOSED = 1e-6
@@ -245,8 +245,7 @@ def computed(task: Task, *, chunk: int = CHUNK) -> Iterator[States]:
             raise ValueError(f"{file}: it has no {lacking}; add them, or give --differentiate")
         _check_closed(task, some)
         f_ext = loads.take(some)
-        rows = robot.model.loop_rows
-        unloaded = np.zeros(rows) if rows else None  # with these forces loops transmit nothing
+        unloaded = np.zeros(robot.mechanism.rows)  # with these forces loops transmit nothing
         yield States(
             some,
             [robot.forward_kinematics(q, frame=name) for name in task.frames],

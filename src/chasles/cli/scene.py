@@ -13,7 +13,7 @@ from chasles.cli.scenario import CONTROLS, Scenario
 from chasles.cli.target import Loading, find
 from chasles.cli.touching import pair
 from chasles.contact import Pair
-from chasles.names import from_names
+from chasles.functions.names import from_names
 from chasles.robot import Robot
 from chasles.rollouts import End, Trajectory, computed
 from chasles.simulate import simulate
@@ -84,7 +84,7 @@ def _digest(robot: Robot) -> str:
         for name in ("links", "joints", "loops", "couplings")
     }
     said = replace(source, notes=(), where="", **parts)
-    return hashlib.sha256(repr((said, robot._mimic)).encode()).hexdigest()
+    return hashlib.sha256(repr((said, robot.mimic)).encode()).hexdigest()
 
 
 # State -----------------------------------------------------------------------------------------
@@ -99,14 +99,9 @@ def _start(scenario: Scenario, robot: Robot) -> tuple[np.ndarray, np.ndarray]:
     q = robot.random(given["random"]) if "random" in given else robot.neutral()
     q = _coordinates(scenario, robot.position_slice, q, "start", "q")
     qd = _coordinates(scenario, robot.velocity_slice, np.zeros(robot.nv), "start", "qd")
-    if not robot.model.loop_rows:
-        return q, qd
+    anywhere = "random" not in given and isinstance(given.get("q", {}), Mapping)
     with _blamed(scenario, "start", "q"):
-        places = [robot._choice.places[k] for k in robot._choice.independent]
-        y = [0.0 if place is None else q[place] for place in places]
-        anywhere = "random" not in given and isinstance(given.get("q", {}), Mapping)
-        q = robot.assemble(y, None if anywhere else q)
-        return q, robot.complete(q, qd[robot._choice.independent])
+        return robot.mechanism.closed(q, qd, anywhere=anywhere)
 
 
 def outside(robot: Robot, q: np.ndarray) -> list[str]:
@@ -152,9 +147,9 @@ def _control(scenario: Scenario, robot: Robot, start: np.ndarray) -> Force | Non
     law = given.get("law", "none")
     if law == "none":
         return None
-    if law == "computed-torque" and robot.model.loop_rows:
-        what = f"computed torque is for robots without loops, which {robot.name!r} has; take 'pd'"
-        raise scenario.error(what, "control", "law")
+    if law == "computed-torque":
+        with _blamed(scenario, "control", "law"):
+            robot.mechanism.refuse_loops("computed torque", "take 'pd'")
     gains = [key for key in given if key not in ("law", "target")]
     values: dict[str, Any] = {key: _each(scenario, robot, "control", key) for key in gains}
     if law != "gravity":

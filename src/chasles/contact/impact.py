@@ -19,7 +19,7 @@ from chasles.contact.moreau import Moreau
 from chasles.contact.restitution import ImpactLaw, Newton, check_law
 from chasles.contact.rigid import point_jacobian
 from chasles.contact.slip import applied
-from chasles.names import leading_shape, numbers
+from chasles.functions.names import leading_shape, numbers
 from chasles.robot import Robot
 
 Array = Any
@@ -99,12 +99,8 @@ def response(robot: Robot, q: Array, forces: Array) -> np.ndarray:
     (Featherstone 2008, Eq 8.44).
     """
     M = robot.mass_matrix(q)
-    if not robot.model.loop_rows:
-        return np.linalg.solve(M, np.asarray(forces))
-    places = np.asarray(q, dtype=float)[..., None, :]
-    free = np.eye(len(robot.independent))
-    Gt = robot.complete(places, free) - robot.complete(places, 0.0 * free)
-    G = np.swapaxes(Gt, -1, -2)
+    G = robot.mechanism.closing.directions(q)
+    Gt = np.swapaxes(G, -1, -2)
     steps: np.ndarray = G @ np.linalg.solve(Gt @ M @ G, Gt @ forces)
     return steps
 

@@ -110,7 +110,7 @@ class _System(NamedTuple):
             lead = (*qd.shape[:-1], nv, 2 * nv)
             dq, dqd = (np.concatenate(two, axis=-1) for two in ((one, none), (none, one)))
             return np.broadcast_to(dq, lead), np.broadcast_to(dqd, lead)
-        free = list(robot._choice.independent)
+        free = list(robot.mechanism.loops.independent)
         pick = np.eye(nv)[free]
         whole = np.concatenate(
             [np.broadcast_to(pick, (*self.A.shape[:-2], *pick.shape)), self.A], axis=-2
@@ -123,10 +123,6 @@ class _System(NamedTuple):
 
 def _loops(robot: Robot, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The loop matrix (..., m, nv) and its derivative by q; without rows for a tree."""
-    if not robot.model.loop_rows:
-        return np.zeros((*q.shape[:-1], 0, robot.nv)), np.zeros(
-            (*q.shape[:-1], 0, robot.nv, robot.nv)
-        )
     return robot.loop_matrix(q), robot.derivatives("loop_matrix", q, wrt="q")
 
 

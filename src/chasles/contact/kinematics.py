@@ -17,9 +17,10 @@ from chasles.backends.call import fast_entry
 from chasles.contact.geometry import Box, Capsule, Nearby, Plane, Sphere
 from chasles.contact.pairs import Pair, tangents
 from chasles.expr import RULES, Arena, Number, Program, Variable
+from chasles.functions.programs import program
+from chasles.functions.tracing import clock
 from chasles.mathematics.linear import Matrix, Vector
 from chasles.model import Description, Model
-from chasles.programs import program
 from chasles.robot import Robot
 
 NEAR = 1e-9
@@ -107,7 +108,7 @@ class Points:
             Ball(names[pair.body.frame], at, radius, names[pair.surface.frame], closed(pair))
             for pair, at, radius in each
         )
-        self._count, self._timed = len(balls), robot.model.timed
+        self._count, self._clock = len(balls), clock(robot.model)
         self._surfaces = _grouped([pair.surface for pair, *_ in each if closed(pair) is None])
         self._moves = _compiled(robot, balls, moves_program)
         if self._surfaces:
@@ -116,7 +117,7 @@ class Points:
 
     def __call__(self, t: float, q: np.ndarray, qd: np.ndarray) -> Moves:
         """Where the points are at a time and how they move."""
-        state = (q, qd, np.array(t)) if self._timed else (q, qd)
+        state = (q, qd, *(np.array(t) for _ in self._clock))
         gap, *moves = self._moves(*state, *self._nearest(state))
         if np.isnan(gap).any():
             raise ValueError("simulate: two centres coincide, so that no normal is nearest")
@@ -158,7 +159,7 @@ def _compiled(
     model = robot.model
     own = any(joint.custom is not None for joint in model.source.joints)
     traced = trace(model, balls).hash if own else ""
-    recipe = Recipe(model.source, robot._mimic, balls, trace.__name__, traced)
+    recipe = Recipe(model.source, robot.mimic, balls, trace.__name__, traced)
     kernel = backends.prepare(recipe, lambda: trace(model, balls))
 
     def slow(*arrays: Any) -> Any:
@@ -272,7 +273,7 @@ def _inputs(model: Model) -> tuple[list[Variable], dict[str, list[Number]], Aren
     """Symbols of the state, and of the time where it counts."""
     arena = Arena(RULES)
     inputs = [Variable("q", (model.nq,)), Variable("qd", (model.nv,))]
-    inputs += [Variable("t", ())] if model.timed else []
+    inputs += clock(model)
     given: dict[str, list[Number]] = {
         v.name: [arena.input(v.name, k) for k in range(v.size)] for v in inputs
     }

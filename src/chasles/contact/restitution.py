@@ -23,7 +23,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from chasles.contact.slip import Quantity, Slip, applied
-from chasles.names import numbers
+from chasles.functions.names import numbers
 
 Array = Any
 

@@ -18,7 +18,7 @@ from chasles.contact.carriers import cross
 from chasles.contact.complementarity import lemke
 from chasles.contact.geometry import Contact, listed
 from chasles.contact.quadratic import accelerations_program, forces_program
-from chasles.names import numbers
+from chasles.functions.names import numbers
 from chasles.robot import Robot
 
 Array = Any
@@ -280,12 +280,8 @@ def constrained_problem(
     """
     H = robot.mass_matrix(q)
     force = tau - robot.inverse_dynamics(q, qd, np.zeros(robot.nv), **options)
-    if not robot.model.loop_rows:
-        return Problem(H, force, T, bias, np.eye(robot.nv), np.zeros(robot.nv), gap)
-    free = robot._choice.independent
-    drift = robot.complete(q, np.zeros(len(free)))
-    G = np.transpose(robot.complete(q, np.eye(len(free))) - drift)
-    g = robot.complete(q, qd[free], np.zeros(len(free)))[1]
+    loops = robot.mechanism.closing
+    G, g = loops.directions(q), loops.drift(q, qd)
     return Problem(G.T @ H @ G, G.T @ (force - H @ g), G.T @ T, bias + T.T @ g, G, g, gap)
 
 

@@ -23,7 +23,7 @@ class Varying:
 
         The gap of features that are not those nearest to each other is infinite.
         """
-        robot = self._robot._at(t)
+        robot = self._robot.at(t)
         over, under = (carrier(robot, q, qd, frame) for frame in self._frames)
         gap, room = self._features.gaps(over, under)
         gap = np.where(held | (room >= 0.0), gap, np.inf)

@@ -15,8 +15,8 @@ from chasles import conventions
 from chasles.api import save
 from chasles.backends.arrays import check_tolerance
 from chasles.checks.trial import trial
+from chasles.functions.names import check_robot
 from chasles.model import ModelError
-from chasles.names import check_robot
 from chasles.peers import causes
 from chasles.peers.peer import Peer
 from chasles.peers.terms import TERMS, Side, Term
@@ -124,7 +124,7 @@ def _with_coordinates_of(peer: Peer, robot: Robot) -> Robot:
         for joint in source.joints
     )
     same = joints == source.joints
-    return robot if same else Robot(replace(source, joints=joints), mimic=robot._mimic)
+    return robot if same else Robot(replace(source, joints=joints), mimic=robot.mimic)
 
 
 def _written(robot: Robot, library: Library, folder: Path) -> Path:

@@ -104,7 +104,7 @@ def biases(side: Side) -> Iterator[Term]:
 
 def loops(side: Side) -> Iterator[Term]:
     """Whether loops that are closed here are closed there too, if the library says."""
-    rows, there = side.robot.model.loop_rows, side.answers.loops
+    rows, there = side.robot.mechanism.rows, side.answers.loops
     if not rows or there is None:
         return
     if there.size:

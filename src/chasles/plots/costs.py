@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from chasles.algorithms import METHODS
-from chasles.compiled import checked_options
+from chasles.functions.doors import checked_options
+from chasles.functions.programs import program
 from chasles.model import ModelError
 from chasles.plots.paper import Axes, finish, legend, new
 from chasles.plots.subject import Subject, open_tree
-from chasles.programs import program
 
 FEW = 5
 """Methods whose names fit among the curves; those of more stand beside them."""

@@ -7,8 +7,9 @@ from typing import Any, Literal, Protocol
 import numpy as np
 
 from chasles.formats.motion import numbered
-from chasles.model import Model, ModelError
-from chasles.names import numbers
+from chasles.functions.names import numbers
+from chasles.mechanisms import Mechanism
+from chasles.model import Model
 
 Rows = Literal["linear", "angular", "all"]
 """Rows of a Jacobian: of linear velocity, of angular velocity, or both (whose units differ)."""
@@ -20,6 +21,7 @@ class Subject(Protocol):
     """A robot."""
 
     model: Model
+    mechanism: Mechanism
 
     @property
     def name(self) -> str: ...
@@ -99,8 +101,7 @@ def frame_of(robot: Subject, frame: str | None) -> str:
 
 def open_tree(robot: Subject, what: str, remedy: str) -> None:
     """Refuse a robot with loops, whose joints do not move freely."""
-    if robot.model.loop_rows:
-        raise ModelError(f"{what}: robot {robot.name!r} has loops or couplings; {remedy}")
+    robot.mechanism.refuse_loops(what, remedy)
 
 
 def span(robot: Subject, joint: str) -> tuple[float, float]:

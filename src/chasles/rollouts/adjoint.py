@@ -8,10 +8,10 @@ import numpy as np
 
 from chasles import backends
 from chasles.expr import RULES, Arena, Number, Program, Variable, reverse
-from chasles.libraries import refuse
+from chasles.functions.libraries import refuse
+from chasles.functions.names import numbers
+from chasles.functions.programs import program, pulled_back
 from chasles.model import Model, ModelError
-from chasles.names import numbers
-from chasles.programs import program, pulled_back
 
 
 class RolloutGradient(NamedTuple):

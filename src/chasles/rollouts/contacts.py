@@ -10,10 +10,10 @@ from functools import cached_property
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from chasles.expr import RULES, Arena, Number, Program, Variable
+from chasles.functions.programs import program
+from chasles.functions.tracing import WrenchKey
 from chasles.mathematics.linear import Vector
 from chasles.model import Model, ModelError
-from chasles.programs import program
-from chasles.tracing import WrenchKey
 
 Numbers = Sequence[Number]
 

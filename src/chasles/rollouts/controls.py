@@ -14,8 +14,9 @@ import numpy as np
 from chasles import backends
 from chasles.backends.arrays import call
 from chasles.expr import RULES, Arena, Number, Program, Variable, is_number
+from chasles.functions.programs import program
+from chasles.mechanisms import require_tree
 from chasles.model import Model, ModelError
-from chasles.programs import program
 
 Numbers = Sequence[Number]
 
@@ -144,11 +145,12 @@ def traced(model: Model, control: Callable[..., Any], parameters: int = 0) -> Pr
 
 def computed(model: Model, control: Any) -> Callable[..., np.ndarray]:
     """A built-in controller as a function tau(t, q, qd) of arrays, compiled."""
-    if model.timed or (model.loop_rows and isinstance(control, ComputedTorque)):
-        raise ModelError(
-            f"{type(control).__name__}: robot {model.name!r} has loops or depends on time; give a "
-            "function tau(t, q, qd) of your own, which chasles.control may help with"
-        )
+    require_tree(
+        model,
+        type(control).__name__,
+        "give a function tau(t, q, qd) of your own, which chasles.control may help with",
+        loops=not isinstance(control, ComputedTorque),
+    )
     found = traced(model, control)
     kernel = backends.prepare(("control", found.hash), lambda: found)
     return lambda t, q, qd: call(kernel, "control", (t, q, qd))

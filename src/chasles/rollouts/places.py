@@ -9,8 +9,8 @@ import numpy as np
 
 from chasles.backends.arrays import call, check_shape
 from chasles.expr import Variable
-from chasles.libraries import common, module
-from chasles.names import numbers
+from chasles.functions.libraries import common, module
+from chasles.functions.names import numbers
 
 
 class Place(Protocol):

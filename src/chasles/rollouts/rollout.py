@@ -13,10 +13,11 @@ from chasles import backends
 from chasles.backends.arrays import checked_count
 from chasles.backends.pool import COMPILING
 from chasles.expr import Program, Variable
-from chasles.libraries import refuse
+from chasles.functions.libraries import refuse
+from chasles.functions.names import leading_shape
+from chasles.functions.numeric.linear_systems import checked_step
+from chasles.mechanisms import require_tree
 from chasles.model import Description, Model, ModelError
-from chasles.names import leading_shape
-from chasles.numeric.linear_systems import checked_step
 from chasles.rollouts.adjoint import RolloutAdjoint, RolloutGradient, checked_weights
 from chasles.rollouts.contacts import Contacts
 from chasles.rollouts.controls import BUILT_IN, traced
@@ -111,10 +112,7 @@ class Rollout:
     ) -> None:
         if not isinstance(method, str) or method not in STEPS:
             raise ValueError(f"rollout: unknown method {method!r}; use one of {', '.join(STEPS)}")
-        if model.loop_rows or model.timed:
-            raise ModelError(
-                f"rollout: robot {model.name!r} has loops or depends on time; use chasles.simulate"
-            )
+        require_tree(model, "rollout", "use chasles.simulate")
         if parameters and (control is None or isinstance(control, BUILT_IN)):
             raise ModelError(
                 "rollout: parameters are those of a controller; give tau as a function of t, q, qd "

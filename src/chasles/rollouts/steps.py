@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from chasles.expr import RULES, Arena, Number, Program, Variable
+from chasles.functions.programs import Derivative, program
 from chasles.model import Model
-from chasles.programs import Derivative, program
 from chasles.rollouts.contacts import Contacts, Pressed
 
 Numbers = Sequence[Number]

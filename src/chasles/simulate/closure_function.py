@@ -10,7 +10,7 @@ import numpy as np
 from chasles import backends
 from chasles.backends.arrays import call
 from chasles.expr import RULES, Arena, Number, Program, Variable, forward
-from chasles.loops import ImpossiblePosition
+from chasles.mechanisms import ImpossiblePosition
 from chasles.model import ModelError
 from chasles.robot import Array, Robot
 
@@ -31,8 +31,7 @@ class ClosureFunction:
 
     def __init__(self, robot: Robot, gamma: Gamma) -> None:
         model, self.robot = robot.model, robot
-        if not robot.model.loop_rows:
-            raise ModelError(f"ClosureFunction: robot {robot.name!r} has no loops to close")
+        robot.mechanism.require_loops("ClosureFunction")
         for i in model.movers:
             if not model.bodies[i].joint.additive:
                 raise ModelError(
@@ -40,7 +39,7 @@ class ClosureFunction:
                     f"{robot.name!r} has velocities that are not rates of its q; leave the loops "
                     "to simulate"
                 )
-        self.independent = robot._choice.independent
+        self.independent = robot.mechanism.loops.independent
         self._kernel = backends.compile(_program(gamma, len(self.independent), robot.nq))
 
     def __call__(self, y: Array, yd: Array = None, ydd: Array = None, *, t: Array = 0.0) -> Any:

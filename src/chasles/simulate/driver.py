@@ -7,8 +7,8 @@ import numpy as np
 
 from chasles.backends.arrays import checked_count
 from chasles.contact.pairs import Pair, Rigid
-from chasles.names import check_robot, leading_shape, numbers
-from chasles.numeric.linear_systems import checked_step
+from chasles.functions.names import check_robot, leading_shape, numbers
+from chasles.functions.numeric.linear_systems import checked_step
 from chasles.robot import Array, Robot
 from chasles.rollouts import End, Occurrence, Trajectory, given_pairs
 from chasles.simulate.closure_function import ClosureFunction
@@ -156,7 +156,7 @@ def simulate(
 
 def _beginning(robot: Robot, start: Any) -> float:
     """The time at which a motion begins: as given, or the robot's own."""
-    own = 0.0 if robot._time is None else robot._time
+    own = 0.0 if robot.mechanism.t is None else robot.mechanism.t
     time = own if start is None else start
     if np.ndim(time) or not isinstance(time, int | float | np.ndarray) or not np.isfinite(time):
         raise ValueError(f"simulate: start must be a finite time, one number, not {time!r:.60}")

@@ -5,14 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from chasles.compiled import wrench_arguments
-from chasles.model import ModelError
-from chasles.names import numbers
-from chasles.numeric.linear_systems import checked_step
+from chasles.functions.names import numbers
+from chasles.functions.numeric.linear_systems import checked_step
 from chasles.robot import Array, Robot
 from chasles.rollouts import BUILT_IN, computed
 from chasles.simulate.local import Accelerate
-from chasles.tracing import WrenchKey
 
 LOOSE = 1e-2
 """Loops that stabilisation holds may be open by this much (rad, parts of the loop's size)."""
@@ -61,24 +58,12 @@ def accelerations(
                 f"simulate: f_ext acts on frame {name!r}, and so do contacts; give it at another "
                 "frame of that body"
             )
-    options: dict[str, Any] = {"f_ext": f_ext, "dissipation": dissipation}
+    options: dict[str, Any] = {"dissipation": dissipation}
     if stabilization is not None:
-        if not robot.model.loop_rows:
-            raise ModelError(f"simulate: robot {robot.name!r} has no loops to stabilize")
+        robot.mechanism.require_loops("simulate: stabilization")
         time = checked_step(stabilization, "simulate: stabilization")
         options |= {"stabilization": time, "tolerance": LOOSE}
-    if robot.model.loop_rows:
-
-        def closed(t: float, q: Array, qd: Array, tau: Array, *wrenches: Array) -> np.ndarray:
-            pressed = dict(zip(frames, wrenches, strict=True))
-            forces = options | {"f_ext": {**(f_ext or {}), **pressed}} if pressed else options
-            return robot._at(t).constrained_dynamics(q, qd, tau, **forces)[0]
-
-        return closed
-    keys, constant = wrench_arguments(robot.model, f_ext)
-    keys = (*keys, *map(WrenchKey, frames))
-    compiled = robot.function("forward_dynamics", dissipation=dissipation, wrenches=keys)
-    return lambda t, q, qd, tau, *wrenches: compiled.at(t).fast(q, qd, tau, *constant, *wrenches)
+    return robot.mechanism.accelerations(f_ext, frames, **options)
 
 
 def _like(qd: np.ndarray, tau: Array, t: float) -> np.ndarray:

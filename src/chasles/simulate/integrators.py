@@ -60,11 +60,9 @@ def chosen(robot: Robot, name: str, free: Free) -> tuple[Integrator, Advance]:
         _check_hamiltonian(robot, name)
     if free == "body":
         return integrator, integrator.advance
-    if integrator.mixed is None or robot.model.loop_rows:
-        raise ValueError(
-            f"simulate: free='mixed' is for integrator 'semi-implicit' and robots without loops, "
-            f"not {name!r} of {robot.name!r}"
-        )
+    if integrator.mixed is None:
+        raise ValueError(f"simulate: free='mixed' is for integrator 'semi-implicit', not {name!r}")
+    robot.mechanism.refuse_loops("simulate", "free='mixed' is for robots without loops")
     return integrator, integrator.mixed
 
 
@@ -75,8 +73,7 @@ def _check_hamiltonian(robot: Robot, name: str) -> None:
     energy of a body, whose momentum would turn with it.
     """
     joints = {n: robot.model.bodies[robot.model.mover(n)].joint for n in robot.joints}
-    reasons = ["it has loops"] if robot.model.loop_rows else []
-    reasons += ["it depends on time"] if robot.model.timed else []
+    reasons = list(robot.mechanism.traits)
     reasons += [f"joint {n!r} rolls" for n, joint in joints.items() if not joint.holonomic]
     reasons += [
         f"joint {n!r} of type {joint.kind!r} has armature"

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from chasles.loops import OpenLoop, SingularPosition
-from chasles.loops.charts import Chart
-from chasles.loops.closing import CLOSED
+from chasles.mechanisms import OpenLoop, SingularPosition
+from chasles.mechanisms.charts import Chart
+from chasles.mechanisms.closing import CLOSED
 from chasles.robot import Robot
 from chasles.simulate.closure_function import ClosureFunction
 from chasles.simulate.local import (
@@ -70,7 +70,7 @@ def by_function(robot: Robot, closure: ClosureFunction) -> Place:
     if not isinstance(closure, ClosureFunction) or closure.robot.joints != robot.joints:
         raise TypeError(f"simulate: closure must be a ClosureFunction of robot {robot.name!r}")
     free = closure.independent
-    where = [robot._choice.places[k] for k in free]
+    where = [robot.mechanism.loops.places[k] for k in free]
 
     def place(t: float, q: np.ndarray, d: np.ndarray, v: np.ndarray) -> Placed:
         there, qd = closure(q[..., where] + d[..., free], v[..., free], t=t)
@@ -83,7 +83,7 @@ def begun(
     robot: Robot, place: Place, t: float, q: np.ndarray, qd: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """A state near enough to closed, closed to rounding."""
-    robot._at(t)._closing.check_closed("simulate", q, CONSISTENT)
+    robot.mechanism.at(t).closing.check_closed("simulate", q, CONSISTENT)
     there, speed, _ = place(t, q, np.zeros_like(qd), qd)
     scale = np.maximum(1.0, np.max(np.abs(qd), axis=-1, initial=0.0))
     moved, wrong = np.abs(robot.difference(q, there)), np.abs(speed - qd)
@@ -96,7 +96,7 @@ def begun(
             *member, freedom = map(int, np.argwhere(bad)[0])
             at = f" at index {tuple(member)}" if member else ""
             raise OpenLoop(
-                f"simulate: {name}{at}: {robot._choice.freedoms[freedom]!r} is off by "
+                f"simulate: {name}{at}: {robot.mechanism.loops.freedoms[freedom]!r} is off by "
                 f"{error[(*member, freedom)]:.3g}; give what {remedy} gives"
             )
     return there, speed
@@ -134,7 +134,7 @@ def moving(
     if closure is not None:
         place = by_function(robot, closure)
         return Moving(partial(begun, robot, place), partial(step, place), [])
-    if not robot.model.loop_rows or stabilization is not None:
+    if not robot.mechanism.rows or stabilization is not None:
         return Moving(lambda t, q, qd: (q, qd), partial(step, tree(robot)), [])
     closed = Closed(robot)
 
@@ -213,13 +213,13 @@ class Closed:
 
     def memory(self) -> dict[str, np.ndarray]:
         """Every chart that there is, those in use, whose each member's is, and its first margin."""
-        known, arrays = self._robot._charts.memory()
+        known, arrays = self._robot.mechanism.charts.memory()
         used = np.array([known.index(chart) for chart in self._charts], dtype=int)
         return arrays | {"charts": used, "chart": self._which, "margin": self._start}
 
     def recall(self, memory: Memory) -> None:
         """Go on in these coordinates; charts made later will be as they would have been."""
-        known = self._robot._charts.recall(memory)
+        known = self._robot.mechanism.charts.recall(memory)
         self._charts = [known[k] for k in memory["charts"]]
         self._which, self._start = memory["chart"], memory["margin"]
 
@@ -235,10 +235,10 @@ class Closed:
 
     def _choose(self, t: float, q: np.ndarray, members: np.ndarray) -> None:
         """Other charts for some members: one that suits the first, for all whom it suits too."""
-        left, loops = np.array(members), self._robot._at(t)._closing
+        left, loops = np.array(members), self._robot.mechanism.at(t).closing
         while np.any(left):
             first = np.unravel_index(np.argmax(left), left.shape)
-            chart = self._robot._charts.at(loops, q[first])
+            chart = self._robot.mechanism.charts.at(loops, q[first])
             margin = chart.closing(t, q, np.zeros((*q.shape[:-1], self._robot.nv)))[2][..., 1]
             taken = np.array(left & (np.abs(margin) > FALLEN))
             taken[first] = True
@@ -254,7 +254,7 @@ class Closed:
     def _singular(self, t: float, q: np.ndarray, members: np.ndarray) -> SingularPosition:
         """What to say where new coordinates are no better than the last."""
         at = np.unravel_index(int(np.argmax(members)), members.shape)
-        loops, chart = self._robot._at(t)._closing, self._charts[self._which[at]]
+        loops, chart = self._robot.mechanism.at(t).closing, self._charts[self._which[at]]
         index = f" at index {tuple(map(int, at))}" if at else ""
         return SingularPosition(
             f"robot {self._robot.name!r}: singular position{index}: "

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from chasles.numeric.linear_systems import checked_step
+from chasles.functions.numeric.linear_systems import checked_step
 from chasles.simulate.integrators import Integrator
 from chasles.simulate.local import Taken
 from chasles.simulate.memory import Memory

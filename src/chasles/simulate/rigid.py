@@ -131,7 +131,7 @@ class RigidContact:
         """The equation of motion with three directions of each of some points."""
         some, tau = moves.of(which), self._force(t, q, qd)
         T = some.J.reshape(-1, self._robot.nv).T
-        robot = self._robot._at(t)
+        robot = self._robot.at(t)
         return constrained_problem(
             robot, q, qd, tau, T, some.bias.ravel(), some.gap, **self._options
         )
@@ -272,7 +272,7 @@ class RigidContact:
 
     def _shift(self, t: float, q: np.ndarray, J: np.ndarray, excess: np.ndarray) -> np.ndarray:
         """The step d of least d'M d with J d = -excess."""
-        B = response(self._robot._at(t), q, J.T)
+        B = response(self._robot.at(t), q, J.T)
         shift: np.ndarray = B @ np.linalg.lstsq(J @ B, -excess, rcond=1e-11)[0]
         return shift
 
@@ -324,7 +324,7 @@ class RigidContact:
     ) -> np.ndarray:
         """Velocities after impulses at some points (step 4)."""
         J = moves.J[which].reshape(-1, self._robot.nv)
-        B = response(self._robot._at(t), q, J.T)
+        B = response(self._robot.at(t), q, J.T)
         laws = [self._slots.laws[k] for k in self._slots.row[which]]
         with self._slots.said(t, which):
             return qd + B @ impulses(laws, J @ B, moves.velocity[which])

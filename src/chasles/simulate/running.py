@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from chasles.loops import LoopError
+from chasles.mechanisms import LoopError
 from chasles.robot import Array
 from chasles.rollouts import Occurrence
 from chasles.simulate.events import Event, occurred

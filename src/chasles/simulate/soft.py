@@ -13,8 +13,7 @@ import numpy as np
 from chasles import backends
 from chasles.backends.arrays import call
 from chasles.expr import RULES, Arena, Program, Variable
-from chasles.model import ModelError
-from chasles.names import numbers
+from chasles.functions.names import numbers
 from chasles.robot import Array, Robot
 from chasles.rollouts import Contacts, Occurrence, Pressed, SoftPair, Touching
 from chasles.simulate.dynamics import Dynamics, under
@@ -49,11 +48,7 @@ class Surfaces:
     """
 
     def __init__(self, robot: Robot, pairs: Sequence[SoftPair], *, held: bool) -> None:
-        if robot.model.timed:
-            raise ModelError(
-                f"simulate: robot {robot.name!r} depends on time, and contacts do not yet; "
-                "leave them out"
-            )
+        robot.mechanism.refuse_time("simulate", "contacts do not yet; leave them out")
         self.contacts = Contacts(robot.model, tuple(pairs))
         self.nq, self.states = robot.nq, self.contacts.states
         points = len(self.contacts.laws)

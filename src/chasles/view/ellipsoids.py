@@ -44,13 +44,7 @@ def of_manipulability(robot: Robot, q: np.ndarray, frame: str) -> Ellipsoid:
     with loops the rates are those of its independent freedoms, which the others follow.
     """
     J = robot.jacobian(q, frame=frame, axes="world", at="frame")[3:]
-    if robot.model.loop_rows:
-        J = (
-            J
-            @ robot.complete(
-                np.tile(q, (len(robot.independent), 1)), np.eye(len(robot.independent))
-            ).T
-        )
+    J = J @ robot.mechanism.closing.directions(q)
     U, values, _ = np.linalg.svd(J @ J.T)
     if np.linalg.det(U) < 0.0:
         U[:, 0] = -U[:, 0]

@@ -30,7 +30,7 @@ class Figure:
     @property
     def robot(self) -> Robot:
         """At its time, if it depends on it."""
-        return self.whole._at(self.t)
+        return self.whole.at(self.t)
 
     def _lay_out(self, offset: np.ndarray) -> None:
         model, scene = self.whole.model, self.server.scene

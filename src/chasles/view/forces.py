@@ -1,7 +1,5 @@
 """Arrows for what holds a robot still against gravity: forces of its joints, and reactions."""
 
-from typing import Any
-
 import numpy as np
 
 from chasles.mathematics.linear import Vector
@@ -11,10 +9,8 @@ from chasles.view.posture import poses
 
 def holding_forces(robot: Robot, q: np.ndarray) -> np.ndarray:
     """Joint forces (nv,) that hold the robot still; with loops, of its independent freedoms."""
-    if robot.model.loop_rows:
-        rest = np.zeros(robot.nv)
-        return robot.inverse_dynamics(q, rest, rest, actuated=robot.independent)
-    return robot.gravity_forces(q)
+    rest = np.zeros(robot.nv)
+    return robot.inverse_dynamics(q, rest, rest, actuated=robot.independent)
 
 
 def joint_vectors(robot: Robot, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -41,11 +37,8 @@ def reaction_vectors(robot: Robot, q: np.ndarray) -> tuple[np.ndarray, np.ndarra
     One row for each of `moving_joints`.
     """
     model, rest = robot.model, np.zeros(robot.nv)
-    options: dict[str, Any] = {}
-    if model.loop_rows:
-        tau = holding_forces(robot, q)
-        _, options["multipliers"] = robot.constrained_dynamics(q, rest, tau)
-    reactions = robot.joint_reactions(q, rest, rest, **options)[:, 3:]
+    multipliers = robot.mechanism.multipliers(q, rest, holding_forces(robot, q))
+    reactions = robot.joint_reactions(q, rest, rest, multipliers=multipliers)[:, 3:]
     R, p = poses(model, q)
     forces = []
     for i, force in zip(model.in_file_order, reactions, strict=True):

@@ -23,7 +23,7 @@ class Panel:
         self.figure, self.lock = figure, lock
         robot = figure.robot
         self.freedoms = freedoms(robot)
-        active = set(robot.independent) if robot.model.loop_rows else None
+        active = set(robot.independent)
         with server.gui.add_folder(figure.whole.name):
             self.message = server.gui.add_markdown("")
             reset = server.gui.add_button("Start position")
@@ -36,7 +36,7 @@ class Panel:
                     max=freedom.upper,
                     step=(freedom.upper - freedom.lower) / RESOLUTION,
                     initial_value=freedom.shown(0.0),
-                    disabled=active is not None and freedom.name not in active,
+                    disabled=freedom.name not in active,
                 )
                 for freedom in self.freedoms
             ]

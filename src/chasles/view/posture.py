@@ -6,14 +6,10 @@ from typing import NamedTuple
 import numpy as np
 
 from chasles.algorithms.spatial.forward_kinematics import body_transforms
-from chasles.loops import LoopError
 from chasles.mathematics.linear import Vector
 from chasles.model import Model
 from chasles.model.description import freedom_names
 from chasles.robot import Robot
-
-STEP = 0.1
-"""The farthest that a freedom of loops moves at once (rad, m): the others find their way back."""
 
 
 class Freedom(NamedTuple):
@@ -57,22 +53,9 @@ def freedoms(robot: Robot) -> list[Freedom]:
 
 def start(robot: Robot) -> np.ndarray:
     """A configuration to begin with: neutral, within limits, loops closed."""
-    if robot.model.loop_rows:
-        return _closed(robot)
     v = np.zeros(robot.nv)
     inside = np.clip(v, *np.array([f[1:3] for f in freedoms(robot)]).reshape(-1, 2).T)
-    return robot.integrate(robot.neutral(), inside)
-
-
-def _closed(robot: Robot) -> np.ndarray:
-    """Near neutral, or where else a few tries find the loops closed."""
-    near = _coordinates(robot, robot.neutral())
-    for shift in (0.0, 0.5, -0.5, 1.0):
-        try:
-            return robot.assemble([y + shift for y in near])
-        except LoopError as error:
-            last = error
-    raise last
+    return robot.mechanism.near(robot.integrate(robot.neutral(), inside))
 
 
 def displacement(robot: Robot, q: np.ndarray) -> np.ndarray:
@@ -88,24 +71,8 @@ def moved(robot: Robot, q: np.ndarray, k: int, value: float) -> np.ndarray:
     `chasles.LoopError` where it cannot go there.
     """
     v = displacement(robot, q)
-    if not robot.model.loop_rows:
-        v[k] = value
-        return robot.integrate(robot.neutral(), v)
-    n = list(robot._choice.independent).index(k)
-    count = max(1, math.ceil(abs(value - v[k]) / STEP))
-    for part in range(count):
-        step = (value - v[k]) / (count - part)
-        y = _coordinates(robot, q)
-        y[n] += step
-        q = robot.assemble(y, q)
-        v = displacement(robot, q)
-    return q
-
-
-def _coordinates(robot: Robot, q: np.ndarray) -> list[float]:
-    """The independent freedoms of loops as `assemble` takes them, for staying at q."""
-    places = [robot._choice.places[k] for k in robot._choice.independent]
-    return [0.0 if place is None else float(q[place]) for place in places]
+    v[k] = value
+    return robot.mechanism.towards(q, robot.integrate(robot.neutral(), v), k)
 
 
 def poses(model: Model, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from chasles.loops.reports import ImpossiblePosition, OpenLoop
-from chasles.loops.scales import size
+from chasles.mechanisms.reports import ImpossiblePosition, OpenLoop
+from chasles.mechanisms.scales import size
 from chasles.model import Coupling, Loop, Model
 
 _REMEDY = {"qd": ("1/s", "yd"), "qdd": ("1/s2", "yd, ydd")}

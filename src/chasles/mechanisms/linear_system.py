@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from chasles.loops.closing import Loops
+from chasles.functions.programs import Derivative
 from chasles.mathematics.linear import Vector
+from chasles.mechanisms.closing import Loops
 from chasles.model import Model
-from chasles.programs import Derivative
 
 BY_MOTION = Derivative("jacobian", ("q", "qd"))
 

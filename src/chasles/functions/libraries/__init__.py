@@ -105,7 +105,7 @@ def refuse(function: str, *arguments: Any) -> None:
 
 def module(package: str) -> Any:
     """What takes a library's arrays, loaded."""
-    return importlib.import_module(f"chasles.libraries.{package}")
+    return importlib.import_module(f"chasles.functions.libraries.{package}")
 
 
 def _load(package: str) -> None:

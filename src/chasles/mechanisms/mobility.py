@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from chasles.loops.closing import Loops
-from chasles.loops.ranks import RANK, rank_of, spans
-from chasles.loops.reports import Mobility
-from chasles.loops.structure import weaker_joints
+from chasles.mechanisms.closing import Loops
+from chasles.mechanisms.ranks import RANK, rank_of, spans
+from chasles.mechanisms.reports import Mobility
+from chasles.mechanisms.structure import weaker_joints
 from chasles.model import ModelError
 
 MASSLESS = 1e-13

@@ -13,9 +13,10 @@ import numpy as np
 
 from chasles.backends.arrays import check_tolerance
 from chasles.backends.drivers import newton
-from chasles.libraries import refuse
-from chasles.loops.openness import at_index, check_position, check_rates, how_open
-from chasles.loops.ranks import (
+from chasles.functions.libraries import refuse
+from chasles.functions.names import leading_shape
+from chasles.mechanisms.openness import at_index, check_position, check_rates, how_open
+from chasles.mechanisms.ranks import (
     RANK,
     SINGULAR,
     beyond,
@@ -25,13 +26,15 @@ from chasles.loops.ranks import (
     rank_of,
     spans,
 )
-from chasles.loops.reports import ImpossiblePosition, LockedMechanism, SingularPosition
-from chasles.loops.scales import column_scales, row_scales
+from chasles.mechanisms.reports import ImpossiblePosition, LockedMechanism, SingularPosition
+from chasles.mechanisms.scales import column_scales, row_scales
 from chasles.model import Coupling, Loop, Model, ModelError
-from chasles.names import leading_shape
 
 CLOSED = 1e-13
 """Loops are solved to this residual, in rad and in sizes of the loop."""
+
+REGULAR = 1e-9
+"""Beyond this distance from closed (rad, and parts of a loop's size) rates are refused."""
 
 _STARTS = 16
 
@@ -274,6 +277,21 @@ class Loops:
         G = -R @ self.raw_matrix(q)[..., independent]
         G[..., independent, np.arange(len(independent))] = 1.0
         return G, R
+
+    def directions(self, q: Any) -> np.ndarray:
+        """G (..., nv, n) of qd = G yd + (what time adds), at closed positions q (..., nq)."""
+        places, free = np.asarray(q, dtype=float)[..., None, :], np.eye(len(self.independent))
+        rows = (self.complete(places, yd, None, REGULAR) for yd in (free, 0.0 * free))
+        return np.swapaxes(np.subtract(*rows), -1, -2)
+
+    def accelerated(self, q: Any, qd: np.ndarray, ydd: np.ndarray, tolerance: float) -> np.ndarray:
+        """qdd = G ydd + g, at closed positions."""
+        found: np.ndarray = self.complete(q, qd[..., self.independent], ydd, tolerance)[1]
+        return found
+
+    def drift(self, q: Any, qd: np.ndarray, tolerance: float = REGULAR) -> np.ndarray:
+        """g of qdd = G ydd + g."""
+        return self.accelerated(q, qd, np.zeros(len(self.independent)), tolerance)
 
     def solve(self, q: np.ndarray, columns: np.ndarray) -> newton.Found:
         """Closed positions by Newton's method from q, moved where a column's scale is not 0."""

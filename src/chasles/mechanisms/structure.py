@@ -7,9 +7,9 @@ import numpy as np
 
 from chasles.algorithms.homogeneous.loop_matrix import loop_matrix
 from chasles.algorithms.homogeneous.loop_residual import around, loop_coordinates
-from chasles.loops.ranks import rank_of
-from chasles.loops.scales import column_scales, row_scales
 from chasles.mathematics.linear import Vector
+from chasles.mechanisms.ranks import rank_of
+from chasles.mechanisms.scales import column_scales, row_scales
 from chasles.model import LOOP_JOINTS, Model
 from chasles.model.build import connected
 from chasles.model.spaces import loop_rows

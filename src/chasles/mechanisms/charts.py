@@ -1,13 +1,14 @@
 """Independent coordinates that suit a position: chosen there, compiled once for each choice."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
-from chasles.loops.choice import choose
-from chasles.loops.closing import Loops
+from chasles.functions.functions import Functions
+from chasles.mechanisms.choice import choose
+from chasles.mechanisms.closing import Loops
 from chasles.model.closure import Closure
 
 
@@ -28,10 +29,10 @@ class Chart:
 
 
 class Charts:
-    """The charts of one robot; `closed` makes the robot with a closure chosen."""
+    """The charts of one mechanism, by the functions of its model."""
 
-    def __init__(self, closed: Callable[[Closure], Any]) -> None:
-        self._closed = closed
+    def __init__(self, functions: Functions) -> None:
+        self._functions = functions
         self._known: dict[tuple[tuple[int, ...], ...], Chart] = {}
 
     def at(self, loops: Loops, q: np.ndarray) -> Chart:
@@ -48,7 +49,7 @@ class Charts:
         return known or self._made(closure, independent)
 
     def _made(self, closure: Closure, independent: np.ndarray) -> Chart:
-        compiled = self._closed(closure).function("closing_step")
+        compiled = self._functions.closed(closure)("closing_step")
         chart = self._known[closure.rows, closure.dependent] = Chart(closure, independent, compiled)
         return chart
 

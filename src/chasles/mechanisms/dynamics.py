@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 
 from chasles.backends.arrays import check_tolerance
-from chasles.libraries import refuse
-from chasles.loops import singular_values
-from chasles.loops.choice import choose
-from chasles.loops.closing import Loops
-from chasles.loops.linear_system import linear_system
-from chasles.loops.openness import at_index, farthest, named
-from chasles.loops.reports import OverDetermined, SingularPosition, UnderActuated
-from chasles.model import Model
-from chasles.model.closure import Closure
-from chasles.numeric.results import filled
+from chasles.functions.compiled import Compiled
+from chasles.functions.functions import Functions
+from chasles.functions.libraries import refuse
+from chasles.functions.numeric.results import filled
+from chasles.mechanisms import singular_values
+from chasles.mechanisms.choice import choose
+from chasles.mechanisms.closing import Loops
+from chasles.mechanisms.linear_system import linear_system
+from chasles.mechanisms.openness import at_index, farthest, named
+from chasles.mechanisms.reports import OverDetermined, SingularPosition, UnderActuated
 
 WEAK = 1e-4
 """Where a margin is below this (a pivot at a hundredth of its start, or of what stands beside it),
@@ -35,12 +35,12 @@ Compile = Callable[..., Any]
 
 
 class ClosedLoops:
-    """Functions of closed loops; `closed` makes the robot with a closure chosen."""
+    """Functions of closed loops, compiled for choices of their equations."""
 
-    def __init__(self, loops: Loops, closed: Callable[[Closure], Any]) -> None:
-        self.loops, self._closed = loops, closed
-        self._chosen: dict[tuple[int, ...], Any] = {}
-        self._ready: dict[tuple[Any, ...], Any] = {}
+    def __init__(self, loops: Loops, functions: Functions) -> None:
+        self.loops, self._functions = loops, functions
+        self._chosen: dict[tuple[int, ...], Functions] = {}
+        self._ready: dict[tuple[Any, ...], Compiled] = {}
 
     def at(self, time: np.ndarray) -> "ClosedLoops":
         """The same, with all that is compiled, at another time (...), in s."""
@@ -49,19 +49,19 @@ class ClosedLoops:
         return moved
 
     @property
-    def model(self) -> Model:
-        """The robot's mechanism with the closure that takes fewest operations."""
-        return self._robot(None).model
+    def cheapest(self) -> Functions:
+        """Functions of the model with the closure that takes fewest operations."""
+        return self._closed_by(None)
 
     def _function(self, given: np.ndarray | None = None) -> Compile:
         """Functions that take these freedoms as given, or whichever take fewest operations.
 
         Given ones may be more than are independent: then fewer equations are left to solve.
         """
-        function = self._robot(given).function
-        return lambda name, **options: function(name, **options).at(self.loops.time)
+        functions = self._closed_by(given)
+        return lambda name, **options: functions(name, **options).at(self.loops.time)
 
-    def _robot(self, given: np.ndarray | None) -> Any:
+    def _closed_by(self, given: np.ndarray | None) -> Functions:
         key = () if given is None else tuple(map(int, given))
         if key not in self._chosen:
             loops = self.loops
@@ -69,7 +69,7 @@ class ClosedLoops:
             closure = choose(
                 loops.reference_matrix, loops.rows, loops.columns, loops.rank(able), able
             )
-            self._chosen[key] = self._closed(closure)
+            self._chosen[key] = self._functions.closed(closure)
         return self._chosen[key]
 
     # Accelerations ----------------------------------------------------------------------------
@@ -92,7 +92,7 @@ class ClosedLoops:
         with _asked_for(name, "constrained_dynamics"):
             compiled = self._ready.get(key)
             if compiled is None:
-                compiled = self._ready[key] = self._robot(None).function(
+                compiled = self._ready[key] = self.cheapest(
                     "constrained_dynamics", stabilization=stabilization, **options
                 )
             here = compiled.at(self.loops.time)

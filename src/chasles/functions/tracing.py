@@ -159,6 +159,11 @@ def trace(
     return replace(traced, nonzero=nonzero)
 
 
+def clock(model: Model) -> list[Variable]:
+    """The time as an input, where a model depends on it."""
+    return [Variable("t", ())] if model.timed else []
+
+
 def _with_symbols(model: Model, symbolic: dict[str, list[Number]]) -> Model:
     if not symbolic:
         return model

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from chasles.loops.closing import Loops
-from chasles.loops.openness import at_index
-from chasles.loops.ranks import RANK
-from chasles.loops.reports import SingularPosition
+from chasles.mechanisms.closing import Loops
+from chasles.mechanisms.openness import at_index
+from chasles.mechanisms.ranks import RANK
+from chasles.mechanisms.reports import SingularPosition
 
 
 def constrained_dynamics(

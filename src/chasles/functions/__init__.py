@@ -1,0 +1,1 @@
+"""Functions of one model: traced, chosen, differentiated, compiled, and called."""

@@ -1,0 +1,196 @@
+"""Functions that are made of others: motions of any order, linear systems, inertia parameters."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from chasles.algorithms.spatial.viewpoint import At, Axes
+from chasles.backends.arrays import check_tolerance
+from chasles.functions.doors import order_of, rates_by_name
+from chasles.functions.libraries import refuse
+from chasles.functions.numeric.base_parameters import (
+    BaseParameters,
+    base_parameters,
+    random_states,
+)
+from chasles.functions.numeric.linear_systems import actuation_matrix, checked_step, discretized
+from chasles.functions.numeric.results import delivered
+from chasles.mechanisms import Coordinates
+from chasles.robot.configuration import Configuring
+from chasles.robot.identity import Array
+
+
+class Deriving(Configuring):
+    """Functions that call several others, or take any number of arrays."""
+
+    def frame_motion(
+        self,
+        q: Array,
+        *rates: Array,
+        frame: str,
+        axes: Axes = "world",
+        at: At = "frame",
+        method: str = "fastest",
+        out: Array = None,
+        threads: int | None = None,
+        **named_rates: Array,
+    ) -> np.ndarray:
+        """Velocity, acceleration, jerk and so on of a frame: (..., order, 6).
+
+        rates: qd, qdd, qddd, ..., in this order or by these names: the order is how many are given.
+        Row k is the k-th derivative of the position of the body's point at `at` (last three,
+        m/s^k), and the derivative of its body's angular velocity of the same order (first three,
+        rad/s^k): rows 0 and 1 are `frame_velocity` and the classical `frame_acceleration`. `at` as
+        in `frame_velocity`: the point moves with the body. axes="frame" gives the components of the
+        same derivatives along the frame's axes. method: "joint-motion" (Mitra, in the base frame),
+        "link-frames" (the same in the links' frames), or "fastest".
+        """
+        rates += rates_by_name("frame_motion", rates, named_rates)
+        return self._call(
+            "frame_motion",
+            q,
+            *rates,
+            out=out,
+            threads=threads,
+            method=method,
+            frame=frame,
+            axes=axes,
+            at=at,
+            order=order_of("frame_motion", rates),
+        )
+
+    def jacobian_rate(
+        self,
+        q: Array,
+        qd: Array,
+        qdd: Array = None,
+        *,
+        frame: str,
+        axes: Axes = "world",
+        at: At = "frame",
+        order: int = 1,
+        method: str = "fastest",
+        out: Array = None,
+        threads: int | None = None,
+    ) -> np.ndarray:
+        """The time derivative of the entries of `jacobian` along the motion: (..., 6, nv).
+
+        order=2 is the second derivative, which needs qdd. method: "spatial" (Featherstone 2008,
+        example 2.5; first order), "joint-motion" (Mitra, 2.9), or "fastest".
+        """
+        return self._call(
+            "jacobian_rate",
+            *_rates_of_order("jacobian_rate", order, q, qd, qdd),
+            out=out,
+            threads=threads,
+            method=method,
+            frame=frame,
+            axes=axes,
+            at=at,
+            order=order,
+        )
+
+    def linearize(
+        self,
+        q: Array,
+        qd: Array,
+        tau: Array,
+        *,
+        dt: float | None = None,
+        actuation: Array | Sequence[str] | None = None,
+        coordinates: Coordinates = "independent",
+        f_ext: Mapping[str, Any] | None = None,
+        dissipation: bool = False,
+        out: tuple[Array, Array] | None = None,
+        threads: int | None = None,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """A (..., 2nv, 2nv) and B (..., 2nv, m) of xdot = A x + B u near a state.
+
+        x = (d, change of qd), where d is the step along `integrate` from the motion that passes
+        through the state: A = [[-ad(qd), 1], [d qdd/dq, d qdd/dqd]], with ad zero for joints whose
+        steps add; B = [0; M^-1 S] and u the change of the inputs, joint forces being S u.
+        actuation: S, an array (nv, m), or the names of the joints that are driven; all by default.
+        dt: the pair of discrete time instead, x(t + dt) = A x + B u, exact for an input that is
+        constant over dt seconds. Balafoutis and Patel 1991, Eq 7.2.3.
+
+        Of a robot with loops x is the step and the change of velocity of its n `independent`
+        freedoms, with all others along, A (..., 2n, 2n) and B (..., 2n, m); coordinates="tree"
+        leaves the loops open instead. q must be closed and qd keep it so (`complete`); raises
+        `chasles.OpenLoop` and `chasles.SingularPosition`.
+
+        f_ext and dissipation as in `forward_dynamics`. The six numbers of a wrench stay fixed,
+        along the axes and about the point it is given with: axes="world" keeps its direction in
+        space, axes="frame" turns it with the frame; at="frame" or (x, y, z) carries its point
+        along, at="world" leaves it at the world's origin.
+        """
+        pair = partial(
+            self._call,
+            "linearize",
+            q,
+            qd,
+            tau,
+            threads=threads,
+            f_ext=f_ext,
+            coordinates=coordinates,
+            dissipation=dissipation,
+        )
+        if dt is None and actuation is None:
+            return pair(out=out)
+        refuse("linearize with dt= or actuation=", q, qd, tau)
+        step = None if dt is None else checked_step(dt)
+        S = None
+        if actuation is not None:
+            S = actuation_matrix(actuation, self.nv, self.velocity_slice)
+        A, B = pair(out=None)
+        if S is not None:
+            B = B @ S.astype(B.dtype)
+        if step is not None:
+            A, B = discretized(A, B, step)
+        return delivered("linearize", (A, B), out)
+
+    def inertial_parameters(self) -> np.ndarray:
+        """Ten numbers for each of `moving_joints`, flat: what `regressor` is multiplied by.
+
+        Of everything that the joint's child link carries rigidly, in that link's frame: mass (kg),
+        first moment (3, kg m), inertia about the frame's origin (xx, yy, zz, xy, xz, yz, kg m2).
+        """
+        numbers: list[Any] = []
+        for i in self.model.in_file_order:
+            body = self.model.bodies[i]
+            I = self.model.frames[body.name].placement @ body.inertia
+            numbers += [I.m, *I.h, *I.I]
+        return np.array(numbers, dtype=float)
+
+    def base_parameters(
+        self, *, tolerance: float = 1e-8, rng: "np.random.Generator | int | None" = 0
+    ) -> BaseParameters:
+        """The fewest combinations of `inertial_parameters` that all joint forces depend on.
+
+        Decided numerically, on regressors of random states with joints anywhere (limits are not
+        heeded): QR with column pivoting (Gautier 1991). tolerance: the share of a column that must
+        be new for it to be kept; the result says how clear the choice was. Robots that differ in
+        size alone keep the same parameters. Of a robot with loops, those of its tree: closed
+        motions alone may show fewer.
+        """
+        check_tolerance("base_parameters", tolerance)
+        if not tolerance < 1.0:
+            raise ValueError(f"base_parameters: tolerance must be in (0, 1), not {tolerance!r}")
+        count = 20 + 40 * len(self.moving_joints) // max(self.nv, 1)
+        steps, qd, qdd = random_states(self.model, count, np.random.default_rng(rng))
+        Y = self.regressor(self.integrate(self.neutral(), steps), qd, qdd)
+        return base_parameters(self.model, Y, tolerance)
+
+
+def _rates_of_order(function: str, order: int, q: Array, qd: Array, qdd: Array) -> list[Array]:
+    """The arrays for first or second order: no qdd too few or too many."""
+    if isinstance(order, bool) or order not in (1, 2):
+        raise ValueError(
+            f"{function}: order must be 1 or 2, not {order!r}; chasles.compile takes any order"
+        )
+    if order == 2 and qdd is None:
+        raise TypeError(f"{function}: order=2 needs qdd: give q, qd, qdd")
+    if order == 1 and qdd is not None:
+        raise TypeError(f"{function}: order=1 takes no qdd; leave it out, or ask for order=2")
+    return [q, qd] if qdd is None else [q, qd, qdd]

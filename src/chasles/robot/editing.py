@@ -1,0 +1,160 @@
+"""Changed robots: every edit makes a new one."""
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+
+from chasles import mechanisms
+from chasles.backends.arrays import check_tolerance
+from chasles.functions.names import check_robot
+from chasles.mathematics.linear import Symmetric, Vector
+from chasles.mathematics.spatial import RigidInertia
+from chasles.model import JOINTS, CouplingData, Description, LoopData, edit
+from chasles.model.drives import Motion, motion
+from chasles.robot.derived import Deriving
+from chasles.robot.identity import Array
+
+
+class Editing(Deriving):
+    """Edits of the mechanism."""
+
+    def lock(self, positions: Mapping[str, Any]) -> Self:
+        """The robot with some joints fixed: {joint: position}, each with the joint's nq numbers."""
+        values = {}
+        for name, value in positions.items():
+            entries = np.atleast_1d(np.asarray(value, dtype=float))
+            where = self.position_slice(name)
+            if entries.shape != (where.stop - where.start,) or not np.all(np.isfinite(entries)):
+                raise ValueError(
+                    f"lock: joint {name!r} needs {where.stop - where.start} finite numbers, "
+                    f"not {value!r}"
+                )
+            values[name] = Vector(tuple(map(float, entries)))
+        return self._changed(edit.lock(self.model, values))
+
+    def attach(
+        self,
+        frame: str,
+        *,
+        mass: float,
+        center: Array = (0.0, 0.0, 0.0),
+        inertia: Array = None,
+        name: str = "payload",
+    ) -> Self:
+        """The robot with a payload fixed to a frame.
+
+        mass in kg; center: its centre of mass in the frame, in m; inertia: 3x3 about its centre of
+        mass along the frame's axes, in kg m2 (a point mass if omitted).
+        """
+        tensor = np.zeros((3, 3)) if inertia is None else np.asarray(inertia, dtype=float)
+        point = np.asarray(center, dtype=float)
+        if tensor.shape != (3, 3) or point.shape != (3,) or not np.allclose(tensor, tensor.T):
+            raise ValueError("attach: center must be 3 numbers and inertia a symmetric 3x3 matrix")
+        xx, yy, zz, xy, xz, yz = (
+            float(tensor[i]) for i in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
+        )
+        payload = RigidInertia.from_center(
+            float(mass), Vector(tuple(map(float, point))), Symmetric(xx, yy, zz, xy, xz, yz)
+        )
+        return self._changed(edit.attach(self.model, frame, name, payload))
+
+    def drive(self, motions: Mapping[str, Motion]) -> Self:
+        """The robot with joints that move in time as given: {joint: function of the time in s}.
+
+        A function gives the joint's coordinate, in rad or m (or all of them where it has several),
+        and is written with arithmetic and the functions of `chasles.expr`; it is run once. A driven
+        joint has no coordinates (rheonomic, Featherstone 2008, section 3.5); what moves it are its
+        `driving_forces`. Ask the new robot `at_time`.
+        """
+        return self._changed(
+            edit.drive(self.model, {name: motion(f, joint=name) for name, f in motions.items()})
+        )
+
+    def subtree(self, link: str, *, floating: bool = False) -> Self:
+        """The part of the robot that hangs on a link; the link is held fixed, or floats."""
+        return self._changed(edit.subtree(self.model, link, floating=floating))
+
+    def with_gravity(self, gravity: Array) -> Self:
+        """The robot in another field of gravity: three numbers in m/s2, world axes."""
+        g = np.asarray(gravity, dtype=float)
+        if g.shape != (3,) or not np.all(np.isfinite(g)):
+            raise ValueError(f"with_gravity: give three finite numbers, not {gravity!r}")
+        return self._changed(edit.with_gravity(self.model, Vector(tuple(map(float, g)))))
+
+    def simplified(self) -> Self:
+        """A robot with the same equation of motion and fewer inertia parameters that are not zero.
+
+        The part of a link's inertia that its joint does not feel moves to the link before it
+        (dynamic equivalence, Featherstone 2008, section 9.7). Joint forces, accelerations and
+        kinetic energy stay the same, as `is_equivalent` checks; reactions do not, nor does what
+        belongs to mass that went into a fixed base: momentum, centre of mass, a constant of
+        potential energy. Masses may come out zero or negative. Functions with method="fastest" do
+        this by themselves: it is for other programs, and for those who want to see it.
+        """
+        return self._changed(edit.simplified(self.model))
+
+    def with_independent(self, *freedoms: str) -> Self:
+        """The robot with other freedoms for `independent`, in the order of the coordinates.
+
+        Raises `chasles.LockedMechanism` for one that the loops let not move.
+        """
+        self.mechanism.loops.select(freedoms)
+        return self._changed(edit.with_independent(self.model, freedoms))
+
+    def with_loops(self, *loops: LoopData) -> Self:
+        """The robot with more loops closed, each by a joint of any type or a weld.
+
+        For example the feet of a robot that stands: `LoopData("left", "fixed", None, "left_foot",
+        pose, child_pose=...)` welds a frame of link "left_foot" to a pose in the world.
+        """
+        for loop in loops:
+            if not isinstance(loop, LoopData):
+                raise TypeError(f"with_loops: give LoopData(...), not {type(loop).__name__}")
+        return self._changed(edit.with_loops(self.model, loops))
+
+    def with_couplings(self, *couplings: CouplingData) -> Self:
+        """The robot with more equations between its coordinates.
+
+        `chasles.model.gear("drive", "wheel", {"motor": 0.01})` is wheel = 0.01 motor, and
+        `chasles.model.coupling("cam", ["lever", "shaft"], function)` is any function(lever, shaft)
+        = 0 that is written with `chasles.expr`, or function(lever, shaft, t) = 0 that depends on
+        time: then ask the new robot `at_time`. In `loop_residual` and the like their rows follow
+        those of the loops; all that is said of loops is true of them.
+        """
+        for data in couplings:
+            if not isinstance(data, CouplingData):
+                raise TypeError(
+                    f"with_couplings: give gear(...) or coupling(...) of chasles.model, not "
+                    f"{type(data).__name__}"
+                )
+        return self._changed(edit.with_couplings(self.model, couplings))
+
+    def is_equivalent(
+        self,
+        other: Self,
+        *,
+        tolerance: float = 1e-9,
+        rng: "np.random.Generator | int | None" = 0,
+    ) -> bool:
+        """Whether another robot with the same joints has the same equation of motion.
+
+        Compares the joint forces of random motions and the mass matrices, with joints anywhere; of
+        robots with loops or couplings, whether positions that close the one close the other, how
+        many freedoms they leave, and accelerations from there. tolerance is relative to the largest
+        entry. Damping and friction are left out.
+        """
+        check_robot("is_equivalent", other)
+        check_tolerance("is_equivalent", tolerance)
+        mine, theirs = (
+            [JOINTS.get(kind, kind) for kind in (robot.joint(n).kind for n in robot.joints)]
+            for robot in (self, other)
+        )
+        if mine != theirs:
+            return False
+        rng = np.random.default_rng(rng)
+        return mechanisms.equivalent(self.mechanism, other.mechanism, tolerance, rng)
+
+    def _changed(self, source: Description) -> Self:
+        made = type(self)(source, mimic=self.mimic)
+        return made if self.mechanism.t is None else made.at(self.mechanism.t)

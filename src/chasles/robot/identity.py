@@ -1,0 +1,176 @@
+"""What a robot is: its names and numbers, and where each joint's coordinates lie."""
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+
+from chasles import mechanisms
+from chasles.mechanisms import Cluster, Mechanism, clusters
+from chasles.model import Description, JointData, Model, ModelError, build
+from chasles.model.parameters import nominal, shape
+from chasles.robot.limits import Limits, limits_of
+
+Array = Any
+"""An array of NumPy, PyTorch, JAX or CuPy, or anything NumPy can make one of. Results are of the
+same library; annotations name NumPy's."""
+
+
+class Identity:
+    """A model, and the mechanism that answers for it."""
+
+    def __init__(self, source: Description, *, mimic: bool = True, strict: bool = False) -> None:
+        self.model: Model = build(source, mimic=mimic, strict=strict)
+        self.mechanism: Mechanism = mechanisms.of(self.model)
+        """The mechanism behind the functions: a tree, closed loops, or one that depends on time."""
+        self.mimic = mimic
+        """Whether joints that mimic others follow them, without coordinates of their own."""
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return _rebuilt, (type(self), self.model.source, self.mimic, self.mechanism.t)
+
+    def __repr__(self) -> str:
+        loops = f", loops {len(self.loops)}" if self.loops else ""
+        loops += f", couplings {len(self.couplings)}" if self.couplings else ""
+        return (
+            f"<Robot {self.name!r}: {len(self.joints)} joints, nq {self.nq}, nv {self.nv}{loops}>"
+        )
+
+    @property
+    def name(self) -> str:
+        """The robot's name."""
+        return self.model.name
+
+    @property
+    def bodies(self) -> tuple[str, ...]:
+        """All links, in file order."""
+        return tuple(link.name for link in self.model.source.links)
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        """The moving joints that own coordinates, in the order of their coordinates."""
+        return tuple(self.model.bodies[i].data.name for i in self.model.movers)
+
+    @property
+    def moving_joints(self) -> tuple[str, ...]:
+        """All moving joints in file order, mimic followers included: the rows of reactions."""
+        return tuple(self.model.bodies[i].data.name for i in self.model.in_file_order)
+
+    @property
+    def driven_joints(self) -> tuple[str, ...]:
+        """The joints whose motion is given in time (`drive`), in file order; they have no q."""
+        return tuple(self.model.bodies[i].data.name for i in self.model.driven)
+
+    @property
+    def loops(self) -> tuple[str, ...]:
+        """The joints that close loops; they have no coordinates."""
+        return tuple(loop.name for loop in self.model.loops)
+
+    @property
+    def couplings(self) -> tuple[str, ...]:
+        """The equations between coordinates beside those of the loops: gears and the like."""
+        return tuple(coupling.name for coupling in self.model.couplings)
+
+    @property
+    def independent(self) -> tuple[str, ...]:
+        """The freedoms that determine all others through the loops: what y stands for.
+
+        Joints, with [k] where a joint has several freedoms. Chosen once, by rank at positions that
+        close the loops, early joints first; `with_independent` makes another choice. All freedoms
+        of the tree, in order, if there are no loops.
+        """
+        loops = self.mechanism.loops
+        return tuple(loops.freedoms[k] for k in loops.independent)
+
+    @property
+    def mass(self) -> float:
+        """The mass of all links, in kg, those fixed to the world included."""
+        return float(sum(link.inertia.m for link in self.model.source.links))
+
+    @property
+    def frames(self) -> tuple[str, ...]:
+        """Everything that `frame=` accepts: links and named frames."""
+        return tuple(self.model.frames)
+
+    @property
+    def nq(self) -> int:
+        """The number of position coordinates."""
+        return self.model.nq
+
+    @property
+    def nv(self) -> int:
+        """The number of velocity coordinates (degrees of freedom)."""
+        return self.model.nv
+
+    @property
+    def gravity(self) -> np.ndarray:
+        """The acceleration of gravity along the world's axes, in m/s2."""
+        return np.array(list(self.model.gravity_vector))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What loading assumed, repaired or found suspicious."""
+        return self.model.notes
+
+    @cached_property
+    def limits(self) -> Limits:
+        """The limits of its joints: `lower` and `upper` (nq,), `velocity` and `effort` (nv,)."""
+        return limits_of(self.model)
+
+    def joint(self, name: str) -> JointData:
+        """What the file says of a joint: type, axis, limits, damping, friction, mimic."""
+        for data in self.model.source.joints:
+            if data.name == name:
+                return data
+        raise ModelError(f"robot {self.name!r}: no joint {name!r}; it has {', '.join(self.joints)}")
+
+    def position_slice(self, joint: str) -> slice:
+        """Where a joint's coordinates lie in q."""
+        return self.model.position_slices[self.model.mover(joint)]
+
+    def velocity_slice(self, joint: str) -> slice:
+        """Where a joint's velocities lie in qd (and forces in tau)."""
+        return self.model.velocity_slices[self.model.mover(joint)]
+
+    def parameter(self, name: str) -> np.ndarray:
+        """A number of the mechanism: "<link>.mass", ".center", ".inertia", "<joint>.placement",
+        "gravity"; what `chasles.compile(..., parameters=...)` takes as inputs.
+        """
+        return np.array(nominal(self.model.source, name)).reshape(shape(self.model.source, name))
+
+    def loop_clusters(self) -> tuple[Cluster, ...]:
+        """Loops and couplings that share joints, with these joints: `(loops, joints)` for each.
+
+        What happens in one cluster does not depend on the coordinates of another (Featherstone
+        2008, section 8.9); joints that are in none are not constrained.
+        """
+        return clusters(self.model)
+
+    def at_time(self, t: Array) -> Self:
+        """The robot at a time (...), in s, which broadcasts with the other arrays of a function.
+
+        Only of a robot that depends on time. What is decided once, as which freedoms of loops are
+        independent, is decided at t = 0.
+        """
+        held = self.at(t)
+        if held is self:
+            raise ModelError(
+                f"at_time: robot {self.name!r} does not depend on time; ask it as it is"
+            )
+        return held
+
+    def at(self, t: Array) -> Self:
+        """The robot at a time (...), in s; itself if it does not depend on time."""
+        mechanism = self.mechanism.at(t)
+        if mechanism is self.mechanism:
+            return self
+        held = object.__new__(type(self))
+        held.__dict__.update(self.__dict__, mechanism=mechanism)
+        return held
+
+
+def _rebuilt(kind: type[Any], source: Description, mimic: bool, t: np.ndarray | None) -> Any:
+    """A robot, at a time if it is given one and depends on it."""
+    made = kind(source, mimic=mimic)
+    return made if t is None else made.at(t)

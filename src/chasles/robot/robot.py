@@ -1,0 +1,60 @@
+"""The public robot: one mechanism, with its functions compiled on first use."""
+
+from importlib import import_module
+from typing import Any
+
+from chasles.checks import Verification, verify
+from chasles.plots import Plots
+from chasles.robot.rolling import Rolling
+
+
+class Robot(Rolling):
+    """A mechanism and everything that can be computed of it.
+
+    Arrays have the coordinates last: q is (..., nq), velocities, accelerations and
+    forces are (..., nv), with any leading shapes that broadcast together. SI units and radians;
+    6-vectors have the angular part first. Every function takes `out=`, an array for the result, and
+    `threads=`, how many to use (by default all for large batches). The first call of a function
+    compiles it for this robot.
+
+    A robot with loops or couplings is a tree that these constrain: q, qd, tau are those of the
+    tree. `assemble` and `complete` give positions and rates that keep the loops closed, and
+    `forward_dynamics`, `linearize` and whatever else follows from forces keep them so, or say that
+    they cannot. Functions of a motion (kinematics, energy, momentum) and the terms of the equation
+    of motion (`mass_matrix`, `bias_forces`, `gravity_forces`, ...) are those of the tree, which are
+    true of its closed motions too: M qdd + h = tau + A' multipliers, with A = `loop_matrix`.
+
+    A robot that depends on time, because joints are driven (`drive`) or couplings change, is asked
+    at a time: `robot.at_time(t).mass_matrix(q)`.
+    """
+
+    # Pictures ---------------------------------------------------------------------------------
+
+    @property
+    def plot(self) -> Plots:
+        """Pictures of this robot, by name: `robot.plot.torque(q, qd, qdd, t=t)`."""
+        return Plots(self)
+
+    # Trust ------------------------------------------------------------------------------------
+
+    def verify(self, *, seed: int = 0, states: int = 2, full: bool = False) -> Verification:
+        """Check this robot's functions against each other and against physics, at random states.
+
+        Every method of each function against the others, backends against `interpret`, Newton's and
+        Euler's laws link by link, energy and power, derivatives against differences, loops closed:
+        `.ok`, `.failures`, `.results` with the worst error, tolerance and seed of each. full: also
+        what takes long (docs/verify.md).
+        """
+        return verify(self, seed=seed, states=states, full=full)
+
+    # Showing ----------------------------------------------------------------------------------
+
+    def show(self, **options: Any) -> Any:
+        """Show the robot in a browser: sliders, overlays, motions; returns the running view.
+
+        beside: another robot. motion: a file of `chasles simulate`, or one as docs/motion.md says.
+        host, port: where the page is; by default only this machine sees it. A notebook shows the
+        result; its `url` is the page, its `stop()` the end, and a script stays for it with
+        `wait()`. Needs `pip install 'chasles[view]'`.
+        """
+        return import_module("chasles.view").show(self, **options)  # above this layer
