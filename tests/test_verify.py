@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import chasles
 from chasles.algorithms import METHODS
-from chasles.algorithms.tensor import kane
+from chasles.algorithms.historical.tensor import kane
 from chasles.checks import Result, Verification
 from chasles.checks import trial as trials
 from chasles.checks.comparing import Comparison, first_difference, relative_error
