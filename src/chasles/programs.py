@@ -13,11 +13,11 @@ from chasles.algorithms import DERIVATIVES, KINEMATICS, METHODS, Method
 from chasles.algorithms.spatial.configuration import integrate
 from chasles.expr import RULES, Arena, Number, Program, Variable, forward, jacobian, reverse
 from chasles.model import WORLD, Model, ModelError
-from chasles.model.equivalent import Choice, by_moments, equivalent
-from chasles.model.frames import sparse_frames
-from chasles.model.rotors import still_rotors
+from chasles.model.passes.frames import sparse_frames
+from chasles.model.passes.inertias import Choice, by_moments, equivalent
+from chasles.model.passes.rotors import still_rotors
+from chasles.model.passes.units import natural_units
 from chasles.model.spaces import PositionSpace
-from chasles.model.units import natural_units
 from chasles.tracing import Signature, WrenchKey, signature, trace
 
 ARM, FEW = 12, 60

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from chasles.model import Model
-from chasles.model.equivalent import Choice, by_moments, by_products
+from chasles.model.passes.inertias import Choice, by_moments, by_products
 from chasles.model.validate import is_solid
 
 Need = Callable[[Model, Mapping[str, Any]], str]

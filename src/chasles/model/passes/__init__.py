@@ -1,0 +1,1 @@
+"""Changes of a model before an algorithm is traced."""
