@@ -85,7 +85,7 @@ def test_a_wrong_method_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _of(method):
-    from chasles.algorithms import _loaded
+    from chasles.algorithms.method import _loaded
 
     return _loaded(method.source)
 

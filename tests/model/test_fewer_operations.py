@@ -19,7 +19,7 @@ from chasles.mathematics.rotations import about
 from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model import Model
 from chasles.model.passes.inertias import by_products, equivalent, is_round
-from chasles.model.passes.parallel import turns
+from chasles.model.passes.parallel import summed_angles, turns
 from chasles.model.passes.rotors import Rotor, still_rotors
 from chasles.model.passes.units import natural_units
 from chasles.robots import general_chain, microbot, planar, puma560, stanford_arm
@@ -130,7 +130,7 @@ def test_parallel_axes(name: str) -> None:
     model = robot.model.frictionless()
     q, *_ = state(robot, 3)
     places = model.positions(q.tolist())
-    found = turns(model, places)
+    found = turns(summed_angles(model), places)
     assert {i: t.joints for i, t in found.items() if len(t.joints) > 1} == expected
     for turn in found.values():
         X = Transform.identity()
