@@ -31,7 +31,7 @@ LAYERS = (
     ("tracing", "names", "cost", "numeric", "libraries"),
     ("programs",),
     ("compiled", "loops", "rollouts"),
-    ("plots", "checks"),
+    ("plots", "checks", "explain"),
     ("robot", "devices"),
     ("contact",),
     ("robots", "api", "accuracy", "control", "conventions", "homogeneous", "simulate", "exporting"),

@@ -197,6 +197,7 @@ def _methods(
     options: Mapping[str, Any],
 ) -> tuple[Method, ...]:
     known = METHODS[function]
+    offered = tuple(m for m in known if method != "fastest" or not m.by_name)
     if model.source.massless and function not in KINEMATICS:
         raise ModelError(
             f"robot {model.name!r}: {function} needs masses and it has none; give its rows mass, "
@@ -206,7 +207,7 @@ def _methods(
         _check_closed_by_steps(model)
     bound = "mimic joints" if model.mimics else ""
     bound = "driven joints" if model.driven else bound
-    able = tuple(m for m in known if order == 1 or signature(m.algorithm).any_order)
+    able = tuple(m for m in offered if order == 1 or signature(m.algorithm).any_order)
     if loaded:
         able = tuple(m for m in able if "f_ext" in signature(m.algorithm).inputs)
         if not able:
@@ -218,7 +219,7 @@ def _methods(
             remedy = "; load the robot with mimic=False" if model.mimics else ""
             reason = next(filter(None, fit.values()), f"it cannot have {bound}{remedy}")
             raise ModelError(f"robot {model.name!r}: {function}: {reason}")
-        return tuple(m for m in allowed if not m.by_name)
+        return allowed
     named = tuple(m for m in known if m.name == method)
     if not named:
         names = ", ".join(repr(m.name) for m in known)

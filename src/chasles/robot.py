@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from chasles.algorithms import CLOSED_LOOPS, OPEN
+from chasles.algorithms import CLOSED_LOOPS, OPEN, that_runs
 from chasles.algorithms.spatial.viewpoint import At, Axes, Kind
 from chasles.backends.arrays import check_tolerance
 from chasles.backends.pool import COMPILING
@@ -26,6 +26,7 @@ from chasles.compiled import (
     rates_by_name,
     wrench_arguments,
 )
+from chasles.explain import Explanation, explain
 from chasles.libraries import refuse
 from chasles.loops import (
     TOLERANCE,
@@ -1746,6 +1747,16 @@ class Robot:
                 recipe = Recipe(model.source, self._mimic, *key)
                 found = self._compiled[key] = Compiled(recipe, model)
         return found
+
+    def explain(self, function: str, **options: Any) -> Explanation:
+        """Explain what runs when a function is called: method, passes, operations, source, program.
+
+        options: `method`, `dissipation`, `f_ext`, and those of the function, e.g. frame="hand".
+        `print` shows it with a long program shortened; `.text(full=True)` has every line.
+        """
+        runs = that_runs(self.model, function)
+        self._refuse_open("explain", runs)
+        return explain(self._model_for(runs), runs, **options)
 
     def _model_for(self, function: str) -> Model:
         """The mechanism as a function needs it: with a closure chosen, if it is of closed loops."""

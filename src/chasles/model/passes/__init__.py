@@ -1,6 +1,6 @@
 """Passes: changes of a model before an algorithm is traced, so that its program is shorter.
 
-Each is a function from model to model in a file of its own, and a row of `PASSES`. All keep the
+Each is a function from model to model and a row of `PASSES`. All but "frictionless" keep the
 equation of motion. `programs.py` says which ones apply; `robot.explain` prints what each is worth.
 """
 
@@ -25,13 +25,13 @@ class Pass(NamedTuple):
 
 PASSES: dict[str, Pass] = {
     "frames": Pass("Slide and turn body frames so that more offsets are zero.", sparse_frames),
-    "frictionless": Pass("Leave out damping and friction.", Model.frictionless),
+    "frictionless": Pass("Leave out damping and friction, unless dissipation=True.", Model.frictionless),
     "moments": Pass(
-        "Move inertia that a joint does not feel to the parent; I_yy becomes zero.",
+        "Give the parent the inertia that a joint does not feel; I_yy becomes zero.",
         partial(equivalent, choice=by_moments),
     ),
     "products": Pass(
-        "Move inertia that a joint does not feel to the parent; the z z integral becomes zero.",
+        "Give the parent the inertia that a joint does not feel; no z z integral is left.",
         partial(equivalent, choice=by_products),
     ),
     "rotors": Pass("Describe round last bodies in axes that do not turn.", still_rotors),
