@@ -75,7 +75,7 @@ def test_the_source_is_where_the_algorithm_stands(function: str) -> None:
     (definition,) = ast.parse("\n".join(lines)).body
     assert isinstance(definition, ast.FunctionDef)
     assert definition.name == found.program.name
-    for file in found.files:
+    for file in found.sources:
         assert (SOURCES / file).exists()
 
 
@@ -131,7 +131,7 @@ def test_the_page_shows_the_source_that_runs(name: str) -> None:
     shown = re.findall(r"<!-- source: src/(\S+) -->", PAGE)
     found = ROBOTS[name]().explain("inverse_dynamics")
     assert shown[0] == found.source
-    assert found.files == (found.source,)
+    assert found.sources == (found.source,)
 
 
 # Passes -----------------------------------------------------------------------------------------

@@ -48,7 +48,7 @@ class Explanation:
     order; the first of those with the least weight runs. given: operations of the method on the
     robot as it was loaded. passes: the changes of the model, in order, each with the operations
     after it. source, lines: the file that is traced, and the first and last line of the algorithm
-    in it. files: all files of algorithms that contributed operations. program: the program.
+    in it. sources: all files of algorithms that contributed operations. program: the program.
     """
 
     robot: str
@@ -59,7 +59,7 @@ class Explanation:
     passes: tuple[Applied, ...]
     source: str
     lines: tuple[int, int]
-    files: tuple[str, ...]
+    sources: tuple[str, ...]
     program: Program
 
     @property
@@ -78,7 +78,7 @@ class Explanation:
         lines = [
             f"{self.function} of {self.robot}: method {self.method!r}, {self.reason}",
             f"source: {self.source}, lines {first} to {last}",
-            *(f"    and {file}" for file in self.files if file != self.source),
+            *(f"    and {file}" for file in self.sources if file != self.source),
             "",
             f"{'pass':14}{'mul':>6}{'add':>6}{'div':>5}{'sqrt':>5}{'trig':>6}",
             *(f"{name:14}{_columns(count)}  {what}".rstrip() for name, count, what in rows),

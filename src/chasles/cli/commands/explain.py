@@ -62,7 +62,7 @@ def explain(
         "reason": found.reason,
         "source": found.source,
         "lines": found.lines,
-        "files": found.files,
+        "sources": found.sources,
         "given": asdict(found.given),
         "passes": [
             each._asdict() | {"operations": asdict(each.operations)} for each in found.passes
