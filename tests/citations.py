@@ -7,10 +7,26 @@ from pathlib import Path
 
 SOURCES = Path(__file__).parents[1] / "src" / "chasles"
 BOOKS = {
-    "Featherstone": ("algorithms/spatial", "algorithms/closed_loops", "contact", "mathematics"),
-    "Legnani": ("algorithms/homogeneous", "mathematics/homogeneous", "homogeneous"),
+    "Featherstone": (
+        "algorithms/spatial",
+        "algorithms/historical/spatial",
+        "algorithms/closed_loops",
+        "contact",
+        "mathematics",
+    ),
+    "Legnani": (
+        "algorithms/homogeneous",
+        "algorithms/historical/homogeneous",
+        "mathematics/homogeneous",
+        "homogeneous",
+    ),
     "Mitra": ("algorithms/joint_motion",),
-    "Balafoutis": ("algorithms/tensor", "mathematics/tensor", "control.py"),
+    "Balafoutis": (
+        "algorithms/tensor",
+        "algorithms/historical/tensor",
+        "mathematics/tensor",
+        "control.py",
+    ),
 }
 """The books, and the folders in which a number without a name is one of theirs."""
 WORDS = "Eqs?|tables?|sections?|algorithms?|examples?|chapters?|appendix"

@@ -38,6 +38,7 @@ EXAMPLES = {
     "verify": ["planar:1", "--states", "1"],
     "compare": ["puma560", "--with", "pinocchio"],
     "cost": ["planar:2", "-f", "mass_matrix", "--steps"],
+    "explain": ["planar:2", "mass_matrix"],
     "bench": ["planar:1", "--batch", "2", "-o", "bench.svg"],
     "convert": ["planar:2", "planar.xml"],
     "motion": ["planar:1", "swing.csv", "--plot", "swing.png", "-o", "table.csv"],

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import chasles
 from chasles.algorithms import METHODS
-from chasles.algorithms.tensor import kane
+from chasles.algorithms.historical.tensor import kane
 from chasles.checks import Result, Verification
 from chasles.checks import trial as trials
 from chasles.checks.comparing import Comparison, first_difference, relative_error
@@ -85,7 +85,7 @@ def test_a_wrong_method_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _of(method):
-    from chasles.algorithms import _loaded
+    from chasles.algorithms.method import _loaded
 
     return _loaded(method.source)
 

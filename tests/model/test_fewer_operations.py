@@ -18,10 +18,10 @@ from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.rotations import about
 from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model import Model
-from chasles.model.equivalent import by_products, equivalent, is_round
-from chasles.model.parallel import turns
-from chasles.model.rotors import Rotor, still_rotors
-from chasles.model.units import natural_units
+from chasles.model.passes.inertias import by_products, equivalent, is_round
+from chasles.model.passes.parallel import summed_angles, turns
+from chasles.model.passes.rotors import Rotor, still_rotors
+from chasles.model.passes.units import natural_units
 from chasles.robots import general_chain, microbot, planar, puma560, stanford_arm
 
 ROUNDING = 1e-12
@@ -130,7 +130,7 @@ def test_parallel_axes(name: str) -> None:
     model = robot.model.frictionless()
     q, *_ = state(robot, 3)
     places = model.positions(q.tolist())
-    found = turns(model, places)
+    found = turns(summed_angles(model), places)
     assert {i: t.joints for i, t in found.items() if len(t.joints) > 1} == expected
     for turn in found.values():
         X = Transform.identity()

@@ -15,9 +15,9 @@ from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.mathematics.tensor import euler_from_inertia
 from chasles.model import Model
-from chasles.model.equivalent import by_moments, by_products, equivalent
-from chasles.model.frames import sparse_frames
 from chasles.model.joints import Revolute
+from chasles.model.passes.frames import sparse_frames
+from chasles.model.passes.inertias import by_moments, by_products, equivalent
 from chasles.robots import four_bar, puma560, quadruped, stanford_arm
 
 ROUNDING = 1e-11

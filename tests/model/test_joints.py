@@ -12,8 +12,8 @@ from chasles.expr import RULES, Arena, Program, Variable, interpret, jacobian
 from chasles.mathematics.linear import Matrix, Symmetric, Vector
 from chasles.mathematics.rotations import Rotation
 from chasles.mathematics.spatial import Motion, RigidInertia, Transform
-from chasles.model.equivalent import by_moments, by_products
 from chasles.model.joints import JOINTS, Fixed, Joint, Reversed, Steady, diagonal
+from chasles.model.passes.inertias import by_moments, by_products
 
 BASE = {f.name for f in dataclasses.fields(Joint)}
 REVERSED = "reversed "

@@ -15,12 +15,12 @@ from support import close, direct, relative, state, tree, ways
 import chasles
 from chasles.algorithms import FUNCTIONS
 from chasles.algorithms.spatial.forward_kinematics import body_transforms
+from chasles.algorithms.tensor.augmented import augmented
 from chasles.mathematics.linear import Matrix, Symmetric, Vector
 from chasles.mathematics.rotations import matrix_from_vector
 from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.mathematics.tensor import Center
 from chasles.model import Description, JointData, LinkData, Model
-from chasles.model.augmented import augmented
 from chasles.robots import general_chain, puma560, stanford_arm
 
 ROUNDING = 1e-11

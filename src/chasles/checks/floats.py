@@ -9,7 +9,14 @@ from chasles.algorithms import METHODS
 from chasles.functions.tracing import WrenchKey, external_loads, resolve, signature
 from chasles.model import Model
 from chasles.model.loads import by_body
+from chasles.model.passes import applied
 from chasles.model.spaces import LoadsSpace
+
+ORACLES = {
+    "inverse_dynamics": "newton-euler-vector",
+    "bias_forces": "newton-euler-vector",
+}
+"""Methods that check those of their function that run, instead of the first of the table."""
 
 
 def evaluate(
@@ -23,12 +30,13 @@ def evaluate(
 ) -> tuple[np.ndarray, ...]:
     """The results of a function at one state, by a method as its author wrote it.
 
-    method: the first of the function's table if empty. Of a function of any order, as many rates
-    as are given. Damping and friction are the model's own; a
+    method: by default the one of `ORACLES`, or else the first of the function's table. Of a
+    function of any order, as many rates as are given. Damping and friction are the model's own; a
     model that depends on time is asked at one (`Model.at`).
     """
-    algorithm = next(m.algorithm for m in METHODS[function] if method in ("", m.name))
-    return run(model, algorithm, arrays, f_ext=f_ext, **options)
+    wanted = method or ORACLES.get(function, "")
+    way = next(m for m in METHODS[function] if wanted in ("", m.name))
+    return run(applied(model, way.passes), way.algorithm, arrays, f_ext=f_ext, **options)
 
 
 def run(

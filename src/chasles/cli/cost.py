@@ -210,7 +210,7 @@ def _methods(robot: Robot, function: str, wanted: str = "") -> tuple[str, ...]:
         if m.name == wanted
         or not ((m.needs and m.needs(robot.model, {})) or (m.steep and robot.nv > MANY))
     ]
-    choice = ("fastest",) if len(methods) > 1 or any(m.equivalent for m in methods) else ()
+    choice = ("fastest",) if len(methods) > 1 or any(m.inertias for m in methods) else ()
     return (*(m.name for m in methods), *choice)
 
 

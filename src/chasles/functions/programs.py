@@ -14,15 +14,25 @@ from chasles.algorithms.spatial.configuration import integrate
 from chasles.expr import RULES, Arena, Number, Program, Variable, forward, jacobian, reverse
 from chasles.functions.tracing import Signature, WrenchKey, signature, trace
 from chasles.model import WORLD, Model, ModelError
-from chasles.model.equivalent import Choice, by_moments, equivalent
-from chasles.model.frames import sparse_frames
-from chasles.model.rotors import still_rotors
+from chasles.model.passes import applied
 from chasles.model.spaces import PositionSpace
-from chasles.model.units import natural_units
 
 ARM, FEW = 12, 60
 """Up to so many bodies the robot as it is given is tried too, and the robot with regrouped inertias
 in its own frames; beyond, only what is likely best."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One program that could run: a method, and the passes that change the model before it."""
+
+    method: Method
+    passes: tuple[str, ...]
+
+    def trace(self, model: Model, **options: Any) -> Program:
+        """Its program; options as in `trace`."""
+        prepare = partial(applied, passes=self.passes)
+        return trace(model, self.method.algorithm, prepare=prepare, **options)
 
 
 @dataclass(frozen=True)
@@ -69,55 +79,32 @@ def program(
     smooth: the program will be differentiated, so its method must allow it.
     """
     keys = tuple(wrenches)
-    alone = not (keys or parameters or model.constraints or "frame" in options)
-
-    def physical(whole: Model) -> Model:
-        return whole if dissipation else whole.frictionless()
-
-    def regrouped(whole: Model, choice: Choice) -> Model:
-        grouped = equivalent(physical(whole), choice)
-        return natural_units(still_rotors(grouped)) if alone else grouped
-
-    def reframed(whole: Model, choice: Choice = by_moments) -> Model:
-        return regrouped(sparse_frames(whole), choice)
-
-    def preparations(way: Method) -> tuple[Callable[[Model], Model], ...]:
-        if way.equivalent is None or method != "fastest":
-            return (physical,)
-        here, elsewhere = (partial(f, choice=way.equivalent) for f in (regrouped, reframed))
-        if parameters:
-            return (physical, here)
-        ways = (elsewhere, here, physical)
-        return ways[: 1 + (len(model.bodies) <= FEW) + (len(model.bodies) <= ARM)]
-
-    methods = _methods(model, function, method, order, bool(keys), options)
+    found = candidates(
+        model,
+        function,
+        method=method,
+        dissipation=dissipation,
+        wrenches=keys,
+        parameters=parameters,
+        order=order,
+        **options,
+    )
     positions = _positions(function)
-    if (smooth or derivative is not None) and not all(way.smooth for way in methods):
+    if (smooth or derivative is not None) and not all(way.method.smooth for way in found):
         names = ", ".join(repr(m.name) for m in METHODS[function] if m.smooth)
         raise ValueError(f"{function}: method {method!r} has no derivatives; use {names}")
     if derivative is not None and _has_recursion(function, method, derivative):
-        known = trace(
-            model,
-            DERIVATIVES[function].algorithm,
-            wrenches=keys,
-            parameters=parameters,
-            prepare=reframed,
+        way = DERIVATIVES[function]
+        alone = _is_alone(model, keys, parameters, options)
+        _, grouped = _passes(way, dissipation=dissipation, alone=alone)
+        known = Candidate(way, ("frames", *grouped)).trace(
+            model, wrenches=keys, parameters=parameters
         )
         first = _first_derivatives(known, derivative)
         return first if derivative.order == 1 else _jacobian(model, first, derivative, positions)
     choices = [
-        partial(
-            trace,
-            model,
-            way.algorithm,
-            wrenches=keys,
-            parameters=parameters,
-            prepare=prepare,
-            order=order,
-            **options,
-        )
-        for way in methods
-        for prepare in preparations(way)
+        partial(way.trace, model, wrenches=keys, parameters=parameters, order=order, **options)
+        for way in found
     ]
     traced = _fewest_operations(choices, record)
     if derivative is None:
@@ -127,6 +114,51 @@ def program(
     for _ in range(derivative.order):
         traced = _jacobian(model, traced, derivative, positions)
     return traced
+
+
+def candidates(
+    model: Model,
+    function: str,
+    *,
+    method: str = "fastest",
+    dissipation: bool = False,
+    wrenches: Sequence[WrenchKey] = (),
+    parameters: Sequence[str] = (),
+    order: int = 1,
+    **options: Any,
+) -> tuple[Candidate, ...]:
+    """The programs of which the one with fewest operations runs; arguments as in `program`."""
+    alone = _is_alone(model, wrenches, parameters, options)
+
+    def preparations(way: Method) -> tuple[tuple[str, ...], ...]:
+        plain, grouped = _passes(way, dissipation=dissipation, alone=alone)
+        if not way.inertias or method != "fastest":
+            return (plain,)
+        if parameters:
+            return plain, grouped
+        ways = (("frames", *grouped), grouped, plain)
+        return ways[: 1 + (len(model.bodies) <= FEW) + (len(model.bodies) <= ARM)]
+
+    methods = _methods(model, function, method, order, bool(wrenches), options)
+    return tuple(Candidate(way, passes) for way in methods for passes in preparations(way))
+
+
+def _is_alone(
+    model: Model,
+    wrenches: Sequence[WrenchKey],
+    parameters: Sequence[str],
+    options: Mapping[str, Any],
+) -> bool:
+    """Whether nothing but its joints knows of the units and frames of a model."""
+    return not (wrenches or parameters or model.constraints or "frame" in options)
+
+
+def _passes(
+    way: Method, *, dissipation: bool, alone: bool
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The passes before a method on the robot as it is given, and with regrouped inertias."""
+    plain = (*way.passes, *(() if dissipation else ("frictionless",)))
+    return plain, (*plain, way.inertias, *(("rotors", "units") if alone else ()))
 
 
 def differentiated(program: Program, chain: Iterable[Differential]) -> Program:
@@ -165,6 +197,7 @@ def _methods(
     options: Mapping[str, Any],
 ) -> tuple[Method, ...]:
     known = METHODS[function]
+    offered = tuple(m for m in known if method != "fastest" or not m.by_name)
     if model.source.massless and function not in KINEMATICS:
         raise ModelError(
             f"robot {model.name!r}: {function} needs masses and it has none; give its rows mass, "
@@ -174,7 +207,7 @@ def _methods(
         _check_closed_by_steps(model)
     bound = "mimic joints" if model.mimics else ""
     bound = "driven joints" if model.driven else bound
-    able = tuple(m for m in known if order == 1 or signature(m.algorithm).any_order)
+    able = tuple(m for m in offered if order == 1 or signature(m.algorithm).any_order)
     if loaded:
         able = tuple(m for m in able if "f_ext" in signature(m.algorithm).inputs)
         if not able:
@@ -186,7 +219,7 @@ def _methods(
             remedy = "; load the robot with mimic=False" if model.mimics else ""
             reason = next(filter(None, fit.values()), f"it cannot have {bound}{remedy}")
             raise ModelError(f"robot {model.name!r}: {function}: {reason}")
-        return tuple(m for m in allowed if not m.by_name)
+        return allowed
     named = tuple(m for m in known if m.name == method)
     if not named:
         names = ", ".join(repr(m.name) for m in known)

@@ -16,9 +16,9 @@ from chasles.model.description import (
     LoopData,
     ModelError,
 )
-from chasles.model.equivalent import equivalent
 from chasles.model.joints.reverse import inverted
 from chasles.model.model import WORLD, Body, Model
+from chasles.model.passes.inertias import equivalent
 
 _HOLDS = 1e-9
 """Locked joints may leave a coupling of no others this far from holding, as `closed` may loops."""

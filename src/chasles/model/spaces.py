@@ -5,7 +5,7 @@ works on, and joins an algorithm's result into the entries of an output array (i
 have coordinates in file order; algorithms have them by body number, followers included.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple
 
@@ -17,20 +17,20 @@ from chasles.model.model import Model
 
 
 class Space:
-    """The meaning of one array."""
+    """The meaning of one array: by default, numbers for each freedom that has a coordinate."""
 
     def shape(self, model: Model) -> tuple[int, ...]:
-        raise NotImplementedError
+        return (model.nv,)
 
     def shape_of(self, model: Model, value: Any) -> tuple[int, ...]:
         """The shape of a result, where it depends on how much was asked for."""
         return self.shape(model)
 
     def split(self, model: Model, flat: Sequence[Number]) -> Any:
-        raise NotImplementedError
+        return {i: Vector(tuple(flat[s])) for i, s in model.velocity_slices.items()}
 
     def join(self, model: Model, value: Any) -> list[Number]:
-        raise NotImplementedError
+        return [x for i in model.movers for x in value[i]]
 
     def quaternions(self, model: Model) -> dict[int, str]:
         """Where quaternions start in the array, and the joints they belong to."""
@@ -43,9 +43,6 @@ class PositionSpace(Space):
 
     def split(self, model: Model, flat: Sequence[Number]) -> dict[int, Vector]:
         return model.positions(flat)
-
-    def join(self, model: Model, value: Mapping[int, Vector]) -> list[Number]:
-        return [x for i in model.movers for x in value[i]]
 
     def quaternions(self, model: Model) -> dict[int, str]:
         return {
@@ -61,150 +58,32 @@ class VelocitySpace(Space):
 
     order: int = 0
 
-    def shape(self, model: Model) -> tuple[int, ...]:
-        return (model.nv,)
-
     def split(self, model: Model, flat: Sequence[Number]) -> dict[int, Vector]:
         return model.velocities(flat, self.order)
 
-    def join(self, model: Model, value: Mapping[int, Vector]) -> list[Number]:
-        return [x for i in model.movers for x in value[i]]
-
 
 class EffortSpace(Space):
-    def shape(self, model: Model) -> tuple[int, ...]:
-        return (model.nv,)
-
-    def split(self, model: Model, flat: Sequence[Number]) -> dict[int, Vector]:
-        return {i: Vector(tuple(flat[s])) for i, s in model.velocity_slices.items()}
+    """Forces by body, of which those of followers act through their leaders."""
 
     def join(self, model: Model, value: Mapping[int, Vector]) -> list[Number]:
-        total = model.efforts(value)
-        return [x for i in model.movers for x in total[i]]
+        return super().join(model, model.efforts(value))
 
 
-class DrivenEffortSpace(Space):
-    """A force for each freedom of the joints that are driven in time, in file order."""
+@dataclass(frozen=True)
+class Listed(Space):
+    """An array whose shape and entries are given by two functions; as an input, one vector."""
 
-    def shape(self, model: Model) -> tuple[int, ...]:
-        return (sum(model.bodies[i].joint.nv for i in model.driven),)
-
-    def join(self, model: Model, value: Mapping[int, Vector]) -> list[Number]:
-        return [x for i in model.driven for x in value[i]]
-
-
-class MixedSpace(EffortSpace):
-    """A force or an acceleration for each freedom, by the bodies that own coordinates."""
-
-    def join(self, model: Model, value: Mapping[int, Vector]) -> list[Number]:
-        return [x for i in model.movers for x in value[i]]
-
-
-class JointMatrixSpace(Space):
-    """Blocks (i, j) of a matrix over all joints; absent blocks are zero."""
+    size: Callable[[Model], tuple[int, ...]]
+    entries: Callable[[Model, Any], Iterable[Number]]
 
     def shape(self, model: Model) -> tuple[int, ...]:
-        return (model.nv, model.nv)
-
-    def join(self, model: Model, value: Mapping[tuple[int, int], Matrix]) -> list[Number]:
-        dense = assemble(model, value, model.movers)
-        return [x for row in dense for x in row]
-
-
-class TreeMatrixSpace(Space):
-    """A dense matrix over the coordinates in tree order, brought into file order."""
-
-    def shape(self, model: Model) -> tuple[int, ...]:
-        return (model.nv, model.nv)
-
-    def join(self, model: Model, value: Matrix) -> list[Number]:
-        order = tree_places(model)
-        return [value[r, c] for r in order for c in order]
-
-
-class TreeVectorSpace(Space):
-    """A vector over the coordinates in tree order, brought into file order."""
-
-    def shape(self, model: Model) -> tuple[int, ...]:
-        return (model.nv,)
-
-    def join(self, model: Model, value: Vector) -> list[Number]:
-        return [value[k] for k in tree_places(model)]
-
-
-class StateMatrixSpace(Space):
-    """A dense matrix over steps and velocities, both in tree order, brought into file order."""
-
-    def shape(self, model: Model) -> tuple[int, ...]:
-        return (2 * model.nv, 2 * model.nv)
-
-    def join(self, model: Model, value: Matrix) -> list[Number]:
-        order = tree_places(model)
-        both = order + [model.nv + k for k in order]
-        return [value[r, c] for r in both for c in both]
-
-
-class InputMatrixSpace(Space):
-    """Rows over steps and velocities, columns over forces; in tree order, then in file order."""
-
-    def shape(self, model: Model) -> tuple[int, ...]:
-        return (2 * model.nv, model.nv)
-
-    def join(self, model: Model, value: Matrix) -> list[Number]:
-        order = tree_places(model)
-        both = order + [model.nv + k for k in order]
-        return [value[r, c] for r in both for c in order]
-
-
-def tree_places(model: Model) -> list[int]:
-    """For each coordinate in file order, its place in tree order."""
-    first, _ = _starts(model, model.in_tree_order)
-    return [first[i] + k for i in model.movers for k in range(model.bodies[i].joint.nv)]
-
-
-class IndependentMatrixSpace(Space):
-    """A dense matrix over the independent coordinates of the closure, in file order."""
-
-    def shape(self, model: Model) -> tuple[int, ...]:
-        return (len(model.independent), len(model.independent))
-
-    def join(self, model: Model, value: Matrix) -> list[Number]:
-        return [x for row in value.rows for x in row]
-
-
-class IndependentSpace(Space):
-    """A vector over the independent coordinates of the closure, in file order."""
-
-    def shape(self, model: Model) -> tuple[int, ...]:
-        return (len(model.independent),)
+        return self.size(model)
 
     def split(self, model: Model, flat: Sequence[Number]) -> Vector:
         return Vector(tuple(flat))
 
-    def join(self, model: Model, value: Vector) -> list[Number]:
-        return list(value)
-
-
-class JacobianSpace(Space):
-    """Columns by joint; joints that do not move the frame have none."""
-
-    def shape(self, model: Model) -> tuple[int, ...]:
-        return (6, model.nv)
-
-    def join(self, model: Model, value: Mapping[int, Motions | Forces]) -> list[Number]:
-        columns = {
-            i: [Vector.zero(6) for _ in range(model.bodies[i].joint.nv)] for i in model.movers
-        }
-        for i, block in value.items():
-            owner = model.owner(i)
-            if owner is None:
-                continue
-            leader, ratio = owner
-            vectors: Sequence[Motion | Force] = block.columns
-            for k, column in enumerate(vectors):
-                columns[leader][k] = columns[leader][k] + Vector(tuple(column)) * ratio
-        flat = [column for i in model.movers for column in columns[i]]
-        return [column[row] for row in range(6) for column in flat]
+    def join(self, model: Model, value: Any) -> list[Number]:
+        return list(self.entries(model, value))
 
 
 class SpatialMatrixSpace(Space):
@@ -217,114 +96,7 @@ class SpatialMatrixSpace(Space):
         return value.shape
 
     def join(self, model: Model, value: Matrix) -> list[Number]:
-        return [x for row in value.rows for x in row]
-
-
-class LoopVectorSpace(Space):
-    """A number for each motion that a loop joint forbids, loop after loop, and each coupling."""
-
-    def shape(self, model: Model) -> tuple[int, ...]:
-        return (model.loop_rows,)
-
-    def join(self, model: Model, value: Sequence[Vector]) -> list[Number]:
-        return loop_entries(value)
-
-
-class MultiplierSpace(Space):
-    """A number for each equation of the loops; zero for those that the closure leaves out."""
-
-    def shape(self, model: Model) -> tuple[int, ...]:
-        return (model.loop_rows,)
-
-    def join(self, model: Model, value: Vector) -> list[Number]:
-        found: dict[int, Number] = dict(zip(model.closure.rows, value, strict=True))
-        return [found.get(r, 0.0) for r in range(model.loop_rows)]
-
-
-class LoopNumberSpace(Space):
-    """A number for each equation of the loops, as one vector."""
-
-    def shape(self, model: Model) -> tuple[int, ...]:
-        return (model.loop_rows,)
-
-    def split(self, model: Model, flat: Sequence[Number]) -> Vector:
-        return Vector(tuple(flat))
-
-    def join(self, model: Model, value: Vector) -> list[Number]:
-        return list(value)
-
-
-class LoopForceSpace(Space):
-    """One wrench a loop."""
-
-    def shape(self, model: Model) -> tuple[int, ...]:
-        return (len(model.loops), 6)
-
-    def join(self, model: Model, value: Sequence[Force]) -> list[Number]:
-        return [x for wrench in value for x in wrench]
-
-
-class LoopMatrixSpace(Space):
-    """A row for each entry of `LoopVectorSpace`; for each loop and coupling, blocks by body."""
-
-    def shape(self, model: Model) -> tuple[int, ...]:
-        return (model.loop_rows, model.nv)
-
-    def join(self, model: Model, value: Sequence[Mapping[int, Matrix]]) -> list[Number]:
-        return [x for row in loop_rows(model, value, model.movers) for x in row]
-
-
-class LoopJointMatrixSpace(Space):
-    """A row for each freedom of the joints that close loops; for each loop, blocks by body."""
-
-    def shape(self, model: Model) -> tuple[int, ...]:
-        return (sum(loop.joint.nv for loop in model.loops), model.nv)
-
-    def join(self, model: Model, value: Sequence[Mapping[int, Matrix]]) -> list[Number]:
-        sizes = [loop.joint.nv for loop in model.loops]
-        return [x for row in _stacked(model, value, sizes, model.movers) for x in row]
-
-
-class PoseSpace(Space):
-    """A 4x4 homogeneous matrix: the frame's orientation and origin in the world."""
-
-    def shape(self, model: Model) -> tuple[int, ...]:
-        return (4, 4)
-
-    def join(self, model: Model, value: Transform) -> list[Number]:
-        rows = [[*row, p] for row, p in zip(value.R.rows, value.r, strict=True)]
-        return [x for row in (*rows, [0.0, 0.0, 0.0, 1.0]) for x in row]
-
-
-class ReactionSpace(Space):
-    """One wrench a moving joint, followers included, in file order."""
-
-    def shape(self, model: Model) -> tuple[int, ...]:
-        return (len(model.bodies), 6)
-
-    def join(self, model: Model, value: Mapping[int, Force]) -> list[Number]:
-        return [x for i in model.in_file_order for x in value[i]]
-
-
-class RegressorSpace(Space):
-    """Ten columns for each moving joint, followers included, in file order; rows over forces."""
-
-    def shape(self, model: Model) -> tuple[int, ...]:
-        return (model.nv, 10 * len(model.bodies))
-
-    def join(self, model: Model, value: Mapping[tuple[int, int], Matrix]) -> list[Number]:
-        dense: list[list[Number]] = [[0.0] * self.shape(model)[1] for _ in range(model.nv)]
-        place = {i: 10 * k for k, i in enumerate(model.in_file_order)}
-        for (j, i), block in value.items():
-            owner = model.owner(j)
-            if owner is None:
-                continue
-            leader, ratio = owner
-            first = model.velocity_slices[leader].start
-            for k, row in enumerate(block.rows):
-                for m, entry in enumerate(row, start=place[i]):
-                    dense[first + k][m] = dense[first + k][m] + entry * ratio
-        return [x for row in dense for x in row]
+        return _flat(value.rows)
 
 
 class Freedom(NamedTuple):
@@ -358,19 +130,6 @@ class FreedomsSpace(Space):
 
 
 @dataclass(frozen=True)
-class EntriesSpace(Space):
-    """A fixed number of entries: a point, a twist, a wrench, a number."""
-
-    fixed: tuple[int, ...]
-
-    def shape(self, model: Model) -> tuple[int, ...]:
-        return self.fixed
-
-    def join(self, model: Model, value: Any) -> list[Number]:
-        return list(value) if self.fixed else [value]
-
-
-@dataclass(frozen=True)
 class TwistsSpace(Space):
     """One twist for each order: velocity, acceleration, jerk, and so on."""
 
@@ -380,7 +139,7 @@ class TwistsSpace(Space):
         return (self.order, 6)
 
     def join(self, model: Model, value: Sequence[Motion]) -> list[Number]:
-        return [x for twist in value for x in twist]
+        return _flat(value)
 
 
 class WrenchesSpace(Space):
@@ -389,6 +148,71 @@ class WrenchesSpace(Space):
 
 class LoadsSpace(WrenchesSpace):
     """The same one by one, for an algorithm that asks how they change with the configuration."""
+
+
+# Entries of results ------------------------------------------------------------------------------
+
+
+def _flat(rows: Iterable[Iterable[Number]]) -> list[Number]:
+    return [x for row in rows for x in row]
+
+
+def _along_columns(model: Model, value: Mapping[int, Motions | Forces]) -> list[Number]:
+    """Columns by joint; joints that do not move the frame have none."""
+    columns = {i: [Vector.zero(6) for _ in range(model.bodies[i].joint.nv)] for i in model.movers}
+    for i, block in value.items():
+        owner = model.owner(i)
+        if owner is None:
+            continue
+        leader, ratio = owner
+        vectors: Sequence[Motion | Force] = block.columns
+        for k, column in enumerate(vectors):
+            columns[leader][k] = columns[leader][k] + Vector(tuple(column)) * ratio
+    flat = [column for i in model.movers for column in columns[i]]
+    return [column[row] for row in range(6) for column in flat]
+
+
+def _regressor(model: Model, value: Mapping[tuple[int, int], Matrix]) -> list[Number]:
+    """Ten columns for each moving joint, followers included, in file order; rows over forces."""
+    dense: list[list[Number]] = [[0.0] * 10 * len(model.bodies) for _ in range(model.nv)]
+    place = {i: 10 * k for k, i in enumerate(model.in_file_order)}
+    for (j, i), block in value.items():
+        owner = model.owner(j)
+        if owner is None:
+            continue
+        leader, ratio = owner
+        first = model.velocity_slices[leader].start
+        for k, row in enumerate(block.rows):
+            for m, entry in enumerate(row, start=place[i]):
+                dense[first + k][m] = dense[first + k][m] + entry * ratio
+    return _flat(dense)
+
+
+def _multipliers(model: Model, value: Vector) -> list[Number]:
+    """Zero for the equations that the closure leaves out."""
+    found: dict[int, Number] = dict(zip(model.closure.rows, value, strict=True))
+    return [found.get(r, 0.0) for r in range(model.loop_rows)]
+
+
+def _pose(model: Model, value: Transform) -> list[Number]:
+    rows = [[*row, p] for row, p in zip(value.R.rows, value.r, strict=True)]
+    return _flat((*rows, [0.0, 0.0, 0.0, 1.0]))
+
+
+def tree_places(model: Model) -> list[int]:
+    """For each coordinate in file order, its place in tree order."""
+    first, _ = _starts(model, model.in_tree_order)
+    return [first[i] + k for i in model.movers for k in range(model.bodies[i].joint.nv)]
+
+
+def _placed(value: Matrix, rows: Sequence[int], columns: Sequence[int]) -> list[Number]:
+    return [value[r, c] for r in rows for c in columns]
+
+
+def _state_places(model: Model) -> list[int]:
+    """The same of steps, then of velocities."""
+    order = tree_places(model)
+    return order + [model.nv + k for k in order]
 
 
 def assemble(
@@ -486,34 +310,107 @@ ABSENT = _Absent()
 Position = Annotated[Mapping[int, Vector], PositionSpace()]
 Velocity = Annotated[Mapping[int, Vector], VelocitySpace()]
 Effort = Annotated[Mapping[int, Vector], EffortSpace()]
-DrivenEffort = Annotated[Mapping[int, Vector], DrivenEffortSpace()]
-Mixed = Annotated[Mapping[int, Vector], MixedSpace()]
+Mixed = Annotated[Mapping[int, Vector], Space()]
+"""A force or an acceleration for each freedom, by the bodies that own coordinates."""
+
 Wrenches = Annotated[Mapping[int, Force], WrenchesSpace()]
 Loads = Annotated[Sequence[Load], LoadsSpace()]
-JointMatrix = Annotated[Mapping[tuple[int, int], Matrix], JointMatrixSpace()]
 FreedomMatrix = Annotated[Mapping[tuple[Freedom, Freedom], Number], FreedomsSpace(2)]
 Symbols = Annotated[Mapping[tuple[Freedom, Freedom, Freedom], Number], FreedomsSpace(3)]
-TreeMatrix = Annotated[Matrix, TreeMatrixSpace()]
-TreeVector = Annotated[Vector, TreeVectorSpace()]
-StateMatrix = Annotated[Matrix, StateMatrixSpace()]
-InputMatrix = Annotated[Matrix, InputMatrixSpace()]
-Jacobian = Annotated[Mapping[int, Motions], JacobianSpace()]
-MomentumMatrix = Annotated[Mapping[int, Forces], JacobianSpace()]
 SpatialMatrix = Annotated[Matrix, SpatialMatrixSpace()]
-LoopVector = Annotated[Sequence[Vector], LoopVectorSpace()]
-LoopNumbers = Annotated[Vector, LoopNumberSpace()]
-LoopForces = Annotated[Sequence[Force], LoopForceSpace()]
-Multipliers = Annotated[Vector, MultiplierSpace()]
-Independent = Annotated[Vector, IndependentSpace()]
-IndependentMatrix = Annotated[Matrix, IndependentMatrixSpace()]
-Health = Annotated[Vector, EntriesSpace((2,))]
-LoopMatrix = Annotated[Sequence[Mapping[int, Matrix]], LoopMatrixSpace()]
-LoopJointMatrix = Annotated[Sequence[Mapping[int, Matrix]], LoopJointMatrixSpace()]
-Pose = Annotated[Transform, PoseSpace()]
-RegressorMatrix = Annotated[Mapping[tuple[int, int], Matrix], RegressorSpace()]
-Reactions = Annotated[Mapping[int, Force], ReactionSpace()]
-Twist = Annotated[Motion, EntriesSpace((6,))]
 Twists = Annotated[Sequence[Motion], TwistsSpace()]
-Wrench6 = Annotated[Force, EntriesSpace((6,))]
-Point = Annotated[Vector, EntriesSpace((3,))]
-Energy = Annotated[Number, EntriesSpace(())]
+
+DrivenEffort = Annotated[
+    Mapping[int, Vector],
+    Listed(
+        lambda m: (sum(m.bodies[i].joint.nv for i in m.driven),),
+        lambda m, value: [x for i in m.driven for x in value[i]],
+    ),
+]
+"""A force for each freedom of the joints that are driven in time, in file order."""
+
+JointMatrix = Annotated[
+    Mapping[tuple[int, int], Matrix],
+    Listed(lambda m: (m.nv, m.nv), lambda m, value: _flat(assemble(m, value, m.movers))),
+]
+"""Blocks (i, j) of a matrix over all joints; absent blocks are zero."""
+
+TreeMatrix = Annotated[
+    Matrix,
+    Listed(
+        lambda m: (m.nv, m.nv),
+        lambda m, value: _placed(value, tree_places(m), tree_places(m)),
+    ),
+]
+TreeVector = Annotated[
+    Vector, Listed(lambda m: (m.nv,), lambda m, value: [value[k] for k in tree_places(m)])
+]
+"""Over the coordinates in tree order, brought into file order."""
+
+StateMatrix = Annotated[
+    Matrix,
+    Listed(
+        lambda m: (2 * m.nv, 2 * m.nv),
+        lambda m, value: _placed(value, _state_places(m), _state_places(m)),
+    ),
+]
+InputMatrix = Annotated[
+    Matrix,
+    Listed(
+        lambda m: (2 * m.nv, m.nv),
+        lambda m, value: _placed(value, _state_places(m), tree_places(m)),
+    ),
+]
+"""Rows over steps and velocities, both in tree order, brought into file order."""
+
+Jacobian = Annotated[Mapping[int, Motions], Listed(lambda m: (6, m.nv), _along_columns)]
+MomentumMatrix = Annotated[Mapping[int, Forces], Listed(lambda m: (6, m.nv), _along_columns)]
+Independent = Annotated[
+    Vector, Listed(lambda m: (len(m.independent),), lambda m, value: value.entries)
+]
+IndependentMatrix = Annotated[
+    Matrix, Listed(lambda m: (len(m.independent),) * 2, lambda m, value: _flat(value.rows))
+]
+"""Over the independent coordinates of the closure, in file order."""
+
+LoopVector = Annotated[
+    Sequence[Vector], Listed(lambda m: (m.loop_rows,), lambda m, value: _flat(value))
+]
+LoopNumbers = Annotated[Vector, Listed(lambda m: (m.loop_rows,), lambda m, value: value.entries)]
+"""A number for each motion that a loop joint forbids, loop after loop, and each coupling: by loop,
+or as one vector."""
+
+Multipliers = Annotated[Vector, Listed(lambda m: (m.loop_rows,), _multipliers)]
+LoopForces = Annotated[
+    Sequence[Force], Listed(lambda m: (len(m.loops), 6), lambda m, value: _flat(value))
+]
+LoopMatrix = Annotated[
+    Sequence[Mapping[int, Matrix]],
+    Listed(lambda m: (m.loop_rows, m.nv), lambda m, value: _flat(loop_rows(m, value, m.movers))),
+]
+"""A row for each entry of `LoopVector`; for each loop and coupling, blocks by body."""
+
+LoopJointMatrix = Annotated[
+    Sequence[Mapping[int, Matrix]],
+    Listed(
+        lambda m: (sum(loop.joint.nv for loop in m.loops), m.nv),
+        lambda m, value: _flat(_stacked(m, value, [k.joint.nv for k in m.loops], m.movers)),
+    ),
+]
+"""A row for each freedom of the joints that close loops; for each loop, blocks by body."""
+
+Pose = Annotated[Transform, Listed(lambda m: (4, 4), _pose)]
+RegressorMatrix = Annotated[
+    Mapping[tuple[int, int], Matrix], Listed(lambda m: (m.nv, 10 * len(m.bodies)), _regressor)
+]
+Reactions = Annotated[
+    Mapping[int, Force],
+    Listed(lambda m: (len(m.bodies), 6), lambda m, value: _flat(value[i] for i in m.in_file_order)),
+]
+"""One wrench a moving joint, followers included, in file order."""
+
+Health = Annotated[Vector, Listed(lambda m: (2,), lambda m, value: value)]
+Twist = Annotated[Motion, Listed(lambda m: (6,), lambda m, value: value)]
+Wrench6 = Annotated[Force, Listed(lambda m: (6,), lambda m, value: value)]
+Point = Annotated[Vector, Listed(lambda m: (3,), lambda m, value: value)]
+Energy = Annotated[Number, Listed(lambda m: (), lambda m, value: [value])]

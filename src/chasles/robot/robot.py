@@ -3,7 +3,9 @@
 from importlib import import_module
 from typing import Any
 
+from chasles.algorithms import that_runs
 from chasles.checks import Verification, verify
+from chasles.functions.explain import Explanation, explain
 from chasles.plots import Plots
 from chasles.robot.rolling import Rolling
 
@@ -46,6 +48,16 @@ class Robot(Rolling):
         what takes long (docs/verify.md).
         """
         return verify(self, seed=seed, states=states, full=full)
+
+    def explain(self, function: str, **options: Any) -> Explanation:
+        """Explain what runs when a function is called: method, passes, operations, source, program.
+
+        options: `method`, `dissipation`, `f_ext`, and those of the function, e.g. frame="hand".
+        `print` shows it with a long program shortened; `.text(full=True)` has every line.
+        """
+        runs = that_runs(self.model, function)
+        self.mechanism.refuse_open("explain", runs)
+        return explain(self.mechanism.chosen(runs), runs, **options)
 
     # Showing ----------------------------------------------------------------------------------
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 
+from chasles.algorithms.tensor.augmented import augmented
 from chasles.algorithms.tensor.chain import Chain, chain
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import Force, RigidInertia
 from chasles.mathematics.tensor import euler_from_inertia
-from chasles.model.augmented import augmented
 from chasles.model.model import WORLD, Model
 from chasles.model.spaces import ABSENT, Effort, Position, Velocity, Wrenches
 

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 
 from chasles.algorithms.spatial.load_efforts import load_efforts
+from chasles.algorithms.tensor.augmented import augmented
 from chasles.algorithms.tensor.augmented_tensor import transmitted
 from chasles.algorithms.tensor.chain import chain
 from chasles.algorithms.tensor.changes import Change, changes
 from chasles.algorithms.tensor.generalised import generalised
 from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.spatial import Force
-from chasles.model.augmented import augmented
 from chasles.model.joints import diagonal
 from chasles.model.model import Model
 from chasles.model.spaces import JointMatrix, Loads, Position, Velocity

@@ -1,8 +1,8 @@
 """The joint-space inertia matrix, by tensors of augmented and generalised links."""
 
+from chasles.algorithms.tensor.augmented import augmented
 from chasles.algorithms.tensor.columns import columns
 from chasles.mathematics.spatial import RigidInertia, shift_of_inertia
-from chasles.model.augmented import augmented
 from chasles.model.model import Model
 from chasles.model.spaces import JointMatrix, Position
 

@@ -1,6 +1,6 @@
 """Joint forces for given accelerations, by Lagrange's equations with one sum over bodies."""
 
-from chasles.algorithms.tensor.chain_4x4 import chain_4x4
+from chasles.algorithms.historical.tensor.chain_4x4 import chain_4x4
 from chasles.algorithms.tensor.external import external_efforts
 from chasles.mathematics import homogeneous
 from chasles.mathematics.linear import Matrix, Vector

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.rotations import Plane, Rotation
 from chasles.mathematics.spatial import Transform
-from chasles.model.equivalent import is_round
 from chasles.model.joints import Revolute
 from chasles.model.model import Model
+from chasles.model.passes.inertias import is_round
 
 
 @dataclass(frozen=True)

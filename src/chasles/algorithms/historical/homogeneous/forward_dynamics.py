@@ -1,8 +1,8 @@
 """Joint accelerations for given forces, by joint actions."""
 
 from chasles.algorithms.equation_of_motion import accelerations
-from chasles.algorithms.homogeneous.inverse_dynamics import inverse_dynamics
-from chasles.algorithms.homogeneous.mass_matrix import mass_matrix
+from chasles.algorithms.historical.homogeneous.inverse_dynamics import inverse_dynamics
+from chasles.algorithms.historical.homogeneous.mass_matrix import mass_matrix
 from chasles.model import spaces
 from chasles.model.model import Model
 from chasles.model.spaces import ABSENT

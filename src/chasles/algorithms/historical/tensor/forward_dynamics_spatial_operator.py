@@ -1,7 +1,7 @@
 """Joint accelerations for given forces, by the factors of the inverse mass matrix."""
 
+from chasles.algorithms.historical.tensor.spatial_operator import spatial_operator
 from chasles.algorithms.tensor.operators import gains, links
-from chasles.algorithms.tensor.spatial_operator import spatial_operator
 from chasles.mathematics.linear import solve_symmetric
 from chasles.mathematics.spatial import Force, Motion
 from chasles.model.model import WORLD, Model

@@ -6,6 +6,7 @@ two: fewer operations than from parent to parent. Everywhere else a body's carri
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 from chasles.mathematics.linear import Vector
@@ -29,8 +30,17 @@ class Turn(NamedTuple):
     axis: Vector
 
 
+def summed_angles(model: Model) -> Model:
+    """The same mechanism, with the carrier of every body that does not turn against its parent."""
+    carriers: dict[int, int] = {}
+    for i, p, *_ in model.outward():
+        if p != WORLD and _turns_on(model, i, carrier := carriers.get(p, model.bodies[p].parent)):
+            carriers[i] = carrier
+    return replace(model, carriers=carriers)
+
+
 def turns(model: Model, q: Mapping[int, Vector]) -> dict[int, Turn]:
-    """The turn of every body.
+    """The turn of every body; only after `summed_angles` has one a carrier that is not its parent.
 
     Sine and cosine of a sum are made of those of its angles: six operations, fewer than a sine has.
     """
@@ -38,7 +48,7 @@ def turns(model: Model, q: Mapping[int, Vector]) -> dict[int, Turn]:
     for i, p, joint, _ in model.outward():
         X = joint.transform(q[i])
         found[i] = Turn(p, (i,), X, Vector.zero())
-        if _turns_on(model, i, found):
+        if i in model.carriers:
             carrier, joints, before, _ = found[p]
             (*first, turned), R = before.E.factors, joint.placement.E.matrix()
             (own,) = joint.motion(q[i]).E.factors
@@ -50,13 +60,10 @@ def turns(model: Model, q: Mapping[int, Vector]) -> dict[int, Turn]:
     return found
 
 
-def _turns_on(model: Model, i: int, found: Mapping[int, Turn]) -> bool:
+def _turns_on(model: Model, i: int, carrier: int) -> bool:
     """Whether joint i is parallel to its parent's, and their carrier turns about a fixed axis."""
     body = model.bodies[i]
-    if body.parent == WORLD:
-        return False
-    parent, carrier = model.bodies[body.parent], found[body.parent].carrier
-    joints = [body.joint, parent.joint]
+    joints = [body.joint, model.bodies[body.parent].joint]
     if carrier != WORLD:
         joints.append(model.bodies[carrier].joint)
     return (

@@ -1,8 +1,8 @@
 """Joint accelerations for given forces, by the Lagrangian equation of motion."""
 
 from chasles.algorithms.equation_of_motion import accelerations
-from chasles.algorithms.homogeneous.bias_forces_lagrange import bias_forces_lagrange
-from chasles.algorithms.homogeneous.mass_matrix_lagrange import mass_matrix_lagrange
+from chasles.algorithms.historical.homogeneous.bias_forces_lagrange import bias_forces_lagrange
+from chasles.algorithms.historical.homogeneous.mass_matrix_lagrange import mass_matrix_lagrange
 from chasles.model import spaces
 from chasles.model.model import Model
 from chasles.model.spaces import ABSENT

@@ -2,6 +2,7 @@
 
 from chasles.algorithms.spatial.forward_kinematics import body_transforms
 from chasles.algorithms.spatial.load_efforts import load_efforts
+from chasles.algorithms.tensor.augmented import augmented
 from chasles.algorithms.tensor.augmented_tensor import transmitted
 from chasles.algorithms.tensor.chain import chain
 from chasles.algorithms.tensor.changes import Change, changes
@@ -10,7 +11,6 @@ from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.rotations import Rotation
 from chasles.mathematics.spatial import Force, Motion, Transform
 from chasles.mathematics.tensor import GeneralisedLink
-from chasles.model.augmented import augmented
 from chasles.model.joints import diagonal
 from chasles.model.model import WORLD, Model
 from chasles.model.spaces import JointMatrix, Loads, Position, Velocity

@@ -1,0 +1,1 @@
+"""Homogeneous 4x4 matrices (Legnani et al. 1996): methods used only by name."""

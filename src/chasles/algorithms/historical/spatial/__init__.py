@@ -1,0 +1,1 @@
+"""Spatial vectors (Featherstone 2008): methods used only by name."""

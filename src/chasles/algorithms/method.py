@@ -1,0 +1,111 @@
+"""One way to compute a function, and what it needs of a robot."""
+
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from chasles.model import Model
+from chasles.model.validate import is_solid
+
+Need = Callable[[Model, Mapping[str, Any]], str]
+"""What a method asks of a model and its options: the reason why not, or nothing."""
+
+
+def all_of(*needs: Need) -> Need:
+    """Several needs: the first reason why not."""
+    return lambda model, options: next(filter(None, (n(model, options) for n in needs)), "")
+
+
+def floating_base(model: Model, options: Mapping[str, Any]) -> str:
+    """One free joint carries everything."""
+    return "" if model.floating else "it needs a floating base, one free root joint"
+
+
+def massive_joints(model: Model, options: Mapping[str, Any]) -> str:
+    """Every joint of the tree moves some inertia, so that its mass matrix has factors.
+
+    Where accelerations of some joints are known, only that of the others is factored.
+    """
+    names = ", ".join(repr(name) for name in model.idle if name not in options.get("known", ()))
+    return f"the tree's mass matrix is singular, since {names} moves no inertia" if names else ""
+
+
+def unheld_base(model: Model, options: Mapping[str, Any]) -> str:
+    """No loop or coupling holds a floating base, so that it recoils."""
+    for constraint in model.constraints:
+        if model.floating and 0 in constraint.bodies:
+            return f"{constraint.name!r} holds the floating base, which does not recoil"
+    return ""
+
+
+def driven_joints(model: Model, options: Mapping[str, Any]) -> str:
+    """`known` has all joints but the floating base's."""
+    rest = {model.bodies[i].data.name for i in model.movers if i != 0}
+    found = rest == set(options.get("known", ()))
+    return "" if found else "it needs all joints in known but the floating base's"
+
+
+def solid_bodies(model: Model, options: Mapping[str, Any]) -> str:
+    """Every body by itself has an inverse inertia, and joints have no inertia of their own."""
+    for body in model.bodies:
+        if any(body.joint.armature):
+            return f"it has no place for the armature of joint {body.data.name!r}"
+        if not is_solid(body.inertia):
+            return f"it inverts every inertia, and link {body.name!r} lacks mass or a moment"
+    return ""
+
+
+def undriven_joints(model: Model, options: Mapping[str, Any]) -> str:
+    """Every joint has coordinates: else velocities have a part that is not linear in qd."""
+    for i in model.driven:
+        return f"joint {model.bodies[i].data.name!r} is driven in time"
+    return ""
+
+
+def holonomic_joints(model: Model, options: Mapping[str, Any]) -> str:
+    """Every position is reached by a step: else Lagrange's equations have more terms."""
+    for body in model.bodies:
+        if not body.joint.holonomic:
+            return f"joint {body.data.name!r} is nonholonomic"
+    return ""
+
+
+@dataclass(frozen=True)
+class Method:
+    """One way to compute a function.
+
+    source: the module of this package that has it, as a function of the same name (or of the name
+    after the colon); loaded on use. inertias: the pass that regroups inertias for it ("moments" or
+    "products", `model/passes`), where the result depends on the equation of motion alone. passes:
+    those that it always has. followers: mimic joints are allowed (a recursion that solves for each
+    joint's acceleration by itself cannot have them). by_name: it runs only where it is asked for,
+    since another has fewer operations. smooth: the derivative of its program is that of the result
+    (an iteration that ends early, where its residual is zero, has no slopes there). needs: what it
+    asks of the robot and the options. steep: its operations grow with the cube of the number of
+    freedoms, or faster, so that it is for arms.
+    """
+
+    name: str
+    source: str
+    inertias: str = ""
+    passes: tuple[str, ...] = ()
+    followers: bool = True
+    by_name: bool = False
+    smooth: bool = True
+    needs: Need | None = None
+    steep: bool = False
+
+    @property
+    def algorithm(self) -> Callable[..., Any]:
+        """The function that is traced."""
+        return _loaded(self.source)
+
+
+@cache
+def _loaded(source: str) -> Callable[..., Any]:
+    module, _, name = source.partition(":")
+    loaded = importlib.import_module(f"chasles.algorithms.{module}")
+    algorithm: Callable[..., Any] = getattr(loaded, name or module.rpartition(".")[2])
+    return algorithm

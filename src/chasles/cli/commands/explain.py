@@ -1,0 +1,74 @@
+"""The command `chasles explain`."""
+
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+
+from chasles.algorithms import FUNCTIONS, METHODS
+from chasles.cli.command import Answer, said
+from chasles.cli.options import Frame, among
+from chasles.cli.target import Asked
+from chasles.functions.tracing import signature
+
+
+def explain(
+    asked: Asked,
+    function: Annotated[
+        str,
+        typer.Argument(
+            metavar="FUNCTION",
+            help="The function's name: inverse_dynamics.",
+            autocompletion=among(FUNCTIONS),
+        ),
+    ],
+    method: Annotated[
+        str,
+        typer.Option(
+            "--method",
+            "-m",
+            autocompletion=among(method.name for row in FUNCTIONS.values() for method in row),
+            help="The method's name.",
+        ),
+    ] = "fastest",
+    frame: Frame = "",
+    program: Annotated[
+        bool, typer.Option("--program", help="Every line of the program, also with --json.")
+    ] = False,
+) -> Answer:
+    """Explain what runs when a function is called.
+
+    The method that was chosen and the candidates, the passes that change the
+    model, operations after each, the algorithm's source, and the program.
+
+    Examples:
+
+    chasles explain puma560 inverse_dynamics
+
+    chasles explain robot.urdf mass_matrix --program
+
+    chasles explain four_bar forward_dynamics --json
+    """
+    robot = asked.robot()
+    if function not in METHODS:
+        raise ValueError(f"unknown function {function!r}; known are {', '.join(METHODS)}")
+    has_frame = "frame" in signature(METHODS[function][0].algorithm).options
+    options: dict[str, Any] = {"frame": frame or robot.frames[-1]} if has_frame else {}
+    found = robot.explain(function, method=method, **options)
+    data = {
+        "robot": found.robot,
+        "function": found.function,
+        "method": found.method,
+        "reason": found.reason,
+        "source": found.source,
+        "lines": found.lines,
+        "sources": found.sources,
+        "given": asdict(found.given),
+        "passes": [
+            each._asdict() | {"operations": asdict(each.operations)} for each in found.passes
+        ],
+        "candidates": [each._asdict() for each in found.candidates],
+        "operations": asdict(found.program.count),
+        "program": found.listing(full=program),
+    }
+    return Answer(data, said(*found.text(full=program).split("\n")))
