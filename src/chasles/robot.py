@@ -43,7 +43,6 @@ from chasles.loops.charts import Charts
 from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.spatial import RigidInertia
 from chasles.model import (
-    JOINTS,
     CouplingData,
     Description,
     JointData,
@@ -313,8 +312,7 @@ class Robot:
         check_robot("is_equivalent", other)
         check_tolerance("is_equivalent", tolerance)
         mine, theirs = (
-            [JOINTS.get(kind, kind) for kind in (robot.joint(n).kind for n in robot.joints)]
-            for robot in (self, other)
+            [robot.joint(n).traits.kind for n in robot.joints] for robot in (self, other)
         )
         if mine != theirs:
             return False

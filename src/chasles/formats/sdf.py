@@ -29,20 +29,7 @@ from chasles.model import (
     ModelError,
 )
 from chasles.model.graph import from_graph, unused_name
-
-_KINDS = {
-    "revolute": "revolute",
-    "continuous": "continuous",
-    "prismatic": "prismatic",
-    "fixed": "fixed",
-    "ball": "spherical",
-    "universal": "universal",
-    "revolute2": "universal",
-    "screw": "helical",
-}
-"""The model's name for each joint type; a gearbox is a coupling of other joints."""
-
-_WITH_TWO = ("universal", "revolute2")
+from chasles.model.joints import spelled
 
 UNBOUNDED = 1e16
 """Stands for no limit, and so does all beyond it."""
@@ -154,30 +141,30 @@ def _frames(document: Document) -> Iterator[FrameData]:
 def _joints(document: Document, node: Node) -> tuple[list[JointData], list[LinkData]]:
     """A joint; or two in series and the link between, where its two axes are not alike."""
     part = node.part
-    given = part.text("type")
-    if given not in _KINDS:
-        raise part.error(f"its type {given!r} is not read; use one of {', '.join((*_KINDS, KIND))}")
+    given, kinds = part.text("type"), spelled("SDF")
+    if given not in kinds:
+        raise part.error(f"its type {given!r} is not read; use one of {', '.join((*kinds, KIND))}")
     parent, child = (end(node, tag) or document.top.origin for tag in ("parent", "child"))
     if parent is child or child is document.top.origin:
         fault = "it joins a link to itself" if parent is child else "its child is the world"
         raise part.error(f"{fault}; name another link as its child")
     joint = JointData(
         node.name,
-        _KINDS[given],
+        kinds[given],
         parent.name or WORLD,
         child.name,
         relative(node, parent),
         child_pose=relative(node, child),
         where=part.where,
     )
-    if given == "fixed":
+    if joint.kind == "fixed":
         return [joint], []
-    if given == "ball":
+    if not joint.traits.along:
         return [replace(joint, **_resistance(part.find("axis")))], []
     first = _with_axis(joint, node, "axis")
-    if given == "screw":
+    if "pitch" in joint.traits.data:
         first = replace(first, pitch=_pitch(part))
-    if given not in _WITH_TWO:
+    if len(joint.traits.along) < 2:
         return [first], []
     return _two_axes(first, _with_axis(joint, node, "axis2"))
 
@@ -187,10 +174,11 @@ def _two_axes(first: JointData, second: JointData) -> tuple[list[JointData], lis
     alike = replace(second, axis=first.axis) == first and first.mimic is None
     if alike and abs(first.axis.dot(second.axis)) < _PERPENDICULAR:
         return [replace(first, second_axis=second.axis)], []
+    kinds = [part.kind for part in first.traits.series]
     none, link = Transform.identity(), f"{first.child}.{first.name}[0]"
     return [
-        replace(first, name=f"{first.name}[0]", kind="revolute", child=link, child_pose=none),
-        replace(second, name=f"{first.name}[1]", kind="revolute", parent=link, pose=none),
+        replace(first, name=f"{first.name}[0]", kind=kinds[0], child=link, child_pose=none),
+        replace(second, name=f"{first.name}[1]", kind=kinds[1], parent=link, pose=none),
     ], [LinkData(link, RigidInertia.zero(), first.where, massless=True)]
 
 
@@ -203,7 +191,7 @@ def _with_axis(joint: JointData, node: Node, tag: str) -> JointData:
     return replace(
         joint,
         axis=direction(node, axis),
-        limits=_limits(axis, joint.kind),
+        limits=_limits(axis, joint.traits.bounds),
         mimic=None if mimic is None else _mimic(node, mimic),
         **_resistance(axis),
     )
@@ -219,7 +207,7 @@ def _resistance(axis: Part | None) -> dict[str, Any]:
     return {tag: number(dynamics, tag, 0.0) for tag in ("damping", "friction")}
 
 
-def _limits(axis: Part, kind: str) -> Limits:
+def _limits(axis: Part, bounds: str) -> Limits:
     """Bounds; negative velocity and effort stand for none, and so does what is huge."""
     limit = axis.find("limit")
     if limit is None:
@@ -234,7 +222,7 @@ def _limits(axis: Part, kind: str) -> Limits:
         }.items()
     }
     for tag, x in given.items():
-        if kind == "continuous" and tag in ("lower", "upper"):
+        if bounds == "none" and tag in ("lower", "upper"):
             given[tag] = -math.inf if tag == "lower" else math.inf
         elif x < 0.0 and tag in ("velocity", "effort"):
             given[tag] = math.inf

@@ -7,7 +7,7 @@ from chasles.expr import Program
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model.closure import Closure
-from chasles.model.joints import Joint
+from chasles.model.joints import Joint, traits
 
 
 class ModelError(ValueError):
@@ -80,6 +80,11 @@ class JointData:
     custom: Joint | None = None
     child_pose: Transform = field(default_factory=Transform.identity)
     motion: Program | None = None
+
+    @property
+    def traits(self) -> type[Joint]:
+        """The class of its type, which says what files and other libraries need to know of it."""
+        return traits(self.kind)
 
     @property
     def resists(self) -> bool:
