@@ -100,7 +100,6 @@ def test_rows_are_taken_out_again() -> None:
 # No decision by name ---------------------------------------------------------------------------
 
 WORDS = {
-    "expr/ops.py": "a cost of operations is called free",
     "expr/program.py": "a cost of operations is called free",
     "homogeneous/motions.py": "SPACELIB's screws by their pitch, an argument of its functions",
     "homogeneous/positions.py": "SPACELIB's codes, an argument of its functions",
@@ -109,47 +108,50 @@ WORDS = {
 """Files where such a word is no joint type to decide by, and why."""
 
 
-def decisions(path: Path, names: set[str]) -> Iterator[str]:
-    """Names that are compared with, looked up, or listed in a table; not those given to a call."""
+def constants(node: ast.AST, names: set[str]) -> set[ast.Constant]:
+    """Those names among the strings of a tree."""
+    found = (each for each in ast.walk(node) if isinstance(each, ast.Constant))
+    return {each for each in found if isinstance(each.value, str) and each.value in names}
+
+
+def decisions(path: Path, names: set[str], *, tables: bool) -> Iterator[str]:
+    """Names that are compared with; tables: also all others that are not given to a call.
+
+    A default value is data as well, as is what a call is given.
+    """
     tree = ast.parse(path.read_text("utf-8"))
-    given = {
-        id(child)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call)
-        for child in (*node.args, *(keyword.value for keyword in node.keywords))
-    }
-    defaults = {
-        id(node.value) for node in ast.walk(tree) if isinstance(node, ast.AnnAssign) and node.value
-    }
+    found: set[ast.Constant] = constants(tree, names) if tables else set()
     for node in ast.walk(tree):
-        if isinstance(node, ast.arguments):
-            defaults |= {id(child) for child in (*node.defaults, *node.kw_defaults) if child}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in names:
-            if id(node) not in given | defaults:
-                yield f"{path.relative_to(SOURCE).as_posix()}:{node.lineno}: {node.value!r}"
+        if isinstance(node, ast.Call):
+            found -= {*node.args, *(keyword.value for keyword in node.keywords)}
+        elif isinstance(node, ast.AnnAssign):
+            found.discard(node.value)
+        elif isinstance(node, ast.arguments):
+            found -= {*node.defaults, *node.kw_defaults}
+        elif isinstance(node, ast.Compare) and not tables:
+            found |= constants(node, names)
+    for node in sorted(found, key=lambda node: node.lineno):
+        yield f"{path.relative_to(SOURCE).as_posix()}:{node.lineno}: {node.value!r}"
 
 
 def test_no_decision_by_the_name_of_a_joint_type() -> None:
     """They are made by traits (`chasles.model.joints.contract`)."""
     files = [path for path in SOURCE.rglob("*.py") if "joints" not in path.parts]
-    found = [each for path in files for each in decisions(path, set(JOINTS))]
+    found = [each for path in files for each in decisions(path, set(JOINTS), tables=True)]
     assert not [each for each in found if each.partition(":")[0] not in WORDS]
     assert set(WORDS) <= {each.partition(":")[0] for each in found}, "a file needs no excuse"
 
 
 DEVICES = {
-    "devices.py": "names of devices, which the report gives",
-    "libraries/__init__.py": "NumPy's own name",
-    "libraries/jax.py": "JAX's names of platforms",
+    "devices.py": "the name of a device, which a report gives",
     "libraries/torch.py": "PyTorch's names of devices",
-    "compiled.py": "the name of a device",
-    "expr/__init__.py": "a function is called interpret",
 }
+"""Files that compare with such a word, which is no backend there."""
 
 
 def test_no_decision_by_the_name_of_a_backend() -> None:
     """They are made by fields of its row (`chasles.backends.Backend`)."""
     files = [path for path in SOURCE.rglob("*.py") if "backends" not in path.parts]
-    found = [each for path in files for each in decisions(path, set(BACKENDS))]
+    found = [each for path in files for each in decisions(path, set(BACKENDS), tables=False)]
     assert not [each for each in found if each.partition(":")[0] not in DEVICES]
+    assert set(DEVICES) <= {each.partition(":")[0] for each in found}, "a file needs no excuse"

@@ -16,7 +16,7 @@ from chasles.formats.sdf_ends import direction, end, vector
 from chasles.formats.sdf_frames import WORLD, Node, relative
 from chasles.formats.sdf_gears import KIND, gears
 from chasles.formats.sdf_shapes import shapes
-from chasles.formats.xml_part import MOMENTS, Part, about_origin
+from chasles.formats.xml_part import MOMENTS, Inertial, Part
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model import (
@@ -109,15 +109,16 @@ def _link(node: Node) -> LinkData:
     inertial = part.find("inertial")
     if inertial is None and not node.static:
         part.note("it has no <inertial>; taken as SDF does: 1 kg, and 1 kg m2 about each axis")
-    return LinkData(node.name, _inertia(part if inertial is None else inertial), part.where)
+    inertia = inertial_of(part if inertial is None else inertial).about_origin()
+    return LinkData(node.name, inertia, part.where)
 
 
-def _inertia(inertial: Part) -> RigidInertia:
-    """About the link's origin."""
+def inertial_of(inertial: Part) -> Inertial:
+    """What an `<inertial>` says; of a link without one, what SDF takes for it."""
     if inertial.element.get("auto") in ("true", "1"):
         raise inertial.error("auto asks for masses from shapes, which is not done; write them out")
     if inertial.tag != "inertial":
-        return about_origin(1.0, Transform.identity(), [1.0, 1.0, 1.0, 0.0, 0.0, 0.0])
+        return Inertial(1.0, Transform.identity(), [1.0, 1.0, 1.0, 0.0, 0.0, 0.0])
     if inertial.find("fluid_added_mass") is not None:
         inertial.note("fluid_added_mass is not used")
     tensor = inertial.find("inertia")
@@ -126,7 +127,7 @@ def _inertia(inertial: Part) -> RigidInertia:
     pose, base = placed(inertial)
     if base:
         inertial.note("relative_to of its pose is not used, as SDF says")
-    return about_origin(number(inertial, "mass", 1.0), pose, moments)
+    return Inertial(number(inertial, "mass", 1.0), pose, moments)
 
 
 def _frames(document: Document) -> Iterator[FrameData]:

@@ -46,14 +46,20 @@ def shapes(link: Node, file: str) -> Iterator[ShapeData]:
 
 
 def _shape(part: Part, link: Node, file: str) -> ShapeData:
+    shape, base = drawn(part, link.name, file)
+    if not base:
+        return shape
+    assert link.scope is not None, "links stand in a model or a world"
+    return replace(shape, pose=compose(shape.pose, relative(link.scope.find(base, part), link)))
+
+
+def drawn(part: Part, link: str, file: str) -> tuple[ShapeData, str]:
+    """What a `<visual>` or `<collision>` of a link says, and the name of the frame of its pose."""
     geometry = part.need("geometry")
     found = next(geometry.all(*_SIZES, "mesh"), None)
     if found is None:
         raise geometry.error(f"geometry has none of {', '.join(_SIZES)}, mesh")
     pose, base = placed(part)
-    if base:
-        assert link.scope is not None, "links stand in a model or a world"
-        pose = compose(pose, relative(link.scope.find(base, part), link))
     name = ""
     if found.tag == "mesh":
         name = renamed(content(found.need("uri")), part.source.file, file)
@@ -64,7 +70,7 @@ def _shape(part: Part, link: Node, file: str) -> ShapeData:
         if min(size) <= 0.0:
             raise found.error(f"{found.tag} has no volume; give sizes above 0")
     color = _color(part) if part.tag == "visual" else None
-    return ShapeData(link.name, found.tag, size, pose, name, color, part.tag)
+    return ShapeData(link, found.tag, size, pose, name, color, part.tag), base
 
 
 def _numbers(part: Part, count: int) -> tuple[float, ...]:

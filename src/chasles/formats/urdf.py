@@ -17,11 +17,11 @@ from typing import Any
 from lxml import etree
 
 from chasles.formats.files import load, short
-from chasles.formats.urdf_shapes import materials, shapes
+from chasles.formats.urdf_shapes import materials, origin, shapes
 from chasles.formats.xml_document import parse
-from chasles.formats.xml_part import MOMENTS, Part, Source, about_origin
+from chasles.formats.xml_part import MOMENTS, Inertial, Part, Source
 from chasles.mathematics.linear import Vector
-from chasles.mathematics.spatial import RigidInertia, Transform
+from chasles.mathematics.spatial import RigidInertia
 from chasles.model import Description, JointData, Limits, LinkData, Mimic, ModelError
 from chasles.model.graph import on_free_joint
 from chasles.model.joints import spelled
@@ -80,16 +80,16 @@ def _named(source: Source, root: etree._Element, tag: str) -> Iterator[Part]:
 
 
 def _link(link: Part) -> LinkData:
-    return LinkData(link.text("name"), _inertia(link.find("inertial")), link.where)
+    given = link.find("inertial")
+    inertia = RigidInertia.zero() if given is None else inertial(given).about_origin()
+    return LinkData(link.text("name"), inertia, link.where)
 
 
-def _inertia(inertial: Part | None) -> RigidInertia:
-    """About the link's origin; the file has it about the centre of mass, in axes of its own."""
-    if inertial is None:
-        return RigidInertia.zero()
-    mass, tensor = inertial.need("mass").number("value"), inertial.need("inertia")
-    pose = _pose(inertial.find("origin"))
-    return about_origin(mass, pose, list(map(tensor.number, MOMENTS)))
+def inertial(part: Part) -> Inertial:
+    """What an `<inertial>` says."""
+    mass, tensor = part.need("mass").number("value"), part.need("inertia")
+    pose = origin(part)
+    return Inertial(mass, pose, list(map(tensor.number, MOMENTS)))
 
 
 def _joint(joint: Part) -> JointData:
@@ -101,7 +101,7 @@ def _joint(joint: Part) -> JointData:
         kinds[given],
         joint.need("parent").text("link"),
         joint.need("child").text("link"),
-        _pose(joint.find("origin")),
+        origin(joint),
         where=joint.where,
     )
     return data if data.kind == "fixed" else _moving(joint, data)
@@ -121,7 +121,7 @@ def _moving(joint: Part, data: JointData) -> JointData:
         limits=_limits(joint, data.traits.bounds),
         damping=0.0 if dynamics is None else dynamics.number("damping", 0.0),
         friction=0.0 if dynamics is None else dynamics.number("friction", 0.0),
-        mimic=None if mimic is None else _mimic(mimic),
+        mimic=None if mimic is None else follows(mimic),
     )
 
 
@@ -151,16 +151,6 @@ def _limits(joint: Part, bounds: str) -> Limits:
     )
 
 
-def _mimic(mimic: Part) -> Mimic:
+def follows(mimic: Part) -> Mimic:
+    """What a `<mimic>` says."""
     return Mimic(mimic.text("joint"), mimic.number("multiplier", 1.0), mimic.number("offset", 0.0))
-
-
-# Placements ------------------------------------------------------------------------------------
-
-
-def _pose(origin: Part | None) -> Transform:
-    """From `<origin xyz rpy>`: roll about x, pitch about y, yaw about z, all of the outer frame."""
-    if origin is None:
-        return Transform.identity()
-    angles = origin.words("rpy", 3, "0 0 0")
-    return origin.placement(origin.vector("xyz", "0 0 0"), angles)

@@ -35,12 +35,22 @@ def shapes(link: Part, named: Mapping[str, Color]) -> Iterator[ShapeData]:
     as_printed = replace(link, source=replace(link.source, snap=False))
     for part in as_printed.all(*ROLES):
         try:
-            yield _shape(part, link.text("name"), named)
+            yield drawn(part, link.text("name"), named)
         except ModelError as error:
             link.source.notes.append(f"{error}; the shape is left out")
 
 
-def _shape(part: Part, link: str, named: Mapping[str, Color]) -> ShapeData:
+def origin(part: Part) -> Transform:
+    """From `<origin xyz rpy>`: roll about x, pitch about y, yaw about z, all of the outer frame."""
+    given = part.find("origin")
+    if given is None:
+        return Transform.identity()
+    angles = given.words("rpy", 3, "0 0 0")
+    return given.placement(given.vector("xyz", "0 0 0"), angles)
+
+
+def drawn(part: Part, link: str, named: Mapping[str, Color]) -> ShapeData:
+    """What a `<visual>` or `<collision>` of a link says."""
     geometry, file = part.need("geometry"), ""
     kinds = ("box", "mesh", *NUMBERS)
     found = next(geometry.all(*kinds), None)
@@ -54,14 +64,12 @@ def _shape(part: Part, link: str, named: Mapping[str, Color]) -> ShapeData:
         size = tuple(map(found.number, NUMBERS[found.tag]))
     if found.tag != "mesh" and min(size) <= 0.0:
         raise found.error(f"{found.tag} has no volume; give sizes above 0")
-    material, origin = part.find("material"), part.find("origin")
+    material = part.find("material")
     return ShapeData(
         link,
         found.tag,
         size,
-        Transform.identity()
-        if origin is None
-        else origin.placement(origin.vector("xyz", "0 0 0"), origin.words("rpy", 3, "0 0 0")),
+        origin(part),
         file,
         None if material is None or part.tag != "visual" else _color(material, named),
         part.tag,
