@@ -8,16 +8,9 @@ from dataclasses import replace
 
 from chasles.formats.xml_part import Part
 from chasles.mathematics.spatial import Transform
-from chasles.model import ROLES, ModelError, ShapeData
+from chasles.model import ROLES, SHAPE_TRAITS, ModelError, ShapeData
 
 Color = tuple[float, ...]
-
-NUMBERS = {
-    "sphere": ("radius",),
-    "cylinder": ("radius", "length"),
-    "capsule": ("radius", "length"),
-}
-"""The attributes of shapes that are the numbers of their size, in order."""
 
 
 def materials(robot: Part) -> dict[str, Color]:
@@ -51,18 +44,18 @@ def origin(part: Part) -> Transform:
 
 def drawn(part: Part, link: str, named: Mapping[str, Color]) -> ShapeData:
     """What a `<visual>` or `<collision>` of a link says."""
-    geometry, file = part.need("geometry"), ""
-    kinds = ("box", "mesh", *NUMBERS)
+    geometry, kinds = (
+        part.need("geometry"),
+        [kind for kind, row in SHAPE_TRAITS.items() if row.urdf],
+    )
     found = next(geometry.all(*kinds), None)
     if found is None:
         raise geometry.error(f"geometry has none of {', '.join(kinds)}; add one")
-    if found.tag == "mesh":
-        file, size = found.text("filename"), tuple(found.vector("scale", "1 1 1"))
-    elif found.tag == "box":
-        size = tuple(found.vector("size"))
-    else:
-        size = tuple(map(found.number, NUMBERS[found.tag]))
-    if found.tag != "mesh" and min(size) <= 0.0:
+    is_mesh = found.tag == "mesh"
+    file, usual = (found.text("filename"), "1 1 1") if is_mesh else ("", "")
+    sizes = SHAPE_TRAITS[found.tag].sizes
+    size = tuple(float(word) for key, n in sizes for word in found.words(key, n, usual))
+    if not is_mesh and min(size) <= 0.0:
         raise found.error(f"{found.tag} has no volume; give sizes above 0")
     material = part.find("material")
     return ShapeData(

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from chasles.expr import Program
 from chasles.mathematics.linear import Vector
@@ -160,7 +161,31 @@ class ShapeData:
 ROLES = ("visual", "collision")
 """What a shape is for."""
 
-SHAPES = {"box": 3, "sphere": 1, "cylinder": 2, "capsule": 2, "ellipsoid": 3, "mesh": 3}
+
+class ShapeTraits(NamedTuple):
+    """A kind of shape. sizes: the words that files have for its numbers, and how many each is.
+
+    halved: the numbers of which MuJoCo has the half. urdf: the format has it.
+    """
+
+    sizes: tuple[tuple[str, int], ...]
+    halved: tuple[int, ...] = ()
+    urdf: bool = True
+
+
+_ROUND = (("radius", 1), ("length", 1))
+
+SHAPE_TRAITS = {
+    "box": ShapeTraits((("size", 3),), halved=(0, 1, 2)),
+    "sphere": ShapeTraits((("radius", 1),)),
+    "cylinder": ShapeTraits(_ROUND, halved=(1,)),
+    "capsule": ShapeTraits(_ROUND, halved=(1,)),
+    "ellipsoid": ShapeTraits((("radii", 3),), urdf=False),
+    "mesh": ShapeTraits((("scale", 3),)),
+}
+"""One row a kind of shape."""
+
+SHAPES = {kind: sum(count for _, count in row.sizes) for kind, row in SHAPE_TRAITS.items()}
 """How many numbers the size of each kind of shape has."""
 
 
