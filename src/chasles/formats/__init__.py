@@ -84,6 +84,12 @@ MAX_LINKS = 5_000
 """Of a robot: what has more takes many seconds to build, and is no robot."""
 
 
+def endings(*, written: bool = False) -> str:
+    """The suffixes of files that can be read, or written, in words."""
+    *most, last = suffixes(written=written)
+    return f"{', '.join(most)} or {last}"
+
+
 def read(
     path: str | os.PathLike[str],
     *,
@@ -139,4 +145,4 @@ def row_of(path: str | os.PathLike[str], *, written: bool = False) -> Format:
     return next(row for row in FORMATS.values() if suffix in row.suffixes)
 
 
-__all__ = ["FORMATS", "Format", "read", "row_of", "suffixes", "write"]
+__all__ = ["FORMATS", "Format", "endings", "read", "row_of", "suffixes", "write"]

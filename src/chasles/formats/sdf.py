@@ -213,20 +213,12 @@ def _limits(axis: Part, bounds: str) -> Limits:
     limit = axis.find("limit")
     if limit is None:
         return Limits()
-    given = {
-        tag: number(limit, tag, x, infinite=True)
-        for tag, x in {
-            "lower": -math.inf,
-            "upper": math.inf,
-            "velocity": math.inf,
-            "effort": math.inf,
-        }.items()
-    }
+    none = vars(Limits())
+    given = {tag: number(limit, tag, x, infinite=True) for tag, x in none.items()}
     for tag, x in given.items():
-        if bounds == "none" and tag in ("lower", "upper"):
-            given[tag] = -math.inf if tag == "lower" else math.inf
-        elif x < 0.0 and tag in ("velocity", "effort"):
-            given[tag] = math.inf
+        positive = tag in ("velocity", "effort")
+        if x < 0.0 if positive else bounds == "none":
+            given[tag] = none[tag]
         elif abs(x) >= UNBOUNDED:
             given[tag] = math.copysign(math.inf, x)
     return Limits(**given)

@@ -101,7 +101,8 @@ class Joint:
     hinge: ClassVar[bool] = False
     """It turns about one axis and does nothing else."""
     bounds: ClassVar[Bounds] = "allowed"
-    """Whether URDF wants limits of its position; their unit is that of `units`."""
+    """Limits of its position, in its `units`: URDF wants them, or they may be given, or its angle
+    wraps and there are none."""
     twin: ClassVar[str] = ""
     """The type that it is with bounds, if it has none, or without them."""
     names: ClassVar[Mapping[str, str]] = {}
