@@ -16,7 +16,7 @@ from chasles.model import Model
 from chasles.robots import random_tree
 
 EPS = float(np.finfo(float).eps)
-TARGETS = tuple(name for name in BACKENDS if name != "cuda")
+TARGETS = tuple(name for name in BACKENDS if BACKENDS[name].device == "cpu")
 
 CUBIC = {m.name for rows in FUNCTIONS.values() for m in rows if m.steep}
 """Methods that take the third power of the number of freedoms, or more: for arms and small trees,

@@ -19,7 +19,7 @@ from support import close
 
 import chasles
 from chasles import conventions
-from chasles.conventions import HERE, LIBRARIES, Convention
+from chasles.conventions import LIBRARIES, Convention
 from chasles.mathematics.linear import Matrix, Symmetric, Vector
 from chasles.mathematics.rotations import aligned_to_z
 from chasles.mathematics.spatial import RigidInertia, Transform
@@ -61,16 +61,16 @@ def states(robot: chasles.Robot, size: tuple[int, ...] = (3,), seed: int = 7) ->
 
 @pytest.mark.parametrize("kind", JOINTS)
 def test_every_joint_type_has_a_row(kind: str) -> None:
-    assert len(HERE[kind].position.split()) == JOINTS[kind].nq
-    assert len(HERE[kind].velocity.split()) == JOINTS[kind].nv
+    assert len(JOINTS[kind].numbers.position.split()) == JOINTS[kind].nq
+    assert len(JOINTS[kind].numbers.velocity.split()) == JOINTS[kind].nv
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_rows_there_have_our_numbers_and_no_others(library: str) -> None:
     for kind, row in LIBRARIES[library].items():
         rest = set(row.position.split()) - {"cos", "sin"}
-        assert rest | {"angle"} == set(HERE[kind].position.split()) | {"angle"}
-        assert sorted(row.velocity.lower().split()) == sorted(HERE[kind].velocity.split())
+        assert rest | {"angle"} == set(JOINTS[kind].numbers.position.split()) | {"angle"}
+        assert sorted(row.velocity.lower().split()) == sorted(JOINTS[kind].numbers.velocity.split())
 
 
 def test_other_libraries_are_not_imported() -> None:

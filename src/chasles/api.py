@@ -7,7 +7,7 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from chasles import formats
+from chasles import backends, formats
 from chasles.algorithms import that_runs
 from chasles.formats import registry
 from chasles.functions.compiled import Compiled
@@ -112,15 +112,6 @@ def to_dh(robot: Robot, *, convention: Convention = "modified", tool: str | None
     return dh_table(robot.model, checked(TABLE, "convention", convention), tool)
 
 
-DEVICES: dict[str, tuple[str, ...]] = {
-    "cpu": ("llvm", "numpy", "interpret"),
-    "cuda": ("cuda",),
-    "auto": ("llvm",),
-}
-"""One row a device: the backends that run on it, the usual one first. "auto" runs by the CPU's
-backend or by "cuda"."""
-
-
 @overload
 def compile(
     robot: Robot, function: str, *, device: Literal["auto"], **options: Any
@@ -197,10 +188,11 @@ def compile(
 def _backend(device: str | None, backend: str | None) -> str:
     """The backend for a device, or the one that was asked for if it is of that device."""
     if device is None:
-        return backend or "llvm"
-    if device not in DEVICES:
-        raise ValueError(f"unknown device {device!r}; use one of {', '.join(DEVICES)}")
-    known = DEVICES[device]
+        return backend or backends.USUAL
+    devices = backends.devices()
+    if device not in devices:
+        raise ValueError(f"unknown device {device!r}; use one of {', '.join(devices)}")
+    known = devices[device]
     if backend is not None and backend not in known:
         raise ValueError(
             f"device={device!r} runs by {' or '.join(known)}, not by the backend {backend!r}; "

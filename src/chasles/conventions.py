@@ -1,6 +1,6 @@
 """States, forces and matrices to and from Pinocchio, MuJoCo, Drake and ROS, none of them imported.
 
-A library's row for a joint type names its numbers in order; all the rest follows from the rows.
+Joint types name their numbers in each library in order; all the rest follows from that.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,38 +11,14 @@ import numpy as np
 
 from chasles.functions.names import by_name, from_names, numbers
 from chasles.mathematics.spatial import Transform
-from chasles.model import WORLD, ModelError
+from chasles.model import JOINTS, WORLD, ModelError
+from chasles.model.joints import Numbers
 from chasles.robot import Array, Robot
 
+Row = Numbers
 
-class Row(NamedTuple):
-    """A joint's numbers in order, by name.
-
-    qw qx qy qz: quaternion; cos sin: of the angle; w and v: angular and linear velocity along the
-    body's axes, in capitals along the parent's.
-    """
-
-    position: str
-    velocity: str
-
-
-HERE = {
-    "revolute": Row("angle", "rate"),
-    "continuous": Row("angle", "rate"),
-    "prismatic": Row("distance", "rate"),
-    "helical": Row("angle", "rate"),
-    "cylindrical": Row("angle distance", "rate1 rate2"),
-    "planar": Row("angle x y", "wz vx vy"),
-    "universal": Row("angle1 angle2", "rate1 rate2"),
-    "spherical": Row("qw qx qy qz", "wx wy wz"),
-    "free": Row("qw qx qy qz x y z", "wx wy wz vx vy vz"),
-    "rack_and_pinion": Row("angle", "rate"),
-    "sphere_in_cylinder": Row("qw qx qy qz distance", "wx wy wz rate"),
-    "yaw_pitch_roll": Row("angle1 angle2 angle3", "rate1 rate2 rate3"),
-    "rolling": Row("qw qx qy qz x y", "wx wy wz"),
-}
+HERE = {kind: joint.numbers for kind, joint in JOINTS.items()}
 """Every joint type as chasles writes it."""
-
 
 _OF_ANGLE = {"cos": "angle", "sin": "angle"}
 
@@ -50,36 +26,23 @@ Words = list[tuple[str, str]]
 """(joint, word) for each of a vector's numbers."""
 
 
-def _as_here(*kinds: str) -> dict[str, Row]:
-    return {kind: HERE[kind] for kind in kinds}
+def _library(name: str) -> dict[str, Numbers]:
+    rows = ((kind, joint.elsewhere.get(name)) for kind, joint in JOINTS.items())
+    return {kind: row for kind, row in rows if isinstance(row, Numbers)}
 
 
-LIBRARIES: dict[str, dict[str, Row]] = {
-    # Its documentation of JointModelFreeFlyer and of the other joints.
-    "Pinocchio": _as_here("revolute", "prismatic", "helical", "universal")
-    | {
-        "continuous": Row("cos sin", "rate"),
-        "planar": Row("x y cos sin", "vx vy wz"),
-        "spherical": Row("qx qy qz qw", "wx wy wz"),
-        "free": Row("x y z qx qy qz qw", "vx vy vz wx wy wz"),
-    },
-    # Its XML reference, element body/joint, attribute type.
-    "MuJoCo": _as_here("revolute", "continuous", "prismatic", "spherical")
-    | {"free": Row("x y z qw qx qy qz", "VX VY VZ wx wy wz")},
-    # Its documentation of ScrewJoint, UniversalJoint, PlanarJoint and QuaternionFloatingJoint.
-    "Drake": _as_here("revolute", "continuous", "prismatic", "helical", "universal")
-    | {
-        "planar": Row("x y angle", "VX VY wz"),
-        "free": Row("qw qx qy qz x y z", "WX WY WZ VX VY VZ"),
-    },
+LIBRARIES: dict[str, dict[str, Numbers]] = {
+    "Pinocchio": _library("Pinocchio"),  # its documentation of JointModelFreeFlyer and others
+    "MuJoCo": _library("MuJoCo"),  # its XML reference, element body/joint, attribute type
+    "Drake": _library("Drake"),  # its documentation of ScrewJoint, QuaternionFloatingJoint, ...
 }
 """Every joint type that another library has with such coordinates."""
 
 LINEAR_FIRST = ("Pinocchio",)
 """The libraries whose twists, wrenches and Jacobians have the linear part first."""
 
-DIFFERENT = {("Drake", "spherical"): "its BallRpyJoint has roll, pitch and yaw, no quaternion"}
-"""Why a library has a joint type, but not with coordinates that could be converted."""
+FREE_IN_WORLD = ("MuJoCo",)
+"""The libraries whose free joints are relative to the world."""
 
 REFERENCE_FRAMES = {
     "LOCAL": {"axes": "frame", "at": "frame"},
@@ -270,7 +233,7 @@ def drake(robot: Robot, joints: Sequence[str] | None = None) -> Convention:
 def _convention(library: str, robot: Robot, joints: Sequence[str] | None) -> Convention:
     names = robot.joints if joints is None else _matched(library, robot, joints)
     x, v = _words({name: _row(library, robot, name) for name in names})
-    q, qd = _words({name: HERE[robot.joint(name).kind] for name in robot.joints})
+    q, qd = _words({name: robot.joint(name).traits.numbers for name in robot.joints})
     order = [qd.index((joint, word.lower())) for joint, word in v]
     turns = []
     for joint in names:
@@ -292,7 +255,7 @@ def _convention(library: str, robot: Robot, joints: Sequence[str] | None) -> Con
     )
 
 
-def _words(rows: Mapping[str, Row]) -> tuple[Words, Words]:
+def _words(rows: Mapping[str, Numbers]) -> tuple[Words, Words]:
     """Those of a position and of a velocity, of rows by joint."""
     x = [(joint, word) for joint, row in rows.items() for word in row.position.split()]
     v = [(joint, word) for joint, row in rows.items() for word in row.velocity.split()]
@@ -304,24 +267,25 @@ def _places(words: Words, joint: str, initials: str) -> list[int]:
     return [k for k, (name, word) in enumerate(words) if name == joint and word[0] in initials]
 
 
-def _row(library: str, robot: Robot, name: str) -> Row:
+def _row(library: str, robot: Robot, name: str) -> Numbers:
     """A joint's row, if the library has such a joint with such coordinates."""
     data, rows = robot.joint(name), LIBRARIES[library]
     at = f"{library}: joint {name!r} of robot {robot.name!r}"
     if data.reversed:
         raise ModelError(f"{at} is reversed; turn it around, or lock it")
     if data.kind not in rows:
-        why = DIFFERENT.get((library, data.kind), f"it has {', '.join(rows)}")
+        why = data.traits.elsewhere.get(library, f"it has {', '.join(rows)}")
         raise ModelError(
             f"{at} is {data.kind}, which has no such coordinates there ({why}); lock it, "
             "or replace it by joints that both sides have"
         )
-    if data.kind == "planar" and tuple(data.axis) != (0.0, 0.0, 1.0):
+    across = data.traits.along and "x" in rows[data.kind].position.split()
+    if across and tuple(data.axis) != (0.0, 0.0, 1.0):
         raise ModelError(
-            f"{at} is planar with normal {tuple(data.axis)}; x and y are the same there only for "
-            "(0, 0, 1): turn the joint's frame instead"
+            f"{at} is {data.kind} with normal {tuple(data.axis)}; x and y are the same there only "
+            "for (0, 0, 1): turn the joint's frame instead"
         )
-    if (library, data.kind) == ("MuJoCo", "free"):
+    if library in FREE_IN_WORLD and data.traits.floating:
         body = next(body for body in robot.model.bodies if body.data.name == name)
         if (body.parent, body.joint.placement) != (WORLD, Transform.identity()):
             raise ModelError(
@@ -341,7 +305,7 @@ def _matched(library: str, robot: Robot, joints: Sequence[str]) -> tuple[str, ..
     names = [name for name in joints if name not in fixed]
     unknown = [name for name in names if name not in ours]
     missing = [name for name in ours if name not in names]
-    if len(unknown) == 1 and [robot.joint(name).kind for name in missing] == ["free"]:
+    if len(unknown) == 1 and [robot.joint(name).traits.floating for name in missing] == [True]:
         names[names.index(unknown.pop())] = missing.pop()
     twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
     wrong = {"not in the robot": unknown, "missing": missing, "named twice": twice}

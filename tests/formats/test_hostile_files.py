@@ -11,7 +11,7 @@ import pytest
 from mutations import SECONDS, attempt, cases, put
 
 import chasles
-from chasles.formats import MAX_LINKS, READERS
+from chasles.formats import MAX_LINKS, suffixes
 from chasles.model import ModelError
 
 
@@ -108,7 +108,7 @@ def test_hostile_files_are_refused(tmp_path: Path) -> None:
         assert int(megabytes) < 200, line
 
 
-@pytest.mark.parametrize("suffix", sorted(set(READERS) - {".mjcf"}))
+@pytest.mark.parametrize("suffix", sorted(set(suffixes()) - {".mjcf"}))
 def test_a_huge_file_is_refused_unread(suffix: str, tmp_path: Path) -> None:
     path = tmp_path / f"huge{suffix}"
     with path.open("wb") as stream:

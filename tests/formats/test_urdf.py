@@ -19,6 +19,7 @@ from chasles.mathematics.linear import Vector
 from chasles.mathematics.rotations import matrix_from_rpy
 from chasles.mathematics.spatial import Transform
 from chasles.model import JOINTS, WORLD, Limits, Mimic, Model, ModelError, build
+from chasles.model.joints import spelled
 
 ARM = """<?xml version="1.0"?>
 <robot name="arm">
@@ -127,7 +128,7 @@ def test_limits_that_are_absent(write: Write) -> None:
 
 def test_every_joint_type_can_be_read(write: Write) -> None:
     kinds = {}
-    for name in urdf._KINDS:
+    for name in spelled("URDF", own=True):
         text = ARM.replace('type="revolute"', f'type="{name}" pitch="0.01" radius="0.1"')
         joint = urdf.read(write(text)).joints[1]
         kinds[name] = joint.kind

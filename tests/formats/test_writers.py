@@ -14,7 +14,7 @@ from support import close, tree
 import chasles
 from chasles import formats
 from chasles.expr import sin
-from chasles.formats import READERS, WRITERS
+from chasles.formats import suffixes
 from chasles.mathematics.linear import Matrix, Symmetric, Vector
 from chasles.mathematics.rotations import matrix_from_vector
 from chasles.mathematics.spatial import RigidInertia, Transform
@@ -500,7 +500,7 @@ def test_refused(what: str, tmp_path: Path) -> None:
 
 
 def test_every_writer_has_a_reader() -> None:
-    assert set(WRITERS) <= set(READERS)
+    assert set(suffixes(written=True)) <= set(suffixes())
     with pytest.raises(ModelError, match=r"a\.stl: unknown file type '\.stl'; .* \.toml, \.urdf"):
         chasles.save(chasles.robots.planar(1), "a.stl")
 
@@ -508,7 +508,7 @@ def test_every_writer_has_a_reader() -> None:
 # Whole files -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("suffix", WRITERS)
+@pytest.mark.parametrize("suffix", suffixes(written=True))
 def test_a_full_disk_leaves_the_old_file(suffix: str, tmp_path: Path) -> None:
     """With a limit on the size of files, which writing meets as it meets a full disk."""
     path = tmp_path / f"robot{suffix}"

@@ -8,7 +8,7 @@ import pytest
 from lint_files import ORIGIN, arm, inertial
 
 from chasles.lint import lint, solids
-from chasles.lint.urdf import located
+from chasles.lint.solids import located
 
 trimesh = pytest.importorskip("trimesh")
 

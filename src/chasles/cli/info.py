@@ -144,9 +144,7 @@ def _kind(body: Body) -> str:
 
 
 def _axis(body: Body) -> str:
-    return (
-        "" if body.data.kind in ("free", "spherical", "yaw_pitch_roll") else vector(body.data.axis)
-    )
+    return vector(body.data.axis) if body.data.traits.along else ""
 
 
 def _range(lower: float, upper: float, unit: str) -> str:

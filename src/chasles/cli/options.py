@@ -8,6 +8,7 @@ import typer
 
 from chasles.algorithms import FUNCTIONS
 from chasles.cli.target import Asked, Loading, given, names
+from chasles.formats import endings
 
 _ROBOT = "The robot"
 
@@ -22,7 +23,7 @@ Target = Annotated[
     str,
     typer.Argument(
         metavar="FILE|NAME",
-        help="A .urdf, .xacro, .sdf, .xml (MJCF), .toml or .dat file, or a robot's name: puma560.",
+        help=f"A {endings()} file, or a robot's name: puma560.",
         autocompletion=names,
     ),
 ]

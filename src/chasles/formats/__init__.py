@@ -5,36 +5,89 @@ import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import PurePath
-from types import ModuleType
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 from chasles.formats.mesh_files import renamed
 from chasles.formats.writable import writable
 from chasles.model import Description, ModelError
 
-READERS: dict[str, str] = {
-    ".urdf": "chasles.formats.urdf",
-    ".dat": "chasles.formats.dat",
-    ".toml": "chasles.formats.toml_robots",
-    ".xml": "chasles.formats.mjcf",
-    ".mjcf": "chasles.formats.mjcf",
-    ".sdf": "chasles.formats.sdf",
-    ".xacro": "chasles.formats.xacro",
-}
-"""One row a format: the module whose `read` takes a path and the options below; loaded on use."""
 
-WRITERS: dict[str, str] = {
-    ".toml": "chasles.formats.mechanism_writer",
-    ".urdf": "chasles.formats.urdf_writer",
-    ".xml": "chasles.formats.mjcf_writer",
-    ".mjcf": "chasles.formats.mjcf_writer",
-    ".sdf": "chasles.formats.sdf_writer",
+class Format(NamedTuple):
+    """A file format. suffixes: of its files, the usual one first.
+
+    reader: the module whose `read` takes a path and the options of `formats.read`. writer: the one
+    whose `write` takes a description and a path, if it can be written. arguments: files take them.
+    installed: packages of robots have such files. survey: the module whose `survey` reads what a
+    file says, raw, for lint; without it lint sees what was loaded. seen: what counts for lint of a
+    file that loads: what it says ("raw"), what was loaded ("loaded"), or what was loaded with what
+    the file says of the same part ("both").
+    """
+
+    suffixes: tuple[str, ...]
+    reader: str
+    writer: str = ""
+    arguments: bool = False
+    installed: bool = False
+    survey: str = ""
+    seen: Literal["raw", "loaded", "both"] = "loaded"
+
+
+FORMATS: dict[str, Format] = {
+    "TOML": Format(
+        (".toml",),
+        "chasles.formats.toml_robots",
+        "chasles.formats.mechanism_writer",
+        survey="chasles.lint.toml",
+    ),
+    "URDF": Format(
+        (".urdf",),
+        "chasles.formats.urdf",
+        "chasles.formats.urdf_writer",
+        installed=True,
+        survey="chasles.lint.urdf",
+        seen="raw",
+    ),
+    "MJCF": Format(
+        (".xml", ".mjcf"),
+        "chasles.formats.mjcf",
+        "chasles.formats.mjcf_writer",
+        installed=True,
+        survey="chasles.lint.mjcf",
+    ),
+    "SDF": Format(
+        (".sdf",),
+        "chasles.formats.sdf",
+        "chasles.formats.sdf_writer",
+        installed=True,
+        survey="chasles.lint.sdf",
+        seen="both",
+    ),
+    "xacro": Format(
+        (".xacro",), "chasles.formats.xacro", arguments=True, survey="chasles.lint.urdf", seen="raw"
+    ),
+    "data": Format((".dat",), "chasles.formats.dat"),
 }
-"""One row a format: the module whose `write` takes a description and a path; loaded on use."""
+"""One row a format; its modules are loaded on use."""
+
+
+def suffixes(*, written: bool = False, installed: bool = False) -> tuple[str, ...]:
+    """Those of files that can be read; of those that can be written, or that packages install."""
+    return tuple(
+        suffix
+        for row in FORMATS.values()
+        for suffix in row.suffixes[: 1 if installed else None]
+        if (row.writer or not written) and (row.installed or not installed)
+    )
 
 
 MAX_LINKS = 5_000
 """Of a robot: what has more takes many seconds to build, and is no robot."""
+
+
+def endings(*, written: bool = False) -> str:
+    """The suffixes of files that can be read, or written, in words."""
+    *most, last = suffixes(written=written)
+    return f"{', '.join(most)} or {last}"
 
 
 def read(
@@ -51,12 +104,14 @@ def read(
     """
     options: dict[str, Any] = {"snap": snap, "floating": floating}
     if arguments:
-        if not os.fsdecode(path).lower().endswith(".xacro"):
+        taking = [suffix for row in FORMATS.values() if row.arguments for suffix in row.suffixes]
+        if not os.fsdecode(path).lower().endswith(tuple(taking)):
+            known = ", ".join(taking)
             raise ModelError(
-                f"{os.fsdecode(path)}: only .xacro files take arguments; leave them out"
+                f"{os.fsdecode(path)}: only {known} files take arguments; leave them out"
             )
         options["arguments"] = arguments
-    description: Description = _module(READERS, path).read(path, **options)
+    description: Description = importlib.import_module(row_of(path).reader).read(path, **options)
     if len(description.links) > MAX_LINKS:
         raise ModelError(
             f"{os.fsdecode(path)}: {len(description.links)} links, and a robot may have "
@@ -74,19 +129,20 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
     file = os.fsdecode(path)
     shapes = (replace(s, file=renamed(s.file, description.where, file)) for s in description.shapes)
     there, left = writable(replace(description, shapes=tuple(shapes)))
-    notes: tuple[str, ...] = _module(WRITERS, path).write(there, path)
+    writer = importlib.import_module(row_of(path, written=True).writer)
+    notes: tuple[str, ...] = writer.write(there, path)
     return (*left, *notes)
 
 
-def _module(table: Mapping[str, str], path: str | os.PathLike[str]) -> ModuleType:
-    """The row of a table for a file."""
-    suffix = PurePath(os.fsdecode(path)).suffix.lower()
-    if suffix not in table:
+def row_of(path: str | os.PathLike[str], *, written: bool = False) -> Format:
+    """The format of a file, to be read or written, by its suffix."""
+    suffix, known = PurePath(os.fsdecode(path)).suffix.lower(), suffixes(written=written)
+    if suffix not in known:
         fault = "this is a directory" if os.path.isdir(path) else f"unknown file type {suffix!r}"
         raise ModelError(
-            f"{os.fsdecode(path)}: {fault}; give a file that ends in {', '.join(table)}"
+            f"{os.fsdecode(path)}: {fault}; give a file that ends in {', '.join(known)}"
         )
-    return importlib.import_module(table[suffix])
+    return next(row for row in FORMATS.values() if suffix in row.suffixes)
 
 
-__all__ = ["READERS", "WRITERS", "read", "write"]
+__all__ = ["FORMATS", "Format", "endings", "read", "row_of", "suffixes", "write"]

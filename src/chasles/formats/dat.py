@@ -34,15 +34,13 @@ from chasles.model import Description, JointData, ModelError
 from chasles.model.build import compose
 from chasles.model.denavit_hartenberg import DHRow, dh_chain, factors, matrix
 from chasles.model.dh_fields import LARGEST
+from chasles.model.joints import spelled, spelling
 
 GRIPPER = "gripper"
 """The frame of the last link, on which the file's forces and couples act."""
 
-KINDS = {"0": "revolute", "1": "prismatic"}
+KINDS = spelled("DAT")
 """Joint types by their code in the file (SPACELIB's)."""
-
-_WRITTEN = {"revolute": "revolute", "continuous": "revolute", "prismatic": "prismatic"}
-"""The joint types that can be written, and as which."""
 
 _LINKS = ("number of links",)
 _JOINT = ("type", "theta", "s", "b", "a", "alpha")
@@ -225,7 +223,7 @@ def write(description: Description, path: str | os.PathLike[str], *, gripper: st
     text = [f"# {description.name!a}", f"{len(chain)}  # links"]
     for joint, (*_, theta, s), (a, b, alpha) in zip(chain, near, far[1:], strict=True):
         X = compose(Transform(about(0, alpha), Vector.of(a, b, 0.0)), Transform.identity())
-        code = next(code for code, kind in KINDS.items() if kind == _WRITTEN[joint.kind])
+        code = spelling(joint.kind, "DAT")
         text += ["", f"{code} {_words(theta, s, b, a, alpha)}  # {' '.join(_JOINT)}"]
         text += _mass_data(X @ inertia[joint.child])
     text += ["", f"{_words(*description.gravity)}  # {' '.join(_GRAVITY)}"]
@@ -251,7 +249,7 @@ def _serial(description: Description) -> tuple[JointData, ...]:
         )
     end = None if not description.joints else description.joints[0].parent
     for joint in description.joints:
-        if joint.kind not in _WRITTEN:
+        if "DAT" not in joint.traits.names:
             raise _refused(joint, f"its type is {joint.kind}")
         if joint.parent is None or joint.parent != end:
             raise _refused(joint, "it does not start from the link of the joint before it")

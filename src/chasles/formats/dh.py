@@ -20,7 +20,7 @@ from typing import Any
 
 from chasles.formats.files import store
 from chasles.formats.numbers import angle_word
-from chasles.formats.toml_file import ANGLES, COORDINATES, TomlFile, bounds, word
+from chasles.formats.toml_file import ANGLES, COORDINATES, TomlFile, bounds, coordinate, word
 from chasles.mathematics.angles import angles_from_matrix, rotation_from_angles
 from chasles.mathematics.linear import Matrix
 from chasles.model import Description, ModelError, build
@@ -33,7 +33,6 @@ _POSE = {
     "position": Field(numbers(3), "three finite numbers"),
     "rpy": Field(numbers(3), "three finite numbers: roll, pitch, yaw"),
 }
-_COORDINATE = {"revolute": "angle", "prismatic": "length"}
 
 
 def read(source: TomlFile, *, floating: bool = False) -> Description:
@@ -60,8 +59,8 @@ def _table(source: TomlFile) -> DHTable:
         )
     if not isinstance(source.data.get("joint"), list) or not source.data["joint"]:
         raise source.error("no joints; give one [[joint]] table for each row", "joint")
-    about = {"inertia_about": top.pop("inertia_about", "center"), "kind": "revolute"}
-    given = source.rows("joint", FIELDS, lambda row: _COORDINATE[row.get("kind", "revolute")])
+    about = {"inertia_about": top.pop("inertia_about", "center"), "kind": DHRow.kind}
+    given = source.rows("joint", FIELDS, lambda row: coordinate(row.get("kind", DHRow.kind)))
     return DHTable(
         tuple(_row(source, i, about | values) for i, values in enumerate(given)),
         **({"name": PurePath(source.file).stem} | top),

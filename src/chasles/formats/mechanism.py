@@ -35,7 +35,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from chasles.formats.toml_file import TomlFile
+from chasles.formats.toml_file import TomlFile, coordinate
 from chasles.mathematics.angles import rotation_from_angles
 from chasles.mathematics.linear import Matrix, Symmetric, Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
@@ -288,9 +288,7 @@ def _shapes(source: TomlFile, links: Container[str]) -> Iterator[ShapeData]:
 
 def _coordinate(row: Mapping[str, Any]) -> str:
     """What limits and velocity of a joint are in: angles, lengths, or neither."""
-    kind = JOINTS.get(row.get("kind", ""))
-    units = set() if kind is None else set(kind.units)
-    return {"rad": "angle", "m": "length"}[units.pop()] if units in ({"rad"}, {"m"}) else ""
+    return coordinate(row.get("kind", ""))
 
 
 def _inertia(row: Mapping[str, Any], about: str) -> RigidInertia:

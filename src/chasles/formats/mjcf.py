@@ -18,12 +18,10 @@ from chasles.mathematics.rotations import matrix_from_axis_angle
 from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model import Description, FrameData, JointData, Limits, LinkData, ModelError
 from chasles.model.build import compose
+from chasles.model.joints import as_bounded, spelled
 
 WORLD = "world"
 """MuJoCo's name of body 0, which carries all others and never moves."""
-
-_KINDS = {"hinge": "continuous", "slide": "prismatic", "ball": "spherical", "free": "free"}
-"""The model's name for each type of joint; a hinge with limits is revolute."""
 
 _ABOUT_A_POINT = ("hinge", "ball")
 """Joints whose `pos` matters."""
@@ -112,14 +110,14 @@ def _joint(source: Source, k: int, data: JointData) -> JointData:
     data = replace(
         data,
         name=source.joints[k],
-        kind="revolute" if kind == "hinge" and limited else _KINDS[kind],
+        kind=as_bounded(spelled("MJCF")[kind], bool(limited)),
         axis=Vector(tuple(source["jnt_axis"][k])),
         limits=limits,
         armature=source["dof_armature"][dof],
         damping=source["dof_damping"][dof],
         friction=source["dof_frictionloss"][dof],
     )
-    if kind == "free":  # its numbers are the body's pose in the world
+    if data.traits.floating:  # its numbers are the body's pose in the world
         return replace(data, pose=Transform.identity())
     if kind in _ABOUT_A_POINT:
         anchor = pose(source["jnt_pos"][k])
@@ -131,7 +129,7 @@ def _displaced(joint: JointData, q: float) -> JointData:
     """A joint whose zero is where its coordinate was q."""
     if q == 0.0:
         return joint
-    if joint.kind == "prismatic":
+    if joint.traits.units == ("m",):
         motion = pose(list(joint.axis * q))
     else:
         motion = Transform.from_pose(matrix_from_axis_angle(joint.axis, q), Vector.zero())
@@ -153,7 +151,7 @@ def _tied(joint: JointData, found: Equalities) -> JointData:
 def _on_free_joint(source: Source, joints: list[JointData]) -> list[JointData]:
     """The joints, the fixed one of the body that floats now free."""
     held = [joint for joint in joints if joint.parent == WORLD]
-    if len(held) == 1 and held[0].kind == "free":
+    if len(held) == 1 and held[0].traits.floating:
         return joints
     if len(held) != 1 or held[0].kind != "fixed":
         names = ", ".join(repr(joint.child) for joint in held)
@@ -192,7 +190,7 @@ def _note_unused(source: Source, joints: list[JointData]) -> None:
             f"{source.file}: files that are not there, and not needed ({len(absent)}): {names}"
         )
     for joint in joints:
-        if joint.kind == "free" and (joint.armature or joint.friction):
+        if joint.traits.floating and (joint.armature or joint.friction):
             source.notes.append(
                 f"{joint.where}: joint {joint.name!r}: armature and friction of a free joint act "
                 "along the body's axes; MuJoCo has those of its translation along the world's"

@@ -7,8 +7,9 @@ from chasles.expr import Number
 from chasles.formats.mjcf_source import Source, pose
 from chasles.mathematics.spatial import Transform
 from chasles.model import CouplingData, LoopData, Mimic, ModelError, coupling
+from chasles.model.joints import spelled
 
-_LOOPS = {"connect": "spherical", "weld": "fixed"}
+_LOOPS = spelled("MJCF equality")
 """The joint that each equality between two bodies is."""
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from chasles.formats.mjcf_source import Source, pose
 from chasles.mathematics.spatial import Transform
-from chasles.model import ShapeData
+from chasles.model import SHAPE_TRAITS, SHAPES, ShapeData
 from chasles.model.build import compose
 from chasles.model.joints.reverse import inverted
 
@@ -35,17 +35,11 @@ def shapes(source: Source) -> Iterator[ShapeData]:
 
 
 def _size(kind: str, given: list[float]) -> list[float] | None:
-    """MuJoCo has half lengths."""
-    x, y, z = given
-    sizes = {
-        "box": [2.0 * x, 2.0 * y, 2.0 * z],
-        "sphere": [x],
-        "cylinder": [x, 2.0 * y],
-        "capsule": [x, 2.0 * y],
-        "ellipsoid": [x, y, z],
-        "mesh": [],
-    }
-    return sizes.get(kind)
+    """MuJoCo has half lengths; None of planes and height fields."""
+    if kind not in SHAPES:
+        return None
+    halved = SHAPE_TRAITS[kind].halved
+    return [2.0 * x if k in halved else x for k, x in enumerate(given[: SHAPES[kind]])]
 
 
 def _moved(source: Source, mesh: int) -> Transform:

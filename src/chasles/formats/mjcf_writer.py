@@ -17,20 +17,12 @@ from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model import Description, JointData, Limits, LinkData, ModelError
 from chasles.model.build import compose
 from chasles.model.graph import unused_name
+from chasles.model.joints import spelling
 from chasles.model.joints.reverse import inverted
 from chasles.model.series import at_children, in_series
 
 WORLD = "world"
 """MuJoCo's name of what carries all bodies and never moves."""
-
-_TYPES = {
-    "revolute": "hinge",
-    "continuous": "hinge",
-    "prismatic": "slide",
-    "spherical": "ball",
-    "free": "free",
-}
-"""The format's name for each joint type that it has."""
 
 _LEAST = 1e-15
 """MuJoCo refuses moving bodies with smaller masses or principal moments (mjMINVAL)."""
@@ -71,8 +63,8 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
 def _apart(joint: JointData) -> bool:
     """Whether a joint's coordinates are of a frame that its body cannot have in MuJoCo."""
     turned = Matrix.identity() != joint.child_pose.R
-    moved = joint.kind == "free" and not joint.child_pose.is_identity
-    return moved or (joint.kind == "spherical" and turned)
+    moved = joint.traits.floating and not joint.child_pose.is_identity
+    return moved or (spelling(joint.kind, "MJCF") == "ball" and turned)
 
 
 @dataclass
@@ -147,7 +139,7 @@ class _Writer:
         place, parent = Transform.identity(), found[series[0].parent if series else None]
         for joint in series:
             place = compose(inverted(joint.child_pose), compose(joint.pose, place))
-        if any(joint.kind == "free" for joint in moving):
+        if any(joint.traits.floating for joint in moving):
             parent, place = found[None], self._floats(series[0], place)
         body = added(parent, "body", name=name, **placed(place))
         frames = _frames(series)
@@ -193,12 +185,12 @@ class _Writer:
     def _joint(self, body: etree._Element, joint: JointData, at: Transform) -> None:
         """A joint whose frame is `at` in the body's frame."""
         part = f"joint {joint.name!r}"
-        if joint.kind not in _TYPES or joint.reversed:
+        kind, limits = spelling(joint.kind, "MJCF"), joint.limits
+        if not kind or joint.reversed:
             what = "reversed " if joint.reversed else ""
             raise refusal(part, f"is {what}{joint.kind}", "MJCF", _ELSE)
-        if joint.kind == "spherical" and Matrix.identity() != at.R:
+        if kind == "ball" and Matrix.identity() != at.R:
             raise refusal(part, "turns a massless link that is askew", "MJCF", _ELSE)
-        kind, limits = _TYPES[joint.kind], joint.limits
         given = {"name": joint.name, "type": kind}
         if kind in ("hinge", "slide"):
             given["axis"] = words(at.R @ joint.axis)
@@ -250,14 +242,14 @@ class _Writer:
     def note_what_is_left(self, description: Description) -> None:
         """Limits without a place, and another order of the coordinates."""
         bounded = [j for j in description.joints if j.limits != Limits()]
-        balls = [j.name for j in bounded if j.kind in ("spherical", "free")]
+        balls = [j.name for j in bounded if "1" in j.traits.units]
         if balls:
             self.notes.append(f"limits of ball and free joints are not written: {_some(balls)}")
         self.notes += [
             f"joint {j.name!r}: armature and friction of a free joint act along the world's axes "
             "in MuJoCo where they are against translation, along the body's here"
             for j in description.joints
-            if j.kind == "free" and (j.armature or j.friction)
+            if j.traits.floating and (j.armature or j.friction)
         ]
         single = (j for j in bounded if j.name not in balls)
         speeds = [j.name for j in single if j.limits.velocity != math.inf]
@@ -271,10 +263,10 @@ class _Writer:
 def _on_one_body(series: list[JointData]) -> bool:
     """Whether MuJoCo has a body with these joints: six freedoms, nothing that turns after a ball,
     and a free joint only by itself."""
-    kinds = [_TYPES.get(joint.kind, "") for joint in series]
+    kinds = [spelling(joint.kind, "MJCF") for joint in series]
     turns_after = kinds[kinds.index("ball") + 1 :] if "ball" in kinds else []
     count = len(kinds) + 2 * kinds.count("ball")
-    alone = not {"free", ""} & set(kinds)
+    alone = all(kinds) and not any(joint.traits.floating for joint in series)
     return alone and count <= 6 and not {"ball", "hinge"} & set(turns_after)
 
 

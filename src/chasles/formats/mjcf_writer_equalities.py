@@ -14,14 +14,12 @@ from chasles.model import CouplingData, Description, LoopData
 from chasles.model.build import compose
 from chasles.model.couplings import linear
 from chasles.model.graph import unused_name
+from chasles.model.joints import spelled, spelling
 from chasles.model.polynomials import terms
 
-_LOOPS: dict[str, tuple[str, dict[str, str]]] = {
-    "spherical": ("connect", {}),
-    "fixed": ("weld", {"torquescale": "100"}),
-}
-"""The equality that each joint which closes a loop is, and what makes it stiff: MuJoCo softens the
-turn of a weld by inertias of the bodies alone, often a hundred times too much."""
+_STIFF = {"weld": {"torquescale": "100"}}
+"""What makes an equality stiff: MuJoCo softens the turn of a weld by inertias of the bodies alone,
+often a hundred times too much."""
 
 _POWERS = 4
 """The highest that an equality between two joints has."""
@@ -64,7 +62,7 @@ def _loop(
     taken: set[str],
 ) -> None:
     """An equality of two sites; those of bodies hold what they are at the start, closed or not."""
-    if loop.kind not in _LOOPS:
+    if not (tag := spelling(loop.kind, "MJCF equality")):
         raise refusal(
             f"loop {loop.name!r}",
             f"is {loop.kind}",
@@ -79,7 +77,7 @@ def _loop(
             name = unused_name(f"{loop.name}.{end}", taken)
             added(bodies[link], "site", name=name, **placed(pose))
         sites.append(name)
-    tag, stiff = _LOOPS[loop.kind]
+    stiff = _STIFF.get(tag, {})
     added(equalities, tag, name=loop.name, site1=sites[0], site2=sites[1], **stiff)
 
 
@@ -88,9 +86,9 @@ def _points(loop: LoopData, taken: set[str]) -> list[LoopData]:
 
     One of the six equations of two points is of no use: their distance is the same on both links.
     """
-    if loop.kind not in ("revolute", "continuous"):
+    if not loop.traits.hinge:
         return [loop]
-    ball = replace(loop, kind="spherical")
+    ball = replace(loop, kind=spelled("MJCF equality")["connect"])
     along = Transform.from_pose(Matrix.identity(), loop.axis)  # 1 m
     second = replace(
         ball,

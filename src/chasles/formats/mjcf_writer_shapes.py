@@ -9,7 +9,7 @@ from lxml import etree
 from chasles.formats.mesh_files import mesh_file, renamed
 from chasles.formats.mjcf_writer_equalities import placed
 from chasles.formats.xml_document import added, words
-from chasles.model import ShapeData
+from chasles.model import SHAPE_TRAITS, ShapeData
 
 _ROLES = {
     "visual": {"group": "2", "contype": "0", "conaffinity": "0"},
@@ -20,9 +20,6 @@ _ROLES = {
 _SUFFIXES = (".stl", ".obj", ".msh")
 _MOST_FACES = 200_000
 """What MuJoCo reads of meshes: STL files that are binary, with so many triangles at most."""
-
-_HALVED = {"box": (0, 1, 2), "cylinder": (1,), "capsule": (1,)}
-"""The numbers of a size of which MuJoCo has the half."""
 
 
 def add_shapes(
@@ -46,7 +43,8 @@ def add_shapes(
                 continue
             given["mesh"] = meshes.setdefault((mesh, shape.size), f"mesh {len(meshes) + 1}")
         else:
-            given["size"] = words(_sizes(shape))
+            halved = SHAPE_TRAITS[shape.kind].halved  # but radii are whole
+            given["size"] = words(0.5 * x if k in halved else x for k, x in enumerate(shape.size))
         if shape.link not in bodies:
             notes.append(f"link {shape.link!r} is no body in MJCF; its shape is left out")
             continue
@@ -59,12 +57,6 @@ def add_shapes(
             # shells have areas, which surfaces that are open or flat have too
             added(assets, "mesh", name=name, file=mesh, scale=words(scale), inertia="shell")
     return notes
-
-
-def _sizes(shape: ShapeData) -> list[float]:
-    """MuJoCo has half lengths, but whole radii."""
-    halved = _HALVED.get(shape.kind, ())
-    return [0.5 * x if k in halved else x for k, x in enumerate(shape.size)]
 
 
 def _mesh(shape: ShapeData, file: str) -> tuple[str, str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from chasles.formats import READERS
+from chasles.formats import suffixes
 from chasles.model import ModelError
 
 _MOST_FILES = 100_000
@@ -74,12 +74,12 @@ def is_name(path: str | os.PathLike[str]) -> bool:
     text = os.fsdecode(path)
     file = Path(text)
     is_bare = bool(text) and file.name == text
-    return is_bare and file.suffix.lower() not in READERS and not file.exists()
+    return is_bare and file.suffix.lower() not in suffixes() and not file.exists()
 
 
 def _files(folder: Path) -> Iterator[Path]:
     """The robot files in a folder and those within."""
-    count = 0
+    count, known = 0, suffixes(installed=True)
     for place, within, names in os.walk(folder):
         within[:] = sorted(name for name in within if not name.startswith("."))
         for name in sorted(names):
@@ -87,7 +87,7 @@ def _files(folder: Path) -> Iterator[Path]:
             if count > _MOST_FILES:
                 return
             path = Path(place, name)
-            if path.suffix in (".urdf", ".sdf") or (path.suffix == ".xml" and _is_mjcf(path)):
+            if path.suffix in known and (path.suffix != ".xml" or _is_mjcf(path)):
                 yield path
 
 

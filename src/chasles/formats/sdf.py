@@ -16,7 +16,7 @@ from chasles.formats.sdf_ends import direction, end, vector
 from chasles.formats.sdf_frames import WORLD, Node, relative
 from chasles.formats.sdf_gears import KIND, gears
 from chasles.formats.sdf_shapes import shapes
-from chasles.formats.xml_part import MOMENTS, Part, about_origin
+from chasles.formats.xml_part import MOMENTS, Inertial, Part
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model import (
@@ -29,20 +29,7 @@ from chasles.model import (
     ModelError,
 )
 from chasles.model.graph import from_graph, unused_name
-
-_KINDS = {
-    "revolute": "revolute",
-    "continuous": "continuous",
-    "prismatic": "prismatic",
-    "fixed": "fixed",
-    "ball": "spherical",
-    "universal": "universal",
-    "revolute2": "universal",
-    "screw": "helical",
-}
-"""The model's name for each joint type; a gearbox is a coupling of other joints."""
-
-_WITH_TWO = ("universal", "revolute2")
+from chasles.model.joints import spelled
 
 UNBOUNDED = 1e16
 """Stands for no limit, and so does all beyond it."""
@@ -122,15 +109,16 @@ def _link(node: Node) -> LinkData:
     inertial = part.find("inertial")
     if inertial is None and not node.static:
         part.note("it has no <inertial>; taken as SDF does: 1 kg, and 1 kg m2 about each axis")
-    return LinkData(node.name, _inertia(part if inertial is None else inertial), part.where)
+    inertia = inertial_of(part if inertial is None else inertial).about_origin()
+    return LinkData(node.name, inertia, part.where)
 
 
-def _inertia(inertial: Part) -> RigidInertia:
-    """About the link's origin."""
+def inertial_of(inertial: Part) -> Inertial:
+    """What an `<inertial>` says; of a link without one, what SDF takes for it."""
     if inertial.element.get("auto") in ("true", "1"):
         raise inertial.error("auto asks for masses from shapes, which is not done; write them out")
     if inertial.tag != "inertial":
-        return about_origin(1.0, Transform.identity(), [1.0, 1.0, 1.0, 0.0, 0.0, 0.0])
+        return Inertial(1.0, Transform.identity(), [1.0, 1.0, 1.0, 0.0, 0.0, 0.0])
     if inertial.find("fluid_added_mass") is not None:
         inertial.note("fluid_added_mass is not used")
     tensor = inertial.find("inertia")
@@ -139,7 +127,7 @@ def _inertia(inertial: Part) -> RigidInertia:
     pose, base = placed(inertial)
     if base:
         inertial.note("relative_to of its pose is not used, as SDF says")
-    return about_origin(number(inertial, "mass", 1.0), pose, moments)
+    return Inertial(number(inertial, "mass", 1.0), pose, moments)
 
 
 def _frames(document: Document) -> Iterator[FrameData]:
@@ -154,30 +142,30 @@ def _frames(document: Document) -> Iterator[FrameData]:
 def _joints(document: Document, node: Node) -> tuple[list[JointData], list[LinkData]]:
     """A joint; or two in series and the link between, where its two axes are not alike."""
     part = node.part
-    given = part.text("type")
-    if given not in _KINDS:
-        raise part.error(f"its type {given!r} is not read; use one of {', '.join((*_KINDS, KIND))}")
+    given, kinds = part.text("type"), spelled("SDF")
+    if given not in kinds:
+        raise part.error(f"its type {given!r} is not read; use one of {', '.join((*kinds, KIND))}")
     parent, child = (end(node, tag) or document.top.origin for tag in ("parent", "child"))
     if parent is child or child is document.top.origin:
         fault = "it joins a link to itself" if parent is child else "its child is the world"
         raise part.error(f"{fault}; name another link as its child")
     joint = JointData(
         node.name,
-        _KINDS[given],
+        kinds[given],
         parent.name or WORLD,
         child.name,
         relative(node, parent),
         child_pose=relative(node, child),
         where=part.where,
     )
-    if given == "fixed":
+    if joint.kind == "fixed":
         return [joint], []
-    if given == "ball":
+    if not joint.traits.along:
         return [replace(joint, **_resistance(part.find("axis")))], []
     first = _with_axis(joint, node, "axis")
-    if given == "screw":
+    if "pitch" in joint.traits.data:
         first = replace(first, pitch=_pitch(part))
-    if given not in _WITH_TWO:
+    if len(joint.traits.along) < 2:
         return [first], []
     return _two_axes(first, _with_axis(joint, node, "axis2"))
 
@@ -187,10 +175,11 @@ def _two_axes(first: JointData, second: JointData) -> tuple[list[JointData], lis
     alike = replace(second, axis=first.axis) == first and first.mimic is None
     if alike and abs(first.axis.dot(second.axis)) < _PERPENDICULAR:
         return [replace(first, second_axis=second.axis)], []
+    kinds = [part.kind for part in first.traits.series]
     none, link = Transform.identity(), f"{first.child}.{first.name}[0]"
     return [
-        replace(first, name=f"{first.name}[0]", kind="revolute", child=link, child_pose=none),
-        replace(second, name=f"{first.name}[1]", kind="revolute", parent=link, pose=none),
+        replace(first, name=f"{first.name}[0]", kind=kinds[0], child=link, child_pose=none),
+        replace(second, name=f"{first.name}[1]", kind=kinds[1], parent=link, pose=none),
     ], [LinkData(link, RigidInertia.zero(), first.where, massless=True)]
 
 
@@ -203,7 +192,7 @@ def _with_axis(joint: JointData, node: Node, tag: str) -> JointData:
     return replace(
         joint,
         axis=direction(node, axis),
-        limits=_limits(axis, joint.kind),
+        limits=_limits(axis, joint.traits.bounds),
         mimic=None if mimic is None else _mimic(node, mimic),
         **_resistance(axis),
     )
@@ -219,25 +208,17 @@ def _resistance(axis: Part | None) -> dict[str, Any]:
     return {tag: number(dynamics, tag, 0.0) for tag in ("damping", "friction")}
 
 
-def _limits(axis: Part, kind: str) -> Limits:
+def _limits(axis: Part, bounds: str) -> Limits:
     """Bounds; negative velocity and effort stand for none, and so does what is huge."""
     limit = axis.find("limit")
     if limit is None:
         return Limits()
-    given = {
-        tag: number(limit, tag, x, infinite=True)
-        for tag, x in {
-            "lower": -math.inf,
-            "upper": math.inf,
-            "velocity": math.inf,
-            "effort": math.inf,
-        }.items()
-    }
+    none = vars(Limits())
+    given = {tag: number(limit, tag, x, infinite=True) for tag, x in none.items()}
     for tag, x in given.items():
-        if kind == "continuous" and tag in ("lower", "upper"):
-            given[tag] = -math.inf if tag == "lower" else math.inf
-        elif x < 0.0 and tag in ("velocity", "effort"):
-            given[tag] = math.inf
+        positive = tag in ("velocity", "effort")
+        if x < 0.0 if positive else bounds == "none":
+            given[tag] = none[tag]
         elif abs(x) >= UNBOUNDED:
             given[tag] = math.copysign(math.inf, x)
     return Limits(**given)

@@ -12,8 +12,6 @@ KIND = "gearbox"
 """The format's name for such a joint."""
 
 REFERENCE = "gearbox_reference_body"
-TURNING = ("revolute", "continuous")
-"""Types of the joints whose angles it couples."""
 
 _PARALLEL = 1e-9
 
@@ -30,7 +28,7 @@ def gears(document: Document, joints: Iterable[JointData]) -> Iterator[CouplingD
     nodes = {node.name: node for node in document.of("joint")}
     turning: Turning = {}
     for joint in joints:
-        if joint.kind in TURNING and joint.name in nodes:
+        if joint.traits.hinge and joint.name in nodes:
             ends = frozenset((joint.parent or WORLD, joint.child))
             turning.setdefault(ends, []).append((nodes[joint.name], joint))
     for node in nodes.values():

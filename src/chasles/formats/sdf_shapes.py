@@ -6,6 +6,7 @@ does not depend on it.
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 
 from lxml import etree
 
@@ -15,18 +16,8 @@ from chasles.formats.sdf_elements import add_pose, add_text
 from chasles.formats.sdf_frames import Node, relative
 from chasles.formats.xml_document import added, words
 from chasles.formats.xml_part import Part
-from chasles.model import ROLES, ModelError, ShapeData
+from chasles.model import ROLES, SHAPE_TRAITS, ModelError, ShapeData
 from chasles.model.build import compose
-
-_SIZES = {
-    "box": (("size", 3),),
-    "sphere": (("radius", 1),),
-    "cylinder": (("radius", 1), ("length", 1)),
-    "capsule": (("radius", 1), ("length", 1)),
-    "ellipsoid": (("radii", 3),),
-}
-"""Elements of each kind of shape that are the numbers of its size, in order, and how many each."""
-
 
 # Reading ---------------------------------------------------------------------------------------
 
@@ -46,25 +37,33 @@ def shapes(link: Node, file: str) -> Iterator[ShapeData]:
 
 
 def _shape(part: Part, link: Node, file: str) -> ShapeData:
+    shape, base = drawn(part, link.name, file)
+    if not base:
+        return shape
+    assert link.scope is not None, "links stand in a model or a world"
+    return replace(shape, pose=compose(shape.pose, relative(link.scope.find(base, part), link)))
+
+
+def drawn(part: Part, link: str, file: str) -> tuple[ShapeData, str]:
+    """What a `<visual>` or `<collision>` of a link says, and the name of the frame of its pose."""
     geometry = part.need("geometry")
-    found = next(geometry.all(*_SIZES, "mesh"), None)
+    found = next(geometry.all(*SHAPE_TRAITS), None)
     if found is None:
-        raise geometry.error(f"geometry has none of {', '.join(_SIZES)}, mesh")
+        raise geometry.error(f"geometry has none of {', '.join(SHAPE_TRAITS)}")
     pose, base = placed(part)
-    if base:
-        assert link.scope is not None, "links stand in a model or a world"
-        pose = compose(pose, relative(link.scope.find(base, part), link))
     name = ""
     if found.tag == "mesh":
         name = renamed(content(found.need("uri")), part.source.file, file)
         scale = found.find("scale")
         size = (1.0, 1.0, 1.0) if scale is None else _numbers(scale, 3)
     else:
-        size = tuple(x for tag, n in _SIZES[found.tag] for x in _numbers(found.need(tag), n))
+        size = tuple(
+            x for tag, n in SHAPE_TRAITS[found.tag].sizes for x in _numbers(found.need(tag), n)
+        )
         if min(size) <= 0.0:
             raise found.error(f"{found.tag} has no volume; give sizes above 0")
     color = _color(part) if part.tag == "visual" else None
-    return ShapeData(link.name, found.tag, size, pose, name, color, part.tag)
+    return ShapeData(link, found.tag, size, pose, name, color, part.tag), base
 
 
 def _numbers(part: Part, count: int) -> tuple[float, ...]:
@@ -93,11 +92,9 @@ def add_shape(link: etree._Element, shape: ShapeData, k: int) -> None:
     kind = added(added(element, "geometry"), shape.kind)
     if shape.kind == "mesh":
         add_text(kind, "uri", shape.file)
-        add_text(kind, "scale", words(shape.size))
-    else:
-        given = iter(shape.size)
-        for tag, count in _SIZES[shape.kind]:
-            add_text(kind, tag, words(next(given) for _ in range(count)))
+    numbers = iter(shape.size)
+    for tag, count in SHAPE_TRAITS[shape.kind].sizes:
+        add_text(kind, tag, words(islice(numbers, count)))
     if shape.color is not None and shape.role == "visual":
         material = added(element, "material")
         for light in ("ambient", "diffuse"):

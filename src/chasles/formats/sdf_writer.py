@@ -22,26 +22,12 @@ from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model import Description, JointData, Limits, LoopData
 from chasles.model.build import compose, natural_axes
 from chasles.model.graph import unused_name
+from chasles.model.joints import as_bounded, spelling
 from chasles.model.joints.reverse import inverted
 from chasles.model.series import in_series
 
 VERSION = "1.11"
 """The first with mimic joints and with metres for one turn of a screw."""
-
-_KINDS = {
-    "revolute": "revolute",
-    "continuous": "continuous",
-    "prismatic": "prismatic",
-    "fixed": "fixed",
-    "spherical": "ball",
-    "universal": "universal",
-    "helical": "screw",
-}
-"""The format's name for each joint type that it has."""
-
-_NATIVE = ("universal", "helical")
-_SYMMETRIC = ("fixed", "spherical", "revolute", "continuous", "prismatic", "helical")
-"""Types that close a loop in the same way from either end."""
 
 _CLOSED = 1e-12
 """How far apart, in m or rad, the frames of a closed loop may be: rounding."""
@@ -61,9 +47,9 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
     world's origin, other joints).
     """
     notes = list(check_writable(description, "SDF"))
-    source = _renamed(_on_world(in_series(description, _NATIVE), notes), notes)
-    free = [joint for joint in source.joints if joint.kind == "free"]
-    joints = [joint for joint in source.joints if joint.kind != "free"]
+    source = _renamed(_on_world(in_series(description, "SDF"), notes), notes)
+    free = [joint for joint in source.joints if joint.traits.floating]
+    joints = [joint for joint in source.joints if not joint.traits.floating]
     for joint in (*joints, *source.loops):
         _check(joint)
     for joint in free:
@@ -205,8 +191,8 @@ def _ties(source: Description) -> list[str]:
 def _check(joint: JointData) -> None:
     """Refuse a joint that the format does not have."""
     part = f"{'loop' if isinstance(joint, LoopData) else 'joint'} {joint.name!r}"
-    turned = isinstance(joint, LoopData) and joint.kind in _SYMMETRIC
-    if joint.kind not in _KINDS or (joint.reversed and joint.kind != "fixed" and not turned):
+    turned = isinstance(joint, LoopData) and (joint.traits.flips or not joint.traits.along)
+    if "SDF" not in joint.traits.names or (joint.reversed and joint.kind != "fixed" and not turned):
         what = "reversed " if joint.reversed else ""
         raise refusal(part, f"is {what}{joint.kind}", "SDF", _ELSE)
     if joint.armature and joint.kind != "fixed":
@@ -248,7 +234,7 @@ def _check_closed(loop: LoopData, at_zero: dict[str | None, Transform]) -> None:
     first, second = compose(loop.pose, at_zero[loop.parent]), at_zero[loop.child]
     second = compose(loop.child_pose, second)
     apart = [a - b for a, b in zip(first.r, second.r, strict=True)]
-    if loop.kind != "spherical":
+    if not _is_ball(loop):
         apart += np.ravel(np.subtract(first.R.rows, second.R.rows)).tolist()
     size = 1.0 + max(map(abs, first.r))
     if max(map(abs, apart)) > _CLOSED * size:
@@ -265,7 +251,7 @@ def _parts(source: Description) -> dict[str | None, str | None]:
     joint_of = {joint.child: joint for joint in source.joints}
 
     def carrier(link: str | None) -> str | None:
-        while link in joint_of and joint_of[link].kind != "free":
+        while link in joint_of and not joint_of[link].traits.floating:
             link = joint_of[link].parent
         return link if link in joint_of else None
 
@@ -286,7 +272,7 @@ def _check_within(loop: LoopData, part_of: dict[str | None, str | None]) -> None
 
 def _note_what_is_left(source: Description, notes: list[str]) -> None:
     """Limits of balls, and links that other programs do not take."""
-    round_ones = (j for j in source.joints if j.kind in ("spherical", "free"))
+    round_ones = (j for j in source.joints if "1" in j.traits.units)
     balls = [j.name for j in round_ones if j.limits != Limits()]
     if balls:
         names = ", ".join(map(repr, balls[:6]))
@@ -295,6 +281,11 @@ def _note_what_is_left(source: Description, notes: list[str]) -> None:
     if light:
         names = ", ".join(map(repr, light[:6])) + (", ..." if len(light) > 6 else "")
         notes.append(f"Gazebo takes no links without mass: {names}")
+
+
+def _is_ball(joint: JointData) -> bool:
+    """Whether a joint that moves has no axis."""
+    return not joint.traits.along and joint.kind != "fixed"
 
 
 # Elements --------------------------------------------------------------------------------------
@@ -314,17 +305,17 @@ def _inertial(element: etree._Element, inertia: RigidInertia) -> None:
 def _joint(model: etree._Element, joint: JointData, place: Transform, base: str) -> None:
     """A joint whose frame is placed in another."""
     bounded = (joint.limits.lower, joint.limits.upper) != (-math.inf, math.inf)
-    kind = "revolute" if joint.kind == "continuous" and bounded else _KINDS[joint.kind]
+    kind = spelling(as_bounded(joint.kind, True) if bounded else joint.kind, "SDF")
     element = added(model, "joint", name=joint.name, type=kind)
     add_pose(element, place, base)
     add_text(element, "parent", WORLD if joint.parent is None else joint.parent)
     add_text(element, "child", joint.child)
-    if joint.kind == "fixed" or (joint.kind == "spherical" and not joint.resists):
+    if joint.kind == "fixed" or (_is_ball(joint) and not joint.resists):
         return
-    if joint.kind == "helical":
+    if "pitch" in joint.traits.data:
         add_text(element, "screw_thread_pitch", words([joint.pitch * 2.0 * math.pi]))
     axes = [joint.axis]  # of a ball any: its damping needs one
-    if joint.kind == "universal":
+    if len(joint.traits.along) == 2:
         axes = [Vector(row) for row in natural_axes(joint).rows[:2]]
     for tag, axis in zip(("axis", "axis2"), axes, strict=False):
         _axis(added(element, tag), joint, axis)
@@ -333,7 +324,7 @@ def _joint(model: etree._Element, joint: JointData, place: Transform, base: str)
 def _axis(element: etree._Element, joint: JointData, axis: Vector) -> None:
     """One freedom of a joint."""
     add_text(element, "xyz", words(axis))
-    bounds = Limits() if joint.kind == "spherical" else joint.limits
+    bounds = Limits() if _is_ball(joint) else joint.limits
     limits = {key: x for key, x in vars(bounds).items() if math.isfinite(x)}
     if limits:
         limit = added(element, "limit")

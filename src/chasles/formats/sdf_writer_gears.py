@@ -4,7 +4,7 @@ from lxml import etree
 
 from chasles.formats.refusals import refusal
 from chasles.formats.sdf_frames import WORLD
-from chasles.formats.sdf_gears import KIND, REFERENCE, TURNING
+from chasles.formats.sdf_gears import KIND, REFERENCE
 from chasles.formats.xml_document import added, words
 from chasles.model import CouplingData, Description, JointData
 from chasles.model.couplings import linear
@@ -29,7 +29,7 @@ def add_gears(model: etree._Element, source: Description) -> None:
 
 def _shared(pair: list[JointData]) -> str | None:
     """The link that both joints have, or the world."""
-    if len(pair) != 2 or any(joint.kind not in TURNING for joint in pair):
+    if len(pair) != 2 or not all(joint.traits.hinge for joint in pair):
         return None
     first, second = ({joint.parent or WORLD, joint.child} for joint in pair)
     return next(iter(first & second), None)

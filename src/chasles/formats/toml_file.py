@@ -11,7 +11,7 @@ from typing import Any
 from chasles.formats.files import load
 from chasles.formats.numbers import angle_word, multiple, radians, right_angles
 from chasles.formats.toml_lines import Lines
-from chasles.model import ModelError
+from chasles.model import JOINTS, ModelError
 from chasles.model.dh_fields import Field, checked, choice
 from chasles.model.model import suggest
 
@@ -38,6 +38,12 @@ COORDINATES = ("limits", "velocity")
 _UNITS = {
     what: Field(choice(*names), " or ".join(map(repr, names))) for what, names in UNITS.items()
 }
+
+
+def coordinate(kind: str) -> str:
+    """What the limits of a joint type are: "angle", "length", or "" for neither."""
+    units = set(JOINTS[kind].units) if kind in JOINTS else set()
+    return {"rad": "angle", "m": "length"}[units.pop()] if units in ({"rad"}, {"m"}) else ""
 
 
 class _Printed(float):

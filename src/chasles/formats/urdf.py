@@ -12,30 +12,19 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import PurePath
+from typing import Any
 
 from lxml import etree
 
 from chasles.formats.files import load, short
-from chasles.formats.urdf_shapes import materials, shapes
+from chasles.formats.urdf_shapes import materials, origin, shapes
 from chasles.formats.xml_document import parse
-from chasles.formats.xml_part import MOMENTS, Part, Source, about_origin
+from chasles.formats.xml_part import MOMENTS, Inertial, Part, Source
 from chasles.mathematics.linear import Vector
-from chasles.mathematics.spatial import RigidInertia, Transform
+from chasles.mathematics.spatial import RigidInertia
 from chasles.model import Description, JointData, Limits, LinkData, Mimic, ModelError
 from chasles.model.graph import on_free_joint
-
-_STANDARD = ("revolute", "continuous", "prismatic", "fixed", "planar")
-_EXTENDED = (
-    *("spherical", "universal", "cylindrical", "helical"),
-    *("yaw_pitch_roll", "rack_and_pinion", "sphere_in_cylinder", "rolling"),
-)
-_KINDS = {"floating": "free"} | {kind: kind for kind in _STANDARD + _EXTENDED}
-"""The model's name for each joint type of the file."""
-
-_WITHOUT_AXIS = ("free", "spherical", "yaw_pitch_roll")
-_WITH_TWO = ("universal", "rack_and_pinion")
-_WITH_RADIUS = ("rack_and_pinion", "rolling")
-_BOUNDED = ("revolute", "prismatic")
+from chasles.model.joints import spelled
 
 UNBOUNDED = sys.float_info.max
 """Stands for no limit where one must be given: readers of the format take no "inf"."""
@@ -91,28 +80,28 @@ def _named(source: Source, root: etree._Element, tag: str) -> Iterator[Part]:
 
 
 def _link(link: Part) -> LinkData:
-    return LinkData(link.text("name"), _inertia(link.find("inertial")), link.where)
+    given = link.find("inertial")
+    inertia = RigidInertia.zero() if given is None else inertial(given).about_origin()
+    return LinkData(link.text("name"), inertia, link.where)
 
 
-def _inertia(inertial: Part | None) -> RigidInertia:
-    """About the link's origin; the file has it about the centre of mass, in axes of its own."""
-    if inertial is None:
-        return RigidInertia.zero()
-    mass, tensor = inertial.need("mass").number("value"), inertial.need("inertia")
-    pose = _pose(inertial.find("origin"))
-    return about_origin(mass, pose, list(map(tensor.number, MOMENTS)))
+def inertial(part: Part) -> Inertial:
+    """What an `<inertial>` says."""
+    mass, tensor = part.need("mass").number("value"), part.need("inertia")
+    pose = origin(part)
+    return Inertial(mass, pose, list(map(tensor.number, MOMENTS)))
 
 
 def _joint(joint: Part) -> JointData:
-    given = joint.text("type")
-    if given not in _KINDS:
-        raise joint.error(f"unknown type {short(given)}; use one of {', '.join(_KINDS)}")
+    given, kinds = joint.text("type"), spelled("URDF", own=True)
+    if given not in kinds:
+        raise joint.error(f"unknown type {short(given)}; use one of {', '.join(kinds)}")
     data = JointData(
         joint.text("name"),
-        _KINDS[given],
+        kinds[given],
         joint.need("parent").text("link"),
         joint.need("child").text("link"),
-        _pose(joint.find("origin")),
+        origin(joint),
         where=joint.where,
     )
     return data if data.kind == "fixed" else _moving(joint, data)
@@ -120,19 +109,19 @@ def _joint(joint: Part) -> JointData:
 
 def _moving(joint: Part, data: JointData) -> JointData:
     """The data of a joint, with what only a moving one has."""
-    axis = None if data.kind in _WITHOUT_AXIS else joint.find("axis")
-    second = joint.find("axis2") if data.kind in _WITH_TWO else None
+    axis = joint.find("axis") if data.traits.along else None
+    second = joint.find("axis2") if len(data.traits.along) == 2 else None
     dynamics, mimic = joint.find("dynamics"), joint.find("mimic")
+    sizes: dict[str, Any] = {name: joint.number(name) for name in data.traits.data}
     return replace(
         data,
         axis=Vector.of(1.0, 0.0, 0.0) if axis is None else _axis(axis),
         second_axis=None if second is None else _axis(second),
-        pitch=joint.number("pitch") if data.kind == "helical" else 0.0,
-        radius=joint.number("radius") if data.kind in _WITH_RADIUS else 0.0,
-        limits=_limits(joint, data.kind),
+        **sizes,
+        limits=_limits(joint, data.traits.bounds),
         damping=0.0 if dynamics is None else dynamics.number("damping", 0.0),
         friction=0.0 if dynamics is None else dynamics.number("friction", 0.0),
-        mimic=None if mimic is None else _mimic(mimic),
+        mimic=None if mimic is None else follows(mimic),
     )
 
 
@@ -141,20 +130,20 @@ def _axis(axis: Part) -> Vector:
     return axis.unit(axis.vector("xyz"))
 
 
-def _limits(joint: Part, kind: str) -> Limits:
+def _limits(joint: Part, bounds: str) -> Limits:
     """Bounds; URDF takes an absent lower or upper as 0, and gives a continuous joint neither."""
     limit = joint.find("limit")
     if limit is None:
-        if kind in _BOUNDED:
+        if bounds == "needed":
             joint.note("no limit is given; taken as unbounded")
         return Limits()
     absent = {"velocity": math.inf, "effort": math.inf}
-    if kind in _BOUNDED:
+    if bounds == "needed":
         absent |= {"lower": 0.0, "upper": 0.0}
         for bound, value in absent.items():
             if bound not in limit.element.attrib:
                 limit.note(f"no {bound} limit is given; taken as {value:g}")
-    elif kind != "continuous":
+    elif bounds != "none":
         absent |= {"lower": -math.inf, "upper": math.inf}
     given = {bound: limit.number(bound, value) for bound, value in absent.items()}
     return Limits(
@@ -162,16 +151,6 @@ def _limits(joint: Part, kind: str) -> Limits:
     )
 
 
-def _mimic(mimic: Part) -> Mimic:
+def follows(mimic: Part) -> Mimic:
+    """What a `<mimic>` says."""
     return Mimic(mimic.text("joint"), mimic.number("multiplier", 1.0), mimic.number("offset", 0.0))
-
-
-# Placements ------------------------------------------------------------------------------------
-
-
-def _pose(origin: Part | None) -> Transform:
-    """From `<origin xyz rpy>`: roll about x, pitch about y, yaw about z, all of the outer frame."""
-    if origin is None:
-        return Transform.identity()
-    angles = origin.words("rpy", 3, "0 0 0")
-    return origin.placement(origin.vector("xyz", "0 0 0"), angles)

@@ -8,16 +8,9 @@ from dataclasses import replace
 
 from chasles.formats.xml_part import Part
 from chasles.mathematics.spatial import Transform
-from chasles.model import ROLES, ModelError, ShapeData
+from chasles.model import ROLES, SHAPE_TRAITS, ModelError, ShapeData
 
 Color = tuple[float, ...]
-
-NUMBERS = {
-    "sphere": ("radius",),
-    "cylinder": ("radius", "length"),
-    "capsule": ("radius", "length"),
-}
-"""The attributes of shapes that are the numbers of their size, in order."""
 
 
 def materials(robot: Part) -> dict[str, Color]:
@@ -35,33 +28,41 @@ def shapes(link: Part, named: Mapping[str, Color]) -> Iterator[ShapeData]:
     as_printed = replace(link, source=replace(link.source, snap=False))
     for part in as_printed.all(*ROLES):
         try:
-            yield _shape(part, link.text("name"), named)
+            yield drawn(part, link.text("name"), named)
         except ModelError as error:
             link.source.notes.append(f"{error}; the shape is left out")
 
 
-def _shape(part: Part, link: str, named: Mapping[str, Color]) -> ShapeData:
-    geometry, file = part.need("geometry"), ""
-    kinds = ("box", "mesh", *NUMBERS)
+def origin(part: Part) -> Transform:
+    """From `<origin xyz rpy>`: roll about x, pitch about y, yaw about z, all of the outer frame."""
+    given = part.find("origin")
+    if given is None:
+        return Transform.identity()
+    angles = given.words("rpy", 3, "0 0 0")
+    return given.placement(given.vector("xyz", "0 0 0"), angles)
+
+
+def drawn(part: Part, link: str, named: Mapping[str, Color]) -> ShapeData:
+    """What a `<visual>` or `<collision>` of a link says."""
+    geometry, kinds = (
+        part.need("geometry"),
+        [kind for kind, row in SHAPE_TRAITS.items() if row.urdf],
+    )
     found = next(geometry.all(*kinds), None)
     if found is None:
         raise geometry.error(f"geometry has none of {', '.join(kinds)}; add one")
-    if found.tag == "mesh":
-        file, size = found.text("filename"), tuple(found.vector("scale", "1 1 1"))
-    elif found.tag == "box":
-        size = tuple(found.vector("size"))
-    else:
-        size = tuple(map(found.number, NUMBERS[found.tag]))
-    if found.tag != "mesh" and min(size) <= 0.0:
+    is_mesh = found.tag == "mesh"
+    file, usual = (found.text("filename"), "1 1 1") if is_mesh else ("", "")
+    sizes = SHAPE_TRAITS[found.tag].sizes
+    size = tuple(float(word) for key, n in sizes for word in found.words(key, n, usual))
+    if not is_mesh and min(size) <= 0.0:
         raise found.error(f"{found.tag} has no volume; give sizes above 0")
-    material, origin = part.find("material"), part.find("origin")
+    material = part.find("material")
     return ShapeData(
         link,
         found.tag,
         size,
-        Transform.identity()
-        if origin is None
-        else origin.placement(origin.vector("xyz", "0 0 0"), origin.words("rpy", 3, "0 0 0")),
+        origin(part),
         file,
         None if material is None or part.tag != "visual" else _color(material, named),
         part.tag,

@@ -11,19 +11,10 @@ from chasles.formats.urdf import UNBOUNDED
 from chasles.formats.urdf_writer_shapes import add_origin, add_shapes
 from chasles.formats.xml_document import added, begun, printed, words
 from chasles.mathematics.spatial import RigidInertia
-from chasles.model import JOINTS, Description, JointData, Limits, LinkData
+from chasles.model import Description, JointData, Limits, LinkData
 from chasles.model.graph import unused_name
+from chasles.model.joints import as_bounded, spelling, traits
 from chasles.model.series import at_children, in_series
-
-_KINDS = {
-    "revolute": "revolute",
-    "continuous": "revolute",
-    "prismatic": "prismatic",
-    "fixed": "fixed",
-    "planar": "planar",
-    "free": "floating",
-}
-"""The format's name for each joint type; a revolute one without bounds is continuous."""
 
 _ELSE = "save it as .toml or .xml"
 
@@ -71,7 +62,7 @@ def _check(description: Description) -> None:
             f"{_ELSE}, or take robot.with_gravity((0, 0, -9.81))",
         )
     for joint in in_series(description).joints:
-        if joint.kind not in _KINDS or (joint.reversed and joint.kind != "fixed"):
+        if "URDF" not in joint.traits.names or (joint.reversed and joint.kind != "fixed"):
             what = "reversed " if joint.reversed else ""
             raise refusal(f"joint {joint.name!r}", f"is {what}{joint.kind}", "URDF", _ELSE)
         if joint.armature and joint.kind != "fixed":
@@ -91,19 +82,20 @@ def _link(root: etree._Element, link: LinkData) -> None:
 
 
 def _joint(root: etree._Element, joint: JointData, world: str) -> None:
-    kind, limits = _KINDS[joint.kind], joint.limits
-    if kind == "revolute" and (limits.lower, limits.upper) == (-math.inf, math.inf):
-        kind = "continuous"
-    element = added(root, "joint", name=joint.name, type=kind)
+    limits = joint.limits
+    unbounded = (limits.lower, limits.upper) == (-math.inf, math.inf)
+    kind = as_bounded(joint.kind, not unbounded)
+    element = added(root, "joint", name=joint.name, type=spelling(kind, "URDF"))
     add_origin(element, joint.pose)
     added(element, "parent", link=world if joint.parent is None else joint.parent)
     added(element, "child", link=joint.child)
     if kind == "fixed":
         return
-    if JOINTS[joint.kind] is not JOINTS["free"]:
+    if joint.traits.along:
         added(element, "axis", xyz=words(joint.axis))
-    if kind == "prismatic" or limits != Limits():
-        _limit(element, limits, bounded=kind != "continuous")
+    bounds = traits(kind).bounds
+    if bounds == "needed" or limits != Limits():
+        _limit(element, limits, bounded=bounds != "none")
     if joint.damping or joint.friction:
         dynamics = {"damping": joint.damping, "friction": joint.friction}
         added(element, "dynamics", **{key: words([x]) for key, x in dynamics.items()})

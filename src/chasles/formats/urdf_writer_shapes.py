@@ -2,16 +2,16 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 
 from lxml import etree
 
 from chasles.formats.numbers import angle_word
-from chasles.formats.urdf_shapes import NUMBERS
 from chasles.formats.xml_document import added, words
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.rotations import rpy_from_matrix
 from chasles.mathematics.spatial import Transform
-from chasles.model import Description, ShapeData
+from chasles.model import SHAPE_TRAITS, Description, ShapeData
 from chasles.model.build import compose
 
 
@@ -26,8 +26,8 @@ def add_shapes(root: etree._Element, source: Description) -> list[str]:
         colors[color] = f"color {k + 1}"
         added(added(root, "material", name=colors[color]), "color", rgba=words(color or ()))
     for shape in source.shapes:
-        if shape.kind == "ellipsoid":
-            notes.append(f"link {shape.link!r}: URDF has no ellipsoids; the shape is left out")
+        if not SHAPE_TRAITS[shape.kind].urdf:
+            notes.append(f"link {shape.link!r}: URDF has no {shape.kind}s; the shape is left out")
             continue
         for part in _parts(shape):
             element = added(links[shape.link], shape.role)
@@ -45,13 +45,10 @@ def add_origin(element: etree._Element, pose: Transform) -> None:
 
 
 def _geometry(geometry: etree._Element, shape: ShapeData) -> None:
-    if shape.kind == "mesh":
-        added(geometry, "mesh", filename=shape.file, scale=words(shape.size))
-    elif shape.kind == "box":
-        added(geometry, "box", size=words(shape.size))
-    else:
-        sizes = zip(NUMBERS[shape.kind], shape.size, strict=True)
-        added(geometry, shape.kind, **{key: words([x]) for key, x in sizes})
+    file = {"filename": shape.file} if shape.kind == "mesh" else {}
+    numbers = iter(shape.size)
+    sizes = {key: words(islice(numbers, n)) for key, n in SHAPE_TRAITS[shape.kind].sizes}
+    added(geometry, shape.kind, **file, **sizes)
 
 
 def _parts(shape: ShapeData) -> Iterator[ShapeData]:

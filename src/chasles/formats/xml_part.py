@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from lxml import etree
 
@@ -25,14 +26,27 @@ ORIGIN = "chasles-origin"
 """The attribute of an element that says where it was written: `xacro_child` sets it."""
 
 
+class Fault(NamedTuple):
+    """Something that cannot be read: the link or joint it belongs to, "file:line", and the fact."""
+
+    part: str
+    where: str
+    what: str
+
+
 @dataclass(frozen=True)
 class Source:
-    """A file being read. space: what stands before the names of its tags, "" or "{namespace}"."""
+    """A file being read. space: what stands before the names of its tags, "" or "{namespace}".
+
+    faults: where there is such a list, numbers that cannot be read are put there, and they and
+    those that are absent are taken as their defaults or zero; else both are errors.
+    """
 
     file: str
     space: str
     snap: bool
     notes: list[str]
+    faults: list[Fault] | None = None
 
 
 @dataclass(frozen=True)
@@ -56,6 +70,12 @@ class Part:
     def error(self, what: str) -> ModelError:
         return ModelError(f"{self.where}: {self.owner}: {what}")
 
+    def fail(self, what: str, remedy: str) -> None:
+        """Raise an error, or take the fault down where they are collected."""
+        if self.source.faults is None:
+            raise self.error(f"{what}; {remedy}")
+        self.source.faults.append(Fault(self.owner, self.where, what))
+
     def note(self, what: str) -> None:
         self.source.notes.append(f"{self.where}: {self.owner}: {what}")
 
@@ -75,7 +95,9 @@ class Part:
     def need(self, tag: str) -> "Part":
         part = self.find(tag)
         if part is None:
-            raise self.error(f"there is no <{tag}>; add one")
+            if self.source.faults is None:
+                raise self.error(f"there is no <{tag}>; add one")
+            return replace(self, element=etree.Element(self.source.space + tag))
         return part
 
     def named(self) -> "Part":
@@ -87,13 +109,16 @@ class Part:
     def text(self, attribute: str, default: str = "") -> str:
         """An attribute; without a default it may not be absent or empty."""
         text = self.element.get(attribute, default)
-        if not text:
-            raise self.error(f"{self.tag} has no {attribute}; add {attribute}=...")
+        if not text and (self.source.faults is None or attribute in self.element.attrib):
+            self.fail(f"{self.tag} has no {attribute}", f"add {attribute}=...")
         return text
 
     def words(self, attribute: str, count: int, default: str = "") -> list[str]:
         """The finite numbers of an attribute, as printed."""
-        return self.numerals(f"{self.tag} {attribute}", self.text(attribute, default), count)
+        text = self.text(attribute, default)
+        if not text:  # a fault, if it is one, is taken down
+            return default.split() or ["0"] * count
+        return self.numerals(f"{self.tag} {attribute}", text, count, default)
 
     def number(self, attribute: str, default: float | None = None) -> float:
         """A number; the default, where there is one, stands for an absent attribute."""
@@ -106,12 +131,13 @@ class Part:
 
     # Numbers -----------------------------------------------------------------------------------
 
-    def numerals(self, what: str, text: str, count: int) -> list[str]:
-        """The finite numbers of a text, as printed."""
+    def numerals(self, what: str, text: str, count: int, default: str = "") -> list[str]:
+        """The finite numbers of a text, as printed; default: for those that cannot be read."""
         words = text.split()
         if len(words) != count or not all(map(is_number, words)):
             needed = "a finite number" if count == 1 else f"{count} finite numbers"
-            raise self.error(f"{what} is {short(text)}; give {needed}")
+            self.fail(f"{what} is {short(text)}", f"give {needed}")
+            return default.split() or ["0"] * count
         return words
 
     def unit(self, given: Vector) -> Vector:
@@ -138,7 +164,15 @@ class Part:
         return _QUARTERS[k % 4]
 
 
-def about_origin(mass: float, pose: Transform, moments: list[float]) -> RigidInertia:
-    """Of a link about its origin; xx, yy, zz, xy, xz, yz are those about the centre of mass, in
-    the axes of the frame that `pose` places there."""
-    return RigidInertia.from_center(mass, pose.r, pose.E.T @ Symmetric(*moments))
+class Inertial(NamedTuple):
+    """What a file says of a link's inertia: the mass, a frame at the centre of mass in the link's
+    frame, and the moments xx, yy, zz, xy, xz, yz about it, in its axes."""
+
+    mass: float
+    pose: Transform
+    moments: list[float]
+
+    def about_origin(self) -> RigidInertia:
+        """About the link's origin, in its axes."""
+        tensor = self.pose.E.T @ Symmetric(*self.moments)
+        return RigidInertia.from_center(self.mass, self.pose.r, tensor)

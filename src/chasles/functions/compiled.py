@@ -120,7 +120,7 @@ class Compiled:
             return take(self, arguments, out, threads)
         if self.recipe.dtype == "float64" and all(map(is_single, arguments)) and arguments:
             return self.single(*arguments, out=out, threads=threads)
-        if self.recipe.backend == "cuda":
+        if not backends.takes_numpy(self.recipe.backend):
             return self._kernel.call(self.recipe.function, arguments, out)
         return call(
             self._kernel, self.recipe.function, arguments, out, threads, self._check_quaternions
@@ -166,9 +166,10 @@ class Compiled:
     @cached_property
     def cuda(self) -> "Compiled":
         """The same function on a GPU: it takes CuPy's arrays."""
-        if self.recipe.backend == "cuda":
+        usual, *_ = backends.devices()["cuda"]
+        if self.recipe.backend == usual:
             return self
-        return Compiled(replace(self.recipe, backend="cuda"), self.model)
+        return Compiled(replace(self.recipe, backend=usual), self.model)
 
     def from_host(self, *arguments: Any, out: Any = None) -> Any:
         """On a GPU with arrays in this machine's memory, which are copied there and back."""

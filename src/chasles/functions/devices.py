@@ -171,9 +171,10 @@ def report(function: Compiled) -> Report:
     """The report of a function in its kind of number: from the cache, or measured and kept."""
     name, dtype = function.recipe.function, function.recipe.dtype
     title = f"{name} of {function.model.name!r}, {dtype}"
-    cpu = backends.described("llvm")
+    devices = backends.devices()
+    cpu = backends.described(devices["cpu"][0])
     try:
-        gpu = backends.described("cuda")
+        gpu = backends.described(devices["cuda"][0])
     except (ImportError, RuntimeError) as error:
         return Report(title, cpu, None, str(error))
     entry = cache.key("devices", function.key, cpu, gpu)

@@ -6,13 +6,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from pathlib import PurePath
-from typing import Literal, NamedTuple
 
 import numpy as np
 
 from chasles import formats
 from chasles.formats import registry
+from chasles.formats.files import load
 from chasles.formats.walled import NotInstalled
 from chasles.lint import loaded
 from chasles.lint.checks import CHECKS
@@ -21,29 +20,6 @@ from chasles.lint.repair import unrepaired
 from chasles.lint.sheet import Found, Joint, Link, Sheet
 from chasles.model import Description, ModelError
 from chasles.robot import Robot
-
-
-class Survey(NamedTuple):
-    """How files of a format are seen. module: whose `survey` reads what a file says, raw.
-
-    join: what counts of a file that loads: what it says ("raw"), what was loaded ("loaded"), or
-    what was loaded with what the file says of the same part ("both").
-    """
-
-    module: str
-    join: Literal["raw", "loaded", "both"]
-
-
-SURVEYS: dict[str, Survey] = {
-    ".urdf": Survey("chasles.lint.urdf", "raw"),
-    ".xacro": Survey("chasles.lint.urdf", "raw"),
-    ".sdf": Survey("chasles.lint.sdf", "both"),
-    ".xml": Survey("chasles.lint.mjcf", "loaded"),
-    ".mjcf": Survey("chasles.lint.mjcf", "loaded"),
-    ".toml": Survey("chasles.lint.toml", "loaded"),
-    ".dat": Survey("chasles.lint.plain", "loaded"),
-}
-"""One row a format, loaded on use."""
 
 _MESSAGE = re.compile(r"(?:(?P<where>.*?:\d+): )?(?:(?P<part>\w+ '[^']*'):? )?(?P<what>.*)", re.S)
 
@@ -93,15 +69,13 @@ def surveyed(
 ) -> Sheet:
     """What there is to look at in a file."""
     file = str(registry.find(path)) if registry.is_name(path) else path
-    suffix = PurePath(file).suffix.lower()
-    if suffix not in SURVEYS:
-        raise ModelError(
-            f"{file}: unknown file type {suffix!r}; give a file that ends in {', '.join(SURVEYS)}"
-        )
-    row = SURVEYS[suffix]
-    given = {"arguments": arguments} if suffix == ".xacro" else {}
-    with _quiet():
-        sheet: Sheet = importlib.import_module(row.module).survey(file, meshes=meshes, **given)
+    row = formats.row_of(file)
+    given = {"arguments": arguments} if row.arguments else {}
+    load(file)
+    sheet = Sheet(file)
+    if row.survey:
+        with _quiet():
+            sheet = importlib.import_module(row.survey).survey(file, meshes=meshes, **given)
     try:
         description = formats.read(file, arguments=arguments)
     except NotInstalled:
@@ -109,7 +83,7 @@ def surveyed(
     except ModelError as error:
         return replace(sheet, refusal=_refusal(file, str(error)))
     with _quiet():
-        sheet = _joined(sheet, description, row.join)
+        sheet = _joined(sheet, description, row.seen)
     try:
         return replace(sheet, robot=Robot(description))
     except ModelError as error:
@@ -155,4 +129,4 @@ def _refusal(file: str, message: str) -> Found:
     return Found(match["part"] or "file", match["where"] or file, what or remedy, remedy)
 
 
-__all__ = ["CHECKS", "SEVERITIES", "SURVEYS", "Finding", "at_least", "findings", "lint", "surveyed"]
+__all__ = ["CHECKS", "SEVERITIES", "Finding", "at_least", "findings", "lint", "surveyed"]

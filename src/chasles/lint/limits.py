@@ -3,7 +3,8 @@
 import math
 from collections.abc import Iterator
 
-from chasles.lint.sheet import MOVABLE, Found, Joint, Sheet
+from chasles.lint.sheet import Found, Joint, Sheet
+from chasles.model.joints import traits
 
 _TURN = 2.0 * math.pi
 
@@ -14,7 +15,7 @@ _FEW_TURNS = 720.0
 def missing(sheet: Sheet) -> Iterator[Found]:
     """Revolute and prismatic joints without a limit or some of its numbers, where they need it."""
     for joint in sheet.joints if sheet.needs_limits else ():
-        if joint.kind in MOVABLE:
+        if joint.bounded:
             absent = [key for key in ("lower", "upper") if key not in joint.limits]
             if joint.place is None:
                 yield Found(joint.part, joint.where, f"a {joint.kind} joint without <limit>")
@@ -41,7 +42,7 @@ def empty(sheet: Sheet) -> Iterator[Found]:
 def powerless(sheet: Sheet) -> Iterator[Found]:
     """Effort or velocity that is zero or negative, of joints that are not led by another."""
     for joint in sheet.joints:
-        if joint.kind in ("fixed", "floating") or joint.mimic is not None:
+        if joint.kind == "fixed" or traits(joint.kind).floating or joint.mimic is not None:
             continue
         for key in ("effort", "velocity"):
             if joint.limits.get(key, math.inf) <= 0.0:
@@ -53,8 +54,10 @@ def degrees(sheet: Sheet) -> Iterator[Found]:
     and places turned by more than a turn."""
     for joint in sheet.joints:
         angles = [joint.limits.get(key, 0.0) for key in ("lower", "upper")]
-        if joint.kind == "revolute" and any(
-            2.0 * _TURN < abs(x) <= _FEW_TURNS and x == int(x) for x in angles
+        if (
+            joint.bounded
+            and traits(joint.kind).hinge
+            and any(2.0 * _TURN < abs(x) <= _FEW_TURNS and x == int(x) for x in angles)
         ):
             what = f"limits {angles[0]:g} to {angles[1]:g} rad look like degrees"
             yield Found(joint.part, joint.where, what)

@@ -10,7 +10,8 @@ from chasles.formats.xml_document import parse
 from chasles.formats.xml_part import Part, Source
 from chasles.lint.documents import XmlDocument
 from chasles.lint.sheet import Joint, Link, Sheet
-from chasles.lint.xml_values import Values, tensor
+from chasles.lint.xml_links import found, owned, tensor, tolerant
+from chasles.model.joints import spelled
 
 
 def survey(file: str, *, meshes: bool) -> Sheet:
@@ -18,34 +19,35 @@ def survey(file: str, *, meshes: bool) -> Sheet:
     shapes are left to it, which makes inertias of them itself."""
     data = load(file)
     root = parse(file, data)
-    values, source = Values(), Source(file, "", False, [])
+    source, faults = tolerant(file)
     links = []
     for element in root.iter("body"):
-        part = Part(source, element, f"link {element.get('name', '')!r}")
-        inertial = part.find("inertial")
+        inertial = owned(Part(source, element, ""), "link").find("inertial")
         if inertial is not None:
-            links.append(_link(values, part, inertial))
+            links.append(_link(element.get("name", ""), inertial))
     radians = any(x.get("angle") == "radian" for x in root.iter("compiler"))
     angle = 1.0 if radians else math.pi / 180.0
-    joints = [_joint(values, part, angle) for part in _bounded(root, source)]
+    joints = [_joint(part, angle) for part in _bounded(root, source)]
     document = XmlDocument(file, data, root)
-    return Sheet(file, tuple(links), tuple(joints), faults=tuple(values.faults), document=document)
+    return Sheet(file, tuple(links), tuple(joints), faults=found(faults), document=document)
 
 
-def _link(values: Values, body: Part, inertial: Part) -> Link:
-    name, faults = body.element.get("name", ""), len(values.faults)
+def _link(name: str, inertial: Part) -> Link:
+    faults = inertial.source.faults
+    assert faults is not None, "faults are collected"
+    known = len(faults)
     if "fullinertia" in inertial.element.attrib:
-        moments = values.numbers(inertial, "fullinertia", "0 0 0 0 0 0")
+        moments = inertial.words("fullinertia", 6)
     else:
-        moments = (*values.numbers(inertial, "diaginertia", "0 0 0"), 0.0, 0.0, 0.0)
-    mass = values.number(inertial, "mass")
-    if len(values.faults) > faults:
+        moments = [*inertial.words("diaginertia", 3), "0", "0", "0"]
+    mass = inertial.number("mass")
+    if len(faults) > known:
         return Link(name, inertial.where)
     return Link(
         name,
         inertial.where,
         mass,
-        moments=tensor(*moments),
+        moments=tensor(*map(float, moments)),
         place=inertial.element,
     )
 
@@ -55,13 +57,13 @@ def _bounded(root: etree._Element, source: Source) -> Iterator[Part]:
     for body in root.iter("body"):
         for element in body.findall("joint"):
             if element.get("range"):
-                yield Part(source, element, f"joint {element.get('name', '')!r}")
+                yield owned(Part(source, element, ""))
 
 
-def _joint(values: Values, part: Part, angle: float) -> Joint:
+def _joint(part: Part, angle: float) -> Joint:
     """A range, in rad where it is one of angles; links that it connects are left to MuJoCo."""
     slides = part.element.get("type") == "slide"
-    lower, upper = (x if slides else x * angle for x in values.numbers(part, "range", "0 0"))
+    lower, upper = (float(x) if slides else float(x) * angle for x in part.words("range", 2))
     name, given = part.element.get("name", ""), {"lower": lower, "upper": upper}
-    kind = "prismatic" if slides else "revolute"
+    kind = spelled("MJCF")["slide" if slides else "hinge"]
     return Joint(name, part.where, kind, None, "", given, place=part.element)

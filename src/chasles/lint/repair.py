@@ -9,7 +9,7 @@ from lxml import etree
 from chasles.formats.xml_part import MOMENTS
 from chasles.lint.documents import Edit, Table
 from chasles.lint.sheet import Sheet
-from chasles.lint.xml_values import six
+from chasles.lint.xml_links import six
 from chasles.model.validate import inertia_fault
 
 THINNEST = 1e-3

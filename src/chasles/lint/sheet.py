@@ -11,10 +11,8 @@ import numpy as np
 from chasles.lint.documents import Document
 from chasles.lint.solids import Solid
 from chasles.model import Mimic
+from chasles.model.joints import traits
 from chasles.robot import Robot
-
-MOVABLE = ("revolute", "prismatic")
-"""Joints that have limits."""
 
 
 class Found(NamedTuple):
@@ -82,6 +80,7 @@ class Link:
 class Joint:
     """A joint: its limits as far as the file gives them, in rad or m, N m or N, and per second.
 
+    kind: its type, or the file's word where that is none.
     position (m), angles (rad): its place on the parent link, where the file says it so.
     place: where the limits stand in the file, for a repair.
     """
@@ -102,10 +101,15 @@ class Joint:
         return f"joint {self.name!r}"
 
     @property
+    def bounded(self) -> bool:
+        """Whether it is of a type that has limits."""
+        return traits(self.kind).bounds == "needed"
+
+    @property
     def range(self) -> tuple[float, float] | None:
         """Both bounds, finite, or None."""
         lower, upper = (self.limits.get(key, math.inf) for key in ("lower", "upper"))
-        bounded = self.kind in MOVABLE and math.isfinite(lower) and math.isfinite(upper)
+        bounded = self.bounded and math.isfinite(lower) and math.isfinite(upper)
         return (lower, upper) if bounded else None
 
 

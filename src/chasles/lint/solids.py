@@ -1,11 +1,14 @@
 """Uniform solids: volume, centre and moments of the shapes that a file gives to a link."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+
+from chasles.formats.resources import candidates
+from chasles.model import ShapeData
 
 MOST_BYTES = 64 * 2**20
 """Of a mesh that is opened."""
@@ -51,12 +54,35 @@ def cylinder(radius: float, length: float) -> Solid:
     return _solid(math.pi * radius * radius * length, second, edges)
 
 
+_PLAIN: dict[str, Callable[..., Solid]] = {"box": box, "sphere": sphere, "cylinder": cylinder}
+
+
 def _solid(volume: float, second: np.ndarray, edges: Iterable[float]) -> Solid:
     """From the mean squares of x, y and z, and the edges of the box around it."""
     half = np.array(list(edges)) / 2.0
     signs = np.array(np.meshgrid(*[(-1.0, 1.0)] * 3)).reshape(3, -1).T
     moments = volume * (np.sum(second) * np.eye(3) - np.diag(second))
     return Solid(volume, np.zeros(3), moments, signs * half)
+
+
+def of(shape: ShapeData | None, file: str, *, meshes: bool) -> Solid | None:
+    """The solid of a shape in a robot file, in its link's frame; None where it cannot be known.
+
+    meshes: open the mesh files that it names.
+    """
+    made = None
+    if shape is not None and shape.kind in _PLAIN:
+        made = _PLAIN[shape.kind](*shape.size)
+    elif shape is not None and shape.kind == "mesh" and meshes:
+        made = mesh(located(file, shape.file), shape.size)
+    if made is None or shape is None:
+        return None
+    return made.placed(np.array(shape.pose.R.rows), np.array([*shape.pose.r]))
+
+
+def located(file: str, name: str) -> Path | None:
+    """A mesh by its name in a robot file."""
+    return next((path for path in candidates(name, file) if path.is_file()), None)
 
 
 def mesh(path: Path | None, scale: Iterable[float] = (1.0, 1.0, 1.0)) -> Solid | None:

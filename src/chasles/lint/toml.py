@@ -9,7 +9,7 @@ from chasles.formats.files import load
 from chasles.formats.toml_file import UNITS, TomlFile
 from chasles.lint.documents import Table, TomlDocument
 from chasles.lint.sheet import Link, Sheet
-from chasles.lint.xml_values import six, tensor
+from chasles.lint.xml_links import six, tensor
 
 _LARGEST = sys.float_info.max
 """TOML has whole numbers beyond it."""

@@ -3,21 +3,19 @@
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from pathlib import Path
 
-import numpy as np
 from lxml import etree
 
+from chasles.formats import urdf
 from chasles.formats.files import load
+from chasles.formats.urdf_shapes import drawn
 from chasles.formats.xacro import expanded
 from chasles.formats.xml_document import parse
-from chasles.formats.xml_part import MOMENTS, ORIGIN, Part, Source
-from chasles.lint import solids
+from chasles.formats.xml_part import MOMENTS, ORIGIN, Part
 from chasles.lint.documents import Document, XmlDocument
 from chasles.lint.sheet import Joint, Link, Sheet
-from chasles.lint.solids import Solid
-from chasles.lint.xml_values import Values, rotation, tensor
-from chasles.model import Mimic
+from chasles.lint.xml_links import found, link, owned, tolerant
+from chasles.model.joints import spelled
 
 _LIMITS = ("lower", "upper", "effort", "velocity")
 
@@ -55,126 +53,51 @@ def _with_source(sheet: Sheet, document: XmlDocument) -> Sheet:
 
 
 def _sheet(file: str, root: etree._Element, meshes: bool, document: Document | None) -> Sheet:
-    values, space = Values(), root.tag.removesuffix("robot")
-    robot = Part(Source(file, space, False, []), root, "robot")
-    links = [_link(values, _owned(part), meshes) for part in robot.all("link")]
-    joints = [_joint(values, _owned(part)) for part in robot.all("joint")]
+    source, faults = tolerant(file, root.tag.removesuffix("robot"))
+    robot = Part(source, root, "robot")
+    links = [_link(owned(part), meshes) for part in robot.all("link")]
+    joints = [_joint(owned(part)) for part in robot.all("joint")]
     return Sheet(
         file,
         tuple(links),
         tuple(joints),
         tuple(_references(robot)),
-        tuple(values.faults),
+        found(faults),
         needs_limits=True,
         document=document,
     )
 
 
-def _owned(part: Part) -> Part:
-    name = part.element.get("name", "")
-    return Part(part.source, part.element, f"{part.tag} {name!r}")
-
-
-# Links -----------------------------------------------------------------------------------------
-
-
-def _link(values: Values, part: Part, meshes: bool) -> Link:
-    name = part.element.get("name", "")
-    shapes = solids.outer(
-        *(_shapes(values, part, role, meshes) for role in ("collision", "visual"))
-    )
+def _link(part: Part, meshes: bool) -> Link:
+    """A link, where its moments stand."""
+    seen = link(part, urdf.inertial, lambda shape: drawn(shape, "", {}), meshes=meshes)
     inertial = part.find("inertial")
-    if inertial is None:
-        return Link(name, part.where, shapes=shapes)
-    origin, inertia = inertial.find("origin"), inertial.find("inertia")
-    faults = len(values.faults)
-    mass = values.number(inertial.find("mass"), "value")
-    moments = tensor(*(values.number(inertia, key) for key in MOMENTS))
-    R, r = _pose(values, origin)
-    if len(values.faults) > faults:
-        return Link(name, part.where, shapes=shapes)
-    return Link(
-        name,
-        inertial.where if inertia is None else inertia.where,
-        mass,
-        r,
-        moments,
-        R,
-        shapes,
-        place=None if inertia is None else inertia.element,
-    )
+    if inertial is None or seen.mass is None:
+        return seen
+    return replace(seen, where=(inertial.find("inertia") or inertial).where)
 
 
-def _pose(values: Values, origin: Part | None) -> tuple[np.ndarray, np.ndarray]:
-    """The axes and the origin of a frame in another."""
-    x = values.numbers(origin, "xyz", "0 0 0")
-    return rotation(*values.numbers(origin, "rpy", "0 0 0")), np.array(x)
-
-
-def _shapes(values: Values, link: Part, role: str, meshes: bool) -> list[Solid | None]:
-    """Those for one purpose, None for each that cannot be seen."""
-    found: list[Solid | None] = []
-    for part in link.all(role):
-        geometry = part.find("geometry")
-        solid = None if geometry is None else _solid(values, geometry, meshes)
-        found.append(solid and solid.placed(*_pose(values, part.find("origin"))))
-    return found
-
-
-def _solid(values: Values, geometry: Part, meshes: bool) -> Solid | None:
-    if (part := geometry.find("box")) is not None:
-        return solids.box(*values.numbers(part, "size", "0 0 0"))
-    if (part := geometry.find("sphere")) is not None:
-        return solids.sphere(values.number(part, "radius"))
-    if (part := geometry.find("cylinder")) is not None:
-        return solids.cylinder(values.number(part, "radius"), values.number(part, "length"))
-    if meshes and (part := geometry.find("mesh")) is not None:
-        path = located(part.source.file, part.element.get("filename", ""))
-        return solids.mesh(path, values.numbers(part, "scale", "1 1 1"))
-    return None
-
-
-def located(file: str, name: str) -> Path | None:
-    """A mesh by its name in a file: a path, beside the file, or `package://` in a folder above."""
-    folder = Path(os.path.abspath(file)).parent
-    if name.startswith("package://"):
-        package, _, rest = name.removeprefix("package://").partition("/")
-        above = (folder, *folder.parents)
-        places = [x / package / rest for x in above] + [
-            x / rest for x in above if x.name == package
-        ]
-    else:
-        places = [folder / name.removeprefix("file://")]
-    return next((place for place in places if place.is_file()), None)
-
-
-# Joints ----------------------------------------------------------------------------------------
-
-
-def _joint(values: Values, part: Part) -> Joint:
-    origin, limit, mimic = (part.find(tag) for tag in ("origin", "limit", "mimic"))
+def _joint(part: Part) -> Joint:
+    limit, mimic, at = part.find("limit"), part.find("mimic"), part.find("origin")
     parent, child = part.find("parent"), part.find("child")
+    word = part.element.get("type", "")
+    given = {} if limit is None else {k: limit for k in _LIMITS if k in limit.element.attrib}
     return Joint(
         part.element.get("name", ""),
         part.where,
-        part.element.get("type", ""),
+        spelled("URDF", own=True).get(word, word),
         None if parent is None else parent.element.get("link"),
         "" if child is None else child.element.get("link", ""),
-        {
-            key: values.number(limit, key)
-            for key in _LIMITS
-            if limit is not None and key in limit.element.attrib
-        },
-        None if mimic is None else _mimic(values, mimic),
-        values.numbers(origin, "xyz", "0 0 0"),
-        values.numbers(origin, "rpy", "0 0 0"),
+        {key: element.number(key) for key, element in given.items()},
+        None if mimic is None else urdf.follows(mimic),
+        _numbers(at, "xyz"),
+        _numbers(at, "rpy"),
         place=None if limit is None else limit.element,
     )
 
 
-def _mimic(values: Values, mimic: Part) -> Mimic:
-    ratio, offset = values.number(mimic, "multiplier", 1.0), values.number(mimic, "offset")
-    return Mimic(mimic.element.get("joint", ""), ratio, offset)
+def _numbers(origin: Part | None, key: str) -> tuple[float, ...]:
+    return tuple(map(float, ["0"] * 3 if origin is None else origin.words(key, 3, "0 0 0")))
 
 
 def _references(robot: Part) -> Iterator[tuple[str, str, str, str]]:

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Any, Self
 
+from chasles.model.joints import traits
+
 
 class LoopError(ValueError):
     """A question about closed loops that has no answer; names the loop and the joints."""
@@ -85,7 +87,7 @@ class Mobility(int):
     def _offer(self) -> str:
         """Weaker joints that would do, in words."""
         words = [
-            f"{name!r} {'left out' if kind == 'free' else f'as {kind}'}"
+            f"{name!r} {'left out' if traits(kind).floating else f'as {kind}'}"
             for name, kind in self.weaker
         ]
         return f"; as good with fewer equations: {', '.join(words)}" if words else ""

@@ -17,7 +17,7 @@ from chasles.model.spaces import loop_rows
 _OFFERED = tuple(
     kind
     for kind in sorted(LOOP_JOINTS, key=lambda kind: -LOOP_JOINTS[kind].nv)
-    if kind not in ("helical", "rack_and_pinion", "continuous", "fixed")
+    if LOOP_JOINTS[kind].nv and not LOOP_JOINTS[kind].data and LOOP_JOINTS[kind].bounds != "none"
 )
 """Joint types that may take the place of a stronger one, those with most freedoms first: all that
 need no number of their own."""

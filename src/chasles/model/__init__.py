@@ -4,6 +4,7 @@ from chasles.model.build import build
 from chasles.model.couplings import Coupling, coupling, gear
 from chasles.model.description import (
     ROLES,
+    SHAPE_TRAITS,
     SHAPES,
     CouplingData,
     Description,
@@ -25,6 +26,7 @@ __all__ = [
     "LOOP_JOINTS",
     "ROLES",
     "SHAPES",
+    "SHAPE_TRAITS",
     "WORLD",
     "Body",
     "Coupling",

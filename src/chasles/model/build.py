@@ -19,7 +19,7 @@ from chasles.model.description import (
     freedom_names,
 )
 from chasles.model.drives import Drive
-from chasles.model.joints import JOINTS, Fixed, Joint, Reversed
+from chasles.model.joints import JOINTS, Joint, Reversed
 from chasles.model.joints.reverse import inverted
 from chasles.model.model import WORLD, Body, Follow, Frame, Loop, Model, Passage, suggest
 from chasles.model.validate import (
@@ -249,26 +249,26 @@ def _at(where: str) -> str:
 
 def natural_axes(joint: JointData) -> Matrix:
     """E of the frame in which the joint has its natural axes, in the joint's own frame."""
-    if joint.kind in ("fixed", "spherical", "free", "yaw_pitch_roll"):
+    along = joint.traits.along
+    if not along:
         return Matrix.identity()
     axis = _unit(joint, joint.axis)
-    if joint.kind not in ("universal", "rack_and_pinion") or joint.second_axis is None:
+    if len(along) == 1 or joint.second_axis is None:
         x, y, z = aligned_to_z(axis).rows
-        return Matrix((z, x, y) if joint.kind == "universal" else (x, y, z))
+        return _from("xyz".index(along[0]), z, x, y)
     second = _unit(joint, joint.second_axis)
     if abs(axis.dot(second)) > 1e-9:
-        remedy = {
-            "universal": "put a fixed rotation between two revolute joints instead",
-            "rack_and_pinion": "the second one is the rack's direction",
-        }[joint.kind]
         raise ModelError(
             f"{_at(joint.where)}joint {joint.name!r}: the two axes of a {joint.kind} joint must be "
-            f"perpendicular; {remedy}"
+            f"perpendicular; {joint.traits.askew}"
         )
     third = axis.cross(second)
-    if joint.kind == "universal":
-        return Matrix((axis.entries, second.entries, third.entries))
-    return Matrix((second.entries, third.entries, axis.entries))
+    return _from("xyz".index(along[0]), axis.entries, second.entries, third.entries)
+
+
+def _from(first: int, *axes: tuple[Number, ...]) -> Matrix:
+    """Three axes as rows, the first at its place and the others after it in a circle."""
+    return Matrix(tuple(axes[(k - first) % 3] for k in range(3)))
 
 
 def _unit(joint: JointData, axis: Vector) -> Vector:
@@ -283,8 +283,7 @@ def _unit(joint: JointData, axis: Vector) -> Vector:
 def _make_joint(joint: JointData, placement: Transform) -> Joint:
     made = joint.custom
     if made is None:
-        kind = Fixed if joint.kind == "fixed" else JOINTS[joint.kind]
-        made = kind(**{name: getattr(joint, name) for name in kind.data})
+        made = joint.traits(**{name: getattr(joint, name) for name in joint.traits.data})
     if joint.reversed:
         made = Reversed(inner=made)
     armature, damping, friction = (

@@ -31,6 +31,7 @@ from chasles.model.description import (
     ModelError,
 )
 from chasles.model.dh_fields import FIELDS, IDENTITY, TABLE, Pose, checked, checked_pose
+from chasles.model.joints import JOINTS
 from chasles.model.model import suggest
 
 Convention = Literal["standard", "modified"]
@@ -137,7 +138,7 @@ class DHTable:
         head = ("joint", "theta", "d", "a", "alpha")
         lines: list[tuple[str, ...]] = [head]
         for i, row in enumerate(self.rows, start=1):
-            own = "theta" if row.kind == "revolute" else "d"
+            own = {"rad": "theta", "m": "d"}[JOINTS[row.kind].units[0]]
             words = (_sum(f"q{i}" if key == own else "", getattr(row, key)) for key in head[1:])
             lines.append((row.name or f"joint{i}", *words))
         wide = [max(map(len, column)) for column in zip(*lines, strict=True)]

@@ -2,12 +2,13 @@
 
 import math
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from chasles.expr import Program
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model.closure import Closure
-from chasles.model.joints import Joint
+from chasles.model.joints import Joint, traits
 
 
 class ModelError(ValueError):
@@ -80,6 +81,11 @@ class JointData:
     custom: Joint | None = None
     child_pose: Transform = field(default_factory=Transform.identity)
     motion: Program | None = None
+
+    @property
+    def traits(self) -> type[Joint]:
+        """The class of its type, which says what files and other libraries need to know of it."""
+        return traits(self.kind)
 
     @property
     def resists(self) -> bool:
@@ -155,7 +161,31 @@ class ShapeData:
 ROLES = ("visual", "collision")
 """What a shape is for."""
 
-SHAPES = {"box": 3, "sphere": 1, "cylinder": 2, "capsule": 2, "ellipsoid": 3, "mesh": 3}
+
+class ShapeTraits(NamedTuple):
+    """A kind of shape. sizes: the words that files have for its numbers, and how many each is.
+
+    halved: the numbers of which MuJoCo has the half. urdf: the format has it.
+    """
+
+    sizes: tuple[tuple[str, int], ...]
+    halved: tuple[int, ...] = ()
+    urdf: bool = True
+
+
+_ROUND = (("radius", 1), ("length", 1))
+
+SHAPE_TRAITS = {
+    "box": ShapeTraits((("size", 3),), halved=(0, 1, 2)),
+    "sphere": ShapeTraits((("radius", 1),)),
+    "cylinder": ShapeTraits(_ROUND, halved=(1,)),
+    "capsule": ShapeTraits(_ROUND, halved=(1,)),
+    "ellipsoid": ShapeTraits((("radii", 3),), urdf=False),
+    "mesh": ShapeTraits((("scale", 3),)),
+}
+"""One row a kind of shape."""
+
+SHAPES = {kind: sum(count for _, count in row.sizes) for kind, row in SHAPE_TRAITS.items()}
 """How many numbers the size of each kind of shape has."""
 
 

@@ -9,6 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chasles.model.description import ModelError
+from chasles.model.joints import spelled
+
+_KINDS = tuple(spelled("DH"))
 
 LARGEST = 1e100
 """Beyond it, products of lengths and masses leave the range of a double."""
@@ -108,7 +111,7 @@ FIELDS: dict[str, Field] = {
     "d": _NUMBER,
     "a": _NUMBER,
     "alpha": _NUMBER,
-    "kind": Field(choice("revolute", "prismatic"), "'revolute' or 'prismatic'"),
+    "kind": Field(choice(*_KINDS), " or ".join(map(repr, _KINDS))),
     "b": _NUMBER,
     "mass": _SIZE,
     "center": Field(numbers(3), "three finite numbers"),

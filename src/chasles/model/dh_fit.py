@@ -98,7 +98,7 @@ def _serial(model: Model) -> tuple[Body, ...]:
     for coupling in model.couplings:
         raise _refused(coupling.name, "it couples joints")
     for before, body in enumerate(model.bodies, start=WORLD):
-        if body.joint.kind not in ("revolute", "prismatic"):
+        if "DH" not in body.joint.names:
             raise _refused(body.data.name, f"its type is {body.joint.kind}")
         if body.follow is not None:
             raise _refused(body.data.name, "it mimics another joint")

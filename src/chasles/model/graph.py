@@ -17,10 +17,6 @@ from chasles.model.description import (
 )
 from chasles.model.model import suggest
 
-_AXIAL = ("revolute", "continuous", "prismatic", "helical", "cylindrical")
-"""Types that are themselves, with the same coordinates, when their frames change places and their
-axis turns round: these need not be reversed."""
-
 
 def from_graph(
     name: str,
@@ -193,7 +189,7 @@ def unused_name(name: str, taken: set[str]) -> str:
 def _turned_round(joint: JointData) -> JointData:
     """The same joint with parent and child exchanged (Featherstone 2008, section 4.1.3)."""
     assert joint.parent is not None, "the tree starts at the world"
-    axial = joint.kind in _AXIAL and not joint.reversed
+    axial = joint.traits.flips and not joint.reversed
     return replace(
         joint,
         parent=joint.child,

@@ -1,8 +1,7 @@
 """The same mechanism in fewer joint types, for files that know few: joints in series."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple
 
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
@@ -12,46 +11,24 @@ from chasles.model.graph import unused_name
 from chasles.model.joints.reverse import inverted
 
 
-class _Part(NamedTuple):
-    """A joint of one freedom: its type, its axis (of the whole joint's natural x, y, z), and the
-    field of the joint that says how far it goes for one radian of the turn, if it follows that."""
-
-    kind: str
-    axis: int
-    ratio: str = ""
-
-
-_SERIES = {
-    "universal": (_Part("revolute", 0), _Part("revolute", 1)),
-    "cylindrical": (_Part("revolute", 2), _Part("prismatic", 2)),
-    "yaw_pitch_roll": (_Part("revolute", 2), _Part("revolute", 1), _Part("revolute", 0)),
-    "helical": (_Part("prismatic", 2, "pitch"), _Part("revolute", 2)),
-    "rack_and_pinion": (_Part("prismatic", 0, "radius"), _Part("revolute", 2)),
-}
-"""The joints in series, parent's first, that each type is; their order is that of its freedoms."""
-
-_AXIAL = ("revolute", "continuous", "prismatic")
-"""Types that turn round with their axis."""
-
-
-def in_series(source: Description, keep: Collection[str] = ()) -> Description:
+def in_series(source: Description, keep: str = "") -> Description:
     """The mechanism with joints of one freedom for all types that are such joints in series.
 
     Coordinates, velocities and forces are the same, in the same order. Of joint "j" with several
     freedoms come the joints "j[0]", "j[1]", ..., as `robot.independent` names them; a screw or
     pinion "j" stays a turn "j", and "j.slide" follows it. Links between them are massless.
-    Reversed axes become opposite ones. keep: types that stay as they are, unless
-    reversed.
+    Reversed axes become opposite ones. keep: a file format, whose own types stay as they are
+    unless reversed.
     """
     links, joints = list(source.links), []
     taken, names = _taken(source)
     for joint in source.joints:
-        if joint.kind in _SERIES and (joint.reversed or joint.kind not in keep):
+        if joint.traits.series and (joint.reversed or keep not in joint.traits.names):
             parts = _parts(joint, names)
             between = [_between(joint, part.name, taken) for part in parts[:-1]]
             links += between
             joints += _ordered(joint, _linked(joint, parts, [link.name for link in between]))
-        elif joint.reversed and joint.kind in _AXIAL:
+        elif joint.reversed and joint.traits.flips:
             joints.append(replace(joint, axis=-joint.axis, reversed=False))
         else:
             joints.append(joint)
@@ -67,7 +44,7 @@ def _taken(source: Description) -> tuple[set[str], set[str]]:
 
 def _parts(joint: JointData, taken: set[str]) -> list[JointData]:
     """The joints in series, in the order of the tree; not yet linked."""
-    axes, series = natural_axes(joint).rows, _SERIES[joint.kind]
+    axes, series = natural_axes(joint).rows, joint.traits.series
     names = iter(freedom_names(joint.name, sum(not part.ratio for part in series)))
     parts = []
     for part in series:

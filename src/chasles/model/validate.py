@@ -10,7 +10,7 @@ import numpy as np
 from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.spatial import ArticulatedInertia, RigidInertia
 from chasles.model.description import Description, JointData, LinkData, LoopData, ModelError
-from chasles.model.joints import JOINTS, LOOP_JOINTS, Joint, diagonal
+from chasles.model.joints import LOOP_JOINTS, Joint, diagonal
 from chasles.model.model import WORLD, Model
 
 _TOLERANCE = 1e-6
@@ -71,15 +71,15 @@ def check_type(joint: JointData, known: Sequence[str]) -> None:
         raise ModelError(
             f"{_part(joint)}: unknown type {joint.kind!r}; use one of {', '.join(known)}"
         )
-    if joint.kind != "fixed" and "radius" in JOINTS[joint.kind].data and joint.radius <= 0.0:
+    if "radius" in joint.traits.data and joint.radius <= 0.0:
         raise ModelError(
             f"{_part(joint)}: a {joint.kind} joint has radius {joint.radius:g}; give a positive "
             "one, in m"
         )
-    if joint.kind == "helical" and joint.pitch == 0.0:
+    if "pitch" in joint.traits.data and joint.pitch == 0.0:
         raise ModelError(
-            f"{_part(joint)}: a helical joint has no pitch; give metres for one rad, or make it "
-            "revolute"
+            f"{_part(joint)}: a {joint.kind} joint has no pitch; give metres for one rad, or make "
+            "it revolute"
         )
 
 

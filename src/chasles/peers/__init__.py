@@ -17,6 +17,7 @@ from chasles.backends.arrays import check_tolerance
 from chasles.checks.trial import trial
 from chasles.functions.names import check_robot
 from chasles.model import ModelError
+from chasles.model.joints import as_bounded
 from chasles.peers import causes
 from chasles.peers.peer import Peer
 from chasles.peers.terms import TERMS, Side, Term
@@ -118,8 +119,8 @@ def _with_coordinates_of(peer: Peer, robot: Robot) -> Robot:
     """The same robot, its turning joints of the type that has the coordinates there."""
     source = robot.model.source
     joints = tuple(
-        replace(joint, kind="continuous" if joint.name in peer.circles else "revolute")
-        if joint.kind in ("revolute", "continuous")
+        replace(joint, kind=as_bounded(joint.kind, joint.name not in peer.circles))
+        if joint.traits.hinge
         else joint
         for joint in source.joints
     )

@@ -29,7 +29,7 @@ def of_joints(robot: Robot, peer: Peer) -> str:
         return f"floating base: the root is free {where} only; load both alike (--floating)"
     theirs = [name for name in peer.joints if name not in known]
     ours = [name for name in robot.joints if name not in peer.joints]
-    renamed = len(theirs) == 1 and [robot.joint(name).kind for name in ours] == ["free"]
+    renamed = len(theirs) == 1 and [robot.joint(name).traits.floating for name in ours] == [True]
     common = len(ours) < len(robot.joints)  # else the order of the joints is all there is
     if peer.nv != robot.nv or (ours and common and not renamed):
         return f"joints: {_some('here', ours)}, {_some('there', theirs)}"

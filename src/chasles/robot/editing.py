@@ -10,7 +10,7 @@ from chasles.backends.arrays import check_tolerance
 from chasles.functions.names import check_robot
 from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.spatial import RigidInertia
-from chasles.model import JOINTS, CouplingData, Description, LoopData, edit
+from chasles.model import CouplingData, Description, LoopData, edit
 from chasles.model.drives import Motion, motion
 from chasles.robot.derived import Deriving
 from chasles.robot.identity import Array
@@ -147,8 +147,7 @@ class Editing(Deriving):
         check_robot("is_equivalent", other)
         check_tolerance("is_equivalent", tolerance)
         mine, theirs = (
-            [JOINTS.get(kind, kind) for kind in (robot.joint(n).kind for n in robot.joints)]
-            for robot in (self, other)
+            [robot.joint(n).traits.kind for n in robot.joints] for robot in (self, other)
         )
         if mine != theirs:
             return False

@@ -8,7 +8,7 @@ from typing import Any
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.rotations import Rotation
 from chasles.mathematics.spatial import Transform
-from chasles.model import Description
+from chasles.model import JOINTS, Description
 from chasles.model.denavit_hartenberg import DHRow, dh_chain
 
 
@@ -23,7 +23,7 @@ def read(name: str) -> Description:
 
 def _row(joint: dict[str, Any], inertia_about: str) -> DHRow:
     gear = abs(joint.get("gear", 1.0))
-    unit = math.radians if joint["kind"] == "revolute" else float
+    unit = math.radians if JOINTS[joint["kind"]].units == ("rad",) else float
     return DHRow(
         math.radians(joint["theta"]),
         joint["d"],

@@ -54,7 +54,7 @@ def random_tree(
     rng = random.Random(seed)
     chance = rng.random() < 0.5
     kinds = _kinds(rng, n, chance if floating is None else floating)
-    rooted = kinds[0] == "free"
+    rooted = JOINTS[kinds[0]].floating
     links = [] if rooted else [LinkData("base", _inertia(rng))]
     joints: list[JointData] = []
     for k, kind in enumerate(kinds, start=1):
@@ -77,8 +77,8 @@ def _kinds(rng: random.Random, n: int, floating: bool) -> list[str]:
     while left:
         kinds.append(left.pop(int(rng.random() * len(left))))
     if floating:
-        kinds.sort(key=lambda kind: kind != "free")
-    elif kinds[0] == "free":
+        kinds.sort(key=lambda kind: not JOINTS[kind].floating)
+    elif JOINTS[kinds[0]].floating:
         kinds.append(kinds.pop(0))
     while len(kinds) < n:
         kinds.append(_pick(rng, tuple(JOINTS)))
@@ -96,16 +96,17 @@ def _joint(rng: random.Random, name: str, kind: str, parent: str | None, child: 
     axis = _axis(rng)
     second = Vector(aligned_to_z(axis).rows[0]) if rng.random() < 0.5 else None
     joint = JointData(name, kind, parent, child, _pose(rng), axis)
-    if kind in ("universal", "rack_and_pinion"):
+    traits = joint.traits
+    if len(traits.along) == 2:
         joint = replace(joint, second_axis=second)
-    if kind == "helical":
+    if "pitch" in traits.data:
         joint = replace(joint, pitch=rng.uniform(0.02, 0.2))
-    if "radius" in JOINTS[kind].data:
+    if "radius" in traits.data:
         joint = replace(joint, radius=rng.uniform(0.02, 0.2))
-    if kind in ("revolute", "prismatic", "helical"):
+    if traits.flips and traits.nv == 1 and traits.bounds != "none":
         limits = Limits(*(rng.uniform(*side) for side in ((-2, -1), (1, 2), (2, 4), (20, 90))))
         joint = replace(joint, limits=limits)
-    if kind != "free" and rng.random() < 0.5:
+    if not traits.floating and rng.random() < 0.5:
         joint = replace(
             joint,
             armature=rng.uniform(0.01, 0.1),

@@ -166,7 +166,7 @@ class Rollout:
     ) -> Trajectory:
         """The motion; tau as in `Robot.rollout`, None where a controller gives it."""
         place = self._place(q, qd, tau, contact_states, parameters)
-        if threads is not None and place.backend == "cuda":
+        if threads is not None and not backends.takes_numpy(place.backend):
             raise TypeError("rollout: threads= is for processors; leave it out on a GPU")
         loop = self._loop(place.backend, place.dtype)
         with place.device:

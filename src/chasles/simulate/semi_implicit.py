@@ -25,7 +25,7 @@ def semi_implicit_mixed(local: Local, h: float, y: np.ndarray) -> Advanced:
     speed = qd + h * qdd
     d, moves = h * speed, []
     for i, slot in robot.model.velocity_slices.items():
-        if robot.model.bodies[i].joint.kind == "free":
+        if robot.model.bodies[i].joint.floating:
             turn = slice(slot.start, slot.start + 3)
             shift = slice(slot.start + 3, slot.stop)
             place = robot.model.position_slices[i].start

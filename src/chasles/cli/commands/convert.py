@@ -9,12 +9,14 @@ from chasles.api import save
 from chasles.cli.command import Answer, said
 from chasles.cli.options import check_folder
 from chasles.cli.target import Asked
+from chasles.formats import endings
 
 
 def convert(
     asked: Asked,
     output: Annotated[
-        Path, typer.Argument(metavar="OUT", help="The .toml, .urdf, .sdf, .xml or .mjcf to write.")
+        Path,
+        typer.Argument(metavar="OUT", help=f"The {endings(written=True)} to write."),
     ],
 ) -> Answer:
     """Write a robot in another format, with all digits.

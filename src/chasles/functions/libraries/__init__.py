@@ -8,6 +8,7 @@ from weakref import WeakSet
 
 import numpy as np
 
+from chasles.backends import BACKENDS
 from chasles.expr import Variable
 
 
@@ -85,7 +86,7 @@ def taker(function: Any, arguments: Sequence[Any], out: Any) -> Callable[..., An
                 f"{title}: out must be of {chosen.name}, as the other arrays are, not "
                 f"{type(given).__name__}"
             )
-    if chosen.package == "cupy" and function.recipe.backend == "cuda":
+    if chosen.package == BACKENDS[function.recipe.backend].arrays:
         return None
     if chosen.package not in _TAKERS:
         _load(chosen.package)

@@ -1,12 +1,20 @@
 """Joints: the contract, every type, and the table of them by name.
 
-To add a type, add a class in one of these files and its row in `JOINTS`: the tests in
-tests/model/test_joints.py then hold it to the contract.
+To add a type, add a class in one of these files and its row in `JOINTS`. Whatever readers, writers
+and other libraries ask of a type is a field of its class (`contract.Joint`); no file elsewhere
+decides by a type's name. The tests in tests/model/test_joints.py hold it to the contract.
 """
 
 from chasles.model.joints.basis import Z
-from chasles.model.joints.contract import Joint, Slopes, Steady, diagonal
-from chasles.model.joints.one_freedom import Fixed, Helical, Prismatic, RackAndPinion, Revolute
+from chasles.model.joints.contract import Joint, Numbers, Slopes, Steady, diagonal
+from chasles.model.joints.one_freedom import (
+    Continuous,
+    Fixed,
+    Helical,
+    Prismatic,
+    RackAndPinion,
+    Revolute,
+)
 from chasles.model.joints.reverse import Reversed
 from chasles.model.joints.turning import Spherical, Universal, YawPitchRoll
 from chasles.model.joints.turning_and_sliding import (
@@ -19,7 +27,7 @@ from chasles.model.joints.turning_and_sliding import (
 
 JOINTS: dict[str, type[Joint]] = {
     "revolute": Revolute,
-    "continuous": Revolute,
+    "continuous": Continuous,
     "prismatic": Prismatic,
     "helical": Helical,
     "cylindrical": Cylindrical,
@@ -39,14 +47,46 @@ LOOP_JOINTS: dict[str, type[Joint]] = {"fixed": Fixed} | {
 }
 """Every type that can close a loop: one that forbids positions, not only velocities."""
 
+
+def traits(kind: str) -> type[Joint]:
+    """The class of a joint type by its name; the contract itself for types of your own."""
+    return Fixed if kind == Fixed.kind else JOINTS.get(kind, Joint)
+
+
+def spelled(format: str, *, own: bool = False) -> dict[str, str]:
+    """The joint types by a file format's words for them; the first row where two share a word.
+
+    own: types that the format has no word for go by their own names.
+    """
+    found: dict[str, str] = {}
+    types: dict[str, type[Joint]] = {**JOINTS, Fixed.kind: Fixed}
+    for kind, joint in types.items():
+        for word in joint.names.get(format, kind if own else "").split():
+            found.setdefault(word, kind)
+    return found
+
+
+def spelling(kind: str, format: str) -> str:
+    """The word that a file format has for a joint type; "" where it has none."""
+    return traits(kind).names.get(format, "").partition(" ")[0]
+
+
+def as_bounded(kind: str, bounded: bool) -> str:
+    """The type with bounds, or without: a revolute joint without is continuous."""
+    joint = traits(kind)
+    return joint.twin if joint.twin and (joint.bounds == "none") is bounded else kind
+
+
 __all__ = [
     "JOINTS",
     "LOOP_JOINTS",
+    "Continuous",
     "Cylindrical",
     "Fixed",
     "Free",
     "Helical",
     "Joint",
+    "Numbers",
     "Planar",
     "Prismatic",
     "RackAndPinion",
@@ -60,5 +100,9 @@ __all__ = [
     "Universal",
     "YawPitchRoll",
     "Z",
+    "as_bounded",
     "diagonal",
+    "spelled",
+    "spelling",
+    "traits",
 ]

@@ -13,10 +13,10 @@ them. Writing `subspace` too saves operations: derivatives of a rotation do not 
 Where S is constant in the body's frame, `Steady` is the class to start from.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 from chasles.expr import Number, less
 from chasles.mathematics.linear import Matrix, Vector, invert_symmetric
@@ -24,6 +24,28 @@ from chasles.mathematics.spatial import Force, Forces, Motion, Motions, RigidIne
 from chasles.model.joints.steps import by_step, by_time
 
 _NONE = Vector(())
+
+Bounds = Literal["needed", "allowed", "none"]
+
+
+class Numbers(NamedTuple):
+    """A joint's coordinates and velocities in order, by name.
+
+    qw qx qy qz: quaternion; cos sin: of the angle; w and v: angular and linear velocity along the
+    body's axes, in capitals along the parent's.
+    """
+
+    position: str
+    velocity: str
+
+
+class Part(NamedTuple):
+    """One of the joints in series that a joint is: its type, its axis (of the whole joint's natural
+    x, y, z), and the field of the joint with its travel for one radian of the turn it follows."""
+
+    kind: str
+    axis: int
+    ratio: str = ""
 
 
 class Slopes(NamedTuple):
@@ -66,6 +88,31 @@ class Joint:
     """Whether it forbids positions, not only velocities: every q is then one step away."""
     path: ClassVar[tuple[int, ...]] = ()
     """Which entries of q depend on the way there, where it is not: `difference` leaves them out."""
+
+    # Traits of a row of `JOINTS`, for readers, writers and other libraries
+    along: ClassVar[str] = "z"
+    """The natural axes that the axis and the second axis of a file are; "" where it takes none."""
+    askew: ClassVar[str] = ""
+    """The remedy where its two axes are not perpendicular."""
+    flips: ClassVar[bool] = False
+    """It is itself, with the same coordinates, when its frames change places and its axis turns."""
+    floating: ClassVar[bool] = False
+    """It holds nothing: six freedoms, a quaternion and a position."""
+    hinge: ClassVar[bool] = False
+    """It turns about one axis and does nothing else."""
+    bounds: ClassVar[Bounds] = "allowed"
+    """Limits of its position, in its `units`: URDF wants them, or they may be given, or its angle
+    wraps and there are none."""
+    twin: ClassVar[str] = ""
+    """The type that it is with bounds, if it has none, or without them."""
+    names: ClassVar[Mapping[str, str]] = {}
+    """Its words in file formats: the first is written, all are read."""
+    numbers: ClassVar[Numbers] = Numbers("", "")
+    """Its coordinates by name, for `chasles.conventions`."""
+    elsewhere: ClassVar[Mapping[str, Numbers | str]] = {}
+    """Its numbers in other libraries that have it, or why they cannot be converted."""
+    series: ClassVar[tuple[Part, ...]] = ()
+    """The joints in series, parent's first, that it is; their order is that of its freedoms."""
 
     @property
     def velocity_units(self) -> tuple[str, ...]:

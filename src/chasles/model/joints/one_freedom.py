@@ -1,6 +1,7 @@
 """Joints with one freedom, or none."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from chasles.expr import Number, cos, sin
 from chasles.mathematics.linear import Vector
@@ -21,7 +22,7 @@ from chasles.model.joints.basis import (
     axial,
     turn_about_z,
 )
-from chasles.model.joints.contract import Joint, Steady
+from chasles.model.joints.contract import Bounds, Joint, Numbers, Part, Steady
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,8 @@ class Fixed(Steady):
     kind = "fixed"
     nq = nv = 0
     units = ()
+    along = ""
+    names = {"URDF": "fixed", "SDF": "fixed", "MJCF equality": "weld"}
 
     def motion(self, q: Vector) -> Transform:
         return Transform.identity()
@@ -54,6 +57,12 @@ class Revolute(Steady):
     kind = "revolute"
     nq = nv = 1
     units = ("rad",)
+    flips = hinge = True
+    bounds: ClassVar[Bounds] = "needed"
+    twin = "continuous"
+    names = {"URDF": "revolute", "SDF": "revolute", "MJCF": "hinge", "DH": "revolute", "DAT": "0"}
+    numbers = Numbers("angle", "rate")
+    elsewhere = {"Pinocchio": numbers, "MuJoCo": numbers, "Drake": numbers}
 
     def motion(self, q: Vector) -> Transform:
         return Transform(about(2, q[0] + self.offset), Vector.zero())
@@ -75,12 +84,33 @@ class Revolute(Steady):
 
 
 @dataclass(frozen=True)
+class Continuous(Revolute):
+    """A revolute joint without stops, whose angle wraps."""
+
+    bounds = "none"
+    twin = "revolute"
+    names = {"URDF": "continuous", "SDF": "continuous", "MJCF": "hinge", "DAT": "0"}
+    elsewhere = Revolute.elsewhere | {"Pinocchio": Numbers("cos sin", "rate")}
+
+
+@dataclass(frozen=True)
 class Prismatic(Steady):
     """Translation along z by q (m)."""
 
     kind = "prismatic"
     nq = nv = 1
     units = ("m",)
+    flips = True
+    bounds = "needed"
+    names = {
+        "URDF": "prismatic",
+        "SDF": "prismatic",
+        "MJCF": "slide",
+        "DH": "prismatic",
+        "DAT": "1",
+    }
+    numbers = Numbers("distance", "rate")
+    elsewhere = {"Pinocchio": numbers, "MuJoCo": numbers, "Drake": numbers}
 
     def motion(self, q: Vector) -> Transform:
         return Transform(Rotation(), Z * q[0])
@@ -108,6 +138,11 @@ class Helical(Steady):
     data = ("pitch",)
     nq = nv = 1
     units = ("rad",)
+    flips = True
+    names = {"SDF": "screw"}
+    numbers = Numbers("angle", "rate")
+    elsewhere = {"Pinocchio": numbers, "Drake": numbers}
+    series = (Part("prismatic", 2, "pitch"), Part("revolute", 2))
 
     def motion(self, q: Vector) -> Transform:
         return Transform(about(2, q[0]), Z * (q[0] * self.pitch))
@@ -140,6 +175,9 @@ class RackAndPinion(Joint):
     data = ("radius",)
     nq = nv = 1
     units = ("rad",)
+    along, askew = "zx", "the second one is the rack's direction"
+    numbers = Numbers("angle", "rate")
+    series = (Part("prismatic", 0, "radius"), Part("revolute", 2))
 
     def motion(self, q: Vector) -> Transform:
         return Transform(about(2, q[0]), Vector.of(q[0] * self.radius, 0.0, 0.0))

@@ -27,7 +27,7 @@ from chasles.model.joints.basis import (
     group_drift,
     orientation,
 )
-from chasles.model.joints.contract import Joint, Steady
+from chasles.model.joints.contract import Joint, Numbers, Part, Steady
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,11 @@ class Universal(Joint):
     kind = "universal"
     nq = nv = 2
     units = ("rad", "rad")
+    along, askew = "xy", "put a fixed rotation between two revolute joints instead"
+    names = {"SDF": "universal revolute2"}
+    numbers = Numbers("angle1 angle2", "rate1 rate2")
+    elsewhere = {"Pinocchio": numbers, "Drake": numbers}
+    series = (Part("revolute", 0), Part("revolute", 1))
 
     def motion(self, q: Vector) -> Transform:
         return Transform(about(0, q[0]).then(about(1, q[1])), Vector.zero())
@@ -64,6 +69,14 @@ class Spherical(Steady):
     additive = False
     nq, nv = 4, 3
     units = ("1", "1", "1", "1")
+    along = ""
+    names = {"SDF": "ball", "MJCF": "ball", "MJCF equality": "connect"}
+    numbers = Numbers("qw qx qy qz", "wx wy wz")
+    elsewhere = {
+        "Pinocchio": Numbers("qx qy qz qw", "wx wy wz"),
+        "MuJoCo": numbers,
+        "Drake": "its BallRpyJoint has roll, pitch and yaw, no quaternion",
+    }
 
     def motion(self, q: Vector) -> Transform:
         return Transform(orientation(q), Vector.zero())
@@ -104,6 +117,9 @@ class YawPitchRoll(Joint):
     kind = "yaw_pitch_roll"
     nq = nv = 3
     units = ("rad", "rad", "rad")
+    along = ""
+    numbers = Numbers("angle1 angle2 angle3", "rate1 rate2 rate3")
+    series = (Part("revolute", 2), Part("revolute", 1), Part("revolute", 0))
 
     def motion(self, q: Vector) -> Transform:
         E = about(2, q[0]).then(about(1, q[1])).then(about(0, q[2]))

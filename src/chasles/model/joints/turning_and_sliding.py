@@ -36,7 +36,7 @@ from chasles.model.joints.basis import (
     orientation,
     turn_about_z,
 )
-from chasles.model.joints.contract import Joint, Steady
+from chasles.model.joints.contract import Joint, Numbers, Part, Steady
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,9 @@ class Cylindrical(Steady):
     kind = "cylindrical"
     nq = nv = 2
     units = ("rad", "m")
+    flips = True
+    numbers = Numbers("angle distance", "rate1 rate2")
+    series = (Part("revolute", 2), Part("prismatic", 2))
 
     def motion(self, q: Vector) -> Transform:
         return Transform(about(2, q[0]), Z * q[1])
@@ -75,6 +78,12 @@ class Planar(Steady):
     additive = False
     nq = nv = 3
     units = ("rad", "m", "m")
+    names = {"URDF": "planar"}
+    numbers = Numbers("angle x y", "wz vx vy")
+    elsewhere = {
+        "Pinocchio": Numbers("x y cos sin", "vx vy wz"),
+        "Drake": Numbers("x y angle", "VX VY wz"),
+    }
 
     def motion(self, q: Vector) -> Transform:
         return Transform(about(2, q[0]), Vector.of(q[1], q[2], 0.0))
@@ -117,6 +126,14 @@ class Free(Steady):
     additive = False
     nq, nv = 7, 6
     units = ("1", "1", "1", "1", "m", "m", "m")
+    along, floating = "", True
+    names = {"URDF": "floating", "MJCF": "free"}
+    numbers = Numbers("qw qx qy qz x y z", "wx wy wz vx vy vz")
+    elsewhere = {
+        "Pinocchio": Numbers("x y z qx qy qz qw", "vx vy vz wx wy wz"),
+        "MuJoCo": Numbers("x y z qw qx qy qz", "VX VY VZ wx wy wz"),
+        "Drake": Numbers("qw qx qy qz x y z", "WX WY WZ VX VY VZ"),
+    }
 
     def motion(self, q: Vector) -> Transform:
         return Transform(orientation(Vector(q.entries[:4])), Vector(q.entries[4:]))
@@ -162,6 +179,7 @@ class SphereInCylinder(Joint):
     additive = False
     nq, nv = 5, 4
     units = ("1", "1", "1", "1", "m")
+    numbers = Numbers("qw qx qy qz distance", "wx wy wz rate")
 
     def motion(self, q: Vector) -> Transform:
         return Transform(orientation(_first(q, 4)), Z * q[4])
@@ -224,6 +242,7 @@ class Rolling(Joint):
     path = (4, 5)
     nq, nv = 6, 3
     units = ("1", "1", "1", "1", "m", "m")
+    numbers = Numbers("qw qx qy qz x y", "wx wy wz")
 
     def motion(self, q: Vector) -> Transform:
         return Transform(orientation(_first(q, 4)), Vector.of(q[4], q[5], 0.0))

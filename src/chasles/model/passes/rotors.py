@@ -26,7 +26,8 @@ def still_rotors(model: Model) -> Model:
     """
     bodies = list(model.bodies)
     for i, _, joint, inertia in model.outward():
-        if type(joint) is Revolute and not model.children[i] and is_round(inertia):
+        turns = isinstance(joint, Revolute) and not isinstance(joint, Rotor)
+        if turns and not model.children[i] and is_round(inertia):
             parts = joint.placement, joint.armature, joint.damping, joint.friction
             bodies[i] = replace(bodies[i], joint=Rotor(*parts))
     return replace(model, bodies=tuple(bodies), frames={}, loops=())
