@@ -143,8 +143,8 @@ def test_no_decision_by_the_name_of_a_joint_type() -> None:
 
 
 DEVICES = {
-    "devices.py": "the name of a device, which a report gives",
-    "libraries/torch.py": "PyTorch's names of devices",
+    "functions/devices.py": "the name of a device, which a report gives",
+    "functions/libraries/torch.py": "PyTorch's names of devices",
 }
 """Files that compare with such a word, which is no backend there."""
 

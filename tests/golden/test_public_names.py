@@ -65,7 +65,7 @@ def _lines(path: str, value: Any) -> Iterator[str]:
             member = inspect.getattr_static(value, name, None)
             if isinstance(member, staticmethod | classmethod):
                 member = member.__func__
-            called = _signature(member) if inspect.isroutine(member) else ""
+            called = _signature(member) if inspect.isfunction(member) else ""
             yield f"  .{name}{called}"
     elif callable(value):
         yield f"function {path}{_signature(value)}"
