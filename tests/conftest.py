@@ -1,16 +1,21 @@
-"""Settings that all tests share. Its folder is on the import path: tests can import `support`."""
+"""Settings that all tests share. Its folder is on the import path, and so is `docs`: tests can
+import `support`, and `building`, which makes the documentation."""
 
 import gc
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 from chasles.backends.llvm import Machine
+
+sys.path.append(str(Path(__file__).parents[1] / "docs"))
 
 settings.register_profile("chasles", deadline=None, derandomize=True, max_examples=25)
 settings.load_profile("chasles")

@@ -3,6 +3,7 @@
 import ast
 import inspect
 import re
+import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
@@ -10,11 +11,13 @@ from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
+from building.layers import LEAVES, RANK
 
 import chasles
 from chasles.algorithms import FUNCTIONS
 from chasles.backends import llvm_body, lowering
 from chasles.backends import numpy as numpy_backend
+from chasles.entry_points import ENTRY_POINTS, entry_point
 from chasles.expr import OPS
 from chasles.robots import ROBOTS
 from chasles.tracing import signature
@@ -22,30 +25,23 @@ from chasles.tracing import signature
 ROOT = Path(chasles.__file__).parent
 MODULES = sorted(ROOT.rglob("*.py"))
 
-LAYERS = (
-    ("version", "errors"),
-    ("expr",),
-    ("mathematics",),
-    ("model",),
-    ("algorithms", "backends", "formats"),
-    ("tracing", "names", "cost", "numeric", "libraries"),
-    ("programs",),
-    ("compiled", "loops", "rollouts"),
-    ("plots", "checks"),
-    ("robot", "devices"),
-    ("contact",),
-    ("robots", "api", "accuracy", "control", "conventions", "homogeneous", "simulate", "exporting"),
-    ("lint", "peers"),
-    ("",),  # the package itself: `import chasles`
-    ("view",),
-    ("cli", "published"),
-    ("__main__",),
-)
-"""From the ground up. Units on one line never import each other."""
-
-RANK = {unit: rank for rank, units in enumerate(LAYERS) for unit in units}
 ONLY = {"expr": ("errors",), "backends": ("expr", "errors")}
 """Units that see less of chasles than everything below them."""
+
+LOADERS = (
+    "__init__.py",
+    "algorithms/__init__.py",
+    "backends/__init__.py",
+    "entry_points.py",
+    "formats/__init__.py",
+    "libraries/__init__.py",
+    "lint/__init__.py",
+    "peers/__init__.py",
+)
+"""Files that hold a table of modules and load its rows on use; nobody else loads by name."""
+
+OPTIONAL = ("quadratic.py",)
+"""Files that load other packages by a name that is given, if they are installed."""
 
 
 PARTS = ("src", "tests", "benchmarks", "examples", "docs")
@@ -62,13 +58,23 @@ def unit(path: Path) -> str:
     return "" if first == "__init__" else first
 
 
-def imports(path: Path) -> Iterator[tuple[int, str]]:
+def parsed(path: Path) -> tuple[ast.Module, ast.Module]:
+    """A file, and what stands in it under `if TYPE_CHECKING`, which never runs."""
+    tree, typing = ast.parse(path.read_text()), ast.Module([], [])
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            typing.body += node.body
+            node.body = [ast.Pass()]
+    return tree, typing
+
+
+def imports(tree: ast.Module) -> Iterator[tuple[int, str]]:
     """Every import of a file, wherever it stands: its line, and the dotted name."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
         if isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}:{node.lineno}: relative import"
+            assert node.level == 0, f"line {node.lineno}: relative import"
             module = node.module or ""
             names = [alias.name for alias in node.names] if module == "chasles" else [""]
             yield from ((node.lineno, f"{module}.{n}".rstrip(".")) for n in names)
@@ -91,19 +97,47 @@ def test_every_unit_has_a_layer() -> None:
 
 @pytest.mark.parametrize("path", MODULES, ids=name)
 def test_imports_point_down(path: Path) -> None:
+    """Annotations alone may name a leaf above, whose entry point the file calls."""
     here = unit(path)
-    for line, dotted in imports(path):
-        there = target(dotted)
-        if there is None or there == here:
-            continue
-        assert RANK[there] < RANK[here], f"{name(path)}:{line}: {here} imports {dotted}"
-        if here in ONLY:
-            assert there in ONLY[here], f"{name(path)}:{line}: {here} sees {dotted}"
+    running, typing = parsed(path)
+    for tree, above in ((running, ()), (typing, LEAVES)):
+        for line, dotted in imports(tree):
+            there = target(dotted)
+            if there is None or there == here or there in above:
+                continue
+            assert RANK[there] < RANK[here], f"{name(path)}:{line}: {here} imports {dotted}"
+            if here in ONLY:
+                assert there in ONLY[here], f"{name(path)}:{line}: {here} sees {dotted}"
+
+
+@pytest.mark.parametrize("path", [p for p in MODULES if name(p) not in LOADERS], ids=name)
+def test_only_tables_load_modules_by_name(path: Path) -> None:
+    """`import_module("chasles.view")` would be an import that the test above does not see.
+
+    Names of other packages may be loaded where they are used, if they are written out there.
+    """
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in (
+            "import_module",
+            "__import__",
+        ):
+            given, where = node.args[0], f"{name(path)}:{node.lineno}"
+            assert isinstance(given, ast.Constant) or path.name in OPTIONAL, where
+            assert not ast.unparse(given).strip("'").startswith(("chasles", ".")), where
+
+
+def test_entry_points_are_of_leaves() -> None:
+    """Each is there, and its leaf is above the robot, which reaches it."""
+    for key, place in ENTRY_POINTS.items():
+        module = place.partition(":")[0]
+        assert target(module) in LEAVES, key
+        assert callable(entry_point(key))
+    assert all(RANK[leaf] > RANK["robot"] for leaf in LEAVES)
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "expr").rglob("*.py")), ids=name)
 def test_the_algebra_needs_the_standard_library_only(path: Path) -> None:
-    for line, dotted in imports(path):
+    for line, dotted in imports(ast.parse(path.read_text())):
         package = dotted.split(".")[0]
         assert package == "chasles" or package in sys.stdlib_module_names, f"{line}: {dotted}"
 
@@ -128,10 +162,62 @@ def test_what_is_imported_is_asked_for_by_name() -> None:
     named = {re.split(r"[^\w-]", row)[0].lower() for some in rows for row in some}
     distributions = packages_distributions()
     for path in (p for folder in PARTS for p in (project / folder).rglob("*.py")):
-        for line, dotted in imports(path):
+        for line, dotted in imports(ast.parse(path.read_text())):
             providers = distributions.get(dotted.split(".")[0], ["chasles"])
             plain = {provider.lower().replace("_", "-") for provider in providers}
             assert plain & named, f"{path}:{line}: {dotted} is not named in pyproject.toml"
+
+
+# Names of the package ---------------------------------------------------------------------------
+
+
+def python(code: str) -> str:
+    """What a new process prints."""
+    command = [sys.executable, "-W", "error", "-c", code]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def test_importing_chasles_loads_nothing_large() -> None:
+    """Public names load on use: `import chasles` costs less than `import numpy`."""
+    loaded = set(python("import sys, chasles; print(*sys.modules)").split())
+    large = {"numpy", "scipy", "lxml", "matplotlib", "typer", "rich", "llvmlite", "dataclasses"}
+    assert not loaded & large
+    assert {one for one in loaded if one.startswith("chasles.")} == {"chasles.version"}
+
+
+def test_loading_a_robot_loads_nothing_that_is_not_needed() -> None:
+    loaded = set(python("import sys, chasles; chasles.load; print(*sys.modules)").split())
+    assert not loaded & {"scipy", "lxml", "matplotlib", "typer", "rich", "llvmlite"}
+
+
+def test_public_names_stand_in_the_table_and_for_editors() -> None:
+    """`__all__`, PUBLIC and the imports for type checkers say the same."""
+    _, typing = parsed(ROOT / "__init__.py")
+    rows = [node for node in typing.body if isinstance(node, ast.ImportFrom)]
+    shown = {alias.name: str(node.module) for node in rows for alias in node.names}
+    assert shown == chasles.PUBLIC
+    assert sorted(chasles.__all__) == sorted(chasles.PUBLIC)
+
+
+def test_dir_lists_names_and_modules() -> None:
+    modules = {unit(path) for path in MODULES} - {"", "__main__"}
+    assert set(dir(chasles)) >= set(chasles.__all__) | modules
+    assert all(getattr(chasles, key) is not None for key in dir(chasles))
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        _ = chasles.nothing
+
+
+def test_functions_keep_their_names_when_folders_are_imported(tmp_path: Path) -> None:
+    """`import chasles.lint.checks` would put the folder in the place of the function `lint`."""
+    file = tmp_path / "one.urdf"
+    file.write_text("<robot name='one'><link name='a'/><link name='b'/></robot>")
+    folders = ", ".join(set(chasles.PUBLIC.values()) | {"chasles.lint.checks"})
+    names = [key for key, module in chasles.PUBLIC.items() if module != "chasles"]
+    shown = f"print(*(type(getattr(chasles, name)).__name__ for name in {names}))"
+    lint = f"print(len(chasles.lint({str(file)!r})))"
+    kinds, found = python(f"import {folders}; {shown}; {lint}").splitlines()
+    assert "module" not in kinds.split()
+    assert int(found) > 0
 
 
 # Tables ----------------------------------------------------------------------------------------

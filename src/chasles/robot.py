@@ -3,8 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from importlib import import_module
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
@@ -12,7 +11,6 @@ from chasles.algorithms import CLOSED_LOOPS, OPEN
 from chasles.algorithms.spatial.viewpoint import At, Axes, Kind
 from chasles.backends.arrays import check_tolerance
 from chasles.backends.pool import COMPILING
-from chasles.checks import Verification, verify
 from chasles.compiled import (
     Compiled,
     Recipe,
@@ -26,6 +24,7 @@ from chasles.compiled import (
     rates_by_name,
     wrench_arguments,
 )
+from chasles.entry_points import entry_point
 from chasles.libraries import refuse
 from chasles.loops import (
     TOLERANCE,
@@ -60,7 +59,6 @@ from chasles.names import check_robot, from_names, numbers
 from chasles.numeric.base_parameters import BaseParameters, base_parameters, random_states
 from chasles.numeric.linear_systems import actuation_matrix, checked_step, discretized
 from chasles.numeric.results import delivered, filled
-from chasles.plots import Plots
 from chasles.programs import Derivative
 from chasles.rollouts import (
     Contacts,
@@ -73,6 +71,10 @@ from chasles.rollouts import (
     parameter_count,
 )
 from chasles.tracing import WrenchKey
+
+if TYPE_CHECKING:  # leaves, loaded by their entry points
+    from chasles.checks import Verification
+    from chasles.plots import Plots
 
 Array = Any
 """An array of NumPy, PyTorch, JAX or CuPy, or anything NumPy can make one of. Results are of the
@@ -1681,13 +1683,13 @@ class Robot:
     # Pictures ---------------------------------------------------------------------------------
 
     @property
-    def plot(self) -> Plots:
+    def plot(self) -> "Plots":
         """Pictures of this robot, by name: `robot.plot.torque(q, qd, qdd, t=t)`."""
-        return Plots(self)
+        return entry_point("plots")(self)
 
     # Trust ------------------------------------------------------------------------------------
 
-    def verify(self, *, seed: int = 0, states: int = 2, full: bool = False) -> Verification:
+    def verify(self, *, seed: int = 0, states: int = 2, full: bool = False) -> "Verification":
         """Check this robot's functions against each other and against physics, at random states.
 
         Every method of each function against the others, backends against `interpret`, Newton's and
@@ -1695,7 +1697,7 @@ class Robot:
         `.ok`, `.failures`, `.results` with the worst error, tolerance and seed of each. full: also
         what takes long (docs/verify.md).
         """
-        return verify(self, seed=seed, states=states, full=full)
+        return entry_point("verify")(self, seed=seed, states=states, full=full)
 
     # Showing ----------------------------------------------------------------------------------
 
@@ -1707,7 +1709,7 @@ class Robot:
         result; its `url` is the page, its `stop()` the end, and a script stays for it with
         `wait()`. Needs `pip install 'chasles[view]'`.
         """
-        return import_module("chasles.view").show(self, **options)  # above this layer
+        return entry_point("show")(self, **options)
 
     # Compiling --------------------------------------------------------------------------------
 
