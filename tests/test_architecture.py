@@ -6,12 +6,12 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
-from building.layers import LEAVES, RANK
+from building import graph
+from building.layers import LEAVES, RANK, imports, parsed, target, unit
 
 import chasles
 from chasles.algorithms import FUNCTIONS
@@ -52,53 +52,17 @@ def name(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
-def unit(path: Path) -> str:
-    """The part of the package that a file belongs to: a folder, or a module at the top."""
-    first = path.relative_to(ROOT).parts[0].removesuffix(".py")
-    return "" if first == "__init__" else first
-
-
-def parsed(path: Path) -> tuple[ast.Module, ast.Module]:
-    """A file, and what stands in it under `if TYPE_CHECKING`, which never runs."""
-    tree, typing = ast.parse(path.read_text()), ast.Module([], [])
-    for node in ast.walk(tree):
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            typing.body += node.body
-            node.body = [ast.Pass()]
-    return tree, typing
-
-
-def imports(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    """Every import of a file, wherever it stands: its line, and the dotted name."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from ((node.lineno, alias.name) for alias in node.names)
-        if isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"line {node.lineno}: relative import"
-            module = node.module or ""
-            names = [alias.name for alias in node.names] if module == "chasles" else [""]
-            yield from ((node.lineno, f"{module}.{n}".rstrip(".")) for n in names)
-
-
-def target(dotted: str) -> str | None:
-    """The unit of chasles that an import reaches, or None for other packages."""
-    first, *rest = dotted.split(".")
-    if first != "chasles":
-        return None
-    return rest[0] if rest and rest[0] in RANK else ""
-
-
 # Layers ----------------------------------------------------------------------------------------
 
 
 def test_every_unit_has_a_layer() -> None:
-    assert {unit(path) for path in MODULES} == set(RANK)
+    assert {unit(path, ROOT) for path in MODULES} == set(RANK)
 
 
 @pytest.mark.parametrize("path", MODULES, ids=name)
 def test_imports_point_down(path: Path) -> None:
     """Annotations alone may name a leaf above, whose entry point the file calls."""
-    here = unit(path)
+    here = unit(path, ROOT)
     running, typing = parsed(path)
     for tree, above in ((running, ()), (typing, LEAVES)):
         for line, dotted in imports(tree):
@@ -142,7 +106,7 @@ def test_the_algebra_needs_the_standard_library_only(path: Path) -> None:
         assert package == "chasles" or package in sys.stdlib_module_names, f"{line}: {dotted}"
 
 
-@pytest.mark.parametrize("path", [p for p in MODULES if unit(p) != "cli"], ids=name)
+@pytest.mark.parametrize("path", [p for p in MODULES if unit(p, ROOT) != "cli"], ids=name)
 def test_chasles_is_imported_at_the_top(path: Path) -> None:
     """An import of chasles inside a function would hide a cycle; only commands load on use."""
     for node in ast.walk(ast.parse(path.read_text())):
@@ -166,6 +130,14 @@ def test_what_is_imported_is_asked_for_by_name() -> None:
             providers = distributions.get(dotted.split(".")[0], ["chasles"])
             plain = {provider.lower().replace("_", "-") for provider in providers}
             assert plain & named, f"{path}:{line}: {dotted} is not named in pyproject.toml"
+
+
+def test_the_picture_of_imports_is_true() -> None:
+    """After a change: `python docs/building/graph.py`."""
+    text = graph.PAGE.read_text("utf-8")
+    assert graph.page(text) == text
+    assert "<!-- imports -->" in text
+    assert graph.PICTURE.read_text("utf-8") == graph.picture()
 
 
 # Names of the package ---------------------------------------------------------------------------
@@ -200,7 +172,7 @@ def test_public_names_stand_in_the_table_and_for_editors() -> None:
 
 
 def test_dir_lists_names_and_modules() -> None:
-    modules = {unit(path) for path in MODULES} - {"", "__main__"}
+    modules = {unit(path, ROOT) for path in MODULES} - {"", "__main__"}
     assert set(dir(chasles)) >= set(chasles.__all__) | modules
     assert all(getattr(chasles, key) is not None for key in dir(chasles))
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
