@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import slow
 from hypothesis import settings
 
 from chasles.backends.llvm import Machine
@@ -29,6 +30,13 @@ QUICK = replace(Machine.host(), effort=0)
 _OWN_CACHE = "CHASLES_CACHE" not in os.environ
 if _OWN_CACHE:  # a new one for every run; the workers of pytest-xdist share that of their parent
     os.environ["CHASLES_CACHE"] = tempfile.mkdtemp(prefix="chasles-tests-")
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest looks at marks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if slow.is_slow(item.path.name, item.name):
+            item.add_marker("slow")
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

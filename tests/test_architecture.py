@@ -10,7 +10,7 @@ from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
-from building import graph
+from building import graph, walks
 from building.layers import LEAVES, RANK, imports, parsed, target, unit
 
 import chasles
@@ -138,6 +138,13 @@ def test_the_picture_of_imports_is_true() -> None:
     assert graph.page(text) == text
     assert "<!-- imports -->" in text
     assert graph.PICTURE.read_text("utf-8") == graph.picture()
+
+
+def test_the_walks_of_three_calls_are_true() -> None:
+    """After a change: `python docs/building/walks.py`."""
+    text = walks.PAGE.read_text("utf-8")
+    assert "<!-- walks -->" in text
+    assert walks.page(text) == text
 
 
 # Names of the package ---------------------------------------------------------------------------

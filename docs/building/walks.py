@@ -1,4 +1,5 @@
-"""Walk three calls through the source: `python docs/building/walks.py` prints the modules entered.
+"""Walk three calls through the source: `python docs/building/walks.py` prints the modules entered,
+and writes them between two marks of docs/architecture.md.
 
 For each call: the modules of chasles beyond `expr` and `mathematics`, in the order in which they
 are first entered, with their layers; and calls that go up the layers, of which there should be
@@ -7,9 +8,11 @@ walk runs in a new process with an empty cache.
 """
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
@@ -120,6 +123,9 @@ CALLS: dict[str, tuple[Callable[[Path], Callable[[], Any]], int]] = {
 
 # Reports ------------------------------------------------------------------------------------------
 
+PAGE = Path(__file__).parents[1] / "architecture.md"
+BLOCK = re.compile(r"(<!-- walks -->\n).*?(<!-- end of walks -->)", re.DOTALL)
+
 
 def walk(name: str) -> Walk:
     """The walk of one of the calls, in this process."""
@@ -127,19 +133,29 @@ def walk(name: str) -> Walk:
         return walked(CALLS[name][0](Path(folder)))
 
 
+def named(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix().removesuffix(".py").removesuffix("/__init__")
+
+
 def report(name: str) -> str:
-    """A walk in words."""
+    """A walk in words: the modules of each layer in the order of their first calls."""
     found, most = walk(name), CALLS[name][1]
-    modules = [path.relative_to(ROOT).as_posix() for path in found.modules]
-    ranks = [RANK[unit(path)] for path in found.modules]
-    lines = [f"{CALLS[name][0].__doc__} {len(modules)} modules (at most {most} wanted):"]
-    lines += [f"  {rank + 1:2}  {module}" for rank, module in zip(ranks, modules, strict=True)]
+    layers: dict[int, list[str]] = {}
+    for path in found.modules:
+        layers.setdefault(RANK[unit(path)], []).append(named(path))
+    lines = [
+        f"{CALLS[name][0].__doc__}",
+        f"{len(found.modules)} modules; {most} at most are wanted",
+    ]
+    for rank in sorted(layers, reverse=True):
+        head = f"{rank + 1:2}  "
+        lines += textwrap.wrap(
+            " ".join(layers[rank]), 96, initial_indent=head, subsequent_indent="    "
+        )
     calls = sum(found.upward.values())
-    lines.append(f"Calls up the layers: {calls}, between {len(found.upward)} pairs of modules.")
-    for (caller, called), times in sorted(found.upward.items(), key=lambda row: -row[1]):
-        names = (path.relative_to(ROOT).as_posix() for path in (caller, called))
-        lines.append(f"  {' -> '.join(names)}: {times}")
-    return "\n".join(lines)
+    pairs = [f"{named(a)} > {named(b)}" for a, b in sorted(found.upward)]
+    lines += textwrap.wrap(f"{calls} calls up the layers: {', '.join(pairs) or 'none'}", 96)
+    return "\n".join(lines) + "\n"
 
 
 def apart(name: str) -> str:
@@ -150,8 +166,15 @@ def apart(name: str) -> str:
         return subprocess.run(command, check=True, text=True, env=kept, stdout=-1).stdout
 
 
+def page(text: str) -> str:
+    """The page with the walks that are true now."""
+    body = "\n".join(map(apart, CALLS))
+    return BLOCK.sub(lambda found: f"{found[1]}```text\n{body}```\n{found[2]}", text)
+
+
 if __name__ == "__main__":
     if sys.argv[1:]:
-        print(report(sys.argv[1]))
+        sys.stdout.write(report(sys.argv[1]))
     else:
-        print("\n".join(map(apart, CALLS)))
+        PAGE.write_text(page(PAGE.read_text("utf-8")), "utf-8")
+        print(BLOCK.search(PAGE.read_text("utf-8"))[0])
