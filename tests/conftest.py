@@ -34,8 +34,9 @@ if _OWN_CACHE:  # a new one for every run; the workers of pytest-xdist share tha
 
 @pytest.hookimpl(tryfirst=True)  # before pytest looks at marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if slow.is_slow(item.path.name, item.name):
+    names = [(item.path.name, item.name) for item in items]
+    for item, is_slow in zip(items, slow.marked(names), strict=True):
+        if is_slow:
             item.add_marker("slow")
 
 

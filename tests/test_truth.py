@@ -5,6 +5,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+import slow
 
 TESTS = Path(__file__).parent
 FILES = sorted(TESTS.rglob("*.py"))
@@ -84,6 +85,22 @@ def test_every_row_of_loops_can_fail() -> None:
     for row in rows:
         called = ast.unparse(row.func if isinstance(row, ast.Call) else row)
         assert asserts(path, functions(path)[called], frozenset()), called
+
+
+def test_slow_tests_are_there() -> None:
+    """Rows of `slow.txt` name tests of today."""
+    known = {f"{path.name}::{name}" for path in SUITES for name in functions(path)}
+    known |= {path.name for path in SUITES}
+    assert {row.partition("[")[0] for row in slow.rows()} <= known
+
+
+def test_a_long_list_is_thinned(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slow, "rows", lambda: {"a.py::long": 3, "a.py::all": 0, "a.py::one[x]": 0})
+    tests = [*(f"long[{k}]" for k in range(7)), "all[x]", "one[x]", "one[y]"]
+    fast = [
+        t for t, no in zip(tests, slow.marked(("a.py", t) for t in tests), strict=True) if not no
+    ]
+    assert fast == ["long[0]", "long[3]", "long[6]", "one[y]"]
 
 
 def test_a_test_that_asserts_nothing_is_found(tmp_path: Path) -> None:
