@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import slow
+from building.layers import ROOT, unit
 
 TESTS = Path(__file__).parent
 FILES = sorted(TESTS.rglob("*.py"))
@@ -13,6 +14,13 @@ SUITES = [path for path in FILES if path.name.startswith("test_")]
 ASSERTING = ("raises", "warns", "fail", "deprecated_call")
 """Of pytest: each fails unless what it says happens."""
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+PROJECT = ("architecture", "benchmarks", "docs", "gpu_peers", "platforms", "site", "truth")
+"""Tests of the project as a whole, which stand beside the folders."""
+ACROSS = ("golden", "gpu", "oracles", "physics", "published")
+"""Folders that are about several parts of the source."""
+PARTS = ("api", "functions", "mechanisms", "motion", "robot")
+"""Folders of layers."""
 
 DECLARED = {
     "check_grads": "jax.test_util compares derivatives with finite differences",
@@ -85,6 +93,17 @@ def test_every_row_of_loops_can_fail() -> None:
     for row in rows:
         called = ast.unparse(row.func if isinstance(row, ast.Call) else row)
         assert asserts(path, functions(path)[called], frozenset()), called
+
+
+def test_folders_mirror_the_source() -> None:
+    """A test is found where its part of src/chasles is."""
+    top = {path.stem.removeprefix("test_") for path in SUITES if path.parent == TESTS}
+    assert top == set(PROJECT)
+    folders = {path.relative_to(TESTS).parts[0] for path in SUITES if path.parent != TESTS}
+    source = {unit(path, ROOT) for path in ROOT.rglob("*.py")}
+    assert folders - {*ACROSS, *PARTS} <= source
+    names = [path.name for path in SUITES]
+    assert len(set(names)) == len(names), "two files of one name"
 
 
 def test_slow_tests_are_there() -> None:
