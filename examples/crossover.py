@@ -7,10 +7,14 @@ counted after simplification. Run with the name of a picture file to see it.
 """
 
 import sys
+from pathlib import Path
 
 import chasles
 from chasles.functions.cost import Rules
-from chasles.published.featherstone import Branching, best, composite_body, factor_and_solve
+
+sys.path.append(str(Path(__file__).parents[1] / "docs"))  # tables of books
+
+from building.published.featherstone import Branching, best, composite_body, factor_and_solve
 
 ROADS = {"mass-matrix": "tab:blue", "articulated-body": "tab:orange"}
 Curves = dict[str, dict[str, list[int]]]

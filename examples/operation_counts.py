@@ -7,9 +7,12 @@ argument, draws them.
 
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
-from chasles.published import BY_METHOD, Polynomial, methods_of, whole
+sys.path.append(str(Path(__file__).parents[1] / "docs"))  # tables of books
+
+from building.published import BY_METHOD, Polynomial, methods_of, whole
 
 MANY = 20_000  # operations for six joints: methods with more are left out
 

@@ -1,16 +1,22 @@
-"""Settings that all tests share. Its folder is on the import path: tests can import `support`."""
+"""Settings that all tests share. Its folder is on the import path, and so is `docs`: tests can
+import `support`, and `building`, which makes the documentation."""
 
 import gc
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+import slow
 from hypothesis import settings
 
 from chasles.backends.llvm import Machine
+
+sys.path.append(str(Path(__file__).parents[1] / "docs"))
 
 settings.register_profile("chasles", deadline=None, derandomize=True, max_examples=25)
 settings.load_profile("chasles")
@@ -24,6 +30,14 @@ QUICK = replace(Machine.host(), effort=0)
 _OWN_CACHE = "CHASLES_CACHE" not in os.environ
 if _OWN_CACHE:  # a new one for every run; the workers of pytest-xdist share that of their parent
     os.environ["CHASLES_CACHE"] = tempfile.mkdtemp(prefix="chasles-tests-")
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest looks at marks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    names = [(item.path.name, item.name) for item in items]
+    for item, is_slow in zip(items, slow.marked(names), strict=True):
+        if is_slow:
+            item.add_marker("slow")
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

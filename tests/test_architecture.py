@@ -3,18 +3,21 @@
 import ast
 import inspect
 import re
+import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
+from building import graph, walks
+from building.layers import LEAVES, RANK, imports, parsed, target, unit
 
 import chasles
 from chasles.algorithms import FUNCTIONS
 from chasles.backends import llvm_body, lowering
 from chasles.backends import numpy as numpy_backend
+from chasles.entry_points import ENTRY_POINTS, entry_point
 from chasles.expr import OPS
 from chasles.functions.tracing import signature
 from chasles.robots import ROBOTS
@@ -22,29 +25,23 @@ from chasles.robots import ROBOTS
 ROOT = Path(chasles.__file__).parent
 MODULES = sorted(ROOT.rglob("*.py"))
 
-LAYERS = (
-    ("version", "errors"),
-    ("expr",),
-    ("mathematics",),
-    ("model",),
-    ("algorithms", "backends", "formats"),
-    ("functions",),
-    ("mechanisms",),
-    ("rollouts", "plots", "checks"),
-    ("robot",),
-    ("contact",),
-    ("robots", "api", "accuracy", "control", "conventions", "homogeneous", "simulate", "exporting"),
-    ("lint", "peers"),
-    ("",),  # the package itself: `import chasles`
-    ("view",),
-    ("cli", "published"),
-    ("__main__",),
-)
-"""From the ground up. Units on one line never import each other."""
-
-RANK = {unit: rank for rank, units in enumerate(LAYERS) for unit in units}
 ONLY = {"expr": ("errors",), "backends": ("expr", "errors")}
 """Units that see less of chasles than everything below them."""
+
+LOADERS = (
+    "__init__.py",
+    "algorithms/method.py",
+    "backends/__init__.py",
+    "entry_points.py",
+    "formats/__init__.py",
+    "functions/libraries/__init__.py",
+    "lint/__init__.py",
+    "peers/__init__.py",
+)
+"""Files that hold a table of modules and load its rows on use; nobody else loads by name."""
+
+OPTIONAL = ("quadratic.py",)
+"""Files that load other packages by a name that is given, if they are installed."""
 
 
 PARTS = ("src", "tests", "benchmarks", "examples", "docs")
@@ -55,59 +52,61 @@ def name(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
-def unit(path: Path) -> str:
-    """The part of the package that a file belongs to: a folder, or a module at the top."""
-    first = path.relative_to(ROOT).parts[0].removesuffix(".py")
-    return "" if first == "__init__" else first
-
-
-def imports(path: Path) -> Iterator[tuple[int, str]]:
-    """Every import of a file, wherever it stands: its line, and the dotted name."""
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            yield from ((node.lineno, alias.name) for alias in node.names)
-        if isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}:{node.lineno}: relative import"
-            module = node.module or ""
-            names = [alias.name for alias in node.names] if module == "chasles" else [""]
-            yield from ((node.lineno, f"{module}.{n}".rstrip(".")) for n in names)
-
-
-def target(dotted: str) -> str | None:
-    """The unit of chasles that an import reaches, or None for other packages."""
-    first, *rest = dotted.split(".")
-    if first != "chasles":
-        return None
-    return rest[0] if rest and rest[0] in RANK else ""
-
-
 # Layers ----------------------------------------------------------------------------------------
 
 
 def test_every_unit_has_a_layer() -> None:
-    assert {unit(path) for path in MODULES} == set(RANK)
+    assert {unit(path, ROOT) for path in MODULES} == set(RANK)
 
 
 @pytest.mark.parametrize("path", MODULES, ids=name)
 def test_imports_point_down(path: Path) -> None:
-    here = unit(path)
-    for line, dotted in imports(path):
-        there = target(dotted)
-        if there is None or there == here:
-            continue
-        assert RANK[there] < RANK[here], f"{name(path)}:{line}: {here} imports {dotted}"
-        if here in ONLY:
-            assert there in ONLY[here], f"{name(path)}:{line}: {here} sees {dotted}"
+    """Annotations alone may name a leaf above, whose entry point the file calls."""
+    here = unit(path, ROOT)
+    running, typing = parsed(path)
+    for tree, above in ((running, ()), (typing, LEAVES)):
+        for line, dotted in imports(tree):
+            there = target(dotted)
+            if there is None or there == here or there in above:
+                continue
+            assert RANK[there] < RANK[here], f"{name(path)}:{line}: {here} imports {dotted}"
+            if here in ONLY:
+                assert there in ONLY[here], f"{name(path)}:{line}: {here} sees {dotted}"
+
+
+@pytest.mark.parametrize("path", [p for p in MODULES if name(p) not in LOADERS], ids=name)
+def test_only_tables_load_modules_by_name(path: Path) -> None:
+    """`import_module("chasles.view")` would be an import that the test above does not see.
+
+    Names of other packages may be loaded where they are used, if they are written out there.
+    """
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in (
+            "import_module",
+            "__import__",
+        ):
+            given, where = node.args[0], f"{name(path)}:{node.lineno}"
+            assert isinstance(given, ast.Constant) or path.name in OPTIONAL, where
+            assert not ast.unparse(given).strip("'").startswith(("chasles", ".")), where
+
+
+def test_entry_points_are_of_leaves() -> None:
+    """Each is there, and its leaf is above the robot, which reaches it."""
+    for key, place in ENTRY_POINTS.items():
+        module = place.partition(":")[0]
+        assert target(module) in LEAVES, key
+        assert callable(entry_point(key))
+    assert all(RANK[leaf] > RANK["robot"] for leaf in LEAVES)
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "expr").rglob("*.py")), ids=name)
 def test_the_algebra_needs_the_standard_library_only(path: Path) -> None:
-    for line, dotted in imports(path):
+    for line, dotted in imports(ast.parse(path.read_text())):
         package = dotted.split(".")[0]
         assert package == "chasles" or package in sys.stdlib_module_names, f"{line}: {dotted}"
 
 
-@pytest.mark.parametrize("path", [p for p in MODULES if unit(p) != "cli"], ids=name)
+@pytest.mark.parametrize("path", [p for p in MODULES if unit(p, ROOT) != "cli"], ids=name)
 def test_chasles_is_imported_at_the_top(path: Path) -> None:
     """An import of chasles inside a function would hide a cycle; only commands load on use."""
     for node in ast.walk(ast.parse(path.read_text())):
@@ -127,10 +126,77 @@ def test_what_is_imported_is_asked_for_by_name() -> None:
     named = {re.split(r"[^\w-]", row)[0].lower() for some in rows for row in some}
     distributions = packages_distributions()
     for path in (p for folder in PARTS for p in (project / folder).rglob("*.py")):
-        for line, dotted in imports(path):
+        for line, dotted in imports(ast.parse(path.read_text())):
             providers = distributions.get(dotted.split(".")[0], ["chasles"])
             plain = {provider.lower().replace("_", "-") for provider in providers}
             assert plain & named, f"{path}:{line}: {dotted} is not named in pyproject.toml"
+
+
+def test_the_picture_of_imports_is_true() -> None:
+    """After a change: `python docs/building/graph.py`."""
+    text = graph.PAGE.read_text("utf-8")
+    assert graph.page(text) == text
+    assert "<!-- imports -->" in text
+    assert graph.PICTURE.read_text("utf-8") == graph.picture()
+
+
+def test_the_walks_of_three_calls_are_true() -> None:
+    """After a change: `python docs/building/walks.py`."""
+    text = walks.PAGE.read_text("utf-8")
+    assert "<!-- walks -->" in text
+    assert walks.page(text) == text
+
+
+# Names of the package ---------------------------------------------------------------------------
+
+
+def python(code: str) -> str:
+    """What a new process prints."""
+    command = [sys.executable, "-W", "error", "-c", code]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def test_importing_chasles_loads_nothing_large() -> None:
+    """Public names load on use: `import chasles` costs less than `import numpy`."""
+    loaded = set(python("import sys, chasles; print(*sys.modules)").split())
+    large = {"numpy", "scipy", "lxml", "matplotlib", "typer", "rich", "llvmlite", "dataclasses"}
+    assert not loaded & large
+    assert {one for one in loaded if one.startswith("chasles.")} == {"chasles.version"}
+
+
+def test_loading_a_robot_loads_nothing_that_is_not_needed() -> None:
+    loaded = set(python("import sys, chasles; chasles.load; print(*sys.modules)").split())
+    assert not loaded & {"scipy", "lxml", "matplotlib", "typer", "rich", "llvmlite"}
+
+
+def test_public_names_stand_in_the_table_and_for_editors() -> None:
+    """`__all__`, PUBLIC and the imports for type checkers say the same."""
+    _, typing = parsed(ROOT / "__init__.py")
+    rows = [node for node in typing.body if isinstance(node, ast.ImportFrom)]
+    shown = {alias.name: str(node.module) for node in rows for alias in node.names}
+    assert shown == chasles.PUBLIC
+    assert sorted(chasles.__all__) == sorted(chasles.PUBLIC)
+
+
+def test_dir_lists_names_and_modules() -> None:
+    modules = {unit(path, ROOT) for path in MODULES} - {"", "__main__"}
+    assert set(dir(chasles)) >= set(chasles.__all__) | modules
+    assert all(getattr(chasles, key) is not None for key in dir(chasles))
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        _ = chasles.nothing
+
+
+def test_functions_keep_their_names_when_folders_are_imported(tmp_path: Path) -> None:
+    """`import chasles.lint.checks` would put the folder in the place of the function `lint`."""
+    file = tmp_path / "one.urdf"
+    file.write_text("<robot name='one'><link name='a'/><link name='b'/></robot>")
+    folders = ", ".join(set(chasles.PUBLIC.values()) | {"chasles.lint.checks"})
+    names = [key for key, module in chasles.PUBLIC.items() if module != "chasles"]
+    shown = f"print(*(type(getattr(chasles, name)).__name__ for name in {names}))"
+    lint = f"print(len(chasles.lint({str(file)!r})))"
+    kinds, found = python(f"import {folders}; {shown}; {lint}").splitlines()
+    assert "module" not in kinds.split()
+    assert int(found) > 0
 
 
 # Tables ----------------------------------------------------------------------------------------

@@ -121,9 +121,14 @@ def test_cores_are_counted_without_affinity(elsewhere: Path) -> None:
 
 
 def test_limits_are_left_out_where_there_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On Windows there is no module `resource`: nothing is asked of it, and nothing is limited."""
+    resource = pytest.importorskip("resource")
+    before = [resource.getrlimit(what) for what in (resource.RLIMIT_CPU, resource.RLIMIT_AS)]
     monkeypatch.setattr(sys, "platform", "win32")
     monkeypatch.setitem(sys.modules, "resource", None)
     walled_program.limit(1, 2**20)
+    after = [resource.getrlimit(what) for what in (resource.RLIMIT_CPU, resource.RLIMIT_AS)]
+    assert after == before
 
 
 def test_a_user_without_a_home_has_a_cache_of_his_own(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,1 +1,1 @@
-"""What the site adds to the pages."""
+"""Programs and data behind the documentation: the site, the architecture page, books' tables."""

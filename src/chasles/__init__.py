@@ -5,33 +5,36 @@ robot = chasles.robots.puma560()          # or chasles.load("robot.urdf")
 tau = robot.inverse_dynamics(q, qd, qdd)  # one state, or any batch of states
 """
 
-import importlib
+import sys
+from importlib import import_module
+from pkgutil import iter_modules
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from chasles.accuracy import condition, maximal_dynamics
-from chasles.api import compile, cost, from_dh, load, save, to_dh
-from chasles.checks import Verification, verify
-from chasles.exporting import export
-from chasles.functions.doors import Wrench
-from chasles.lint import Finding, lint
-from chasles.mechanisms import (
-    ImpossiblePosition,
-    LockedMechanism,
-    LoopError,
-    OpenLoop,
-    OverDetermined,
-    SingularPosition,
-    UnderActuated,
-)
-from chasles.model import ModelError
-from chasles.model.denavit_hartenberg import DHRow, DHTable
-from chasles.robot import Robot
-from chasles.simulate import INTEGRATORS, ClosureFunction, Event, Trajectory, simulate
 from chasles.version import VERSION
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # the names of PUBLIC, for editors and type checkers
     from chasles import contact, control, conventions, homogeneous, robots
+    from chasles.accuracy import condition, maximal_dynamics
+    from chasles.api import compile, cost, from_dh, load, save, to_dh
+    from chasles.checks.verify import Verification, verify
+    from chasles.exporting import export
+    from chasles.functions.doors import Wrench
+    from chasles.lint import Finding, lint
+    from chasles.mechanisms.reports import (
+        ImpossiblePosition,
+        LockedMechanism,
+        LoopError,
+        OpenLoop,
+        OverDetermined,
+        SingularPosition,
+        UnderActuated,
+    )
+    from chasles.model import ModelError
+    from chasles.model.denavit_hartenberg import DHRow, DHTable
     from chasles.peers import compare
+    from chasles.robot import Robot
+    from chasles.simulate import INTEGRATORS, ClosureFunction, Event, Trajectory, simulate
 
 __version__ = VERSION
 
@@ -74,11 +77,65 @@ __all__ = [
     "verify",
 ]
 
+PUBLIC = {
+    name: module
+    for module, names in {
+        "chasles": ("contact", "control", "conventions", "homogeneous", "robots"),
+        "chasles.accuracy": ("condition", "maximal_dynamics"),
+        "chasles.api": ("compile", "cost", "from_dh", "load", "save", "to_dh"),
+        "chasles.checks.verify": ("Verification", "verify"),
+        "chasles.functions.doors": ("Wrench",),
+        "chasles.exporting": ("export",),
+        "chasles.lint": ("Finding", "lint"),
+        "chasles.mechanisms.reports": (
+            "ImpossiblePosition",
+            "LockedMechanism",
+            "LoopError",
+            "OpenLoop",
+            "OverDetermined",
+            "SingularPosition",
+            "UnderActuated",
+        ),
+        "chasles.model": ("ModelError",),
+        "chasles.model.denavit_hartenberg": ("DHRow", "DHTable"),
+        "chasles.peers": ("compare",),
+        "chasles.robot": ("Robot",),
+        "chasles.simulate": ("INTEGRATORS", "ClosureFunction", "Event", "Trajectory", "simulate"),
+    }.items()
+    for name in names
+}
+"""The module that holds each public name, loaded on first use; `chasles` for a module itself."""
+
+
+class _Package(ModuleType):
+    """A package whose public functions keep their names: `chasles.lint` is the function, also after
+    an import of the folder `lint`, which Python would put in its place."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not isinstance(value, ModuleType) or PUBLIC.get(name, __name__) == __name__:
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
+
 
 def __getattr__(name: str) -> Any:
-    """Parts of the package that load on use."""
-    if name in ("contact", "control", "conventions", "homogeneous", "robots"):
-        return importlib.import_module(f"chasles.{name}")
-    if name == "compare":
-        return importlib.import_module("chasles.peers").compare
-    raise AttributeError(f"module 'chasles' has no attribute {name!r}")
+    """Load a public name, or a module of this package, on first use."""
+    if PUBLIC.get(name, __name__) != __name__:
+        value = getattr(import_module(PUBLIC[name]), name)
+    elif name in _modules():
+        value = import_module(f"{__name__}.{name}")
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """Public names, and the modules of this package."""
+    own = [name for name in globals() if name.startswith("__")]
+    return sorted({*own, *__all__, *_modules()})
+
+
+def _modules() -> list[str]:
+    return [row.name for row in iter_modules(__path__) if not row.name.startswith("_")]

@@ -230,8 +230,7 @@ def test_what_is_compiled_waits_for_nothing() -> None:
         lambda: robot.jacobian(q, frame="tool", at=[0.0, 0.0, 1.0]),
         lambda: robot.derivatives("gravity_forces", q, out=np.empty((6, 6))),
     ]
-    for way in ways:
-        way()
+    expected = [way() for way in ways]
     busy, over = threading.Event(), threading.Event()
 
     def compile_long() -> None:
@@ -243,8 +242,8 @@ def test_what_is_compiled_waits_for_nothing() -> None:
         executor.submit(compile_long)
         busy.wait(timeout=60)
         try:
-            for way in ways:
-                executor.submit(way).result(timeout=5)
+            for way, before in zip(ways, expected, strict=True):
+                np.testing.assert_array_equal(executor.submit(way).result(timeout=5), before)
         finally:
             over.set()
 

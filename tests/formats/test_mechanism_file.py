@@ -453,4 +453,4 @@ def test_any_text_is_a_robot_or_an_error(
     path = tmp_path_factory.getbasetemp() / "fuzz.toml"
     path.write_bytes(content.encode("utf-8", "surrogatepass"))
     with contextlib.suppress(ModelError):
-        build(formats.read(path))
+        assert build(formats.read(path)).bodies

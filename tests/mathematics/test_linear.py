@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from building.published.featherstone import TABLE_6_6, Branching
 
 from chasles.expr import RULES, Arena, Program, Scalar, Variable, interpret
 from chasles.mathematics.linear import (
@@ -21,7 +22,6 @@ from chasles.mathematics.linear import (
     solve_ltdl,
     solve_ltl,
 )
-from chasles.published.featherstone import TABLE_6_6, Branching
 
 
 def test_cross_and_skew(reference, rng):

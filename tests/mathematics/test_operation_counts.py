@@ -5,13 +5,13 @@ here and as a sum in the book.
 """
 
 import pytest
+from building.published.featherstone import SECTION_A_5, TABLE_A_4, TABLE_A_5
+from building.published.operations import GENERAL, SCREW, Symbols, general, numbers, screw
 
 from chasles.expr import Count
 from chasles.mathematics.linear import Matrix, Symmetric, Vector
 from chasles.mathematics.rotations import Plane, Rotation
 from chasles.mathematics.spatial import ArticulatedInertia, RigidInertia, Transform
-from chasles.published.featherstone import SECTION_A_5, TABLE_A_4, TABLE_A_5
-from chasles.published.operations import GENERAL, SCREW, Symbols, general, numbers, screw
 
 CHEAPER = {
     "X* I X^-1": (51, 50),

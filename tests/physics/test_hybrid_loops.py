@@ -9,9 +9,6 @@ import chasles
 from chasles.mechanisms import singular_values
 from chasles.model import gear
 
-KNOWN = {name: (mechanism(name).independent[0].split("[")[0],) for name in MECHANISMS}
-"""One driven joint of each mechanism."""
-
 
 def places(robot: chasles.Robot, known: tuple[str, ...]) -> np.ndarray:
     """A mask of the velocity coordinates of some joints."""
@@ -45,8 +42,9 @@ def dense(
 def test_one_driven_joint_as_by_one_dense_system(name: str) -> None:
     """The compiled equations lose about four digits of sixteen on these mechanisms."""
     robot, (q, qd, given) = mechanism(name), motion(name)
-    held = places(robot, KNOWN[name])
-    found = robot.hybrid_dynamics(q, qd, given, known=KNOWN[name])
+    known = (robot.independent[0].split("[")[0],)
+    held = places(robot, known)
+    found = robot.hybrid_dynamics(q, qd, given, known=known)
     assert found.shape == qd.shape
     for k in range(len(q)):
         close(found[k], dense(robot, q[k], qd[k], given[k], held), 1e-9)

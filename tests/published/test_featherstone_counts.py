@@ -5,12 +5,7 @@ from itertools import count
 
 import numpy as np
 import pytest
-
-import chasles
-from chasles.functions.cost import Cost, Rules
-from chasles.mathematics.linear import factor_ltdl
-from chasles.model.spaces import tree_places
-from chasles.published.featherstone import (
+from building.published.featherstone import (
     SAME_ALGORITHM,
     TABLE_10_1,
     Branching,
@@ -19,6 +14,11 @@ from chasles.published.featherstone import (
     composite_body,
     factor_and_solve,
 )
+
+import chasles
+from chasles.functions.cost import Cost, Rules
+from chasles.mathematics.linear import factor_ltdl
+from chasles.model.spaces import tree_places
 from chasles.robots import general_chain, general_tree, random_tree
 
 SIZES = range(2, 13)

@@ -4,8 +4,7 @@ import random
 from fractions import Fraction
 
 import pytest
-
-from chasles.published import Polynomial
+from building.published import Polynomial
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,12 @@ be equal, or smaller for the reason given.
 import math
 
 import pytest
+from building.published import BY_EQUATION, BY_METHOD, Polynomial, arm, one_body, whole
+from building.published.balafoutis_patel import ONE_BODY
+from building.published.tables import by_equation, entry, formulas, growth, lines, total
 
 import chasles
 from chasles.algorithms import FUNCTIONS
-from chasles.published import BY_EQUATION, BY_METHOD, Polynomial, arm, one_body, whole
-from chasles.published.balafoutis_patel import ONE_BODY
-from chasles.published.tables import by_equation, entry, formulas, growth, lines, total
 
 TABLES = {table.number: table for table in BY_EQUATION}
 Pair = tuple[str, str]

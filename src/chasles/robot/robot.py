@@ -1,13 +1,15 @@
 """The public robot: one mechanism, with its functions compiled on first use."""
 
-from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from chasles.algorithms import that_runs
-from chasles.checks import Verification, verify
+from chasles.entry_points import entry_point
 from chasles.functions.explain import Explanation, explain
-from chasles.plots import Plots
 from chasles.robot.rolling import Rolling
+
+if TYPE_CHECKING:  # leaves, loaded by their entry points
+    from chasles.checks import Verification
+    from chasles.plots import Plots
 
 
 class Robot(Rolling):
@@ -33,13 +35,13 @@ class Robot(Rolling):
     # Pictures ---------------------------------------------------------------------------------
 
     @property
-    def plot(self) -> Plots:
+    def plot(self) -> "Plots":
         """Pictures of this robot, by name: `robot.plot.torque(q, qd, qdd, t=t)`."""
-        return Plots(self)
+        return entry_point("plots")(self)
 
     # Trust ------------------------------------------------------------------------------------
 
-    def verify(self, *, seed: int = 0, states: int = 2, full: bool = False) -> Verification:
+    def verify(self, *, seed: int = 0, states: int = 2, full: bool = False) -> "Verification":
         """Check this robot's functions against each other and against physics, at random states.
 
         Every method of each function against the others, backends against `interpret`, Newton's and
@@ -47,7 +49,7 @@ class Robot(Rolling):
         `.ok`, `.failures`, `.results` with the worst error, tolerance and seed of each. full: also
         what takes long (docs/verify.md).
         """
-        return verify(self, seed=seed, states=states, full=full)
+        return entry_point("verify")(self, seed=seed, states=states, full=full)
 
     def explain(self, function: str, **options: Any) -> Explanation:
         """Explain what runs when a function is called: method, passes, operations, source, program.
@@ -69,4 +71,4 @@ class Robot(Rolling):
         result; its `url` is the page, its `stop()` the end, and a script stays for it with
         `wait()`. Needs `pip install 'chasles[view]'`.
         """
-        return import_module("chasles.view").show(self, **options)  # above this layer
+        return entry_point("show")(self, **options)

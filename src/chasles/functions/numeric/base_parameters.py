@@ -96,5 +96,5 @@ def base_parameters(model: Model, regressors: np.ndarray, tolerance: float) -> B
     combination = shared * finite / lengths[columns, None]
     combination[:, columns] = np.eye(len(columns))
     return BaseParameters(
-        columns, combination, tolerance, min(shares, default=np.inf), float(dropped)
+        columns, combination, float(tolerance), min(shares, default=np.inf), float(dropped)
     )

@@ -18,7 +18,7 @@ from chasles.functions.programs import candidates, program
 from chasles.functions.tracing import signature
 from chasles.model.passes import PASSES, applied
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "src"
 PAGE = (ROOT / "docs" / "architecture.md").read_text("utf-8")
 

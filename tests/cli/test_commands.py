@@ -85,7 +85,7 @@ def test_every_command_is_in_the_table_and_has_an_example() -> None:
     assert sorted(names) == sorted(files) == sorted(EXAMPLES)
     registered = [c.callback.__name__ for c in app.registered_commands if c.callback]
     assert registered == names
-    page = (Path(__file__).parents[1] / "docs/command-line.md").read_text("utf-8")
+    page = (Path(__file__).parents[2] / "docs/command-line.md").read_text("utf-8")
     assert re.findall(r"^\| `chasles (\w+)`", page, re.MULTILINE) == names
 
 

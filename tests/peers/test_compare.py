@@ -369,7 +369,7 @@ def test_every_cause_is_planted_and_on_the_page() -> None:
     known = said(causes.__file__)
     assert {"frame", "loops", "impossible inertia"} <= known
     assert known == planted
-    page = (Path(__file__).parents[1] / "docs/compare.md").read_text("utf-8")
+    page = (Path(__file__).parents[2] / "docs/compare.md").read_text("utf-8")
     table = page[page.index("| cause |") :].split("\n\n")[0]
     rows = re.findall(r"^\| ([a-z ,]+) \|", table, re.MULTILINE)
     assert known == {word for row in rows for word in row.split(", ")} - {"cause"}

@@ -67,8 +67,9 @@ def test_a_tolerance_is_a_finite_positive_number(name: str, bad: Any) -> None:
 
 @pytest.mark.parametrize("name", sorted(set(TAKE_A_TOLERANCE) - {"compare"}))
 def test_a_tolerance_may_be_of_numpy(name: str) -> None:
-    TAKE_A_TOLERANCE[name](np.float64(1e-6))
-    TAKE_A_TOLERANCE[name](np.float32(1e-6))
+    for given in (np.float64(1e-6), np.float32(1e-6)):
+        found, plain = (TAKE_A_TOLERANCE[name](x) for x in (given, float(given)))
+        assert str(found) == str(plain)
 
 
 # The name that was asked for ----------------------------------------------------------------------

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Literal
 
+from building.published.forms import ByEquation, ByMethod, Formula, Pair, Row
+from building.published.polynomial import Polynomial
 from chasles.algorithms import FUNCTIONS
 from chasles.api import cost, from_dh, to_dh
 from chasles.expr import BOOK, Arena, Count, Number, Program, Variable
 from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.tensor import AngularAcceleration, dual
-from chasles.published.forms import ByEquation, ByMethod, Formula, Pair, Row
-from chasles.published.polynomial import Polynomial
 from chasles.robot import Robot
 from chasles.robots import general_chain
 

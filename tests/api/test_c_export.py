@@ -24,7 +24,7 @@ from chasles.expr import sin
 from chasles.functions.programs import spaces
 
 FUNCTIONS = ("inverse_dynamics", "mass_matrix", "jacobian", "gravity_forces_derivatives")
-EXAMPLE = Path(__file__).parents[1] / "examples/cortex_m/main.c"
+EXAMPLE = Path(__file__).parents[2] / "examples/cortex_m/main.c"
 ARM = ("-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16", "-Os")
 
 

@@ -3,7 +3,7 @@
 n is the number of joints, all of them revolute. Every pair is (multiplications, additions).
 """
 
-from chasles.published.forms import ByEquation, ByMethod, Formula, Row
+from building.published.forms import ByEquation, ByMethod, Formula, Row
 
 ZERO = ("0", "0")
 _HERE = "Algorithm 5.7, inverse dynamics"

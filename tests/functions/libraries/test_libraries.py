@@ -29,7 +29,7 @@ print(sorted({"torch", "jax", "cupy"} & set(sys.modules)))
 def test_the_benchmark_checks_its_answers() -> None:
     for package in ("torch", "jax"):
         pytest.importorskip(package, reason=f"{package} is not installed")
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     command = [sys.executable, "-m", "benchmarks.libraries", "--quick"]
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 
-from chasles.published.balafoutis_patel import ONE_BODY
-from chasles.published.forms import ByEquation, ByMethod
-from chasles.published.polynomial import Polynomial
-from chasles.published.tables import Counts, Entry, Line, entries, lines, one_body, total
+from building.published.balafoutis_patel import ONE_BODY
+from building.published.forms import ByEquation, ByMethod
+from building.published.polynomial import Polynomial
+from building.published.tables import Counts, Entry, Line, entries, lines, one_body, total
 
 
 def equations(table: ByEquation) -> str:

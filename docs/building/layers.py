@@ -1,0 +1,88 @@
+"""The layers of chasles, and the imports that its files really have.
+
+For the test of imports, the graph on the architecture page (`graph.py`) and the walks of calls
+(`walks.py`).
+"""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+LAYERS: tuple[tuple[str, ...], ...] = (
+    ("version", "errors", "entry_points"),
+    ("expr",),
+    ("mathematics",),
+    ("model",),
+    ("algorithms", "backends", "formats"),
+    ("functions",),
+    ("mechanisms",),
+    ("rollouts",),
+    ("robot",),
+    ("contact",),
+    (
+        *("robots", "api", "accuracy", "control", "conventions", "homogeneous", "simulate"),
+        *("exporting", "checks"),
+    ),
+    ("lint", "peers", "plots"),
+    ("",),  # the package itself: `import chasles`
+    ("view",),
+    ("cli",),
+    ("__main__",),
+)
+"""Folders and files of src/chasles, from the ground up. Units on one line never import each other.
+"""
+
+RANK = {unit: rank for rank, units in enumerate(LAYERS) for unit in units}
+
+LEAVES = ("checks", "lint", "peers", "plots", "view")
+"""Units that nothing below the package itself knows, except by entry points."""
+
+ROOT = Path(__file__).parents[2] / "src" / "chasles"
+
+
+def unit(path: Path, root: Path = ROOT) -> str:
+    """The part of the package that a file belongs to: a folder, or a module at the top."""
+    first = path.relative_to(root).parts[0].removesuffix(".py")
+    return "" if first == "__init__" else first
+
+
+def parsed(path: Path) -> tuple[ast.Module, ast.Module]:
+    """A file, and what stands in it under `if TYPE_CHECKING`, which never runs."""
+    tree, typing = ast.parse(path.read_text("utf-8")), ast.Module([], [])
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            typing.body += node.body
+            node.body = [ast.Pass()]
+    return tree, typing
+
+
+def imports(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Every import of a file, wherever it stands: its line, and the dotted name."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"line {node.lineno}: relative import"
+            module = node.module or ""
+            names = [alias.name for alias in node.names] if module == "chasles" else [""]
+            yield from ((node.lineno, f"{module}.{n}".rstrip(".")) for n in names)
+
+
+def target(dotted: str) -> str | None:
+    """The unit of chasles that an import reaches, or None for other packages."""
+    first, *rest = dotted.split(".")
+    if first != "chasles":
+        return None
+    return rest[0] if rest and rest[0] in RANK else ""
+
+
+def edges() -> dict[str, set[str]]:
+    """The units that each unit imports, when it runs."""
+    found: dict[str, set[str]] = {name: set() for name in RANK}
+    for path in sorted(ROOT.rglob("*.py")):
+        here = unit(path)
+        for _, dotted in imports(parsed(path)[0]):
+            there = target(dotted)
+            if there is not None and there != here:
+                found[here].add(there)
+    return found

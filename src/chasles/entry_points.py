@@ -1,0 +1,17 @@
+"""Entry points of the leaves: how a robot reaches pictures, checks and the viewer above it."""
+
+from importlib import import_module
+from typing import Any
+
+ENTRY_POINTS = {
+    "plots": "chasles.plots:Plots",
+    "show": "chasles.view:show",
+    "verify": "chasles.checks:verify",
+}
+"""The module and the function of each; no module below a leaf knows it otherwise."""
+
+
+def entry_point(name: str) -> Any:
+    """Load the function of a row of ENTRY_POINTS."""
+    module, _, function = ENTRY_POINTS[name].partition(":")
+    return getattr(import_module(module), function)
