@@ -1751,7 +1751,8 @@ class Robot:
     def explain(self, function: str, **options: Any) -> Explanation:
         """Explain what runs when a function is called: method, passes, operations, source, program.
 
-        options: `method`, `dissipation`, `f_ext`, and those of the function, e.g. frame="hand".
+        options: `method`, `dissipation`, `f_ext`, `parameters` as in `chasles.compile`, and those
+        of the function, e.g. frame="hand".
         `print` shows it with a long program shortened; `.text(full=True)` has every line.
         """
         runs = that_runs(self.model, function)

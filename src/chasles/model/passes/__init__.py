@@ -25,7 +25,9 @@ class Pass(NamedTuple):
 
 PASSES: dict[str, Pass] = {
     "frames": Pass("Slide and turn body frames so that more offsets are zero.", sparse_frames),
-    "frictionless": Pass("Leave out damping and friction, unless dissipation=True.", Model.frictionless),
+    "frictionless": Pass(
+        "Leave out damping and friction, unless dissipation=True.", Model.frictionless
+    ),
     "moments": Pass(
         "Give the parent the inertia that a joint does not feel; I_yy becomes zero.",
         partial(equivalent, choice=by_moments),
