@@ -15,7 +15,16 @@ ASSERTING = ("raises", "warns", "fail", "deprecated_call")
 """Of pytest: each fails unless what it says happens."""
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
-PROJECT = ("adding", "architecture", "benchmarks", "docs", "gpu_peers", "platforms", "site", "truth")
+PROJECT = (
+    "adding",
+    "architecture",
+    "benchmarks",
+    "docs",
+    "gpu_peers",
+    "platforms",
+    "site",
+    "truth",
+)
 """Tests of the project as a whole, which stand beside the folders."""
 ACROSS = ("golden", "gpu", "oracles", "physics", "published")
 """Folders that are about several parts of the source."""

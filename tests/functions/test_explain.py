@@ -84,6 +84,7 @@ def test_each_option_reaches_the_program() -> None:
     for options in (
         {"method": "waters"},
         {"dissipation": True},
+        {"parameters": ("gravity",)},
         {"f_ext": {"tool": chasles.Wrench([0.0] * 6, axes="frame")}},
     ):
         found = robot.explain("inverse_dynamics", **options)

@@ -1,7 +1,7 @@
 """The program that runs for a function: its method, passes, candidates and source."""
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -116,22 +116,22 @@ def explain(
     method: str = "fastest",
     dissipation: bool = False,
     f_ext: Mapping[str, Wrench] | None = None,
+    parameters: Sequence[str] = (),
     **options: Any,
 ) -> Explanation:
     """Trace a function as `programs.program` does, and keep what it found on the way."""
     keys, _ = wrench_arguments(model, f_ext)
-    chosen = dict(checked_options(model, function, options))
-    found = candidates(
-        model, function, method=method, dissipation=dissipation, wrenches=keys, **chosen
-    )
-    weights = [way.trace(model, wrenches=keys, **chosen).count.weight for way in found]
+    given = dict(checked_options(model, function, options))
+    given |= {"wrenches": keys, "parameters": tuple(dict.fromkeys(parameters))}
+    found = candidates(model, function, method=method, dissipation=dissipation, **given)
+    weights = [way.trace(model, **given).count.weight for way in found]
     best = found[weights.index(min(weights))]
     passes = _in_order(best.passes)
     counts = [
-        Candidate(best.method, passes[:k]).trace(model, wrenches=keys, **chosen).count
+        Candidate(best.method, passes[:k]).trace(model, **given).count
         for k in range(len(passes) + 1)
     ]
-    program = best.trace(model, wrenches=keys, record=recorder("simplified"), **chosen)
+    program = best.trace(model, record=recorder("simplified"), **given)
     algorithm = best.method.algorithm
     source, start = inspect.getsourcelines(algorithm)
     home = Path(algorithms.__file__).parent.relative_to(_PACKAGE).as_posix()
