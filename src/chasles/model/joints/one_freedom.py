@@ -89,7 +89,7 @@ class Continuous(Revolute):
 
     bounds = "none"
     twin = "revolute"
-    names = {"URDF": "continuous", "SDF": "continuous", "MJCF": "hinge", "DAT": "0"}
+    names = Revolute.names | {"URDF": "continuous", "SDF": "continuous"}
     elsewhere = Revolute.elsewhere | {"Pinocchio": Numbers("cos sin", "rate")}
 
 
