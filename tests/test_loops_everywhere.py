@@ -91,6 +91,11 @@ def refused(call: Callable[[State], object], message: str) -> Check:
     return check
 
 
+def itself(s: State) -> None:
+    """A mechanism that does not depend on time is the same at any."""
+    assert ROBOT.at(0.5) is ROBOT
+
+
 def elsewhere(s: State) -> None:
     """It describes or changes a robot, or has tests of its own with loops."""
 
@@ -135,7 +140,7 @@ def operational_inertia(s: State) -> None:
 
 def reactions(s: State) -> None:
     """Along its axis each joint transmits its own force, and no more, whatever loops exert."""
-    refused(lambda s: ROBOT.joint_reactions(s.q, s.qd, s.qdd), "give multipliers=")(s)
+    refused(lambda s: ROBOT.joint_reactions(s.q, s.qd, s.qdd), "give multipliers")(s)
     qdd, lam = ROBOT.constrained_dynamics(s.q, s.qd, s.tau)
     f_ext = {FRAME: [0.1, 0.2, 0.3, 1.0, -2.0, 0.5]}
     found = ROBOT.joint_reactions(s.q, s.qd, qdd, multipliers=lam)
@@ -261,6 +266,7 @@ FUNCTIONS_OF_THE_ROBOT: dict[str, Check] = {
     "lock": elsewhere,
     "attach": elsewhere,
     "drive": elsewhere,
+    "at": itself,
     "at_time": elsewhere,
     "subtree": elsewhere,
     "with_gravity": elsewhere,
