@@ -28,33 +28,13 @@ class Computing(Calling):
 
         Exact on rotations (the exponential of SO(3) and SE(3), on the body's side).
         """
-        return self._call(
-            "integrate",
-            (
-                q,
-                v,
-            ),
-            (),
-            None,
-            out,
-            threads,
-        )
+        return self._call("integrate", (q, v), (), None, out, threads)
 
     def difference(
         self, q0: Array, q1: Array, *, out: Array = None, threads: int | None = None
     ) -> np.ndarray:
         """The velocity that takes q0 to q1 in unit time: (..., nv); the inverse of `integrate`."""
-        return self._call(
-            "difference",
-            (
-                q0,
-                q1,
-            ),
-            (),
-            None,
-            out,
-            threads,
-        )
+        return self._call("difference", (q0, q1), (), None, out, threads)
 
     def forward_kinematics(
         self,
@@ -67,17 +47,7 @@ class Computing(Calling):
     ) -> np.ndarray:
         """The pose of a frame in the world, as homogeneous matrices (..., 4, 4)."""
         return self._call(
-            "forward_kinematics",
-            (q,),
-            (
-                "frame",
-                frame,
-                "method",
-                method,
-            ),
-            None,
-            out,
-            threads,
+            "forward_kinematics", (q,), ("frame", frame, "method", method), None, out, threads
         )
 
     def frame_velocity(
@@ -100,20 +70,8 @@ class Computing(Calling):
         """
         return self._call(
             "frame_velocity",
-            (
-                q,
-                qd,
-            ),
-            (
-                "frame",
-                frame,
-                "axes",
-                axes,
-                "at",
-                at,
-                "method",
-                method,
-            ),
+            (q, qd),
+            ("frame", frame, "axes", axes, "at", at, "method", method),
             None,
             out,
             threads,
@@ -141,23 +99,8 @@ class Computing(Calling):
         """
         return self._call(
             "frame_acceleration",
-            (
-                q,
-                qd,
-                qdd,
-            ),
-            (
-                "frame",
-                frame,
-                "axes",
-                axes,
-                "at",
-                at,
-                "kind",
-                kind,
-                "method",
-                method,
-            ),
+            (q, qd, qdd),
+            ("frame", frame, "axes", axes, "at", at, "kind", kind, "method", method),
             None,
             out,
             threads,
@@ -175,19 +118,7 @@ class Computing(Calling):
     ) -> np.ndarray:
         """J with `frame_velocity` = J qd: (..., 6, nv), angular rows first."""
         return self._call(
-            "jacobian",
-            (q,),
-            (
-                "frame",
-                frame,
-                "axes",
-                axes,
-                "at",
-                at,
-            ),
-            None,
-            out,
-            threads,
+            "jacobian", (q,), ("frame", frame, "axes", axes, "at", at), None, out, threads
         )
 
     def generalized_jacobian(
@@ -209,14 +140,7 @@ class Computing(Calling):
         return self._call(
             "generalized_jacobian",
             (q,),
-            (
-                "frame",
-                frame,
-                "axes",
-                axes,
-                "at",
-                at,
-            ),
+            ("frame", frame, "axes", axes, "at", at),
             None,
             out,
             threads,
@@ -253,17 +177,7 @@ class Computing(Calling):
 
         For A qd = `loop_rate`: the derivative of that, less dA/dt qd.
         """
-        return self._call(
-            "loop_bias",
-            (
-                q,
-                qd,
-            ),
-            (),
-            None,
-            out,
-            threads,
-        )
+        return self._call("loop_bias", (q, qd), (), None, out, threads)
 
     def loop_joint_matrix(
         self, q: Array, *, out: Array = None, threads: int | None = None
@@ -302,11 +216,7 @@ class Computing(Calling):
         """
         return self._call(
             "constrained_dynamics",
-            (
-                q,
-                qd,
-                tau,
-            ),
+            (q, qd, tau),
             (
                 "dissipation",
                 dissipation,
@@ -330,17 +240,7 @@ class Computing(Calling):
         From the joint's parent to its child link, along the axes and about the origin of its frame
         on the child; multipliers as `constrained_dynamics` returns them.
         """
-        return self._call(
-            "loop_forces",
-            (
-                q,
-                multipliers,
-            ),
-            (),
-            None,
-            out,
-            threads,
-        )
+        return self._call("loop_forces", (q, multipliers), (), None, out, threads)
 
     def inverse_dynamics(
         self,
@@ -374,11 +274,7 @@ class Computing(Calling):
         """
         return self._call(
             "inverse_dynamics",
-            (
-                q,
-                qd,
-                qdd,
-            ),
+            (q, qd, qdd),
             (
                 "dissipation",
                 dissipation,
@@ -420,17 +316,8 @@ class Computing(Calling):
         """
         return self._call(
             "forward_dynamics",
-            (
-                q,
-                qd,
-                tau,
-            ),
-            (
-                "dissipation",
-                dissipation,
-                "method",
-                method,
-            ),
+            (q, qd, tau),
+            ("dissipation", dissipation, "method", method),
             f_ext,
             out,
             threads,
@@ -465,19 +352,8 @@ class Computing(Calling):
         """
         return self._call(
             "hybrid_dynamics",
-            (
-                q,
-                qd,
-                given,
-            ),
-            (
-                "known",
-                known,
-                "dissipation",
-                dissipation,
-                "method",
-                method,
-            ),
+            (q, qd, given),
+            ("known", known, "dissipation", dissipation, "method", method),
             f_ext,
             out,
             threads,
@@ -507,36 +383,13 @@ class Computing(Calling):
         method: "newton-euler-vector", "lagrange" (Legnani et al. 1996), "augmented-tensor"
         (Balafoutis, Patel 1991), or "fastest".
         """
-        return self._call(
-            "bias_forces",
-            (
-                q,
-                qd,
-            ),
-            (
-                "method",
-                method,
-            ),
-            f_ext,
-            out,
-            threads,
-        )
+        return self._call("bias_forces", (q, qd), ("method", method), f_ext, out, threads)
 
     def coriolis_matrix(
         self, q: Array, qd: Array, *, out: Array = None, threads: int | None = None
     ) -> np.ndarray:
         """C with C qd the Coriolis and centrifugal forces and dM/dt = C + C': (..., nv, nv)."""
-        return self._call(
-            "coriolis_matrix",
-            (
-                q,
-                qd,
-            ),
-            (),
-            None,
-            out,
-            threads,
-        )
+        return self._call("coriolis_matrix", (q, qd), (), None, out, threads)
 
     def closed_form(
         self,
@@ -556,17 +409,7 @@ class Computing(Calling):
         method: "christoffel" (derivatives of D), "vukobratovic" (generalised links, Eq 5.2.19-20),
         "uicker-kahn" (sums of 4x4 matrices, Eq 5.2.8), or "fastest".
         """
-        return self._call(
-            "closed_form",
-            (q,),
-            (
-                "method",
-                method,
-            ),
-            None,
-            out,
-            threads,
-        )
+        return self._call("closed_form", (q,), ("method", method), None, out, threads)
 
     def mass_matrix(
         self,
@@ -589,17 +432,7 @@ class Computing(Calling):
         (Balafoutis, Patel 1991, chapter 6), or "fastest".
         """
         return self._call(
-            "mass_matrix",
-            (q,),
-            (
-                "coordinates",
-                coordinates,
-                "method",
-                method,
-            ),
-            None,
-            out,
-            threads,
+            "mass_matrix", (q,), ("coordinates", coordinates, "method", method), None, out, threads
         )
 
     def mass_matrix_inverse(
@@ -621,12 +454,7 @@ class Computing(Calling):
         return self._call(
             "mass_matrix_inverse",
             (q,),
-            (
-                "coordinates",
-                coordinates,
-                "method",
-                method,
-            ),
+            ("coordinates", coordinates, "method", method),
             None,
             out,
             threads,
@@ -657,16 +485,7 @@ class Computing(Calling):
         return self._call(
             "operational_inertia_inverse",
             (q,),
-            (
-                "frame",
-                frame,
-                "axes",
-                axes,
-                "at",
-                at,
-                "method",
-                method,
-            ),
+            ("frame", frame, "axes", axes, "at", at, "method", method),
             None,
             out,
             threads,
@@ -718,12 +537,7 @@ class Computing(Calling):
         """
         return self._call(
             "joint_reactions",
-            (
-                q,
-                qd,
-                qdd,
-                *self.mechanism.loads("joint_reactions", multipliers),
-            ),
+            (q, qd, qdd, *self.mechanism.loads("joint_reactions", multipliers)),
             (),
             f_ext,
             out,
@@ -749,16 +563,8 @@ class Computing(Calling):
         """
         return self._call(
             "driving_forces",
-            (
-                q,
-                qd,
-                qdd,
-                *self.mechanism.loads("driving_forces", multipliers),
-            ),
-            (
-                "dissipation",
-                dissipation,
-            ),
+            (q, qd, qdd, *self.mechanism.loads("driving_forces", multipliers)),
+            ("dissipation", dissipation),
             f_ext,
             out,
             threads,
@@ -785,17 +591,8 @@ class Computing(Calling):
         """
         return self._call(
             "inverse_dynamics_sensitivities",
-            (
-                q,
-                qd,
-                qdd,
-            ),
-            (
-                "dissipation",
-                dissipation,
-                "method",
-                method,
-            ),
+            (q, qd, qdd),
+            ("dissipation", dissipation, "method", method),
             f_ext,
             out,
             threads,
@@ -810,18 +607,7 @@ class Computing(Calling):
         inertia of a link, are not in it: they add armature * qdd and the resistance of the joints
         (Atkeson, An, Hollerbach 1986). Loops transmit nothing with these forces, as there.
         """
-        return self._call(
-            "regressor",
-            (
-                q,
-                qd,
-                qdd,
-            ),
-            (),
-            None,
-            out,
-            threads,
-        )
+        return self._call("regressor", (q, qd, qdd), (), None, out, threads)
 
     def kinetic_energy(
         self,
@@ -833,20 +619,7 @@ class Computing(Calling):
         threads: int | None = None,
     ) -> np.ndarray:
         """Half of qd' M qd: (...), in J. method: "spatial", "homogeneous" (traces), "fastest"."""
-        return self._call(
-            "kinetic_energy",
-            (
-                q,
-                qd,
-            ),
-            (
-                "method",
-                method,
-            ),
-            None,
-            out,
-            threads,
-        )
+        return self._call("kinetic_energy", (q, qd), ("method", method), None, out, threads)
 
     def potential_energy(
         self, q: Array, *, method: str = "fastest", out: Array = None, threads: int | None = None
@@ -855,17 +628,7 @@ class Computing(Calling):
 
         method: "spatial", "homogeneous" (traces), or "fastest".
         """
-        return self._call(
-            "potential_energy",
-            (q,),
-            (
-                "method",
-                method,
-            ),
-            None,
-            out,
-            threads,
-        )
+        return self._call("potential_energy", (q,), ("method", method), None, out, threads)
 
     def center_of_mass(
         self, q: Array, *, out: Array = None, threads: int | None = None
@@ -886,20 +649,7 @@ class Computing(Calling):
 
         at: "com" (the centre of mass) or "world" (the world's origin).
         """
-        return self._call(
-            "momentum",
-            (
-                q,
-                qd,
-            ),
-            (
-                "at",
-                at,
-            ),
-            None,
-            out,
-            threads,
-        )
+        return self._call("momentum", (q, qd), ("at", at), None, out, threads)
 
     def centroidal_momentum_matrix(
         self, q: Array, *, out: Array = None, threads: int | None = None
