@@ -38,7 +38,7 @@ CITATION = re.compile(
 IN_COMMENT = re.compile(r"# .*?\((\d\.\d\.\d+)[a-z]?\)")
 OF_TENSORS = re.compile(r"Eq \d+\.\d+\.\d+|algorithm")
 """Numbers of three parts, and algorithms, which only one of the books has."""
-FACADE = ("api.py", "robot.py")
+FACADE = ("api.py", "robot/")
 """Files that cite what they call, and compute nothing."""
 NAMED = re.compile(r"\(([A-Z][^()]*)$")
 """A parenthesis that is still open, and begins with a name."""
@@ -80,7 +80,8 @@ def table(book: str, *places: str) -> str:
     lines = ["| in the book | what | where |", "|---|---|---|"]
     for path in sorted(SOURCES.rglob("*.py")):
         place = path.relative_to(SOURCES).as_posix()
-        if path.name in ("__init__.py", *FACADE) or (places and not place.startswith(places)):
+        calls = path.name == "__init__.py" or place.startswith(FACADE)
+        if calls or (places and not place.startswith(places)):
             continue
         cited = citations(path, book)
         if cited or (home(path) == book and place.startswith("algorithms/")):

@@ -10,7 +10,7 @@ from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
-from building import graph, walks
+from building import graph, robot_functions, walks
 from building.layers import LEAVES, RANK, imports, parsed, target, unit
 
 import chasles
@@ -197,6 +197,60 @@ def test_functions_keep_their_names_when_folders_are_imported(tmp_path: Path) ->
     kinds, found = python(f"import {folders}; {shown}; {lint}").splitlines()
     assert "module" not in kinds.split()
     assert int(found) > 0
+
+
+# One contract -----------------------------------------------------------------------------------
+
+KNOWING = ("model", "algorithms", "functions", "mechanisms")
+"""Units that may ask whether a model has loops or depends on time."""
+
+
+@pytest.mark.parametrize("path", [p for p in MODULES if unit(p, ROOT) not in KNOWING], ids=name)
+def test_only_the_contract_asks_about_loops_and_time(path: Path) -> None:
+    """Everything above asks the mechanism, whose answer for a tree needs no special case."""
+    asked = [
+        f"{name(path)}:{node.lineno}: {ast.unparse(node)}"
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Attribute) and node.attr in ("loop_rows", "timed")
+    ]
+    assert asked == []
+
+
+def defined(folder: Path) -> set[str]:
+    """All names that the files of a folder define, as functions, classes or attributes."""
+    found = set()
+    for path in folder.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef | ast.ClassDef):
+                found.add(node.name)
+            if isinstance(node, ast.Attribute | ast.Name) and isinstance(node.ctx, ast.Store):
+                found.add(node.attr if isinstance(node, ast.Attribute) else node.id)
+    return found
+
+
+FOREIGN = ("etree", "torch", "core", "sys")
+"""Other packages, whose private names are theirs."""
+
+TUPLES = ("_asdict", "_fields", "_replace")
+"""What a NamedTuple has for everybody."""
+
+
+@pytest.mark.parametrize("folder", sorted({p.parent for p in MODULES}), ids=name)
+def test_private_attributes_stay_in_their_folder(folder: Path) -> None:
+    known = defined(folder) | set(TUPLES)
+    for path in folder.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(node, ast.Attribute) or not re.match(r"_(?!_)", node.attr):
+                continue
+            owner = ast.unparse(node.value).split(".")
+            if owner in (["self"], ["cls"]) or owner[0] in FOREIGN:
+                continue
+            assert node.attr in known, f"{name(path)}:{node.lineno}: {ast.unparse(node)}"
+
+
+def test_methods_of_the_robot_are_up_to_date() -> None:
+    """Written from their table: `python docs/building/robot_functions.py` writes them again."""
+    assert robot_functions.MADE.read_text("utf-8") == robot_functions.written()
 
 
 # Tables ----------------------------------------------------------------------------------------

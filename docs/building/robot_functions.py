@@ -74,16 +74,19 @@ def method(name: str, doc: str, options: tuple[str, ...] = (), results: int = 0)
     out = "Array" if results == 1 else f"tuple[{', '.join(['Array'] * results)}] | None"
     result = "np.ndarray" if results == 1 else f"tuple[{', '.join(['np.ndarray'] * results)}]"
     where = [f"out: {out} = None", "threads: int | None = None"]
-    given = [repr(name), *(argument(name, word(array)) for array in arrays)]
+    given = [argument(name, word(array)) for array in arrays]
     given += [argument(name, "multipliers")] * ("multipliers" in map(word, keywords))
-    passed = ["out", "threads", *(key for key in map(word, keywords) if key != "multipliers")]
-    given += [f"{key}={key}" for key in passed]
+    passed = [key for key in map(word, keywords) if key not in ("multipliers", "f_ext")]
+    pairs = ", ".join(f"{key!r}, {key}" for key in passed)
+    arguments = f"({given[0]},)" if len(given) == 1 else f"({', '.join(given)})"
+    load = "f_ext" if "f_ext" in sign.inputs else "None"
     body = f'"""{doc.strip()}\n"""' if "\n" in doc.strip() else f'"""{doc.strip()}"""'
     parameters = ", ".join(["self", *arrays, "*", *keywords, *where])
+    call = f"self._call({name!r}, {arguments}, ({pairs}), {load}, out, threads)"
     return (
         f"\n    def {name}({parameters}) -> {result}:\n"
         + textwrap.indent(body, " " * 8)
-        + f"\n        return self._call({', '.join(given)})\n"
+        + f"\n        return {call}\n"
     )
 
 

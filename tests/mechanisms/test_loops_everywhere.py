@@ -93,6 +93,11 @@ def refused(call: Callable[[State], object], message: str) -> Check:
     return check
 
 
+def itself(s: State) -> None:
+    """A mechanism that does not depend on time is the same at any."""
+    assert ROBOT.at(0.5) is ROBOT
+
+
 def accelerations(s: State) -> None:
     close(ROBOT.forward_dynamics(s.q, s.qd, s.tau), s.qdd, 1e-10)
     close(ROBOT.constrained_dynamics(s.q, s.qd, s.tau)[0], s.qdd, 1e-10)
@@ -133,7 +138,7 @@ def operational_inertia(s: State) -> None:
 
 def reactions(s: State) -> None:
     """Along its axis each joint transmits its own force, and no more, whatever loops exert."""
-    refused(lambda s: ROBOT.joint_reactions(s.q, s.qd, s.qdd), "give multipliers=")(s)
+    refused(lambda s: ROBOT.joint_reactions(s.q, s.qd, s.qdd), "give multipliers")(s)
     qdd, lam = ROBOT.constrained_dynamics(s.q, s.qd, s.tau)
     f_ext = {FRAME: [0.1, 0.2, 0.3, 1.0, -2.0, 0.5]}
     found = ROBOT.joint_reactions(s.q, s.qd, qdd, multipliers=lam)
@@ -485,6 +490,12 @@ def task(s: State) -> None:
     close(J @ s.qd, ROBOT.frame_velocity(s.q, s.qd, frame=FRAME)[3:], 1e-12)
 
 
+def explained(s: State) -> None:
+    """Accelerations are those of closed loops; what would leave them open is not explained."""
+    assert ROBOT.explain("forward_dynamics").function == "constrained_dynamics"
+    refused(lambda s: ROBOT.explain("mass_matrix_inverse"), "would leave them open")(s)
+
+
 # The tables ---------------------------------------------------------------------------------------
 
 FUNCTIONS_OF_THE_ROBOT: dict[str, Check] = {
@@ -495,6 +506,7 @@ FUNCTIONS_OF_THE_ROBOT: dict[str, Check] = {
     "lock": locked,
     "attach": loaded,
     "drive": driven,
+    "at": itself,
     "at_time": driven,
     "subtree": cut,
     "with_gravity": weightless,
@@ -561,6 +573,7 @@ FUNCTIONS_OF_THE_ROBOT: dict[str, Check] = {
     "centroidal_momentum_matrix": alike("centroidal_momentum_matrix", "q"),
     "show": shown,
     "verify": verified,
+    "explain": explained,
     "derivatives": refused(
         lambda s: ROBOT.derivatives("forward_dynamics", s.q, s.qd, s.tau),
         r"derivatives: robot 'five_bar' has loops .* use robot.linearize\(q, qd, tau\)",

@@ -184,7 +184,7 @@ WRONG = {
     "nothing to stabilize": (
         lambda: simulate(ROD, [0.0], [0.0], stabilization=0.1),
         chasles.ModelError,
-        "has no loops to stabilize",
+        "has no loops or couplings; leave it out",
     ),
     "stabilization": (
         lambda: simulate(BARS, *closed(), stabilization=0.0),
@@ -259,12 +259,12 @@ WRONG = {
     "free of another integrator": (
         lambda: simulate(ROD, [0.0], [0.0], free="mixed"),
         ValueError,
-        "free='mixed' is for integrator 'semi-implicit' and robots without loops, not 'rk4'",
+        "free='mixed' is for integrator 'semi-implicit', not 'rk4'",
     ),
     "free of loops": (
         lambda: simulate(BARS, *closed(), free="mixed", integrator="semi-implicit"),
         ValueError,
-        "robots without loops, not 'semi-implicit' of 'four_bar'",
+        "'four_bar' has loops or couplings; free='mixed' is for robots without",
     ),
     "rtol": (
         lambda: simulate(ROD, [0.0], [0.0], integrator="dopri5", rtol=0.0),
@@ -339,7 +339,7 @@ WRONG = {
     "no loops": (
         lambda: chasles.ClosureFunction(ROD, triangle),
         chasles.ModelError,
-        "has no loops to close",
+        "has no loops or couplings; there is nothing to close",
     ),
     "rotations": (
         lambda: chasles.ClosureFunction(BALL, triangle),

@@ -144,7 +144,7 @@ def power_balance(trial: Trial) -> Iterator[Comparison]:
     power = float(trial.tau @ qd)
     if model.driven:
         lam = trial.force * np.random.default_rng(0).normal(size=trial.robot.mechanism.rows)
-        lam *= not any(coupling.data.timed for coupling in model.couplings)
+        lam *= model.steady_rows
         driving = trial.run("driving_forces", q, qd, qdd, lam)
         speeds = model.velocities(qd.tolist(), 1)
         power += float(driving @ np.concatenate([list(speeds[i]) for i in model.driven]))

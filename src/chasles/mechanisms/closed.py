@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any
+from functools import cached_property, partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,8 +21,7 @@ from chasles.mechanisms.tree import Tree
 from chasles.model import Model, ModelError, build
 
 
-@dataclass(frozen=True)
-class Load:
+class Load(NamedTuple):
     """External wrenches: what a program is compiled for, and their values."""
 
     keys: tuple[WrenchKey, ...]
@@ -31,7 +30,10 @@ class Load:
 
 @dataclass(frozen=True)
 class Closing:
-    """A function of closed loops, ready to be called with arrays."""
+    """A function of closed loops, ready to be called with arrays.
+
+    plain: it has a way with less overhead for calls by arrays alone, as compiled functions have.
+    """
 
     mechanism: "Closed"
     run: Callable[..., Any]
@@ -39,7 +41,15 @@ class Closing:
     options: Mapping[str, Any]
 
     def __call__(self, *arrays: Any, out: Any = None, threads: int | None = None) -> Any:
-        return self.run(self.mechanism, arrays, self.load, out=out, threads=threads, **self.options)
+        return self.run(*arrays, load=self.load, out=out, threads=threads, **self.options)
+
+    @property
+    def plain(self) -> bool:
+        return False
+
+    @property
+    def fast(self) -> Caller:
+        return partial(self.run, load=self.load, out=None, threads=None, **self.options)
 
 
 class Accelerating(Closing):
@@ -119,11 +129,13 @@ class Closed(Tree):
         if "coordinates" in options:
             check_coordinates(name, options["coordinates"])
         if options.get("coordinates") == "tree" and name in OPEN:
-            return self._opened.moved(self.t).caller(name, f_ext, **options)
+            opened = self._opened.moved(self.t).caller(name, f_ext, **options)
+            return partial(opened)  # which a plain call does not mean
         if name not in OWN or (name in TREES and TREES[name](**options)):
             return super().caller(name, f_ext, **options)
         kind = Accelerating if name == "forward_dynamics" else Closing
-        return kind(self, OWN[name], Load(*wrench_arguments(self.model, f_ext)), options)
+        load = Load(*wrench_arguments(self.model, f_ext))
+        return kind(self, partial(OWN[name], self), load, options)
 
     def loads(self, name: str, multipliers: Any) -> tuple[Any, ...]:
         if multipliers is None:
@@ -133,7 +145,7 @@ class Closed(Tree):
             )
         return (multipliers,)
 
-    def require_loops(self, what: str) -> None:
+    def require_loops(self, what: str, remedy: str = "use forward_dynamics") -> None:
         pass
 
     def refuse_loops(self, what: str, remedy: str) -> None:
@@ -160,9 +172,8 @@ class Closed(Tree):
 
     def _constrained_dynamics(
         self,
-        arrays: Sequence[Any],
+        *arrays: Any,
         load: Load,
-        *,
         out: Any,
         threads: int | None,
         stabilization: Any,
@@ -184,7 +195,7 @@ class Closed(Tree):
         return delivered("constrained_dynamics", results, out)
 
     def _forward_dynamics(
-        self, arrays: Sequence[Any], load: Load, *, out: Any, threads: int | None, **options: Any
+        self, *arrays: Any, load: Load, out: Any, threads: int | None, **options: Any
     ) -> Any:
         qdd, _ = self.solver.constrained_dynamics(
             "forward_dynamics",
@@ -199,9 +210,8 @@ class Closed(Tree):
 
     def _hybrid_dynamics(
         self,
-        arrays: Sequence[Any],
+        *arrays: Any,
         load: Load,
-        *,
         out: Any,
         threads: int | None,
         known: Any,
@@ -220,9 +230,8 @@ class Closed(Tree):
 
     def _inverse_dynamics(
         self,
-        arrays: Sequence[Any],
+        *arrays: Any,
         load: Load,
-        *,
         out: Any,
         threads: int | None,
         actuated: Any,
@@ -245,9 +254,8 @@ class Closed(Tree):
 
     def _mass_matrix(
         self,
-        arrays: Sequence[Any],
+        *arrays: Any,
         load: Load,
-        *,
         out: Any,
         threads: int | None,
         coordinates: str,
@@ -259,9 +267,8 @@ class Closed(Tree):
 
     def _mass_matrix_inverse(
         self,
-        arrays: Sequence[Any],
+        *arrays: Any,
         load: Load,
-        *,
         out: Any,
         threads: int | None,
         coordinates: str | None,
@@ -279,9 +286,8 @@ class Closed(Tree):
 
     def _operational_inertia_inverse(
         self,
-        arrays: Sequence[Any],
+        *arrays: Any,
         load: Load,
-        *,
         out: Any,
         threads: int | None,
         frame: Any,
@@ -300,17 +306,14 @@ class Closed(Tree):
         answer = J @ np.linalg.solve(M, np.swapaxes(J, -1, -2))
         return filled(name, answer.astype(M.dtype), out)
 
-    def _joint_reactions(
-        self, arrays: Sequence[Any], load: Load, *, out: Any, threads: int | None
-    ) -> Any:
+    def _joint_reactions(self, *arrays: Any, load: Load, out: Any, threads: int | None) -> Any:
         compiled = self.bound(self.function("closed_joint_reactions", wrenches=load.keys))
         return compiled(*arrays, *load.forces, out=out, threads=threads)
 
     def _linearize(
         self,
-        arrays: Sequence[Any],
+        *arrays: Any,
         load: Load,
-        *,
         out: Any,
         threads: int | None,
         coordinates: str,

@@ -16,6 +16,8 @@ from chasles.model import Model
 Coordinates = Literal["tree", "independent"]
 """All coordinates of the tree, or those that its closed loops leave independent."""
 
+COORDINATES = get_args(Coordinates)
+
 Caller = Callable[..., Any]
 """Computes a function: called with its arrays, `out=` and `threads=`."""
 
@@ -107,7 +109,7 @@ class Mechanism(Protocol):
 
     # Doors
 
-    def require_loops(self, what: str) -> None:
+    def require_loops(self, what: str, remedy: str = "use forward_dynamics") -> None:
         """Raise if there are no loops or couplings."""
 
     def refuse_loops(self, what: str, remedy: str) -> None:
@@ -125,8 +127,8 @@ class Mechanism(Protocol):
 
 def check_coordinates(function: str, coordinates: Any) -> None:
     """The inverse of a mass matrix may be asked for without saying in which coordinates."""
-    known = (*get_args(Coordinates), *[None] * (function == "mass_matrix_inverse"))
-    if coordinates not in known:
+    unsaid = coordinates is None and function == "mass_matrix_inverse"
+    if coordinates not in COORDINATES and not unsaid:
         raise ValueError(
             f'{function}: coordinates must be "tree" or "independent", not {coordinates!r}'
         )

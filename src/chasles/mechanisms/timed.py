@@ -90,8 +90,8 @@ class Timed:
     def loads(self, name: str, multipliers: Any) -> tuple[Any, ...]:
         return self.start.loads(name, multipliers)
 
-    def require_loops(self, what: str) -> None:
-        self.start.require_loops(what)
+    def require_loops(self, what: str, remedy: str = "use forward_dynamics") -> None:
+        self.start.require_loops(what, remedy)
 
     def refuse_loops(self, what: str, remedy: str) -> None:
         self.start.refuse_loops(what, remedy)

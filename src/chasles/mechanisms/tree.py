@@ -107,10 +107,8 @@ class Tree:
             self.require_loops(f"{name}(multipliers=)")
         return (np.zeros(0),) if "multipliers" in spaces(name).inputs else ()
 
-    def require_loops(self, what: str) -> None:
-        raise ModelError(
-            f"{what}: robot {self.model.name!r} has no loops or couplings; use forward_dynamics"
-        )
+    def require_loops(self, what: str, remedy: str = "use forward_dynamics") -> None:
+        raise ModelError(f"{what}: robot {self.model.name!r} has no loops or couplings; {remedy}")
 
     def refuse_loops(self, what: str, remedy: str) -> None:
         pass

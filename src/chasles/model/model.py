@@ -296,6 +296,12 @@ class Model:
         return (*self.loops, *self.couplings)
 
     @property
+    def steady_rows(self) -> list[float]:
+        """1 for every equation of loops and couplings without time of its own, 0 for the others."""
+        loops = [1.0] * sum(loop.rows for loop in self.loops)
+        return loops + [float(not coupling.data.timed) for coupling in self.couplings]
+
+    @property
     def loop_rows(self) -> int:
         """The number of equations of all loops and couplings."""
         return sum(constraint.rows for constraint in self.constraints)

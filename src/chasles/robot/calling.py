@@ -1,7 +1,7 @@
 """Functions of a robot by name: compiled once, derived, and installed with less overhead."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from chasles.functions.compiled import Compiled
 from chasles.functions.doors import derivative_names, order_option, wrench_arguments
@@ -9,16 +9,6 @@ from chasles.functions.programs import Derivative
 from chasles.functions.tracing import WrenchKey
 from chasles.model import Description
 from chasles.robot.identity import Array, Identity
-
-
-@runtime_checkable
-class Installable(Protocol):
-    """A function that a call by arrays alone may run with less overhead."""
-
-    @property
-    def plain(self) -> bool: ...
-    def __call__(self, *arrays: Any, out: Any = None, threads: int | None = None) -> Any: ...
-    def entry(self, *, holder: Any, fallback: Callable[..., Any]) -> Callable[..., Any]: ...
 
 
 class Calling(Identity):
@@ -145,27 +135,32 @@ class Calling(Identity):
     def _call(
         self,
         function: str,
-        *arguments: Array,
+        arrays: tuple[Array, ...],
+        options: tuple[Any, ...],
+        f_ext: Mapping[str, Any] | None,
         out: Array,
         threads: int | None,
-        f_ext: Mapping[str, Any] | None = None,
-        **options: Any,
     ) -> Any:
-        """Compute a function; from the second call on, by what is ready for its options."""
-        key = (function, *options.values())
+        """Compute a function; from the second call on, by what is ready for its options.
+
+        options: names and values in turn, a key without further ado.
+        """
+        key = (function, options)
         plain = f_ext is None and out is None and threads is None
         ready = _found(self._ready, key) if plain else None
         if ready is not None:
-            return ready(*arguments)
-        caller = self.mechanism.caller(function, f_ext, **options)
-        if isinstance(caller, Installable) and caller.plain:
+            return ready(*arrays)
+        named = dict(zip(options[::2], options[1::2], strict=True))
+        caller: Any = self.mechanism.caller(function, f_ext, **named)
+        by_arrays_alone = getattr(caller, "plain", None)  # None if loads or a time are part of it
+        if by_arrays_alone:
             self._install(function, caller)
             self._ready[key] = caller  # for what the fast entry does not take
-        elif plain and isinstance(caller, Compiled) and _hashable(key):
+        elif by_arrays_alone is False and plain and self.mechanism.t is None and _hashable(key):
             self._ready[key] = caller.fast
-        return caller(*arguments, out=out, threads=threads)
+        return caller(*arrays, out=out, threads=threads)
 
-    def _install(self, function: str, caller: Installable) -> None:
+    def _install(self, function: str, caller: Any) -> None:
         """From the first plain call on, the method is the function's fast entry."""
         if function not in self.__dict__:
             method = getattr(self, function)

@@ -48,18 +48,9 @@ class Deriving(Configuring):
         "link-frames" (the same in the links' frames), or "fastest".
         """
         rates += rates_by_name("frame_motion", rates, named_rates)
-        return self._call(
-            "frame_motion",
-            q,
-            *rates,
-            out=out,
-            threads=threads,
-            method=method,
-            frame=frame,
-            axes=axes,
-            at=at,
-            order=order_of("frame_motion", rates),
-        )
+        order = order_of("frame_motion", rates)
+        view = ("frame", frame, "axes", axes, "at", at, "order", order, "method", method)
+        return self._call("frame_motion", (q, *rates), view, None, out, threads)
 
     def jacobian_rate(
         self,
@@ -80,17 +71,9 @@ class Deriving(Configuring):
         order=2 is the second derivative, which needs qdd. method: "spatial" (Featherstone 2008,
         example 2.5; first order), "joint-motion" (Mitra, 2.9), or "fastest".
         """
-        return self._call(
-            "jacobian_rate",
-            *_rates_of_order("jacobian_rate", order, q, qd, qdd),
-            out=out,
-            threads=threads,
-            method=method,
-            frame=frame,
-            axes=axes,
-            at=at,
-            order=order,
-        )
+        arrays = _rates_of_order("jacobian_rate", order, q, qd, qdd)
+        view = ("frame", frame, "axes", axes, "at", at, "order", order, "method", method)
+        return self._call("jacobian_rate", arrays, view, None, out, threads)
 
     def linearize(
         self,
@@ -125,25 +108,16 @@ class Deriving(Configuring):
         space, axes="frame" turns it with the frame; at="frame" or (x, y, z) carries its point
         along, at="world" leaves it at the world's origin.
         """
-        pair = partial(
-            self._call,
-            "linearize",
-            q,
-            qd,
-            tau,
-            threads=threads,
-            f_ext=f_ext,
-            coordinates=coordinates,
-            dissipation=dissipation,
-        )
+        options = ("coordinates", coordinates, "dissipation", dissipation)
+        pair = partial(self._call, "linearize", (q, qd, tau), options, f_ext)
         if dt is None and actuation is None:
-            return pair(out=out)
+            return pair(out, threads)
         refuse("linearize with dt= or actuation=", q, qd, tau)
         step = None if dt is None else checked_step(dt)
         S = None
         if actuation is not None:
             S = actuation_matrix(actuation, self.nv, self.velocity_slice)
-        A, B = pair(out=None)
+        A, B = pair(None, threads)
         if S is not None:
             B = B @ S.astype(B.dtype)
         if step is not None:
@@ -183,7 +157,9 @@ class Deriving(Configuring):
         return base_parameters(self.model, Y, tolerance)
 
 
-def _rates_of_order(function: str, order: int, q: Array, qd: Array, qdd: Array) -> list[Array]:
+def _rates_of_order(
+    function: str, order: int, q: Array, qd: Array, qdd: Array
+) -> tuple[Array, ...]:
     """The arrays for first or second order: no qdd too few or too many."""
     if isinstance(order, bool) or order not in (1, 2):
         raise ValueError(
@@ -193,4 +169,4 @@ def _rates_of_order(function: str, order: int, q: Array, qd: Array, qdd: Array) 
         raise TypeError(f"{function}: order=2 needs qdd: give q, qd, qdd")
     if order == 1 and qdd is not None:
         raise TypeError(f"{function}: order=1 takes no qdd; leave it out, or ask for order=2")
-    return [q, qd] if qdd is None else [q, qd, qdd]
+    return (q, qd) if qdd is None else (q, qd, qdd)

@@ -28,13 +28,13 @@ class Computing(Calling):
 
         Exact on rotations (the exponential of SO(3) and SE(3), on the body's side).
         """
-        return self._call("integrate", q, v, out=out, threads=threads)
+        return self._call("integrate", (q, v), (), None, out, threads)
 
     def difference(
         self, q0: Array, q1: Array, *, out: Array = None, threads: int | None = None
     ) -> np.ndarray:
         """The velocity that takes q0 to q1 in unit time: (..., nv); the inverse of `integrate`."""
-        return self._call("difference", q0, q1, out=out, threads=threads)
+        return self._call("difference", (q0, q1), (), None, out, threads)
 
     def forward_kinematics(
         self,
@@ -47,7 +47,7 @@ class Computing(Calling):
     ) -> np.ndarray:
         """The pose of a frame in the world, as homogeneous matrices (..., 4, 4)."""
         return self._call(
-            "forward_kinematics", q, out=out, threads=threads, frame=frame, method=method
+            "forward_kinematics", (q,), ("frame", frame, "method", method), None, out, threads
         )
 
     def frame_velocity(
@@ -70,14 +70,11 @@ class Computing(Calling):
         """
         return self._call(
             "frame_velocity",
-            q,
-            qd,
-            out=out,
-            threads=threads,
-            frame=frame,
-            axes=axes,
-            at=at,
-            method=method,
+            (q, qd),
+            ("frame", frame, "axes", axes, "at", at, "method", method),
+            None,
+            out,
+            threads,
         )
 
     def frame_acceleration(
@@ -102,16 +99,11 @@ class Computing(Calling):
         """
         return self._call(
             "frame_acceleration",
-            q,
-            qd,
-            qdd,
-            out=out,
-            threads=threads,
-            frame=frame,
-            axes=axes,
-            at=at,
-            kind=kind,
-            method=method,
+            (q, qd, qdd),
+            ("frame", frame, "axes", axes, "at", at, "kind", kind, "method", method),
+            None,
+            out,
+            threads,
         )
 
     def jacobian(
@@ -125,7 +117,9 @@ class Computing(Calling):
         threads: int | None = None,
     ) -> np.ndarray:
         """J with `frame_velocity` = J qd: (..., 6, nv), angular rows first."""
-        return self._call("jacobian", q, out=out, threads=threads, frame=frame, axes=axes, at=at)
+        return self._call(
+            "jacobian", (q,), ("frame", frame, "axes", axes, "at", at), None, out, threads
+        )
 
     def generalized_jacobian(
         self,
@@ -144,7 +138,12 @@ class Computing(Calling):
         floating base that loops hold is refused. `axes` and `at` as there.
         """
         return self._call(
-            "generalized_jacobian", q, out=out, threads=threads, frame=frame, axes=axes, at=at
+            "generalized_jacobian",
+            (q,),
+            ("frame", frame, "axes", axes, "at", at),
+            None,
+            out,
+            threads,
         )
 
     def loop_residual(
@@ -155,21 +154,21 @@ class Computing(Calling):
         For each loop the motions that its joint forbids: rotations, then translations, along the
         axes of the joint's frame on its child link.
         """
-        return self._call("loop_residual", q, out=out, threads=threads)
+        return self._call("loop_residual", (q,), (), None, out, threads)
 
     def loop_matrix(self, q: Array, *, out: Array = None, threads: int | None = None) -> np.ndarray:
         """A with A qd = `loop_rate`, A qdd = `loop_bias` where loops are closed: (..., rows, nv).
 
         Rows as in `loop_residual`, whose derivative it is at a closed q.
         """
-        return self._call("loop_matrix", q, out=out, threads=threads)
+        return self._call("loop_matrix", (q,), (), None, out, threads)
 
     def loop_rate(self, q: Array, *, out: Array = None, threads: int | None = None) -> np.ndarray:
         """b in A qd = b, which keeps the loops closed: (..., rows); zero unless time moves them.
 
         That is, unless joints are driven or couplings depend on time.
         """
-        return self._call("loop_rate", q, out=out, threads=threads)
+        return self._call("loop_rate", (q,), (), None, out, threads)
 
     def loop_bias(
         self, q: Array, qd: Array, *, out: Array = None, threads: int | None = None
@@ -178,7 +177,7 @@ class Computing(Calling):
 
         For A qd = `loop_rate`: the derivative of that, less dA/dt qd.
         """
-        return self._call("loop_bias", q, qd, out=out, threads=threads)
+        return self._call("loop_bias", (q, qd), (), None, out, threads)
 
     def loop_joint_matrix(
         self, q: Array, *, out: Array = None, threads: int | None = None
@@ -190,7 +189,7 @@ class Computing(Calling):
         the tree as joint forces B' f (Featherstone 2008, section 8.4). Where joints around a loop
         are driven in time, what these add to the velocities is not in B qd.
         """
-        return self._call("loop_joint_matrix", q, out=out, threads=threads)
+        return self._call("loop_joint_matrix", (q,), (), None, out, threads)
 
     def constrained_dynamics(
         self,
@@ -217,16 +216,20 @@ class Computing(Calling):
         """
         return self._call(
             "constrained_dynamics",
-            q,
-            qd,
-            tau,
-            out=out,
-            threads=threads,
-            f_ext=f_ext,
-            dissipation=dissipation,
-            stabilization=stabilization,
-            tolerance=tolerance,
-            method=method,
+            (q, qd, tau),
+            (
+                "dissipation",
+                dissipation,
+                "stabilization",
+                stabilization,
+                "tolerance",
+                tolerance,
+                "method",
+                method,
+            ),
+            f_ext,
+            out,
+            threads,
         )
 
     def loop_forces(
@@ -237,7 +240,7 @@ class Computing(Calling):
         From the joint's parent to its child link, along the axes and about the origin of its frame
         on the child; multipliers as `constrained_dynamics` returns them.
         """
-        return self._call("loop_forces", q, multipliers, out=out, threads=threads)
+        return self._call("loop_forces", (q, multipliers), (), None, out, threads)
 
     def inverse_dynamics(
         self,
@@ -271,16 +274,20 @@ class Computing(Calling):
         """
         return self._call(
             "inverse_dynamics",
-            q,
-            qd,
-            qdd,
-            out=out,
-            threads=threads,
-            f_ext=f_ext,
-            dissipation=dissipation,
-            actuated=actuated,
-            weights=weights,
-            method=method,
+            (q, qd, qdd),
+            (
+                "dissipation",
+                dissipation,
+                "actuated",
+                actuated,
+                "weights",
+                weights,
+                "method",
+                method,
+            ),
+            f_ext,
+            out,
+            threads,
         )
 
     def forward_dynamics(
@@ -309,14 +316,11 @@ class Computing(Calling):
         """
         return self._call(
             "forward_dynamics",
-            q,
-            qd,
-            tau,
-            out=out,
-            threads=threads,
-            f_ext=f_ext,
-            dissipation=dissipation,
-            method=method,
+            (q, qd, tau),
+            ("dissipation", dissipation, "method", method),
+            f_ext,
+            out,
+            threads,
         )
 
     def hybrid_dynamics(
@@ -348,15 +352,11 @@ class Computing(Calling):
         """
         return self._call(
             "hybrid_dynamics",
-            q,
-            qd,
-            given,
-            out=out,
-            threads=threads,
-            known=known,
-            f_ext=f_ext,
-            dissipation=dissipation,
-            method=method,
+            (q, qd, given),
+            ("known", known, "dissipation", dissipation, "method", method),
+            f_ext,
+            out,
+            threads,
         )
 
     def gravity_forces(
@@ -366,7 +366,7 @@ class Computing(Calling):
 
         Of a robot with loops one choice of many, with which the loop joints transmit nothing.
         """
-        return self._call("gravity_forces", q, out=out, threads=threads)
+        return self._call("gravity_forces", (q,), (), None, out, threads)
 
     def bias_forces(
         self,
@@ -383,15 +383,13 @@ class Computing(Calling):
         method: "newton-euler-vector", "lagrange" (Legnani et al. 1996), "augmented-tensor"
         (Balafoutis, Patel 1991), or "fastest".
         """
-        return self._call(
-            "bias_forces", q, qd, out=out, threads=threads, f_ext=f_ext, method=method
-        )
+        return self._call("bias_forces", (q, qd), ("method", method), f_ext, out, threads)
 
     def coriolis_matrix(
         self, q: Array, qd: Array, *, out: Array = None, threads: int | None = None
     ) -> np.ndarray:
         """C with C qd the Coriolis and centrifugal forces and dM/dt = C + C': (..., nv, nv)."""
-        return self._call("coriolis_matrix", q, qd, out=out, threads=threads)
+        return self._call("coriolis_matrix", (q, qd), (), None, out, threads)
 
     def closed_form(
         self,
@@ -411,7 +409,7 @@ class Computing(Calling):
         method: "christoffel" (derivatives of D), "vukobratovic" (generalised links, Eq 5.2.19-20),
         "uicker-kahn" (sums of 4x4 matrices, Eq 5.2.8), or "fastest".
         """
-        return self._call("closed_form", q, out=out, threads=threads, method=method)
+        return self._call("closed_form", (q,), ("method", method), None, out, threads)
 
     def mass_matrix(
         self,
@@ -434,7 +432,7 @@ class Computing(Calling):
         (Balafoutis, Patel 1991, chapter 6), or "fastest".
         """
         return self._call(
-            "mass_matrix", q, out=out, threads=threads, coordinates=coordinates, method=method
+            "mass_matrix", (q,), ("coordinates", coordinates, "method", method), None, out, threads
         )
 
     def mass_matrix_inverse(
@@ -455,11 +453,11 @@ class Computing(Calling):
         """
         return self._call(
             "mass_matrix_inverse",
-            q,
-            out=out,
-            threads=threads,
-            coordinates=coordinates,
-            method=method,
+            (q,),
+            ("coordinates", coordinates, "method", method),
+            None,
+            out,
+            threads,
         )
 
     def operational_inertia_inverse(
@@ -486,13 +484,11 @@ class Computing(Calling):
         """
         return self._call(
             "operational_inertia_inverse",
-            q,
-            out=out,
-            threads=threads,
-            frame=frame,
-            axes=axes,
-            at=at,
-            method=method,
+            (q,),
+            ("frame", frame, "axes", axes, "at", at, "method", method),
+            None,
+            out,
+            threads,
         )
 
     def ltdl_factors(
@@ -503,11 +499,11 @@ class Computing(Calling):
         As sparse as M (Featherstone 2008, section 6.5). Triangular in tree order: where a file
         lists a child before its parent, rows and columns of L are permuted with the coordinates.
         """
-        return self._call("ltdl_factors", q, out=out, threads=threads)
+        return self._call("ltdl_factors", (q,), (), None, out, threads)
 
     def ltl_factor(self, q: Array, *, out: Array = None, threads: int | None = None) -> np.ndarray:
         """L (..., nv, nv), lower triangular, with M = L' L; ordered as in `ltdl_factors`."""
-        return self._call("ltl_factor", q, out=out, threads=threads)
+        return self._call("ltl_factor", (q,), (), None, out, threads)
 
     def operator_factors(
         self, q: Array, *, out: tuple[Array, Array, Array] | None = None, threads: int | None = None
@@ -519,7 +515,7 @@ class Computing(Calling):
         Kreutz 1988; Balafoutis, Patel 1991, Eq 6.2.18-19). If every joint has one freedom, A and D
         are L' and D of `ltdl_factors`. Not for robots with mimic joints.
         """
-        return self._call("operator_factors", q, out=out, threads=threads)
+        return self._call("operator_factors", (q,), (), None, out, threads)
 
     def joint_reactions(
         self,
@@ -541,13 +537,11 @@ class Computing(Calling):
         """
         return self._call(
             "joint_reactions",
-            q,
-            qd,
-            qdd,
-            *self.mechanism.loads("joint_reactions", multipliers),
-            out=out,
-            threads=threads,
-            f_ext=f_ext,
+            (q, qd, qdd, *self.mechanism.loads("joint_reactions", multipliers)),
+            (),
+            f_ext,
+            out,
+            threads,
         )
 
     def driving_forces(
@@ -569,14 +563,11 @@ class Computing(Calling):
         """
         return self._call(
             "driving_forces",
-            q,
-            qd,
-            qdd,
-            *self.mechanism.loads("driving_forces", multipliers),
-            out=out,
-            threads=threads,
-            f_ext=f_ext,
-            dissipation=dissipation,
+            (q, qd, qdd, *self.mechanism.loads("driving_forces", multipliers)),
+            ("dissipation", dissipation),
+            f_ext,
+            out,
+            threads,
         )
 
     def inverse_dynamics_sensitivities(
@@ -600,14 +591,11 @@ class Computing(Calling):
         """
         return self._call(
             "inverse_dynamics_sensitivities",
-            q,
-            qd,
-            qdd,
-            out=out,
-            threads=threads,
-            f_ext=f_ext,
-            dissipation=dissipation,
-            method=method,
+            (q, qd, qdd),
+            ("dissipation", dissipation, "method", method),
+            f_ext,
+            out,
+            threads,
         )
 
     def regressor(
@@ -619,7 +607,7 @@ class Computing(Calling):
         inertia of a link, are not in it: they add armature * qdd and the resistance of the joints
         (Atkeson, An, Hollerbach 1986). Loops transmit nothing with these forces, as there.
         """
-        return self._call("regressor", q, qd, qdd, out=out, threads=threads)
+        return self._call("regressor", (q, qd, qdd), (), None, out, threads)
 
     def kinetic_energy(
         self,
@@ -631,7 +619,7 @@ class Computing(Calling):
         threads: int | None = None,
     ) -> np.ndarray:
         """Half of qd' M qd: (...), in J. method: "spatial", "homogeneous" (traces), "fastest"."""
-        return self._call("kinetic_energy", q, qd, out=out, threads=threads, method=method)
+        return self._call("kinetic_energy", (q, qd), ("method", method), None, out, threads)
 
     def potential_energy(
         self, q: Array, *, method: str = "fastest", out: Array = None, threads: int | None = None
@@ -640,13 +628,13 @@ class Computing(Calling):
 
         method: "spatial", "homogeneous" (traces), or "fastest".
         """
-        return self._call("potential_energy", q, out=out, threads=threads, method=method)
+        return self._call("potential_energy", (q,), ("method", method), None, out, threads)
 
     def center_of_mass(
         self, q: Array, *, out: Array = None, threads: int | None = None
     ) -> np.ndarray:
         """The centre of mass of all moving bodies in the world: (..., 3), in m."""
-        return self._call("center_of_mass", q, out=out, threads=threads)
+        return self._call("center_of_mass", (q,), (), None, out, threads)
 
     def momentum(
         self,
@@ -661,10 +649,10 @@ class Computing(Calling):
 
         at: "com" (the centre of mass) or "world" (the world's origin).
         """
-        return self._call("momentum", q, qd, out=out, threads=threads, at=at)
+        return self._call("momentum", (q, qd), ("at", at), None, out, threads)
 
     def centroidal_momentum_matrix(
         self, q: Array, *, out: Array = None, threads: int | None = None
     ) -> np.ndarray:
         """A with momentum(at="com") = A qd: (..., 6, nv), world axes."""
-        return self._call("centroidal_momentum_matrix", q, out=out, threads=threads)
+        return self._call("centroidal_momentum_matrix", (q,), (), None, out, threads)

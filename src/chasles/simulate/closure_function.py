@@ -31,7 +31,7 @@ class ClosureFunction:
 
     def __init__(self, robot: Robot, gamma: Gamma) -> None:
         model, self.robot = robot.model, robot
-        robot.mechanism.require_loops("ClosureFunction")
+        robot.mechanism.require_loops("ClosureFunction", "there is nothing to close")
         for i in model.movers:
             if not model.bodies[i].joint.additive:
                 raise ModelError(

@@ -60,7 +60,7 @@ def accelerations(
             )
     options: dict[str, Any] = {"dissipation": dissipation}
     if stabilization is not None:
-        robot.mechanism.require_loops("simulate: stabilization")
+        robot.mechanism.require_loops("simulate: stabilization", "leave it out")
         time = checked_step(stabilization, "simulate: stabilization")
         options |= {"stabilization": time, "tolerance": LOOSE}
     return robot.mechanism.accelerations(f_ext, frames, **options)
