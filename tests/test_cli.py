@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from rich.console import Console
+from support import raises
 from typer.testing import CliRunner
 
 import chasles
@@ -445,7 +446,7 @@ def test_bench_refuses_another_robot(arm: str, tmp_path: Path) -> None:
     other = tmp_path / "other.urdf"
     other.write_text(Path(arm).read_text().replace('mass value="2"', 'mass value="2.001"'))
     robot = chasles.load(arm, mimic=False, snap=False)
-    with pytest.raises(bench.WrongAnswer, match="inverse_dynamics differs from Pinocchio's"):
+    with raises("E-CLI-001", "inverse_dynamics"):
         bench.run(robot, str(other), batch=2, seconds=0.0)
 
 

@@ -12,6 +12,7 @@ from chasles.accuracy import condition, maximal_dynamics
 from chasles.api import compile, cost, from_dh, load, save, to_dh
 from chasles.checks import Verification, verify
 from chasles.compiled import Wrench
+from chasles.errors import ChaslesError, ModelError
 from chasles.exporting import export
 from chasles.lint import Finding, lint
 from chasles.loops import (
@@ -23,20 +24,20 @@ from chasles.loops import (
     SingularPosition,
     UnderActuated,
 )
-from chasles.model import ModelError
 from chasles.model.denavit_hartenberg import DHRow, DHTable
 from chasles.robot import Robot
 from chasles.simulate import INTEGRATORS, ClosureFunction, Event, Trajectory, simulate
 from chasles.version import VERSION
 
 if TYPE_CHECKING:
-    from chasles import contact, control, conventions, homogeneous, robots
+    from chasles import contact, control, conventions, errors, homogeneous, robots
     from chasles.peers import compare
 
 __version__ = VERSION
 
 __all__ = [
     "INTEGRATORS",
+    "ChaslesError",
     "ClosureFunction",
     "DHRow",
     "DHTable",
@@ -61,6 +62,7 @@ __all__ = [
     "control",
     "conventions",
     "cost",
+    "errors",
     "export",
     "from_dh",
     "homogeneous",

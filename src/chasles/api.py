@@ -12,6 +12,7 @@ from chasles.algorithms import that_runs
 from chasles.compiled import Compiled, Wrench, checked_options, derivative_names, wrench_arguments
 from chasles.cost import Cost, Rules, measured, recorder
 from chasles.devices import Automatic
+from chasles.errors import InputError
 from chasles.formats import registry
 from chasles.model import ModelError
 from chasles.model.denavit_hartenberg import Convention, DHRow, DHTable
@@ -87,13 +88,13 @@ def from_dh(
     given: dict[str, Any] = {key: value for key, value in options.items() if value is not None}
     if isinstance(rows, DHTable):
         if convention not in (None, rows.convention):
-            raise ModelError(
-                f"the table is {rows.convention}, not {convention}; leave out convention, or "
-                "convert the robot with chasles.to_dh"
-            )
+            problem = f"the table is {rows.convention}, not {convention}"
+            remedy = "leave out convention, or convert the robot with chasles.to_dh"
+            raise ModelError("E-ROBOT-001", problem, remedy)
         return Robot(replace(rows, **given).description())
     if convention is None:
-        raise ModelError("say which convention the rows have: 'modified' or 'standard'")
+        problem = "say which convention the rows have: 'modified' or 'standard'"
+        raise ModelError("E-ROBOT-002", problem)
     return Robot(DHTable(rows, convention, **given).description())  # type: ignore[arg-type]
 
 
@@ -198,13 +199,12 @@ def _backend(device: str | None, backend: str | None) -> str:
     if device is None:
         return backend or "llvm"
     if device not in DEVICES:
-        raise ValueError(f"unknown device {device!r}; use one of {', '.join(DEVICES)}")
+        problem = f"unknown device {device!r}"
+        raise InputError("E-ROBOT-003", problem, f"use one of {', '.join(DEVICES)}")
     known = DEVICES[device]
     if backend is not None and backend not in known:
-        raise ValueError(
-            f"device={device!r} runs by {' or '.join(known)}, not by the backend {backend!r}; "
-            "leave out one of the two"
-        )
+        problem = f"device={device!r} runs by {' or '.join(known)}, not by the backend {backend!r}"
+        raise InputError("E-ROBOT-004", problem, "leave out one of the two")
     return backend or known[0]
 
 

@@ -16,6 +16,7 @@ from chasles.backends import cache
 from chasles.backends.arrays import Kernel, call
 from chasles.backends.call import fast_entry
 from chasles.backends.pool import COMPILING
+from chasles.errors import ArgumentError, InputError
 from chasles.expr import Interface, Program
 from chasles.model import Description, Model, ModelError, build
 from chasles.model.spaces import PositionSpace, WrenchesSpace
@@ -43,28 +44,30 @@ class Wrench:
 
 def check_axes(axes: str) -> None:
     if axes not in ("world", "frame"):
-        raise ValueError(f"axes must be 'world' or 'frame', not {axes!r}")
+        raise InputError("E-CALL-017", f"axes must be 'world' or 'frame', not {axes!r}")
 
 
 def checked_point(at: Any) -> Any:
     """`at` as an algorithm wants it: a word, or three finite floats."""
     if isinstance(at, str):
         if at not in ("frame", "world"):
-            raise ValueError(f"at must be 'frame', 'world' or (x, y, z) in the frame, not {at!r}")
+            problem = f"at must be 'frame', 'world' or (x, y, z) in the frame, not {at!r}"
+            raise InputError("E-CALL-018", problem)
         return at
     point = np.asarray(at, dtype=float)
     if point.shape != (3,) or not np.all(np.isfinite(point)):
-        raise ValueError(f"at must be 'frame', 'world' or three finite numbers, not {at!r}")
+        problem = f"at must be 'frame', 'world' or three finite numbers, not {at!r}"
+        raise InputError("E-CALL-019", problem)
     return tuple(float(x) for x in point)
 
 
 def checked_order(function: str, order: Any) -> int:
     """`order` as a positive number: how many time derivatives of q a function takes."""
     if isinstance(order, bool) or not isinstance(order, int | np.integer) or order < 1:
-        raise ValueError(
-            f"{function}: order must be a positive integer (the number of rates: qd, qdd, ...), "
-            f"not {order!r}"
+        problem = (
+            f"order must be a positive integer (the number of rates: qd, qdd, ...), not {order!r}"
         )
+        raise InputError("E-CALL-020", problem, part=function)
     return int(order)
 
 
@@ -73,16 +76,18 @@ def checked_time(t: Any) -> np.ndarray:
     try:
         time = np.asarray(t, dtype=None if _is_single(t) else float)
     except (TypeError, ValueError):
-        raise TypeError(f"at_time: give a time in s, or an array of times, not {t!r}") from None
+        problem = f"give a time in s, or an array of times, not {t!r}"
+        raise ArgumentError("E-CALL-021", problem, part="at_time") from None
     if not np.all(np.isfinite(time)):
-        raise ValueError(f"at_time: a time must be finite numbers, not {t!r}")
+        raise InputError("E-CALL-022", f"a time must be finite numbers, not {t!r}", part="at_time")
     return time
 
 
 def order_of(function: str, rates: Sequence[Any]) -> int:
     """How many rates are given to a function that takes any number but none."""
     if not rates:
-        raise TypeError(f"{function} needs rates after q: qd, or qd and qdd, and so on")
+        problem = "it needs rates after q: qd, or qd and qdd, and so on"
+        raise ArgumentError("E-CALL-023", problem, part=function)
     return len(rates)
 
 
@@ -91,10 +96,11 @@ def rates_by_name(function: str, rates: Sequence[Any], named: Mapping[str, Any])
     names = [rate_name(len(rates) + k) for k in range(1, len(named) + 1)]
     for name in named:
         if name not in names:
-            raise TypeError(
-                f"{function} has no argument {name!r} here: rates by name go on with "
-                f"{', '.join(names)} after those given without"
+            problem = (
+                f"it has no argument {name!r} here: rates by name go on with {', '.join(names)} "
+                "after those given without"
             )
+            raise ArgumentError("E-CALL-024", problem, part=function)
     return tuple(named[name] for name in names)
 
 
@@ -118,15 +124,17 @@ def checked_options(
 ) -> tuple[tuple[str, Any], ...]:
     """A function's options, each known and of a right value, in a stable order."""
     if function not in METHODS:
-        raise ValueError(f"unknown function {function!r}; known are {', '.join(METHODS)}")
+        problem = f"unknown function {function!r}"
+        raise InputError("E-CALL-025", problem, f"known are {', '.join(METHODS)}")
     known = spaces(function).options
     for name in options:
         if name not in known:
             takes = ", ".join(known) or "no options"
-            raise TypeError(f"{function} has no option {name!r}; it takes {takes}")
+            problem = f"it has no option {name!r}"
+            raise ArgumentError("E-CALL-026", problem, f"it takes {takes}", part=function)
     for name, what in NEEDED.items():
         if name in known and name not in options:
-            raise TypeError(f"{function} needs {name}=, {what}")
+            raise ArgumentError("E-CALL-027", f"it needs {name}=, {what}", part=function)
     checked = dict(options)
     if "frame" in known:
         handles = spaces(function).handles
@@ -139,9 +147,8 @@ def checked_options(
     if "axes" in options:
         check_axes(options["axes"])
     if options.get("kind", "classical") not in ("classical", "spatial", "proper"):
-        raise ValueError(
-            f"kind must be 'classical', 'spatial' or 'proper', not {options['kind']!r}"
-        )
+        problem = f"kind must be 'classical', 'spatial' or 'proper', not {options['kind']!r}"
+        raise InputError("E-CALL-028", problem)
     return tuple(sorted((k, v) for k, v in checked.items() if k in known))
 
 
@@ -149,7 +156,8 @@ def checked_frame(model: Model, function: str, frame: Any, several: bool) -> Any
     """The name of a frame, or names of some where a function takes several."""
     if several and isinstance(frame, Sequence) and not isinstance(frame, str):
         if not frame:
-            raise ValueError(f"{function}: frame names no frame; give the name of one, or of some")
+            remedy = "give the name of one, or of some"
+            raise InputError("E-CALL-029", "frame names no frame", remedy, part=function)
         return tuple(model.frame(name).name for name in frame)
     return model.frame(frame).name
 
@@ -160,7 +168,8 @@ def checked_joints(model: Model, function: str, names: Any) -> tuple[str, ...]:
     try:
         chosen = {model.mover(name) for name in given}
     except TypeError:
-        raise TypeError(f"{function}: known must be names of joints, not {names!r}") from None
+        problem = f"known must be names of joints, not {names!r}"
+        raise ArgumentError("E-CALL-030", problem, part=function) from None
     return tuple(model.bodies[i].data.name for i in model.movers if i in chosen)
 
 
@@ -177,22 +186,23 @@ def derivative_names(
     timed: the robot depends on time, by which one may differentiate too if one says so.
     """
     if function not in METHODS:
-        raise ValueError(f"unknown function {function!r}; known are {', '.join(FUNCTIONS)}")
+        problem = f"unknown function {function!r}"
+        raise InputError("E-CALL-031", problem, f"known are {', '.join(FUNCTIONS)}")
     sign = spaces(function, order)
     if len(sign.outputs) > 1:
-        raise ValueError(
-            f"{function} has several results; differentiate what it is made of, e.g. mass_matrix "
-            "or forward_dynamics"
-        )
+        remedy = "differentiate what it is made of, e.g. mass_matrix or forward_dynamics"
+        raise InputError("E-CALL-032", "it has several results", remedy, part=function)
     known = [name for name, s in sign.inputs.items() if not isinstance(s, WrenchesSpace)]
     known += parameters
     names = known if wrt is None else [wrt] if isinstance(wrt, str) else list(wrt)
     if not names:
-        raise ValueError(f"{function}: name an argument to differentiate by: {', '.join(known)}")
+        problem = f"name an argument to differentiate by: {', '.join(known)}"
+        raise InputError("E-CALL-033", problem, part=function)
     known += ["t"] if timed and function not in ("integrate", "difference") else []
     for name in names:
         if name not in known:
-            raise ValueError(f"{function} has no argument {name!r}; it has {', '.join(known)}")
+            problem = f"it has no argument {name!r}"
+            raise InputError("E-CALL-034", problem, f"it has {', '.join(known)}", part=function)
     return tuple(dict.fromkeys(names))
 
 
@@ -284,10 +294,10 @@ class Compiled:
     def __call__(self, *arguments: Any, out: Any = None, threads: int | None = None) -> Any:
         if len(arguments) != len(self.interface.inputs):
             names = ", ".join(v.name for v in self.interface.inputs)
-            raise TypeError(
-                f"{self.recipe.function} takes {len(self.interface.inputs)} arrays ({names}), "
-                f"not {len(arguments)}"
+            problem = (
+                f"it takes {len(self.interface.inputs)} arrays ({names}), not {len(arguments)}"
             )
+            raise ArgumentError("E-CALL-035", problem, part=self.recipe.function)
         take = libraries.taker(self, arguments, out)
         if take is not None:
             return take(self, arguments, out, threads)
@@ -314,10 +324,9 @@ class Compiled:
         if not self.timed:
             return self
         if t is None:
-            raise ModelError(
-                f"{self.recipe.function}: robot {self.model.name!r} depends on time; say when: "
-                f"robot.at_time(t).{self.recipe.function}(...)"
-            )
+            problem = f"robot {self.model.name!r} depends on time"
+            remedy = f"say when: robot.at_time(t).{self.recipe.function}(...)"
+            raise ModelError("E-CALL-036", problem, remedy, part=self.recipe.function)
         return AtTime(self, t)
 
     @cached_property
@@ -395,10 +404,11 @@ class Compiled:
                 if np.any(bad):
                     joint = PositionSpace().quaternions(self.model)[first]
                     at = f" at index {tuple(map(int, np.argwhere(bad)[0]))}" if q.ndim > 1 else ""
-                    raise ValueError(
-                        f"{self.recipe.function}: the quaternion of joint {joint!r} is zero{at} "
-                        f"(q[{first}:{first + 4}]); the identity is (1, 0, 0, 0)"
+                    problem = (
+                        f"the quaternion of joint {joint!r} is zero{at} (q[{first}:{first + 4}])"
                     )
+                    remedy = "the identity is (1, 0, 0, 0)"
+                    raise InputError("E-CALL-037", problem, remedy, part=self.recipe.function)
 
 
 @dataclass(frozen=True)
@@ -451,7 +461,8 @@ def wrench_arguments(
     if f_ext is None:
         return (), []
     if not isinstance(f_ext, Mapping):
-        raise TypeError(f"f_ext must be {{frame: Wrench(...) or array}}, not {f_ext!r}")
+        problem = f"f_ext must be {{frame: Wrench(...) or array}}, not {f_ext!r}"
+        raise ArgumentError("E-CALL-038", problem)
     keys, values = [], []
     for name in sorted(f_ext, key=str):
         model.frame(name)

@@ -26,6 +26,7 @@ from chasles.compiled import (
     rates_by_name,
     wrench_arguments,
 )
+from chasles.errors import ArgumentError, InputError
 from chasles.libraries import refuse
 from chasles.loops import (
     TOLERANCE,
@@ -183,7 +184,8 @@ class Robot:
         for data in self.model.source.joints:
             if data.name == name:
                 return data
-        raise ModelError(f"robot {self.name!r}: no joint {name!r}; it has {', '.join(self.joints)}")
+        remedy = f"it has {', '.join(self.joints)}"
+        raise ModelError("E-ROBOT-005", f"no joint {name!r}", remedy, part=f"robot {self.name!r}")
 
     def position_slice(self, joint: str) -> slice:
         """Where a joint's coordinates lie in q."""
@@ -208,10 +210,10 @@ class Robot:
             entries = np.atleast_1d(np.asarray(value, dtype=float))
             where = self.position_slice(name)
             if entries.shape != (where.stop - where.start,) or not np.all(np.isfinite(entries)):
-                raise ValueError(
-                    f"lock: joint {name!r} needs {where.stop - where.start} finite numbers, "
-                    f"not {value!r}"
+                problem = (
+                    f"joint {name!r} needs {where.stop - where.start} finite numbers, not {value!r}"
                 )
+                raise InputError("E-ROBOT-006", problem, part="lock")
             values[name] = Vector(tuple(map(float, entries)))
         return self._changed(edit.lock(self.model, values))
 
@@ -232,7 +234,8 @@ class Robot:
         tensor = np.zeros((3, 3)) if inertia is None else np.asarray(inertia, dtype=float)
         point = np.asarray(center, dtype=float)
         if tensor.shape != (3, 3) or point.shape != (3,) or not np.allclose(tensor, tensor.T):
-            raise ValueError("attach: center must be 3 numbers and inertia a symmetric 3x3 matrix")
+            problem = "center must be 3 numbers and inertia a symmetric 3x3 matrix"
+            raise InputError("E-ROBOT-007", problem, part="attach")
         xx, yy, zz, xy, xz, yz = (
             float(tensor[i]) for i in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
         )
@@ -260,9 +263,8 @@ class Robot:
         independent, is decided at t = 0.
         """
         if not self.model.timed:
-            raise ModelError(
-                f"at_time: robot {self.name!r} does not depend on time; ask it as it is"
-            )
+            problem = f"robot {self.name!r} does not depend on time"
+            raise ModelError("E-ROBOT-008", problem, "ask it as it is", part="at_time")
         held = object.__new__(Robot)
         held.__dict__.update(self.__dict__, _time=checked_time(t))
         if self.model.loop_rows:
@@ -281,7 +283,8 @@ class Robot:
         """The robot in another field of gravity: three numbers in m/s2, world axes."""
         g = np.asarray(gravity, dtype=float)
         if g.shape != (3,) or not np.all(np.isfinite(g)):
-            raise ValueError(f"with_gravity: give three finite numbers, not {gravity!r}")
+            problem = f"give three finite numbers, not {gravity!r}"
+            raise InputError("E-ROBOT-009", problem, part="with_gravity")
         return self._changed(edit.with_gravity(self.model, Vector(tuple(map(float, g)))))
 
     def simplified(self) -> "Robot":
@@ -367,7 +370,8 @@ class Robot:
         by joint name: `chasles.conventions.position_by_name` and `velocity_by_name`.
         """
         if not isinstance(values, Mapping):
-            raise TypeError(f"state: give {{joint: position}}, not {type(values).__name__}")
+            problem = f"give {{joint: position}}, not {type(values).__name__}"
+            raise ArgumentError("E-ROBOT-010", problem, part="state")
         q = numbers("default", self.neutral() if default is None else default, self.nq)
         return from_names(values, self.position_slice, q)
 
@@ -623,7 +627,8 @@ class Robot:
         """
         for loop in loops:
             if not isinstance(loop, LoopData):
-                raise TypeError(f"with_loops: give LoopData(...), not {type(loop).__name__}")
+                problem = f"give LoopData(...), not {type(loop).__name__}"
+                raise ArgumentError("E-ROBOT-011", problem, part="with_loops")
         return self._changed(edit.with_loops(self.model, loops))
 
     @property
@@ -642,10 +647,10 @@ class Robot:
         """
         for data in couplings:
             if not isinstance(data, CouplingData):
-                raise TypeError(
-                    f"with_couplings: give gear(...) or coupling(...) of chasles.model, not "
-                    f"{type(data).__name__}"
+                problem = (
+                    f"give gear(...) or coupling(...) of chasles.model, not {type(data).__name__}"
                 )
+                raise ArgumentError("E-ROBOT-012", problem, part="with_couplings")
         return self._changed(edit.with_couplings(self.model, couplings))
 
     def mobility(self, q: Array = None, *, tolerance: float = 1e-9) -> Mobility:
@@ -757,7 +762,8 @@ class Robot:
 
     def _moment(self) -> np.ndarray:
         if self._time is None:
-            raise ModelError(f"robot {self.name!r} depends on time; say when: robot.at_time(t)")
+            problem = f"robot {self.name!r} depends on time"
+            raise ModelError("E-ROBOT-013", problem, "say when: robot.at_time(t)")
         return self._time
 
     def _with_closure(self, closure: Closure) -> "Robot":
@@ -820,25 +826,25 @@ class Robot:
 
     def _require_loops(self, function: str) -> None:
         if not self.model.loop_rows:
-            raise ModelError(
-                f"{function}: robot {self.name!r} has no loops or couplings; use forward_dynamics"
-            )
+            problem = f"robot {self.name!r} has no loops or couplings"
+            raise ModelError("E-ROBOT-014", problem, "use forward_dynamics", part=function)
 
     def _refuse_open(self, what: str, function: str) -> None:
         """Of a robot with loops, some compiled functions would be of the tree alone."""
         if self.model.loop_rows and function in OPEN:
-            raise ModelError(
-                f"{what}: robot {self.name!r} has loops or couplings, and a program of "
-                f"{function} would leave them open; {OPEN[function]}"
+            problem = (
+                f"robot {self.name!r} has loops or couplings, and a program of {function} would "
+                "leave them open"
             )
+            raise ModelError("E-ROBOT-015", problem, OPEN[function], part=what)
 
     def _refuse_method(self, what: str, method: str) -> None:
         """What is of closed loops alone has no methods to choose from."""
         if method != "fastest":
-            raise ValueError(
-                f"{what}: method {method!r} is of trees, and robot {self.name!r} has loops or "
-                "couplings; leave it out"
+            problem = (
+                f"method {method!r} is of trees, and robot {self.name!r} has loops or couplings"
             )
+            raise InputError("E-ROBOT-016", problem, "leave it out", part=what)
 
     @cached_property
     def _tree(self) -> "Robot":
@@ -1113,10 +1119,12 @@ class Robot:
         """
         chosen = coordinates and _checked_coordinates("mass_matrix_inverse", coordinates)
         if self.model.loop_rows and chosen is None:
-            raise ModelError(
-                f"mass_matrix_inverse: robot {self.name!r} has loops or couplings, and does not "
-                'accelerate by the inverse of its tree; say coordinates="independent", or "tree"'
+            problem = (
+                f"robot {self.name!r} has loops or couplings, and does not accelerate by the "
+                "inverse of its tree"
             )
+            remedy = 'say coordinates="independent", or "tree"'
+            raise ModelError("E-ROBOT-017", problem, remedy, part="mass_matrix_inverse")
         if self.model.loop_rows and chosen == "tree":
             return self._opened.mass_matrix_inverse(q, method=method, out=out, threads=threads)
         if self.model.loop_rows:
@@ -1219,10 +1227,11 @@ class Robot:
         """
         if self.model.loop_rows:
             if multipliers is None:
-                raise TypeError(
-                    f"joint_reactions: robot {self.name!r} has loops or couplings, whose forces "
-                    "load its joints; give multipliers=, the second result of constrained_dynamics"
+                problem = (
+                    f"robot {self.name!r} has loops or couplings, whose forces load its joints"
                 )
+                remedy = "give multipliers=, the second result of constrained_dynamics"
+                raise ArgumentError("E-ROBOT-018", problem, remedy, part="joint_reactions")
             keys, forces = wrench_arguments(self.model, f_ext)
             compiled = self.function("closed_joint_reactions", wrenches=keys).at(self._time)
             return compiled(q, qd, qdd, multipliers, *forces, out=out, threads=threads)
@@ -1249,10 +1258,9 @@ class Robot:
         """
         if multipliers is None:
             if self.model.loop_rows:
-                raise TypeError(
-                    f"driving_forces: robot {self.name!r} has loops or couplings, which exert "
-                    "forces too; give multipliers, the second result of constrained_dynamics"
-                )
+                problem = f"robot {self.name!r} has loops or couplings, which exert forces too"
+                remedy = "give multipliers, the second result of constrained_dynamics"
+                raise ArgumentError("E-ROBOT-019", problem, remedy, part="driving_forces")
             multipliers = np.zeros(0)
         return self._call(
             "driving_forces",
@@ -1530,7 +1538,8 @@ class Robot:
         """
         check_tolerance("base_parameters", tolerance)
         if not tolerance < 1.0:
-            raise ValueError(f"base_parameters: tolerance must be in (0, 1), not {tolerance!r}")
+            problem = f"tolerance must be in (0, 1), not {tolerance!r}"
+            raise InputError("E-ROBOT-020", problem, part="base_parameters")
         count = 20 + 40 * len(self.moving_joints) // max(self.nv, 1)
         steps, qd, qdd = random_states(self.model, count, np.random.default_rng(rng))
         Y = self.regressor(self.integrate(self.neutral(), steps), qd, qdd)
@@ -1579,7 +1588,8 @@ class Robot:
         at: "com" (the centre of mass) or "world" (the world's origin).
         """
         if at not in ("world", "com"):
-            raise ValueError(f"momentum: at must be 'com' or 'world', not {at!r}")
+            problem = f"at must be 'com' or 'world', not {at!r}"
+            raise InputError("E-ROBOT-021", problem, part="momentum")
         return self._call("momentum", q, qd, out=out, threads=threads, at=at)
 
     def centroidal_momentum_matrix(
@@ -1618,7 +1628,8 @@ class Robot:
         if ready is not None:
             return ready(*arguments)
         if order not in (1, 2):
-            raise ValueError(f"derivatives: order must be 1 or 2, not {order!r}")
+            problem = f"order must be 1 or 2, not {order!r}"
+            raise InputError("E-ROBOT-022", problem, part="derivatives")
         names = derivative_names(
             function, wrt, order=options.get("order", 1), timed=self.model.timed
         )
@@ -1734,7 +1745,7 @@ class Robot:
         for name in parameters:
             shape(self.model.source, name)
         if dtype not in ("float64", "float32"):
-            raise ValueError(f"dtype must be 'float64' or 'float32', not {dtype!r}")
+            raise InputError("E-ROBOT-023", f"dtype must be 'float64' or 'float32', not {dtype!r}")
         free = tuple(dict.fromkeys(parameters))
         key = (function, method, backend, dissipation, wrenches, chosen, derivative, free, dtype)
         found = self._compiled.get(key)
@@ -1793,9 +1804,8 @@ class Robot:
 
 def _checked_coordinates(function: str, coordinates: str) -> str:
     if coordinates not in get_args(Coordinates):
-        raise ValueError(
-            f'{function}: coordinates must be "tree" or "independent", not {coordinates!r}'
-        )
+        problem = f'coordinates must be "tree" or "independent", not {coordinates!r}'
+        raise InputError("E-ROBOT-024", problem, part=function)
     return coordinates
 
 
@@ -1820,13 +1830,13 @@ def _hashable(key: tuple[Any, ...]) -> bool:
 def _rates_of_order(function: str, order: int, q: Array, qd: Array, qdd: Array) -> list[Array]:
     """The arrays for first or second order: no qdd too few or too many."""
     if isinstance(order, bool) or order not in (1, 2):
-        raise ValueError(
-            f"{function}: order must be 1 or 2, not {order!r}; chasles.compile takes any order"
-        )
+        problem = f"order must be 1 or 2, not {order!r}"
+        raise InputError("E-ROBOT-025", problem, "chasles.compile takes any order", part=function)
     if order == 2 and qdd is None:
-        raise TypeError(f"{function}: order=2 needs qdd: give q, qd, qdd")
+        raise ArgumentError("E-ROBOT-026", "order=2 needs qdd: give q, qd, qdd", part=function)
     if order == 1 and qdd is not None:
-        raise TypeError(f"{function}: order=1 takes no qdd; leave it out, or ask for order=2")
+        remedy = "leave it out, or ask for order=2"
+        raise ArgumentError("E-ROBOT-027", "order=1 takes no qdd", remedy, part=function)
     return [q, qd] if qdd is None else [q, qd, qdd]
 
 

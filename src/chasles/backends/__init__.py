@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from chasles.backends.arrays import Kernel
+from chasles.errors import InputError
 from chasles.expr import Program
 
 BACKENDS: dict[str, str] = {
@@ -20,7 +21,8 @@ machine code have `described()` too, and a module beside them, with `_loop` in i
 
 def _backend(name: str) -> Any:
     if name not in BACKENDS:
-        raise ValueError(f"unknown backend {name!r}; use one of {', '.join(BACKENDS)}")
+        problem = f"unknown backend {name!r}"
+        raise InputError("E-CALL-002", problem, f"use one of {', '.join(BACKENDS)}")
     return importlib.import_module(BACKENDS[name])
 
 

@@ -13,6 +13,7 @@ from chasles.checks.comparing import Loss
 from chasles.checks.floats import evaluate, run
 from chasles.checks.units import Units, units_of
 from chasles.compiled import Compiled
+from chasles.errors import InputError, said
 from chasles.mathematics.spatial import RigidInertia
 from chasles.model import WORLD, Model
 from chasles.tracing import WrenchKey, signature
@@ -46,7 +47,7 @@ class Raised(Exception):
     """A function that gave no result: its name, its method, and what it said instead."""
 
     def __init__(self, function: str, method: str, error: Exception) -> None:
-        super().__init__(f"{type(error).__name__}: {error}")
+        super().__init__(f"{type(error).__name__}: {said(error)}")
         self.function, self.method = function, method
 
 
@@ -317,10 +318,9 @@ def _closed(model: Model, units: Units, rng: np.random.Generator) -> np.ndarray:
             q = evaluate(model, "integrate", (q, step))[0]
             if np.max(np.abs(units.closing * residual)) <= CLOSED:
                 return q  # with one step more, which squares what is left
-    raise ValueError(
-        f"verify: robot {model.name!r}: no position was found in {TRIES} tries that closes its "
-        "loops; see robot.mobility()"
-    )
+    problem = f"no position was found in {TRIES} tries that closes its loops"
+    remedy = "see robot.mobility()"
+    raise InputError("E-VERIFY-001", problem, remedy, part=f"verify: robot {model.name!r}")
 
 
 def arguments(function: str, method: Method, given: Mapping[str, Any], order: int = 1) -> list[Any]:

@@ -81,7 +81,8 @@ def _fixed(sheet: Sheet, target: Path) -> tuple[str, str]:
     """
     copy = target.with_name(f"{target.stem}.fixed{Path(sheet.file).suffix}")
     if copy.exists():
-        raise ModelError(f"{copy}: it is there already; remove it, or give it another name")
+        problem = "it is there already"
+        raise ModelError("E-CLI-017", problem, "remove it, or give it another name", file=copy)
     old, new = repaired(sheet)
     if old == new:
         return "", ""

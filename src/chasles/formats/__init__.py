@@ -52,16 +52,14 @@ def read(
     options: dict[str, Any] = {"snap": snap, "floating": floating}
     if arguments:
         if not os.fsdecode(path).lower().endswith(".xacro"):
-            raise ModelError(
-                f"{os.fsdecode(path)}: only .xacro files take arguments; leave them out"
-            )
+            problem = "only .xacro files take arguments"
+            raise ModelError("E-FILE-001", problem, "leave them out", file=os.fsdecode(path))
         options["arguments"] = arguments
     description: Description = _module(READERS, path).read(path, **options)
     if len(description.links) > MAX_LINKS:
-        raise ModelError(
-            f"{os.fsdecode(path)}: {len(description.links)} links, and a robot may have "
-            f"{MAX_LINKS}; check that this is the right file"
-        )
+        problem = f"{len(description.links)} links, and a robot may have {MAX_LINKS}"
+        remedy = "check that this is the right file"
+        raise ModelError("E-FILE-002", problem, remedy, file=os.fsdecode(path))
     return description
 
 
@@ -83,9 +81,8 @@ def _module(table: Mapping[str, str], path: str | os.PathLike[str]) -> ModuleTyp
     suffix = PurePath(os.fsdecode(path)).suffix.lower()
     if suffix not in table:
         fault = "this is a directory" if os.path.isdir(path) else f"unknown file type {suffix!r}"
-        raise ModelError(
-            f"{os.fsdecode(path)}: {fault}; give a file that ends in {', '.join(table)}"
-        )
+        remedy = f"give a file that ends in {', '.join(table)}"
+        raise ModelError("E-FILE-003", fault, remedy, file=os.fsdecode(path))
     return importlib.import_module(table[suffix])
 
 

@@ -73,7 +73,8 @@ def opened(file: str) -> Source:
     if root.tag != "mujoco":
         urdf = root.tag == "robot"
         remedy = "a URDF file ends in .urdf" if urdf else "an MJCF file is a <mujoco>"
-        raise ModelError(f"{file}:{root.sourceline}: the document is a <{root.tag}>; {remedy}")
+        problem = f"the document is a <{root.tag}>"
+        raise ModelError("E-MJCF-007", problem, remedy, file=f"{file}:{root.sourceline}")
     return Source(file, compiled(file), root.get("model", ""), _lines(root))
 
 

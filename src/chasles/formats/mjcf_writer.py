@@ -139,10 +139,8 @@ class _Writer:
     ) -> etree._Element:
         """A body: its place where all joints are at zero, its joints there, and its inertia."""
         if name == WORLD:
-            raise ModelError(
-                f"link {name!r}: MuJoCo has this name for what never moves and has no mass; rename "
-                "the link"
-            )
+            problem = "MuJoCo has this name for what never moves and has no mass"
+            raise ModelError("E-MJCF-008", problem, "rename the link", part=f"link {name!r}")
         moving = [joint for joint in series if joint.kind != "fixed"]
         place, parent = Transform.identity(), found[series[0].parent if series else None]
         for joint in series:
@@ -166,12 +164,9 @@ class _Writer:
             place = compose(place, compose(inverted(held.child_pose), held.pose))
             link = held.parent
         if link in self.joint_of:
-            raise refusal(
-                f"joint {joint.name!r}",
-                "is free from a link that moves",
-                "MJCF",
-                f"{_ELSE}, or let it be free from the world",
-            )
+            problem = "is free from a link that moves"
+            remedy = f"{_ELSE}, or let it be free from the world"
+            raise refusal("E-MJCF-009", f"joint {joint.name!r}", problem, "MJCF", remedy)
         if not place.is_identity:
             self.notes.append(
                 f"joint {joint.name!r}: its coordinates are the pose in the world, as MuJoCo has "
@@ -195,9 +190,9 @@ class _Writer:
         part = f"joint {joint.name!r}"
         if joint.kind not in _TYPES or joint.reversed:
             what = "reversed " if joint.reversed else ""
-            raise refusal(part, f"is {what}{joint.kind}", "MJCF", _ELSE)
+            raise refusal("E-MJCF-010", part, f"is {what}{joint.kind}", "MJCF", _ELSE)
         if joint.kind == "spherical" and Matrix.identity() != at.R:
-            raise refusal(part, "turns a massless link that is askew", "MJCF", _ELSE)
+            raise refusal("E-MJCF-011", part, "turns a massless link that is askew", "MJCF", _ELSE)
         kind, limits = _TYPES[joint.kind], joint.limits
         given = {"name": joint.name, "type": kind}
         if kind in ("hinge", "slide"):
@@ -225,12 +220,9 @@ class _Writer:
 
     def _inertia(self, body: etree._Element, link: LinkData, *, moves: bool) -> None:
         if moves and not self._heavy(link.name):
-            raise refusal(
-                f"link {link.name!r}",
-                "moves without mass or without inertia",
-                "MJCF",
-                f"give it some, or {_ELSE} or .urdf",
-            )
+            problem = "moves without mass or without inertia"
+            remedy = f"give it some, or {_ELSE} or .urdf"
+            raise refusal("E-MJCF-012", f"link {link.name!r}", problem, "MJCF", remedy)
         if link.inertia == RigidInertia.zero():
             return
         mass, center, _ = link.inertia.about_center()
@@ -304,11 +296,10 @@ def _principal(link: LinkData) -> tuple[list[float], Matrix]:
     slack = _ROUNDING * max(map(abs, link.inertia.I))
     if moments.min() < -slack or moments[k] > others + slack or link.inertia.m < 0.0:
         a, b, c = moments
-        raise refusal(
-            f"link {link.name!r}",
-            f"has mass {link.inertia.m:g} and principal moments {a:g}, {b:g}, {c:g}, as no body",
-            "MJCF",
-            f"correct them, or {_ELSE} or .urdf",
+        problem = (
+            f"has mass {link.inertia.m:g} and principal moments {a:g}, {b:g}, {c:g}, as no body"
         )
+        remedy = f"correct them, or {_ELSE} or .urdf"
+        raise refusal("E-MJCF-013", f"link {link.name!r}", problem, "MJCF", remedy)
     moments[k] = min(moments[k], others)
     return [max(x, 0.0) for x in moments.tolist()], Matrix(tuple(map(tuple, axes.tolist())))

@@ -42,14 +42,14 @@ def shapes(link: Node, file: str) -> Iterator[ShapeData]:
         try:
             yield _shape(shape, link, file)
         except ModelError as error:
-            part.source.notes.append(f"{error}; the shape is left out")
+            part.source.notes.append(f"{error.message}; the shape is left out")
 
 
 def _shape(part: Part, link: Node, file: str) -> ShapeData:
     geometry = part.need("geometry")
     found = next(geometry.all(*_SIZES, "mesh"), None)
     if found is None:
-        raise geometry.error(f"geometry has none of {', '.join(_SIZES)}, mesh")
+        raise geometry.error("E-SDF-033", f"geometry has none of {', '.join(_SIZES)}, mesh")
     pose, base = placed(part)
     if base:
         assert link.scope is not None, "links stand in a model or a world"
@@ -62,7 +62,7 @@ def _shape(part: Part, link: Node, file: str) -> ShapeData:
     else:
         size = tuple(x for tag, n in _SIZES[found.tag] for x in _numbers(found.need(tag), n))
         if min(size) <= 0.0:
-            raise found.error(f"{found.tag} has no volume; give sizes above 0")
+            raise found.error("E-SDF-034", f"{found.tag} has no volume", "give sizes above 0")
     color = _color(part) if part.tag == "visual" else None
     return ShapeData(link.name, found.tag, size, pose, name, color, part.tag)
 

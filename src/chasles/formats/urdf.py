@@ -55,13 +55,13 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
 def described(file: str, root: etree._Element, *, snap: bool, floating: bool) -> Description:
     """What a document says that stands in a file."""
     if root.tag.rpartition("}")[2] != "robot":
-        raise ModelError(
-            f"{file}:{root.sourceline}: the document is a <{root.tag}>; a URDF file is a <robot>"
-        )
+        problem = f"the document is a <{root.tag}>"
+        remedy = "a URDF file is a <robot>"
+        raise ModelError("E-URDF-001", problem, remedy, file=f"{file}:{root.sourceline}")
     source = Source(file, root.tag.removesuffix("robot"), snap, [])
     parts = tuple(_named(source, root, "link"))
     if not parts:
-        raise Part(source, root, "robot").error("there are no links; add a <link>")
+        raise Part(source, root, "robot").error("E-URDF-002", "there are no links", "add a <link>")
     links = tuple(map(_link, parts))
     joints = tuple(map(_joint, _named(source, root, "joint")))
     if floating:
@@ -82,7 +82,8 @@ def _named(source: Source, root: etree._Element, tag: str) -> Iterator[Part]:
     for element in Part(source, root, "robot").all(tag):
         part, name = element.named(), element.text("name")
         if name in first:
-            raise part.error(f"{first[name]} has a {tag} of the same name; rename one of them")
+            problem = f"{first[name]} has a {tag} of the same name"
+            raise part.error("E-URDF-003", problem, "rename one of them")
         first[name] = part.where
         yield part
 
@@ -106,7 +107,8 @@ def _inertia(inertial: Part | None) -> RigidInertia:
 def _joint(joint: Part) -> JointData:
     given = joint.text("type")
     if given not in _KINDS:
-        raise joint.error(f"unknown type {short(given)}; use one of {', '.join(_KINDS)}")
+        problem = f"unknown type {short(given)}"
+        raise joint.error("E-URDF-004", problem, f"use one of {', '.join(_KINDS)}")
     data = JointData(
         joint.text("name"),
         _KINDS[given],

@@ -37,7 +37,7 @@ def shapes(link: Part, named: Mapping[str, Color]) -> Iterator[ShapeData]:
         try:
             yield _shape(part, link.text("name"), named)
         except ModelError as error:
-            link.source.notes.append(f"{error}; the shape is left out")
+            link.source.notes.append(f"{error.message}; the shape is left out")
 
 
 def _shape(part: Part, link: str, named: Mapping[str, Color]) -> ShapeData:
@@ -45,7 +45,7 @@ def _shape(part: Part, link: str, named: Mapping[str, Color]) -> ShapeData:
     kinds = ("box", "mesh", *NUMBERS)
     found = next(geometry.all(*kinds), None)
     if found is None:
-        raise geometry.error(f"geometry has none of {', '.join(kinds)}; add one")
+        raise geometry.error("E-URDF-005", f"geometry has none of {', '.join(kinds)}", "add one")
     if found.tag == "mesh":
         file, size = found.text("filename"), tuple(found.vector("scale", "1 1 1"))
     elif found.tag == "box":
@@ -53,7 +53,7 @@ def _shape(part: Part, link: str, named: Mapping[str, Color]) -> ShapeData:
     else:
         size = tuple(map(found.number, NUMBERS[found.tag]))
     if found.tag != "mesh" and min(size) <= 0.0:
-        raise found.error(f"{found.tag} has no volume; give sizes above 0")
+        raise found.error("E-URDF-006", f"{found.tag} has no volume", "give sizes above 0")
     material, origin = part.find("material"), part.find("origin")
     return ShapeData(
         link,
@@ -76,5 +76,5 @@ def _color(material: Part, named: Mapping[str, Color]) -> Color | None:
     try:
         return tuple(min(max(float(x), 0.0), 1.0) for x in color.words("rgba", 4))
     except ModelError as error:
-        material.source.notes.append(f"{error}; the colour is left out")
+        material.source.notes.append(f"{error.message}; the colour is left out")
         return None

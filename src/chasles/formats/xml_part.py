@@ -53,8 +53,8 @@ class Part:
         tag: str = self.element.tag.removeprefix(self.source.space)
         return tag
 
-    def error(self, what: str) -> ModelError:
-        return ModelError(f"{self.where}: {self.owner}: {what}")
+    def error(self, code: str, problem: str, remedy: str = "") -> ModelError:
+        return ModelError(code, problem, remedy, part=self.owner, file=self.where)
 
     def note(self, what: str) -> None:
         self.source.notes.append(f"{self.where}: {self.owner}: {what}")
@@ -75,7 +75,7 @@ class Part:
     def need(self, tag: str) -> "Part":
         part = self.find(tag)
         if part is None:
-            raise self.error(f"there is no <{tag}>; add one")
+            raise self.error("E-XML-005", f"there is no <{tag}>", "add one")
         return part
 
     def named(self) -> "Part":
@@ -88,7 +88,7 @@ class Part:
         """An attribute; without a default it may not be absent or empty."""
         text = self.element.get(attribute, default)
         if not text:
-            raise self.error(f"{self.tag} has no {attribute}; add {attribute}=...")
+            raise self.error("E-XML-006", f"{self.tag} has no {attribute}", f"add {attribute}=...")
         return text
 
     def words(self, attribute: str, count: int, default: str = "") -> list[str]:
@@ -111,7 +111,7 @@ class Part:
         words = text.split()
         if len(words) != count or not all(map(is_number, words)):
             needed = "a finite number" if count == 1 else f"{count} finite numbers"
-            raise self.error(f"{what} is {short(text)}; give {needed}")
+            raise self.error("E-XML-007", f"{what} is {short(text)}", f"give {needed}")
         return words
 
     def unit(self, given: Vector) -> Vector:
@@ -119,7 +119,7 @@ class Part:
         length = math.hypot(*given)
         if not 1e-9 < length < math.inf:
             size = "zero" if length < 1.0 else "infinite"
-            raise self.error(f"axis has {size} length; give a unit vector")
+            raise self.error("E-XML-008", f"axis has {size} length", "give a unit vector")
         return Vector(tuple(a / length for a in given))
 
     def placement(self, position: Vector, angles: list[str]) -> Transform:

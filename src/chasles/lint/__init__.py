@@ -2,7 +2,6 @@
 
 import importlib
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -44,9 +43,6 @@ SURVEYS: dict[str, Survey] = {
     ".dat": Survey("chasles.lint.plain", "loaded"),
 }
 """One row a format, loaded on use."""
-
-_MESSAGE = re.compile(r"(?:(?P<where>.*?:\d+): )?(?:(?P<part>\w+ '[^']*'):? )?(?P<what>.*)", re.S)
-
 
 _quiet = partial(np.errstate, over="ignore", invalid="ignore", divide="ignore")
 """What overflows is infinite, and found to be no body's; NumPy need not say it too."""
@@ -95,9 +91,8 @@ def surveyed(
     file = str(registry.find(path)) if registry.is_name(path) else path
     suffix = PurePath(file).suffix.lower()
     if suffix not in SURVEYS:
-        raise ModelError(
-            f"{file}: unknown file type {suffix!r}; give a file that ends in {', '.join(SURVEYS)}"
-        )
+        remedy = f"give a file that ends in {', '.join(SURVEYS)}"
+        raise ModelError("E-LINT-001", f"unknown file type {suffix!r}", remedy, file=file)
     row = SURVEYS[suffix]
     given = {"arguments": arguments} if suffix == ".xacro" else {}
     with _quiet():
@@ -107,13 +102,13 @@ def surveyed(
     except NotInstalled:
         raise
     except ModelError as error:
-        return replace(sheet, refusal=_refusal(file, str(error)))
+        return replace(sheet, refusal=_refusal(file, error))
     with _quiet():
         sheet = _joined(sheet, description, row.join)
     try:
         return replace(sheet, robot=Robot(description))
     except ModelError as error:
-        return replace(sheet, refusal=_refusal(file, str(error)))
+        return replace(sheet, refusal=_refusal(file, error))
 
 
 def _joined(sheet: Sheet, description: Description, join: str) -> Sheet:
@@ -146,13 +141,9 @@ def _joined(sheet: Sheet, description: Description, join: str) -> Sheet:
     )
 
 
-def _refusal(file: str, message: str) -> Found:
-    """A reader's message, taken apart: file:line, the part, the fact, the remedy."""
-    said = message.removeprefix(f"{file}: ")
-    match = _MESSAGE.fullmatch(said)
-    assert match is not None, "every text matches"
-    what, _, remedy = match["what"].rpartition("; ")
-    return Found(match["part"] or "file", match["where"] or file, what or remedy, remedy)
+def _refusal(file: str, error: ModelError) -> Found:
+    """Why a file does not load."""
+    return Found(error.part or "file", error.place or file, error.problem, error.remedy)
 
 
 __all__ = ["CHECKS", "SEVERITIES", "SURVEYS", "Finding", "at_least", "findings", "lint", "surveyed"]

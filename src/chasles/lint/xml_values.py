@@ -50,8 +50,7 @@ class Values:
         try:
             read()
         except ModelError as error:
-            text = str(error).removeprefix(f"{part.where}: {part.owner}: ")
-            self.faults.append(Found(part.owner, part.where, text.rpartition("; ")[0]))
+            self.faults.append(Found(part.owner, part.where, error.problem))
 
 
 def rotation(roll: float, pitch: float, yaw: float) -> np.ndarray:

@@ -3,8 +3,10 @@
 from dataclasses import dataclass
 from typing import Any, Self
 
+from chasles.errors import InputError
 
-class LoopError(ValueError):
+
+class LoopError(InputError):
     """A question about closed loops that has no answer; names the loop and the joints."""
 
 

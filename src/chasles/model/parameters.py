@@ -36,10 +36,11 @@ def shape(source: Description, name: str) -> tuple[int, ...]:
     }
     known["center"] = known["inertia"] = known["mass"]
     if what not in SHAPES or part not in known[what]:
-        raise ModelError(
-            f"robot {source.name!r} has no parameter {name!r}; parameters are <link>.mass, "
-            "<link>.center, <link>.inertia, <joint>.placement and gravity"
+        remedy = (
+            "parameters are <link>.mass, <link>.center, <link>.inertia, <joint>.placement and "
+            "gravity"
         )
+        raise ModelError("E-MODEL-038", f"robot {source.name!r} has no parameter {name!r}", remedy)
     return SHAPES[what]
 
 

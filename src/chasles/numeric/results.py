@@ -4,6 +4,8 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
+from chasles.errors import ArgumentError, InputError
+
 Results = TypeVar("Results", bound=tuple[np.ndarray, ...])
 
 
@@ -12,11 +14,12 @@ def delivered(name: str, results: Results, out: Any) -> Results:
     if out is None:
         return results
     if not isinstance(out, tuple) or len(out) != len(results):
-        raise ValueError(f"{name}: out must be a tuple of {len(results)} arrays")
+        raise InputError("E-CALL-058", f"out must be a tuple of {len(results)} arrays", part=name)
     for array, result in zip(out, results, strict=True):
         _check(name, result, array)
     if any(np.shares_memory(a, b) for k, a in enumerate(out) for b in out[:k]):
-        raise ValueError(f"{name}: arrays of out overlap; give each result its own")
+        problem = "arrays of out overlap"
+        raise InputError("E-CALL-059", problem, "give each result its own", part=name)
     for array, result in zip(out, results, strict=True):
         array[...] = result
     return cast(Results, out)
@@ -33,10 +36,13 @@ def filled(name: str, result: np.ndarray, out: Any) -> np.ndarray:
 
 def _check(name: str, result: np.ndarray, out: Any) -> None:
     if not isinstance(out, np.ndarray):
-        raise TypeError(f"{name}: out must be a NumPy array, not {type(out).__name__}")
+        problem = f"out must be a NumPy array, not {type(out).__name__}"
+        raise ArgumentError("E-CALL-060", problem, part=name)
     if out.dtype != result.dtype:
-        raise TypeError(f"{name}: out must have dtype {result.dtype}, not {out.dtype}")
+        problem = f"out must have dtype {result.dtype}, not {out.dtype}"
+        raise ArgumentError("E-CALL-061", problem, part=name)
     if out.shape != result.shape:
-        raise ValueError(f"{name}: out must have shape {result.shape}, not {out.shape}")
+        problem = f"out must have shape {result.shape}, not {out.shape}"
+        raise InputError("E-CALL-062", problem, part=name)
     if not out.flags.writeable:
-        raise ValueError(f"{name}: out is read-only; give a writeable array")
+        raise InputError("E-CALL-063", "out is read-only", "give a writeable array", part=name)

@@ -6,6 +6,7 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
+from chasles.errors import InputError
 from chasles.formats.motion import numbered
 from chasles.model import Model, ModelError
 from chasles.names import numbers
@@ -56,9 +57,10 @@ def path(what: str, value: Any, size: int) -> np.ndarray:
     """States one after the other: (n, size) finite numbers, two states or more."""
     found = numbers(what, value, size)
     if found.ndim != 2 or len(found) < 2:
-        raise ValueError(
-            f"{what} must be (n, {size}), one row for each of two or more instants, "
-            f"not {found.shape}"
+        raise InputError(
+            "E-PLOT-016",
+            f"{what} must be (n, {size}), one row for each of two or more instants, not "
+            f"{found.shape}",
         )
     return _finite(what, found)
 
@@ -69,7 +71,8 @@ def times(t: Any, count: int) -> tuple[np.ndarray, str]:
         return np.arange(count), "instant"
     found = np.asarray(t, float)
     if found.shape != (count,):
-        raise ValueError(f"t must have a time for each of {count} instants, not {found.shape}")
+        problem = f"t must have a time for each of {count} instants, not {found.shape}"
+        raise InputError("E-PLOT-017", problem)
     return _finite("t", found), "time (s)"
 
 
@@ -77,16 +80,16 @@ def state(robot: Subject, q: Any) -> np.ndarray:
     """One position: (nq,) finite numbers."""
     found = numbers("q", q, robot.nq)
     if found.ndim != 1:
-        raise ValueError(f"q must be one state of {robot.nq} numbers, not {found.shape}")
+        problem = f"q must be one state of {robot.nq} numbers, not {found.shape}"
+        raise InputError("E-PLOT-018", problem)
     return _finite("q", found)
 
 
 def _finite(what: str, found: np.ndarray) -> np.ndarray:
     bad = np.argwhere(~np.isfinite(found))
     if len(bad):
-        raise ValueError(
-            f"{what} has a number that is not finite at index {tuple(bad[0].tolist())}"
-        )
+        problem = f"{what} has a number that is not finite at index {tuple(bad[0].tolist())}"
+        raise InputError("E-PLOT-019", problem)
     return found
 
 
@@ -100,7 +103,8 @@ def frame_of(robot: Subject, frame: str | None) -> str:
 def open_tree(robot: Subject, what: str, remedy: str) -> None:
     """Refuse a robot with loops, whose joints do not move freely."""
     if robot.model.loop_rows:
-        raise ModelError(f"{what}: robot {robot.name!r} has loops or couplings; {remedy}")
+        problem = f"robot {robot.name!r} has loops or couplings"
+        raise ModelError("E-PLOT-020", problem, remedy, part=what)
 
 
 def span(robot: Subject, joint: str) -> tuple[float, float]:
@@ -108,7 +112,8 @@ def span(robot: Subject, joint: str) -> tuple[float, float]:
     each way where it has none, as `Robot.random` takes them."""
     body = robot.model.bodies[robot.model.mover(joint)]
     if body.joint.nq != 1:
-        raise ValueError(f"joint {joint!r} has {body.joint.nq} coordinates; name one that has one")
+        problem = f"joint {joint!r} has {body.joint.nq} coordinates"
+        raise InputError("E-PLOT-021", problem, "name one that has one")
     low, high = body.data.limits.lower, body.data.limits.upper
     if math.isfinite(low) and math.isfinite(high) and low < high:
         return low, high

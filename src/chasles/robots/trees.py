@@ -50,7 +50,8 @@ def random_tree(
     mimics: some joints with one freedom follow another one, if there are two.
     """
     if n < 1:
-        raise ModelError(f"robot 'random_tree': it has {n} joints; ask for one or more")
+        problem = f"it has {n} joints"
+        raise ModelError("E-ROBOT-033", problem, "ask for one or more", part="robot 'random_tree'")
     rng = random.Random(seed)
     chance = rng.random() < 0.5
     kinds = _kinds(rng, n, chance if floating is None else floating)

@@ -9,6 +9,7 @@ import numpy as np
 
 from chasles import backends
 from chasles.backends.arrays import call
+from chasles.errors import InputError
 from chasles.expr import RULES, Arena, Number, Program, Variable, forward
 from chasles.loops import ImpossiblePosition
 from chasles.model import ModelError
@@ -32,14 +33,16 @@ class ClosureFunction:
     def __init__(self, robot: Robot, gamma: Gamma) -> None:
         model, self.robot = robot.model, robot
         if not robot.model.loop_rows:
-            raise ModelError(f"ClosureFunction: robot {robot.name!r} has no loops to close")
+            problem = f"robot {robot.name!r} has no loops to close"
+            raise ModelError("E-MOTION-025", problem, part="ClosureFunction")
         for i in model.movers:
             if not model.bodies[i].joint.additive:
-                raise ModelError(
-                    f"ClosureFunction: joint {model.bodies[i].data.name!r} of robot "
-                    f"{robot.name!r} has velocities that are not rates of its q; leave the loops "
-                    "to simulate"
+                problem = (
+                    f"joint {model.bodies[i].data.name!r} of robot {robot.name!r} has velocities "
+                    "that are not rates of its q"
                 )
+                remedy = "leave the loops to simulate"
+                raise ModelError("E-MOTION-026", problem, remedy, part="ClosureFunction")
         self.independent = robot._choice.independent
         self._kernel = backends.compile(_program(gamma, len(self.independent), robot.nq))
 
@@ -55,11 +58,12 @@ class ClosureFunction:
         bad = ~np.isfinite(found[0])
         if np.count_nonzero(bad) and np.all(np.isfinite(y)):
             where = tuple(int(k) for k in np.argwhere(bad)[0][:-1])
-            raise ImpossiblePosition(
-                f"robot {self.robot.name!r}: the closure function has no value at "
+            problem = (
+                "the closure function has no value at "
                 f"{', '.join(map(repr, self.robot.independent))} = "
                 f"{np.broadcast_to(y, (*bad.shape[:-1], len(zero)))[where].tolist()}"
             )
+            raise ImpossiblePosition("E-MOTION-027", problem, part=f"robot {self.robot.name!r}")
         if yd is None and ydd is None:
             return found[0]
         return found[:2] if ydd is None else found
@@ -74,7 +78,8 @@ def _program(gamma: Gamma, n: int, nq: int) -> Program:
     timed = list(inspect.signature(gamma).parameters)[1:] == ["t"]
     q = list(gamma(y, t) if timed else gamma(y))
     if len(q) != nq:
-        raise ValueError(f"ClosureFunction: gamma must give {nq} numbers, q, not {len(q)}")
+        problem = f"gamma must give {nq} numbers, q, not {len(q)}"
+        raise InputError("E-MOTION-028", problem, part="ClosureFunction")
     position = Program.from_outputs("gamma", [inputs[0], moment], [(Variable("q", (nq,)), q)])
     velocity = _renamed(forward(position, ["y", "t"]))
     acceleration = forward(velocity, ["y", "t", "yd"])
