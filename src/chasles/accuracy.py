@@ -7,9 +7,8 @@ import numpy as np
 
 from chasles.backends.arrays import check_tolerance
 from chasles.compiled import wrench_arguments
-from chasles.errors import InputError
+from chasles.errors import InputError, ModelError
 from chasles.loops import OpenLoop, SingularPosition
-from chasles.model import ModelError
 from chasles.model.loads import by_body
 from chasles.names import check_robot, leading_shape, numbers
 from chasles.numeric.maximal import joint_accelerations, solved, system

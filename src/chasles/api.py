@@ -12,9 +12,8 @@ from chasles.algorithms import that_runs
 from chasles.compiled import Compiled, Wrench, checked_options, derivative_names, wrench_arguments
 from chasles.cost import Cost, Rules, measured, recorder
 from chasles.devices import Automatic
-from chasles.errors import InputError
+from chasles.errors import InputError, ModelError
 from chasles.formats import registry
-from chasles.model import ModelError
 from chasles.model.denavit_hartenberg import Convention, DHRow, DHTable
 from chasles.model.dh_fields import TABLE, checked
 from chasles.model.dh_fit import dh_table

@@ -16,9 +16,9 @@ from chasles.backends import cache
 from chasles.backends.arrays import Kernel, call
 from chasles.backends.call import fast_entry
 from chasles.backends.pool import COMPILING
-from chasles.errors import ArgumentError, InputError
+from chasles.errors import ArgumentError, InputError, ModelError
 from chasles.expr import Interface, Program
-from chasles.model import Description, Model, ModelError, build
+from chasles.model import Description, Model, build
 from chasles.model.spaces import PositionSpace, WrenchesSpace
 from chasles.programs import Derivative, Differential, differentiated, program, spaces
 from chasles.tracing import WrenchKey, rate_name

@@ -21,9 +21,8 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from chasles.errors import InputError
+from chasles.errors import InputError, ModelError
 from chasles.loops import TOLERANCE
-from chasles.model import ModelError
 from chasles.names import leading_shape, numbers
 from chasles.robot import Robot
 

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from chasles.errors import InputError
+from chasles.errors import InputError, ModelError
 from chasles.mathematics.spatial import Transform
-from chasles.model import WORLD, ModelError
+from chasles.model import WORLD
 from chasles.names import by_name, from_names, numbers
 from chasles.robot import Array, Robot
 

@@ -11,9 +11,9 @@ from typing import Any, Literal
 
 from chasles.algorithms import DERIVATIVES, KINEMATICS, METHODS, Method
 from chasles.algorithms.spatial.configuration import integrate
-from chasles.errors import InputError
+from chasles.errors import InputError, ModelError
 from chasles.expr import RULES, Arena, Number, Program, Variable, forward, jacobian, reverse
-from chasles.model import WORLD, Model, ModelError
+from chasles.model import WORLD, Model
 from chasles.model.equivalent import Choice, by_moments, equivalent
 from chasles.model.frames import sparse_frames
 from chasles.model.rotors import still_rotors

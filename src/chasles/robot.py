@@ -26,7 +26,7 @@ from chasles.compiled import (
     rates_by_name,
     wrench_arguments,
 )
-from chasles.errors import ArgumentError, InputError
+from chasles.errors import ArgumentError, InputError, ModelError
 from chasles.libraries import refuse
 from chasles.loops import (
     TOLERANCE,
@@ -43,17 +43,7 @@ from chasles.loops import (
 from chasles.loops.charts import Charts
 from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.spatial import RigidInertia
-from chasles.model import (
-    JOINTS,
-    CouplingData,
-    Description,
-    JointData,
-    LoopData,
-    Model,
-    ModelError,
-    build,
-    edit,
-)
+from chasles.model import JOINTS, CouplingData, Description, JointData, LoopData, Model, build, edit
 from chasles.model.closure import Closure
 from chasles.model.drives import Motion, motion
 from chasles.model.parameters import nominal, shape

@@ -153,9 +153,9 @@ def test_results_in_place() -> None:
     with raises("E-CALL-058", "constrained_dynamics"):
         robot.constrained_dynamics(q, qd, tau, out=out[0])
     for bad, error, message in (
-        (np.empty((3, 3)), ValueError, "E-CALL-062 (3, 4)"),
-        (np.empty((3, 4), np.float32), TypeError, "E-CALL-061 forward_dynamics"),
-        ([0.0] * 4, TypeError, "E-CALL-060 forward_dynamics"),
+        (np.empty((3, 3)), ValueError, "E-CALL-013 (3, 4)"),
+        (np.empty((3, 4), np.float32), TypeError, "E-CALL-012 forward_dynamics"),
+        ([0.0] * 4, TypeError, "E-CALL-011 forward_dynamics"),
     ):
         with raises(message, kind=error):
             robot.forward_dynamics(q, qd, tau, out=bad)

@@ -155,23 +155,27 @@ def _outputs(
         problem = f"out must be a tuple of {len(interface.outputs)} arrays"
         raise InputError("E-CALL-010", problem, part=name)
     for variable, array in zip(interface.outputs, outs, strict=True):
-        shape = batch + variable.shape
-        if not isinstance(array, np.ndarray):
-            problem = f"out must be a NumPy array, not {type(array).__name__}"
-            raise ArgumentError("E-CALL-011", problem, part=name)
-        if array.dtype != dtype:
-            problem = f"out must have dtype {dtype}, not {array.dtype}"
-            raise ArgumentError("E-CALL-012", problem, part=name)
-        if array.shape != shape:
-            problem = f"out must have shape {shape}, not {array.shape}"
-            raise InputError("E-CALL-013", problem, part=name)
-        if not array.flags.writeable:
-            raise InputError("E-CALL-014", "out is read-only", "give a writeable array", part=name)
+        check_out(name, array, batch + variable.shape, dtype)
     for k, array in enumerate(outs):
         if any(np.shares_memory(array, other) for other in outs[:k]):
             problem = "arrays of out overlap"
             raise InputError("E-CALL-015", problem, "give each result its own", part=name)
     return outs
+
+
+def check_out(name: str, array: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+    """An array that a result can be written to."""
+    if not isinstance(array, np.ndarray):
+        problem = f"out must be a NumPy array, not {type(array).__name__}"
+        raise ArgumentError("E-CALL-011", problem, part=name)
+    if array.dtype != dtype:
+        problem = f"out must have dtype {dtype}, not {array.dtype}"
+        raise ArgumentError("E-CALL-012", problem, part=name)
+    if array.shape != shape:
+        problem = f"out must have shape {shape}, not {array.shape}"
+        raise InputError("E-CALL-013", problem, part=name)
+    if not array.flags.writeable:
+        raise InputError("E-CALL-014", "out is read-only", "give a writeable array", part=name)
 
 
 def _result_rows(a: np.ndarray, count: int, variable: Variable) -> np.ndarray:

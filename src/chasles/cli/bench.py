@@ -27,8 +27,7 @@ from chasles import conventions
 from chasles.api import compile
 from chasles.backends.pool import cores
 from chasles.compiled import Compiled
-from chasles.errors import InputError, said
-from chasles.model import ModelError
+from chasles.errors import InputError, ModelError, said
 from chasles.robot import Robot
 
 

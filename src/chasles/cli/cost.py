@@ -13,9 +13,8 @@ from chasles.api import cost
 from chasles.cli.command import Answer
 from chasles.cli.tables import table
 from chasles.cost import Cost, Rules
-from chasles.errors import InputError
+from chasles.errors import InputError, ModelError
 from chasles.expr import Count
-from chasles.model import ModelError
 from chasles.robot import Robot
 from chasles.tracing import signature
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from chasles.model import ModelError
+from chasles.errors import ModelError
 
 
 def values(

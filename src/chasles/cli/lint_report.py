@@ -11,11 +11,11 @@ from rich.console import Console
 from rich.markup import escape
 
 from chasles.cli.command import FOUND, WRONG
+from chasles.errors import ModelError
 from chasles.formats.files import store
 from chasles.lint import CHECKS, SEVERITIES, Finding, at_least, findings, surveyed
 from chasles.lint.repair import repaired, unrepaired
 from chasles.lint.sheet import Sheet
-from chasles.model import ModelError
 
 _COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}
 

@@ -23,10 +23,9 @@ from zipfile import BadZipFile
 import numpy as np
 
 from chasles.cli.scene import Scene
-from chasles.errors import FileError, said
+from chasles.errors import FileError, ModelError, said
 from chasles.formats.files import store, whole
 from chasles.formats.motion_archive import MOTION_FORMAT
-from chasles.model import ModelError
 from chasles.rollouts import End, Trajectory
 from chasles.version import VERSION
 

@@ -24,11 +24,10 @@ from pathlib import Path
 from typing import Any
 
 from chasles.cli.touching import KINDS, checked_table
-from chasles.errors import InputError
+from chasles.errors import InputError, ModelError
 from chasles.formats import registry
 from chasles.formats.files import store
 from chasles.formats.toml_file import TomlFile, word
-from chasles.model import ModelError
 from chasles.model.dh_fields import Field, checked, choice, number
 from chasles.robots import ROBOTS
 from chasles.rollouts import ComputedTorque, GravityCompensation, PDControl

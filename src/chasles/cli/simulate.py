@@ -11,8 +11,7 @@ from typing import Any
 from chasles.cli.recording import SCENARIO, Recording
 from chasles.cli.scenario import Scenario, is_scenario, read, with_flags
 from chasles.cli.scene import Scene, made, outside
-from chasles.errors import ChaslesError
-from chasles.model import ModelError
+from chasles.errors import ChaslesError, ModelError
 from chasles.rollouts import Trajectory
 
 PIECE = 100

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from chasles import robots
 from chasles.api import load
+from chasles.errors import ModelError
 from chasles.formats import registry
-from chasles.model import ModelError
 from chasles.robot import Robot
 
 

@@ -20,7 +20,7 @@ from chasles.contact import (
     Sphere,
 )
 from chasles.contact.carriers import Place
-from chasles.model import ModelError
+from chasles.errors import ModelError
 from chasles.model.dh_fields import Field, checked, number, numbers
 from chasles.model.model import suggest
 

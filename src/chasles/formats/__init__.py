@@ -8,9 +8,10 @@ from pathlib import PurePath
 from types import ModuleType
 from typing import Any
 
+from chasles.errors import ModelError
 from chasles.formats.mesh_files import renamed
 from chasles.formats.writable import writable
-from chasles.model import Description, ModelError
+from chasles.model import Description
 
 READERS: dict[str, str] = {
     ".urdf": "chasles.formats.urdf",

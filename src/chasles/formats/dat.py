@@ -24,13 +24,14 @@ from pathlib import PurePath
 
 import numpy as np
 
+from chasles.errors import ModelError
 from chasles.expr import Number
 from chasles.formats.files import check_bearable, lines, short, store
 from chasles.formats.numbers import is_number, multiple, radians, right_angles
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.rotations import about
 from chasles.mathematics.spatial import RigidInertia, Transform
-from chasles.model import Description, JointData, ModelError
+from chasles.model import Description, JointData
 from chasles.model.build import compose
 from chasles.model.denavit_hartenberg import DHRow, dh_chain, factors, matrix
 from chasles.model.dh_fields import LARGEST

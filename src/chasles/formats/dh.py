@@ -18,12 +18,13 @@ from dataclasses import fields, replace
 from pathlib import PurePath
 from typing import Any
 
+from chasles.errors import ModelError
 from chasles.formats.files import store
 from chasles.formats.numbers import angle_word
 from chasles.formats.toml_file import ANGLES, COORDINATES, TomlFile, bounds, word
 from chasles.mathematics.angles import angles_from_matrix, rotation_from_angles
 from chasles.mathematics.linear import Matrix
-from chasles.model import Description, ModelError, build
+from chasles.model import Description, build
 from chasles.model.denavit_hartenberg import Convention, DHRow, DHTable, row_of
 from chasles.model.dh_fields import FIELDS, IDENTITY, TABLE, Field, Pose, numbers
 from chasles.model.dh_fit import dh_table

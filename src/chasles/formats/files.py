@@ -7,8 +7,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from chasles.errors import FileError, said
-from chasles.model import ModelError
+from chasles.errors import FileError, ModelError, said
 
 MAX_BYTES = 64 * 2**20
 """Larger robot files are refused unread; the largest of example-robot-data has 0.2 MB."""

@@ -7,6 +7,7 @@ from dataclasses import MISSING, fields
 from itertools import takewhile
 from typing import Any
 
+from chasles.errors import ModelError
 from chasles.formats.files import store
 from chasles.formats.mechanism import MOST_POWERS, SAME
 from chasles.formats.refusals import check_joint
@@ -20,7 +21,6 @@ from chasles.model import (
     JointData,
     Limits,
     LinkData,
-    ModelError,
     ShapeData,
 )
 from chasles.model.couplings import linear

@@ -10,13 +10,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import PurePath
 
+from chasles.errors import ModelError
 from chasles.formats.mjcf_equalities import Equalities, equalities
 from chasles.formats.mjcf_shapes import shapes
 from chasles.formats.mjcf_source import Source, opened, pose
 from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.rotations import matrix_from_axis_angle
 from chasles.mathematics.spatial import RigidInertia, Transform
-from chasles.model import Description, FrameData, JointData, Limits, LinkData, ModelError
+from chasles.model import Description, FrameData, JointData, Limits, LinkData
 from chasles.model.build import compose
 
 WORLD = "world"

@@ -3,8 +3,8 @@
 import re
 from typing import Any
 
+from chasles.errors import ModelError
 from chasles.formats.walled import Tool
-from chasles.model import ModelError
 
 MUJOCO = Tool(
     "MuJoCo's compiler",

@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
+from chasles.errors import ModelError
 from chasles.expr import Number
 from chasles.formats.mjcf_source import Source, pose
 from chasles.mathematics.spatial import Transform
-from chasles.model import CouplingData, LoopData, Mimic, ModelError, coupling
+from chasles.model import CouplingData, LoopData, Mimic, coupling
 
 _LOOPS = {"connect": "spherical", "weld": "fixed"}
 """The joint that each equality between two bodies is."""

@@ -6,13 +6,13 @@ from typing import Any
 
 from lxml import etree
 
+from chasles.errors import ModelError
 from chasles.formats.files import load
 from chasles.formats.mjcf_compiler import compiled
 from chasles.formats.xml_document import parse
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.rotations import matrix_from_quaternion
 from chasles.mathematics.spatial import Transform
-from chasles.model import ModelError
 from chasles.model.graph import unused_name
 
 _PLACES = {

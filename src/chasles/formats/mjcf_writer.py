@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from lxml import etree
 
+from chasles.errors import ModelError
 from chasles.formats.files import store
 from chasles.formats.mjcf_writer_equalities import add_equalities, placed
 from chasles.formats.mjcf_writer_shapes import add_shapes
@@ -14,7 +15,7 @@ from chasles.formats.refusals import check_writable, refusal
 from chasles.formats.xml_document import added, begun, printed, words
 from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
-from chasles.model import Description, JointData, Limits, LinkData, ModelError
+from chasles.model import Description, JointData, Limits, LinkData
 from chasles.model.build import compose
 from chasles.model.graph import unused_name
 from chasles.model.joints.reverse import inverted

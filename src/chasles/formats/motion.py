@@ -20,8 +20,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from chasles.errors import ModelError
 from chasles.formats.files import Line, lines, short
-from chasles.model import Model, ModelError
+from chasles.model import Model
 from chasles.model.spaces import PositionSpace
 
 CHUNK = 4096

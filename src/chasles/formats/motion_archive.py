@@ -5,8 +5,8 @@ from zipfile import BadZipFile, is_zipfile
 
 import numpy as np
 
+from chasles.errors import ModelError
 from chasles.formats.files import size
-from chasles.model import ModelError
 
 MOTION_FORMAT = "chasles-motion-1"
 """What a motion file says of itself."""

@@ -1,6 +1,7 @@
 """What robot files other than our own cannot say, in one form of words."""
 
-from chasles.model import Description, JointData, ModelError
+from chasles.errors import ModelError
+from chasles.model import Description, JointData
 
 
 def refusal(code: str, part: str, problem: str, format: str, remedy: str) -> ModelError:

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from chasles.errors import ModelError
 from chasles.formats import READERS
-from chasles.model import ModelError
 
 _MOST_FILES = 100_000
 """Looked at in one folder; a cache of robots has some thousands."""

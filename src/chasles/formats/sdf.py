@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import PurePath
 from typing import Any
 
+from chasles.errors import ModelError
 from chasles.formats.sdf_document import Document, number, opened, placed, truth
 from chasles.formats.sdf_ends import direction, end, vector
 from chasles.formats.sdf_frames import WORLD, Node, relative
@@ -19,15 +20,7 @@ from chasles.formats.sdf_shapes import shapes
 from chasles.formats.xml_part import MOMENTS, Part, about_origin
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
-from chasles.model import (
-    Description,
-    FrameData,
-    JointData,
-    Limits,
-    LinkData,
-    Mimic,
-    ModelError,
-)
+from chasles.model import Description, FrameData, JointData, Limits, LinkData, Mimic
 from chasles.model.graph import from_graph, unused_name
 
 _KINDS = {

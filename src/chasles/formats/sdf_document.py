@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from chasles.errors import ModelError
 from chasles.formats.files import load, short
 from chasles.formats.sdf_frames import WORLD, Node, Scope
 from chasles.formats.sdf_include import included
@@ -12,7 +13,6 @@ from chasles.formats.xml_part import Part, Source
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.rotations import matrix_from_quaternion
 from chasles.mathematics.spatial import Transform
-from chasles.model import ModelError
 
 OLDEST, NEWEST = 4, 12
 """Minor versions of the format: what was before 1.4 has other elements."""

@@ -5,11 +5,11 @@ from pathlib import Path
 
 from lxml import etree
 
+from chasles.errors import ModelError
 from chasles.formats.files import load, short
 from chasles.formats.resources import VARIABLES, candidates, package_of
 from chasles.formats.xml_document import parse
 from chasles.formats.xml_part import Part
-from chasles.model import ModelError
 
 MANIFEST = "model.config"
 """The file of a model's folder that names the others, by the version of their format."""

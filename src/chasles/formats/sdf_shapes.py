@@ -9,13 +9,14 @@ from dataclasses import replace
 
 from lxml import etree
 
+from chasles.errors import ModelError
 from chasles.formats.mesh_files import renamed
 from chasles.formats.sdf_document import content, number, placed
 from chasles.formats.sdf_elements import add_pose, add_text
 from chasles.formats.sdf_frames import Node, relative
 from chasles.formats.xml_document import added, words
 from chasles.formats.xml_part import Part
-from chasles.model import ROLES, ModelError, ShapeData
+from chasles.model import ROLES, ShapeData
 from chasles.model.build import compose
 
 _SIZES = {

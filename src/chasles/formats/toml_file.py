@@ -8,10 +8,10 @@ import tomllib
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from chasles.errors import ModelError
 from chasles.formats.files import load
 from chasles.formats.numbers import angle_word, multiple, radians, right_angles
 from chasles.formats.toml_lines import Lines
-from chasles.model import ModelError
 from chasles.model.dh_fields import Field, checked, choice
 from chasles.model.model import suggest
 

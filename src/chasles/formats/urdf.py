@@ -15,13 +15,14 @@ from pathlib import PurePath
 
 from lxml import etree
 
+from chasles.errors import ModelError
 from chasles.formats.files import load, short
 from chasles.formats.urdf_shapes import materials, shapes
 from chasles.formats.xml_document import parse
 from chasles.formats.xml_part import MOMENTS, Part, Source, about_origin
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
-from chasles.model import Description, JointData, Limits, LinkData, Mimic, ModelError
+from chasles.model import Description, JointData, Limits, LinkData, Mimic
 from chasles.model.graph import on_free_joint
 
 _STANDARD = ("revolute", "continuous", "prismatic", "fixed", "planar")

@@ -6,9 +6,10 @@ A shape that cannot be drawn is left out with a note: the motion does not depend
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from chasles.errors import ModelError
 from chasles.formats.xml_part import Part
 from chasles.mathematics.spatial import Transform
-from chasles.model import ROLES, ModelError, ShapeData
+from chasles.model import ROLES, ShapeData
 
 Color = tuple[float, ...]
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from chasles.model import ModelError
+from chasles.errors import ModelError
 
 _PROGRAM = Path(__file__).with_name("walled_program.py")
 

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import fields, replace
 from typing import TypeVar
 
-from chasles.model import Description, JointData, Limits, LinkData, ModelError, ShapeData
+from chasles.errors import ModelError
+from chasles.model import Description, JointData, Limits, LinkData, ShapeData
 from chasles.model.dh_fields import LARGEST
 
 Kind = TypeVar("Kind", bound=JointData)

@@ -10,11 +10,12 @@ from collections.abc import Mapping
 
 from lxml import etree
 
+from chasles.errors import ModelError
 from chasles.formats.files import load
 from chasles.formats.urdf import described
 from chasles.formats.walled import Tool
 from chasles.formats.xml_document import MAX_BYTES, parse
-from chasles.model import Description, ModelError
+from chasles.model import Description
 
 XACRO = Tool(
     "xacro",

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 
 from lxml import etree
 
+from chasles.errors import ModelError
 from chasles.expr import Number
-from chasles.model import ModelError
 
 MAX_BYTES = 8 * 2**20
 """Larger documents are refused unread: a robot's has less than one MB, shapes aside."""

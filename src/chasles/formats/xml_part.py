@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 
 from lxml import etree
 
+from chasles.errors import ModelError
 from chasles.formats.files import short
 from chasles.formats.numbers import is_number, multiple, radians, right_angles
 from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.rotations import Plane, Rotation
 from chasles.mathematics.spatial import RigidInertia, Transform
-from chasles.model import ModelError
 
 _QUARTERS = ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0))
 """Cosine and sine of 0, 1, 2 and 3 right angles."""

@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from chasles import formats
+from chasles.errors import ModelError
 from chasles.formats import registry
 from chasles.formats.walled import NotInstalled
 from chasles.lint import loaded
@@ -18,7 +19,7 @@ from chasles.lint.checks import CHECKS
 from chasles.lint.findings import SEVERITIES, Finding, at_least
 from chasles.lint.repair import unrepaired
 from chasles.lint.sheet import Found, Joint, Link, Sheet
-from chasles.model import Description, ModelError
+from chasles.model import Description
 from chasles.robot import Robot
 
 

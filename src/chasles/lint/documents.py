@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from lxml import etree
 
-from chasles.model import ModelError
+from chasles.errors import ModelError
 
 
 class Edit(NamedTuple):

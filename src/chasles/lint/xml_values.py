@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from chasles.errors import ModelError
 from chasles.formats.numbers import is_number
 from chasles.formats.xml_part import Part
 from chasles.lint.sheet import Found
-from chasles.model import ModelError
 
 
 @dataclass

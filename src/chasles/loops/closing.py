@@ -13,7 +13,7 @@ import numpy as np
 
 from chasles.backends.arrays import check_tolerance
 from chasles.backends.drivers import newton
-from chasles.errors import ArgumentError, InputError
+from chasles.errors import ArgumentError, InputError, ModelError
 from chasles.libraries import refuse
 from chasles.loops.openness import at_index, check_position, check_rates, how_open
 from chasles.loops.ranks import (
@@ -28,7 +28,7 @@ from chasles.loops.ranks import (
 )
 from chasles.loops.reports import ImpossiblePosition, LockedMechanism, SingularPosition
 from chasles.loops.scales import column_scales, row_scales
-from chasles.model import Coupling, Loop, Model, ModelError
+from chasles.model import Coupling, Loop, Model
 from chasles.names import leading_shape
 
 CLOSED = 1e-13

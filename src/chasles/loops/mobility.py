@@ -4,12 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from chasles.errors import InputError
+from chasles.errors import InputError, ModelError
 from chasles.loops.closing import Loops
 from chasles.loops.ranks import RANK, rank_of, spans
 from chasles.loops.reports import Mobility
 from chasles.loops.structure import weaker_joints
-from chasles.model import ModelError
 
 MASSLESS = 1e-13
 """Closed motions that move less than this part of the largest inertia move none."""

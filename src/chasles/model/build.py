@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass, replace
 
+from chasles.errors import ModelError
 from chasles.expr import Number, Scalar
 from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.rotations import Rotation, aligned_to_z
@@ -15,7 +16,6 @@ from chasles.model.description import (
     JointData,
     Limits,
     LoopData,
-    ModelError,
     freedom_names,
 )
 from chasles.model.drives import Drive

@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from functools import cache
 from itertools import chain
 
-from chasles.errors import said
+from chasles.errors import ModelError, said
 from chasles.expr import RULES, Arena, Number, Program, Variable, forward, is_number
 from chasles.expr import jacobian as derivatives
 from chasles.mathematics.linear import Matrix, Vector
-from chasles.model.description import CouplingData, ModelError
+from chasles.model.description import CouplingData
 from chasles.model.joints.steps import TRIES, has_values, replayed
 
 

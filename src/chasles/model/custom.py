@@ -5,11 +5,11 @@ from dataclasses import is_dataclass
 
 import numpy as np
 
-from chasles.errors import said
+from chasles.errors import ModelError, said
 from chasles.expr import Number
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import Forces, Motions, Transform
-from chasles.model.description import Description, LoopData, ModelError
+from chasles.model.description import Description, LoopData
 from chasles.model.joints import Joint
 
 _SLACK = 1e-9

@@ -18,18 +18,12 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from chasles.errors import ModelError
 from chasles.mathematics.linear import Matrix, Symmetric, Vector
 from chasles.mathematics.rotations import about
 from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model.build import compose
-from chasles.model.description import (
-    Description,
-    FrameData,
-    JointData,
-    Limits,
-    LinkData,
-    ModelError,
-)
+from chasles.model.description import Description, FrameData, JointData, Limits, LinkData
 from chasles.model.dh_fields import FIELDS, IDENTITY, TABLE, Pose, checked, checked_pose
 from chasles.model.model import suggest
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from chasles.model.description import ModelError
+from chasles.errors import ModelError
 
 LARGEST = 1e100
 """Beyond it, products of lengths and masses leave the range of a double."""

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from chasles.errors import ModelError
 from chasles.model.denavit_hartenberg import (
     Convention,
     DHRow,
@@ -22,7 +23,6 @@ from chasles.model.denavit_hartenberg import (
     matrix,
     transform,
 )
-from chasles.model.description import ModelError
 from chasles.model.dh_fields import Pose
 from chasles.model.model import WORLD, Body, Model
 

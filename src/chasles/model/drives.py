@@ -3,10 +3,9 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from chasles.errors import ArgumentError, said
+from chasles.errors import ArgumentError, ModelError, said
 from chasles.expr import RULES, Arena, Number, Program, Variable, is_number
 from chasles.mathematics.linear import Vector
-from chasles.model.description import ModelError
 from chasles.model.joints import Joint
 from chasles.model.joints.steps import TRIES, by_time, has_values, replayed
 

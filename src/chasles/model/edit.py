@@ -3,19 +3,13 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from chasles.errors import ModelError
 from chasles.expr import Number, Program
 from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model import couplings
 from chasles.model.build import compose
-from chasles.model.description import (
-    CouplingData,
-    Description,
-    JointData,
-    LinkData,
-    LoopData,
-    ModelError,
-)
+from chasles.model.description import CouplingData, Description, JointData, LinkData, LoopData
 from chasles.model.equivalent import equivalent
 from chasles.model.joints.reverse import inverted
 from chasles.model.model import WORLD, Body, Model

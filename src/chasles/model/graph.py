@@ -5,7 +5,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import fields, replace
 
-from chasles.errors import ArgumentError
+from chasles.errors import ArgumentError, ModelError
 from chasles.mathematics.linear import Vector
 from chasles.model.description import (
     CouplingData,
@@ -14,7 +14,6 @@ from chasles.model.description import (
     JointData,
     LinkData,
     LoopData,
-    ModelError,
 )
 from chasles.model.model import suggest
 

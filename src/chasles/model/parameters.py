@@ -12,10 +12,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from chasles.errors import ModelError
 from chasles.expr import Number
 from chasles.mathematics.linear import Matrix, Symmetric, Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
-from chasles.model.description import Description, JointData, LinkData, ModelError
+from chasles.model.description import Description, JointData, LinkData
 
 SHAPES: dict[str, tuple[int, ...]] = {
     "mass": (),

@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from chasles.errors import ModelError
 from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.spatial import ArticulatedInertia, RigidInertia
-from chasles.model.description import Description, JointData, LinkData, LoopData, ModelError
+from chasles.model.description import Description, JointData, LinkData, LoopData
 from chasles.model.joints import JOINTS, LOOP_JOINTS, Joint, diagonal
 from chasles.model.model import WORLD, Model
 

@@ -15,8 +15,7 @@ from chasles import conventions
 from chasles.api import save
 from chasles.backends.arrays import check_tolerance
 from chasles.checks.trial import trial
-from chasles.errors import InputError, said
-from chasles.model import ModelError
+from chasles.errors import InputError, ModelError, said
 from chasles.names import check_robot
 from chasles.peers import causes
 from chasles.peers.peer import Peer

@@ -5,8 +5,7 @@ from typing import Any
 
 from chasles.algorithms import METHODS
 from chasles.compiled import checked_options
-from chasles.errors import InputError
-from chasles.model import ModelError
+from chasles.errors import InputError, ModelError
 from chasles.plots.paper import Axes, finish, legend, new
 from chasles.plots.subject import Subject, open_tree
 from chasles.programs import program

@@ -6,9 +6,9 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from chasles.errors import InputError
+from chasles.errors import InputError, ModelError
 from chasles.formats.motion import numbered
-from chasles.model import Model, ModelError
+from chasles.model import Model
 from chasles.names import numbers
 
 Rows = Literal["linear", "angular", "all"]

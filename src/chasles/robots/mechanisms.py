@@ -2,10 +2,11 @@
 
 import math
 
+from chasles.errors import ModelError
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.rotations import Rotation
 from chasles.mathematics.spatial import Transform
-from chasles.model import Description, JointData, LinkData, LoopData, ModelError
+from chasles.model import Description, JointData, LinkData, LoopData
 from chasles.robots._solids import box, cylinder, rod
 
 _DOWN = Vector.of(0.0, -9.81, 0.0)

@@ -4,10 +4,11 @@ import math
 import random
 from collections.abc import Sequence
 
+from chasles.errors import ModelError
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.rotations import Rotation, about
 from chasles.mathematics.spatial import RigidInertia, Transform
-from chasles.model import Description, FrameData, JointData, LinkData, ModelError
+from chasles.model import Description, FrameData, JointData, LinkData
 from chasles.model.denavit_hartenberg import DHRow, dh_chain
 from chasles.robots._solids import points, rod
 

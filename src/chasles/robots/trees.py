@@ -10,19 +10,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeVar
 
+from chasles.errors import ModelError
 from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.rotations import aligned_to_z, matrix_from_rpy, matrix_from_vector
 from chasles.mathematics.spatial import RigidInertia, Transform
-from chasles.model import (
-    JOINTS,
-    Description,
-    FrameData,
-    JointData,
-    Limits,
-    LinkData,
-    Mimic,
-    ModelError,
-)
+from chasles.model import JOINTS, Description, FrameData, JointData, Limits, LinkData, Mimic
 from chasles.model.build import compose
 from chasles.robots._solids import points
 

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chasles import backends
-from chasles.errors import InputError
+from chasles.errors import InputError, ModelError
 from chasles.expr import RULES, Arena, Number, Program, Variable, reverse
 from chasles.libraries import refuse
-from chasles.model import Model, ModelError
+from chasles.model import Model
 from chasles.names import numbers
 from chasles.programs import program, pulled_back
 

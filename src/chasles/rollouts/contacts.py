@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-from chasles.errors import ArgumentError
+from chasles.errors import ArgumentError, ModelError
 from chasles.expr import RULES, Arena, Number, Program, Variable
 from chasles.mathematics.linear import Vector
-from chasles.model import Model, ModelError
+from chasles.model import Model
 from chasles.programs import program
 from chasles.tracing import WrenchKey
 

@@ -13,9 +13,9 @@ import numpy as np
 
 from chasles import backends
 from chasles.backends.arrays import call
-from chasles.errors import InputError, said
+from chasles.errors import InputError, ModelError, said
 from chasles.expr import RULES, Arena, Number, Program, Variable, is_number
-from chasles.model import Model, ModelError
+from chasles.model import Model
 from chasles.programs import program
 
 Numbers = Sequence[Number]

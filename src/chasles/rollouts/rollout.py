@@ -12,10 +12,10 @@ import numpy as np
 from chasles import backends
 from chasles.backends.arrays import checked_count
 from chasles.backends.pool import COMPILING
-from chasles.errors import ArgumentError, InputError, NotFiniteError
+from chasles.errors import ArgumentError, InputError, ModelError, NotFiniteError
 from chasles.expr import Program, Variable
 from chasles.libraries import refuse
-from chasles.model import Description, Model, ModelError
+from chasles.model import Description, Model
 from chasles.names import leading_shape
 from chasles.numeric.linear_systems import checked_step
 from chasles.rollouts.adjoint import RolloutAdjoint, RolloutGradient, checked_weights

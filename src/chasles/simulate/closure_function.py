@@ -9,10 +9,9 @@ import numpy as np
 
 from chasles import backends
 from chasles.backends.arrays import call
-from chasles.errors import InputError
+from chasles.errors import InputError, ModelError
 from chasles.expr import RULES, Arena, Number, Program, Variable, forward
 from chasles.loops import ImpossiblePosition
-from chasles.model import ModelError
 from chasles.robot import Array, Robot
 
 Gamma = Callable[..., Sequence[Number]]

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 
 from chasles.compiled import wrench_arguments
-from chasles.errors import ArgumentError, InputError, NotFiniteError
-from chasles.model import ModelError
+from chasles.errors import ArgumentError, InputError, ModelError, NotFiniteError
 from chasles.names import numbers
 from chasles.numeric.linear_systems import checked_step
 from chasles.robot import Array, Robot

@@ -2,8 +2,7 @@
 
 from typing import Literal, NamedTuple, get_args
 
-from chasles.errors import InputError
-from chasles.model import ModelError
+from chasles.errors import InputError, ModelError
 from chasles.robot import Robot
 from chasles.simulate.local import Advance
 from chasles.simulate.runge_kutta import (

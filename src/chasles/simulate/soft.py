@@ -12,9 +12,8 @@ import numpy as np
 
 from chasles import backends
 from chasles.backends.arrays import call
-from chasles.errors import InputError
+from chasles.errors import InputError, ModelError
 from chasles.expr import RULES, Arena, Program, Variable
-from chasles.model import ModelError
 from chasles.names import numbers
 from chasles.robot import Array, Robot
 from chasles.rollouts import Contacts, Occurrence, Pressed, SoftPair, Touching

@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from chasles.errors import ArgumentError, InputError
-from chasles.model import ModelError
+from chasles.errors import ArgumentError, InputError, ModelError
 from chasles.robot import Robot
 from chasles.view.figure import Figure
 from chasles.view.panel import Panel

@@ -1,8 +1,8 @@
 """Where the mass is."""
 
+from chasles.errors import ModelError
 from chasles.expr import Number
 from chasles.mathematics.linear import Vector
-from chasles.model.description import ModelError
 from chasles.model.model import WORLD, Model
 from chasles.model.spaces import Point, Position
 
