@@ -15,7 +15,7 @@ class ChaslesError(Exception):
     Parameters
     ----------
     code : str
-        Stable identifier, for example ``"E-URDF-017"``; no two places of the source share one.
+        Stable identifier, for example `"E-URDF-017"`; no two places of the source share one.
         An extension may give a text alone, which is a problem without a code.
     problem : str
         What is wrong, without the place and without the remedy.
@@ -24,13 +24,13 @@ class ChaslesError(Exception):
     part : str
         The function, joint, link or option that the problem belongs to.
     file : str or path, optional
-        The file that the problem comes from; ``"file:line"`` gives both.
+        The file that the problem comes from; `"file:line"` gives both.
     line : int, optional
         Its line, from 1.
 
     Notes
     -----
-    The text is ``<file>:<line>: <part>: <problem>; <remedy> [<code>]``.
+    The text is `<file>:<line>: <part>: <problem>; <remedy> [<code>]`.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class ChaslesError(Exception):
         return _rebuilt(type(self), self.args, vars(self) | fields)
 
     def within(self, part: str) -> Self:
-        """Return the same error with a part around its own: ``<part>: <own part>``."""
+        """Return the same error with a part around its own: `<part>: <own part>`."""
         return self.at(part=": ".join(filter(None, (part, self.part))))
 
     def __str__(self) -> str:
