@@ -5,12 +5,14 @@ from functools import cache, partial
 from typing import Any
 
 import numpy as np
+import pytest
 from numpy.typing import ArrayLike
 
 import chasles
 from chasles.algorithms import FUNCTIONS
 from chasles.backends import BACKENDS
 from chasles.checks.floats import evaluate
+from chasles.errors import ChaslesError
 from chasles.functions.tracing import WrenchKey
 from chasles.model import Model
 from chasles.robots import random_tree
@@ -116,3 +118,27 @@ def state(
     shape = (size,) if isinstance(size, int) else size
     q = robot.random(rng, size=size)
     return q, rng.normal(size=(*shape, robot.nv)), rng.normal(size=(*shape, robot.nv))
+
+
+class raises:
+    """Assert that the error with a code is raised, and that its text has some names or numbers.
+
+    expected: the code, or several with "|" between them; after a space it may have a name, too.
+    kind: a class that the error is of.
+    """
+
+    def __init__(self, expected: str, *names: object, kind: type[Exception] = ChaslesError) -> None:
+        self.codes, _, name = expected.partition(" ")
+        self.names, self.context = (name, *names), pytest.raises(kind)
+
+    def __enter__(self) -> pytest.ExceptionInfo[Any]:
+        self.caught = self.context.__enter__()
+        return self.caught
+
+    def __exit__(self, *error: Any) -> bool:
+        passed = self.context.__exit__(*error)
+        found = self.caught.value
+        assert found.code in self.codes.split("|"), f"{found} instead of {self.codes}"
+        for name in self.names:
+            assert str(name) in found.message, f"{name} is not in: {found}"
+        return passed

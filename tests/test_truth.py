@@ -32,6 +32,7 @@ PARTS = ("api", "functions", "mechanisms", "motion", "robot")
 """Folders of layers."""
 
 DECLARED = {
+    "raises": "support.raises compares the code of an error when its block ends",
     "check_grads": "jax.test_util compares derivatives with finite differences",
     "torch.library.opcheck": "PyTorch's own tests of an operation",
     "(FUNCTIONS_OF_THE_ROBOT | FUNCTIONS_OF_CHASLES)[name]": "test_every_row_of_loops_can_fail",

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 from chasles.version import VERSION
 
 if TYPE_CHECKING:  # the names of PUBLIC, for editors and type checkers
-    from chasles import contact, control, conventions, homogeneous, robots
+    from chasles import contact, control, conventions, errors, homogeneous, robots
     from chasles.accuracy import condition, maximal_dynamics
     from chasles.api import compile, cost, from_dh, load, save, to_dh
     from chasles.checks.verify import Verification, verify
+    from chasles.errors import ChaslesError, ModelError
     from chasles.exporting import export
     from chasles.functions.doors import Wrench
     from chasles.lint import Finding, lint
@@ -30,7 +31,6 @@ if TYPE_CHECKING:  # the names of PUBLIC, for editors and type checkers
         SingularPosition,
         UnderActuated,
     )
-    from chasles.model import ModelError
     from chasles.model.denavit_hartenberg import DHRow, DHTable
     from chasles.peers import compare
     from chasles.robot import Robot
@@ -40,6 +40,7 @@ __version__ = VERSION
 
 __all__ = [
     "INTEGRATORS",
+    "ChaslesError",
     "ClosureFunction",
     "DHRow",
     "DHTable",
@@ -64,6 +65,7 @@ __all__ = [
     "control",
     "conventions",
     "cost",
+    "errors",
     "export",
     "from_dh",
     "homogeneous",
@@ -80,7 +82,7 @@ __all__ = [
 PUBLIC = {
     name: module
     for module, names in {
-        "chasles": ("contact", "control", "conventions", "homogeneous", "robots"),
+        "chasles": ("contact", "control", "conventions", "errors", "homogeneous", "robots"),
         "chasles.accuracy": ("condition", "maximal_dynamics"),
         "chasles.api": ("compile", "cost", "from_dh", "load", "save", "to_dh"),
         "chasles.checks.verify": ("Verification", "verify"),
@@ -96,7 +98,7 @@ PUBLIC = {
             "SingularPosition",
             "UnderActuated",
         ),
-        "chasles.model": ("ModelError",),
+        "chasles.errors": ("ChaslesError", "ModelError"),
         "chasles.model.denavit_hartenberg": ("DHRow", "DHTable"),
         "chasles.peers": ("compare",),
         "chasles.robot": ("Robot",),

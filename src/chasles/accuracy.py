@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 
 from chasles.backends.arrays import check_tolerance
+from chasles.errors import InputError
 from chasles.functions.doors import wrench_arguments
 from chasles.functions.names import check_robot, leading_shape, numbers
 from chasles.functions.numeric.maximal import joint_accelerations, solved, system
 from chasles.functions.tracing import external_loads
 from chasles.mechanisms import OpenLoop, SingularPosition
-from chasles.model import ModelError
 from chasles.model.loads import by_body
 from chasles.robot import Coordinates, Robot
 
@@ -53,10 +53,12 @@ def condition(robot: Robot, q: Array, *, coordinates: Coordinates = "independent
     check_robot("condition", robot)
     at = numbers("q", q, robot.nq)
     if at.ndim != 1 or not np.all(np.isfinite(at)):
-        raise ValueError(f"condition: q must be {robot.nq} finite numbers, one state")
+        problem = f"q must be {robot.nq} finite numbers, one state"
+        raise InputError("E-ACCURACY-001", problem, part="condition")
     M = robot.mass_matrix(at, coordinates=coordinates)
     if not len(M):
-        raise ValueError(f"condition: robot {robot.name!r} has no freedoms, so no mass matrix")
+        problem = f"robot {robot.name!r} has no freedoms, so no mass matrix"
+        raise InputError("E-ACCURACY-002", problem, part="condition")
     moments, forces = np.linalg.eigh(M)
     low, high = float(moments[0]), float(moments[-1])
     return Condition(high / low if low > 0.0 else np.inf, high, low, forces[:, 0])
@@ -85,9 +87,9 @@ def maximal_dynamics(
     check_robot("maximal_dynamics", robot)
     check_tolerance("maximal_dynamics", tolerance)
     if robot.couplings:
-        raise ModelError(
-            f"maximal_dynamics: {robot.couplings[0]!r} of robot {robot.name!r} couples "
-            "coordinates of joints, which bodies do not have; use constrained_dynamics"
+        problem = (
+            f"{robot.couplings[0]!r} of robot {robot.name!r} couples coordinates of joints, which "
+            "bodies do not have"
         )
     robot.mechanism.refuse_time("maximal_dynamics", "use forward_dynamics")
     keys, forces = wrench_arguments(robot.model, f_ext)
@@ -102,21 +104,21 @@ def maximal_dynamics(
         loads = external_loads(model, model.positions(x.tolist()), keys, wrenches)
         equations = system(model, x, xd, t, by_body(model, loads))
         if not equations.gap <= tolerance:
-            raise OpenLoop(
-                f"maximal_dynamics: the loops are open by {equations.gap:.2g} (tolerance "
-                f"{tolerance:g}); close them with assemble"
-            )
+            problem = f"the loops are open by {equations.gap:.2g} (tolerance {tolerance:g})"
+            remedy = "close them with assemble"
+            raise OpenLoop("E-ACCURACY-005", problem, remedy, part="maximal_dynamics")
         if not equations.opening <= tolerance * max(1.0, np.max(np.abs(xd), initial=0.0)):
-            raise OpenLoop(
-                f"maximal_dynamics: qd opens the loops by {equations.opening:.2g} rad/s or m/s; "
-                "give what robot.complete(q, yd) gives"
-            )
+            problem = f"qd opens the loops by {equations.opening:.2g} rad/s or m/s"
+            remedy = "give what robot.complete(q, yd) gives"
+            raise OpenLoop("E-ACCURACY-006", problem, remedy, part="maximal_dynamics")
         a, lam, met = solved(equations)
         if not met:
-            raise SingularPosition(
-                f"maximal_dynamics: robot {robot.name!r} cannot go on with this qd from this q, "
-                "where its loops' equations contradict each other; start from another position"
+            problem = (
+                f"robot {robot.name!r} cannot go on with this qd from this q, where its loops' "
+                "equations contradict each other"
             )
+            remedy = "start from another position"
+            raise SingularPosition("E-ACCURACY-007", problem, remedy, part="maximal_dynamics")
         qdd[k] = joint_accelerations(model, equations, a)
         multipliers.append(lam[len(lam) - equations.loops :])
     found = np.array(multipliers).reshape(*lead, robot.mechanism.rows)
@@ -126,5 +128,6 @@ def maximal_dynamics(
 def _finite(what: str, value: Any, size: int) -> np.ndarray:
     array = numbers(f"maximal_dynamics: {what}", value, size)
     if not np.all(np.isfinite(array)):
-        raise ValueError(f"maximal_dynamics: {what} has entries that are not finite")
+        problem = f"{what} has entries that are not finite"
+        raise InputError("E-ACCURACY-008", problem, part="maximal_dynamics")
     return array

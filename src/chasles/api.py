@@ -9,6 +9,7 @@ import numpy as np
 
 from chasles import backends, formats
 from chasles.algorithms import that_runs
+from chasles.errors import InputError, ModelError
 from chasles.formats import registry
 from chasles.functions.compiled import Compiled
 from chasles.functions.cost import Cost, Rules, measured, recorder
@@ -16,7 +17,6 @@ from chasles.functions.devices import Automatic
 from chasles.functions.doors import Wrench, checked_options, derivative_names, wrench_arguments
 from chasles.functions.names import check_robot
 from chasles.functions.programs import Derivative, program
-from chasles.model import ModelError
 from chasles.model.denavit_hartenberg import Convention, DHRow, DHTable
 from chasles.model.dh_fields import TABLE, checked
 from chasles.model.dh_fit import dh_table
@@ -88,13 +88,13 @@ def from_dh(
     given: dict[str, Any] = {key: value for key, value in options.items() if value is not None}
     if isinstance(rows, DHTable):
         if convention not in (None, rows.convention):
-            raise ModelError(
-                f"the table is {rows.convention}, not {convention}; leave out convention, or "
-                "convert the robot with chasles.to_dh"
-            )
+            problem = f"the table is {rows.convention}, not {convention}"
+            remedy = "leave out convention, or convert the robot with chasles.to_dh"
+            raise ModelError("E-ROBOT-001", problem, remedy)
         return Robot(replace(rows, **given).description())
     if convention is None:
-        raise ModelError("say which convention the rows have: 'modified' or 'standard'")
+        problem = "say which convention the rows have: 'modified' or 'standard'"
+        raise ModelError("E-ROBOT-002", problem)
     return Robot(DHTable(rows, convention, **given).description())  # type: ignore[arg-type]
 
 
@@ -191,13 +191,12 @@ def _backend(device: str | None, backend: str | None) -> str:
         return backend or backends.USUAL
     devices = backends.devices()
     if device not in devices:
-        raise ValueError(f"unknown device {device!r}; use one of {', '.join(devices)}")
+        problem = f"unknown device {device!r}"
+        raise InputError("E-ROBOT-003", problem, f"use one of {', '.join(devices)}")
     known = devices[device]
     if backend is not None and backend not in known:
-        raise ValueError(
-            f"device={device!r} runs by {' or '.join(known)}, not by the backend {backend!r}; "
-            "leave out one of the two"
-        )
+        problem = f"device={device!r} runs by {' or '.join(known)}, not by the backend {backend!r}"
+        raise InputError("E-ROBOT-004", problem, "leave out one of the two")
     return backend or known[0]
 
 

@@ -21,9 +21,9 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
+from chasles.errors import InputError, ModelError
 from chasles.functions.names import leading_shape, numbers
 from chasles.mechanisms import TOLERANCE
-from chasles.model import ModelError
 from chasles.robot import Robot
 
 Array = Any
@@ -36,7 +36,9 @@ SINGULAR = 1e13
 def task_coordinates(robot: Robot, q: Array, *, frame: str, task: Task = "pose") -> np.ndarray:
     """chi of a frame: (..., 3) or (..., 6)."""
     if _checked(task) == "twist":
-        raise ValueError("task_coordinates: a twist has no coordinates; use 'pose' or 'position'")
+        problem = "a twist has no coordinates"
+        remedy = "use 'pose' or 'position'"
+        raise InputError("E-CONTROL-001", problem, remedy, part="task_coordinates")
     pose = robot.forward_kinematics(q, frame=frame)
     place = pose[..., :3, 3]
     return place if task == "position" else np.concatenate([_angles(pose), place], axis=-1)
@@ -78,14 +80,14 @@ def operational_dynamics(
     """
     J, Jd, _ = _jacobians(robot, q, qd, None, frame, _checked(task))
     if damping is not None and not (np.isfinite(damping) and damping > 0.0):
-        raise ValueError(f"operational_dynamics: damping must be a positive number, not {damping}")
+        problem = f"damping must be a positive number, not {damping}"
+        raise InputError("E-CONTROL-002", problem, part="operational_dynamics")
     J, M, h, Jd_qd = _freedoms(robot, q, qd, J, Jd)
     k, n = J.shape[-2:]
     if damping is None and k > n:
-        raise ValueError(
-            f"operational_dynamics: task {task!r} has {k} rows, but robot {robot.name!r} has "
-            f"{n} freedoms; choose a smaller task, or give damping="
-        )
+        problem = f"task {task!r} has {k} rows, but robot {robot.name!r} has {n} freedoms"
+        remedy = "choose a smaller task, or give damping="
+        raise InputError("E-CONTROL-003", problem, remedy, part="operational_dynamics")
     solved = np.linalg.solve(M, _transposed(J))
     mobility = J @ solved
     if damping is None:
@@ -133,17 +135,18 @@ def operational_sensitivities(
     """
     robot.mechanism.refuse_loops("operational_sensitivities", "use robot.linearize(q, qd, tau)")
     if _checked(task) == "twist":
-        raise ValueError(
-            "operational_sensitivities: a twist has no coordinates to vary; use 'pose' or "
-            "'position'"
-        )
+        problem = "a twist has no coordinates to vary"
+        remedy = "use 'pose' or 'position'"
+        raise InputError("E-CONTROL-005", problem, remedy, part="operational_sensitivities")
     J, Jd, Jdd = _jacobians(robot, q, qd, qdd, frame, task)
     assert Jdd is not None
     if J.shape[-2] != robot.nv:
-        raise ValueError(
-            f"operational_sensitivities: task {task!r} has {J.shape[-2]} coordinates, but robot "
-            f"{robot.name!r} has {robot.nv} freedoms; lock joints or choose another task"
+        problem = (
+            f"task {task!r} has {J.shape[-2]} coordinates, but robot {robot.name!r} has {robot.nv} "
+            "freedoms"
         )
+        remedy = "lock joints or choose another task"
+        raise InputError("E-CONTROL-006", problem, remedy, part="operational_sensitivities")
     _regular("operational_sensitivities", J, "move away from it")
     D0, V0, P0 = robot.inverse_dynamics_sensitivities(q, qd, qdd)
     back = np.linalg.inv(J)
@@ -187,10 +190,11 @@ def computed_torque(
     gains = {"stiffness": np.asarray(stiffness), "damping": np.asarray(damping)}
     for name, gain in gains.items():
         if gain.shape[-1:] not in ((), (1,), (len(free),)):
-            raise ValueError(
-                f"computed_torque: {name} must be a number or have {len(free)} numbers in its last "
-                f"axis, not shape {gain.shape}"
+            problem = (
+                f"{name} must be a number or have {len(free)} numbers in its last axis, not shape "
+                f"{gain.shape}"
             )
+            raise InputError("E-CONTROL-007", problem, part="computed_torque")
     leading_shape("computed_torque", **given, **gains)
     e = robot.difference(given["q"], given["q_wanted"])[..., free]
     edot = (given["qd_wanted"] - given["qd"])[..., free]
@@ -213,10 +217,12 @@ class _Jacobians(NamedTuple):
 def _jacobians(robot: Robot, q: Array, qd: Array, qdd: Array, frame: str, task: Task) -> _Jacobians:
     """Those of a twist, cut down to a position or turned into rates of a pose."""
     if robot.driven_joints:
-        raise ModelError(
-            f"robot {robot.name!r}: joint {robot.driven_joints[0]!r} is driven in time, so that "
-            "rates of a task are not J qd; use frame_velocity and frame_acceleration"
+        problem = (
+            f"joint {robot.driven_joints[0]!r} is driven in time, so that rates of a task are not "
+            "J qd"
         )
+        remedy = "use frame_velocity and frame_acceleration"
+        raise ModelError("E-CONTROL-008", problem, remedy, part=f"robot {robot.name!r}")
     J, Jd = robot.jacobian(q, frame=frame), robot.jacobian_rate(q, qd, frame=frame)
     Jdd = None
     if qdd is not None:
@@ -318,7 +324,7 @@ def _axes_acceleration(
 def _checked(task: Task) -> Task:
     if task not in get_args(Task):
         known = ", ".join(map(repr, get_args(Task)))
-        raise ValueError(f"task must be one of {known}, not {task!r}")
+        raise InputError("E-CONTROL-009", f"task must be one of {known}, not {task!r}")
     return task
 
 
@@ -328,7 +334,8 @@ def _regular(name: str, matrix: np.ndarray, remedy: str) -> None:
     bad = np.linalg.cond(np.where(known, matrix, np.eye(matrix.shape[-1]))) >= SINGULAR
     if np.any(bad):
         at = f" at index {tuple(map(int, np.argwhere(bad)[0]))}" if bad.ndim else ""
-        raise ValueError(f"{name}: the configuration is singular for this task{at}; {remedy}")
+        problem = f"the configuration is singular for this task{at}"
+        raise InputError("E-CONTROL-010", problem, remedy, part=name)
 
 
 def _apply(matrix: np.ndarray, vector: np.ndarray) -> np.ndarray:

@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from chasles.errors import InputError, ModelError
 from chasles.functions.names import by_name, from_names, numbers
 from chasles.mathematics.spatial import Transform
-from chasles.model import JOINTS, WORLD, ModelError
+from chasles.model import JOINTS, WORLD
 from chasles.model.joints import Numbers
 from chasles.robot import Array, Robot
 
@@ -270,28 +271,26 @@ def _places(words: Words, joint: str, initials: str) -> list[int]:
 def _row(library: str, robot: Robot, name: str) -> Numbers:
     """A joint's row, if the library has such a joint with such coordinates."""
     data, rows = robot.joint(name), LIBRARIES[library]
-    at = f"{library}: joint {name!r} of robot {robot.name!r}"
+    at = f"joint {name!r} of robot {robot.name!r}"
     if data.reversed:
-        raise ModelError(f"{at} is reversed; turn it around, or lock it")
+        problem = f"{at} is reversed"
+        raise ModelError("E-CONVENTION-001", problem, "turn it around, or lock it", part=library)
     if data.kind not in rows:
         why = data.traits.elsewhere.get(library, f"it has {', '.join(rows)}")
-        raise ModelError(
-            f"{at} is {data.kind}, which has no such coordinates there ({why}); lock it, "
-            "or replace it by joints that both sides have"
-        )
+        problem = f"{at} is {data.kind}, which has no such coordinates there ({why})"
+        remedy = "lock it, or replace it by joints that both sides have"
+        raise ModelError("E-CONVENTION-002", problem, remedy, part=library)
     across = data.traits.along and "x" in rows[data.kind].position.split()
     if across and tuple(data.axis) != (0.0, 0.0, 1.0):
-        raise ModelError(
-            f"{at} is {data.kind} with normal {tuple(data.axis)}; x and y are the same there only "
-            "for (0, 0, 1): turn the joint's frame instead"
-        )
+        problem = f"{at} is {data.kind} with normal {tuple(data.axis)}"
+        remedy = "x and y are the same there only for (0, 0, 1): turn the joint's frame instead"
+        raise ModelError("E-CONVENTION-003", problem, remedy, part=library)
     if library in FREE_IN_WORLD and data.traits.floating:
         body = next(body for body in robot.model.bodies if body.data.name == name)
         if (body.parent, body.joint.placement) != (WORLD, Transform.identity()):
-            raise ModelError(
-                f"{at} is free, which is relative to the world there; put the joint's frame at "
-                "the world's origin"
-            )
+            problem = f"{at} is free, which is relative to the world there"
+            remedy = "put the joint's frame at the world's origin"
+            raise ModelError("E-CONVENTION-004", problem, remedy, part=library)
     return rows[data.kind]
 
 
@@ -312,8 +311,9 @@ def _matched(library: str, robot: Robot, joints: Sequence[str]) -> tuple[str, ..
     if any(wrong.values()):
         text = "; ".join(f"{k}: {', '.join(map(repr, v))}" for k, v in wrong.items() if v)
         followers = set(unknown) & set(robot.moving_joints)
-        hint = "; load with mimic=False to make mimic joints independent" if followers else ""
-        raise ModelError(f"{library}: joints of robot {robot.name!r}: {text}{hint}")
+        hint = "load with mimic=False to make mimic joints independent" if followers else ""
+        part = f"{library}: joints of robot {robot.name!r}"
+        raise ModelError("E-CONVENTION-005", text, hint, part=part)
     return tuple(names)
 
 
@@ -327,7 +327,8 @@ def reference_frame(word: Any) -> dict[str, str]:
     """
     if str(word) not in REFERENCE_FRAMES:
         known = ", ".join(REFERENCE_FRAMES)
-        raise ValueError(f"unknown reference frame {str(word)!r}; known are {known}")
+        problem = f"unknown reference frame {str(word)!r}"
+        raise InputError("E-CONVENTION-006", problem, f"known are {known}")
     return dict(REFERENCE_FRAMES[str(word)])
 
 
@@ -339,7 +340,7 @@ def swap(value: Array, *, axis: int = -1) -> np.ndarray:
     """
     array = np.asarray(value)
     if not -array.ndim <= axis < array.ndim or array.shape[axis] != 6:
-        raise ValueError(f"a 6-vector has 6 numbers, not shape {array.shape}")
+        raise InputError("E-CONVENTION-007", f"a 6-vector has 6 numbers, not shape {array.shape}")
     return np.roll(array, 3, axis)
 
 
@@ -471,7 +472,7 @@ def _unit(what: str, quaternion: np.ndarray) -> np.ndarray:
     """Quaternions of unit length."""
     length = np.linalg.norm(quaternion, axis=-1, keepdims=True)
     if not np.all(length):
-        raise ValueError(f"the quaternion of {what} is zero")
+        raise InputError("E-CONVENTION-008", f"the quaternion of {what} is zero")
     return quaternion / length
 
 

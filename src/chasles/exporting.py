@@ -15,6 +15,7 @@ from chasles.backends.c import Library
 from chasles.backends.c_body import NUMBERS
 from chasles.backends.c_function import Function, identifier
 from chasles.backends.c_test import Sample
+from chasles.errors import ExistingFileError, FileError, InputError, NotAFolderError, said
 from chasles.expr import Program
 from chasles.functions.doors import Wrench, checked_options, derivative_names, wrench_arguments
 from chasles.functions.names import check_robot
@@ -58,9 +59,11 @@ def export(
     check_robot("export", robot)
     names = [functions] if isinstance(functions, str) else list(dict.fromkeys(functions))
     if not names:
-        raise ValueError("export: name at least one function, e.g. inverse_dynamics")
+        problem = "name at least one function, e.g. inverse_dynamics"
+        raise InputError("E-EXPORT-001", problem, part="export")
     if dtype not in NUMBERS:
-        raise ValueError(f"export: dtype must be {' or '.join(map(repr, NUMBERS))}, not {dtype!r}")
+        problem = f"dtype must be {' or '.join(map(repr, NUMBERS))}, not {dtype!r}"
+        raise InputError("E-EXPORT-002", problem, part="export")
     for name in names:
         _check_function(robot, name)
     _check_used(names, [*options, *(["f_ext"] if f_ext is not None else [])])
@@ -87,21 +90,25 @@ def _check_function(robot: Robot, name: str) -> None:
         robot.mechanism.refuse_open("export", function)
         return
     if callable(getattr(Robot, function, None)):
-        raise ValueError(
-            f"export: {name} is no straight-line program: it iterates, or checks and combines "
-            "results in Python; export the functions it is made of, e.g. loop_residual and "
-            "loop_matrix, or constrained_dynamics for closed loops"
+        raise InputError(
+            "E-EXPORT-003",
+            f"{name} is no straight-line program: it iterates, or checks and combines results in "
+            "Python",
+            "export the functions it is made of, e.g. loop_residual and loop_matrix, or "
+            "constrained_dynamics for closed loops",
+            part="export",
         )
     close = difflib.get_close_matches(function, METHODS, n=1)
     hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(METHODS)}"
-    raise ValueError(f"export: unknown function {name!r}; {hint}")
+    raise InputError("E-EXPORT-004", f"unknown function {name!r}", hint, part="export")
 
 
 def _check_used(names: Sequence[str], options: Sequence[str]) -> None:
     """An option that no function takes is a mistake."""
     for option in options:
         if not any(_takes(function_of(name), option) for name in names):
-            raise ValueError(f"export: none of {', '.join(names)} takes {option}; leave it out")
+            problem = f"none of {', '.join(names)} takes {option}"
+            raise InputError("E-EXPORT-005", problem, "leave it out", part="export")
 
 
 def _takes(function: str, option: str) -> bool:
@@ -112,10 +119,9 @@ def _checked_prefix(robot: Robot, prefix: str | None) -> str:
     if prefix is None:
         return identifier(robot.name).lower()
     if prefix != identifier(prefix):
-        raise ValueError(
-            f"export: prefix {prefix!r} is no name for C; use letters, digits and single "
-            f"underscores, e.g. {identifier(prefix)!r}"
-        )
+        problem = f"prefix {prefix!r} is no name for C"
+        remedy = f"use letters, digits and single underscores, e.g. {identifier(prefix)!r}"
+        raise InputError("E-EXPORT-006", problem, remedy, part="export")
     return prefix
 
 
@@ -195,10 +201,9 @@ def _write(folder: Path, files: Mapping[str, str], *, overwrite: bool) -> tuple[
         folder.mkdir(exist_ok=True)
         for path in parts.values():
             if path.exists() and not overwrite:
-                raise FileExistsError(
-                    f"{path}: this file exists already; choose another directory or prefix, or "
-                    "overwrite (--overwrite)"
-                )
+                problem = "this file exists already"
+                remedy = "choose another directory or prefix, or overwrite (--overwrite)"
+                raise ExistingFileError("E-EXPORT-007", problem, remedy, file=path)
         for part, text in zip(parts, files.values(), strict=True):
             part.write_text(text, "ascii", newline="\n")
         for part, path in parts.items():
@@ -207,10 +212,12 @@ def _write(folder: Path, files: Mapping[str, str], *, overwrite: bool) -> tuple[
     except FileExistsError as error:
         if error.errno is None:
             raise
-        raise NotADirectoryError(f"{folder}: this is no directory; choose another") from error
+        problem = "this is no directory"
+        raise NotAFolderError("E-EXPORT-008", problem, "choose another", file=folder) from error
     except OSError as error:
-        why = error.strerror or error
-        raise OSError(f"{folder}: {why}; nothing was written, choose another place") from error
+        why = error.strerror or said(error)
+        remedy = "nothing was written, choose another place"
+        raise FileError("E-EXPORT-009", why, remedy, file=folder) from error
     finally:
         for part in parts:
             with suppress(OSError):

@@ -15,7 +15,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from scipy.spatial.transform import Rotation as ScipyRotation
-from support import close
+from support import close, raises
 
 import chasles
 from chasles import conventions
@@ -593,23 +593,23 @@ def test_wrong_joints_are_named(change: Any, words: tuple[str, ...]) -> None:
 
 def test_mimic_joints_need_coordinates() -> None:
     robot = random_tree(12, 5, mimics=True, floating=False)
-    with pytest.raises(chasles.ModelError, match="mimic=False"):
+    with raises("E-CONVENTION-005", "mimic="):
         conventions.pinocchio(robot, robot.moving_joints)
 
 
 @pytest.mark.parametrize(
     ("library", "kind", "words"),
     [
-        ("Drake", "spherical", "BallRpyJoint"),
-        ("Drake", "cylindrical", "is cylindrical"),
-        ("Pinocchio", "cylindrical", "is cylindrical"),
-        ("MuJoCo", "planar", "is planar"),
-        ("MuJoCo", "universal", "it has revolute, continuous, prismatic"),
-        ("MuJoCo", "helical", "is helical"),
+        ("Drake", "spherical", "E-CONVENTION-002"),
+        ("Drake", "cylindrical", "E-CONVENTION-002"),
+        ("Pinocchio", "cylindrical", "E-CONVENTION-002"),
+        ("MuJoCo", "planar", "E-CONVENTION-002"),
+        ("MuJoCo", "universal", "E-CONVENTION-002"),
+        ("MuJoCo", "helical", "E-CONVENTION-002"),
     ],
 )
 def test_joints_that_a_library_lacks(library: str, kind: str, words: str) -> None:
-    with pytest.raises(chasles.ModelError, match=words) as error:
+    with raises(words) as error:
         VIEWS[library](single(JointData("odd", kind, None, "link", pitch=0.1)))
     assert "'odd'" in str(error.value)
 
@@ -622,11 +622,11 @@ def single(joint: JointData) -> chasles.Robot:
 def test_planes_and_free_joints_that_mean_something_else() -> None:
     turned = single(JointData("slab", "planar", None, "link", axis=Vector.of(1.0, 0.0, 0.0)))
     for view in (conventions.pinocchio, conventions.drake):
-        with pytest.raises(chasles.ModelError, match=r"'slab'.*normal"):
+        with raises("E-CONVENTION-003", "'slab'"):
             view(turned)
     raised = single(JointData("base", "free", None, "link", at(0.0, 0.0, 1.0)))
     assert conventions.pinocchio(raised).nq == conventions.drake(raised).nq == 7
-    with pytest.raises(chasles.ModelError, match=r"'base'.*relative to the world"):
+    with raises("E-CONVENTION-004", "'base'"):
         conventions.mujoco(raised)
 
 
@@ -634,17 +634,17 @@ def test_wrong_arrays() -> None:
     robot = quadruped()
     there = conventions.pinocchio(robot)
     q, qd = robot.random(1), np.zeros(robot.nv)
-    with pytest.raises(ValueError, match="q must have 19 numbers"):
+    with raises("E-CALL-056", "19"):
         there.to_velocity(qd, qd)
-    with pytest.raises(ValueError, match="qd must have 18 numbers"):
+    with raises("E-CALL-056", "18"):
         there.to_velocity(q, q)
-    with pytest.raises(ValueError, match="6-vector"):
+    with raises("E-CONVENTION-007"):
         there.to_jacobian(q, np.zeros((3, robot.nv)))
-    with pytest.raises(ValueError, match="quaternion of joint 'floating_base' is zero"):
+    with raises("E-CONVENTION-008", "'floating_base'"):
         there.to_position(np.zeros((2, robot.nq)))
-    with pytest.raises(ValueError, match="6-vector"):
+    with raises("E-CONVENTION-007"):
         conventions.swap(1.0)
-    with pytest.raises(ValueError, match="LOCAL_WORLD_ALIGNED"):
+    with raises("E-CONVENTION-006"):
         conventions.reference_frame("ELSEWHERE")
 
 
@@ -691,9 +691,9 @@ def test_named_joints_replace_a_default() -> None:
     close(bent, expected, 0.0)
     still = conventions.velocity_from_names(robot, {})
     assert still.tolist() == [0.0] * robot.nv
-    with pytest.raises(ValueError, match="no joint 'tail'"):
+    with raises("E-MODEL-037", "'tail'"):
         conventions.position_from_names(robot, {"tail": 0.0})
-    with pytest.raises(ValueError, match="joint 'floating_base' must have 7 numbers"):
+    with raises("E-CALL-056", "'floating_base'"):
         conventions.position_from_names(robot, {"floating_base": 0.0})
 
 
@@ -732,9 +732,9 @@ def test_joint_states_of_many_moments_and_of_strangers() -> None:
     here = states(robot, (4,))
     fields = conventions.to_joint_state(robot, here.q, here.qd)
     close(conventions.from_joint_state(robot, fields)[1], here.qd, 0.0)
-    with pytest.raises(chasles.ModelError, match="'gripper'"):
+    with raises("E-MODEL-037", "'gripper'"):
         conventions.from_joint_state(robot, JointState(["gripper"], [0.1]))
-    with pytest.raises(ValueError, match=r"JointState\.velocity must have 1 numbers"):
+    with raises("E-CALL-056"):
         conventions.from_joint_state(robot, JointState(["joint1"], [0.1], [0.1, 0.2]))
     geared = random_tree(12, 5, mimics=True, floating=False)
     follower = next(name for name in geared.moving_joints if name not in geared.joints)

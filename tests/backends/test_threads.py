@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import TARGETS, state, tree
+from support import TARGETS, raises, state, tree
 
 import chasles
 from chasles.backends import llvm, pool
@@ -118,7 +118,7 @@ def test_a_wrong_number_of_threads(bad: Any) -> None:
     out = np.full((5, 6), 7.0)
     robot = puma560()
     for _ in range(2):  # before and with the fast entry
-        with pytest.raises(ValueError, match="gravity_forces: threads must be a positive integer"):
+        with raises("E-CALL-003", "gravity_forces"):
             robot.gravity_forces(q, threads=bad, out=out)
         robot.gravity_forces(q)
     assert np.all(out == 7.0)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from mutation import ALGORITHMS, ROOT, mutants, prepared, verdict
 from rich.console import Console
+from support import raises
 from typer.testing import CliRunner
 
 import chasles
@@ -114,7 +115,7 @@ def test_other_shapes_differ() -> None:
 
 @pytest.mark.parametrize("wrong", [{"seed": -1}, {"seed": 0.5}, {"states": 0}])
 def test_wrong_numbers_are_refused(wrong: dict) -> None:
-    with pytest.raises(ValueError, match="verify: "):
+    with raises("E-VERIFY-002|E-VERIFY-003"):
         chasles.robots.planar(1).verify(**wrong)
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support import raises
 
 import chasles
 from chasles.checks import trial as trials
@@ -204,7 +205,7 @@ def test_a_small_robot_is_checked_as_closely_as_a_large_one(
 def test_loops_that_cannot_close_are_an_error_of_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trials, "TRIES", 2)
     far = LoopData("far", "spherical", None, "link1", at(50.0, 0.0, 0.0))
-    with pytest.raises(ValueError, match=r"^verify: robot 'odd': no position .* closes its loops"):
+    with raises("E-VERIFY-001", "'odd'"):
         TWO.with_loops(far).verify()
 
 

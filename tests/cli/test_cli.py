@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from rich.console import Console
+from support import raises
 from typer.testing import CliRunner
 
 import chasles
@@ -445,7 +446,7 @@ def test_bench_refuses_another_robot(arm: str, tmp_path: Path) -> None:
     other = tmp_path / "other.urdf"
     other.write_text(Path(arm).read_text().replace('mass value="2"', 'mass value="2.001"'))
     robot = chasles.load(arm, mimic=False, snap=False)
-    with pytest.raises(bench.WrongAnswer, match="inverse_dynamics differs from Pinocchio's"):
+    with raises("E-CLI-001", "inverse_dynamics"):
         bench.run(robot, str(other), batch=2, seconds=0.0)
 
 
@@ -464,37 +465,39 @@ def test_help_has_examples(command: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "expected"),
     [
-        (["info", "missing.urdf"], "missing.urdf: there is no such file"),
-        (["info", "pumma560"], "did you mean 'puma560'?"),
-        (["info", "xyzzy"], "`chasles robots` lists those that are"),
-        (["info", "planar"], "planar:N"),
-        (["convert", "planar:2", "no/such.urdf"], "there is no such folder to write to"),
-        (["convert", "planar:2", "arm.stl"], "arm.stl: unknown file type '.stl'; give a file that"),
-        (["convert", "four_bar", "bar.urdf"], "loop 'pin' closes a tree, which URDF cannot say"),
-        (["info", "random_tree:3"], "random_tree:N,SEED"),
-        (["info", "planar:-1"], "whole numbers"),
-        (["info", "planar:0"], "one or more"),
-        (["info", "puma560:6"], "without arguments"),
-        (["info", "quadruped", "--floating"], "floats already"),
-        (["info", "robot.docx"], "unknown file type '.docx'"),
-        (["cost", "puma560", "-f", "speed"], "unknown function 'speed'"),
-        (["cost", "puma560", "-m", "magic"], "no method 'magic'"),
-        (["cost", "puma560", "--table", "--steps"], "--table has no statements"),
-        (["cost", "puma560", "--table", "--rules", "book"], "--table counts by both rules"),
-        (["cost", "puma560", "--rules", "fair"], "no rules 'fair'; known are simplified, book"),
-        (["cost", "puma560", "--frame", "tol"], "did you mean 'tool'?"),
-        (["demo", "-o", "no/such/folder/x.png"], "no such folder"),
-        (["bench", "planar:2", "-o", "no/such/folder/x.png"], "no such folder"),
-        (["bench", "pumma560"], "did you mean 'puma560'?"),
+        (["info", "missing.urdf"], "E-FILE-004"),
+        (["info", "pumma560"], "E-FILE-035 'puma560'"),
+        (["info", "xyzzy"], "E-FILE-035"),
+        (["info", "planar"], "E-CLI-042"),
+        (["convert", "planar:2", "no/such.urdf"], "E-CLI-027"),
+        (["convert", "planar:2", "arm.stl"], "E-FILE-003 '.stl'"),
+        (["convert", "four_bar", "bar.urdf"], "E-URDF-007 'pin'"),
+        (["info", "random_tree:3"], "E-CLI-042"),
+        (["info", "planar:-1"], "E-CLI-042"),
+        (["info", "planar:0"], "E-ROBOT-032"),
+        (["info", "puma560:6"], "E-CLI-042"),
+        (["info", "quadruped", "--floating"], "E-CLI-043"),
+        (["info", "robot.docx"], "E-FILE-035 '.docx'"),
+        (["cost", "puma560", "-f", "speed"], "E-CLI-007 'speed'"),
+        (["cost", "puma560", "-m", "magic"], "E-CLI-008 'magic'"),
+        (["cost", "puma560", "--table", "--steps"], "E-CLI-004 --table"),
+        (["cost", "puma560", "--table", "--rules", "book"], "E-CLI-005 --table"),
+        (["cost", "puma560", "--rules", "fair"], "E-CLI-006 'fair'"),
+        (["cost", "puma560", "--frame", "tol"], "E-MODEL-034 'tool'"),
+        (["demo", "-o", "no/such/folder/x.png"], "E-CLI-027"),
+        (["bench", "planar:2", "-o", "no/such/folder/x.png"], "E-CLI-027"),
+        (["bench", "pumma560"], "E-FILE-035 'puma560'"),
     ],
 )
-def test_mistakes_are_one_clear_line(arguments: list[str], message: str) -> None:
+def test_mistakes_are_one_clear_line(arguments: list[str], expected: str) -> None:
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 2
     assert result.exception is None or isinstance(result.exception, SystemExit)
-    assert message in result.output
+    code, _, name = expected.partition(" ")
+    assert result.output.endswith(f" [{code}]\n")
+    assert name in result.output
     assert result.output.startswith("error: ")
     assert result.output.count("\n") == 1
 

@@ -140,7 +140,7 @@ def test_every_robot_is_loaded_as_asked_for(name: str) -> None:
     """--argument belongs to all of them, and its word must be right."""
     result = invoke(name, *EXAMPLES[name], "--argument", "left")
     assert result.exit_code == 2
-    assert result.stderr == "error: --argument left: give NAME=VALUE\n"
+    assert result.stderr == "error: --argument left: give NAME=VALUE [E-CLI-041]\n"
 
 
 @pytest.mark.parametrize("words", [["--debug", "info"], ["info", "--debug"]], ids=" ".join)

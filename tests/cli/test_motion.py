@@ -13,7 +13,7 @@ import pytest
 from formats.serial import instant, random_links, text
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import close
+from support import close, raises
 from test_cli import ARM
 from typer.testing import CliRunner
 
@@ -320,7 +320,7 @@ def test_instants_before_a_bad_line_are_computed(tmp_path: Path) -> None:
     file.write_text("0 0 0\n" * 9 + "0 0 x\n")
     states = computed(Task(chasles.robots.planar(1), "planar:1", file), chunk=4)
     assert len(next(states).tau) == len(next(states).tau) == 4
-    with pytest.raises(ValueError, match=r"m\.mot:10: joint1\.qdd is 'x'"):
+    with raises("E-FILE-026", "10", "'x'"):
         next(states)
 
 

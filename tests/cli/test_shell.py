@@ -51,7 +51,7 @@ def test_names_are_printed_as_they_are() -> None:
 
 def test_a_library_to_compare_with_is_asked_for() -> None:
     result = invoke("compare", "arm.urdf")
-    told = "--with: name the library to compare with: pinocchio, mujoco, drake"
+    told = "--with: name the library to compare with: pinocchio, mujoco, drake [E-CLI-002]"
     assert (result.exit_code, result.stderr) == (2, f"error: {told}\n")
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from contact_bodies import ball
+from support import raises
 
 import chasles
 from chasles import contact
@@ -29,27 +30,27 @@ def touching() -> list[contact.Contact]:
 
 
 WRONG: dict[str, tuple[Callable[[], Any], str]] = {
-    "place": (lambda: Sphere("body", 0.1, (0.0, 0.0, np.nan)), "Sphere: center must be three fin"),
-    "at": (lambda: Point("body", (0.0, 0.0)), "Point: at must be three finite numbers"),
-    "text": (lambda: contact.Box("body", "big"), "Box: size must be three finite numbers"),
-    "normal": (lambda: Plane(None, (0.0, np.nan, 1.0)), "Plane: normal must be three finite"),
-    "friction": (lambda: Rigid("rough"), "Rigid: friction must be a number from 0 on"),
-    "impact": (lambda: Rigid(0.5, impact=0.3), "Rigid: impact must be a law of impact"),
-    "stiffness": (lambda: HuntCrossley("stiff", 0.3), "stiffness must be a finite positive"),
-    "normal law": (lambda: SoftContact(1e5), "SoftContact: normal must be a law such as"),
-    "coefficient": (lambda: SoftContact(HuntCrossley(1e5, 0.3), 0.5), "must be SoftFriction"),
-    "two surfaces": (lambda: contact.TwoSoftSurfaces(1e5, 1e3), "give two of SoftSurface"),
-    "bare law": (lambda: Pair(FOOT, Plane(), HuntCrossley(1e5, 0.3)), "must be Rigid.* or Soft"),
-    "planes": (lambda: Pair(Plane("body"), Plane(), Rigid()), "no contact of Plane as body"),
-    "one frame": (lambda: Pair(FOOT, Plane("body"), Rigid()), "both on frame 'body'"),
-    "the world": (lambda: Pair(Point(None), Plane(), SOFT), "both in the world"),
+    "place": (lambda: Sphere("body", 0.1, (0.0, 0.0, np.nan)), "E-CONTACT-001"),
+    "at": (lambda: Point("body", (0.0, 0.0)), "E-CONTACT-001"),
+    "text": (lambda: contact.Box("body", "big"), "E-CONTACT-001"),
+    "normal": (lambda: Plane(None, (0.0, np.nan, 1.0)), "E-CONTACT-001"),
+    "friction": (lambda: Rigid("rough"), "E-CONTACT-042"),
+    "impact": (lambda: Rigid(0.5, impact=0.3), "E-CONTACT-060"),
+    "stiffness": (lambda: HuntCrossley("stiff", 0.3), "E-CONTACT-088"),
+    "normal law": (lambda: SoftContact(1e5), "E-CONTACT-080"),
+    "coefficient": (lambda: SoftContact(HuntCrossley(1e5, 0.3), 0.5), "E-CONTACT-081"),
+    "two surfaces": (lambda: contact.TwoSoftSurfaces(1e5, 1e3), "E-CONTACT-085"),
+    "bare law": (lambda: Pair(FOOT, Plane(), HuntCrossley(1e5, 0.3)), "E-CONTACT-043"),
+    "planes": (lambda: Pair(Plane("body"), Plane(), Rigid()), "E-CONTACT-051"),
+    "one frame": (lambda: Pair(FOOT, Plane("body"), Rigid()), "E-CONTACT-045 'body'"),
+    "the world": (lambda: Pair(Point(None), Plane(), SOFT), "E-CONTACT-045"),
     "no points": (
         lambda: Pair(contact.Box("body", (1.0, 1.0, 1.0)), BRICK, SOFT),
-        "Box on Box has no fixed points of contact, which soft laws need",
+        "E-CONTACT-046",
     ),
     "cylinder on box": (
         lambda: Pair(contact.Cylinder("body", 0.1, (0, 0, 0), (0, 0, 1)), BRICK, Rigid()),
-        r"Cylinder on Box is not known in motion.*\(ConvexMesh\) may serve.*cylinder.balls\(\)",
+        "E-CONTACT-047",
     ),
     "box on capsule": (
         lambda: Pair(
@@ -57,42 +58,42 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
             contact.Capsule(None, 0.1, (0, 0, 0), (0, 0, 1)),
             Rigid(),
         ),
-        "Box on Capsule is not known in motion.* the Capsule as body",
+        "E-CONTACT-047",
     ),
     "soft capsule on box": (
         lambda: Pair(contact.Capsule("body", 0.1, (0, 0, 0), (0, 0, 1)), BRICK, SOFT),
-        "Capsule on Box has no fixed points of contact, which soft laws need",
+        "E-CONTACT-046",
     ),
-    "simulate one": (lambda: moved(contacts=Pair(FOOT, Plane(), Rigid())), r"write \[pair\]"),
-    "roll one": (lambda: rolled(contacts=Pair(FOOT, Plane(), SOFT)), r"write \[pair\]"),
+    "simulate one": (lambda: moved(contacts=Pair(FOOT, Plane(), Rigid())), "E-MOTION-006"),
+    "roll one": (lambda: rolled(contacts=Pair(FOOT, Plane(), SOFT)), "E-MOTION-006"),
     "states": (
         lambda: moved(contacts=[Pair(FOOT, Plane(), SOFT)], contact_states=np.zeros((2, 1))),
-        r"leading shape \(2,\), which does not broadcast",
+        "E-MOTION-068 (2,)",
     ),
     "resume": (
         lambda: moved(
             contacts=[Pair(FOOT, Plane(), Rigid())] * 2,
             resume=moved(contacts=[Pair(FOOT, Plane(), Rigid())], steps=3).end,
         ),
-        "resume is of another motion",
+        "E-MOTION-058",
     ),
-    "start": (lambda: rolled(start=None), "rollout: start must be a finite time"),
-    "method": (lambda: rolled(method=["rk4"]), "rollout: unknown method"),
+    "start": (lambda: rolled(start=None), "E-MOTION-022"),
+    "method": (lambda: rolled(method=["rk4"]), "E-MOTION-016"),
     "alone": (
         lambda: contact.contact_dynamics(ROBOT, STATE, STILL, STILL, touching()[0]),
-        "contact_dynamics: contacts must be a list",
+        "E-CONTACT-024 contact_dynamics",
     ),
     "numbers": (
         lambda: contact.contact_problem(ROBOT, STATE, STILL, STILL, [1, 2]),
-        "contact_problem: contacts must be a list",
+        "E-CONTACT-024 contact_problem",
     ),
     "hit alone": (
         lambda: contact.impact(ROBOT, STATE, STILL, touching()[0], Newton(0.5)),
-        "impact: contacts must be a list",
+        "E-CONTACT-024",
     ),
     "hit by name": (
         lambda: contact.impact(ROBOT, STATE, STILL, touching(), "newton"),
-        "impact: law must be a law of impact",
+        "E-CONTACT-060",
     ),
 }
 
@@ -100,7 +101,7 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
 @pytest.mark.parametrize("name", WRONG)
 def test_wrong_contacts_are_named(name: str) -> None:
     make, message = WRONG[name]
-    with pytest.raises((TypeError, ValueError), match=message):
+    with raises(message):
         make()
 
 

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 from contact_bodies import GRAVITY, ball, block, body, turned
+from support import raises
 
 import chasles
 from chasles import contact
@@ -387,7 +388,7 @@ def test_a_rod_that_slides_into_painleves_paradox_is_reported() -> None:
     robot = flat(m, m * half * half / 3.0)
     c, s = math.cos(angle), math.sin(angle)
     speed = -30.0  # of its end; it leans the other way
-    with pytest.raises(contact.Inconsistent, match=r"at t = 0\.\d+ s, body: .*Painleve"):
+    with raises("E-CONTACT-020"):
         chasles.simulate(
             robot,
             [angle, half * c, half * s],
@@ -401,16 +402,16 @@ def test_what_does_not_go_with_contacts_is_refused_with_the_remedy() -> None:
     robot, pair = ball(), Pair(Sphere("body", 0.3), Plane(), Rigid())
     q, qd = np.array([1.0, 0, 0, 0, 0, 0, 0.3]), np.zeros(6)
     for change, message in (
-        ({"integrator": "sdirk2"}, "explicit integrator.*'rk4' or 'dopri5'"),
-        ({"integrator": "variational"}, "explicit integrator"),
-        ({"q": np.tile(q, (2, 1))}, "one state.*one by one, or take robot.rollout with soft"),
-        ({"q": q - 0.01}, "at t = 0 s body penetrates by 0.01"),
-        ({"contacts": [Pair(Sphere("hand", 0.3), Plane(), Rigid())]}, "hand"),
+        ({"integrator": "sdirk2"}, "E-MOTION-072 'rk4'"),
+        ({"integrator": "variational"}, "E-MOTION-072"),
+        ({"q": np.tile(q, (2, 1))}, "E-MOTION-071"),
+        ({"q": q - 0.01}, "E-MOTION-059 0.01"),
+        ({"contacts": [Pair(Sphere("hand", 0.3), Plane(), Rigid())]}, "E-MODEL-034"),
     ):
         options = {"q": q, "qd": qd, "duration": 0.1, "contacts": [pair]} | change
-        with pytest.raises(ValueError, match=message):
+        with raises(message):
             chasles.simulate(robot, **options)
-    with pytest.raises(TypeError, match=r"contacts must all be contact\.Pair"):
+    with raises("E-MOTION-070"):
         chasles.simulate(robot, q, qd, duration=0.1, contacts=[pair, pair.body])
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy
 from contact_bodies import GRAVITY, ball, block, body, free, turned
+from support import raises
 
 import chasles
 from chasles import contact
@@ -281,13 +282,13 @@ def test_a_contact_that_nothing_moves_is_infeasible_by_name() -> None:
     foot = contact.Point("cart", (0.0, 0.0, -0.05))
     for mu, law in ((0.0, "coulomb"), (0.5, "coulomb"), (0.5, "convex"), (0.5, "polyhedral")):
         touching = contact.contact_points(cart, [0.0], [2.0], foot, trough, friction=mu)
-        with pytest.raises(contact.Infeasible, match=r"contact 0 of 'cart' closes at 8 m/s2"):
+        with raises("E-CONTACT-014", "'cart'"):
             contact.contact_dynamics(cart, [0.0], [2.0], [0.0], touching, friction=law)
         still = contact.contact_points(cart, [0.0], [0.0], foot, trough, friction=mu)
         found = contact.contact_dynamics(cart, [0.0], [0.0], [3.0], still, friction=law)
         assert np.all(np.isfinite(found.qdd))
     G = np.diag([1.0, 1.0, 1.0, 1.0, 1.0, 0.0])
-    with pytest.raises(contact.Infeasible, match="contact 1"):
+    with raises("E-CONTACT-012"):
         contact.coulomb(G, [0.0, 0, -1, 0, 0, -1], [0.5, 0.5])
 
 
@@ -430,22 +431,22 @@ def test_contacts_that_cannot_be_kept_are_reported() -> None:
     for law in (contact.coulomb, contact.convex, contact.polyhedral):
         with pytest.raises(contact.Infeasible):
             law(J @ J.T, c, np.array([0.0, 0.0]))
-    with pytest.raises(contact.Infeasible, match="unbounded"):
+    with raises("E-CONTACT-008"):
         contact.cone_program(J @ J.T, c, np.array([0.0, 0.2]))
 
 
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: contact.coulomb(np.eye(3), np.zeros(3), [0.5, 0.5]), "need c of 6 numbers"),
-        (lambda: contact.coulomb(np.eye(3), np.zeros(3), [-0.5]), "not negative"),
-        (lambda: contact.polyhedral(np.eye(3), np.zeros(3), [0.5], facets=2), "facets"),
-        (lambda: contact.cone_gauss_seidel(np.eye(3), np.zeros(4), [0.5]), "must be"),
-        (lambda: contact.contact_dynamics(BLOCK, *3 * [0], [], friction="glue"), "must be one of"),
+        (lambda: contact.coulomb(np.eye(3), np.zeros(3), [0.5, 0.5]), "E-CONTACT-010"),
+        (lambda: contact.coulomb(np.eye(3), np.zeros(3), [-0.5]), "E-CONTACT-011"),
+        (lambda: contact.polyhedral(np.eye(3), np.zeros(3), [0.5], facets=2), "E-CONTACT-022"),
+        (lambda: contact.cone_gauss_seidel(np.eye(3), np.zeros(4), [0.5]), "E-CONTACT-023"),
+        (lambda: contact.contact_dynamics(BLOCK, *3 * [0], [], friction="glue"), "E-CONTACT-013"),
     ],
 )
 def test_bad_arguments_are_refused(call, words: str) -> None:
-    with pytest.raises(ValueError, match=words):
+    with raises(words):
         call()
 
 
@@ -453,5 +454,5 @@ def test_a_paradox_beside_a_contact_that_sticks_has_its_name() -> None:
     """A rod of Painleve's that slides, and a brick at rest that has nothing to do with it."""
     arm = np.array([[-math.sin(1.1), 0.0, math.cos(1.1)]])
     G = scipy.linalg.block_diag(np.eye(3) + 3.0 * arm.T @ arm, np.eye(3))
-    with pytest.raises(contact.NoUniqueMotion, match="Painleve"):
+    with raises("E-CONTACT-018"):
         contact.coulomb(G, [0, 0, -9.81, 0.1, 0, -9.81], [2.0, 0.5], [[-1.0, 0.0], [0.0, 0.0]])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from contact_bodies import GRAVITY, body, free, turned
 from scipy.optimize import minimize
+from support import raises
 
 from chasles import contact
 from chasles.contact.rigid import contact_problem
@@ -164,13 +165,16 @@ def test_polyhedra_roll_with_spurious_impacts(sides: int) -> None:
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: contact.Cylinder(None, 0.1, (0, 0, 0), (0, 0, 1), rim=2), "rim must be"),
-        (lambda: contact.ConvexMesh(None, np.zeros((4, 2))), "shape"),
-        (lambda: contact.ConvexMesh(None, np.full((4, 3), np.nan)), "finite"),
-        (lambda: contact.ConvexMesh(None, np.eye(3)), "no volume"),
-        (lambda: contact.ConvexMesh(None, [(x, y, 0.0) for x in (0, 1) for y in (0, 1)]), "plane"),
+        (lambda: contact.Cylinder(None, 0.1, (0, 0, 0), (0, 0, 1), rim=2), "E-CONTACT-076"),
+        (lambda: contact.ConvexMesh(None, np.zeros((4, 2))), "E-CONTACT-077"),
+        (lambda: contact.ConvexMesh(None, np.full((4, 3), np.nan)), "E-CONTACT-077"),
+        (lambda: contact.ConvexMesh(None, np.eye(3)), "E-CONTACT-078"),
+        (
+            lambda: contact.ConvexMesh(None, [(x, y, 0.0) for x in (0, 1) for y in (0, 1)]),
+            "E-CONTACT-078",
+        ),
     ],
 )
 def test_bad_shapes_are_refused(make, words: str) -> None:
-    with pytest.raises(ValueError, match=words):
+    with raises(words):
         make()

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import Floats, close
+from support import Floats, close, raises
 
 import chasles
 from chasles import formats
@@ -353,11 +353,11 @@ def test_massless_links_are_meant(tmp_path: Path) -> None:
 def test_what_has_no_place_in_a_file(tmp_path: Path) -> None:
     robot = chasles.robots.planar(2)
     bent = robot.with_couplings(coupling("cam", ["joint1", "joint2"], lambda a, b: b - sin(a)))
-    with pytest.raises(ModelError, match=r"coupling 'cam' is no polynomial .*; keep it in Python"):
+    with raises("E-TOML-011", "'cam'"):
         chasles.save(bent, tmp_path / "no.toml")
     own = replace(robot.model.source.joints[0], custom=robot.model.bodies[0].joint, kind="custom")
     source = replace(robot.model.source, joints=(own, *robot.model.source.joints[1:]))
-    with pytest.raises(ModelError, match="'joint1' is of a type of your own, which a file cannot"):
+    with raises("E-FILE-032", "'joint1'"):
         mechanism_writer.write(source, tmp_path / "no.toml")
     assert not list(tmp_path.iterdir())
 
@@ -372,46 +372,51 @@ def test_what_has_no_place_in_a_file(tmp_path: Path) -> None:
             '"mechanism"',
             '"mechanics"',
             1,
-            'a mechanism begins with format = "mechanism", a Denavit',
+            "E-TOML-018",
         ),
-        ("gravity", "gravitation", 3, "unknown key 'gravitation'; did you mean 'gravity'"),
-        ('"deg"', '"grad"', 6, "units: angle is 'grad'; give 'rad' or 'deg'"),
-        ('[[link]]\nname = "frame"', "[[link]]", 10, "link 1: no name; give name in every .*link"),
-        ("mass = 500", "mass = nan", 15, "link 2: mass is nan; give a finite number"),
-        ("[1e5, 5e5, 5e5]", "[1e5, 5e5]", 17, "link 2: inertia is .*; give"),
+        ("gravity", "gravitation", 3, "E-TOML-015 'gravitation'"),
+        ('"deg"', '"grad"', 6, "E-DH-006 angle is 'grad'"),
+        ('[[link]]\nname = "frame"', "[[link]]", 10, "E-TOML-006"),
+        ("mass = 500", "mass = nan", 15, "E-DH-006 mass is nan"),
+        ("[1e5, 5e5, 5e5]", "[1e5, 5e5]", 17, "E-DH-006"),
         (
             'kind = "revolute"',
             'kind = "hinge"',
             26,
-            "joint 1: kind is 'hinge'; give one of fixed, ",
+            "E-DH-006 kind is 'hinge'",
         ),
-        ('kind = "prismatic"\n', "", 33, "joint 2: no kind; give name, kind, child in every"),
-        ("rpy = [0, 0, 90]", "rotation = [[1, 0, 0], [0, 1, 0], [0, 0, 2]]", 29, "a 3x3 matrix"),
+        ('kind = "prismatic"\n', "", 33, "E-TOML-006"),
+        ("rpy = [0, 0, 90]", "rotation = [[1, 0, 0], [0, 1, 0], [0, 0, 2]]", 29, "E-DH-006"),
         (
             "rpy = [0, 0, 90]",
             "rpy = [0, 0, 90]\nrotation = [[1, 0, 0], [0, 1, 0], [0, 0, 1]]",
             24,
-            "joint 1: rpy and rotation; give one of them",
+            "E-TOML-007",
         ),
-        ("axis = [1, 0, 0]", "axis = [0, 0, 0]", 33, "'slide': axis has zero length; give a unit"),
-        ("armature = 0.1", "armature = true", 48, "joint 3: armature is True; give a finite"),
-        ('child = "ram"\nposition', 'child = "rim"\nposition', 33, "link 'rim' does not exist"),
-        ("child_rpy", "mimic", 55, "loop 1: unknown key 'mimic'"),
-        ('link = "ram"', 'link = "rim"', None, "frame 'tip': its link 'rim' does not exist"),
-        ("ratios = {slide = -2.0}", "ratios = [1]", 65, "gear 1: ratios is .*; give a table"),
-        ("slide = -2.0", "slid = -2.0", 62, "coupling 'box': no coordinate 'slid' .*'slide'"),
-        ("slide = -2.0", "turn = -2.0", 62, "coupling 'box': its freedoms are .* each once"),
-        ("[[gear]]", "[[coupling]]\nname = 'c'\nterms = [[1, {turn = -1}]]\n[[gear]]", 64, "terms"),
-        ("[[gear]]", "[[coupling]]\nname = 'c'\nterms = [[1, {}]]\n[[gear]]", 62, "one or more"),
+        ("axis = [1, 0, 0]", "axis = [0, 0, 0]", 33, "E-MODEL-012 'slide'"),
+        ("armature = 0.1", "armature = true", 48, "E-DH-006 armature is True"),
+        ('child = "ram"\nposition', 'child = "rim"\nposition', 33, "E-MODEL-006 'rim'"),
+        ("child_rpy", "mimic", 55, "E-TOML-015 'mimic'"),
+        ('link = "ram"', 'link = "rim"', None, "E-MODEL-003 'tip'"),
+        ("ratios = {slide = -2.0}", "ratios = [1]", 65, "E-DH-006"),
+        ("slide = -2.0", "slid = -2.0", 62, "E-MODEL-004 'box'"),
+        ("slide = -2.0", "turn = -2.0", 62, "E-LOOP-025 'box'"),
+        (
+            "[[gear]]",
+            "[[coupling]]\nname = 'c'\nterms = [[1, {turn = -1}]]\n[[gear]]",
+            64,
+            "E-DH-006",
+        ),
+        ("[[gear]]", "[[coupling]]\nname = 'c'\nterms = [[1, {}]]\n[[gear]]", 62, "E-LOOP-025"),
         (
             "gravity = [0, -9.81, 0]",
             'independent = ["slid"]',
             3,
-            "no freedom 'slid'; did you mean 'slide'",
+            "E-TOML-005 'slid'",
         ),
-        ("pitch = 2", "pitch = 0", 43, "'screw': a helical joint has no pitch; give metres for"),
-        ("pitch = 2\n", "", 43, "'screw': a helical joint has no pitch"),
-        ("[[loop]]", "[loop]", 50, r"loop is no list of tables; write \[\[loop\]\] above each"),
+        ("pitch = 2", "pitch = 0", 43, "E-MODEL-045 'screw'"),
+        ("pitch = 2\n", "", 43, "E-MODEL-045 'screw'"),
+        ("[[loop]]", "[loop]", 50, "E-TOML-013"),
     ],
 )
 def test_bad_files_are_refused_with_their_line(
@@ -419,7 +424,7 @@ def test_bad_files_are_refused_with_their_line(
 ) -> None:
     assert old in PRESS
     path = file(PRESS.replace(old, new, 1))
-    with pytest.raises(ModelError, match=message) as caught:
+    with raises(message) as caught:
         chasles.load(path)
     assert line is None or str(caught.value).startswith(f"{path}:{line}: ")
     assert ";" in str(caught.value)
@@ -432,7 +437,7 @@ def test_limits_of_a_loop_are_noted(file: Write) -> None:
 
 
 def test_no_links(file: Write) -> None:
-    with pytest.raises(ModelError, match=r"no links; give one \[\[link\]\] table for each"):
+    with raises("E-TOML-004"):
         chasles.load(file('format = "mechanism"\n'))
 
 

@@ -11,13 +11,12 @@ from pathlib import Path
 import mujoco
 import numpy as np
 import pytest
-from support import direct, relative
+from support import direct, raises, relative
 
 import chasles
 from chasles import conventions
 from chasles.formats import mjcf, mjcf_compiler
 from chasles.mathematics.linear import Vector
-from chasles.model import ModelError
 
 TOLERANCE = 1e-12  # both sides round; of gymnasium's and dm_control's models the worst has 4e-14
 
@@ -225,7 +224,7 @@ def test_floating(saved: Saved) -> None:
     assert chasles.load(saved(document(held)), floating=True).joints == ("root_joint",)
     free = held.replace("<geom", "<freejoint/><geom")
     assert chasles.load(saved(document(free)), floating=True).joints == ("joint0",)
-    with pytest.raises(ModelError, match="worldbody holds 'left', 'fixed'; only a single body"):
+    with raises("E-MJCF-001", "'left'", "'fixed'"):
         chasles.load(saved(document(TREES["defaults and frames"])), floating=True)
 
 
@@ -469,58 +468,57 @@ def test_a_site_with_a_bodys_name_gets_another(saved: Saved) -> None:
 WRONG = {
     "two leaders": (
         geared('<joint joint1="c" joint2="a"/><joint joint1="c" joint2="b"/>'),
-        "equality 'equality1': another one moves joint 'c' already",
+        "E-MJCF-004 'equality1'",
     ),
     "round and round": (
         geared('<joint joint1="a" joint2="b"/><joint joint1="b" joint2="a"/>'),
-        "mimics itself through",
+        "E-MODEL-017",
     ),
     "spatial tendon": (
         geared('\n<tendon name="g" tendon1="s"/>').replace("</mujoco>", TENDONS + "</mujoco>"),
-        r"machine\.xml:\d+: equality 'g': it has a spatial tendon, which cannot be read; take it "
-        "out, or set active='false'",
+        "E-MJCF-005 'g'",
     ),
     "idle tendon": (
         geared('\n<tendon name="g" tendon1="idle"/>').replace("</mujoco>", TENDONS + "</mujoco>"),
-        r"machine\.xml:\d+: equality 'g': .* does not change with 'a'",
+        "E-MJCF-006 'g'",
     ),
-    "another root": ("<robot/>", r"machine\.xml:1: the document is a <robot>; a URDF file ends"),
-    "another language": ("<html/>", r"machine\.xml:1: the document is a <html>; an MJCF file"),
-    "no XML": ("<mujoco", r"machine\.xml:1: not readable XML"),
-    "empty": ("", "the file is empty"),
+    "another root": ("<robot/>", "E-MJCF-007"),
+    "another language": ("<html/>", "E-MJCF-007"),
+    "no XML": ("<mujoco", "E-XML-001"),
+    "empty": ("", "E-FILE-006"),
     "entities": (
         '<!DOCTYPE m [<!ENTITY a "b">]><mujoco/>',
-        r"machine\.xml:1: document types and entities are not read",
+        "E-XML-003",
     ),
     "MuJoCo's schema": (
         "<mujoco>\n<worldbody>\n<body>\n<joint foo='1'/></body></worldbody></mujoco>",
-        r"machine\.xml:4: MuJoCo's compiler: XML Error: .*unrecognized attribute: 'foo'",
+        "E-MJCF-002 'foo'",
     ),
     "no mass": (
         "<mujoco>\n<worldbody>\n<body name='b'><joint/></body></worldbody></mujoco>",
-        r"machine\.xml:3: MuJoCo's compiler: .*mass and inertia of moving bodies",
+        "E-MJCF-002",
     ),
     "missing mesh": (
         "<mujoco><asset><mesh name='x' file='no.stl'/></asset>"
         "<worldbody><body><geom type='mesh' mesh='x'/></body></worldbody></mujoco>",
-        r"machine\.xml: MuJoCo's compiler: .*no\.stl",
+        "E-MJCF-002",
     ),
     "not finite": (
         f"<mujoco><worldbody><body pos='nan 0 0'><joint/>{SPHERE}</body></worldbody></mujoco>",
-        r"machine\.xml: MuJoCo's compiler: body_pos\[1, 0\] is not a finite number",
+        "E-MJCF-002 body_pos",
     ),
     "includes itself": (
         "<mujoco>\n<include file='machine.xml'/></mujoco>",
-        r"machine\.xml:2: .*already included",
+        "E-MJCF-002",
     ),
     "all the memory": (
         "<mujoco><size memory='1T'/><worldbody/></mujoco>",
-        r"machine\.xml: MuJoCo's compiler: .*memory",
+        "E-MJCF-002",
     ),
     "an immense field": (
         "<mujoco><asset><hfield name='a' nrow='100000' ncol='100000' size='1 1 1 1'/></asset>"
         "</mujoco>",
-        r"machine\.xml: MuJoCo's compiler ended without an answer .* it may use 4 GB",
+        "E-FILE-037",
     ),
 }
 
@@ -529,7 +527,7 @@ WRONG = {
 def test_refused_with_reason(name: str, saved: Saved) -> None:
     text, message = WRONG[name]
     file = saved(text)
-    with pytest.raises(ModelError, match=message) as refused:
+    with raises(message) as refused:
         chasles.load(file)
     assert str(refused.value).startswith(str(file))
     assert "\n" not in str(refused.value)
@@ -538,7 +536,7 @@ def test_refused_with_reason(name: str, saved: Saved) -> None:
 def test_too_many_parts(saved: Saved, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mjcf_compiler, "MAX_PARTS", 50)
     many = f'<replicate count="60"><body>{SPHERE}</body></replicate>'
-    with pytest.raises(ModelError, match="the model has 121 bodies, joints, sites, equalit"):
+    with raises("E-MJCF-002", "121"):
         chasles.load(saved(document(f"<worldbody>{many}</worldbody>")))
 
 
@@ -550,14 +548,14 @@ def test_a_compiler_that_hangs_is_stopped(
     os.mkfifo(tmp_path / "pipe.xml")
     monkeypatch.setattr(mjcf_compiler, "MUJOCO", replace(mjcf_compiler.MUJOCO, seconds=1.5))
     start = time.monotonic()
-    with pytest.raises(ModelError, match=r"machine\.xml: MuJoCo's compiler took more than 1\.5 s"):
+    with raises("E-FILE-038", "1.5"):
         chasles.load(saved(document('<include file="pipe.xml"/>')))
     assert time.monotonic() - start < 10.0
 
 
 def test_without_mujoco_the_remedy_is_named(saved: Saved, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ModelError, match=r"machine\.xml: .* pip install 'chasles\[mjcf\]'"):
+    with raises("E-FILE-036", "'chasles[mjcf]'"):
         chasles.load(saved(document(GEARS)))
 
 

@@ -7,11 +7,10 @@ from pathlib import Path
 import mujoco
 import numpy as np
 import pytest
-from support import direct, relative
+from support import direct, raises, relative
 from test_mjcf import Twin, document
 
 import chasles
-from chasles.model import ModelError
 
 TOLERANCE = 1e-9
 
@@ -84,7 +83,7 @@ def test_meshes_that_are_not_there_are_not_needed(tmp_path: Path) -> None:
 
 
 def test_meshes_that_give_masses_are_needed(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match=r"'gone\.stl', from which body 'arm' has its mass: give"):
+    with raises("E-MJCF-002", "'gone.stl'", "'arm'"):
         chasles.load(written(tmp_path, ""))
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from same_motion import assert_same_motion
 from sdf_files import FILES, put
-from support import close, direct
+from support import close, direct, raises
 from test_sdf import LOOP
 from test_writers import in_frames
 
@@ -15,7 +15,7 @@ import chasles
 from chasles import formats
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import Transform
-from chasles.model import Description, JointData, LoopData, ModelError, gear
+from chasles.model import Description, JointData, LoopData, gear
 
 TOLERANCE = 1e-12
 
@@ -112,38 +112,38 @@ APART = Transform.from_pose(PLAIN.joints[0].pose.R, Vector.of(9.0, 0.0, 0.0))
 REFUSED: dict[str, tuple[Description, str]] = {
     "coupling": (
         replace(PLAIN, couplings=(gear("g", "first", {"second": 2.0}, 0.1),)),
-        "coupling 'g' is no ratio of two revolute joints on one link, .* save it as .toml or .xml",
+        "E-SDF-040 'g'",
     ),
     "armature": (
         replace(PLAIN, joints=(replace(PLAIN.joints[0], armature=1.0), PLAIN.joints[1])),
-        "joint 'first' has an armature, which SDF cannot say",
+        "E-SDF-036 'first'",
     ),
     "open loop": (
         replace(PLAIN, loops=(LoopData("pin", "revolute", None, "b", APART),)),
-        "loop 'pin' is open where all coordinates are zero, which SDF cannot say; .*choose zeros",
+        "E-SDF-038 'pin'",
     ),
     "loop": (
         replace(PLAIN, loops=(LoopData("pin", "planar", None, "b"),)),
-        "loop 'pin' is planar, which SDF cannot say; save it as .toml",
+        "E-SDF-035 'pin'",
     ),
     "free": (
         replace(PLAIN, joints=(PLAIN.joints[0], JointData("second", "free", "a", "b"))),
-        "joint 'second' is free from elsewhere than the world's origin, .* SDF cannot say",
+        "E-SDF-037 'second'",
     ),
     "resistance": (
         replace(
             PLAIN,
             joints=(JointData("first", "free", None, "a", damping=1.0), PLAIN.joints[1]),
         ),
-        "joint 'first' is free from elsewhere .* or not without resistance",
+        "E-SDF-037 'first'",
     ),
-    "no masses": (replace(PLAIN, massless=True), "robot 'frames' has no masses at all, which SDF"),
+    "no masses": (replace(PLAIN, massless=True), "E-FILE-031 'frames'"),
 }
 
 
 @pytest.mark.parametrize("what", REFUSED)
 def test_refused(what: str, tmp_path: Path) -> None:
     source, message = REFUSED[what]
-    with pytest.raises(ModelError, match=message):
+    with raises(message):
         formats.write(source, tmp_path / "no.sdf")
     assert not list(tmp_path.iterdir())

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from same_motion import assert_same_motion, in_coordinates_of
-from support import close, tree
+from support import close, raises, tree
 
 import chasles
 from chasles import formats
@@ -27,7 +27,6 @@ from chasles.model import (
     LinkData,
     LoopData,
     Mimic,
-    ModelError,
     ShapeData,
     coupling,
     gear,
@@ -124,7 +123,9 @@ def test_built_in_robots(name: str, suffix: str, tmp_path: Path) -> None:
     if name in EXPRESSED[suffix]:
         assert_same_motion(robot, written(robot, path), TOLERANCE)
         return
-    with pytest.raises(ModelError, match=r"^(joint|loop|gravity) .*, which \w+ cannot say; save"):
+    with raises(
+        "E-MJCF-010|E-SDF-036|E-SDF-037|E-SDF-038|E-URDF-007|E-URDF-008|E-URDF-009|E-URDF-010"
+    ):
         chasles.save(robot, path)
     assert not path.exists()
 
@@ -186,7 +187,8 @@ def test_joints_with_frames_of_their_own(kind: str, suffix: str, tmp_path: Path)
     if kind not in LACKS[suffix]:
         assert_same_motion(robot, written(robot, path), TOLERANCE)
         return
-    with pytest.raises(ModelError, match=rf"joint '\w+' is (free|{kind}).* cannot say; save it"):
+    codes = {".xml": "E-MJCF-009|E-MJCF-010", ".sdf": "E-SDF-035|E-SDF-037", ".urdf": "E-URDF-009"}
+    with raises(codes[suffix], kind):
         chasles.save(robot, path)
 
 
@@ -214,7 +216,7 @@ def test_names_of_any_letters(tmp_path: Path) -> None:
         assert again.name == odd
         assert_same_motion(robot, again, TOLERANCE)
     bad = replace(source, name="bell \x07")
-    with pytest.raises(ModelError, match=r"'bell .*: XML has no such characters; give it another"):
+    with raises("E-XML-004"):
         formats.write(bad, tmp_path / "bad.urdf")
 
 
@@ -367,51 +369,51 @@ CAM = coupling("cam", ["first", "second"], lambda a, b: b - sin(a))
 CROSS = coupling("cross", ["first", "second"], lambda a, b: b * a - 1.0)
 
 REFUSED: dict[str, tuple[str, Description, str]] = {
-    "loop": (".urdf", replace(PLAIN, loops=(LOOP,)), "loop 'pin' closes a tree, .* .toml or .xml"),
+    "loop": (".urdf", replace(PLAIN, loops=(LOOP,)), "E-URDF-007 'pin'"),
     "gear": (
         ".urdf",
         replace(PLAIN, couplings=(gear("g", "first", {"second": 2.0}),)),
-        "coupling 'g' closes a tree, which URDF cannot say",
+        "E-URDF-007 'g'",
     ),
     "gravity": (
         ".urdf",
         replace(PLAIN, gravity=Vector.zero()),
-        r"gravity \(0, 0, 0\) is not \(0, 0, -9.81\), .*robot.with_gravity",
+        "E-URDF-008 (0, 0, 0)",
     ),
     "armature": (
         ".urdf",
         replace(PLAIN, joints=(replace(PLAIN.joints[0], armature=1.0), PLAIN.joints[1])),
-        "joint 'first' has an armature, which URDF cannot say; save it as .toml or .xml",
+        "E-URDF-010 'first'",
     ),
-    "no masses": (".urdf", replace(PLAIN, massless=True), "robot 'frames' has no masses at all"),
+    "no masses": (".urdf", replace(PLAIN, massless=True), "E-FILE-031 'frames'"),
     "moment": (
         ".urdf",
         with_inertia(RigidInertia(0.0, Vector.of(1.0, 0.0, 0.0), Symmetric.zero())),
-        "link 'a' has a first moment without mass; give it a mass",
+        "E-FILE-041 'a'",
     ),
     "loop of another type": (
         ".xml",
         replace(PLAIN, loops=(replace(LOOP, kind="planar"),)),
-        "loop 'pin' is planar, which MJCF cannot say; .*by a spherical or revolute joint, or a",
+        "E-MJCF-014 'pin'",
     ),
-    "no polynomial": (".xml", replace(PLAIN, couplings=(CAM,)), "coupling 'cam' is no polynomial"),
-    "product": (".xml", replace(PLAIN, couplings=(CROSS,)), "coupling 'cross' is no polynomial of"),
+    "no polynomial": (".xml", replace(PLAIN, couplings=(CAM,)), "E-MJCF-015 'cam'"),
+    "product": (".xml", replace(PLAIN, couplings=(CROSS,)), "E-MJCF-015 'cross'"),
     "reversed": (
         ".xml",
         replace(
             PLAIN, joints=tuple(replace(j, kind="spherical", reversed=True) for j in PLAIN.joints)
         ),
-        "joint 'first' is reversed spherical, which MJCF cannot say; save it as .toml",
+        "E-MJCF-010 'first'",
     ),
     "impossible inertia": (
         ".xml",
         with_inertia(FLAT),
-        "link 'a' has mass 1 and principal moments 1, 1, 3, as no body, which MJCF cannot say",
+        "E-MJCF-013 'a'",
     ),
     "no inertia": (
         ".xml",
         with_inertia(POINT),
-        "link 'a' moves without mass or without inertia, .*; give it some, or save it as .toml",
+        "E-MJCF-012 'a'",
     ),
     "the world's name": (
         ".xml",
@@ -424,12 +426,12 @@ REFUSED: dict[str, tuple[str, Description, str]] = {
             ),
             frames=(),
         ),
-        "link 'world': MuJoCo has this name for what never moves and has no mass; rename",
+        "E-MJCF-008 'world'",
     ),
     "free on a link": (
         ".xml",
         replace(PLAIN, joints=(PLAIN.joints[0], replace(PLAIN.joints[1], kind="free"))),
-        "joint 'second' is free from a link that moves, which MJCF cannot say; .* from the world",
+        "E-MJCF-009 'second'",
     ),
 }
 
@@ -445,19 +447,19 @@ def seen(shape: ShapeData) -> Description:
 
 
 NO_FILE: dict[str, tuple[Description, str]] = {
-    "no name": (first_with(name=""), "joint '' has no name; give it one"),
-    "no text": (first_with(name="\ud800"), "joint .* has signs in its name that are no text; give"),
+    "no name": (first_with(name=""), "E-FILE-039"),
+    "no text": (first_with(name="\ud800"), "E-FILE-040"),
     "far centre": (
         with_inertia(RigidInertia(1e-310, Vector.of(1.0, 0.0, 0.0), Symmetric.zero())),
-        r"link 'a' has a mass, centre or inertia beyond 1e\+100; give true ones",
+        "E-FILE-042 'a'",
     ),
     "size": (
         seen(ShapeData("a", "sphere", (0.0,))),
-        r"link 'a': its sphere has size \(0.0,\); give positive numbers",
+        "E-FILE-043 link 'a':",
     ),
     "color": (
         seen(ShapeData("a", "sphere", (1.0,), color=(2.0, 0.0, 0.0, 1.0))),
-        r"link 'a': its sphere has color \(2.0, .*; give numbers from 0 to 1",
+        "E-FILE-044 link 'a':",
     ),
 }
 
@@ -466,7 +468,7 @@ NO_FILE: dict[str, tuple[Description, str]] = {
 @pytest.mark.parametrize("what", NO_FILE)
 def test_what_no_file_can_hold(what: str, suffix: str, tmp_path: Path) -> None:
     source, message = NO_FILE[what]
-    with pytest.raises(ModelError, match=f"^{message}"):
+    with raises(message):
         formats.write(source, tmp_path / f"no{suffix}")
     assert not list(tmp_path.iterdir())
 
@@ -494,14 +496,14 @@ def test_what_mujoco_means_otherwise_is_noted(tmp_path: Path) -> None:
 @pytest.mark.parametrize("what", REFUSED)
 def test_refused(what: str, tmp_path: Path) -> None:
     suffix, source, message = REFUSED[what]
-    with pytest.raises(ModelError, match=message):
+    with raises(message):
         formats.write(source, tmp_path / f"no{suffix}")
     assert not list(tmp_path.iterdir())
 
 
 def test_every_writer_has_a_reader() -> None:
     assert set(suffixes(written=True)) <= set(suffixes())
-    with pytest.raises(ModelError, match=r"a\.stl: unknown file type '\.stl'; .* \.toml, \.urdf"):
+    with raises("E-FILE-003", "'.stl'"):
         chasles.save(chasles.robots.planar(1), "a.stl")
 
 
@@ -516,7 +518,7 @@ def test_a_full_disk_leaves_the_old_file(suffix: str, tmp_path: Path) -> None:
     robot, before = chasles.robots.general_tree(8, 2), resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
     try:
-        with pytest.raises(OSError, match=r"robot\.\w+: File too large; nothing was written"):
+        with raises("E-FILE-011", f"robot{suffix}: File too large", kind=OSError):
             chasles.save(robot, path)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
@@ -527,5 +529,5 @@ def test_a_full_disk_leaves_the_old_file(suffix: str, tmp_path: Path) -> None:
 def test_no_folder(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     for folder in ("none", "file"):
-        with pytest.raises(OSError, match="nothing was written, choose another place"):
+        with raises("E-FILE-011"):
             chasles.save(chasles.robots.planar(1), tmp_path / folder / "a.urdf")

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import TARGETS, close, state, tree
+from support import TARGETS, close, raises, state, tree
 
 import chasles
 from chasles.algorithms import FUNCTIONS
@@ -189,9 +189,9 @@ def test_unknown_names(name: str) -> None:
 
 def test_a_derivative_by_something_that_is_no_parameter() -> None:
     robot = planar(1)
-    with pytest.raises(ValueError, match="no argument 'gravity'"):
+    with raises("E-CALL-034", "'gravity'"):
         chasles.compile(robot, "inverse_dynamics", wrt="gravity")
-    with pytest.raises(ValueError, match=r"no argument 'link1.mass'; it has q, qd, qdd, gravity"):
+    with raises("E-CALL-034", "'link1.mass'"):
         chasles.compile(robot, "inverse_dynamics", parameters=("gravity",), wrt="link1.mass")
 
 
@@ -328,13 +328,13 @@ def test_they_are_checked() -> None:
     robot = planar(2)
     compiled = chasles.compile(robot, "gravity_forces", parameters=("link1.inertia", "link2.mass"))
     q, I = np.zeros(2), np.eye(3)
-    with pytest.raises(TypeError, match=r"3 arrays \(q, link1.inertia, link2.mass\), not 1"):
+    with raises("E-CALL-035"):
         compiled(q)
-    with pytest.raises(ValueError, match=r"link1.inertia must have shape \(\.\.\., 3, 3\)"):
+    with raises("E-CALL-009", "(..., 3, 3)"):
         compiled(q, np.zeros(9), 1.0)
-    with pytest.raises(TypeError, match=r"link2.mass must be an array of real numbers"):
+    with raises("E-CALL-008"):
         compiled(q, I, "heavy")
-    with pytest.raises(ValueError, match="do not broadcast"):
+    with raises("E-CALL-005"):
         compiled(np.zeros((2, 2)), I, np.ones(3))
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy.linalg import expm
 from scipy.spatial.transform import Rotation as Oracle
-from support import close
+from support import close, raises
 
 import chasles
 from chasles import homogeneous as hm
@@ -264,7 +264,7 @@ def test_arrays_and_back(X):
     close(again, A, 1e-15)
     spoiled = A.copy()
     spoiled[0, 1] += 0.01
-    with pytest.raises(ValueError, match=r"not a rotation|is not of type"):
+    with raises("E-MATH-009|E-MATH-012"):
         hm.from_array(type(X), spoiled)
 
 
@@ -273,9 +273,9 @@ def test_acceleration_from_array():
     H = hm.acceleration(W, (0.1, 0.2, 0.3), (7, 8, 9))
     again = hm.acceleration_from_array(np.asarray(H), W)
     close([*again.w, *again.wd, *again.a], [*H.w, *H.wd, *H.a], EXACT)
-    with pytest.raises(ValueError, match=r"A is not of type Acceleration.* the w of W"):
+    with raises("E-MATH-012"):
         hm.acceleration_from_array(np.asarray(H), hm.velocity((1, 2, 2), (0, 0, 0)))
-    with pytest.raises(TypeError, match="acceleration_from_array"):
+    with raises("E-MATH-010", "acceleration_from_array"):
         hm.from_array(hm.Acceleration, np.asarray(H))
 
 
@@ -305,77 +305,77 @@ def test_symbols_pass_through():
 W, J = hm.velocity((1, 2, 3), (4, 5, 6)), hm.inertia_from_mass(1.0, (0, 0, 0), [1] * 6)
 Q = hm.rototranslation_from_axis((0, 0, 1), 0.5)
 BAD = [
-    (lambda: hm.position_from_dh(NAN, 0, 0, 0), ValueError, "theta is nan: give a finite number"),
-    (lambda: hm.position_from_dh(0, INF, 0, 0), ValueError, "s is inf"),
-    (lambda: hm.position_from_dh("x", 0, 0, 0), TypeError, "theta must be a number, not 'x'"),
-    (lambda: hm.position_from_dh([0.1], 0, 0, 0), TypeError, "theta must be a number"),
-    (lambda: hm.position_from_dh(True, 0, 0, 0), TypeError, "theta must be a number, not True"),
-    (lambda: hm.position_from_extended_dh(0, 0, 0, 0, 0, kind="R"), ValueError, "kind must be"),
-    (lambda: hm.position_from_axis_angle((0, 0, 0), 1), ValueError, "axis has zero length"),
-    (lambda: hm.position_from_axis_angle((0, 1), 1), ValueError, r"shape \(3,\), not \(2,\)"),
-    (lambda: hm.position_from_axis_angle((0, 1, NAN), 1), ValueError, r"axis\[2\] is nan"),
+    (lambda: hm.position_from_dh(NAN, 0, 0, 0), ValueError, "E-MATH-003 theta is nan"),
+    (lambda: hm.position_from_dh(0, INF, 0, 0), ValueError, "E-MATH-003 s is inf"),
+    (lambda: hm.position_from_dh("x", 0, 0, 0), TypeError, "E-MATH-001 'x'"),
+    (lambda: hm.position_from_dh([0.1], 0, 0, 0), TypeError, "E-MATH-001"),
+    (lambda: hm.position_from_dh(True, 0, 0, 0), TypeError, "E-MATH-001"),
+    (lambda: hm.position_from_extended_dh(0, 0, 0, 0, 0, kind="R"), ValueError, "E-MATH-017"),
+    (lambda: hm.position_from_axis_angle((0, 0, 0), 1), ValueError, "E-MATH-007"),
+    (lambda: hm.position_from_axis_angle((0, 1), 1), ValueError, "E-MATH-006 (3,)"),
+    (lambda: hm.position_from_axis_angle((0, 1, NAN), 1), ValueError, "E-MATH-003"),
     (
         lambda: hm.position_from_angles("xxy", (0, 0, 0)),
         ValueError,
-        "sequence 'xxy': there are xyz",
+        "E-MATH-018 'xxy'",
     ),
-    (lambda: hm.position_from_angles("xyz", (0, 0)), ValueError, "angles must have shape"),
-    (lambda: hm.position_from_angles("xyz", (0, 0, 0), axes="body"), ValueError, "axes must be"),
-    (lambda: hm.angles_from_position(np.eye(3), "xyz"), ValueError, r"M must have shape \(4, 4\)"),
-    (lambda: hm.angles_from_position(2 * np.eye(4), "xyz"), ValueError, "not a rotation"),
+    (lambda: hm.position_from_angles("xyz", (0, 0)), ValueError, "E-MATH-006"),
+    (lambda: hm.position_from_angles("xyz", (0, 0, 0), axes="body"), ValueError, "E-MATH-019"),
+    (lambda: hm.angles_from_position(np.eye(3), "xyz"), ValueError, "E-MATH-006 (4, 4)"),
+    (lambda: hm.angles_from_position(2 * np.eye(4), "xyz"), ValueError, "E-MATH-009"),
     (
         lambda: hm.angles_from_position(np.diag([1, 1, -1, 1]), "xyz"),
         ValueError,
-        "determinant is -1",
+        "E-MATH-009 determinant is -1",
     ),
     (
         lambda: hm.angles_from_position(W, "xyz"),
         TypeError,
-        "M must be of type Position, not Velocity",
+        "E-MATH-008",
     ),
-    (lambda: hm.position_from_axes((1, 0, 0), (1, 0, 0), (0, 0, 1)), ValueError, "not a rotation"),
-    (lambda: hm.rototranslation(np.eye(4), np.ones((4, 4))), ValueError, "not a rotation"),
-    (lambda: hm.velocity((1, 2, 3), 4), ValueError, r"v must have shape \(3,\), not \(\)"),
-    (lambda: hm.velocity((1, 2, 3), [[1], [2, 3], 4]), ValueError, "rows of different lengths"),
-    (lambda: hm.velocity((1, 2, 3j), (0, 0, 0)), TypeError, r"w\[0\] must be a number"),
-    (lambda: hm.velocity(W, (0, 0, 0)), TypeError, "w must be an array of shape .* not a Velocity"),
-    (lambda: hm.acceleration(J, (0, 0, 0), (0, 0, 0)), TypeError, "W must be of type Velocity"),
-    (lambda: hm.joint_screw("spherical"), ValueError, "kind must be one of revolute, prismatic"),
-    (lambda: hm.joint_screw("revolute", 0.1), ValueError, "a revolute joint has no pitch"),
-    (lambda: hm.joint_velocity("revolute", NAN), ValueError, "qd is nan"),
-    (lambda: hm.change_reference(np.eye(4), np.eye(4)), TypeError, "change the frame"),
-    (lambda: hm.compose_velocities(W, J), TypeError, "cannot add Velocity and Inertia"),
-    (lambda: hm.compose_accelerations(W, W, W, W), TypeError, "H_ij must be of type Acceleration"),
-    (lambda: hm.inertia_from_mass(-1, (0, 0, 0), [1] * 6), ValueError, "mass is -1.0"),
-    (lambda: hm.inertia_from_mass(1, (0, 0, 0), [1] * 5), ValueError, r"not of shape \(5,\)"),
+    (lambda: hm.position_from_axes((1, 0, 0), (1, 0, 0), (0, 0, 1)), ValueError, "E-MATH-009"),
+    (lambda: hm.rototranslation(np.eye(4), np.ones((4, 4))), ValueError, "E-MATH-009"),
+    (lambda: hm.velocity((1, 2, 3), 4), ValueError, "E-MATH-006 (3,)"),
+    (lambda: hm.velocity((1, 2, 3), [[1], [2, 3], 4]), ValueError, "E-MATH-005"),
+    (lambda: hm.velocity((1, 2, 3j), (0, 0, 0)), TypeError, "E-MATH-002"),
+    (lambda: hm.velocity(W, (0, 0, 0)), TypeError, "E-MATH-004"),
+    (lambda: hm.acceleration(J, (0, 0, 0), (0, 0, 0)), TypeError, "E-MATH-008"),
+    (lambda: hm.joint_screw("spherical"), ValueError, "E-MATH-015"),
+    (lambda: hm.joint_screw("revolute", 0.1), ValueError, "E-MATH-016"),
+    (lambda: hm.joint_velocity("revolute", NAN), ValueError, "E-MATH-003 qd is nan"),
+    (lambda: hm.change_reference(np.eye(4), np.eye(4)), TypeError, "E-MATH-022"),
+    (lambda: hm.compose_velocities(W, J), TypeError, "E-MATH-022"),
+    (lambda: hm.compose_accelerations(W, W, W, W), TypeError, "E-MATH-008"),
+    (lambda: hm.inertia_from_mass(-1, (0, 0, 0), [1] * 6), ValueError, "E-MATH-013 1.0"),
+    (lambda: hm.inertia_from_mass(1, (0, 0, 0), [1] * 5), ValueError, "E-MATH-014 (5,)"),
     (
         lambda: hm.inertia_from_mass(1, (0, 0, 0), np.arange(9).reshape(3, 3)),
         ValueError,
-        "symmetric",
+        "E-MATH-012",
     ),
-    (lambda: hm.mass_from_inertia(W), TypeError, "J must be of type Inertia, not Velocity"),
-    (lambda: hm.weight(J, W), TypeError, "take the action of"),
-    (lambda: hm.pseudo_product(W, W), TypeError, "Phi must be of type Action or Momentum"),
-    (lambda: hm.angular_part(J), TypeError, "X must be of type Velocity or"),
-    (lambda: hm.skew(np.eye(3)), ValueError, "X must have shape"),
-    (lambda: hm.velocity_from_six((1, 2, 3)), ValueError, r"x must have shape \(6,\)"),
-    (lambda: hm.screw_from_axis((0, 0, 1), pitch=NAN), ValueError, "pitch is nan"),
-    (lambda: hm.screw_of_velocity(hm.Velocity.zero()), ValueError, "at rest has no screw axis"),
+    (lambda: hm.mass_from_inertia(W), TypeError, "E-MATH-008"),
+    (lambda: hm.weight(J, W), TypeError, "E-MATH-022"),
+    (lambda: hm.pseudo_product(W, W), TypeError, "E-MATH-008"),
+    (lambda: hm.angular_part(J), TypeError, "E-MATH-008"),
+    (lambda: hm.skew(np.eye(3)), ValueError, "E-MATH-006"),
+    (lambda: hm.velocity_from_six((1, 2, 3)), ValueError, "E-MATH-006 (6,)"),
+    (lambda: hm.screw_from_axis((0, 0, 1), pitch=NAN), ValueError, "E-MATH-003 pitch is nan"),
+    (lambda: hm.screw_of_velocity(hm.Velocity.zero()), ValueError, "E-MATH-020"),
     (
         lambda: hm.screw_motion(np.eye(4)),
         TypeError,
-        "Q must be of type Rototranslation, not ndarray",
+        "E-MATH-008",
     ),
-    (lambda: hm.exponential(Q), TypeError, "X must be of type Screw or Velocity"),
-    (lambda: hm.line_from_plucker((0, 0, 1, 0, 0, 1)), ValueError, "those of no line"),
-    (lambda: hm.line_from_plucker((0, 0, 0, 1, 0, 0)), ValueError, "zero length"),
-    (lambda: hm.from_array(dict, np.eye(4)), TypeError, "types are Position"),
+    (lambda: hm.exponential(Q), TypeError, "E-MATH-008"),
+    (lambda: hm.line_from_plucker((0, 0, 1, 0, 0, 1)), ValueError, "E-MATH-021"),
+    (lambda: hm.line_from_plucker((0, 0, 0, 1, 0, 0)), ValueError, "E-MATH-007"),
+    (lambda: hm.from_array(dict, np.eye(4)), TypeError, "E-MATH-011"),
 ]
 
 
 @pytest.mark.parametrize(("call", "error", "message"), BAD, ids=[row[2] for row in BAD])
 def test_bad_input(call, error, message):
-    with pytest.raises(error, match=message):
+    with raises(message, kind=error):
         call()
 
 
@@ -419,7 +419,7 @@ def test_large_entries_hide_no_wrong_ones(
     A = np.eye(4)
     for place, value in entries.items():
         A[place] = value
-    with pytest.raises(ValueError, match="is not of type"):
+    with raises("E-MATH-012"):
         hm.from_array(kind, A)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support import raises
 
 import chasles
 from chasles.mathematics.linear import Vector
@@ -21,7 +22,6 @@ from chasles.model import (
     LinkData,
     LoopData,
     Mimic,
-    ModelError,
     build,
 )
 from chasles.robots.mechanisms import four_bar, slider_crank
@@ -98,25 +98,25 @@ def test_the_axis_turns_both_frames() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"parent": "no"}, r"loop 'pin': its parent link 'no' does not exist; check the spelling"),
-        ({"child": "no"}, r"loop 'pin': its child link 'no' does not exist"),
-        ({"child": "coupler"}, r"loop 'pin': it joins link 'coupler' to itself; name two links"),
-        ({"kind": "glue"}, r"loop 'pin': unknown type 'glue'; use one of fixed, revolute, "),
-        ({"name": "crank"}, r"loop 'crank': another joint or loop has this name; rename"),
-        ({"mimic": Mimic("crank")}, r"loop 'pin': it has no coordinate, so it cannot mimic"),
-        ({"axis": Vector.zero()}, r"joint 'pin': axis has zero length; give a unit vector"),
-        ({"child": "no", "where": "m.toml:7"}, r"^m.toml:7: loop 'pin': its child link"),
+        ({"parent": "no"}, "E-MODEL-047 'pin'"),
+        ({"child": "no"}, "E-MODEL-047 'pin'"),
+        ({"child": "coupler"}, "E-MODEL-048 'pin'"),
+        ({"kind": "glue"}, "E-MODEL-043 'pin'"),
+        ({"name": "crank"}, "E-MODEL-046 'crank'"),
+        ({"mimic": Mimic("crank")}, "E-MODEL-049 'pin'"),
+        ({"axis": Vector.zero()}, "E-MODEL-012 'pin'"),
+        ({"child": "no", "where": "m.toml:7"}, "E-MODEL-047 'pin'"),
     ],
 )
 def test_bad_loops(change: dict[str, Any], message: str) -> None:
     source = four_bar()
-    with pytest.raises(ModelError, match=message):
+    with raises(message):
         build(replace(source, loops=(replace(source.loops[0], **change),)))
 
 
 def test_two_loops_of_one_name() -> None:
     source = four_bar()
-    with pytest.raises(ModelError, match="another joint or loop has this name"):
+    with raises("E-MODEL-046"):
         build(replace(source, loops=source.loops * 2))
 
 
@@ -138,8 +138,8 @@ def test_mimics_in_a_circle_are_refused() -> None:
     source = chasles.robots.four_bar().model.source
     leader = {"crank": Mimic("coupler"), "coupler": Mimic("rocker", 2.0), "rocker": Mimic("crank")}
     joints = tuple(replace(joint, mimic=leader[joint.name]) for joint in source.joints)
-    text = "'crank' mimics itself through crank -> coupler -> rocker -> crank; let one of them lead"
-    with pytest.raises(chasles.ModelError, match=text):
+    text = "E-MODEL-017 'crank'"
+    with raises(text):
         chasles.Robot(replace(source, joints=joints))
 
 
@@ -189,14 +189,14 @@ def test_a_loop_to_the_world() -> None:
 
 @pytest.mark.parametrize("bad", [0.0, -1.0, math.nan, math.inf])
 def test_lengths_are_lengths(bad: float) -> None:
-    with pytest.raises(ModelError, match=r"'slider_crank': l2 is .*; give a positive length"):
+    with raises("E-ROBOT-030", "'slider_crank'"):
         slider_crank(1.0, bad)
-    with pytest.raises(ModelError, match="robot 'four_bar': rocker is"):
+    with raises("E-ROBOT-030", "'four_bar'"):
         four_bar(rocker=bad)
 
 
 def test_bars_must_meet() -> None:
-    with pytest.raises(ModelError, match=r"ground \(9 m\) is longer than the other three bars"):
+    with raises("E-ROBOT-028"):
         four_bar(9.0, 1.0, 2.0, 3.0)
 
 
@@ -220,8 +220,8 @@ def test_numbers_that_are_none_are_named() -> None:
     source = chasles.robots.slider_crank().model.source
     lost = Transform(Rotation(), Vector.of(math.nan, 0.0, 0.0))
     loop = replace(source.loops[0], child_pose=lost)
-    with pytest.raises(chasles.ModelError, match="loop 'closure': its pose, axis, pitch or"):
+    with raises("E-MODEL-041", "'closure'"):
         chasles.Robot(replace(source, loops=(loop,)))
     joints = (replace(source.joints[0], pitch=math.inf), *source.joints[1:])
-    with pytest.raises(chasles.ModelError, match="joint 'alpha1': its pose, axis, pitch or"):
+    with raises("E-MODEL-041", "'alpha1'"):
         chasles.Robot(replace(source, joints=joints))

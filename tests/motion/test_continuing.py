@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support import raises
 
 import chasles
 from chasles.simulate import INTEGRATORS
@@ -100,7 +101,7 @@ def test_events_without_end_are_found_in_parts_too() -> None:
         for _ in range(40):
             end = chasles.simulate(ROD, [0.0], [0.0], resume=end, **options).end
 
-    with pytest.raises(RuntimeError, match="floor"):
+    with raises("E-MOTION-061"):
         bounce()
 
 
@@ -166,20 +167,20 @@ def test_what_cannot_be_gone_on_with_is_refused() -> None:
     options: dict[str, Any] = {"duration": 0.01, "dt": 1e-3}
     part = chasles.simulate(ROD, [0.1], [0.0], steps=3, **options)
     over = chasles.simulate(ROD, [0.1], [0.0], **options)
-    with pytest.raises(ValueError, match=r"the motion is over at t = 0\.01 s"):
+    with raises("E-MOTION-051", "0.01"):
         chasles.simulate(ROD, [0.1], [0.0], resume=over.end, **options)
     for other in (
         {**options, "integrator": "dopri5"},
         {**options, "duration": 1e-3},
         {**options, "start": 5.0},
     ):
-        with pytest.raises(ValueError, match="resume is of another motion"):
+        with raises("E-MOTION-052"):
             chasles.simulate(ROD, [0.1], [0.0], resume=part.end, **other)
-    with pytest.raises(ValueError, match="resume is of another motion"):
+    with raises("E-MOTION-052"):
         chasles.simulate(ROD, [[0.1]], [0.0], resume=part.end, **options)
     wrong: Any = part
-    with pytest.raises(TypeError, match="resume must be the end of a Trajectory"):
+    with raises("E-MOTION-050"):
         chasles.simulate(ROD, [0.1], [0.0], resume=wrong, **options)
     for steps in (0, True, 1.5):
-        with pytest.raises(ValueError, match="steps must be a positive integer"):
+        with raises("E-CALL-003"):
             chasles.simulate(ROD, [0.1], [0.0], steps=steps, **options)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support import TARGETS, close, direct, runner, state, tree
+from support import TARGETS, close, direct, raises, runner, state, tree
 
 import chasles
 from chasles.mathematics.linear import Symmetric, Vector
@@ -107,9 +107,9 @@ def test_the_longest_path() -> None:
 # What they cannot take -------------------------------------------------------------------------
 
 
-def refused(robot: chasles.Robot, way: str, match: str) -> None:
+def refused(robot: chasles.Robot, way: str, *expected: str) -> None:
     rest = np.zeros(robot.nv)
-    with pytest.raises(chasles.ModelError, match=match):
+    with raises(*expected):
         robot.forward_dynamics(robot.neutral(), rest, rest, method=way)
 
 
@@ -125,7 +125,7 @@ def test_bodies_without_an_inverse_inertia(way: str) -> None:
     ):
         links = tuple(replace(k, inertia=inertia) if k.name == "link2" else k for k in source.links)
         robot = chasles.Robot(replace(source, links=links))
-        refused(robot, way, f"by '{way}': it inverts every inertia, and link 'link2' lacks mass")
+        refused(robot, way, "E-CALL-070", repr(way), "'link2'")
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -139,5 +139,5 @@ def test_armature_and_mimics(way: str) -> None:
         return chasles.Robot(replace(source, joints=tuple(joints)))
 
     last, first = general_chain(3).joints[-1], general_chain(3).joints[0]
-    refused(changed(armature=0.1), way, f"no place for the armature of joint '{last}'; use 'artic")
-    refused(changed(mimic=chasles.model.Mimic(first)), way, "cannot have mimic joints")
+    refused(changed(armature=0.1), way, "E-CALL-070", repr(last))
+    refused(changed(mimic=chasles.model.Mimic(first)), way, "E-CALL-071")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from mechanisms import constraint_forces, mechanism, motion
-from support import Floats, close
+from support import Floats, close, raises
 
 import chasles
 from chasles.expr import Number, sin, sqrt
@@ -54,14 +54,12 @@ def test_links_without_mass_in_a_loop(names: tuple[str, ...]) -> None:
 def test_what_needs_the_mass_matrix_of_the_tree_says_so() -> None:
     robot, (q, qd, tau) = light(four_bar(), "rocker"), motion("four_bar")
     for method in ("multipliers", "direct"):
-        with pytest.raises(
-            chasles.ModelError, match=r"singular, since 'rocker' moves .* 'minimal'"
-        ):
+        with raises("E-CALL-070", "'rocker'", "'minimal'"):
             robot.constrained_dynamics(q, qd, tau, method=method)
     for call in (robot.ltdl_factors, robot.ltl_factor, robot.operator_factors):
-        with pytest.raises(chasles.ModelError, match="singular, since 'rocker' moves no inertia"):
+        with raises("E-CALL-067", "'rocker'"):
             call(q)
-    with pytest.raises(chasles.ModelError, match="joint 'rocker' moves no inertia"):
+    with raises("E-MODEL-052", "'rocker'"):
         robot.mass_matrix_inverse(q, coordinates="tree")
 
 
@@ -78,7 +76,7 @@ def test_singular_values_need_no_mass_of_single_links(monkeypatch: pytest.Monkey
 def test_a_gear_moves_a_wheel_without_mass() -> None:
     """A massless tip that is geared to the first joint; without the gear it would fly."""
     arm = chasles.robots.planar(3).model.source
-    with pytest.raises(chasles.ModelError, match="joint 'joint3' moves no inertia"):
+    with raises("E-MODEL-052", "'joint3'"):
         light(arm, "link3")
     geared = light(replace(arm, couplings=(gear("belt", "joint3", {"joint1": 0.5}),)), "link3")
     two = chasles.robots.planar(2)
@@ -98,17 +96,14 @@ def test_known_accelerations_of_a_wheel_without_mass() -> None:
     found = geared.hybrid_dynamics(q, qd, given, known=["joint1", "joint3"])
     close(found[1], qdd[1], 1e-10)
     close(found[0] + 0.5 * found[2], 0.4, 1e-10)
-    with pytest.raises(chasles.ModelError, match="singular, since 'joint3' moves no inertia"):
+    with raises("E-CALL-067", "'joint3'"):
         geared.hybrid_dynamics(q, qd, given, known="joint1")
 
 
 def test_links_without_mass_that_move_together() -> None:
     """With its right crank held, the rest of a five-bar moves, and moves nothing."""
-    text = (
-        "robot 'five_bar': loop 'pin' lets 'left', 'left_coupler', 'right_coupler' move together "
-        "without any inertia"
-    )
-    with pytest.raises(chasles.ModelError, match=text):
+    text = "E-LOOP-017 'five_bar'"
+    with raises(text):
         light(five_bar(), "left", "left_coupler", "right_coupler")
 
 
@@ -127,8 +122,8 @@ def test_joints_that_are_held_are_named() -> None:
     assert report.immobile == ("right",)
     assert "; 'right' cannot move" in str(report)
     assert robot.independent == ("left",)
-    text = "'right' cannot move, held by loop 'pin' and coupling 'brake'; drive others, of 'left'"
-    with pytest.raises(chasles.LockedMechanism, match=text):
+    text = "E-LOOP-010 'right'"
+    with raises(text):
         robot.with_independent("right")
     assert mechanism("five_bar").mobility().immobile == ()
     truss = chasles.robots.four_bar().lock({"crank": 1.0})
@@ -151,47 +146,47 @@ WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "no independent freedoms": (
         lambda: BARS.with_independent(),
         chasles.ModelError,
-        "robot 'four_bar': name its independent freedoms, for example 'crank'",
+        "E-LOOP-003 'four_bar'",
     ),
     "no actuators": (
         lambda: BARS.inverse_dynamics(BARS.assemble([0.5]), REST, REST, actuated=[]),
         chasles.UnderActuated,
-        "no actuators, as given, cannot move all of its 1 freedoms; actuate for example 'crank'",
+        "E-LOOP-013 'crank'",
     ),
     "an actuator by letters": (
         lambda: from_graph("bars", LINKS, JOINTS, base="base", actuated="crank"),
         TypeError,
-        r"from_graph: actuated is a sequence of joints; give \['crank'\]",
+        "E-MODEL-027 'crank'",
     ),
     "a loop by letters": (
         lambda: from_graph("bars", LINKS, JOINTS, base="base", loops="rocker"),
         TypeError,
-        r"from_graph: loops is a sequence of joints; give \['rocker'\]",
+        "E-MODEL-027 'rocker'",
     ),
     "a coupling that raises": (
         lambda: coupling("cam", ["crank", "rocker"], fails),
         chasles.ModelError,
-        "coupling 'cam': its function failed on symbols, KeyError: 'lever'",
+        "E-LOOP-026 'cam'",
     ),
     "a coupling of the math module": (
         lambda: coupling("cam", ["crank"], lambda x: math.sin(x)),
         chasles.ModelError,
-        r"coupling 'cam': its function failed .* the functions of chasles.expr",
+        "E-LOOP-026 'cam'",
     ),
     "a coupling of other arguments": (
         lambda: coupling("cam", ["crank", "rocker"], lambda x: x),
         chasles.ModelError,
-        "coupling 'cam': its function failed on symbols, TypeError: .*let it take 2 numbers",
+        "E-LOOP-026 'cam'",
     ),
     "a coupling of two numbers": (
         lambda: coupling("cam", ["crank", "rocker"], lambda x, y: (x, y)),
         chasles.ModelError,
-        "coupling 'cam': its function gives .*; return one number",
+        "E-LOOP-027 'cam'",
     ),
     "a coupling that is no number": (
         lambda: coupling("cam", ["crank"], lambda x: x * math.nan),
         chasles.ModelError,
-        "coupling 'cam': its residual is no finite number at any",
+        "E-LOOP-029 'cam'",
     ),
     "a coupling without a value here": (
         lambda: (
@@ -200,7 +195,7 @@ WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
             .mobility([-1.0, 0.0])
         ),
         chasles.ImpossiblePosition,
-        "mobility: coupling 'cam' has no value at this q; stay where it is defined",
+        "E-LOOP-020 'cam'",
     ),
 }
 
@@ -208,5 +203,5 @@ WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
 @pytest.mark.parametrize("name", WRONG)
 def test_errors_name_the_part(name: str) -> None:
     call, error, message = WRONG[name]
-    with pytest.raises(error, match=message):
+    with raises(message, kind=error):
         call()

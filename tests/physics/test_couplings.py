@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import TARGETS, close
+from support import TARGETS, close, raises
 
 import chasles
 from chasles import Robot
@@ -21,7 +21,6 @@ from chasles.model import (
     JointData,
     LinkData,
     Mimic,
-    ModelError,
     coupling,
     gear,
 )
@@ -209,7 +208,7 @@ def test_a_motion_through_a_cam_keeps_its_energy() -> None:
 
 def test_maximal_coordinates_have_no_couplings() -> None:
     robot = wheels(0.2, 0.3).with_couplings(gear("belt", "w2", {"w1": 2.0}))
-    with pytest.raises(ModelError, match=r"'belt'.* couples coordinates"):
+    with raises("E-LOOP-033", "'belt'"):
         chasles.maximal_dynamics(robot, np.zeros(2), np.zeros(2), np.zeros(2))
 
 
@@ -313,15 +312,15 @@ def test_couplings_that_contradict_each_other() -> None:
     robot = wheels(0.2, 0.3).with_couplings(
         gear("a", "w2", {"w1": 2.0}), gear("b", "w2", {"w1": 2.0}, 1.0)
     )
-    with pytest.raises(chasles.ImpossiblePosition, match=r"coupling '[ab]' is off by 0\.\d+ .*rad"):
+    with raises("E-LOOP-002"):
         robot.mobility()
 
 
 def test_a_position_where_a_coupling_does_not_hold() -> None:
     robot = wheels(0.2, 0.3).with_couplings(gear("belt", "w2", {"w1": 2.0}))
-    with pytest.raises(chasles.OpenLoop, match=r"coupling 'belt' is off by 0\.05"):
+    with raises("E-LOOP-021", "'belt'", "0.05"):
         robot.complete([0.0, 0.1], [1.0])
-    with pytest.raises(chasles.OpenLoop, match="coupling 'belt' is off by"):
+    with raises("E-LOOP-021", "'belt'"):
         robot.forward_dynamics([0.0, 0.1], [1.0, 2.0], [0.0, 0.0])
 
 
@@ -330,7 +329,7 @@ def test_a_singular_position_names_the_coupling() -> None:
         coupling("crosshead", ["w1", "w2"], lambda a, b: b - cos(a))
     )
     other = robot.with_independent("w2")
-    with pytest.raises(chasles.SingularPosition, match="'w1' through coupling 'crosshead'"):
+    with raises("E-LOOP-011", "'w1'", "'crosshead'"):
         other.complete([0.0, 1.0], [1.0])
 
 
@@ -343,8 +342,8 @@ def test_a_coupling_that_has_values_in_a_part_of_space() -> None:
     y = np.array([[3.0], [4.5]])
     q = robot.with_independent("w1").assemble(y, guess=[3.0, 1.0])
     close(q, np.concatenate([y, np.sqrt(y - 2.0)], axis=-1), 1e-13)
-    text = r"impossible position at index \(1,\): coupling 'cam' has no value with w1 = 1;"
-    with pytest.raises(chasles.ImpossiblePosition, match=text):
+    text = "E-LOOP-001 (1,)"
+    with raises(text):
         robot.with_independent("w1").assemble([[3.0], [1.0]], guess=[3.0, 1.0])
 
 
@@ -352,25 +351,25 @@ def test_a_coupling_that_has_no_value_near_neutral() -> None:
     robot = wheels(0.2, 0.3).with_couplings(
         coupling("cam", ["w1", "w2"], lambda a, b, t: b - sqrt(a - 4.0 + t))
     )
-    with pytest.raises(chasles.ImpossiblePosition, match="coupling 'cam' has no value"):
+    with raises("E-LOOP-002", "'cam'"):
         robot.mobility()
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: gear("g", "w2", {"w9": 1.0}), "coupling 'g': no coordinate 'w9' with a rate"),
-        (lambda: gear("g", "w2", {"w1": math.nan}), "its ratio of 'w1' is nan; give a finite"),
-        (lambda: gear("g", "w2", {"w1": 1.0}, math.inf), "its offset is inf; give a finite"),
-        (lambda: gear("g", "w2", {"w2": 1.0}), "name one or more, each once"),
-        (lambda: gear("w1", "w2", {"w1": 1.0}), "coupling 'w1': a joint, loop or coupling has"),
-        (lambda: coupling("g", [], lambda: 0.0), r"its freedoms are .*; name one or more"),
-        (lambda: coupling("g", ["w1"], lambda a: [a]), "return one number, the residual"),
-        (lambda: coupling("g", ["w1"], lambda a: 3.0), "'g': its residual does not change with"),
+        (lambda: gear("g", "w2", {"w9": 1.0}), "E-MODEL-004 'g'"),
+        (lambda: gear("g", "w2", {"w1": math.nan}), "E-LOOP-030 'w1'"),
+        (lambda: gear("g", "w2", {"w1": 1.0}, math.inf), "E-LOOP-030"),
+        (lambda: gear("g", "w2", {"w2": 1.0}), "E-LOOP-025"),
+        (lambda: gear("w1", "w2", {"w1": 1.0}), "E-MODEL-051 'w1'"),
+        (lambda: coupling("g", [], lambda: 0.0), "E-LOOP-025"),
+        (lambda: coupling("g", ["w1"], lambda a: [a]), "E-LOOP-027"),
+        (lambda: coupling("g", ["w1"], lambda a: 3.0), "E-LOOP-028 'g'"),
     ],
 )
 def test_bad_couplings(make: Callable[[], Any], message: str) -> None:
-    with pytest.raises(ModelError, match=message):
+    with raises(message):
         wheels(0.2, 0.3).with_couplings(make())
 
 
@@ -381,16 +380,16 @@ def test_only_coordinates_with_rates_of_their_own_can_be_coupled() -> None:
         (JointData("ball", "spherical", "base", "ball"),),
         couplings=(coupling("no", ["ball[0]"], lambda x: x),),
     )
-    with pytest.raises(ModelError, match=r"no coordinate 'ball\[0\]' with a rate of its own"):
+    with raises("E-MODEL-004", "'ball[0]'"):
         Robot(source)
 
 
 def test_mimic_chains_that_lead_nowhere() -> None:
     source = arm(Mimic("third"))
     loop = replace(source.joints[2], mimic=Mimic("second"))
-    with pytest.raises(ModelError, match="mimics itself through second -> third -> second"):
+    with raises("E-MODEL-017"):
         Robot(replace(source, joints=(*source.joints[:2], loop)))
-    with pytest.raises(ModelError, match="'second' mimics 'fourth', which is not a moving joint"):
+    with raises("E-MODEL-016", "'second'", "'fourth'"):
         Robot(arm(Mimic("fourth")))
 
 
@@ -410,9 +409,7 @@ def test_a_locked_joint_is_a_number_in_its_couplings() -> None:
     locked = robot.lock({"w2": 1.0})
     assert locked.assemble([0.4])[1] == pytest.approx(0.7, abs=1e-13)
     assert robot.lock({"w1": 1.0, "w2": 1.0, "w3": 1.0}).couplings == ()
-    with pytest.raises(
-        ModelError, match="coupling 'ring' does not hold where 'w3', 'w1', 'w2' are"
-    ):
+    with raises("E-MODEL-022", "'ring'", "'w3'", "'w1'", "'w2'"):
         robot.lock({"w1": 1.0, "w2": 1.0, "w3": 0.0})
 
 
@@ -427,5 +424,5 @@ def test_subtrees_keep_couplings_of_their_own() -> None:
 
 def test_a_coupled_arm_has_no_table() -> None:
     robot = Robot(arm(None)).with_couplings(gear("belt", "third", {"second": 2.0}))
-    with pytest.raises(ModelError, match="'belt': it couples joints"):
+    with raises("E-DH-009", "'belt'"):
         chasles.to_dh(robot)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support import Floats, close, relative, state, tree
+from support import Floats, close, raises, relative, state, tree
 
 import chasles
 from chasles.mathematics.linear import Vector
@@ -74,9 +74,9 @@ def test_no_mass_has_no_centre() -> None:
     """All mass of the arm goes into its base; the arm before has a centre."""
     simple = puma560().simplified()
     q, qd, _ = state(simple, 3)
-    with pytest.raises(chasles.ModelError, match="what moves has no mass"):
+    with raises("E-CALL-001"):
         simple.center_of_mass(q)
-    with pytest.raises(chasles.ModelError, match="what moves has no mass"):
+    with raises("E-CALL-001"):
         simple.momentum(q, qd)
     assert np.all(np.isfinite(simple.momentum(q, qd, at="world")))
 

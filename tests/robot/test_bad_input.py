@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import TARGETS, state, tree
+from support import TARGETS, raises, state, tree
 
 import chasles
 from chasles.robots import puma560, random_tree
@@ -40,37 +40,37 @@ def robot(request: pytest.FixtureRequest) -> chasles.Robot:
         (
             np.zeros(5),
             ValueError,
-            r"inverse_dynamics: qd must have shape \(\.\.\., 6\), not \(5,\)",
+            "E-CALL-009 (..., 6)",
         ),
-        (np.zeros((3, 7)), ValueError, r"qd must have shape \(\.\.\., 6\), not \(3, 7\)"),
-        (np.zeros((6, 1)), ValueError, r"qd must have shape .* not \(6, 1\)"),
-        (1.0, ValueError, r"qd must have shape .* not \(\)"),
-        ([], ValueError, r"qd must have shape .* not \(0,\)"),
+        (np.zeros((3, 7)), ValueError, "E-CALL-009 (..., 6)"),
+        (np.zeros((6, 1)), ValueError, "E-CALL-009 (6, 1)"),
+        (1.0, ValueError, "E-CALL-009"),
+        ([], ValueError, "E-CALL-009 (0,)"),
         (
             np.zeros(6, dtype=complex),
             TypeError,
-            "qd must be an array of real numbers, not of complex",
+            "E-CALL-008",
         ),
-        (np.zeros(6, dtype=bool), TypeError, "qd must be an array of real numbers, not of bool"),
+        (np.zeros(6, dtype=bool), TypeError, "E-CALL-008"),
         (
             np.zeros(6, dtype=object),
             TypeError,
-            "qd must be an array of real numbers, not of object",
+            "E-CALL-008",
         ),
-        (["a"] * 6, TypeError, "qd must be an array of real numbers, not of <U1"),
-        (np.zeros(6, dtype="M8[s]"), TypeError, "qd must be an array of real numbers"),
-        ([[0.0] * 6, [0.0] * 5], TypeError, "qd is not an array of numbers"),
-        (None, TypeError, "qd must be an array of real numbers, not of object"),
-        ({"a": 1.0}, TypeError, "qd must be an array of real numbers, not of object"),
+        (["a"] * 6, TypeError, "E-CALL-008"),
+        (np.zeros(6, dtype="M8[s]"), TypeError, "E-CALL-008"),
+        ([[0.0] * 6, [0.0] * 5], TypeError, "E-CALL-006"),
+        (None, TypeError, "E-CALL-008"),
+        ({"a": 1.0}, TypeError, "E-CALL-008"),
     ],
 )
 def test_bad_arrays(robot: chasles.Robot, bad: Any, error: type, message: str) -> None:
-    with pytest.raises(error, match=message):
+    with raises(message, kind=error):
         robot.inverse_dynamics(Q, bad, Q)
 
 
 def test_leading_shapes_that_do_not_broadcast(robot: chasles.Robot) -> None:
-    with pytest.raises(ValueError, match=r"leading shapes do not broadcast together: q \(3,\)"):
+    with raises("E-CALL-005", "(3,)"):
         robot.inverse_dynamics(np.zeros((3, 6)), np.zeros((4, 6)), Q)
 
 
@@ -81,7 +81,7 @@ def test_wrong_number_of_arrays(robot: chasles.Robot) -> None:
         robot.inverse_dynamics(Q, Q, Q, Q)
     with pytest.raises(TypeError):
         robot.inverse_dynamics(Q, Q, Q, bogus=1)
-    with pytest.raises(TypeError, match=r"takes 3 arrays \(q, qd, qdd\), not 2"):
+    with raises("E-CALL-035"):
         chasles.compile(robot, "inverse_dynamics")(Q, Q)
 
 
@@ -105,10 +105,9 @@ def test_a_zero_quaternion_is_named(target: str) -> None:
     bad = q.copy()
     bad[4, where.start : where.start + 4] = 0.0
     compiled = chasles.compile(FLOATING, "inverse_dynamics", backend=target)
-    first = rf"the quaternion of joint '{BASE}' is zero at index \(4,\) \(q\[{where.start}:"
-    with pytest.raises(ValueError, match=first):
+    with raises("E-CALL-037", repr(BASE), "(4,)", f"q[{where.start}:"):
         compiled(bad, qd, qdd)
-    with pytest.raises(ValueError, match=f"joint '{BASE}' is zero .*the identity is"):
+    with raises("E-CALL-037", BASE):
         compiled(bad[4], qd[4], qdd[4])
     assert np.all(np.isfinite(compiled(q, qd, qdd)))
 
@@ -119,15 +118,15 @@ def test_a_zero_quaternion_in_the_fast_entry() -> None:
     robot.inverse_dynamics(q, qd, qdd)
     bad = q.copy()
     bad[:4] = 0.0
-    with pytest.raises(ValueError, match="the quaternion of joint 'joint1' is zero"):
+    with raises("E-CALL-037", "'joint1'"):
         robot.inverse_dynamics(bad, qd, qdd)
     out = np.full(robot.nv, 7.0)
-    with pytest.raises(ValueError, match="is zero"):
+    with raises("E-CALL-037"):
         robot.inverse_dynamics(bad, qd, qdd, out=out)
     assert np.all(out == 7.0)
-    with pytest.raises(ValueError, match="is zero"):
+    with raises("E-CALL-037"):
         robot.integrate(bad, qd)
-    with pytest.raises(ValueError, match="is zero"):
+    with raises("E-CALL-037"):
         robot.difference(q, bad)
 
 
@@ -143,21 +142,21 @@ def frozen(shape: tuple[int, ...]) -> np.ndarray:
 @pytest.mark.parametrize(
     ("out", "error", "message"),
     [
-        (np.full(5, 7.0), ValueError, r"out must have shape \(6,\), not \(5,\)"),
-        (np.full((1, 6), 7.0), ValueError, r"out must have shape \(6,\), not \(1, 6\)"),
-        (np.full(6, 7.0, np.float32), TypeError, "out must have dtype float64, not float32"),
-        (np.full(6, 7.0, ">f8"), TypeError, "out must have dtype float64"),
-        (np.full(6, 7), TypeError, "out must have dtype float64, not int64"),
-        (frozen((6,)), ValueError, "out is read-only; give a writeable array"),
-        ([7.0] * 6, TypeError, "out must be a NumPy array, not list"),
-        ("out", TypeError, "out must be a NumPy array, not str"),
-        ((np.full(6, 7.0), np.full(6, 7.0)), ValueError, "out must be a tuple of 1 array"),
+        (np.full(5, 7.0), ValueError, "E-CALL-013 (6,)"),
+        (np.full((1, 6), 7.0), ValueError, "E-CALL-013 (6,)"),
+        (np.full(6, 7.0, np.float32), TypeError, "E-CALL-012"),
+        (np.full(6, 7.0, ">f8"), TypeError, "E-CALL-012"),
+        (np.full(6, 7), TypeError, "E-CALL-012"),
+        (frozen((6,)), ValueError, "E-CALL-014"),
+        ([7.0] * 6, TypeError, "E-CALL-011"),
+        ("out", TypeError, "E-CALL-011"),
+        ((np.full(6, 7.0), np.full(6, 7.0)), ValueError, "E-CALL-010"),
     ],
 )
 def test_bad_outputs_are_untouched(
     robot: chasles.Robot, out: Any, error: type, message: str
 ) -> None:
-    with pytest.raises(error, match=message):
+    with raises(message, kind=error):
         robot.inverse_dynamics(Q, Q, Q, out=out)
     if not isinstance(out, str):
         assert all(np.all(np.asarray(part) == 7.0) for part in out)
@@ -165,17 +164,17 @@ def test_bad_outputs_are_untouched(
 
 def test_bad_inputs_leave_the_output_untouched(robot: chasles.Robot) -> None:
     out = np.full((4, 6), 7.0)
-    with pytest.raises(ValueError, match="shape"):
+    with raises("E-CALL-009"):
         robot.inverse_dynamics(np.zeros((4, 6)), np.zeros((4, 5)), Q, out=out)
-    with pytest.raises(ValueError, match=r"out must have shape \(3, 6\)"):
+    with raises("E-CALL-013", "(3, 6)"):
         robot.inverse_dynamics(np.zeros((3, 6)), Q, Q, out=out)
     assert np.all(out == 7.0)
 
 
 def test_several_outputs_need_a_tuple(robot: chasles.Robot) -> None:
-    with pytest.raises(ValueError, match="out must be a tuple of 2 arrays"):
+    with raises("E-CALL-010"):
         robot.ltdl_factors(Q, out=np.empty((6, 6)))
-    with pytest.raises(ValueError, match=r"out must have shape \(6,\), not \(6, 6\)"):
+    with raises("E-CALL-013", "(6,)", "(6, 6)"):
         robot.ltdl_factors(Q, out=(np.empty((6, 6)), np.empty((6, 6))))
 
 
@@ -185,227 +184,235 @@ OPTIONS: dict[str, tuple[Callable[[chasles.Robot], Any], type, str]] = {
     "frame": (
         lambda r: r.jacobian(Q, frame="tol"),
         chasles.ModelError,
-        "robot 'puma560': no frame 'tol'; did you mean 'tool'",
+        "E-MODEL-034 'puma560'",
     ),
-    "no frame": (lambda r: r.jacobian(Q), TypeError, "frame"),
     "frame by number": (
         lambda r: r.jacobian(Q, frame=3),
         TypeError,
-        "a frame is given by its name, not as 3",
+        "E-MODEL-033 frame is given",
     ),
-    "several frames": (lambda r: r.jacobian(Q, frame=["tool"]), TypeError, "by its name, not as"),
+    "several frames": (lambda r: r.jacobian(Q, frame=["tool"]), TypeError, "E-MODEL-033"),
     "axes": (
         lambda r: r.jacobian(Q, frame="tool", axes="body"),
         ValueError,
-        "axes must be 'world' or 'frame', not 'body'",
+        "E-CALL-017 'world'",
     ),
     "at": (
         lambda r: r.jacobian(Q, frame="tool", at="com"),
         ValueError,
-        r"at must be 'frame', 'world' or \(x, y, z\) in the frame, not 'com'",
+        "E-CALL-018 'frame'",
     ),
     "at two numbers": (
         lambda r: r.frame_velocity(Q, Q, frame="tool", at=(1.0, 2.0)),
         ValueError,
-        "three finite numbers",
+        "E-CALL-019",
     ),
     "at infinity": (
         lambda r: r.frame_velocity(Q, Q, frame="tool", at=(1.0, 2.0, math.inf)),
         ValueError,
-        "three finite numbers",
+        "E-CALL-019",
     ),
     "kind": (
         lambda r: r.frame_acceleration(Q, Q, Q, frame="tool", kind="true"),
         ValueError,
-        "kind must be 'classical', 'spatial' or 'proper', not 'true'",
+        "E-CALL-028 'classical'",
     ),
     "no rates": (
         lambda r: r.frame_motion(Q, frame="tool"),
         TypeError,
-        "frame_motion needs rates after q: qd, or qd and qdd",
+        "E-CALL-023 frame_motion",
     ),
     "no rates of a derivative": (
         lambda r: r.derivatives("frame_motion", Q, frame="tool"),
         TypeError,
-        "frame_motion needs rates after q",
+        "E-CALL-023 frame_motion",
     ),
     "a gap in named rates": (
         lambda r: r.frame_motion(Q, qd=Q, qddd=Q, frame="tool"),
         TypeError,
-        "frame_motion has no argument 'qddd' here: rates by name go on with qd, qdd after",
+        "E-CALL-024 'qddd'",
     ),
     "a rate given twice": (
         lambda r: r.frame_motion(Q, Q, qd=Q, frame="tool"),
         TypeError,
-        "no argument 'qd' here: rates by name go on with qdd",
+        "E-CALL-024 'qd'",
     ),
     "too few rates": (
         lambda r: chasles.compile(r, "frame_motion", frame="tool", order=3)(Q, Q, Q),
         TypeError,
-        r"frame_motion takes 4 arrays \(q, qd, qdd, qddd\), not 3",
+        "E-CALL-035 frame_motion",
     ),
     "too many rates": (
         lambda r: chasles.compile(r, "frame_motion", frame="tool", order=1)(Q, Q, Q),
         TypeError,
-        r"frame_motion takes 2 arrays \(q, qd\), not 3",
+        "E-CALL-035 frame_motion",
     ),
     "shape of a rate": (
         lambda r: r.frame_motion(Q, Q, Q, np.zeros(5), frame="tool"),
         ValueError,
-        r"frame_motion: qddd must have shape \(\.\.\., 6\), not \(5,\)",
+        "E-CALL-009 (..., 6)",
     ),
     "rate is nothing": (
         lambda r: r.frame_motion(Q, Q, None, frame="tool"),
         TypeError,
-        "frame_motion: qdd must be an array of real numbers",
+        "E-CALL-008 frame_motion",
     ),
     "shape of the motion": (
         lambda r: r.frame_motion(Q, Q, Q, frame="tool", out=np.zeros((3, 6))),
         ValueError,
-        r"frame_motion: out must have shape \(2, 6\), not \(3, 6\)",
+        "E-CALL-013 (2, 6)",
     ),
     "order 0": (
         lambda r: chasles.compile(r, "frame_motion", frame="tool", order=0),
         ValueError,
-        "frame_motion: order must be a positive integer .* not 0",
+        "E-CALL-020 frame_motion",
     ),
     "order 1.5": (
         lambda r: chasles.cost(r, "frame_motion", frame="tool", order=1.5),
         ValueError,
-        "frame_motion: order must be a positive integer .* not 1.5",
+        "E-CALL-020 1.5",
     ),
     "order True": (
         lambda r: chasles.compile(r, "jacobian_rate", frame="tool", order=True),
         ValueError,
-        "jacobian_rate: order must be a positive integer .* not True",
+        "E-CALL-020 jacobian_rate",
     ),
     "order of a function without": (
         lambda r: chasles.compile(r, "jacobian", frame="tool", order=2),
         TypeError,
-        "jacobian has no option 'order'",
+        "E-CALL-026 'order'",
     ),
     "rate of order 0": (
         lambda r: r.jacobian_rate(Q, Q, frame="tool", order=0),
         ValueError,
-        "jacobian_rate: order must be 1 or 2, not 0; chasles.compile takes any order",
+        "E-ROBOT-025 jacobian_rate",
     ),
     "rate of order 2 without qdd": (
         lambda r: r.jacobian_rate(Q, Q, frame="tool", order=2),
         TypeError,
-        "jacobian_rate: order=2 needs qdd: give q, qd, qdd",
+        "E-ROBOT-026 jacobian_rate",
     ),
     "rate of order 1 with qdd": (
         lambda r: r.jacobian_rate(Q, Q, Q, frame="tool"),
         TypeError,
-        "jacobian_rate: order=1 takes no qdd; leave it out, or ask for order=2",
+        "E-ROBOT-027 jacobian_rate",
     ),
     "method without the order": (
         lambda r: r.jacobian_rate(Q, Q, Q, frame="tool", order=2, method="spatial"),
         ValueError,
-        "jacobian_rate: method 'spatial' has no order 2; use 'joint-motion'",
+        "E-CALL-069 'spatial'",
     ),
     "derivative by a rate that is not given": (
         lambda r: r.derivatives("frame_motion", Q, Q, Q, frame="tool", wrt="qddd"),
         ValueError,
-        "frame_motion has no argument 'qddd'; it has q, qd, qdd",
+        "E-CALL-034 'qddd'",
     ),
     "momentum": (
         lambda r: r.momentum(Q, Q, at="base"),
         ValueError,
-        "momentum: at must be 'com' or 'world', not 'base'",
+        "E-CALL-084 'com'",
     ),
     "method": (
         lambda r: r.inverse_dynamics(Q, Q, Q, method="hamilton"),
         ValueError,
-        "inverse_dynamics has no method 'hamilton'; it has 'fastest', 'newton-euler-vector'",
+        "E-CALL-068 'hamilton'",
     ),
     "wrenches": (
         lambda r: r.inverse_dynamics(Q, Q, Q, f_ext=np.zeros(6)),
         TypeError,
-        r"f_ext must be \{frame: Wrench\(...\) or array\}",
+        "E-CALL-038 (...)",
     ),
     "wrench frame": (
         lambda r: r.inverse_dynamics(Q, Q, Q, f_ext={"hand": np.zeros(6)}),
         chasles.ModelError,
-        "no frame 'hand'",
+        "E-MODEL-034 'hand'",
     ),
     "wrench shape": (
         lambda r: r.inverse_dynamics(Q, Q, Q, f_ext={"tool": np.zeros(3)}),
         ValueError,
-        r"f_ext\['tool'\] must have shape \(\.\.\., 6\), not \(3,\)",
+        "E-CALL-009 'tool'",
     ),
     "wrench axes": (
         lambda r: r.inverse_dynamics(Q, Q, Q, f_ext={"tool": chasles.Wrench(Q, axes="x")}),
         ValueError,
-        "axes must be",
+        "E-CALL-017",
     ),
     "wrench on a function without": (
         lambda r: r.derivatives("mass_matrix", Q, f_ext={"tool": Q}),
         ValueError,
-        "mass_matrix takes no external forces; leave f_ext out",
+        "E-CALL-066 mass_matrix",
     ),
-    "wrench point": (lambda r: chasles.Wrench(Q, at="tip"), ValueError, "at must be"),
+    "wrench point": (lambda r: chasles.Wrench(Q, at="tip"), ValueError, "E-CALL-018"),
     "backend": (
         lambda r: chasles.compile(r, "mass_matrix", backend="cuda9"),
         ValueError,
-        "unknown backend 'cuda9'; use one of llvm, numpy, interpret",
+        "E-CALL-002 'cuda9'",
     ),
     "function": (
         lambda r: chasles.compile(r, "torques"),
         ValueError,
-        "unknown function 'torques'; known are forward_kinematics",
+        "E-CALL-025 'torques'",
     ),
     "option": (
         lambda r: chasles.compile(r, "mass_matrix", frame="tool"),
         TypeError,
-        "mass_matrix has no option 'frame'; it takes no options",
+        "E-CALL-026 'frame'",
     ),
     "option of cost": (
         lambda r: chasles.cost(r, "jacobian"),
         TypeError,
-        "jacobian needs frame=, the name of a link or frame",
+        "E-CALL-027 frame=",
     ),
-    "joint": (lambda r: r.position_slice("elbow"), chasles.ModelError, "no joint 'elbow'"),
-    "joint data": (lambda r: r.joint("elbow"), chasles.ModelError, "no joint 'elbow'; it has"),
-    "lock": (lambda r: r.lock({"elbow": 0.0}), chasles.ModelError, "no joint 'elbow'"),
+    "joint": (lambda r: r.position_slice("elbow"), chasles.ModelError, "E-MODEL-037 'elbow'"),
+    "joint data": (lambda r: r.joint("elbow"), chasles.ModelError, "E-ROBOT-005 'elbow'"),
+    "lock": (lambda r: r.lock({"elbow": 0.0}), chasles.ModelError, "E-MODEL-037 'elbow'"),
     "lock numbers": (
         lambda r: r.lock({r.joints[0]: [0.0, 1.0]}),
         ValueError,
-        "needs 1 finite numbers",
+        "E-ROBOT-006",
     ),
-    "lock NaN": (lambda r: r.lock({r.joints[0]: math.nan}), ValueError, "needs 1 finite numbers"),
+    "lock NaN": (lambda r: r.lock({r.joints[0]: math.nan}), ValueError, "E-ROBOT-006"),
     "payload name": (
         lambda r: r.attach("tool", mass=1.0, name="tool"),
         chasles.ModelError,
-        "already has a frame 'tool'",
+        "E-MODEL-023 'tool'",
     ),
     "payload frame": (
         lambda r: r.attach("base", mass=1.0),
         chasles.ModelError,
-        "does not move",
+        "E-MODEL-024",
     ),
     "payload inertia": (
         lambda r: r.attach("tool", mass=1.0, inertia=np.triu(np.ones((3, 3)))),
         ValueError,
-        "inertia a symmetric 3x3 matrix",
+        "E-ROBOT-007",
     ),
     "payload mass": (
         lambda r: r.attach("tool", mass=math.nan),
         chasles.ModelError,
-        "inertia is not finite",
+        "E-MODEL-039",
     ),
-    "gravity": (lambda r: r.with_gravity((0.0, 1.0)), ValueError, "give three finite numbers"),
-    "gravity NaN": (lambda r: r.with_gravity((0, 0, math.nan)), ValueError, "three finite numbers"),
-    "subtree": (lambda r: r.subtree("elbow"), chasles.ModelError, "no frame 'elbow'"),
-    "subtree frame": (lambda r: r.subtree("tool"), chasles.ModelError, "starts at a link"),
+    "gravity": (lambda r: r.with_gravity((0.0, 1.0)), ValueError, "E-ROBOT-009"),
+    "gravity NaN": (
+        lambda r: r.with_gravity((0, 0, math.nan)),
+        ValueError,
+        "E-ROBOT-009",
+    ),
+    "subtree": (lambda r: r.subtree("elbow"), chasles.ModelError, "E-MODEL-034 'elbow'"),
+    "subtree frame": (lambda r: r.subtree("tool"), chasles.ModelError, "E-MODEL-025"),
 }
 
 
 @pytest.mark.parametrize("name", OPTIONS)
 def test_bad_options(robot: chasles.Robot, name: str) -> None:
     call, error, message = OPTIONS[name]
-    with pytest.raises(error, match=message):
+    with raises(message, kind=error):
         call(robot)
+
+
+def test_an_argument_that_python_misses(robot: chasles.Robot) -> None:
+    with pytest.raises(TypeError, match="frame"):
+        robot.jacobian(Q)
 
 
 def test_a_robot_still_works_after_errors(robot: chasles.Robot) -> None:
@@ -421,7 +428,7 @@ def test_masked_entries_are_not_lost() -> None:
     robot = chasles.robots.planar(2)
     q = np.ma.masked_array([0.3, 0.4], mask=[False, True])
     for _ in range(2):  # by the Python path, and through the fast entry
-        with pytest.raises(TypeError, match="q has masked entries"):
+        with raises("E-CALL-007"):
             robot.gravity_forces(q)
         robot.gravity_forces(np.zeros(2))
     assert np.array_equal(

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support import raises
 
 import chasles
 from chasles.formats import files, registry
@@ -37,7 +38,7 @@ def test_a_path_is_no_robot(
     name: str, given: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(TypeError, match=f"^{name}: robot must be what chasles.load or"):
+    with raises("E-CALL-055", name):
         TAKE_A_ROBOT[name](given)
     assert not list(tmp_path.iterdir())
 
@@ -61,7 +62,7 @@ TAKE_A_TOLERANCE: dict[str, Callable[[Any], Any]] = {
 @pytest.mark.parametrize("bad", [True, np.inf, np.nan, 0.0, -1e-9, "a", None, [1e-6]], ids=str)
 @pytest.mark.parametrize("name", TAKE_A_TOLERANCE)
 def test_a_tolerance_is_a_finite_positive_number(name: str, bad: Any) -> None:
-    with pytest.raises(ValueError, match=f"^{name}: tolerance must be a positive number"):
+    with raises("E-CALL-004", name):
         TAKE_A_TOLERANCE[name](bad)
 
 
@@ -78,10 +79,10 @@ WRONG_OF_LOOPS: dict[str, Callable[[chasles.Robot], Any]] = {
     "forward_dynamics: q": lambda robot: robot.forward_dynamics(np.zeros(2), REST, REST),
     "forward_dynamics: qd": lambda robot: robot.forward_dynamics(CLOSED, [0.0], REST),
     "forward_dynamics: tau": lambda robot: robot.forward_dynamics(CLOSED, REST, ["a"] * 3),
-    "forward_dynamics has no method 'x'": lambda robot: robot.forward_dynamics(
+    "forward_dynamics: it has no method 'x'": lambda robot: robot.forward_dynamics(
         CLOSED, REST, REST, method="x"
     ),
-    r"forward_dynamics: f_ext\['coupler'\]": lambda robot: robot.forward_dynamics(
+    "forward_dynamics: f_ext['coupler']": lambda robot: robot.forward_dynamics(
         CLOSED, REST, REST, f_ext={"coupler": np.zeros(5)}
     ),
     "hybrid_dynamics: qd": lambda robot: robot.hybrid_dynamics(CLOSED, ZERO, REST, known="crank"),
@@ -99,14 +100,16 @@ def test_an_error_names_what_was_called(message: str, called: bool) -> None:
     robot = chasles.Robot(BARS.model.source)
     if called:
         robot.forward_dynamics(CLOSED, REST, REST)
-    with pytest.raises((TypeError, ValueError), match=f"^{message}"):
+    with pytest.raises(chasles.ChaslesError) as caught:
         WRONG_OF_LOOPS[message](robot)
+    assert caught.value.message.startswith(message)
+    assert caught.value.part == message.partition(": ")[0]
 
 
 def test_an_option_that_a_function_needs_is_named(tmp_path: Path) -> None:
-    with pytest.raises(TypeError, match=r"^actuator_forces needs actuated=, the places in qd"):
+    with raises("E-CALL-027", "actuator_forces", "actuated="):
         chasles.export(BARS, "actuator_forces", tmp_path / "c")
-    with pytest.raises(TypeError, match=r"^actuator_forces needs weights=, a positive number"):
+    with raises("E-CALL-027", "actuator_forces", "weights="):
         chasles.export(BARS, "actuator_forces", tmp_path / "c", actuated=(0,))
     given = {"actuated": (0,), "weights": (1.0,)}
     assert chasles.export(BARS, "actuator_forces", tmp_path / "c", **given)
@@ -130,12 +133,12 @@ def test_an_installed_robot_may_have_a_dot(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.chdir(tmp_path)
     (tmp_path / "arm_v1.2.urdf").write_text('<robot name="arm"><link name="base"/></robot>')
     assert chasles.load("arm_v1.2").name == "arm"
-    with pytest.raises(chasles.ModelError, match=r"^arm_v1\.3: .*did you mean 'arm_v1\.2'"):
+    with raises("E-FILE-035", "'arm_v1.2'"):
         chasles.load("arm_v1.3")
 
 
 def test_a_directory_is_no_robot_file(tmp_path: Path) -> None:
-    with pytest.raises(chasles.ModelError, match="this is a directory; give a file that ends in"):
+    with raises("E-FILE-003"):
         chasles.load(tmp_path)
 
 
@@ -146,7 +149,7 @@ def test_what_is_no_file_is_not_replaced(tmp_path: Path) -> None:
     os.mkfifo(pipe)
     (tmp_path / "link.toml").symlink_to(pipe)
     for path in (pipe, tmp_path / "link.toml"):
-        with pytest.raises(OSError, match=f"^{path}: this is a device or a pipe, and no file"):
+        with raises("E-FILE-010", path):
             files.store(path, "text")
     assert pipe.is_fifo()
     assert sorted(p.name for p in tmp_path.iterdir()) == ["link.toml", "pipe.toml"]

@@ -3,12 +3,12 @@
 from pathlib import Path
 
 import pytest
+from support import raises
 from typer.testing import CliRunner
 
 import chasles
 from chasles.cli.app import app
 from chasles.formats import registry
-from chasles.model import ModelError
 
 URDF = '<robot name="r"><link name="a"/></robot>'
 
@@ -45,22 +45,22 @@ def test_a_robot_of_example_robot_data() -> None:
 
 @pytest.mark.usefixtures("cache")
 def test_several_of_one_name_are_listed() -> None:
-    with pytest.raises(ModelError, match=r"twin: several .* path of one: .*twin\.urdf, .*twin\.ur"):
+    with raises("E-FILE-034"):
         chasles.load("twin")
 
 
 @pytest.mark.usefixtures("cache")
 def test_a_name_that_is_none() -> None:
-    with pytest.raises(ModelError, match=r"wolker: .*did you mean 'walker'\? `chasles robots`"):
+    with raises("E-FILE-035", "'walker'"):
         chasles.load("wolker")
-    with pytest.raises(ModelError, match=r"qqqqqqq: .* installed; `chasles robots` lists those"):
+    with raises("E-FILE-035"):
         chasles.load("qqqqqqq")
 
 
 def test_a_file_without_suffix_is_no_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("panda").write_text(URDF)
-    with pytest.raises(ModelError, match="panda: unknown file type ''"):
+    with raises("E-FILE-003"):
         chasles.load("panda")
     assert not registry.is_name("a/panda")
 

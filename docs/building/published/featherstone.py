@@ -10,6 +10,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import NamedTuple
 
+from chasles.errors import InputError
 from chasles.expr import Count
 
 
@@ -157,7 +158,8 @@ class Branching:
     def __post_init__(self) -> None:
         for i, p in enumerate(self.parents):
             if not -1 <= p < i:
-                raise ValueError(f"joint {i} has parent {p}; give -1 or a number below {i}")
+                problem = f"joint {i} has parent {p}"
+                raise InputError("E-TABLE-001", problem, f"give -1 or a number below {i}")
 
     @staticmethod
     def even(n: int, children: int) -> "Branching":

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 
+from chasles.errors import InputError
+
 _TERM = re.compile(r"([+-]?)(\d+(?:\.\d+|/\d+)?)?(n)?(?:\^(\d+))?")
 
 
@@ -33,7 +35,8 @@ class Polynomial:
             assert found is not None
             sign, number, letter, power = found.groups()
             if not (number or letter) or (power and not letter) or (place and not sign):
-                raise ValueError(f"not a polynomial in n: {text!r}, at {plain[place:]!r}")
+                problem = f"not a polynomial in n: {text!r}, at {plain[place:]!r}"
+                raise InputError("E-TABLE-002", problem)
             degree = int(power or 1) if letter else 0
             coefficients[degree] = coefficients.get(degree, Fraction()) + Fraction(
                 f"{sign}{number or 1}"
@@ -62,7 +65,8 @@ class Polynomial:
             scaled = Polynomial.of([-place * c for c in total.coefficients])
             total = Polynomial.of(shifted) + scaled + Polynomial.of([coefficient])
         if len(total.coefficients) > len(places) - 2:
-            raise ValueError(f"no polynomial with points to spare passes through {dict(counts)}")
+            problem = f"no polynomial with points to spare passes through {dict(counts)}"
+            raise InputError("E-TABLE-003", problem)
         return total
 
     def __add__(self, other: "Polynomial") -> "Polynomial":

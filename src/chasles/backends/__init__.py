@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from chasles.backends.arrays import Kernel
+from chasles.errors import InputError
 from chasles.expr import Program
 
 
@@ -57,7 +58,8 @@ def takes_numpy(backend: str) -> bool:
 
 def _backend(name: str) -> Any:
     if name not in BACKENDS:
-        raise ValueError(f"unknown backend {name!r}; use one of {', '.join(BACKENDS)}")
+        problem = f"unknown backend {name!r}"
+        raise InputError("E-CALL-002", problem, f"use one of {', '.join(BACKENDS)}")
     return importlib.import_module(BACKENDS[name].module)
 
 

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from chasles.errors import ArgumentError, InputError
 from chasles.expr import Interface, Variable
 
 
@@ -31,7 +32,7 @@ def checked_count(what: str, value: Any) -> int:
     except TypeError:
         count = 0
     if count < 1 or isinstance(value, bool):
-        raise ValueError(f"{what} must be a positive integer, not {value!r}")
+        raise InputError("E-CALL-003", f"{what} must be a positive integer, not {value!r}")
     return count
 
 
@@ -39,9 +40,8 @@ def check_tolerance(function: str, tolerance: Any) -> None:
     """A finite positive number; with any other, a comparison would always or never hold."""
     number = isinstance(tolerance, int | float | np.integer | np.floating)
     if not number or isinstance(tolerance, bool) or not 0.0 < tolerance < math.inf:
-        raise ValueError(
-            f"{function}: tolerance must be a positive number, and finite, not {tolerance!r}"
-        )
+        problem = f"tolerance must be a positive number, and finite, not {tolerance!r}"
+        raise InputError("E-CALL-004", problem, part=function)
 
 
 def call(
@@ -98,16 +98,19 @@ def batch_shape(
         shapes = ", ".join(
             f"{v.name} {lead}" for v, lead in zip(interface.inputs, leads, strict=True)
         )
-        raise ValueError(f"{name}: leading shapes do not broadcast together: {shapes}") from None
+        problem = f"leading shapes do not broadcast together: {shapes}"
+        raise InputError("E-CALL-005", problem, part=name) from None
 
 
 def _array(name: str, variable: Variable, argument: Any, dtype: np.dtype[Any]) -> np.ndarray:
     try:
         array = np.asarray(argument)
     except (ValueError, TypeError) as error:
-        raise TypeError(f"{name}: {variable.name} is not an array of numbers: {error}") from None
+        problem = f"{variable.name} is not an array of numbers: {error}"
+        raise ArgumentError("E-CALL-006", problem, part=name) from None
     if np.any(getattr(argument, "mask", False)):
-        raise TypeError(f"{name}: {variable.name} has masked entries; fill them in first")
+        problem = f"{variable.name} has masked entries"
+        raise ArgumentError("E-CALL-007", problem, "fill them in first", part=name)
     check_numbers(name, variable, array)
     return array if array.dtype == dtype else array.astype(dtype)
 
@@ -115,9 +118,8 @@ def _array(name: str, variable: Variable, argument: Any, dtype: np.dtype[Any]) -
 def check_numbers(name: str, variable: Variable, array: Any) -> None:
     """An array, NumPy's or like NumPy's, must hold real numbers and end in the variable's shape."""
     if array.dtype.kind not in "fiu":
-        raise TypeError(
-            f"{name}: {variable.name} must be an array of real numbers, not of {array.dtype}"
-        )
+        problem = f"{variable.name} must be an array of real numbers, not of {array.dtype}"
+        raise ArgumentError("E-CALL-008", problem, part=name)
     check_shape(name, variable, array.shape)
 
 
@@ -126,7 +128,8 @@ def check_shape(name: str, variable: Variable, shape: tuple[int, ...]) -> None:
     ahead = len(shape) - len(variable.shape)
     if ahead < 0 or shape[ahead:] != variable.shape:
         wanted = ", ".join(map(str, variable.shape))
-        raise ValueError(f"{name}: {variable.name} must have shape (..., {wanted}), not {shape}")
+        problem = f"{variable.name} must have shape (..., {wanted}), not {shape}"
+        raise InputError("E-CALL-009", problem, part=name)
 
 
 def _rows(a: np.ndarray, batch: tuple[int, ...], count: int, variable: Variable) -> np.ndarray:
@@ -149,21 +152,29 @@ def _outputs(
         return [np.empty(batch + v.shape, dtype) for v in interface.outputs]
     outs = list(out) if isinstance(out, tuple) else [out]
     if len(outs) != len(interface.outputs):
-        raise ValueError(f"{name}: out must be a tuple of {len(interface.outputs)} arrays")
+        problem = f"out must be a tuple of {len(interface.outputs)} arrays"
+        raise InputError("E-CALL-010", problem, part=name)
     for variable, array in zip(interface.outputs, outs, strict=True):
-        shape = batch + variable.shape
-        if not isinstance(array, np.ndarray):
-            raise TypeError(f"{name}: out must be a NumPy array, not {type(array).__name__}")
-        if array.dtype != dtype:
-            raise TypeError(f"{name}: out must have dtype {dtype}, not {array.dtype}")
-        if array.shape != shape:
-            raise ValueError(f"{name}: out must have shape {shape}, not {array.shape}")
-        if not array.flags.writeable:
-            raise ValueError(f"{name}: out is read-only; give a writeable array")
+        check_out(name, array, batch + variable.shape, dtype)
     for k, array in enumerate(outs):
         if any(np.shares_memory(array, other) for other in outs[:k]):
-            raise ValueError(f"{name}: arrays of out overlap; give each result its own")
+            problem = "arrays of out overlap"
+            raise InputError("E-CALL-015", problem, "give each result its own", part=name)
     return outs
+
+
+def check_out(name: str, array: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+    """An array that a result can be written to."""
+    if not isinstance(array, np.ndarray):
+        problem = f"out must be a NumPy array, not {type(array).__name__}"
+        raise ArgumentError("E-CALL-011", problem, part=name)
+    if array.dtype != dtype:
+        problem = f"out must have dtype {dtype}, not {array.dtype}"
+        raise ArgumentError("E-CALL-012", problem, part=name)
+    if array.shape != shape:
+        raise InputError("E-CALL-013", f"out must have shape {shape}, not {array.shape}", part=name)
+    if not array.flags.writeable:
+        raise InputError("E-CALL-014", "out is read-only", "give a writeable array", part=name)
 
 
 def _result_rows(a: np.ndarray, count: int, variable: Variable) -> np.ndarray:

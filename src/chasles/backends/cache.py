@@ -22,6 +22,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from chasles.errors import FileError
 from chasles.expr import Interface, Variable
 
 LIMIT = 512 * 2**20
@@ -213,7 +214,7 @@ def _opened(path: Path) -> Iterator[_Place]:
 
 def _check_folder(path: Path, status: os.stat_result) -> None:
     if not _trusted(status, stat.S_ISDIR, path):
-        raise PermissionError(f"{path} does not belong to this user alone")
+        raise FileError("E-CACHE-001", f"{path} does not belong to this user alone")
 
 
 def is_private(path: Path) -> bool:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from chasles.backends import llvm_entry
+from chasles.errors import StateError
 
 _FASTCALL_WITH_KEYWORDS = 0x0080 | 0x0002
 _ARRAY_TYPE, _ARRAY_RETURN, _ARRAY_NEW = 2, 76, 93
@@ -47,7 +48,7 @@ class Owner:
     def __call__(self, /, *arguments: Any, **named: Any) -> Any:
         fallback = self.__dict__.get("fallback")
         if fallback is None:
-            raise RuntimeError("the robot of this function has been taken apart")
+            raise StateError("E-CALL-016", "the robot of this function has been taken apart")
         return fallback(*arguments, **named)
 
     def __getattr__(self, name: str) -> Any:

@@ -21,6 +21,7 @@ from chasles.backends.cuda_build import Built, Layout, build
 from chasles.backends.cuda_driver import Function, architecture
 from chasles.backends.cuda_layout import Arrays, Look, Steps, overlap, walk_in, walk_out
 from chasles.backends.cuda_source import WARP, spreading
+from chasles.errors import ArgumentError, InputError, MissingPackageError, StateError, said
 from chasles.expr import Interface, Program, Variable
 
 MANY = 128 * 1024
@@ -76,12 +77,12 @@ class Kernel:
         outs = None if out is None else list(out) if isinstance(out, tuple) else [out]
         for array in outs or ():
             if not isinstance(array, cupy.ndarray):
-                raise TypeError(f"{name}: out must be a CuPy array, not {type(array).__name__}")
+                problem = f"out must be a CuPy array, not {type(array).__name__}"
+                raise ArgumentError("E-GPU-001", problem, part=name)
             if array.data.device_id != device:
                 there = array.data.device_id
-                raise ValueError(
-                    f"{name}: out is on GPU {there}, not on {device} as the inputs are"
-                )
+                problem = f"out is on GPU {there}, not on {device} as the inputs are"
+                raise InputError("E-GPU-002", problem, part=name)
         if device == cupy.cuda.runtime.getDevice():
             results = self.run(name, _CuPy(cupy, self.dtype, device), arrays, outs)
         else:
@@ -92,11 +93,12 @@ class Kernel:
     def _array(self, name: str, variable: Variable, argument: Any) -> Any:
         """An argument as CuPy's array of the kernel's numbers."""
         if not hasattr(argument, "__cuda_array_interface__"):
-            raise TypeError(
-                f"{name}: {variable.name} is a {type(argument).__name__}, which is not on a GPU; "
+            problem = f"{variable.name} is a {type(argument).__name__}, which is not on a GPU"
+            remedy = (
                 "this function was compiled with backend='cuda' and takes arrays that are "
                 "(cupy.asarray copies one there)"
             )
+            raise ArgumentError("E-GPU-003", problem, remedy, part=name)
         array = _cupy().asarray(argument)
         check_numbers(name, variable, array)
         return array if array.dtype == self.dtype else array.astype(self.dtype)
@@ -162,15 +164,19 @@ class Kernel:
     ) -> None:
         outputs = self.interface.outputs
         if len(out) != len(outputs):
-            raise ValueError(f"{name}: out must be a tuple of {len(outputs)} arrays")
+            problem = f"out must be a tuple of {len(outputs)} arrays"
+            raise InputError("E-GPU-004", problem, part=name)
         for k, (variable, array) in enumerate(zip(outputs, out, strict=True)):
             shape, (found, _) = batch + variable.shape, looks[k][1]
             if array.dtype != library.dtype:
-                raise TypeError(f"{name}: out must have dtype {library.dtype}, not {array.dtype}")
+                problem = f"out must have dtype {library.dtype}, not {array.dtype}"
+                raise ArgumentError("E-GPU-005", problem, part=name)
             if found != shape:
-                raise ValueError(f"{name}: out must have shape {shape}, not {found}")
+                problem = f"out must have shape {shape}, not {found}"
+                raise InputError("E-GPU-006", problem, part=name)
             if any(overlap(looks[k], other, self.dtype.itemsize) for other in looks[:k]):
-                raise ValueError(f"{name}: arrays of out overlap; give each result its own")
+                problem = "arrays of out overlap"
+                raise InputError("E-GPU-007", problem, "give each result its own", part=name)
 
     def _launch(
         self, library: Arrays, count: int, places: list[tuple[int, Steps]], *, rows: bool
@@ -293,7 +299,8 @@ def _device(cupy: Any, name: str, interface: Interface, arrays: Sequence[Any]) -
     if len(numbers) > 1:
         devices = {v.name: a.device.id for v, a in zip(interface.inputs, arrays, strict=True)}
         where = ", ".join(f"{variable} on GPU {number}" for variable, number in devices.items())
-        raise ValueError(f"{name}: arrays are on different GPUs ({where}); copy them to one")
+        problem = f"arrays are on different GPUs ({where})"
+        raise InputError("E-GPU-008", problem, "copy them to one", part=name)
     return numbers.pop() if numbers else cupy.cuda.Device().id
 
 
@@ -309,18 +316,19 @@ def _cupy() -> Any:
     try:
         import cupy
     except ImportError as error:
-        raise ModuleNotFoundError(
-            f"backend='cuda' needs CuPy ({error}); install it with pip install 'chasles[cuda]'"
-        ) from None
+        problem = f"backend='cuda' needs CuPy ({said(error)})"
+        remedy = "install it with pip install 'chasles[cuda]'"
+        raise MissingPackageError("E-GPU-009", problem, remedy) from None
     try:
         count = cupy.cuda.runtime.getDeviceCount()
     except cupy.cuda.runtime.CUDARuntimeError as error:
-        raise RuntimeError(
-            f"no GPU can be used ({error}); check that nvidia-smi lists one and that its driver is "
-            "as new as the CUDA version of the installed CuPy"
-        ) from None
+        remedy = (
+            "check that nvidia-smi lists one and that its driver is as new as the CUDA version of "
+            "the installed CuPy"
+        )
+        raise StateError("E-GPU-010", f"no GPU can be used ({error})", remedy) from None
     if not count:
-        raise RuntimeError("no GPU was found; use the backend 'llvm' on this machine")
+        raise StateError("E-GPU-011", "no GPU was found", "use the backend 'llvm' on this machine")
     return cupy
 
 

@@ -8,6 +8,8 @@ import ctypes
 import functools
 from collections.abc import Sequence
 
+from chasles.errors import StateError
+
 NAMES = ("libcuda.so.1", "libcuda.so", "nvcuda.dll")
 
 MAJOR, MINOR = 75, 76
@@ -99,7 +101,7 @@ def _check(status: int) -> None:
         text = ctypes.c_char_p()
         driver().cuGetErrorString(status, ctypes.byref(text))
         reason = (text.value or b"unknown error").decode()
-        raise RuntimeError(f"the CUDA driver refused: {reason} ({status})")
+        raise StateError("E-GPU-012", f"the CUDA driver refused: {reason} ({status})")
 
 
 @functools.cache
@@ -111,14 +113,14 @@ def driver() -> ctypes.CDLL:
         except OSError:
             continue
         if not hasattr(library, "cuLibraryLoadData"):
-            raise RuntimeError("the NVIDIA driver is older than CUDA 12; install a newer one")
+            problem = "the NVIDIA driver is older than CUDA 12"
+            raise StateError("E-GPU-013", problem, "install a newer one")
         unsigned, pointer = ctypes.c_uint, ctypes.c_void_p
         library.cuLaunchKernel.argtypes = [pointer, *[unsigned] * 7, *[pointer] * 3]
         status = library.cuInit(0)
         if status:
-            raise RuntimeError(
-                f"no GPU can be used (the CUDA driver says {status}); check that nvidia-smi lists "
-                "one"
-            )
+            problem = f"no GPU can be used (the CUDA driver says {status})"
+            raise StateError("E-GPU-014", problem, "check that nvidia-smi lists one")
         return library
-    raise RuntimeError("no NVIDIA driver was found; use the backend 'llvm' on this machine")
+    problem = "no NVIDIA driver was found"
+    raise StateError("E-GPU-015", problem, "use the backend 'llvm' on this machine")

@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from chasles.errors import StateError
+
 NAMES = (
     "libnvrtc.so.13",
     "libnvrtc.so.12",
@@ -53,7 +55,8 @@ def compile(text: str, architecture: str) -> Compiled:
         status = library.nvrtcCompileProgram(program, len(flags), given)
         log = _text(library, program, "ProgramLog")
         if status:
-            raise RuntimeError(f"the CUDA compiler refused a kernel: {log.strip()[:2000]}")
+            problem = f"the CUDA compiler refused a kernel: {log.strip()[:2000]}"
+            raise StateError("E-GPU-016", problem)
         return Compiled(_bytes(library, program, "CUBIN"), *_report(log))
     finally:
         library.nvrtcDestroyProgram(ctypes.byref(program))
@@ -89,7 +92,7 @@ def _check(status: int) -> None:
     if status:
         name = _library().nvrtcGetErrorString
         name.restype = ctypes.c_char_p
-        raise RuntimeError(f"the CUDA compiler failed: {name(status).decode()}")
+        raise StateError("E-GPU-017", f"the CUDA compiler failed: {name(status).decode()}")
 
 
 @functools.cache
@@ -99,10 +102,8 @@ def _library() -> ctypes.CDLL:
             return ctypes.CDLL(candidate)
         except OSError:
             continue
-    raise RuntimeError(
-        "NVIDIA's run-time compiler (NVRTC) was not found; install it with "
-        "pip install 'chasles[cuda]' or set CUDA_PATH to a CUDA toolkit"
-    )
+    remedy = "install it with pip install 'chasles[cuda]' or set CUDA_PATH to a CUDA toolkit"
+    raise StateError("E-GPU-018", "NVIDIA's run-time compiler (NVRTC) was not found", remedy)
 
 
 def _candidates() -> Iterator[str]:

@@ -12,6 +12,7 @@ from chasles.algorithms import DERIVATIVES, KINEMATICS, METHODS, Method
 from chasles.checks.comparing import Loss
 from chasles.checks.floats import evaluate, run
 from chasles.checks.units import Units, units_of
+from chasles.errors import InputError, said
 from chasles.functions.compiled import Compiled
 from chasles.functions.tracing import WrenchKey, signature
 from chasles.mathematics.spatial import RigidInertia
@@ -48,7 +49,7 @@ class Raised(Exception):
     """A function that gave no result: its name, its method, and what it said instead."""
 
     def __init__(self, function: str, method: str, error: Exception) -> None:
-        super().__init__(f"{type(error).__name__}: {error}")
+        super().__init__(f"{type(error).__name__}: {said(error)}")
         self.function, self.method = function, method
 
 
@@ -319,10 +320,9 @@ def _closed(model: Model, units: Units, rng: np.random.Generator) -> np.ndarray:
             q = evaluate(model, "integrate", (q, step))[0]
             if np.max(np.abs(units.closing * residual)) <= CLOSED:
                 return q  # with one step more, which squares what is left
-    raise ValueError(
-        f"verify: robot {model.name!r}: no position was found in {TRIES} tries that closes its "
-        "loops; see robot.mobility()"
-    )
+    problem = f"no position was found in {TRIES} tries that closes its loops"
+    remedy = "see robot.mobility()"
+    raise InputError("E-VERIFY-001", problem, remedy, part=f"verify: robot {model.name!r}")
 
 
 def arguments(function: str, method: Method, given: Mapping[str, Any], order: int = 1) -> list[Any]:

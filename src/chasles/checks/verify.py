@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from chasles.checks.comparing import Comparison, first_difference, relative_error
 from chasles.checks.table import CHECKS, Check
 from chasles.checks.trial import ARM, Raised, Subject, Trial, trial
+from chasles.errors import InputError
 from chasles.functions.names import check_robot
 
 STATES = 2
@@ -126,7 +127,7 @@ def verify(
     check_robot("verify", robot)
     seed, states = (_count(name, x) for name, x in (("seed", seed), ("states", states)))
     if states == 0:
-        raise ValueError("verify: states must be 1 or more")
+        raise InputError("E-VERIFY-002", "states must be 1 or more", part="verify")
     trials = [trial(robot, seed + k, full=full) for k in range(states)]
     found: dict[tuple[str, str, str], Result] = {}
     for result in results(trials, seed, checks(full=full), step=step):
@@ -196,5 +197,6 @@ def _count(name: str, value: object) -> int:
     except TypeError:
         count = -1
     if count < 0 or isinstance(value, bool):
-        raise ValueError(f"verify: {name} must be a whole number from 0 on, not {value!r}")
+        problem = f"{name} must be a whole number from 0 on, not {value!r}"
+        raise InputError("E-VERIFY-003", problem, part="verify")
     return count

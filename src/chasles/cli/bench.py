@@ -26,8 +26,8 @@ import numpy as np
 from chasles import conventions
 from chasles.api import compile
 from chasles.backends.pool import cores
+from chasles.errors import InputError, ModelError, said
 from chasles.functions.compiled import Compiled
-from chasles.model import ModelError
 from chasles.robot import Robot
 
 
@@ -78,7 +78,7 @@ SNAPPED = 1e3
 """Relative error allowed, and more for each radian that snapping moved an angle of the file."""
 
 
-class WrongAnswer(ValueError):
+class WrongAnswer(InputError):
     """Pinocchio has another result for the same robot and state, so no time means anything."""
 
 
@@ -199,7 +199,7 @@ def _peer(robot: Robot, target: str, floating: bool) -> tuple[Peer | None, str]:
         there = conventions.pinocchio(robot, list(model.names)[1:])
     except (ValueError, ModelError) as error:
         hint = " Try --no-mimic." if robot.moving_joints != robot.joints else ""
-        return None, f"Pinocchio is not beside these times: {error}.{hint}"
+        return None, f"Pinocchio is not beside these times: {said(error)}.{hint}"
     return Peer(pinocchio, model, model.createData(), there), ""
 
 
@@ -271,10 +271,11 @@ def _checked(
         for a, b in zip(mine, peer.answer(function, *row), strict=True):
             worst = max(worst, float(np.max(np.abs(a[k] - b)) / np.max(np.abs(b))))
             if not np.all(np.isfinite(a[k])) or not worst <= allowed:
-                raise WrongAnswer(
-                    f"{robot.name}: {function.title} differs from Pinocchio's by {worst:.1e} of "
-                    f"its size, more than {allowed:.1e}; nothing was timed"
+                problem = (
+                    f"{function.title} differs from Pinocchio's by {worst:.1e} of its size, more "
+                    f"than {allowed:.1e}"
                 )
+                raise WrongAnswer("E-CLI-001", problem, "nothing was timed", part=robot.name)
     return worst
 
 

@@ -13,6 +13,7 @@ from rich.markup import escape
 from chasles.backends import cache
 from chasles.cli.command import Answer, said
 from chasles.cli.tables import table
+from chasles.errors import FileError
 
 SHOWN = 10
 """How many entries are listed."""
@@ -69,9 +70,10 @@ def cleared() -> Answer:
     removed = 0 if trouble else cache.clear()
     left = 0 if trouble else len(cache.entries())
     if left:
-        raise OSError(
-            f"{left} of {removed + left} entries in {place} could not be removed; "
-            "make the folder writeable"
+        raise FileError(
+            "E-CACHE-002",
+            f"{left} of {removed + left} entries in {place} could not be removed",
+            "make the folder writeable",
         )
     data = {"folder": place, "problem": trouble or None, "removed": removed, "bytes": total}
     done = f"removed {_entries(removed)} ({size(total)}) from {place}"

@@ -19,6 +19,7 @@ from rich.console import Console
 
 from chasles.cli.options import asked
 from chasles.cli.target import Asked
+from chasles.errors import ChaslesError
 
 FOUND, WRONG, FAULT, INTERRUPTED, UNHEARD = 1, 2, 3, 130, 141
 """Exit statuses beside 0: a check failed; wrong use, or a bad file; a fault of chasles itself;
@@ -78,7 +79,7 @@ def offered(command: Callable[..., Answer]) -> Callable[..., None]:
     hints |= {"as_json": Json, "debug": Debug, "context": typer.Context}
 
     def run(context: typer.Context, as_json: bool, debug: bool, **given: Any) -> None:
-        with guarded(debug or bool(context.find_root().params.get("debug"))):
+        with guarded(debug or bool(context.find_root().params.get("debug")), as_json):
             if robots:
                 given[robots[0]] = asked(**{name: given.pop(name) for name in named})
             deliver(command(**given), as_json)
@@ -142,8 +143,11 @@ class Terminal(Console):
 
 
 @contextmanager
-def guarded(debug: bool = False) -> Iterator[None]:
-    """Say what goes wrong within as one line on stderr, and exit with its status."""
+def guarded(debug: bool = False, as_json: bool = False) -> Iterator[None]:
+    """Say what goes wrong within as one line on stderr, and exit with its status.
+
+    as_json: print the fields of the error, too, on stdout.
+    """
     try:
         yield
     except (typer.Exit, typer.Abort):
@@ -153,7 +157,9 @@ def guarded(debug: bool = False) -> Iterator[None]:
         raise typer.Exit(UNHEARD) from None
     except KeyboardInterrupt as error:
         leave("interrupted", INTERRUPTED, error if debug else None)
-    except (ValueError, OSError, ImportError, MemoryError) as error:
+    except (ChaslesError, ValueError, OSError, ImportError, MemoryError) as error:
+        if as_json and isinstance(error, ChaslesError):
+            print(json.dumps({"error": error.fields()}, indent=1))
         leave(f"error: {str(error) or 'out of memory'}", WRONG, error if debug else None)
     except Exception as error:
         what = f"{type(error).__name__}: {error}"

@@ -12,10 +12,10 @@ from chasles.algorithms import FUNCTIONS, METHODS, that_runs
 from chasles.api import cost
 from chasles.cli.command import Answer
 from chasles.cli.tables import table
+from chasles.errors import InputError, ModelError
 from chasles.expr import Count
 from chasles.functions.cost import Cost, Rules
 from chasles.functions.tracing import signature
-from chasles.model import ModelError
 from chasles.robot import Robot
 
 COLUMNS = ("mul", "add", "div", "sqrt", "sin, cos")
@@ -125,9 +125,10 @@ def _numbers(count: Count | None) -> dict[str, int] | None:
 def check_apart(*, steps: bool, rules: str) -> None:
     """Refuse what a comparison has no place for, rather than leave it out."""
     if steps:
-        raise ValueError("--table has no statements; leave out --steps, or --table")
+        raise InputError("E-CLI-004", "--table has no statements", "leave out --steps, or --table")
     if rules:
-        raise ValueError("--table counts by both rules; leave out --rules, or --table")
+        problem = "--table counts by both rules"
+        raise InputError("E-CLI-005", problem, "leave out --rules, or --table")
 
 
 def checked_rules(rules: str) -> Rules:
@@ -137,7 +138,7 @@ def checked_rules(rules: str) -> Rules:
     for known in get_args(Rules):
         if rules == known:
             return known
-    raise ValueError(f"no rules {rules!r}; known are {', '.join(get_args(Rules))}")
+    raise InputError("E-CLI-006", f"no rules {rules!r}", f"known are {', '.join(get_args(Rules))}")
 
 
 def _show_title(robot: Robot, frame: str, console: Console, how: str = "") -> None:
@@ -175,7 +176,8 @@ def rows(
     """(function, method, count); no count where a method cannot have the robot's mimic joints."""
     for function in functions:
         if function not in FUNCTIONS:
-            raise ValueError(f"unknown function {function!r}; known are {', '.join(FUNCTIONS)}")
+            problem = f"unknown function {function!r}"
+            raise InputError("E-CLI-007", problem, f"known are {', '.join(FUNCTIONS)}")
     named = functions or MAIN
     found = False
     for function in named:
@@ -191,7 +193,7 @@ def rows(
                     yield function, name, None
     if not found:
         known = dict.fromkeys(name for function in named for name in _methods(robot, function))
-        raise ValueError(f"no method {method!r}; known are {', '.join(known)}")
+        raise InputError("E-CLI-008", f"no method {method!r}", f"known are {', '.join(known)}")
 
 
 def _has_frame(function: str) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from chasles.errors import InputError
 from chasles.formats.motion import Motion
 from chasles.robot import Robot
 
@@ -41,9 +42,11 @@ def completed(file: str, robot: Robot, motion: Iterator[Motion]) -> Iterator[Mot
 
 def _times(file: str, block: Motion) -> np.ndarray:
     if block.t is None:
-        raise ValueError(f"{file}: differences need times; add a column t, or give --step")
+        problem = "differences need times"
+        raise InputError("E-CLI-009", problem, "add a column t, or give --step", file=file)
     if len(block.t) < 3:
-        raise ValueError(f"{file}: {len(block.t)} instants; differences need three or more")
+        problem = f"{len(block.t)} instants"
+        raise InputError("E-CLI-010", problem, "differences need three or more", file=file)
     return block.t
 
 

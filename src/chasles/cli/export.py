@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from chasles.algorithms import METHODS
+from chasles.errors import InputError
 from chasles.exporting import function_of
 from chasles.functions.doors import NEEDED
 from chasles.functions.programs import spaces
@@ -23,7 +24,8 @@ def viewpoint(
         needed = [f"{x}=" for x in spaces(name).options if x in NEEDED and x != "frame"]
         if needed:
             words = " and ".join(needed)
-            raise ValueError(f"--function {name}: it needs {words}; give them to chasles.export")
+            remedy = "give them to chasles.export"
+            raise InputError("E-CLI-011", f"it needs {words}", remedy, part=f"--function {name}")
     if frame or any("frame" in spaces(name).options for name in known):
         given["frame"] = frame or robot.frames[-1]
     return given
@@ -33,7 +35,8 @@ def _point(text: str) -> list[float]:
     try:
         return [float(word) for word in text.split(",")]
     except ValueError:
-        raise ValueError(f"--at {text}: give frame, world, or x,y,z in the frame") from None
+        problem = "give frame, world, or x,y,z in the frame"
+        raise InputError("E-CLI-012", problem, part=f"--at {text}") from None
 
 
 def lines(paths: Sequence[Path]) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from chasles.model import ModelError
+from chasles.errors import ModelError
 
 
 def values(
@@ -47,7 +47,8 @@ def coordinates(flag: str, given: Sequence[str] | None) -> Any:
     for text in given:
         joint, equals, values = text.rpartition("=")
         if not equals:
-            raise ModelError(f"{flag}: {text!r} names no joint; give JOINT=NUMBERS, or all numbers")
+            problem = f"{text!r} names no joint"
+            raise ModelError("E-CLI-013", problem, "give JOINT=NUMBERS, or all numbers", part=flag)
         found[joint] = gains(flag, values)
     return found
 
@@ -76,7 +77,8 @@ def _disturbance(text: str) -> dict[str, Any]:
 def contacts(feet: Sequence[str], ground: str) -> list[dict[str, Any]]:
     """Feet, FRAME or FRAME:RADIUS, on the plane z = 0 under the law LAW,KEY=NUMBER,..."""
     if not feet or not ground:
-        raise ModelError("--foot says what touches the ground, --ground by which law; give both")
+        problem = "--foot says what touches the ground, --ground by which law"
+        raise ModelError("E-CLI-014", problem, "give both")
     kind, *rest = ground.split(",")
     law = {"kind": kind, **_pairs("--ground", rest)}
     rows = []
@@ -97,7 +99,7 @@ def _pairs(flag: str, words: Sequence[str]) -> dict[str, Any]:
     for word in words:
         key, equals, value = word.partition("=")
         if not equals:
-            raise ModelError(f"{flag}: {word!r} is no KEY=NUMBER")
+            raise ModelError("E-CLI-015", f"{word!r} is no KEY=NUMBER", part=flag)
         table, dot, inner = key.partition(".")
         if dot:
             found.setdefault(table, {})[inner] = _number(flag, value)
@@ -110,4 +112,5 @@ def _number(flag: str, word: str) -> float:
     try:
         return float(word)
     except ValueError:
-        raise ModelError(f"{flag}: {word!r} is no number; write numbers like 0.1 or 2e-3") from None
+        remedy = "write numbers like 0.1 or 2e-3"
+        raise ModelError("E-CLI-016", f"{word!r} is no number", remedy, part=flag) from None

@@ -11,11 +11,11 @@ from rich.console import Console
 from rich.markup import escape
 
 from chasles.cli.command import FOUND, WRONG
+from chasles.errors import ModelError
 from chasles.formats.files import store
 from chasles.lint import CHECKS, SEVERITIES, Finding, at_least, findings, surveyed
 from chasles.lint.repair import repaired, unrepaired
 from chasles.lint.sheet import Sheet
-from chasles.model import ModelError
 
 _COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}
 
@@ -81,7 +81,8 @@ def _fixed(sheet: Sheet, target: Path) -> tuple[str, str]:
     """
     copy = target.with_name(f"{target.stem}.fixed{Path(sheet.file).suffix}")
     if copy.exists():
-        raise ModelError(f"{copy}: it is there already; remove it, or give it another name")
+        problem = "it is there already"
+        raise ModelError("E-CLI-017", problem, "remove it, or give it another name", file=copy)
     old, new = repaired(sheet)
     if old == new:
         return "", ""

@@ -15,6 +15,7 @@ import numpy as np
 from chasles.algorithms.spatial.viewpoint import At
 from chasles.cli.differences import completed
 from chasles.cli.output import TABLES
+from chasles.errors import InputError
 from chasles.formats import dat
 from chasles.formats.files import whole
 from chasles.formats.motion import CHUNK, Motion, forces, numbered, read
@@ -57,19 +58,22 @@ class Task:
         last = self.robot.frames[-1]
         object.__setattr__(self, "frames", tuple(dict.fromkeys(self.frames)) or (last,))
         if self.forces_on and self.forces is None:
-            raise ValueError("--forces-on says where the forces of --forces act; give both")
+            problem = "--forces-on says where the forces of --forces act"
+            raise InputError("E-CLI-018", problem, "give both")
         object.__setattr__(self, "forces_on", self.forces_on or last)
         for frame in (*self.frames, self.forces_on):
             self.robot.model.frame(frame)
         if self.step is not None and not 0.0 < self.step < math.inf:
-            raise ValueError(f"--step is {self.step!r}; give a number of seconds above 0")
+            problem = f"--step is {self.step!r}"
+            raise InputError("E-CLI-019", problem, "give a number of seconds above 0")
 
     def check_not_read(self, output: Path) -> None:
         """A file that is being read must not be written over."""
         files = (Path(self.source), self.motion, self.forces)
         read_from = [file for file in files if file is not None and file.exists()]
         if output.exists() and any(output.samefile(file) for file in read_from):
-            raise ValueError(f"{output}: the command reads this file; write to another")
+            problem = "the command reads this file"
+            raise InputError("E-CLI-020", problem, "write to another", file=output)
 
 
 @dataclass(frozen=True)
@@ -213,9 +217,8 @@ def _check_finite(task: Task, states: States, rows: np.ndarray) -> None:
     bad = ~np.all(np.isfinite(rows), axis=1)
     if np.any(bad):
         instant = states.motion.first + int(np.argmax(bad))
-        raise ValueError(
-            f"{task.motion}: the results of instant {instant} are not finite; check the units"
-        )
+        problem = f"the results of instant {instant} are not finite"
+        raise InputError("E-CLI-021", problem, "check the units", file=task.motion)
 
 
 def _check_closed(task: Task, motion: Motion) -> None:
@@ -225,10 +228,12 @@ def _check_closed(task: Task, motion: Motion) -> None:
     size = np.abs(task.robot.loop_residual(motion.q)).max(axis=-1, initial=0.0)
     if np.any(size > CLOSED):
         instant = motion.first + int(np.argmax(size > CLOSED))
-        raise ValueError(
-            f"{task.motion}: the loops of {task.robot.name!r} are open at instant {instant}, by "
-            f"{size.max():.3g} (rad or m); give positions that close them (robot.assemble)"
+        problem = (
+            f"the loops of {task.robot.name!r} are open at instant {instant}, by {size.max():.3g} "
+            "(rad or m)"
         )
+        remedy = "give positions that close them (robot.assemble)"
+        raise InputError("E-CLI-022", problem, remedy, file=task.motion)
 
 
 def computed(task: Task, *, chunk: int = CHUNK) -> Iterator[States]:
@@ -242,7 +247,8 @@ def computed(task: Task, *, chunk: int = CHUNK) -> Iterator[States]:
         q, qd, qdd = some.q, some.qd, some.qdd
         if qd is None or qdd is None:
             lacking = "velocities (columns named .qd)" if qd is None else "accelerations (.qdd)"
-            raise ValueError(f"{file}: it has no {lacking}; add them, or give --differentiate")
+            problem = f"it has no {lacking}"
+            raise InputError("E-CLI-023", problem, "add them, or give --differentiate", file=file)
         _check_closed(task, some)
         f_ext = loads.take(some)
         unloaded = np.zeros(robot.mechanism.rows)  # with these forces loops transmit nothing
@@ -276,9 +282,8 @@ def _loads(task: Task) -> "_Loads":
     if task.forces is not None:
         loads = _Loads(str(task.forces), task.forces_on, forces(task.forces))
         if loads.none:
-            raise ValueError(
-                f"{task.forces}: there are no forces in it; give a line of six numbers"
-            )
+            problem = "there are no forces in it"
+            raise InputError("E-CLI-024", problem, "give a line of six numbers", file=task.forces)
         return loads
     if Path(task.source).suffix.lower() == ".dat":
         return _Loads(task.source, dat.GRIPPER, iter(dat.actions(task.source)))
@@ -305,13 +310,16 @@ class _Loads:
         else:
             taken = np.array(list(itertools.islice(self._rows, n)))
             if len(taken) < n:
-                raise self._unequal(f"{motion.first + len(taken)} forces for a longer motion")
+                problem = f"{motion.first + len(taken)} forces for a longer motion"
+                raise self._unequal("E-CLI-025", problem)
         return {self._frame: Wrench(np.roll(taken, 3, axis=-1), axes="frame", at="frame")}
 
     def check_end(self) -> None:
         """A force for each instant is used up with the motion."""
         if self._constant is None and next(self._rows, None) is not None:
-            raise self._unequal("more forces than the motion has instants")
+            raise self._unequal("E-CLI-026", "more forces than the motion has instants")
 
-    def _unequal(self, what: str) -> ValueError:
-        return ValueError(f"{self._file}: {what}; give one for all instants, or one for each")
+    def _unequal(self, code: str, problem: str) -> InputError:
+        return InputError(
+            code, problem, "give one for all instants, or one for each", file=self._file
+        )

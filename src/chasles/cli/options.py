@@ -8,6 +8,7 @@ import typer
 
 from chasles.algorithms import FUNCTIONS
 from chasles.cli.target import Asked, Loading, given, names
+from chasles.errors import InputError
 from chasles.formats import endings
 
 _ROBOT = "The robot"
@@ -104,4 +105,5 @@ def listed(words: list[str]) -> list[str]:
 def check_folder(output: Path) -> None:
     """Say at once that a file has no folder to be written to."""
     if not output.absolute().parent.is_dir():
-        raise ValueError(f"{output}: there is no such folder to write to; make it first")
+        problem = "there is no such folder to write to"
+        raise InputError("E-CLI-027", problem, "make it first", file=output)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from chasles.cli.options import check_folder
+from chasles.errors import InputError
 from chasles.formats.files import whole
 from chasles.plots.paper import check_picture, save
 
@@ -51,16 +52,16 @@ def check_new_table(path: Path) -> None:
     """Say at once what would make writing a table fail."""
     check_folder(path)
     if path.suffix.lower() not in TABLES:
-        raise ValueError(f"{path}: unknown kind of table; end the name in {' or '.join(TABLES)}")
+        problem = "unknown kind of table"
+        raise InputError("E-CLI-028", problem, f"end the name in {' or '.join(TABLES)}", file=path)
     if path.is_dir():
-        raise ValueError(f"{path}: this is a directory; name a file in it")
+        raise InputError("E-CLI-029", "this is a directory", "name a file in it", file=path)
     if path.suffix.lower() == ".parquet":
         try:
             import pyarrow  # noqa: F401
         except ImportError:
-            raise ValueError(
-                f"{path}: Parquet needs pyarrow; pip install 'chasles[data]', or write a .csv"
-            ) from None
+            remedy = "pip install 'chasles[data]', or write a .csv"
+            raise InputError("E-CLI-030", "Parquet needs pyarrow", remedy, file=path) from None
 
 
 # Pictures --------------------------------------------------------------------------------------

@@ -23,9 +23,9 @@ from zipfile import BadZipFile
 import numpy as np
 
 from chasles.cli.scene import Scene
+from chasles.errors import FileError, ModelError, said
 from chasles.formats.files import store, whole
 from chasles.formats.motion_archive import MOTION_FORMAT
-from chasles.model import ModelError
 from chasles.rollouts import End, Trajectory
 from chasles.version import VERSION
 
@@ -52,10 +52,11 @@ class Recording:
     def begin(self, *, overwrite: bool) -> None:
         """Make the folder ready for a simulation from its start."""
         if (self.folder / RUN).exists() and not overwrite:
-            raise ModelError(
-                f"{self.folder}: there is a simulation in this folder; go on with it by --resume, "
-                "replace it by --overwrite, or choose another --output"
+            problem = "there is a simulation in this folder"
+            remedy = (
+                "go on with it by --resume, replace it by --overwrite, or choose another --output"
             )
+            raise ModelError("E-CLI-031", problem, remedy, file=self.folder)
         with self._placed("the folder cannot be used; choose another --output"):
             self.folder.mkdir(parents=True, exist_ok=True)
             for path in (self.folder / RUN, self.folder / MOTION, *self._found()):
@@ -89,19 +90,20 @@ class Recording:
         try:
             there = json.loads((self.folder / RUN).read_text("utf-8"))
         except FileNotFoundError:
-            raise ModelError(
-                f"{self.folder}: there is no simulation to go on with; leave out --resume"
-            ) from None
+            problem = "there is no simulation to go on with"
+            raise ModelError("E-CLI-032", problem, "leave out --resume", file=self.folder) from None
         except (OSError, ValueError) as error:
-            raise ModelError(f"{self.folder / RUN}: {error}; simulate anew") from None
+            remedy = "simulate anew"
+            raise ModelError("E-CLI-033", f"{error}", remedy, file=self.folder / RUN) from None
         for key, here in self._identity().items():
             if not isinstance(there, dict) or there.get(key) != here:
                 what = {"chasles": "version of chasles", "format": "kind of folder"}.get(key, key)
-                raise ModelError(
-                    f"{self.folder}: the simulation in this folder is of another {what} "
-                    f"({str(there.get(key))[:12]}, not {here[:12]}); give what it began with, or "
-                    "choose another --output"
+                problem = (
+                    f"the simulation in this folder is of another {what} "
+                    f"({str(there.get(key))[:12]}, not {here[:12]})"
                 )
+                remedy = "give what it began with, or choose another --output"
+                raise ModelError("E-CLI-034", problem, remedy, file=self.folder)
 
     def _found(self) -> list[Path]:
         """All parts in order; what was being written when a run was killed is removed."""
@@ -148,9 +150,8 @@ class Recording:
             with np.load(self.folder / MOTION) as file:
                 return dict(file)
         except (ValueError, KeyError, BadZipFile) as error:
-            raise ModelError(
-                f"{self.folder / MOTION}: {error}; the file is damaged, simulate by --overwrite"
-            ) from None
+            remedy = "the file is damaged, simulate by --overwrite"
+            raise ModelError("E-CLI-035", f"{error}", remedy, file=self.folder / MOTION) from None
 
     @property
     def finished(self) -> bool:
@@ -183,7 +184,9 @@ class Recording:
             yield
         except OSError as error:
             cause = error.__cause__ if isinstance(error.__cause__, OSError) else error
-            raise OSError(f"{self.folder}: {cause.strerror}; {remedy}") from error
+            raise FileError(
+                "E-CLI-036", cause.strerror or said(cause), remedy, file=self.folder
+            ) from error
 
 
 # Arrays and files ------------------------------------------------------------------------------
@@ -207,7 +210,8 @@ def _states(path: Path) -> dict[str, np.ndarray]:
     """The rows of a part."""
     arrays = _intact(path)
     if arrays is None:
-        raise ModelError(f"{path}: the part was damaged meanwhile; compute it again by --resume")
+        problem = "the part was damaged meanwhile"
+        raise ModelError("E-CLI-037", problem, "compute it again by --resume", file=path)
     return {n: array for n, array in arrays.items() if not n.startswith((END, MEMORY, "after"))}
 
 

@@ -23,11 +23,11 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from chasles.cli.touching import KINDS, Refused, checked_table
+from chasles.cli.touching import KINDS, checked_table
+from chasles.errors import InputError, ModelError
 from chasles.formats import registry
 from chasles.formats.files import store
 from chasles.formats.toml_file import TomlFile, word
-from chasles.model import ModelError
 from chasles.model.dh_fields import Field, checked, choice, number
 from chasles.robots import ROBOTS
 from chasles.rollouts import ComputedTorque, GravityCompensation, PDControl
@@ -144,18 +144,23 @@ def flag(*path: str | int) -> str:
 class Scenario:
     """The values of a scenario, each checked by itself, and whom to name where one is wrong.
 
-    top: keys at the top. tables: those of `TABLES`, which may be empty. contacts: rows. where: what
-    stands before an error about a value, by its path: "file:line: " or the flag.
+    top: keys at the top. tables: those of `TABLES`, which may be empty. contacts: rows. where:
+    fields of an error about a value, by its path: file and part, or the flag as part.
     """
 
     top: dict[str, Any]
     tables: dict[str, dict[str, Any]]
     contacts: tuple[dict[str, Any], ...]
-    where: Callable[..., str]
+    where: Callable[..., dict[str, Any]]
 
-    def error(self, what: str, *path: str | int) -> ModelError:
+    def error(self, code: str, problem: str, remedy: str, *path: str | int) -> ModelError:
         """An error about a value."""
-        return ModelError(f"{self.where(*path)}: {what}")
+        return ModelError(code, problem, remedy, **self.where(*path))
+
+    def blamed(self, error: InputError, *path: str | int) -> InputError:
+        """An error that a value causes elsewhere, as one about the value."""
+        here: dict[str, Any] = {"part": "", "file": None} | self.where(*path)
+        return error.at(problem=error.fault, **here)
 
     def text(self, folder: Path) -> str:
         """The scenario as a file in a folder."""
@@ -200,12 +205,15 @@ def read(path: str | os.PathLike[str]) -> Scenario:
     """The scenario of a file."""
     source = TomlFile(path, snap=False)
     if source.data.get("format") != "scenario":
-        raise source.error('this is no scenario, which begins with format = "scenario"', "format")
+        problem = 'this is no scenario, which begins with format = "scenario"'
+        raise source.error("E-SCENARIO-001", problem, "", "format")
     if "units" in source.data:
-        raise source.error("scenarios have SI units and radians; leave 'units' out", "units")
+        problem = "scenarios have SI units and radians"
+        raise source.error("E-SCENARIO-002", problem, "leave 'units' out", "units")
     top = source.top(TOP, {**TABLES, "contact": CONTACT})
     if "robot" not in top:
-        raise source.error("the scenario names no robot; give robot = ...", "format")
+        problem = "the scenario names no robot"
+        raise source.error("E-SCENARIO-003", problem, "give robot = ...", "format")
     beside = Path(path).parent / top["robot"]
     named = top["robot"].partition(":")[0] in ROBOTS or registry.is_name(top["robot"])
     if beside.exists() or not named:
@@ -214,11 +222,10 @@ def read(path: str | os.PathLike[str]) -> Scenario:
     return _consistent(top, tables, source.rows("contact", CONTACT), _place(source))
 
 
-def _place(source: TomlFile) -> Callable[..., str]:
-    def where(*path: str | int) -> str:
+def _place(source: TomlFile) -> Callable[..., dict[str, Any]]:
+    def where(*path: str | int) -> dict[str, Any]:
         number = f" {path[1] + 1}" if len(path) > 1 and isinstance(path[1], int) else ""
-        table = f": {path[0]}{number}" if len(path) > 1 else ""
-        return f"{source.where(*path)}{table}"
+        return {"file": source.where(*path), "part": f"{path[0]}{number}" if len(path) > 1 else ""}
 
     return where
 
@@ -234,14 +241,16 @@ def with_flags(base: Scenario | None, given: Mapping[str, Any]) -> Scenario:
     used |= {(key,) for key in given if key in TOP or key == "contact"}
     used |= {(n,) for n in TABLES if n in given and not tables.get(n)}  # tables by flags alone
 
-    def where(*path: str | int) -> str:
-        return flag(*path) if base is None or {path[:1], path[:2]} & used else base.where(*path)
+    def where(*path: str | int) -> dict[str, Any]:
+        if base is None or {path[:1], path[:2]} & used:
+            return {"part": flag(*path)}
+        return base.where(*path)
 
     def value(known: dict[str, Field], key: str, raw: Any, *path: str) -> Any:
         try:
             return checked(known, key, raw)
         except ModelError as error:
-            raise ModelError(f"{flag(*path)}: {error}") from None
+            raise error.within(flag(*path)) from None
 
     merged = {}
     for name, known in TABLES.items():
@@ -257,7 +266,7 @@ def _consistent(
     top: dict[str, Any],
     tables: dict[str, dict[str, Any]],
     rows: list[dict[str, Any]],
-    where: Callable[..., str],
+    where: Callable[..., dict[str, Any]],
 ) -> Scenario:
     """A scenario whose values go together; contacts in their own form."""
     made = Scenario(DEFAULTS | top, tables, (), where)
@@ -266,7 +275,7 @@ def _consistent(
         _check_control(made, control)
     if disturbance and set(disturbance) != set(TABLES["disturbance"]):
         lacking = ", ".join(key for key in TABLES["disturbance"] if key not in disturbance)
-        raise made.error(f"the disturbance lacks {lacking}", "disturbance")
+        raise made.error("E-SCENARIO-004", f"the disturbance lacks {lacking}", "", "disturbance")
     return replace(made, contacts=tuple(_checked_row(made, i, row) for i, row in enumerate(rows)))
 
 
@@ -275,24 +284,28 @@ def _checked_row(made: Scenario, i: int, row: Mapping[str, Any]) -> dict[str, An
     values = {}
     for key in KINDS:
         if key not in row:
-            raise made.error(f"the contact has no {key}; give {key} = {{kind = ...}}", "contact", i)
+            remedy = f"give {key} = {{kind = ...}}"
+            raise made.error("E-SCENARIO-005", f"the contact has no {key}", remedy, "contact", i)
         try:
             values[key] = checked_table(key, row[key])
-        except Refused as error:
-            raise made.error(str(error), "contact", i, key) from None
+        except InputError as error:
+            raise made.blamed(error, "contact", i, key) from None
     return values
 
 
 def _check_control(made: Scenario, control: Mapping[str, Any]) -> None:
     """A law of control has its numbers, and no others."""
     if "law" not in control:
-        raise made.error(f"there is no law; give one of {', '.join(CONTROLS)}", "control", "law")
+        remedy = f"give one of {', '.join(CONTROLS)}"
+        raise made.error("E-SCENARIO-006", "there is no law", remedy, "control", "law")
     law = control["law"]
     known = {field.name for field in fields(CONTROLS[law])} if law in CONTROLS else set()
     for key in control:
         if key != "law" and key not in known:
-            raise made.error(f"{key} is no number of law {law!r}", "control", key)
+            problem = f"{key} is no number of law {law!r}"
+            raise made.error("E-SCENARIO-007", problem, "", "control", key)
     needed = [key for key in ("kp", "kd") if key in known and law != "gravity"]
     for key in needed:
         if key not in control:
-            raise made.error(f"law {law!r} needs {' and '.join(needed)}", "control", "law")
+            problem = f"law {law!r} needs {' and '.join(needed)}"
+            raise made.error("E-SCENARIO-008", problem, "", "control", "law")

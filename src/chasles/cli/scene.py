@@ -13,6 +13,7 @@ from chasles.cli.scenario import CONTROLS, Scenario
 from chasles.cli.target import Loading, find
 from chasles.cli.touching import pair
 from chasles.contact import Pair
+from chasles.errors import InputError
 from chasles.functions.names import from_names
 from chasles.robot import Robot
 from chasles.rollouts import End, Trajectory, computed
@@ -73,8 +74,8 @@ def _blamed(scenario: Scenario, *path: str | int) -> Iterator[None]:
     """What is wrong here is a value of the scenario's."""
     try:
         yield
-    except (ValueError, KeyError) as error:
-        raise scenario.error(str(error), *path) from None
+    except InputError as error:
+        raise scenario.blamed(error, *path) from None
 
 
 def _digest(robot: Robot) -> str:
@@ -126,15 +127,13 @@ def _coordinates(
             for joint, values in given.items():
                 count = where(joint).stop - where(joint).start
                 if np.size(values) != count:
-                    raise ValueError(f"joint {joint!r} has {np.size(values)} numbers, not {count}")
+                    problem = f"joint {joint!r} has {np.size(values)} numbers, not {count}"
+                    raise InputError("E-SCENARIO-009", problem)
             return from_names(given, where, default)
     if len(given) != len(default):
-        raise scenario.error(
-            f"{key} has {len(given)} numbers, and the robot {len(default)} coordinates; give so "
-            "many, or some by joint",
-            table,
-            key,
-        )
+        problem = f"{key} has {len(given)} numbers, and the robot {len(default)} coordinates"
+        remedy = "give so many, or some by joint"
+        raise scenario.error("E-SCENARIO-010", problem, remedy, table, key)
     return np.array(given)
 
 
@@ -184,11 +183,9 @@ def _each(scenario: Scenario, robot: Robot, table: str, key: str) -> np.ndarray:
     """A number for each freedom."""
     given = np.asarray(scenario.tables[table][key])
     if given.shape not in ((), (robot.nv,)):
-        raise scenario.error(
-            f"{key} has {given.size} numbers; give one, or one for each of {robot.nv} freedoms",
-            table,
-            key,
-        )
+        problem = f"{key} has {given.size} numbers"
+        remedy = f"give one, or one for each of {robot.nv} freedoms"
+        raise scenario.error("E-SCENARIO-012", problem, remedy, table, key)
     return np.array(np.broadcast_to(given, (robot.nv,)))
 
 
@@ -199,12 +196,9 @@ def _contacts(scenario: Scenario, robot: Robot) -> tuple[Pair, ...]:
     """Pairs of shapes, whose frames the robot has; all of them rigid if one is or limits are."""
     firm = [row["law"]["kind"] == "rigid" for row in scenario.contacts]
     if (scenario.top.get("limits") or any(firm)) and not all(firm):
-        raise scenario.error(
-            "a soft law does not go with joint limits or rigid contacts; take kind 'rigid' for all",
-            "contact",
-            firm.index(False),
-            "law",
-        )
+        problem = "a soft law does not go with joint limits or rigid contacts"
+        remedy = "take kind 'rigid' for all"
+        raise scenario.error("E-SCENARIO-013", problem, remedy, "contact", firm.index(False), "law")
     for i, row in enumerate(scenario.contacts):
         for key in ("body", "surface"):
             with _blamed(scenario, "contact", i, key):

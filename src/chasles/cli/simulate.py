@@ -11,7 +11,7 @@ from typing import Any
 from chasles.cli.recording import SCENARIO, Recording
 from chasles.cli.scenario import Scenario, is_scenario, read, with_flags
 from chasles.cli.scene import Scene, made, outside
-from chasles.model import ModelError
+from chasles.errors import ChaslesError, ModelError
 from chasles.rollouts import Trajectory
 
 PIECE = 100
@@ -19,19 +19,6 @@ PIECE = 100
 
 MOST_NAMED = 3
 """Joints that a note names."""
-
-
-class Failed(ValueError):
-    """A motion that cannot begin, or cannot go on."""
-
-
-@contextmanager
-def _failing(then: str) -> Iterator[None]:
-    """What a simulation says of itself, and then."""
-    try:
-        yield
-    except (ArithmeticError, RuntimeError, ValueError) as error:
-        raise Failed(f"{error}{then}") from error
 
 
 @dataclass(frozen=True)
@@ -56,20 +43,20 @@ class Task:
         if self.target and not is_scenario(self.target):
             return with_flags(None, {"robot": self.target, **self.given})
         if not self.target and not self.resume:
-            raise ModelError(
-                "give a robot or a scenario to simulate; try: chasles simulate puma560"
-            )
+            problem = "give a robot or a scenario to simulate"
+            raise ModelError("E-CLI-038", problem, "try: chasles simulate puma560")
         if not self.target and not (self.folder / SCENARIO).is_file():
-            raise ModelError(f"{self.folder}: there is no simulation in it to go on with")
+            problem = "there is no simulation in it to go on with"
+            raise ModelError("E-CLI-039", problem, file=self.folder)
         return with_flags(read(self.target or self.folder / SCENARIO), self.given)
 
     def recording(self) -> Recording:
         """The folder, ready to begin or to go on."""
         if self.resume and self.overwrite:
-            raise ModelError("--resume goes on and --overwrite begins anew; give one of them")
+            problem = "--resume goes on and --overwrite begins anew"
+            raise ModelError("E-CLI-040", problem, "give one of them")
         scene = made(self.scenario())
-        with _failing(""):
-            scene.simulate(1)  # what cannot be simulated is refused before anything is written
+        scene.simulate(1)  # what cannot be simulated is refused before anything is written
         recording = Recording(self.folder, scene)
         if self.resume:
             recording.go_on()
@@ -96,21 +83,20 @@ def run(
     """
     pieces: list[Trajectory] = []
     end, saved = recording.end, time.monotonic()
-    kept = f"; what came before is in {recording.folder}; change the scenario and begin anew"
+    kept = f"what came before is in {recording.folder}; change the scenario and begin anew"
     try:
         while not stop() and (end is None or not end.over):
-            with _failing(kept):
-                pieces.append(recording.scene.simulate(PIECE, end))
+            pieces.append(recording.scene.simulate(PIECE, end))
             end = pieces[-1].end
             assert end is not None
             progress(end.t)
             if time.monotonic() - saved >= save:
                 recording.add(pieces)
                 pieces, saved = [], time.monotonic()
-    except Failed:
+    except ChaslesError as error:
         if pieces:
             recording.add(pieces)
-        raise
+        raise error.at(remedy="; ".join(filter(None, (error.remedy, kept)))) from error
     if pieces:
         recording.add(pieces)
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from chasles import robots
 from chasles.api import load
+from chasles.errors import ModelError
 from chasles.formats import registry
-from chasles.model import ModelError
 from chasles.robot import Robot
 
 
@@ -58,7 +58,7 @@ def given(words: Sequence[str]) -> dict[str, str]:
     for word in words:
         name, equals, value = word.partition("=")
         if not name.rstrip(":") or not equals:
-            raise ModelError(f"--argument {word}: give NAME=VALUE")
+            raise ModelError("E-CLI-041", "give NAME=VALUE", part=f"--argument {word}")
         found[name.rstrip(":")] = value
     return found
 
@@ -95,7 +95,7 @@ def _built(target: str, name: str, arguments: str) -> Robot:
     if len(given) != len(needed) or not all(_is_count(word) for word in given):
         usage = f"{name}:{','.join(needed).upper()}" if needed else name
         where = ", with whole numbers" if needed else ", without arguments"
-        raise ModelError(f"{target}: this built-in robot is written {usage}{where}")
+        raise ModelError("E-CLI-042", f"this built-in robot is written {usage}{where}", part=target)
     robot: Robot = make(*map(int, given))
     return robot
 
@@ -111,6 +111,7 @@ def _loaded(robot: Robot, how: Loading) -> Robot:
         held = {joint.child for joint in source.joints}
         roots = [link.name for link in source.links if link.name not in held]
         if not roots:
-            raise ModelError(f"{robot.name}: it floats already; leave out --floating")
+            problem = "it floats already"
+            raise ModelError("E-CLI-043", problem, "leave out --floating", part=robot.name)
         source = robot.subtree(roots[0], floating=True).model.source
     return Robot(source, mimic=how.mimic, strict=how.strict)

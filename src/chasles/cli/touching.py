@@ -20,14 +20,9 @@ from chasles.contact import (
     Sphere,
 )
 from chasles.contact.carriers import Place
-from chasles.model import ModelError
+from chasles.errors import ModelError
 from chasles.model.dh_fields import Field, checked, number, numbers
 from chasles.model.model import suggest
-
-
-class Refused(ValueError):
-    """A table of a contact that is wrong, and why."""
-
 
 KINDS: dict[str, dict[str, type]] = {
     "body": {
@@ -63,42 +58,39 @@ VALUES = {
 
 
 def checked_table(what: str, given: Any) -> dict[str, Any]:
-    """The table of a body, a surface or a law with its numbers in their own form, if all is right.
-
-    Raises `Refused`.
-    """
+    """The checked table of a body, a surface or a law, with its numbers in their own form."""
     if not isinstance(given, Mapping):
-        raise Refused(f"{what} is {given!r:.40}; give {{kind = ..., ...}}")
+        raise ModelError("E-SCENARIO-014", f"{what} is {given!r:.40}", "give {kind = ..., ...}")
     rest, known = dict(given), KINDS[what]
     kind = rest.pop("kind", None)
     if not isinstance(kind, str) or kind not in known:
-        raise Refused(f"{what}: kind is {kind!r:.40}; give one of {', '.join(known)}")
+        problem = f"kind is {kind!r:.40}"
+        raise ModelError("E-SCENARIO-015", problem, f"give one of {', '.join(known)}", part=what)
     friction = {}
     if what == "law" and known[kind] is not Rigid and "friction" in rest:
         friction = {"friction": _numbers(SoftFriction, "friction", rest.pop("friction"))}
     table = {"kind": kind} | _numbers(known[kind], f"{what} {kind!r}", rest) | friction
-    try:
-        _made(what, table)
-    except ValueError as error:
-        raise Refused(str(error)) from None
+    _made(what, table)  # its class checks what its fields together must be
     return table
 
 
 def _numbers(cls: Any, what: str, given: Any) -> dict[str, Any]:
     """Values for the fields of a class, each checked."""
     if not isinstance(given, Mapping):
-        raise Refused(f"{what} is {given!r:.40}; give a table in braces")
+        raise ModelError("E-SCENARIO-016", f"{what} is {given!r:.40}", "give a table in braces")
     known = {f.name: VALUES[f.type] for f in fields(cls) if f.type in VALUES}
     for key in given:
         if key not in known:
-            raise Refused(f"{what}: unknown key {key!r}; {suggest(key, known)}")
+            problem = f"unknown key {key!r}"
+            raise ModelError("E-SCENARIO-017", problem, suggest(key, known), part=what)
     for field in fields(cls):
         if field.default is MISSING and field.name not in given and field.name != "frame":
-            raise Refused(f"{what}: it has no {field.name}; give {known[field.name].wanted}")
+            remedy = f"give {known[field.name].wanted}"
+            raise ModelError("E-SCENARIO-018", f"it has no {field.name}", remedy, part=what)
     try:
         return {key: checked(known, key, x) for key, x in given.items()}
     except ModelError as error:
-        raise Refused(f"{what}: {error}") from None
+        raise error.within(what) from None
 
 
 def _made(what: str, table: Mapping[str, Any]) -> Any:

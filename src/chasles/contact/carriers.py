@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from chasles.errors import InputError
 from chasles.robot import Robot
 
 Array = Any
@@ -23,9 +24,8 @@ def check_places(shape: Any, *names: str) -> None:
         except (TypeError, ValueError):
             found = ()
         if len(found) != 3 or not all(map(math.isfinite, found)):
-            raise ValueError(
-                f"{type(shape).__name__}: {name} must be three finite numbers, not {given!r:.60}"
-            )
+            problem = f"{name} must be three finite numbers, not {given!r:.60}"
+            raise InputError("E-CONTACT-001", problem, part=type(shape).__name__)
         object.__setattr__(shape, name, found)
 
 

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from chasles.errors import ConvergenceError, InputError
+
 Array = Any
 
 SLACK = 1e-11
@@ -23,7 +25,7 @@ TIE = 1e-12
 """Ratios nearer to each other than this, after scaling, are equal."""
 
 
-class Infeasible(ValueError):
+class Infeasible(InputError):
     """No forces satisfy a contact problem; `ray` says why, where it is known.
 
     For a symmetric M without negative eigenvalues `ray` is u >= 0 with M u = 0 and d.u < 0: forces
@@ -31,8 +33,8 @@ class Infeasible(ValueError):
     largest entry is 1.
     """
 
-    def __init__(self, message: str, ray: np.ndarray | None = None) -> None:
-        super().__init__(message)
+    def __init__(self, *text: str, ray: np.ndarray | None = None, **place: Any) -> None:
+        super().__init__(*text, **place)
         self.ray = ray / np.max(ray) if ray is not None and np.any(ray) else None
 
 
@@ -90,7 +92,8 @@ def _basic(A: np.ndarray, b: np.ndarray, scale: np.ndarray) -> np.ndarray:
         last = np.flatnonzero(basis[able] == 2 * n)
         ends = len(last) and ratios[last[0], 0] <= np.min(ratios[:, 0]) + TIE
         leaving = able[last[0] if ends else _least(ratios)]
-    raise ArithmeticError(f"lemke: no end after {100 * (n + 1)} pivots; look for rounding in M")
+    problem = f"no end after {100 * (n + 1)} pivots"
+    raise ConvergenceError("E-CONTACT-002", problem, "look for rounding in M", part="lemke")
 
 
 def _least(rows: np.ndarray) -> int:
@@ -113,11 +116,11 @@ def _on_a_ray(
     growth[basis], growth[entering] = np.maximum(-step, 0.0), 1.0
     ray = scale * growth[n : 2 * n]
     contacts = ", ".join(map(str, np.flatnonzero(growth[n : 2 * n] > PIVOT)))
-    return Infeasible(
-        f"lemke: no forces keep the contacts from penetrating (secondary ray along {contacts}); "
-        "tolerate a little penetration, so that normals change, or look at the contact geometry",
-        ray,
+    problem = f"no forces keep the contacts from penetrating (secondary ray along {contacts})"
+    remedy = (
+        "tolerate a little penetration, so that normals change, or look at the contact geometry"
     )
+    return Infeasible("E-CONTACT-003", problem, remedy, ray=ray, part="lemke")
 
 
 def gauss_seidel(
@@ -134,10 +137,13 @@ def gauss_seidel(
     M, d = (np.asarray(a, dtype=float) for a in (M, d))
     n = d.shape[-1] if d.ndim else -1
     if M.shape[-2:] != (n, n):
-        raise ValueError(f"gauss_seidel: M {M.shape} and d {d.shape} must be (..., n, n), (..., n)")
+        problem = f"M {M.shape} and d {d.shape} must be (..., n, n), (..., n)"
+        raise InputError("E-CONTACT-004", problem, part="gauss_seidel")
     diagonal = np.diagonal(M, axis1=-2, axis2=-1)
     if not np.all(diagonal > 0.0):
-        raise ValueError("gauss_seidel: M needs a positive diagonal; leave out forces without work")
+        problem = "M needs a positive diagonal"
+        remedy = "leave out forces without work"
+        raise InputError("E-CONTACT-005", problem, remedy, part="gauss_seidel")
     lead = np.broadcast_shapes(M.shape[:-2], d.shape[:-1])
     z = np.zeros((*lead, n))
     z[...] = 0.0 if start is None else np.maximum(start, 0.0)
@@ -166,7 +172,9 @@ def checked_problem(name: str, M: Array, d: Array) -> tuple[np.ndarray, np.ndarr
     """M (n, n) and d (n,), finite; name: the function that says so."""
     M, d = (np.asarray(a, dtype=float) for a in (M, d))
     if d.ndim != 1 or M.shape != (len(d), len(d)):
-        raise ValueError(f"{name}: M {M.shape} and d {d.shape} must be (n, n) and (n,)")
+        problem = f"M {M.shape} and d {d.shape} must be (n, n) and (n,)"
+        raise InputError("E-CONTACT-006", problem, part=name)
     if not (np.all(np.isfinite(M)) and np.all(np.isfinite(d))):
-        raise ValueError(f"{name}: M and d must be finite; look at the state and the forces")
+        problem = "M and d must be finite"
+        raise InputError("E-CONTACT-007", problem, "look at the state and the forces", part=name)
     return M, d

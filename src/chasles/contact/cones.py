@@ -25,6 +25,7 @@ import scipy
 
 from chasles.contact.complementarity import Infeasible, checked_problem
 from chasles.contact.quadratic import optional
+from chasles.errors import ConvergenceError, InputError
 
 Array = Any
 
@@ -170,12 +171,12 @@ def _least(P: np.ndarray, c: np.ndarray, rows: list[np.ndarray]) -> np.ndarray:
     ).solve()
     status = str(solution.status)
     if status in ("DualInfeasible", "AlmostDualInfeasible"):
-        raise Infeasible(
-            "cone_program: the program is unbounded: no forces keep the contacts from penetrating; "
-            "tolerate a little penetration, or look at the contact geometry"
-        )
+        problem = "the program is unbounded: no forces keep the contacts from penetrating"
+        remedy = "tolerate a little penetration, or look at the contact geometry"
+        raise Infeasible("E-CONTACT-008", problem, remedy, part="cone_program")
     if status not in ("Solved", "AlmostSolved"):
-        raise ArithmeticError(f"cone_program: Clarabel found no solution ({status})")
+        problem = f"Clarabel found no solution ({status})"
+        raise ConvergenceError("E-CONTACT-009", problem, part="cone_program")
     return np.array(solution.x)
 
 
@@ -189,18 +190,18 @@ def checked(
     wide = 4 if n and len(c) == 4 * n else 3
     slip = np.zeros((n, wide - 1)) if slip is None else np.asarray(slip, dtype=float)
     if mu.shape != (n,) or len(c) != wide * n or slip.shape != (n, wide - 1):
-        raise ValueError(
-            f"{name}: {n} coefficients mu need c of {3 * n} numbers and slip ({n}, 2), or {4 * n} "
-            f"and ({n}, 3) with torsion, not {c.shape} and {slip.shape}"
+        problem = (
+            f"{n} coefficients mu need c of {3 * n} numbers and slip ({n}, 2), or {4 * n} and "
+            f"({n}, 3) with torsion, not {c.shape} and {slip.shape}"
         )
+        raise InputError("E-CONTACT-010", problem, part=name)
     if not (np.all(mu >= 0.0) and np.all(np.isfinite(mu)) and np.all(np.isfinite(slip))):
-        raise ValueError(f"{name}: mu must be finite and not negative, slip finite")
+        problem = "mu must be finite and not negative, slip finite"
+        raise InputError("E-CONTACT-011", problem, part=name)
     for k in out_of_reach(G, c, wide):
-        raise Infeasible(
-            f"{name}: contact {k} closes, and no contact force can move it along its normal; "
-            "look at its bodies and at their joints",
-            np.eye(n)[k],
-        )
+        problem = f"contact {k} closes, and no contact force can move it along its normal"
+        remedy = "look at its bodies and at their joints"
+        raise Infeasible("E-CONTACT-012", problem, remedy, ray=np.eye(n)[k], part=name)
     return G, c, mu, slip
 
 

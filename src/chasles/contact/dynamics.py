@@ -19,6 +19,7 @@ from chasles.contact.rigid import (
     touch,
 )
 from chasles.contact.sets import State, state
+from chasles.errors import InputError
 from chasles.robot import Robot
 
 Array = Any
@@ -73,7 +74,8 @@ def contact_dynamics(
     `Robot.inverse_dynamics`. Robots with closed loops move in their independent coordinates.
     """
     if friction not in LAWS:
-        raise ValueError(f"contact_dynamics: friction must be one of {', '.join(LAWS)}")
+        part = "contact_dynamics"
+        raise InputError("E-CONTACT-013", f"friction must be one of {', '.join(LAWS)}", part=part)
     contacts = listed("contact_dynamics", contacts)
     q, qd, tau = one_state("contact_dynamics", robot, q, qd, tau)
     wide = 4 if any(contact.torsion for contact in contacts) else 3
@@ -178,8 +180,11 @@ def _refuse_what_nothing_moves(
     for i in out_of_reach(problem.M, problem.d, wide):
         who = names[i] if i < len(names) else "a joint limit"
         raise Infeasible(
-            f"contact_dynamics: {who} closes at {-problem.d[wide * i + wide - 1]:.3g} m/s2, and no "
-            "contact force can move it along its normal; look at its bodies and at their joints"
+            "E-CONTACT-014",
+            f"{who} closes at {-problem.d[wide * i + wide - 1]:.3g} m/s2, and no contact force "
+            "can move it along its normal",
+            "look at its bodies and at their joints",
+            part="contact_dynamics",
         )
 
 
@@ -188,10 +193,9 @@ def _touches(k: int, contact: Contact, moves: Touch, distance: float, speed: flo
     rate = float(contact.normal @ moves.velocity)
     now = state(float(contact.gap), rate, distance=distance, speed=speed)
     if now is State.COLLIDING:
-        raise ValueError(
-            f"contact_dynamics: contact {k} of {contact.successor!r} closes at {-rate:.3g} m/s; "
-            "apply an impact first, or give a larger speed="
-        )
+        problem = f"contact {k} of {contact.successor!r} closes at {-rate:.3g} m/s"
+        remedy = "apply an impact first, or give a larger speed="
+        raise InputError("E-CONTACT-015", problem, remedy, part="contact_dynamics")
     return now is State.TOUCHING
 
 

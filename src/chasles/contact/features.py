@@ -13,6 +13,7 @@ import numpy as np
 from chasles.contact.carriers import Array, Carrier, across, cross
 from chasles.contact.geometry import Contact, Ground, Nearby, Plane
 from chasles.contact.shapes import Rim
+from chasles.errors import InputError
 
 STEPS = 50
 """Newton's at most; one is enough for straight edges, and for a rim on a plane."""
@@ -46,7 +47,8 @@ def ball_contact(
     c, rate = over.point(center)
     distance, n, turn = surface.nearest(*under.seen(c, rate))
     if np.any(np.isnan(n)) and np.all(np.isfinite(c)):
-        raise ValueError("contact_points: two centres coincide, so that no normal is nearest")
+        problem = "two centres coincide, so that no normal is nearest"
+        raise InputError("E-CONTACT-016", problem, part="contact_points")
     normal = under.turned(n)
     normal_rate = under.turned(turn) + cross(under.w, normal)
     point, point_rate = c - radius * normal, rate - radius * normal_rate
@@ -185,7 +187,8 @@ def rim_contact(
         if np.all(np.abs(step) <= CLOSE * (1.0 + np.abs(s))):
             break
     else:
-        raise ValueError("contact_points: no nearest point of a rim found; is the ground too bent?")
+        problem = "no nearest point of a rim found"
+        raise InputError("E-CONTACT-017", problem, "is the ground too bent?", part="contact_points")
     turned = np.sum(follow * a, axis=-1) + np.sum(n * cross(over.w, a), axis=-1)
     ds = np.where(level, 0.0, -turned / np.where(level, 1.0, slope))[..., None]
     v = v + ds * a

@@ -12,6 +12,7 @@ import scipy
 
 from chasles.contact.complementarity import Infeasible, Iterated, lemke
 from chasles.contact.cones import Law, allowed, checked, cone_program, length, slope
+from chasles.errors import ConvergenceError, InputError
 
 Array = Any
 
@@ -35,7 +36,7 @@ MANY = 12
 """Sliding contacts up to which all cases are looked at where a solution need not be unique."""
 
 
-class NoUniqueMotion(ValueError):
+class NoUniqueMotion(InputError):
     """Coulomb's law and rigid bodies have no unique answer here (Painleve 1895)."""
 
 
@@ -46,8 +47,8 @@ class Inconsistent(NoUniqueMotion):
 class Indeterminate(NoUniqueMotion):
     """Several motions satisfy Coulomb's law; `solutions` are their normal forces."""
 
-    def __init__(self, message: str, solutions: np.ndarray) -> None:
-        super().__init__(message)
+    def __init__(self, *text: str, solutions: np.ndarray, **place: Any) -> None:
+        super().__init__(*text, **place)
         self.solutions = solutions
 
 
@@ -104,15 +105,19 @@ def _solved(law: Law) -> np.ndarray:
         if _holds(law, exact):
             return exact
     if np.any(law.slip):
-        raise NoUniqueMotion(
-            f"friction: after {ROUNDS} cone programs no forces are found that satisfy the law to "
-            f"{ACCURATE}, with contacts that slide beside others that do not (Painleve's paradox, "
-            "most likely); make friction smaller (contact_dynamics has friction='polyhedral' too)"
+        problem = (
+            f"after {ROUNDS} cone programs no forces are found that satisfy the law to {ACCURATE}, "
+            "with contacts that slide beside others that do not (Painleve's paradox, most likely)"
         )
-    raise ArithmeticError(
-        f"friction: after {ROUNDS} cone programs the law does not hold to {ACCURATE}, and perhaps "
-        "no forces satisfy it; make friction smaller, or masses less different "
-        "(contact_dynamics has friction='polyhedral' too)"
+        remedy = "make friction smaller (contact_dynamics has friction='polyhedral' too)"
+        raise NoUniqueMotion("E-CONTACT-018", problem, remedy, part="friction")
+    raise ConvergenceError(
+        "E-CONTACT-019",
+        f"after {ROUNDS} cone programs the law does not hold to {ACCURATE}, and perhaps no "
+        "forces satisfy it",
+        "make friction smaller, or masses less different (contact_dynamics has "
+        "friction='polyhedral' too)",
+        part="friction",
     )
 
 
@@ -215,19 +220,19 @@ def _only(M: np.ndarray, d: np.ndarray, effect: np.ndarray) -> np.ndarray:
             found.append(z)
             apart.append(w)
     if not found:
-        raise Inconsistent(
-            "coulomb: no finite forces satisfy Coulomb's law here (Painleve's paradox, "
-            "inconsistent); friction drives a contact into the ground: an impact is due"
-        )
+        problem = "no finite forces satisfy Coulomb's law here (Painleve's paradox, inconsistent)"
+        remedy = "friction drives a contact into the ground: an impact is due"
+        raise Inconsistent("E-CONTACT-020", problem, remedy, part="coulomb")
     forces = np.array(found)
     motions = forces @ effect.T
     alike = np.max(np.abs(motions - motions[0])) <= 1e-6 * scale
     if not alike and np.any(forces @ np.transpose(apart) > 1e-6 * scale * np.max(forces)):
-        raise Indeterminate(
-            f"coulomb: {len(found)} sets of forces satisfy Coulomb's law here (Painleve's paradox, "
-            "indeterminate); rigid bodies do not say which",
-            forces,
+        problem = (
+            f"{len(found)} sets of forces satisfy Coulomb's law here (Painleve's paradox, "
+            "indeterminate)"
         )
+        remedy = "rigid bodies do not say which"
+        raise Indeterminate("E-CONTACT-021", problem, remedy, solutions=forces, part="coulomb")
     smallest: np.ndarray = forces[np.argmin(np.linalg.norm(forces, axis=-1))]
     return smallest
 
@@ -242,7 +247,8 @@ def polyhedral(G: Array, c: Array, mu: Array, slip: Array = None, *, facets: int
     """
     G, c, mu, slip = checked("polyhedral", G, c, mu, slip)
     if not isinstance(facets, int) or facets < 3:
-        raise ValueError(f"polyhedral: facets must be an integer from 3 on, not {facets!r}")
+        problem = f"facets must be an integer from 3 on, not {facets!r}"
+        raise InputError("E-CONTACT-022", problem, part="polyhedral")
     law = Law(G, c, mu, slip)
     weight = np.max(law.weight, initial=0.0) or 1.0
     angles = 2.0 * np.pi / facets * np.arange(facets)
@@ -314,10 +320,11 @@ def _batch(G: Array, c: Array, mu: Array, slip: Array, dilates: bool) -> Law:
     n = mu.shape[-1] if mu.ndim else -1
     wide = 4 if c.shape[-1:] == (4 * n,) else 3
     if c.shape[-1:] != (wide * n,) or G.shape[-2:] != (wide * n, wide * n):
-        raise ValueError(
-            f"cone_gauss_seidel: G {G.shape}, c {c.shape} and mu {mu.shape} must be "
-            "(..., 3 nc, 3 nc), (..., 3 nc) and (..., nc)"
+        problem = (
+            f"G {G.shape}, c {c.shape} and mu {mu.shape} must be (..., 3 nc, 3 nc), (..., 3 nc) "
+            "and (..., nc)"
         )
+        raise InputError("E-CONTACT-023", problem, part="cone_gauss_seidel")
     lead = np.broadcast_shapes(G.shape[:-2], c.shape[:-1], mu.shape[:-1])
     slip = np.broadcast_to(
         0.0 if slip is None else np.asarray(slip, dtype=float), (*lead, n, wide - 1)

@@ -33,6 +33,7 @@ from chasles.contact.arithmetic import (
     sqrt,
 )
 from chasles.contact.carriers import Place, check_places
+from chasles.errors import ArgumentError, InputError, said
 from chasles.expr import RULES, Arena, Number, Program, Scalar, Variable, is_number, jacobian
 from chasles.mathematics.linear import Vector
 
@@ -77,9 +78,8 @@ def listed(function: str, contacts: Any) -> list[Contact]:
     """Contacts as a list; one alone, which is a tuple too, is not taken for many."""
     found = [] if isinstance(contacts, Contact) else list(contacts)
     if isinstance(contacts, Contact) or not all(isinstance(c, Contact) for c in found):
-        raise TypeError(
-            f"{function}: contacts must be a list, as contact_points gives it, not {contacts!r:.60}"
-        )
+        problem = f"contacts must be a list, as contact_points gives it, not {contacts!r:.60}"
+        raise ArgumentError("E-CONTACT-024", problem, part=function)
     return found
 
 
@@ -244,12 +244,12 @@ class Ground:
         try:
             height = self.height(x, y)
         except Exception as error:
-            raise ValueError(
-                f"Ground: height failed on symbols, {type(error).__name__}: {error}; let it take "
-                "(x, y), and write it with the functions of chasles.expr"
-            ) from error
+            problem = f"height failed on symbols, {type(error).__name__}: {said(error)}"
+            remedy = "let it take (x, y), and write it with the functions of chasles.expr"
+            raise InputError("E-CONTACT-025", problem, remedy, part="Ground") from error
         if not is_number(height):
-            raise ValueError(f"Ground: height gives {height!r:.60}; return one number, z in m")
+            problem = f"height gives {height!r:.60}"
+            raise InputError("E-CONTACT-026", problem, "return one number, z in m", part="Ground")
         program = Program.from_outputs("height", [place], [(Variable("height", ()), [height])])
         first = jacobian(program, ["at"])
         return [program, first, jacobian(first, ["at"])]
@@ -287,9 +287,8 @@ class Ground:
                 break
         else:
             if not traced:
-                raise ValueError(
-                    "Ground: no nearest point found; is the ball beyond the curvature?"
-                )
+                remedy = "is the ball beyond the curvature?"
+                raise InputError("E-CONTACT-027", "no nearest point found", remedy, part="Ground")
         h, gx, gy, *K = self._slopes(x, y)
         mx, my = _solved(gx, gy, c[2] - h, K, v[0] + v[2] * gx, v[1] + v[2] * gy)
         rise = Vector.of(-(K[0] * mx + K[1] * my), -(K[2] * mx + K[3] * my), 0.0)
@@ -309,7 +308,8 @@ Surface = Sphere | Capsule | Box | Plane | Ground
 def _check(what: str, *lengths: float) -> None:
     """Refuse shapes without extent."""
     if not all(isinstance(length, Real) and 0.0 < length < math.inf for length in lengths):
-        raise ValueError(f"{what} must be positive and finite, not {', '.join(map(str, lengths))}")
+        problem = f"{what} must be positive and finite, not {', '.join(map(str, lengths))}"
+        raise InputError("E-CONTACT-028", problem)
 
 
 def _solved(

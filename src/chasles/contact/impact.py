@@ -19,6 +19,7 @@ from chasles.contact.moreau import Moreau
 from chasles.contact.restitution import ImpactLaw, Newton, check_law
 from chasles.contact.rigid import point_jacobian
 from chasles.contact.slip import applied
+from chasles.errors import InputError, NotFiniteError
 from chasles.functions.names import leading_shape, numbers
 from chasles.robot import Robot
 
@@ -50,7 +51,8 @@ def contact_forces(point: Array, normal: Array) -> np.ndarray:
     n = numbers("contact_forces: normal", normal, 3).astype(float)
     length = np.linalg.norm(n, axis=-1, keepdims=True)
     if not np.all(np.isfinite(length) & (length > 0.0)):
-        raise ValueError("contact_forces: normal must be finite numbers with a length")
+        problem = "normal must be finite numbers with a length"
+        raise InputError("E-CONTACT-029", problem, part="contact_forces")
     axes = contact_axes(n / length)
     place = numbers("contact_forces: point", point, 3)
     moments = np.cross(place[..., None, :], axes)
@@ -71,7 +73,8 @@ def collide(
     """
     N = np.asarray(forces, dtype=float)
     if N.shape[-2:] != (6, 3):
-        raise ValueError(f"collide: forces must have shape (..., 6, 3), not {N.shape}")
+        problem = f"forces must have shape (..., 6, 3), not {N.shape}"
+        raise InputError("E-CONTACT-030", problem, part="collide")
     v1, v2 = (numbers("collide: velocities", v, 6).astype(float) for v in velocities)
     B1, B2 = (_moved(inertia, N) for inertia in inertias)
     back = np.swapaxes(N, -1, -2)
@@ -128,13 +131,12 @@ def impact(
     Newton's cradle is sequential.
     """
     if treatment not in ("simultaneous", "sequential"):
-        raise ValueError(
-            f"impact: treatment must be 'simultaneous' or 'sequential', not {treatment!r}"
-        )
+        problem = f"treatment must be 'simultaneous' or 'sequential', not {treatment!r}"
+        raise InputError("E-CONTACT-031", problem, part="impact")
     check_law("impact: law", law)
     contacts = listed("impact", contacts)
     if not contacts:
-        raise ValueError("impact: give at least one contact")
+        raise InputError("E-CONTACT-032", "give at least one contact", part="impact")
     q, qd = checked_state(robot, q, qd)
     flat = np.concatenate([contact_jacobian(robot, q, contact) for contact in contacts], axis=-2)
     B = response(robot, q, np.swapaxes(flat, -1, -2))
@@ -191,9 +193,8 @@ def _sequential(
         impulse = law.impulse(own, now[member, rows])
         total[member, rows] += impulse
         now[some] += applied(np.swapaxes(W[member, rows], -1, -2), impulse)
-    raise FloatingPointError(
-        f"impact: sequential impacts do not end within {ROUNDS}; use treatment='simultaneous'"
-    )
+    problem = f"sequential impacts do not end within {ROUNDS}"
+    raise NotFiniteError("E-CONTACT-033", problem, "use treatment='simultaneous'", part="impact")
 
 
 def _simultaneous(
@@ -217,10 +218,11 @@ def check_at_once(law: ImpactLaw) -> None:
     """Refuse laws that see one contact only."""
     plain = isinstance(law, Newton) and not np.any(law.friction) and not np.ndim(law.restitution)
     if not (plain or isinstance(law, Moreau)):
-        raise ValueError(
-            "impact: several contacts at once need Newton(e) without friction, e a number, or "
-            "Moreau(e, mu); for other laws give treatment='sequential'"
+        problem = (
+            "several contacts at once need Newton(e) without friction, e a number, or Moreau(e, mu)"
         )
+        remedy = "for other laws give treatment='sequential'"
+        raise InputError("E-CONTACT-034", problem, remedy, part="impact")
 
 
 def at_once(law: Any, W: np.ndarray, zeta: np.ndarray) -> np.ndarray:
@@ -240,7 +242,8 @@ def _moved(inertia: Array, forces: np.ndarray) -> np.ndarray:
         return np.zeros_like(forces)
     I = np.asarray(inertia, dtype=float)
     if I.shape[-2:] != (6, 6):
-        raise ValueError(f"collide: inertias must have shape (..., 6, 6) or be None, not {I.shape}")
+        problem = f"inertias must have shape (..., 6, 6) or be None, not {I.shape}"
+        raise InputError("E-CONTACT-035", problem, part="collide")
     return np.linalg.solve(I, forces)
 
 
@@ -249,7 +252,7 @@ def checked_state(robot: Robot, q: Array, qd: Array) -> tuple[np.ndarray, np.nda
     given = {"q": numbers("impact: q", q, robot.nq), "qd": numbers("impact: qd", qd, robot.nv)}
     for name, array in given.items():
         if not np.isfinite(array).all():
-            raise ValueError(f"impact: {name} must be finite numbers")
+            raise InputError("E-CONTACT-036", f"{name} must be finite numbers", part="impact")
     lead = leading_shape("impact", **given)
     place, rate = (
         np.array(np.broadcast_to(a, (*lead, a.shape[-1])), float) for a in given.values()

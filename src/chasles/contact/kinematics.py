@@ -16,6 +16,7 @@ from chasles.backends.arrays import call
 from chasles.backends.call import fast_entry
 from chasles.contact.geometry import Box, Capsule, Nearby, Plane, Sphere
 from chasles.contact.pairs import Pair, tangents
+from chasles.errors import InputError
 from chasles.expr import RULES, Arena, Number, Program, Variable
 from chasles.functions.programs import program
 from chasles.functions.tracing import clock
@@ -120,7 +121,8 @@ class Points:
         state = (q, qd, *(np.array(t) for _ in self._clock))
         gap, *moves = self._moves(*state, *self._nearest(state))
         if np.isnan(gap).any():
-            raise ValueError("simulate: two centres coincide, so that no normal is nearest")
+            problem = "two centres coincide, so that no normal is nearest"
+            raise InputError("E-CONTACT-037", problem, part="simulate")
         axes, velocity, J, bias = moves
         return Moves(gap, axes, velocity, J, bias, np.full(self._count, np.inf))
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from chasles.contact.cones import Law
 from chasles.contact.friction import coulomb, coulomb_slopes
+from chasles.errors import InputError
 
 Array = Any
 
@@ -28,11 +29,11 @@ class Moreau:
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.restitution <= 1.0:
-            raise ValueError(f"Moreau: restitution must be from 0 to 1, not {self.restitution!r}")
+            problem = f"restitution must be from 0 to 1, not {self.restitution!r}"
+            raise InputError("E-CONTACT-038", problem, part="Moreau")
         if not (self.friction >= 0.0 and np.isfinite(self.friction)):
-            raise ValueError(
-                f"Moreau: friction must be a finite number, zero or positive, not {self.friction!r}"
-            )
+            problem = f"friction must be a finite number, zero or positive, not {self.friction!r}"
+            raise InputError("E-CONTACT-039", problem, part="Moreau")
 
     def impulse(self, W: Array, zeta: Array) -> np.ndarray:
         """lambda (..., 3k) of k contacts that touch, in N s: W (..., 3k, 3k), zeta (..., 3k)."""
@@ -69,10 +70,9 @@ def _arrays(W: Array, zeta: Array) -> tuple[np.ndarray, np.ndarray]:
     W, zeta = np.asarray(W, dtype=float), np.asarray(zeta, dtype=float)
     wide = zeta.shape[-1] if zeta.ndim else 0
     if wide % 3 or not wide or W.shape[-2:] != (wide, wide):
-        raise ValueError(
-            f"Moreau: W {W.shape} and zeta {zeta.shape} must be (..., 3k, 3k) and (..., 3k)"
-        )
+        problem = f"W {W.shape} and zeta {zeta.shape} must be (..., 3k, 3k) and (..., 3k)"
+        raise InputError("E-CONTACT-040", problem, part="Moreau")
     if not (np.isfinite(W).all() and np.isfinite(zeta).all()):
-        raise ValueError("Moreau: W and zeta must be finite numbers")
+        raise InputError("E-CONTACT-041", "W and zeta must be finite numbers", part="Moreau")
     lead = np.broadcast_shapes(W.shape[:-2], zeta.shape[:-1])
     return np.broadcast_to(W, (*lead, wide, wide)), np.broadcast_to(zeta, (*lead, wide))

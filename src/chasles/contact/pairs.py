@@ -11,6 +11,7 @@ from chasles.contact.points import Body, Surface, check_shapes
 from chasles.contact.restitution import ImpactLaw, Newton, check_law
 from chasles.contact.shapes import ConvexMesh, Cylinder
 from chasles.contact.soft import SoftContact
+from chasles.errors import ArgumentError, InputError
 from chasles.mathematics.linear import Vector
 from chasles.rollouts import FrameMotion, Spot
 
@@ -34,7 +35,8 @@ class Rigid:
             fits = isinstance(value, Real) and math.isfinite(value) and 0.0 <= float(value) <= most
             if not fits:
                 bound = "from 0 on" if math.isinf(most) else f"from 0 to {most:g}"
-                raise ValueError(f"Rigid: {name} must be a number {bound}, not {value!r:.60}")
+                problem = f"{name} must be a number {bound}, not {value!r:.60}"
+                raise InputError("E-CONTACT-042", problem, part="Rigid")
         if self.impact is not None:
             check_law("Rigid: impact", self.impact)
 
@@ -59,33 +61,33 @@ class Pair:
     def __post_init__(self) -> None:
         check_shapes("Pair", self.body, self.surface)
         if not isinstance(self.law, Rigid | SoftContact):
-            raise TypeError(
-                f"Pair: the law must be Rigid(...) or SoftContact(...), not {self.law!r:.60}"
-            )
+            problem = f"the law must be Rigid(...) or SoftContact(...), not {self.law!r:.60}"
+            raise ArgumentError("E-CONTACT-043", problem, part="Pair")
         if isinstance(self.law, SoftContact) and self.law.tangents != 2:
-            raise ValueError(
-                "Pair: a law with tangents=1 is for points in a plane; give SoftContact(tangents=2)"
-            )
+            problem = "a law with tangents=1 is for points in a plane"
+            raise InputError("E-CONTACT-044", problem, "give SoftContact(tangents=2)", part="Pair")
         if self.body.frame == self.surface.frame:
             where = "in the world" if self.body.frame is None else f"on frame {self.body.frame!r}"
-            raise ValueError(
-                f"Pair: body and surface are both {where} and do not move beside each other; give "
-                "one of them another frame"
-            )
+            problem = f"body and surface are both {where} and do not move beside each other"
+            remedy = "give one of them another frame"
+            raise InputError("E-CONTACT-045", problem, remedy, part="Pair")
         shapes = f"{type(self.body).__name__} on {type(self.surface).__name__}"
         if isinstance(self.law, SoftContact) and not self.traced:
-            raise ValueError(
-                f"Pair: {shapes} has no fixed points of contact, which soft laws need; give a "
-                "Point or Sphere on any shape but Cylinder and ConvexMesh, or all but a Cylinder "
-                "on a Plane or Ground"
+            problem = f"{shapes} has no fixed points of contact, which soft laws need"
+            remedy = (
+                "give a Point or Sphere on any shape but Cylinder and ConvexMesh, or all but a "
+                "Cylinder on a Plane or Ground"
             )
+            raise InputError("E-CONTACT-046", problem, remedy, part="Pair")
         if not self.traced and not self.varies and not isinstance(self.body, Point | Sphere):
-            raise ValueError(
-                f"Pair: {shapes} is not known in motion; give a Point or Sphere on any shape, a "
-                "Capsule, Box or ConvexMesh on a Box or ConvexMesh, the Capsule as body, or "
-                "anything on a Plane or Ground: the hull of a few points (ConvexMesh) may serve, "
-                "for a Cylinder that of its rims, [at for at, _ in cylinder.balls()]"
+            problem = f"{shapes} is not known in motion"
+            remedy = (
+                "give a Point or Sphere on any shape, a Capsule, Box or ConvexMesh on a Box or "
+                "ConvexMesh, the Capsule as body, or anything on a Plane or Ground: the hull of a "
+                "few points (ConvexMesh) may serve, for a Cylinder that of its rims, [at for at, "
+                "_ in cylinder.balls()]"
             )
+            raise InputError("E-CONTACT-047", problem, remedy, part="Pair")
 
     @property
     def traced(self) -> bool:

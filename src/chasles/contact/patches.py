@@ -18,6 +18,7 @@ from chasles.contact.features import Edge, Round, Straight, ball_contact, crossi
 from chasles.contact.geometry import Box, Capsule, Contact, Plane
 from chasles.contact.quadratic import optional
 from chasles.contact.shapes import ConvexMesh, Cylinder, Rim, over_polygon, place
+from chasles.errors import ConvergenceError, InputError
 from chasles.robot import Robot
 
 Body = Capsule | Box | Cylinder | ConvexMesh
@@ -145,10 +146,8 @@ def patch_contacts(robot: Robot, q: Array, qd: Array, body: Body, surface: Body)
     jump.
     """
     if np.ndim(q) != 1 or np.ndim(qd) != 1:
-        raise ValueError(
-            f"contact_points: {type(body).__name__} against {type(surface).__name__} is for one "
-            "state; call it for each"
-        )
+        problem = f"{type(body).__name__} against {type(surface).__name__} is for one state"
+        raise InputError("E-CONTACT-048", problem, "call it for each", part="contact_points")
     over, under = (carrier(robot, q, qd, shape.frame) for shape in (body, surface))
     n, places = _direction((body, over), (surface, under))
     ways = (None, None) if n is None else (-over.back(n), under.back(n))
@@ -164,10 +163,11 @@ def patch_contacts(robot: Robot, q: Array, qd: Array, body: Body, surface: Body)
     ]
     found = [c for c in near if n is None or c.normal @ n >= ALONG]
     if not found:
-        raise ValueError(
-            f"contact_points: {type(body).__name__} and {type(surface).__name__} are too deep in "
-            "each other to say where they touch"
+        problem = (
+            f"{type(body).__name__} and {type(surface).__name__} are too deep in each other to say "
+            "where they touch"
         )
+        raise InputError("E-CONTACT-049", problem, part="contact_points")
     least = min(c.gap for c in found) + LEVEL * size
     patch: list[Contact] = []
     for c in found:
@@ -266,7 +266,8 @@ def _direction(
     coal.distance(lower, below, upper, above, coal.DistanceRequest(), found)
     n = np.array(found.normal)
     if not np.all(np.isfinite(n)):
-        raise ArithmeticError("contact_points: coal found no direction between two bodies")
+        problem = "coal found no direction between two bodies"
+        raise ConvergenceError("E-CONTACT-050", problem, part="contact_points")
     return n, (np.array(found.getNearestPoint2()), np.array(found.getNearestPoint1()))
 
 

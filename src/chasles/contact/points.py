@@ -7,6 +7,7 @@ from chasles.contact.features import ball_contact, rim_contact
 from chasles.contact.geometry import Box, Capsule, Contact, Ground, Plane, Point, Sphere
 from chasles.contact.patches import flipped, patch_contacts
 from chasles.contact.shapes import ConvexMesh, Cylinder
+from chasles.errors import ArgumentError, InputError
 from chasles.robot import Robot
 
 Body = Point | Sphere | Capsule | Box | Cylinder | ConvexMesh
@@ -16,10 +17,11 @@ Surface = Sphere | Capsule | Box | Cylinder | ConvexMesh | Plane | Ground
 def check_shapes(function: str, body: Body, surface: Surface) -> None:
     """Refuse what is no body, or no surface."""
     if not isinstance(body, Body) or not isinstance(surface, Surface):
-        raise TypeError(
-            f"{function}: no contact of {type(body).__name__} as body with "
-            f"{type(surface).__name__} as surface; planes and grounds are surfaces, points bodies"
+        problem = (
+            f"no contact of {type(body).__name__} as body with {type(surface).__name__} as surface"
         )
+        remedy = "planes and grounds are surfaces, points bodies"
+        raise ArgumentError("E-CONTACT-051", problem, remedy, part=function)
 
 
 def contact_points(
@@ -47,9 +49,11 @@ def contact_points(
     check_shapes("contact_points", body, surface)
     for name, value in (("friction", friction), ("torsion", torsion)):
         if not isinstance(value, Real) or not value >= 0.0:
-            raise ValueError(f"contact_points: {name} must be a number from 0 on, not {value!r}")
+            problem = f"{name} must be a number from 0 on, not {value!r}"
+            raise InputError("E-CONTACT-052", problem, part="contact_points")
     if torsion and not friction:
-        raise ValueError("contact_points: torsion needs friction, with which it shares a cone")
+        problem = "torsion needs friction, with which it shares a cone"
+        raise InputError("E-CONTACT-053", problem, part="contact_points")
     if isinstance(body, Point | Sphere) or isinstance(surface, Plane | Ground):
         found = _features(robot, q, qd, body, surface)
     elif isinstance(surface, Sphere):

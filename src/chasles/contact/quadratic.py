@@ -12,6 +12,7 @@ import numpy as np
 import scipy
 
 from chasles.contact.complementarity import Array, Infeasible, checked_problem, scales
+from chasles.errors import ConvergenceError, InputError, MissingPackageError
 
 OPTIMAL, INFEASIBLE = 1, -1
 """Exit flags of DAQP."""
@@ -46,13 +47,12 @@ def forces_program(M: Array, d: Array) -> np.ndarray:
     n = len(d)
     z, _, flag = solve_quadratic(A, b / size, np.zeros((0, n)), np.zeros(n), proximal=PROXIMAL)
     if flag != OPTIMAL and (ray := _ray(A, b / size)) is not None:
-        raise Infeasible(
-            "forces_program: the program is unbounded: no forces keep the contacts from "
-            "penetrating; tolerate a little penetration, or look at the contact geometry",
-            scale * ray,
-        )
+        problem = "the program is unbounded: no forces keep the contacts from penetrating"
+        remedy = "tolerate a little penetration, or look at the contact geometry"
+        raise Infeasible("E-CONTACT-054", problem, remedy, ray=scale * ray, part="forces_program")
     if flag != OPTIMAL:
-        raise ArithmeticError(f"forces_program: DAQP gives up (exit flag {flag}); use lemke")
+        problem = f"DAQP gives up (exit flag {flag})"
+        raise ConvergenceError("E-CONTACT-055", problem, "use lemke", part="forces_program")
     return scale * size * _polished(A, b / size, np.maximum(z, 0.0))
 
 
@@ -86,10 +86,8 @@ def accelerations_program(
     H, force = checked_problem("accelerations_program", H, force)
     T, bias = (np.asarray(a, dtype=float) for a in (T, bias))
     if bias.ndim != 1 or T.shape != (len(force), len(bias)):
-        raise ValueError(
-            f"accelerations_program: T {T.shape} and bias {bias.shape} must be "
-            f"({len(force)}, nc) and (nc,)"
-        )
+        problem = f"T {T.shape} and bias {bias.shape} must be ({len(force)}, nc) and (nc,)"
+        raise InputError("E-CONTACT-056", problem, part="accelerations_program")
     L = np.linalg.cholesky(H)
     free = np.linalg.solve(L, force)
     rows = np.linalg.solve(L, T).T  # of x = L' (qdd - H^-1 force), whose length is least
@@ -102,13 +100,13 @@ def accelerations_program(
         np.eye(len(force)), np.zeros(len(force)), rows / norms[:, None], -d / norms / size
     )
     if flag == INFEASIBLE:
-        raise Infeasible(
-            "accelerations_program: the program is infeasible: no accelerations keep the contacts "
-            "from penetrating; tolerate a little penetration, or look at the contact geometry",
-            _ray(T, bias),
-        )
+        problem = "the program is infeasible: no accelerations keep the contacts from penetrating"
+        remedy = "tolerate a little penetration, or look at the contact geometry"
+        part = "accelerations_program"
+        raise Infeasible("E-CONTACT-057", problem, remedy, ray=_ray(T, bias), part=part)
     if flag != OPTIMAL:
-        raise ArithmeticError(f"accelerations_program: DAQP gives up (exit flag {flag}); use lemke")
+        problem = f"DAQP gives up (exit flag {flag})"
+        raise ConvergenceError("E-CONTACT-058", problem, "use lemke", part="accelerations_program")
     return np.linalg.solve(L.T, free + size * x), size * multipliers / norms
 
 
@@ -138,6 +136,5 @@ def optional(package: str) -> Any:
     try:
         return import_module(package)
     except ImportError:
-        raise ImportError(
-            f"this contact law needs the package {package!r}: pip install 'chasles[contact]'"
-        ) from None
+        problem = f"this contact law needs the package {package!r}: pip install 'chasles[contact]'"
+        raise MissingPackageError("E-CONTACT-059", problem) from None

@@ -23,6 +23,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from chasles.contact.slip import Quantity, Slip, applied
+from chasles.errors import ArgumentError, InputError
 from chasles.functions.names import numbers
 
 Array = Any
@@ -49,8 +50,9 @@ class ImpactLaw(Protocol):
 def check_law(what: str, law: Any) -> None:
     """Refuse what gives no impulses."""
     if not isinstance(law, ImpactLaw):
-        raise TypeError(
-            f"{what} must be a law of impact, such as Newton(...) or Stronge(...), not {law!r:.60}"
+        raise ArgumentError(
+            "E-CONTACT-060",
+            f"{what} must be a law of impact, such as Newton(...) or Stronge(...), not {law!r:.60}",
         )
 
 
@@ -76,10 +78,11 @@ class Sticking:
         impulse = -applied(np.linalg.pinv(W, rcond=SINGULAR, hermitian=True), wanted)
         missing = np.abs(applied(W, impulse) + wanted)
         if np.any(missing > 1e-9 * np.max(np.abs(wanted), axis=-1, initial=0.0, keepdims=True)):
-            raise ValueError(
-                "Sticking: the point has too few freedoms to stop its slip and to rebound as "
-                "restitution says; use restitution 0, or a law with Coulomb's friction"
+            problem = (
+                "the point has too few freedoms to stop its slip and to rebound as restitution says"
             )
+            remedy = "use restitution 0, or a law with Coulomb's friction"
+            raise InputError("E-CONTACT-061", problem, remedy, part="Sticking")
         return impulse
 
     def derivatives(self, W: Array, zeta: Array) -> tuple[np.ndarray, np.ndarray]:
@@ -228,20 +231,23 @@ def _arrays(law: Any, W: Array, zeta: Array) -> tuple[np.ndarray, np.ndarray, np
     name = type(law).__name__
     W, zeta = np.asarray(W, dtype=float), numbers(f"{name}: zeta", zeta, 3)
     if W.shape[-2:] != (3, 3):
-        raise ValueError(f"{name}: W must have shape (..., 3, 3), not {W.shape}")
+        problem = f"W must have shape (..., 3, 3), not {W.shape}"
+        raise InputError("E-CONTACT-062", problem, part=name)
     if not (np.isfinite(W).all() and np.isfinite(zeta).all()):
-        raise ValueError(f"{name}: W and zeta must be finite numbers")
+        raise InputError("E-CONTACT-063", "W and zeta must be finite numbers", part=name)
     if np.any((W[..., 2, 2] <= 0.0) & (zeta[..., 2] < 0.0)):
-        raise ValueError(f"{name}: W must be positive along the normal of a point that approaches")
+        problem = "W must be positive along the normal of a point that approaches"
+        raise InputError("E-CONTACT-064", problem, part=name)
     e = np.asarray(law.restitution, dtype=float)
     mu = np.asarray(getattr(law, "friction", 0.0), dtype=float)
     try:
         lead = np.broadcast_shapes(W.shape[:-2], zeta.shape[:-1], e.shape, mu.shape)
     except ValueError:
-        raise ValueError(
-            f"{name}: leading shapes do not broadcast together: W {W.shape[:-2]}, zeta "
-            f"{zeta.shape[:-1]}, restitution {e.shape}, friction {mu.shape}"
-        ) from None
+        problem = (
+            f"leading shapes do not broadcast together: W {W.shape[:-2]}, zeta {zeta.shape[:-1]}, "
+            f"restitution {e.shape}, friction {mu.shape}"
+        )
+        raise InputError("E-CONTACT-065", problem, part=name) from None
     wide = np.broadcast_to(W, (*lead, 3, 3))
     return wide, np.broadcast_to(zeta.astype(float), (*lead, 3)), np.broadcast_to(e, lead)
 
@@ -251,8 +257,8 @@ def _checked_restitution(law: Any) -> None:
     mu = np.asarray(getattr(law, "friction", 0.0), dtype=float)
     name = type(law).__name__
     if not np.all((e >= 0.0) & (e <= 1.0)):
-        raise ValueError(f"{name}: restitution must be from 0 to 1, not {law.restitution!r}")
+        problem = f"restitution must be from 0 to 1, not {law.restitution!r}"
+        raise InputError("E-CONTACT-066", problem, part=name)
     if not np.all((mu >= 0.0) & np.isfinite(mu)):
-        raise ValueError(
-            f"{name}: friction must be a finite number, zero or positive, not {law.friction!r}"
-        )
+        problem = f"friction must be a finite number, zero or positive, not {law.friction!r}"
+        raise InputError("E-CONTACT-067", problem, part=name)

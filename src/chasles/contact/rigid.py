@@ -18,6 +18,7 @@ from chasles.contact.carriers import cross
 from chasles.contact.complementarity import lemke
 from chasles.contact.geometry import Contact, listed
 from chasles.contact.quadratic import accelerations_program, forces_program
+from chasles.errors import InputError
 from chasles.functions.names import numbers
 from chasles.robot import Robot
 
@@ -101,7 +102,11 @@ def solve(problem: Problem, *, method: str = "lemke") -> Motion:
     `Infeasible`.
     """
     if method not in METHODS:
-        raise ValueError(f"solve: method must be one of {', '.join(METHODS)}, not {method!r}")
+        raise InputError(
+            "E-CONTACT-068",
+            f"method must be one of {', '.join(METHODS)}, not {method!r}",
+            part="solve",
+        )
     return problem.motion(METHODS[method](problem))
 
 
@@ -109,7 +114,8 @@ def single_contact(M: Array, d: Array) -> tuple[np.ndarray, np.ndarray]:
     """lambda and zetadot of one frictionless contact: max(0, -d/M), max(0, d) (Eq 11.10)."""
     M, d = (np.asarray(a, dtype=float) for a in (M, d))
     if not np.all(M > 0.0):
-        raise ValueError("single_contact: M must be positive, as n.I^-1 n is")
+        problem = "M must be positive, as n.I^-1 n is"
+        raise InputError("E-CONTACT-069", problem, part="single_contact")
     return np.maximum(0.0, -d / M), np.maximum(0.0, d)
 
 
@@ -126,9 +132,11 @@ def body_problem(inertia: Array, v: Array, f: Array, N: Array, N_rate: Array) ->
     """
     I, v, f, N, N_rate = (np.asarray(a, dtype=float) for a in (inertia, v, f, N, N_rate))
     if I.shape != (6, 6) or v.shape != (6,) or f.shape != (6,) or N.shape[:1] != (6,):
-        raise ValueError("body_problem: inertia is (6, 6), v and f are (6,), normals are (6, m)")
+        problem = "inertia is (6, 6), v and f are (6,), normals are (6, m)"
+        raise InputError("E-CONTACT-070", problem, part="body_problem")
     if N_rate.shape != N.shape:
-        raise ValueError(f"body_problem: N {N.shape} and N_rate {N_rate.shape} must be alike")
+        problem = f"N {N.shape} and N_rate {N_rate.shape} must be alike"
+        raise InputError("E-CONTACT-071", problem, part="body_problem")
     moment, momentum = np.split(I @ v, 2)
     gyroscopic = np.concatenate(
         [np.cross(v[:3], moment) + np.cross(v[3:], momentum), np.cross(v[:3], momentum)]
@@ -218,9 +226,11 @@ def limit_rows(
         limits, x = body.data.limits, float(q[where.start])
         for sign, gap in ((1.0, x - limits.lower), (-1.0, limits.upper - x)):
             if gap <= within and -sign * qd[k] > speed:
-                raise ValueError(
+                raise InputError(
+                    "E-CONTACT-072",
                     f"joint {body.data.name!r} runs into its limit with {-sign * qd[k]:.3g} a "
-                    "second; apply an impact first, or give a larger speed="
+                    "second",
+                    "apply an impact first, or give a larger speed=",
                 )
             if gap <= within and sign * qd[k] <= speed:
                 rows.append((k, sign, gap))
@@ -295,5 +305,6 @@ def one_state(
         for (name, size), a in zip(sizes.items(), (q, qd, tau), strict=True)
     )
     if any(a.ndim != 1 or not np.all(np.isfinite(a)) for a in found):
-        raise ValueError(f"{function}: q, qd and tau must be finite, of one state")
+        problem = "q, qd and tau must be finite, of one state"
+        raise InputError("E-CONTACT-073", problem, part=function)
     return found

@@ -15,6 +15,7 @@ import numpy as np
 import scipy
 
 from chasles.contact.rigid import Motion, Problem
+from chasles.errors import InputError
 
 Array = Any
 
@@ -62,7 +63,8 @@ def state(gap: float, gap_rate: float, *, distance: float = 1e-9, speed: float =
     A gap below -distance is penetration that is tolerated: it counts as zero.
     """
     if not (np.isfinite(gap) and np.isfinite(gap_rate)):
-        raise ValueError(f"state: gap and gap_rate must be finite, not {gap} and {gap_rate}")
+        problem = f"gap and gap_rate must be finite, not {gap} and {gap_rate}"
+        raise InputError("E-CONTACT-074", problem, part="state")
     if gap > distance:
         return State.APART
     if abs(gap_rate) <= speed:

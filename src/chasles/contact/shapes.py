@@ -14,6 +14,7 @@ import scipy
 
 from chasles.contact.carriers import Place, check_places, unit
 from chasles.contact.geometry import Nearest
+from chasles.errors import InputError
 
 FLAT = 1e-9
 """Faces of a hull are one where their normals differ by no more, and planes by this of its size."""
@@ -37,9 +38,11 @@ class Cylinder:
         check_places(self, "start", "end")
         for what, length in (("radius", self.radius), ("length", math.dist(self.start, self.end))):
             if not isinstance(length, Real) or not 0.0 < length < math.inf:
-                raise ValueError(f"Cylinder: {what} must be positive and finite, not {length}")
+                problem = f"{what} must be positive and finite, not {length}"
+                raise InputError("E-CONTACT-075", problem, part="Cylinder")
         if not isinstance(self.rim, int) or self.rim < 3:
-            raise ValueError(f"Cylinder: rim must be an integer from 3 on, not {self.rim!r}")
+            problem = f"rim must be an integer from 3 on, not {self.rim!r}"
+            raise InputError("E-CONTACT-076", problem, part="Cylinder")
 
     @cached_property
     def rims(self) -> tuple["Rim", "Rim"]:
@@ -120,7 +123,8 @@ class ConvexMesh:
     def __post_init__(self) -> None:
         points = np.asarray(self.vertices, dtype=float)
         if points.ndim != 2 or points.shape[1:] != (3,) or not np.all(np.isfinite(points)):
-            raise ValueError("ConvexMesh: vertices must be finite numbers of shape (n, 3)")
+            problem = "vertices must be finite numbers of shape (n, 3)"
+            raise InputError("E-CONTACT-077", problem, part="ConvexMesh")
         object.__setattr__(self, "vertices", tuple(place(p) for p in points))
         assert len(self._hull.vertices) >= 4
 
@@ -129,10 +133,9 @@ class ConvexMesh:
         try:
             return scipy.spatial.ConvexHull(self.vertices)
         except (scipy.spatial.QhullError, ValueError):
-            raise ValueError(
-                f"ConvexMesh: the {len(self.vertices)} vertices have no volume; give four or more "
-                "that are not in one plane"
-            ) from None
+            problem = f"the {len(self.vertices)} vertices have no volume"
+            remedy = "give four or more that are not in one plane"
+            raise InputError("E-CONTACT-078", problem, remedy, part="ConvexMesh") from None
 
     @cached_property
     def points(self) -> np.ndarray:

@@ -17,6 +17,8 @@ from typing import Literal
 
 import numpy as np
 
+from chasles.errors import NotFiniteError
+
 STEP = 0.3
 """Steps of the slip's time, beside the time in which slip can turn or stop: errors near 1e-12."""
 
@@ -82,9 +84,9 @@ class Slip:
             bent = bent[~past]
             bent = bent[self[bent]._bent(path[bent])]
         else:
-            raise FloatingPointError(
-                "impact: slip does not come to an end; is W an inverse inertia (positive definite)?"
-            )
+            problem = "slip does not come to an end"
+            remedy = "is W an inverse inertia (positive definite)?"
+            raise NotFiniteError("E-CONTACT-079", problem, remedy, part="impact")
         some = np.flatnonzero(crossing)
         path[some] = self[some]._reach(path[some], h[some], quantity, goal[some])
         some = np.flatnonzero(~crossing)

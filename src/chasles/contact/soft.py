@@ -17,6 +17,7 @@ from chasles.contact.soft_normal import (
     not_negative,
     positive,
 )
+from chasles.errors import ArgumentError, InputError
 
 
 @dataclass(frozen=True)
@@ -74,17 +75,20 @@ class SoftContact:
 
     def __post_init__(self) -> None:
         if not isinstance(self.normal, NormalLaw):
-            raise TypeError(
-                "SoftContact: normal must be a law such as SoftSurface(...) or HuntCrossley(...), "
-                f"not {self.normal!r:.60}"
+            problem = (
+                "normal must be a law such as SoftSurface(...) or HuntCrossley(...), not "
+                f"{self.normal!r:.60}"
             )
+            raise ArgumentError("E-CONTACT-080", problem, part="SoftContact")
         if not isinstance(self.friction, SoftFriction | None):
-            raise TypeError(
-                "SoftContact: friction must be SoftFriction(coefficient, stiffness, damping), not "
+            problem = (
+                "friction must be SoftFriction(coefficient, stiffness, damping), not "
                 f"{self.friction!r:.60}"
             )
+            raise ArgumentError("E-CONTACT-081", problem, part="SoftContact")
         if self.tangents not in (1, 2):
-            raise ValueError(f"SoftContact: tangents must be 1 or 2, not {self.tangents!r}")
+            problem = f"tangents must be 1 or 2, not {self.tangents!r}"
+            raise InputError("E-CONTACT-082", problem, part="SoftContact")
 
     @property
     def states(self) -> int:
@@ -111,7 +115,8 @@ class SoftContact:
         """
         normal, sideways = self._parts(state)
         if len(slip) != self.tangents:
-            raise ValueError(f"SoftContact: slip must have {self.tangents} numbers")
+            problem = f"slip must have {self.tangents} numbers"
+            raise InputError("E-CONTACT-083", problem, part="SoftContact")
         force, rates = self.normal.response(normal, gap, rate, touching)
         if self.friction is None:
             return [*(0.0 * force for _ in slip), force], rates
@@ -141,5 +146,6 @@ class SoftContact:
 
     def _parts(self, state: Sequence[Value]) -> tuple[Sequence[Value], Sequence[Value]]:
         if len(state) != self.states:
-            raise ValueError(f"SoftContact: {self.states} states are needed, not {len(state)}")
+            problem = f"{self.states} states are needed, not {len(state)}"
+            raise InputError("E-CONTACT-084", problem, part="SoftContact")
         return state[: self.normal.states], state[self.normal.states :]

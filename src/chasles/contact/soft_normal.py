@@ -12,6 +12,7 @@ from numbers import Real
 from typing import Any, Protocol, runtime_checkable
 
 from chasles.contact.arithmetic import Value, less, less_equal, maximum, select, sqrt
+from chasles.errors import ArgumentError, InputError
 
 CLOSE = 1e-4
 """A body this part of the compression away from a surface still touches it: rounding, also that of
@@ -108,7 +109,8 @@ class TwoSoftSurfaces:
     def __post_init__(self) -> None:
         for surface in (self.first, self.second):
             if not isinstance(surface, SoftSurface):
-                raise TypeError(f"TwoSoftSurfaces: give two of SoftSurface, not {surface!r:.60}")
+                problem = f"give two of SoftSurface, not {surface!r:.60}"
+                raise ArgumentError("E-CONTACT-085", problem, part="TwoSoftSurfaces")
 
     def touches(self, state: Sequence[Value], gap: Value) -> Value:
         """Where the gap is z1 + z2, or would be less."""
@@ -136,11 +138,13 @@ class TwoSoftSurfaces:
         """One surface for both: K1 K2/(K1 + K2) and D1 D2/(D1 + D2), where K1/D1 = K2/D2."""
         a, b = self.first, self.second
         if not math.isclose(a.stiffness * b.damping, b.stiffness * a.damping, rel_tol=1e-9):
-            raise ValueError(
-                "TwoSoftSurfaces.lumped: the surfaces differ in the ratio of stiffness to damping, "
+            problem = (
+                "the surfaces differ in the ratio of stiffness to damping, "
                 f"{a.stiffness / a.damping:g} and {b.stiffness / b.damping:g} 1/s, and no common "
-                "state; keep them as two"
+                "state"
             )
+            remedy = "keep them as two"
+            raise InputError("E-CONTACT-086", problem, remedy, part="TwoSoftSurfaces.lumped")
         return SoftSurface(_series(a.stiffness, b.stiffness), _series(a.damping, b.damping))
 
 
@@ -163,10 +167,8 @@ class HuntCrossley:
         positive(self, "stiffness")
         not_negative(self, "damping")
         if self.exponent < 1.0 or 2.0 * self.exponent != round(2.0 * self.exponent):
-            raise ValueError(
-                "HuntCrossley: exponent must be a multiple of one half from 1 on, not "
-                f"{self.exponent!r}"
-            )
+            problem = f"exponent must be a multiple of one half from 1 on, not {self.exponent!r}"
+            raise InputError("E-CONTACT-087", problem, part="HuntCrossley")
 
     def touches(self, state: Sequence[Value], gap: Value) -> Value:
         """Everywhere: the force itself grows from zero."""
@@ -318,6 +320,5 @@ def not_negative(law: Any, *names: str) -> None:
 def _checked(law: Any, name: str, kind: str, fits: Callable[[float], bool]) -> None:
     value = getattr(law, name)
     if not (isinstance(value, Real) and math.isfinite(value) and fits(float(value))):
-        raise ValueError(
-            f"{type(law).__name__}: {name} must be a finite {kind} number, not {value!r:.60}"
-        )
+        problem = f"{name} must be a finite {kind} number, not {value!r:.60}"
+        raise InputError("E-CONTACT-088", problem, part=type(law).__name__)

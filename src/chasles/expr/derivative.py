@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
+from chasles.errors import InputError
 from chasles.expr.ops import OPS
 from chasles.expr.program import Program, Variable
 from chasles.expr.scalar import Arena, Number, Scalar
@@ -92,7 +93,8 @@ def _variable(program: Program, name: str) -> Variable:
         if variable.name == name:
             return variable
     known = ", ".join(v.name for v in program.inputs)
-    raise ValueError(f"program {program.name!r} has no input {name!r}; it has: {known}")
+    problem = f"program {program.name!r} has no input {name!r}"
+    raise InputError("E-EXPR-001", problem, f"it has: {known}")
 
 
 def _extended(program: Program, extra: Sequence[Variable]) -> tuple[Variable, ...]:
@@ -100,10 +102,12 @@ def _extended(program: Program, extra: Sequence[Variable]) -> tuple[Variable, ..
     inputs = (*program.inputs, *extra)
     for name, times in Counter(v.name for v in inputs).items():
         if times > 1:
-            raise ValueError(
-                f"program {program.name!r}: input {name!r} would be there twice; name each input "
-                "once, and for a second derivative use jacobian, or forward of reverse"
+            problem = f"input {name!r} would be there twice"
+            remedy = (
+                "name each input once, and for a second derivative use jacobian, or forward of "
+                "reverse"
             )
+            raise InputError("E-EXPR-002", problem, remedy, part=f"program {program.name!r}")
     return inputs
 
 

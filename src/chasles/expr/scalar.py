@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from numbers import Real
 from typing import Any
 
+from chasles.errors import ArgumentError, InputError
 from chasles.expr.ops import OPS
 
 Number = Any
@@ -73,13 +74,12 @@ class Scalar:
         return self
 
     def __bool__(self) -> bool:
-        raise TypeError(
-            "a traced number has no truth value: an algorithm cannot branch on a symbol; "
-            "use chasles.expr.select(condition, a, b)"
-        )
+        problem = "a traced number has no truth value: an algorithm cannot branch on a symbol"
+        raise ArgumentError("E-EXPR-003", problem, "use chasles.expr.select(condition, a, b)")
 
     def __float__(self) -> float:
-        raise TypeError("a traced number has no value: it is a symbol of the program being traced")
+        problem = "a traced number has no value: it is a symbol of the program being traced"
+        raise ArgumentError("E-EXPR-004", problem)
 
     def __repr__(self) -> str:
         return self._text(depth=4)
@@ -156,7 +156,7 @@ class Arena:
         for a in args:
             if type(a) is Scalar:
                 if a.arena is not self:
-                    raise ValueError("numbers of two traces cannot be combined")
+                    raise InputError("E-EXPR-005", "numbers of two traces cannot be combined")
                 if a.op == "const":
                     a = a.data
                 else:

@@ -7,9 +7,10 @@ from dataclasses import replace
 from pathlib import PurePath
 from typing import Any, Literal, NamedTuple
 
+from chasles.errors import ModelError
 from chasles.formats.mesh_files import renamed
 from chasles.formats.writable import writable
-from chasles.model import Description, ModelError
+from chasles.model import Description
 
 
 class Format(NamedTuple):
@@ -106,17 +107,14 @@ def read(
     if arguments:
         taking = [suffix for row in FORMATS.values() if row.arguments for suffix in row.suffixes]
         if not os.fsdecode(path).lower().endswith(tuple(taking)):
-            known = ", ".join(taking)
-            raise ModelError(
-                f"{os.fsdecode(path)}: only {known} files take arguments; leave them out"
-            )
+            problem = f"only {', '.join(taking)} files take arguments"
+            raise ModelError("E-FILE-001", problem, "leave them out", file=os.fsdecode(path))
         options["arguments"] = arguments
     description: Description = importlib.import_module(row_of(path).reader).read(path, **options)
     if len(description.links) > MAX_LINKS:
-        raise ModelError(
-            f"{os.fsdecode(path)}: {len(description.links)} links, and a robot may have "
-            f"{MAX_LINKS}; check that this is the right file"
-        )
+        problem = f"{len(description.links)} links, and a robot may have {MAX_LINKS}"
+        remedy = "check that this is the right file"
+        raise ModelError("E-FILE-002", problem, remedy, file=os.fsdecode(path))
     return description
 
 
@@ -139,9 +137,8 @@ def row_of(path: str | os.PathLike[str], *, written: bool = False) -> Format:
     suffix, known = PurePath(os.fsdecode(path)).suffix.lower(), suffixes(written=written)
     if suffix not in known:
         fault = "this is a directory" if os.path.isdir(path) else f"unknown file type {suffix!r}"
-        raise ModelError(
-            f"{os.fsdecode(path)}: {fault}; give a file that ends in {', '.join(known)}"
-        )
+        remedy = f"give a file that ends in {', '.join(known)}"
+        raise ModelError("E-FILE-003", fault, remedy, file=os.fsdecode(path))
     return next(row for row in FORMATS.values() if suffix in row.suffixes)
 
 

@@ -24,13 +24,14 @@ from pathlib import PurePath
 
 import numpy as np
 
+from chasles.errors import ModelError
 from chasles.expr import Number
 from chasles.formats.files import check_bearable, lines, short, store
 from chasles.formats.numbers import is_number, multiple, radians, right_angles
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.rotations import about
 from chasles.mathematics.spatial import RigidInertia, Transform
-from chasles.model import Description, JointData, ModelError
+from chasles.model import Description, JointData
 from chasles.model.build import compose
 from chasles.model.denavit_hartenberg import DHRow, dh_chain, factors, matrix
 from chasles.model.dh_fields import LARGEST
@@ -64,10 +65,9 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
     """
     source = _Source(os.fsdecode(path), snap)
     if floating:
-        raise ModelError(
-            f"{source.file}: a .dat file has no mass for its base, so the base cannot float; "
-            "use a URDF, or leave out floating"
-        )
+        problem = "a .dat file has no mass for its base, so the base cannot float"
+        remedy = "use a URDF, or leave out floating"
+        raise ModelError("E-DAT-001", problem, remedy, file=source.file)
     rows = source.rows()
     gravity = source.vector("gravity", _GRAVITY)
     if sum(1 for _ in source.actions()) > 0:
@@ -103,24 +103,23 @@ class _Source:
         self._lines = lines(file)
         self._last = 0
 
-    def error(self, line: int, what: str) -> ModelError:
-        return ModelError(f"{self.file}:{line}: {what}")
+    def error(self, code: str, problem: str, remedy: str, line: int, part: str = "") -> ModelError:
+        return ModelError(code, problem, remedy, part=part, file=self.file, line=line)
 
     def rows(self) -> list[DHRow]:
         """The table that the file begins with."""
         line, (count,) = self.record("robot", _LINKS)
         if not (count.isascii() and count.isdigit() and len(count) < 7 and int(count) > 0):
-            raise self.error(line, f"the number of links is {short(count)}; give 1, 2, ...")
+            problem = f"the number of links is {short(count)}"
+            raise self.error("E-DAT-002", problem, "give 1, 2, ...", line)
         return [self._row(f"link {i}") for i in range(1, int(count) + 1)]
 
     def record(self, part: str, names: tuple[str, ...]) -> tuple[int, list[str]]:
         """The words of the next record, finite numbers all, and the line it begins at."""
         found = self.next_record(part, names)
         if found is None:
-            raise self.error(
-                max(self._last, 1),
-                f"{part}: the file ends before {' '.join(names)}; add what is missing",
-            )
+            problem = f"the file ends before {' '.join(names)}"
+            raise self.error("E-DAT-003", problem, "add what is missing", max(self._last, 1), part)
         return found
 
     def next_record(self, part: str, names: tuple[str, ...]) -> tuple[int, list[str]] | None:
@@ -132,33 +131,32 @@ class _Source:
             first = first or line.number
             for word in line.text.split():
                 if not is_number(word):
-                    what = f"{part}: {short(word)} among {' '.join(names)} is not a finite number"
-                    raise self.error(line.number, f"{what}; write it as 0.5, -2 or 1e-3")
+                    what = f"{short(word)} among {' '.join(names)} is not a finite number"
+                    remedy = "write it as 0.5, -2 or 1e-3"
+                    raise self.error("E-DAT-004", what, remedy, line.number, part)
                 if abs(float(word)) > LARGEST:
-                    what = f"{part}: {short(word)} among {' '.join(names)} is too large"
-                    raise self.error(line.number, f"{what}; give at most {LARGEST:g}")
+                    what = f"{short(word)} among {' '.join(names)} is too large"
+                    remedy = f"give at most {LARGEST:g}"
+                    raise self.error("E-DAT-005", what, remedy, line.number, part)
                 words.append(word)
             if len(words) > len(names):
                 raise self._too_many(part, names, first, line.number, len(words))
             if len(words) == len(names):
                 return first, words
         if words:
-            raise self.error(
-                self._last,
-                f"{part}: the file ends after {len(words)} of the {len(names)} numbers "
-                f"{' '.join(names)}; add what is missing",
+            problem = (
+                f"the file ends after {len(words)} of the {len(names)} numbers {' '.join(names)}"
             )
+            raise self.error("E-DAT-006", problem, "add what is missing", self._last, part)
         return None
 
     def _too_many(
         self, part: str, names: tuple[str, ...], first: int, last: int, count: int
     ) -> ModelError:
         since = "" if first == last else f" since line {first}"
-        return self.error(
-            last,
-            f"{part}: {count} numbers{since} where {len(names)} belong: {' '.join(names)}; "
-            "add the missing one before them or end their line after the last",
-        )
+        problem = f"{count} numbers{since} where {len(names)} belong: {' '.join(names)}"
+        remedy = "add the missing one before them or end their line after the last"
+        return self.error("E-DAT-007", problem, remedy, last, part)
 
     def vector(self, part: str, names: tuple[str, ...]) -> Vector:
         return Vector(tuple(map(float, self.record(part, names)[1])))
@@ -172,7 +170,8 @@ class _Source:
         line, (code, theta, s, b, a, alpha) = self.record(part, _JOINT)
         if code not in KINDS:
             kinds = ", ".join(f"{code} ({kind})" for code, kind in KINDS.items())
-            raise self.error(line, f"{part}: joint type is {short(code)}; give one of {kinds}")
+            problem = f"joint type is {short(code)}"
+            raise self.error("E-DAT-008", problem, f"give one of {kinds}", line, part)
         m, inertia, center = self._mass_data(part)
         return DHRow(
             theta=self._angle(line, part, theta),
@@ -192,7 +191,8 @@ class _Source:
         line, words = self.record(part, _MASS)
         m, xx, xy, xz, yy, yz, zz = map(float, words)
         if m < 0.0:
-            raise self.error(line, f"{part}: mass is {words[0]}; give zero or a positive number")
+            remedy = "give zero or a positive number"
+            raise self.error("E-DAT-009", f"mass is {words[0]}", remedy, line, part)
         _, center = self.record(part, _CENTER)
         return m, (xx, yy, zz, xy, xz, yz), tuple(map(float, center))
 
@@ -218,7 +218,7 @@ def write(description: Description, path: str | os.PathLike[str], *, gripper: st
     near = [_between(joint) for joint in chain]
     far = [*(constants[:3] for constants in near), _far_end(description, chain[-1].child, gripper)]
     if max(map(abs, far[0])) > _ROUNDING:
-        raise _refused(chain[0], "its axis is not z of the base frame")
+        raise _refused("E-DAT-010", chain[0], "its axis is not z of the base frame")
     inertia = {link.name: link.inertia for link in description.links}
     text = [f"# {description.name!a}", f"{len(chain)}  # links"]
     for joint, (*_, theta, s), (a, b, alpha) in zip(chain, near, far[1:], strict=True):
@@ -235,35 +235,36 @@ def _words(*numbers: Number) -> str:
     return " ".join(repr(float(x) + 0.0) for x in numbers)
 
 
-def _refused(joint: JointData, why: str) -> ModelError:
-    return ModelError(f"joint {joint.name!r}: {why}, which a .dat file cannot say; write a URDF")
+def _refused(code: str, joint: JointData, problem: str) -> ModelError:
+    problem += ", which a .dat file cannot say"
+    return ModelError(code, problem, "write a URDF", part=f"joint {joint.name!r}")
 
 
 def _serial(description: Description) -> tuple[JointData, ...]:
     """The joints, one after the other from the base, if a data file can hold them."""
     names = [loop.name for loop in description.loops]
     for name in names + [coupling.name for coupling in description.couplings]:
-        raise ModelError(
-            f"{name!r} closes a loop or couples joints, which a .dat file cannot say; write a "
-            "mechanism file"
-        )
+        problem = f"{name!r} closes a loop or couples joints, which a .dat file cannot say"
+        raise ModelError("E-DAT-011", problem, "write a mechanism file")
     end = None if not description.joints else description.joints[0].parent
     for joint in description.joints:
         if "DAT" not in joint.traits.names:
-            raise _refused(joint, f"its type is {joint.kind}")
+            raise _refused("E-DAT-012", joint, f"its type is {joint.kind}")
         if joint.parent is None or joint.parent != end:
-            raise _refused(joint, "it does not start from the link of the joint before it")
+            problem = "it does not start from the link of the joint before it"
+            raise _refused("E-DAT-013", joint, problem)
         if any((joint.armature, joint.damping, joint.friction)):
-            raise _refused(joint, "it has armature, damping or friction")
+            raise _refused("E-DAT-014", joint, "it has armature, damping or friction")
         if joint.mimic is not None:
-            raise _refused(joint, f"it mimics {joint.mimic.joint!r}")
+            raise _refused("E-DAT-015", joint, f"it mimics {joint.mimic.joint!r}")
         if joint.child_pose != Transform.identity():
-            raise _refused(joint, "its frame on its child link is not the link's own")
+            raise _refused("E-DAT-016", joint, "its frame on its child link is not the link's own")
         if tuple(joint.axis) != (0.0, 0.0, 1.0):
-            raise _refused(joint, "its axis is not z of its own frame")
+            raise _refused("E-DAT-017", joint, "its axis is not z of its own frame")
         end = joint.child
     if end is None:
-        raise ModelError(f"robot {description.name!r} has no joints; a .dat file needs one or more")
+        problem = f"robot {description.name!r} has no joints"
+        raise ModelError("E-DAT-018", problem, "a .dat file needs one or more")
     return description.joints
 
 
@@ -277,7 +278,8 @@ def _between(joint: JointData) -> tuple[float, float, float, float, float]:
     if abs(across) > _ROUNDING * max(1.0, abs(d), abs(across)):
         b = across / cos if abs(cos) > _ROUNDING else math.nan
     if abs(tilt) > _ROUNDING or math.isnan(b):
-        raise _refused(joint, "its placement is not that of a Denavit-Hartenberg table")
+        problem = "its placement is not that of a Denavit-Hartenberg table"
+        raise _refused("E-DAT-019", joint, problem)
     return a, b, alpha, theta, d + b * math.sin(alpha)
 
 
@@ -290,11 +292,11 @@ def _far_end(description: Description, link: str, gripper: str) -> tuple[float, 
             rows: np.ndarray = np.array(frame.pose.R.rows, dtype=float)
             a, b, z = map(float, frame.pose.r)
             if max(abs(z), abs(rows[0, 1]), abs(rows[0, 2]), 1.0 - rows[0, 0]) > _ROUNDING:
-                raise ModelError(
-                    f"frame {gripper!r}: it does not end a Denavit-Hartenberg table; choose another"
-                )
+                problem = "it does not end a Denavit-Hartenberg table"
+                raise ModelError("E-DAT-020", problem, "choose another", part=f"frame {gripper!r}")
             return a, b, math.atan2(-rows[1, 2], rows[2, 2])
-    raise ModelError(f"robot {description.name!r}: no frame {gripper!r} on its last link {link!r}")
+    problem = f"no frame {gripper!r} on its last link {link!r}"
+    raise ModelError("E-DAT-021", problem, part=f"robot {description.name!r}")
 
 
 def _mass_data(inertia: RigidInertia) -> list[str]:

@@ -18,12 +18,13 @@ from dataclasses import fields, replace
 from pathlib import PurePath
 from typing import Any
 
+from chasles.errors import ModelError
 from chasles.formats.files import store
 from chasles.formats.numbers import angle_word
 from chasles.formats.toml_file import ANGLES, COORDINATES, TomlFile, bounds, coordinate, word
 from chasles.mathematics.angles import angles_from_matrix, rotation_from_angles
 from chasles.mathematics.linear import Matrix
-from chasles.model import Description, ModelError, build
+from chasles.model import Description, build
 from chasles.model.denavit_hartenberg import Convention, DHRow, DHTable, row_of
 from chasles.model.dh_fields import FIELDS, IDENTITY, TABLE, Field, Pose, numbers
 from chasles.model.dh_fit import dh_table
@@ -43,10 +44,9 @@ def read(source: TomlFile, *, floating: bool = False) -> Description:
     its base.
     """
     if floating:
-        raise ModelError(
-            f"{source.file}: a Denavit-Hartenberg table has no mass for its base, so the base "
-            "cannot float; use a URDF, or leave out floating"
-        )
+        problem = "a Denavit-Hartenberg table has no mass for its base, so the base cannot float"
+        remedy = "use a URDF, or leave out floating"
+        raise ModelError("E-TOML-001", problem, remedy, file=source.file)
     return _table(source).description()
 
 
@@ -54,11 +54,11 @@ def _table(source: TomlFile) -> DHTable:
     """What the file says."""
     top = source.top(_TOP, {"base": _POSE, "tool": _POSE, "joint": FIELDS})
     if "convention" not in top:
-        raise ModelError(
-            f"{source.file}:1: no convention; give convention = 'modified' or 'standard'"
-        )
+        remedy = "give convention = 'modified' or 'standard'"
+        raise ModelError("E-TOML-002", "no convention", remedy, file=source.file, line=1)
     if not isinstance(source.data.get("joint"), list) or not source.data["joint"]:
-        raise source.error("no joints; give one [[joint]] table for each row", "joint")
+        problem = "no joints"
+        raise source.error("E-TOML-003", problem, "give one [[joint]] table for each row", "joint")
     about = {"inertia_about": top.pop("inertia_about", "center"), "kind": DHRow.kind}
     given = source.rows("joint", FIELDS, lambda row: coordinate(row.get("kind", DHRow.kind)))
     return DHTable(
@@ -75,7 +75,7 @@ def _row(source: TomlFile, i: int, values: dict[str, Any]) -> DHRow:
     try:
         row = row_of(values)
     except ModelError as error:
-        raise source.error(str(error), "joint", i) from None
+        raise source.placed(error, "joint", i) from None
     return replace(row, where=source.where("joint", i))
 
 

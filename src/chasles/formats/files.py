@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from chasles.model import ModelError
+from chasles.errors import FileError, ModelError, said
 
 MAX_BYTES = 64 * 2**20
 """Larger robot files are refused unread; the largest of example-robot-data has 0.2 MB."""
@@ -31,7 +31,7 @@ def size(file: str) -> int:
     if not os.path.isfile(file):
         fault = "this is a device, a pipe or a broken link" if os.path.lexists(file) else ""
         fault = "this is a directory" if os.path.isdir(file) else fault or "there is no such file"
-        raise ModelError(f"{file}: {fault}; check the path")
+        raise ModelError("E-FILE-004", fault, "check the path", file=file)
     return os.path.getsize(file)
 
 
@@ -42,19 +42,21 @@ def load(file: str) -> bytes:
         with open(file, "rb") as stream:
             data = stream.read(MAX_BYTES)
     except OSError as error:
-        raise ModelError(f"{file}: {error.strerror}; check the file") from error
+        remedy = "check the file"
+        raise ModelError("E-FILE-005", error.strerror or str(error), remedy, file=file) from error
     if not data.strip():
-        raise ModelError(f"{file}: the file is empty; export the robot again")
+        raise ModelError("E-FILE-006", "the file is empty", "export the robot again", file=file)
     return data
 
 
 def check_bearable(file: str) -> None:
     """A robot file that is far too large is some other file."""
     if size(file) > MAX_BYTES:
-        raise ModelError(
-            f"{file}: {size(file) / 2**20:.0f} MB is more than the {MAX_BYTES // 2**20} MB that a "
-            "robot file may have; check that this is the right file"
+        problem = (
+            f"{size(file) / 2**20:.0f} MB is more than the {MAX_BYTES // 2**20} MB that a robot "
+            "file may have"
         )
+        raise ModelError("E-FILE-007", problem, "check that this is the right file", file=file)
 
 
 def lines(file: str) -> Iterator[Line]:
@@ -69,15 +71,15 @@ def lines(file: str) -> Iterator[Line]:
             while raw := stream.readline(MAX_LINE + 1):
                 number, end = number + 1, end + len(raw)
                 if len(raw) > MAX_LINE:
-                    raise ModelError(
-                        f"{file}:{number}: the line has more than {MAX_LINE} bytes; "
-                        "check that this is a text file"
-                    )
+                    problem = f"the line has more than {MAX_LINE} bytes"
+                    remedy = "check that this is a text file"
+                    raise ModelError("E-FILE-008", problem, remedy, file=file, line=number)
                 text = _COMMENT.sub("", raw.decode("utf-8", "replace").lstrip("\ufeff")).strip()
                 if text:
                     yield Line(number, text, end)
     except OSError as error:
-        raise ModelError(f"{file}: {error.strerror}; check the file") from error
+        remedy = "check the file"
+        raise ModelError("E-FILE-009", error.strerror or str(error), remedy, file=file) from error
 
 
 def short(text: str) -> str:
@@ -93,7 +95,8 @@ def whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A place to write what becomes the file only when all is written; else nothing is left."""
     target = Path(os.path.realpath(path))
     if target.exists() and not (target.is_file() or target.is_dir()):
-        raise OSError(f"{path}: this is a device or a pipe, and no file; choose another place")
+        problem = "this is a device or a pipe, and no file"
+        raise FileError("E-FILE-010", problem, "choose another place", file=path)
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         yield part
@@ -101,8 +104,9 @@ def whole(path: str | os.PathLike[str]) -> Iterator[Path]:
         os.replace(part, target)
         _settle(target.parent)
     except OSError as error:
-        why = error.strerror or error
-        raise OSError(f"{path}: {why}; nothing was written, choose another place") from error
+        why = error.strerror or said(error)
+        remedy = "nothing was written, choose another place"
+        raise FileError("E-FILE-011", why, remedy, file=path) from error
     finally:
         with suppress(OSError):
             part.unlink()

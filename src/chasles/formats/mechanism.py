@@ -209,7 +209,7 @@ def read(source: TomlFile, *, floating: bool = False) -> Description:
         for row, where in _rows(source, "link")
     )
     if not links:
-        raise source.error("no links; give one [[link]] table for each", "link")
+        raise source.error("E-TOML-004", "no links", "give one [[link]] table for each", "link")
     joints = tuple(_joint(JointData, source, "joint"))
     _check_independent(source, top.get("independent", ()), joints)
     return Description(
@@ -251,7 +251,8 @@ def _check_independent(source: TomlFile, names: Sequence[str], joints: Sequence[
         known |= dict.fromkeys(freedom_names(joint.name, count))
     for name in names:
         if name not in known:
-            raise source.error(f"no freedom {name!r}; {suggest(name, known)}", "independent")
+            problem = f"no freedom {name!r}"
+            raise source.error("E-TOML-005", problem, suggest(name, known), "independent")
 
 
 def _rows(source: TomlFile, table: str) -> list[tuple[dict[str, Any], str]]:
@@ -261,10 +262,12 @@ def _rows(source: TomlFile, table: str) -> list[tuple[dict[str, Any], str]]:
         for key in _REQUIRED[table]:
             if key not in row:
                 needs = ", ".join(_REQUIRED[table])
-                raise source.error(f"no {key}; give {needs} in every [[{table}]]", table, i)
+                remedy = f"give {needs} in every [[{table}]]"
+                raise source.error("E-TOML-006", f"no {key}", remedy, table, i)
         for end in ("", "child_"):
             if f"{end}rpy" in row and f"{end}rotation" in row:
-                raise source.error(f"{end}rpy and {end}rotation; give one of them", table, i)
+                problem = f"{end}rpy and {end}rotation"
+                raise source.error("E-TOML-007", problem, "give one of them", table, i)
     return [(row, source.where(table, i)) for i, row in enumerate(rows)]
 
 
@@ -272,15 +275,16 @@ def _shapes(source: TomlFile, links: Container[str]) -> Iterator[ShapeData]:
     for i, (row, _) in enumerate(_rows(source, "shape")):
         kind, here = row["kind"], ("shape", i)
         if row["link"] not in links:
-            raise source.error(f"no link {row['link']!r}; name one of the [[link]] tables", *here)
+            problem = f"no link {row['link']!r}"
+            raise source.error("E-TOML-008", problem, "name one of the [[link]] tables", *here)
         if kind == "mesh" and ("size" in row or "file" not in row):
-            raise source.error("a mesh has a file and a scale; give them, and no size", *here)
+            problem = "a mesh has a file and a scale"
+            raise source.error("E-TOML-009", problem, "give them, and no size", *here)
         if kind != "mesh" and (
             {"scale", "file"} & set(row) or len(row.get("size", ())) != SHAPES[kind]
         ):
-            raise source.error(
-                f"give size, {SHAPES[kind]} numbers for a {kind}, and no file", *here
-            )
+            problem = f"give size, {SHAPES[kind]} numbers for a {kind}, and no file"
+            raise source.error("E-TOML-010", problem, "", *here)
         size = row.get("scale", (1.0, 1.0, 1.0)) if kind == "mesh" else row["size"]
         file, color, role = row.get("file", ""), row.get("color"), row.get("role", ROLES[0])
         yield ShapeData(row["link"], kind, size, _pose(row), file, color, role)

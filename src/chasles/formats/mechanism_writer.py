@@ -7,6 +7,7 @@ from dataclasses import MISSING, fields
 from itertools import takewhile
 from typing import Any
 
+from chasles.errors import ModelError
 from chasles.formats.files import store
 from chasles.formats.mechanism import MOST_POWERS, SAME
 from chasles.formats.refusals import check_joint
@@ -20,7 +21,6 @@ from chasles.model import (
     JointData,
     Limits,
     LinkData,
-    ModelError,
     ShapeData,
 )
 from chasles.model.couplings import linear
@@ -141,10 +141,11 @@ def _coupling_row(data: CouplingData) -> dict[str, str]:
     """The row of a coupling that is no gear."""
     found = terms(data)
     if found is None or max(max(powers) for powers in found) > MOST_POWERS:
-        raise ModelError(
+        problem = (
             f"coupling {data.name!r} is no polynomial (with powers up to {MOST_POWERS}), which is "
-            "all that a file can say of couplings; keep it in Python, with robot.with_couplings"
+            "all that a file can say of couplings"
         )
+        raise ModelError("E-TOML-011", problem, "keep it in Python, with robot.with_couplings")
     rows = [(factor, _powers(data.freedoms, powers)) for powers, factor in found.items()]
     if list(dict.fromkeys(name for _, row in rows for name in row)) != list(data.freedoms):
         rows[0] = rows[0][0], dict.fromkeys(data.freedoms, 0) | rows[0][1]  # says their order

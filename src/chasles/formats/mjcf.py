@@ -10,13 +10,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import PurePath
 
+from chasles.errors import ModelError
 from chasles.formats.mjcf_equalities import Equalities, equalities
 from chasles.formats.mjcf_shapes import shapes
 from chasles.formats.mjcf_source import Source, opened, pose
 from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.rotations import matrix_from_axis_angle
 from chasles.mathematics.spatial import RigidInertia, Transform
-from chasles.model import Description, FrameData, JointData, Limits, LinkData, ModelError
+from chasles.model import Description, FrameData, JointData, Limits, LinkData
 from chasles.model.build import compose
 from chasles.model.joints import as_bounded, spelled
 
@@ -155,10 +156,12 @@ def _on_free_joint(source: Source, joints: list[JointData]) -> list[JointData]:
         return joints
     if len(held) != 1 or held[0].kind != "fixed":
         names = ", ".join(repr(joint.child) for joint in held)
-        raise ModelError(
-            f"{source.file}: worldbody holds {names or 'no body'}; only a single body without "
-            "joints can be made to float: leave out floating, or add a <freejoint/>"
+        problem = f"worldbody holds {names or 'no body'}"
+        remedy = (
+            "only a single body without joints can be made to float: leave out floating, or add a "
+            "<freejoint/>"
         )
+        raise ModelError("E-MJCF-001", problem, remedy, file=source.file)
     free = JointData(source.tie("root_joint"), "free", WORLD, held[0].child, where=held[0].where)
     return [free if joint is held[0] else joint for joint in joints]
 

@@ -3,8 +3,8 @@
 import re
 from typing import Any
 
+from chasles.errors import ModelError
 from chasles.formats.walled import Tool
-from chasles.model import ModelError
 
 MUJOCO = Tool(
     "MuJoCo's compiler",
@@ -36,5 +36,6 @@ def _complaint(file: str, text: str) -> ModelError:
     """What MuJoCo says, with the line where it names one, in one line."""
     line = _LINE.search(text)
     what = "; ".join(part.strip() for part in text.strip().split("\n"))
-    at = file if line is None else f"{file}:{line[1]}"
-    return ModelError(f"{at}: MuJoCo's compiler: {what[:400]}; correct the file")
+    place = file if line is None else f"{file}:{line[1]}"
+    part = "MuJoCo's compiler"
+    return ModelError("E-MJCF-002", what[:400], "correct the file", part=part, file=place)

@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
+from chasles.errors import ModelError
 from chasles.expr import Number
 from chasles.formats.mjcf_source import Source, pose
 from chasles.mathematics.spatial import Transform
-from chasles.model import CouplingData, LoopData, Mimic, ModelError, coupling
+from chasles.model import CouplingData, LoopData, Mimic, coupling
 from chasles.model.joints import spelled
 
 _LOOPS = spelled("MJCF equality")
@@ -51,8 +52,9 @@ class _Equality:
     def what(self) -> str:
         return f"{self.where}: equality {self.name!r}"
 
-    def error(self, fault: str) -> ModelError:
-        return ModelError(f"{self.what}: {fault}, or set active='false'")
+    def error(self, code: str, problem: str, remedy: str) -> ModelError:
+        part, remedy = f"equality {self.name!r}", f"{remedy}, or set active='false'"
+        return ModelError(code, problem, remedy, part=part, file=self.where)
 
 
 def equalities(source: Source) -> Equalities:
@@ -68,7 +70,8 @@ def equalities(source: Source) -> Equalities:
                 _coupling(equality, *(_tendon(equality, t) for t in equality.ends))
             )
         else:
-            raise equality.error(f"its type is {equality.kind}, which cannot be read; take it out")
+            problem = f"its type is {equality.kind}, which cannot be read"
+            raise equality.error("E-MJCF-003", problem, "take it out")
     return found
 
 
@@ -108,8 +111,8 @@ def _of_joints(equality: _Equality, found: Equalities) -> None:
     source, (j1, j2), c = equality.source, equality.ends, equality.data
     joint, rest = source.joints[j1], source.reference(j1)
     if joint in found.followers or joint in found.held:
-        fault = f"another one moves joint {joint!r} already; let each be joint1 of one equality"
-        raise equality.error(fault)
+        problem = f"another one moves joint {joint!r} already"
+        raise equality.error("E-MJCF-004", problem, "let each be joint1 of one equality")
     if j2 < 0:
         found.held[joint] = rest + c[0]
         source.notes.append(f"{equality.what} holds joint {joint!r} at {rest + c[0]:g}; now fixed")
@@ -127,7 +130,8 @@ def _tendon(equality: _Equality, t: int) -> dict[int, float]:
         return {}
     places = range(source["tendon_adr"][t], source["tendon_adr"][t] + source["tendon_num"][t])
     if any(source["wrap_type"][w] != "joint" for w in places):
-        raise equality.error("it has a spatial tendon, which cannot be read; take it out")
+        problem = "it has a spatial tendon, which cannot be read"
+        raise equality.error("E-MJCF-005", problem, "take it out")
     return {source["wrap_objid"][w]: source["wrap_prm"][w] for w in places}
 
 
@@ -147,4 +151,4 @@ def _coupling(
     try:
         return replace(coupling(equality.name, freedoms, residual), where=equality.where)
     except ModelError as error:
-        raise equality.error(f"{error}; take it out") from error
+        raise equality.error("E-MJCF-006", error.message, "take it out") from error

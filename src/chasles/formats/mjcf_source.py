@@ -6,13 +6,13 @@ from typing import Any
 
 from lxml import etree
 
+from chasles.errors import ModelError
 from chasles.formats.files import load
 from chasles.formats.mjcf_compiler import compiled
 from chasles.formats.xml_document import parse
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.rotations import matrix_from_quaternion
 from chasles.mathematics.spatial import Transform
-from chasles.model import ModelError
 from chasles.model.graph import unused_name
 
 _PLACES = {
@@ -73,7 +73,8 @@ def opened(file: str) -> Source:
     if root.tag != "mujoco":
         urdf = root.tag == "robot"
         remedy = "a URDF file ends in .urdf" if urdf else "an MJCF file is a <mujoco>"
-        raise ModelError(f"{file}:{root.sourceline}: the document is a <{root.tag}>; {remedy}")
+        problem = f"the document is a <{root.tag}>"
+        raise ModelError("E-MJCF-007", problem, remedy, file=f"{file}:{root.sourceline}")
     return Source(file, compiled(file), root.get("model", ""), _lines(root))
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from lxml import etree
 
+from chasles.errors import ModelError
 from chasles.formats.files import store
 from chasles.formats.mjcf_writer_equalities import add_equalities, placed
 from chasles.formats.mjcf_writer_shapes import add_shapes
@@ -14,7 +15,7 @@ from chasles.formats.refusals import check_writable, refusal
 from chasles.formats.xml_document import added, begun, printed, words
 from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
-from chasles.model import Description, JointData, Limits, LinkData, ModelError
+from chasles.model import Description, JointData, Limits, LinkData
 from chasles.model.build import compose
 from chasles.model.graph import unused_name
 from chasles.model.joints import spelling
@@ -131,10 +132,8 @@ class _Writer:
     ) -> etree._Element:
         """A body: its place where all joints are at zero, its joints there, and its inertia."""
         if name == WORLD:
-            raise ModelError(
-                f"link {name!r}: MuJoCo has this name for what never moves and has no mass; rename "
-                "the link"
-            )
+            problem = "MuJoCo has this name for what never moves and has no mass"
+            raise ModelError("E-MJCF-008", problem, "rename the link", part=f"link {name!r}")
         moving = [joint for joint in series if joint.kind != "fixed"]
         place, parent = Transform.identity(), found[series[0].parent if series else None]
         for joint in series:
@@ -158,12 +157,9 @@ class _Writer:
             place = compose(place, compose(inverted(held.child_pose), held.pose))
             link = held.parent
         if link in self.joint_of:
-            raise refusal(
-                f"joint {joint.name!r}",
-                "is free from a link that moves",
-                "MJCF",
-                f"{_ELSE}, or let it be free from the world",
-            )
+            problem = "is free from a link that moves"
+            remedy = f"{_ELSE}, or let it be free from the world"
+            raise refusal("E-MJCF-009", f"joint {joint.name!r}", problem, "MJCF", remedy)
         if not place.is_identity:
             self.notes.append(
                 f"joint {joint.name!r}: its coordinates are the pose in the world, as MuJoCo has "
@@ -188,9 +184,9 @@ class _Writer:
         kind, limits = spelling(joint.kind, "MJCF"), joint.limits
         if not kind or joint.reversed:
             what = "reversed " if joint.reversed else ""
-            raise refusal(part, f"is {what}{joint.kind}", "MJCF", _ELSE)
+            raise refusal("E-MJCF-010", part, f"is {what}{joint.kind}", "MJCF", _ELSE)
         if kind == "ball" and Matrix.identity() != at.R:
-            raise refusal(part, "turns a massless link that is askew", "MJCF", _ELSE)
+            raise refusal("E-MJCF-011", part, "turns a massless link that is askew", "MJCF", _ELSE)
         given = {"name": joint.name, "type": kind}
         if kind in ("hinge", "slide"):
             given["axis"] = words(at.R @ joint.axis)
@@ -217,12 +213,9 @@ class _Writer:
 
     def _inertia(self, body: etree._Element, link: LinkData, *, moves: bool) -> None:
         if moves and not self._heavy(link.name):
-            raise refusal(
-                f"link {link.name!r}",
-                "moves without mass or without inertia",
-                "MJCF",
-                f"give it some, or {_ELSE} or .urdf",
-            )
+            problem = "moves without mass or without inertia"
+            remedy = f"give it some, or {_ELSE} or .urdf"
+            raise refusal("E-MJCF-012", f"link {link.name!r}", problem, "MJCF", remedy)
         if link.inertia == RigidInertia.zero():
             return
         mass, center, _ = link.inertia.about_center()
@@ -296,11 +289,10 @@ def _principal(link: LinkData) -> tuple[list[float], Matrix]:
     slack = _ROUNDING * max(map(abs, link.inertia.I))
     if moments.min() < -slack or moments[k] > others + slack or link.inertia.m < 0.0:
         a, b, c = moments
-        raise refusal(
-            f"link {link.name!r}",
-            f"has mass {link.inertia.m:g} and principal moments {a:g}, {b:g}, {c:g}, as no body",
-            "MJCF",
-            f"correct them, or {_ELSE} or .urdf",
+        problem = (
+            f"has mass {link.inertia.m:g} and principal moments {a:g}, {b:g}, {c:g}, as no body"
         )
+        remedy = f"correct them, or {_ELSE} or .urdf"
+        raise refusal("E-MJCF-013", f"link {link.name!r}", problem, "MJCF", remedy)
     moments[k] = min(moments[k], others)
     return [max(x, 0.0) for x in moments.tolist()], Matrix(tuple(map(tuple, axes.tolist())))

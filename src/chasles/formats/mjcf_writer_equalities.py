@@ -63,12 +63,8 @@ def _loop(
 ) -> None:
     """An equality of two sites; those of bodies hold what they are at the start, closed or not."""
     if not (tag := spelling(loop.kind, "MJCF equality")):
-        raise refusal(
-            f"loop {loop.name!r}",
-            f"is {loop.kind}",
-            "MJCF",
-            f"{_ELSE}, or close it by a spherical or revolute joint, or a weld",
-        )
+        remedy = f"{_ELSE}, or close it by a spherical or revolute joint, or a weld"
+        raise refusal("E-MJCF-014", f"loop {loop.name!r}", f"is {loop.kind}", "MJCF", remedy)
     sites = []
     for end, link, pose in (("a", loop.parent, loop.pose), ("b", loop.child, loop.child_pose)):
         known = (f.name for f in source.frames if f.link == link and f.pose == pose)
@@ -134,12 +130,9 @@ def _polynomial(equalities: etree._Element, data: CouplingData) -> None:
                     c[powers[1 - k]] = -factor / found[own]
                 _joints(equalities, follower, data.freedoms[1 - k], tuple(c), name=data.name)
                 return
-    raise refusal(
-        f"coupling {data.name!r}",
-        f"is no polynomial of one coordinate that gives another, with powers up to {_POWERS}",
-        "MJCF",
-        f"{_ELSE}, if it is some polynomial",
-    )
+    problem = f"is no polynomial of one coordinate that gives another, with powers up to {_POWERS}"
+    remedy = f"{_ELSE}, if it is some polynomial"
+    raise refusal("E-MJCF-015", f"coupling {data.name!r}", problem, "MJCF", remedy)
 
 
 def placed(pose: Transform) -> dict[str, str]:

@@ -20,8 +20,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from chasles.errors import ModelError
 from chasles.formats.files import Line, lines, short
-from chasles.model import Model, ModelError
+from chasles.model import Model
 from chasles.model.spaces import PositionSpace
 
 CHUNK = 4096
@@ -72,7 +73,8 @@ def read(
     file = os.fsdecode(path)
     table = (_csv_motion if _is_csv(file) else _plain_motion)(file, model)
     if step is not None and (table.step is not None or "t" in table.places):
-        raise ModelError(f"{file}: the motion has times of its own; give no time step")
+        problem = "the motion has times of its own"
+        raise ModelError("E-FILE-012", problem, "give no time step", file=file)
     step = table.step if step is None else step
     rows = _increasing(file, table) if "t" in table.places else table.rows
     first = 0
@@ -86,7 +88,7 @@ def read(
         yield Motion(first, t, found["q"], found.get("qd"), found.get("qdd"), block[-1].line.end)
         first += len(block)
     if first == 0:
-        raise ModelError(f"{file}: there are no instants in it; give one or more")
+        raise ModelError("E-FILE-013", "there are no instants in it", "give one or more", file=file)
 
 
 def _check_quaternions(file: str, model: Model, block: Sequence[_Row], q: np.ndarray) -> None:
@@ -94,10 +96,9 @@ def _check_quaternions(file: str, model: Model, block: Sequence[_Row], q: np.nda
         zero = ~np.any(q[:, first : first + 4], axis=1)
         if np.any(zero):
             line = block[int(np.argmax(zero))].line.number
-            raise ModelError(
-                f"{file}:{line}: the quaternion of joint {joint!r} is zero; "
-                "the identity is 1, 0, 0, 0"
-            )
+            problem = f"the quaternion of joint {joint!r} is zero"
+            remedy = "the identity is 1, 0, 0, 0"
+            raise ModelError("E-FILE-014", problem, remedy, file=file, line=line)
 
 
 def forces(path: str | os.PathLike[str]) -> Iterator[list[float]]:
@@ -149,7 +150,8 @@ class _Header:
         """Where columns are that must be there."""
         for name in names:
             if name not in self.names:
-                raise ModelError(f"{self.where}: there is no column {name!r}; add it")
+                problem = f"there is no column {name!r}"
+                raise ModelError("E-FILE-015", problem, "add it", file=self.where)
         return [self.names.index(name) for name in names]
 
 
@@ -171,19 +173,22 @@ def _header(file: str, known: Sequence[str]) -> _Header:
     body = lines(file)
     first = next(body, None)
     if first is None:
-        raise ModelError(f"{file}:1: the file is empty; begin it with the names of its columns")
+        remedy = "begin it with the names of its columns"
+        raise ModelError("E-FILE-016", "the file is empty", remedy, file=file, line=1)
     where = f"{file}:{first.number}"
     try:
         names = [name.strip() for name in next(csv.reader([first.text]))]
     except csv.Error as error:
-        raise ModelError(f"{where}: {error}; begin with the names of the columns") from error
+        remedy = "begin with the names of the columns"
+        raise ModelError("E-FILE-017", f"{error}", remedy, file=where) from error
     for name in names:
         if name not in known:
             close = difflib.get_close_matches(name[:100], known, n=1)
             hint = f"did you mean {close[0]!r}?" if close else f"known are {_listed(known)}"
-            raise ModelError(f"{where}: unknown column {short(name)}; {hint}")
+            raise ModelError("E-FILE-018", f"unknown column {short(name)}", hint, file=where)
         if names.count(name) > 1:
-            raise ModelError(f"{where}: column {name!r} is there twice; remove one")
+            problem = f"column {name!r} is there twice"
+            raise ModelError("E-FILE-019", problem, "remove one", file=where)
     return _Header(names, where, body)
 
 
@@ -197,10 +202,9 @@ def _increasing(file: str, table: _Table) -> Iterator[_Row]:
     for row in table.rows:
         t = row.numbers[place]
         if t <= last:
-            raise ModelError(
-                f"{file}:{row.line.number}: time {t!r} does not come after {last!r}; "
-                "sort the lines by time and give each time once"
-            )
+            problem = f"time {t!r} does not come after {last!r}"
+            remedy = "sort the lines by time and give each time once"
+            raise ModelError("E-FILE-020", problem, remedy, file=file, line=row.line.number)
         last = t
         yield row
 
@@ -212,17 +216,20 @@ def _plain_motion(file: str, model: Model) -> _Table:
     names = [model.bodies[i].data.name for i in model.movers]
     for name, i in zip(names, model.movers, strict=True):
         if model.bodies[i].joint.nq != 1:
-            raise ModelError(
-                f"{file}: joint {name!r} has {model.bodies[i].joint.nq} coordinates, which only a "
-                ".csv motion can give; write one with a header"
+            problem = (
+                f"joint {name!r} has {model.bodies[i].joint.nq} coordinates, which only a .csv "
+                "motion can give"
             )
+            raise ModelError("E-FILE-021", problem, "write one with a header", file=file)
     body = lines(file)
     first = next(body, None)
     step = None
     if first is not None and len(first.text.split()) == 1:
         (step,) = _numbers(file, first, first.text.split(), ["time step"])
         if step <= 0.0:
-            raise ModelError(f"{file}:{first.number}: the time step is {step!r}; give more than 0")
+            problem = f"the time step is {step!r}"
+            remedy = "give more than 0"
+            raise ModelError("E-FILE-022", problem, remedy, file=file, line=first.number)
         first = next(body, None)
     rest = body if first is None else itertools.chain([first], body)
     n = len(names)
@@ -241,27 +248,22 @@ def _instants(file: str, body: Iterable[Line], names: Sequence[str]) -> Iterator
         elif len(words) == 3 and names:
             numbers += _numbers(file, line, words, whole[len(numbers) : len(numbers) + 3])
         else:
-            raise ModelError(
-                f"{file}:{line.number}: {len(words)} numbers; give 3 for one joint (q qd qdd) or "
-                f"{len(whole)} for all {len(names)}"
-            )
+            problem = f"{len(words)} numbers"
+            remedy = f"give 3 for one joint (q qd qdd) or {len(whole)} for all {len(names)}"
+            raise ModelError("E-FILE-023", problem, remedy, file=file, line=line.number)
         if len(numbers) == len(whole):
             yield _Row(line, numbers)
             numbers = []
     if numbers:
-        raise ModelError(
-            f"{file}:{line.number}: the file ends with {len(numbers) // 3} of {len(names)} joints "
-            "of an instant; add the others"
-        )
+        problem = f"the file ends with {len(numbers) // 3} of {len(names)} joints of an instant"
+        raise ModelError("E-FILE-024", problem, "add the others", file=file, line=line.number)
 
 
 def _numbers(file: str, line: Line, words: Sequence[str], names: Sequence[str]) -> list[float]:
     """The finite numbers of a line, as many as there are names for them."""
     if len(words) != len(names):
-        raise ModelError(
-            f"{file}:{line.number}: {len(words)} numbers where {len(names)} belong: "
-            f"{_listed(names)}; add or remove some"
-        )
+        problem = f"{len(words)} numbers where {len(names)} belong: {_listed(names)}"
+        raise ModelError("E-FILE-025", problem, "add or remove some", file=file, line=line.number)
     try:
         numbers = list(map(float, words))
         if "_" not in line.text and all(map(math.isfinite, numbers)):
@@ -270,9 +272,9 @@ def _numbers(file: str, line: Line, words: Sequence[str], names: Sequence[str]) 
         pass
     for word, name in zip(words, names, strict=True):
         if not _is_finite(word):
-            raise ModelError(
-                f"{file}:{line.number}: {name} is {short(word.strip())}; give a finite number"
-            )
+            problem = f"{name} is {short(word.strip())}"
+            remedy = "give a finite number"
+            raise ModelError("E-FILE-026", problem, remedy, file=file, line=line.number)
     raise AssertionError("a line that is no row of numbers has a word that is no number")
 
 

@@ -1,19 +1,20 @@
 """What robot files other than our own cannot say, in one form of words."""
 
-from chasles.model import Description, JointData, ModelError
+from chasles.errors import ModelError
+from chasles.model import Description, JointData
 
 
-def refusal(part: str, fact: str, format: str, remedy: str) -> ModelError:
+def refusal(code: str, part: str, problem: str, format: str, remedy: str) -> ModelError:
     """The error of a part that a format cannot hold."""
-    return ModelError(f"{part} {fact}, which {format} cannot say; {remedy}")
+    return ModelError(code, f"it {problem}, which {format} cannot say", remedy, part=part)
 
 
 def check_writable(description: Description, format: str) -> tuple[str, ...]:
     """Refuse what no format but our own holds; notes on what is left out without harm."""
     if description.massless:
-        raise refusal(
-            f"robot {description.name!r}", "has no masses at all", format, "save it as .toml"
-        )
+        problem = "has no masses at all"
+        remedy = "save it as .toml"
+        raise refusal("E-FILE-031", f"robot {description.name!r}", problem, format, remedy)
     for joint in description.joints:
         check_joint(joint, format)
     notes = []
@@ -30,9 +31,8 @@ def check_writable(description: Description, format: str) -> tuple[str, ...]:
 def check_joint(joint: JointData, format: str = "a file") -> None:
     """Refuse what is a function in Python: a type of one's own, a motion in time."""
     if joint.custom is not None:
-        raise refusal(
-            f"joint {joint.name!r}", "is of a type of your own", format, "keep it in Python"
-        )
+        problem = "is of a type of your own"
+        raise refusal("E-FILE-032", f"joint {joint.name!r}", problem, format, "keep it in Python")
     if joint.motion is not None:
         remedy = "save the robot before it is, and keep the motion in Python, with robot.drive"
-        raise refusal(f"joint {joint.name!r}", "is driven in time", format, remedy)
+        raise refusal("E-FILE-033", f"joint {joint.name!r}", "is driven in time", format, remedy)

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from chasles.errors import ModelError
 from chasles.formats import suffixes
-from chasles.model import ModelError
 
 _MOST_FILES = 100_000
 """Looked at in one folder; a cache of robots has some thousands."""
@@ -57,16 +57,16 @@ def find(name: str, also: Iterable[str] = ()) -> Path:
         return (exact or same)[0].path
     if same:
         paths = ", ".join(str(robot.path) for robot in exact or same)
-        raise ModelError(f"{name}: several robots have this name; give the path of one: {paths}")
+        problem = "several robots have this name"
+        raise ModelError("E-FILE-034", problem, f"give the path of one: {paths}", part=name)
     names = dict.fromkeys([*also, *(robot.name for robot in known)])
     close = difflib.get_close_matches(name, names, n=3)
     hint = f"did you mean {', '.join(map(repr, close))}? " if close else ""
     suffix = Path(name).suffix
     kind = f" of the unknown file type {suffix!r}" if suffix[1:].isalpha() else ""
-    raise ModelError(
-        f"{name}: there is no such file{kind}, and no robot of this name is installed; "
-        f"{hint}`chasles robots` lists those that are"
-    )
+    problem = f"there is no such file{kind}, and no robot of this name is installed"
+    remedy = f"{hint}`chasles robots` lists those that are"
+    raise ModelError("E-FILE-035", problem, remedy, part=name)
 
 
 def is_name(path: str | os.PathLike[str]) -> bool:

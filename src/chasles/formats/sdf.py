@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import PurePath
 from typing import Any
 
+from chasles.errors import ModelError
 from chasles.formats.sdf_document import Document, number, opened, placed, truth
 from chasles.formats.sdf_ends import direction, end, vector
 from chasles.formats.sdf_frames import WORLD, Node, relative
@@ -19,15 +20,7 @@ from chasles.formats.sdf_shapes import shapes
 from chasles.formats.xml_part import MOMENTS, Inertial, Part
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
-from chasles.model import (
-    Description,
-    FrameData,
-    JointData,
-    Limits,
-    LinkData,
-    Mimic,
-    ModelError,
-)
+from chasles.model import Description, FrameData, JointData, Limits, LinkData, Mimic
 from chasles.model.graph import from_graph, unused_name
 from chasles.model.joints import spelled
 
@@ -55,7 +48,8 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
     links = [LinkData(WORLD, RigidInertia.zero(), document.file)]
     links += [_link(node) for node in document.of("link")]
     if len(links) == 1:
-        raise ModelError(f"{document.file}: there are no links; add a <link> to the model")
+        problem = "there are no links"
+        raise ModelError("E-SDF-001", problem, "add a <link> to the model", file=document.file)
     joints = [_held(document, node) for node in document.of("link") if node.static]
     for node in document.of("joint"):
         if not node.static and node.part.text("type") != KIND:
@@ -116,7 +110,8 @@ def _link(node: Node) -> LinkData:
 def inertial_of(inertial: Part) -> Inertial:
     """What an `<inertial>` says; of a link without one, what SDF takes for it."""
     if inertial.element.get("auto") in ("true", "1"):
-        raise inertial.error("auto asks for masses from shapes, which is not done; write them out")
+        problem = "auto asks for masses from shapes, which is not done"
+        raise inertial.error("E-SDF-002", problem, "write them out")
     if inertial.tag != "inertial":
         return Inertial(1.0, Transform.identity(), [1.0, 1.0, 1.0, 0.0, 0.0, 0.0])
     if inertial.find("fluid_added_mass") is not None:
@@ -144,11 +139,12 @@ def _joints(document: Document, node: Node) -> tuple[list[JointData], list[LinkD
     part = node.part
     given, kinds = part.text("type"), spelled("SDF")
     if given not in kinds:
-        raise part.error(f"its type {given!r} is not read; use one of {', '.join((*kinds, KIND))}")
+        problem = f"its type {given!r} is not read"
+        raise part.error("E-SDF-003", problem, f"use one of {', '.join((*kinds, KIND))}")
     parent, child = (end(node, tag) or document.top.origin for tag in ("parent", "child"))
     if parent is child or child is document.top.origin:
         fault = "it joins a link to itself" if parent is child else "its child is the world"
-        raise part.error(f"{fault}; name another link as its child")
+        raise part.error("E-SDF-004", fault, "name another link as its child")
     joint = JointData(
         node.name,
         kinds[given],
@@ -187,7 +183,7 @@ def _with_axis(joint: JointData, node: Node, tag: str) -> JointData:
     """A joint, with what `<axis>` says of one freedom."""
     axis = node.part.find(tag)
     if axis is None:
-        raise node.part.error(f"there is no <{tag}>; add one")
+        raise node.part.error("E-SDF-005", f"there is no <{tag}>", "add one")
     mimic = axis.find("mimic")
     return replace(
         joint,
@@ -229,7 +225,8 @@ def _mimic(node: Node, mimic: Part) -> Mimic:
     assert node.scope is not None, "joints stand in a model or a world"
     leader = node.scope.find(mimic.text("joint"), mimic)
     if leader.kind != "joint" or mimic.element.get("axis", "axis") != "axis":
-        raise mimic.error("mimic must name a joint, and its first axis; name one with one axis")
+        problem = "mimic must name a joint, and its first axis"
+        raise mimic.error("E-SDF-006", problem, "name one with one axis")
     ratio = number(mimic, "multiplier", 1.0)
     offset = number(mimic, "offset", 0.0) - ratio * number(mimic, "reference", 0.0)
     return Mimic(leader.name, ratio, offset)
@@ -241,7 +238,7 @@ def _pitch(joint: Part) -> float:
         return number(joint, "screw_thread_pitch", 1.0) / (2.0 * math.pi)
     older = number(joint, "thread_pitch", 1.0)
     if older == 0.0:
-        raise joint.error("thread_pitch is 0; give the radians for one metre")
+        raise joint.error("E-SDF-007", "thread_pitch is 0", "give the radians for one metre")
     return -1.0 / older
 
 
@@ -301,8 +298,6 @@ def _set_free(document: Document, joints: list[JointData]) -> list[JointData]:
     held = [joint for joint in joints if joint.parent == WORLD]
     if len(held) > 1 or (held and held[0].kind != "fixed"):
         names = ", ".join(repr(joint.name) for joint in held)
-        raise ModelError(
-            f"{document.file}: the world holds {names}; only what a single fixed joint holds can "
-            "be made to float: leave out floating"
-        )
+        remedy = "only what a single fixed joint holds can be made to float: leave out floating"
+        raise ModelError("E-SDF-008", f"the world holds {names}", remedy, file=document.file)
     return [joint for joint in joints if joint.parent != WORLD]

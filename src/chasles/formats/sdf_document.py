@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from chasles.errors import ModelError
 from chasles.formats.files import load, short
 from chasles.formats.sdf_frames import WORLD, Node, Scope
 from chasles.formats.sdf_include import included
@@ -12,7 +13,6 @@ from chasles.formats.xml_part import Part, Source
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.rotations import matrix_from_quaternion
 from chasles.mathematics.spatial import Transform
-from chasles.model import ModelError
 
 OLDEST, NEWEST = 4, 12
 """Minor versions of the format: what was before 1.4 has other elements."""
@@ -46,7 +46,7 @@ def truth(part: Part | None, default: bool) -> bool:
     if part is None or not text:
         return default
     if text not in ("true", "false", "1", "0"):
-        raise part.error(f"{part.tag} is {short(text)}; give true or false")
+        raise part.error("E-SDF-009", f"{part.tag} is {short(text)}", "give true or false")
     return text in ("true", "1")
 
 
@@ -61,11 +61,12 @@ def placed(part: Part) -> tuple[Transform, str]:
         x, y, z, *q = map(float, pose.numerals("pose", text or "0 0 0 0 0 0 1", 7))
         size = math.hypot(*q)
         if not 1e-9 < size < math.inf:
-            raise pose.error("the quaternion of pose has no length; give a unit one")
+            raise pose.error("E-SDF-010", "the quaternion of pose has no length", "give a unit one")
         R = matrix_from_quaternion(Vector((q[3], q[0], q[1], q[2])))
         return Transform.from_pose(R, Vector.of(x, y, z)), base
     if angles != "euler_rpy":
-        raise pose.error(f"rotation_format is {short(angles)}; use euler_rpy or quat_xyzw")
+        problem = f"rotation_format is {short(angles)}"
+        raise pose.error("E-SDF-011", problem, "use euler_rpy or quat_xyzw")
     words = pose.numerals("pose", text or "0 0 0 0 0 0", 6)
     if pose.element.get("degrees", "") in ("true", "1"):
         words[3:] = [repr(math.radians(float(word))) for word in words[3:]]
@@ -98,9 +99,8 @@ class Document:
         node = Node(part, name=scope.prefix + name, scope=scope, **facts)  # type: ignore[arg-type]
         node.base = base or node.base
         if len(self.nodes) >= MAX_PARTS:
-            raise ModelError(
-                f"{self.file}: more than {MAX_PARTS} links, joints and frames; simplify the file"
-            )
+            problem = f"more than {MAX_PARTS} links, joints and frames"
+            raise ModelError("E-SDF-012", problem, "simplify the file", file=self.file)
         self.nodes.append(scope.add(node, name))
         if node.kind == "joint":
             self.ties.add(node.name)
@@ -113,7 +113,7 @@ def opened(file: str, *, snap: bool) -> Document:
     root, version = _root(file, snap, notes)
     worlds = list(root.all(WORLD))
     if len(worlds) > 1:
-        raise worlds[1].error("this is the second <world> of the file; keep one")
+        raise worlds[1].error("E-SDF-013", "this is the second <world> of the file", "keep one")
     world = worlds[0] if worlds else root
     origin = Node(world, WORLD, "")
     top = Scope(version, origin, {WORLD: origin})
@@ -129,13 +129,15 @@ def _root(file: str, snap: bool, notes: list[str]) -> tuple[Part, int]:
     element = parse(file, load(file))
     part = Part(Source(file, "", snap, notes), element, "file")
     if element.tag != "sdf":
-        raise part.error(f"the document is a <{element.tag}>; an SDF file is an <sdf>")
+        problem = f"the document is a <{element.tag}>"
+        raise part.error("E-SDF-014", problem, "an SDF file is an <sdf>")
     version = part.text("version")
     major, _, minor = version.partition(".")
     if major != "1" or not (minor.isascii() and minor.isdigit() and len(minor) < 4):
-        raise part.error(f"version is {short(version)}; give one like 1.9")
+        raise part.error("E-SDF-015", f"version is {short(version)}", "give one like 1.9")
     if int(minor) < OLDEST:
-        raise part.error(f"version {version} is too old; save the file as 1.{OLDEST} or newer")
+        problem = f"version {version} is too old"
+        raise part.error("E-SDF-016", problem, f"save the file as 1.{OLDEST} or newer")
     if int(minor) > NEWEST:
         part.note(f"version {version} is newer than 1.{NEWEST}, as which it is read")
     return part, int(minor)
@@ -161,7 +163,7 @@ def _parts(
         part = child.named()
         name = part.text("name")
         if name == WORLD or (name.startswith("__") and name.endswith("__")):
-            raise part.error("SDF keeps this name for itself; rename it")
+            raise part.error("E-SDF-017", "SDF keeps this name for itself", "rename it")
         if child.tag == "model":
             _model(document, scope, part, static=static, bare=bare, above=above)
         elif child.tag == "link":
@@ -186,7 +188,8 @@ def _model(
 ) -> Node:
     """A model and its parts. version: of its own file. bare: its parts are named without it."""
     if len(above) > MAX_NESTING:
-        raise part.error(f"more than {MAX_NESTING} models within each other; nest them less")
+        problem = f"more than {MAX_NESTING} models within each other"
+        raise part.error("E-SDF-018", problem, "nest them less")
     name = part.text("name")
     node = document.add(
         scope,
@@ -215,11 +218,12 @@ def _include(
     """A model of another file, with a name, place and the rest that the `<include>` may give."""
     uri, file = content(part.find("uri")), included(part, NEWEST)
     if file in above:
-        raise part.error(f"{short(uri)} includes itself; leave one <include> out")
+        raise part.error("E-SDF-019", f"{short(uri)} includes itself", "leave one <include> out")
     try:
         root, version = _root(file, document.snap, document.notes)
     except ModelError as error:
-        raise part.error(f"cannot include {short(uri)}: {error}") from None
+        problem = f"cannot include {short(uri)}: {error.fault}"
+        raise part.error("E-SDF-020", problem, error.remedy) from None
     if root.find("model") is None and any(root.all("light", "actor")):
         part.note(f"{short(uri)} is no model, and not used")
         return
@@ -227,8 +231,8 @@ def _include(
     within = (*above, file)
     if part.element.get("merge", "") in ("true", "1"):
         if scope.origin.kind == WORLD and model.find("link") is not None:
-            fault = f"{short(uri)} has links, which a world cannot have; leave out merge"
-            raise part.error(fault)
+            problem = f"{short(uri)} has links, which a world cannot have"
+            raise part.error("E-SDF-021", problem, "leave out merge")
         _merge(document, scope, model, version=version, static=static, above=within)
     else:
         _model(document, scope, model, version=version, static=static, bare=bare, above=within)
@@ -237,7 +241,7 @@ def _include(
 def _overridden(model: Part, include: Part) -> Part:
     """A model with what an `<include>` of it says in the place of its own."""
     if include.find("placement_frame") is not None and include.find("pose") is None:
-        raise include.error("placement_frame says what <pose> places; add a <pose>")
+        raise include.error("E-SDF-022", "placement_frame says what <pose> places", "add a <pose>")
     for key in ("name", "placement_frame"):
         if text := content(include.find(key)):
             model.element.set(key, text)

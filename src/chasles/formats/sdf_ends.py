@@ -12,7 +12,7 @@ def end(node: Node, tag: str) -> Node | None:
     part = node.part.need(tag)
     name = content(part)
     if not name:
-        raise part.error(f"there is no name in <{tag}>; give that of a link")
+        raise part.error("E-SDF-023", f"there is no name in <{tag}>", "give that of a link")
     return None if name == WORLD else node.scope.find(name, part).carrier
 
 

@@ -76,9 +76,8 @@ class Node:
         node = next_of(first)
         while node is not None:
             if node in way:
-                raise self.part.error(
-                    f"its frame is defined by itself, through {node.name!r}; name another one"
-                )
+                problem = f"its frame is defined by itself, through {node.name!r}"
+                raise self.part.error("E-SDF-024", problem, "name another one")
             way[node] = None
             node = next_of(node)
         return list(way)
@@ -109,9 +108,8 @@ class Scope:
             self.into.add(node, name)
         other = self.nodes.setdefault(name, node)
         if other is not node and (self.version >= 7 or other.kind == node.kind):
-            raise node.part.error(
-                f"{other.part.where} has a {other.kind} of the same name; rename one of them"
-            )
+            problem = f"{other.part.where} has a {other.kind} of the same name"
+            raise node.part.error("E-SDF-025", problem, "rename one of them")
         if other.kind == "joint":
             self.nodes[name] = node
         return node
@@ -126,7 +124,7 @@ class Scope:
         inside = self.nodes[model].inside if model in self.nodes else None
         if rest and inside is not None:
             return inside.find(rest, part)
-        raise part.error(f"there is no frame {name!r} here; {suggest(name, self.nodes)}")
+        raise part.error("E-SDF-026", f"there is no frame {name!r} here", suggest(name, self.nodes))
 
     def canonical(self, name: str, part: Part) -> Node | None:
         """The link, or the model, that a model's own frame is attached to: the first, or named."""
@@ -148,9 +146,8 @@ def relative(a: Node, b: Node) -> Transform:
             if above is None or meet is not None:
                 continue
             if above in mine:
-                raise ends[i].part.error(
-                    f"its pose is relative to itself, through {above.name!r}; name another frame"
-                )
+                problem = f"its pose is relative to itself, through {above.name!r}"
+                raise ends[i].part.error("E-SDF-027", problem, "name another frame")
             mine[above] = compose(mine[ends[i]], ends[i].pose)
             ends[i] = above
             if above in others:

@@ -36,7 +36,8 @@ def gears(document: Document, joints: Iterable[JointData]) -> Iterator[CouplingD
             continue
         ratio = number(node.part, "gearbox_ratio", 1.0)
         if ratio == 0.0:
-            raise node.part.error("gearbox_ratio is 0; give the ratio, or fix its child")
+            problem = "gearbox_ratio is 0"
+            raise node.part.error("E-SDF-028", problem, "give the ratio, or fix its child")
         first, sense = _angle(node, "parent", "axis", turning)
         second, other = _angle(node, "child", "axis2", turning)
         yield gear(node.name, second, {first: -ratio * sense * other}, where=node.part.where)
@@ -50,10 +51,11 @@ def _angle(node: Node, tag: str, axis: str, turning: Turning) -> tuple[str, floa
         along = float((relative(place, node).R @ joint.axis).dot(wanted))
         if abs(along) > 1.0 - _PARALLEL:
             return joint.name, math.copysign(1.0, along if joint.child == link else -along)
-    raise node.part.error(
+    problem = (
         f"no revolute joint along its <{axis}> connects its <{tag}> {link!r} with its "
-        f"<{REFERENCE}> {reference!r}; add one"
+        f"<{REFERENCE}> {reference!r}"
     )
+    raise node.part.error("E-SDF-029", problem, "add one")
 
 
 def _name(link: Node | None) -> str:

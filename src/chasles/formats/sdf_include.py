@@ -5,11 +5,11 @@ from pathlib import Path
 
 from lxml import etree
 
+from chasles.errors import ModelError
 from chasles.formats.files import load, short
 from chasles.formats.resources import VARIABLES, candidates, package_of
 from chasles.formats.xml_document import parse
 from chasles.formats.xml_part import Part
-from chasles.model import ModelError
 
 MANIFEST = "model.config"
 """The file of a model's folder that names the others, by the version of their format."""
@@ -19,15 +19,17 @@ def included(part: Part, newest: int) -> str:
     """The file that an `<include>` names, in at most version 1.`newest` where there are several."""
     uri = (part.need("uri").element.text or "").strip()
     if uri.startswith(("http://", "https://")):
-        raise part.error(f"uri is {short(uri)}; nothing is fetched: save the model, give its path")
+        problem = f"uri is {short(uri)}"
+        raise part.error("E-SDF-030", problem, "nothing is fetched: save the model, give its path")
     path = Path(part.source.file).parent / uri.removeprefix("file://")
     if package_of(uri):
         found = next((x for x in candidates(uri, part.source.file) if x.exists()), None)
         if found is None:
-            raise part.error(
+            problem = (
                 f"{short(uri)} is neither beside the file nor in a folder above it, nor in one of "
-                f"{', '.join(VARIABLES)}; put the model's folder there"
+                f"{', '.join(VARIABLES)}"
             )
+            raise part.error("E-SDF-031", problem, "put the model's folder there")
         path = found
     return os.fspath(_main(part, path, newest) if path.is_dir() else path)
 
@@ -40,7 +42,7 @@ def _main(part: Part, folder: Path, newest: int) -> Path:
     try:
         told = parse(manifest, load(manifest)).findall("sdf")
     except ModelError as error:
-        raise part.error(str(error)) from None
+        raise part.error("E-SDF-032", error.fault, error.remedy) from None
     known = sorted((x for x in told if _version(x) <= newest), key=_version)
     names = [(element.text or "").strip() for element in known]
     return folder / next(filter(None, reversed(names)), "model.sdf")

@@ -10,13 +10,14 @@ from itertools import islice
 
 from lxml import etree
 
+from chasles.errors import ModelError
 from chasles.formats.mesh_files import renamed
 from chasles.formats.sdf_document import content, number, placed
 from chasles.formats.sdf_elements import add_pose, add_text
 from chasles.formats.sdf_frames import Node, relative
 from chasles.formats.xml_document import added, words
 from chasles.formats.xml_part import Part
-from chasles.model import ROLES, SHAPE_TRAITS, ModelError, ShapeData
+from chasles.model import ROLES, SHAPE_TRAITS, ShapeData
 from chasles.model.build import compose
 
 # Reading ---------------------------------------------------------------------------------------
@@ -33,7 +34,7 @@ def shapes(link: Node, file: str) -> Iterator[ShapeData]:
         try:
             yield _shape(shape, link, file)
         except ModelError as error:
-            part.source.notes.append(f"{error}; the shape is left out")
+            part.source.notes.append(f"{error.message}; the shape is left out")
 
 
 def _shape(part: Part, link: Node, file: str) -> ShapeData:
@@ -49,7 +50,7 @@ def drawn(part: Part, link: str, file: str) -> tuple[ShapeData, str]:
     geometry = part.need("geometry")
     found = next(geometry.all(*SHAPE_TRAITS), None)
     if found is None:
-        raise geometry.error(f"geometry has none of {', '.join(SHAPE_TRAITS)}")
+        raise geometry.error("E-SDF-033", f"geometry has none of {', '.join(SHAPE_TRAITS)}")
     pose, base = placed(part)
     name = ""
     if found.tag == "mesh":
@@ -61,7 +62,7 @@ def drawn(part: Part, link: str, file: str) -> tuple[ShapeData, str]:
             x for tag, n in SHAPE_TRAITS[found.tag].sizes for x in _numbers(found.need(tag), n)
         )
         if min(size) <= 0.0:
-            raise found.error(f"{found.tag} has no volume; give sizes above 0")
+            raise found.error("E-SDF-034", f"{found.tag} has no volume", "give sizes above 0")
     color = _color(part) if part.tag == "visual" else None
     return ShapeData(link, found.tag, size, pose, name, color, part.tag), base
 

@@ -194,21 +194,18 @@ def _check(joint: JointData) -> None:
     turned = isinstance(joint, LoopData) and (joint.traits.flips or not joint.traits.along)
     if "SDF" not in joint.traits.names or (joint.reversed and joint.kind != "fixed" and not turned):
         what = "reversed " if joint.reversed else ""
-        raise refusal(part, f"is {what}{joint.kind}", "SDF", _ELSE)
+        raise refusal("E-SDF-035", part, f"is {what}{joint.kind}", "SDF", _ELSE)
     if joint.armature and joint.kind != "fixed":
-        raise refusal(part, "has an armature", "SDF", f"{_ELSE} or .xml")
+        raise refusal("E-SDF-036", part, "has an armature", "SDF", f"{_ELSE} or .xml")
 
 
 def _check_free(joint: JointData) -> None:
     """What floats has the world's frame for its coordinates."""
     here = joint.pose.is_identity and joint.child_pose.is_identity
     if joint.parent is not None or not here or joint.resists or joint.reversed:
-        raise refusal(
-            f"joint {joint.name!r}",
-            "is free from elsewhere than the world's origin, or not without resistance",
-            "SDF",
-            f"{_ELSE}, or let it start there",
-        )
+        problem = "is free from elsewhere than the world's origin, or not without resistance"
+        remedy = f"{_ELSE}, or let it start there"
+        raise refusal("E-SDF-037", f"joint {joint.name!r}", problem, "SDF", remedy)
 
 
 def _zero_poses(source: Description) -> dict[str | None, Transform]:
@@ -238,12 +235,9 @@ def _check_closed(loop: LoopData, at_zero: dict[str | None, Transform]) -> None:
         apart += np.ravel(np.subtract(first.R.rows, second.R.rows)).tolist()
     size = 1.0 + max(map(abs, first.r))
     if max(map(abs, apart)) > _CLOSED * size:
-        raise refusal(
-            f"loop {loop.name!r}",
-            "is open where all coordinates are zero",
-            "SDF",
-            f"{_ELSE}, or choose zeros where it is closed",
-        )
+        problem = "is open where all coordinates are zero"
+        remedy = f"{_ELSE}, or choose zeros where it is closed"
+        raise refusal("E-SDF-038", f"loop {loop.name!r}", problem, "SDF", remedy)
 
 
 def _parts(source: Description) -> dict[str | None, str | None]:
@@ -262,12 +256,8 @@ def _check_within(loop: LoopData, part_of: dict[str | None, str | None]) -> None
     """What a joint holds floats no more: the joint would carry it."""
     if part_of[loop.parent] != part_of[loop.child]:
         floating = part_of[loop.child] or part_of[loop.parent]
-        raise refusal(
-            f"loop {loop.name!r}",
-            f"closes through the free joint of link {floating!r}",
-            "SDF",
-            f"{_ELSE} or .xml",
-        )
+        problem = f"closes through the free joint of link {floating!r}"
+        raise refusal("E-SDF-039", f"loop {loop.name!r}", problem, "SDF", f"{_ELSE} or .xml")
 
 
 def _note_what_is_left(source: Description, notes: list[str]) -> None:

@@ -18,12 +18,9 @@ def add_gears(model: etree._Element, source: Description) -> None:
         pair = [joints[name] for name in data.freedoms if name in joints]
         shared = _shared(pair)
         if constant or len(slopes) != 2 or shared is None:
-            raise refusal(
-                f"coupling {data.name!r}",
-                "is no ratio of two revolute joints on one link",
-                "SDF",
-                "save it as .toml or .xml",
-            )
+            problem = "is no ratio of two revolute joints on one link"
+            remedy = "save it as .toml or .xml"
+            raise refusal("E-SDF-040", f"coupling {data.name!r}", problem, "SDF", remedy)
         _gearbox(model, data, pair, slopes, shared)
 
 

@@ -8,10 +8,11 @@ import tomllib
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from chasles.errors import ModelError
 from chasles.formats.files import load
 from chasles.formats.numbers import angle_word, multiple, radians, right_angles
 from chasles.formats.toml_lines import Lines
-from chasles.model import JOINTS, ModelError
+from chasles.model import JOINTS
 from chasles.model.dh_fields import Field, checked, choice
 from chasles.model.model import suggest
 
@@ -65,10 +66,9 @@ class TomlFile:
         self.notes: list[str] = []
         text = _decoded(self.file, load(self.file))
         if text.count("[") + text.count("{") > MAX_TABLES:
-            raise ModelError(
-                f"{self.file}: more than {MAX_TABLES} tables and lists; check that this is the "
-                "right file"
-            )
+            problem = f"more than {MAX_TABLES} tables and lists"
+            remedy = "check that this is the right file"
+            raise ModelError("E-TOML-012", problem, remedy, file=self.file)
         self.data = _parsed(self.file, text)
         self._lines = Lines(text)
         self._units = {what: next(iter(names.values())) for what, names in UNITS.items()}
@@ -78,8 +78,12 @@ class TomlFile:
         line = self._lines.of(self.data, *path)
         return self.file if line is None else f"{self.file}:{line}"
 
-    def error(self, what: str, *path: str | int) -> ModelError:
-        return ModelError(f"{self.where(*path)}: {_part(*path)}{what}")
+    def error(self, code: str, problem: str, remedy: str, *path: str | int) -> ModelError:
+        return self.placed(ModelError(code, problem, remedy), *path)
+
+    def placed(self, error: ModelError, *path: str | int) -> ModelError:
+        """An error, with the line and the table of a key."""
+        return error.at(part=_part(*path), file=self.where(*path))
 
     def top(self, plain: dict[str, Field], tables: Mapping[str, object]) -> dict[str, Any]:
         """The plain keys at the top but `format`, when all that is there may be there.
@@ -109,7 +113,8 @@ class TomlFile:
         """
         given = self.data.get(name, [])
         if not isinstance(given, list):
-            raise self.error(f"{name} is no list of tables; write [[{name}]] above each", name)
+            problem = f"{name} is no list of tables"
+            raise self.error("E-TOML-013", problem, f"write [[{name}]] above each", name)
         return [self._read(row, known, coordinate, name, i) for i, row in enumerate(given)]
 
     def _read(
@@ -126,18 +131,18 @@ class TomlFile:
 
     def _check_keys(self, given: Any, known: Mapping[str, object], *path: str | int) -> None:
         if not isinstance(given, dict):
-            raise self.error(
-                f"{path[0]} is {given!r:.40}; give a table of {', '.join(known)}", *path
-            )
+            problem = f"{path[0]} is {given!r:.40}"
+            raise self.error("E-TOML-014", problem, f"give a table of {', '.join(known)}", *path)
         for key in given:
             if key not in known:
-                raise self.error(f"unknown key {key!r}; {suggest(key, known)}", *path, key)
+                problem = f"unknown key {key!r}"
+                raise self.error("E-TOML-015", problem, suggest(key, known), *path, key)
 
     def _value(self, known: dict[str, Field], value: Any, *path: str | int) -> Any:
         try:
             return checked(known, str(path[-1]), value)
         except ModelError as error:
-            raise self.error(str(error), *path) from None
+            raise self.placed(error, *path) from None
 
     def _in_si(self, raw: Any, value: Any, coordinate: str, *path: str | int) -> Any:
         """A value of the file in SI units and radians."""
@@ -160,8 +165,8 @@ class TomlFile:
         if self._units["angle"] is float and self.snap and isinstance(raw, _Printed):
             k = right_angles(raw.text) if math.isfinite(value) else 0
             if k and value != radians(k):
-                note = self.error(f"{path[-1]} {raw.text} taken as {multiple(k)}", *path)
-                self.notes.append(str(note))
+                taken = f"{path[-1]} {raw.text} taken as {multiple(k)}"
+                self.notes.append(": ".join(filter(None, (self.where(*path), _part(*path), taken))))
             value = radians(k) if k else value
         return self._units["angle"](value)
 
@@ -170,7 +175,7 @@ def _part(*path: str | int) -> str:
     """The table that a key is in, for an error."""
     if len(path) == 1:
         return ""
-    return f"{path[0]} {path[1] + 1}: " if isinstance(path[1], int) else f"{path[0]}: "
+    return f"{path[0]} {path[1] + 1}" if isinstance(path[1], int) else f"{path[0]}"
 
 
 def _decoded(file: str, data: bytes) -> str:
@@ -178,7 +183,8 @@ def _decoded(file: str, data: bytes) -> str:
         return data.decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise ModelError(f"{file}:{line}: this is no text in UTF-8; save it as such") from None
+        problem = "this is no text in UTF-8"
+        raise ModelError("E-TOML-016", problem, "save it as such", file=file, line=line) from None
 
 
 def _parsed(file: str, text: str) -> dict[str, Any]:
@@ -189,7 +195,8 @@ def _parsed(file: str, text: str) -> dict[str, Any]:
         what = found[1] if found else "nested too deep" if isinstance(error, RecursionError) else ""
         line = int(found[2]) if found else text.count("\n") + 1
         what = what or str(error).removesuffix(" (at end of document)")
-        raise ModelError(f"{file}:{line}: {what}; write it as toml.io says") from None
+        remedy = "write it as toml.io says"
+        raise ModelError("E-TOML-017", what, remedy, file=file, line=line) from None
 
 
 # Writing ---------------------------------------------------------------------------------------

@@ -24,7 +24,6 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
     kind = source.data.get("format")
     if not isinstance(kind, str) or kind not in FORMATS:
         ways = (f'{what} begins with format = "{name}"' for name, (what, _) in FORMATS.items())
-        raise source.error(
-            f"the file does not say which kind of robot file it is; {', '.join(ways)}", "format"
-        )
+        problem = "the file does not say which kind of robot file it is"
+        raise source.error("E-TOML-018", problem, ", ".join(ways), "format")
     return FORMATS[kind][1](source, floating=floating)

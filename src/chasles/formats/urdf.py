@@ -16,13 +16,14 @@ from typing import Any
 
 from lxml import etree
 
+from chasles.errors import ModelError
 from chasles.formats.files import load, short
 from chasles.formats.urdf_shapes import materials, origin, shapes
 from chasles.formats.xml_document import parse
 from chasles.formats.xml_part import MOMENTS, Inertial, Part, Source
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import RigidInertia
-from chasles.model import Description, JointData, Limits, LinkData, Mimic, ModelError
+from chasles.model import Description, JointData, Limits, LinkData, Mimic
 from chasles.model.graph import on_free_joint
 from chasles.model.joints import spelled
 
@@ -44,13 +45,13 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
 def described(file: str, root: etree._Element, *, snap: bool, floating: bool) -> Description:
     """What a document says that stands in a file."""
     if root.tag.rpartition("}")[2] != "robot":
-        raise ModelError(
-            f"{file}:{root.sourceline}: the document is a <{root.tag}>; a URDF file is a <robot>"
-        )
+        problem = f"the document is a <{root.tag}>"
+        remedy = "a URDF file is a <robot>"
+        raise ModelError("E-URDF-001", problem, remedy, file=f"{file}:{root.sourceline}")
     source = Source(file, root.tag.removesuffix("robot"), snap, [])
     parts = tuple(_named(source, root, "link"))
     if not parts:
-        raise Part(source, root, "robot").error("there are no links; add a <link>")
+        raise Part(source, root, "robot").error("E-URDF-002", "there are no links", "add a <link>")
     links = tuple(map(_link, parts))
     joints = tuple(map(_joint, _named(source, root, "joint")))
     if floating:
@@ -71,7 +72,8 @@ def _named(source: Source, root: etree._Element, tag: str) -> Iterator[Part]:
     for element in Part(source, root, "robot").all(tag):
         part, name = element.named(), element.text("name")
         if name in first:
-            raise part.error(f"{first[name]} has a {tag} of the same name; rename one of them")
+            problem = f"{first[name]} has a {tag} of the same name"
+            raise part.error("E-URDF-003", problem, "rename one of them")
         first[name] = part.where
         yield part
 
@@ -95,7 +97,8 @@ def inertial(part: Part) -> Inertial:
 def _joint(joint: Part) -> JointData:
     given, kinds = joint.text("type"), spelled("URDF", own=True)
     if given not in kinds:
-        raise joint.error(f"unknown type {short(given)}; use one of {', '.join(kinds)}")
+        problem = f"unknown type {short(given)}"
+        raise joint.error("E-URDF-004", problem, f"use one of {', '.join(kinds)}")
     data = JointData(
         joint.text("name"),
         kinds[given],

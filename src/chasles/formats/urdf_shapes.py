@@ -6,9 +6,10 @@ A shape that cannot be drawn is left out with a note: the motion does not depend
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from chasles.errors import ModelError
 from chasles.formats.xml_part import Part
 from chasles.mathematics.spatial import Transform
-from chasles.model import ROLES, SHAPE_TRAITS, ModelError, ShapeData
+from chasles.model import ROLES, SHAPE_TRAITS, ShapeData
 
 Color = tuple[float, ...]
 
@@ -30,7 +31,7 @@ def shapes(link: Part, named: Mapping[str, Color]) -> Iterator[ShapeData]:
         try:
             yield drawn(part, link.text("name"), named)
         except ModelError as error:
-            link.source.notes.append(f"{error}; the shape is left out")
+            link.source.notes.append(f"{error.message}; the shape is left out")
 
 
 def origin(part: Part) -> Transform:
@@ -50,13 +51,13 @@ def drawn(part: Part, link: str, named: Mapping[str, Color]) -> ShapeData:
     )
     found = next(geometry.all(*kinds), None)
     if found is None:
-        raise geometry.error(f"geometry has none of {', '.join(kinds)}; add one")
+        raise geometry.error("E-URDF-005", f"geometry has none of {', '.join(kinds)}", "add one")
     is_mesh = found.tag == "mesh"
     file, usual = (found.text("filename"), "1 1 1") if is_mesh else ("", "")
     sizes = SHAPE_TRAITS[found.tag].sizes
     size = tuple(float(word) for key, n in sizes for word in found.words(key, n, usual))
     if not is_mesh and min(size) <= 0.0:
-        raise found.error(f"{found.tag} has no volume; give sizes above 0")
+        raise found.error("E-URDF-006", f"{found.tag} has no volume", "give sizes above 0")
     material = part.find("material")
     return ShapeData(
         link,
@@ -77,5 +78,5 @@ def _color(material: Part, named: Mapping[str, Color]) -> Color | None:
     try:
         return tuple(min(max(float(x), 0.0), 1.0) for x in color.words("rgba", 4))
     except ModelError as error:
-        material.source.notes.append(f"{error}; the colour is left out")
+        material.source.notes.append(f"{error.message}; the colour is left out")
         return None

@@ -52,21 +52,19 @@ def _check(description: Description) -> None:
     """Nothing is there that the format cannot say."""
     for what, parts in (("loop", description.loops), ("coupling", description.couplings)):
         for part in parts:
-            raise refusal(f"{what} {part.name!r}", "closes a tree", "URDF", _ELSE)
+            raise refusal("E-URDF-007", f"{what} {part.name!r}", "closes a tree", "URDF", _ELSE)
     if description.gravity != Description.gravity:
         x, y, z = description.gravity
-        raise refusal(
-            f"gravity ({x:g}, {y:g}, {z:g})",
-            "is not (0, 0, -9.81)",
-            "URDF",
-            f"{_ELSE}, or take robot.with_gravity((0, 0, -9.81))",
-        )
+        problem = "is not (0, 0, -9.81)"
+        remedy = f"{_ELSE}, or take robot.with_gravity((0, 0, -9.81))"
+        raise refusal("E-URDF-008", f"gravity ({x:g}, {y:g}, {z:g})", problem, "URDF", remedy)
     for joint in in_series(description).joints:
         if "URDF" not in joint.traits.names or (joint.reversed and joint.kind != "fixed"):
             what = "reversed " if joint.reversed else ""
-            raise refusal(f"joint {joint.name!r}", f"is {what}{joint.kind}", "URDF", _ELSE)
+            problem = f"is {what}{joint.kind}"
+            raise refusal("E-URDF-009", f"joint {joint.name!r}", problem, "URDF", _ELSE)
         if joint.armature and joint.kind != "fixed":
-            raise refusal(f"joint {joint.name!r}", "has an armature", "URDF", _ELSE)
+            raise refusal("E-URDF-010", f"joint {joint.name!r}", "has an armature", "URDF", _ELSE)
 
 
 def _link(root: etree._Element, link: LinkData) -> None:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from chasles.model import ModelError
+from chasles.errors import ModelError
 
 _PROGRAM = Path(__file__).with_name("walled_program.py")
 
@@ -48,10 +48,9 @@ class Tool:
     def ask(self, file: str, *arguments: str) -> dict[str, Any]:
         """The tool's answer about a file."""
         if importlib.util.find_spec(self.package) is None:
-            raise NotInstalled(
-                f"{file}: such files are read by {self.name}, which is not installed; "
-                f"pip install 'chasles[{self.extra}]'"
-            )
+            problem = f"such files are read by {self.name}, which is not installed"
+            remedy = f"pip install 'chasles[{self.extra}]'"
+            raise NotInstalled("E-FILE-036", problem, remedy, file=file)
         program = _PROGRAM.with_name(self.program)
         # -P: the folder of a program is not searched for imports; here it would hide `numbers`.
         limits = str(math.ceil(self.seconds)), str(self.memory)
@@ -71,16 +70,14 @@ class Tool:
         try:
             found: dict[str, Any] = json.loads(done.stdout)
         except ValueError as error:
-            raise ModelError(
-                f"{file}: {self.name} ended without an answer ({_last_words(done)}); it may use "
-                f"{self.memory / 2**30:g} GB; simplify the file"
-            ) from error
+            problem = f"{self.name} ended without an answer ({_last_words(done)})"
+            remedy = f"it may use {self.memory / 2**30:g} GB; simplify the file"
+            raise ModelError("E-FILE-037", problem, remedy, file=file) from error
         return found
 
     def _late(self, file: str) -> ModelError:
-        return ModelError(
-            f"{file}: {self.name} took more than {self.seconds:g} s; simplify the file"
-        )
+        problem = f"{self.name} took more than {self.seconds:g} s"
+        return ModelError("E-FILE-038", problem, "simplify the file", file=file)
 
 
 def _last_words(done: "subprocess.CompletedProcess[bytes]") -> str:

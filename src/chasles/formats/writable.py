@@ -5,7 +5,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import fields, replace
 from typing import TypeVar
 
-from chasles.model import Description, JointData, Limits, LinkData, ModelError, ShapeData
+from chasles.errors import ModelError
+from chasles.model import Description, JointData, Limits, LinkData, ShapeData
 from chasles.model.dh_fields import LARGEST
 
 Kind = TypeVar("Kind", bound=JointData)
@@ -35,13 +36,12 @@ def writable(source: Description) -> tuple[Description, list[str]]:
 def _check_names(what: str, names: Iterable[str]) -> None:
     for name in names:
         if not name and what != "robot":
-            raise ModelError(f"{what} {name!r} has no name; give it one")
+            raise ModelError("E-FILE-039", f"{what} {name!r} has no name", "give it one")
         try:
             name.encode()
         except UnicodeEncodeError:
-            raise ModelError(
-                f"{what} {name!r} has signs in its name that are no text; give it another"
-            ) from None
+            problem = f"{what} {name!r} has signs in its name that are no text"
+            raise ModelError("E-FILE-040", problem, "give it another") from None
 
 
 def _check_inertia(link: LinkData) -> None:
@@ -49,19 +49,21 @@ def _check_inertia(link: LinkData) -> None:
     m, h, I = float(link.inertia.m), link.inertia.h, link.inertia.I
     center = [float(x) / m if m else float(x) for x in h]
     if not m and any(h):
-        raise ModelError(f"link {link.name!r} has a first moment without mass; give it a mass")
+        problem = f"link {link.name!r} has a first moment without mass"
+        raise ModelError("E-FILE-041", problem, "give it a mass")
     if not all(abs(x) <= LARGEST for x in (m, *center, *h, *I)):  # nor is any of them NaN
-        raise ModelError(
-            f"link {link.name!r} has a mass, centre or inertia beyond {LARGEST:g}; give true ones"
-        )
+        problem = f"link {link.name!r} has a mass, centre or inertia beyond {LARGEST:g}"
+        raise ModelError("E-FILE-042", problem, "give true ones")
 
 
 def _check_shape(shape: ShapeData) -> None:
     part = f"link {shape.link!r}: its {shape.kind}"
     if not all(map(math.isfinite, shape.size)) or (shape.kind != "mesh" and min(shape.size) <= 0.0):
-        raise ModelError(f"{part} has size {tuple(shape.size)}; give positive numbers")
+        problem = f"{part} has size {tuple(shape.size)}"
+        raise ModelError("E-FILE-043", problem, "give positive numbers")
     if shape.color is not None and not all(0.0 <= x <= 1.0 for x in shape.color):
-        raise ModelError(f"{part} has color {tuple(shape.color)}; give numbers from 0 to 1")
+        problem = f"{part} has color {tuple(shape.color)}"
+        raise ModelError("E-FILE-044", problem, "give numbers from 0 to 1")
 
 
 def _bounded(joint: Kind, what: str, notes: list[str]) -> Kind:

@@ -10,11 +10,12 @@ from collections.abc import Mapping
 
 from lxml import etree
 
+from chasles.errors import ModelError
 from chasles.formats.files import load
 from chasles.formats.urdf import described
 from chasles.formats.walled import Tool
 from chasles.formats.xml_document import MAX_BYTES, parse
-from chasles.model import Description, ModelError
+from chasles.model import Description
 
 XACRO = Tool(
     "xacro",
@@ -67,11 +68,12 @@ def _complaint(file: str, told: str) -> ModelError:
     try:
         found = json.loads(told)
     except ValueError:
-        return ModelError(f"{file}: xacro: {told[:400]}; simplify the file")
+        return ModelError("E-XACRO-001", told[:400], "simplify the file", part="xacro", file=file)
     at = file if found["at"] == os.path.abspath(file) else found["at"]
     if found["at"].startswith(os.path.abspath(file) + ":"):
         at = file + found["at"].removeprefix(os.path.abspath(file))
-    macros = "".join(f" in macro {name!r}," for name in found["macros"])
+    macros = "".join(f"in macro {name!r}, " for name in found["macros"])
     remedies = (remedy for fault, remedy in _REMEDIES.items() if fault in found["what"])
     remedy = next(remedies, "correct the file")
-    return ModelError(f"{at}:{macros} xacro: {' '.join(found['what'].split())[:400]}; {remedy}")
+    problem = " ".join(found["what"].split())[:400]
+    return ModelError("E-XACRO-002", problem, remedy, part=f"{macros}xacro", file=at)

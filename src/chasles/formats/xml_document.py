@@ -5,8 +5,8 @@ from collections.abc import Iterable
 
 from lxml import etree
 
+from chasles.errors import ModelError
 from chasles.expr import Number
-from chasles.model import ModelError
 
 MAX_BYTES = 8 * 2**20
 """Larger documents are refused unread: a robot's has less than one MB, shapes aside."""
@@ -37,24 +37,24 @@ def parse(file: str, data: bytes) -> etree._Element:
         root = etree.fromstring(data, parser)
     except etree.XMLSyntaxError as error:
         fault = re.split(", line|, use XML_PARSE_HUGE", error.msg)[0]
-        raise ModelError(f"{file}:{error.lineno}: not readable XML: {fault}; correct it") from error
+        raise ModelError(
+            "E-XML-001", f"not readable XML: {fault}", "correct it", file=file, line=error.lineno
+        ) from error
     if root.getroottree().docinfo.internalDTD is not None:
         raise _declares(file, data)
     return root
 
 
 def _too_large(file: str, size: str, most: str) -> ModelError:
-    return ModelError(
-        f"{file}: {size}, and a robot file may have {most}; check that this is the right file"
-    )
+    problem = f"{size}, and a robot file may have {most}"
+    return ModelError("E-XML-002", problem, "check that this is the right file", file=file)
 
 
 def _declares(file: str, data: bytes) -> ModelError:
     line = data.count(b"\n", 0, max(0, data.find(b"<!DOCTYPE"))) + 1
-    return ModelError(
-        f"{file}:{line}: document types and entities are not read; "
-        "remove the DOCTYPE and write out what its entities stand for"
-    )
+    problem = "document types and entities are not read"
+    remedy = "remove the DOCTYPE and write out what its entities stand for"
+    return ModelError("E-XML-003", problem, remedy, file=file, line=line)
 
 
 # Writing ---------------------------------------------------------------------------------------
@@ -80,9 +80,8 @@ def _with(element: etree._Element, attributes: dict[str, str]) -> etree._Element
         try:
             element.set(key, value)
         except ValueError:
-            raise ModelError(
-                f"{element.tag} {key} {value!r}: XML has no such characters; give it another name"
-            ) from None
+            problem = f"{element.tag} {key} {value!r}: XML has no such characters"
+            raise ModelError("E-XML-004", problem, "give it another name") from None
     return element
 
 

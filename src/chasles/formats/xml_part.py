@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 from lxml import etree
 
+from chasles.errors import ModelError
 from chasles.formats.files import short
 from chasles.formats.numbers import is_number, multiple, radians, right_angles
 from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.rotations import Plane, Rotation
 from chasles.mathematics.spatial import RigidInertia, Transform
-from chasles.model import ModelError
 
 _QUARTERS = ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0))
 """Cosine and sine of 0, 1, 2 and 3 right angles."""
@@ -67,14 +67,14 @@ class Part:
         tag: str = self.element.tag.removeprefix(self.source.space)
         return tag
 
-    def error(self, what: str) -> ModelError:
-        return ModelError(f"{self.where}: {self.owner}: {what}")
+    def error(self, code: str, problem: str, remedy: str = "") -> ModelError:
+        return ModelError(code, problem, remedy, part=self.owner, file=self.where)
 
-    def fail(self, what: str, remedy: str) -> None:
-        """Raise an error, or take the fault down where they are collected."""
+    def fail(self, error: ModelError) -> None:
+        """Raise an error, or record it if faults are collected."""
         if self.source.faults is None:
-            raise self.error(f"{what}; {remedy}")
-        self.source.faults.append(Fault(self.owner, self.where, what))
+            raise error
+        self.source.faults.append(Fault(self.owner, self.where, error.problem))
 
     def note(self, what: str) -> None:
         self.source.notes.append(f"{self.where}: {self.owner}: {what}")
@@ -96,7 +96,7 @@ class Part:
         part = self.find(tag)
         if part is None:
             if self.source.faults is None:
-                raise self.error(f"there is no <{tag}>; add one")
+                raise self.error("E-XML-005", f"there is no <{tag}>", "add one")
             return replace(self, element=etree.Element(self.source.space + tag))
         return part
 
@@ -110,7 +110,8 @@ class Part:
         """An attribute; without a default it may not be absent or empty."""
         text = self.element.get(attribute, default)
         if not text and (self.source.faults is None or attribute in self.element.attrib):
-            self.fail(f"{self.tag} has no {attribute}", f"add {attribute}=...")
+            problem, remedy = f"{self.tag} has no {attribute}", f"add {attribute}=..."
+            self.fail(self.error("E-XML-006", problem, remedy))
         return text
 
     def words(self, attribute: str, count: int, default: str = "") -> list[str]:
@@ -136,7 +137,7 @@ class Part:
         words = text.split()
         if len(words) != count or not all(map(is_number, words)):
             needed = "a finite number" if count == 1 else f"{count} finite numbers"
-            self.fail(f"{what} is {short(text)}", f"give {needed}")
+            self.fail(self.error("E-XML-007", f"{what} is {short(text)}", f"give {needed}"))
             return default.split() or ["0"] * count
         return words
 
@@ -145,7 +146,7 @@ class Part:
         length = math.hypot(*given)
         if not 1e-9 < length < math.inf:
             size = "zero" if length < 1.0 else "infinite"
-            raise self.error(f"axis has {size} length; give a unit vector")
+            raise self.error("E-XML-008", f"axis has {size} length", "give a unit vector")
         return Vector(tuple(a / length for a in given))
 
     def placement(self, position: Vector, angles: list[str]) -> Transform:

@@ -14,12 +14,13 @@ from chasles.backends import cache
 from chasles.backends.arrays import Kernel, call
 from chasles.backends.call import fast_entry
 from chasles.backends.pool import COMPILING
+from chasles.errors import ArgumentError, InputError, ModelError
 from chasles.expr import Interface, Program
 from chasles.functions import libraries
 from chasles.functions.doors import is_single
 from chasles.functions.programs import Derivative, Differential, differentiated, program
 from chasles.functions.tracing import WrenchKey
-from chasles.model import Description, Model, ModelError, build
+from chasles.model import Description, Model, build
 from chasles.model.spaces import PositionSpace
 
 
@@ -111,10 +112,10 @@ class Compiled:
     def __call__(self, *arguments: Any, out: Any = None, threads: int | None = None) -> Any:
         if len(arguments) != len(self.interface.inputs):
             names = ", ".join(v.name for v in self.interface.inputs)
-            raise TypeError(
-                f"{self.recipe.function} takes {len(self.interface.inputs)} arrays ({names}), "
-                f"not {len(arguments)}"
+            problem = (
+                f"it takes {len(self.interface.inputs)} arrays ({names}), not {len(arguments)}"
             )
+            raise ArgumentError("E-CALL-035", problem, part=self.recipe.function)
         take = libraries.taker(self, arguments, out)
         if take is not None:
             return take(self, arguments, out, threads)
@@ -148,10 +149,9 @@ class Compiled:
         if not self.timed:
             return self
         if t is None:
-            raise ModelError(
-                f"{self.recipe.function}: robot {self.model.name!r} depends on time; say when: "
-                f"robot.at_time(t).{self.recipe.function}(...)"
-            )
+            problem = f"robot {self.model.name!r} depends on time"
+            remedy = f"say when: robot.at_time(t).{self.recipe.function}(...)"
+            raise ModelError("E-CALL-036", problem, remedy, part=self.recipe.function)
         return AtTime(self, t)
 
     @cached_property
@@ -230,10 +230,11 @@ class Compiled:
                 if np.any(bad):
                     joint = PositionSpace().quaternions(self.model)[first]
                     at = f" at index {tuple(map(int, np.argwhere(bad)[0]))}" if q.ndim > 1 else ""
-                    raise ValueError(
-                        f"{self.recipe.function}: the quaternion of joint {joint!r} is zero{at} "
-                        f"(q[{first}:{first + 4}]); the identity is (1, 0, 0, 0)"
+                    problem = (
+                        f"the quaternion of joint {joint!r} is zero{at} (q[{first}:{first + 4}])"
                     )
+                    remedy = "the identity is (1, 0, 0, 0)"
+                    raise InputError("E-CALL-037", problem, remedy, part=self.recipe.function)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
 from chasles import algorithms
+from chasles.errors import InputError
 from chasles.expr import BOOK, RULES, Arena, Count, Program
 
 _FOLDER = str(Path(algorithms.__file__).parent)
@@ -55,7 +56,7 @@ class Cost(Count):
 def recorder(rules: Rules) -> Callable[[], Arena]:
     """What makes the arena in which operations are recorded, each with the statement it is of."""
     if rules not in get_args(Rules):
-        raise ValueError(f'rules are "simplified" or "book", not {rules!r}')
+        raise InputError("E-COST-001", f'rules are "simplified" or "book", not {rules!r}')
     if rules == "book":
         return lambda: Arena(BOOK, partial(_here, {}), apart=True)
     return lambda: Arena(RULES, partial(_here, {}))

@@ -23,6 +23,7 @@ from chasles.backends import cache
 from chasles.backends.arrays import batch_shape
 from chasles.backends.cache import Artifact
 from chasles.backends.pool import COMPILING
+from chasles.errors import InputError, said
 from chasles.functions.compiled import Compiled
 from chasles.functions.libraries import library_of
 
@@ -130,13 +131,13 @@ class Automatic:
     def choice(self, count: int, dtype: str = "float64") -> Literal["cpu", "cuda"]:
         """The device on which so many states run, measured if that was not done yet."""
         if count < 0:
-            raise ValueError(f"a batch has no fewer than 0 states, not {count}")
+            raise InputError("E-GPU-019", f"a batch has no fewer than 0 states, not {count}")
         return self.report(dtype).choice(count)
 
     def report(self, dtype: str = "float64") -> Report:
         """What was measured for float64 or float32, now if it was not before."""
         if dtype not in ("float64", "float32"):
-            raise ValueError(f"dtype must be 'float64' or 'float32', not {dtype!r}")
+            raise InputError("E-GPU-020", f"dtype must be 'float64' or 'float32', not {dtype!r}")
         return self._report(self.function.single if dtype == "float32" else self.function)
 
     def _report(self, function: Compiled) -> Report:
@@ -176,7 +177,7 @@ def report(function: Compiled) -> Report:
     try:
         gpu = backends.described(devices["cuda"][0])
     except (ImportError, RuntimeError) as error:
-        return Report(title, cpu, None, str(error))
+        return Report(title, cpu, None, said(error))
     entry = cache.key("devices", function.key, cpu, gpu)
     known = cache.load(entry)
     if known is None:

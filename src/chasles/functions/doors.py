@@ -8,6 +8,7 @@ import numpy as np
 
 from chasles.algorithms import FUNCTIONS, METHODS
 from chasles.algorithms.spatial.viewpoint import At, Axes
+from chasles.errors import ArgumentError, InputError
 from chasles.functions.programs import spaces
 from chasles.functions.tracing import WrenchKey, rate_name
 from chasles.model import Model
@@ -34,28 +35,30 @@ class Wrench:
 
 def check_axes(axes: str) -> None:
     if axes not in ("world", "frame"):
-        raise ValueError(f"axes must be 'world' or 'frame', not {axes!r}")
+        raise InputError("E-CALL-017", f"axes must be 'world' or 'frame', not {axes!r}")
 
 
 def checked_point(at: Any) -> Any:
     """`at` as an algorithm wants it: a word, or three finite floats."""
     if isinstance(at, str):
         if at not in ("frame", "world"):
-            raise ValueError(f"at must be 'frame', 'world' or (x, y, z) in the frame, not {at!r}")
+            problem = f"at must be 'frame', 'world' or (x, y, z) in the frame, not {at!r}"
+            raise InputError("E-CALL-018", problem)
         return at
     point = np.asarray(at, dtype=float)
     if point.shape != (3,) or not np.all(np.isfinite(point)):
-        raise ValueError(f"at must be 'frame', 'world' or three finite numbers, not {at!r}")
+        problem = f"at must be 'frame', 'world' or three finite numbers, not {at!r}"
+        raise InputError("E-CALL-019", problem)
     return tuple(float(x) for x in point)
 
 
 def checked_order(function: str, order: Any) -> int:
     """`order` as a positive number: how many time derivatives of q a function takes."""
     if isinstance(order, bool) or not isinstance(order, int | np.integer) or order < 1:
-        raise ValueError(
-            f"{function}: order must be a positive integer (the number of rates: qd, qdd, ...), "
-            f"not {order!r}"
+        problem = (
+            f"order must be a positive integer (the number of rates: qd, qdd, ...), not {order!r}"
         )
+        raise InputError("E-CALL-020", problem, part=function)
     return int(order)
 
 
@@ -64,16 +67,18 @@ def checked_time(t: Any) -> np.ndarray:
     try:
         time = np.asarray(t, dtype=None if is_single(t) else float)
     except (TypeError, ValueError):
-        raise TypeError(f"at_time: give a time in s, or an array of times, not {t!r}") from None
+        problem = f"give a time in s, or an array of times, not {t!r}"
+        raise ArgumentError("E-CALL-021", problem, part="at_time") from None
     if not np.all(np.isfinite(time)):
-        raise ValueError(f"at_time: a time must be finite numbers, not {t!r}")
+        raise InputError("E-CALL-022", f"a time must be finite numbers, not {t!r}", part="at_time")
     return time
 
 
 def order_of(function: str, rates: Sequence[Any]) -> int:
     """How many rates are given to a function that takes any number but none."""
     if not rates:
-        raise TypeError(f"{function} needs rates after q: qd, or qd and qdd, and so on")
+        problem = f"{function} needs rates after q: qd, or qd and qdd, and so on"
+        raise ArgumentError("E-CALL-023", problem)
     return len(rates)
 
 
@@ -82,9 +87,10 @@ def rates_by_name(function: str, rates: Sequence[Any], named: Mapping[str, Any])
     names = [rate_name(len(rates) + k) for k in range(1, len(named) + 1)]
     for name in named:
         if name not in names:
-            raise TypeError(
+            raise ArgumentError(
+                "E-CALL-024",
                 f"{function} has no argument {name!r} here: rates by name go on with "
-                f"{', '.join(names)} after those given without"
+                f"{', '.join(names)} after those given without",
             )
     return tuple(named[name] for name in names)
 
@@ -109,22 +115,25 @@ def checked_options(
 ) -> tuple[tuple[str, Any], ...]:
     """A function's options, each known and of a right value, in a stable order."""
     if function not in METHODS:
-        raise ValueError(f"unknown function {function!r}; known are {', '.join(METHODS)}")
+        problem = f"unknown function {function!r}"
+        raise InputError("E-CALL-025", problem, f"known are {', '.join(METHODS)}")
     known = spaces(function).options
     for name in options:
         if name not in known:
             takes = ", ".join(known) or "no options"
-            raise TypeError(f"{function} has no option {name!r}; it takes {takes}")
+            problem = f"{function} has no option {name!r}"
+            raise ArgumentError("E-CALL-026", problem, f"it takes {takes}")
     for name, what in NEEDED.items():
         if name in known and name not in options:
-            raise TypeError(f"{function} needs {name}=, {what}")
+            raise ArgumentError("E-CALL-027", f"{function} needs {name}=, {what}")
     checked = dict(options)
     if "frame" in known:
         handles = spaces(function).handles
         checked["frame"] = checked_frame(model, function, options["frame"], handles)
         checked["at"] = checked_point(options["at"]) if "at" in options else "frame"
     elif "at" in options and options["at"] not in ("world", "com"):
-        raise ValueError(f"{function}: at must be 'com' or 'world', not {options['at']!r}")
+        problem = f"at must be 'com' or 'world', not {options['at']!r}"
+        raise InputError("E-CALL-084", problem, part=function)
     if "known" in known:
         checked["known"] = checked_joints(model, function, options.get("known", ()))
     if "order" in known:
@@ -132,9 +141,8 @@ def checked_options(
     if "axes" in options:
         check_axes(options["axes"])
     if options.get("kind", "classical") not in ("classical", "spatial", "proper"):
-        raise ValueError(
-            f"kind must be 'classical', 'spatial' or 'proper', not {options['kind']!r}"
-        )
+        problem = f"kind must be 'classical', 'spatial' or 'proper', not {options['kind']!r}"
+        raise InputError("E-CALL-028", problem)
     return tuple(sorted((k, v) for k, v in checked.items() if k in known))
 
 
@@ -142,7 +150,8 @@ def checked_frame(model: Model, function: str, frame: Any, several: bool) -> Any
     """The name of a frame, or names of some where a function takes several."""
     if several and isinstance(frame, Sequence) and not isinstance(frame, str):
         if not frame:
-            raise ValueError(f"{function}: frame names no frame; give the name of one, or of some")
+            remedy = "give the name of one, or of some"
+            raise InputError("E-CALL-029", "frame names no frame", remedy, part=function)
         return tuple(model.frame(name).name for name in frame)
     return model.frame(frame).name
 
@@ -153,7 +162,8 @@ def checked_joints(model: Model, function: str, names: Any) -> tuple[str, ...]:
     try:
         chosen = {model.mover(name) for name in given}
     except TypeError:
-        raise TypeError(f"{function}: known must be names of joints, not {names!r}") from None
+        problem = f"known must be names of joints, not {names!r}"
+        raise ArgumentError("E-CALL-030", problem, part=function) from None
     return tuple(model.bodies[i].data.name for i in model.movers if i in chosen)
 
 
@@ -170,23 +180,24 @@ def derivative_names(
     model: where it depends on time, one may differentiate by "t" too, if one says so.
     """
     if function not in METHODS:
-        raise ValueError(f"unknown function {function!r}; known are {', '.join(FUNCTIONS)}")
+        problem = f"unknown function {function!r}"
+        raise InputError("E-CALL-031", problem, f"known are {', '.join(FUNCTIONS)}")
     sign = spaces(function, order)
     if len(sign.outputs) > 1:
-        raise ValueError(
-            f"{function} has several results; differentiate what it is made of, e.g. mass_matrix "
-            "or forward_dynamics"
-        )
+        remedy = "differentiate what it is made of, e.g. mass_matrix or forward_dynamics"
+        raise InputError("E-CALL-032", f"{function} has several results", remedy)
     known = [name for name, s in sign.inputs.items() if not isinstance(s, WrenchesSpace)]
     known += parameters
     names = known if wrt is None else [wrt] if isinstance(wrt, str) else list(wrt)
     if not names:
-        raise ValueError(f"{function}: name an argument to differentiate by: {', '.join(known)}")
+        problem = f"name an argument to differentiate by: {', '.join(known)}"
+        raise InputError("E-CALL-033", problem, part=function)
     timed = model is not None and model.timed and function not in ("integrate", "difference")
     known += ["t"] if timed else []
     for name in names:
         if name not in known:
-            raise ValueError(f"{function} has no argument {name!r}; it has {', '.join(known)}")
+            problem = f"{function} has no argument {name!r}"
+            raise InputError("E-CALL-034", problem, f"it has {', '.join(known)}")
     return tuple(dict.fromkeys(names))
 
 
@@ -197,7 +208,8 @@ def wrench_arguments(
     if f_ext is None:
         return (), []
     if not isinstance(f_ext, Mapping):
-        raise TypeError(f"f_ext must be {{frame: Wrench(...) or array}}, not {f_ext!r}")
+        problem = f"f_ext must be {{frame: Wrench(...) or array}}, not {f_ext!r}"
+        raise ArgumentError("E-CALL-038", problem)
     keys, values = [], []
     for name in sorted(f_ext, key=str):
         model.frame(name)

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from chasles.backends.pool import COMPILING
+from chasles.errors import InputError
 from chasles.functions.compiled import Compiled, Recipe
 from chasles.functions.doors import checked_options
 from chasles.functions.programs import Derivative
@@ -39,7 +40,7 @@ class Functions:
         for name in parameters:
             shape(self.model.source, name)
         if dtype not in ("float64", "float32"):
-            raise ValueError(f"dtype must be 'float64' or 'float32', not {dtype!r}")
+            raise InputError("E-ROBOT-023", f"dtype must be 'float64' or 'float32', not {dtype!r}")
         free = tuple(dict.fromkeys(parameters))
         key = (function, method, backend, dissipation, wrenches, chosen, derivative, free, dtype)
         found = self._made.get(key)

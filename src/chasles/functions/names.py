@@ -5,22 +5,23 @@ from typing import Any
 
 import numpy as np
 
+from chasles.errors import ArgumentError, InputError
 from chasles.model import Model
 
 
 def check_robot(function: str, robot: Any) -> None:
     """What is given for a robot must be one, not its path or its name."""
     if not isinstance(getattr(robot, "model", None), Model):
-        raise TypeError(
-            f"{function}: robot must be what chasles.load or chasles.robots give, not {robot!r}"
-        )
+        problem = f"robot must be what chasles.load or chasles.robots give, not {robot!r}"
+        raise ArgumentError("E-CALL-055", problem, part=function)
 
 
 def numbers(what: str, value: Any, size: int) -> np.ndarray:
     """Floats, of the precision that they have, `size` of them in the last axis."""
     array = np.asarray(value)
     if array.shape[-1:] != (size,):
-        raise ValueError(f"{what} must have {size} numbers in its last axis, not {array.shape}")
+        problem = f"{what} must have {size} numbers in its last axis, not {array.shape}"
+        raise InputError("E-CALL-056", problem)
     return array if array.dtype.kind == "f" else array.astype(float)
 
 
@@ -30,9 +31,8 @@ def leading_shape(function: str, **arrays: np.ndarray) -> tuple[int, ...]:
         return np.broadcast_shapes(*(a.shape[:-1] for a in arrays.values()))
     except ValueError:
         shapes = ", ".join(f"{name} {a.shape[:-1]}" for name, a in arrays.items())
-        raise ValueError(
-            f"{function}: leading shapes do not broadcast together: {shapes}"
-        ) from None
+        problem = f"leading shapes do not broadcast together: {shapes}"
+        raise InputError("E-CALL-057", problem, part=function) from None
 
 
 def by_name(

@@ -11,9 +11,10 @@ from typing import Any, Literal
 
 from chasles.algorithms import DERIVATIVES, KINEMATICS, METHODS, Method
 from chasles.algorithms.spatial.configuration import integrate
+from chasles.errors import InputError, ModelError
 from chasles.expr import RULES, Arena, Number, Program, Variable, forward, jacobian, reverse
 from chasles.functions.tracing import Signature, WrenchKey, signature, trace
-from chasles.model import WORLD, Model, ModelError
+from chasles.model import WORLD, Model
 from chasles.model.passes import applied
 from chasles.model.spaces import PositionSpace
 
@@ -92,7 +93,8 @@ def program(
     positions = _positions(function)
     if (smooth or derivative is not None) and not all(way.method.smooth for way in found):
         names = ", ".join(repr(m.name) for m in METHODS[function] if m.smooth)
-        raise ValueError(f"{function}: method {method!r} has no derivatives; use {names}")
+        problem = f"method {method!r} has no derivatives"
+        raise InputError("E-CALL-064", problem, f"use {names}", part=function)
     if derivative is not None and _has_recursion(function, method, derivative):
         way = DERIVATIVES[function]
         alone = _is_alone(model, keys, parameters, options)
@@ -199,9 +201,9 @@ def _methods(
     known = METHODS[function]
     offered = tuple(m for m in known if method != "fastest" or not m.by_name)
     if model.source.massless and function not in KINEMATICS:
+        problem = f"robot {model.name!r} has no masses, which it needs"
         raise ModelError(
-            f"robot {model.name!r}: {function} needs masses and it has none; give its rows mass, "
-            "center and inertia"
+            "E-CALL-065", problem, "give its rows mass, center and inertia", part=function
         )
     if function == "linearize":
         _check_closed_by_steps(model)
@@ -211,33 +213,35 @@ def _methods(
     if loaded:
         able = tuple(m for m in able if "f_ext" in signature(m.algorithm).inputs)
         if not able:
-            raise ValueError(f"{function} takes no external forces; leave f_ext out")
+            problem = "it takes no external forces"
+            raise InputError("E-CALL-066", problem, "leave f_ext out", part=function)
     fit = {m.name: m.needs(model, options) if m.needs else "" for m in able}
     allowed = tuple(m for m in able if (m.followers or not bound) and not fit[m.name])
     if method == "fastest":
         if not allowed:
-            remedy = "; load the robot with mimic=False" if model.mimics else ""
-            reason = next(filter(None, fit.values()), f"it cannot have {bound}{remedy}")
-            raise ModelError(f"robot {model.name!r}: {function}: {reason}")
+            reason = next(filter(None, fit.values()), "")
+            remedy = "load the robot with mimic=False" if model.mimics and not reason else ""
+            problem = f"robot {model.name!r}: {reason or f'it cannot have {bound}'}"
+            raise ModelError("E-CALL-067", problem, remedy, part=function)
         return allowed
     named = tuple(m for m in known if m.name == method)
     if not named:
         names = ", ".join(repr(m.name) for m in known)
-        raise ValueError(f"{function} has no method {method!r}; it has 'fastest', {names}")
+        problem = f"it has no method {method!r}"
+        raise InputError("E-CALL-068", problem, f"it has 'fastest', {names}", part=function)
     if named[0] not in able:
         names = ", ".join(repr(m.name) for m in able)
         lacks = "external forces" if loaded and order == 1 else f"order {order}"
-        raise ValueError(f"{function}: method {method!r} has no {lacks}; use {names}")
+        problem = f"method {method!r} has no {lacks}"
+        raise InputError("E-CALL-069", problem, f"use {names}", part=function)
     if named[0] not in allowed:
         names = ", ".join(repr(m.name) for m in allowed)
         if fit[method]:
-            raise ModelError(
-                f"robot {model.name!r}: {function} by {method!r}: {fit[method]}; use {names}"
-            )
+            problem = f"method {method!r}, robot {model.name!r}: {fit[method]}"
+            raise ModelError("E-CALL-070", problem, f"use {names}", part=function)
         remedy = ", or load the robot with mimic=False" if model.mimics else ""
-        raise ModelError(
-            f"robot {model.name!r}: method {method!r} cannot have {bound}; use {names}{remedy}"
-        )
+        problem = f"method {method!r} cannot have {bound}"
+        raise ModelError("E-CALL-071", problem, f"use {names}{remedy}", part=function)
     return named
 
 
@@ -249,11 +253,12 @@ def _check_closed_by_steps(model: Model) -> None:
     """
     for body in model.bodies:
         if not body.joint.holonomic and body.parent != WORLD:
-            raise ModelError(
-                f"robot {model.name!r}: joint {body.data.name!r} is nonholonomic and on a moving "
-                "body, so velocities cannot write every small change of q, and linearize has no "
-                "answer; ask for derivatives, which are along steps"
+            problem = (
+                f"joint {body.data.name!r} is nonholonomic and on a moving body, so velocities "
+                "cannot write every small change of q, and linearize has no answer"
             )
+            remedy = "ask for derivatives, which are along steps"
+            raise ModelError("E-CALL-072", problem, remedy, part=f"robot {model.name!r}")
 
 
 def spaces(function: str, order: int = 1) -> Signature:

@@ -6,6 +6,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
+from chasles.errors import ArgumentError, InputError
 from chasles.expr import Number, Scalar
 from chasles.mathematics.homogeneous import (
     Acceleration,
@@ -35,26 +36,28 @@ def number(name: str, x: Any) -> Number:
     if type(x) is Scalar:
         return x
     if isinstance(x, bool | str | bytes) or np.ndim(x):
-        raise TypeError(f"{name} must be a number, not {x!r}")
+        raise ArgumentError("E-MATH-001", f"{name} must be a number, not {x!r}")
     try:
         value = float(x)
     except (TypeError, ValueError):
-        raise TypeError(f"{name} must be a number, not {x!r}") from None
+        raise ArgumentError("E-MATH-002", f"{name} must be a number, not {x!r}") from None
     if not math.isfinite(value):
-        raise ValueError(f"{name} is {value}: give a finite number")
+        raise InputError("E-MATH-003", f"{name} is {value}: give a finite number")
     return value
 
 
 def numbers(name: str, x: Array, shape: tuple[int, ...]) -> list[Number]:
     """The entries of an array of that shape, flat, each of them finite."""
     if isinstance(x, Dense) and shape != (4, 4):
-        raise TypeError(f"{name} must be an array of shape {shape}, not a {type(x).__name__}")
+        problem = f"{name} must be an array of shape {shape}, not a {type(x).__name__}"
+        raise ArgumentError("E-MATH-004", problem)
     try:
         given = np.asarray(x)
     except ValueError:
-        raise ValueError(f"{name} must have shape {shape}, not rows of different lengths") from None
+        problem = f"{name} must have shape {shape}, not rows of different lengths"
+        raise InputError("E-MATH-005", problem) from None
     if given.shape != shape:
-        raise ValueError(f"{name} must have shape {shape}, not {given.shape}")
+        raise InputError("E-MATH-006", f"{name} must have shape {shape}, not {given.shape}")
     places = np.ndindex(shape)
     return [
         number(f"{name}{list(k)}", e) for k, e in zip(places, given.ravel().tolist(), strict=True)
@@ -73,7 +76,7 @@ def direction(name: str, x: Array) -> Vector:
         return u
     largest = max(abs(e) for e in u)
     if largest == 0.0:
-        raise ValueError(f"{name} has zero length: give a direction")
+        raise InputError("E-MATH-007", f"{name} has zero length: give a direction")
     return Vector(tuple(e / largest for e in u))
 
 
@@ -92,7 +95,8 @@ def typed(name: str, x: Any, *kinds: type) -> None:
     """An error unless x is of one of these types."""
     if type(x) not in kinds:
         wanted = " or ".join(kind.__name__ for kind in kinds)
-        raise TypeError(f"{name} must be of type {wanted}, not {type(x).__name__}")
+        problem = f"{name} must be of type {wanted}, not {type(x).__name__}"
+        raise ArgumentError("E-MATH-008", problem)
 
 
 def position(name: str, M: Any) -> Position:
@@ -113,10 +117,11 @@ def rotation(name: str, R: Matrix) -> Rotation:
         A = np.array(R.rows, dtype=float)
         error = float(np.abs(A.T @ A - np.eye(3)).max())
         if error > TOLERANCE or np.linalg.det(A) < 0.0:
-            raise ValueError(
-                f"{name}: not a rotation (R'R differs from 1 by {error:.1e}, "
-                f"its determinant is {np.linalg.det(A):.3g})"
+            problem = (
+                f"not a rotation (R'R differs from 1 by {error:.1e}, its determinant is "
+                f"{np.linalg.det(A):.3g})"
             )
+            raise InputError("E-MATH-009", problem, part=name)
     return Rotation.of(R)
 
 
@@ -157,9 +162,11 @@ def from_array(kind: type[T], A: Array, *, name: str = "the array") -> T:
     array of an acceleration does not tell all: see `acceleration_from_array`.
     """
     if kind is Acceleration:
-        raise TypeError("H holds w twice over and without its sign: use acceleration_from_array")
+        problem = "H holds w twice over and without its sign: use acceleration_from_array"
+        raise ArgumentError("E-MATH-010", problem)
     if kind not in READERS:
-        raise TypeError(f"{kind!r}: types are {', '.join(k.__name__ for k in READERS)}")
+        problem = f"types are {', '.join(k.__name__ for k in READERS)}"
+        raise ArgumentError("E-MATH-011", problem, part=f"{kind!r}")
     rows = matrix(name, A)
     read, form = READERS[kind]
     X = read(rows)
@@ -180,4 +187,4 @@ def has_form(name: str, given: Matrix, made: Matrix, form: str) -> None:
     ):
         error = float(np.abs(A[part] - B[part]).max(initial=0.0))
         if error > TOLERANCE * scale:
-            raise ValueError(f"{name} is not {form}; an entry is {error:.1e} off")
+            raise InputError("E-MATH-012", f"{name} is not {form}", f"an entry is {error:.1e} off")

@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from chasles.errors import InputError
 from chasles.expr import Number, Scalar
 from chasles.homogeneous.door import (
     ORIGIN,
@@ -49,7 +50,7 @@ def inertia_from_mass(mass: Number, center: Array, inertia: Array) -> Inertia:
     """
     m = number("mass", mass)
     if type(m) is not Scalar and m < 0.0:
-        raise ValueError(f"mass is {m}: give the mass in kg, not below zero")
+        raise InputError("E-MATH-013", f"mass is {m}: give the mass in kg, not below zero")
     rigid = RigidInertia.from_center(m, vector("center", center), _moments(inertia))
     return Inertia.of(rigid)
 
@@ -58,9 +59,10 @@ def _moments(inertia: Array) -> Symmetric:
     if np.shape(inertia) == (6,):
         return Symmetric(*numbers("inertia", inertia, (6,)))
     if np.shape(inertia) != (3, 3):
-        raise ValueError(
-            "inertia must be (xx, yy, zz, xy, xz, yz) or a 3x3 tensor, "
-            f"not of shape {np.shape(inertia)}"
+        raise InputError(
+            "E-MATH-014",
+            "inertia must be (xx, yy, zz, xy, xz, yz) or a 3x3 tensor, not of shape "
+            f"{np.shape(inertia)}",
         )
     given = matrix("inertia", inertia, 3)
     moments = Symmetric.of(given)

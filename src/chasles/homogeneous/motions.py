@@ -2,6 +2,7 @@
 
 import math
 
+from chasles.errors import InputError
 from chasles.expr import Number, Scalar
 from chasles.homogeneous.door import Array, has_form, matrix, number, position, typed, vector
 from chasles.mathematics.homogeneous import (
@@ -47,9 +48,9 @@ def joint_screw(kind: str, pitch: Number = 0.0) -> Screw:
     z, p = Vector.of(0.0, 0.0, 1.0), number("pitch", pitch)
     pitches = {"revolute": 0.0, "prismatic": math.inf, "helical": p}
     if kind not in pitches:
-        raise ValueError(f"kind must be one of {', '.join(pitches)}, not {kind!r}")
+        raise InputError("E-MATH-015", f"kind must be one of {', '.join(pitches)}, not {kind!r}")
     if kind != "helical" and (type(p) is Scalar or p != 0.0):
-        raise ValueError(f"a {kind} joint has no pitch; kind='helical' has one")
+        raise InputError("E-MATH-016", f"a {kind} joint has no pitch", "kind='helical' has one")
     return screw_from_axis(z, Vector.zero(), pitches[kind])
 
 

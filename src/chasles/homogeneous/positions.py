@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from chasles.errors import InputError
 from chasles.expr import Number
 from chasles.homogeneous.door import (
     ORIGIN,
@@ -55,7 +56,7 @@ def position_from_extended_dh(
     coordinate = checked.pop("q")
     moved = {"revolute": "theta", "prismatic": "s"}
     if kind not in moved:
-        raise ValueError(f"kind must be 'revolute' or 'prismatic', not {kind!r}")
+        raise InputError("E-MATH-017", f"kind must be 'revolute' or 'prismatic', not {kind!r}")
     checked[moved[kind]] += coordinate
     return homogeneous.position_from_extended_dh(**checked)
 
@@ -102,9 +103,10 @@ def angles_from_position(
 
 def _sequence(sequence: str, axes: str) -> None:
     if sequence not in SEQUENCES:
-        raise ValueError(f"sequence {sequence!r}: there are {', '.join(SEQUENCES)}")
+        problem = f"there are {', '.join(SEQUENCES)}"
+        raise InputError("E-MATH-018", problem, part=f"sequence {sequence!r}")
     if axes not in ("moving", "fixed"):
-        raise ValueError(f"axes must be 'moving' or 'fixed', not {axes!r}")
+        raise InputError("E-MATH-019", f"axes must be 'moving' or 'fixed', not {axes!r}")
 
 
 def position_from_axes(x: Array, y: Array, z: Array, origin: Array = ORIGIN) -> Position:

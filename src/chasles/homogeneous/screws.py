@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from chasles.errors import InputError
 from chasles.expr import Number, Scalar
 from chasles.homogeneous.door import ORIGIN, Array, array, direction, number, typed, vector
 from chasles.mathematics import homogeneous
@@ -52,7 +53,7 @@ def screw_of_velocity(W: Velocity) -> tuple[Screw, Number]:
     """The instantaneous screw axis and its rate, W = L rate: the length of w, or of v if w = 0."""
     typed("W", W, Velocity)
     if not any(type(x) is Scalar or x != 0.0 for x in W):
-        raise ValueError("W is zero: a body at rest has no screw axis")
+        raise InputError("E-MATH-020", "W is zero: a body at rest has no screw axis")
     return homogeneous.screw_of_velocity(W)
 
 
@@ -103,6 +104,7 @@ def line_from_plucker(coordinates: Array) -> tuple[np.ndarray, np.ndarray]:
     if not any(type(x) is Scalar for x in sizes):
         uu, mm, um = sizes
         if um * um > 1e-18 * uu * mm:
-            raise ValueError("coordinates are those of no line: u.m is not zero (a screw's pitch)")
+            problem = "coordinates are those of no line: u.m is not zero (a screw's pitch)"
+            raise InputError("E-MATH-021", problem)
     point, along = homogeneous.line_from_plucker(six)
     return array(point), array(along)

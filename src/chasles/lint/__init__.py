@@ -2,7 +2,6 @@
 
 import importlib
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -10,6 +9,7 @@ from functools import partial
 import numpy as np
 
 from chasles import formats
+from chasles.errors import ModelError
 from chasles.formats import registry
 from chasles.formats.files import load
 from chasles.formats.walled import NotInstalled
@@ -18,11 +18,8 @@ from chasles.lint.checks import CHECKS
 from chasles.lint.findings import SEVERITIES, Finding, at_least
 from chasles.lint.repair import unrepaired
 from chasles.lint.sheet import Found, Joint, Link, Sheet
-from chasles.model import Description, ModelError
+from chasles.model import Description
 from chasles.robot import Robot
-
-_MESSAGE = re.compile(r"(?:(?P<where>.*?:\d+): )?(?:(?P<part>\w+ '[^']*'):? )?(?P<what>.*)", re.S)
-
 
 _quiet = partial(np.errstate, over="ignore", invalid="ignore", divide="ignore")
 """What overflows is infinite, and found to be no body's; NumPy need not say it too."""
@@ -81,13 +78,13 @@ def surveyed(
     except NotInstalled:
         raise
     except ModelError as error:
-        return replace(sheet, refusal=_refusal(file, str(error)))
+        return replace(sheet, refusal=_refusal(file, error))
     with _quiet():
         sheet = _joined(sheet, description, row.seen)
     try:
         return replace(sheet, robot=Robot(description))
     except ModelError as error:
-        return replace(sheet, refusal=_refusal(file, str(error)))
+        return replace(sheet, refusal=_refusal(file, error))
 
 
 def _joined(sheet: Sheet, description: Description, join: str) -> Sheet:
@@ -120,13 +117,9 @@ def _joined(sheet: Sheet, description: Description, join: str) -> Sheet:
     )
 
 
-def _refusal(file: str, message: str) -> Found:
-    """A reader's message, taken apart: file:line, the part, the fact, the remedy."""
-    said = message.removeprefix(f"{file}: ")
-    match = _MESSAGE.fullmatch(said)
-    assert match is not None, "every text matches"
-    what, _, remedy = match["what"].rpartition("; ")
-    return Found(match["part"] or "file", match["where"] or file, what or remedy, remedy)
+def _refusal(file: str, error: ModelError) -> Found:
+    """Why a file does not load."""
+    return Found(error.part or "file", error.place or file, error.problem, error.remedy)
 
 
 __all__ = ["CHECKS", "SEVERITIES", "Finding", "at_least", "findings", "lint", "surveyed"]

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 
+from chasles.errors import ConvergenceError, InputError
 from chasles.lint.sheet import Found, Joint, Sheet
 
 _SLACK = 1e-6
@@ -99,8 +100,8 @@ def loop(sheet: Sheet) -> Iterator[Found]:
     names = ", ".join(repr(each.name) for each in sheet.robot.model.constraints)
     try:
         freedoms = sheet.robot.mobility()
-    except (ValueError, ArithmeticError) as error:
-        yield Found(f"loops {names}", sheet.file, str(error).rpartition("; ")[0] or str(error))
+    except (InputError, ConvergenceError) as error:
+        yield Found(f"loops {names}", sheet.file, error.fault)
         return
     if int(freedoms) == 0:
         yield Found(f"loops {names}", sheet.file, "they let nothing move")

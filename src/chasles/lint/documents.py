@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from lxml import etree
 
-from chasles.model import ModelError
+from chasles.errors import ModelError
 
 
 class Edit(NamedTuple):
@@ -106,4 +106,5 @@ def decoded(file: str, data: bytes) -> str:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
-        raise ModelError(f"{file}: only text in UTF-8 is repaired; save it as such") from None
+        problem = "only text in UTF-8 is repaired"
+        raise ModelError("E-LINT-002", problem, "save it as such", file=file) from None

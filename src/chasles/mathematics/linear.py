@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, overload
 
+from chasles.errors import InputError
 from chasles.expr import Number, is_number, sqrt
 
 
@@ -95,7 +96,7 @@ class Matrix:
         import numpy as np  # the algebra runs without it: only a user at the prompt asks for arrays
 
         if copy is False:
-            raise ValueError("Matrix holds no array: one has to be made")
+            raise InputError("E-MATH-024", "Matrix holds no array: one has to be made")
         return np.array(self.rows, dtype=float if dtype is None else dtype)
 
     @property

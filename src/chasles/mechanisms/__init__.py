@@ -56,4 +56,5 @@ def of(model: Model) -> Mechanism:
 def require_tree(model: Model, what: str, remedy: str, *, loops: bool = False) -> None:
     """Refuse a model that has loops (unless they are allowed) or depends on time."""
     if model.timed or (model.loop_rows and not loops):
-        raise ModelError(f"{what}: robot {model.name!r} has loops or depends on time; {remedy}")
+        problem = f"robot {model.name!r} has loops or depends on time"
+        raise ModelError("E-LOOP-031", problem, remedy, part=what)

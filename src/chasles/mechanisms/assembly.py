@@ -40,11 +40,12 @@ def assemble(loops: Loops, y: Any, guess: Any) -> np.ndarray:
             break
     if len(left):
         more = "" if len(left) == 1 else f" (and at {len(left) - 1} others)"
-        raise ImpossiblePosition(
-            f"robot {loops.model.name!r}: impossible position{at_index(left[0], lead)}{more}: "
-            f"{how_open(loops.model, residual[left[0]])}{_given(loops, flat[left[0]])}; the "
-            "position is out of reach, or the guess too far from it"
+        problem = (
+            f"impossible position{at_index(left[0], lead)}{more}: "
+            f"{how_open(loops.model, residual[left[0]])}{_given(loops, flat[left[0]])}"
         )
+        remedy = "the position is out of reach, or the guess too far from it"
+        raise ImpossiblePosition("E-LOOP-001", problem, remedy, part=f"robot {loops.model.name!r}")
     loops.check_regular(loops.matrix(q.reshape(*lead, nq)))
     return q.reshape(*lead, nq)
 

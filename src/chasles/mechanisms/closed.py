@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chasles.algorithms import CLOSED_LOOPS, OPEN
+from chasles.errors import ArgumentError, InputError
 from chasles.functions.compiled import Compiled
 from chasles.functions.doors import checked_frame, checked_joints, wrench_arguments
 from chasles.functions.numeric.linear_systems import checked_step
@@ -139,36 +140,38 @@ class Closed(Tree):
 
     def loads(self, name: str, multipliers: Any) -> tuple[Any, ...]:
         if multipliers is None:
-            raise TypeError(
-                f"{name}: robot {self.model.name!r} has loops or couplings, which exert forces "
-                "too; give multipliers, the second result of constrained_dynamics"
-            )
+            problem = f"robot {self.model.name!r} has loops or couplings, which exert forces too"
+            remedy = "give multipliers, the second result of constrained_dynamics"
+            raise ArgumentError("E-ROBOT-019", problem, remedy, part=name)
         return (multipliers,)
 
     def require_loops(self, what: str, remedy: str = "use forward_dynamics") -> None:
         pass
 
     def refuse_loops(self, what: str, remedy: str) -> None:
-        raise ModelError(f"{what}: robot {self.model.name!r} has loops or couplings; {remedy}")
+        problem = f"robot {self.model.name!r} has loops or couplings"
+        raise ModelError("E-LOOP-033", problem, remedy, part=what)
 
     def opens(self, function: str) -> bool:
         return function in OPEN
 
     def refuse_open(self, what: str, function: str) -> None:
         if self.opens(function):
-            raise ModelError(
-                f"{what}: robot {self.model.name!r} has loops or couplings, and a program of "
-                f"{function} would leave them open; {OPEN[function]}"
+            problem = (
+                f"robot {self.model.name!r} has loops or couplings, and a program of {function} "
+                "would leave them open"
             )
+            raise ModelError("E-ROBOT-015", problem, OPEN[function], part=what)
 
     # Functions that loops change ----------------------------------------------------------------
 
     def _refuse_method(self, what: str, method: str) -> None:
         if method != "fastest":
-            raise ValueError(
-                f"{what}: method {method!r} is of trees, and robot {self.model.name!r} has loops "
-                "or couplings; leave it out"
+            problem = (
+                f"method {method!r} is of trees, and robot {self.model.name!r} has loops or "
+                "couplings"
             )
+            raise InputError("E-LOOP-035", problem, "leave it out", part=what)
 
     def _constrained_dynamics(
         self,
@@ -275,11 +278,12 @@ class Closed(Tree):
         method: str,
     ) -> Any:
         if coordinates is None:
-            raise ModelError(
-                f"mass_matrix_inverse: robot {self.model.name!r} has loops or couplings, and does "
-                'not accelerate by the inverse of its tree; say coordinates="independent", or '
-                '"tree"'
+            problem = (
+                f"robot {self.model.name!r} has loops or couplings, and does not accelerate by the "
+                "inverse of its tree"
             )
+            remedy = 'say coordinates="independent", or "tree"'
+            raise ModelError("E-ROBOT-017", problem, remedy, part="mass_matrix_inverse")
         self._refuse_method('mass_matrix_inverse(coordinates="independent")', method)
         M = self.solver.mass_matrix(*arrays, tolerance=TOLERANCE, threads=threads)
         return filled("mass_matrix_inverse", np.linalg.inv(M), out)

@@ -13,6 +13,7 @@ import numpy as np
 
 from chasles.backends.arrays import check_tolerance
 from chasles.backends.drivers import newton
+from chasles.errors import ArgumentError, InputError, ModelError
 from chasles.functions.libraries import refuse
 from chasles.functions.names import leading_shape
 from chasles.mechanisms.openness import at_index, check_position, check_rates, how_open
@@ -28,7 +29,7 @@ from chasles.mechanisms.ranks import (
 )
 from chasles.mechanisms.reports import ImpossiblePosition, LockedMechanism, SingularPosition
 from chasles.mechanisms.scales import column_scales, row_scales
-from chasles.model import Coupling, Loop, Model, ModelError
+from chasles.model import Coupling, Loop, Model
 
 CLOSED = 1e-13
 """Loops are solved to this residual, in rad and in sizes of the loop."""
@@ -132,10 +133,10 @@ class Loops:
         if not len(closed):
             best = how_open(self.model, found.residual[int(np.argmin(found.size))])
             when = " at t = 0, where choices are made" if self.model.timed else ""
-            raise ImpossiblePosition(
-                f"robot {self.model.name!r}: no position was found that closes its loops{when}; "
-                f"at best {best}; check lengths, frames and couplings"
-            )
+            problem = f"no position was found that closes its loops{when}"
+            remedy = f"at best {best}; check lengths, frames and couplings"
+            part = f"robot {self.model.name!r}"
+            raise ImpossiblePosition("E-LOOP-002", problem, remedy, part=part)
         ranks = [rank_of(A)[0] for A in self.matrix(closed)]
         return closed[np.array(ranks) == max(ranks)]
 
@@ -164,19 +165,18 @@ class Loops:
     def select(self, names: Sequence[str]) -> np.ndarray:
         """The coordinates of a user's choice, which must determine the others."""
         if not len(names):
-            raise ModelError(
-                f"robot {self.model.name!r}: name its independent freedoms, for example "
+            problem = (
+                "name its independent freedoms, for example "
                 f"{self.names(self.automatic) or 'none: it is locked'}"
             )
+            raise ModelError("E-LOOP-003", problem, part=f"robot {self.model.name!r}")
         given = self.indices(names, "to be independent")
         self.check_moves(given, self.automatic)
         self._check_each_moves(given)
         if len(given) != len(self.automatic) or not determine(self.reference_equations, given):
-            raise ModelError(
-                f"robot {self.model.name!r}: {self.names(given)} cannot be its independent "
-                f"freedoms; it has {len(self.automatic)}, for example "
-                f"{self.names(self.automatic)}"
-            )
+            problem = f"{self.names(given)} cannot be its independent freedoms"
+            remedy = f"it has {len(self.automatic)}, for example {self.names(self.automatic)}"
+            raise ModelError("E-LOOP-004", problem, remedy, part=f"robot {self.model.name!r}")
         return given
 
     def indices(self, names: Sequence[str], purpose: str) -> np.ndarray:
@@ -184,10 +184,9 @@ class Loops:
         names = [names] if isinstance(names, str) else names
         for name in names:
             if name not in self.freedoms:
-                raise ModelError(
-                    f"robot {self.model.name!r}: no freedom {name!r} {purpose}; it has "
-                    f"{', '.join(map(repr, self.freedoms))}"
-                )
+                problem = f"no freedom {name!r} {purpose}"
+                remedy = f"it has {', '.join(map(repr, self.freedoms))}"
+                raise ModelError("E-LOOP-005", problem, remedy, part=f"robot {self.model.name!r}")
         return np.array(sorted({self.freedoms.index(name) for name in names}), dtype=int)
 
     def among(self, given: np.ndarray) -> np.ndarray | None:
@@ -314,14 +313,14 @@ class Loops:
         try:
             array = np.asarray(value, dtype=float)
         except (TypeError, ValueError) as error:
-            raise TypeError(f"{function}: {name} is not an array of numbers: {error}") from None
+            problem = f"{name} is not an array of numbers: {error}"
+            raise ArgumentError("E-LOOP-006", problem, part=function) from None
         if array.ndim == 0 or array.shape[-1] != size:
             what = f" ({self.names(self.independent)})" if name.startswith("y") else ""
-            raise ValueError(
-                f"{function}: {name} must have shape (..., {size}){what}, not {array.shape}"
-            )
+            problem = f"{name} must have shape (..., {size}){what}, not {array.shape}"
+            raise InputError("E-LOOP-007", problem, part=function)
         if not np.all(np.isfinite(array)):
-            raise ValueError(f"{function}: {name} must be finite numbers")
+            raise InputError("E-LOOP-008", f"{name} must be finite numbers", part=function)
         return array
 
     def check_moves(self, asked: Any, independent: np.ndarray) -> None:
@@ -329,9 +328,11 @@ class Loops:
         if np.size(asked) and not len(independent) and self.model.nv:
             every = np.arange(self.model.nv)
             raise LockedMechanism(
-                f"robot {self.model.name!r}: locked: {self.around(every)} leaves "
-                f"{self.names(every)} no freedom, so none is independent; take a loop joint that "
-                "forbids less, leave out a coupling, or add a joint"
+                "E-LOOP-009",
+                f"{self.around(every)} leaves {self.names(every)} no freedom, so none is "
+                "independent",
+                "take a loop joint that forbids less, leave out a coupling, or add a joint",
+                part=f"robot {self.model.name!r}: locked",
             )
 
     def _check_each_moves(self, asked: np.ndarray) -> None:
@@ -339,11 +340,9 @@ class Loops:
         still = np.array([k for k in asked if k in self.immobile], dtype=int)
         if len(still):
             able = np.delete(np.arange(self.model.nv), self.immobile)
-            raise LockedMechanism(
-                f"robot {self.model.name!r}: {self.names(still)} cannot move, held by "
-                f"{self.around(still)}; drive others, of {self.names(able)}, or take a loop joint "
-                "that forbids less"
-            )
+            problem = f"{self.names(still)} cannot move, held by {self.around(still)}"
+            remedy = f"drive others, of {self.names(able)}, or take a loop joint that forbids less"
+            raise LockedMechanism("E-LOOP-010", problem, remedy, part=f"robot {self.model.name!r}")
 
     def check_closed(self, function: str, q: np.ndarray, tolerance: float) -> None:
         check_tolerance(function, tolerance)
@@ -376,10 +375,8 @@ class Loops:
             remedy += f"{len(given)}, so no choice of independent ones will do"
         else:
             remedy = f"take others as independent: robot.with_independent({self.names(other)})"
-        raise SingularPosition(
-            f"robot {self.model.name!r}: singular position{at_index(bad[0], lead)}: "
-            f"{self.undetermined(here, given)}; {remedy}"
-        )
+        problem = f"singular position{at_index(bad[0], lead)}: {self.undetermined(here, given)}"
+        raise SingularPosition("E-LOOP-011", problem, remedy, part=f"robot {self.model.name!r}")
 
     def undetermined(self, A: np.ndarray, given: np.ndarray) -> str:
         """Which freedoms some do not determine in a position, with A of `matrix`."""

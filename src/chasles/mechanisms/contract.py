@@ -8,6 +8,7 @@ from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 
+from chasles.errors import InputError
 from chasles.functions.compiled import AtTime, Compiled
 from chasles.mechanisms.charts import Charts
 from chasles.mechanisms.closing import Loops
@@ -129,6 +130,5 @@ def check_coordinates(function: str, coordinates: Any) -> None:
     """The inverse of a mass matrix may be asked for without saying in which coordinates."""
     unsaid = coordinates is None and function == "mass_matrix_inverse"
     if coordinates not in COORDINATES and not unsaid:
-        raise ValueError(
-            f'{function}: coordinates must be "tree" or "independent", not {coordinates!r}'
-        )
+        problem = f'coordinates must be "tree" or "independent", not {coordinates!r}'
+        raise InputError("E-LOOP-037", problem, part=function)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from chasles.backends.arrays import check_tolerance
+from chasles.errors import ArgumentError, ChaslesError, InputError
 from chasles.functions.compiled import Compiled
 from chasles.functions.functions import Functions
 from chasles.functions.libraries import refuse
@@ -207,11 +208,13 @@ class ClosedLoops:
         worst = int(np.argmax(np.where(bad, size, 0.0)))
         constraint, far = farthest(loops.model, left.reshape(-1, left.shape[-1])[worst])
         raise OverDetermined(
-            f"robot {loops.model.name!r}: accelerations of {loops.names(loops.confined(given))} "
-            f"are known{at_index(worst, bad.shape)}, which are more than its loops leave free, and "
-            f"they contradict {named(constraint)} by {far:.3g} (rad/s2, and parts of its size); "
-            "take accelerations that complete(q, yd, ydd) gives, or leave some of these joints out "
-            "of known"
+            "E-LOOP-012",
+            f"accelerations of {loops.names(loops.confined(given))} are "
+            f"known{at_index(worst, bad.shape)}, which are more than its loops leave free, and "
+            f"they contradict {named(constraint)} by {far:.3g} (rad/s2, and parts of its size)",
+            "take accelerations that complete(q, yd, ydd) gives, or leave some of these joints "
+            "out of known",
+            part=f"robot {loops.model.name!r}",
         )
 
     # Actuator forces --------------------------------------------------------------------------
@@ -237,11 +240,10 @@ class ClosedLoops:
                 if len(given)
                 else "no actuators, as given,"
             )
-            raise UnderActuated(
-                f"robot {self.loops.model.name!r}: {named} cannot move all of its "
-                f"{len(self.loops.independent)} freedoms; actuate for example "
-                f"{self.loops.names(self.loops.independent)}"
-            )
+            problem = f"{named} cannot move all of its {len(self.loops.independent)} freedoms"
+            remedy = f"actuate for example {self.loops.names(self.loops.independent)}"
+            part = f"robot {self.loops.model.name!r}"
+            raise UnderActuated("E-LOOP-013", problem, remedy, part=part)
         heavy = self._weights(given, weights)
         with _asked_for("inverse_dynamics", "actuator_forces"):
             compiled = self._function(chosen)(
@@ -260,22 +262,20 @@ class ClosedLoops:
 
     def _weights(self, given: np.ndarray, weights: Mapping[str, float] | None) -> tuple[float, ...]:
         if not isinstance(weights or {}, Mapping):
-            raise TypeError(
-                f"inverse_dynamics: weights must be {{freedom: weight}}, not "
-                f"{type(weights).__name__}"
-            )
+            problem = f"weights must be {{freedom: weight}}, not {type(weights).__name__}"
+            raise ArgumentError("E-LOOP-014", problem, part="inverse_dynamics")
         names = [self.loops.freedoms[k] for k in given]
         chosen = dict.fromkeys(names, 1.0)
         for name, value in (weights or {}).items():
             if name not in chosen:
-                raise ValueError(
-                    f"inverse_dynamics: weights name {name!r}, which is not among the actuated "
+                problem = (
+                    f"weights name {name!r}, which is not among the actuated "
                     f"{', '.join(map(repr, names))}"
                 )
+                raise InputError("E-LOOP-015", problem, part="inverse_dynamics")
             if not (isinstance(value, int | float) and np.isfinite(value) and value > 0.0):
-                raise ValueError(
-                    f"inverse_dynamics: the weight of {name!r} must be positive, not {value!r}"
-                )
+                problem = f"the weight of {name!r} must be positive, not {value!r}"
+                raise InputError("E-LOOP-016", problem, part="inverse_dynamics")
             chosen[name] = float(value)
         return tuple(chosen.values())
 
@@ -336,8 +336,8 @@ def _asked_for(name: str, runs: str) -> Iterator[None]:
     """What a function says of wrong arrays and methods, under the name of the one asked for."""
     try:
         yield
-    except (TypeError, ValueError) as error:
-        raise type(error)(str(error).replace(runs, name, 1)) from None
+    except ChaslesError as error:
+        raise error.at(part=name) if error.part == runs else error from None
 
 
 def _worst(health: np.ndarray) -> tuple[float, float]:

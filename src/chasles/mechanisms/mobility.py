@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
+from chasles.errors import InputError, ModelError
 from chasles.mechanisms.closing import Loops
 from chasles.mechanisms.ranks import RANK, rank_of, spans
 from chasles.mechanisms.reports import Mobility
 from chasles.mechanisms.structure import weaker_joints
-from chasles.model import ModelError
 
 MASSLESS = 1e-13
 """Closed motions that move less than this part of the largest inertia move none."""
@@ -27,21 +27,22 @@ def check_inertia(loops: Loops) -> None:
     if not share[best] > MASSLESS:
         motion = np.abs(free[best] @ vectors[best, :, 0])
         moving = np.flatnonzero(motion > 0.1 * np.max(motion))
-        raise ModelError(
-            f"robot {loops.model.name!r}: {loops.around(moving)} lets {loops.names(moving)} move "
-            "together without any inertia, so that a force would accelerate them without "
-            "bound; give one of their links a mass and an inertia, or a joint an armature"
+        problem = (
+            f"{loops.around(moving)} lets {loops.names(moving)} move together without any inertia, "
+            "so that a force would accelerate them without bound"
         )
+        remedy = "give one of their links a mass and an inertia, or a joint an armature"
+        raise ModelError("E-LOOP-017", problem, remedy, part=f"robot {loops.model.name!r}")
 
 
 def mobility(loops: Loops, q: Any, tolerance: float) -> Mobility:
     """The freedoms left at a closed position (the first reference by default)."""
     at = loops.references[0] if q is None else loops.array("mobility", "q", q, loops.model.nq)
     if at.ndim != 1 or loops.time.ndim:
-        raise ValueError(
-            f"mobility: q must have shape ({loops.model.nq},), not {at.shape}, and the time be one "
-            "number"
+        problem = (
+            f"q must have shape ({loops.model.nq},), not {at.shape}, and the time be one number"
         )
+        raise InputError("E-LOOP-018", problem, part="mobility")
     loops.check_closed("mobility", at, tolerance)
     A = loops.matrix(at)
     rank, values = rank_of(A)

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from chasles.errors import InputError
 from chasles.mechanisms.reports import ImpossiblePosition, OpenLoop
 from chasles.mechanisms.scales import size
 from chasles.model import Coupling, Loop, Model
@@ -20,19 +21,20 @@ def check_position(
     far = np.linalg.norm(residual, axis=-1)
     lost = np.flatnonzero(~np.isfinite(far))
     if len(lost) and not np.all(np.isfinite(q)):
-        raise ValueError(f"{function}: q must be finite numbers")
+        raise InputError("E-LOOP-019", "q must be finite numbers", part=function)
     if len(lost):
-        raise ImpossiblePosition(
-            f"{function}: {named(farthest(model, residual[lost[0]])[0])} has no value at this "
-            f"q{at_index(lost[0], lead)}; stay where it is defined"
+        problem = (
+            f"{named(farthest(model, residual[lost[0]])[0])} has no value at this "
+            f"q{at_index(lost[0], lead)}"
         )
+        raise ImpossiblePosition("E-LOOP-020", problem, "stay where it is defined", part=function)
     if np.any(far > tolerance):
         worst = int(np.argmax(far))
-        raise OpenLoop(
-            f"{function}: the loops are open at this q{at_index(worst, lead)}: "
-            f"{how_open(model, residual[worst])} (tolerance {tolerance:g}); close them with "
-            "assemble"
+        problem = (
+            f"the loops are open at this q{at_index(worst, lead)}: "
+            f"{how_open(model, residual[worst])} (tolerance {tolerance:g})"
         )
+        raise OpenLoop("E-LOOP-021", problem, "close them with assemble", part=function)
 
 
 def check_rates(
@@ -41,16 +43,17 @@ def check_rates(
     """Refuse rates whose error (..., rows), dimensionless, is above the tolerance times a scale."""
     share = np.linalg.norm(error, axis=-1) / scale
     if not np.all(np.isfinite(share)):
-        raise ValueError(f"{function}: {name} must be finite numbers")
+        raise InputError("E-LOOP-022", f"{name} must be finite numbers", part=function)
     if np.any(share > tolerance):
         worst = int(np.argmax(share))
         constraint, far = farthest(model, error.reshape(-1, error.shape[-1])[worst])
         unit, given = _REMEDY[name]
-        raise OpenLoop(
-            f"{function}: {name} opens the loops{at_index(worst, share.shape)}: "
-            f"{named(constraint)} by {far:.3g} {unit} (rad, and parts of a loop's size); give what "
-            f"robot.complete(q, {given}) gives"
+        problem = (
+            f"{name} opens the loops{at_index(worst, share.shape)}: {named(constraint)} by "
+            f"{far:.3g} {unit} (rad, and parts of a loop's size)"
         )
+        remedy = f"give what robot.complete(q, {given}) gives"
+        raise OpenLoop("E-LOOP-023", problem, remedy, part=function)
 
 
 def how_open(model: Model, residual: np.ndarray) -> str:

@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 from typing import Any, Self
 
+from chasles.errors import InputError
 from chasles.model.joints import traits
 
 
-class LoopError(ValueError):
+class LoopError(InputError):
     """A question about closed loops that has no answer; names the loop and the joints."""
 
 

@@ -111,10 +111,12 @@ def _check_rank(loops: Loops, q: np.ndarray, s: np.ndarray, rank: int) -> None:
     if np.any(low):
         bad = int(np.flatnonzero(np.ravel(low))[0])
         loops.check_regular(loops.matrix(q))
-        raise SingularPosition(
-            f"robot {loops.model.name!r}: singular position{at_index(bad, s.shape[:-1])}: the "
-            "loops leave more freedoms here than elsewhere; move away from it"
+        problem = (
+            f"singular position{at_index(bad, s.shape[:-1])}: the loops leave more freedoms here "
+            "than elsewhere"
         )
+        remedy = "move away from it"
+        raise SingularPosition("E-LOOP-024", problem, remedy, part=f"robot {loops.model.name!r}")
 
 
 def _times(A: np.ndarray, x: np.ndarray) -> np.ndarray:

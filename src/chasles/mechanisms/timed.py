@@ -39,9 +39,8 @@ class Timed:
     def now(self) -> Tree:
         """The mechanism at its time, which must have been given."""
         if self.t is None:
-            raise ModelError(
-                f"robot {self.model.name!r} depends on time; say when: robot.at_time(t)"
-            )
+            problem = f"robot {self.model.name!r} depends on time"
+            raise ModelError("E-ROBOT-013", problem, "say when: robot.at_time(t)")
         return self.start.moved(self.t)
 
     @property
@@ -73,10 +72,9 @@ class Timed:
         if name in TIMELESS:
             return self.start.caller(name, f_ext, **options)
         if self.t is None:
-            raise ModelError(
-                f"{name}: robot {self.model.name!r} depends on time; say when: "
-                f"robot.at_time(t).{name}(...)"
-            )
+            problem = f"robot {self.model.name!r} depends on time"
+            remedy = f"say when: robot.at_time(t).{name}(...)"
+            raise ModelError("E-LOOP-039", problem, remedy, part=name)
         return self.now.caller(name, f_ext, **options)
 
     def accelerations(
@@ -97,7 +95,8 @@ class Timed:
         self.start.refuse_loops(what, remedy)
 
     def refuse_time(self, what: str, remedy: str) -> None:
-        raise ModelError(f"{what}: robot {self.model.name!r} depends on time; {remedy}")
+        problem = f"robot {self.model.name!r} depends on time"
+        raise ModelError("E-LOOP-040", problem, remedy, part=what)
 
     def opens(self, function: str) -> bool:
         return self.start.opens(function)

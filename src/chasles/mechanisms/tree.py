@@ -108,7 +108,8 @@ class Tree:
         return (np.zeros(0),) if "multipliers" in spaces(name).inputs else ()
 
     def require_loops(self, what: str, remedy: str = "use forward_dynamics") -> None:
-        raise ModelError(f"{what}: robot {self.model.name!r} has no loops or couplings; {remedy}")
+        problem = f"robot {self.model.name!r} has no loops or couplings"
+        raise ModelError("E-LOOP-041", problem, remedy, part=what)
 
     def refuse_loops(self, what: str, remedy: str) -> None:
         pass

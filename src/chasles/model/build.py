@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass, replace
 
+from chasles.errors import ModelError
 from chasles.expr import Number, Scalar
 from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.rotations import Rotation, aligned_to_z
@@ -15,7 +16,6 @@ from chasles.model.description import (
     JointData,
     Limits,
     LoopData,
-    ModelError,
     freedom_names,
 )
 from chasles.model.drives import Drive
@@ -85,10 +85,10 @@ def connected(source: Description, *, mimic: bool) -> Model:
         pose, link = compose(joint.pose, owner.placement), inverted(joint.child_pose)
         if joint.kind == "fixed":
             if joint.motion is not None:
-                raise ModelError(
-                    f"{_at(joint.where)}joint {joint.name!r} is fixed, so it cannot be driven; "
-                    "give it a type that moves"
-                )
+                problem = "it is fixed, so it cannot be driven"
+                remedy = "give it a type that moves"
+                part = f"joint {joint.name!r}"
+                raise ModelError("E-MODEL-001", problem, remedy, part=part, file=joint.where)
             here = _Placed(owner.body, compose(link, pose))
         else:
             E = natural_axes(joint)
@@ -115,12 +115,13 @@ def connected(source: Description, *, mimic: bool) -> Model:
         pending.extend((child, here) for child in reversed(children[joint.child]))
     for frame in source.frames:
         if frame.name in frames:
-            raise ModelError(f"robot {source.name!r}: two frames are named {frame.name!r}")
+            problem = f"two frames are named {frame.name!r}"
+            raise ModelError("E-MODEL-002", problem, part=f"robot {source.name!r}")
         if frame.link not in placed:
-            raise ModelError(
-                f"{_at(source.where)}frame {frame.name!r}: its link {frame.link!r} does not exist; "
-                "check the spelling or add the link"
-            )
+            problem = f"its link {frame.link!r} does not exist"
+            remedy = "check the spelling or add the link"
+            part = f"frame {frame.name!r}"
+            raise ModelError("E-MODEL-003", problem, remedy, part=part, file=source.where)
         carrier_of = placed[frame.link]
         frames[frame.name] = Frame(
             frame.name, carrier_of.body, compose(frame.pose, carrier_of.placement)
@@ -163,9 +164,10 @@ def _coupled(model: Model, data: CouplingData) -> Coupling:
         known |= {name: (i, k) for k, name in enumerate(names) if body.joint.additive}
     for name in data.freedoms:
         if name not in known:
+            problem = f"no coordinate {name!r} with a rate of its own"
+            part = f"coupling {data.name!r}"
             raise ModelError(
-                f"{_at(data.where)}coupling {data.name!r}: no coordinate {name!r} with a rate of "
-                f"its own; {suggest(name, known)}"
+                "E-MODEL-004", problem, suggest(name, known), part=part, file=data.where
             )
     return Coupling(tuple(known[name] for name in data.freedoms), data)
 
@@ -190,32 +192,37 @@ def _connect(source: Description) -> dict[str | None, list[JointData]]:
     _unique(source, "links", names)
     _unique(source, "joints", [joint.name for joint in source.joints])
     if not names:
-        raise ModelError(f"{_at(source.where)}robot {source.name!r} has no links; give it one")
+        problem = "it has no links"
+        part = f"robot {source.name!r}"
+        raise ModelError("E-MODEL-005", problem, "give it one", part=part, file=source.where)
     known = set(names)
     children: dict[str | None, list[JointData]] = {None: []} | {name: [] for name in names}
     parent_of: dict[str, JointData] = {}
     for joint in source.joints:
         for role, link in (("parent", joint.parent), ("child", joint.child)):
             if link is not None and link not in known:
-                raise ModelError(
-                    f"{_at(joint.where)}joint {joint.name!r}: its {role} link {link!r} does not "
-                    "exist; check the spelling or add the link"
-                )
+                problem = f"its {role} link {link!r} does not exist"
+                remedy = "check the spelling or add the link"
+                part = f"joint {joint.name!r}"
+                raise ModelError("E-MODEL-006", problem, remedy, part=part, file=joint.where)
         if joint.child in parent_of:
-            raise ModelError(
-                f"{_at(joint.where)}joint {joint.name!r}: link {joint.child!r} already has "
-                f"a parent, by joint {parent_of[joint.child].name!r}; a tree has one for each link"
+            problem = (
+                f"link {joint.child!r} already has a parent, by joint "
+                f"{parent_of[joint.child].name!r}"
             )
+            remedy = "a tree has one for each link"
+            part = f"joint {joint.name!r}"
+            raise ModelError("E-MODEL-007", problem, remedy, part=part, file=joint.where)
         check_type(joint, ("fixed", *JOINTS))
         parent_of[joint.child] = joint
         children[joint.parent].append(joint)
     roots = [name for name in names if name not in parent_of]
     if len(roots) + bool(children[None]) > 1:
         held = [joint.child for joint in children[None]]
-        raise ModelError(
-            f"{_at(source.where)}robot {source.name!r} is in several parts, rooted at "
-            f"{', '.join(map(repr, roots + held))}; connect them with joints"
-        )
+        problem = f"it is in several parts, rooted at {', '.join(map(repr, roots + held))}"
+        remedy = "connect them with joints"
+        part = f"robot {source.name!r}"
+        raise ModelError("E-MODEL-008", problem, remedy, part=part, file=source.where)
     reached, pending = set(), [*roots, *(joint.child for joint in children[None])]
     while pending:
         link = pending.pop()
@@ -223,10 +230,12 @@ def _connect(source: Description) -> dict[str | None, list[JointData]]:
         pending.extend(joint.child for joint in children[link])
     if len(reached) < len(names):
         loop = [name for name in names if name not in reached]
-        raise ModelError(
-            f"{_at(parent_of[loop[0]].where)}links {', '.join(map(repr, loop[:8]))} form a cycle: "
-            "each is the child of another of them; a tree needs one link without a parent"
+        problem = (
+            f"links {', '.join(map(repr, loop[:8]))} form a cycle: each is the child of another of "
+            "them"
         )
+        remedy = "a tree needs one link without a parent"
+        raise ModelError("E-MODEL-009", problem, remedy, file=parent_of[loop[0]].where)
     for root in roots:
         children[None].append(JointData("", "fixed", None, root))
     return children
@@ -236,10 +245,10 @@ def _unique(source: Description, what: str, names: list[str]) -> None:
     seen: set[str] = set()
     for name in names:
         if name in seen:
-            raise ModelError(
-                f"{_at(source.where)}robot {source.name!r}: two {what} are named {name!r}; "
-                "rename one of them"
-            )
+            problem = f"two {what} are named {name!r}"
+            remedy = "rename one of them"
+            part = f"robot {source.name!r}"
+            raise ModelError("E-MODEL-010", problem, remedy, part=part, file=source.where)
         seen.add(name)
 
 
@@ -258,10 +267,9 @@ def natural_axes(joint: JointData) -> Matrix:
         return _from("xyz".index(along[0]), z, x, y)
     second = _unit(joint, joint.second_axis)
     if abs(axis.dot(second)) > 1e-9:
-        raise ModelError(
-            f"{_at(joint.where)}joint {joint.name!r}: the two axes of a {joint.kind} joint must be "
-            f"perpendicular; {joint.traits.askew}"
-        )
+        problem = f"the two axes of a {joint.kind} joint must be perpendicular"
+        part, remedy = f"joint {joint.name!r}", joint.traits.askew
+        raise ModelError("E-MODEL-011", problem, remedy, part=part, file=joint.where)
     third = axis.cross(second)
     return _from("xyz".index(along[0]), axis.entries, second.entries, third.entries)
 
@@ -274,9 +282,9 @@ def _from(first: int, *axes: tuple[Number, ...]) -> Matrix:
 def _unit(joint: JointData, axis: Vector) -> Vector:
     length = math.sqrt(axis.dot(axis))
     if not math.isfinite(length) or length < 1e-9:
-        raise ModelError(
-            f"{_at(joint.where)}joint {joint.name!r}: axis has zero length; give a unit vector"
-        )
+        problem = "axis has zero length"
+        part = f"joint {joint.name!r}"
+        raise ModelError("E-MODEL-012", problem, "give a unit vector", part=part, file=joint.where)
     return Vector(tuple(_clean(a / length) for a in axis))
 
 
@@ -296,20 +304,23 @@ def _driven(data: JointData, joint: Joint) -> Drive | None:
     """What a joint does in time, if that is given."""
     if data.motion is None:
         return None
-    at = f"{_at(data.where)}joint {data.name!r}"
+    at = f"joint {data.name!r}"
     if data.mimic is not None:
-        raise ModelError(f"{at} is driven in time, so it cannot mimic {data.mimic.joint!r} too")
+        problem = f"it is driven in time, so it cannot mimic {data.mimic.joint!r} too"
+        raise ModelError("E-MODEL-013", problem, part=at, file=data.where)
     if not joint.holonomic:
-        raise ModelError(
-            f"{at}: a {joint.kind} joint forbids velocities only, so no motion can be given to its "
-            "coordinates; drive a joint of another type"
+        problem = (
+            f"a {joint.kind} joint forbids velocities only, so no motion can be given to its "
+            "coordinates"
         )
+        remedy = "drive a joint of another type"
+        raise ModelError("E-MODEL-014", problem, remedy, part=at, file=data.where)
     size = len(data.motion.results[0])
     if size != joint.nq:
-        raise ModelError(
-            f"{at}: its motion gives {size} numbers, and a {joint.kind} joint has {joint.nq} "
-            "coordinates; give as many"
+        problem = (
+            f"its motion gives {size} numbers, and a {joint.kind} joint has {joint.nq} coordinates"
         )
+        raise ModelError("E-MODEL-015", problem, "give as many", part=at, file=data.where)
     return Drive(data.motion)
 
 
@@ -321,24 +332,21 @@ def _couple(bodies: list[Body]) -> list[Body]:
         data = bodies[i].data
         if data.mimic is None:
             return None
-        at = f"{_at(data.where)}joint {data.name!r}"
+        at = f"joint {data.name!r}"
         if data.mimic.joint not in number:
-            raise ModelError(
-                f"{at} mimics {data.mimic.joint!r}, which is not a moving joint; "
-                "name a moving joint, or load with mimic=False"
-            )
+            problem = f"it mimics {data.mimic.joint!r}, which is not a moving joint"
+            remedy = "name a moving joint, or load with mimic=False"
+            raise ModelError("E-MODEL-016", problem, remedy, part=at, file=data.where)
         if data.name in seen:
-            raise ModelError(
-                f"{at} mimics itself through {' -> '.join((*seen, data.name))}; let one of them "
-                "lead, without mimic"
-            )
+            problem = f"it mimics itself through {' -> '.join((*seen, data.name))}"
+            remedy = "let one of them lead, without mimic"
+            raise ModelError("E-MODEL-017", problem, remedy, part=at, file=data.where)
         leader = number[data.mimic.joint]
         for k in (i, leader):
             if bodies[k].joint.nv != 1:
-                raise ModelError(
-                    f"{at}: joint {bodies[k].data.name!r} has {bodies[k].joint.nv} freedoms; "
-                    "only joints with one freedom can mimic or be mimicked"
-                )
+                problem = f"joint {bodies[k].data.name!r} has {bodies[k].joint.nv} freedoms"
+                remedy = "only joints with one freedom can mimic or be mimicked"
+                raise ModelError("E-MODEL-018", problem, remedy, part=at, file=data.where)
         above = lead(leader, (*seen, data.name))
         if above is None:
             return Follow(leader, data.mimic.multiplier, data.mimic.offset)

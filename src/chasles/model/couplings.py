@@ -11,10 +11,11 @@ from dataclasses import dataclass, replace
 from functools import cache
 from itertools import chain
 
+from chasles.errors import ModelError, said
 from chasles.expr import RULES, Arena, Number, Program, Variable, forward, is_number
 from chasles.expr import jacobian as derivatives
 from chasles.mathematics.linear import Matrix, Vector
-from chasles.model.description import CouplingData, ModelError
+from chasles.model.description import CouplingData
 from chasles.model.joints.steps import TRIES, has_values, replayed
 
 
@@ -31,38 +32,36 @@ def coupling(
     vanish where it is zero.
     """
     names = tuple(freedoms) if not isinstance(freedoms, str) else (freedoms,)
-    at = f"{where}: " if where else ""
     if not names or len(set(names)) < len(names):
-        raise ModelError(
-            f"{at}coupling {name!r}: its freedoms are {names!r}; name one or more, each once"
-        )
+        problem = f"its freedoms are {names!r}"
+        remedy = "name one or more, each once"
+        raise ModelError("E-LOOP-025", problem, remedy, part=f"coupling {name!r}", file=where)
     arena = Arena(RULES)
     timed = list(inspect.signature(function).parameters)[-1:] == ["t"]
     moment = [arena.input("t", 0)] if timed else []
     try:
         result = function(*(arena.input("q", k) for k in range(len(names))), *moment)
     except Exception as error:
-        raise ModelError(
-            f"{at}coupling {name!r}: its function failed on symbols, {type(error).__name__}: "
-            f"{error}; let it take {len(names)} numbers{' and t' * timed}, and write it with the "
-            "functions of chasles.expr"
-        ) from error
-    if not is_number(result):
-        raise ModelError(
-            f"{at}coupling {name!r}: its function gives {result!r:.60}; return one number, the "
-            "residual that is zero where the coupling holds"
+        problem = f"its function failed on symbols, {type(error).__name__}: {said(error)}"
+        remedy = (
+            f"let it take {len(names)} numbers{' and t' * timed}, and write it with the functions "
+            "of chasles.expr"
         )
+        part = f"coupling {name!r}"
+        raise ModelError("E-LOOP-026", problem, remedy, part=part, file=where) from error
+    if not is_number(result):
+        problem = f"its function gives {result!r:.60}"
+        remedy = "return one number, the residual that is zero where the coupling holds"
+        raise ModelError("E-LOOP-027", problem, remedy, part=f"coupling {name!r}", file=where)
     residual = _program(names, result, timed=timed)
     if not any(i.op == "input" and i.data[0] == 0 for i in residual.code):
-        raise ModelError(
-            f"{at}coupling {name!r}: its residual does not change with "
-            f"{', '.join(map(repr, names))}; return an expression of them"
-        )
+        problem = f"its residual does not change with {', '.join(map(repr, names))}"
+        remedy = "return an expression of them"
+        raise ModelError("E-LOOP-028", problem, remedy, part=f"coupling {name!r}", file=where)
     if not has_values(residual):
-        raise ModelError(
-            f"{at}coupling {name!r}: its residual is no finite number at any of {TRIES} positions "
-            "within 3 rad or m; check its function"
-        )
+        problem = f"its residual is no finite number at any of {TRIES} positions within 3 rad or m"
+        remedy = "check its function"
+        raise ModelError("E-LOOP-029", problem, remedy, part=f"coupling {name!r}", file=where)
     return CouplingData(name, names, residual, where)
 
 
@@ -82,7 +81,9 @@ def gear(
     numbers = {f"ratio of {leader!r}": ratio for leader, ratio in ratios.items()}
     for what, number in (numbers | {"offset": offset}).items():
         if not isinstance(number, float | int) or not math.isfinite(number):
-            raise ModelError(f"coupling {name!r}: its {what} is {number!r}; give a finite number")
+            problem = f"its {what} is {number!r}"
+            remedy = "give a finite number"
+            raise ModelError("E-LOOP-030", problem, remedy, part=f"coupling {name!r}")
 
     def residual(follower: Number, *leaders: Number) -> Number:
         driven: Number = offset

@@ -5,10 +5,11 @@ from dataclasses import is_dataclass
 
 import numpy as np
 
+from chasles.errors import ModelError, said
 from chasles.expr import Number
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import Forces, Motions, Transform
-from chasles.model.description import Description, LoopData, ModelError
+from chasles.model.description import Description, LoopData
 from chasles.model.joints import Joint
 
 _SLACK = 1e-9
@@ -19,13 +20,14 @@ def check_custom(source: Description) -> None:
     """Every joint of a user's own type has parts that agree with each other, at a few positions."""
     for data in (*source.joints, *source.loops):
         if isinstance(data.custom, Joint):
-            what = "loop" if isinstance(data, LoopData) else "joint"
-            at = f"{data.where}: " if data.where else ""
-            name = f"{at}{what} {data.name!r}: its type {type(data.custom).__name__}"
+            part = f"{'loop' if isinstance(data, LoopData) else 'joint'} {data.name!r}"
+            name = f"its type {type(data.custom).__name__}"
             try:
                 _check(name, data.custom, closes=isinstance(data, LoopData))
+            except ModelError as error:
+                raise error.at(part=part, file=data.where) from None
             except NotImplementedError as error:
-                raise ModelError(f"{at}{what} {data.name!r}: {error}") from None
+                raise ModelError("E-JOINT-001", said(error), part=part, file=data.where) from None
 
 
 def _check(name: str, joint: Joint, *, closes: bool) -> None:
@@ -44,7 +46,8 @@ def _check(name: str, joint: Joint, *, closes: bool) -> None:
         _agree(name, "the E of motion(q) is no rotation", E @ E.T, np.eye(3))
         _agree(name, "subspace(q) is not that of motion(q)", S, _columns(Joint.subspace(joint, q)))
         if np.linalg.matrix_rank(S, tol=_SLACK) < joint.nv:
-            raise ModelError(f"{name}: S has not rank nv = {joint.nv}; drop a coordinate")
+            problem = f"{name}, S has not rank nv = {joint.nv}"
+            raise ModelError("E-JOINT-002", problem, "drop a coordinate")
         written = joint.subspace_rates(q, (qd, qdd))
         for a, b in zip(written, Joint.subspace_rates(joint, q, (qd, qdd)), strict=True):
             _agree(name, "subspace_rates are not those of subspace", _columns(a), _columns(b))
@@ -61,26 +64,31 @@ def _check_class(name: str, joint: Joint, *, closes: bool) -> None:
     """What does not depend on a position."""
     own = vars(type(joint))
     if "__init__" in own and not ("__dataclass_fields__" in own and is_dataclass(type(joint))):
-        raise ModelError(f"{name} has an __init__; write its numbers as fields of a dataclass")
+        problem = f"{name} has an __init__"
+        raise ModelError("E-JOINT-003", problem, "write its numbers as fields of a dataclass")
     for number in ("nq", "nv", "units"):
         if not hasattr(joint, number):
-            raise ModelError(f"{name} has no {number}; write nq, nv and units in the class")
+            problem = f"{name} has no {number}"
+            raise ModelError("E-JOINT-004", problem, "write nq, nv and units in the class")
     units, quaternion = joint.units, ("1",) * 4
     if len(units) != joint.nq or set(units) - {"rad", "m", "1"}:
-        raise ModelError(f"{name} has units {units}; give nq = {joint.nq} of 'rad', 'm' and '1'")
+        problem = f"{name} has units {units}"
+        raise ModelError("E-JOINT-005", problem, f"give nq = {joint.nq} of 'rad', 'm' and '1'")
     if "1" in units and (units[:4] != quaternion or "1" in units[4:]):
-        raise ModelError(f"{name} has units {units}; '1' is for a quaternion, which stands first")
+        problem = f"{name} has units {units}"
+        raise ModelError("E-JOINT-006", problem, "'1' is for a quaternion, which stands first")
     if not 1 <= joint.nv <= 6 or (joint.additive and joint.nq != joint.nv):
-        raise ModelError(
-            f"{name} has nq = {joint.nq} and nv = {joint.nv}; nv is 1 to 6, and is nq unless "
-            "additive = False"
-        )
+        problem = f"{name} has nq = {joint.nq} and nv = {joint.nv}"
+        raise ModelError("E-JOINT-007", problem, "nv is 1 to 6, and is nq unless additive = False")
     if closes and not joint.holonomic:
-        raise ModelError(f"{name} forbids velocities only, so it cannot close a loop")
+        problem = f"{name} forbids velocities only, so it cannot close a loop"
+        raise ModelError("E-JOINT-008", problem)
     if joint.holonomic == bool(joint.path) or not set(joint.path) <= set(range(joint.nq)):
         raise ModelError(
-            f"{name} has holonomic = {joint.holonomic} and path = {joint.path}; a joint that "
-            "forbids velocities only names the entries of q that depend on the way, others none"
+            "E-JOINT-009",
+            f"{name} has holonomic = {joint.holonomic} and path = {joint.path}",
+            "a joint that forbids velocities only names the entries of q that depend on the "
+            "way, others none",
         )
 
 
@@ -88,7 +96,7 @@ def _agree(name: str, fault: str, actual: object, expected: object) -> None:
     """A fault of the type if two arrays differ by more than rounding."""
     a, b = np.asarray(actual, dtype=float), np.asarray(expected, dtype=float)
     if a.shape != b.shape or not np.all(np.abs(a - b) <= _SLACK * (1.0 + np.abs(b))):
-        raise ModelError(f"{name}: {fault}; check its formulas")
+        raise ModelError("E-JOINT-010", f"{name}, {fault}", "check its formulas")
 
 
 def _dense(X: Transform) -> np.ndarray:

@@ -18,18 +18,12 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from chasles.errors import ModelError
 from chasles.mathematics.linear import Matrix, Symmetric, Vector
 from chasles.mathematics.rotations import about
 from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model.build import compose
-from chasles.model.description import (
-    Description,
-    FrameData,
-    JointData,
-    Limits,
-    LinkData,
-    ModelError,
-)
+from chasles.model.description import Description, FrameData, JointData, Limits, LinkData
 from chasles.model.dh_fields import FIELDS, IDENTITY, TABLE, Pose, checked, checked_pose
 from chasles.model.joints import JOINTS
 from chasles.model.model import suggest
@@ -100,10 +94,11 @@ def row_of(given: Mapping[str, Any]) -> DHRow:
     """A row from its fields by name; an error for one that is missing or unknown."""
     for key in given:
         if key not in FIELDS:
-            raise ModelError(f"unknown field {key!r}; {suggest(str(key), FIELDS)}")
+            raise ModelError("E-DH-001", f"unknown field {key!r}", suggest(str(key), FIELDS))
     missing = [key for key in REQUIRED if key not in given]
     if missing:
-        raise ModelError(f"no {', '.join(missing)}; give {', '.join(REQUIRED)} in every row")
+        problem = f"no {', '.join(missing)}"
+        raise ModelError("E-DH-002", problem, f"give {', '.join(REQUIRED)} in every row")
     return DHRow(**given)
 
 
@@ -174,17 +169,17 @@ def _sum(variable: str, constant: float) -> str:
 def _rows(given: Any) -> tuple[DHRow, ...]:
     """Rows from whatever they are given as."""
     if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
-        raise ModelError(
-            f"rows are given as {type(given).__name__}; give a sequence of rows or an (n, 4) array"
-        )
+        problem = f"rows are given as {type(given).__name__}"
+        raise ModelError("E-DH-003", problem, "give a sequence of rows or an (n, 4) array")
     rows = []
     for i, row in enumerate(given, start=1):
         try:
             rows.append(_row(row))
         except ModelError as error:
-            raise ModelError(f"row {i}: {error}") from None
+            raise error.within(f"row {i}") from None
     if not rows:
-        raise ModelError("a table without rows is no arm; give one row for each joint")
+        problem = "a table without rows is no arm"
+        raise ModelError("E-DH-004", problem, "give one row for each joint")
     return tuple(rows)
 
 
@@ -195,9 +190,8 @@ def _row(given: Any) -> DHRow:
         return row_of(given)
     constants = tuple(given) if isinstance(given, Iterable) and not isinstance(given, str) else ()
     if len(constants) != len(REQUIRED):
-        raise ModelError(
-            f"{given!r:.60} is no row; give {', '.join(REQUIRED)}, a mapping of fields or a DHRow"
-        )
+        remedy = f"give {', '.join(REQUIRED)}, a mapping of fields or a DHRow"
+        raise ModelError("E-DH-005", f"{given!r:.60} is no row", remedy)
     return DHRow(*constants)
 
 

@@ -4,15 +4,12 @@ import math
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from chasles.errors import ModelError as ModelError
 from chasles.expr import Program
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model.closure import Closure
 from chasles.model.joints import Joint, traits
-
-
-class ModelError(ValueError):
-    """A mechanism that cannot be built, or a file that cannot be read; names part and remedy."""
 
 
 @dataclass(frozen=True)

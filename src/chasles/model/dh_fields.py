@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from chasles.model.description import ModelError
+from chasles.errors import ModelError
 from chasles.model.joints import spelled
 
 _KINDS = tuple(spelled("DH"))
@@ -141,7 +141,8 @@ def checked(known: dict[str, Field], key: str, value: Any) -> Any:
     try:
         return known[key].convert(value)
     except (TypeError, ValueError, OverflowError):
-        raise ModelError(f"{key} is {_cut(value)}; give {known[key].wanted}") from None
+        problem = f"{key} is {_cut(value)}"
+        raise ModelError("E-DH-006", problem, f"give {known[key].wanted}") from None
 
 
 def checked_pose(what: str, value: Any) -> Pose:
@@ -155,10 +156,8 @@ def checked_pose(what: str, value: Any) -> Pose:
         if np.max(np.abs(R @ R.T - np.eye(3))) > _SYMMETRIC or np.linalg.det(R) < 0.0:
             raise ValueError
     except (TypeError, ValueError, OverflowError):
-        raise ModelError(
-            f"{what} is {_cut(value)}; give a 4x4 matrix: a rotation with all its digits, a "
-            "position, and 0 0 0 1 below"
-        ) from None
+        remedy = "give a 4x4 matrix: a rotation with all its digits, a position, and 0 0 0 1 below"
+        raise ModelError("E-DH-007", f"{what} is {_cut(value)}", remedy) from None
     return rows
 
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from chasles.errors import ModelError
 from chasles.model.denavit_hartenberg import (
     Convention,
     DHRow,
@@ -22,7 +23,6 @@ from chasles.model.denavit_hartenberg import (
     matrix,
     transform,
 )
-from chasles.model.description import ModelError
 from chasles.model.dh_fields import Pose
 from chasles.model.model import WORLD, Body, Model
 
@@ -94,28 +94,28 @@ _NO_STEP = Factors(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 def _serial(model: Model) -> tuple[Body, ...]:
     """The moving bodies, if each hangs on the one before it by a revolute or prismatic joint."""
     for loop in model.loops:
-        raise _refused(loop.name, "it closes a loop")
+        raise _refused("E-DH-008", loop.name, "it closes a loop")
     for coupling in model.couplings:
-        raise _refused(coupling.name, "it couples joints")
+        raise _refused("E-DH-009", coupling.name, "it couples joints")
     for before, body in enumerate(model.bodies, start=WORLD):
         if "DH" not in body.joint.names:
-            raise _refused(body.data.name, f"its type is {body.joint.kind}")
+            raise _refused("E-DH-010", body.data.name, f"its type is {body.joint.kind}")
         if body.follow is not None:
-            raise _refused(body.data.name, "it mimics another joint")
+            raise _refused("E-DH-011", body.data.name, "it mimics another joint")
         if body.drive is not None:
-            raise _refused(body.data.name, "its motion is given in time")
+            raise _refused("E-DH-012", body.data.name, "its motion is given in time")
         if body.parent != before:
-            raise _refused(body.data.name, "the arm branches there")
+            raise _refused("E-DH-013", body.data.name, "the arm branches there")
     if not model.bodies:
-        raise ModelError(f"robot {model.name!r} has no moving joint; a table needs one or more")
+        problem = f"robot {model.name!r} has no moving joint"
+        raise ModelError("E-DH-014", problem, "a table needs one or more")
     return model.bodies
 
 
-def _refused(joint: str, why: str) -> ModelError:
-    return ModelError(
-        f"joint {joint!r}: {why}, which no Denavit-Hartenberg table of a serial arm can say; lock "
-        "it, or take a part of the robot with `subtree`"
-    )
+def _refused(code: str, joint: str, problem: str) -> ModelError:
+    problem += ", which no Denavit-Hartenberg table of a serial arm can say"
+    remedy = "lock it, or take a part of the robot with `subtree`"
+    return ModelError(code, problem, remedy, part=f"joint {joint!r}")
 
 
 def _tip(model: Model, tool: str | None) -> np.ndarray:
@@ -125,10 +125,8 @@ def _tip(model: Model, tool: str | None) -> np.ndarray:
         tool = [name for name, frame in model.frames.items() if frame.body == last][-1]
     frame = model.frame(tool)
     if frame.body != last:
-        raise ModelError(
-            f"frame {tool!r} does not move with the last link {model.bodies[last].name!r}; name "
-            "one that does"
-        )
+        problem = f"frame {tool!r} does not move with the last link {model.bodies[last].name!r}"
+        raise ModelError("E-DH-015", problem, "name one that does")
     return matrix(frame.placement)
 
 
@@ -168,11 +166,12 @@ def _fitted(
     found = []
     for (body, after), ahead in zip(pairwise(bodies), P[1:], strict=True):
         if _ROUNDING < _sine(ahead) < _NEARLY_PARALLEL:
-            raise ModelError(
-                f"joint {after.data.name!r}: its axis encloses {_sine(ahead):.1e} rad with that of "
-                f"{body.data.name!r}, so that their common normal is far away; make the two "
-                "parallel (files: load with snap=True)"
+            problem = (
+                f"its axis encloses {_sine(ahead):.1e} rad with that of {body.data.name!r}, so "
+                "that their common normal is far away"
             )
+            remedy = "make the two parallel (files: load with snap=True)"
+            raise ModelError("E-DH-016", problem, remedy, part=f"joint {after.data.name!r}")
         found.append(_meeting(start, ahead))
         start = _start(found[-1].pose, ahead)
     return [*found, _last(start, tip, standard=standard)]
@@ -244,7 +243,7 @@ def _row(body: Body, Z: Factors, X: Factors, frame: np.ndarray, *, standard: boo
         moments = tuple(round(x, digits) + 0.0 for x in I)
         return replace(row, mass=m, center=tuple(map(_length, c)), inertia=moments)
     except ModelError as error:
-        raise ModelError(f"joint {data.name!r}: {error}") from None
+        raise error.within(f"joint {data.name!r}") from None
 
 
 def _reserved(link: str) -> bool:

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from chasles.errors import ArgumentError, ModelError, said
 from chasles.expr import RULES, Arena, Number, Program, Variable, is_number
 from chasles.mathematics.linear import Vector
-from chasles.model.description import ModelError
 from chasles.model.joints import Joint
 from chasles.model.joints.steps import TRIES, by_time, has_values, replayed
 
@@ -23,29 +23,23 @@ def motion(function: Motion, *, joint: str = "") -> Program:
     """
     at = f"joint {joint!r}: motion" if joint else "motion"
     if not callable(function):
-        raise TypeError(
-            f"{at}: {function!r:.60} is no function; give one of the time, lambda t: ..."
-        )
+        problem = f"{function!r:.60} is no function"
+        raise ArgumentError("E-JOINT-011", problem, "give one of the time, lambda t: ...", part=at)
     try:
         given = function(Arena(RULES).input("t", 0))
     except Exception as error:
-        raise ModelError(
-            f"{at}: the function failed on a symbol, {type(error).__name__}: {error}; let it take "
-            "one number, the time, and write it with the functions of chasles.expr"
-        ) from error
+        problem = f"the function failed on a symbol, {type(error).__name__}: {said(error)}"
+        remedy = "let it take one number, the time, and write it with the functions of chasles.expr"
+        raise ModelError("E-JOINT-012", problem, remedy, part=at) from error
     entries = [given] if is_number(given) or not isinstance(given, Iterable) else list(given)
     if not all(map(is_number, entries)):
-        raise ModelError(
-            f"{at}: the function gives {given!r:.60}; return one number, or one for each "
-            "coordinate of the joint"
-        )
+        remedy = "return one number, or one for each coordinate of the joint"
+        raise ModelError("E-JOINT-013", f"the function gives {given!r:.60}", remedy, part=at)
     outputs = [(Variable("q", (len(entries),)), entries)]
     program = Program.from_outputs("motion", [Variable("t", ())], outputs)
     if not has_values(program):
-        raise ModelError(
-            f"{at}: the function gives no finite number at any of {TRIES} times within 3 s of 0; "
-            "check it"
-        )
+        problem = f"the function gives no finite number at any of {TRIES} times within 3 s of 0"
+        raise ModelError("E-JOINT-014", problem, "check it", part=at)
     return program
 
 

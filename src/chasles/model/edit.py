@@ -3,19 +3,13 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from chasles.errors import ModelError
 from chasles.expr import Number, Program
 from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model import couplings
 from chasles.model.build import compose
-from chasles.model.description import (
-    CouplingData,
-    Description,
-    JointData,
-    LinkData,
-    LoopData,
-    ModelError,
-)
+from chasles.model.description import CouplingData, Description, JointData, LinkData, LoopData
 from chasles.model.joints.reverse import inverted
 from chasles.model.model import WORLD, Body, Model
 from chasles.model.passes.inertias import equivalent
@@ -30,12 +24,12 @@ def lock(model: Model, positions: Mapping[str, Vector]) -> Description:
     held: dict[str, Vector] = {}
     for name, q in positions.items():
         if name not in moving:
-            raise ModelError(
-                f"robot {model.name!r}: no moving joint {name!r} to lock; it has "
-                f"{', '.join(map(repr, moving))}"
-            )
+            problem = f"no moving joint {name!r} to lock"
+            remedy = f"it has {', '.join(map(repr, moving))}"
+            raise ModelError("E-MODEL-019", problem, remedy, part=f"robot {model.name!r}")
         if model.bodies[moving[name]].follow is not None:
-            raise ModelError(f"joint {name!r} mimics another; lock that one instead")
+            problem = f"joint {name!r} mimics another"
+            raise ModelError("E-MODEL-020", problem, "lock that one instead")
         held[name] = q
     for body in model.bodies:
         if body.follow is not None:
@@ -61,16 +55,18 @@ def _coupled_still(data: CouplingData, held: Mapping[str, Vector]) -> CouplingDa
     if len(fixed) < len(data.freedoms):
         return couplings.held(data, values) if fixed else data
     if data.timed:
-        raise ModelError(
+        problem = (
             f"coupling {data.name!r} depends on time, so it cannot hold where "
-            f"{', '.join(map(repr, fixed))} are locked; leave one of them free"
+            f"{', '.join(map(repr, fixed))} are locked"
         )
+        raise ModelError("E-MODEL-021", problem, "leave one of them free")
     error = couplings.residual_at(data, values)
     if abs(error) > _HOLDS:
-        raise ModelError(
+        problem = (
             f"coupling {data.name!r} does not hold where {', '.join(map(repr, fixed))} are locked: "
-            f"it is off by {error:.3g}; lock them where it holds"
+            f"it is off by {error:.3g}"
         )
+        raise ModelError("E-MODEL-022", problem, "lock them where it holds")
     return None
 
 
@@ -112,9 +108,11 @@ def attach(model: Model, frame: str, name: str, inertia: RigidInertia) -> Descri
     where = model.frame(frame)
     source = model.source
     if name in model.frames:
-        raise ModelError(f"robot {model.name!r} already has a frame {name!r}; name the payload")
+        problem = f"robot {model.name!r} already has a frame {name!r}"
+        raise ModelError("E-MODEL-023", problem, "name the payload")
     if where.body == WORLD:
-        raise ModelError(f"frame {frame!r} does not move: a payload there has no effect")
+        problem = f"frame {frame!r} does not move: a payload there has no effect"
+        raise ModelError("E-MODEL-024", problem)
     extra = {f.name: f for f in source.frames}
     link, pose = (
         (extra[frame].link, extra[frame].pose) if frame in extra else (frame, Transform.identity())
@@ -135,7 +133,7 @@ def subtree(model: Model, link: str, *, floating: bool = False) -> Description:
     source = model.source
     if link not in {entry.name for entry in source.links}:
         model.frame(link)
-        raise ModelError(f"{link!r} is a frame; a subtree starts at a link")
+        raise ModelError("E-MODEL-025", f"{link!r} is a frame", "a subtree starts at a link")
     kept = {link}
     grew = True
     while grew:
@@ -148,8 +146,10 @@ def subtree(model: Model, link: str, *, floating: bool = False) -> Description:
     for joint in inner:
         if joint.mimic is not None and joint.mimic.joint not in names:
             raise ModelError(
-                f"joint {joint.name!r} mimics {joint.mimic.joint!r}, which is outside the subtree "
-                f"of {link!r}; load with mimic=False, or lock that joint first"
+                "E-MODEL-026",
+                f"joint {joint.name!r} mimics {joint.mimic.joint!r}, which is outside the "
+                f"subtree of {link!r}",
+                "load with mimic=False, or lock that joint first",
             )
     cut = [x for x in source.loops if (x.parent in kept) != (x.child in kept)]
     notes = tuple(f"loop {x.name!r} is open: it leads out of the subtree of {link!r}" for x in cut)

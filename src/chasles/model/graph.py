@@ -5,6 +5,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import fields, replace
 
+from chasles.errors import ArgumentError, ModelError
 from chasles.mathematics.linear import Vector
 from chasles.model.description import (
     CouplingData,
@@ -13,7 +14,6 @@ from chasles.model.description import (
     JointData,
     LinkData,
     LoopData,
-    ModelError,
 )
 from chasles.model.model import suggest
 
@@ -78,26 +78,33 @@ def _checked(
     """The joints by name, when all that is named exists."""
     for what, names in (("loops", loops), ("actuated", actuated)):
         if isinstance(names, str):
-            raise TypeError(f"from_graph: {what} is a sequence of joints; give [{names!r}]")
+            problem = f"{what} is a sequence of joints"
+            raise ArgumentError("E-MODEL-027", problem, f"give [{names!r}]", part="from_graph")
     known = {link.name: link for link in links}
     by_name = {joint.name: joint for joint in joints}
     if len(by_name) < len(joints):
-        raise ModelError(f"robot {name!r}: two joints have one name; rename one of them")
+        problem = "two joints have one name"
+        raise ModelError("E-MODEL-028", problem, "rename one of them", part=f"robot {name!r}")
     if base is not None and base not in known:
-        raise ModelError(f"robot {name!r}: no link {base!r} for its base; {suggest(base, known)}")
+        problem = f"no link {base!r} for its base"
+        raise ModelError("E-MODEL-029", problem, suggest(base, known), part=f"robot {name!r}")
     for joint in joints:
-        at = f"{joint.where}: " if joint.where else ""
         for link in (joint.parent, joint.child):
             if link is not None and link not in known:
+                problem = f"link {link!r} does not exist"
+                part = f"joint {joint.name!r}"
                 raise ModelError(
-                    f"{at}joint {joint.name!r}: link {link!r} does not exist; "
-                    f"{suggest(link, known)}"
+                    "E-MODEL-030", problem, suggest(link, known), part=part, file=joint.where
                 )
         if joint.parent == joint.child:
-            raise ModelError(f"{at}joint {joint.name!r} joins a link to itself; name two links")
+            problem = "it joins a link to itself"
+            part = f"joint {joint.name!r}"
+            raise ModelError("E-MODEL-031", problem, "name two links", part=part, file=joint.where)
     for chosen in (*loops, *actuated):
         if chosen not in by_name:
-            raise ModelError(f"robot {name!r}: no joint {chosen!r}; {suggest(chosen, by_name)}")
+            problem = f"no joint {chosen!r}"
+            part = f"robot {name!r}"
+            raise ModelError("E-MODEL-032", problem, suggest(chosen, by_name), part=part)
     return by_name
 
 

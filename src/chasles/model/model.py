@@ -5,12 +5,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
+from chasles.errors import ArgumentError, ModelError
 from chasles.expr import Number
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import Motion, RigidInertia, Transform
 from chasles.model.closure import Closure
 from chasles.model.couplings import Coupling
-from chasles.model.description import Description, JointData, LoopData, ModelError
+from chasles.model.description import Description, JointData, LoopData
 from chasles.model.drives import Drive
 from chasles.model.joints import Free, Joint
 
@@ -216,11 +217,11 @@ class Model:
     def frame(self, name: str) -> Frame:
         """A frame by name; links are frames too."""
         if not isinstance(name, str):
-            raise TypeError(f"a frame is given by its name, not as {name!r}")
+            raise ArgumentError("E-MODEL-033", f"a frame is given by its name, not as {name!r}")
         if name not in self.frames:
-            raise ModelError(
-                f"robot {self.name!r}: no frame {name!r}; {suggest(name, self.frames)}"
-            )
+            problem = f"no frame {name!r}"
+            part = f"robot {self.name!r}"
+            raise ModelError("E-MODEL-034", problem, suggest(name, self.frames), part=part)
         return self.frames[name]
 
     # Where coordinates lie: in the order of the joints in the file ---------------------------
@@ -246,22 +247,21 @@ class Model:
         for i, body in enumerate(self.bodies):
             if body.data.name == joint:
                 if body.drive is not None:
-                    raise ModelError(
-                        f"robot {self.name!r}: joint {joint!r} has no coordinates, because its "
-                        "motion is given in time; take it from a robot in which it is not"
+                    problem = (
+                        f"joint {joint!r} has no coordinates, because its motion is given in time"
                     )
+                    remedy = "take it from a robot in which it is not"
+                    raise ModelError("E-MODEL-035", problem, remedy, part=f"robot {self.name!r}")
                 if body.follow is None:
                     return i
                 leader = self.bodies[body.follow.leader].data.name
-                raise ModelError(
-                    f"robot {self.name!r}: joint {joint!r} has no coordinates, because it mimics "
-                    f"{leader!r}; name that one, or load the robot with mimic=False"
-                )
+                problem = f"joint {joint!r} has no coordinates, because it mimics {leader!r}"
+                remedy = "name that one, or load the robot with mimic=False"
+                raise ModelError("E-MODEL-036", problem, remedy, part=f"robot {self.name!r}")
         names = (self.bodies[i].data.name for i in self.movers)
-        raise ModelError(
-            f"robot {self.name!r}: no joint {joint!r} with coordinates; it has "
-            f"{', '.join(map(repr, names))}"
-        )
+        problem = f"no joint {joint!r} with coordinates"
+        remedy = f"it has {', '.join(map(repr, names))}"
+        raise ModelError("E-MODEL-037", problem, remedy, part=f"robot {self.name!r}")
 
     @cached_property
     def position_slices(self) -> dict[int, slice]:

@@ -12,10 +12,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from chasles.errors import ModelError
 from chasles.expr import Number
 from chasles.mathematics.linear import Matrix, Symmetric, Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
-from chasles.model.description import Description, JointData, LinkData, ModelError
+from chasles.model.description import Description, JointData, LinkData
 
 SHAPES: dict[str, tuple[int, ...]] = {
     "mass": (),
@@ -36,10 +37,11 @@ def shape(source: Description, name: str) -> tuple[int, ...]:
     }
     known["center"] = known["inertia"] = known["mass"]
     if what not in SHAPES or part not in known[what]:
-        raise ModelError(
-            f"robot {source.name!r} has no parameter {name!r}; parameters are <link>.mass, "
-            "<link>.center, <link>.inertia, <joint>.placement and gravity"
+        remedy = (
+            "parameters are <link>.mass, <link>.center, <link>.inertia, <joint>.placement and "
+            "gravity"
         )
+        raise ModelError("E-MODEL-038", f"robot {source.name!r} has no parameter {name!r}", remedy)
     return SHAPES[what]
 
 

@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from chasles.errors import ModelError
 from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.spatial import ArticulatedInertia, RigidInertia
-from chasles.model.description import Description, JointData, LinkData, LoopData, ModelError
+from chasles.model.description import Description, JointData, LinkData, LoopData
 from chasles.model.joints import LOOP_JOINTS, Joint, diagonal
 from chasles.model.model import WORLD, Model
 
@@ -34,13 +35,16 @@ def check_inertias(source: Description, model: Model, *, strict: bool) -> tuple[
     notes = []
     for link in source.links:
         if not all(map(math.isfinite, (link.inertia.m, *link.inertia.h, *link.inertia.I))):
-            raise ModelError(f"{_name(link)}: inertia is not finite; give finite numbers")
+            problem = "inertia is not finite"
+            remedy = "give finite numbers"
+            part = f"link {link.name!r}"
+            raise ModelError("E-MODEL-039", problem, remedy, part=part, file=link.where)
         fault, none = _fault(link.inertia), not any((link.inertia.m, *link.inertia.I))
         if fault is None and none and not link.massless and _carries(model, link):
             fault = "a moving link has zero inertia; it is legal only because others move with it"
         if fault is not None:
             if strict:
-                raise ModelError(f"{_name(link)}: {fault}")
+                raise ModelError("E-MODEL-040", fault, part=f"link {link.name!r}", file=link.where)
             notes.append(f"{_name(link)}: {fault}")
     return tuple(notes)
 
@@ -52,10 +56,9 @@ def check_numbers(source: Description) -> None:
         for pose in (joint.pose, joint.child_pose):
             numbers += [*pose.r, *(entry for row in pose.R.rows for entry in row)]
         if not all(math.isfinite(x) for x in numbers if isinstance(x, float | int)):
-            raise ModelError(
-                f"{_part(joint)}: its pose, axis, pitch or radius has a number that is not finite; "
-                "give finite ones"
-            )
+            problem = "its pose, axis, pitch or radius has a number that is not finite"
+            remedy = "give finite ones"
+            raise ModelError("E-MODEL-041", problem, remedy, part=_part(joint), file=joint.where)
 
 
 def check_type(joint: JointData, known: Sequence[str]) -> None:
@@ -63,24 +66,20 @@ def check_type(joint: JointData, known: Sequence[str]) -> None:
     if joint.kind == "custom" and isinstance(joint.custom, Joint):
         return
     if joint.kind == "custom" or joint.custom is not None:
-        raise ModelError(
-            f"{_part(joint)}: a joint of your own type has kind 'custom' and custom=, an instance "
-            "of it"
-        )
+        problem = "a joint of your own type has kind 'custom' and custom=, an instance of it"
+        raise ModelError("E-MODEL-042", problem, part=_part(joint), file=joint.where)
     if joint.kind not in known:
-        raise ModelError(
-            f"{_part(joint)}: unknown type {joint.kind!r}; use one of {', '.join(known)}"
-        )
+        problem = f"unknown type {joint.kind!r}"
+        remedy = f"use one of {', '.join(known)}"
+        raise ModelError("E-MODEL-043", problem, remedy, part=_part(joint), file=joint.where)
     if "radius" in joint.traits.data and joint.radius <= 0.0:
-        raise ModelError(
-            f"{_part(joint)}: a {joint.kind} joint has radius {joint.radius:g}; give a positive "
-            "one, in m"
-        )
+        problem = f"a {joint.kind} joint has radius {joint.radius:g}"
+        remedy = "give a positive one, in m"
+        raise ModelError("E-MODEL-044", problem, remedy, part=_part(joint), file=joint.where)
     if "pitch" in joint.traits.data and joint.pitch == 0.0:
-        raise ModelError(
-            f"{_part(joint)}: a {joint.kind} joint has no pitch; give metres for one rad, or make "
-            "it revolute"
-        )
+        problem = f"a {joint.kind} joint has no pitch"
+        remedy = "give metres for one rad, or make it revolute"
+        raise ModelError("E-MODEL-045", problem, remedy, part=_part(joint), file=joint.where)
 
 
 def check_loops(source: Description) -> None:
@@ -90,27 +89,30 @@ def check_loops(source: Description) -> None:
     for loop in source.loops:
         at = _part(loop)
         if loop.name in names:
-            raise ModelError(f"{at}: another joint or loop has this name; rename one of them")
+            problem = "another joint or loop has this name"
+            raise ModelError("E-MODEL-046", problem, "rename one of them", part=at, file=loop.where)
         names.add(loop.name)
         for role, link in (("parent", loop.parent), ("child", loop.child)):
             if link not in links:
-                raise ModelError(
-                    f"{at}: its {role} link {link!r} does not exist; check the spelling or add the "
-                    "link"
-                )
+                problem = f"its {role} link {link!r} does not exist"
+                remedy = "check the spelling or add the link"
+                raise ModelError("E-MODEL-047", problem, remedy, part=at, file=loop.where)
         if loop.parent == loop.child:
-            raise ModelError(f"{at}: it joins link {loop.child!r} to itself; name two links")
+            problem = f"it joins link {loop.child!r} to itself"
+            raise ModelError("E-MODEL-048", problem, "name two links", part=at, file=loop.where)
         check_type(loop, tuple(LOOP_JOINTS))
         if loop.mimic is not None:
-            raise ModelError(f"{at}: it has no coordinate, so it cannot mimic; mimic in the tree")
+            problem = "it has no coordinate, so it cannot mimic"
+            raise ModelError("E-MODEL-049", problem, "mimic in the tree", part=at, file=loop.where)
         if loop.motion is not None:
-            raise ModelError(f"{at}: it has no coordinate to be driven; drive a joint of the tree")
+            problem = "it has no coordinate to be driven"
+            remedy = "drive a joint of the tree"
+            raise ModelError("E-MODEL-050", problem, remedy, part=at, file=loop.where)
     for data in source.couplings:
         if data.name in names:
-            at = f"{data.where}: " if data.where else ""
-            raise ModelError(
-                f"{at}coupling {data.name!r}: a joint, loop or coupling has this name; rename one"
-            )
+            problem = "a joint, loop or coupling has this name"
+            part = f"coupling {data.name!r}"
+            raise ModelError("E-MODEL-051", problem, "rename one", part=part, file=data.where)
         names.add(data.name)
 
 
@@ -176,7 +178,7 @@ def check_regular(model: Model) -> tuple[tuple[str, ...], tuple[str, ...]]:
         share = _share(D, carried)
         if not share > _SINGULAR:
             if i not in held or not np.all(np.isfinite(D)):
-                raise ModelError(_moves_nothing(model.bodies[i].data))
+                raise _moves_nothing(model.bodies[i].data)
             idle.append(model.bodies[i].data.name)
         elif share < _WEAK and _radii(model.bodies[i].inertia) <= _FAR:
             notes.append(_moves_little(model.bodies[i].data, share))
@@ -203,11 +205,13 @@ def _moves_little(joint: JointData, share: float) -> str:
     )
 
 
-def _moves_nothing(joint: JointData) -> str:
-    return (
-        f"{_part(joint)} moves no inertia, which makes the mass matrix singular; give "
-        f"link {joint.child!r} a mass and an inertia, give the joint an armature, or make it fixed"
+def _moves_nothing(joint: JointData) -> ModelError:
+    problem = "it moves no inertia, which makes the mass matrix singular"
+    remedy = (
+        f"give link {joint.child!r} a mass and an inertia, give the joint an armature, or make it "
+        "fixed"
     )
+    return ModelError("E-MODEL-052", problem, remedy, part=_part(joint), file=joint.where)
 
 
 def _carries(model: Model, link: LinkData) -> bool:
@@ -217,7 +221,7 @@ def _carries(model: Model, link: LinkData) -> bool:
 
 def _part(joint: JointData) -> str:
     what = "loop" if isinstance(joint, LoopData) else "joint"
-    return (f"{joint.where}: " if joint.where else "") + f"{what} {joint.name!r}"
+    return f"{what} {joint.name!r}"
 
 
 def _name(link: LinkData) -> str:

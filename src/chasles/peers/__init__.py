@@ -15,8 +15,8 @@ from chasles import conventions
 from chasles.api import save
 from chasles.backends.arrays import check_tolerance
 from chasles.checks.trial import trial
+from chasles.errors import InputError, ModelError, said
 from chasles.functions.names import check_robot
-from chasles.model import ModelError
 from chasles.model.joints import as_bounded
 from chasles.peers import causes
 from chasles.peers.peer import Peer
@@ -98,7 +98,8 @@ def compare(
         file = _written(robot, chosen, Path(folder)) if path is None else Path(path)
         if file.suffix not in chosen.suffixes:
             known = " or ".join(chosen.suffixes)
-            raise ValueError(f"{file}: {library} reads {known} files; give one by --file")
+            problem = f"{library} reads {known} files"
+            raise InputError("E-PEER-001", problem, "give one by --file", file=file)
         peer = _opened(chosen, file, robot)
     if path is None and chosen.weightless:
         peer.gravity = robot.gravity
@@ -130,7 +131,7 @@ def _with_coordinates_of(peer: Peer, robot: Robot) -> Robot:
 
 def _written(robot: Robot, library: Library, folder: Path) -> Path:
     """The robot as a file, in the first of the library's formats that has a place for all of it."""
-    refused = ModelError("")
+    refused: ModelError | None = None
     for suffix in library.suffixes:
         file = folder / f"robot{suffix}"
         try:
@@ -141,6 +142,7 @@ def _written(robot: Robot, library: Library, folder: Path) -> Path:
             if library.motors and suffix == ".xml":
                 _add_motors(file)
             return file
+    assert refused is not None, "a library reads some format"
     raise refused
 
 
@@ -193,7 +195,8 @@ def _names(robot: Robot, peer: Peer) -> list[str] | None:
 def _library(name: str) -> Library:
     if name not in LIBRARIES:
         known = ", ".join(LIBRARIES)
-        raise ValueError(f"compare: no library {name!r} to compare with; known are {known}")
+        problem = f"no library {name!r} to compare with"
+        raise InputError("E-PEER-002", problem, f"known are {known}", part="compare")
     return LIBRARIES[name]
 
 
@@ -204,9 +207,10 @@ def _opened(library: Library, file: Path, robot: Robot) -> Any:
     try:
         return make(file, floating=floating)
     except ImportError:
-        raise ValueError(
-            f"compare: {module} is not installed; pip install {library.package}"
-        ) from None
+        problem = f"{module} is not installed"
+        remedy = f"pip install {library.package}"
+        raise InputError("E-PEER-003", problem, remedy, part="compare") from None
     except (RuntimeError, ValueError) as error:
-        words = str(error).strip()
-        raise ValueError(f"{file}: {module} does not read this file: {words}") from None
+        words = said(error).strip()
+        problem = f"{module} does not read this file: {words}"
+        raise InputError("E-PEER-004", problem, file=file) from None

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from lxml import etree
 
+from chasles.errors import InputError
 from chasles.formats.files import load
 from chasles.formats.xml_document import parse
 from chasles.peers.peer import Answers, ten
@@ -21,10 +22,9 @@ class MuJoCo:
 
         self._mujoco, self.model = mujoco, _read(mujoco, path)
         if floating and not np.any(self.model.jnt_type == mujoco.mjtJoint.mjJNT_FREE):
-            raise ValueError(
-                f"{path}: MuJoCo reads a free joint from the file only; write one into it, or "
-                "leave out --floating"
-            )
+            problem = "MuJoCo reads a free joint from the file only"
+            remedy = "write one into it, or leave out --floating"
+            raise InputError("E-PEER-005", problem, remedy, file=path)
         self.data = mujoco.MjData(self.model)
         self.joints = tuple(self.model.joint(j).name for j in range(self.model.njnt))
         self.circles = ()

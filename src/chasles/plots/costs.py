@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from chasles.algorithms import METHODS
+from chasles.errors import InputError, ModelError
 from chasles.functions.doors import checked_options
 from chasles.functions.programs import program
-from chasles.model import ModelError
 from chasles.plots.paper import Axes, finish, legend, new
 from chasles.plots.subject import Subject, open_tree
 
@@ -29,7 +29,8 @@ def cost(
     chosen = known if methods is None else list(methods)
     counts = range(1, len(robot.joints) + 1) if lengths is None else sorted(lengths)
     if not counts or not 1 <= counts[0] <= counts[-1] <= len(robot.joints):
-        raise ValueError(f"lengths must be from 1 to {len(robot.joints)}, the number of joints")
+        problem = f"lengths must be from 1 to {len(robot.joints)}, the number of joints"
+        raise InputError("E-PLOT-001", problem)
     shorter = [_shortened(robot, n) for n in counts]
     named = methods is not None
     values = {m: [_count(part, function, m, named, options) for part in shorter] for m in chosen}

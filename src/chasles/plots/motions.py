@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from chasles.errors import InputError
 from chasles.plots.paper import Axes, curves, finish, new
 from chasles.plots.subject import Subject, efforts, path, times
 
@@ -12,7 +13,8 @@ def torque(robot: Subject, q: Any, qd: Any, qdd: Any, t: Any, axes: Axes | None)
     """The joint forces of inverse dynamics at each instant."""
     motion = path("q", q, robot.nq), path("qd", qd, robot.nv), path("qdd", qdd, robot.nv)
     if len({len(part) for part in motion}) > 1:
-        raise ValueError(f"q, qd and qdd have {', '.join(str(len(p)) for p in motion)} instants")
+        problem = f"q, qd and qdd have {', '.join(str(len(p)) for p in motion)} instants"
+        raise InputError("E-PLOT-002", problem)
     return forces(robot, robot.inverse_dynamics(*motion), t, axes)
 
 
@@ -31,7 +33,7 @@ def energy(robot: Subject, q: Any, qd: Any, t: Any, axes: Axes | None) -> Axes:
     """Kinetic and potential energy and their sum at each instant."""
     positions, rates = path("q", q, robot.nq), path("qd", qd, robot.nv)
     if len(positions) != len(rates):
-        raise ValueError(f"q has {len(positions)} instants and qd {len(rates)}")
+        raise InputError("E-PLOT-003", f"q has {len(positions)} instants and qd {len(rates)}")
     kinetic = robot.kinetic_energy(positions, rates)
     return energies(kinetic, robot.potential_energy(positions), t, axes)
 

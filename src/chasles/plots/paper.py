@@ -6,6 +6,8 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from chasles.errors import InputError
+
 Axes = Any
 """`matplotlib.axes.Axes`, in which a picture is drawn."""
 
@@ -20,7 +22,8 @@ def new(axes: Axes | None, projection: str | None = None) -> Axes:
     """The axes that are given, or those of a new figure of pyplot."""
     if axes is not None:
         if projection is not None and getattr(axes, "name", "") != projection:
-            raise ValueError(f"axes must have projection={projection!r} for this picture")
+            problem = f"axes must have projection={projection!r} for this picture"
+            raise InputError("E-PLOT-004", problem)
         return axes
     from matplotlib import pyplot
 
@@ -40,9 +43,10 @@ def sheet(count: int, size: tuple[float, float] = (9.0, 3.3)) -> tuple[Any, Sequ
 def check_picture(path: Path) -> None:
     """Say at once that a picture cannot be written so."""
     if path.suffix.lower() not in PICTURES:
-        raise ValueError(f"{path}: unknown kind of picture; end the name in {', '.join(PICTURES)}")
+        problem = "unknown kind of picture"
+        raise InputError("E-PLOT-005", problem, f"end the name in {', '.join(PICTURES)}", file=path)
     if path.is_dir():
-        raise ValueError(f"{path}: this is a directory; name a file in it")
+        raise InputError("E-PLOT-006", "this is a directory", "name a file in it", file=path)
 
 
 def save(figure: Any, stream: Path | BinaryIO, suffix: str) -> None:

@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from chasles.errors import InputError
 from chasles.plots.paper import Axes, finish, new
 from chasles.plots.subject import (
     ROWS,
@@ -28,9 +29,9 @@ _CLOSED = "its Jacobian is that of the tree; plot a robot without them"
 def singular_values(robot: Subject, q: np.ndarray, frame: str, rows: Rows) -> np.ndarray:
     """Of the Jacobian's rows, axes of the world, at the frame: (..., min(rows, nv)), falling."""
     if rows not in ROWS:
-        raise ValueError(f"rows are {', '.join(map(repr, ROWS))}, not {rows!r}")
+        raise InputError("E-PLOT-007", f"rows are {', '.join(map(repr, ROWS))}, not {rows!r}")
     if not robot.nv:
-        raise ValueError(f"robot {robot.name!r} has no freedoms, so no Jacobian")
+        raise InputError("E-PLOT-008", f"robot {robot.name!r} has no freedoms, so no Jacobian")
     J = robot.jacobian(q, frame=frame)[..., ROWS[rows], :]
     return np.linalg.svd(J, compute_uv=False)
 
@@ -58,7 +59,7 @@ def manipulability(
         drawn.set_ylim(bottom=0.0)
         return finish(drawn, title, across)
     if t is not None:
-        raise ValueError("t belongs to a path; leave out t, or joints")
+        raise InputError("E-PLOT-009", "t belongs to a path", "leave out t, or joints")
     first, second, states = swept(robot, q, joints, points)
     values = np.prod(singular_values(robot, states, chosen, rows), axis=-1)
     drawn = new(axes)
@@ -73,9 +74,9 @@ def swept(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Positions of two joints between their limits, and all states (points, points, nq) of them."""
     if isinstance(joints, str) or len(joints) != 2 or joints[0] == joints[1]:
-        raise ValueError(f"joints must be the names of two joints, not {joints!r}")
+        raise InputError("E-PLOT-010", f"joints must be the names of two joints, not {joints!r}")
     if points < 2:
-        raise ValueError(f"points must be 2 or more, not {points}")
+        raise InputError("E-PLOT-011", f"points must be 2 or more, not {points}")
     sides = [np.linspace(*span(robot, joint), points) for joint in joints]
     states = np.tile(state(robot, q), (points, points, 1))
     for values, joint in zip(np.meshgrid(*sides, indexing="ij"), joints, strict=True):
@@ -104,9 +105,9 @@ def condition(
         values = singular_values(robot, states, chosen, rows)
         title = f"condition of the Jacobian of {chosen!r}, {rows}"
     else:
-        raise ValueError(f"of is 'mass_matrix' or 'jacobian', not {of!r}")
+        raise InputError("E-PLOT-012", f"of is 'mass_matrix' or 'jacobian', not {of!r}")
     if not values.shape[-1]:
-        raise ValueError(f"robot {robot.name!r} has no freedoms, so no mass matrix")
+        raise InputError("E-PLOT-013", f"robot {robot.name!r} has no freedoms, so no mass matrix")
     low = values[..., -1] > np.finfo(float).eps * values[..., 0]
     ratio = np.divide(values[..., 0], values[..., -1], out=np.full(len(low), np.nan), where=low)
     drawn = new(axes)
@@ -125,12 +126,12 @@ def workspace(
 ) -> Axes:
     """Where a frame's origin is at random positions, or at those that are given."""
     if plane not in ("xy", "xz", "yz", "3d"):
-        raise ValueError(f"plane is 'xy', 'xz', 'yz' or '3d', not {plane!r}")
+        raise InputError("E-PLOT-014", f"plane is 'xy', 'xz', 'yz' or '3d', not {plane!r}")
     chosen = frame_of(robot, frame)
     if q is None:
         open_tree(robot, "workspace", "give positions that close them as q, from robot.assemble")
         if samples < 2:
-            raise ValueError(f"samples must be 2 or more, not {samples}")
+            raise InputError("E-PLOT-015", f"samples must be 2 or more, not {samples}")
         q = robot.random(np.random.default_rng(seed), size=samples)
     points = robot.forward_kinematics(path("q", q, robot.nq), frame=chosen)[:, :3, 3]
     title = f"positions of {chosen!r} (m)"

@@ -6,6 +6,7 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
+from chasles.errors import InputError
 from chasles.formats.motion import numbered
 from chasles.functions.names import numbers
 from chasles.mechanisms import Mechanism
@@ -58,9 +59,10 @@ def path(what: str, value: Any, size: int) -> np.ndarray:
     """States one after the other: (n, size) finite numbers, two states or more."""
     found = numbers(what, value, size)
     if found.ndim != 2 or len(found) < 2:
-        raise ValueError(
-            f"{what} must be (n, {size}), one row for each of two or more instants, "
-            f"not {found.shape}"
+        raise InputError(
+            "E-PLOT-016",
+            f"{what} must be (n, {size}), one row for each of two or more instants, not "
+            f"{found.shape}",
         )
     return _finite(what, found)
 
@@ -71,7 +73,8 @@ def times(t: Any, count: int) -> tuple[np.ndarray, str]:
         return np.arange(count), "instant"
     found = np.asarray(t, float)
     if found.shape != (count,):
-        raise ValueError(f"t must have a time for each of {count} instants, not {found.shape}")
+        problem = f"t must have a time for each of {count} instants, not {found.shape}"
+        raise InputError("E-PLOT-017", problem)
     return _finite("t", found), "time (s)"
 
 
@@ -79,16 +82,16 @@ def state(robot: Subject, q: Any) -> np.ndarray:
     """One position: (nq,) finite numbers."""
     found = numbers("q", q, robot.nq)
     if found.ndim != 1:
-        raise ValueError(f"q must be one state of {robot.nq} numbers, not {found.shape}")
+        problem = f"q must be one state of {robot.nq} numbers, not {found.shape}"
+        raise InputError("E-PLOT-018", problem)
     return _finite("q", found)
 
 
 def _finite(what: str, found: np.ndarray) -> np.ndarray:
     bad = np.argwhere(~np.isfinite(found))
     if len(bad):
-        raise ValueError(
-            f"{what} has a number that is not finite at index {tuple(bad[0].tolist())}"
-        )
+        problem = f"{what} has a number that is not finite at index {tuple(bad[0].tolist())}"
+        raise InputError("E-PLOT-019", problem)
     return found
 
 
@@ -109,7 +112,8 @@ def span(robot: Subject, joint: str) -> tuple[float, float]:
     each way where it has none, as `Robot.random` takes them."""
     body = robot.model.bodies[robot.model.mover(joint)]
     if body.joint.nq != 1:
-        raise ValueError(f"joint {joint!r} has {body.joint.nq} coordinates; name one that has one")
+        problem = f"joint {joint!r} has {body.joint.nq} coordinates"
+        raise InputError("E-PLOT-021", problem, "name one that has one")
     low, high = body.data.limits.lower, body.data.limits.upper
     if math.isfinite(low) and math.isfinite(high) and low < high:
         return low, high

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from chasles.errors import InputError
 from chasles.functions.compiled import Compiled
 from chasles.functions.doors import derivative_names, order_option, wrench_arguments
 from chasles.functions.programs import Derivative
@@ -75,7 +76,8 @@ class Calling(Identity):
         if ready is not None:
             return ready(*arguments)
         if order not in (1, 2):
-            raise ValueError(f"derivatives: order must be 1 or 2, not {order!r}")
+            problem = f"order must be 1 or 2, not {order!r}"
+            raise InputError("E-ROBOT-022", problem, part="derivatives")
         names = derivative_names(function, wrt, order=options.get("order", 1), model=self.model)
         compiled, forces = self._derived(
             function, Derivative("jacobian", names, order), f_ext, dissipation, method, options

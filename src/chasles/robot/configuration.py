@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from chasles.errors import ArgumentError
 from chasles.functions.names import from_names, numbers
 from chasles.mechanisms import Mobility, assemble, mobility
 from chasles.robot.functions import Computing
@@ -28,7 +29,8 @@ class Configuring(Computing):
         by joint name: `chasles.conventions.position_by_name` and `velocity_by_name`.
         """
         if not isinstance(values, Mapping):
-            raise TypeError(f"state: give {{joint: position}}, not {type(values).__name__}")
+            problem = f"give {{joint: position}}, not {type(values).__name__}"
+            raise ArgumentError("E-ROBOT-010", problem, part="state")
         q = numbers("default", self.neutral() if default is None else default, self.nq)
         return from_names(values, self.position_slice, q)
 

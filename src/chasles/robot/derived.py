@@ -8,6 +8,7 @@ import numpy as np
 
 from chasles.algorithms.spatial.viewpoint import At, Axes
 from chasles.backends.arrays import check_tolerance
+from chasles.errors import ArgumentError, InputError
 from chasles.functions.doors import order_of, rates_by_name
 from chasles.functions.libraries import refuse
 from chasles.functions.numeric.base_parameters import (
@@ -150,7 +151,8 @@ class Deriving(Configuring):
         """
         check_tolerance("base_parameters", tolerance)
         if not tolerance < 1.0:
-            raise ValueError(f"base_parameters: tolerance must be in (0, 1), not {tolerance!r}")
+            problem = f"tolerance must be in (0, 1), not {tolerance!r}"
+            raise InputError("E-ROBOT-020", problem, part="base_parameters")
         count = 20 + 40 * len(self.moving_joints) // max(self.nv, 1)
         steps, qd, qdd = random_states(self.model, count, np.random.default_rng(rng))
         Y = self.regressor(self.integrate(self.neutral(), steps), qd, qdd)
@@ -162,11 +164,11 @@ def _rates_of_order(
 ) -> tuple[Array, ...]:
     """The arrays for first or second order: no qdd too few or too many."""
     if isinstance(order, bool) or order not in (1, 2):
-        raise ValueError(
-            f"{function}: order must be 1 or 2, not {order!r}; chasles.compile takes any order"
-        )
+        problem = f"order must be 1 or 2, not {order!r}"
+        raise InputError("E-ROBOT-025", problem, "chasles.compile takes any order", part=function)
     if order == 2 and qdd is None:
-        raise TypeError(f"{function}: order=2 needs qdd: give q, qd, qdd")
+        raise ArgumentError("E-ROBOT-026", "order=2 needs qdd: give q, qd, qdd", part=function)
     if order == 1 and qdd is not None:
-        raise TypeError(f"{function}: order=1 takes no qdd; leave it out, or ask for order=2")
+        remedy = "leave it out, or ask for order=2"
+        raise ArgumentError("E-ROBOT-027", "order=1 takes no qdd", remedy, part=function)
     return (q, qd) if qdd is None else (q, qd, qdd)

@@ -7,6 +7,7 @@ import numpy as np
 
 from chasles import mechanisms
 from chasles.backends.arrays import check_tolerance
+from chasles.errors import ArgumentError, InputError
 from chasles.functions.names import check_robot
 from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.spatial import RigidInertia
@@ -26,10 +27,10 @@ class Editing(Deriving):
             entries = np.atleast_1d(np.asarray(value, dtype=float))
             where = self.position_slice(name)
             if entries.shape != (where.stop - where.start,) or not np.all(np.isfinite(entries)):
-                raise ValueError(
-                    f"lock: joint {name!r} needs {where.stop - where.start} finite numbers, "
-                    f"not {value!r}"
+                problem = (
+                    f"joint {name!r} needs {where.stop - where.start} finite numbers, not {value!r}"
                 )
+                raise InputError("E-ROBOT-006", problem, part="lock")
             values[name] = Vector(tuple(map(float, entries)))
         return self._changed(edit.lock(self.model, values))
 
@@ -50,7 +51,8 @@ class Editing(Deriving):
         tensor = np.zeros((3, 3)) if inertia is None else np.asarray(inertia, dtype=float)
         point = np.asarray(center, dtype=float)
         if tensor.shape != (3, 3) or point.shape != (3,) or not np.allclose(tensor, tensor.T):
-            raise ValueError("attach: center must be 3 numbers and inertia a symmetric 3x3 matrix")
+            problem = "center must be 3 numbers and inertia a symmetric 3x3 matrix"
+            raise InputError("E-ROBOT-007", problem, part="attach")
         xx, yy, zz, xy, xz, yz = (
             float(tensor[i]) for i in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
         )
@@ -79,7 +81,8 @@ class Editing(Deriving):
         """The robot in another field of gravity: three numbers in m/s2, world axes."""
         g = np.asarray(gravity, dtype=float)
         if g.shape != (3,) or not np.all(np.isfinite(g)):
-            raise ValueError(f"with_gravity: give three finite numbers, not {gravity!r}")
+            problem = f"give three finite numbers, not {gravity!r}"
+            raise InputError("E-ROBOT-009", problem, part="with_gravity")
         return self._changed(edit.with_gravity(self.model, Vector(tuple(map(float, g)))))
 
     def simplified(self) -> Self:
@@ -110,7 +113,8 @@ class Editing(Deriving):
         """
         for loop in loops:
             if not isinstance(loop, LoopData):
-                raise TypeError(f"with_loops: give LoopData(...), not {type(loop).__name__}")
+                problem = f"give LoopData(...), not {type(loop).__name__}"
+                raise ArgumentError("E-ROBOT-011", problem, part="with_loops")
         return self._changed(edit.with_loops(self.model, loops))
 
     def with_couplings(self, *couplings: CouplingData) -> Self:
@@ -124,10 +128,10 @@ class Editing(Deriving):
         """
         for data in couplings:
             if not isinstance(data, CouplingData):
-                raise TypeError(
-                    f"with_couplings: give gear(...) or coupling(...) of chasles.model, not "
-                    f"{type(data).__name__}"
+                problem = (
+                    f"give gear(...) or coupling(...) of chasles.model, not {type(data).__name__}"
                 )
+                raise ArgumentError("E-ROBOT-012", problem, part="with_couplings")
         return self._changed(edit.with_couplings(self.model, couplings))
 
     def is_equivalent(

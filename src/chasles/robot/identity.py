@@ -123,7 +123,8 @@ class Identity:
         for data in self.model.source.joints:
             if data.name == name:
                 return data
-        raise ModelError(f"robot {self.name!r}: no joint {name!r}; it has {', '.join(self.joints)}")
+        remedy = f"it has {', '.join(self.joints)}"
+        raise ModelError("E-ROBOT-005", f"no joint {name!r}", remedy, part=f"robot {self.name!r}")
 
     def position_slice(self, joint: str) -> slice:
         """Where a joint's coordinates lie in q."""
@@ -155,9 +156,8 @@ class Identity:
         """
         held = self.at(t)
         if held is self:
-            raise ModelError(
-                f"at_time: robot {self.name!r} does not depend on time; ask it as it is"
-            )
+            problem = f"robot {self.name!r} does not depend on time"
+            raise ModelError("E-ROBOT-008", problem, "ask it as it is", part="at_time")
         return held
 
     def at(self, t: Array) -> Self:

@@ -2,10 +2,11 @@
 
 import math
 
+from chasles.errors import ModelError
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.rotations import Rotation
 from chasles.mathematics.spatial import Transform
-from chasles.model import Description, JointData, LinkData, LoopData, ModelError
+from chasles.model import Description, JointData, LinkData, LoopData
 from chasles.robots._solids import box, cylinder, rod
 
 _DOWN = Vector.of(0.0, -9.81, 0.0)
@@ -54,10 +55,11 @@ def four_bar(
     _check("four_bar", **lengths)
     longest = max(lengths, key=lambda name: lengths[name])
     if lengths[longest] >= sum(lengths.values()) - lengths[longest]:
-        raise ModelError(
-            f"robot 'four_bar': {longest} ({lengths[longest]:g} m) is longer than the other three "
-            "bars together, which cannot meet; make it shorter"
+        problem = (
+            f"{longest} ({lengths[longest]:g} m) is longer than the other three bars together, "
+            "which cannot meet"
         )
+        raise ModelError("E-ROBOT-028", problem, "make it shorter", part="robot 'four_bar'")
     links = (
         LinkData("base", _BASE),
         *(LinkData(name, rod(length, length)) for name, length in list(lengths.items())[1:]),
@@ -113,10 +115,11 @@ def five_bar(ground: float = 0.6, crank: float = 0.5, coupler: float = 0.8) -> D
     """
     _check("five_bar", ground=ground, crank=crank, coupler=coupler)
     if ground >= 2.0 * (crank + coupler):
-        raise ModelError(
-            f"robot 'five_bar': ground ({ground:g} m) is longer than both cranks and couplers "
-            "together, which cannot meet; make it shorter"
+        problem = (
+            f"ground ({ground:g} m) is longer than both cranks and couplers together, which cannot "
+            "meet"
         )
+        raise ModelError("E-ROBOT-029", problem, "make it shorter", part="robot 'five_bar'")
     links = (
         LinkData("base", _BASE),
         LinkData("left", rod(crank, crank)),
@@ -175,4 +178,6 @@ def _along(x: float) -> Transform:
 def _check(robot: str, **lengths: float) -> None:
     for name, length in lengths.items():
         if not (math.isfinite(length) and length > 0.0):
-            raise ModelError(f"robot {robot!r}: {name} is {length!r}; give a positive length in m")
+            problem = f"{name} is {length!r}"
+            remedy = "give a positive length in m"
+            raise ModelError("E-ROBOT-030", problem, remedy, part=f"robot {robot!r}")

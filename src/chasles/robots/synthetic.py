@@ -4,10 +4,11 @@ import math
 import random
 from collections.abc import Sequence
 
+from chasles.errors import ModelError
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.rotations import Rotation, about
 from chasles.mathematics.spatial import RigidInertia, Transform
-from chasles.model import Description, FrameData, JointData, LinkData, ModelError
+from chasles.model import Description, FrameData, JointData, LinkData
 from chasles.model.denavit_hartenberg import DHRow, dh_chain
 from chasles.robots._solids import points, rod
 
@@ -86,7 +87,8 @@ def general_tree(n: int, children: int) -> Description:
     """
     _require("general_tree", n)
     if children < 1:
-        raise ModelError(f"robot 'general_tree': {children} children a link; ask for one or more")
+        problem = f"{children} children a link"
+        raise ModelError("E-ROBOT-031", problem, "ask for one or more", part="robot 'general_tree'")
     rng = random.Random(2008)
     links, joints = [LinkData("base", RigidInertia.zero())], []
     for i in range(1, n + 1):
@@ -112,4 +114,5 @@ def _any_link(rng: random.Random) -> tuple[float, float, float, RigidInertia]:
 
 def _require(name: str, n: int) -> None:
     if n < 1:
-        raise ModelError(f"robot {name!r}: it has {n} joints; ask for one or more")
+        problem = f"it has {n} joints"
+        raise ModelError("E-ROBOT-032", problem, "ask for one or more", part=f"robot {name!r}")

@@ -10,19 +10,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeVar
 
+from chasles.errors import ModelError
 from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.rotations import aligned_to_z, matrix_from_rpy, matrix_from_vector
 from chasles.mathematics.spatial import RigidInertia, Transform
-from chasles.model import (
-    JOINTS,
-    Description,
-    FrameData,
-    JointData,
-    Limits,
-    LinkData,
-    Mimic,
-    ModelError,
-)
+from chasles.model import JOINTS, Description, FrameData, JointData, Limits, LinkData, Mimic
 from chasles.model.build import compose
 from chasles.robots._solids import points
 
@@ -50,7 +42,8 @@ def random_tree(
     mimics: some joints with one freedom follow another one, if there are two.
     """
     if n < 1:
-        raise ModelError(f"robot 'random_tree': it has {n} joints; ask for one or more")
+        problem = f"it has {n} joints"
+        raise ModelError("E-ROBOT-033", problem, "ask for one or more", part="robot 'random_tree'")
     rng = random.Random(seed)
     chance = rng.random() < 0.5
     kinds = _kinds(rng, n, chance if floating is None else floating)

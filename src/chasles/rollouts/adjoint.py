@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chasles import backends
+from chasles.errors import InputError, ModelError
 from chasles.expr import RULES, Arena, Number, Program, Variable, reverse
 from chasles.functions.libraries import refuse
 from chasles.functions.names import numbers
 from chasles.functions.programs import program, pulled_back
-from chasles.model import Model, ModelError
+from chasles.model import Model
 
 
 class RolloutGradient(NamedTuple):
@@ -98,11 +99,12 @@ class RolloutAdjoint:
     ) -> None:
         for body in model.bodies:
             if not body.joint.holonomic:
-                raise ModelError(
-                    f"rollout_pullback: robot {model.name!r}: joint {body.data.name!r} is "
-                    "nonholonomic, so velocities cannot write every small change of q; take "
-                    "differences of rollouts"
+                problem = (
+                    f"joint {body.data.name!r} is nonholonomic, so velocities cannot write every "
+                    "small change of q"
                 )
+                part = f"rollout_pullback: robot {model.name!r}"
+                raise ModelError("E-MOTION-001", problem, "take differences of rollouts", part=part)
         self._model, self._recipe, self._step, self._loop = model, recipe, step, loop
         self._others = others
         self._ready: dict[tuple[str, ...], Any] = {}
@@ -150,7 +152,8 @@ def checked_weights(
 ) -> list[np.ndarray]:
     """The covectors of the q and the qd that a motion keeps, as (count or 1, records, nv)."""
     if not isinstance(covectors, Sequence) or len(covectors) != 2:
-        raise ValueError("rollout_pullback: covectors must be 2 arrays, of q and of qd")
+        problem = "covectors must be 2 arrays, of q and of qd"
+        raise InputError("E-MOTION-002", problem, part="rollout_pullback")
     refuse("rollout_pullback", *covectors)
     found = []
     for name, given in zip(("q", "qd"), covectors, strict=True):
@@ -160,18 +163,20 @@ def checked_weights(
         what = f"rollout_pullback: the covector of {name}"
         array = numbers(what, given, nv).astype(float)
         if array.shape[-2:] != (records, nv):
-            raise ValueError(
+            raise InputError(
+                "E-MOTION-003",
                 f"{what} must have shape (..., {records}, {nv}), a row for each state that the "
-                f"rollout keeps, not {array.shape}"
+                f"rollout keeps, not {array.shape}",
             )
         if not np.isfinite(array).all():
-            raise ValueError(f"{what} must be finite numbers")
+            raise InputError("E-MOTION-004", f"{what} must be finite numbers")
         try:
             whole = np.broadcast_to(array, (*lead, records, nv))
         except ValueError:
-            raise ValueError(
-                f"{what} has leading shape {array.shape[:-2]}, which does not broadcast to that of "
-                f"the states, {lead}"
+            raise InputError(
+                "E-MOTION-005",
+                f"{what} has leading shape {array.shape[:-2]}, which does not broadcast to that "
+                f"of the states, {lead}",
             ) from None
         shared = array.ndim == 2
         found.append(array[None] if shared else whole.reshape(-1, records, nv))

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
+from chasles.errors import ArgumentError, ModelError
 from chasles.expr import RULES, Arena, Number, Program, Variable
 from chasles.functions.programs import program
 from chasles.functions.tracing import WrenchKey
 from chasles.mathematics.linear import Vector
-from chasles.model import Model, ModelError
+from chasles.model import Model
 
 Numbers = Sequence[Number]
 
@@ -119,9 +120,8 @@ def given_pairs(function: str, contacts: Any) -> tuple[Any, ...]:
     try:
         return () if contacts is None else tuple(contacts)
     except TypeError:
-        raise TypeError(
-            f"{function}: contacts must be pairs in a list, not {contacts!r:.80}; write [pair]"
-        ) from None
+        problem = f"contacts must be pairs in a list, not {contacts!r:.80}"
+        raise ArgumentError("E-MOTION-006", problem, "write [pair]", part=function) from None
 
 
 class Pressed(NamedTuple):
@@ -146,10 +146,12 @@ class Contacts:
     def __post_init__(self) -> None:
         for pair in self.pairs:
             if not isinstance(getattr(pair, "law", None), SoftLaw):
-                raise ModelError(
-                    f"contacts: {pair!r:.80} has no soft law; give contact.Pair(body, surface, "
-                    "contact.SoftContact(...)), or use chasles.simulate for rigid ones"
+                problem = f"{pair!r:.80} has no soft law"
+                remedy = (
+                    "give contact.Pair(body, surface, contact.SoftContact(...)), or use "
+                    "chasles.simulate for rigid ones"
                 )
+                raise ModelError("E-MOTION-007", problem, remedy, part="contacts")
             for frame in pair.frames:
                 if frame is not None:
                     self.model.frame(frame)

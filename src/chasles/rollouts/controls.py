@@ -13,10 +13,11 @@ import numpy as np
 
 from chasles import backends
 from chasles.backends.arrays import call
+from chasles.errors import InputError, ModelError, said
 from chasles.expr import RULES, Arena, Number, Program, Variable, is_number
 from chasles.functions.programs import program
 from chasles.mechanisms import require_tree
-from chasles.model import Model, ModelError
+from chasles.model import Model
 
 Numbers = Sequence[Number]
 
@@ -129,16 +130,14 @@ def traced(model: Model, control: Callable[..., Any], parameters: int = 0) -> Pr
         raise
     except Exception as error:
         wanted = "(t, q, qd, p)" if parameters else "(t, q, qd)"
-        raise ModelError(
-            f"rollout: the controller failed on symbols, {type(error).__name__}: {error}; let it "
-            f"take {wanted}, and write it with the functions of chasles.expr"
-        ) from error
+        problem = f"the controller failed on symbols, {type(error).__name__}: {said(error)}"
+        remedy = f"let it take {wanted}, and write it with the functions of chasles.expr"
+        raise ModelError("E-MOTION-008", problem, remedy, part="rollout") from error
     found = list(forces) if isinstance(forces, Sequence | np.ndarray) else [forces]
     if len(found) != model.nv or not all(map(is_number, found)):
-        raise ModelError(
-            f"rollout: the controller gives {found!r:.60}; return {model.nv} numbers, the joint "
-            "forces"
-        )
+        problem = f"the controller gives {found!r:.60}"
+        remedy = f"return {model.nv} numbers, the joint forces"
+        raise ModelError("E-MOTION-009", problem, remedy, part="rollout")
     inputs = [Variable("t", ()), *(Variable(name, (n,)) for name, n in sizes)]
     return Program.from_outputs("control", inputs, [(Variable("tau", (model.nv,)), found)])
 
@@ -162,9 +161,8 @@ def parameter_count(parameters: Any) -> int:
         return 0
     shape = np.shape(parameters)
     if not shape or not shape[-1]:
-        raise ValueError(
-            f"rollout: parameters must be an array (m,) or (..., m), not {parameters!r:.60}"
-        )
+        problem = f"parameters must be an array (m,) or (..., m), not {parameters!r:.60}"
+        raise InputError("E-MOTION-011", problem, part="rollout")
     return shape[-1]
 
 
@@ -175,5 +173,6 @@ def _sizes(model: Model) -> tuple[tuple[str, int], ...]:
 def _numbers(name: str, value: Any, size: int) -> list[float]:
     array = np.asarray(value, dtype=float)
     if array.shape not in ((), (size,)) or not np.isfinite(array).all():
-        raise ModelError(f"rollout: {name} must be one finite number or {size}, not {value!r:.60}")
+        problem = f"{name} must be one finite number or {size}, not {value!r:.60}"
+        raise ModelError("E-MOTION-012", problem, part="rollout")
     return [float(x) for x in np.broadcast_to(array, (size,))]

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from chasles.backends.arrays import call, check_shape
+from chasles.errors import ArgumentError, InputError, NotFiniteError
 from chasles.expr import Variable
 from chasles.functions.libraries import common, module
 from chasles.functions.names import numbers
@@ -45,10 +46,12 @@ def place_of(variables: Sequence[Variable], arguments: Sequence[Any]) -> Place:
     if library is None:
         return _Host(variables, arguments)
     if library.package != "cupy":
-        raise TypeError(
-            f"rollout: here it takes arrays of NumPy or CuPy, not those of {library.name}; convert "
-            "them (cupy.from_dlpack shares memory), and know that no derivative goes through"
+        problem = f"here it takes arrays of NumPy or CuPy, not those of {library.name}"
+        remedy = (
+            "convert them (cupy.from_dlpack shares memory), and know that no derivative goes "
+            "through"
         )
+        raise ArgumentError("E-MOTION-013", problem, remedy, part="rollout")
     return _GPU(variables, arguments)
 
 
@@ -85,10 +88,9 @@ class _Host:
         if not np.isfinite(records[1][:, -1]).all():  # what is lost once stays lost
             bad = ~np.isfinite(records[1]).all(axis=-1)
             row, kept = (int(k) for k in np.argwhere(bad)[0])
-            raise FloatingPointError(
-                f"rollout: velocities of state {row} are no longer finite by record {kept}; make "
-                "dt smaller, or look at the forces"
-            )
+            problem = f"velocities of state {row} are no longer finite by record {kept}"
+            remedy = "make dt smaller, or look at the forces"
+            raise NotFiniteError("E-MOTION-014", problem, remedy, part="rollout")
 
 
 class _GPU:
@@ -142,5 +144,5 @@ class _GPU:
 def _finite(variable: Variable, value: Any) -> np.ndarray:
     array = np.asarray(numbers(f"rollout: {variable.name}", value, variable.size), dtype=float)
     if not np.isfinite(array).all():
-        raise ValueError(f"rollout: {variable.name} must be finite numbers")
+        raise InputError("E-MOTION-015", f"{variable.name} must be finite numbers", part="rollout")
     return array

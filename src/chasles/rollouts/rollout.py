@@ -12,12 +12,13 @@ import numpy as np
 from chasles import backends
 from chasles.backends.arrays import checked_count
 from chasles.backends.pool import COMPILING
+from chasles.errors import ArgumentError, InputError, ModelError, NotFiniteError
 from chasles.expr import Program, Variable
 from chasles.functions.libraries import refuse
 from chasles.functions.names import leading_shape
 from chasles.functions.numeric.linear_systems import checked_step
 from chasles.mechanisms import require_tree
-from chasles.model import Description, Model, ModelError
+from chasles.model import Description, Model
 from chasles.rollouts.adjoint import RolloutAdjoint, RolloutGradient, checked_weights
 from chasles.rollouts.contacts import Contacts
 from chasles.rollouts.controls import BUILT_IN, traced
@@ -111,13 +112,13 @@ class Rollout:
         parameters: int = 0,
     ) -> None:
         if not isinstance(method, str) or method not in STEPS:
-            raise ValueError(f"rollout: unknown method {method!r}; use one of {', '.join(STEPS)}")
+            remedy = f"use one of {', '.join(STEPS)}"
+            raise InputError("E-MOTION-016", f"unknown method {method!r}", remedy, part="rollout")
         require_tree(model, "rollout", "use chasles.simulate")
         if parameters and (control is None or isinstance(control, BUILT_IN)):
-            raise ModelError(
-                "rollout: parameters are those of a controller; give tau as a function of t, q, qd "
-                "and p"
-            )
+            problem = "parameters are those of a controller"
+            remedy = "give tau as a function of t, q, qd and p"
+            raise ModelError("E-MOTION-018", problem, remedy, part="rollout")
         self.model, self.contacts, self.parameters = model, contacts, parameters
         self.control = None if control is None else traced(model, control, parameters)
         self._touching: Program | None = None
@@ -167,7 +168,8 @@ class Rollout:
         """The motion; tau as in `Robot.rollout`, None where a controller gives it."""
         place = self._place(q, qd, tau, contact_states, parameters)
         if threads is not None and not backends.takes_numpy(place.backend):
-            raise TypeError("rollout: threads= is for processors; leave it out on a GPU")
+            problem = "threads= is for processors"
+            raise ArgumentError("E-MOTION-019", problem, "leave it out on a GPU", part="rollout")
         loop = self._loop(place.backend, place.dtype)
         with place.device:
             lead, states, controls = self._start(place, dt, steps, start)
@@ -205,10 +207,9 @@ class Rollout:
         weights += [np.zeros((1, records, a.shape[1])) for a in states[2:]]
         found, others = self._adjoint(states, controls, weights, steps, every, threads)
         if not all(np.isfinite(a).all() for a in (*found, *others.values())):
-            raise FloatingPointError(
-                "rollout_pullback: the gradient is not finite; make dt smaller, or look at the "
-                "motion and its forces"
-            )
+            problem = "the gradient is not finite"
+            remedy = "make dt smaller, or look at the motion and its forces"
+            raise NotFiniteError("E-MOTION-020", problem, remedy, part="rollout_pullback")
         by = [a.reshape(*lead, a.shape[1]) for a in found]
         rows = {name: a.reshape(*lead, *a.shape[1:]) for name, a in others.items()}
         each = {name: a[..., 0, :] for name, a in rows.items()}
@@ -239,7 +240,8 @@ class Rollout:
         if surfaces and contact_states is None:
             contact_states = [0.0] * surfaces
         elif contact_states is not None and not surfaces:
-            raise ValueError("rollout: contact_states are of contacts that have none, or are none")
+            problem = "contact_states are of contacts that have none, or are none"
+            raise InputError("E-MOTION-021", problem, part="rollout")
         own = {"parameters": self.parameters} if self.parameters else {}
         sizes = self._sizes | own | {"tau": self.model.nv}
         variables = [Variable(name, (n,)) for name, n in sizes.items()]
@@ -294,7 +296,8 @@ def checked_steps(
     if threads is not None:
         threads = checked_count("rollout: threads", threads)
     if not isinstance(start, Real) or not math.isfinite(start):
-        raise ValueError(f"rollout: start must be a finite time, not {start!r:.60}")
+        problem = f"start must be a finite time, not {start!r:.60}"
+        raise InputError("E-MOTION-022", problem, part="rollout")
     return checked_step(dt, "rollout: dt"), *counts, threads
 
 
@@ -311,16 +314,18 @@ def _forces(place: Place, lead: tuple[int, ...], steps: int, nv: int) -> Any:
     if array.ndim == 1:
         return place.flat(array, (1,), (1, nv))
     if array.shape[-2] not in (1, steps):
-        raise ValueError(
-            f"rollout: tau must have shape ({nv},) or (..., {steps}, {nv}), one row a step, not "
+        problem = (
+            f"tau must have shape ({nv},) or (..., {steps}, {nv}), one row a step, not "
             f"{array.shape}"
         )
+        raise InputError("E-MOTION-023", problem, part="rollout")
     if array.ndim == 2:
         return place.flat(array, (1,), array.shape)
     try:
         return place.flat(array, lead, array.shape[-2:])
     except ValueError:
-        raise ValueError(
-            f"rollout: tau has leading shape {array.shape[:-2]}, which does not broadcast to that "
-            f"of the states, {lead}"
-        ) from None
+        problem = (
+            f"tau has leading shape {array.shape[:-2]}, which does not broadcast to that of the "
+            f"states, {lead}"
+        )
+        raise InputError("E-MOTION-024", problem, part="rollout") from None

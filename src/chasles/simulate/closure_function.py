@@ -9,9 +9,9 @@ import numpy as np
 
 from chasles import backends
 from chasles.backends.arrays import call
+from chasles.errors import InputError, ModelError
 from chasles.expr import RULES, Arena, Number, Program, Variable, forward
 from chasles.mechanisms import ImpossiblePosition
-from chasles.model import ModelError
 from chasles.robot import Array, Robot
 
 Gamma = Callable[..., Sequence[Number]]
@@ -34,11 +34,12 @@ class ClosureFunction:
         robot.mechanism.require_loops("ClosureFunction", "there is nothing to close")
         for i in model.movers:
             if not model.bodies[i].joint.additive:
-                raise ModelError(
-                    f"ClosureFunction: joint {model.bodies[i].data.name!r} of robot "
-                    f"{robot.name!r} has velocities that are not rates of its q; leave the loops "
-                    "to simulate"
+                problem = (
+                    f"joint {model.bodies[i].data.name!r} of robot {robot.name!r} has velocities "
+                    "that are not rates of its q"
                 )
+                remedy = "leave the loops to simulate"
+                raise ModelError("E-MOTION-026", problem, remedy, part="ClosureFunction")
         self.independent = robot.mechanism.loops.independent
         self._kernel = backends.compile(_program(gamma, len(self.independent), robot.nq))
 
@@ -54,11 +55,12 @@ class ClosureFunction:
         bad = ~np.isfinite(found[0])
         if np.count_nonzero(bad) and np.all(np.isfinite(y)):
             where = tuple(int(k) for k in np.argwhere(bad)[0][:-1])
-            raise ImpossiblePosition(
-                f"robot {self.robot.name!r}: the closure function has no value at "
+            problem = (
+                "the closure function has no value at "
                 f"{', '.join(map(repr, self.robot.independent))} = "
                 f"{np.broadcast_to(y, (*bad.shape[:-1], len(zero)))[where].tolist()}"
             )
+            raise ImpossiblePosition("E-MOTION-027", problem, part=f"robot {self.robot.name!r}")
         if yd is None and ydd is None:
             return found[0]
         return found[:2] if ydd is None else found
@@ -73,7 +75,8 @@ def _program(gamma: Gamma, n: int, nq: int) -> Program:
     timed = list(inspect.signature(gamma).parameters)[1:] == ["t"]
     q = list(gamma(y, t) if timed else gamma(y))
     if len(q) != nq:
-        raise ValueError(f"ClosureFunction: gamma must give {nq} numbers, q, not {len(q)}")
+        problem = f"gamma must give {nq} numbers, q, not {len(q)}"
+        raise InputError("E-MOTION-028", problem, part="ClosureFunction")
     position = Program.from_outputs("gamma", [inputs[0], moment], [(Variable("q", (nq,)), q)])
     velocity = _renamed(forward(position, ["y", "t"]))
     acceleration = forward(velocity, ["y", "t", "yd"])

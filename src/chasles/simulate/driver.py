@@ -7,6 +7,7 @@ import numpy as np
 
 from chasles.backends.arrays import checked_count
 from chasles.contact.pairs import Pair, Rigid
+from chasles.errors import ArgumentError, InputError
 from chasles.functions.names import check_robot, leading_shape, numbers
 from chasles.functions.numeric.linear_systems import checked_step
 from chasles.robot import Array, Robot
@@ -94,14 +95,16 @@ def simulate(
     closes them instead of Newton's method.
     """
     if closure is not None and stabilization is not None:
-        raise TypeError("simulate: give closure or stabilization, not both")
+        problem = "give closure or stabilization, not both"
+        raise ArgumentError("E-MOTION-029", problem, part="simulate")
     check_robot("simulate", robot)
     q, qd = _state(robot, q, qd)
     whole = checked_step(duration, "simulate: duration")
     every = checked_count("simulate: every", every)
     steps = None if steps is None else checked_count("simulate: steps", steps)
     if not isinstance(limits, bool):
-        raise TypeError(f"simulate: limits must be True or False, not {limits!r:.60}")
+        problem = f"limits must be True or False, not {limits!r:.60}"
+        raise ArgumentError("E-MOTION-030", problem, part="simulate")
     start = _beginning(robot, start)
     happenings, contacts = checked_events(events, q), given_pairs("simulate", contacts)
     method, advance = chosen(robot, integrator, free)
@@ -159,7 +162,8 @@ def _beginning(robot: Robot, start: Any) -> float:
     own = 0.0 if robot.mechanism.t is None else robot.mechanism.t
     time = own if start is None else start
     if np.ndim(time) or not isinstance(time, int | float | np.ndarray) or not np.isfinite(time):
-        raise ValueError(f"simulate: start must be a finite time, one number, not {time!r:.60}")
+        problem = f"start must be a finite time, one number, not {time!r:.60}"
+        raise InputError("E-MOTION-031", problem, part="simulate")
     return float(time)
 
 
@@ -169,7 +173,7 @@ def _state(robot: Robot, q: Array, qd: Array) -> tuple[np.ndarray, np.ndarray]:
     arrays = {k: numbers(f"simulate: {k}", v, n).astype(float) for k, (v, n) in given.items()}
     for name, array in arrays.items():
         if not np.isfinite(array).all():
-            raise ValueError(f"simulate: {name} must be finite numbers")
+            raise InputError("E-MOTION-032", f"{name} must be finite numbers", part="simulate")
     lead = leading_shape("simulate", **arrays)
     first, second = (np.array(np.broadcast_to(a, (*lead, a.shape[-1]))) for a in arrays.values())
     return first, second

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from chasles.errors import ArgumentError, InputError, NotFiniteError
 from chasles.functions.names import numbers
 from chasles.functions.numeric.linear_systems import checked_step
 from chasles.robot import Array, Robot
@@ -29,14 +30,15 @@ def joint_forces(robot: Robot, tau: Forces, qd: np.ndarray) -> Callable[..., np.
         return lambda t, q, qd: _like(qd, tau(t, q, qd), t)
     given = np.zeros(qd.shape[-1:]) if tau is None else numbers("simulate: tau", tau, qd.shape[-1])
     if not np.isfinite(given).all():
-        raise ValueError("simulate: tau must be finite numbers")
+        raise InputError("E-MOTION-033", "tau must be finite numbers", part="simulate")
     try:
         constant = np.array(np.broadcast_to(given, qd.shape), dtype=float)
     except ValueError:
-        raise ValueError(
-            f"simulate: tau has leading shape {given.shape[:-1]}, which does not broadcast to that "
-            f"of the states, {qd.shape[:-1]}"
-        ) from None
+        problem = (
+            f"tau has leading shape {given.shape[:-1]}, which does not broadcast to that of the "
+            f"states, {qd.shape[:-1]}"
+        )
+        raise InputError("E-MOTION-034", problem, part="simulate") from None
     return lambda t, q, qd: constant
 
 
@@ -54,10 +56,9 @@ def accelerations(
     """
     for name in frames:
         if name in (f_ext or {}):
-            raise ValueError(
-                f"simulate: f_ext acts on frame {name!r}, and so do contacts; give it at another "
-                "frame of that body"
-            )
+            problem = f"f_ext acts on frame {name!r}, and so do contacts"
+            remedy = "give it at another frame of that body"
+            raise InputError("E-MOTION-035", problem, remedy, part="simulate")
     options: dict[str, Any] = {"dissipation": dissipation}
     if stabilization is not None:
         robot.mechanism.require_loops("simulate: stabilization", "leave it out")
@@ -71,17 +72,15 @@ def _like(qd: np.ndarray, tau: Array, t: float) -> np.ndarray:
     try:
         forces = np.asarray(tau, dtype=float)
     except (TypeError, ValueError):
-        raise TypeError(
-            f"simulate: tau(t, q, qd) gave {tau!r:.60} at t = {t:.6g} s; return numbers of the "
-            f"shape of qd, {qd.shape}"
-        ) from None
+        problem = f"tau(t, q, qd) gave {tau!r:.60} at t = {t:.6g} s"
+        remedy = f"return numbers of the shape of qd, {qd.shape}"
+        raise ArgumentError("E-MOTION-037", problem, remedy, part="simulate") from None
     tail = qd.shape[qd.ndim - forces.ndim :] if forces.ndim <= qd.ndim else ()
     fits = all(n in (1, m) for n, m in zip(forces.shape, tail, strict=False))
     if not forces.ndim or not tail or forces.shape[-1] != qd.shape[-1] or not fits:
-        raise ValueError(
-            f"simulate: tau(t, q, qd) gave shape {forces.shape} at t = {t:.6g} s; return the shape "
-            f"of qd, {qd.shape}, or one that broadcasts to it"
-        )
+        problem = f"tau(t, q, qd) gave shape {forces.shape} at t = {t:.6g} s"
+        remedy = f"return the shape of qd, {qd.shape}, or one that broadcasts to it"
+        raise InputError("E-MOTION-038", problem, remedy, part="simulate")
     return forces
 
 
@@ -91,10 +90,9 @@ def under(dynamics: Dynamics, force: Callable[..., np.ndarray]) -> Accelerate:
     def accelerate(t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
         qdd = dynamics(t, q, qd, force(t, q, qd))
         if not np.isfinite(qdd).all():
-            raise FloatingPointError(
-                f"simulate: accelerations are no longer finite at t = {t:.6g} s; make dt smaller, "
-                "or look at tau"
-            )
+            problem = f"accelerations are no longer finite at t = {t:.6g} s"
+            remedy = "make dt smaller, or look at tau"
+            raise NotFiniteError("E-MOTION-039", problem, remedy, part="simulate")
         return qdd
 
     return accelerate

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from chasles.errors import ArgumentError, InputError
 from chasles.rollouts import Occurrence
 from chasles.simulate.local import Taken
 
@@ -34,9 +35,8 @@ class Event:
 
     def __post_init__(self) -> None:
         if self.direction not in (-1, 0, 1):
-            raise ValueError(
-                f"event {self.name!r}: direction must be -1, 0 or 1, not {self.direction!r}"
-            )
+            problem = f"direction must be -1, 0 or 1, not {self.direction!r}"
+            raise InputError("E-MOTION-040", problem, part=f"event {self.name!r}")
 
     @property
     def stops(self) -> bool:
@@ -52,10 +52,8 @@ class Event:
         """The function's, checked."""
         found = np.asarray(self.function(t, q, qd), dtype=float)
         if found.size != 1 or not math.isfinite(found.item()):
-            raise ValueError(
-                f"simulate: event {self.name!r} gave {found!r:.60} at t = {t:.6g} s; return one "
-                "finite number"
-            )
+            problem = f"event {self.name!r} gave {found!r:.60} at t = {t:.6g} s"
+            raise InputError("E-MOTION-041", problem, "return one finite number", part="simulate")
         return found.item()
 
     def after(self, t: float, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -70,10 +68,11 @@ class Event:
             or second.shape != qd.shape
             or not (np.isfinite(first).all() and np.isfinite(second).all())
         ):
-            raise ValueError(
-                f"simulate: what event {self.name!r} does at t = {t:.6g} s must give (q, qd), "
-                f"finite numbers of shapes {q.shape} and {qd.shape}"
+            problem = (
+                f"what event {self.name!r} does at t = {t:.6g} s must give (q, qd), finite numbers "
+                f"of shapes {q.shape} and {qd.shape}"
             )
+            raise InputError("E-MOTION-042", problem, part="simulate")
         return first, second
 
 
@@ -82,12 +81,14 @@ def checked_events(events: Event | Sequence[Event], q: np.ndarray) -> tuple[Even
     given = (events,) if isinstance(events, Event) else tuple(events)
     for event in given:
         if not isinstance(event, Event):
-            raise TypeError(f"simulate: events must be chasles.Event(function), not {event!r:.60}")
+            problem = f"events must be chasles.Event(function), not {event!r:.60}"
+            raise ArgumentError("E-MOTION-043", problem, part="simulate")
     if given and q.ndim > 1:
-        raise ValueError(
-            f"simulate: events are of one state, not of a batch {q.shape[:-1]}, whose members "
-            "would meet them at different times; simulate them one by one"
+        problem = (
+            f"events are of one state, not of a batch {q.shape[:-1]}, whose members would meet "
+            "them at different times"
         )
+        raise InputError("E-MOTION-044", problem, "simulate them one by one", part="simulate")
     return given
 
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from chasles.contact import Rigid, coulomb
+from chasles.errors import ConvergenceError
 
 SETTLED, ROUNDS = 1e-12, 10_000
 """Impacts one after the other end where none approaches by this part of the first speed, and so
@@ -39,6 +40,5 @@ def _in_turn(laws: Sequence[Rigid], W: np.ndarray, v: np.ndarray) -> np.ndarray:
         impulse = laws[k].impact_law.impulse(blocks[k, :, k], now[k])
         total[k] += impulse
         now += blocks[:, :, k] @ impulse
-    raise ArithmeticError(
-        f"impacts in turn do not end within {ROUNDS}; give restitution= instead of impact="
-    )
+    problem = f"impacts in turn do not end within {ROUNDS}"
+    raise ConvergenceError("E-MOTION-045", problem, "give restitution= instead of impact=")

@@ -2,7 +2,7 @@
 
 from typing import Literal, NamedTuple, get_args
 
-from chasles.model import ModelError
+from chasles.errors import InputError, ModelError
 from chasles.robot import Robot
 from chasles.simulate.local import Advance
 from chasles.simulate.runge_kutta import (
@@ -52,16 +52,19 @@ INTEGRATORS = {
 def chosen(robot: Robot, name: str, free: Free) -> tuple[Integrator, Advance]:
     """An integrator and its step, if they suit the robot."""
     if name not in INTEGRATORS:
-        raise ValueError(f"simulate: unknown integrator {name!r}; known are {_named()}")
+        problem = f"unknown integrator {name!r}"
+        raise InputError("E-MOTION-046", problem, f"known are {_named()}", part="simulate")
     integrator = INTEGRATORS[name]
     if free not in get_args(Free):
-        raise ValueError(f"simulate: free must be 'body' or 'mixed', not {free!r}")
+        problem = f"free must be 'body' or 'mixed', not {free!r}"
+        raise InputError("E-MOTION-047", problem, part="simulate")
     if integrator.hamiltonian:
         _check_hamiltonian(robot, name)
     if free == "body":
         return integrator, integrator.advance
     if integrator.mixed is None:
-        raise ValueError(f"simulate: free='mixed' is for integrator 'semi-implicit', not {name!r}")
+        problem = f"free='mixed' is for integrator 'semi-implicit', not {name!r}"
+        raise InputError("E-MOTION-075", problem, part="simulate")
     robot.mechanism.refuse_loops("simulate", "free='mixed' is for robots without loops")
     return integrator, integrator.mixed
 
@@ -81,10 +84,11 @@ def _check_hamiltonian(robot: Robot, name: str) -> None:
         if not joint.additive and any(joint.armature)
     ]
     if reasons:
-        raise ModelError(
-            f"simulate: integrator {name!r} is for trees with a Hamiltonian, which robot "
-            f"{robot.name!r} has not: {reasons[0]}; take 'rk4' or 'dopri5'"
+        problem = (
+            f"integrator {name!r} is for trees with a Hamiltonian, which robot {robot.name!r} has "
+            f"not: {reasons[0]}"
         )
+        raise ModelError("E-MOTION-049", problem, "take 'rk4' or 'dopri5'", part="simulate")
 
 
 def _named() -> str:

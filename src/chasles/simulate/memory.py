@@ -5,13 +5,19 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from chasles.errors import ArgumentError, InputError
 from chasles.rollouts import End
 
 Memory = Mapping[str, np.ndarray]
 """Arrays by name; no two parts of a motion use the same name."""
 
 
-OTHER = "simulate: resume is of another motion; give the arguments that the stopped one had"
+def other_motion(code: str) -> InputError:
+    """The error of a state to resume from that is of another motion."""
+    remedy = "give the arguments that the stopped one had"
+    return InputError(code, "resume is of another motion", remedy, part="simulate")
+
+
 """What is said of an end that does not belong to a motion."""
 
 
@@ -43,12 +49,14 @@ def recalled(
     q, qd, start, end: those of the motion when it began.
     """
     if not isinstance(resume, End):
-        raise TypeError(f"simulate: resume must be the end of a Trajectory, not {resume!r:.60}")
+        problem = f"resume must be the end of a Trajectory, not {resume!r:.60}"
+        raise ArgumentError("E-MOTION-050", problem, part="simulate")
     if resume.over:
-        raise ValueError(f"simulate: resume: the motion is over at t = {resume.t:.6g} s")
+        problem = f"the motion is over at t = {resume.t:.6g} s"
+        raise InputError("E-MOTION-051", problem, part="simulate: resume")
     alike = (resume.q.shape, resume.qd.shape) == (q.shape, qd.shape)
     if not alike or not start <= resume.t < end or set(resume.memory) != set(remembered(parts)):
-        raise ValueError(OTHER)
+        raise other_motion("E-MOTION-052")
     for part in parts:
         part.recall(resume.memory)
     return resume.t, resume.q.copy(), resume.qd.copy()

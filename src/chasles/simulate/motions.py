@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from chasles.errors import ArgumentError
 from chasles.mechanisms import OpenLoop, SingularPosition
 from chasles.mechanisms.charts import Chart
 from chasles.mechanisms.closing import CLOSED
@@ -68,7 +69,8 @@ def tree(robot: Robot) -> Place:
 def by_function(robot: Robot, closure: ClosureFunction) -> Place:
     """The places of loops that a function closes."""
     if not isinstance(closure, ClosureFunction) or closure.robot.joints != robot.joints:
-        raise TypeError(f"simulate: closure must be a ClosureFunction of robot {robot.name!r}")
+        problem = f"closure must be a ClosureFunction of robot {robot.name!r}"
+        raise ArgumentError("E-MOTION-053", problem, part="simulate")
     free = closure.independent
     where = [robot.mechanism.loops.places[k] for k in free]
 
@@ -95,10 +97,11 @@ def begun(
         if np.any(bad):
             *member, freedom = map(int, np.argwhere(bad)[0])
             at = f" at index {tuple(member)}" if member else ""
-            raise OpenLoop(
-                f"simulate: {name}{at}: {robot.mechanism.loops.freedoms[freedom]!r} is off by "
-                f"{error[(*member, freedom)]:.3g}; give what {remedy} gives"
+            problem = (
+                f"{name}{at}: {robot.mechanism.loops.freedoms[freedom]!r} is off by "
+                f"{error[(*member, freedom)]:.3g}"
             )
+            raise OpenLoop("E-MOTION-054", problem, f"give what {remedy} gives", part="simulate")
     return there, speed
 
 
@@ -148,8 +151,8 @@ def moving(
 class Lost(SingularPosition):
     """Some members of a batch need other independent coordinates: their mask."""
 
-    def __init__(self, members: np.ndarray) -> None:
-        super().__init__("simulate: the loops cannot be followed from here")
+    def __init__(self, *text: str, members: np.ndarray, **place: Any) -> None:
+        super().__init__(*text, **place)
         self.members = members
 
 
@@ -208,7 +211,8 @@ class Closed:
             d = d + np.where(is_open[..., None], step, 0.0)
         lost = is_open | ~(health[..., 1] / self._start > FALLEN)
         if np.count_nonzero(lost):
-            raise Lost(lost)
+            problem = "the loops cannot be followed from here"
+            raise Lost("E-MOTION-074", problem, part="simulate", members=lost)
         return there, qd, self._rate(q, there, qd)
 
     def memory(self) -> dict[str, np.ndarray]:
@@ -257,8 +261,11 @@ class Closed:
         loops, chart = self._robot.mechanism.at(t).closing, self._charts[self._which[at]]
         index = f" at index {tuple(map(int, at))}" if at else ""
         return SingularPosition(
-            f"robot {self._robot.name!r}: singular position{index}: "
+            "E-MOTION-055",
+            f"singular position{index}: "
             f"{loops.undetermined(loops.matrix(q[at]), chart.independent)}, and no other choice "
-            "does; the motion can go on in more than one way: stop before it, or start so that it "
-            "is not met"
+            "does",
+            "the motion can go on in more than one way: stop before it, or start so that it is "
+            "not met",
+            part=f"robot {self._robot.name!r}",
         )

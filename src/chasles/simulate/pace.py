@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from chasles.errors import NotFiniteError
 from chasles.functions.numeric.linear_systems import checked_step
 from chasles.simulate.integrators import Integrator
 from chasles.simulate.local import Taken
@@ -78,10 +79,9 @@ class Controlled:
             h = min(self.h, self.longest, most)
             goal = self.end if t + 1.01 * h >= self.end else t + h
             if goal - t <= 1e-14 * max(1.0, abs(t)):
-                raise FloatingPointError(
-                    f"simulate: no step is short enough at t = {t:.6g} s; make rtol and atol "
-                    "larger, take 'sdirk2', or look at tau"
-                )
+                problem = f"no step is short enough at t = {t:.6g} s"
+                remedy = "make rtol and atol larger, take 'sdirk2', or look at tau"
+                raise NotFiniteError("E-MOTION-056", problem, remedy, part="simulate")
             taken = self.step(t, goal - t, q, qd)
             assert taken.error is not None
             allowed = self.atol + self.rtol * np.maximum(*np.abs(taken.ends))

@@ -33,11 +33,12 @@ from chasles.contact.modes import (
     next_mode,
 )
 from chasles.contact.rigid import Problem, constrained_problem
+from chasles.errors import InputError, NotFiniteError
 from chasles.robot import Robot
 from chasles.rollouts import Occurrence
 from chasles.simulate.impacts import impulses
 from chasles.simulate.local import Accelerate, Taken
-from chasles.simulate.memory import OTHER, Memory
+from chasles.simulate.memory import Memory, other_motion
 from chasles.simulate.slots import Slots
 
 DEPTH = 1e-12
@@ -111,9 +112,12 @@ class RigidContact:
         f = held_forces(problem, moves.axes[active], mode.of(active), self._friction[active], drag)
         qdd = problem.motion(f.ravel()).qdd
         if not np.isfinite(qdd).all():
-            raise FloatingPointError(
-                f"simulate: accelerations are no longer finite at t = {t:.6g} s, with "
-                f"{self._slots.named(active)} held; make dt smaller, or look at tau"
+            raise NotFiniteError(
+                "E-MOTION-057",
+                f"accelerations are no longer finite at t = {t:.6g} s, with "
+                f"{self._slots.named(active)} held",
+                "make dt smaller, or look at tau",
+                part="simulate",
             )
         forces[active] = f
         return _Found(t, q.copy(), qd.copy(), mode, moves, forces, qdd, problem)
@@ -216,7 +220,7 @@ class RigidContact:
         """Go on in a mode."""
         mode = Mode(*(memory[f"contact {name}"].copy() for name in Mode._fields))
         if len(mode.current) != len(self._friction):
-            raise ValueError(OTHER)
+            raise other_motion("E-MOTION-058")
         self._mode = mode
 
     # Staying on the constraint -----------------------------------------------------------------
@@ -314,10 +318,11 @@ class RigidContact:
         deep = np.flatnonzero(gap < -DEEPEST)
         if deep.size:
             name = self._slots.named(deep)
-            raise ValueError(
-                f"simulate: at t = {t:.6g} s {name} penetrates by {-np.min(gap):.3g} "
-                "(m, or rad of a limit); begin with bodies apart or touching"
+            problem = (
+                f"at t = {t:.6g} s {name} penetrates by {-np.min(gap):.3g} (m, or rad of a limit)"
             )
+            remedy = "begin with bodies apart or touching"
+            raise InputError("E-MOTION-059", problem, remedy, part="simulate")
 
     def _struck(
         self, t: float, q: np.ndarray, qd: np.ndarray, moves: Moves, which: np.ndarray

@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from chasles.errors import NotFiniteError
 from chasles.simulate.local import Advanced, Local
 
 ITERATIONS = 30
@@ -79,10 +80,9 @@ class Newton:
             if size > 0.1 * last:
                 self._slopes = None
             last = size
-        raise FloatingPointError(
-            f"simulate: Newton's method does not find the step after t = {self._local.t:.6g} s; "
-            "make dt smaller, or look at tau"
-        )
+        problem = f"Newton's method does not find the step after t = {self._local.t:.6g} s"
+        remedy = "make dt smaller, or look at tau"
+        raise NotFiniteError("E-MOTION-060", problem, remedy, part="simulate")
 
     def _differences(self, s: float, y: np.ndarray, rates: np.ndarray) -> np.ndarray:
         """The slopes of the rates by y, (..., n, n): good to half the digits, which is enough."""

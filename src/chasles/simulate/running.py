@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from chasles.errors import InputError, StateError
 from chasles.mechanisms import LoopError
 from chasles.robot import Array
 from chasles.rollouts import Occurrence
@@ -116,10 +117,11 @@ class Repeats:
         """A step to goal, or to an event before it: too many of these have no end."""
         self._count = self._count + 1 if event else 0
         if event and self._count > REPEATED:
-            raise RuntimeError(
-                f"simulate: event {event!r} came {REPEATED} times before t = {goal:.6g} s "
-                "and has no end; let it come to rest, or stop there (terminal=True)"
+            problem = (
+                f"event {event!r} came {REPEATED} times before t = {goal:.6g} s and has no end"
             )
+            remedy = "let it come to rest, or stop there (terminal=True)"
+            raise StateError("E-MOTION-061", problem, remedy, part="simulate")
 
     def memory(self) -> dict[str, np.ndarray]:
         """How many."""
@@ -133,12 +135,14 @@ class Repeats:
 def _checked_times(times: Array, start: float, end: float) -> list[float]:
     given = np.asarray(times, dtype=float)
     if given.ndim != 1 or not given.size or not np.all(np.diff(given) > 0.0):
-        raise ValueError("simulate: times must be increasing numbers (n,), one or more")
+        problem = "times must be increasing numbers (n,), one or more"
+        raise InputError("E-MOTION-062", problem, part="simulate")
     if not (start <= given[0] and given[-1] <= end):
-        raise ValueError(
-            f"simulate: times must be between {start:.6g} and {end:.6g} s, not from "
-            f"{given[0]:.6g} to {given[-1]:.6g} s"
+        problem = (
+            f"times must be between {start:.6g} and {end:.6g} s, not from {given[0]:.6g} to "
+            f"{given[-1]:.6g} s"
         )
+        raise InputError("E-MOTION-063", problem, part="simulate")
     return [float(time) for time in given]
 
 
@@ -200,7 +204,7 @@ def _said_when(t: float) -> Iterator[None]:
     try:
         yield
     except LoopError as error:
-        raise type(error)(f"simulate: after t = {t:.6g} s: {error}") from None
+        raise error.within(f"simulate: after t = {t:.6g} s") from None
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from chasles.contact.kinematics import Moves, Points
 from chasles.contact.meetings import meeting
 from chasles.contact.modes import Mode
 from chasles.contact.varying import Varying
+from chasles.errors import ConvergenceError
 from chasles.robot import Robot
 from chasles.rollouts import Occurrence
 from chasles.simulate.stops import Stops
@@ -104,9 +105,8 @@ class Slots:
         """Problems without an answer say when and where."""
         try:
             yield
-        except (Infeasible, NoUniqueMotion, ArithmeticError) as error:
-            error.args = (f"simulate: at t = {t:.6g} s, {self.named(which)}: {error}",)
-            raise
+        except (Infeasible, NoUniqueMotion, ConvergenceError) as error:
+            raise error.within(f"simulate: at t = {t:.6g} s, {self.named(which)}") from None
 
 
 def _names(pair: Pair) -> list[str]:

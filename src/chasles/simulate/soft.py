@@ -12,6 +12,7 @@ import numpy as np
 
 from chasles import backends
 from chasles.backends.arrays import call
+from chasles.errors import InputError
 from chasles.expr import RULES, Arena, Program, Variable
 from chasles.functions.names import numbers
 from chasles.robot import Array, Robot
@@ -29,13 +30,13 @@ def soft_contacts(
     """The soft contacts of a motion, if there are any."""
     if not pairs:
         if states is not None:
-            raise ValueError("simulate: contact_states are of contacts, and there are none")
+            problem = "contact_states are of contacts, and there are none"
+            raise InputError("E-MOTION-064", problem, part="simulate")
         return None
     if INTEGRATORS[integrator].hamiltonian:
-        raise ValueError(
-            f"simulate: integrator {integrator!r} has no place for states of surfaces; take 'rk4', "
-            "or 'sdirk2' on stiff ground"
-        )
+        problem = f"integrator {integrator!r} has no place for states of surfaces"
+        remedy = "take 'rk4', or 'sdirk2' on stiff ground"
+        raise InputError("E-MOTION-065", problem, remedy, part="simulate")
     return Surfaces(robot, pairs, held=not INTEGRATORS[integrator].adaptive)
 
 
@@ -66,15 +67,17 @@ class Surfaces:
         given = np.zeros(self.states) if states is None else states
         found = numbers("simulate: contact_states", given, self.states).astype(float)
         if not np.isfinite(found).all():
-            raise ValueError("simulate: contact_states must be finite numbers")
+            problem = "contact_states must be finite numbers"
+            raise InputError("E-MOTION-067", problem, part="simulate")
         behind = np.zeros((*q.shape[:-1], self.size))
         try:
             behind[..., : self.states] = found
         except ValueError:
-            raise ValueError(
-                f"simulate: contact_states has leading shape {found.shape[:-1]}, which does not "
-                f"broadcast to that of the states, {q.shape[:-1]}"
-            ) from None
+            problem = (
+                f"contact_states has leading shape {found.shape[:-1]}, which does not broadcast to "
+                f"that of the states, {q.shape[:-1]}"
+            )
+            raise InputError("E-MOTION-068", problem, part="simulate") from None
         if self._held:
             behind[..., self.states :] = self._call(self._settling, q, qd, behind)[1]
         return np.concatenate([q, behind], -1)

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from chasles.errors import NotFiniteError
 from chasles.simulate.local import Advanced, Local
 
 ITERATIONS = 100
@@ -39,9 +40,8 @@ def variational(local: Local, h: float, y: np.ndarray) -> Advanced:
             break
         last = size
     else:
-        raise FloatingPointError(
-            f"simulate: the step after t = {local.t:.6g} s is not found; make dt smaller"
-        )
+        problem = f"the step after t = {local.t:.6g} s is not found"
+        raise NotFiniteError("E-MOTION-069", problem, "make dt smaller", part="simulate")
     middle, end = robot.integrate(q, 0.5 * d), robot.integrate(q, d)
     f = _force(local, h, middle, d / h)
     forth, half = _slopes(local, q, end), _slopes(local, q, middle)

@@ -6,6 +6,7 @@ import numpy as np
 import scipy
 
 from chasles.contact import Pair, Rigid
+from chasles.errors import ArgumentError, InputError
 from chasles.rollouts import Occurrence, Touching
 from chasles.simulate.local import Advance, Taken
 from chasles.simulate.pace import Pace
@@ -117,24 +118,29 @@ def check_rigid(
     """Refuse what rigid contact does not go with."""
     for pair in contacts:
         if not isinstance(pair, Pair) or not isinstance(pair.law, Rigid):
-            raise TypeError(
-                "simulate: contacts must all be contact.Pair(body, surface, contact.Rigid(...)) "
-                "beside limits or other rigid ones, whose steps end where one touches, and soft "
-                f"ones have no such end, not {pair!r:.80}; give all of them one kind of law"
+            problem = (
+                "contacts must all be contact.Pair(body, surface, contact.Rigid(...)) beside "
+                "limits or other rigid ones, whose steps end where one touches, and soft ones "
+                f"have no such end, not {pair!r:.80}"
             )
+            remedy = "give all of them one kind of law"
+            raise ArgumentError("E-MOTION-070", problem, remedy, part="simulate")
     if q.ndim > 1:
-        raise ValueError(
-            f"simulate: contacts and limits are of one state, not of a batch {q.shape[:-1]}, whose "
-            "members would touch at different times; simulate them one by one, or take "
-            "robot.rollout with soft contacts"
+        problem = (
+            f"contacts and limits are of one state, not of a batch {q.shape[:-1]}, whose members "
+            "would touch at different times"
         )
+        remedy = "simulate them one by one, or take robot.rollout with soft contacts"
+        raise InputError("E-MOTION-071", problem, remedy, part="simulate")
     if not isinstance(advance, Table) or not advance.explicit:
-        raise ValueError(
-            f"simulate: contacts and limits need an explicit integrator, to go back within its "
-            f"steps, not {name!r}; take 'rk4' or 'dopri5'"
+        problem = (
+            "contacts and limits need an explicit integrator, to go back within its steps, not "
+            f"{name!r}"
         )
+        raise InputError("E-MOTION-072", problem, "take 'rk4' or 'dopri5'", part="simulate")
     if stabilization is not None:
-        raise ValueError("simulate: contacts and limits keep loops closed; leave out stabilization")
+        problem = "contacts and limits keep loops closed"
+        raise InputError("E-MOTION-073", problem, "leave out stabilization", part="simulate")
 
 
 def touched(kept: Sequence[tuple[np.ndarray, np.ndarray]], points: int) -> Touching:

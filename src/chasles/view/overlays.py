@@ -4,6 +4,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from chasles.errors import said
 from chasles.view.ellipsoids import of_inertia, of_manipulability
 from chasles.view.figure import Figure
 from chasles.view.forces import arrows, joint_vectors, reaction_vectors
@@ -43,7 +44,7 @@ class Overlay:
         try:
             self.update(figure)
         except (ValueError, TypeError) as error:
-            self.said = str(error)
+            self.said = said(error)
             for node in self.nodes:
                 node.visible = False
 

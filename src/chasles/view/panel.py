@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from chasles.errors import said
 from chasles.view.figure import Figure
 from chasles.view.overlays import OVERLAYS, Manipulability, Overlay
 from chasles.view.posture import displacement, freedoms, moved, start
@@ -82,7 +83,7 @@ class Panel:
                 q = moved(figure.robot, figure.q, k, float(self.sliders[k].value))
                 figure.move(q)
             except ValueError as error:
-                trouble = f"**It cannot go there:** {error}"
+                trouble = f"**It cannot go there:** {said(error)}"
             self.refresh(trouble)
 
     def refresh(self, trouble: str = "") -> None:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from chasles.errors import MissingPackageError
 from chasles.formats.mesh_files import mesh_file
 from chasles.formats.resources import package_of
 from chasles.mathematics.spatial import Transform
@@ -130,7 +131,8 @@ def _loaded(path: Path) -> list[Any]:
         try:
             import collada  # noqa: F401  trimesh reads such files with it
         except ImportError:
-            raise ImportError("pip install pycollada, which reads .dae files") from None
+            problem = "pip install pycollada, which reads .dae files"
+            raise MissingPackageError("E-VIEW-001", problem) from None
     return [mesh for mesh in trimesh.load_scene(path).dump() if len(mesh.faces)]
 
 

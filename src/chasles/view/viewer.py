@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from chasles.model import ModelError
+from chasles.errors import ArgumentError, InputError, ModelError
 from chasles.robot import Robot
 from chasles.view.figure import Figure
 from chasles.view.panel import Panel
@@ -155,16 +155,17 @@ def show(
     """
     for given in (robot, beside):
         if not isinstance(given, Robot | None):
-            raise TypeError(f"show: give a robot, not {type(given).__name__}")
+            problem = f"give a robot, not {type(given).__name__}"
+            raise ArgumentError("E-VIEW-002", problem, part="show")
     if isinstance(port, bool) or not isinstance(port, int) or not 0 <= port < 65536:
-        raise ValueError(f"show: a port is a whole number from 0 to 65535, not {port!r}")
+        problem = f"a port is a whole number from 0 to 65535, not {port!r}"
+        raise InputError("E-VIEW-003", problem, part="show")
     try:
         socket.create_server((host, 0)).close()
     except OSError as error:
-        raise ValueError(
-            f"show: nothing can listen on {host!r} here ({error}); leave out host, or give an "
-            "address of this machine"
-        ) from None
+        problem = f"nothing can listen on {host!r} here ({error})"
+        remedy = "leave out host, or give an address of this machine"
+        raise InputError("E-VIEW-004", problem, remedy, part="show") from None
     robots = [robot] if beside is None else [robot, beside]
     return Viewer(robots, motion=motion, host=host, port=port)
 
@@ -185,7 +186,8 @@ def _quiet() -> Iterator[None]:
 def _check_packages() -> None:
     for package in ("viser", "trimesh"):
         if importlib.util.find_spec(package) is None:
-            raise ModelError(f"the viewer needs {package}; pip install 'chasles[view]'")
+            problem = f"the viewer needs {package}"
+            raise ModelError("E-VIEW-005", problem, "pip install 'chasles[view]'")
 
 
 def _moves_alike(a: Robot, b: Robot) -> bool:

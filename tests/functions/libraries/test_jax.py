@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import close, state, tree
+from support import close, raises, state, tree
 
 import chasles
 from chasles.backends import pool, xla_cpu
@@ -210,16 +210,16 @@ def test_bad_arguments() -> None:
     robot = planar(2)
     good = jnp.zeros(2)
     cases: list[tuple[list[Any], dict[str, Any], type[Exception], str]] = [
-        ([good, good, jnp.zeros(3)], {}, ValueError, r"qdd must have shape \(\.\.\., 2\)"),
-        ([good, good, jnp.zeros(2, jnp.bfloat16)], {}, TypeError, "qdd must be of float64 or f"),
-        ([good, good, jnp.zeros(2, bool)], {}, TypeError, "qdd must be of float64 or float32"),
-        ([jnp.zeros((3, 2)), jnp.zeros((4, 2)), good], {}, ValueError, "do not broadcast"),
-        ([good] * 3, {"out": good}, TypeError, "JAX's arrays allow no out="),
-        ([good] * 3, {"threads": 2}, TypeError, "JAX's arrays allow no threads="),
+        ([good, good, jnp.zeros(3)], {}, ValueError, "E-CALL-009 (..., 2)"),
+        ([good, good, jnp.zeros(2, jnp.bfloat16)], {}, TypeError, "E-CALL-044"),
+        ([good, good, jnp.zeros(2, bool)], {}, TypeError, "E-CALL-044"),
+        ([jnp.zeros((3, 2)), jnp.zeros((4, 2)), good], {}, ValueError, "E-CALL-045"),
+        ([good] * 3, {"out": good}, TypeError, "E-CALL-043 out="),
+        ([good] * 3, {"threads": 2}, TypeError, "E-CALL-043 threads="),
     ]
     for arguments, options, error, match in cases:
-        with pytest.raises(error, match=match):
+        with raises(match, kind=error):
             robot.inverse_dynamics(*arguments, **options)
     slow = chasles.compile(robot, "mass_matrix", backend="numpy")
-    with pytest.raises(TypeError, match="JAX calls machine code only"):
+    with raises("E-CALL-046"):
         slow(good)

@@ -1,8 +1,8 @@
 """Where the mass is."""
 
+from chasles.errors import ModelError
 from chasles.expr import Number
 from chasles.mathematics.linear import Vector
-from chasles.model.description import ModelError
 from chasles.model.model import WORLD, Model
 from chasles.model.spaces import Point, Position
 
@@ -23,8 +23,7 @@ def center_of_mass(model: Model, q: Position) -> Point:
     """The centre of mass of all moving bodies, in the world."""
     m, h = first_moment(model, q)
     if isinstance(m, float) and m == 0.0:
-        raise ModelError(
-            f"robot {model.name!r}: what moves has no mass, hence no centre of mass; give links a "
-            "mass, or ask the robot before its inertias were regrouped"
-        )
+        problem = "what moves has no mass, hence no centre of mass"
+        remedy = "give links a mass, or ask the robot before its inertias were regrouped"
+        raise ModelError("E-CALL-001", problem, remedy, part=f"robot {model.name!r}")
     return h * (1.0 / m)

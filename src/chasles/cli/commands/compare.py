@@ -9,6 +9,7 @@ from chasles.cli import compare as report
 from chasles.cli.command import FOUND, Answer
 from chasles.cli.options import among
 from chasles.cli.target import Asked
+from chasles.errors import InputError
 from chasles.peers import LIBRARIES
 from chasles.peers import compare as compared
 
@@ -47,7 +48,8 @@ def compare(
     chasles compare robot.xml --with pinocchio --file robot.urdf --json
     """
     if not library:
-        raise ValueError(f"--with: name the library to compare with: {', '.join(LIBRARIES)}")
+        problem = f"name the library to compare with: {', '.join(LIBRARIES)}"
+        raise InputError("E-CLI-002", problem, part="--with")
     robot, own = asked.robot(), asked.file
     read = library in LIBRARIES and own and own.suffix in LIBRARIES[library].suffixes
     found = compared(robot, library, file or (own if read else None), seed=seed)

@@ -9,6 +9,7 @@ from chasles.algorithms import FUNCTIONS, METHODS
 from chasles.cli.command import Answer, said
 from chasles.cli.options import Frame, among
 from chasles.cli.target import Asked
+from chasles.errors import InputError
 from chasles.functions.tracing import signature
 
 
@@ -51,7 +52,8 @@ def explain(
     """
     robot = asked.robot()
     if function not in METHODS:
-        raise ValueError(f"unknown function {function!r}; known are {', '.join(METHODS)}")
+        problem = f"unknown function {function!r}"
+        raise InputError("E-CLI-044", problem, f"known are {', '.join(METHODS)}")
     has_frame = "frame" in signature(METHODS[function][0].algorithm).options
     options: dict[str, Any] = {"frame": frame or robot.frames[-1]} if has_frame else {}
     found = robot.explain(function, method=method, **options)

@@ -9,6 +9,7 @@ from chasles.cli import export as task
 from chasles.cli.command import Answer, said
 from chasles.cli.options import Frame, Functions, listed
 from chasles.cli.target import Asked
+from chasles.errors import InputError
 from chasles.exporting import export as write
 
 
@@ -43,7 +44,8 @@ def export(
     """
     names = listed(functions)
     if not names:
-        raise ValueError("--function: name what to export, such as inverse_dynamics")
+        problem = "name what to export, such as inverse_dynamics"
+        raise InputError("E-CLI-003", problem, part="--function")
     robot = asked.robot()
     paths = write(
         robot,

@@ -9,6 +9,7 @@ from weakref import WeakSet
 import numpy as np
 
 from chasles.backends import BACKENDS
+from chasles.errors import ArgumentError, StateError
 from chasles.expr import Variable
 
 
@@ -63,10 +64,10 @@ def common(title: str, variables: Sequence[Variable], arguments: Sequence[Any]) 
         if row is None and isinstance(arguments[k], np.ndarray) and not chosen.takes_numpy:
             row = _NUMPY
         if row is not None and row is not chosen:
-            raise TypeError(
-                f"{title}: {variables[first].name} is of {chosen.name} and {variables[k].name} of "
-                f"{row.name}; give all arrays of one library"
+            problem = (
+                f"{variables[first].name} is of {chosen.name} and {variables[k].name} of {row.name}"
             )
+            raise ArgumentError("E-CALL-039", problem, "give all arrays of one library", part=title)
     return chosen
 
 
@@ -82,10 +83,10 @@ def taker(function: Any, arguments: Sequence[Any], out: Any) -> Callable[..., An
         return None
     for given in out if isinstance(out, tuple) else () if out is None else (out,):
         if library_of(given) is not chosen:
-            raise TypeError(
-                f"{title}: out must be of {chosen.name}, as the other arrays are, not "
-                f"{type(given).__name__}"
+            problem = (
+                f"out must be of {chosen.name}, as the other arrays are, not {type(given).__name__}"
             )
+            raise ArgumentError("E-CALL-040", problem, part=title)
     if chosen.package == BACKENDS[function.recipe.backend].arrays:
         return None
     if chosen.package not in _TAKERS:
@@ -98,10 +99,9 @@ def refuse(function: str, *arguments: Any) -> None:
     for argument in arguments:
         row = library_of(argument)
         if row is not None:
-            raise TypeError(
-                f"{function}: here it takes NumPy's arrays only, not those of {row.name}; convert "
-                "them, and know that no derivative goes through"
-            )
+            problem = f"here it takes NumPy's arrays only, not those of {row.name}"
+            remedy = "convert them, and know that no derivative goes through"
+            raise ArgumentError("E-CALL-041", problem, remedy, part=function)
 
 
 def module(package: str) -> Any:
@@ -124,7 +124,5 @@ def recall(key: str) -> Any:
     """A function by its key."""
     for function in _KNOWN.get(key, ()):
         return function
-    raise RuntimeError(
-        "a graph calls a function of a robot that is gone; keep what chasles.compile returned for "
-        "as long as the graph is used"
-    )
+    remedy = "keep what chasles.compile returned for as long as the graph is used"
+    raise StateError("E-CALL-042", "a graph calls a function of a robot that is gone", remedy)

@@ -5,6 +5,7 @@ from typing import Any
 
 import cupy
 
+from chasles.errors import ArgumentError, InputError
 from chasles.expr import Variable
 
 
@@ -12,7 +13,8 @@ def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None)
     """A function of CuPy's arrays, all on one device: float32 if all are (numbers follow)."""
     title = function.recipe.function
     if threads is not None:
-        raise TypeError(f"{title}: threads= is for processors; leave it out on a GPU")
+        problem = "threads= is for processors"
+        raise ArgumentError("E-GPU-021", problem, "leave it out on a GPU", part=title)
     kernel = (function.single if single(arguments) else function).cuda.kernel
     if not all(isinstance(a, cupy.ndarray) and a.dtype == kernel.dtype for a in arguments):
         arguments = converted(title, function.interface.inputs, arguments, kernel.dtype)
@@ -33,12 +35,12 @@ def converted(
     }
     for name, a in given.items():
         if a.dtype.kind not in "fiu" or a.dtype == cupy.float16:
-            raise TypeError(f"{title}: {name} must be of float64 or float32, not of {a.dtype}")
+            problem = f"{name} must be of float64 or float32, not of {a.dtype}"
+            raise ArgumentError("E-GPU-022", problem, part=title)
     (first, device), *others = ((name, a.device) for name, a in given.items())
     for name, other in others:
         if other != device:
-            raise ValueError(
-                f"{title}: {first} is on {device} and {name} on {other}; bring them together"
-            )
+            problem = f"{first} is on {device} and {name} on {other}"
+            raise InputError("E-GPU-023", problem, "bring them together", part=title)
     with device:
         return [cupy.asarray(a, dtype=dtype) for a in arguments]

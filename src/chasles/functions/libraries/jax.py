@@ -21,6 +21,7 @@ from jax.interpreters import ad, batching, mlir
 from chasles.backends import cuda_driver, llvm, xla, xla_cpu, xla_cuda
 from chasles.backends.arrays import check_shape
 from chasles.backends.cuda import best_layout
+from chasles.errors import ArgumentError, InputError, StateError, UnsupportedError
 
 
 def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None) -> Any:
@@ -28,7 +29,8 @@ def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None)
     title = function.recipe.function
     for name, given in (("out", out), ("threads", threads)):
         if given is not None:
-            raise TypeError(f"{title}: JAX's arrays allow no {name}=; leave it out")
+            problem = f"JAX's arrays allow no {name}="
+            raise ArgumentError("E-CALL-043", problem, "leave it out", part=title)
     arrays = _arrays(function, arguments)
     chosen = function.single if arrays[0].dtype == np.float32 else function
     results = _EVALUATE.bind(*_aligned(chosen, arrays), function=chosen)
@@ -42,7 +44,8 @@ def _arrays(function: Any, arguments: Sequence[Any]) -> list[Any]:
     for v, argument in zip(inputs, arguments, strict=True):
         a = argument if isinstance(argument, jax.Array) else jnp.asarray(argument)
         if a.dtype not in (np.float32, np.float64) and not jnp.issubdtype(a.dtype, jnp.integer):
-            raise TypeError(f"{title}: {v.name} must be of float64 or float32, not of {a.dtype}")
+            problem = f"{v.name} must be of float64 or float32, not of {a.dtype}"
+            raise ArgumentError("E-CALL-044", problem, part=title)
         check_shape(title, v, a.shape)
         arrays.append(a)
     typed = [a for a, argument in zip(arrays, arguments, strict=True) if hasattr(argument, "dtype")]
@@ -67,9 +70,8 @@ def _aligned(function: Any, arrays: Sequence[Any]) -> list[Any]:
     except ValueError:
         inputs = function.interface.inputs
         shapes = ", ".join(f"{v.name} {lead}" for v, lead in zip(inputs, leads, strict=True))
-        raise ValueError(
-            f"{function.recipe.function}: leading shapes do not broadcast together: {shapes}"
-        ) from None
+        problem = f"leading shapes do not broadcast together: {shapes}"
+        raise InputError("E-CALL-045", problem, part=function.recipe.function) from None
     return [
         a if lead in ((), batch) else jnp.broadcast_to(a, batch + v.shape)
         for v, a, lead in zip(function.interface.inputs, arrays, leads, strict=True)
@@ -113,10 +115,11 @@ def _on_processor(function: Any, _: int) -> Target:
     name = f"chasles_{function.key}"
     if name not in _REGISTERED:
         if not isinstance(function.kernel, llvm.Kernel):
-            raise TypeError(
-                f"{function.recipe.function}: on a processor JAX calls machine code only, "
-                f"backend='llvm', not {function.recipe.backend!r}"
+            problem = (
+                "on a processor JAX calls machine code only, backend='llvm', not "
+                f"{function.recipe.backend!r}"
             )
+            raise ArgumentError("E-CALL-046", problem, part=function.recipe.function)
         address = xla_cpu.handler(function.kernel, _minor_version())
         jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(address), platform="cpu")
         _REGISTERED[name] = name, ()
@@ -130,10 +133,9 @@ def _on_gpu(function: Any, count: int) -> Target:
         gpus = jax.local_devices(backend="cuda")
         kinds = {cuda_driver.architecture(gpu.local_hardware_id) for gpu in gpus}
         if len(kinds) > 1:
-            raise NotImplementedError(
-                f"{function.recipe.function}: JAX has GPUs of several architectures "
-                f"({', '.join(sorted(kinds))}); let it see one kind only (CUDA_VISIBLE_DEVICES)"
-            )
+            problem = f"JAX has GPUs of several architectures ({', '.join(sorted(kinds))})"
+            remedy = "let it see one kind only (CUDA_VISIBLE_DEVICES)"
+            raise UnsupportedError("E-CALL-047", problem, remedy, part=function.recipe.function)
         kernel = function.cuda.kernel
         address, columns = xla_cuda.handler(kernel, kinds.pop(), layout, _minor_version())
         jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(address), platform="CUDA")
@@ -147,10 +149,11 @@ def _minor_version() -> int:
     header = Path(jax.ffi.include_dir(), "xla/ffi/api/c_api.h").read_text("utf-8")
     found = dict(re.findall(r"#define XLA_FFI_API_(MAJOR|MINOR) (\d+)", header))
     if int(found["MAJOR"]) != xla.MAJOR:
-        raise RuntimeError(
+        problem = (
             f"jaxlib calls foreign functions by version {found['MAJOR']} of its interface, which "
-            f"is not known here; use a jaxlib with version {xla.MAJOR}"
+            "is not known here"
         )
+        raise StateError("E-CALL-048", problem, f"use a jaxlib with version {xla.MAJOR}")
     return int(found["MINOR"])
 
 

@@ -15,6 +15,7 @@ from torch.autograd import forward_ad
 
 from chasles.backends.arrays import check_shape
 from chasles.backends.cuda_layout import Look
+from chasles.errors import ArgumentError, InputError
 from chasles.functions.libraries import recall
 
 _SINGLE, _DOUBLE = torch.float32, torch.float64
@@ -64,18 +65,16 @@ def _checked(function: Any, arguments: Sequence[Any]) -> Any:
             continue
         first = first or (variable.name, a.device)
         if a.device != first[1]:
-            raise ValueError(
-                f"{title}: {first[0]} is on {first[1]} and {variable.name} on {a.device}; bring "
-                "them together"
-            )
+            problem = f"{first[0]} is on {first[1]} and {variable.name} on {a.device}"
+            raise InputError("E-CALL-049", problem, "bring them together", part=title)
         if a.device.type not in ("cpu", "cuda"):
-            raise ValueError(f"{title}: no code for device {a.device}; use cpu or cuda")
+            problem = f"no code for device {a.device}"
+            raise InputError("E-CALL-050", problem, "use cpu or cuda", part=title)
         if a.dtype == _DOUBLE or a.dtype in _WHOLE:
             dtype = _DOUBLE
         elif a.dtype != _SINGLE:
-            raise TypeError(
-                f"{title}: {variable.name} must be of float64 or float32, not of {a.dtype}"
-            )
+            problem = f"{variable.name} must be of float64 or float32, not of {a.dtype}"
+            raise ArgumentError("E-CALL-051", problem, part=title)
     return dtype
 
 
@@ -97,16 +96,19 @@ def _bare(tensors: Sequence[Any]) -> bool:
 def _fill(function: Any, tensors: Sequence[Any], out: Any, threads: int | None) -> Any:
     title = function.recipe.function
     if torch.compiler.is_compiling() or not _bare(tensors):
-        raise TypeError(f"{title}: out= cannot be differentiated, mapped or compiled; leave it out")
+        problem = "out= cannot be differentiated, mapped or compiled"
+        raise ArgumentError("E-CALL-052", problem, "leave it out", part=title)
     outs = out if isinstance(out, tuple) else (out,)
     for target in outs:
         if target.requires_grad:
-            raise TypeError(f"{title}: out requires a gradient, which out= cannot give; detach it")
+            problem = "out requires a gradient, which out= cannot give"
+            raise ArgumentError("E-CALL-053", problem, "detach it", part=title)
         if target.device != tensors[0].device:
-            raise ValueError(
-                f"{title}: out is on {target.device}, and {function.interface.inputs[0].name} on "
-                f"{tensors[0].device}; bring them together"
+            problem = (
+                f"out is on {target.device}, and {function.interface.inputs[0].name} on "
+                f"{tensors[0].device}"
             )
+            raise InputError("E-CALL-054", problem, "bring them together", part=title)
     _run(function, tensors, threads, out=outs)
     return out
 

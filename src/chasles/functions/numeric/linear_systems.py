@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from chasles.errors import ArgumentError, InputError
+
 _PADE = tuple(
     math.factorial(26 - k)
     * math.factorial(13)
@@ -67,9 +69,11 @@ def checked_step(dt: Any, what: str = "linearize: dt") -> float:
     try:
         step = float(dt)
     except (TypeError, ValueError):
-        raise TypeError(f"{what} must be a number of seconds, not {dt!r}") from None
+        problem = f"{what} must be a number of seconds, not {dt!r}"
+        raise ArgumentError("E-MATH-030", problem) from None
     if not (math.isfinite(step) and step > 0.0):
-        raise ValueError(f"{what} must be a finite positive number of seconds, not {dt!r}")
+        problem = f"{what} must be a finite positive number of seconds, not {dt!r}"
+        raise InputError("E-MATH-031", problem)
     return step
 
 
@@ -79,24 +83,28 @@ def actuation_matrix(actuation: Any, nv: int, velocity_slice: Callable[[str], sl
     A named joint has one input for each of its freedoms, in the order of the names.
     """
     if isinstance(actuation, str):
-        raise TypeError(
-            f"linearize: actuation must be an array ({nv}, m) or a sequence of joint names, not "
-            f"the string {actuation!r}; give [{actuation!r}]"
+        problem = (
+            f"actuation must be an array ({nv}, m) or a sequence of joint names, not the string "
+            f"{actuation!r}"
         )
+        raise ArgumentError("E-MATH-032", problem, f"give [{actuation!r}]", part="linearize")
     if isinstance(actuation, Sequence) and all(isinstance(name, str) for name in actuation):
         if len(set(actuation)) < len(actuation):
-            raise ValueError(f"linearize: actuation names a joint twice: {list(actuation)}")
+            problem = f"actuation names a joint twice: {list(actuation)}"
+            raise InputError("E-MATH-033", problem, part="linearize")
         columns = [k for name in actuation for k in range(nv)[velocity_slice(name)]]
         return np.eye(nv)[:, columns]
     try:
         S = np.asarray(actuation, dtype=float)
     except (TypeError, ValueError):
-        raise TypeError(
-            f"linearize: actuation must be an array ({nv}, m) or a sequence of joint names, "
-            f"not {actuation!r}"
-        ) from None
+        problem = (
+            f"actuation must be an array ({nv}, m) or a sequence of joint names, not {actuation!r}"
+        )
+        raise ArgumentError("E-MATH-034", problem, part="linearize") from None
     if S.ndim != 2 or S.shape[0] != nv:
-        raise ValueError(f"linearize: actuation must have shape ({nv}, m), not {S.shape}")
+        problem = f"actuation must have shape ({nv}, m), not {S.shape}"
+        raise InputError("E-MATH-035", problem, part="linearize")
     if not np.all(np.isfinite(S)):
-        raise ValueError("linearize: actuation has entries that are not finite")
+        problem = "actuation has entries that are not finite"
+        raise InputError("E-MATH-036", problem, part="linearize")
     return S

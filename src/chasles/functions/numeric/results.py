@@ -4,6 +4,9 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
+from chasles.backends.arrays import check_out
+from chasles.errors import InputError
+
 Results = TypeVar("Results", bound=tuple[np.ndarray, ...])
 
 
@@ -12,11 +15,12 @@ def delivered(name: str, results: Results, out: Any) -> Results:
     if out is None:
         return results
     if not isinstance(out, tuple) or len(out) != len(results):
-        raise ValueError(f"{name}: out must be a tuple of {len(results)} arrays")
+        raise InputError("E-CALL-058", f"out must be a tuple of {len(results)} arrays", part=name)
     for array, result in zip(out, results, strict=True):
-        _check(name, result, array)
+        check_out(name, array, result.shape, result.dtype)
     if any(np.shares_memory(a, b) for k, a in enumerate(out) for b in out[:k]):
-        raise ValueError(f"{name}: arrays of out overlap; give each result its own")
+        problem = "arrays of out overlap"
+        raise InputError("E-CALL-059", problem, "give each result its own", part=name)
     for array, result in zip(out, results, strict=True):
         array[...] = result
     return cast(Results, out)
@@ -26,17 +30,6 @@ def filled(name: str, result: np.ndarray, out: Any) -> np.ndarray:
     """One result itself, or `out` filled with it; without the time that a tuple would take."""
     if out is None:
         return result
-    _check(name, result, out)
+    check_out(name, out, result.shape, result.dtype)
     out[...] = result
     return cast(np.ndarray, out)
-
-
-def _check(name: str, result: np.ndarray, out: Any) -> None:
-    if not isinstance(out, np.ndarray):
-        raise TypeError(f"{name}: out must be a NumPy array, not {type(out).__name__}")
-    if out.dtype != result.dtype:
-        raise TypeError(f"{name}: out must have dtype {result.dtype}, not {out.dtype}")
-    if out.shape != result.shape:
-        raise ValueError(f"{name}: out must have shape {result.shape}, not {out.shape}")
-    if not out.flags.writeable:
-        raise ValueError(f"{name}: out is read-only; give a writeable array")

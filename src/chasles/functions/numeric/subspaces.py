@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from chasles.errors import InputError
+
 RANK = 1e-10
 """Singular values below this part of the largest count as zero."""
 
@@ -47,12 +49,12 @@ def decompose(v: Any, *subspaces: Any) -> tuple[np.ndarray, ...]:
     vector = np.asarray(v, dtype=float)
     if whole.shape[0] != whole.shape[1] or span(whole).shape[1] < len(whole):
         sizes = " + ".join(str(part.shape[1]) for part in parts)
-        raise ValueError(
-            f"decompose: {sizes} columns are no direct sum of a space of {len(whole)}; give "
-            "subspaces that share nothing and leave nothing out"
-        )
+        problem = f"{sizes} columns are no direct sum of a space of {len(whole)}"
+        remedy = "give subspaces that share nothing and leave nothing out"
+        raise InputError("E-MATH-037", problem, remedy, part="decompose")
     if vector.shape != (len(whole),):
-        raise ValueError(f"decompose: v must be {len(whole)} numbers, not {vector.shape}")
+        problem = f"v must be {len(whole)} numbers, not {vector.shape}"
+        raise InputError("E-MATH-038", problem, part="decompose")
     alpha = np.linalg.solve(whole, vector)
     return tuple(np.split(alpha, np.cumsum([part.shape[1] for part in parts])[:-1]))
 
@@ -77,10 +79,9 @@ def active_subspace(S: Any, forces: Any) -> np.ndarray:
     work = S.T @ F
     sizes = np.linalg.svd(work, compute_uv=False)
     if work.shape[0] != work.shape[1] or _rank(sizes) < len(work):
-        raise ValueError(
-            f"active_subspace: {F.shape[1]} forces do work on {_rank(sizes)} of {S.shape[1]} "
-            "freedoms; give one for each freedom, none of them across it"
-        )
+        problem = f"{F.shape[1]} forces do work on {_rank(sizes)} of {S.shape[1]} freedoms"
+        remedy = "give one for each freedom, none of them across it"
+        raise InputError("E-MATH-039", problem, remedy, part="active_subspace")
     return F @ np.linalg.inv(work)
 
 
@@ -135,15 +136,17 @@ def _rank(sizes: np.ndarray) -> int:
 def _columns(function: str, S: Any) -> np.ndarray:
     columns = np.asarray(S, dtype=float)
     if columns.ndim != 2 or not np.all(np.isfinite(columns)):
-        raise ValueError(f"{function}: give finite columns (n, m), not shape {columns.shape}")
+        problem = f"give finite columns (n, m), not shape {columns.shape}"
+        raise InputError("E-MATH-040", problem, part=function)
     return columns
 
 
 def _body(function: str, I: Any, S: Any, f: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     inertia, columns, force = _columns(function, I), _columns(function, S), np.asarray(f, float)
     if inertia.shape != (6, 6) or len(columns) != 6 or force.shape != (6,):
-        raise ValueError(
-            f"{function}: give inertia (6, 6), columns (6, m) and force (6,), not "
-            f"{inertia.shape}, {columns.shape} and {force.shape}"
+        problem = (
+            f"give inertia (6, 6), columns (6, m) and force (6,), not {inertia.shape}, "
+            f"{columns.shape} and {force.shape}"
         )
+        raise InputError("E-MATH-041", problem, part=function)
     return inertia, columns, force

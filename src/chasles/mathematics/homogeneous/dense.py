@@ -8,14 +8,16 @@ combinations are type errors. Everything works on floats and on symbols.
 from dataclasses import dataclass
 from typing import Any, Protocol, Self, TypeVar
 
+from chasles.errors import ArgumentError, InputError
 from chasles.expr import Number, Scalar
 from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.rotations import Rotation
 
 
-def mismatch(operation: str, a: object, b: object) -> TypeError:
+def mismatch(operation: str, a: object, b: object) -> ArgumentError:
     """The error of a combination that means nothing."""
-    return TypeError(f"cannot {operation} {type(a).__name__} and {type(b).__name__}")
+    problem = f"cannot {operation} {type(a).__name__} and {type(b).__name__}"
+    return ArgumentError("E-MATH-022", problem)
 
 
 def bordered(A: Matrix, b: Vector, last: tuple[Number, Number, Number, Number]) -> Matrix:
@@ -39,7 +41,8 @@ class Dense:
         import numpy as np  # the algebra runs without it: only a user at the prompt asks for arrays
 
         if copy is False:
-            raise ValueError(f"{type(self).__name__} holds no array: one has to be made")
+            problem = f"{type(self).__name__} holds no array: one has to be made"
+            raise InputError("E-MATH-023", problem)
         rows = [[x + 0.0 for x in row] for row in self.matrix().rows]  # zeros without a sign
         return np.array(rows, dtype=dtype)
 

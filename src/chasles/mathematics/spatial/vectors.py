@@ -4,12 +4,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import overload
 
+from chasles.errors import ArgumentError
 from chasles.expr import Number
 from chasles.mathematics.linear import Matrix, Vector, factor_ltdl, solve_ltdl
 
 
-def _mismatch(operation: str, a: object, b: object) -> TypeError:
-    return TypeError(f"cannot {operation} {type(a).__name__} and {type(b).__name__}")
+def _mismatch(operation: str, a: object, b: object) -> ArgumentError:
+    problem = f"cannot {operation} {type(a).__name__} and {type(b).__name__}"
+    return ArgumentError("E-MATH-025", problem)
 
 
 @dataclass(frozen=True, slots=True)

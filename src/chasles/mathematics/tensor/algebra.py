@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple, overload
 
+from chasles.errors import ArgumentError, InputError
 from chasles.expr import Number, Scalar, atan2, sqrt
 from chasles.mathematics.linear import Matrix, Symmetric, Vector
 
@@ -27,7 +28,8 @@ class Fourth:
         """The sum over two of the four indices, set equal; (1, 2) gives the dot product T S."""
         free = [n for n in range(4) if n not in (first, second)]
         if len(free) != 2 or not {first, second} <= set(range(4)):
-            raise ValueError(f"contract: give two different indices of 0 to 3, not {first, second}")
+            problem = f"give two different indices of 0 to 3, not {first, second}"
+            raise InputError("E-MATH-026", problem, part="contract")
 
         def entry(row: int, column: int) -> Number:
             total: Number = 0.0
@@ -49,9 +51,10 @@ def tensor_product(u: Vector | Matrix, v: Vector | Matrix) -> Matrix | Fourth:
         return Matrix(tuple(tuple(a * b for b in v) for a in u))
     if type(u) is Matrix and type(v) is Matrix:
         return Fourth(u, v)
-    raise TypeError(
+    raise ArgumentError(
+        "E-MATH-027",
         f"tensor product: give two vectors or two tensors, not {type(u).__name__} and "
-        f"{type(v).__name__}"
+        f"{type(v).__name__}",
     )
 
 
@@ -125,7 +128,8 @@ def dual(x: Vector | Matrix) -> Matrix | Vector:
         return Matrix.skew(x)
     if type(x) is Matrix:
         return Vector.of(x[2, 1], x[0, 2], x[1, 0])
-    raise TypeError(f"dual: give a vector or a skew tensor, not {type(x).__name__}")
+    problem = f"give a vector or a skew tensor, not {type(x).__name__}"
+    raise ArgumentError("E-MATH-028", problem, part="dual")
 
 
 @overload
@@ -176,7 +180,8 @@ def spectral(T: Symmetric) -> tuple[tuple[float, Vector], ...]:
     import numpy as np  # the algebra runs without it, as in mathematics/homogeneous/dense.py
 
     if any(isinstance(x, Scalar) or not math.isfinite(x) for x in T):
-        raise ValueError("spectral: it needs a tensor of finite numbers, without symbols")
+        problem = "it needs a tensor of finite numbers, without symbols"
+        raise InputError("E-MATH-029", problem, part="spectral")
     values, vectors = np.linalg.eigh(np.array(T.matrix().rows, dtype=float))
     columns = (Vector(tuple(column)) for column in vectors.T.tolist())
     return tuple(zip(values.tolist(), columns, strict=True))

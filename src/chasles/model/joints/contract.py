@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import ClassVar, Literal, NamedTuple
 
+from chasles.errors import UnsupportedError
 from chasles.expr import Number, less
 from chasles.mathematics.linear import Matrix, Vector, invert_symmetric
 from chasles.mathematics.spatial import Force, Forces, Motion, Motions, RigidInertia, Transform
@@ -122,7 +123,7 @@ class Joint:
 
     def motion(self, q: Vector) -> Transform:
         """The joint's own transform, from its predecessor frame to its successor frame."""
-        raise NotImplementedError(f"{type(self).__name__} has no motion(q): write it")
+        raise UnsupportedError("E-JOINT-015", f"{type(self).__name__} has no motion(q): write it")
 
     def transform(self, q: Vector) -> Transform:
         """From coordinates of the parent body to those of the body."""
@@ -229,18 +230,20 @@ class Joint:
         Zero where steps add; the Lie bracket of the joint's own group where they do not.
         """
         if not self.additive:
-            raise NotImplementedError(f"{type(self).__name__} has no drift(qd): write it")
+            problem = f"{type(self).__name__} has no drift(qd): write it"
+            raise UnsupportedError("E-JOINT-016", problem)
         return Matrix.zero(self.nv, self.nv)
 
     # To close a loop ----------------------------------------------------------------------------
 
     def constraint(self, q: Vector) -> Forces:
         """T: the columns span the forces that the joint transmits, in body coordinates."""
-        raise NotImplementedError(f"{type(self).__name__} has no constraint(q): write it")
+        problem = f"{type(self).__name__} has no constraint(q): write it"
+        raise UnsupportedError("E-JOINT-017", problem)
 
     def fit(self, X: Transform) -> Vector:
         """The q with motion(q) = X; for other X, one that leaves of the error what T feels."""
-        raise NotImplementedError(f"{type(self).__name__} has no fit(X): write it")
+        raise UnsupportedError("E-JOINT-018", f"{type(self).__name__} has no fit(X): write it")
 
     # Rotor, resistance and inertia --------------------------------------------------------------
 

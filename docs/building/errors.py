@@ -1,0 +1,174 @@
+"""The tables of docs/errors.md: every code in the source, with its class, text and remedy.
+
+`python docs/building/errors.py` writes them into the page.
+"""
+
+import ast
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+SOURCE, PAGE = ROOT / "src/chasles", ROOT / "docs/errors.md"
+CODE = re.compile(r"E-([A-Z]+)-(\d{3})")
+BEGIN = "<!-- codes -->\n"
+
+AREAS = {
+    "URDF": "URDF files",
+    "XACRO": "xacro files",
+    "SDF": "SDF files",
+    "MJCF": "MJCF files",
+    "TOML": "Mechanism files and Denavit-Hartenberg files",
+    "DAT": "Data files",
+    "XML": "XML in general",
+    "FILE": "Files in general",
+    "MODEL": "Mechanisms",
+    "JOINT": "Joints",
+    "DH": "Denavit-Hartenberg tables",
+    "LOOP": "Closed loops and couplings",
+    "ROBOT": "Robots",
+    "CALL": "Calls of functions",
+    "GPU": "GPUs",
+    "CACHE": "The cache",
+    "MOTION": "Motion in time",
+    "CONTACT": "Contact and impact",
+    "CONTROL": "Task coordinates and controllers",
+    "ACCURACY": "Accuracy",
+    "COST": "Operation counts",
+    "EXPORT": "Export to C",
+    "EXPR": "Traced numbers",
+    "MATH": "Mathematics",
+    "CONVENTION": "Conventions of other libraries",
+    "PEER": "Comparison with other libraries",
+    "VERIFY": "Verify",
+    "LINT": "Lint",
+    "PLOT": "Plots",
+    "VIEW": "The viewer",
+    "SCENARIO": "Scenarios",
+    "CLI": "The command line",
+    "TABLE": "Published tables",
+}
+"""Headings of the page, by the second word of a code."""
+
+Makers = Mapping[str, tuple[str, tuple[str, ...]]]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A code where the source has it. kind: the class of the error. The texts are templates."""
+
+    code: str
+    kind: str
+    problem: str
+    remedy: str
+    place: str
+
+
+def entries() -> list[Entry]:
+    """All codes, in the order of the source."""
+    trees = {path: ast.parse(path.read_text("utf-8")) for path in sorted(SOURCE.rglob("*.py"))}
+    makers = dict(maker for tree in trees.values() for maker in _makers(tree))
+    return [entry for path, tree in trees.items() for entry in _of_file(path, tree, makers)]
+
+
+def _makers(tree: ast.Module) -> Iterator[tuple[str, tuple[str, tuple[str, ...]]]]:
+    """Functions and methods that make errors with given codes: the class, the other parameters."""
+    for node in ast.walk(tree):
+        names = [a.arg for a in node.args.args] if isinstance(node, ast.FunctionDef) else []
+        if isinstance(node, ast.FunctionDef) and "code" in names and node.name != "__init__":
+            kind = "" if node.returns is None else ast.unparse(node.returns)
+            yield node.name, (kind, tuple(names[names.index("code") + 1 :]))
+
+
+def _of_file(path: Path, tree: ast.Module, makers: Makers) -> Iterator[Entry]:
+    scopes = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)]
+    constants = {k: v for k, v in _values([tree]).items() if isinstance(v, ast.Constant)}
+    for call in ast.walk(tree):
+        if not isinstance(call, ast.Call) or not call.args:
+            continue
+        code = call.args[0]
+        if not isinstance(code, ast.Constant) or not CODE.fullmatch(str(code.value)):
+            continue
+        name = ast.unparse(call.func).rpartition(".")[2]
+        around = [n for n in scopes if n.lineno <= call.lineno <= (n.end_lineno or 0)]
+        known = _values(around[-1:], call.lineno) | constants
+        kind, names = makers.get(name, (name, ("problem", "remedy")))
+        given = dict(zip(names, (_text(a, known) for a in call.args[1:]), strict=False))
+        place = f"{path.relative_to(ROOT).as_posix()}:{call.lineno}"
+        texts = given.get("problem", ""), given.get("remedy", "")
+        yield Entry(str(code.value), kind, *texts, place)
+
+
+def _values(scopes: Sequence[ast.Module | ast.FunctionDef], line: int = 0) -> dict[str, ast.expr]:
+    """What names stand for in a function before a line, or at the top of a file."""
+    found = [
+        n
+        for scope in scopes
+        for n in (ast.walk(scope) if line else scope.body)
+        if isinstance(n, ast.Assign) and (not line or n.lineno < line)
+    ]
+    return {ast.unparse(n.targets[0]): n.value for n in sorted(found, key=lambda n: n.lineno)}
+
+
+def _text(node: ast.expr, known: Mapping[str, ast.expr]) -> str:
+    """The template of a text: its words, with {name} for a value."""
+    if isinstance(node, ast.Name) and node.id in known:
+        rest = {name: value for name, value in known.items() if name != node.id}
+        return _text(known[node.id], rest)
+    if isinstance(node, ast.IfExp):
+        return " / ".join(filter(None, (_text(node.body, known), _text(node.orelse, known))))
+    if isinstance(node, ast.Constant):
+        return str(node.value)
+    if isinstance(node, ast.JoinedStr):
+        fixed = {k: v for k, v in known.items() if isinstance(v, ast.Constant)}
+        parts = (p.value if isinstance(p, ast.FormattedValue) else p for p in node.values)
+        return "".join(_text(part, fixed) for part in parts)
+    return f"{{{_name(node)}}}"
+
+
+def _name(node: ast.AST) -> str:
+    """A word for a value: the last name in it that is no function."""
+    called = {id(n.func) for n in ast.walk(node) if isinstance(n, ast.Call)}
+    names = [
+        n.attr if isinstance(n, ast.Attribute) else n.id
+        for n in ast.walk(node)
+        if isinstance(n, ast.Attribute | ast.Name) and id(n) not in called
+    ]
+    return names[0].strip("_") if names else "value"
+
+
+def page() -> str:
+    """The generated part of the page."""
+    found = sorted(entries(), key=lambda entry: entry.code)
+    lines = []
+    for area, title in AREAS.items():
+        rows = [entry for entry in found if CODE.fullmatch(entry.code)[1] == area]  # type: ignore[index]
+        if rows:
+            lines += [
+                "",
+                f"## {title}",
+                "",
+                "| code | error | problem | remedy |",
+                "|---" * 4 + "|",
+            ]
+        for row in rows:
+            texts = (_cell(row.problem), _cell(row.remedy))
+            lines.append(f"| {row.code} | `{row.kind}` | {' | '.join(texts)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _cell(text: str) -> str:
+    return (
+        f"`` {text.replace('|', chr(92) + '|')} ``" if "`" in text else f"`{text}`" if text else ""
+    )
+
+
+def write() -> None:
+    """Put the tables into the page."""
+    text = PAGE.read_text("utf-8")
+    PAGE.write_text(text[: text.index(BEGIN) + len(BEGIN)] + page(), "utf-8")
+
+
+if __name__ == "__main__":
+    write()
