@@ -8,11 +8,11 @@ import numpy as np
 from chasles.backends.arrays import check_tolerance
 from chasles.functions.doors import wrench_arguments
 from chasles.functions.names import check_robot, leading_shape, numbers
-from chasles.functions.numeric.maximal import joint_accelerations, solved, system
 from chasles.functions.tracing import external_loads
 from chasles.mechanisms import OpenLoop, SingularPosition
 from chasles.model import ModelError
 from chasles.model.loads import by_body
+from chasles.numeric.maximal import joint_accelerations, solved, system
 from chasles.robot import Coordinates, Robot
 
 Array = Any

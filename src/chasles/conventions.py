@@ -1,6 +1,7 @@
 """States, forces and matrices to and from Pinocchio, MuJoCo, Drake and ROS, none of them imported.
 
 A library's row for a joint type names its numbers in order; all the rest follows from the rows.
+Long because of the docstrings of a public module.
 """
 
 from collections.abc import Mapping, Sequence

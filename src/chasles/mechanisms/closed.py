@@ -9,12 +9,12 @@ import numpy as np
 
 from chasles.algorithms import CLOSED_LOOPS, OPEN
 from chasles.functions.compiled import Compiled
-from chasles.functions.doors import wrench_arguments
+from chasles.functions.doors import Load, wrench_arguments
 from chasles.functions.numeric.results import delivered, filled
 from chasles.mechanisms import assembly
 from chasles.mechanisms.closing import Loops
 from chasles.mechanisms.contract import Accelerations, Caller, check_coordinates
-from chasles.mechanisms.dynamics import ClosedLoops, Load
+from chasles.mechanisms.dynamics import ClosedLoops
 from chasles.mechanisms.tree import Tree
 from chasles.model import Model, ModelError, build
 
@@ -124,7 +124,7 @@ class Closed(Tree):
         if name not in OWN or (name in TREES and TREES[name](**options)):
             return super().caller(name, f_ext, **options)
         kind = Accelerating if name == "forward_dynamics" else Closing
-        return kind(name, self.solver, Load(*wrench_arguments(self.model, f_ext)), options)
+        return kind(name, self.solver, wrench_arguments(self.model, f_ext), options)
 
     def loads(self, name: str, multipliers: Any) -> tuple[Any, ...]:
         if multipliers is None:

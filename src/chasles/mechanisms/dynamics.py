@@ -4,18 +4,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from functools import partial, wraps
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from chasles.backends.arrays import check_tolerance
 from chasles.functions.compiled import Compiled
-from chasles.functions.doors import checked_frame, checked_joints
+from chasles.functions.doors import Load, checked_frame, checked_joints
 from chasles.functions.functions import Functions
 from chasles.functions.libraries import refuse
 from chasles.functions.numeric.linear_systems import checked_step
 from chasles.functions.numeric.results import filled
-from chasles.functions.tracing import WrenchKey
 from chasles.mechanisms import singular_values
 from chasles.mechanisms.choice import choose
 from chasles.mechanisms.closing import Loops
@@ -33,13 +32,6 @@ TOLERANCE = 1e-6
 
 AGREE = 1e-7
 """Known accelerations may contradict each other by this part of the largest of them (or of 1)."""
-
-
-class Load(NamedTuple):
-    """External wrenches: what a program is compiled for, and their values."""
-
-    keys: tuple[WrenchKey, ...] = ()
-    forces: Sequence[Any] = ()
 
 
 NO_LOAD = Load()
