@@ -67,8 +67,11 @@ class Closed(Tree):
 
     def __init__(self, model: Model) -> None:
         super().__init__(model)
-        self.loops = Loops(model, self.function)
         self._solver = ClosedLoops(self.loops, self.functions)
+
+    @cached_property
+    def loops(self) -> Loops:
+        return Loops(self.model, self.function)
 
     @property
     def solver(self) -> ClosedLoops:
