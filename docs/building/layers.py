@@ -15,7 +15,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("model",),
     ("algorithms", "backends", "formats"),
     ("functions",),
-    ("mechanisms",),
+    ("mechanisms", "numeric"),
     ("rollouts",),
     ("robot",),
     ("contact",),

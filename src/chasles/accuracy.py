@@ -9,10 +9,10 @@ from chasles.backends.arrays import check_tolerance
 from chasles.errors import InputError
 from chasles.functions.doors import wrench_arguments
 from chasles.functions.names import check_robot, leading_shape, numbers
-from chasles.functions.numeric.maximal import joint_accelerations, solved, system
 from chasles.functions.tracing import external_loads
 from chasles.mechanisms import OpenLoop, SingularPosition
 from chasles.model.loads import by_body
+from chasles.numeric.maximal import joint_accelerations, solved, system
 from chasles.robot import Coordinates, Robot
 
 Array = Any

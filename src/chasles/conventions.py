@@ -1,6 +1,7 @@
 """States, forces and matrices to and from Pinocchio, MuJoCo, Drake and ROS, none of them imported.
 
 Joint types name their numbers in each library in order; all the rest follows from that.
+Long because of the docstrings of a public module.
 """
 
 from collections.abc import Mapping, Sequence

@@ -13,7 +13,6 @@ import pytest
 
 import chasles
 from chasles.expr import RULES, Arena, Program, Variable, interpret
-from chasles.functions.numeric.subspaces import active_subspace
 from chasles.mathematics.linear import Matrix, Symmetric, Vector
 from chasles.mathematics.planar import PlanarForce, PlanarInertia, PlanarMotion, PlanarTransform
 from chasles.mathematics.spatial import (
@@ -24,6 +23,7 @@ from chasles.mathematics.spatial import (
 )
 from chasles.model import Description, JointData, LinkData
 from chasles.model.model import WORLD
+from chasles.numeric.subspaces import active_subspace
 from chasles.robots import general_chain
 from chasles.robots._solids import box, sphere
 

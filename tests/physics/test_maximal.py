@@ -7,11 +7,11 @@ from scipy.sparse.linalg import splu
 from support import close, direct, raises, state, tree
 
 import chasles
-from chasles.functions.numeric.maximal import system
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.rotations import Rotation
 from chasles.mathematics.spatial import Transform
 from chasles.model import LoopData
+from chasles.numeric.maximal import system
 from chasles.robots import ROBOTS, general_chain, planar, quadruped
 
 MECHANISMS: dict[str, list[float]] = {

@@ -22,7 +22,7 @@ URDF = """<robot name="crossed">
   <link name="arm"><inertial><mass value="2"/>
     <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
   <joint name="wrist" type="revolute"><parent link="arm"/><child link="hand"/>
-    <origin xyz="1 0 0"/><axis xyz="0 0 1"/><limit lower="-1" upper="2" effort="1" velocity="1"/>
+    <origin xyz="1 0 0"/><axis xyz="0 0 1"/><limit lower="-1" upper="2" effort="3" velocity="5"/>
     <dynamics damping="0.5" friction="0.25"/></joint>
   <joint name="shoulder" type="prismatic"><parent link="base"/><child link="arm"/>
     <axis xyz="0 1 0"/><limit lower="0.1" upper="0.2" effort="1" velocity="1"/></joint>
@@ -63,6 +63,18 @@ def test_what_the_file_says_of_a_joint(crossed: chasles.Robot) -> None:
     assert (wrist.limits.lower, wrist.limits.upper) == (-1.0, 2.0)
     assert (wrist.damping, wrist.friction) == (0.5, 0.25)
     assert crossed.joint("shoulder").kind == "prismatic"
+
+
+def test_limits_as_arrays(crossed: chasles.Robot) -> None:
+    """In the order of the coordinates; infinite where a joint has none, or several coordinates."""
+    limits = crossed.limits
+    assert np.array_equal([limits.lower, limits.upper], [[-1.0, 0.1], [2.0, 0.2]])
+    assert np.array_equal([limits.velocity, limits.effort], [[5.0, 1.0], [3.0, 1.0]])
+    free = tree(3, 4, floating=True)
+    base = free.position_slice("joint1")
+    assert np.all(free.limits.lower[base] == -np.inf)
+    assert np.all(free.limits.upper[base] == np.inf)
+    assert np.all(free.limits.effort[free.velocity_slice("joint1")] == np.inf)
 
 
 def test_slices_cover_the_coordinates() -> None:

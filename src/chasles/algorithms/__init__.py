@@ -1,4 +1,7 @@
-"""The table of contents: every public function, and the methods that compute it."""
+"""The table of contents: every public function, and the methods that compute it.
+
+Long because it is a table.
+"""
 
 from dataclasses import replace
 

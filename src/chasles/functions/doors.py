@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -201,12 +201,17 @@ def derivative_names(
     return tuple(dict.fromkeys(names))
 
 
-def wrench_arguments(
-    model: Model, f_ext: Mapping[str, Any] | None
-) -> tuple[tuple[WrenchKey, ...], list[Any]]:
+class Load(NamedTuple):
+    """External wrenches: what a program is compiled for, and their values."""
+
+    keys: tuple[WrenchKey, ...] = ()
+    forces: Sequence[Any] = ()
+
+
+def wrench_arguments(model: Model, f_ext: Mapping[str, Any] | None) -> Load:
     """External forces as the tracer's keys and their arrays, in a stable order."""
     if f_ext is None:
-        return (), []
+        return Load()
     if not isinstance(f_ext, Mapping):
         problem = f"f_ext must be {{frame: Wrench(...) or array}}, not {f_ext!r}"
         raise ArgumentError("E-CALL-038", problem)
@@ -217,7 +222,7 @@ def wrench_arguments(
         wrench = given if isinstance(given, Wrench) else Wrench(given)
         keys.append(WrenchKey(name, wrench.axes, wrench.at))
         values.append(wrench.value)
-    return tuple(keys), values
+    return Load(tuple(keys), values)
 
 
 def is_single(argument: Any) -> bool:

@@ -3,6 +3,8 @@
 A `Rotation` E maps coordinates of one frame to those of another that is turned against it
 (Featherstone's rx, ry, rz: the transpose of the matrix that turns a vector). Quaternions are
 (w, x, y, z), need not be normalised, and describe the turned frame in the first one.
+
+Long because the conversions share their branches near 0 and pi.
 """
 
 import math

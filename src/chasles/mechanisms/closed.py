@@ -3,30 +3,21 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from chasles.algorithms import CLOSED_LOOPS, OPEN
-from chasles.errors import ArgumentError, InputError
+from chasles.errors import ArgumentError
 from chasles.functions.compiled import Compiled
-from chasles.functions.doors import checked_frame, checked_joints, wrench_arguments
-from chasles.functions.numeric.linear_systems import checked_step
+from chasles.functions.doors import Load, wrench_arguments
 from chasles.functions.numeric.results import delivered, filled
-from chasles.functions.tracing import WrenchKey
 from chasles.mechanisms import assembly
 from chasles.mechanisms.closing import Loops
 from chasles.mechanisms.contract import Accelerations, Caller, check_coordinates
-from chasles.mechanisms.dynamics import TOLERANCE, ClosedLoops
+from chasles.mechanisms.dynamics import ClosedLoops
 from chasles.mechanisms.tree import Tree
 from chasles.model import Model, ModelError, build
-
-
-class Load(NamedTuple):
-    """External wrenches: what a program is compiled for, and their values."""
-
-    keys: tuple[WrenchKey, ...]
-    forces: list[Any]
 
 
 @dataclass(frozen=True)
@@ -36,13 +27,16 @@ class Closing:
     plain: it has a way with less overhead for calls by arrays alone, as compiled functions have.
     """
 
-    mechanism: "Closed"
-    run: Callable[..., Any]
+    name: str
+    solver: ClosedLoops
     load: Load
     options: Mapping[str, Any]
 
     def __call__(self, *arrays: Any, out: Any = None, threads: int | None = None) -> Any:
-        return self.run(*arrays, load=self.load, out=out, threads=threads, **self.options)
+        run = OWN[self.name]
+        found = run(self.solver, *arrays, load=self.load, threads=threads, **self.options)
+        put = delivered if isinstance(found, tuple) else filled
+        return put(self.name, found, out)
 
     @property
     def plain(self) -> bool:
@@ -50,7 +44,8 @@ class Closing:
 
     @property
     def fast(self) -> Caller:
-        return partial(self.run, load=self.load, out=None, threads=None, **self.options)
+        run = OWN[self.name]
+        return partial(run, self.solver, load=self.load, threads=None, **self.options)
 
 
 class Accelerating(Closing):
@@ -59,11 +54,11 @@ class Accelerating(Closing):
     @property
     def plain(self) -> bool:
         asked = self.options.get("method") != "fastest" or self.options.get("dissipation")
-        return not (asked or self.load.keys) and self.mechanism.t is None
+        return not (asked or self.load.keys or self.solver.loops.model.timed)
 
     def entry(self, *, holder: Any, fallback: Callable[..., Any]) -> Callable[..., Any]:
         """What takes the fallback's place."""
-        return self.mechanism.solver.plain(fallback)
+        return self.solver.plain(fallback)
 
 
 class Closed(Tree):
@@ -73,8 +68,11 @@ class Closed(Tree):
 
     def __init__(self, model: Model) -> None:
         super().__init__(model)
-        self.loops = Loops(model, self.function)
         self._solver = ClosedLoops(self.loops, self.functions)
+
+    @cached_property
+    def loops(self) -> Loops:
+        return Loops(self.model, self.function)
 
     @property
     def solver(self) -> ClosedLoops:
@@ -88,7 +86,7 @@ class Closed(Tree):
         return Tree(build(source, mimic=self.model.mimics))
 
     def reduced(self, name: str, q: Any) -> tuple[np.ndarray, np.ndarray]:
-        return self.solver.reduced(name, q, threads=None)
+        return self.solver.reduced(name, q)
 
     def closed(self, q: Any, qd: Any, *, anywhere: bool) -> tuple[np.ndarray, np.ndarray]:
         return assembly.closed(self.closing, q, qd, anywhere=anywhere)
@@ -105,18 +103,13 @@ class Closed(Tree):
         def accelerate(t: float, *arrays: Any) -> np.ndarray:
             loads = {**(f_ext or {}), **dict(zip(frames, arrays[3:], strict=True))}
             here = self if self.t is None else self.moved(np.asarray(t))
-            qdd: np.ndarray = here.caller(name, loads, **given)(*arrays[:3])[0]
+            qdd: np.ndarray = here.caller("constrained_dynamics", loads, **options)(*arrays[:3])[0]
             return qdd
 
-        name, given = "constrained_dynamics", {"method": "fastest", "stabilization": None}
-        given |= {"tolerance": TOLERANCE} | options
         return accelerate
 
     def multipliers(self, q: Any, qd: Any, tau: Any) -> np.ndarray:
-        found = self.solver.constrained_dynamics(
-            "constrained_dynamics", (q, qd, tau), (), tolerance=TOLERANCE, threads=None
-        )
-        return found[1]
+        return self.solver.constrained_dynamics(q, qd, tau)[1]
 
     def function(self, name: str, **options: Any) -> Compiled:
         self.refuse_open("function", name)
@@ -135,8 +128,7 @@ class Closed(Tree):
         if name not in OWN or (name in TREES and TREES[name](**options)):
             return super().caller(name, f_ext, **options)
         kind = Accelerating if name == "forward_dynamics" else Closing
-        load = Load(*wrench_arguments(self.model, f_ext))
-        return kind(self, partial(OWN[name], self), load, options)
+        return kind(name, self.solver, wrench_arguments(self.model, f_ext), options)
 
     def loads(self, name: str, multipliers: Any) -> tuple[Any, ...]:
         if multipliers is None:
@@ -163,187 +155,17 @@ class Closed(Tree):
             )
             raise ModelError("E-ROBOT-015", problem, OPEN[function], part=what)
 
-    # Functions that loops change ----------------------------------------------------------------
-
-    def _refuse_method(self, what: str, method: str) -> None:
-        if method != "fastest":
-            problem = (
-                f"method {method!r} is of trees, and robot {self.model.name!r} has loops or "
-                "couplings"
-            )
-            raise InputError("E-LOOP-035", problem, "leave it out", part=what)
-
-    def _constrained_dynamics(
-        self,
-        *arrays: Any,
-        load: Load,
-        out: Any,
-        threads: int | None,
-        stabilization: Any,
-        tolerance: float,
-        **options: Any,
-    ) -> Any:
-        results = self.solver.constrained_dynamics(
-            "constrained_dynamics",
-            arrays,
-            load.forces,
-            tolerance=tolerance,
-            threads=threads,
-            stabilization=0.0
-            if stabilization is None
-            else checked_step(stabilization, "constrained_dynamics: stabilization"),
-            wrenches=load.keys,
-            **options,
-        )
-        return delivered("constrained_dynamics", results, out)
-
-    def _forward_dynamics(
-        self, *arrays: Any, load: Load, out: Any, threads: int | None, **options: Any
-    ) -> Any:
-        qdd, _ = self.solver.constrained_dynamics(
-            "forward_dynamics",
-            arrays,
-            load.forces,
-            tolerance=TOLERANCE,
-            threads=threads,
-            wrenches=load.keys,
-            **options,
-        )
-        return filled("forward_dynamics", qdd, out)
-
-    def _hybrid_dynamics(
-        self,
-        *arrays: Any,
-        load: Load,
-        out: Any,
-        threads: int | None,
-        known: Any,
-        **options: Any,
-    ) -> Any:
-        found = self.solver.hybrid_dynamics(
-            arrays,
-            load.forces,
-            checked_joints(self.model, "hybrid_dynamics", known),
-            tolerance=TOLERANCE,
-            threads=threads,
-            wrenches=load.keys,
-            **options,
-        )
-        return filled("hybrid_dynamics", found, out)
-
-    def _inverse_dynamics(
-        self,
-        *arrays: Any,
-        load: Load,
-        out: Any,
-        threads: int | None,
-        actuated: Any,
-        weights: Any,
-        method: str,
-        **options: Any,
-    ) -> Any:
-        self._refuse_method("inverse_dynamics(actuated=)", method)
-        found = self.solver.actuator_forces(
-            arrays,
-            load.forces,
-            self.loops.freedoms if actuated is None else actuated,
-            weights,
-            tolerance=TOLERANCE,
-            threads=threads,
-            wrenches=load.keys,
-            **options,
-        )
-        return filled("inverse_dynamics", found, out)
-
-    def _mass_matrix(
-        self,
-        *arrays: Any,
-        load: Load,
-        out: Any,
-        threads: int | None,
-        coordinates: str,
-        method: str,
-    ) -> Any:
-        self._refuse_method('mass_matrix(coordinates="independent")', method)
-        M = self.solver.mass_matrix(*arrays, tolerance=TOLERANCE, threads=threads)
-        return filled("mass_matrix", M, out)
-
-    def _mass_matrix_inverse(
-        self,
-        *arrays: Any,
-        load: Load,
-        out: Any,
-        threads: int | None,
-        coordinates: str | None,
-        method: str,
-    ) -> Any:
-        if coordinates is None:
-            problem = (
-                f"robot {self.model.name!r} has loops or couplings, and does not accelerate by the "
-                "inverse of its tree"
-            )
-            remedy = 'say coordinates="independent", or "tree"'
-            raise ModelError("E-ROBOT-017", problem, remedy, part="mass_matrix_inverse")
-        self._refuse_method('mass_matrix_inverse(coordinates="independent")', method)
-        M = self.solver.mass_matrix(*arrays, tolerance=TOLERANCE, threads=threads)
-        return filled("mass_matrix_inverse", np.linalg.inv(M), out)
-
-    def _operational_inertia_inverse(
-        self,
-        *arrays: Any,
-        load: Load,
-        out: Any,
-        threads: int | None,
-        frame: Any,
-        method: str,
-        **view: Any,
-    ) -> Any:
-        name, (q,) = "operational_inertia_inverse", arrays
-        self._refuse_method(name, method)
-        G, M = self.solver.reduced(name, q, threads=threads)
-        names = checked_frame(self.model, name, frame, True)
-        rows = [
-            self.caller("jacobian", frame=each, **view)(q, threads=threads)
-            for each in ([names] if isinstance(names, str) else names)
-        ]
-        J = np.concatenate(rows, axis=-2) @ G
-        answer = J @ np.linalg.solve(M, np.swapaxes(J, -1, -2))
-        return filled(name, answer.astype(M.dtype), out)
-
-    def _joint_reactions(self, *arrays: Any, load: Load, out: Any, threads: int | None) -> Any:
-        compiled = self.bound(self.function("closed_joint_reactions", wrenches=load.keys))
-        return compiled(*arrays, *load.forces, out=out, threads=threads)
-
-    def _linearize(
-        self,
-        *arrays: Any,
-        load: Load,
-        out: Any,
-        threads: int | None,
-        coordinates: str,
-        dissipation: bool,
-    ) -> Any:
-        pair = self.solver.linearize(
-            arrays,
-            load.forces,
-            tolerance=TOLERANCE,
-            threads=threads,
-            dissipation=dissipation,
-            wrenches=load.keys,
-        )
-        return delivered("linearize", pair, out)
-
 
 OWN: dict[str, Callable[..., Any]] = {
-    "constrained_dynamics": Closed._constrained_dynamics,
-    "forward_dynamics": Closed._forward_dynamics,
-    "hybrid_dynamics": Closed._hybrid_dynamics,
-    "inverse_dynamics": Closed._inverse_dynamics,
-    "mass_matrix": Closed._mass_matrix,
-    "mass_matrix_inverse": Closed._mass_matrix_inverse,
-    "operational_inertia_inverse": Closed._operational_inertia_inverse,
-    "joint_reactions": Closed._joint_reactions,
-    "linearize": Closed._linearize,
+    "constrained_dynamics": ClosedLoops.constrained_dynamics,
+    "forward_dynamics": ClosedLoops.forward_dynamics,
+    "hybrid_dynamics": ClosedLoops.hybrid_dynamics,
+    "inverse_dynamics": ClosedLoops.actuator_forces,
+    "mass_matrix": ClosedLoops.mass_matrix,
+    "mass_matrix_inverse": ClosedLoops.mass_matrix_inverse,
+    "operational_inertia_inverse": ClosedLoops.operational_inertia_inverse,
+    "joint_reactions": ClosedLoops.joint_reactions,
+    "linearize": ClosedLoops.linearize,
 }
 """Functions that are not those of the tree."""
 

@@ -30,13 +30,13 @@ from chasles.mechanisms.ranks import (
 from chasles.mechanisms.reports import ImpossiblePosition, LockedMechanism, SingularPosition
 from chasles.mechanisms.scales import column_scales, row_scales
 from chasles.model import Coupling, Loop, Model
+from chasles.model.description import freedom_names
 
 CLOSED = 1e-13
 """Loops are solved to this residual, in rad and in sizes of the loop."""
 
 REGULAR = 1e-9
-"""Beyond this distance from closed (rad, and parts of a loop's size) rates are refused."""
-
+"""Beyond this residual rates are refused."""
 _STARTS = 16
 
 
@@ -78,11 +78,8 @@ class Loops:
     @cached_property
     def freedoms(self) -> tuple[str, ...]:
         """A name for each velocity coordinate: the joint's, with [k] where it has several."""
-        names = []
-        for i in self.model.movers:
-            name, nv = self.model.bodies[i].data.name, self.model.bodies[i].joint.nv
-            names += [name] if nv == 1 else [f"{name}[{k}]" for k in range(nv)]
-        return tuple(names)
+        bodies = [self.model.bodies[i] for i in self.model.movers]
+        return tuple(n for b in bodies for n in freedom_names(b.data.name, b.joint.nv))
 
     @cached_property
     def places(self) -> tuple[int | None, ...]:
@@ -113,8 +110,7 @@ class Loops:
 
     def raw_matrix(self, q: np.ndarray) -> np.ndarray:
         """A of the loops: (..., rows, nv)."""
-        A: np.ndarray = self.function("loop_matrix")(q)
-        return A
+        return np.asarray(self.function("loop_matrix")(q))
 
     # Which freedoms are independent -----------------------------------------------------------
 

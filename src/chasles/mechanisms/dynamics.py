@@ -11,8 +11,10 @@ import numpy as np
 from chasles.backends.arrays import check_tolerance
 from chasles.errors import ArgumentError, ChaslesError, InputError
 from chasles.functions.compiled import Compiled
+from chasles.functions.doors import Load, checked_frame, checked_joints
 from chasles.functions.functions import Functions
 from chasles.functions.libraries import refuse
+from chasles.functions.numeric.linear_systems import checked_step
 from chasles.functions.numeric.results import filled
 from chasles.mechanisms import singular_values
 from chasles.mechanisms.choice import choose
@@ -20,6 +22,7 @@ from chasles.mechanisms.closing import Loops
 from chasles.mechanisms.linear_system import linear_system
 from chasles.mechanisms.openness import at_index, farthest, named
 from chasles.mechanisms.reports import OverDetermined, SingularPosition, UnderActuated
+from chasles.model import ModelError
 
 WEAK = 1e-4
 """Where a margin is below this (a pivot at a hundredth of its start, or of what stands beside it),
@@ -30,6 +33,9 @@ TOLERANCE = 1e-6
 
 AGREE = 1e-7
 """Known accelerations may contradict each other by this part of the largest of them (or of 1)."""
+
+
+NO_LOAD = Load()
 
 Compile = Callable[..., Any]
 """Compiles a function of a robot: called with its name and options."""
@@ -77,18 +83,20 @@ class ClosedLoops:
 
     def constrained_dynamics(
         self,
-        name: str,
-        arrays: Sequence[Any],
-        forces: Sequence[Any],
-        *,
-        tolerance: float,
-        threads: int | None,
-        stabilization: float = 0.0,
+        *arrays: Any,
+        load: Load = NO_LOAD,
+        threads: int | None = None,
+        stabilization: float | None = None,
+        tolerance: float = TOLERANCE,
+        name: str = "constrained_dynamics",
         **options: Any,
     ) -> tuple[np.ndarray, np.ndarray]:
         """qdd and multipliers; name: what was asked for, in messages."""
         check_tolerance(name, tolerance)
+        forces, options["wrenches"] = load.forces, load.keys
         refuse(name, *arrays, *forces)
+        what = f"{name}: stabilization"
+        stabilization = 0.0 if stabilization is None else checked_step(stabilization, what)
         key = (stabilization, *options.values())
         with _asked_for(name, "constrained_dynamics"):
             compiled = self._ready.get(key)
@@ -109,6 +117,10 @@ class ClosedLoops:
             )
             self._mend((qdd, lam), health, again, (*arrays, *forces))
         return qdd, lam
+
+    def forward_dynamics(self, *arrays: Any, **given: Any) -> np.ndarray:
+        """qdd."""
+        return self.constrained_dynamics(*arrays, name="forward_dynamics", **given)[0]
 
     def plain(self, full: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
         """`forward_dynamics` with less overhead where no option is given and the state is good."""
@@ -171,18 +183,13 @@ class ClosedLoops:
     # Some accelerations known, some forces ------------------------------------------------------
 
     def hybrid_dynamics(
-        self,
-        arrays: Sequence[Any],
-        forces: Sequence[Any],
-        known: tuple[str, ...],
-        *,
-        tolerance: float,
-        threads: int | None,
-        **options: Any,
+        self, *arrays: Any, load: Load, threads: int | None, known: Any, **options: Any
     ) -> np.ndarray:
         """Forces of the known joints, accelerations of the others."""
+        forces, options["wrenches"] = load.forces, load.keys
         refuse("hybrid_dynamics", *arrays, *forces)
         loops = self.loops
+        known = checked_joints(loops.model, "hybrid_dynamics", known)
         given = np.array(
             [k for k, i in enumerate(loops.owners) if loops.model.bodies[i].data.name in known],
             dtype=int,
@@ -190,7 +197,7 @@ class ClosedLoops:
         with _asked_for("hybrid_dynamics", "constrained_hybrid_dynamics"):
             compiled = self._function(given)("constrained_hybrid_dynamics", known=known, **options)
             found, left, health = compiled(*arrays, *forces, threads=threads)
-        if self._weak("hybrid_dynamics", arrays[0], health, tolerance, arrays[1:2]):
+        if self._weak("hybrid_dynamics", arrays[0], health, TOLERANCE, arrays[1:2]):
             options.pop("method", None)
             again = partial(singular_values.hybrid_dynamics, given=given, **options)
             self._mend((found, left), health, again, (*arrays, *forces))
@@ -221,20 +228,22 @@ class ClosedLoops:
 
     def actuator_forces(
         self,
-        arrays: Sequence[Any],
-        forces: Sequence[Any],
-        actuated: Sequence[str],
-        weights: Mapping[str, float] | None,
-        *,
-        tolerance: float,
+        *arrays: Any,
+        load: Load,
         threads: int | None,
+        actuated: Sequence[str] | None,
+        weights: Mapping[str, float] | None,
+        method: str,
         **options: Any,
     ) -> np.ndarray:
         """Forces at the actuated freedoms, zero elsewhere."""
+        self._refuse_method("inverse_dynamics(actuated=)", method)
+        forces, options["wrenches"] = load.forces, load.keys
         refuse("inverse_dynamics", *arrays, *forces)
-        given = self.loops.indices(actuated, "to actuate")
-        chosen = self.loops.among(given)
-        if chosen is None:
+        chosen = self.loops.freedoms if actuated is None else actuated
+        given = self.loops.indices(chosen, "to actuate")
+        free = self.loops.among(given)
+        if free is None:
             named = (
                 f"actuators at {self.loops.names(given)}"
                 if len(given)
@@ -246,15 +255,15 @@ class ClosedLoops:
             raise UnderActuated("E-LOOP-013", problem, remedy, part=part)
         heavy = self._weights(given, weights)
         with _asked_for("inverse_dynamics", "actuator_forces"):
-            compiled = self._function(chosen)(
+            compiled = self._function(free)(
                 "actuator_forces", actuated=tuple(map(int, given)), weights=heavy, **options
             )
             u, health = compiled(*arrays, *forces, threads=threads)
-        if self._weak("inverse_dynamics", arrays[0], health, tolerance, arrays[1:]):
+        if self._weak("inverse_dynamics", arrays[0], health, TOLERANCE, arrays[1:]):
 
             def again(loops: Loops, states: Sequence[np.ndarray]) -> list[np.ndarray]:
                 return [
-                    singular_values.actuator_forces(loops, states, chosen, given, heavy, **options)
+                    singular_values.actuator_forces(loops, states, free, given, heavy, **options)
                 ]
 
             self._mend((u,), health, again, (*arrays, *forces))
@@ -281,21 +290,30 @@ class ClosedLoops:
 
     # The mass matrix --------------------------------------------------------------------------
 
-    def reduced(self, name: str, q: Any, *, threads: int | None) -> tuple[np.ndarray, np.ndarray]:
+    def reduced(
+        self, name: str, q: Any, *, threads: int | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """G with qd = G yd at closed positions, and the mass matrix of the independent yd."""
-        M = self.mass_matrix(q, tolerance=TOLERANCE, threads=threads, name=name)
+        M = self.mass_matrix(q, threads=threads, name=name)
         return self.loops.carried(np.asarray(q, dtype=float), self.loops.independent)[0], M
 
     def mass_matrix(
-        self, q: Any, *, tolerance: float, threads: int | None, name: str = "mass_matrix"
+        self,
+        q: Any,
+        *,
+        threads: int | None,
+        method: str = "fastest",
+        name: str = "mass_matrix",
+        **_: Any,
     ) -> np.ndarray:
         """Of the independent coordinates; name: what was asked for, in messages."""
+        self._refuse_method(f'{name}(coordinates="independent")', method)
         refuse(f"{name} of independent coordinates", q)
         with _asked_for(name, "independent_mass_matrix"):
             M, health = self._function(self.loops.independent)("independent_mass_matrix")(
                 q, threads=threads
             )
-        if self._weak(name, q, health, tolerance):
+        if self._weak(name, q, health, TOLERANCE):
 
             def again(loops: Loops, states: Sequence[np.ndarray]) -> list[np.ndarray]:
                 return [singular_values.mass_matrix(loops, *states)]
@@ -303,32 +321,60 @@ class ClosedLoops:
             self._mend((M,), health, again, (q,))
         return np.asarray(M)
 
-    # The linear system ------------------------------------------------------------------------
+    def mass_matrix_inverse(self, q: Any, *, coordinates: str | None, **given: Any) -> np.ndarray:
+        """Of the independent coordinates, which must be asked for."""
+        if coordinates is None:
+            problem = (
+                f"robot {self.loops.model.name!r} has loops or couplings, and does not accelerate "
+                "by the inverse of its tree"
+            )
+            remedy = 'say coordinates="independent", or "tree"'
+            raise ModelError("E-ROBOT-017", problem, remedy, part="mass_matrix_inverse")
+        return np.linalg.inv(self.mass_matrix(q, name="mass_matrix_inverse", **given))
+
+    def operational_inertia_inverse(
+        self, q: Any, *, load: Load, threads: int | None, frame: Any, method: str, **view: Any
+    ) -> np.ndarray:
+        """J G (G' M G)^-1 G' J' of one frame or several."""
+        name, model = "operational_inertia_inverse", self.loops.model
+        self._refuse_method(name, method)
+        G, M = self.reduced(name, q, threads=threads)
+        names = checked_frame(model, name, frame, True)
+        rows = [
+            self.loops.function("jacobian", frame=each, **view)(q, threads=threads)
+            for each in ([names] if isinstance(names, str) else names)
+        ]
+        J = np.concatenate(rows, axis=-2) @ G
+        return np.asarray(J @ np.linalg.solve(M, np.swapaxes(J, -1, -2))).astype(M.dtype)
+
+    # Reactions and the linear system ------------------------------------------------------------
+
+    def joint_reactions(self, *arrays: Any, load: Load, threads: int | None) -> Any:
+        """Of the tree under the forces of the loops."""
+        compiled = self.cheapest("closed_joint_reactions", wrenches=load.keys)
+        return compiled.at(self.loops.time)(*arrays, *load.forces, threads=threads)
 
     def linearize(
-        self,
-        arrays: Sequence[Any],
-        forces: Sequence[Any],
-        *,
-        tolerance: float,
-        threads: int | None,
-        **options: Any,
+        self, *arrays: Any, load: Load, threads: int | None, coordinates: str, dissipation: bool
     ) -> tuple[np.ndarray, np.ndarray]:
         """A and B of the independent coordinates."""
+        options: dict[str, Any] = {"threads": threads, "dissipation": dissipation}
         qdd, lam = self.constrained_dynamics(
-            "linearize",
-            arrays,
-            forces,
-            tolerance=tolerance,
-            threads=threads,
-            method="fastest",
-            **options,
+            *arrays, load=load, name="linearize", method="fastest", **options
         )
         q, qd, _ = (np.asarray(a, dtype=float) for a in arrays)
         lead = qdd.shape[:-1]
         motion = [np.broadcast_to(a, (*lead, a.shape[-1])) for a in (q, qd, qdd, lam)]
-        A, B = linear_system(self.loops, motion, forces, threads=threads, **options)
+        A, B = linear_system(self.loops, motion, load.forces, wrenches=load.keys, **options)
         return A.astype(qdd.dtype), B.astype(qdd.dtype)
+
+    def _refuse_method(self, what: str, method: str) -> None:
+        if method != "fastest":
+            problem = (
+                f"method {method!r} is of trees, and robot {self.loops.model.name!r} has loops or "
+                "couplings"
+            )
+            raise InputError("E-LOOP-035", problem, "leave it out", part=what)
 
 
 @contextmanager

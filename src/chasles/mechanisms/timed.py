@@ -25,8 +25,14 @@ class Timed:
         self.start, self.t = start, t
         self.model: Model = start.model
         self.traits = (*start.traits, "it depends on time")
-        self.loops: Loops = start.loops
-        self.charts: Charts = start.charts
+
+    @property
+    def loops(self) -> Loops:
+        return self.start.loops
+
+    @property
+    def charts(self) -> Charts:
+        return self.start.charts
 
     @property
     def rows(self) -> int:

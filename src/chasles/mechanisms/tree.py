@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from copy import copy
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -27,8 +28,14 @@ class Tree:
     def __init__(self, model: Model) -> None:
         self.model, self.functions = model, Functions(model)
         self.t: np.ndarray | None = None
-        self.loops: Loops = Loose(model, self.function)
-        self.charts = Charts(self.functions)
+
+    @cached_property
+    def loops(self) -> Loops:
+        return Loose(self.model, self.function)
+
+    @cached_property
+    def charts(self) -> Charts:
+        return Charts(self.functions)
 
     @property
     def rows(self) -> int:
@@ -39,8 +46,9 @@ class Tree:
 
     def moved(self, t: np.ndarray | None) -> Self:
         """The same mechanism, with everything that is compiled and chosen, at a time."""
+        shared = self.loops, self.charts
         moved = copy(self)
-        moved.t = t
+        moved.t, (moved.loops, moved.charts) = t, shared
         return moved
 
     @property

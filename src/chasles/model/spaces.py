@@ -3,6 +3,8 @@
 A space gives the shape of an array for a model, splits an input array into the value an algorithm
 works on, and joins an algorithm's result into the entries of an output array (in C order). Arrays
 have coordinates in file order; algorithms have them by body number, followers included.
+
+Long because it is a list: one small class for each kind of array.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -121,7 +121,7 @@ class Calling(Identity):
         dissipation: bool,
         method: str,
         options: Mapping[str, Any],
-    ) -> tuple[Compiled, list[Any]]:
+    ) -> tuple[Compiled, Sequence[Any]]:
         self.mechanism.refuse_open("derivatives", function)
         keys, forces = wrench_arguments(self.model, f_ext)
         compiled = self.function(

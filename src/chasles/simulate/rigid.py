@@ -10,6 +10,8 @@
 6  and the complementarity problem of all that touches says
    which stay, stick and slide                                      `next_mode`
 7  go on
+
+Long because the procedure is kept in one place.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 from support import close, raises
 
-from chasles.functions.numeric.subspaces import (
+from chasles.mathematics.linear import Vector
+from chasles.model.joints import LOOP_JOINTS, Helical
+from chasles.model.model import Transform
+from chasles.numeric.subspaces import (
     active_subspace,
     by_coordinates,
     by_multipliers,
@@ -15,9 +18,6 @@ from chasles.functions.numeric.subspaces import (
     span,
     split_force,
 )
-from chasles.mathematics.linear import Vector
-from chasles.model.joints import LOOP_JOINTS, Helical
-from chasles.model.model import Transform
 
 RNG = np.random.default_rng(3)
 

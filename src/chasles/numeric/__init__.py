@@ -1,0 +1,1 @@
+"""Numeric tools of the books, beside the functions of a robot: subspaces, maximal coordinates."""
