@@ -30,11 +30,12 @@ LAYERS = (
     ("algorithms", "backends", "formats"),
     ("tracing", "names", "cost", "numeric", "libraries"),
     ("programs",),
-    ("compiled", "loops", "rollouts"),
+    ("compiled", "loops"),
+    ("motion",),
     ("plots", "checks"),
     ("robot", "devices"),
-    ("contact",),
-    ("robots", "api", "accuracy", "control", "conventions", "homogeneous", "simulate", "exporting"),
+    ("robots", "api", "accuracy", "conventions", "homogeneous", "exporting")
+    + ("contact", "control", "rollouts", "simulate"),
     ("lint", "peers"),
     ("",),  # the package itself: `import chasles`
     ("view",),

@@ -56,22 +56,17 @@ from chasles.model import (
 from chasles.model.closure import Closure
 from chasles.model.drives import Motion, motion
 from chasles.model.parameters import nominal, shape
+from chasles.motion.adjoint import RolloutGradient
+from chasles.motion.contact.soft import Contacts, SoftPair, given_pairs
+from chasles.motion.controllers import parameter_count
+from chasles.motion.drivers.compiled import Rollout, checked_steps
+from chasles.motion.records import Trajectory
 from chasles.names import check_robot, from_names, numbers
 from chasles.numeric.base_parameters import BaseParameters, base_parameters, random_states
 from chasles.numeric.linear_systems import actuation_matrix, checked_step, discretized
 from chasles.numeric.results import delivered, filled
 from chasles.plots import Plots
 from chasles.programs import Derivative
-from chasles.rollouts import (
-    Contacts,
-    Rollout,
-    RolloutGradient,
-    SoftPair,
-    Trajectory,
-    checked_steps,
-    given_pairs,
-    parameter_count,
-)
 from chasles.tracing import WrenchKey
 
 Array = Any

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from chasles import contact
-from chasles.contact.complementarity import Infeasible
+from chasles.motion.solvers.complementarity import Infeasible
 
 pytest.importorskip("daqp", reason="quadratic programs need the extra contact")
 

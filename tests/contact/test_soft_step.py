@@ -17,10 +17,10 @@ import chasles
 from chasles import contact
 from chasles.backends import compile as compiled
 from chasles.backends.arrays import call
-from chasles.contact.rigid import touch
 from chasles.expr import RULES, Arena
 from chasles.mathematics.linear import Vector
 from chasles.model import Description, JointData, ModelError
+from chasles.motion.contact.rigid import touch
 from chasles.robots import four_bar, quadruped
 from chasles.rollouts import STEPS, Contacts, PDControl
 

@@ -13,9 +13,9 @@ import chasles
 from chasles.mathematics.linear import Vector
 from chasles.model import Description, JointData, LinkData
 from chasles.model.joints import JOINTS
+from chasles.motion.steps.local import Advanced, Local
+from chasles.motion.steps.runge_kutta import DORMAND_PRINCE, HEUN_2, HEUN_3
 from chasles.robots._solids import sphere
-from chasles.simulate.local import Advanced, Local
-from chasles.simulate.runge_kutta import DORMAND_PRINCE, HEUN_2, HEUN_3
 
 FREE = (0.0, 0.0, 0.0)
 """No gravity."""

@@ -1,0 +1,94 @@
+"""The integrators by name: a table of Runge and Kutta, or a step of its own."""
+
+from typing import Literal, NamedTuple, get_args
+
+from chasles.model import ModelError
+from chasles.motion.contract import Machine, depends_on_time, has_loops
+from chasles.motion.steps.local import Advance
+from chasles.motion.steps.runge_kutta import (
+    DORMAND_PRINCE,
+    EULER,
+    HEUN_2,
+    HEUN_3,
+    IMPLICIT_EULER,
+    RUNGE_KUTTA_4,
+    SDIRK_2,
+)
+from chasles.motion.steps.semi_implicit import semi_implicit, semi_implicit_mixed
+from chasles.motion.steps.variational import variational
+
+Free = Literal["body", "mixed"]
+"""Along which axes the linear velocity of a free joint is stepped: its body's, or its parent's."""
+
+
+class Integrator(NamedTuple):
+    """advance: a step. order: the power of dt with which the error falls at a given time.
+
+    adaptive: it estimates its error, and chooses its steps. mixed: the step for free="mixed".
+    hamiltonian: only for mechanisms that have a Hamiltonian in the coordinates of the tree.
+    """
+
+    advance: Advance
+    order: int
+    adaptive: bool = False
+    mixed: Advance | None = None
+    hamiltonian: bool = False
+
+
+INTEGRATORS = {
+    "euler": Integrator(EULER, 1),
+    "heun2": Integrator(HEUN_2, 2),
+    "heun3": Integrator(HEUN_3, 3),
+    "rk4": Integrator(RUNGE_KUTTA_4, 4),
+    "dopri5": Integrator(DORMAND_PRINCE, 5, adaptive=True),
+    "semi-implicit": Integrator(semi_implicit, 1, mixed=semi_implicit_mixed),
+    "implicit-euler": Integrator(IMPLICIT_EULER, 1),
+    "sdirk2": Integrator(SDIRK_2, 2),
+    "variational": Integrator(variational, 2, hamiltonian=True),
+}
+"""Every integrator of `simulate`."""
+
+
+def chosen(robot: Machine, name: str, free: Free) -> tuple[Integrator, Advance]:
+    """An integrator and its step, if they suit the robot."""
+    if name not in INTEGRATORS:
+        raise ValueError(f"simulate: unknown integrator {name!r}; known are {_named()}")
+    integrator = INTEGRATORS[name]
+    if free not in get_args(Free):
+        raise ValueError(f"simulate: free must be 'body' or 'mixed', not {free!r}")
+    if integrator.hamiltonian:
+        _check_hamiltonian(robot, name)
+    if free == "body":
+        return integrator, integrator.advance
+    if integrator.mixed is None or has_loops(robot):
+        raise ValueError(
+            f"simulate: free='mixed' is for integrator 'semi-implicit' and robots without loops, "
+            f"not {name!r} of {robot.name!r}"
+        )
+    return integrator, integrator.mixed
+
+
+def _check_hamiltonian(robot: Machine, name: str) -> None:
+    """What takes its Hamiltonian from a mechanism, named.
+
+    A rotor is an inertia along each freedom; where velocities are not rates, that is no kinetic
+    energy of a body, whose momentum would turn with it.
+    """
+    joints = {n: robot.model.bodies[robot.model.mover(n)].joint for n in robot.joints}
+    reasons = ["it has loops"] if has_loops(robot) else []
+    reasons += ["it depends on time"] if depends_on_time(robot) else []
+    reasons += [f"joint {n!r} rolls" for n, joint in joints.items() if not joint.holonomic]
+    reasons += [
+        f"joint {n!r} of type {joint.kind!r} has armature"
+        for n, joint in joints.items()
+        if not joint.additive and any(joint.armature)
+    ]
+    if reasons:
+        raise ModelError(
+            f"simulate: integrator {name!r} is for trees with a Hamiltonian, which robot "
+            f"{robot.name!r} has not: {reasons[0]}; take 'rk4' or 'dopri5'"
+        )
+
+
+def _named() -> str:
+    return ", ".join(map(repr, INTEGRATORS))
