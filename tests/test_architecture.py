@@ -34,8 +34,10 @@ LAYERS = (
     ("motion",),
     ("plots", "checks"),
     ("robot", "devices"),
-    ("robots", "api", "accuracy", "conventions", "homogeneous", "exporting")
-    + ("contact", "control", "rollouts", "simulate"),
+    (
+        *("robots", "api", "accuracy", "conventions", "homogeneous", "exporting"),
+        *("contact", "control", "rollouts", "simulate"),
+    ),
     ("lint", "peers"),
     ("",),  # the package itself: `import chasles`
     ("view",),

@@ -202,4 +202,4 @@ def test_bad_input() -> None:
 
 
 def test_every_method_is_known() -> None:
-    assert set(STEPS) == {"euler", "semi-implicit", "rk4"}
+    assert set(STEPS) == {"euler", "heun2", "heun3", "rk4", "semi-implicit"}

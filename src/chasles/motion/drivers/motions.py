@@ -13,17 +13,8 @@ from chasles.motion.closure import ClosureFunction
 from chasles.motion.contract import Machine, at_time, charts, choice, closing, has_loops
 from chasles.motion.drivers.memory import Memory, Remembering
 from chasles.motion.drivers.pace import Step
-from chasles.motion.steps.local import (
-    Accelerate,
-    Advance,
-    Behind,
-    Local,
-    Place,
-    Placed,
-    Taken,
-    path,
-    take,
-)
+from chasles.motion.steps.local import Accelerate, Behind, Local, Place, Placed, Taken, take
+from chasles.motion.steps.system import Advance, path
 
 FALLEN = 0.1
 """Other coordinates are chosen where the margin of a chart, which is the square of a pivot, falls
@@ -126,7 +117,7 @@ def moving(
 
     behind: what stands behind q in every state, and is integrated with it.
     """
-    way = path(robot)
+    way = path(robot.model)
 
     def step(place: Place, t: float, h: float, q: np.ndarray, qd: np.ndarray) -> Taken:
         return take(advance, Local(robot, way, place, accelerate, t, q, behind), h, qd)

@@ -9,8 +9,9 @@ from chasles.motion.contact.pairs import Pair, Rigid
 from chasles.motion.drivers.pace import Pace
 from chasles.motion.drivers.rigid import RigidContact
 from chasles.motion.records import Occurrence, Touching
-from chasles.motion.steps.local import Advance, Taken
+from chasles.motion.steps.local import Taken
 from chasles.motion.steps.runge_kutta import Table
+from chasles.motion.steps.system import Advance
 
 HALVINGS = 10
 """Of a step that takes held points off their surfaces, at most."""

@@ -4,7 +4,6 @@ from typing import Literal, NamedTuple, get_args
 
 from chasles.model import ModelError
 from chasles.motion.contract import Machine, depends_on_time, has_loops
-from chasles.motion.steps.local import Advance
 from chasles.motion.steps.runge_kutta import (
     DORMAND_PRINCE,
     EULER,
@@ -13,8 +12,10 @@ from chasles.motion.steps.runge_kutta import (
     IMPLICIT_EULER,
     RUNGE_KUTTA_4,
     SDIRK_2,
+    Table,
 )
 from chasles.motion.steps.semi_implicit import semi_implicit, semi_implicit_mixed
+from chasles.motion.steps.system import Advance
 from chasles.motion.steps.variational import variational
 
 Free = Literal["body", "mixed"]
@@ -33,6 +34,12 @@ class Integrator(NamedTuple):
     adaptive: bool = False
     mixed: Advance | None = None
     hamiltonian: bool = False
+
+    @property
+    def traced(self) -> bool:
+        """Return True if its steps can be compiled: explicit ones of given length."""
+        explicit = isinstance(self.advance, Table) and self.advance.explicit
+        return not self.adaptive and (explicit or self.advance is semi_implicit)
 
 
 INTEGRATORS = {

@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from chasles.motion.contract import Machine
+from chasles.motion.steps.system import Advance, Weights
 
 Placed = tuple[np.ndarray, np.ndarray, np.ndarray]
 """A position, its velocity, and the rate of the step that leads to it."""
@@ -79,6 +80,21 @@ class Local:
         qdd = self.accelerate(self.t + s, self._with(there, y), speed)
         return np.concatenate([rate, qdd, *self._way(there, speed)], -1)
 
+    def stages(self, count: int, y: np.ndarray) -> np.ndarray:
+        """Room for the rates of so many stages."""
+        return np.empty((count, *y.shape))
+
+    def moved(self, y: np.ndarray, h: float, weights: Weights, k: np.ndarray) -> np.ndarray:
+        """y after h seconds with the weighted mean of the first rates in k."""
+        n = len(weights.values)
+        there: np.ndarray = y + (h * weights.values @ k[:n].reshape(n, y.size)).reshape(y.shape)
+        return there
+
+    def led(self, y: np.ndarray, h: float) -> np.ndarray:
+        """y, which is overwritten, with the step that its own velocity makes in h seconds."""
+        y[..., : self.freedoms(y)] = h * self.velocity(y)
+        return y
+
     def state(self, s: float, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """q and qd of y, s seconds after the beginning."""
         there, speed, _ = self._placed(s, y)
@@ -105,28 +121,6 @@ class Local:
             return []
         J = self.robot.derivatives("integrate", q, np.zeros_like(qd), wrt="v")
         return [(J[..., self.path, :] @ qd[..., None])[..., 0]]
-
-
-def path(robot: Machine) -> list[int]:
-    """Where q has entries that depend on the way."""
-    slots = robot.model.position_slices.items()
-    return [slot.start + k for i, slot in slots for k in robot.model.bodies[i].joint.path]
-
-
-class Advanced(NamedTuple):
-    """y after a step; what it may be wrong by; y after any part of the step, from 0 to 1.
-
-    error: none where the method does not estimate it. within: none where it has no interpolant of
-    its own; Hermite's then serves.
-    """
-
-    y: np.ndarray
-    error: np.ndarray | None = None
-    within: Callable[[float], np.ndarray] | None = None
-
-
-Advance = Callable[[Local, float, np.ndarray], Advanced]
-"""advance(local, h, y): a step of h seconds."""
 
 
 class Taken(NamedTuple):

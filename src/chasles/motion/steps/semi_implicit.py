@@ -1,16 +1,18 @@
 """Semi-implicit Euler: velocities first, then positions by the new ones."""
 
+from typing import Any
+
 import numpy as np
 
-from chasles.motion.steps.local import Advanced, Local
+from chasles.motion.steps.local import Local
+from chasles.motion.steps.system import ONE, Advanced, System
 
 
-def semi_implicit(local: Local, h: float, y: np.ndarray) -> Advanced:
+def semi_implicit(system: System, h: Any, y: Any) -> Advanced:
     """qd1 = qd + h qdd and q1 = integrate(q, h qd1): first order."""
-    n, change = local.freedoms(y), h * local.first(y)
-    last = y + change
-    last[..., :n] = h * local.velocity(last)
-    return Advanced(last)
+    k = system.stages(1, y)
+    k[0] = system.first(y)
+    return Advanced(system.led(system.moved(y, h, ONE, k), h))
 
 
 def semi_implicit_mixed(local: Local, h: float, y: np.ndarray) -> Advanced:

@@ -1,66 +1,113 @@
-"""One step of time as a program: the state after it from the state before it.
+"""A step of time as a program: integrators on symbols, with contacts and a controller in them.
 
 Positions move along the configuration space, so that quaternions keep their length.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from itertools import pairwise
 
 from chasles.expr import RULES, Arena, Number, Program, Variable
 from chasles.model import Model
 from chasles.motion.contact.soft import Contacts, Pressed
+from chasles.motion.steps.integrators import INTEGRATORS
+from chasles.motion.steps.system import Weights, path
 from chasles.programs import Derivative, program
 
 Numbers = Sequence[Number]
-State = tuple[Numbers, Numbers, Numbers]
-"""q, qd, and the states of soft surfaces and of friction."""
 Accelerate = Callable[..., tuple[list[Number], Pressed]]
 """qdd of t, q, qd and the states of surfaces, and what these do; where they touch may be given."""
 
 
-@dataclass(frozen=True)
-class Space:
-    """The configuration space of a model, on expressions of an arena."""
+class Traced:
+    """The `System` of a model on symbols: y = (d, v, s, x) as in `Local`, s of soft surfaces.
 
-    model: Model
-    arena: Arena
+    Surfaces touch through a step, or do not, as they do at its beginning.
+    """
 
-    def along(self, q: Numbers, d: Numbers) -> list[Number]:
-        """integrate(q, d)."""
-        return self.run(program(self.model, "integrate"), q=q, v=d)
+    def __init__(
+        self, contacts: Contacts, arena: Arena, accelerate: Accelerate, t: Number, q: Numbers
+    ) -> None:
+        self.model, self.contacts, self.arena = contacts.model, contacts, arena
+        self.t, self.q, self._accelerate = t, q, accelerate
+        self._path = path(self.model)
 
-    def rate(self, q: Numbers, there: Numbers, v: Numbers) -> list[Number]:
+    def start(self, qd: Numbers, surfaces: Numbers) -> list[Number]:
+        """y at the beginning."""
+        return [*[0.0] * len(qd), *qd, *surfaces, *(self.q[k] for k in self._path)]
+
+    def stages(self, count: int, y: Numbers) -> list[Numbers]:
+        """Room for the rates of so many stages."""
+        return [[]] * count
+
+    def first(self, y: Numbers) -> list[Number]:
+        """The rates of y at the beginning."""
+        _, v, surfaces, _ = self._split(y)
+        qdd, self._pressed = self._accelerate(self.t, self.q, v, surfaces)
+        self._touching = self._pressed.touching
+        return [*v, *qdd, *self._pressed.rates, *self._path_rates(self.q, v)]
+
+    def rates(self, s: Number, y: Numbers) -> list[Number]:
+        """The rates of y, s seconds after the beginning."""
+        d, v, surfaces, x = self._split(y)
+        there = self._placed(d, x)
+        surfaces = self.contacts.settled(self.arena, surfaces, self._pressed, there)
+        rate = self._step_rate(there, v)
+        qdd, self._pressed = self._accelerate(self.t + s, there, v, surfaces, self._touching)
+        return [*rate, *qdd, *self._pressed.rates, *self._path_rates(there, v)]
+
+    def moved(self, y: Numbers, h: Number, weights: Weights, k: Sequence[Numbers]) -> list[Number]:
+        """y after h seconds with the weighted mean of the first rates in k."""
+        terms = [(p, rates) for p, rates in zip(weights.parts, k, strict=False) if p]
+        (part, rates), *rest = terms
+        total = [part * x for x in rates]
+        for part, rates in rest:
+            total = [a + part * b for a, b in zip(total, rates, strict=True)]
+        s = weights.unit * h
+        return [a + s * b for a, b in zip(y, total, strict=True)]
+
+    def led(self, y: Numbers, h: Number) -> list[Number]:
+        """y with the step that its own velocity makes in h seconds."""
+        n = self.model.nv
+        return [*(h * v for v in y[n : 2 * n]), *y[n:]]
+
+    def ended(self, y: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+        """q, qd and states of surfaces after a step."""
+        d, v, surfaces, x = self._split(y)
+        there = self._placed(d, x)
+        return there, v, self.contacts.settled(self.arena, surfaces, self._pressed, there)
+
+    def pushed(self, y: Numbers, surfaces: Numbers, h: Number) -> tuple[Numbers, Numbers, Numbers]:
+        """The same after a step of first order: forces stay, so surfaces move in closed form."""
+        d, v, _, x = self._split(y)
+        there = self._placed(d, x)
+        after = self.contacts.advanced(self.arena, surfaces, self._pressed, there, h)
+        return there, v, after
+
+    def _split(self, y: Numbers) -> list[Numbers]:
+        n = self.model.nv
+        ends = [0, n, 2 * n, 2 * n + self.contacts.states, len(y)]
+        return [y[a:b] for a, b in pairwise(ends)]
+
+    def _placed(self, d: Numbers, x: Numbers) -> list[Number]:
+        """integrate(q, d), with entries x that depend on the way."""
+        there = self.run(program(self.model, "integrate"), q=self.q, v=d)
+        return [dict(zip(self._path, x, strict=True)).get(k, p) for k, p in enumerate(there)]
+
+    def _step_rate(self, there: Numbers, v: Numbers) -> list[Number]:
         """The rate of difference(q, there) while `there` moves with velocities v."""
         if all(self.model.bodies[i].joint.additive for i in self.model.movers):
             return list(v)
         slopes = program(self.model, "difference", derivative=Derivative("jacobian", ("q1",)))
-        J = self.run(slopes, q0=q, q1=there)
-        n = self.model.nv
-        rows = [J[n * i : n * (i + 1)] for i in range(n)]
-        return [_product(row, v) for row in rows]
+        return _product(self.run(slopes, q0=self.q, q1=there), v)
 
-    @cached_property
-    def paths(self) -> list[int]:
-        """Entries of q that depend on the way, not on the step alone: where a sphere has rolled."""
-        return [
-            slot.start + k
-            for i, slot in self.model.position_slices.items()
-            for k in self.model.bodies[i].joint.path
-        ]
-
-    def path_rates(self, q: Numbers, qd: Numbers) -> list[Number]:
+    def _path_rates(self, q: Numbers, qd: Numbers) -> list[Number]:
         """The rates of these entries."""
-        if not self.paths:
+        if not self._path:
             return []
         slopes = program(self.model, "integrate", derivative=Derivative("jacobian", ("v",)))
-        n = self.model.nv
-        J = self.run(slopes, q=q, v=[0.0] * n)
-        return [_product(J[n * k : n * (k + 1)], qd) for k in self.paths]
-
-    def put(self, q: Numbers, path: Numbers) -> list[Number]:
-        """A position with other values of these entries."""
-        return [dict(zip(self.paths, path, strict=True)).get(k, x) for k, x in enumerate(q)]
+        J = self.run(slopes, q=q, v=[0.0] * self.model.nv)
+        rates = _product(J, qd)
+        return [rates[k] for k in self._path]
 
     def run(self, found: Program, **arguments: Numbers) -> list[Number]:
         """A program on expressions."""
@@ -68,78 +115,13 @@ class Space:
         return [values[r] for r in found.results[0]]
 
 
-@dataclass(frozen=True)
-class Mechanics:
-    """What a step asks: where velocities lead, what surfaces do, and accelerations."""
-
-    space: Space
-    contacts: Contacts
-    accelerate: Accelerate
-
-    def pushed(self, z: Numbers, pressed: Pressed, there: Numbers, h: Number) -> list[Number]:
-        """States of surfaces a step later, at a new position."""
-        return self.contacts.advanced(self.space.arena, z, pressed, there, h)
-
-    def settled(self, z: Numbers, pressed: Pressed, there: Numbers) -> list[Number]:
-        """States of surfaces that were moved by their own rates."""
-        return self.contacts.settled(self.space.arena, z, pressed, there)
-
-
-def euler(of: Mechanics, t: Number, h: Number, state: State) -> State:
-    """Positions by the velocity before the step (Euler)."""
-    q, qd, z = state
-    qdd, pressed = of.accelerate(t, q, qd, z)
-    there = of.space.along(q, _scaled(h, qd))
-    return there, _moved(qd, h, qdd), of.pushed(z, pressed, there, h)
-
-
-def semi_implicit(of: Mechanics, t: Number, h: Number, state: State) -> State:
-    """Positions by the velocity after the step (semi-implicit, or symplectic, Euler)."""
-    q, qd, z = state
-    qdd, pressed = of.accelerate(t, q, qd, z)
-    after = _moved(qd, h, qdd)
-    there = of.space.along(q, _scaled(h, after))
-    return there, after, of.pushed(z, pressed, there, h)
-
-
-def runge_kutta(of: Mechanics, t: Number, h: Number, state: State) -> State:
-    """The classical method of fourth order on steps from q (Munthe-Kaas 1998).
-
-    Entries that depend on the way are integrated beside the velocities, by their own rates; so are
-    the states of surfaces, which touch, or do not, as they do at the beginning of the step.
-    """
-    (q, qd, z), space = state, of.space
-    start = [q[k] for k in space.paths]
-    qdd, pressed = of.accelerate(t, q, qd, z)
-    touching, rate, roll = pressed.touching, list(qd), space.path_rates(q, qd)
-    sums = [list(rate), qdd, roll, pressed.rates]
-    for part, weight in ((0.5, 2.0), (0.5, 2.0), (1.0, 1.0)):
-        s = part * h
-        speed = _moved(qd, s, qdd)
-        there = space.put(space.along(q, _scaled(s, rate)), _moved(start, s, roll))
-        surfaces = of.settled(_moved(z, s, pressed.rates), pressed, there)
-        rate = space.rate(q, there, speed)
-        qdd, pressed = of.accelerate(t + s, there, speed, surfaces, touching)
-        roll = space.path_rates(there, speed)
-        slopes = (rate, qdd, roll, pressed.rates)
-        sums = [_moved(total, weight, k) for total, k in zip(sums, slopes, strict=True)]
-    sixth = h * (1.0 / 6.0)
-    d, v, p, w = sums
-    there = space.put(space.along(q, _scaled(sixth, d)), _moved(start, sixth, p))
-    return there, _moved(qd, sixth, v), of.settled(_moved(z, sixth, w), pressed, there)
-
-
-STEPS: dict[str, Callable[[Mechanics, Number, Number, State], State]] = {
-    "semi-implicit": semi_implicit,
-    "euler": euler,
-    "rk4": runge_kutta,
-}
-"""One row a method."""
+STEPS = {name: row for name, row in INTEGRATORS.items() if row.traced}
+"""The integrators of compiled motions."""
 
 
 def step_program(
     model: Model,
-    method: str,
+    integrator: str,
     control: Program | None,
     *,
     dissipation: bool,
@@ -157,34 +139,29 @@ def step_program(
     sizes = states | ({"tau": model.nv} if own is None else own)
     given = {name: [arena.input(name, k) for k in range(n)] for name, n in sizes.items()}
     t, h = arena.input("t", 0), arena.input("h", 0) if dt is None else dt
-    space = Space(model, arena)
-    keys = touch.keys
-    forward = program(model, "forward_dynamics", dissipation=dissipation, wrenches=keys)
+    forward = program(model, "forward_dynamics", dissipation=dissipation, wrenches=touch.keys)
 
     def accelerate(
         t: Number, q: Numbers, qd: Numbers, z: Numbers, touching: Numbers | None = None
     ) -> tuple[list[Number], Pressed]:
         here = given | {"t": [t], "q": q, "qd": qd}
-        tau = space.run(control, **here) if control else given["tau"]
+        tau = system.run(control, **here) if control else given["tau"]
         pressed = touch.pressed(arena, q, qd, z, touching)
         wrenches = touch.wrenches(arena, q, pressed)
-        return space.run(forward, q=q, qd=qd, tau=tau, **wrenches), pressed
+        return system.run(forward, q=q, qd=qd, tau=tau, **wrenches), pressed
 
-    start = given["q"], given["qd"], given.get("states", [])
-    after = STEPS[method](Mechanics(space, touch, accelerate), t, h, start)
+    row, surfaces = INTEGRATORS[integrator], given.get("states", [])
+    system = Traced(touch, arena, accelerate, t, given["q"])
+    last = row.advance(system, h, system.start(given["qd"], surfaces)).y
+    after = system.pushed(last, surfaces, h) if row.order == 1 else system.ended(last)
     inputs = [Variable(name, (n,)) for name, n in sizes.items()]
     inputs += [Variable(name, ()) for name in (("t", "h") if dt is None else ("t",))]
     outputs = [(Variable(n, (k,)), x) for (n, k), x in zip(states.items(), after, strict=False)]
     return Program.from_outputs("step", inputs, outputs)
 
 
-def _product(a: Numbers, b: Numbers) -> Number:
-    return sum((x * y for x, y in zip(a, b, strict=True)), 0.0)
-
-
-def _scaled(h: Number, v: Numbers) -> list[Number]:
-    return [h * x for x in v]
-
-
-def _moved(v: Numbers, h: Number, rate: Numbers) -> list[Number]:
-    return [x + h * y for x, y in zip(v, rate, strict=True)]
+def _product(J: Numbers, v: Numbers) -> list[Number]:
+    """Rows of a matrix, one after the other, times a vector."""
+    n = len(v)
+    rows = [J[k : k + n] for k in range(0, len(J), n)]
+    return [sum((x * y for x, y in zip(row, v, strict=True)), 0.0) for row in rows]

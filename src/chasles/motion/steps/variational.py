@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from chasles.motion.steps.local import Advanced, Local
+from chasles.motion.steps.local import Local
+from chasles.motion.steps.system import Advanced
 
 ITERATIONS = 100
 """At most; five to ten are usual, each better by a factor of about h times the fastest rate."""
