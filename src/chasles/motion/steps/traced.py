@@ -77,9 +77,9 @@ class Traced:
         return there, v, self.contacts.settled(self.arena, surfaces, self._pressed, there)
 
     def pushed(self, y: Numbers, surfaces: Numbers, h: Number) -> tuple[Numbers, Numbers, Numbers]:
-        """The same after a step of first order: forces stay, so surfaces move in closed form."""
-        d, v, _, x = self._split(y)
-        there = self._placed(d, x)
+        """The same after a step of first order, in closed form: forces and velocity stay."""
+        d, v, *_ = self._split(y)
+        there = self._placed(d)
         after = self.contacts.advanced(self.arena, surfaces, self._pressed, there, h)
         return there, v, after
 
@@ -88,10 +88,10 @@ class Traced:
         ends = [0, n, 2 * n, 2 * n + self.contacts.states, len(y)]
         return [y[a:b] for a, b in pairwise(ends)]
 
-    def _placed(self, d: Numbers, x: Numbers) -> list[Number]:
-        """integrate(q, d), with entries x that depend on the way."""
+    def _placed(self, d: Numbers, x: Numbers = ()) -> list[Number]:
+        """integrate(q, d); x: entries that depend on the way, where they are known better."""
         there = self.run(program(self.model, "integrate"), q=self.q, v=d)
-        return [dict(zip(self._path, x, strict=True)).get(k, p) for k, p in enumerate(there)]
+        return [dict(zip(self._path, x, strict=False)).get(k, p) for k, p in enumerate(there)]
 
     def _step_rate(self, there: Numbers, v: Numbers) -> list[Number]:
         """The rate of difference(q, there) while `there` moves with velocities v."""
