@@ -14,7 +14,11 @@ import numpy as np
 from chasles import backends
 from chasles.backends.arrays import call
 from chasles.expr import RULES, Arena, Number, Program, Variable, is_number
+from chasles.loops import TOLERANCE
 from chasles.model import Model, ModelError
+from chasles.motion.contract import Array, Machine, at_time, closing, depends_on_time, has_loops
+from chasles.motion.renamed import renamed
+from chasles.names import leading_shape, numbers
 from chasles.programs import program
 
 Numbers = Sequence[Number]
@@ -42,16 +46,17 @@ def _nested(value: Any) -> Any:
     return tuple(map(_nested, held)) if isinstance(held, list | tuple) else held
 
 
+@renamed(kp="stiffness", kd="damping")
 @dataclass(frozen=True)
 class PDControl:
-    """tau = kp (target - q) - kd qd (+ feedforward), joint by joint.
+    """tau = stiffness (target - q) - damping qd (+ feedforward), joint by joint.
 
-    kp in N m/rad (N/m), kd in N m s/rad (N s/m), one number or nv; target (nq,): differences are
-    taken along the configuration space. feedforward (nv,) in N m (N).
+    stiffness in N m/rad (N/m), damping in N m s/rad (N s/m), one number or nv; target (nq,):
+    differences are taken along the configuration space. feedforward (nv,) in N m (N).
     """
 
-    kp: Any
-    kd: Any
+    stiffness: Any
+    damping: Any
     target: Any
     feedforward: Any = 0.0
 
@@ -61,19 +66,19 @@ class PDControl:
     def __call__(
         self, model: Model, arena: Arena, t: Number, q: Numbers, qd: Numbers
     ) -> list[Number]:
-        kp, kd, more = (
-            _numbers(name, getattr(self, name), model.nv) for name in ("kp", "kd", "feedforward")
-        )
+        names = ("stiffness", "damping", "feedforward")
+        kp, kd, more = (_numbers(name, getattr(self, name), model.nv) for name in names)
         target = _numbers("target", self.target, model.nq)
         error = evaluated(model, "difference", arena, {"q0": q, "q1": target})
         return [p * e - d * v + f for p, e, d, v, f in zip(kp, error, kd, qd, more, strict=True)]
 
 
+@renamed(kd="damping")
 @dataclass(frozen=True)
 class GravityCompensation:
-    """Joint forces that hold the robot against gravity; damping kd in N m s/rad (N s/m)."""
+    """Joint torques that hold the robot against gravity; damping in N m s/rad (N s/m)."""
 
-    kd: Any = 0.0
+    damping: Any = 0.0
 
     def __post_init__(self) -> None:
         _as_values(self)
@@ -81,20 +86,22 @@ class GravityCompensation:
     def __call__(
         self, model: Model, arena: Arena, t: Number, q: Numbers, qd: Numbers
     ) -> list[Number]:
-        kd = _numbers("kd", self.kd, model.nv)
+        kd = _numbers("damping", self.damping, model.nv)
         gravity = evaluated(model, "gravity_forces", arena, {"q": q})
         return [g - d * v for g, d, v in zip(gravity, kd, qd, strict=True)]
 
 
+@renamed(kp="stiffness", kd="damping")
 @dataclass(frozen=True)
 class ComputedTorque:
-    """Inverse dynamics of qdd = kp (target - q) - kd qd: each freedom a damped spring of its own.
+    """Inverse dynamics of qdd = stiffness (target - q) - damping qd: independent damped springs.
 
-    kp in 1/s2, kd in 1/s, one number or nv; target (nq,).
+    stiffness in 1/s2, damping in 1/s, one number or nv; target (nq,). On a robot with loops its
+    independent coordinates are these springs (`computed_torque`).
     """
 
-    kp: Any
-    kd: Any
+    stiffness: Any
+    damping: Any
     target: Any
 
     def __post_init__(self) -> None:
@@ -103,11 +110,62 @@ class ComputedTorque:
     def __call__(
         self, model: Model, arena: Arena, t: Number, q: Numbers, qd: Numbers
     ) -> list[Number]:
-        wanted = PDControl(self.kp, self.kd, self.target)(model, arena, t, q, qd)
+        wanted = PDControl(self.stiffness, self.damping, self.target)(model, arena, t, q, qd)
         return evaluated(model, "inverse_dynamics", arena, {"q": q, "qd": qd, "qdd": wanted})
 
 
 BUILT_IN = PDControl | GravityCompensation | ComputedTorque
+
+
+def computed_torque(
+    robot: Machine,
+    q: Array,
+    qd: Array,
+    q_wanted: Array,
+    qd_wanted: Array,
+    qdd_wanted: Array,
+    *,
+    stiffness: Array,
+    damping: Array,
+    actuated: Sequence[str] | None = None,
+) -> np.ndarray:
+    """Joint forces (..., nv) that make errors decay as independent oscillators.
+
+    tau = M (qdd_wanted + damping edot + stiffness e) + h, with e the step along `integrate` from q
+    to q_wanted; stiffness in 1/s2 and damping in 1/s, numbers or (..., nv). Balafoutis and Patel
+    (1991), section 7.2.1: feedback that makes the whole motion linear.
+
+    Of a robot with loops the errors of its n `independent` freedoms decay so, with gains (..., n),
+    and the others follow them; of q_wanted, which must be closed, and its rates these count.
+    actuated: the freedoms that have forces, as in `Robot.inverse_dynamics`; the independent ones by
+    default.
+    """
+    places = {"q": q, "q_wanted": q_wanted}
+    rates = {"qd": qd, "qd_wanted": qd_wanted, "qdd_wanted": qdd_wanted}
+    given = {
+        name: numbers(f"computed_torque: {name}", value, size)
+        for group, size in ((places, robot.nq), (rates, robot.nv))
+        for name, value in group.items()
+    }
+    free = closing(robot).independent if has_loops(robot) else np.arange(robot.nv)
+    gains = {"stiffness": np.asarray(stiffness), "damping": np.asarray(damping)}
+    for name, gain in gains.items():
+        if gain.shape[-1:] not in ((), (1,), (len(free),)):
+            raise ValueError(
+                f"computed_torque: {name} must be a number or have {len(free)} numbers in its last "
+                f"axis, not shape {gain.shape}"
+            )
+    leading_shape("computed_torque", **given, **gains)
+    e = robot.difference(given["q"], given["q_wanted"])[..., free]
+    edot = (given["qd_wanted"] - given["qd"])[..., free]
+    ydd = given["qdd_wanted"][..., free] + gains["stiffness"] * e + gains["damping"] * edot
+    q, qd = given["q"], given["qd"]
+    if not has_loops(robot):
+        return robot.inverse_dynamics(q, qd, ydd, actuated=actuated)
+    closing(robot).check_closed("computed_torque: q_wanted", given["q_wanted"], TOLERANCE)
+    _, qdd = robot.complete(q, qd[..., free], ydd, tolerance=TOLERANCE)
+    chosen = robot.independent if actuated is None else actuated
+    return robot.inverse_dynamics(q, qd, qdd, actuated=chosen)
 
 
 def traced(model: Model, control: Callable[..., Any], parameters: int = 0) -> Program:
@@ -118,10 +176,10 @@ def traced(model: Model, control: Callable[..., Any], parameters: int = 0) -> Pr
     arena = Arena(RULES)
     t = arena.input("t", 0)
     sizes = _sizes(model) + ((("parameters", parameters),) if parameters else ())
-    given = [[arena.input(name, k) for k in range(n)] for name, n in sizes]
+    given = [np.array([arena.input(name, k) for k in range(n)], dtype=object) for name, n in sizes]
     try:
         if isinstance(control, BUILT_IN):
-            forces: Any = control(model, arena, t, *given)
+            forces: Any = control(model, arena, t, *map(list, given))
         else:
             forces = control(t, *given)
     except ModelError:
@@ -140,6 +198,15 @@ def traced(model: Model, control: Callable[..., Any], parameters: int = 0) -> Pr
         )
     inputs = [Variable("t", ()), *(Variable(name, (n,)) for name, n in sizes)]
     return Program.from_outputs("control", inputs, [(Variable("tau", (model.nv,)), found)])
+
+
+def controlled(robot: Machine, control: Any) -> Callable[..., np.ndarray]:
+    """A built-in controller as a function tau(t, q, qd) of arrays, of robots with loops too."""
+    if not isinstance(control, ComputedTorque) or not (has_loops(robot) or depends_on_time(robot)):
+        return computed(robot.model, control)
+    gains = {"stiffness": control.stiffness, "damping": control.damping}
+    target, still = np.asarray(control.target, dtype=float), np.zeros(robot.nv)
+    return lambda t, q, qd: computed_torque(at_time(robot, t), q, qd, target, still, still, **gains)
 
 
 def computed(model: Model, control: Any) -> Callable[..., np.ndarray]:

@@ -49,7 +49,8 @@ class Trajectory:
 
     rechosen: the times at which some member of the batch was given other independent coordinates,
     where loops are closed. events: those that happened, in order. touching: at points of
-    contact, where `contacts` were given. end: where `simulate` stopped, to go on from.
+    contact, where `contacts` were given. end: where the motion stopped, to go on from. compiled:
+    all steps were taken in machine code; why: what prevented that.
     """
 
     t: np.ndarray
@@ -59,3 +60,5 @@ class Trajectory:
     events: tuple[Occurrence, ...] = ()
     touching: Touching | None = None
     end: End | None = None
+    compiled: bool = False
+    why: str = ""

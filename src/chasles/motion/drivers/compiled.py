@@ -1,4 +1,4 @@
-"""The door of `Robot.rollout`: arrays checked, the step compiled, the loop run."""
+"""Motions in machine code: arrays checked, the step compiled, the loop run."""
 
 import math
 from collections.abc import Callable
@@ -16,13 +16,17 @@ from chasles.expr import Program, Variable
 from chasles.libraries import refuse
 from chasles.model import Description, Model, ModelError
 from chasles.motion.adjoint import RolloutAdjoint, RolloutGradient, checked_weights
-from chasles.motion.contact.soft import Contacts
-from chasles.motion.controllers import BUILT_IN, traced
+from chasles.motion.contact.soft import Contacts, given_pairs
+from chasles.motion.contract import Machine, keeps_mimic, ready
+from chasles.motion.controllers import BUILT_IN, parameter_count, traced
 from chasles.motion.drivers.places import Place, place_of
-from chasles.motion.records import Touching, Trajectory
+from chasles.motion.records import End, Touching, Trajectory
 from chasles.motion.steps.traced import STEPS, step_program
 from chasles.names import leading_shape
 from chasles.numeric.linear_systems import checked_step
+
+DONE = "compiled steps"
+"""What a compiled motion remembers: how many steps are behind."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +35,7 @@ class Recipe:
 
     source: Description
     mimic: bool
-    method: str
+    integrator: str
     control: str
     dissipation: bool
     contacts: str = ""
@@ -39,7 +43,7 @@ class Recipe:
 
 
 class Rollout:
-    """A step of a robot by one method, under one controller or given forces, compiled.
+    """A step of a robot by one integrator, under one controller or given forces, compiled.
 
     contacts: soft ones, for steps of dt seconds, which are then part of the code. parameters: how
     many the controller takes.
@@ -49,15 +53,17 @@ class Rollout:
         self,
         model: Model,
         mimic: bool,
-        method: str,
+        integrator: str,
         control: Callable[..., Any] | None,
         dissipation: bool,
         contacts: Contacts | None = None,
         dt: float | None = None,
         parameters: int = 0,
     ) -> None:
-        if not isinstance(method, str) or method not in STEPS:
-            raise ValueError(f"rollout: unknown method {method!r}; use one of {', '.join(STEPS)}")
+        if not isinstance(integrator, str) or integrator not in STEPS:
+            raise ValueError(
+                f"rollout: unknown integrator {integrator!r}; use one of {', '.join(STEPS)}"
+            )
         if model.loop_rows or model.timed:
             raise ModelError(
                 f"rollout: robot {model.name!r} has loops or depends on time; use chasles.simulate"
@@ -75,7 +81,7 @@ class Rollout:
             self._touching = contacts.program(dt)
         digests = ("" if p is None else p.hash for p in (self.control, self._touching))
         self.recipe = Recipe(
-            model.source, mimic, method, next(digests), dissipation, next(digests), dt
+            model.source, mimic, integrator, next(digests), dissipation, next(digests), dt
         )
         self._loops: dict[tuple[str, str], Any] = {}
         self._touchers: dict[tuple[str, str], Any] = {}
@@ -92,7 +98,7 @@ class Rollout:
         given = self.recipe
         return step_program(
             self.model,
-            given.method,
+            given.integrator,
             self.control,
             dissipation=given.dissipation,
             contacts=self.contacts,
@@ -112,23 +118,46 @@ class Rollout:
         threads: int | None,
         contact_states: Any = None,
         parameters: Any = None,
+        done: int = 0,
+        total: int | None = None,
+        function: str = "rollout",
     ) -> Trajectory:
-        """The motion; tau as in `Robot.rollout`, None where a controller gives it."""
-        place = self._place(q, qd, tau, contact_states, parameters)
+        """The motion; tau as in `Robot.rollout`, None where a controller gives it.
+
+        done: steps that came before, whose last state is not kept again. total: of the motion.
+        function: as messages call it.
+        """
+        place = self._place(function, q, qd, tau, contact_states, parameters)
         if threads is not None and place.backend == "cuda":
-            raise TypeError("rollout: threads= is for processors; leave it out on a GPU")
-        loop = self._loop(place.backend, place.dtype)
+            raise TypeError(f"{function}: threads= is for processors; leave it out on a GPU")
+        loop, often = self._loop(place.backend, place.dtype), math.gcd(every, done)
         with place.device:
-            lead, states, controls = self._start(place, dt, steps, start)
-            kept = _kept(steps, every)
+            lead, states, controls = self._start(place, dt, steps, start, done)
+            kept = _kept(steps, often)
             records = place.records(states, len(kept))
             if math.prod(lead):
                 rest = [record[:, 1:] for record in records]
-                loop(states, controls, rest, steps, every, threads)
+                loop(states, controls, rest, steps, often, threads)
             place.check(records)
             along = [r.reshape(*lead, *r.shape[1:]) for r in records]
+            numbers, total = kept + done, total or steps
+            end = self._end(place, along, start, dt, done + steps, total)
+            if done or steps < total:
+                wanted = (numbers % every == 0) | (numbers == total)
+                wanted[0] &= not done
+                which = np.flatnonzero(wanted).tolist()
+                numbers, along = numbers[which], [a[..., which, :] for a in along]
             touching = self._touched(place, along, threads)
-        return Trajectory(start + dt * kept, along[0], along[1], touching=touching)
+        t = start + dt * numbers
+        return Trajectory(t, along[0], along[1], touching=touching, end=end, compiled=True)
+
+    def _end(
+        self, place: Place, along: list[Any], start: float, dt: float, done: int, total: int
+    ) -> End:
+        """The last state, with those of surfaces behind q."""
+        q, qd, *surfaces = (a[..., -1, :] for a in along)
+        q = place.joined([q, *surfaces]) if surfaces else q
+        return End(start + dt * done, q, qd, done == total, {DONE: np.array(done)})
 
     def pullback(
         self,
@@ -147,7 +176,7 @@ class Rollout:
     ) -> RolloutGradient:
         """Covectors of the states that the motion keeps, pulled back (`Robot.rollout_pullback`)."""
         refuse("rollout_pullback", q, qd, tau, contact_states, parameters)
-        place = self._place(q, qd, tau, contact_states, parameters)
+        place = self._place("rollout", q, qd, tau, contact_states, parameters)
         lead, states, controls = self._start(place, dt, steps, start)
         records = len(_kept(steps, every))
         weights = checked_weights(covectors, lead, records, self.model.nv)
@@ -182,13 +211,17 @@ class Rollout:
         more = {"contact_states": surfaces} if surfaces else {}
         return {"q": self.model.nq, "qd": self.model.nv} | more
 
-    def _place(self, q: Any, qd: Any, tau: Any, contact_states: Any, parameters: Any) -> Place:
+    def _place(
+        self, function: str, q: Any, qd: Any, tau: Any, contact_states: Any, parameters: Any
+    ) -> Place:
         """All arguments, checked, where they are."""
         surfaces = self._sizes.get("contact_states", 0)
         if surfaces and contact_states is None:
             contact_states = [0.0] * surfaces
         elif contact_states is not None and not surfaces:
-            raise ValueError("rollout: contact_states are of contacts that have none, or are none")
+            raise ValueError(
+                f"{function}: contact_states was given, but no contact has internal state"
+            )
         own = {"parameters": self.parameters} if self.parameters else {}
         sizes = self._sizes | own | {"tau": self.model.nv}
         variables = [Variable(name, (n,)) for name, n in sizes.items()]
@@ -199,23 +232,23 @@ class Rollout:
             "parameters": parameters,
             "tau": tau,
         }
-        return place_of(variables, [arguments[v.name] for v in variables])
+        return place_of(function, variables, [arguments[v.name] for v in variables])
 
     def _start(
-        self, place: Place, dt: float, steps: int, start: float
+        self, place: Place, dt: float, steps: int, start: float, done: int = 0
     ) -> tuple[tuple[int, ...], list[Any], list[Any]]:
         """The shape of the batch, its states (count, size), and the step's other inputs (count or
         1, steps or 1, size)."""
         m = self.parameters
         names = (*self._sizes, "parameters") if m else tuple(self._sizes)
-        lead = leading_shape("rollout", **{name: place.given[name] for name in names})
+        lead = leading_shape(place.function, **{name: place.given[name] for name in names})
         states = [place.flat(place.given[name], lead, (n,)) for name, n in self._sizes.items()]
         controls = [] if self.control is not None else [_forces(place, lead, steps, self.model.nv)]
         if m:
             own = place.given["parameters"]
             shared = own.ndim == 1
             controls.append(place.flat(own[..., None, :], (1,) if shared else lead, (1, m)))
-        times = start + dt * np.arange(steps, dtype=float)
+        times = start + dt * np.arange(done, done + steps, dtype=float)
         controls.append(place.sent(times.reshape(1, steps, 1)))
         controls += [place.sent(np.full((1, 1, 1), dt))] if self.contacts is None else []
         return lead, states, controls
@@ -235,16 +268,49 @@ class Rollout:
         return Touching(forces, gaps, states)
 
 
+def prepared(
+    robot: Machine,
+    integrator: str,
+    control: Any,
+    dissipation: bool,
+    contacts: Any = None,
+    dt: float = 0.0,
+    parameters: Any = None,
+) -> Rollout:
+    """A compiled step, made once for a controller and contacts that can be told from others."""
+    control, count = control if callable(control) else None, parameter_count(parameters)
+    pairs = None if contacts is None else given_pairs("rollout", contacts)
+    constant, known = None if pairs is None else dt, ready(robot)
+    key: Any = ("rollout", integrator, control, dissipation, pairs, constant, count)
+    try:
+        if key in known:
+            found: Rollout = known[key]
+            return found
+    except TypeError:
+        key = None
+    with COMPILING:
+        touch = None if pairs is None else Contacts(robot.model, pairs)
+        mimic = keeps_mimic(robot)
+        made = Rollout(robot.model, mimic, integrator, control, dissipation, touch, constant, count)
+    found = known.setdefault(("rollout", made.recipe), made)
+    if key is not None:
+        known[key] = found
+    return found
+
+
 def checked_steps(
-    dt: Any, steps: Any, every: Any, start: Any, threads: Any
+    dt: Any, steps: Any, every: Any, start: Any, threads: Any, function: str = "rollout"
 ) -> tuple[float, int, int, int | None]:
     """dt in s, steps, every and threads; an error says what is wrong with one of them or start."""
-    counts = (checked_count("rollout: steps", steps), checked_count("rollout: every", every))
+    counts = (
+        checked_count(f"{function}: steps", steps),
+        checked_count(f"{function}: every", every),
+    )
     if threads is not None:
-        threads = checked_count("rollout: threads", threads)
+        threads = checked_count(f"{function}: threads", threads)
     if not isinstance(start, Real) or not math.isfinite(start):
-        raise ValueError(f"rollout: start must be a finite time, not {start!r:.60}")
-    return checked_step(dt, "rollout: dt"), *counts, threads
+        raise ValueError(f"{function}: start must be a finite time, not {start!r:.60}")
+    return checked_step(dt, f"{function}: dt"), *counts, threads
 
 
 def _kept(steps: int, every: int) -> np.ndarray:
@@ -261,8 +327,8 @@ def _forces(place: Place, lead: tuple[int, ...], steps: int, nv: int) -> Any:
         return place.flat(array, (1,), (1, nv))
     if array.shape[-2] not in (1, steps):
         raise ValueError(
-            f"rollout: tau must have shape ({nv},) or (..., {steps}, {nv}), one row a step, not "
-            f"{array.shape}"
+            f"{place.function}: tau must have shape ({nv},) or (..., {steps}, {nv}), one row a "
+            f"step, not {array.shape}"
         )
     if array.ndim == 2:
         return place.flat(array, (1,), array.shape)
@@ -270,6 +336,6 @@ def _forces(place: Place, lead: tuple[int, ...], steps: int, nv: int) -> Any:
         return place.flat(array, lead, array.shape[-2:])
     except ValueError:
         raise ValueError(
-            f"rollout: tau has leading shape {array.shape[:-2]}, which does not broadcast to that "
-            f"of the states, {lead}"
+            f"{place.function}: tau has leading shape {array.shape[:-2]}, which does not broadcast "
+            f"to that of the states, {lead}"
         ) from None

@@ -8,7 +8,8 @@ import numpy as np
 from chasles.compiled import wrench_arguments
 from chasles.model import ModelError
 from chasles.motion.contract import Array, Machine, at_time, has_loops
-from chasles.motion.controllers import BUILT_IN, computed
+from chasles.motion.controllers import BUILT_IN, controlled
+from chasles.motion.options import Forces
 from chasles.motion.steps.local import Accelerate
 from chasles.names import numbers
 from chasles.numeric.linear_systems import checked_step
@@ -17,9 +18,6 @@ from chasles.tracing import WrenchKey
 LOOSE = 1e-2
 """Loops that stabilisation holds may be open by this much (rad, parts of the loop's size)."""
 
-Forces = Array | Callable[[float, np.ndarray, np.ndarray], Array] | None
-"""Joint forces: none, constant, or tau(t, q, qd); a controller of `chasles.rollouts` is one."""
-
 Dynamics = Callable[..., np.ndarray]
 """qdd of t, q, qd, tau, and of wrenches on frames that feel some."""
 
@@ -27,7 +25,7 @@ Dynamics = Callable[..., np.ndarray]
 def joint_forces(robot: Machine, tau: Forces, qd: np.ndarray) -> Callable[..., np.ndarray]:
     """The function tau(t, q, qd), for states with velocities like qd, its results checked."""
     if isinstance(tau, BUILT_IN):
-        return computed(robot.model, tau)
+        return controlled(robot, tau)
     if callable(tau):
         return lambda t, q, qd: _like(qd, tau(t, q, qd), t)
     given = np.zeros(qd.shape[-1:]) if tau is None else numbers("simulate: tau", tau, qd.shape[-1])

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from chasles.motion.drivers.memory import Memory
+from chasles.motion.options import Stepping
 from chasles.motion.steps.integrators import Integrator
 from chasles.motion.steps.local import Taken
 from chasles.numeric.linear_systems import checked_step
@@ -47,7 +48,9 @@ class Even:
 
     @property
     def _next(self) -> float:
-        return self.start + self.whole * (self.done + 1) / self.steps
+        goal = self.start + self.whole * (self.done + 1) / self.steps
+        last = self.done + 1 == self.steps  # which rounding must not leave before the end
+        return max(goal, self.start + self.whole) if last else goal
 
 
 @dataclass
@@ -104,20 +107,16 @@ class Controlled:
 Pace = Even | Controlled
 
 
-def paced(
-    step: Step,
-    integrator: Integrator,
-    start: float,
-    whole: float,
-    dt: float | None,
-    rtol: float,
-    atol: float,
-) -> Pace:
+def paced(step: Step, integrator: Integrator, start: float, whole: float, given: Stepping) -> Pace:
     """The steps of an integrator from `start` for `whole` seconds, none longer than dt."""
-    longest = None if dt is None else checked_step(dt, "simulate: dt")
+    longest = None if given.dt is None else checked_step(given.dt, "simulate: dt")
     if not integrator.adaptive:
-        steps = max(math.ceil(whole / (longest or DT) - 1e-9), 1)
-        return Even(step, start, whole, steps)
-    limits = (checked_step(rtol, "simulate: rtol"), checked_step(atol, "simulate: atol"))
+        return Even(step, start, whole, step_count(whole, longest or DT))
+    rtol, atol = (checked_step(getattr(given, n), f"simulate: {n}") for n in ("rtol", "atol"))
     end, first = start + whole, longest or DT
-    return Controlled(step, end, longest or whole, *limits, integrator.order, first)
+    return Controlled(step, end, longest or whole, rtol, atol, integrator.order, first)
+
+
+def step_count(whole: float, longest: float) -> int:
+    """How many equal steps, none longer than that, make so many seconds."""
+    return max(math.ceil(whole / longest - 1e-9), 1)

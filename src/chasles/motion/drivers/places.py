@@ -16,13 +16,15 @@ from chasles.names import numbers
 class Place(Protocol):
     """Arrays of one library.
 
-    backend, dtype: what the step is compiled for. device: to be entered while arrays are made.
-    given: the arguments as arrays, checked; None where one is. flat: an array broadcast to a
-    leading shape, whose axes become one. sent: an array of NumPy, there. records: arrays (count,
-    kept, size) that begin with the states. call: a kernel on arrays. check: complain of records
-    that are not finite, where that can be seen without waiting.
+    function: as messages call it. backend, dtype: what the step is compiled for. device: to be
+    entered while arrays are made. given: the arguments as arrays, checked; None where one is. flat:
+    an array broadcast to a leading shape, whose axes become one. sent: an array of NumPy, there.
+    records: arrays (count, kept, size) that begin with the states. joined: arrays side by side.
+    call: a kernel on arrays. check: complain of records that are not finite, where that can be seen
+    without waiting.
     """
 
+    function: str
     backend: str
     dtype: str
     device: contextlib.AbstractContextManager[Any]
@@ -34,22 +36,24 @@ class Place(Protocol):
 
     def records(self, states: Sequence[Any], kept: int) -> list[Any]: ...
 
+    def joined(self, parts: Sequence[Any]) -> Any: ...
+
     def call(self, kernel: Any, arguments: Sequence[Any], threads: int | None) -> Any: ...
 
     def check(self, records: Sequence[Any]) -> None: ...
 
 
-def place_of(variables: Sequence[Variable], arguments: Sequence[Any]) -> Place:
+def place_of(function: str, variables: Sequence[Variable], arguments: Sequence[Any]) -> Place:
     """Where the arguments of a rollout are; all must be in one place."""
-    library = common("rollout", variables, arguments)
+    library = common(function, variables, arguments)
     if library is None:
-        return _Host(variables, arguments)
+        return _Host(function, variables, arguments)
     if library.package != "cupy":
         raise TypeError(
-            f"rollout: here it takes arrays of NumPy or CuPy, not those of {library.name}; convert "
-            "them (cupy.from_dlpack shares memory), and know that no derivative goes through"
+            f"{function}: here it takes arrays of NumPy or CuPy, not those of {library.name}; "
+            "convert them (cupy.from_dlpack shares memory); no derivative goes through"
         )
-    return _GPU(variables, arguments)
+    return _GPU(function, variables, arguments)
 
 
 class _Host:
@@ -58,9 +62,12 @@ class _Host:
     backend, dtype = "llvm", "float64"
     device: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
 
-    def __init__(self, variables: Sequence[Variable], arguments: Sequence[Any]) -> None:
+    def __init__(
+        self, function: str, variables: Sequence[Variable], arguments: Sequence[Any]
+    ) -> None:
+        self.function = function
         self.given = {
-            v.name: None if a is None else _finite(v, a)
+            v.name: None if a is None else _finite(function, v, a)
             for v, a in zip(variables, arguments, strict=True)
         }
 
@@ -78,16 +85,19 @@ class _Host:
             record[:, 0] = state
         return made
 
+    def joined(self, parts: Sequence[Any]) -> np.ndarray:
+        return np.concatenate(parts, axis=-1)
+
     def call(self, kernel: Any, arguments: Sequence[Any], threads: int | None) -> Any:
-        return call(kernel, "rollout", tuple(arguments), None, threads)
+        return call(kernel, self.function, tuple(arguments), None, threads)
 
     def check(self, records: Sequence[Any]) -> None:
         if not np.isfinite(records[1][:, -1]).all():  # what is lost once stays lost
             bad = ~np.isfinite(records[1]).all(axis=-1)
             row, kept = (int(k) for k in np.argwhere(bad)[0])
             raise FloatingPointError(
-                f"rollout: velocities of state {row} are no longer finite by record {kept}; make "
-                "dt smaller, or look at the forces"
+                f"{self.function}: velocities of state {row} are no longer finite by record "
+                f"{kept}; make dt smaller, or look at the forces"
             )
 
 
@@ -100,16 +110,19 @@ class _GPU:
 
     backend = "cuda"
 
-    def __init__(self, variables: Sequence[Variable], arguments: Sequence[Any]) -> None:
+    def __init__(
+        self, function: str, variables: Sequence[Variable], arguments: Sequence[Any]
+    ) -> None:
+        self.function = function
         import cupy
 
         given = [(v, a) for v, a in zip(variables, arguments, strict=True) if a is not None]
         cupys = module("cupy")
         self.dtype = "float32" if cupys.single(arguments) else "float64"
-        arrays = cupys.converted("rollout", *zip(*given, strict=True), self.dtype)
+        arrays = cupys.converted(function, *zip(*given, strict=True), self.dtype)
         self.given = dict.fromkeys(v.name for v in variables)
         for (v, _), array in zip(given, arrays, strict=True):
-            check_shape("rollout", v, array.shape)
+            check_shape(function, v, array.shape)
             self.given[v.name] = array
         self.device, self.cupy = arrays[0].device, cupy
 
@@ -132,15 +145,18 @@ class _GPU:
             made.append(record)
         return made
 
+    def joined(self, parts: Sequence[Any]) -> Any:
+        return self.cupy.concatenate(parts, axis=-1)
+
     def call(self, kernel: Any, arguments: Sequence[Any], threads: int | None) -> Any:
-        return kernel.call("rollout", arguments)
+        return kernel.call(self.function, arguments)
 
     def check(self, records: Sequence[Any]) -> None:
         """Nothing: NaN stays in the records."""
 
 
-def _finite(variable: Variable, value: Any) -> np.ndarray:
-    array = np.asarray(numbers(f"rollout: {variable.name}", value, variable.size), dtype=float)
+def _finite(function: str, variable: Variable, value: Any) -> np.ndarray:
+    array = np.asarray(numbers(f"{function}: {variable.name}", value, variable.size), dtype=float)
     if not np.isfinite(array).all():
-        raise ValueError(f"rollout: {variable.name} must be finite numbers")
+        raise ValueError(f"{function}: {variable.name} must be finite numbers")
     return array

@@ -1,9 +1,10 @@
 """The integrators by name: a table of Runge and Kutta, or a step of its own."""
 
-from typing import Literal, NamedTuple, get_args
+from typing import NamedTuple, get_args
 
 from chasles.model import ModelError
 from chasles.motion.contract import Machine, depends_on_time, has_loops
+from chasles.motion.options import Free
 from chasles.motion.steps.runge_kutta import (
     DORMAND_PRINCE,
     EULER,
@@ -17,9 +18,6 @@ from chasles.motion.steps.runge_kutta import (
 from chasles.motion.steps.semi_implicit import semi_implicit, semi_implicit_mixed
 from chasles.motion.steps.system import Advance
 from chasles.motion.steps.variational import variational
-
-Free = Literal["body", "mixed"]
-"""Along which axes the linear velocity of a free joint is stepped: its body's, or its parent's."""
 
 
 class Integrator(NamedTuple):
@@ -56,11 +54,17 @@ INTEGRATORS = {
 """Every integrator of `simulate`."""
 
 
+def known(name: str) -> Integrator:
+    """An integrator by its name."""
+    if not isinstance(name, str) or name not in INTEGRATORS:
+        names = ", ".join(map(repr, INTEGRATORS))
+        raise ValueError(f"simulate: unknown integrator {name!r}; known are {names}")
+    return INTEGRATORS[name]
+
+
 def chosen(robot: Machine, name: str, free: Free) -> tuple[Integrator, Advance]:
     """An integrator and its step, if they suit the robot."""
-    if name not in INTEGRATORS:
-        raise ValueError(f"simulate: unknown integrator {name!r}; known are {_named()}")
-    integrator = INTEGRATORS[name]
+    integrator = known(name)
     if free not in get_args(Free):
         raise ValueError(f"simulate: free must be 'body' or 'mixed', not {free!r}")
     if integrator.hamiltonian:
@@ -95,7 +99,3 @@ def _check_hamiltonian(robot: Machine, name: str) -> None:
             f"simulate: integrator {name!r} is for trees with a Hamiltonian, which robot "
             f"{robot.name!r} has not: {reasons[0]}; take 'rk4' or 'dopri5'"
         )
-
-
-def _named() -> str:
-    return ", ".join(map(repr, INTEGRATORS))
