@@ -66,8 +66,8 @@ def noisy(t: float, q: Any, qd: Any) -> Any:
 
 GROUND = contact.Plane()
 OBSTACLES: dict[str, tuple[Callable[[], chasles.Trajectory], str]] = {
-    "dopri5": (lambda: go(integrator="dopri5"), "integrator 'dopri5'"),
-    "sdirk2": (lambda: go(integrator="sdirk2"), "integrator 'sdirk2'"),
+    "dopri5": (lambda: go(integrator="dopri5"), "chooses its steps"),
+    "sdirk2": (lambda: go(integrator="sdirk2"), "implicit"),
     "mixed": (lambda: go(integrator="semi-implicit", free="mixed"), "free='mixed'"),
     "events": (lambda: go(events=chasles.Event(lambda t, q, qd: q[0])), "events"),
     "times": (lambda: go(times=[0.0, 1e-3]), "times"),
@@ -92,11 +92,11 @@ def test_it_says_why_it_is_not_compiled(name: str) -> None:
 
 
 def test_compiled_or_an_error() -> None:
-    with pytest.raises(chasles.ModelError, match="cannot be compiled: integrator 'dopri5'"):
+    with pytest.raises(chasles.ModelError, match="cannot be compiled: the integrator is"):
         go(integrator="dopri5", compiled=True)
     bars = four_bar()
     q = bars.assemble([0.5])
-    with pytest.raises(chasles.ModelError, match=r"cannot be compiled: robot .* has loops"):
+    with pytest.raises(chasles.ModelError, match="cannot be compiled: the robot has loops"):
         bars.simulate(q, np.zeros(bars.nv), duration=1e-3, compiled=True)
     with pytest.raises(ValueError, match="unknown integrator 'leapfrog'; known are 'euler'"):
         go(integrator="leapfrog")

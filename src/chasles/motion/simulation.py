@@ -144,9 +144,9 @@ def obstacle(robot: Machine, plan: Plan) -> str:
     stepping, resume = plan.stepping, plan.span.resume
     integrator = known(stepping.integrator)
     for found, words in (
-        (has_loops(robot), f"robot {robot.name!r} has loops or couplings"),
-        (depends_on_time(robot), f"robot {robot.name!r} depends on time"),
-        (not integrator.traced, f"integrator {stepping.integrator!r} is not explicit and fixed"),
+        (has_loops(robot), "the robot has loops or couplings"),
+        (depends_on_time(robot), "the robot depends on time"),
+        (not integrator.traced, "the integrator is implicit or chooses its steps"),
         (stepping.free != "body", "free='mixed'"),
         (plan.loads.f_ext, "f_ext"),
         (plan.events, "events"),

@@ -315,7 +315,8 @@ def checked_steps(
 
 def _kept(steps: int, every: int) -> np.ndarray:
     """The numbers of the steps after which a state is kept; 0 is the start."""
-    return np.unique(np.r_[0 : steps + 1 : every, steps])
+    numbers = np.arange(0, steps + 1, every)
+    return numbers if numbers[-1] == steps else np.append(numbers, steps)
 
 
 def _forces(place: Place, lead: tuple[int, ...], steps: int, nv: int) -> Any:

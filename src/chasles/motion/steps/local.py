@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from chasles.motion.contract import Machine
-from chasles.motion.steps.system import Advance, Weights
+from chasles.motion.steps.system import ONE, Advance, Weights
 
 Placed = tuple[np.ndarray, np.ndarray, np.ndarray]
 """A position, its velocity, and the rate of the step that leads to it."""
@@ -84,8 +84,10 @@ class Local:
         """Room for the rates of so many stages."""
         return np.empty((count, *y.shape))
 
-    def moved(self, y: np.ndarray, h: float, weights: Weights, k: np.ndarray) -> np.ndarray:
+    def moved(self, y: np.ndarray, h: float, weights: Weights, k: Any) -> np.ndarray:
         """y after h seconds with the weighted mean of the first rates in k."""
+        if weights is ONE:
+            return y + h * k[0]
         n = len(weights.values)
         there: np.ndarray = y + (h * weights.values @ k[:n].reshape(n, y.size)).reshape(y.shape)
         return there

@@ -10,9 +10,7 @@ from chasles.motion.steps.system import ONE, Advanced, System
 
 def semi_implicit(system: System, h: Any, y: Any) -> Advanced:
     """qd1 = qd + h qdd and q1 = integrate(q, h qd1): first order."""
-    k = system.stages(1, y)
-    k[0] = system.first(y)
-    return Advanced(system.led(system.moved(y, h, ONE, k), h))
+    return Advanced(system.led(system.moved(y, h, ONE, [system.first(y)]), h))
 
 
 def semi_implicit_mixed(local: Local, h: float, y: np.ndarray) -> Advanced:
