@@ -89,7 +89,9 @@ ROLLOUTS: dict[str, Case] = {
     "panda": Case("Panda, falls", "panda"),
     "panda forces": Case("Panda, forces of every step", "panda", forces=True),
     "panda records": Case("Panda, every step recorded", "panda", every=1),
-    "panda rk4": Case("Panda, falls, fourth order", "panda", options=lambda _: {"method": "rk4"}),
+    "panda rk4": Case(
+        "Panda, falls, fourth order", "panda", options=lambda _: {"integrator": "rk4"}
+    ),
     "solo12": Case("Solo12, held legs, falls", "solo12", options=_held, rest=_stance),
     "solo12 ground": Case(
         "Solo12, held legs, on soft ground", "solo12", options=_on_ground, rest=_stance

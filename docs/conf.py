@@ -42,8 +42,8 @@ python_maximum_signature_line_length = 88
 # Types in signatures that have no entry of their own: those of other packages, the compiler's own,
 # and parts of a public type.
 INNER = (
-    "backends|checks|compiled|contact|cost|devices|expr|mathematics|model|peers|plots|programs"
-    "|rollouts|tracing"
+    "backends|checks|compiled|cost|devices|expr|mathematics|model|motion|peers|plots|programs"
+    "|tracing"
 )
 nitpick_ignore_regex = [
     ("py:class", r"(collections|matplotlib|numpy|os|pathlib)\..*"),

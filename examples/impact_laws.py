@@ -11,7 +11,7 @@ from typing import IO, Any
 import numpy as np
 
 from chasles import contact
-from chasles.contact.slip import Slip
+from chasles.motion.laws.slip import Slip
 
 RESTITUTION, FRICTION = 0.9, 0.5
 LEAN, MU = np.array(0.7), np.array(FRICTION)

@@ -16,12 +16,11 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("algorithms", "backends", "formats"),
     ("functions",),
     ("mechanisms", "numeric"),
-    ("rollouts",),
+    ("motion",),
     ("robot",),
-    ("contact",),
     (
-        *("robots", "api", "accuracy", "control", "conventions", "homogeneous", "simulate"),
-        *("exporting", "checks"),
+        *("robots", "api", "accuracy", "control", "conventions", "homogeneous", "exporting"),
+        *("checks", "contact", "rollouts", "simulate"),
     ),
     ("lint", "peers", "plots"),
     ("",),  # the package itself: `import chasles`

@@ -16,15 +16,23 @@ Jacobians are those of the tree, with all nv rates; dynamics keep loops closed, 
 Balafoutis and Patel (1991), section 7.4; Khatib (1987).
 """
 
-from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
 from chasles.errors import InputError, ModelError
-from chasles.functions.names import leading_shape, numbers
 from chasles.mechanisms import TOLERANCE
-from chasles.robot import Robot
+from chasles.motion.contract import Machine
+from chasles.motion.controllers import computed_torque
+
+__all__ = [
+    "computed_torque",
+    "operational_dynamics",
+    "operational_sensitivities",
+    "task_coordinates",
+    "task_jacobian",
+    "task_jacobian_rate",
+]
 
 Array = Any
 Task = Literal["twist", "position", "pose"]
@@ -33,7 +41,7 @@ SINGULAR = 1e13
 """Condition number from which on a matrix cannot be inverted to any digit that means something."""
 
 
-def task_coordinates(robot: Robot, q: Array, *, frame: str, task: Task = "pose") -> np.ndarray:
+def task_coordinates(robot: Machine, q: Array, *, frame: str, task: Task = "pose") -> np.ndarray:
     """chi of a frame: (..., 3) or (..., 6)."""
     if _checked(task) == "twist":
         problem = "a twist has no coordinates"
@@ -44,21 +52,21 @@ def task_coordinates(robot: Robot, q: Array, *, frame: str, task: Task = "pose")
     return place if task == "position" else np.concatenate([_angles(pose), place], axis=-1)
 
 
-def task_jacobian(robot: Robot, q: Array, *, frame: str, task: Task = "twist") -> np.ndarray:
+def task_jacobian(robot: Machine, q: Array, *, frame: str, task: Task = "twist") -> np.ndarray:
     """J with rates of the task J qd: (..., 3 or 6, nv); of "pose" it is the derivative of chi."""
     still = np.zeros(robot.nv)
     return _jacobians(robot, q, still, None, frame, _checked(task)).J
 
 
 def task_jacobian_rate(
-    robot: Robot, q: Array, qd: Array, *, frame: str, task: Task = "twist"
+    robot: Machine, q: Array, qd: Array, *, frame: str, task: Task = "twist"
 ) -> np.ndarray:
     """The time derivative of the entries of `task_jacobian`: (..., 3 or 6, nv)."""
     return _jacobians(robot, q, qd, None, frame, _checked(task)).Jd
 
 
 def operational_dynamics(
-    robot: Robot,
+    robot: Machine,
     q: Array,
     qd: Array,
     *,
@@ -109,23 +117,23 @@ class _Freedoms(NamedTuple):
     Jd_qd: np.ndarray
 
 
-def _freedoms(robot: Robot, q: Array, qd: Array, J: np.ndarray, Jd: np.ndarray) -> _Freedoms:
+def _freedoms(robot: Machine, q: Array, qd: Array, J: np.ndarray, Jd: np.ndarray) -> _Freedoms:
     """With qd = G yd and qdd = G ydd + g: G' M G ydd + G' (h + M g) = G' tau, xdd = J qdd + Jd qd.
 
     Without loops G is 1 and g is 0 (Featherstone 2008, Eq 8.44).
     """
     M, h, v = robot.mass_matrix(q), robot.bias_forces(q, qd), np.asarray(qd, dtype=float)
     drift = _apply(Jd, v)
-    G, reduced = robot.mechanism.reduced("operational_dynamics", q)
+    G, M_closed = robot.mechanism.reduced("operational_dynamics", q)
     loops = robot.mechanism.closing
     loops.check_rates("operational_dynamics", q, v, tolerance=TOLERANCE)
     g = loops.drift(q, v, TOLERANCE)
     bias = _apply(_transposed(G), h + _apply(M, g))
-    return _Freedoms(J @ G, reduced, bias, drift + _apply(J, g))
+    return _Freedoms(J @ G, M_closed, bias, drift + _apply(J, g))
 
 
 def operational_sensitivities(
-    robot: Robot, q: Array, qd: Array, qdd: Array, *, frame: str, task: Task = "position"
+    robot: Machine, q: Array, qd: Array, qdd: Array, *, frame: str, task: Task = "position"
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """D, V, P (..., nv, nv) of d tau = D d chidd + V d chid + P d chi (Eq 7.4.14 to 7.4.18).
 
@@ -155,57 +163,6 @@ def operational_sensitivities(
     return D, V, (P0 - V @ Jd - D @ Jdd) @ back
 
 
-def computed_torque(
-    robot: Robot,
-    q: Array,
-    qd: Array,
-    q_wanted: Array,
-    qd_wanted: Array,
-    qdd_wanted: Array,
-    *,
-    stiffness: Array,
-    damping: Array,
-    actuated: Sequence[str] | None = None,
-) -> np.ndarray:
-    """Joint forces (..., nv) that make errors decay as independent oscillators.
-
-    tau = M (qdd_wanted + damping edot + stiffness e) + h, with e the step along `integrate` from q
-    to q_wanted; stiffness in 1/s2 and damping in 1/s, numbers or (..., nv). Balafoutis and Patel
-    (1991), section 7.2.1: feedback that makes the whole motion linear.
-
-    Of a robot with loops the errors of its n `independent` freedoms decay so, with gains (..., n),
-    and the others follow them; of q_wanted, which must be closed, and its rates these count.
-    actuated: the freedoms that have forces, as in `Robot.inverse_dynamics`; the independent ones by
-    default.
-    """
-    places = {"q": q, "q_wanted": q_wanted}
-    rates = {"qd": qd, "qd_wanted": qd_wanted, "qdd_wanted": qdd_wanted}
-    given = {
-        name: numbers(f"computed_torque: {name}", value, size)
-        for group, size in ((places, robot.nq), (rates, robot.nv))
-        for name, value in group.items()
-    }
-    loops = robot.mechanism.closing
-    free = loops.independent
-    gains = {"stiffness": np.asarray(stiffness), "damping": np.asarray(damping)}
-    for name, gain in gains.items():
-        if gain.shape[-1:] not in ((), (1,), (len(free),)):
-            problem = (
-                f"{name} must be a number or have {len(free)} numbers in its last axis, not shape "
-                f"{gain.shape}"
-            )
-            raise InputError("E-CONTROL-007", problem, part="computed_torque")
-    leading_shape("computed_torque", **given, **gains)
-    e = robot.difference(given["q"], given["q_wanted"])[..., free]
-    edot = (given["qd_wanted"] - given["qd"])[..., free]
-    ydd = given["qdd_wanted"][..., free] + gains["stiffness"] * e + gains["damping"] * edot
-    q, qd = given["q"], given["qd"]
-    loops.check_closed("computed_torque: q_wanted", given["q_wanted"], TOLERANCE)
-    qdd = loops.accelerated(q, qd, ydd, TOLERANCE)
-    chosen = robot.independent if actuated is None else actuated
-    return robot.inverse_dynamics(q, qd, qdd, actuated=chosen)
-
-
 class _Jacobians(NamedTuple):
     """J of a task, its rate, and the rate of that along a motion (None where no qdd is given)."""
 
@@ -214,7 +171,9 @@ class _Jacobians(NamedTuple):
     Jdd: np.ndarray | None
 
 
-def _jacobians(robot: Robot, q: Array, qd: Array, qdd: Array, frame: str, task: Task) -> _Jacobians:
+def _jacobians(
+    robot: Machine, q: Array, qd: Array, qdd: Array, frame: str, task: Task
+) -> _Jacobians:
     """Those of a twist, cut down to a position or turned into rates of a pose."""
     if robot.driven_joints:
         problem = (
@@ -236,7 +195,7 @@ def _jacobians(robot: Robot, q: Array, qd: Array, qdd: Array, frame: str, task: 
 
 
 def _pose_jacobians(
-    robot: Robot, q: Array, qd: Array, qdd: Array, frame: str, twist: _Jacobians
+    robot: Machine, q: Array, qd: Array, qdd: Array, frame: str, twist: _Jacobians
 ) -> _Jacobians:
     """w = T(angles) rates: T and its rates have the turned axes of roll, pitch, yaw as columns."""
     axes = _axes(_angles(robot.forward_kinematics(q, frame=frame)))

@@ -1,5 +1,6 @@
 """CuPy as far as rollouts ask for it, imitated by NumPy: arrays of a type of their own."""
 
+from collections.abc import Sequence
 from contextlib import nullcontext
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -39,6 +40,14 @@ def broadcast_to(a: Array, shape: tuple[int, ...]) -> Array:
     return np.broadcast_to(a, shape, subok=True)
 
 
+def concatenate(parts: Sequence[Array], axis: int) -> Array:
+    return np.concatenate(parts, axis).view(Array)
+
+
+def asnumpy(a: Array) -> np.ndarray:
+    return np.array(a, subok=False)
+
+
 def module() -> ModuleType:
     """To be found in the place of CuPy."""
     made = ModuleType("cupy")
@@ -52,6 +61,8 @@ def module() -> ModuleType:
         empty=empty,
         broadcast_to=broadcast_to,
         array=asarray,
+        asnumpy=asnumpy,
+        concatenate=concatenate,
         moveaxis=np.moveaxis,
         float32=np.float32,
         float16=np.float16,

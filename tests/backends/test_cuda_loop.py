@@ -12,9 +12,9 @@ from support import close
 import chasles
 from chasles.backends import compile, cuda_build
 from chasles.expr import RULES, Arena, Program, Variable, sin
+from chasles.motion.steps.traced import step_program
 from chasles.robots import planar, puma560, quadruped, random_tree
 from chasles.rollouts import PDControl, traced
-from chasles.rollouts.steps import step_program
 
 STEPS, EVERY = 7, 3
 KEPT = (3, 6, 7)

@@ -21,6 +21,7 @@ from chasles import contact
 from chasles.backends import cuda, cuda_loop, cuda_nvrtc
 from chasles.backends.cuda_build import Built
 from chasles.expr import sin
+from chasles.motion.drivers.compiled import prepared
 from chasles.robots import planar
 from chasles.rollouts import Trajectory
 
@@ -116,7 +117,7 @@ def test_as_on_the_cpu(forces: str, order: str) -> None:
 def test_a_floating_base_by_every_method(method: str) -> None:
     robot = tree(3, 1, floating=True)
     q, qd = start(robot, 2)
-    options: dict[str, Any] = {"dt": 1e-3, "steps": 20, "every": 7, "method": method}
+    options: dict[str, Any] = {"dt": 1e-3, "steps": 20, "every": 7, "integrator": method}
     right = robot.rollout(q, qd, **options)
     same(robot.rollout(*there(q, qd), **options), right, 1e-12)
 
@@ -136,7 +137,7 @@ def test_contacts() -> None:
     for a, b in zip(got.touching, right.touching, strict=True):
         assert isinstance(a, cupy_on_cpu.Array)
         close(a, b, 1e-11)
-    assert len(ARM._rollout("semi-implicit", None, False, (pair,), 1e-3)._touchers) == 2
+    assert len(prepared(ARM, "semi-implicit", None, False, (pair,), 1e-3)._touchers) == 2
 
 
 def test_single_precision() -> None:
@@ -202,3 +203,23 @@ def test_bad_arguments() -> None:
             ARM.rollout(*arguments, dt=1e-3, steps=5, **options)
     with raises("E-MOTION-024"):
         ARM.rollout(q, qd, there(np.zeros((2, 5, 2)))[0], dt=1e-3, steps=5)
+
+
+def test_simulate_on_the_device() -> None:
+    """device="cuda" sends the batch and brings the motion back; CuPy's arrays stay there."""
+    q, qd = start(ARM, 5)
+    right = ARM.simulate(q, qd, duration=0.02, every=3)
+    got = ARM.simulate(q, qd, duration=0.02, every=3, device="cuda")
+    assert LAUNCHES
+    assert type(got.q) is np.ndarray
+    close(got.q, right.q, 1e-12)
+    stays = ARM.simulate(*there(q, qd), duration=0.02, every=3)
+    assert isinstance(stays.q, cupy_on_cpu.Array)
+    same(stays, right, 1e-12)
+    first = ARM.simulate(*there(q, qd), duration=0.02, every=3, steps=7)
+    rest = ARM.simulate(*there(q, qd), duration=0.02, every=3, resume=first.end)
+    assert np.array_equal(np.concatenate([first.q, rest.q], axis=1), stays.q)
+    with pytest.raises(chasles.ModelError, match="cannot be compiled"):
+        ARM.simulate(q, qd, duration=0.02, integrator="dopri5", device="cuda")
+    with pytest.raises(ValueError, match="device must be 'cpu' or 'cuda'"):
+        ARM.simulate(q, qd, duration=0.02, device="tpu")

@@ -8,11 +8,11 @@ from contact_bodies import GRAVITY, body, free, turned
 
 import chasles
 from chasles.contact import Box, Capsule, ConvexMesh, Pair, Plane, Rigid, Stronge
-from chasles.contact.carriers import carrier
-from chasles.contact.meetings import meeting
-from chasles.contact.patches import mesh
-from chasles.contact.rigid import touch
 from chasles.model import LinkData
+from chasles.motion.contact.rigid import touch
+from chasles.motion.geometry.carriers import carrier
+from chasles.motion.geometry.meetings import meeting
+from chasles.motion.geometry.patches import mesh
 from chasles.rollouts import Trajectory
 
 Place = tuple[float, float, float]

@@ -10,10 +10,10 @@ from support import raises
 import chasles
 from chasles import contact
 from chasles.contact import Box, Pair, Plane, Point, Rigid, Sphere
-from chasles.contact.kinematics import Points
-from chasles.contact.rigid import touch
 from chasles.mathematics.linear import Vector
 from chasles.model import Description, JointData, Limits
+from chasles.motion.contact.rigid import touch
+from chasles.motion.geometry.kinematics import Points
 from chasles.rollouts import Trajectory
 
 

@@ -8,10 +8,10 @@ from contact_bodies import GRAVITY, block, body, free, turned
 
 import chasles
 from chasles.contact import Box, ConvexMesh, Cylinder, Pair, Plane, Point, Rigid, Sphere
-from chasles.contact.carriers import carrier
-from chasles.contact.meetings import meeting
-from chasles.contact.rigid import touch
 from chasles.model import LinkData
+from chasles.motion.contact.rigid import touch
+from chasles.motion.geometry.carriers import carrier
+from chasles.motion.geometry.meetings import meeting
 from chasles.rollouts import Trajectory
 
 Size = tuple[float, float, float]

@@ -30,9 +30,9 @@ from chasles.contact import (
     impact_derivatives,
     velocity_step,
 )
-from chasles.contact.impact import contact_jacobian
 from chasles.mathematics.linear import Vector
 from chasles.model import Description, JointData, LinkData
+from chasles.motion.contact.impact import contact_jacobian
 from chasles.robots._solids import sphere
 
 LAWS: dict[str, Callable[[Any, Any], ImpactLaw]] = {

@@ -9,9 +9,9 @@ from contact_bodies import GRAVITY, body, free, turned
 from support import raises
 
 from chasles import contact
-from chasles.contact.carriers import carrier
-from chasles.contact.patches import _placed
-from chasles.contact.rigid import contact_problem, touch
+from chasles.motion.contact.rigid import contact_problem, touch
+from chasles.motion.geometry.carriers import carrier
+from chasles.motion.geometry.patches import _placed
 
 coal = pytest.importorskip("coal", reason="pairs of extended bodies need the extra contact")
 

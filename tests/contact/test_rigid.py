@@ -12,8 +12,8 @@ from support import raises
 import chasles
 from chasles import contact
 from chasles.contact import Event, State
-from chasles.contact.rigid import constrained_problem, contact_problem
 from chasles.model import Limits
+from chasles.motion.contact.rigid import constrained_problem, contact_problem
 
 TOP = contact.Plane()
 

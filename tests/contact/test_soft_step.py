@@ -17,10 +17,10 @@ import chasles
 from chasles import contact
 from chasles.backends import compile as compiled
 from chasles.backends.arrays import call
-from chasles.contact.rigid import touch
 from chasles.expr import RULES, Arena
 from chasles.mathematics.linear import Vector
 from chasles.model import Description, JointData
+from chasles.motion.contact.rigid import touch
 from chasles.robots import four_bar, quadruped
 from chasles.rollouts import STEPS, Contacts, PDControl
 
@@ -160,7 +160,7 @@ def test_spring_and_damper_that_keep_touching(method: str, order: int) -> None:
             start[2:],
             dt=0.1 / n,
             steps=n,
-            method=method,
+            integrator=method,
             contacts=[POINT],
             contact_states=z,
         )
@@ -199,7 +199,7 @@ def test_a_surface_left_alone_recovers(method: str) -> None:
         [0.0, 0.0],
         dt=1e-3,
         steps=20,
-        method=method,
+        integrator=method,
         contacts=[POINT],
         contact_states=[-2e-3, 1e-3, -1e-3],
     )
@@ -404,7 +404,7 @@ def test_a_quadruped_lands_on_its_feet() -> None:
     feet = [robot.forward_kinematics(q, frame=foot)[2, 3] for foot in FEET]
     q[6] = 0.3 + 0.02 - min(feet)
     legs = np.r_[np.zeros(6), np.ones(12)]
-    hold = PDControl(kp=150.0 * legs, kd=4.0 * legs, target=stance)
+    hold = PDControl(stiffness=150.0 * legs, damping=4.0 * legs, target=stance)
     pairs = [contact.Pair(contact.Sphere(foot, 0.02), contact.Plane(), GROUND) for foot in FEET]
     motion = robot.rollout(q, np.zeros(18), hold, dt=5e-4, steps=20000, every=4, contacts=pairs)
     assert motion.touching is not None

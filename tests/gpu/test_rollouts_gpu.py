@@ -41,7 +41,7 @@ def test_as_on_the_cpu(robot: Any, method: str, dtype: str) -> None:
     q, qd = made.random(RNG, size=count), RNG.uniform(-0.3, 0.3, (count, made.nv))
     tau = RNG.uniform(-0.1, 0.1, (count, 100, made.nv))
     q, qd, tau = (a.astype(dtype).astype(float) for a in (q, qd, tau))
-    options: dict[str, Any] = {"dt": 1e-3, "steps": 100, "every": 30, "method": method}
+    options: dict[str, Any] = {"dt": 1e-3, "steps": 100, "every": 30, "integrator": method}
     right = made.rollout(q, qd, tau, **options)
     for order in "CF":
         arrays = [cupy.asarray(a, dtype, order=order) for a in (q, qd, tau)]

@@ -9,6 +9,7 @@ from support import close, raises
 
 import chasles
 from chasles.expr import sin
+from chasles.motion.drivers.compiled import prepared
 from chasles.robots import four_bar, planar, puma560, quadruped, random_tree
 from chasles.rollouts import STEPS, ComputedTorque, GravityCompensation, PDControl
 
@@ -37,7 +38,7 @@ def test_as_one_by_one(robot: chasles.Robot, method: str, count: int) -> None:
     """Any number of states, forces for each state and step."""
     q, qd = start(robot, count)
     tau = RNG.normal(size=(count, 20, robot.nv))
-    got = robot.rollout(q, qd, tau, dt=1e-3, steps=20, every=6, method=method)
+    got = robot.rollout(q, qd, tau, dt=1e-3, steps=20, every=6, integrator=method)
     np.testing.assert_allclose(got.t, [0.0, 0.006, 0.012, 0.018, 0.02], atol=1e-15)
     for k in range(5):
         steps = round(got.t[k] / 1e-3)
@@ -50,7 +51,7 @@ def test_as_one_by_one(robot: chasles.Robot, method: str, count: int) -> None:
 def test_fourth_order_as_simulated(robot: chasles.Robot) -> None:
     q, qd = start(robot, 3)
     right = chasles.simulate(robot, q, qd, duration=0.05, dt=1e-3)
-    got = robot.rollout(q, qd, dt=1e-3, steps=50, method="rk4")
+    got = robot.rollout(q, qd, dt=1e-3, steps=50, integrator="rk4")
     close(got.q, right.q, 1e-12)
     close(got.qd, right.qd, 1e-11)
 
@@ -59,10 +60,10 @@ def test_fourth_order_as_simulated(robot: chasles.Robot) -> None:
 def test_orders(method: str, order: int) -> None:
     robot = random_tree(4, seed=5)
     q, qd = start(robot)
-    fine = robot.rollout(q, qd, dt=1e-4, steps=1000, every=1000, method="rk4").qd[-1]
+    fine = robot.rollout(q, qd, dt=1e-4, steps=1000, every=1000, integrator="rk4").qd[-1]
     errors = [
         np.abs(
-            robot.rollout(q, qd, dt=0.1 / n, steps=n, every=n, method=method).qd[-1] - fine
+            robot.rollout(q, qd, dt=0.1 / n, steps=n, every=n, integrator=method).qd[-1] - fine
         ).max()
         for n in (25, 50)
     ]
@@ -90,7 +91,7 @@ def test_computed_torque_is_a_damped_spring() -> None:
     """With kp = w^2 and kd = 2 w each freedom falls as (1 + w t) exp(-w t)."""
     robot, w, t = puma560(), 8.0, 0.5
     control = ComputedTorque(w * w, 2.0 * w, np.zeros(6))
-    got = robot.rollout(np.full(6, 0.4), np.zeros(6), control, dt=1e-3, steps=500, method="rk4")
+    got = robot.rollout(np.full(6, 0.4), np.zeros(6), control, dt=1e-3, steps=500, integrator="rk4")
     close(got.q[-1], np.full(6, 0.4 * (1.0 + w * t) * np.exp(-w * t)), 1e-8)
 
 
@@ -138,10 +139,11 @@ def test_a_step_is_compiled_once_for_controllers_that_are_equal() -> None:
     assert PDControl([1.0], np.ones(1), [[0.0]]) == PDControl(np.ones(1), [1.0], np.zeros((1, 1)))
     assert len({PDControl([1.0, 2.0], 0.1, np.zeros(k)) for k in (2, 2, 3)}) == 2
     robot, rest = planar(2), (False, None, 1e-3)
-    held = [robot._rollout("euler", PDControl([1.0, 2.0], 0.1, [0.0, 0.0]), *rest) for _ in "ab"]
+    held = [prepared(robot, "euler", PDControl([1.0, 2.0], 0.1, [0.0, 0.0]), *rest) for _ in "ab"]
     assert held[0] is held[1]
     laws = [
-        robot._rollout("euler", lambda t, q, qd, k=k: [t, k - q[1]], *rest) for k in (1.0, 1.0, 2.0)
+        prepared(robot, "euler", lambda t, q, qd, k=k: [t, k - q[1]], *rest)
+        for k in (1.0, 1.0, 2.0)
     ]
     assert laws[0] is laws[1]
     assert laws[1] is not laws[2]
@@ -150,7 +152,7 @@ def test_a_step_is_compiled_once_for_controllers_that_are_equal() -> None:
 def test_energy_is_kept_by_the_fourth_order() -> None:
     robot = puma560()
     q, qd = start(robot)
-    got = robot.rollout(q, qd, dt=1e-3, steps=2000, every=20, method="rk4")
+    got = robot.rollout(q, qd, dt=1e-3, steps=2000, every=20, integrator="rk4")
     energy = robot.kinetic_energy(got.q, got.qd) + robot.potential_energy(got.q)
     assert np.ptp(energy) < 1e-8 * robot.kinetic_energy(got.q, got.qd).max()
 
@@ -175,7 +177,7 @@ def test_bad_input() -> None:
         return robot.rollout(q, qd, tau, **({"dt": 1e-3, "steps": 5} | options))
 
     with raises("E-MOTION-016", "'leapfrog'"):
-        go(method="leapfrog")
+        go(integrator="leapfrog")
     with raises("E-CALL-003"):
         go(steps=0)
     for threads in ("x", 0, 1.5, True):
@@ -202,4 +204,4 @@ def test_bad_input() -> None:
 
 
 def test_every_method_is_known() -> None:
-    assert set(STEPS) == {"euler", "semi-implicit", "rk4"}
+    assert set(STEPS) == {"euler", "heun2", "heun3", "rk4", "semi-implicit"}

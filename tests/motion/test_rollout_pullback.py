@@ -65,7 +65,7 @@ BALLS = tree(5, 10)
 def test_finite_differences(robot: chasles.Robot, method: str, every: int) -> None:
     q, qd, _ = state(robot, 1, 3)
     tau = RNG.normal(size=(3, 23, robot.nv))
-    check_slope(robot, q, qd, tau, dt=1e-2, steps=23, every=every, method=method)
+    check_slope(robot, q, qd, tau, dt=1e-2, steps=23, every=every, integrator=method)
 
 
 def test_finite_differences_on_other_joints() -> None:
@@ -148,10 +148,10 @@ def test_product_of_step_jacobians(robot: chasles.Robot, method: str) -> None:
     n, steps, h = robot.nv, 20, 2e-3
     q, qd, _ = state(robot, 3)
     tau = RNG.normal(size=(steps, n))
-    motion = robot.rollout(q, qd, tau, dt=h, steps=steps, method=method)
+    motion = robot.rollout(q, qd, tau, dt=h, steps=steps, integrator=method)
     weights = RNG.normal(size=(2, steps + 1, n))
     got = robot.rollout_pullback(
-        q, qd, tau, covectors=tuple(weights), dt=h, steps=steps, method=method
+        q, qd, tau, covectors=tuple(weights), dt=h, steps=steps, integrator=method
     )
     jacobians = []
     for k in range(steps):
@@ -200,7 +200,7 @@ def test_energy_has_the_same_gradient_at_both_ends(robot: chasles.Robot) -> None
         by_q, by_qd = robot.derivatives("kinetic_energy", q, qd)
         return by_q + robot.derivatives("potential_energy", q, wrt="q"), by_qd
 
-    options: dict[str, Any] = {"dt": 1e-3, "steps": 400, "every": 400, "method": "rk4"}
+    options: dict[str, Any] = {"dt": 1e-3, "steps": 400, "every": 400, "integrator": "rk4"}
     motion = robot.rollout(q, qd, tau, **options)
     covectors = np.zeros((2, 2, robot.nv))
     covectors[:, 1] = gradient(motion.q[-1], motion.qd[-1])
@@ -222,7 +222,7 @@ def test_a_ball_that_rolls_on_soft_ground(method: str) -> None:
         np.array([0.1, 0.5, 0.0, 0.2, 0.0, 0.0]),
     )
     z = np.array([1e-4, 0.0, -5e-3])
-    options: dict[str, Any] = {"dt": 1e-3, "steps": 40, "method": method, "contacts": [pair]}
+    options: dict[str, Any] = {"dt": 1e-3, "steps": 40, "integrator": method, "contacts": [pair]}
     base = robot.rollout(q, qd, contact_states=z, **options)
     assert base.touching is not None
     assert base.touching.forces[..., 2].min() > 0.0
@@ -257,7 +257,13 @@ def test_parameters(method: str) -> None:
     robot = planar(2)
     q, qd, _ = state(robot, 6, 4)
     shared = np.array([12.0, 1.5, 2.0])
-    options: dict[str, Any] = {"dt": 5e-3, "steps": 30, "every": 7, "method": method, "start": 0.3}
+    options: dict[str, Any] = {
+        "dt": 5e-3,
+        "steps": 30,
+        "every": 7,
+        "integrator": method,
+        "start": 0.3,
+    }
     check_slope(robot, q, qd, spring, parameters=shared + RNG.uniform(size=(4, 3)), **options)
     one = robot.rollout(q, qd, spring, parameters=shared, **options)
     each = robot.rollout(q, qd, spring, parameters=np.tile(shared, (4, 1)), **options)

@@ -9,6 +9,7 @@ import pytest
 from support import close, raises
 
 import chasles
+from chasles.control import computed_torque
 from chasles.expr import Number, atan2, cos, sin, sqrt
 from chasles.model import Description, JointData, LinkData
 from chasles.robots._solids import sphere
@@ -35,6 +36,7 @@ def test_steps_are_at_most_dt_and_end_at_the_duration() -> None:
     close(motion.t, np.linspace(0.0, 0.01, 5), 1e-15)
     assert len(chasles.simulate(ROD, [0.0], [0.0], duration=0.3, dt=0.1).t) == 4
     assert len(chasles.simulate(ROD, [0.0], [0.0], duration=1e-12, dt=0.1).t) == 2
+    assert chasles.simulate(ROD, [0.0], [0.0], duration=0.03).t[-1] == 0.03
 
 
 def test_every_keeps_some_states_and_the_last() -> None:
@@ -72,15 +74,24 @@ def test_forces_constant_or_by_function() -> None:
 
 
 def test_controllers_of_rollouts_are_forces_too() -> None:
-    """The same motion as in machine code, and a batch of it; loops have no computed torque."""
+    """The same motion as in machine code, and a batch of it; with loops as `computed_torque`."""
     robot = chasles.robots.puma560()
     q = np.stack([robot.random(k) for k in range(2)])
     hold = ComputedTorque(50.0, 10.0, q[0] + 0.1)
     found = chasles.simulate(robot, q, np.zeros(6), duration=0.05, tau=hold)
-    expected = robot.rollout(q, np.zeros(6), hold, dt=1e-3, steps=50, method="rk4")
+    expected = robot.rollout(q, np.zeros(6), hold, dt=1e-3, steps=50, integrator="rk4")
     assert np.allclose(found.q, expected.q, rtol=0.0, atol=1e-12)
-    with raises("E-LOOP-031"):
-        chasles.simulate(BARS, *closed(), duration=0.1, tau=ComputedTorque(1.0, 1.0, 0.0))
+    goal, still = closed()[0], np.zeros(BARS.nv)
+
+    def law(t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+        gains = {"stiffness": 50.0, "damping": 10.0}
+        return computed_torque(BARS, q, qd, goal, still, still, **gains)
+
+    runs = [
+        chasles.simulate(BARS, *closed(), duration=0.02, tau=tau).q
+        for tau in (ComputedTorque(50.0, 10.0, goal), law)
+    ]
+    assert np.array_equal(*runs)
 
 
 def test_a_function_sees_the_times_of_the_stages() -> None:

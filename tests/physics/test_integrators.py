@@ -13,9 +13,10 @@ import chasles
 from chasles.mathematics.linear import Vector
 from chasles.model import Description, JointData, LinkData
 from chasles.model.joints import JOINTS
+from chasles.motion.steps.local import Local
+from chasles.motion.steps.runge_kutta import DORMAND_PRINCE, HEUN_2, HEUN_3
+from chasles.motion.steps.system import Advanced
 from chasles.robots._solids import sphere
-from chasles.simulate.local import Advanced, Local
-from chasles.simulate.runge_kutta import DORMAND_PRINCE, HEUN_2, HEUN_3
 
 FREE = (0.0, 0.0, 0.0)
 """No gravity."""
@@ -119,15 +120,15 @@ def test_order_with_closed_loops(name: str) -> None:
 def grown(table: Any, h: float) -> Advanced:
     """A step of y' = y from 1, which needs no robot."""
 
-    class Growth:
+    class Growth(Local):
         def first(self, y: np.ndarray) -> np.ndarray:
             return y
 
         def rates(self, s: float, y: np.ndarray) -> np.ndarray:
             return y
 
-    local: Local = Growth()  # type: ignore[assignment]
-    advanced: Advanced = table(local, h, np.ones(1))
+    system = object.__new__(Growth)
+    advanced: Advanced = table(system, h, np.ones(1))
     return advanced
 
 

@@ -19,10 +19,10 @@ from chasles.contact import (
     SoftSurface,
     Sphere,
 )
-from chasles.contact.carriers import Place
 from chasles.errors import ModelError
 from chasles.model.dh_fields import Field, checked, number, numbers
 from chasles.model.model import suggest
+from chasles.motion.geometry.carriers import Place
 
 KINDS: dict[str, dict[str, type]] = {
     "body": {

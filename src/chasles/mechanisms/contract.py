@@ -39,6 +39,10 @@ class Mechanism(Protocol):
         """Reasons why it is not a plain tree, in words: ("it has loops", "it depends on time")."""
 
     @property
+    def kept(self) -> dict[Any, Any]:
+        """Compiled steps of its motion, by all that decides them."""
+
+    @property
     def rows(self) -> int:
         """The number of equations of its loops and couplings."""
 

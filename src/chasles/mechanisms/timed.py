@@ -24,6 +24,7 @@ class Timed:
     def __init__(self, start: Tree, t: np.ndarray | None = None) -> None:
         self.start, self.t = start, t
         self.model: Model = start.model
+        self.kept = start.kept
         self.traits = (*start.traits, "it depends on time")
 
     @property

@@ -28,6 +28,7 @@ class Tree:
     def __init__(self, model: Model) -> None:
         self.model, self.functions = model, Functions(model)
         self.t: np.ndarray | None = None
+        self.kept: dict[Any, Any] = {}
 
     @cached_property
     def loops(self) -> Loops:

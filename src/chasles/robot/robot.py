@@ -5,14 +5,15 @@ from typing import TYPE_CHECKING, Any
 from chasles.algorithms import that_runs
 from chasles.entry_points import entry_point
 from chasles.functions.explain import Explanation, explain
-from chasles.robot.rolling import Rolling
+from chasles.motion.simulation import rollout, rollout_pullback, simulate
+from chasles.robot.editing import Editing
 
 if TYPE_CHECKING:  # leaves, loaded by their entry points
     from chasles.checks import Verification
     from chasles.plots import Plots
 
 
-class Robot(Rolling):
+class Robot(Editing):
     """A mechanism and everything that can be computed of it.
 
     Arrays have the coordinates last: q is (..., nq), velocities, accelerations and
@@ -31,6 +32,12 @@ class Robot(Rolling):
     A robot that depends on time, because joints are driven (`drive`) or couplings change, is asked
     at a time: `robot.at_time(t).mass_matrix(q)`.
     """
+
+    # Motion in time -----------------------------------------------------------------------------
+
+    simulate = simulate
+    rollout = rollout
+    rollout_pullback = rollout_pullback
 
     # Pictures ---------------------------------------------------------------------------------
 

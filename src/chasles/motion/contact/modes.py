@@ -1,0 +1,186 @@
+"""What touching points do until something changes, and what they do next.
+
+The sets of Featherstone 2008, table 11.1, with friction: current points stay, active ones of them
+are held, and a held one sticks, slides, or has no friction. While a mode lasts its motion follows
+from equations; at its end the complementarity problem of all that touches says which is next.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from chasles.motion.contact.rigid import Problem
+from chasles.motion.geometry.kinematics import Moves
+from chasles.motion.laws.friction import coulomb
+
+ACTS = 1e-9
+"""The part of the largest force, or of the largest free acceleration, that is not zero."""
+
+DEPENDENT = 1e-9
+"""Singular values up to this part of the largest are of points that others hold already."""
+
+EDGE = 1e-8
+"""Friction within this part of its bound is at the bound."""
+
+SLOW = 1e-5
+"""Velocities up to this (m/s, rad/s) are none. A point that slides no faster sticks or begins to
+slide; one that rebounds no faster, to rise no more than 5e-12 m under gravity, stays."""
+
+FAINT = 1e-3
+"""The slower slip is beside this (m/s), the more it has the direction that it had a step before:
+that of no velocity is undetermined, and near it turns too fast for any step. Of faster slip the
+direction is wrong by the square of FAINT beside it, times what it turns in a step."""
+
+
+class Mode(NamedTuple):
+    """What k points do: arrays of truth (k,), and vectors along the world's axes (k, 3).
+
+    current: it touches and stays. active: it is held; others have no force. slip: the unit vector
+    along which the body slides over the surface, zero where it does not. forces: those with which
+    the mode began; where points hold each other's place, later ones are the nearest to them.
+    """
+
+    current: np.ndarray
+    active: np.ndarray
+    slip: np.ndarray
+    forces: np.ndarray
+
+    @property
+    def slides(self) -> np.ndarray:
+        """Which points slide: (k,)."""
+        return np.any(self.slip, axis=-1)
+
+    def of(self, which: np.ndarray) -> "Mode":
+        """What some of the points do."""
+        return Mode(*(part[which] for part in self))
+
+
+def apart(points: int) -> Mode:
+    """The mode in which nothing touches."""
+    none, still = np.zeros((2, points), dtype=bool), np.zeros((2, points, 3))
+    return Mode(*none, *still)
+
+
+def heading(mode: Mode, moves: Moves) -> Mode:
+    """The mode with the directions of slip that it has by now."""
+    u, size = _slip(moves, mode)
+    ahead = np.column_stack([u / size, np.zeros(len(u))])
+    slip = np.where(mode.slides[:, None], _turned(moves.axes, ahead, back=True), 0.0)
+    return mode._replace(slip=slip)
+
+
+def held_forces(
+    problem: Problem, axes: np.ndarray, mode: Mode, mu: np.ndarray, drag: np.ndarray
+) -> np.ndarray:
+    """Forces (k, 3), along the axes of contact, that hold k points as if they could pull.
+
+    problem: in three directions of each. A point that sticks has three unknowns; one that slides
+    has its normal force, which takes friction -mu lambda v/|v| with it (`drags`), so that the
+    matrix is not symmetric.
+    """
+    slides = mode.slides
+    sticks = (mu > 0.0) & ~slides
+    rows = np.flatnonzero(np.column_stack([sticks, sticks, np.ones_like(sticks)]))
+    D = np.eye(3 * len(mu))
+    if slides.any():
+        normals = 2 + 3 * np.arange(len(mu))
+        D[normals - 2, normals], D[normals - 1, normals] = drag.T
+    D = D[:, rows]
+    M, d = (problem.M @ D)[rows], problem.d[rows]
+    first = _turned(axes, mode.forces).ravel()[rows]
+    x = first - np.linalg.lstsq(M, M @ first + d, rcond=DEPENDENT)[0]
+    return (D @ x).reshape(-1, 3)
+
+
+def drags(moves: Moves, mode: Mode, mu: np.ndarray) -> np.ndarray:
+    """Friction (k, 2), along tangents, for a normal force of 1, of points that slide."""
+    slides = mode.slides
+    if not slides.any():
+        return np.zeros((len(mu), 2))
+    u, size = _slip(moves, mode)
+    return np.where(slides[:, None], -mu[:, None] * u / size, 0.0)
+
+
+def _slip(moves: Moves, mode: Mode) -> tuple[np.ndarray, np.ndarray]:
+    """Which way points slide: vectors (k, 2) along tangents, of velocities and of `FAINT`; lengths.
+
+    Beyond the moment at which slip ends its direction stays, for whoever looks for that moment: the
+    velocity is mirrored.
+    """
+    along = _turned(moves.axes, mode.slip)[:, :2]
+    u = moves.velocity[:, :2]
+    ahead = np.sum(u * along, axis=-1, keepdims=True)
+    speed = np.linalg.norm(u, axis=-1, keepdims=True)
+    u = u + (FAINT * FAINT / (FAINT + speed) - 2.0 * np.minimum(ahead, 0.0)) * along
+    return u, np.maximum(np.linalg.norm(u, axis=-1, keepdims=True), 1e-300)
+
+
+def dragged(problem: Problem, moves: Moves, forces: np.ndarray, mu: np.ndarray) -> np.ndarray:
+    """The most that friction at k points may accelerate each along its tangents: (k,), m/s2.
+
+    Zero of a point that others hold, at the bound of its own friction: it does not begin to move.
+    """
+    bound = np.repeat(mu * np.maximum(forces[:, 2], 0.0), 3).reshape(-1, 3) * [1.0, 1.0, 0.0]
+    most = np.max((np.abs(problem.M) @ bound.ravel()).reshape(-1, 3)[:, :2], axis=-1)
+    a = (problem.M @ forces.ravel() + problem.d).reshape(-1, 3)[:, :2]
+    moves_on = np.linalg.norm(a, axis=-1) > ACTS * np.max(np.abs(problem.d), initial=0.0)
+    moves_on |= np.linalg.norm(moves.velocity[:, :2], axis=-1) > SLOW
+    return np.where(moves_on, most, 0.0)
+
+
+def ease(M: np.ndarray, drag: np.ndarray) -> np.ndarray:
+    """How well each of k points can be pushed away, friction included, beside without it: (k,).
+
+    The normal acceleration by its own force. Where it falls to zero Painleve's paradox begins.
+    drag: see `drags`.
+    """
+    own = np.array([M[3 * i + 2, 3 * i : 3 * i + 3] for i in range(len(drag))])
+    pushed: np.ndarray = 1.0 + np.sum(own[:, :2] * drag, axis=-1) / own[:, 2]
+    return pushed
+
+
+def next_mode(problem: Problem, moves: Moves, mu: np.ndarray) -> tuple[Mode, np.ndarray]:
+    """The mode of k points that touch, by Coulomb's law; and its forces along axes of contact.
+
+    problem: in three directions of each. Raises `Infeasible`, `Inconsistent` or `Indeterminate`.
+    """
+    u = moves.velocity[:, :2]
+    speed = np.linalg.norm(u, axis=-1)
+    moving = (speed > SLOW) & (mu > 0.0)
+    slip = np.where(moving[:, None], u / np.where(moving, speed, 1.0)[:, None], 0.0)
+    f = coulomb(problem.M, problem.d, mu, slip)
+    a = (problem.M @ f.ravel() + problem.d).reshape(-1, 3)
+    still = ACTS * np.max(np.abs(problem.d), initial=0.0)
+    stays = a[:, 2] <= still
+    pushed = f[:, 2] > ACTS * np.max(f[:, 2], initial=0.0)
+    size, pull = np.linalg.norm(a[:, :2], axis=-1), np.linalg.norm(f[:, :2], axis=-1)
+    begins = ~moving & (mu > 0.0) & stays & (pull >= (1.0 - EDGE) * mu * f[:, 2])
+    begins &= pushed | (size > still)
+    way = np.where((size > still)[:, None], a[:, :2], -f[:, :2])
+    length = np.linalg.norm(way, axis=-1)
+    slip = np.where(begins[:, None], way / np.where(begins, length, 1.0)[:, None], slip)
+    spread = np.column_stack([np.where(stays[:, None], slip, 0.0), np.zeros(len(mu))])
+    active = _spanning(moves.J[:, 2], stays, pushed & stays)
+    E = moves.axes
+    return Mode(stays, active, _turned(E, spread, back=True), _turned(E, f, back=True)), f
+
+
+def _spanning(normals: np.ndarray, current: np.ndarray, pushed: np.ndarray) -> np.ndarray:
+    """The points with a force, and others of `current` whose normals these do not span."""
+    active = pushed.copy()
+    unit = normals / np.maximum(np.linalg.norm(normals, axis=-1, keepdims=True), 1e-300)
+    for k in np.flatnonzero(current & ~pushed):
+        others = unit[active]
+        active[k] = _rank(np.vstack([others, unit[k]])) > _rank(others)
+    return active
+
+
+def _rank(rows: np.ndarray) -> int:
+    return int(np.linalg.matrix_rank(rows, tol=DEPENDENT)) if len(rows) else 0
+
+
+def _turned(axes: np.ndarray, v: np.ndarray, *, back: bool = False) -> np.ndarray:
+    """Vectors (k, 3) from the world's axes to those of contact, or back."""
+    E = np.swapaxes(axes, -1, -2) if back else axes
+    turned: np.ndarray = (E @ v[..., None])[..., 0]
+    return turned

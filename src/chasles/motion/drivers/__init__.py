@@ -1,0 +1,1 @@
+"""Steps in a row: in machine code, or one by one with events and rigid contact."""

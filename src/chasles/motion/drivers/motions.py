@@ -1,0 +1,262 @@
+"""How positions follow steps along the configuration space: of a tree, or of closed loops."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from chasles.errors import ArgumentError
+from chasles.mechanisms import OpenLoop, SingularPosition
+from chasles.mechanisms.charts import Chart
+from chasles.mechanisms.closing import CLOSED
+from chasles.motion.closure import ClosureFunction
+from chasles.motion.contract import Machine
+from chasles.motion.drivers.memory import Memory, Remembering
+from chasles.motion.drivers.pace import Step
+from chasles.motion.steps.local import Accelerate, Behind, Local, Place, Placed, Taken, take
+from chasles.motion.steps.system import Advance, path
+
+FALLEN = 0.1
+"""Other coordinates are chosen where the margin of a chart, which is the square of a pivot, falls
+below this part of what it was when the chart was chosen: a pivot at a third. At a hundredth the
+equations still have their digits, but such coordinates turn back within a few steps of a
+millisecond, and the method loses the energy's: with rates up to 15 rad/s a five-bar errs in ten
+seconds by 5e-3 of its kinetic energy at a hundredth, by 4e-6 at a tenth, by 3e-7 at a third."""
+
+STEPS = 20
+"""Newton's at most; two or three are usual."""
+
+CONSISTENT = 1e-6
+"""At the start loops may be open by this much (rad, parts of their size), and rates be wrong."""
+
+BRANCH = 1e-3
+"""A closed position farther than this from the given one (rad, m) belongs to another branch."""
+
+
+def rate_of_steps(robot: Machine) -> Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]:
+    """The function rate(q, there, v): that of difference(q, there) while `there` moves with v."""
+    if all(robot.model.bodies[i].joint.additive for i in robot.model.movers):
+        return lambda q, there, v: v
+
+    def rate(q: np.ndarray, there: np.ndarray, v: np.ndarray) -> np.ndarray:
+        J = robot.derivatives("difference", q, there, wrt="q1")
+        return (J @ v[..., None])[..., 0]
+
+    return rate
+
+
+def tree(robot: Machine) -> Place:
+    """The places of a tree, or of one whose loops something else keeps closed."""
+    rate = rate_of_steps(robot)
+
+    def place(t: float, q: np.ndarray, d: np.ndarray, v: np.ndarray) -> Placed:
+        there = robot.integrate(q, d)
+        return there, v, rate(q, there, v)
+
+    return place
+
+
+def by_function(robot: Machine, closure: ClosureFunction) -> Place:
+    """The places of loops that a function closes."""
+    if not isinstance(closure, ClosureFunction) or closure.robot.joints != robot.joints:
+        problem = f"closure must be a ClosureFunction of robot {robot.name!r}"
+        raise ArgumentError("E-MOTION-053", problem, part="simulate")
+    free = closure.independent
+    where = [robot.mechanism.loops.places[k] for k in free]
+
+    def place(t: float, q: np.ndarray, d: np.ndarray, v: np.ndarray) -> Placed:
+        there, qd = closure(q[..., where] + d[..., free], v[..., free], t=t)
+        return there, qd, qd
+
+    return place
+
+
+def begun(
+    robot: Machine, place: Place, t: float, q: np.ndarray, qd: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """A state near enough to closed, closed to rounding."""
+    robot.mechanism.at(t).closing.check_closed("simulate", q, CONSISTENT)
+    there, speed, _ = place(t, q, np.zeros_like(qd), qd)
+    scale = np.maximum(1.0, np.max(np.abs(qd), axis=-1, initial=0.0))
+    moved, wrong = np.abs(robot.difference(q, there)), np.abs(speed - qd)
+    for name, error, limit, remedy in (
+        ("q is on another branch", moved, np.full_like(scale, BRANCH), "assemble or the closure"),
+        ("qd opens the loops", wrong, CONSISTENT * scale, "robot.complete(q, yd)"),
+    ):
+        bad = error > limit[..., None]
+        if np.any(bad):
+            *member, freedom = map(int, np.argwhere(bad)[0])
+            at = f" at index {tuple(member)}" if member else ""
+            problem = (
+                f"{name}{at}: {robot.mechanism.loops.freedoms[freedom]!r} is off by "
+                f"{error[(*member, freedom)]:.3g}"
+            )
+            raise OpenLoop("E-MOTION-054", problem, f"give what {remedy} gives", part="simulate")
+    return there, speed
+
+
+class Moving(NamedTuple):
+    """How a robot moves: begin(t, q, qd) gives the state it can begin with, and steps follow.
+
+    parts: what remembers anything between steps.
+    """
+
+    begin: Callable[[float, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
+    step: Step
+    rechosen: list[float]
+    parts: tuple[Remembering, ...] = ()
+
+
+def moving(
+    robot: Machine,
+    accelerate: Accelerate,
+    advance: Advance,
+    closure: ClosureFunction | None,
+    stabilization: float | None,
+    behind: Behind | None = None,
+) -> Moving:
+    """A robot's steps by a method: its tree's, or with its loops closed.
+
+    behind: what stands behind q in every state, and is integrated with it.
+    """
+    way = path(robot.model)
+
+    def step(place: Place, t: float, h: float, q: np.ndarray, qd: np.ndarray) -> Taken:
+        return take(advance, Local(robot, way, place, accelerate, t, q, behind), h, qd)
+
+    if closure is not None:
+        place = by_function(robot, closure)
+        return Moving(partial(begun, robot, place), partial(step, place), [])
+    if not robot.mechanism.rows or stabilization is not None:
+        return Moving(lambda t, q, qd: (q, qd), partial(step, tree(robot)), [])
+    closed = Closed(robot)
+
+    def begin(t: float, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        closed.choose(t, q)
+        return begun(robot, closed.place, t, q, qd)
+
+    return Moving(begin, partial(closed.step, step), closed.rechosen, (closed,))
+
+
+class Lost(SingularPosition):
+    """Some members of a batch need other independent coordinates: their mask."""
+
+    def __init__(self, *text: str, members: np.ndarray, **place: Any) -> None:
+        super().__init__(*text, **place)
+        self.members = members
+
+
+class Closed:
+    """Closed loops: of d and v the independent entries count, and the others follow them.
+
+    Every member of a batch has a chart of its own, since each comes to its dead points by itself.
+    Past one of these the margin has another sign than where the chart was chosen.
+    """
+
+    def __init__(self, robot: Machine) -> None:
+        self._robot, self._rate = robot, rate_of_steps(robot)
+        self.rechosen: list[float] = []
+        self._charts: list[Chart] = []
+        self._which, self._start = np.zeros(0, int), np.zeros(0)
+
+    def choose(self, t: float, q: np.ndarray) -> None:
+        """Charts for all members, at a position from which they begin."""
+        self._charts = []
+        self._which, self._start = np.full(q.shape[:-1], -1), np.ones(q.shape[:-1])
+        self._choose(t, q, self._which < 0)
+
+    def step(
+        self,
+        step: Callable[..., Taken],
+        t: float,
+        h: float,
+        q: np.ndarray,
+        qd: np.ndarray,
+    ) -> Taken:
+        """step(place, t, h, q, qd), in other coordinates where those of a member will not do."""
+        chosen: Any = False
+        while True:
+            try:
+                return step(self.place, t, h, q, qd)
+            except Lost as lost:
+                alone = q[..., : self._robot.nq]
+                if np.any(lost.members & chosen):
+                    raise self._singular(t, alone, lost.members & chosen) from None
+                self._choose(t, alone, lost.members)
+                chosen = chosen | lost.members
+                self.rechosen.append(t)
+
+    def place(self, t: float, q: np.ndarray, d: np.ndarray, v: np.ndarray) -> Placed:
+        """The closed position with these independent entries of d, its velocity, the rate of d.
+
+        Newton's method from integrate(q, d); on rotations its steps add up to d but for a factor
+        1 + O(d), so that it converges a little slower there. Raises `Lost`.
+        """
+        for _ in range(STEPS):
+            there = self._robot.integrate(q, d)
+            step, qd, health = self._closing(t, there, v)
+            is_open = ~(health[..., 0] <= CLOSED * CLOSED)
+            if not np.count_nonzero(is_open):
+                break
+            d = d + np.where(is_open[..., None], step, 0.0)
+        lost = is_open | ~(health[..., 1] / self._start > FALLEN)
+        if np.count_nonzero(lost):
+            problem = "the loops cannot be followed from here"
+            raise Lost("E-MOTION-074", problem, part="simulate", members=lost)
+        return there, qd, self._rate(q, there, qd)
+
+    def memory(self) -> dict[str, np.ndarray]:
+        """Every chart that there is, those in use, whose each member's is, and its first margin."""
+        known, arrays = self._robot.mechanism.charts.memory()
+        used = np.array([known.index(chart) for chart in self._charts], dtype=int)
+        return arrays | {"charts": used, "chart": self._which, "margin": self._start}
+
+    def recall(self, memory: Memory) -> None:
+        """Go on in these coordinates; charts made later will be as they would have been."""
+        known = self._robot.mechanism.charts.recall(memory)
+        self._charts = [known[k] for k in memory["charts"]]
+        self._which, self._start = memory["chart"], memory["margin"]
+
+    def _closing(self, t: float, q: np.ndarray, v: np.ndarray) -> Placed:
+        """`closing_step` of every member, by its own chart."""
+        if len(self._charts) == 1:
+            return self._charts[0].closing(t, q, v)
+        step, qd, health = np.empty_like(v), np.empty_like(v), np.empty((*v.shape[:-1], 2))
+        for k, chart in enumerate(self._charts):
+            members = self._which == k
+            step[members], qd[members], health[members] = chart.closing(t, q[members], v[members])
+        return step, qd, health
+
+    def _choose(self, t: float, q: np.ndarray, members: np.ndarray) -> None:
+        """Other charts for some members: one that suits the first, for all whom it suits too."""
+        left, loops = np.array(members), self._robot.mechanism.at(t).closing
+        while np.any(left):
+            first = np.unravel_index(np.argmax(left), left.shape)
+            chart = self._robot.mechanism.charts.at(loops, q[first])
+            margin = chart.closing(t, q, np.zeros((*q.shape[:-1], self._robot.nv)))[2][..., 1]
+            taken = np.array(left & (np.abs(margin) > FALLEN))
+            taken[first] = True
+            if chart not in self._charts:
+                self._charts.append(chart)
+            self._which = np.where(taken, self._charts.index(chart), self._which)
+            self._start = np.where(taken, margin, self._start)
+            left &= ~taken
+        used = np.unique(self._which)
+        self._charts = [self._charts[k] for k in used]
+        self._which = np.searchsorted(used, self._which)
+
+    def _singular(self, t: float, q: np.ndarray, members: np.ndarray) -> SingularPosition:
+        """What to say where new coordinates are no better than the last."""
+        at = np.unravel_index(int(np.argmax(members)), members.shape)
+        loops, chart = self._robot.mechanism.at(t).closing, self._charts[self._which[at]]
+        index = f" at index {tuple(map(int, at))}" if at else ""
+        return SingularPosition(
+            "E-MOTION-055",
+            f"singular position{index}: "
+            f"{loops.undetermined(loops.matrix(q[at]), chart.independent)}, and no other choice "
+            "does",
+            "the motion can go on in more than one way: stop before it, or start so that it is "
+            "not met",
+            part=f"robot {self._robot.name!r}",
+        )

@@ -1,0 +1,161 @@
+"""Where a rollout's arrays are and its step is repeated: the host's memory, or a GPU's."""
+
+import contextlib
+import math
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from chasles.backends.arrays import call, check_shape
+from chasles.errors import ArgumentError, InputError, NotFiniteError
+from chasles.expr import Variable
+from chasles.functions.libraries import common, module
+from chasles.functions.names import numbers
+
+
+class Place(Protocol):
+    """Arrays of one library.
+
+    function: as messages call it. backend, dtype: what the step is compiled for. device: to be
+    entered while arrays are made. given: the arguments as arrays, checked; None where one is. flat:
+    an array broadcast to a leading shape, whose axes become one. sent: an array of NumPy, there.
+    records: arrays (count, kept, size) that begin with the states. joined: arrays side by side.
+    call: a kernel on arrays. check: complain of records that are not finite, where that can be seen
+    without waiting.
+    """
+
+    function: str
+    backend: str
+    dtype: str
+    device: contextlib.AbstractContextManager[Any]
+    given: dict[str, Any]
+
+    def flat(self, array: Any, lead: tuple[int, ...], tail: tuple[int, ...]) -> Any: ...
+
+    def sent(self, array: np.ndarray) -> Any: ...
+
+    def records(self, states: Sequence[Any], kept: int) -> list[Any]: ...
+
+    def joined(self, parts: Sequence[Any]) -> Any: ...
+
+    def call(self, kernel: Any, arguments: Sequence[Any], threads: int | None) -> Any: ...
+
+    def check(self, records: Sequence[Any]) -> None: ...
+
+
+def place_of(function: str, variables: Sequence[Variable], arguments: Sequence[Any]) -> Place:
+    """Where the arguments of a rollout are; all must be in one place."""
+    library = common(function, variables, arguments)
+    if library is None:
+        return _Host(function, variables, arguments)
+    if library.package != "cupy":
+        problem = f"here it takes arrays of NumPy or CuPy, not those of {library.name}"
+        remedy = "convert them (cupy.from_dlpack shares memory); no derivative goes through"
+        raise ArgumentError("E-MOTION-013", problem, remedy, part=function)
+    return _GPU(function, variables, arguments)
+
+
+class _Host:
+    """NumPy's arrays, and what NumPy takes, in float64. All numbers must be finite."""
+
+    backend, dtype = "llvm", "float64"
+    device: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
+
+    def __init__(
+        self, function: str, variables: Sequence[Variable], arguments: Sequence[Any]
+    ) -> None:
+        self.function = function
+        self.given = {
+            v.name: None if a is None else _finite(function, v, a)
+            for v, a in zip(variables, arguments, strict=True)
+        }
+
+    def flat(self, array: Any, lead: tuple[int, ...], tail: tuple[int, ...]) -> Any:
+        # A copy: states are advanced in place.
+        whole = np.array(np.broadcast_to(array, lead + tail), order="C")
+        return whole.reshape(math.prod(lead), *tail)
+
+    def sent(self, array: np.ndarray) -> np.ndarray:
+        return array
+
+    def records(self, states: Sequence[Any], kept: int) -> list[Any]:
+        made = [np.empty((len(a), kept, a.shape[1])) for a in states]
+        for record, state in zip(made, states, strict=True):
+            record[:, 0] = state
+        return made
+
+    def joined(self, parts: Sequence[Any]) -> np.ndarray:
+        return np.concatenate(parts, axis=-1)
+
+    def call(self, kernel: Any, arguments: Sequence[Any], threads: int | None) -> Any:
+        return call(kernel, self.function, tuple(arguments), None, threads)
+
+    def check(self, records: Sequence[Any]) -> None:
+        if not np.isfinite(records[1][:, -1]).all():  # what is lost once stays lost
+            bad = ~np.isfinite(records[1]).all(axis=-1)
+            row, kept = (int(k) for k in np.argwhere(bad)[0])
+            problem = f"velocities of state {row} are no longer finite by record {kept}"
+            remedy = "make dt smaller, or look at the forces"
+            raise NotFiniteError("E-MOTION-014", problem, remedy, part=self.function)
+
+
+class _GPU:
+    """CuPy's arrays on one device: in float32 if all are, else in float64.
+
+    Numbers are not looked at, which would have to wait for them. Records are in rows if all states
+    are, else in columns.
+    """
+
+    backend = "cuda"
+
+    def __init__(
+        self, function: str, variables: Sequence[Variable], arguments: Sequence[Any]
+    ) -> None:
+        self.function = function
+        import cupy
+
+        given = [(v, a) for v, a in zip(variables, arguments, strict=True) if a is not None]
+        cupys = module("cupy")
+        self.dtype = "float32" if cupys.single(arguments) else "float64"
+        arrays = cupys.converted(function, *zip(*given, strict=True), self.dtype)
+        self.given = dict.fromkeys(v.name for v in variables)
+        for (v, _), array in zip(given, arrays, strict=True):
+            check_shape(function, v, array.shape)
+            self.given[v.name] = array
+        self.device, self.cupy = arrays[0].device, cupy
+
+    def flat(self, array: Any, lead: tuple[int, ...], tail: tuple[int, ...]) -> Any:
+        return self.cupy.broadcast_to(array, lead + tail).reshape(math.prod(lead), *tail)
+
+    def sent(self, array: np.ndarray) -> Any:
+        return self.cupy.asarray(array.astype(self.dtype))
+
+    def records(self, states: Sequence[Any], kept: int) -> list[Any]:
+        rows = all(a.shape[1] <= 1 or a.strides[1] == a.itemsize for a in states)
+        made = []
+        for state in states:
+            count, size = state.shape
+            if rows:
+                record = self.cupy.empty((count, kept, size), self.dtype)
+            else:
+                record = self.cupy.empty((kept, size, count), self.dtype).transpose(2, 0, 1)
+            record[:, 0] = state
+            made.append(record)
+        return made
+
+    def joined(self, parts: Sequence[Any]) -> Any:
+        return self.cupy.concatenate(parts, axis=-1)
+
+    def call(self, kernel: Any, arguments: Sequence[Any], threads: int | None) -> Any:
+        return kernel.call(self.function, arguments)
+
+    def check(self, records: Sequence[Any]) -> None:
+        """Nothing: NaN stays in the records."""
+
+
+def _finite(function: str, variable: Variable, value: Any) -> np.ndarray:
+    array = np.asarray(numbers(f"{function}: {variable.name}", value, variable.size), dtype=float)
+    if not np.isfinite(array).all():
+        raise InputError("E-MOTION-015", f"{variable.name} must be finite numbers", part=function)
+    return array

@@ -1,0 +1,409 @@
+"""Rigid contact in time: Featherstone's procedure of current and active sets (2008, table 11.1).
+
+1  steps follow the motion in which active contacts are held        `RigidContact.accelerate`
+2  after each, look for what ends the mode: a gap that closes,
+   features that are no longer nearest, a force that pulls,
+   friction at its bound, slip that ends                            `margins`
+3  go back to the earliest of these                                 `Watched`
+4  apply impulses where points approach                             `impulses`
+5  points that part are no longer held,                             `changed`
+6  and the complementarity problem of all that touches says
+   which stay, stick and slide                                      `next_mode`
+7  go on
+
+Long because the procedure is kept in one place.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from chasles.errors import InputError, NotFiniteError
+from chasles.motion.contact.impact import response
+from chasles.motion.contact.modes import (
+    FAINT,
+    SLOW,
+    Mode,
+    apart,
+    dragged,
+    drags,
+    ease,
+    heading,
+    held_forces,
+    next_mode,
+)
+from chasles.motion.contact.pairs import Pair
+from chasles.motion.contact.rigid import Problem, constrained_problem
+from chasles.motion.contract import Machine
+from chasles.motion.drivers.impacts import impulses
+from chasles.motion.drivers.memory import Memory, other_motion
+from chasles.motion.drivers.slots import Slots
+from chasles.motion.geometry.kinematics import NEAR, Moves
+from chasles.motion.records import Occurrence
+from chasles.motion.steps.local import Accelerate, Taken
+
+DEPTH = 1e-12
+"""How deep (m, rad) a point is when its gain is noticed: beyond rounding."""
+
+DEEPEST = 1e-6
+"""What a motion may begin with, and how far a held point may part before it is lost."""
+
+ASTRAY = 1e-8
+"""How far a step may take a point that is held off its surface: a longer one is in error."""
+
+BOUND = 1e-7
+"""The part of the largest force by which a force may be beyond its bound unnoticed: more than the
+complementarity problem errs, so that what was noticed is changed."""
+
+BACK = 1e-12
+"""A slip that has turned back this fast (m/s) has ended."""
+
+DRIFT = 1e-13
+"""Held points off their place (m) or moving (m/s) by more are put back."""
+
+TINY = 1e-300
+
+
+class RigidContact:
+    """Points of contact and joint limits of a robot in one state, and what they do at present.
+
+    free: accelerations without contact. force: joint forces of (t, q, qd). f_ext and dissipation:
+    as in `inverse_dynamics`, which is faster without.
+    """
+
+    def __init__(
+        self,
+        robot: Machine,
+        pairs: Sequence[Pair],
+        limits: bool,
+        free: Accelerate,
+        force: Callable[..., np.ndarray],
+        f_ext: Mapping[str, Any] | None,
+        dissipation: bool,
+    ) -> None:
+        self._robot, self._free, self._force = robot, free, force
+        self._options: dict[str, Any] = {"f_ext": f_ext} if f_ext else {}
+        self._options |= {"dissipation": True} if dissipation else {}
+        self._slots = Slots(robot, pairs, limits)
+        self._friction = self._slots.friction
+        self._mode = apart(len(self._friction))
+        self._last: _Found | None = None
+
+    # Between changes ---------------------------------------------------------------------------
+
+    def accelerate(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+        """qdd with the active points held (step 1)."""
+        if not self._mode.active.any():
+            return self._free(t, q, qd)
+        return self._found(t, q, qd).qdd
+
+    def _found(self, t: float, q: np.ndarray, qd: np.ndarray) -> "_Found":
+        """Everything about a state in the present mode; the last one is remembered."""
+        last = self._last
+        if last is None or not last.of(t, q, qd, self._mode):
+            last = self._last = self._find(t, q, qd)
+        return last
+
+    def _find(self, t: float, q: np.ndarray, qd: np.ndarray) -> "_Found":
+        moves, mode = self._moves(t, q, qd), self._mode
+        forces, active = np.zeros((len(self._friction), 3)), np.flatnonzero(mode.active)
+        if not active.size:
+            return _Found(t, q, qd, mode, moves, forces, np.empty(0), None)
+        problem, drag = self._problem(t, q, qd, moves, active), self._drag(moves, active)
+        f = held_forces(problem, moves.axes[active], mode.of(active), self._friction[active], drag)
+        qdd = problem.motion(f.ravel()).qdd
+        if not np.isfinite(qdd).all():
+            raise NotFiniteError(
+                "E-MOTION-057",
+                f"accelerations are no longer finite at t = {t:.6g} s, with "
+                f"{self._slots.named(active)} held",
+                "make dt smaller, or look at tau",
+                part="simulate",
+            )
+        forces[active] = f
+        return _Found(t, q.copy(), qd.copy(), mode, moves, forces, qdd, problem)
+
+    def _drag(self, moves: Moves, active: np.ndarray) -> np.ndarray:
+        """Friction (k, 2) for a normal force of 1, of active points."""
+        return drags(moves.of(active), self._mode.of(active), self._friction[active])
+
+    def _moves(self, t: float, q: np.ndarray, qd: np.ndarray) -> Moves:
+        return self._slots(t, q, qd, self._mode.current)
+
+    def _problem(
+        self, t: float, q: np.ndarray, qd: np.ndarray, moves: Moves, which: np.ndarray
+    ) -> Problem:
+        """The equation of motion with three directions of each of some points."""
+        some, tau = moves.of(which), self._force(t, q, qd)
+        T = some.J.reshape(-1, self._robot.nv).T
+        robot = self._robot.at(t)
+        return constrained_problem(
+            robot, q, qd, tau, T, some.bias.ravel(), some.gap, **self._options
+        )
+
+    def margins(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+        """What is left of all bounds until something changes, negative beyond (step 2).
+
+        Gaps of points that are apart, and of current ones the room to part and to stay what they
+        are; normal forces; friction of those that stick; slip, along its direction, of those that
+        slide, and their `ease`.
+        """
+        found, mode, mu = self._found(t, q, qd), self._mode, self._friction
+        moves, f = found.moves, found.forces
+        slack = self._slack(found)
+        slides, active = mode.slides, mode.active
+        sticks = active & (mu > 0.0) & ~slides
+        bound = mu * f[:, 2] - np.linalg.norm(f[:, :2], axis=-1)
+        slip = np.sum(
+            moves.axes[:, :2] @ mode.slip[:, :, None] * moves.velocity[:, :2, None], (1, 2)
+        )
+        rooms = [
+            np.where(mode.current, DEEPEST - np.abs(moves.gap), moves.gap + DEPTH),
+            moves.room[mode.current] + NEAR,
+            f[active, 2] + slack[active],
+            bound[sticks] + slack[sticks],
+            slip[slides] + BACK,
+            self._ease(found),
+        ]
+        return np.concatenate(rooms)
+
+    def _slack(self, found: "_Found") -> np.ndarray:
+        """How far forces may be beyond their bounds: (k,).
+
+        A part of the largest, or of what would stop the largest acceleration at that point: where
+        all are next to none, no force is large beside the others.
+        """
+        size = max(np.max(np.abs(part), initial=0.0) for part in (found.forces, self._mode.forces))
+        slack = np.full(len(self._friction), size)
+        if found.problem is not None:
+            own = np.diagonal(found.problem.M)[2::3]
+            moved = own > TINY
+            stops = np.max(np.abs(found.problem.d)) / np.where(moved, own, 1.0)
+            slack[self._mode.active] = np.maximum(size, np.where(moved, stops, 0.0))
+        return BOUND * slack
+
+    def _ease(self, found: "_Found") -> np.ndarray:
+        """How well active points can be pushed away, where some slide: see `ease`."""
+        if found.problem is None or not self._mode.slides.any():
+            return np.empty(0)
+        return ease(found.problem.M, self._drag(found.moves, np.flatnonzero(self._mode.active)))
+
+    def strays(self, t: float, q: np.ndarray, qd: np.ndarray) -> bool:
+        """Whether active points have left their surfaces, which only an error of the step does."""
+        gap = self._found(t, q, qd).moves.gap[self._mode.active]
+        return bool(np.any(np.abs(gap) > ASTRAY))
+
+    def overdue(self, t: float, q: np.ndarray, qd: np.ndarray) -> float:
+        """How long ago (s) a point that is apart was at its surface, which it is below: the most.
+
+        A gain is noticed at a depth, but happens where the gap is zero. Of slow ones, which may be
+        no more than rounding, the depth says nothing about time.
+        """
+        moves = self._found(t, q, qd).moves
+        gap, rate = moves.gap, moves.velocity[:, 2]
+        below = ~self._mode.current & (gap < 0.0) & (rate < -SLOW)
+        return float(np.max(gap[below] / rate[below], initial=0.0))
+
+    def kept(self, t: float, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Forces (rows, 3), along the world's axes, and gaps (rows,) of a state, of contacts."""
+        found, slots = self._found(t, q, qd), self._slots
+        forces, gaps = np.zeros((len(slots.names), 3)), np.full(len(slots.names), np.inf)
+        turned = np.swapaxes(found.moves.axes, 1, 2) @ found.forces[:, :, None]
+        np.add.at(forces, slots.row, turned[..., 0])
+        np.minimum.at(gaps, slots.row, found.moves.gap)
+        return forces[: slots.contacts], gaps[: slots.contacts]
+
+    def memory(self) -> dict[str, np.ndarray]:
+        """The mode."""
+        return {f"contact {name}": part for name, part in self._mode._asdict().items()}
+
+    def recall(self, memory: Memory) -> None:
+        """Go on in a mode."""
+        mode = Mode(*(memory[f"contact {name}"].copy() for name in Mode._fields))
+        if len(mode.current) != len(self._friction):
+            raise other_motion("E-MOTION-058")
+        self._mode = mode
+
+    # Staying on the constraint -----------------------------------------------------------------
+
+    def turned(self, t: float, q: np.ndarray, qd: np.ndarray) -> float:
+        """Before a step: slip has turned; and how long the step may be (s).
+
+        Friction turns slow slip fast. In a step it may change velocities by twice what they are:
+        beyond, explicit methods are unstable.
+        """
+        if not self._mode.slides.any():
+            return np.inf
+        self._mode = heading(self._mode, self._moves(t, q, qd))
+        found, active = self._found(t, q, qd), np.flatnonzero(self._mode.active)
+        if found.problem is None:
+            return np.inf
+        some, f, slides = found.moves.of(active), found.forces[active], self._mode.slides[active]
+        drag = dragged(found.problem, some, f, self._friction[active])[slides]
+        speed = np.linalg.norm(some.velocity[slides, :2], axis=-1)
+        return float(np.min(2.0 * (speed + FAINT) / (drag + TINY), initial=np.inf))
+
+    def restored(self, t: float, step: Taken) -> Taken:
+        """After a step: held points that have drifted are put back, by the least kinetic energy.
+
+        The shift is along M^-1 J', as an impulse would make it: it is of the size of the error of
+        the step, and its work is that times the velocity that was wrong.
+        """
+        moves, mode = self._found(t, step.q, step.qd).moves, self._mode
+        rows = self._held_rows()
+        off = np.max(np.abs(moves.gap[mode.current]), initial=0.0)
+        if max(off, np.max(np.abs(moves.velocity[rows]), initial=0.0)) <= DRIFT:
+            return step
+        q = self._onto(t, step.q, moves, mode.current)
+        return step._replace(q=q, qd=self._stopped(t, step.q, step.qd, moves, rows))
+
+    def _held_rows(self) -> np.ndarray:
+        """Directions in which current points do not move: truth (k, 3)."""
+        sticks = self._mode.active & (self._friction > 0.0) & ~self._mode.slides
+        return np.column_stack([sticks, sticks, self._mode.current])
+
+    def _onto(self, t: float, q: np.ndarray, moves: Moves, which: np.ndarray) -> np.ndarray:
+        """q with the gaps of some points closed."""
+        there: np.ndarray = self._robot.integrate(
+            q, self._shift(t, q, moves.J[which, 2], moves.gap[which])
+        )
+        return there
+
+    def _stopped(
+        self, t: float, q: np.ndarray, qd: np.ndarray, moves: Moves, rows: np.ndarray
+    ) -> np.ndarray:
+        """qd without velocities in some directions (k, 3) of points."""
+        return qd + self._shift(t, q, moves.J[rows], moves.velocity[rows])
+
+    def _shift(self, t: float, q: np.ndarray, J: np.ndarray, excess: np.ndarray) -> np.ndarray:
+        """The step d of least d'M d with J d = -excess."""
+        B = response(self._robot.at(t), q, J.T)
+        shift: np.ndarray = B @ np.linalg.lstsq(J @ B, -excess, rcond=1e-11)[0]
+        return shift
+
+    # Changes -----------------------------------------------------------------------------------
+
+    def changed(
+        self, t: float, q: np.ndarray, qd: np.ndarray, held: bool
+    ) -> tuple[list[Occurrence], np.ndarray, np.ndarray]:
+        """The state after impulses and with a new mode (steps 4 to 6), and what happened.
+
+        held: points that are current were held until now, and do not collide.
+        """
+        state, moves = (q, qd), self._moves(t, q, qd)
+        if (near := moves.touch).any():
+            q = self._onto(t, q, moves, near)
+            moves = self._moves(t, q, qd)
+        before = moves.velocity[:, 2]
+        hits = near & (before < -SLOW) & ~(held & self._mode.current)
+        alike = moves.alike(near)
+        if hits.any():
+            qd = self._struck(t, q, qd, moves, np.unique(alike[near]))
+            moves = self._moves(t, q, qd)
+        old, late = self._mode, self._choose(t, q, qd, moves, alike, before)
+        if near.any():
+            rest = np.linalg.norm(moves.velocity[:, :2], axis=-1) <= SLOW
+            rest &= self._mode.active & (self._friction > 0.0)
+            rows = np.column_stack([rest, rest, self._mode.current])
+            qd = self._stopped(t, q, qd, moves, rows)
+        return self._slots.told(t, state, hits, old, self._mode, late), q, qd
+
+    def collides(self, t: float, q: np.ndarray, qd: np.ndarray) -> bool:
+        """Whether points that touch approach each other."""
+        moves = self._moves(t, q, qd)
+        return bool(np.any(moves.touch & (moves.velocity[:, 2] < -SLOW)))
+
+    def check(self, t: float, q: np.ndarray, qd: np.ndarray) -> None:
+        """Refuse a state to begin with in which bodies penetrate."""
+        gap = self._moves(t, q, qd).gap
+        deep = np.flatnonzero(gap < -DEEPEST)
+        if deep.size:
+            name = self._slots.named(deep)
+            problem = (
+                f"at t = {t:.6g} s {name} penetrates by {-np.min(gap):.3g} (m, or rad of a limit)"
+            )
+            remedy = "begin with bodies apart or touching"
+            raise InputError("E-MOTION-059", problem, remedy, part="simulate")
+
+    def _struck(
+        self, t: float, q: np.ndarray, qd: np.ndarray, moves: Moves, which: np.ndarray
+    ) -> np.ndarray:
+        """Velocities after impulses at some points (step 4)."""
+        J = moves.J[which].reshape(-1, self._robot.nv)
+        B = response(self._robot.at(t), q, J.T)
+        laws = [self._slots.laws[k] for k in self._slots.row[which]]
+        with self._slots.said(t, which):
+            return qd + B @ impulses(laws, J @ B, moves.velocity[which])
+
+    def _choose(
+        self,
+        t: float,
+        q: np.ndarray,
+        qd: np.ndarray,
+        moves: Moves,
+        alike: np.ndarray,
+        before: np.ndarray,
+    ) -> np.ndarray:
+        """Takes the new mode (step 6), and gives how long after t each point comes to rest: (k,).
+
+        alike (k,): of points that touch, the one that stands for each; -1 of others. Rebounds of v,
+        v e, v e^2 ... under an acceleration a last 2 v/(a (1 - e)) together, and are left out where
+        the first is slow: e is the ratio of the last impact, and a what the point's force resists
+        from now on.
+        """
+        late = np.zeros(len(alike))
+        stays = (alike == np.arange(len(alike))) & (moves.velocity[:, 2] <= SLOW)
+        which, self._mode = np.flatnonzero(stays), apart(len(alike))
+        if not which.size:
+            return late
+        some, calm = moves.of(which), self._calm(t, q, qd, moves, stays)
+        still = moves if calm is qd else self._moves(t, q, calm)
+        problem = self._problem(t, q, calm, still, which)
+        with self._slots.said(t, which):
+            mode, forces = next_mode(problem, some, self._friction[which])
+        for whole, part in zip(self._mode, mode, strict=True):
+            whole[which] = part
+        self._mode.current[alike >= 0] = self._mode.current[alike[alike >= 0]]
+        after, pressed = some.velocity[:, 2], np.diagonal(problem.M)[2::3] * forces[:, 2]
+        again = (before[which] < -SLOW) & (after > 0.0) & (pressed > 0.0)
+        rate = np.where(again, pressed * (1.0 + after / np.where(again, before[which], 1.0)), 1.0)
+        late[which] = np.where(again, 2.0 * after / rate, 0.0)
+        return late
+
+    def _calm(
+        self, t: float, q: np.ndarray, qd: np.ndarray, moves: Moves, stays: np.ndarray
+    ) -> np.ndarray:
+        """qd without velocities that are taken for none.
+
+        Of points at rest on one body these would contradict each other: what turns by 1e-4 rad/s
+        draws them apart, by more than Coulomb's law is solved to.
+        """
+        slow = (
+            stays & (np.linalg.norm(moves.velocity[:, :2], axis=-1) <= SLOW) & (self._friction > 0)
+        )
+        rows = np.column_stack([slow, slow, stays])
+        if np.max(np.abs(moves.velocity[rows]), initial=0.0) <= DRIFT:
+            return qd
+        return self._stopped(t, q, qd, moves, rows)
+
+
+class _Found(NamedTuple):
+    """A state in a mode: how points move, forces along axes of contact, accelerations.
+
+    problem: of the active points, if there are any.
+    """
+
+    t: float
+    q: np.ndarray
+    qd: np.ndarray
+    mode: Mode
+    moves: Moves
+    forces: np.ndarray
+    qdd: np.ndarray
+    problem: Problem | None
+
+    def of(self, t: float, q: np.ndarray, qd: np.ndarray, mode: Mode) -> bool:
+        """Whether it is that of a state."""
+        same = self.mode is mode and self.t == t
+        return same and np.array_equal(self.q, q) and np.array_equal(self.qd, qd)

@@ -1,0 +1,1 @@
+"""Contact geometry: shapes, what of them is nearest, and how it moves."""

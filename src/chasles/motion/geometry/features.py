@@ -1,0 +1,213 @@
+"""Contacts of features: of a ball before a surface, a rim on one, and two edges that cross.
+
+What the carriers of both bodies do is known, and with it all rates. Where two bodies touch by
+edges, the point of contact slides along both. It is where the distance of p(s), on the one, and
+p(t), on the other, is stationary; the rates of s and t, and with them those of point and normal,
+follow by differentiating that condition.
+"""
+
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from chasles.errors import InputError
+from chasles.motion.geometry.carriers import Array, Carrier, across, cross
+from chasles.motion.geometry.closed_forms import Contact, Ground, Nearby, Plane
+from chasles.motion.geometry.shapes import Rim
+
+STEPS = 50
+"""Newton's at most; one is enough for straight edges, and for a rim on a plane."""
+
+CLOSE = 1e-12
+"""Newton's last step, beside s: what it leaves is its square."""
+
+UPRIGHT = 1e-9
+"""The sine of an angle up to which a rim is level, so that no point of it is the lowest."""
+
+PARALLEL = 1e-6
+"""The sine of an angle up to which two straight edges do not cross, and up to which a round one
+is along another: the normal is then that of their distance."""
+
+Curve = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""A point of an edge, and its derivatives along it."""
+
+
+Frames = tuple[str | None, str | None]
+"""Of successor and predecessor."""
+
+
+def ball_contact(
+    frames: Frames, over: Carrier, ball: tuple[Array, float], under: Carrier, surface: Nearby
+) -> Contact:
+    """The contact of a ball (centre and radius, in its frame) with a surface; of batches too.
+
+    Of one state there may be many centres (m, 3).
+    """
+    center, radius = ball
+    c, rate = over.point(center)
+    distance, n, turn = surface.nearest(*under.seen(c, rate))
+    if np.any(np.isnan(n)) and np.all(np.isfinite(c)):
+        problem = "two centres coincide, so that no normal is nearest"
+        raise InputError("E-CONTACT-016", problem, part="contact_points")
+    normal = under.turned(n)
+    normal_rate = under.turned(turn) + cross(under.w, normal)
+    point, point_rate = c - radius * normal, rate - radius * normal_rate
+    return Contact(*frames, point, normal, distance - radius, point_rate, normal_rate)
+
+
+class Straight(NamedTuple):
+    """An edge from `start` to `start + along`; `sweep`: the radius of what lies around it."""
+
+    start: np.ndarray
+    along: np.ndarray
+    sweep: float = 0.0
+
+    def at(self, s: float) -> Curve:
+        """The point at s, from 0 to 1, and its derivatives."""
+        return self.start + s * self.along, self.along, np.zeros(3)
+
+
+class Round(NamedTuple):
+    """The edge of a disc. `sweep` as for straight ones: nothing lies around it."""
+
+    rim: Rim
+    sweep: float = 0.0
+
+    def at(self, s: float) -> Curve:
+        """The point at an angle s, and its derivatives."""
+        return self.rim.at(np.float64(s))
+
+
+class Edge(Protocol):
+    """A curve p(s) in a frame."""
+
+    @property
+    def sweep(self) -> float:
+        """How far around the curve the body reaches, in m."""
+
+    def at(self, s: float) -> Curve:
+        """p(s) and its first and second derivative."""
+
+
+class Crossing(NamedTuple):
+    """Where two edges are nearest: s on the first, t on the second, and the contact there."""
+
+    s: float
+    t: float
+    contact: Contact
+
+
+def crossing(
+    frames: Frames,
+    carriers: tuple[Carrier, Carrier],
+    edges: tuple[Edge, Edge],
+    guess: tuple[float, float],
+    toward: np.ndarray | None,
+) -> Crossing | None:
+    """The contact of two edges, of the successor first; None where they do not cross.
+
+    frames, carriers, edges: of both bodies. guess: s and t near the answer, if edges are round.
+    toward: a direction of the world, from the second body to the first, that tells the side; None
+    where the edges themselves do not touch, so that their distance does.
+    """
+    where = _stationary(carriers, edges, np.array(guess, dtype=float))
+    if where is None:
+        return None
+    x, (p, a, ka), (r, b, kb), slopes = where
+    u, v = carriers[0].velocity(p), carriers[1].velocity(r)
+    turn_a, turn_b = (cross(c.w, t) for c, t in zip(carriers, (a, b), strict=True))
+    driven = np.array([a @ (u - v) + turn_a @ (p - r), b @ (u - v) + turn_b @ (p - r)])
+    ds, dt = np.linalg.solve(slopes, -driven)
+    normal = cross(a, b)
+    normal_rate = cross(turn_a + ds * ka, b) + cross(a, turn_b + dt * kb)
+    if np.linalg.norm(normal) <= PARALLEL * np.linalg.norm(a) * np.linalg.norm(b):
+        normal, normal_rate = p - r, u + ds * a - v - dt * b
+    side = p - r if toward is None else toward
+    size = np.copysign(np.linalg.norm(normal), normal @ side)
+    n = normal / size
+    n_rate = across(n, normal_rate / size)
+    sweep = edges[0].sweep
+    gap = n @ (p - r) - sweep - edges[1].sweep
+    point, rate = p - sweep * n, u + ds * a - sweep * n_rate
+    return Crossing(float(x[0]), float(x[1]), Contact(*frames, point, n, gap, rate, n_rate))
+
+
+def _stationary(
+    carriers: tuple[Carrier, Carrier], edges: tuple[Edge, Edge], x: np.ndarray
+) -> tuple[np.ndarray, Curve, Curve, np.ndarray] | None:
+    """Where two edges' distance is stationary, by Newton's method; None where it is not.
+
+    s and t, both curves there, and how their tangents' products with the distance change with them.
+    """
+    for _ in range(STEPS):
+        (p, a, ka), (r, b, kb) = (
+            _carried(c, edge.at(float(s))) for c, edge, s in zip(carriers, edges, x, strict=True)
+        )
+        slopes = np.array([[a @ a + ka @ (p - r), -a @ b], [a @ b, kb @ (p - r) - b @ b]])
+        if abs(np.linalg.det(slopes)) <= PARALLEL**2 * (a @ a) * (b @ b):
+            return None
+        step = np.linalg.solve(slopes, [-a @ (p - r), -b @ (p - r)])
+        x = x + step
+        if np.max(np.abs(step)) <= CLOSE * (1.0 + np.max(np.abs(x))):
+            return x, (p, a, ka), (r, b, kb), slopes
+    return None
+
+
+def _carried(c: Carrier, curve: Curve) -> Curve:
+    """Point and derivatives of a curve in the world."""
+    point, first, second = curve
+    return c.point(point)[0], c.turned(first), c.turned(second)
+
+
+def rim_contact(
+    frames: Frames,
+    over: Carrier,
+    rim: Rim,
+    under: Carrier,
+    surface: Plane | Ground,
+) -> Contact:
+    """The point of a rim that is nearest to a surface, or any that is where all are; batches too.
+
+    frames: of the rim's body and of the surface. On a plane it is the lowest point; it moves around
+    the rim, ever faster the more level the rim is. On a level rim it stays where it is.
+    """
+    center, rate = over.point(rim.center)
+    below, _ = _normal(under, surface, center, rate)
+    direction = -over.back(below)
+    level = np.hypot(direction @ rim.x, direction @ rim.y) <= UPRIGHT
+    s = np.where(level, 0.0, rim.angle(direction))
+    for _ in range(STEPS):
+        p, a, k = rim.at(s)
+        place, v = over.point(p)
+        a, k = over.turned(a), over.turned(k)
+        n, follow = _normal(under, surface, place, v)
+        slope = np.sum(n * k, axis=-1) + _bend(under, surface, place, a)
+        step = np.where(level, 0.0, -np.sum(n * a, axis=-1) / np.where(level, 1.0, slope))
+        s = s + step
+        if np.all(np.abs(step) <= CLOSE * (1.0 + np.abs(s))):
+            break
+    else:
+        problem = "no nearest point of a rim found"
+        raise InputError("E-CONTACT-017", problem, "is the ground too bent?", part="contact_points")
+    turned = np.sum(follow * a, axis=-1) + np.sum(n * cross(over.w, a), axis=-1)
+    ds = np.where(level, 0.0, -turned / np.where(level, 1.0, slope))[..., None]
+    v = v + ds * a
+    distance, normal, turn = surface.nearest(*under.seen(place, v))
+    normal = under.turned(normal)
+    normal_rate = under.turned(turn) + cross(under.w, normal)
+    return Contact(*frames, place, normal, distance, v, normal_rate)
+
+
+def _normal(
+    under: Carrier, surface: Plane | Ground, place: np.ndarray, v: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The surface's normal at a moving place of the world, and its rate."""
+    _, n, turn = surface.nearest(*under.seen(place, v))
+    normal = under.turned(n)
+    return normal, under.turned(turn) + cross(under.w, normal)
+
+
+def _bend(under: Carrier, surface: Plane | Ground, place: np.ndarray, a: np.ndarray) -> np.ndarray:
+    """How the normal turns along a direction a, times a: the surface's own part of a slope."""
+    _, _, turn = surface.nearest(under.back(place - under.o), under.back(a))
+    return np.asarray(np.sum(under.turned(turn) * a, axis=-1))

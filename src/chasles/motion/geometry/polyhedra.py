@@ -1,0 +1,262 @@
+"""Two polyhedra that touch: corners on faces and edges across edges, all pairs of them at once.
+
+Of two convex bodies that just touch, those features do whose sum looks outward (they are the faces
+of the Minkowski difference): a corner with all its edges above a face, and two edges whose common
+normal is between those of their faces. The gap of such a pair is exact, touching or not.
+"""
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from chasles.motion.geometry.carriers import Carrier, across, cross
+from chasles.motion.geometry.closed_forms import Box, Contact, Point
+from chasles.motion.geometry.features import Frames
+from chasles.motion.geometry.patches import flipped, mesh
+from chasles.motion.geometry.shapes import ConvexMesh
+
+SAME = 1e-9
+"""The part of the bodies' size by which a point beyond an edge is still on it, and the sine by
+which features may look inward."""
+
+LEANS = 1e-3
+"""The sine by which a corner may lean over a face and still be of the patch that touches it."""
+
+PARALLEL = 1e-6
+"""The sine up to which edges are parallel, and touch by their ends alone; and by which the normal
+of two may be beyond those of their faces and still be of the patch."""
+
+ONE_WAY = 0.99
+"""The cosine of the angle up to which a normal is that of the patch."""
+
+
+class Solid(NamedTuple):
+    """A polyhedron as arrays: v corners, f faces, e edges.
+
+    arms (v, n, 3): unit vectors along the edges of each corner. normals (f, 3), levels (f,): planes
+    n.x = level. sides (f, n, 3), ends (f, n): the lines around each face, inside s.x >= end. starts
+    and alongs (e, 3): edges. flanks (e, 2, 3): unit vectors from an edge into its two faces.
+    Shorter lists are filled up with their last entries. size: in m.
+    """
+
+    corners: np.ndarray
+    arms: np.ndarray
+    normals: np.ndarray
+    levels: np.ndarray
+    sides: np.ndarray
+    ends: np.ndarray
+    starts: np.ndarray
+    alongs: np.ndarray
+    flanks: np.ndarray
+    size: float
+
+    def moved(self, R: np.ndarray, o: np.ndarray) -> "Solid":
+        """The same in another frame, in which it is turned by R and its origin is at o."""
+        arms, normals, sides, alongs, flanks = (
+            a @ R.T for a in (self.arms, self.normals, self.sides, self.alongs, self.flanks)
+        )
+        levels, ends = self.levels + normals @ o, self.ends + sides @ o
+        corners, starts = self.corners @ R.T + o, self.starts @ R.T + o
+        return Solid(corners, arms, normals, levels, sides, ends, starts, alongs, flanks, self.size)
+
+
+def solid(shape: Point | Box | ConvexMesh) -> Solid:
+    """A shape as a polyhedron in its frame; a point has no edges and no faces."""
+    if isinstance(shape, Point):
+        none, flat = np.zeros((0, 3)), (np.zeros((0, 1, 3)), np.zeros((0, 1)))
+        lone = np.array([shape.at]), np.zeros((1, 0, 3)), none, np.zeros(0)
+        return Solid(*lone, *flat, none, none, np.zeros((0, 2, 3)), 0.0)
+    whole = mesh(shape)
+    x, edges = whole.points, whole.edges
+    alongs = x[edges[:, 1]] - x[edges[:, 0]]
+    units = alongs / np.linalg.norm(alongs, axis=-1, keepdims=True)
+    ways = [[*units[edges[:, 0] == k], *-units[edges[:, 1] == k]] for k in range(len(x))]
+    sides, ends = [], []
+    flanks: dict[tuple[int, int], list[np.ndarray]] = {(a, b): [] for a, b in edges.tolist()}
+    for normal, loop in whole.faces:
+        following = (*loop[1:], loop[0])
+        inward = cross(normal, x[list(following)] - x[list(loop)])
+        inward /= np.linalg.norm(inward, axis=-1, keepdims=True)
+        sides.append([*inward])
+        ends.append([*np.sum(inward * x[list(loop)], axis=-1)])
+        for a, b, side in zip(loop, following, inward, strict=True):
+            flanks[min(a, b), max(a, b)].append(side)
+    normals = np.array([face.normal for face in whole.faces])
+    levels = np.array([face.normal @ x[face.corners[0]] for face in whole.faces])
+    faces = normals, levels, _filled(sides), _filled(ends)
+    return Solid(
+        x, _filled(ways), *faces, x[edges[:, 0]], alongs, np.array([*flanks.values()]), whole.size
+    )
+
+
+def _filled(lists: list[list[np.ndarray]]) -> np.ndarray:
+    """Lists as one array, the shorter ones filled up."""
+    longest = max(map(len, lists))
+    return np.array([[*rows, *[rows[-1]] * (longest - len(rows))] for rows in lists])
+
+
+class Pairs(NamedTuple):
+    """Pairs of features: the distance of their planes, how far inside both (m), normals.
+
+    outward: the sine by which both bodies are behind, and how much may lack of it.
+    """
+
+    gap: np.ndarray
+    inside: np.ndarray
+    outward: np.ndarray
+    normal: np.ndarray
+    lack: np.ndarray
+
+
+class Polyhedra:
+    """All pairs of features of two polyhedra that may touch, numbered: a `Meeting`.
+
+    The outward pair whose plane is highest over the other body says along which direction the
+    bodies part, or penetrate least; of others along other directions only the distances count.
+    """
+
+    def __init__(self, body: Point | Box | ConvexMesh, surface: Box | ConvexMesh) -> None:
+        self._frames = body.frame, surface.frame
+        self._solids = a, b = solid(body), solid(surface)
+        self._length = max(a.size, b.size)
+        self._counts = (
+            (len(a.corners), len(b.normals)),
+            (len(b.corners), len(a.normals)),
+            (len(a.starts), len(b.starts)),
+        )
+
+    @cached_property
+    def size(self) -> int:
+        """Corners times faces, either way, and edges times edges."""
+        return sum(first * second for first, second in self._counts)
+
+    def gaps(self, over: Carrier, under: Carrier) -> tuple[np.ndarray, np.ndarray]:
+        """gap (k,) and room (k,), see `Meeting`."""
+        a = self._solids[0].moved(under.R.T @ over.R, under.back(over.o - under.o))
+        b = self._solids[1]
+        first, second = on_faces(a, b), on_faces(b, a)
+        kinds = first, second._replace(normal=-second.normal), edges_across(a, b)
+        found = Pairs(*map(np.concatenate, zip(*kinds, strict=True)))
+        highest = np.argmax(np.where(found.outward >= -SAME, found.gap, -np.inf))
+        slack = SAME * self._length
+        astray = found.normal @ found.normal[highest] - ONE_WAY
+        astray[found.gap > slack] = np.inf
+        turned = self._length * np.minimum(found.outward + found.lack, astray)
+        return found.gap, np.minimum(found.inside + slack, turned)
+
+    def contacts(self, which: np.ndarray, over: Carrier, under: Carrier) -> Contact:
+        """Some of them, see `Meeting`."""
+        a, b = self._solids
+        starts = np.cumsum([0, *(first * second for first, second in self._counts)])
+        kinds = np.searchsorted(starts, which, side="right") - 1
+        found = []
+        for kind, start in enumerate(starts[:-1]):
+            i, j = np.divmod(which[kinds == kind] - start, max(self._counts[kind][1], 1))
+            if kind == 0:
+                found.append(corners_on_faces(self._frames, (a, i, over), (b, j, under)))
+            elif kind == 1:
+                back = corners_on_faces(self._frames[::-1], (b, i, under), (a, j, over))
+                found.append(flipped(back, under, over))
+            else:
+                found.append(crossings(self._frames, (a, i, over), (b, j, under)))
+        return joined(found, np.argsort(kinds, kind="stable"))
+
+
+Some = tuple[Solid, np.ndarray, Carrier]
+"""Features of a body, by their numbers (m,), and how they are carried."""
+
+
+def corners_on_faces(frames: Frames, corners: Some, faces: Some) -> Contact:
+    """The contacts of corners with the planes of faces."""
+    (a, i, over), (b, j, under) = corners, faces
+    point, rate = over.point(a.corners[i])
+    n = under.turned(b.normals[j])
+    gap = np.sum(under.back(point - under.o) * b.normals[j], axis=-1) - b.levels[j]
+    return Contact(*frames, point, n, gap, rate, cross(under.w, n))
+
+
+def crossings(frames: Frames, first: Some, second: Some) -> Contact:
+    """The contacts of edges that cross. They are where p - r is across both: a.(p - r) = 0 and
+    b.(p - r) = 0, whose rates say how the point moves along them (see `features.crossing`)."""
+    (over, i, above), (under, j, below) = first, second
+    a, b = above.turned(over.alongs[i]), below.turned(under.alongs[j])
+    start, end = above.point(over.starts[i])[0], below.point(under.starts[j])[0]
+    n, _ = _common(a, b, above.turned(over.flanks[i]), below.turned(under.flanks[j]))
+    s, t = _nearest(a, b, -_dots((a, b), start - end))
+    p, r = start + s[:, None] * a, end + t[:, None] * b
+    u, v = above.velocity(p), below.velocity(r)
+    turns = cross(above.w, a), cross(below.w, b)
+    ds, _ = _nearest(a, b, -_dots((a, b), u - v) - _dots(turns, p - r))
+    bend = cross(turns[0], b) + cross(a, turns[1])
+    length = np.copysign(np.linalg.norm(cross(a, b), axis=-1), np.sum(cross(a, b) * n, -1))
+    n_rate = across(n, bend / length[:, None])
+    return Contact(*frames, p, n, np.sum(n * (p - r), axis=-1), u + ds[:, None] * a, n_rate)
+
+
+def _dots(axes: tuple[np.ndarray, np.ndarray], x: np.ndarray) -> np.ndarray:
+    """The products (2, m) of two vectors with a third."""
+    return np.array([np.sum(axis * x, axis=-1) for axis in axes])
+
+
+def _nearest(a: np.ndarray, b: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """s and t with a.(s a - t b) and b.(s a - t b) as given (2, m), of edges that cross."""
+    aa, ab, bb = (np.sum(x * y, axis=-1) for x, y in ((a, a), (a, b), (b, b)))
+    square = aa * bb - ab * ab  # of the sine of their angle and of both lengths
+    return (bb * right[0] - ab * right[1]) / square, (ab * right[0] - aa * right[1]) / square
+
+
+def joined(found: Sequence[Contact], order: np.ndarray) -> Contact:
+    """Contacts of the same two bodies, one or more each, as one; order (m,): each one's place."""
+    back = np.argsort(order)
+    point, normal, point_rate, normal_rate = (
+        np.concatenate([np.reshape(getattr(c, name), (-1, 3)) for c in found])[back]
+        for name in ("point", "normal", "point_rate", "normal_rate")
+    )
+    gap = np.concatenate([np.ravel(c.gap) for c in found])[back]
+    return Contact(*found[0][:2], point, normal, gap, point_rate, normal_rate)
+
+
+def on_faces(a: Solid, b: Solid) -> Pairs:
+    """The corners of one body before the faces of another, in one frame: v f pairs."""
+    shape = len(a.corners), len(b.normals)
+    gap = a.corners @ b.normals.T - b.levels
+    outward = np.min(a.arms @ b.normals.T, axis=1, initial=1.0)
+    beside = np.einsum("vx,fnx->vfn", a.corners, b.sides) - b.ends
+    inside = np.min(beside, axis=-1, initial=np.inf)
+    normal = np.broadcast_to(b.normals, (*shape, 3)).reshape(-1, 3)
+    return Pairs(gap.ravel(), inside.ravel(), outward.ravel(), normal, np.full(gap.size, LEANS))
+
+
+def edges_across(a: Solid, b: Solid, parallel: float = PARALLEL) -> Pairs:
+    """The edges of two bodies, in one frame: e e pairs; parallel ones are never inside.
+
+    parallel: the sine up to which they are.
+    """
+    i, j = np.divmod(np.arange(len(a.starts) * len(b.starts)), max(len(b.starts), 1))
+    u, v, w = a.alongs[i], b.alongs[j], a.starts[i] - b.starts[j]
+    lengths = np.linalg.norm(u, axis=-1), np.linalg.norm(v, axis=-1)
+    crosses = np.linalg.norm(cross(u, v), axis=-1) > parallel * lengths[0] * lengths[1]
+    with np.errstate(divide="ignore", invalid="ignore"):  # parallel ones are left out
+        s, t = _nearest(u, v, -_dots((u, v), w))
+    inside = np.minimum(np.minimum(s, 1.0 - s) * lengths[0], np.minimum(t, 1.0 - t) * lengths[1])
+    n, outward = _common(u, v, a.flanks[i], b.flanks[j])
+    gap = np.sum(n * w, axis=-1)
+    absent = ~crosses
+    inside[absent], outward[absent] = -1.0, -1.0
+    return Pairs(gap, inside, outward, n, np.full(len(gap), PARALLEL))
+
+
+def _common(
+    u: np.ndarray, v: np.ndarray, over: np.ndarray, under: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The normal (..., 3) of edges along u and v, from the second to the first, and `outward`.
+
+    over, under (..., 2, 3): their flanks.
+    """
+    n = cross(u, v)
+    n = n / np.maximum(np.linalg.norm(n, axis=-1, keepdims=True), 1e-300)
+    rises = np.concatenate([over, -under], axis=-2) @ n[..., None]
+    up, down = np.min(rises[..., 0], axis=-1), np.min(-rises[..., 0], axis=-1)
+    return np.where((up >= down)[..., None], n, -n), np.maximum(up, down)

@@ -1,0 +1,237 @@
+"""Cylinders and convex meshes: their points, rims, edges and faces, and what is nearest to a ball.
+
+Lengths in m; all places in the frame that carries the shape, None for the world.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy
+
+from chasles.errors import InputError
+from chasles.motion.geometry.carriers import Place, check_places, unit
+from chasles.motion.geometry.closed_forms import Nearest
+
+FLAT = 1e-9
+"""Faces of a hull are one where their normals differ by no more, and planes by this of its size."""
+
+
+@dataclass(frozen=True)
+class Cylinder:
+    """A solid cylinder between two discs of `radius` around `start` and `end`.
+
+    rim: how many fixed points of each rim touch beside its lowest one, which moves. They matter
+    where it stands on a disc: that is then a polygon of so many corners.
+    """
+
+    frame: str | None
+    radius: float
+    start: Place
+    end: Place
+    rim: int = 8
+
+    def __post_init__(self) -> None:
+        check_places(self, "start", "end")
+        for what, length in (("radius", self.radius), ("length", math.dist(self.start, self.end))):
+            if not isinstance(length, Real) or not 0.0 < length < math.inf:
+                problem = f"{what} must be positive and finite, not {length}"
+                raise InputError("E-CONTACT-075", problem, part="Cylinder")
+        if not isinstance(self.rim, int) or self.rim < 3:
+            problem = f"rim must be an integer from 3 on, not {self.rim!r}"
+            raise InputError("E-CONTACT-076", problem, part="Cylinder")
+
+    @cached_property
+    def rims(self) -> tuple["Rim", "Rim"]:
+        """Its two edges, that of `start` first."""
+        along = np.subtract(self.end, self.start)
+        z = along / np.linalg.norm(along)
+        x = np.cross(z, np.eye(3)[np.argmin(np.abs(z))])
+        x /= np.linalg.norm(x)
+        y = np.cross(z, x)
+        start, end = np.array(self.start), np.array(self.end)
+        return Rim(start, x, y, -z, self.radius), Rim(end, x, y, z, self.radius)
+
+    def balls(self) -> list[tuple[Place, float]]:
+        """Fixed points of its rims, as balls without radius."""
+        angles = 2.0 * np.pi / self.rim * np.arange(self.rim)
+        return [(place(rim.at(s)[0]), 0.0) for rim in self.rims for s in angles]
+
+    def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
+        """From outside the nearest point of side, rim or disc; from inside of side or disc."""
+        z = self.rims[1].out
+        half = 0.5 * math.dist(self.start, self.end)
+        r = c - 0.5 * np.add(self.start, self.end)
+        height, rise = r @ z, v @ z
+        up = np.where(height < 0.0, -1.0, 1.0)[..., None] * z
+        width, side, turn = unit(r - height[..., None] * z, v - rise[..., None] * z)
+        wide, high = width - self.radius, np.abs(height) - half
+        distance, n, rate = unit(
+            _where(wide > 0.0, wide[..., None] * side) + _where(high > 0.0, high[..., None] * up),
+            _where(wide > 0.0, v - rise[..., None] * z - self.radius * turn)
+            + _where(high > 0.0, rise[..., None] * z),
+        )
+        inside = (wide <= 0.0) & (high <= 0.0)
+        by_side = (wide >= high)[..., None]
+        return (
+            np.where(inside, np.maximum(wide, high), distance),
+            np.where(inside[..., None], np.where(by_side, side, up), n),
+            np.where(inside[..., None], _where(by_side[..., 0], turn), rate),
+        )
+
+
+class Rim(NamedTuple):
+    """A circle around `center`, through x and y (unit vectors); `out`: away from the solid."""
+
+    center: np.ndarray
+    x: np.ndarray
+    y: np.ndarray
+    out: np.ndarray
+    radius: float
+
+    def at(self, s: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The point at an angle s (...) from x towards y, and its derivatives: (..., 3) each."""
+        c, d = np.cos(s)[..., None], np.sin(s)[..., None]
+        arm = self.radius * (c * self.x + d * self.y)
+        return self.center + arm, self.radius * (c * self.y - d * self.x), -arm
+
+    def angle(self, direction: np.ndarray) -> np.ndarray:
+        """The angle at which the rim reaches farthest along a direction (..., 3)."""
+        return np.arctan2(direction @ self.y, direction @ self.x)
+
+
+class Face(NamedTuple):
+    """A flat face: its outward unit normal, and its corners in order around it (k,)."""
+
+    normal: np.ndarray
+    corners: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class ConvexMesh:
+    """The convex hull of points, of which those inside do not matter.
+
+    vertices: at least four, not in one plane, such as those of a mesh file.
+    """
+
+    frame: str | None
+    vertices: tuple[Place, ...]
+
+    def __post_init__(self) -> None:
+        points = np.asarray(self.vertices, dtype=float)
+        if points.ndim != 2 or points.shape[1:] != (3,) or not np.all(np.isfinite(points)):
+            problem = "vertices must be finite numbers of shape (n, 3)"
+            raise InputError("E-CONTACT-077", problem, part="ConvexMesh")
+        object.__setattr__(self, "vertices", tuple(place(p) for p in points))
+        assert len(self._hull.vertices) >= 4
+
+    @cached_property
+    def _hull(self) -> Any:
+        try:
+            return scipy.spatial.ConvexHull(self.vertices)
+        except (scipy.spatial.QhullError, ValueError):
+            problem = f"the {len(self.vertices)} vertices have no volume"
+            remedy = "give four or more that are not in one plane"
+            raise InputError("E-CONTACT-078", problem, remedy, part="ConvexMesh") from None
+
+    @cached_property
+    def points(self) -> np.ndarray:
+        """Corners of the hull (n, 3)."""
+        return np.array(self._hull.points[self._hull.vertices])
+
+    @cached_property
+    def size(self) -> float:
+        """Half of the largest extent along an axis, in m."""
+        return float(np.max(np.ptp(self.points, axis=0)) / 2.0)
+
+    @cached_property
+    def faces(self) -> tuple[Face, ...]:
+        """Its faces; triangles of one plane are one."""
+        planes = self._hull.equations * [1.0, 1.0, 1.0, 1.0 / self.size]
+        found: list[Face] = []
+        while len(planes):
+            same = np.max(np.abs(planes - planes[0]), axis=1) <= FLAT
+            n = planes[0, :3]
+            level = self.points @ n
+            on = np.flatnonzero(level >= np.max(level) - FLAT * self.size)
+            arms = self.points[on] - np.mean(self.points[on], axis=0)
+            x = arms[0] / np.linalg.norm(arms[0])
+            around = np.argsort(np.arctan2(arms @ np.cross(n, x), arms @ x))
+            found.append(Face(n, tuple(int(k) for k in on[around])))
+            planes = planes[~same]
+        return tuple(found)
+
+    @cached_property
+    def edges(self) -> np.ndarray:
+        """Numbers of the two corners of each edge: (m, 2)."""
+        pairs = {
+            (min(a, b), max(a, b))
+            for face in self.faces
+            for a, b in zip(face.corners, (*face.corners[1:], face.corners[0]), strict=True)
+        }
+        return np.array(sorted(pairs))
+
+    def balls(self) -> list[tuple[Place, float]]:
+        """Its corners, which touch a plane first."""
+        return [(place(p), 0.0) for p in self.points]
+
+    def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
+        """From outside the nearest point of face, edge or corner; from inside the nearest face."""
+        corner = self.points[[face.corners[0] for face in self.faces]]
+        normals = np.array([face.normal for face in self.faces])
+        levels = np.sum((c[..., None, :] - corner) * normals, axis=-1)
+        on = np.stack([self._over(k, c) for k in range(len(self.faces))], axis=-1)
+        inside = np.all(levels <= 0.0, axis=-1)
+        flat = inside | np.any(on & (levels > 0.0), axis=-1)
+        which = np.argmax(np.where(inside[..., None] | on, levels, -np.inf), axis=-1)
+        level = np.take_along_axis(levels, which[..., None], axis=-1)[..., 0]
+        distance, n, rate = self._from_edges(c, v)
+        return (
+            np.where(flat, level, distance),
+            np.where(flat[..., None], normals[which], n),
+            np.where(flat[..., None], 0.0, rate),
+        )
+
+    def _over(self, k: int, c: np.ndarray) -> np.ndarray:
+        """Whether places are straight over a face (...)."""
+        return over_polygon(self.points[list(self.faces[k].corners)], self.faces[k].normal, c)
+
+    def _from_edges(self, c: np.ndarray, v: np.ndarray) -> Nearest:
+        """From the nearest point of all edges, which follows along one between its ends."""
+        start = self.points[self.edges[:, 0]]
+        along = self.points[self.edges[:, 1]] - start
+        square = np.sum(along * along, axis=-1)
+        part = np.sum((c[..., None, :] - start) * along, axis=-1) / square
+        r = c[..., None, :] - start - np.clip(part, 0.0, 1.0)[..., None] * along
+        best = np.argmin(np.sum(r * r, axis=-1), axis=-1)[..., None]
+        part = np.take_along_axis(part, best, axis=-1)[..., 0]
+        r = np.take_along_axis(r, best[..., None], axis=-2)[..., 0, :]
+        along, square = along[best[..., 0]], square[best[..., 0]]
+        follow = np.sum(v * along, axis=-1) / square
+        return unit(r, v - _where((part > 0.0) & (part < 1.0), follow[..., None] * along))
+
+
+def over_polygon(
+    corners: np.ndarray, normal: np.ndarray, c: np.ndarray, slack: float = 0.0
+) -> np.ndarray:
+    """Whether places c (..., 3) are straight over a convex polygon (k, 3), up to `slack` (m)."""
+    sides = np.roll(corners, -1, axis=0) - corners
+    inward = np.cross(normal, sides) / np.linalg.norm(sides, axis=-1, keepdims=True)
+    inside: np.ndarray = np.all(
+        np.sum((c[..., None, :] - corners) * inward, axis=-1) >= -slack, axis=-1
+    )
+    return inside
+
+
+def _where(condition: np.ndarray, vectors: np.ndarray) -> np.ndarray:
+    """Vectors (..., 3) where a condition (...) holds, zeros elsewhere."""
+    return np.where(condition[..., None], vectors, 0.0)
+
+
+def place(point: np.ndarray) -> Place:
+    """A point (3,) as a tuple."""
+    x, y, z = (float(a) for a in point)
+    return x, y, z

@@ -1,0 +1,1 @@
+"""Laws of contact: friction, restitution, soft ground."""

@@ -1,0 +1,1 @@
+"""Complementarity problems, quadratic programs and cones."""

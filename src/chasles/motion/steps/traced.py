@@ -1,0 +1,167 @@
+"""A step of time as a program: integrators on symbols, with contacts and a controller in them.
+
+Positions move along the configuration space, so that quaternions keep their length.
+"""
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+from chasles.expr import RULES, Arena, Number, Program, Variable
+from chasles.functions.programs import Derivative, program
+from chasles.model import Model
+from chasles.motion.contact.soft import Contacts, Pressed
+from chasles.motion.steps.integrators import INTEGRATORS
+from chasles.motion.steps.system import Weights, path
+
+Numbers = Sequence[Number]
+Accelerate = Callable[..., tuple[list[Number], Pressed]]
+"""qdd of t, q, qd and the states of surfaces, and what these do; where they touch may be given."""
+
+
+class Traced:
+    """The `System` of a model on symbols: y = (d, v, s, x) as in `Local`, s of soft surfaces.
+
+    Surfaces touch through a step, or do not, as they do at its beginning.
+    """
+
+    def __init__(
+        self, contacts: Contacts, arena: Arena, accelerate: Accelerate, t: Number, q: Numbers
+    ) -> None:
+        self.model, self.contacts, self.arena = contacts.model, contacts, arena
+        self.t, self.q, self._accelerate = t, q, accelerate
+        self._path = path(self.model)
+
+    def start(self, qd: Numbers, surfaces: Numbers) -> list[Number]:
+        """y at the beginning."""
+        return [*[0.0] * len(qd), *qd, *surfaces, *(self.q[k] for k in self._path)]
+
+    def stages(self, count: int, y: Numbers) -> list[Numbers]:
+        """Room for the rates of so many stages."""
+        return [[]] * count
+
+    def first(self, y: Numbers) -> list[Number]:
+        """The rates of y at the beginning."""
+        _, v, surfaces, _ = self._split(y)
+        qdd, self._pressed = self._accelerate(self.t, self.q, v, surfaces)
+        self._touching = self._pressed.touching
+        return [*v, *qdd, *self._pressed.rates, *self._path_rates(self.q, v)]
+
+    def rates(self, s: Number, y: Numbers) -> list[Number]:
+        """The rates of y, s seconds after the beginning."""
+        d, v, surfaces, x = self._split(y)
+        there = self._placed(d, x)
+        surfaces = self.contacts.settled(self.arena, surfaces, self._pressed, there)
+        rate = self._step_rate(there, v)
+        qdd, self._pressed = self._accelerate(self.t + s, there, v, surfaces, self._touching)
+        return [*rate, *qdd, *self._pressed.rates, *self._path_rates(there, v)]
+
+    def moved(self, y: Numbers, h: Number, weights: Weights, k: Sequence[Numbers]) -> list[Number]:
+        """y after h seconds with the weighted mean of the first rates in k."""
+        terms = [(p, rates) for p, rates in zip(weights.parts, k, strict=False) if p]
+        (part, rates), *rest = terms
+        total = [part * x for x in rates]
+        for part, rates in rest:
+            total = [a + part * b for a, b in zip(total, rates, strict=True)]
+        s = weights.unit * h
+        return [a + s * b for a, b in zip(y, total, strict=True)]
+
+    def led(self, y: Numbers, h: Number) -> list[Number]:
+        """y with the step that its own velocity makes in h seconds."""
+        n = self.model.nv
+        return [*(h * v for v in y[n : 2 * n]), *y[n:]]
+
+    def ended(self, y: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+        """q, qd and states of surfaces after a step."""
+        d, v, surfaces, x = self._split(y)
+        there = self._placed(d, x)
+        return there, v, self.contacts.settled(self.arena, surfaces, self._pressed, there)
+
+    def pushed(self, y: Numbers, surfaces: Numbers, h: Number) -> tuple[Numbers, Numbers, Numbers]:
+        """The same after a step of first order, in closed form: forces and velocity stay."""
+        d, v, *_ = self._split(y)
+        there = self._placed(d)
+        after = self.contacts.advanced(self.arena, surfaces, self._pressed, there, h)
+        return there, v, after
+
+    def _split(self, y: Numbers) -> list[Numbers]:
+        n = self.model.nv
+        ends = [0, n, 2 * n, 2 * n + self.contacts.states, len(y)]
+        return [y[a:b] for a, b in pairwise(ends)]
+
+    def _placed(self, d: Numbers, x: Numbers = ()) -> list[Number]:
+        """integrate(q, d); x: entries that depend on the way, where they are known better."""
+        there = self.run(program(self.model, "integrate"), q=self.q, v=d)
+        return [dict(zip(self._path, x, strict=False)).get(k, p) for k, p in enumerate(there)]
+
+    def _step_rate(self, there: Numbers, v: Numbers) -> list[Number]:
+        """The rate of difference(q, there) while `there` moves with velocities v."""
+        if all(self.model.bodies[i].joint.additive for i in self.model.movers):
+            return list(v)
+        slopes = program(self.model, "difference", derivative=Derivative("jacobian", ("q1",)))
+        return _product(self.run(slopes, q0=self.q, q1=there), v)
+
+    def _path_rates(self, q: Numbers, qd: Numbers) -> list[Number]:
+        """The rates of these entries."""
+        if not self._path:
+            return []
+        slopes = program(self.model, "integrate", derivative=Derivative("jacobian", ("v",)))
+        J = self.run(slopes, q=q, v=[0.0] * self.model.nv)
+        rates = _product(J, qd)
+        return [rates[k] for k in self._path]
+
+    def run(self, found: Program, **arguments: Numbers) -> list[Number]:
+        """A program on expressions."""
+        values = found.replay(arguments, self.arena)
+        return [values[r] for r in found.results[0]]
+
+
+STEPS = {name: row for name, row in INTEGRATORS.items() if row.traced}
+"""The integrators of compiled motions."""
+
+
+def step_program(
+    model: Model,
+    integrator: str,
+    control: Program | None,
+    *,
+    dissipation: bool,
+    contacts: Contacts | None = None,
+    dt: float | None = None,
+) -> Program:
+    """q, qd and states of surfaces after a step of h seconds.
+
+    Inputs q, qd, states (if there are any), tau or a controller's parameters, t, h. With contacts h
+    is the constant dt, since surfaces recover as exp(-K h / D).
+    """
+    arena, touch = Arena(RULES), contacts or Contacts(model, ())
+    states = {"q": model.nq, "qd": model.nv} | ({"states": touch.states} if touch.states else {})
+    own = {v.name: v.size for v in control.inputs if v.name == "parameters"} if control else None
+    sizes = states | ({"tau": model.nv} if own is None else own)
+    given = {name: [arena.input(name, k) for k in range(n)] for name, n in sizes.items()}
+    t, h = arena.input("t", 0), arena.input("h", 0) if dt is None else dt
+    forward = program(model, "forward_dynamics", dissipation=dissipation, wrenches=touch.keys)
+
+    def accelerate(
+        t: Number, q: Numbers, qd: Numbers, z: Numbers, touching: Numbers | None = None
+    ) -> tuple[list[Number], Pressed]:
+        here = given | {"t": [t], "q": q, "qd": qd}
+        tau = system.run(control, **here) if control else given["tau"]
+        pressed = touch.pressed(arena, q, qd, z, touching)
+        wrenches = touch.wrenches(arena, q, pressed)
+        return system.run(forward, q=q, qd=qd, tau=tau, **wrenches), pressed
+
+    row, surfaces = INTEGRATORS[integrator], given.get("states", [])
+    system = Traced(touch, arena, accelerate, t, given["q"])
+    last = row.advance(system, h, system.start(given["qd"], surfaces)).y
+    after = system.pushed(last, surfaces, h) if row.order == 1 else system.ended(last)
+    inputs = [Variable(name, (n,)) for name, n in sizes.items()]
+    inputs += [Variable(name, ()) for name in (("t", "h") if dt is None else ("t",))]
+    outputs = [(Variable(n, (k,)), x) for (n, k), x in zip(states.items(), after, strict=False)]
+    return Program.from_outputs("step", inputs, outputs)
+
+
+def _product(J: Numbers, v: Numbers) -> list[Number]:
+    """Rows of a matrix, one after the other, times a vector."""
+    n = len(v)
+    rows = [J[k : k + n] for k in range(0, len(J), n)]
+    return [sum((x * y for x, y in zip(row, v, strict=True)), 0.0) for row in rows]

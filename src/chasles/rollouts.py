@@ -1,0 +1,40 @@
+"""Controllers that are traced into a step, soft contacts, and the results of motions."""
+
+from chasles.motion.adjoint import RolloutGradient
+from chasles.motion.contact.soft import Contacts, FrameMotion, Pressed, SoftPair, Spot, given_pairs
+from chasles.motion.controllers import (
+    BUILT_IN,
+    ComputedTorque,
+    GravityCompensation,
+    PDControl,
+    computed,
+    parameter_count,
+    traced,
+)
+from chasles.motion.drivers.compiled import Rollout, checked_steps
+from chasles.motion.records import End, Occurrence, Touching, Trajectory
+from chasles.motion.steps.traced import STEPS
+
+__all__ = [
+    "BUILT_IN",
+    "STEPS",
+    "ComputedTorque",
+    "Contacts",
+    "End",
+    "FrameMotion",
+    "GravityCompensation",
+    "Occurrence",
+    "PDControl",
+    "Pressed",
+    "Rollout",
+    "RolloutGradient",
+    "SoftPair",
+    "Spot",
+    "Touching",
+    "Trajectory",
+    "checked_steps",
+    "computed",
+    "given_pairs",
+    "parameter_count",
+    "traced",
+]

@@ -1,0 +1,241 @@
+"""`Robot.simulate`: compiled where it can be, the same numbers as its aliases, parts, groups."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from support import close
+
+import chasles
+from chasles import contact
+from chasles.motion.options import Loads, Output, Stepping
+from chasles.robots import four_bar, planar, puma560, quadruped
+from chasles.rollouts import ComputedTorque, GravityCompensation, PDControl
+
+ARM = puma560()
+RNG = np.random.default_rng(5)
+Q, QD = ARM.random(RNG, size=3), RNG.normal(size=(3, 6))
+HOLD = PDControl(50.0, 5.0, np.zeros(6))
+
+
+def spring(t: float, q: Any, qd: Any) -> Any:
+    return -2.0 * q - 0.5 * qd + 0.1 * t
+
+
+def same(a: chasles.Trajectory, b: chasles.Trajectory) -> None:
+    assert np.array_equal(a.t, b.t)
+    assert np.array_equal(a.q, b.q)
+    assert np.array_equal(a.qd, b.qd)
+
+
+# Compiled or not -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("integrator", ["semi-implicit", "euler", "heun2", "heun3", "rk4"])
+@pytest.mark.parametrize("control", [None, HOLD, GravityCompensation(1.0), spring])
+def test_compiled_is_the_rollout_bit_for_bit(integrator: str, control: Any) -> None:
+    run = ARM.simulate(
+        Q, QD, duration=0.03, dt=1e-3, integrator=integrator, control=control, every=4
+    )
+    assert run.compiled
+    assert not run.why
+    same(run, ARM.rollout(Q, QD, control, dt=1e-3, steps=30, integrator=integrator, every=4))
+
+
+@pytest.mark.parametrize("integrator", ["semi-implicit", "euler", "heun2", "heun3", "rk4"])
+@pytest.mark.parametrize("control", [None, HOLD, ComputedTorque(50.0, 10.0, np.zeros(6)), spring])
+def test_both_drivers_take_the_same_steps(integrator: str, control: Any) -> None:
+    """One integrator, on symbols and on arrays: they differ by rounding."""
+    fast, slow = (
+        ARM.simulate(Q, QD, duration=0.03, integrator=integrator, control=control, compiled=choice)
+        for choice in (True, False)
+    )
+    assert fast.compiled
+    assert not slow.compiled
+    assert slow.why == "compiled=False was given"
+    close(fast.t, slow.t, 1e-14)
+    close(fast.q, slow.q, 1e-12)
+    close(fast.qd, slow.qd, 1e-11)
+    same(slow, chasles.simulate(ARM, Q, QD, duration=0.03, integrator=integrator, tau=control))
+
+
+def noisy(t: float, q: Any, qd: Any) -> Any:
+    return RNG.normal(size=6) - q
+
+
+GROUND = contact.Plane()
+OBSTACLES: dict[str, tuple[Callable[[], chasles.Trajectory], str]] = {
+    "dopri5": (lambda: go(integrator="dopri5"), "chooses its steps"),
+    "sdirk2": (lambda: go(integrator="sdirk2"), "implicit"),
+    "mixed": (lambda: go(integrator="semi-implicit", free="mixed"), "free='mixed'"),
+    "events": (lambda: go(events=chasles.Event(lambda t, q, qd: q[0])), "events"),
+    "times": (lambda: go(times=[0.0, 1e-3]), "times"),
+    "limits": (lambda: go(limits=True), "rigid contacts or joint limits"),
+    "f_ext": (lambda: go(f_ext={"tool": np.ones(6)}), "f_ext"),
+    "sine": (lambda: go(control=lambda t, q, qd: np.sin(q)), "failed on symbols"),
+    "noise": (lambda: go(control=noisy), "does not depend on t, q and qd alone"),
+}
+
+
+def go(**options: Any) -> chasles.Trajectory:
+    return ARM.simulate(np.zeros(6), 0.1 * np.ones(6), **({"duration": 2e-3} | options))
+
+
+@pytest.mark.parametrize("name", OBSTACLES)
+def test_it_says_why_it_is_not_compiled(name: str) -> None:
+    run, words = OBSTACLES[name]
+    found = run()
+    assert not found.compiled
+    assert words in found.why
+    assert np.isfinite(found.q).all()
+
+
+def test_compiled_or_an_error() -> None:
+    with pytest.raises(chasles.ModelError, match="cannot be compiled: the integrator is"):
+        go(integrator="dopri5", compiled=True)
+    bars = four_bar()
+    q = bars.assemble([0.5])
+    with pytest.raises(chasles.ModelError, match="cannot be compiled: the robot has loops"):
+        bars.simulate(q, np.zeros(bars.nv), duration=1e-3, compiled=True)
+    with pytest.raises(ValueError, match="unknown integrator 'leapfrog'; known are 'euler'"):
+        go(integrator="leapfrog")
+
+
+def test_steps_fill_the_duration() -> None:
+    close(go(duration=0.01, dt=3e-3).t, np.linspace(0.0, 0.01, 5), 1e-15)
+    run = go(duration=None, steps=7, dt=1e-3)
+    close(run.t, 1e-3 * np.arange(8), 1e-15)
+    assert run.end is not None
+    assert run.end.over
+    with pytest.raises(TypeError, match="give duration="):
+        go(duration=None)
+
+
+# Torques ---------------------------------------------------------------------------------------
+
+
+def test_torques_of_members_and_of_steps() -> None:
+    """(..., nv) is constant, and (..., steps, nv) has a row for each step."""
+    each = RNG.normal(size=(3, 6))
+    run = ARM.simulate(Q, QD, duration=5e-3, tau=each)
+    assert run.compiled
+    slow = ARM.simulate(Q, QD, duration=5e-3, tau=each, compiled=False)
+    close(run.q, slow.q, 1e-12)
+    rows = RNG.normal(size=(5, 6))
+    one = ARM.simulate(Q[0], QD[0], duration=5e-3, tau=rows)
+    same(one, ARM.rollout(Q[0], QD[0], rows, dt=1e-3, steps=5, integrator="rk4"))
+    many = ARM.simulate(Q, QD, duration=5e-3, tau=rows[None])
+    assert np.array_equal(many.q[0], one.q)
+    with pytest.raises(ValueError, match="a row for each step needs a compiled motion"):
+        ARM.simulate(Q[0], QD[0], duration=5e-3, tau=rows, integrator="dopri5")
+    with pytest.raises(TypeError, match="give control or tau"):
+        ARM.simulate(Q[0], QD[0], duration=5e-3, tau=rows, control=HOLD)
+
+
+def test_parameters_of_a_controller() -> None:
+    def law(t: Any, q: Any, qd: Any, p: Any) -> Any:
+        return -p[0] * q - p[1] * qd
+
+    run = ARM.simulate(Q, QD, duration=5e-3, control=law, parameters=[[2.0, 0.5]] * 3)
+    assert run.compiled
+    right = ARM.simulate(Q, QD, duration=5e-3, control=lambda t, q, qd: -2.0 * q - 0.5 * qd)
+    close(run.q, right.q, 1e-13)
+
+
+# Parts -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize("part", [1, 3, 4, 7])
+def test_parts_are_the_whole(compiled: bool, part: int) -> None:
+    """Whatever the length of the parts, with states kept that fall between them."""
+    rows = RNG.normal(size=(20, 6)) if compiled else None
+    options: dict[str, Any] = {"duration": 0.02, "every": 3, "compiled": compiled, "tau": rows}
+    whole = ARM.simulate(Q[0], QD[0], **options)
+    found, end = [], None
+    while end is None or not end.over:
+        found.append(ARM.simulate(Q[0], QD[0], steps=part, resume=end, **options))
+        end = found[-1].end
+        assert end is not None
+    for name in ("t", "q", "qd"):
+        pieces = np.concatenate([getattr(piece, name) for piece in found])
+        assert np.array_equal(pieces, getattr(whole, name))
+
+
+def test_parts_on_soft_ground() -> None:
+    robot = quadruped()
+    feet = [f for f in robot.frames if f.endswith("foot")]
+    law = contact.SoftContact(
+        contact.SoftSurface(37_400.0, 100.0), contact.SoftFriction(0.8, 37_400.0, 100.0)
+    )
+    pairs = [contact.Pair(contact.Sphere(f, 0.02), GROUND, law) for f in feet]
+    q = robot.neutral()
+    q[6] += 0.02 - min(robot.forward_kinematics(q, frame=f)[2, 3] for f in feet)
+    options: dict[str, Any] = {
+        "duration": 0.02, "dt": 5e-4, "contacts": pairs, "integrator": "semi-implicit"
+    }  # fmt: skip
+    whole = robot.simulate(q, np.zeros(robot.nv), **options)
+    first = robot.simulate(q, np.zeros(robot.nv), steps=17, **options)
+    rest = robot.simulate(q, np.zeros(robot.nv), resume=first.end, **options)
+    assert whole.compiled
+    assert whole.touching is not None
+    assert rest.touching is not None
+    assert np.abs(whole.touching.forces).max() > 1.0
+    assert np.array_equal(np.concatenate([first.q, rest.q]), whole.q)
+    assert np.array_equal(whole.touching.forces[-len(rest.t) :], rest.touching.forces)
+    other = planar(2)
+    with pytest.raises(ValueError, match="resume is of another motion"):
+        other.simulate(np.zeros(2), np.zeros(2), duration=0.02, resume=first.end)
+
+
+def test_ends_belong_to_their_driver() -> None:
+    """A motion that began step by step goes on so."""
+    first = go(duration=0.01, steps=3, compiled=False)
+    rest = go(duration=0.01, resume=first.end)
+    assert rest.why == "resume: it was not compiled"
+    assert rest.end is not None
+    with pytest.raises(ValueError, match="the motion is over"):
+        go(duration=0.01, resume=rest.end)
+    whole = go(duration=0.01)
+    with pytest.raises(ValueError, match="the motion is over"):
+        go(duration=0.01, resume=whole.end)
+
+
+# Groups and old names --------------------------------------------------------------------------
+
+
+def test_options_in_groups() -> None:
+    """An option by itself counts more than its group."""
+    groups: dict[str, Any] = {
+        "stepping": Stepping("semi-implicit", dt=1e-3), "output": Output(every=5),
+        "loads": Loads(dissipation=True),
+    }  # fmt: skip
+    run = ARM.simulate(Q, QD, duration=0.02, every=10, **groups)
+    right = ARM.simulate(
+        Q, QD, duration=0.02, integrator="semi-implicit", dt=1e-3, every=10, dissipation=True
+    )
+    same(run, right)
+    assert len(run.t) == 3
+    with pytest.raises(TypeError, match=r"output must be Output\(\.\.\.\)"):
+        go(output=10)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'evry'"):
+        go(evry=10)
+
+
+def test_old_names_are_accepted_with_a_warning() -> None:
+    with pytest.warns(DeprecationWarning, match="method= is now integrator="):
+        old = ARM.rollout(Q, QD, dt=1e-3, steps=3, method="rk4")  # type: ignore[call-arg]
+    same(old, ARM.rollout(Q, QD, dt=1e-3, steps=3, integrator="rk4"))
+    with pytest.warns(DeprecationWarning, match="kp= is now stiffness="):
+        law = PDControl(kp=1.0, damping=2.0, target=np.zeros(6))  # type: ignore[call-arg]
+    assert law == PDControl(1.0, 2.0, np.zeros(6))
+    with pytest.warns(DeprecationWarning, match=r"\.kd is now \.damping"):
+        assert law.kd == 2.0  # type: ignore[attr-defined]
+    with pytest.warns(DeprecationWarning, match="kd= is now damping="):
+        GravityCompensation(kd=1.0)  # type: ignore[call-arg]
+    with (
+        pytest.warns(DeprecationWarning, match="kp="),
+        pytest.raises(TypeError, match="give stiffness=, without kp="),
+    ):
+        ComputedTorque(kp=1.0, stiffness=1.0, damping=1.0, target=0.0)  # type: ignore[call-arg]
