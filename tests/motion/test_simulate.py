@@ -164,7 +164,7 @@ WRONG = {
     "tau batch": (
         lambda: simulate(ROD, [0.0], [0.0], tau=[[1.0], [2.0]]),
         ValueError,
-        "E-MOTION-034 (2,)",
+        "E-MOTION-034|E-MOTION-099 (2,)",
     ),
     "tau inf": (lambda: simulate(ROD, [0.0], [0.0], tau=[np.inf]), ValueError, "E-MOTION-033"),
     "tau nan": (
