@@ -41,10 +41,7 @@ autodoc_preserve_defaults = True
 python_maximum_signature_line_length = 88
 # Types in signatures that have no entry of their own: those of other packages, the compiler's own,
 # and parts of a public type.
-INNER = (
-    "backends|checks|compiled|contact|cost|devices|expr|mathematics|model|peers|plots|programs"
-    "|rollouts|tracing"
-)
+INNER = "backends|checks|contact|expr|functions|mathematics|mechanisms|model|peers|plots|rollouts"
 nitpick_ignore_regex = [
     ("py:class", r"(collections|matplotlib|numpy|os|pathlib)\..*"),
     ("py:class", rf"chasles\.({INNER})\..*"),
