@@ -41,10 +41,7 @@ autodoc_preserve_defaults = True
 python_maximum_signature_line_length = 88
 # Types in signatures that have no entry of their own: those of other packages, the compiler's own,
 # and parts of a public type.
-INNER = (
-    "backends|checks|compiled|cost|devices|expr|mathematics|model|motion|peers|plots|programs"
-    "|tracing"
-)
+INNER = "backends|checks|expr|functions|mathematics|mechanisms|model|motion|peers|plots"
 nitpick_ignore_regex = [
     ("py:class", r"(collections|matplotlib|numpy|os|pathlib)\..*"),
     ("py:class", rf"chasles\.({INNER})\..*"),

@@ -12,6 +12,7 @@ from chasles.errors import ArgumentError
 from chasles.functions.compiled import Compiled
 from chasles.functions.doors import Load, wrench_arguments
 from chasles.functions.numeric.results import delivered, filled
+from chasles.functions.tracing import WrenchKey
 from chasles.mechanisms import assembly
 from chasles.mechanisms.closing import Loops
 from chasles.mechanisms.contract import Accelerations, Caller, check_coordinates
@@ -100,11 +101,16 @@ class Closed(Tree):
     def accelerations(
         self, f_ext: Mapping[str, Any] | None, frames: Sequence[str], **options: Any
     ) -> Accelerations:
+        load = wrench_arguments(self.model, f_ext)
+        keys = (*load.keys, *map(WrenchKey, frames))
+        order = sorted(range(len(keys)), key=lambda k: keys[k].frame)
+        sorted_keys = tuple(keys[k] for k in order)
+
         def accelerate(t: float, *arrays: Any) -> np.ndarray:
-            loads = {**(f_ext or {}), **dict(zip(frames, arrays[3:], strict=True))}
             here = self if self.t is None else self.moved(np.asarray(t))
-            qdd: np.ndarray = here.caller("constrained_dynamics", loads, **options)(*arrays[:3])[0]
-            return qdd
+            forces = (*load.forces, *arrays[3:])
+            loads = Load(sorted_keys, [forces[k] for k in order])
+            return here.solver.constrained_dynamics(*arrays[:3], load=loads, **options)[0]
 
         return accelerate
 
