@@ -10,7 +10,12 @@ BOOKS = {
     "Featherstone": ("algorithms/spatial", "algorithms/closed_loops", "contact", "mathematics"),
     "Legnani": ("algorithms/homogeneous", "mathematics/homogeneous", "homogeneous"),
     "Mitra": ("algorithms/joint_motion",),
-    "Balafoutis": ("algorithms/tensor", "mathematics/tensor", "control.py"),
+    "Balafoutis": (
+        "algorithms/tensor",
+        "mathematics/tensor",
+        "control.py",
+        "motion/controllers.py",
+    ),
 }
 """The books, and the folders in which a number without a name is one of theirs."""
 WORDS = "Eqs?|tables?|sections?|algorithms?|examples?|chapters?|appendix"
