@@ -7,7 +7,10 @@ from pathlib import Path
 
 SOURCES = Path(__file__).parents[1] / "src" / "chasles"
 BOOKS = {
-    "Featherstone": ("algorithms/spatial", "algorithms/closed_loops", "contact", "mathematics"),
+    "Featherstone": (
+        *("algorithms/spatial", "algorithms/closed_loops", "mathematics"),
+        *("motion/contact", "motion/geometry", "motion/laws", "motion/solvers"),
+    ),
     "Legnani": ("algorithms/homogeneous", "mathematics/homogeneous", "homogeneous"),
     "Mitra": ("algorithms/joint_motion",),
     "Balafoutis": (
@@ -27,7 +30,7 @@ CITATION = re.compile(
 IN_COMMENT = re.compile(r"# .*?\((\d\.\d\.\d+)[a-z]?\)")
 OF_TENSORS = re.compile(r"Eq \d+\.\d+\.\d+|algorithm")
 """Numbers of three parts, and algorithms, which only one of the books has."""
-FACADE = ("api.py", "robot.py")
+FACADE = ("api.py", "contact.py", "robot.py")
 """Files that cite what they call, and compute nothing."""
 NAMED = re.compile(r"\(([A-Z][^()]*)$")
 """A parenthesis that is still open, and begins with a name."""
