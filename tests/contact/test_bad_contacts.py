@@ -77,7 +77,7 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
         "resume is of another motion",
     ),
     "start": (lambda: rolled(start=None), "rollout: start must be a finite time"),
-    "method": (lambda: rolled(method=["rk4"]), "rollout: unknown method"),
+    "integrator": (lambda: rolled(integrator=["rk4"]), "rollout: unknown integrator"),
     "alone": (
         lambda: contact.contact_dynamics(ROBOT, STATE, STILL, STILL, touching()[0]),
         "contact_dynamics: contacts must be a list",
