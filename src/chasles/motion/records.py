@@ -1,8 +1,8 @@
-"""What a motion leaves: states at times, events, contacts, and where it can be gone on with."""
+"""What a motion leaves: states at times, events, contacts, and what its next step depends on."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -62,3 +62,53 @@ class Trajectory:
     end: End | None = None
     compiled: bool = False
     why: str = ""
+
+
+# Between steps ----------------------------------------------------------------------------------
+
+
+Memory = Mapping[str, np.ndarray]
+"""Arrays by name; no two parts of a motion use the same name."""
+
+
+OTHER = "simulate: resume is of another motion; give the arguments that the stopped one had"
+"""What is said of an end that does not belong to a motion."""
+
+
+class Remembering(Protocol):
+    """A part of a motion whose next step depends on more than time and state."""
+
+    def memory(self) -> dict[str, np.ndarray]:
+        """What it remembers."""
+
+    def recall(self, memory: Memory) -> None:
+        """Go on from what it remembered, among what other parts did."""
+
+
+def remembered(parts: Iterable[Remembering]) -> dict[str, np.ndarray]:
+    """What all parts of a motion remember."""
+    return {name: array for part in parts for name, array in part.memory().items()}
+
+
+def recalled(
+    resume: Any,
+    parts: Sequence[Remembering],
+    q: np.ndarray,
+    qd: np.ndarray,
+    start: float,
+    end: float,
+) -> tuple[float, np.ndarray, np.ndarray]:
+    """The time and state from which a motion goes on, once its parts have gone back there.
+
+    q, qd, start, end: those of the motion when it began.
+    """
+    if not isinstance(resume, End):
+        raise TypeError(f"simulate: resume must be the end of a Trajectory, not {resume!r:.60}")
+    if resume.over:
+        raise ValueError(f"simulate: resume: the motion is over at t = {resume.t:.6g} s")
+    alike = (resume.q.shape, resume.qd.shape) == (q.shape, qd.shape)
+    if not alike or not start <= resume.t < end or set(resume.memory) != set(remembered(parts)):
+        raise ValueError(OTHER)
+    for part in parts:
+        part.recall(resume.memory)
+    return resume.t, resume.q.copy(), resume.qd.copy()

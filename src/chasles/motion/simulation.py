@@ -16,10 +16,9 @@ from chasles.motion.contract import Array, Machine, depends_on_time, has_loops, 
 from chasles.motion.controllers import BUILT_IN
 from chasles.motion.drivers.compiled import DONE, Rollout, checked_steps, prepared
 from chasles.motion.drivers.interpreted import interpreted, rigid_contacts
-from chasles.motion.drivers.memory import OTHER
 from chasles.motion.drivers.pace import DT, step_count
 from chasles.motion.options import Forces, Options, Plan, Span, planned
-from chasles.motion.records import End, Trajectory
+from chasles.motion.records import OTHER, End, Trajectory
 from chasles.motion.renamed import renamed
 from chasles.motion.steps.integrators import known
 from chasles.names import check_robot

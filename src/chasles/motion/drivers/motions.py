@@ -11,8 +11,8 @@ from chasles.loops.charts import Chart
 from chasles.loops.closing import CLOSED
 from chasles.motion.closure import ClosureFunction
 from chasles.motion.contract import Machine, at_time, charts, choice, closing, has_loops
-from chasles.motion.drivers.memory import Memory, Remembering
 from chasles.motion.drivers.pace import Step
+from chasles.motion.records import Memory, Remembering
 from chasles.motion.steps.local import Accelerate, Behind, Local, Place, Placed, Taken, take
 from chasles.motion.steps.system import Advance, path
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from chasles.motion.drivers.memory import Memory
 from chasles.motion.options import Stepping
+from chasles.motion.records import Memory
 from chasles.motion.steps.integrators import Integrator
 from chasles.motion.steps.local import Taken
 from chasles.numeric.linear_systems import checked_step

@@ -9,8 +9,7 @@ import numpy as np
 from chasles.loops import LoopError
 from chasles.motion.contract import Array
 from chasles.motion.drivers.events import Event, occurred
-from chasles.motion.drivers.memory import Memory
-from chasles.motion.records import Occurrence
+from chasles.motion.records import Memory, Occurrence
 from chasles.motion.steps.local import Taken
 
 REPEATED = 1000
