@@ -8,11 +8,8 @@ from pathlib import Path
 SOURCES = Path(__file__).parents[1] / "src" / "chasles"
 BOOKS = {
     "Featherstone": (
-        "algorithms/spatial",
-        "algorithms/historical/spatial",
-        "algorithms/closed_loops",
-        "contact",
-        "mathematics",
+        *("algorithms/spatial", "algorithms/historical/spatial", "algorithms/closed_loops"),
+        *("motion/contact", "motion/geometry", "motion/laws", "motion/solvers", "mathematics"),
     ),
     "Legnani": (
         "algorithms/homogeneous",
@@ -22,10 +19,8 @@ BOOKS = {
     ),
     "Mitra": ("algorithms/joint_motion",),
     "Balafoutis": (
-        "algorithms/tensor",
-        "algorithms/historical/tensor",
-        "mathematics/tensor",
-        "control.py",
+        *("algorithms/tensor", "algorithms/historical/tensor", "mathematics/tensor"),
+        *("control.py", "motion/controllers.py"),
     ),
 }
 """The books, and the folders in which a number without a name is one of theirs."""
@@ -38,7 +33,7 @@ CITATION = re.compile(
 IN_COMMENT = re.compile(r"# .*?\((\d\.\d\.\d+)[a-z]?\)")
 OF_TENSORS = re.compile(r"Eq \d+\.\d+\.\d+|algorithm")
 """Numbers of three parts, and algorithms, which only one of the books has."""
-FACADE = ("api.py", "robot/")
+FACADE = ("api.py", "contact.py", "robot/")
 """Files that cite what they call, and compute nothing."""
 NAMED = re.compile(r"\(([A-Z][^()]*)$")
 """A parenthesis that is still open, and begins with a name."""

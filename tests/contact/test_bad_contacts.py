@@ -78,7 +78,7 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
         "E-MOTION-058",
     ),
     "start": (lambda: rolled(start=None), "E-MOTION-022"),
-    "method": (lambda: rolled(method=["rk4"]), "E-MOTION-016"),
+    "integrator": (lambda: rolled(integrator=["rk4"]), "E-MOTION-016"),
     "alone": (
         lambda: contact.contact_dynamics(ROBOT, STATE, STILL, STILL, touching()[0]),
         "E-CONTACT-024 contact_dynamics",

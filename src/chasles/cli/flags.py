@@ -24,8 +24,8 @@ def values(
         },
         "control": {
             "law": control["law"],
-            "kp": gains("--kp", control["kp"]),
-            "kd": gains("--kd", control["kd"]),
+            "stiffness": gains("--stiffness", control["stiffness"]),
+            "damping": gains("--damping", control["damping"]),
             "target": coordinates("--target", control["target"]),
         },
         "disturbance": {} if disturbance is None else _disturbance(disturbance),

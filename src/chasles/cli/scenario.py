@@ -40,6 +40,9 @@ CONTROLS: dict[str, Any] = {
 }
 """The controllers by name."""
 
+OLD_GAINS = {"kp": "stiffness", "kd": "damping"}
+"""Gains by the names that older scenarios have for them."""
+
 
 def _positive(value: Any) -> float:
     if not (x := number(value)) > 0.0:
@@ -114,8 +117,7 @@ TABLES = {
     "start": {"q": _COORDINATES, "qd": _COORDINATES, "random": _SEED},
     "control": {
         "law": Field(choice(*CONTROLS, "none"), f"one of {', '.join((*CONTROLS, 'none'))}"),
-        "kp": _GAINS,
-        "kd": _GAINS,
+        **{key: _GAINS for names in OLD_GAINS.items() for key in reversed(names)},
         "target": _COORDINATES,
         "feedforward": _GAINS,
     },
@@ -301,11 +303,12 @@ def _check_control(made: Scenario, control: Mapping[str, Any]) -> None:
     law = control["law"]
     known = {field.name for field in fields(CONTROLS[law])} if law in CONTROLS else set()
     for key in control:
-        if key != "law" and key not in known:
+        if key != "law" and OLD_GAINS.get(key, key) not in known:
             problem = f"{key} is no number of law {law!r}"
             raise made.error("E-SCENARIO-007", problem, "", "control", key)
-    needed = [key for key in ("kp", "kd") if key in known and law != "gravity"]
+    needed = [key for key in OLD_GAINS.values() if key in known and law != "gravity"]
+    given = {OLD_GAINS.get(key, key) for key in control}
     for key in needed:
-        if key not in control:
+        if key not in given:
             problem = f"law {law!r} needs {' and '.join(needed)}"
             raise made.error("E-SCENARIO-008", problem, "", "control", "law")

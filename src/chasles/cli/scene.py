@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from chasles.cli.scenario import CONTROLS, Scenario
+from chasles.cli.scenario import CONTROLS, OLD_GAINS, Scenario
 from chasles.cli.target import Loading, find
 from chasles.cli.touching import pair
 from chasles.contact import Pair
 from chasles.errors import InputError
 from chasles.functions.names import from_names
+from chasles.motion.controllers import controlled
 from chasles.robot import Robot
-from chasles.rollouts import End, Trajectory, computed
-from chasles.simulate import simulate
+from chasles.rollouts import End, Trajectory
 
 SETTINGS = ("duration", "dt", "integrator", "rtol", "atol", "every", "dissipation", "limits")
 """Values at the top of a scenario that are arguments of `simulate`."""
@@ -35,26 +35,38 @@ Force = Callable[[float, np.ndarray, np.ndarray], np.ndarray]
 class Scene:
     """A robot in its scenario.
 
-    q, qd: where it begins. forces: on its joints, of time and state, added. digest: SHA-256 of the
-    robot, all that its file says but where it says it.
+    q, qd: where it begins. control: its controller; disturbance: torques that are added, of time.
+    digest: SHA-256 of the robot, all that its file says but where it says it.
     """
 
     scenario: Scenario
     robot: Robot
     q: np.ndarray
     qd: np.ndarray
-    forces: tuple[Force, ...]
+    control: Any
+    disturbance: Force | None
     contacts: tuple[Pair, ...]
     digest: str
 
     def simulate(self, steps: int | None = None, resume: End | None = None) -> Trajectory:
-        """Some steps of the motion, from its start or from where it stopped."""
+        """Some steps of the motion, from its start or from where it stopped.
+
+        They are not compiled: the command begins at once, and can be stopped after any of them.
+        """
         options = {key: self.scenario.top[key] for key in SETTINGS if key in self.scenario.top}
-        if self.forces:
-            options["tau"] = lambda t, q, qd: sum(force(t, q, qd) for force in self.forces)
+        options["control"] = self._forces()
         if self.contacts:
             options["contacts"] = self.contacts
-        return simulate(self.robot, self.q, self.qd, steps=steps, resume=resume, **options)
+        options |= {"steps": steps, "resume": resume, "compiled": False}
+        return self.robot.simulate(self.q, self.qd, **options)
+
+    def _forces(self) -> Any:
+        """The controller, with the disturbance where there is one."""
+        disturbance = self.disturbance
+        if disturbance is None or self.control is None:
+            return disturbance or self.control
+        law = controlled(self.robot, self.control)
+        return lambda t, q, qd: law(t, q, qd) + disturbance(t, q, qd)
 
 
 def made(scenario: Scenario) -> Scene:
@@ -64,9 +76,9 @@ def made(scenario: Scenario) -> Scene:
     with _blamed(scenario, "robot"):
         robot = find(top["robot"], how)
     q, qd = _start(scenario, robot)
-    forces = (_control(scenario, robot, q), _disturbance(scenario, robot))
-    given = tuple(force for force in forces if force is not None)
-    return Scene(scenario, robot, q, qd, given, _contacts(scenario, robot), _digest(robot))
+    control, disturbance = _control(scenario, robot, q), _disturbance(scenario, robot)
+    contacts = _contacts(scenario, robot)
+    return Scene(scenario, robot, q, qd, control, disturbance, contacts, _digest(robot))
 
 
 @contextmanager
@@ -140,22 +152,23 @@ def _coordinates(
 # Forces ----------------------------------------------------------------------------------------
 
 
-def _control(scenario: Scenario, robot: Robot, start: np.ndarray) -> Force | None:
-    """The controller, traced for the robot and compiled; its target is the start, if not said."""
+def _control(scenario: Scenario, robot: Robot, start: np.ndarray) -> Any:
+    """The controller, if it suits the robot; its target is the start, if not said."""
     given = scenario.tables["control"]
     law = given.get("law", "none")
     if law == "none":
         return None
-    if law == "computed-torque":
-        with _blamed(scenario, "control", "law"):
-            robot.mechanism.refuse_loops("computed torque", "take 'pd'")
     gains = [key for key in given if key not in ("law", "target")]
-    values: dict[str, Any] = {key: _each(scenario, robot, "control", key) for key in gains}
+    values: dict[str, Any] = {
+        OLD_GAINS.get(key, key): _each(scenario, robot, "control", key) for key in gains
+    }
     if law != "gravity":
         where = robot.position_slice
         values["target"] = _coordinates(scenario, where, start, "control", "target")
     with _blamed(scenario, "control", "law"):
-        return computed(robot.model, CONTROLS[law](**values))
+        control = CONTROLS[law](**values)
+        controlled(robot, control)  # which traces it: numbers that do not suit are refused here
+        return control
 
 
 def _disturbance(scenario: Scenario, robot: Robot) -> Force | None:

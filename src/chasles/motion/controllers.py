@@ -5,7 +5,9 @@ where it needs more than arithmetic, or one of the classes here. One that can be
 function tau(t, q, qd, p) of parameters too.
 """
 
-from collections.abc import Callable, Sequence
+import copy
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -197,6 +199,29 @@ def traced(model: Model, control: Callable[..., Any], parameters: int = 0) -> Pr
         raise ModelError("E-MOTION-009", problem, remedy, part="rollout")
     inputs = [Variable("t", ()), *(Variable(name, (n,)) for name, n in sizes)]
     return Program.from_outputs("control", inputs, [(Variable("tau", (model.nv,)), found)])
+
+
+@contextmanager
+def sheltered(control: Any) -> Iterator[None]:
+    """Let a function be tried: what it keeps in its closure or its module is as before, after."""
+    code = getattr(control, "__code__", None)
+    if code is None:
+        yield
+        return
+    cells = [(cell, cell.cell_contents) for cell in control.__closure__ or ()]
+    names = {n: control.__globals__[n] for n in code.co_names if n in control.__globals__}
+    kept = (list, dict, set, np.ndarray)
+    try:
+        for cell, value in cells:
+            cell.cell_contents = copy.deepcopy(value) if isinstance(value, kept) else value
+        for name, value in names.items():
+            if isinstance(value, kept):
+                control.__globals__[name] = copy.deepcopy(value)
+        yield
+    finally:
+        for cell, value in cells:
+            cell.cell_contents = value
+        control.__globals__.update(names)
 
 
 def controlled(robot: Machine, control: Any) -> Callable[..., np.ndarray]:

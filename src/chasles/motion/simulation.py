@@ -4,7 +4,9 @@ Long because of the docstrings of public methods.
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
+from types import FunctionType
 from typing import Any, Unpack
 
 import numpy as np
@@ -19,13 +21,12 @@ from chasles.model import ModelError
 from chasles.motion.adjoint import RolloutGradient
 from chasles.motion.contact.soft import SoftPair
 from chasles.motion.contract import Array, Machine
-from chasles.motion.controllers import BUILT_IN
+from chasles.motion.controllers import BUILT_IN, sheltered
 from chasles.motion.drivers.compiled import DONE, Rollout, checked_steps, prepared
 from chasles.motion.drivers.interpreted import interpreted, rigid_contacts
-from chasles.motion.drivers.memory import other_motion
 from chasles.motion.drivers.pace import DT, step_count
 from chasles.motion.options import Forces, Options, Plan, Span, planned
-from chasles.motion.records import End, Trajectory
+from chasles.motion.records import End, Trajectory, other_motion
 from chasles.motion.renamed import renamed
 from chasles.motion.steps.integrators import known
 
@@ -69,10 +70,11 @@ def simulate(
     control: a function tau(t, q, qd) of joint torques (..., nv), or a controller of
     `chasles.rollouts`: `PDControl`, `GravityCompensation`, `ComputedTorque`. A function is traced
     if it can be (arithmetic, NumPy's sums and products, functions of `chasles.expr`) and if it
-    gives the same again; otherwise it is called with the arrays of all members of a batch. Give
-    compiled=False with one that remembers anything. parameters: (m,) or (..., m) of a traced
-    function tau(t, q, qd, p). tau: joint torques instead, constant, (nv,) or (..., nv), or of a
-    compiled motion one row for each step, (steps, nv) of one state, (..., steps, nv) of a batch.
+    gives the same again; otherwise it is called with the arrays of all members of a batch, as
+    objects are, which may remember. Give compiled=False with a function that does. parameters:
+    (m,) or (..., m) of a traced function tau(t, q, qd, p). tau: joint torques instead, constant,
+    (nv,) or (..., nv), or of a compiled motion one row for each step, (steps, nv) of one state,
+    (..., steps, nv) of a batch.
     f_ext and dissipation as in `forward_dynamics`. start: the time in s at which it begins; by
     default that of `at_time`, or 0.
 
@@ -117,22 +119,16 @@ def simulate(
     given = {"duration": duration, "dt": dt, "control": control}
     given |= {"integrator": integrator, "contacts": contacts}
     plan = _timed(planned(**{k: v for k, v in given.items() if v is not DEFAULTS[k]}, **options))
-    why = "compiled=False was given" if compiled is False else obstacle(robot, plan)
+    why = "compiled=False was given" if compiled is False else obstacle(robot, plan, compiled)
     made: Rollout | None = None
     if not why:
         h, total = _steps(plan)
+        loads, pairs = plan.loads, plan.touch.contacts or None
+        law = (loads.control, loads.dissipation, pairs, h, loads.parameters)
         try:
-            loads, pairs = plan.loads, plan.touch.contacts or None
-            made = prepared(
-                robot,
-                plan.stepping.integrator,
-                loads.control,
-                loads.dissipation,
-                pairs,
-                h,
-                loads.parameters,
-            )
-            why = "" if compiled else _changes(robot, loads.control, made)
+            with nullcontext() if compiled else sheltered(loads.control):
+                made = prepared(robot, plan.stepping.integrator, *law)
+                why = "" if compiled else _changes(robot, loads.control, made)
         except ModelError as error:
             why = str(error)
     if made is not None and not why:
@@ -143,8 +139,8 @@ def simulate(
     return replace(interpreted(robot, q, qd, plan), why=why)
 
 
-def obstacle(robot: Machine, plan: Plan) -> str:
-    """What of a plan has no compiled form, a controller apart; "" if nothing."""
+def obstacle(robot: Machine, plan: Plan, compiled: bool | None = None) -> str:
+    """What of a plan has no compiled form, a function for control apart; "" if nothing."""
     stepping, resume = plan.stepping, plan.span.resume
     integrator = known(stepping.integrator)
     for found, words in (
@@ -153,6 +149,10 @@ def obstacle(robot: Machine, plan: Plan) -> str:
         (stepping.free != "body", "free='mixed'"),
         (plan.loads.f_ext, "f_ext"),
         (plan.events, "events"),
+        (
+            not compiled and _remembers(plan.loads.control),
+            "control is an object, which may remember",
+        ),
         (plan.output.times is not None, "times"),
         (rigid_contacts(plan.touch), "rigid contacts or joint limits"),
         (plan.closing.closure or plan.closing.stabilization, "closure or stabilization"),
@@ -161,6 +161,11 @@ def obstacle(robot: Machine, plan: Plan) -> str:
         if found:
             return words
     return ""
+
+
+def _remembers(control: Any) -> bool:
+    """Return True for a callable object that is not a value, whose calls may change it."""
+    return callable(control) and not isinstance(control, FunctionType | BUILT_IN)
 
 
 def _timed(plan: Plan) -> Plan:
@@ -202,7 +207,8 @@ def _changes(robot: Machine, control: Any, made: Rollout) -> str:
         given = dict(zip(names, map(np.ndarray.tolist, state), strict=False)) | {"t": [t]}
         values = made.control.replay(given, Arena(RULES))
         expected = [values[r] for r in made.control.results[0]]
-        same &= np.allclose(control(t, *state), expected, rtol=1e-9, atol=1e-12, equal_nan=True)
+        found = np.asarray(control(t, *state))
+        same &= found.dtype != object and np.allclose(found, expected, 1e-9, 1e-12, True)
     if same and key is not None:
         robot.mechanism.kept[key] = True
     return "" if same else "control does not depend on t, q and qd alone"

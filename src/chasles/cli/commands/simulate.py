@@ -57,8 +57,12 @@ def simulate(
             autocompletion=among((*CONTROLS, "none")), help="pd, gravity, computed-torque or none."
         ),
     ] = None,
-    kp: Annotated[str | None, typer.Option(help="Its stiffness: one number, or each.")] = None,
-    kd: Annotated[str | None, typer.Option(help="Its damping: one number, or each.")] = None,
+    stiffness: Annotated[
+        str | None, typer.Option("--stiffness", "--kp", help="Its stiffness: one number, or each.")
+    ] = None,
+    damping: Annotated[
+        str | None, typer.Option("--damping", "--kd", help="Its damping: one number, or each.")
+    ] = None,
     goal: Annotated[
         list[str] | None,
         typer.Option("--target", metavar=NUMBERS, help="Where it goes. Default: the start."),
@@ -108,9 +112,9 @@ def simulate(
 
     chasles simulate puma560 --random 1 --duration 2
 
-    chasles simulate puma560 --control pd --kp 90 --kd 9 --target joint2=1 -o up
+    chasles simulate puma560 --control pd --stiffness 90 --damping 9 --target joint2=1 -o up
 
-    chasles simulate puma560 --control gravity --kd 5 --write-scenario hold.toml
+    chasles simulate puma560 --control gravity --damping 5 --write-scenario hold.toml
 
     chasles simulate hold.toml --duration 2 --output hold --table hold.csv
 
@@ -133,7 +137,7 @@ def simulate(
             "arguments": given(argument) or None,
         },
         start={"q": q, "qd": qd, "random": random},
-        control={"law": control, "kp": kp, "kd": kd, "target": goal},
+        control={"law": control, "stiffness": stiffness, "damping": damping, "target": goal},
         disturbance=disturbance,
         feet=foot or [],
         ground=ground,

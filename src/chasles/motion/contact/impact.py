@@ -12,12 +12,14 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from chasles.algorithms.spatial.viewpoint import At, Axes
-from chasles.errors import InputError, NotFiniteError
+from chasles.errors import ConvergenceError, InputError, NotFiniteError
 from chasles.functions.names import leading_shape, numbers
 from chasles.motion.contact.dynamics import contact_axes
+from chasles.motion.contact.pairs import Rigid
 from chasles.motion.contact.rigid import point_jacobian
 from chasles.motion.contract import Machine
 from chasles.motion.geometry.closed_forms import Contact, listed
+from chasles.motion.laws.friction import coulomb
 from chasles.motion.laws.moreau import Moreau
 from chasles.motion.laws.restitution import ImpactLaw, Newton, check_law
 from chasles.motion.laws.slip import applied
@@ -258,3 +260,42 @@ def checked_state(robot: Machine, q: Array, qd: Array) -> tuple[np.ndarray, np.n
         np.array(np.broadcast_to(a, (*lead, a.shape[-1])), float) for a in given.values()
     )
     return place, rate
+
+
+# In motion -------------------------------------------------------------------------------------
+
+
+MOST = 10_000
+"""Of impacts in turn within a motion."""
+
+
+def impulses(laws: Sequence[Rigid], W: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """Those (3k,) at k points that touch, along their axes of contact, in N s.
+
+    W (3k, 3k): what impulses change velocities v (k, 3) by. By restitution alone all act at once:
+    Newton's law and Coulomb's, for the velocities after the impact (Moreau 1988). By laws of one
+    point they act in turn, where it closes fastest.
+    """
+    in_turn = any(law.impact is not None for law in laws)
+    return (_in_turn if in_turn else _newton_at_once)(laws, W, v)
+
+
+def _newton_at_once(laws: Sequence[Rigid], W: np.ndarray, v: np.ndarray) -> np.ndarray:
+    c, mu, e = v.copy(), *np.transpose([(law.friction, law.restitution) for law in laws])
+    c[:, 2] += e * np.minimum(v[:, 2], 0.0)
+    return coulomb(W, c.ravel(), mu).ravel()
+
+
+def _in_turn(laws: Sequence[Rigid], W: np.ndarray, v: np.ndarray) -> np.ndarray:
+    now, total = v.copy(), np.zeros_like(v)
+    blocks = W.reshape(len(v), 3, len(v), 3)
+    least = SETTLED * np.min(v[:, 2])
+    for _ in range(MOST):
+        k = int(np.argmin(now[:, 2]))
+        if now[k, 2] >= least:
+            return total.ravel()
+        impulse = laws[k].impact_law.impulse(blocks[k, :, k], now[k])
+        total[k] += impulse
+        now += blocks[:, :, k] @ impulse
+    problem = f"impacts in turn do not end within {MOST}"
+    raise ConvergenceError("E-MOTION-045", problem, "give restitution= instead of impact=")

@@ -325,20 +325,18 @@ def _forces(place: Place, lead: tuple[int, ...], steps: int, nv: int) -> Any:
     if array.ndim == 1:
         return place.flat(array, (1,), (1, nv))
     if array.shape[-2] not in (1, steps):
-        raise InputError(
-            "E-MOTION-023",
+        problem = (
             f"tau must have shape ({nv},) or (..., {steps}, {nv}), one row a step, not "
-            f"{array.shape}",
-            part=place.function,
+            f"{array.shape}"
         )
+        raise InputError("E-MOTION-023", problem, part=place.function)
     if array.ndim == 2:
         return place.flat(array, (1,), array.shape)
     try:
         return place.flat(array, lead, array.shape[-2:])
     except ValueError:
-        raise InputError(
-            "E-MOTION-024",
+        problem = (
             f"tau has leading shape {array.shape[:-2]}, which does not broadcast to that of the "
-            f"states, {lead}",
-            part=place.function,
-        ) from None
+            f"states, {lead}"
+        )
+        raise InputError("E-MOTION-024", problem, part=place.function) from None

@@ -13,7 +13,6 @@ from chasles.motion.contact.soft import given_pairs
 from chasles.motion.contract import Array, Machine
 from chasles.motion.drivers.events import checked_events
 from chasles.motion.drivers.forces import accelerations, joint_forces, under
-from chasles.motion.drivers.memory import recalled, remembered
 from chasles.motion.drivers.motions import moving
 from chasles.motion.drivers.pace import paced
 from chasles.motion.drivers.rigid import RigidContact
@@ -21,7 +20,7 @@ from chasles.motion.drivers.running import Keep, Repeats, Untouched, run
 from chasles.motion.drivers.surfaces import soft_contacts
 from chasles.motion.drivers.watched import Watched, check_rigid, touched
 from chasles.motion.options import Plan, Touch
-from chasles.motion.records import End, Occurrence, Trajectory
+from chasles.motion.records import End, Occurrence, Trajectory, recalled, remembered
 from chasles.motion.steps.integrators import chosen
 
 

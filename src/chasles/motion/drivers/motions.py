@@ -12,8 +12,8 @@ from chasles.mechanisms.charts import Chart
 from chasles.mechanisms.closing import CLOSED
 from chasles.motion.closure import ClosureFunction
 from chasles.motion.contract import Machine
-from chasles.motion.drivers.memory import Memory, Remembering
 from chasles.motion.drivers.pace import Step
+from chasles.motion.records import Memory, Remembering
 from chasles.motion.steps.local import Accelerate, Behind, Local, Place, Placed, Taken, take
 from chasles.motion.steps.system import Advance, path
 

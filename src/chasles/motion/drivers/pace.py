@@ -8,8 +8,8 @@ import numpy as np
 
 from chasles.errors import NotFiniteError
 from chasles.functions.numeric.linear_systems import checked_step
-from chasles.motion.drivers.memory import Memory
 from chasles.motion.options import Stepping
+from chasles.motion.records import Memory
 from chasles.motion.steps.integrators import Integrator
 from chasles.motion.steps.local import Taken
 

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chasles.errors import InputError, NotFiniteError
-from chasles.motion.contact.impact import response
+from chasles.motion.contact.impact import impulses, response
 from chasles.motion.contact.modes import (
     FAINT,
     SLOW,
@@ -36,11 +36,9 @@ from chasles.motion.contact.modes import (
 from chasles.motion.contact.pairs import Pair
 from chasles.motion.contact.rigid import Problem, constrained_problem
 from chasles.motion.contract import Machine
-from chasles.motion.drivers.impacts import impulses
-from chasles.motion.drivers.memory import Memory, other_motion
 from chasles.motion.drivers.slots import Slots
 from chasles.motion.geometry.kinematics import NEAR, Moves
-from chasles.motion.records import Occurrence
+from chasles.motion.records import Memory, Occurrence, other_motion
 from chasles.motion.steps.local import Accelerate, Taken
 
 DEPTH = 1e-12

@@ -10,8 +10,7 @@ from chasles.errors import InputError, StateError
 from chasles.mechanisms import LoopError
 from chasles.motion.contract import Array
 from chasles.motion.drivers.events import Event, occurred
-from chasles.motion.drivers.memory import Memory
-from chasles.motion.records import Occurrence
+from chasles.motion.records import Memory, Occurrence
 from chasles.motion.steps.local import Taken
 
 REPEATED = 1000

@@ -7,16 +7,76 @@ from typing import Any
 import numpy as np
 
 from chasles.errors import ConvergenceError
+from chasles.motion.contact.dynamics import contact_axes
 from chasles.motion.contact.modes import Mode
 from chasles.motion.contact.pairs import Pair, Rigid
+from chasles.motion.contact.rigid import limit_rows, touch
 from chasles.motion.contract import Machine
-from chasles.motion.drivers.stops import Stops
-from chasles.motion.geometry.kinematics import Moves, Points
-from chasles.motion.geometry.meetings import meeting
-from chasles.motion.geometry.varying import Varying
+from chasles.motion.geometry.carriers import carrier
+from chasles.motion.geometry.kinematics import NEAR, Moves, Points
+from chasles.motion.geometry.meetings import Meeting, meeting
 from chasles.motion.laws.friction import NoUniqueMotion
 from chasles.motion.records import Occurrence
 from chasles.motion.solvers.complementarity import Infeasible
+
+
+class Stops:
+    """Joint limits as points of contact: one direction each, in rad or m."""
+
+    def __init__(self, robot: Machine, used: bool) -> None:
+        self._robot, self._start = robot, robot.neutral()
+        rows = limit_rows(robot, self._start, np.zeros(robot.nv), within=np.inf) if used else []
+        rows = [row for row in rows if np.isfinite(row[2])]
+        self._freedom = np.array([k for k, _, _ in rows], dtype=int)
+        self._sign, self._gap = (np.array([row[k] for row in rows]) for k in (1, 2))
+        self._J = np.zeros((len(rows), 3, robot.nv))
+        self._J[np.arange(len(rows)), 2, self._freedom] = self._sign
+        ends = {1.0: "lower", -1.0: "upper"}
+        freedoms = [
+            name
+            for name in robot.joints
+            for _ in range(*robot.velocity_slice(name).indices(robot.nv))
+        ]
+        self.names = [f"{freedoms[k]} {ends[sign]} limit" for k, sign, _ in rows]
+
+    def __call__(self, q: np.ndarray, qd: np.ndarray) -> Moves:
+        """How far joints are from their limits, and how they move there."""
+        moved = self._robot.difference(self._start, q)[self._freedom]
+        still = np.zeros((len(moved), 3))
+        speed = still.copy()
+        speed[:, 2] = self._sign * qd[self._freedom]
+        axes = np.broadcast_to(np.eye(3), (len(moved), 3, 3))
+        room = np.full(len(moved), np.inf)
+        return Moves(self._gap + self._sign * moved, axes, speed, self._J, still, room)
+
+
+class Varying:
+    """The pairs of features of two bodies, as points of contact of a robot in one state."""
+
+    def __init__(self, robot: Machine, pair: Pair, features: Meeting) -> None:
+        self._robot, self._frames, self._features = robot, pair.frames, features
+        self.size = features.size
+
+    def __call__(self, t: float, q: np.ndarray, qd: np.ndarray, held: np.ndarray) -> Moves:
+        """Where they are at a time, and how those move that touch or are held (size,).
+
+        The gap of features that are not those nearest to each other is infinite.
+        """
+        robot = self._robot.at(t)
+        over, under = (carrier(robot, q, qd, frame) for frame in self._frames)
+        gap, room = self._features.gaps(over, under)
+        gap = np.where(held | (room >= 0.0), gap, np.inf)
+        axes, J = np.zeros((self.size, 3, 3)), np.zeros((self.size, 3, robot.nv))
+        velocity, bias = np.zeros((2, self.size, 3))
+        which = np.flatnonzero(held | (gap <= NEAR))
+        if which.size:
+            found = self._features.contacts(which, over, under)
+            there, E = touch(robot, q, qd, found), contact_axes(found.normal)
+            moved = there.velocity[..., None], there.J, there.bias[..., None]
+            axes[which], (v, J[which], b) = E, (E @ part for part in moved)
+            velocity[which], bias[which] = v[..., 0], b[..., 0]
+            bias[which, 2] += np.sum(found.normal_rate * there.velocity, axis=-1)
+        return Moves(gap, axes, velocity, J, bias, room)
 
 
 class Slots:

@@ -64,6 +64,38 @@ def noisy(t: float, q: Any, qd: Any) -> Any:
     return RNG.normal(size=6) - q
 
 
+class Integral:
+    """A controller with a memory."""
+
+    def __init__(self) -> None:
+        self.sum: Any = 0.0
+
+    def __call__(self, t: float, q: Any, qd: Any) -> Any:
+        self.sum = self.sum + 0.1 * q
+        return -5.0 * qd - self.sum
+
+
+def integral() -> Callable[..., Any]:
+    """The same as a function."""
+    total: Any = 0.0
+
+    def law(t: float, q: Any, qd: Any) -> Any:
+        nonlocal total
+        total = total + 0.1 * q
+        return -5.0 * qd - total
+
+    return law
+
+
+def test_controllers_that_remember_are_called() -> None:
+    """And as often as the steps ask: trying to trace them leaves nothing behind."""
+    right = go(control=Integral(), compiled=False)
+    for law in (Integral(), integral()):
+        run = go(control=law)
+        assert not run.compiled
+        same(run, right)
+
+
 GROUND = contact.Plane()
 OBSTACLES: dict[str, tuple[Callable[[], chasles.Trajectory], str]] = {
     "dopri5": (lambda: go(integrator="dopri5"), "chooses its steps"),
