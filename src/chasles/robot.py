@@ -56,7 +56,8 @@ from chasles.model import (
 from chasles.model.closure import Closure
 from chasles.model.drives import Motion, motion
 from chasles.model.parameters import nominal, shape
-from chasles.motion.simulation import rollout, rollout_pullback, simulate
+from chasles.motion.rollouts import rollout, rollout_pullback
+from chasles.motion.simulation import simulate
 from chasles.names import check_robot, from_names, numbers
 from chasles.numeric.base_parameters import BaseParameters, base_parameters, random_states
 from chasles.numeric.linear_systems import actuation_matrix, checked_step, discretized

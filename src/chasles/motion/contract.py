@@ -80,14 +80,14 @@ class Machine(Protocol):
 # Inner parts -----------------------------------------------------------------------------------
 
 
-def has_loops(robot: Machine) -> bool:
+def has_loops(robot: Machine | Model) -> bool:
     """Return True if loops or couplings restrict the motion of the tree."""
-    return bool(robot.model.loop_rows)
+    return bool(_model(robot).loop_rows)
 
 
-def depends_on_time(robot: Machine) -> bool:
+def depends_on_time(robot: Machine | Model) -> bool:
     """Return True if the robot depends on time."""
-    return bool(robot.model.timed)
+    return bool(_model(robot).timed)
 
 
 def own_time(robot: Machine) -> float:
@@ -135,6 +135,10 @@ def ready(robot: Machine) -> dict[Any, Any]:
     """Compiled steps of the robot, by all that decides them."""
     made: dict[Any, Any] = _inner(robot)._ready
     return made
+
+
+def _model(robot: Machine | Model) -> Model:
+    return robot if isinstance(robot, Model) else robot.model
 
 
 def _inner(robot: Machine) -> Any:

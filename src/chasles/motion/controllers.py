@@ -236,7 +236,7 @@ def controlled(robot: Machine, control: Any) -> Callable[..., np.ndarray]:
 
 def computed(model: Model, control: Any) -> Callable[..., np.ndarray]:
     """A built-in controller as a function tau(t, q, qd) of arrays, compiled."""
-    if model.timed or (model.loop_rows and isinstance(control, ComputedTorque)):
+    if depends_on_time(model) or (has_loops(model) and isinstance(control, ComputedTorque)):
         raise ModelError(
             f"{type(control).__name__}: robot {model.name!r} has loops or depends on time; give a "
             "function tau(t, q, qd) of your own, which chasles.control may help with"

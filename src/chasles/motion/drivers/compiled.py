@@ -17,7 +17,7 @@ from chasles.libraries import refuse
 from chasles.model import Description, Model, ModelError
 from chasles.motion.adjoint import RolloutAdjoint, RolloutGradient, checked_weights
 from chasles.motion.contact.soft import Contacts, given_pairs
-from chasles.motion.contract import Machine, keeps_mimic, ready
+from chasles.motion.contract import Machine, depends_on_time, has_loops, keeps_mimic, ready
 from chasles.motion.controllers import BUILT_IN, parameter_count, traced
 from chasles.motion.drivers.places import Place, place_of
 from chasles.motion.records import End, Touching, Trajectory
@@ -64,7 +64,7 @@ class Rollout:
             raise ValueError(
                 f"rollout: unknown integrator {integrator!r}; use one of {', '.join(STEPS)}"
             )
-        if model.loop_rows or model.timed:
+        if has_loops(model) or depends_on_time(model):
             raise ModelError(
                 f"rollout: robot {model.name!r} has loops or depends on time; use chasles.simulate"
             )

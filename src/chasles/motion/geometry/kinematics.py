@@ -272,7 +272,7 @@ def _inputs(model: Model) -> tuple[list[Variable], dict[str, list[Number]], Aren
     """Symbols of the state, and of the time where it counts."""
     arena = Arena(RULES)
     inputs = [Variable("q", (model.nq,)), Variable("qd", (model.nv,))]
-    inputs += [Variable("t", ())] if model.timed else []
+    inputs += [Variable("t", ())] if depends_on_time(model) else []
     given: dict[str, list[Number]] = {
         v.name: [arena.input(v.name, k) for k in range(v.size)] for v in inputs
     }
