@@ -18,8 +18,6 @@ from chasles.functions.libraries import library_of
 from chasles.functions.names import check_robot
 from chasles.functions.numeric.linear_systems import checked_step
 from chasles.model import ModelError
-from chasles.motion.adjoint import RolloutGradient
-from chasles.motion.contact.soft import SoftPair
 from chasles.motion.contract import Array, Machine
 from chasles.motion.controllers import BUILT_IN, sheltered
 from chasles.motion.drivers.compiled import DONE, Rollout, checked_steps, prepared
@@ -27,7 +25,6 @@ from chasles.motion.drivers.interpreted import interpreted, rigid_contacts
 from chasles.motion.drivers.pace import DT, step_count
 from chasles.motion.options import Forces, Options, Plan, Span, planned
 from chasles.motion.records import End, Trajectory, other_motion
-from chasles.motion.renamed import renamed
 from chasles.motion.steps.integrators import known
 
 DEFAULTS = {"duration": None, "dt": None, "control": None, "integrator": "rk4", "contacts": ()}
@@ -144,7 +141,7 @@ def obstacle(robot: Machine, plan: Plan, compiled: bool | None = None) -> str:
     stepping, resume = plan.stepping, plan.span.resume
     integrator = known(stepping.integrator)
     for found, words in (
-        *((True, f"the robot: {trait}") for trait in robot.mechanism.traits),
+        *((True, f"the robot {trait.removeprefix('it ')}") for trait in robot.mechanism.traits),
         (not integrator.traced, "the integrator is implicit or chooses its steps"),
         (stepping.free != "body", "free='mixed'"),
         (plan.loads.f_ext, "f_ext"),
@@ -323,106 +320,3 @@ def _check_interpreted(plan: Plan, why: str, threads: int | None, q: Array, qd: 
         )
         remedy = f"a row for each step needs a compiled motion: {why}"
         raise InputError("E-MOTION-099", problem, remedy, part="simulate")
-
-
-@renamed(method="integrator")
-def rollout(
-    robot: Machine,
-    q: Array,
-    qd: Array,
-    tau: Any = None,
-    *,
-    dt: float,
-    steps: int,
-    every: int = 1,
-    control: Any = None,
-    parameters: Array = None,
-    integrator: str = "semi-implicit",
-    start: float = 0.0,
-    dissipation: bool = False,
-    contacts: Sequence[SoftPair] | None = None,
-    contact_states: Array = None,
-    threads: int | None = None,
-) -> Trajectory:
-    """The motion from q (..., nq) and qd (..., nv) in so many steps of dt seconds, all of them
-    in machine code.
-
-    tau: joint forces: none, constant (nv,), one row for each step (..., steps, nv), or a
-    controller that is traced into the step: a function tau(t, q, qd) of numbers that returns
-    nv of them (with the functions of `chasles.expr` where it needs more than arithmetic), or
-    one of `chasles.rollouts.PDControl`, `GravityCompensation`, `ComputedTorque`. every: keep
-    one state of so many, and the last. parameters: (m,) or (..., m), of a controller
-    tau(t, q, qd, p), which is traced once for all their values. integrator: "semi-implicit" (Euler;
-    first order), "euler" or "rk4" (fourth order), all along the configuration space. start: the
-    time of the first step, in s. dissipation as in `forward_dynamics`. Robots with loops, or
-    that depend on time: `chasles.simulate`. CuPy's arrays are computed on their GPU, in one
-    launch, in float32 if all are; nothing is checked to be finite there.
-
-    contacts: pairs of shapes with a soft law, `contact.Pair(body, surface, SoftContact(...))`;
-    their forces are part of the step, which is compiled for each dt then, and
-    `Trajectory.touching` has forces, gaps and states at the kept times. contact_states
-    (..., states): those of the surfaces and of friction at the start, at rest by default.
-    """
-    tau = tau if control is None else control
-    step, steps, every, threads = checked_steps(dt, steps, every, start, threads)
-    made = prepared(robot, integrator, tau, dissipation, contacts, step, parameters)
-    return made(
-        q,
-        qd,
-        None if callable(tau) else tau,
-        dt=step,
-        steps=steps,
-        every=every,
-        start=start,
-        threads=threads,
-        contact_states=contact_states,
-        parameters=parameters,
-    )
-
-
-@renamed(method="integrator")
-def rollout_pullback(
-    robot: Machine,
-    q: Array,
-    qd: Array,
-    tau: Any = None,
-    *,
-    covectors: Sequence[Array],
-    dt: float,
-    steps: int,
-    every: int = 1,
-    control: Any = None,
-    parameters: Array = None,
-    integrator: str = "semi-implicit",
-    start: float = 0.0,
-    dissipation: bool = False,
-    contacts: Sequence[SoftPair] | None = None,
-    contact_states: Array = None,
-    threads: int | None = None,
-) -> RolloutGradient:
-    """The gradient of a number that depends on a motion: covectors of its states pulled back to
-    the start, the forces and the controller's parameters, in machine code.
-
-    covectors: the derivatives of that number by the q and by the qd that `rollout` keeps with
-    the same arguments, each (..., n, nv), or None for zero. Derivatives by q, these and the
-    one by the start, are along `integrate`, as in `derivatives`: nv numbers for each q. There
-    is one gradient for each member of a batch, also by what the batch shares. Memory grows with
-    the square root of `steps`, beside what is given and returned (the adjoint method, with
-    checkpoints: Griewank, Walther 2008, chapter 12). Arrays of NumPy only.
-    """
-    tau = tau if control is None else control
-    step, steps, every, threads = checked_steps(dt, steps, every, start, threads)
-    made = prepared(robot, integrator, tau, dissipation, contacts, step, parameters)
-    return made.pullback(
-        q,
-        qd,
-        None if callable(tau) else tau,
-        covectors=covectors,
-        dt=step,
-        steps=steps,
-        every=every,
-        start=start,
-        threads=threads,
-        contact_states=contact_states,
-        parameters=parameters,
-    )
