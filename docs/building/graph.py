@@ -58,6 +58,9 @@ def picture() -> str:
     for name, there in reduced(edges()).items():
         for other in sorted(there if name in at else ()):
             (x0, y0), (x1, y1) = at[name], at[other]
+            if y0 == y1:  # within a rank
+                lines.append(f'<path d="M{x0:.0f} {y0:.0f}H{x1:.0f}"/>')
+                continue
             y0, y1 = y0 + BOX / 2, y1 - BOX / 2
             bend = (y1 - y0) / 2
             lines.append(

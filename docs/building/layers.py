@@ -9,32 +9,35 @@ from collections.abc import Iterator
 from pathlib import Path
 
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("version", "errors", "entry_points"),
-    ("expr",),
-    ("mathematics",),
-    ("model",),
+    ("version", "errors", "entry_points", "expr"),
+    ("mathematics", "model"),
     ("algorithms", "backends", "formats"),
     ("functions",),
     ("mechanisms", "numeric"),
     ("motion",),
     ("robot",),
     (
-        *("robots", "api", "accuracy", "control", "conventions", "homogeneous", "exporting"),
-        *("checks", "contact", "rollouts", "simulate"),
+        *("", "api", "accuracy", "checks", "contact", "control", "conventions", "exporting"),
+        *("homogeneous", "robots", "rollouts", "simulate"),
     ),
-    ("lint", "peers", "plots"),
-    ("",),  # the package itself: `import chasles`
-    ("view",),
-    ("cli",),
-    ("__main__",),
+    ("lint", "peers", "plots", "view"),
+    ("cli", "__main__"),
 )
-"""Folders and files of src/chasles, from the ground up. Units on one line never import each other.
-"""
+"""Folders and files of src/chasles, from the ground up: ten ranks ("" is `import chasles`)."""
+
+BESIDE = {("expr", "errors"), ("model", "mathematics"), ("", "version"), ("__main__", "cli")}
+"""Imports that are allowed within a rank; other units of one rank never import each other."""
 
 RANK = {unit: rank for rank, units in enumerate(LAYERS) for unit in units}
 
 LEAVES = ("checks", "lint", "peers", "plots", "view")
-"""Units that nothing below the package itself knows, except by entry points."""
+"""Units that no robot knows, except by entry points."""
+
+
+def points_down(here: str, there: str) -> bool:
+    """Return True if a unit may import another one."""
+    return RANK[there] < RANK[here] or (here, there) in BESIDE
+
 
 ROOT = Path(__file__).parents[2] / "src" / "chasles"
 
