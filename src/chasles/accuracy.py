@@ -91,6 +91,8 @@ def maximal_dynamics(
             f"{robot.couplings[0]!r} of robot {robot.name!r} couples coordinates of joints, which "
             "bodies do not have"
         )
+        remedy = "use constrained_dynamics"
+        raise ModelError("E-ACCURACY-003", problem, remedy, part="maximal_dynamics")
     robot.mechanism.refuse_time("maximal_dynamics", "use forward_dynamics")
     keys, forces = wrench_arguments(robot.model, f_ext)
     model = robot.model if dissipation else robot.model.frictionless()

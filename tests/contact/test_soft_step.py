@@ -291,7 +291,7 @@ def test_a_motion_goes_on_from_its_contact_states(method: str) -> None:
     q = np.tile(robot.neutral(), (9, 1))
     q[:, 4:] += rng.uniform((-0.5, -0.5, 0.35), (0.5, 0.5, 0.45), size=(9, 3))
     qd = rng.normal(size=(9, 6))
-    options: dict[str, Any] = {"dt": 5e-4, "method": method, "contacts": [pair]}
+    options: dict[str, Any] = {"dt": 5e-4, "integrator": method, "contacts": [pair]}
     whole = robot.rollout(q, qd, steps=400, every=200, **options)
     assert whole.touching is not None
     assert whole.touching.states[:, 1].any()

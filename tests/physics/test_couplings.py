@@ -208,7 +208,7 @@ def test_a_motion_through_a_cam_keeps_its_energy() -> None:
 
 def test_maximal_coordinates_have_no_couplings() -> None:
     robot = wheels(0.2, 0.3).with_couplings(gear("belt", "w2", {"w1": 2.0}))
-    with raises("E-LOOP-033", "'belt'"):
+    with raises("E-ACCURACY-003", "'belt'"):
         chasles.maximal_dynamics(robot, np.zeros(2), np.zeros(2), np.zeros(2))
 
 

@@ -399,7 +399,7 @@ def test_a_follower_of_a_driven_joint_is_driven() -> None:
 
 def test_the_time_must_be_said_and_be_one() -> None:
     y, yd, *_ = arm_state()
-    with raises("E-CALL-036", "at_time", "mass_m"):
+    with raises("E-LOOP-039", "at_time", "mass_m"):
         arm().mass_matrix(y)
     with raises("E-ROBOT-008"):
         chasles.robots.puma560().at_time(0.0)

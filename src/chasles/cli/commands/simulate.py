@@ -112,7 +112,7 @@ def simulate(
 
     chasles simulate puma560 --random 1 --duration 2
 
-    chasles simulate puma560 --control pd --stiffness 90 --damping 9 --target joint2=1 -o up
+    chasles simulate puma560 --control pd --stiffness 90 --damping 9 -o up
 
     chasles simulate puma560 --control gravity --damping 5 --write-scenario hold.toml
 
