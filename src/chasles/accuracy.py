@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from chasles.backends.arrays import check_tolerance
-from chasles.errors import InputError
+from chasles.errors import InputError, ModelError
 from chasles.functions.doors import wrench_arguments
 from chasles.functions.names import check_robot, leading_shape, numbers
 from chasles.functions.tracing import external_loads

@@ -44,9 +44,9 @@ class ChaslesError(Exception):
         line: int | None = None,
     ) -> None:
         code, problem = (code, problem) if problem else ("", code)
-        Exception.__init__(self, code, problem, remedy)
         self.code, self.problem, self.remedy, self.part = code, problem, remedy, part
         self.file, self.line = _place(file, line)
+        Exception.__init__(self, str(self))
 
     @property
     def place(self) -> str:
@@ -72,7 +72,7 @@ class ChaslesError(Exception):
         """Return the same error with some fields replaced, for a caller that knows more."""
         if "file" in fields:
             fields["file"], fields["line"] = _place(fields["file"], fields.get("line"))
-        return _rebuilt(type(self), self.args, vars(self) | fields)
+        return _rebuilt(type(self), vars(self) | fields)
 
     def within(self, part: str) -> Self:
         """Return the same error with a part around its own: `<part>: <own part>`."""
@@ -82,7 +82,7 @@ class ChaslesError(Exception):
         return f"{self.message} [{self.code}]" if self.code else self.message
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuilt, (type(self), self.args, vars(self))
+        return _rebuilt, (type(self), vars(self))
 
 
 def said(error: BaseException) -> str:
@@ -101,10 +101,10 @@ def _place(file: str | os.PathLike[str] | None, line: int | None) -> tuple[str |
 T = TypeVar("T", bound=ChaslesError)
 
 
-def _rebuilt(kind: type[T], args: tuple[Any, ...], values: dict[str, Any]) -> T:
+def _rebuilt(kind: type[T], values: dict[str, Any]) -> T:
     made = kind.__new__(kind)
-    made.args = args
     vars(made).update(values)
+    made.args = (str(made),)
     return made
 
 

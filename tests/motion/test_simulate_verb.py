@@ -1,11 +1,15 @@
 """`Robot.simulate`: compiled where it can be, the same numbers as its aliases, parts, groups."""
 
+import copy
+import sys
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import pytest
-from support import close
+from support import close, raises
 
 import chasles
 from chasles import contact
@@ -61,7 +65,7 @@ def test_both_drivers_take_the_same_steps(integrator: str, control: Any) -> None
 
 
 def noisy(t: float, q: Any, qd: Any) -> Any:
-    return RNG.normal(size=6) - q
+    return np.random.default_rng().normal(size=6) - q
 
 
 class Integral:
@@ -107,6 +111,7 @@ OBSTACLES: dict[str, tuple[Callable[[], chasles.Trajectory], str]] = {
     "f_ext": (lambda: go(f_ext={"tool": np.ones(6)}), "f_ext"),
     "sine": (lambda: go(control=lambda t, q, qd: np.sin(q)), "failed on symbols"),
     "noise": (lambda: go(control=noisy), "does not depend on t, q and qd alone"),
+    "generator": (lambda: go(control=lambda t, q, qd: RNG.normal(size=6)), "'RNG', Generator"),
 }
 
 
@@ -271,3 +276,102 @@ def test_old_names_are_accepted_with_a_warning() -> None:
         pytest.raises(TypeError, match="give stiffness=, without kp="),
     ):
         ComputedTorque(kp=1.0, stiffness=1.0, damping=1.0, target=0.0)  # type: ignore[call-arg]
+
+
+# Functions of the user's --------------------------------------------------------------------------
+
+TARGET = np.zeros(6)
+
+
+def towards_target(t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+    return 20.0 * (TARGET - q) - qd
+
+
+def test_a_function_whose_module_changes_is_traced_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    arm = chasles.robots.puma560()
+    q, qd = np.zeros(6), np.zeros(6)
+    options: dict[str, Any] = {"duration": 0.01, "control": towards_target}
+    still = arm.simulate(q, qd, **options)
+    for change in (np.ones(6), np.full(6, 2.0)):
+        monkeypatch.setattr(sys.modules[__name__], "TARGET", change)
+        found, expected = (arm.simulate(q, qd, **options, compiled=c) for c in (None, False))
+        assert found.compiled
+        close(found.q, expected.q, 1e-12)
+        assert np.abs(found.q[-1] - still.q[-1]).max() > 1e-4
+
+
+class Accumulating:
+    """A controller that remembers, reached through a function."""
+
+    def __init__(self) -> None:
+        self.sum, self.times = np.zeros(6), []
+
+    def step(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+        self.sum = self.sum + 0.001 * q
+        self.times.append(t)
+        return -5.0 * q - self.sum
+
+
+def test_an_object_behind_a_function_is_left_alone() -> None:
+    arm, first, second = chasles.robots.puma560(), Accumulating(), Accumulating()
+    q, qd = np.full(6, 0.1), np.zeros(6)
+    run = arm.simulate(q, qd, duration=0.005, control=lambda t, q, qd: first.step(t, q, qd))
+    same = arm.simulate(q, qd, duration=0.005, control=second.step, compiled=False)
+    assert not run.compiled
+    assert "'first'" in run.why
+    np.testing.assert_array_equal(run.q, same.q)
+    assert first.times == second.times
+
+
+def test_functions_with_locks_and_unbound_cells_run() -> None:
+    arm = chasles.robots.puma560()
+    q, qd = np.zeros(6), np.zeros(6)
+    kept = {"lock": threading.Lock(), "gain": 2.0}
+
+    def law(t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+        if t < 0.0:
+            return later
+        return -kept["gain"] * qd
+
+    assert not arm.simulate(q, qd, duration=0.002, control=law).compiled
+    later = q
+    assert arm.simulate(q, qd, duration=0.002, control=lambda t, q, qd: -2.0 * qd).compiled
+
+
+def test_what_a_function_uses_stays_the_users() -> None:
+    """Threads at once: nothing of the function's module is replaced."""
+    arm, target = chasles.robots.puma560(), TARGET
+    q, qd = np.zeros(6), np.zeros(6)
+    with ThreadPoolExecutor(4) as pool:
+        runs = list(
+            pool.map(lambda _: arm.simulate(q, qd, duration=0.01, control=towards_target), range(8))
+        )
+    assert TARGET is target
+    for run in runs:
+        np.testing.assert_array_equal(run.q, runs[0].q)
+
+
+def test_a_batch_is_compiled_only_if_members_are_treated_alike() -> None:
+    arm = chasles.robots.puma560()
+    q, qd = np.random.default_rng(2).normal(size=(2, 2, 6))
+
+    def first_row(t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+        return -5.0 * qd * q[0]
+
+    run = arm.simulate(q, qd, duration=0.002, control=first_row)
+    assert not run.compiled
+    assert "batch" in run.why
+    assert arm.simulate(q[0], qd[0], duration=0.002, control=first_row).compiled
+
+
+def test_subclasses_are_changed_and_pickled() -> None:
+    class Mine(chasles.Robot):
+        def __init__(self) -> None:
+            super().__init__(chasles.robots.puma560().model.source)
+
+    mine = Mine()
+    q = np.zeros(6)
+    assert isinstance(mine.with_gravity([0.0, 0.0, 0.0]), Mine)
+    close(copy.deepcopy(mine).gravity_forces(q), mine.gravity_forces(q), 1e-15)
+    with raises("E-MOTION-103"):
+        mine.rollout(q, q, q, control=lambda t, q, qd: q, dt=1e-3, steps=2)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from chasles.errors import ArgumentError
 from chasles.motion.adjoint import RolloutGradient
 from chasles.motion.contact.soft import SoftPair
 from chasles.motion.contract import Array, Machine
@@ -49,7 +50,7 @@ def rollout(
     `Trajectory.touching` has forces, gaps and states at the kept times. contact_states
     (..., states): those of the surfaces and of friction at the start, at rest by default.
     """
-    tau = tau if control is None else control
+    tau = _law(tau, control)
     step, steps, every, threads = checked_steps(dt, steps, every, start, threads)
     made = prepared(robot, integrator, tau, dissipation, contacts, step, parameters)
     return made(
@@ -96,7 +97,7 @@ def rollout_pullback(
     the square root of `steps`, beside what is given and returned (the adjoint method, with
     checkpoints: Griewank, Walther 2008, chapter 12). Arrays of NumPy only.
     """
-    tau = tau if control is None else control
+    tau = _law(tau, control)
     step, steps, every, threads = checked_steps(dt, steps, every, start, threads)
     made = prepared(robot, integrator, tau, dissipation, contacts, step, parameters)
     return made.pullback(
@@ -112,3 +113,10 @@ def rollout_pullback(
         contact_states=contact_states,
         parameters=parameters,
     )
+
+
+def _law(tau: Any, control: Any) -> Any:
+    """Joint torques or the controller, whichever is given."""
+    if tau is not None and control is not None:
+        raise ArgumentError("E-MOTION-103", "give tau or control, not both", part="rollout")
+    return tau if control is None else control

@@ -4,7 +4,6 @@ Long because of the docstrings of public methods.
 """
 
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from types import FunctionType
 from typing import Any, Unpack
@@ -12,14 +11,14 @@ from typing import Any, Unpack
 import numpy as np
 
 from chasles.backends.arrays import checked_count
-from chasles.errors import ArgumentError, InputError
+from chasles.errors import ArgumentError, InputError, MissingPackageError, said
 from chasles.expr import RULES, Arena
 from chasles.functions.libraries import library_of
 from chasles.functions.names import check_robot
 from chasles.functions.numeric.linear_systems import checked_step
 from chasles.model import ModelError
 from chasles.motion.contract import Array, Machine
-from chasles.motion.controllers import BUILT_IN, sheltered
+from chasles.motion.controllers import BUILT_IN, MayRemember, apart
 from chasles.motion.drivers.compiled import DONE, Rollout, checked_steps, prepared
 from chasles.motion.drivers.interpreted import interpreted, rigid_contacts
 from chasles.motion.drivers.pace import DT, step_count
@@ -121,13 +120,15 @@ def simulate(
     if not why:
         h, total = _steps(plan)
         loads, pairs = plan.loads, plan.touch.contacts or None
-        law = (loads.control, loads.dissipation, pairs, h, loads.parameters)
         try:
-            with nullcontext() if compiled else sheltered(loads.control):
-                made = prepared(robot, plan.stepping.integrator, *law)
-                why = "" if compiled else _changes(robot, loads.control, made)
-        except ModelError as error:
-            why = str(error)
+            own = loads.control if isinstance(loads.control, FunctionType) else None
+            law = apart(own) if own and not compiled else loads.control
+            rest = (loads.dissipation, pairs, h, loads.parameters)
+            made = prepared(robot, plan.stepping.integrator, law, *rest, again=own is not None)
+            if own and not compiled:
+                why = _changes(robot, apart(own), made, batch=np.ndim(q) > 1)
+        except (ModelError, MayRemember) as error:
+            why = said(error)
     if made is not None and not why:
         return _run(robot, made, q, qd, plan, h, total, device, threads)
     if compiled or device == "cuda":
@@ -186,29 +187,32 @@ def _steps(plan: Plan) -> tuple[float, int]:
     return dt if abs(total * dt - whole) <= WHOLE * dt else whole / total, total
 
 
-def _changes(robot: Machine, control: Any, made: Rollout) -> str:
-    """Why a traced controller is not the given one, "" if it is: it may remember, or draw."""
-    if not callable(control) or isinstance(control, BUILT_IN) or made.control is None:
-        return ""
-    key: Any = ("repeats", control)
-    try:
-        if key in robot.mechanism.kept:
-            return ""
-    except TypeError:
-        key = None
-    rng, same = np.random.default_rng(0), True
-    for t in (0.0, 0.7):
-        state = [robot.neutral(), rng.normal(size=robot.nv)]
-        state += [rng.normal(size=made.parameters)] if made.parameters else []
+def _changes(robot: Machine, control: FunctionType, made: Rollout, *, batch: bool) -> str:
+    """Why a traced function is not the given one, "" if it is: it may remember, or draw.
+
+    It is called with two states, one after the other or, for a batch, together.
+    """
+    assert made.control is not None
+    rng, sizes, expected = np.random.default_rng(0), [robot.nv, made.parameters], []
+    batch = batch and not made.parameters
+    places = robot.integrate(robot.neutral(), rng.normal(size=(2, robot.nv)))
+    states = [[place, *(rng.normal(size=n) for n in sizes if n)] for place in places]
+    for t, state in zip((0.0, 0.0 if batch else 0.7), states, strict=True):
         names = ("q", "qd", "parameters")
         given = dict(zip(names, map(np.ndarray.tolist, state), strict=False)) | {"t": [t]}
         values = made.control.replay(given, Arena(RULES))
-        expected = [values[r] for r in made.control.results[0]]
-        found = np.asarray(control(t, *state))
-        same &= found.dtype != object and np.allclose(found, expected, 1e-9, 1e-12, True)
-    if same and key is not None:
-        robot.mechanism.kept[key] = True
-    return "" if same else "control does not depend on t, q and qd alone"
+        expected.append([values[r] for r in made.control.results[0]])
+    try:
+        if batch:
+            found = np.asarray(control(0.0, *map(np.array, zip(*states, strict=True))))
+            found = np.broadcast_to(found, (2, robot.nv))
+        else:
+            found = np.array([control(0.0, *states[0]), control(0.7, *states[1])])
+        same = found.dtype != object and np.allclose(found, expected, 1e-9, 1e-12, True)
+    except Exception as error:
+        return f"control failed on numbers, {type(error).__name__}: {said(error)}"
+    what = "treat all members of a batch alike" if batch else "depend on t, q and qd alone"
+    return "" if same else f"control does not {what}"
 
 
 def _run(
@@ -292,7 +296,11 @@ def _transfers(
     there = any(library_of(a) is not None for a in states)
     if device is None or there == (device == "cuda"):
         return lambda array: array, lambda run: run
-    import cupy
+    try:
+        import cupy
+    except ImportError as error:
+        problem, remedy = f"device='cuda' needs CuPy ({error})", "pip install 'chasles[cuda]'"
+        raise MissingPackageError("E-MOTION-102", problem, remedy, part="simulate") from None
 
     here, send = (cupy.asnumpy, cupy.asarray) if device == "cuda" else (cupy.asarray, cupy.asnumpy)
 

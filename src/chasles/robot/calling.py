@@ -15,8 +15,8 @@ from chasles.robot.identity import Array, Identity
 class Calling(Identity):
     """Calls of compiled functions."""
 
-    def __init__(self, source: Description, *, mimic: bool = True, strict: bool = False) -> None:
-        super().__init__(source, mimic=mimic, strict=strict)
+    def _begin(self, source: Description, *, mimic: bool, strict: bool = False) -> None:
+        super()._begin(source, mimic=mimic, strict=strict)
         self._ready: dict[Any, Callable[..., Any]] = {}
 
     def function(

@@ -14,7 +14,7 @@ from chasles.mathematics.spatial import RigidInertia
 from chasles.model import CouplingData, Description, LoopData, edit
 from chasles.model.drives import Motion, motion
 from chasles.robot.derived import Deriving
-from chasles.robot.identity import Array
+from chasles.robot.identity import Array, rebuilt
 
 
 class Editing(Deriving):
@@ -159,5 +159,5 @@ class Editing(Deriving):
         return mechanisms.equivalent(self.mechanism, other.mechanism, tolerance, rng)
 
     def _changed(self, source: Description) -> Self:
-        made = type(self)(source, mimic=self.mimic)
-        return made if self.mechanism.t is None else made.at(self.mechanism.t)
+        made: Self = rebuilt(type(self), source, self.mimic, self.mechanism.t)
+        return made

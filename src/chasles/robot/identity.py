@@ -21,6 +21,10 @@ class Identity:
     """A model, and the mechanism that answers for it."""
 
     def __init__(self, source: Description, *, mimic: bool = True, strict: bool = False) -> None:
+        self._begin(source, mimic=mimic, strict=strict)
+
+    def _begin(self, source: Description, *, mimic: bool, strict: bool = False) -> None:
+        """Make the robot of a description, whatever arguments a subclass is made with."""
         self.model: Model = build(source, mimic=mimic, strict=strict)
         self.mechanism: Mechanism = mechanisms.of(self.model)
         """The mechanism behind the functions: a tree, closed loops, or one that depends on time."""
@@ -28,7 +32,7 @@ class Identity:
         """Whether joints that mimic others follow them, without coordinates of their own."""
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        return _rebuilt, (type(self), self.model.source, self.mimic, self.mechanism.t)
+        return rebuilt, (type(self), self.model.source, self.mimic, self.mechanism.t)
 
     def __repr__(self) -> str:
         loops = f", loops {len(self.loops)}" if self.loops else ""
@@ -170,7 +174,8 @@ class Identity:
         return held
 
 
-def _rebuilt(kind: type[Any], source: Description, mimic: bool, t: np.ndarray | None) -> Any:
+def rebuilt(kind: type[Any], source: Description, mimic: bool, t: np.ndarray | None) -> Any:
     """A robot, at a time if it is given one and depends on it."""
-    made = kind(source, mimic=mimic)
+    made = object.__new__(kind)
+    made._begin(source, mimic=mimic)
     return made if t is None else made.at(t)

@@ -114,7 +114,7 @@ def simulate(
 
     chasles simulate puma560 --control pd --stiffness 90 --damping 9 -o up
 
-    chasles simulate puma560 --control gravity --damping 5 --write-scenario hold.toml
+    chasles simulate puma560 --control gravity --write-scenario hold.toml
 
     chasles simulate hold.toml --duration 2 --output hold --table hold.csv
 

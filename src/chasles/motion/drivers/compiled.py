@@ -273,14 +273,19 @@ def prepared(
     contacts: Any = None,
     dt: float = 0.0,
     parameters: Any = None,
+    *,
+    again: bool = False,
 ) -> Rollout:
-    """A compiled step, made once for a controller and contacts that can be told from others."""
+    """A compiled step, made once for a controller and contacts that can be told from others.
+
+    again: trace the controller again, which is a function that may have changed.
+    """
     control, count = control if callable(control) else None, parameter_count(parameters)
     pairs = None if contacts is None else given_pairs("rollout", contacts)
     constant, known = None if pairs is None else dt, robot.mechanism.kept
     key: Any = ("rollout", integrator, control, dissipation, pairs, constant, count)
     try:
-        if key in known:
+        if key in known and not again:
             found: Rollout = known[key]
             return found
     except TypeError:
@@ -290,7 +295,7 @@ def prepared(
         mimic = robot.mimic
         made = Rollout(robot.model, mimic, integrator, control, dissipation, touch, constant, count)
     found = known.setdefault(("rollout", made.recipe), made)
-    if key is not None:
+    if key is not None and not again:
         known[key] = found
     return found
 
