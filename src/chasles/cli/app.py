@@ -125,9 +125,12 @@ def main() -> None:
 def _raised_again(dropped: Any) -> None:
     """Ctrl-C while Python ran what may not fail, a finalizer for example: it comes again soon."""
     if issubclass(dropped.exc_type, KeyboardInterrupt):
-        again = threading.Timer(0.01, _thread.interrupt_main)
+        again = threading.Timer(0.05, _thread.interrupt_main)
         again.daemon = True
-        again.start()
+        try:
+            again.start()
+        except KeyboardInterrupt:  # it came while this was still running
+            _raised_again(dropped)
     else:
         sys.__unraisablehook__(dropped)
 
