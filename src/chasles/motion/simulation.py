@@ -1,7 +1,4 @@
-"""The verb: `Robot.simulate`, which runs in machine code where it can, and its aliases.
-
-Long because of the docstrings of public methods.
-"""
+"""The verb: `Robot.simulate`, which runs in machine code where it can."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
