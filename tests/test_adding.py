@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_docs import ROOT, blocks
+from test_docs import ROOT, blocks, written
 
 import chasles
 from chasles.algorithms import METHODS
@@ -43,7 +43,7 @@ def added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str,
     try:
         for block in shown:
             if block.file:
-                Path(block.file).write_text(block.body, "utf-8")
+                written(block)
             elif block.kind == "python":
                 with contextlib.redirect_stdout(None):
                     exec(compile(block.body, PAGE.name, "exec"), space)

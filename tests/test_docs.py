@@ -11,6 +11,7 @@ tables of equations (after `<!-- equations: BOOK FOLDER... -->`) that the source
 
 import ast
 import contextlib
+import importlib
 import inspect
 import io
 import re
@@ -126,7 +127,7 @@ def run(page: Path) -> Iterator[tuple[Block, str]]:
     printed = ""
     for block in blocks(page.read_text("utf-8")):
         if block.file is not None:
-            Path(block.file).write_text(block.body, "utf-8")
+            written(block)
             yield block, block.body
         elif block.kind == "python" and block.source is not None:
             yield block, body_of(ROOT / block.source)
@@ -143,6 +144,12 @@ def run(page: Path) -> Iterator[tuple[Block, str]]:
             result = CliRunner().invoke(app, arguments, env=NARROW)
             assert result.exit_code == 0, result.output
             yield block, f"{command}\n{tidy(result.output)}"
+
+
+def written(block: Block) -> None:
+    """The file of a block, which a later one may import from the present folder."""
+    Path(str(block.file)).write_text(block.body, "utf-8")
+    importlib.invalidate_caches()  # "." is another folder for each page, perhaps as old as the last
 
 
 def tidy(text: str) -> str:
