@@ -309,6 +309,9 @@ class _Absent(Mapping[int, Force]):
 
 ABSENT = _Absent()
 
+Blocks = dict[tuple[int, int], Matrix]
+"""Blocks (i, j) of a matrix over all joints, as an algorithm fills them in."""
+
 Position = Annotated[Mapping[int, Vector], PositionSpace()]
 Velocity = Annotated[Mapping[int, Vector], VelocitySpace()]
 Effort = Annotated[Mapping[int, Vector], EffortSpace()]

@@ -6,21 +6,16 @@ measures, link by link from the tips inward, and has the factors of one.
 """
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import NamedTuple
 
-from chasles.algorithms.spatial.forward_kinematics import body_transforms
+from chasles.algorithms.spatial.kinematics import body_transforms
 from chasles.mathematics.linear import Matrix, Vector, invert_symmetric
 from chasles.mathematics.rotations import Rotation
-from chasles.mathematics.spatial import (
-    ArticulatedInertia,
-    Forces,
-    Motions,
-    RigidInertia,
-    Transform,
-)
+from chasles.mathematics.spatial import ArticulatedInertia, Forces, Motions, RigidInertia, Transform
 from chasles.model.joints import diagonal
 from chasles.model.model import WORLD, Model
-from chasles.model.spaces import Position
+from chasles.model.spaces import Blocks, JointMatrix, Position
 
 
 def transition(a: Vector, b: Vector) -> Transform:
@@ -86,7 +81,7 @@ def congruence(
     A: Mapping[tuple[int, int], Matrix], D: Mapping[tuple[int, int], Matrix]
 ) -> dict[tuple[int, int], Matrix]:
     """A D A' by blocks, of a D that has them on its diagonal only."""
-    M: dict[tuple[int, int], Matrix] = {}
+    M = Blocks()
     for k, _ in D:
         column = {i: block for (i, c), block in A.items() if c == k}
         for i, left in column.items():
@@ -95,3 +90,24 @@ def congruence(
                 block = scaled @ column[j].T  # (6.2.18, 6.2.19)
                 M[i, j] = M[i, j] + block if (i, j) in M else block  # (6.2.18, 6.2.19)
     return M | {(j, i): block.T for (i, j), block in M.items() if i != j}
+
+
+def operator_factors(model: Model, q: Position) -> tuple[JointMatrix, JointMatrix, JointMatrix]:
+    """A, B, D with M = A D A', M^-1 = B' D^-1 B, A B = 1 (Rodriguez and Kreutz 1988).
+
+    A = 1 + H Psi L and B = 1 - H Phi L (Balafoutis and Patel 1991, Eq 6.2.18-19), which have a
+    block for each joint and each joint inward of it; D has the inertia that each joint feels. Psi
+    passes on the force of a joint, Phi what is left of it after the joints on the way have given
+    in: there the book's Phi is not that of its algorithm 5.5, which here is Psi.
+    """
+    _, Phi, H, I = links(model, q)
+    G, D = gains(model, Phi, H, I)
+    A, B = Blocks(), Blocks()
+    for i, _, joint, _ in model.outward():
+        A[i, i] = B[i, i] = Matrix.identity(joint.nv)
+        passed, left = G[i], G[i]
+        for child, j in pairwise(model.support(i)):
+            passed, left = Phi[child].T @ passed, Phi[child].T @ left  # (6.2.18, 6.2.19)
+            A[j, i], B[j, i] = H[j].T @ passed, -(H[j].T @ left)  # (6.2.18, 6.2.19)
+            left += G[j] @ B[j, i]  # (6.2.19)
+    return A, B, {(i, i): block for i, block in D.items()}
