@@ -1,7 +1,4 @@
-"""The table of contents: every public function, and the methods that compute it.
-
-Long because it is a table.
-"""
+"""The table of contents: every public function, and the methods that compute it."""
 
 from dataclasses import replace
 
@@ -32,28 +29,6 @@ __all__ = [
     "that_runs",
 ]
 
-KINEMATICS = frozenset(
-    {
-        "forward_kinematics",
-        "frame_velocity",
-        "frame_acceleration",
-        "frame_motion",
-        "jacobian",
-        "jacobian_rate",
-        "loop_residual",
-        "loop_matrix",
-        "loop_rate",
-        "loop_bias",
-        "loop_joint_matrix",
-        "loop_forces",
-        "closing_step",
-        "regressor",
-        "integrate",
-        "difference",
-    }
-)
-"""The functions that need no masses: all that a robot without any has."""
-
 DERIVATIVES: dict[str, Method] = {
     "inverse_dynamics": Method(
         "recursion", "spatial.derivatives:inverse_dynamics_derivatives", "moments"
@@ -69,7 +44,7 @@ program."""
 SUMMED = ("parallel-axes",)
 """The pass without which the methods of that name are those of parents and children."""
 
-AUTOMATIC: dict[str, tuple[Method, ...]] = {
+KINEMATIC: dict[str, tuple[Method, ...]] = {
     "forward_kinematics": (
         Method("spatial", "spatial.kinematics:forward_kinematics"),
         Method("homogeneous", "homogeneous:forward_kinematics"),
@@ -87,16 +62,29 @@ AUTOMATIC: dict[str, tuple[Method, ...]] = {
         Method("link-frames", "joint_motion:frame_motion_link_frames"),
     ),
     "jacobian": (Method("spatial", "spatial.kinematics:jacobian"),),
+    "jacobian_rate": (
+        Method("joint-motion", "joint_motion:jacobian_rates"),
+        Method("spatial", "spatial.kinematics:jacobian_rate"),
+    ),
+    "regressor": (Method("newton-euler-vector", "spatial.regressor"),),
+    "loop_residual": (Method("homogeneous", "homogeneous:loop_residual"),),
+    "loop_matrix": (Method("homogeneous", "homogeneous:loop_matrix"),),
+    "loop_rate": (Method("homogeneous", "homogeneous:loop_rate"),),
+    "loop_bias": (Method("homogeneous", "homogeneous:loop_bias"),),
+    "loop_joint_matrix": (Method("spatial", "closed_loops.forces:loop_joint_matrix"),),
+    "loop_forces": (Method("spatial", "closed_loops.forces:loop_forces"),),
+    "integrate": (Method("spatial", "spatial.kinematics:integrate"),),
+    "difference": (Method("spatial", "spatial.kinematics:difference"),),
+}
+"""The functions that need no masses, which are all that a robot without any has."""
+
+DYNAMIC: dict[str, tuple[Method, ...]] = {
     "generalized_jacobian": (
         Method(
             "spatial",
             "spatial.operational_space:generalized_jacobian",
             needs=all_of(undriven_joints, unheld_base),
         ),
-    ),
-    "jacobian_rate": (
-        Method("joint-motion", "joint_motion:jacobian_rates"),
-        Method("spatial", "spatial.kinematics:jacobian_rate"),
     ),
     "inverse_dynamics": (
         Method("augmented-tensor", "tensor.dynamics:augmented_tensor", "products"),
@@ -178,7 +166,6 @@ AUTOMATIC: dict[str, tuple[Method, ...]] = {
             "augmented-tensor", "tensor.sensitivities:inverse_dynamics_sensitivities", "products"
         ),
     ),
-    "regressor": (Method("newton-euler-vector", "spatial.regressor"),),
     "driving_forces": (Method("spatial", "closed_loops.forces:driving_forces"),),
     "joint_reactions": (Method("spatial", "spatial.dynamics:joint_reactions"),),
     "kinetic_energy": (Method("spatial", "spatial.momentum:kinetic_energy"),),
@@ -188,15 +175,10 @@ AUTOMATIC: dict[str, tuple[Method, ...]] = {
     "centroidal_momentum_matrix": (
         Method("spatial", "spatial.momentum:centroidal_momentum_matrix"),
     ),
-    "loop_residual": (Method("homogeneous", "homogeneous:loop_residual"),),
-    "loop_matrix": (Method("homogeneous", "homogeneous:loop_matrix"),),
-    "loop_rate": (Method("homogeneous", "homogeneous:loop_rate"),),
-    "loop_bias": (Method("homogeneous", "homogeneous:loop_bias"),),
-    "loop_joint_matrix": (Method("spatial", "closed_loops.forces:loop_joint_matrix"),),
-    "loop_forces": (Method("spatial", "closed_loops.forces:loop_forces"),),
-    "integrate": (Method("spatial", "spatial.kinematics:integrate"),),
-    "difference": (Method("spatial", "spatial.kinematics:difference"),),
 }
+"""The functions that need masses."""
+
+AUTOMATIC: dict[str, tuple[Method, ...]] = KINEMATIC | DYNAMIC
 """The methods that run: of those in a row, the one with fewest operations for a robot, the first
 of equals. The annotations of the first are those of the function, so one that takes any number of
 rates stands first."""
@@ -349,8 +331,11 @@ of the tree that is true of its closed motions too."""
 METHODS: dict[str, tuple[Method, ...]] = FUNCTIONS | CLOSED_LOOPS
 """Everything that can be traced."""
 
+KINEMATICS = frozenset((*KINEMATIC, "closing_step"))
+"""Everything that can be traced of a robot without masses."""
+
 
 def that_runs(model: Model, function: str) -> str:
-    """What runs where a function is called: forward dynamics of loops are constrained dynamics."""
+    """The function that a call runs: with loops, constrained for forward dynamics."""
     closed = model.loop_rows and function == "forward_dynamics"
     return "constrained_dynamics" if closed else function

@@ -17,7 +17,7 @@ def forward_kinematics(model: Model, q: spaces.Position, *, frame: Frame) -> spa
 
 
 def loop_residual(model: Model, q: spaces.Position) -> spaces.LoopVector:
-    """What is left of M around each loop (Eq II.4: it is 1), where the loop joint forbids it.
+    """Errors of M around each loop (Eq II.4: it is 1) in what the loop joint forbids.
 
     The loop joint takes the displacement that it can; of the rest, the rotation vector and the
     translation, along the axes of its successor frame, are projected on T. The derivative at a

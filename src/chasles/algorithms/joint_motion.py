@@ -144,7 +144,7 @@ def frame_motion_link_frames(
     axes: Axes = "world",
     at: At = "frame",
 ) -> spaces.Twists:
-    """The same as `frame_motion`, from the point to the base, where it takes fewest operations.
+    """`frame_motion` from the point to the base, which takes fewest operations.
 
     r is the point and w the angular velocity of its body, with their derivatives, as one body after
     the other sees them: the joint's velocity moves and turns what the parent sees. In the frame of

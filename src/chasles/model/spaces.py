@@ -315,8 +315,9 @@ Blocks = dict[tuple[int, int], Matrix]
 Position = Annotated[Mapping[int, Vector], PositionSpace()]
 Velocity = Annotated[Mapping[int, Vector], VelocitySpace()]
 Effort = Annotated[Mapping[int, Vector], EffortSpace()]
+Known = frozenset[int]
 Mixed = Annotated[Mapping[int, Vector], Space()]
-"""A force or an acceleration for each freedom, by the bodies that own coordinates."""
+"""A force or an acceleration (of `Known` bodies) for each freedom, by body."""
 
 Wrenches = Annotated[Mapping[int, Force], WrenchesSpace()]
 Loads = Annotated[Sequence[Load], LoadsSpace()]

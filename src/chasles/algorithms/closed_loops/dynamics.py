@@ -24,6 +24,7 @@ from chasles.model.spaces import (
     Effort,
     Health,
     IndependentMatrix,
+    Known,
     LoopNumbers,
     LoopVector,
     Mixed,
@@ -57,7 +58,7 @@ class Equations(NamedTuple):
 def equations(
     model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Wrenches, stabilization: float
 ) -> Equations:
-    """All four; with a time T_stab, k has Baumgarte's terms, else it is 0 (Eq 8.21-8.24)."""
+    """H, f, K, k; with a time T_stab, k has Baumgarte's terms (Eq 8.21-8.24)."""
     H, h = tree_mass_matrix(model, q), bias_forces(model, q, qd, f_ext)
     rows, v = model.closure.rows, stack(qd, model.in_tree_order)
     K, k = constraints(model, q, rows), entries(loop_bias(model, q, qd), rows)
@@ -77,7 +78,7 @@ def constraints(model: Model, q: Position, rows: Sequence[int]) -> Matrix:
 
 
 def entries(parts: LoopVector, rows: Sequence[int]) -> Vector:
-    """Of a number for each equation of the loops, those of some rows."""
+    """Some of the numbers that loops and couplings have for their equations."""
     flat = loop_entries(parts)
     return Vector(tuple(flat[r] for r in rows))
 
@@ -99,10 +100,10 @@ def strayed(model: Model, rows: Sequence[int], error: Vector, size: Number) -> N
 
 
 def health(model: Model, q: Position, margins: Sequence[Number], stray: Number = 0.0) -> Vector:
-    """What says whether a state can be trusted.
+    """The squared distance from closed, and the least margin: whether a state can be trusted.
 
-    The squared distance from closed, dimensionless, and what rates add to it (`strayed`); and the
-    least of some numbers that are 1 in a good position and 0 in a singular one.
+    The distance is dimensionless, with what rates add to it (`strayed`). Margins are 1 in a good
+    position and 0 in a singular one.
     """
     residual = loop_entries(loop_residual(model, q))
     gap = Vector(tuple(s * r for s, r in zip(model.closure.scales, residual, strict=True)))
@@ -196,7 +197,7 @@ class Elimination(NamedTuple):
 
     @property
     def margins(self) -> list[Number]:
-        """Their squares: 1 where the closure was chosen, 0 in a position singular for it."""
+        """Squares of the ratios: 1 where the closure was chosen, 0 where it is singular."""
         return [ratio * ratio for ratio in self.ratios]
 
 
@@ -285,13 +286,7 @@ def closing_step(model: Model, q: Position, qd: Velocity) -> tuple[TreeVector, T
 
 
 def hybrid(
-    model: Model,
-    q: Position,
-    qd: Velocity,
-    given: Mixed,
-    f_ext: Wrenches = ABSENT,
-    *,
-    known: frozenset[int] = frozenset(),
+    model: Model, q: Position, qd: Velocity, given: Mixed, f_ext: Wrenches = ABSENT, *, known: Known
 ) -> tuple[Mixed, LoopNumbers, Health]:
     """H11 qdd1 = f1 - H12 qdd2 + K1' lam and K1 qdd1 = k - K2 qdd2, then tau2 (sections 8.5, 9.1).
 

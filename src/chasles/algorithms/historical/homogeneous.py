@@ -83,9 +83,9 @@ def inverse_dynamics(
 def inverse_dynamics_link(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
 ) -> Effort:
-    """The same equations by the rules for a change of frame: J and L stay constant (section 2.3).
+    """The same in link frames, in which J and L are constant (section 2.3).
 
-    W and H go out from link to link, Phi comes back.
+    W and H go out from link to link, Phi comes back, by the rules for a change of frame.
     """
     M, L, tau = {}, {}, {}
     W = {WORLD: homogeneous.Velocity.zero()}

@@ -5,7 +5,7 @@ from chasles.algorithms.tensor.closed_form import external_efforts
 from chasles.algorithms.tensor.dynamics import chain
 from chasles.expr import Number
 from chasles.mathematics.linear import Vector
-from chasles.mathematics.spatial import Force, Motion, RigidInertia
+from chasles.mathematics.spatial import Force, Motion
 from chasles.mathematics.tensor import Center, euler_from_inertia
 from chasles.model.model import WORLD, Model
 from chasles.model.spaces import ABSENT, Effort, Position, Velocity, Wrenches
@@ -102,7 +102,7 @@ def spatial_1987(
         vJ = S[i] @ qd[i]
         v[i] = X[i] @ v[p] + vJ  # (5.2.26a)
         a[i] = X[i] @ a[p] + v[i].cross(vJ) + S[i] @ qdd[i] + joint.bias(q[i], qd[i])  # (5.2.26b)
-        F = _momentum(I, a[i]) + v[i].cross(_momentum(I, v[i]))  # (5.2.26c)
+        F = _force_first(I @ a[i]) + v[i].cross(_force_first(I @ v[i]))  # (5.2.26c)
         f[i] = F - _force_first(f_ext[i])  # (5.2.27a)
     for i, p, joint, _ in model.inward():
         tau[i] = Vector(tuple(_dot(s, f[i]) for s in S[i].columns))  # (5.2.27b)
@@ -114,11 +114,6 @@ def spatial_1987(
 def _force_first(f: Force) -> Motion:
     """[force; moment], which transforms as a motion does."""
     return Motion(f.force, f.moment)
-
-
-def _momentum(I: RigidInertia, v: Motion) -> Motion:
-    """[[-m r~, m 1], [I_o, m r~]] v."""
-    return _force_first(I @ v)
 
 
 def _dot(s: Motion, f: Motion) -> Number:

@@ -154,7 +154,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class Joined:
-    """How a piece was made of two: the joint transmits T lam, lam = W (beta + sum of U_h' f_h)."""
+    """Two pieces and their joint, which transmits T lam with lam = W (beta + sum of U_h' f_h)."""
 
     first: Piece
     second: Piece

@@ -73,12 +73,12 @@ def transmitted_forces(
 def joint_reactions(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
 ) -> Reactions:
-    """What the parent exerts on the child, at the joint, in the child link's axes (section 5.3)."""
+    """Forces of parents on children, at the joints, in the children's axes (section 5.3)."""
     f, _ = transmitted_forces(model, q, qd, qdd, f_ext)
     at_joint = {}
     for i, body in enumerate(model.bodies):
-        joint_on_link = Transform(Rotation(), body.data.child_pose.r)
-        at_joint[i] = joint_on_link @ (model.frames[body.name].placement @ f[i])
+        on_link = model.frames[body.name].placement @ f[i]
+        at_joint[i] = Transform(Rotation(), body.data.child_pose.r) @ on_link
     return at_joint
 
 

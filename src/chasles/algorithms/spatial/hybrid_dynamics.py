@@ -15,6 +15,7 @@ from chasles.model.joints import diagonal
 from chasles.model.model import WORLD, Model
 from chasles.model.spaces import (
     ABSENT,
+    Known,
     Mixed,
     Position,
     Velocity,
@@ -26,13 +27,7 @@ from chasles.model.spaces import (
 
 
 def hybrid_dynamics(
-    model: Model,
-    q: Position,
-    qd: Velocity,
-    given: Mixed,
-    f_ext: Wrenches = ABSENT,
-    *,
-    known: frozenset[int] = frozenset(),
+    model: Model, q: Position, qd: Velocity, given: Mixed, f_ext: Wrenches = ABSENT, *, known: Known
 ) -> Mixed:
     """Articulated bodies, some with given acceleration (Featherstone 2008, tables 9.2 and 9.3).
 
@@ -73,13 +68,7 @@ def hybrid_dynamics(
 
 
 def hybrid_dynamics_mass_matrix(
-    model: Model,
-    q: Position,
-    qd: Velocity,
-    given: Mixed,
-    f_ext: Wrenches = ABSENT,
-    *,
-    known: frozenset[int] = frozenset(),
+    model: Model, q: Position, qd: Velocity, given: Mixed, f_ext: Wrenches = ABSENT, *, known: Known
 ) -> Mixed:
     """Solve H11 qdd1 = tau1 - C'1, then tau2 = C'2 + H21 qdd1 (Featherstone 2008, Eq 9.1 to 9.4).
 
@@ -105,13 +94,7 @@ def hybrid_dynamics_mass_matrix(
 
 
 def hybrid_dynamics_floating_base(
-    model: Model,
-    q: Position,
-    qd: Velocity,
-    given: Mixed,
-    f_ext: Wrenches = ABSENT,
-    *,
-    known: frozenset[int] = frozenset(),
+    model: Model, q: Position, qd: Velocity, given: Mixed, f_ext: Wrenches = ABSENT, *, known: Known
 ) -> Mixed:
     """Composite bodies on a base that no joint holds (Featherstone 2008, Eq 9.18 to 9.25, table
     9.6); all joints but the base's are known.

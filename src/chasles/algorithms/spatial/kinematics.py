@@ -1,4 +1,4 @@
-"""Where bodies and frames are, and how they move (Featherstone 2008, chapters 2 to 4)."""
+"""Positions and motions of bodies and frames (Featherstone 2008, chapters 2 to 4)."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -48,7 +48,7 @@ class Viewpoint:
 
 
 def point_in_body(frame: Frame, X: Transform, at: At) -> Vector:
-    """The same point in the frame of its body, whose transform from the world is X."""
+    """The point `at` in the frame of its body, whose transform from the world is X."""
     return X.E @ -X.r if at == "world" else frame.placement.locate(_in_frame(at))
 
 

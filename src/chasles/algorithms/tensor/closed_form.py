@@ -70,7 +70,7 @@ def closed_form_vukobratovic(model: Model, q: Position) -> tuple[FreedomMatrix, 
 
 
 def _carried(link: RigidInertia, b: Motion, c: Motion) -> Force:
-    """What gives a link's points r the accelerations z_b x (z_c x r + v_c) (5.2.19b)."""
+    """The force that accelerates a link's points r by z_b x (z_c x r + v_c) (5.2.19b)."""
     z, w, v = b.angular, c.angular, c.linear
     eta = (euler_from_inertia(link.I) @ z).cross(w) + link.h.cross(z.cross(v))
     return Force(eta, z.cross(w.cross(link.h) + v * link.m))
@@ -109,7 +109,7 @@ def _generalised(model: Model, q: Position) -> _Generalised:
 
 
 def freedoms(model: Model) -> dict[int, tuple[Freedom, ...]]:
-    """Those of every joint."""
+    """The freedoms of every joint."""
     return {i: tuple(Freedom(i, k) for k in range(joint.nv)) for i, _, joint, _ in model.outward()}
 
 
@@ -127,7 +127,7 @@ def pairs(model: Model) -> Iterator[tuple[Freedom, Freedom]]:
 
 
 def triples(model: Model) -> Iterator[tuple[Freedom, Freedom, Freedom]]:
-    """The same with any a that moves the body too."""
+    """Freedoms a, b and c that move one body, (b, c) as in `pairs`."""
     for i, path in paths(model):
         for c, b in combinations_with_replacement(path, 2):
             yield from ((a, b, c) for a in path if i in (a.i, c.i))
@@ -141,7 +141,7 @@ def bends(joint: Joint, q: Vector) -> list[list[Motion]]:
 
 
 def rotors(model: Model) -> defaultdict[tuple[Freedom, Freedom], Number]:
-    """What armature adds to D; zero elsewhere."""
+    """The armature, which is D's first part; zero elsewhere."""
     D = defaultdict[tuple[Freedom, Freedom], Number](float)
     for i, own in freedoms(model).items():
         D |= {(a, a): model.bodies[i].joint.armature[a.k] for a in own}

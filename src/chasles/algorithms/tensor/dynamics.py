@@ -63,7 +63,7 @@ def parallel_axes(
 
 
 class Chain(NamedTuple):
-    """Of every body, in its own axes: what steps 1 and 2 of the book's recursions make.
+    """The motion of every body, in its own axes: steps 1 and 2 of the book's recursions.
 
     X, S: the joint's transform and subspace. Omega: the angular acceleration tensor. zeta: what the
     joint's sliding adds to the acceleration of the origin. sdd: that acceleration less gravity.

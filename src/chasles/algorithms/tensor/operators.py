@@ -24,7 +24,7 @@ def transition(a: Vector, b: Vector) -> Transform:
 
 
 class Links(NamedTuple):
-    """Of every body, along base axes and about its own origin.
+    """Every body along base axes and about its own origin.
 
     turn: from base axes to the body's own, where joints have their numbers. Phi: the transition
     from its parent, Phi'(p, i). H: the freedoms of its joint (H' in the book). I: its inertia.
@@ -48,23 +48,17 @@ def links(model: Model, q: Position) -> Links:
     return found
 
 
-class Gains(NamedTuple):
-    """Of every joint: G, what its force passes on inward, and D, the inertia that it feels."""
-
-    G: dict[int, Forces]
-    D: dict[int, Matrix]
-
-
 def gains(
     model: Model,
     Phi: Mapping[int, Transform],
     H: Mapping[int, Motions],
     I: Mapping[int, RigidInertia],
-) -> Gains:
-    """The Riccati recursion for P, the articulated inertia of a link with all that it carries.
+) -> tuple[dict[int, Forces], dict[int, Matrix]]:
+    """G, what a joint's force passes on inward, and D, the inertia that the joint feels.
 
-    D = H P H', with the armature in the place of noise, and G = P H' D^-1; what the joint leaves of
-    P goes on to the parent (Rodriguez, Kreutz 1988).
+    The Riccati recursion for P, the articulated inertia of a link with all that it carries. D is
+    H P H', with the armature in the place of noise, and G = P H' D^-1; what the joint leaves of P
+    goes on to the parent (Rodriguez, Kreutz 1988).
     """
     G, D = {}, {}
     P = {i: ArticulatedInertia.of(inertia) for i, inertia in I.items()}
@@ -74,7 +68,7 @@ def gains(
         D[i] = H[i].T @ U + diagonal(joint.armature)  # (D of 6.2.18)
         G[i] = U @ invert_symmetric(D[i])  # (L of 6.2.18)
         P[p] += Phi[i].T @ P[i].without(U, G[i])  # (L of 6.2.18)
-    return Gains(G, D)
+    return G, D
 
 
 def congruence(

@@ -20,7 +20,7 @@ from chasles.model.spaces import Blocks, JointMatrix, Loads, Position, Velocity
 
 
 class Change(NamedTuple):
-    """What one freedom of a joint does to its body: (of its rotation, of its origin), body axes.
+    """The effect of one freedom of a joint on its body: (on rotation, on the origin), body axes.
 
     freedom: (z, 0) of a revolute joint, (0, z) of a prismatic one. zd2: twice what a step along it
     adds to angular velocity. by_q: what that step adds to accelerations, in the book's terms
@@ -36,7 +36,7 @@ class Change(NamedTuple):
     by_qd: Motion
 
     def seen_from(self, s: Vector, sd: Vector) -> "Change":
-        """Of a link beyond, whose origin is at s from this one and moves against it with sd."""
+        """The effect on a link beyond, whose origin is at s and moves with sd against this one."""
         z, zdd, half = self.freedom.angular, self.by_q.angular, self.by_qd.angular
         further = zdd.cross(s) + self.zd2.cross(sd)
         return Change(
@@ -51,7 +51,7 @@ class Change(NamedTuple):
 def changes(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, moving: Chain
 ) -> dict[int, tuple[Change, ...]]:
-    """Of every joint, one change for each freedom; zd_j and zdd_j of (7.3.1-4) for any joint."""
+    """A change for each freedom of every joint; zd_j and zdd_j of (7.3.1-4) for any joint."""
     found = {}
     for i, _, joint, _ in model.outward():
         S, sdd, zeta = moving.S[i], moving.sdd[i], moving.zeta[i]
@@ -67,7 +67,9 @@ def changes(
 def _change(
     Omega: AngularAcceleration, sdd: Vector, zeta: Vector, vJ: Motion, aJ: Motion, *column: Motion
 ) -> Change:
-    """Of a joint that moves with vJ and aJ; column: its freedom s, and N, K, C as in `Slopes`.
+    """The change by one freedom of a joint that moves with vJ and aJ.
+
+    column: the freedom s, and N, K, C as in `Slopes`.
 
     The parent alone turns with w - vJ; what it makes of a vector x that the joint carries is
     Omega x - aJ x x - (2 w - vJ) x (vJ x x), which is Omega x where the joint turns about x.
