@@ -188,9 +188,10 @@ def test_table_names_what_differs() -> None:
 
 
 def test_some_mutants_are_caught() -> None:
-    """Of two files, a few; `python tests/mutation.py` tries hundreds."""
-    files = ("spatial/inverse_dynamics.py", "historical/tensor/kane.py")
-    each = [list(mutants(ROOT / ALGORITHMS[0] / name)) for name in files]
+    """Of two functions, a few; `python tests/mutation.py` tries hundreds."""
+    places = {"transmitted_forces": "spatial/dynamics.py", "kane": "historical/newton_euler.py"}
+    folder = ROOT / ALGORITHMS[0]
+    each = [list(mutants(folder / file, name)) for name, file in places.items()]
     chosen = [m for some in each for m in random.Random(0).sample(some, 2)]
     states = prepared(3)
     for mutant in chosen:
