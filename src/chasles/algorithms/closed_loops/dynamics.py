@@ -41,24 +41,15 @@ from chasles.model.spaces import (
 )
 
 
-class Equations(NamedTuple):
-    """H qdd = f + K' lam and K qdd = k, over the coordinates in tree order (Eq 8.1-8.6).
-
-    f: joint forces less bias forces. K, k: the rows of the loops that the closure keeps. stray: how
-    far qd is from a motion that keeps the loops closed (0 where errors are to decay).
-    """
-
-    H: Matrix
-    f: Vector
-    K: Matrix
-    k: Vector
-    stray: Number
-
-
 def equations(
     model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Wrenches, stabilization: float
-) -> Equations:
-    """H, f, K, k; with a time T_stab, k has Baumgarte's terms (Eq 8.21-8.24)."""
+) -> tuple[Matrix, Vector, Matrix, Vector, Number]:
+    """H, f, K and k of H qdd = f + K' lam and K qdd = k, in tree order (Eq 8.1-8.6); and stray.
+
+    f: joint forces less bias forces. K, k: the rows of the loops that the closure keeps; with a
+    time T_stab, k has Baumgarte's terms (Eq 8.21-8.24). stray: how far qd is from a motion that
+    keeps the loops closed (0 where errors are to decay).
+    """
     H, h = tree_mass_matrix(model, q), bias_forces(model, q, qd, f_ext)
     rows, v = model.closure.rows, stack(qd, model.in_tree_order)
     K, k = constraints(model, q, rows), entries(loop_bias(model, q, qd), rows)
@@ -68,7 +59,7 @@ def equations(
         k = k - slip * (2.0 * a) - entries(loop_residual(model, q), rows) * (a * a)
     else:
         stray = strayed(model, rows, slip, v.dot(v))
-    return Equations(H, net_forces(model, h, tau), K, k, stray)
+    return H, net_forces(model, h, tau), K, k, stray
 
 
 def constraints(model: Model, q: Position, rows: Sequence[int]) -> Matrix:
@@ -125,21 +116,17 @@ def multipliers(
     part of the entry on its diagonal.
     """
     H, f, K, k, stray = equations(model, q, qd, tau, f_ext, stabilization)
-    solved = by_multipliers(H, f, K, k)
-    qdd = unstack(model, solved.qdd, model.in_tree_order)
-    return qdd, solved.lam, health(model, q, solved.margins, stray)
+    qdd, lam, margins = by_multipliers(H, f, K, k)
+    return unstack(model, qdd, model.in_tree_order), lam, health(model, q, margins, stray)
 
 
-class Solved(NamedTuple):
-    """Accelerations, multipliers, and margins: 1 in a good position, 0 in a singular one."""
+def by_multipliers(
+    H: Matrix, f: Vector, K: Matrix, k: Vector
+) -> tuple[Vector, Vector, list[Number]]:
+    """A lam = b, then H qdd = f + K' lam: qdd, lam, and margins (`health`).
 
-    qdd: Vector
-    lam: Vector
-    margins: list[Number]
-
-
-def by_multipliers(H: Matrix, f: Vector, K: Matrix, k: Vector) -> Solved:
-    """A lam = b, then H qdd = f + K' lam; H has the sparsity of a tree or of a part of one."""
+    H has the sparsity of a tree or of a part of one.
+    """
     L, D = factor_ltdl(H.rows)
     weights = [1.0 / d for d in D]
 
@@ -156,7 +143,7 @@ def by_multipliers(H: Matrix, f: Vector, K: Matrix, k: Vector) -> Solved:
     for y, force in zip(Y, lam, strict=True):
         z = z + y * force
     margins = [pivot / A[r, r] for r, pivot in enumerate(factors[1])]
-    return Solved(solve_lower(L, weighted(z)), lam, margins)
+    return solve_lower(L, weighted(z)), lam, margins
 
 
 def direct(
@@ -201,12 +188,8 @@ class Elimination(NamedTuple):
         return [ratio * ratio for ratio in self.ratios]
 
 
-def eliminated(model: Model, K: Matrix, k: Vector | None = None) -> Elimination:
-    """Every row of the closure gives its dependent coordinate (Featherstone 2008, Eq 8.48-8.51).
-
-    k: zero unless given.
-    """
-    k = Vector.zero(len(K.rows)) if k is None else k
+def eliminated(model: Model, K: Matrix, k: Vector) -> Elimination:
+    """Every row of the closure gives its dependent coordinate (Featherstone 2008, Eq 8.48-8.51)."""
     place, closure = tree_places(model), model.closure
     dependent = [place[c] for c in closure.dependent]
     independent = [place[c] for c in model.independent]
@@ -262,8 +245,8 @@ def minimal(
 
 def independent_mass_matrix(model: Model, q: Position) -> tuple[IndependentMatrix, Health]:
     """G' H G, with the kinetic energy yd' G' H G yd / 2 (Featherstone 2008, Eq 8.44)."""
-    H = tree_mass_matrix(model, q)
-    solved = eliminated(model, constraints(model, q, model.closure.rows))
+    H, K = tree_mass_matrix(model, q), constraints(model, q, model.closure.rows)
+    solved = eliminated(model, K, Vector.zero(len(K.rows)))
     return projected(H, solved.G), health(model, q, solved.margins)
 
 
@@ -299,17 +282,17 @@ def hybrid(
     H, f, K, k, _ = equations(model, q, qd, tau, f_ext, 0.0)
     x = stack(none | {i: given[i] for i in known}, order)
     owners = [i for i in order for _ in given[i]]
-    free = [c for c, i in enumerate(owners) if i not in known]
-    solved = by_multipliers(
+    free, net = [c for c, i in enumerate(owners) if i not in known], f - H @ x
+    qdd1, lam, margins = by_multipliers(
         _columns(Matrix(tuple(H.rows[c] for c in free)), free),
-        Vector(tuple((f - H @ x)[c] for c in free)),
+        Vector(tuple(net[c] for c in free)),
         _columns(K, free),
         k - K @ x,
     )
-    found = dict(zip(free, solved.qdd, strict=True))
+    found = dict(zip(free, qdd1, strict=True))
     qdd = Vector(tuple(found.get(c, x[c]) for c in range(len(x))))
     forces = H @ qdd - f
-    for row, force in zip(K.rows, solved.lam, strict=True):
+    for row, force in zip(K.rows, lam, strict=True):
         forces = forces - Vector(row) * force
     mixed = unstack(model, qdd, order) | {
         i: part for i, part in unstack(model, forces, order).items() if i in known
@@ -318,7 +301,7 @@ def hybrid(
     A = constraints(model, q, rows)
     left = A @ qdd - entries(loop_bias(model, q, qd), rows)
     stray = strayed(model, rows, slipping(model, q, A, v, rows), v.dot(v))
-    return mixed, left, health(model, q, solved.margins, stray)
+    return mixed, left, health(model, q, margins, stray)
 
 
 def _columns(A: Matrix, chosen: list[int]) -> Matrix:

@@ -85,7 +85,7 @@ def actuator_forces(
     speed = v.dot(v)
     stray = strayed(model, rows, slipping(model, q, K, v, rows), speed)
     stray += strayed(model, rows, K @ a - k, a.dot(a) + speed * speed)
-    solved = eliminated(model, K)
+    solved = eliminated(model, K, Vector.zero(len(K.rows)))
     G = solved.G
     used = [place[c] for c in actuated]
     G_u = Matrix(tuple(G.rows[c] for c in used))

@@ -8,6 +8,7 @@ from chasles.algorithms.historical.homogeneous import screws
 from chasles.algorithms.spatial.dynamics import gravity_forces
 from chasles.algorithms.spatial.kinematics import body_transforms
 from chasles.algorithms.tensor.closed_form import (
+    Form,
     bends,
     by_joint,
     efforts,
@@ -23,16 +24,7 @@ from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.spatial import Force, Motion, RigidInertia
 from chasles.mathematics.tensor import double_dot
 from chasles.model.model import WORLD, Model
-from chasles.model.spaces import (
-    ABSENT,
-    Effort,
-    Freedom,
-    FreedomMatrix,
-    Position,
-    Symbols,
-    Velocity,
-    Wrenches,
-)
+from chasles.model.spaces import ABSENT, Effort, Freedom, Position, Velocity, Wrenches
 
 
 def uicker_kahn(
@@ -42,7 +34,7 @@ def uicker_kahn(
     return efforts(model, q, qd, qdd, f_ext, closed_form_uicker_kahn(model, q))
 
 
-def closed_form_uicker_kahn(model: Model, q: Position) -> tuple[FreedomMatrix, Symbols, Effort]:
+def closed_form_uicker_kahn(model: Model, q: Position) -> Form:
     """D_ab = sum of tr(W_a J W_b'), C_bc(a) = sum of tr(W_a J W_bc'), G_a = -sum of g . W_a c.
 
     The sums are over all bodies; J is a body's pseudo-inertia, c its last column. W takes
@@ -86,7 +78,7 @@ def christoffel(
     return efforts(model, q, qd, qdd, f_ext, closed_form_christoffel(model, q))
 
 
-def closed_form_christoffel(model: Model, q: Position) -> tuple[FreedomMatrix, Symbols, Effort]:
+def closed_form_christoffel(model: Model, q: Position) -> Form:
     """C_bc(a) = (dD_ab/dq_c + dD_ac/dq_b - dD_bc/dq_a) / 2 (5.2.18), where velocities are rates.
 
     In base coordinates: S the freedoms, I all bodies beyond a joint frozen into one; D_ab is

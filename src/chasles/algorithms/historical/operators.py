@@ -58,8 +58,8 @@ def forward_dynamics_spatial_operator(
     Kreutz 1988; Balafoutis and Patel 1991, Eq 6.2.19); b by algorithm 5.5. z: the force that the
     links beyond a joint exert on it, a: accelerations that the forces e cause.
     """
-    _, Phi, H, I = links(model, q)
-    G, D = gains(model, Phi, H, I)
+    _, Phi, H, _ = bodies = links(model, q)
+    G, D = gains(model, bodies)
     b = spatial_operator(model, q, qd, model.undriven(2), f_ext)
     e, qdd = {}, {}
     z = {i: Force.zero() for i in (WORLD, *H)}

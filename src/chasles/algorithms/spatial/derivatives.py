@@ -1,6 +1,5 @@
 """Derivatives of inverse and forward dynamics, and linear models."""
 
-from collections.abc import Mapping
 from itertools import pairwise
 
 from chasles.algorithms.spatial.dynamics import (
@@ -139,7 +138,7 @@ def forward_dynamics_derivatives(
     qdd = unstack(model, solve_ltdl(L, D, f), order)
     dq, dqd, _ = inverse_dynamics_derivatives(model, q, qd, model.followed(qdd, 2), f_ext)
 
-    def missing(blocks: Mapping[tuple[int, int], Matrix]) -> Matrix:
+    def missing(blocks: JointMatrix) -> Matrix:
         columns = zip(*assemble(model, blocks, order), strict=True)
         return Matrix(tuple(tuple(solve_ltdl(L, D, -Vector(c))) for c in columns)).T
 

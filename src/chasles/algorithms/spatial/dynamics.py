@@ -1,6 +1,5 @@
 """Inverse dynamics, the mass matrix and forward dynamics (Featherstone 2008, chapters 5 to 7)."""
 
-from collections.abc import Mapping
 from itertools import pairwise
 
 from chasles.mathematics.linear import (
@@ -210,19 +209,14 @@ def mass_matrix_inverse(model: Model, q: Position) -> TreeMatrix:
     return invert_ltdl(*factor_ltdl(tree_mass_matrix(model, q).rows))
 
 
-def accelerations(
-    model: Model,
-    M: Mapping[tuple[int, int], Matrix],
-    h: Mapping[int, Vector],
-    tau: Mapping[int, Vector],
-) -> dict[int, Vector]:
+def accelerations(model: Model, M: JointMatrix, h: Effort, tau: Effort) -> dict[int, Vector]:
     """qdd by the sparse factors of M (Featherstone 2008, chapter 6); blocks and forces by body."""
     order = model.in_tree_order
     L, D = factor_ltdl(assemble(model, M, order))  # (6.2.16)
     return unstack(model, solve_ltdl(L, D, net_forces(model, h, tau)), order)  # (6.2.16)
 
 
-def net_forces(model: Model, h: Mapping[int, Vector], tau: Mapping[int, Vector]) -> Vector:
+def net_forces(model: Model, h: Effort, tau: Effort) -> Vector:
     """tau - h over the coordinates in tree order: what accelerates them."""
     order = model.in_tree_order
     return stack(tau, order) - stack(model.efforts(h), order)  # (6.2.16)

@@ -24,6 +24,9 @@ from chasles.model.spaces import (
     Wrenches,
 )
 
+Form = tuple[FreedomMatrix, Symbols, Effort]
+"""D, C and G: the mass matrix, Christoffel's symbols and the forces against gravity."""
+
 
 def vukobratovic(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
@@ -32,7 +35,7 @@ def vukobratovic(
     return efforts(model, q, qd, qdd, f_ext, closed_form_vukobratovic(model, q))
 
 
-def closed_form_vukobratovic(model: Model, q: Position) -> tuple[FreedomMatrix, Symbols, Effort]:
+def closed_form_vukobratovic(model: Model, q: Position) -> Form:
     """D, C, G by mass, first moment and inertia of all bodies beyond a joint (Eq 5.2.19-20).
 
     The book has revolute joints of a chain. A freedom is (z, v) here: v is zero for turning, z for
@@ -154,12 +157,7 @@ def by_joint(model: Model, numbers: Mapping[Freedom, Number]) -> dict[int, Vecto
 
 
 def efforts(
-    model: Model,
-    q: Position,
-    qd: Velocity,
-    qdd: Velocity,
-    f_ext: Wrenches,
-    form: tuple[FreedomMatrix, Symbols, Effort],
+    model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches, form: Form
 ) -> dict[int, Vector]:
     """tau_a = sum of D_ab qdd_b + sum of C_bc(a) qd_b qd_c + G_a (5.2.17), less external forces."""
     D, C, G = form

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from chasles.algorithms.spatial.dynamics import accelerations
 from chasles.expr import Scalar
-from chasles.mathematics.linear import Matrix, Vector
+from chasles.mathematics.linear import Vector
 from chasles.mathematics.rotations import Rotation
 from chasles.mathematics.spatial import (
     Force,
@@ -223,7 +223,7 @@ def mass_matrix_augmented_tensor(model: Model, q: Position) -> JointMatrix:
 
 def columns(
     model: Model, X: Mapping[int, Transform], S: Mapping[int, Motions], F: Mapping[int, Forces]
-) -> dict[tuple[int, int], Matrix]:
+) -> Blocks:
     """M[i, j]: F of joint i, passed inward to joint j, along the freedoms there.
 
     F[i] has a column for each freedom of joint i: what accelerates all bodies beyond it, in the

@@ -5,7 +5,6 @@ are a shift. A mass matrix H Phi I Phi' H' then reads as the covariance of what 
 measures, link by link from the tips inward, and has the factors of one.
 """
 
-from collections.abc import Mapping
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -48,19 +47,14 @@ def links(model: Model, q: Position) -> Links:
     return found
 
 
-def gains(
-    model: Model,
-    Phi: Mapping[int, Transform],
-    H: Mapping[int, Motions],
-    I: Mapping[int, RigidInertia],
-) -> tuple[dict[int, Forces], dict[int, Matrix]]:
+def gains(model: Model, bodies: Links) -> tuple[dict[int, Forces], dict[int, Matrix]]:
     """G, what a joint's force passes on inward, and D, the inertia that the joint feels.
 
     The Riccati recursion for P, the articulated inertia of a link with all that it carries. D is
     H P H', with the armature in the place of noise, and G = P H' D^-1; what the joint leaves of P
     goes on to the parent (Rodriguez, Kreutz 1988).
     """
-    G, D = {}, {}
+    (_, Phi, H, I), G, D = bodies, {}, {}
     P = {i: ArticulatedInertia.of(inertia) for i, inertia in I.items()}
     P[WORLD] = ArticulatedInertia.zero()
     for i, p, joint, _ in model.inward():
@@ -71,9 +65,7 @@ def gains(
     return G, D
 
 
-def congruence(
-    A: Mapping[tuple[int, int], Matrix], D: Mapping[tuple[int, int], Matrix]
-) -> dict[tuple[int, int], Matrix]:
+def congruence(A: JointMatrix, D: JointMatrix) -> Blocks:
     """A D A' by blocks, of a D that has them on its diagonal only."""
     M = Blocks()
     for k, _ in D:
@@ -94,8 +86,8 @@ def operator_factors(model: Model, q: Position) -> tuple[JointMatrix, JointMatri
     passes on the force of a joint, Phi what is left of it after the joints on the way have given
     in: there the book's Phi is not that of its algorithm 5.5, which here is Psi.
     """
-    _, Phi, H, I = links(model, q)
-    G, D = gains(model, Phi, H, I)
+    _, Phi, H, _ = bodies = links(model, q)
+    G, D = gains(model, bodies)
     A, B = Blocks(), Blocks()
     for i, _, joint, _ in model.outward():
         A[i, i] = B[i, i] = Matrix.identity(joint.nv)
