@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 import chasles
 from chasles.algorithms import METHODS
-from chasles.algorithms.historical.tensor import kane
+from chasles.algorithms.historical.newton_euler import kane
 from chasles.checks import Result, Verification
 from chasles.checks import trial as trials
 from chasles.checks.comparing import Comparison, first_difference, relative_error
@@ -71,7 +71,7 @@ def test_robot_passes_compiled() -> None:
 
 
 def test_a_wrong_method_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = kane.kane
+    right = kane
 
     def wrong(model, q, qd, qdd, f_ext=None):
         return {i: part * 1.001 for i, part in right(model, q, qd, qdd).items()}
@@ -188,9 +188,10 @@ def test_table_names_what_differs() -> None:
 
 
 def test_some_mutants_are_caught() -> None:
-    """Of two files, a few; `python tests/mutation.py` tries hundreds."""
-    files = ("spatial/inverse_dynamics.py", "historical/tensor/kane.py")
-    each = [list(mutants(ROOT / ALGORITHMS[0] / name)) for name in files]
+    """Of two functions, a few; `python tests/mutation.py` tries hundreds."""
+    places = {"transmitted_forces": "spatial/dynamics.py", "kane": "historical/newton_euler.py"}
+    folder = ROOT / ALGORITHMS[0]
+    each = [list(mutants(folder / file, name)) for name, file in places.items()]
     chosen = [m for some in each for m in random.Random(0).sample(some, 2)]
     states = prepared(3)
     for mutant in chosen:

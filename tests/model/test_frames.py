@@ -8,7 +8,7 @@ import pytest
 from support import close, direct, state, tree
 
 import chasles
-from chasles.algorithms.spatial.newton_euler_vector import newton_euler_vector
+from chasles.algorithms.spatial.dynamics import newton_euler_vector
 from chasles.expr import Scalar
 from chasles.functions.tracing import trace
 from chasles.mathematics.linear import Vector

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from chasles.algorithms import CLOSED_LOOPS
-from chasles.algorithms.homogeneous.loop_residual import around, loop_coordinates
+from chasles.algorithms.homogeneous import around, loop_coordinates
 from chasles.checks.agreement import effort, mixed
 from chasles.checks.comparing import Comparison, Loss
 from chasles.checks.mechanics import at_joint

@@ -48,8 +48,8 @@ def counted(
 ) -> Answer:
     """One row a function and method: the main functions, every method, the last frame if empty.
 
-    steps: also a row for each statement of each algorithm, below the name of its file. rules: as
-    in `chasles.cost`.
+    steps: also a row for each statement of each algorithm, below the names of its file and
+    function. rules: as in `chasles.cost`.
     """
     where = frame or robot.frames[-1]
     found = list(rows(robot, functions, method, where, rules))
@@ -158,8 +158,8 @@ def _show_steps(found: Sequence[Row], console: Console) -> None:
         )
         used = [k for k, cell in enumerate(_cells(whole)) if cell != NONE]
         parts = table(["line", "statement", "equation"], [COLUMNS[k] for k in used])
-        for file, steps in groupby(whole.steps, key=lambda step: step.file):
-            parts.add_row("", f"[cyan]{escape(file)}[/]")
+        for place, steps in groupby(whole.steps, key=lambda step: f"{step.file}: {step.function}"):
+            parts.add_row("", f"[cyan]{escape(place)}[/]")
             for step in steps:
                 cells, source = _cells(step.count), f"[dim]{escape(step.source)}[/]"
                 parts.add_row(str(step.line), source, step.equation, *(cells[k] for k in used))

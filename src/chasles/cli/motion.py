@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from chasles.algorithms.spatial.viewpoint import At
+from chasles.algorithms.spatial.kinematics import At
 from chasles.cli.differences import completed
 from chasles.cli.output import TABLES
 from chasles.errors import InputError

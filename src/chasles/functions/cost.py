@@ -32,6 +32,7 @@ class Step:
     """
 
     file: str
+    function: str
     line: int
     source: str
     equation: str
@@ -79,8 +80,9 @@ def _counted(ops: Sequence[str], rules: Rules) -> Count:
 class _Origin(NamedTuple):
     """A statement; it stands behind those of functions that began to compute earlier."""
 
-    function: int
+    began: int
     file: str
+    function: str
     line: int
 
 
@@ -91,10 +93,11 @@ def _here(begun: dict[tuple[str, int], int]) -> _Origin | None:
     """
     frame: Any = sys._getframe(1)
     while frame is not None:
-        file = frame.f_code.co_filename
-        if file.startswith(_FOLDER) and frame.f_code.co_name[0] not in "_<":
-            number = begun.setdefault((file, frame.f_code.co_firstlineno), len(begun))
-            return _Origin(number, file, _statements(file).get(frame.f_lineno, frame.f_lineno))
+        file, name = frame.f_code.co_filename, frame.f_code.co_name
+        if file.startswith(_FOLDER) and name[0] not in "_<":
+            began = begun.setdefault((file, frame.f_code.co_firstlineno), len(begun))
+            line = _statements(file).get(frame.f_lineno, frame.f_lineno)
+            return _Origin(began, file, name, line)
         frame = frame.f_back
     return None
 
@@ -105,13 +108,13 @@ def _steps(program: Program, rules: Rules) -> tuple[Step, ...]:
         if origin is not None:
             groups.setdefault(origin, []).append(instruction.op)
     found = []
-    for (_, file, line), ops in sorted(groups.items()):
+    for (_, file, function, line), ops in sorted(groups.items()):
         count = _counted(ops, rules)
         if count != Count():
             source, _, comment = " ".join(_text(file, line).split()).partition(" # ")
             named = _EQUATION.fullmatch(comment)
             name = Path(file).relative_to(_FOLDER).as_posix()
-            found.append(Step(name, line, source, named[1] if named else "", count))
+            found.append(Step(name, function, line, source, named[1] if named else "", count))
     return tuple(found)
 
 

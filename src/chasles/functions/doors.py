@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chasles.algorithms import FUNCTIONS, METHODS
-from chasles.algorithms.spatial.viewpoint import At, Axes
+from chasles.algorithms.spatial.kinematics import At, Axes
 from chasles.errors import ArgumentError, InputError
 from chasles.functions.programs import spaces
 from chasles.functions.tracing import WrenchKey, rate_name

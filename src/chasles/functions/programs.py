@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, Literal
 
 from chasles.algorithms import DERIVATIVES, KINEMATICS, METHODS, Method
-from chasles.algorithms.spatial.configuration import integrate
+from chasles.algorithms.spatial.kinematics import integrate
 from chasles.errors import InputError, ModelError
 from chasles.expr import RULES, Arena, Number, Program, Variable, forward, jacobian, reverse
 from chasles.functions.tracing import Signature, WrenchKey, signature, trace

@@ -333,6 +333,13 @@ def orthogonalize(
     return L, D
 
 
+def symmetric_products(u: Sequence[Vector], y: Sequence[Vector]) -> Matrix:
+    """The products u_r . y_c where they equal y_r . u_c: each computed once."""
+    n = range(len(u))
+    upper = {(r, c): u[r].dot(y[c]) for r in n for c in n if r <= c}
+    return Matrix(tuple(tuple(upper[min(r, c), max(r, c)] for c in n) for r in n))
+
+
 def solve_symmetric(A: Matrix, b: Vector) -> Vector:
     """x with A x = b, A symmetric and positive definite."""
     return solve_ltdl(*factor_ltdl(A.rows), b)

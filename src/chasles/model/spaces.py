@@ -309,11 +309,15 @@ class _Absent(Mapping[int, Force]):
 
 ABSENT = _Absent()
 
+Blocks = dict[tuple[int, int], Matrix]
+"""Blocks (i, j) of a matrix over all joints, as an algorithm fills them in."""
+
 Position = Annotated[Mapping[int, Vector], PositionSpace()]
 Velocity = Annotated[Mapping[int, Vector], VelocitySpace()]
 Effort = Annotated[Mapping[int, Vector], EffortSpace()]
+Known = frozenset[int]
 Mixed = Annotated[Mapping[int, Vector], Space()]
-"""A force or an acceleration for each freedom, by the bodies that own coordinates."""
+"""A force or an acceleration (of `Known` bodies) for each freedom, by body."""
 
 Wrenches = Annotated[Mapping[int, Force], WrenchesSpace()]
 Loads = Annotated[Sequence[Load], LoadsSpace()]

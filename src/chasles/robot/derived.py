@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from chasles.algorithms.spatial.viewpoint import At, Axes
+from chasles.algorithms.spatial.kinematics import At, Axes
 from chasles.backends.arrays import check_tolerance
 from chasles.errors import ArgumentError, InputError
 from chasles.functions.doors import order_of, rates_by_name

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from chasles.algorithms.spatial.forward_kinematics import body_transforms
+from chasles.algorithms.spatial.kinematics import body_transforms
 from chasles.mathematics.linear import Vector
 from chasles.model import Model
 from chasles.model.description import freedom_names

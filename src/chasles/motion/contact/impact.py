@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from chasles.algorithms.spatial.viewpoint import At, Axes
+from chasles.algorithms.spatial.kinematics import At, Axes
 from chasles.errors import ConvergenceError, InputError, NotFiniteError
 from chasles.functions.names import leading_shape, numbers
 from chasles.motion.contact.dynamics import contact_axes
