@@ -7,7 +7,7 @@ from chasles.errors import ModelError
 from chasles.expr import Number, Scalar
 from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.rotations import Rotation, aligned_to_z
-from chasles.mathematics.spatial import RigidInertia, Transform
+from chasles.mathematics.spatial import RigidInertia, Transform, inverted
 from chasles.model.couplings import Coupling
 from chasles.model.custom import check_custom
 from chasles.model.description import (
@@ -20,7 +20,6 @@ from chasles.model.description import (
 )
 from chasles.model.drives import Drive
 from chasles.model.joints import JOINTS, Joint, Reversed
-from chasles.model.joints.reverse import inverted
 from chasles.model.model import WORLD, Body, Follow, Frame, Loop, Model, Passage, suggest
 from chasles.model.validate import (
     check_frames,

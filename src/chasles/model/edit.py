@@ -6,13 +6,12 @@ from dataclasses import replace
 from chasles.errors import ModelError
 from chasles.expr import Number, Program
 from chasles.mathematics.linear import Symmetric, Vector
-from chasles.mathematics.spatial import RigidInertia, Transform
+from chasles.mathematics.spatial import RigidInertia, Transform, inverted
 from chasles.model import couplings
 from chasles.model.build import compose
 from chasles.model.description import CouplingData, Description, JointData, LinkData, LoopData
-from chasles.model.joints.reverse import inverted
 from chasles.model.model import WORLD, Body, Model
-from chasles.model.passes.inertias import equivalent
+from chasles.model.passes import equivalent
 
 _HOLDS = 1e-9
 """Locked joints may leave a coupling of no others this far from holding, as `closed` may loops."""

@@ -134,7 +134,7 @@ class Model:
     idle: tuple[str, ...] = field(default=(), compare=False)
     """Joints that move no inertia by themselves, but may through loops: the tree's M is singular"""
     carriers: Mapping[int, int] = field(default_factory=dict)
-    """For bodies that turn against another one than their parent: which (`passes/parallel.py`)"""
+    """For bodies that turn against another one than their parent: which (`passes.py`)"""
 
     @property
     def mimics(self) -> bool:

@@ -4,11 +4,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from chasles.mathematics.linear import Vector
-from chasles.mathematics.spatial import RigidInertia, Transform
+from chasles.mathematics.spatial import RigidInertia, Transform, inverted
 from chasles.model.build import compose, natural_axes
 from chasles.model.description import Description, JointData, LinkData, Mimic, freedom_names
 from chasles.model.graph import unused_name
-from chasles.model.joints.reverse import inverted
 
 
 def in_series(source: Description, keep: str = "") -> Description:

@@ -6,7 +6,7 @@ from chasles.mathematics.linear import Matrix
 from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model.joints import diagonal
 from chasles.model.model import WORLD, Model
-from chasles.model.passes.parallel import Turn, turns
+from chasles.model.passes import Turn, turns
 from chasles.model.spaces import JointMatrix, Position
 
 

@@ -4,7 +4,7 @@ from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import Force
 from chasles.mathematics.tensor import AngularAcceleration, euler_from_inertia
 from chasles.model.model import WORLD, Model
-from chasles.model.passes.parallel import turns
+from chasles.model.passes import turns
 from chasles.model.spaces import ABSENT, Effort, Position, Velocity, Wrenches
 
 

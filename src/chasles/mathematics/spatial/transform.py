@@ -88,6 +88,11 @@ class Transform:
         raise _mismatch("transform", self, other)
 
 
+def inverted(X: Transform) -> Transform:
+    """The transform back, as a transform."""
+    return Transform(X.E.T, -(X.E @ X.r))
+
+
 @dataclass(frozen=True, slots=True)
 class Inverse:
     """The inverse of a transform: from B back to A."""
