@@ -78,7 +78,7 @@ class Method:
 
     source: the module of this package that has it, as a function of the same name (or of the name
     after the colon); loaded on use. inertias: the pass that regroups inertias for it ("moments" or
-    "products", `model/passes.py`), where the result depends on the equation of motion alone. passes:
+    "products", `model/passes`), where the result depends on the equation of motion alone. passes:
     those that it always has. followers: mimic joints are allowed (a recursion that solves for each
     joint's acceleration by itself cannot have them). by_name: it runs only where it is asked for,
     since another has fewer operations. smooth: the derivative of its program is that of the result

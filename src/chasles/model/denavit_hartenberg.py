@@ -247,9 +247,7 @@ def transform(pose: Pose) -> Transform:
 
 def matrix(X: Transform) -> np.ndarray:
     """The homogeneous matrix of the frame that a transform leads to."""
-    T = np.eye(4)
-    T[:3, :3], T[:3, 3] = X.R.rows, X.r.entries
-    return T
+    return np.array(X.homogeneous.rows, dtype=float)
 
 
 class Factors(NamedTuple):

@@ -265,11 +265,11 @@ class Model:
 
     @cached_property
     def position_slices(self) -> dict[int, slice]:
-        return _slices((i, self.bodies[i].joint.nq) for i in self.movers)
+        return slices((i, self.bodies[i].joint.nq) for i in self.movers)
 
     @cached_property
     def velocity_slices(self) -> dict[int, slice]:
-        return _slices((i, self.bodies[i].joint.nv) for i in self.movers)
+        return slices((i, self.bodies[i].joint.nv) for i in self.movers)
 
     @cached_property
     def nq(self) -> int:
@@ -370,7 +370,8 @@ class Model:
         return total
 
 
-def _slices(sizes: Iterator[tuple[int, int]]) -> dict[int, slice]:
+def slices(sizes: Iterable[tuple[int, int]]) -> dict[int, slice]:
+    """Where parts of the given sizes lie, one after the other."""
     found, start = {}, 0
     for i, size in sizes:
         found[i] = slice(start, start + size)

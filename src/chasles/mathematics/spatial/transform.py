@@ -47,6 +47,12 @@ class Transform:
         return self.E.matrix().T
 
     @property
+    def homogeneous(self) -> Matrix:
+        """The homogeneous 4x4 matrix of B in A."""
+        rows = ((*row, x) for row, x in zip(self.R.rows, self.r, strict=True))
+        return Matrix((*rows, (0.0, 0.0, 0.0, 1.0)))
+
+    @property
     def is_identity(self) -> bool:
         """Whether it leaves everything where it is, exactly."""
         return self.r == Vector.zero() and Matrix.identity() == self.R
