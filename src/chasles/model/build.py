@@ -9,25 +9,26 @@ from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.rotations import Rotation, aligned_to_z
 from chasles.mathematics.spatial import RigidInertia, Transform, inverted
 from chasles.model.couplings import Coupling
-from chasles.model.custom import check_custom
 from chasles.model.description import (
     CouplingData,
     Description,
     JointData,
-    Limits,
     LoopData,
+    faulty,
     freedom_names,
 )
 from chasles.model.drives import Drive
 from chasles.model.joints import JOINTS, Joint, Reversed
 from chasles.model.model import WORLD, Body, Follow, Frame, Loop, Model, Passage, suggest
 from chasles.model.validate import (
+    check_custom,
     check_frames,
     check_inertias,
     check_loops,
     check_numbers,
     check_regular,
     check_type,
+    check_unused,
 )
 
 _ROUNDING = 1e-15
@@ -52,19 +53,7 @@ def build(source: Description, *, mimic: bool = True, strict: bool = False) -> M
     model = connected(source, mimic=mimic)
     if source.massless:
         return replace(model, notes=(*source.notes, "no masses are given: kinematics only"))
-    notes = source.notes + check_inertias(source, model, strict=strict)
-    notes += tuple(
-        f"{_at(loop.where)}loop {loop.name!r}: its armature, damping and friction do not count, "
-        "since it has no coordinates; let it be a joint of the tree, and close the loop elsewhere"
-        for loop in source.loops
-        if loop.resists
-    )
-    notes += tuple(
-        f"{_at(loop.where)}loop {loop.name!r}: its limits do not count, since it has no "
-        "coordinates; give limits to joints of the tree"
-        for loop in source.loops
-        if loop.limits != Limits()
-    )
+    notes = source.notes + check_inertias(source, model, strict=strict) + check_unused(source)
     idle, lossy = check_regular(model)
     return replace(model, notes=notes + check_frames(model) + lossy, idle=idle)
 
@@ -85,9 +74,7 @@ def connected(source: Description, *, mimic: bool) -> Model:
         if joint.kind == "fixed":
             if joint.motion is not None:
                 problem = "it is fixed, so it cannot be driven"
-                remedy = "give it a type that moves"
-                part = f"joint {joint.name!r}"
-                raise ModelError("E-MODEL-001", problem, remedy, part=part, file=joint.where)
+                raise faulty("E-MODEL-001", joint, problem, "give it a type that moves")
             here = _Placed(owner.body, compose(link, pose))
         else:
             E = natural_axes(joint)
@@ -164,10 +151,7 @@ def _coupled(model: Model, data: CouplingData) -> Coupling:
     for name in data.freedoms:
         if name not in known:
             problem = f"no coordinate {name!r} with a rate of its own"
-            part = f"coupling {data.name!r}"
-            raise ModelError(
-                "E-MODEL-004", problem, suggest(name, known), part=part, file=data.where
-            )
+            raise faulty("E-MODEL-004", data, problem, suggest(name, known))
     return Coupling(tuple(known[name] for name in data.freedoms), data)
 
 
@@ -191,9 +175,7 @@ def _connect(source: Description) -> dict[str | None, list[JointData]]:
     _unique(source, "links", names)
     _unique(source, "joints", [joint.name for joint in source.joints])
     if not names:
-        problem = "it has no links"
-        part = f"robot {source.name!r}"
-        raise ModelError("E-MODEL-005", problem, "give it one", part=part, file=source.where)
+        raise faulty("E-MODEL-005", source, "it has no links", "give it one")
     known = set(names)
     children: dict[str | None, list[JointData]] = {None: []} | {name: [] for name in names}
     parent_of: dict[str, JointData] = {}
@@ -202,16 +184,13 @@ def _connect(source: Description) -> dict[str | None, list[JointData]]:
             if link is not None and link not in known:
                 problem = f"its {role} link {link!r} does not exist"
                 remedy = "check the spelling or add the link"
-                part = f"joint {joint.name!r}"
-                raise ModelError("E-MODEL-006", problem, remedy, part=part, file=joint.where)
+                raise faulty("E-MODEL-006", joint, problem, remedy)
         if joint.child in parent_of:
             problem = (
                 f"link {joint.child!r} already has a parent, by joint "
                 f"{parent_of[joint.child].name!r}"
             )
-            remedy = "a tree has one for each link"
-            part = f"joint {joint.name!r}"
-            raise ModelError("E-MODEL-007", problem, remedy, part=part, file=joint.where)
+            raise faulty("E-MODEL-007", joint, problem, "a tree has one for each link")
         check_type(joint, ("fixed", *JOINTS))
         parent_of[joint.child] = joint
         children[joint.parent].append(joint)
@@ -219,9 +198,7 @@ def _connect(source: Description) -> dict[str | None, list[JointData]]:
     if len(roots) + bool(children[None]) > 1:
         held = [joint.child for joint in children[None]]
         problem = f"it is in several parts, rooted at {', '.join(map(repr, roots + held))}"
-        remedy = "connect them with joints"
-        part = f"robot {source.name!r}"
-        raise ModelError("E-MODEL-008", problem, remedy, part=part, file=source.where)
+        raise faulty("E-MODEL-008", source, problem, "connect them with joints")
     reached, pending = set(), [*roots, *(joint.child for joint in children[None])]
     while pending:
         link = pending.pop()
@@ -245,14 +222,8 @@ def _unique(source: Description, what: str, names: list[str]) -> None:
     for name in names:
         if name in seen:
             problem = f"two {what} are named {name!r}"
-            remedy = "rename one of them"
-            part = f"robot {source.name!r}"
-            raise ModelError("E-MODEL-010", problem, remedy, part=part, file=source.where)
+            raise faulty("E-MODEL-010", source, problem, "rename one of them")
         seen.add(name)
-
-
-def _at(where: str) -> str:
-    return f"{where}: " if where else ""
 
 
 def natural_axes(joint: JointData) -> Matrix:
@@ -267,8 +238,7 @@ def natural_axes(joint: JointData) -> Matrix:
     second = _unit(joint, joint.second_axis)
     if abs(axis.dot(second)) > 1e-9:
         problem = f"the two axes of a {joint.kind} joint must be perpendicular"
-        part, remedy = f"joint {joint.name!r}", joint.traits.askew
-        raise ModelError("E-MODEL-011", problem, remedy, part=part, file=joint.where)
+        raise faulty("E-MODEL-011", joint, problem, joint.traits.askew)
     third = axis.cross(second)
     return _from("xyz".index(along[0]), axis.entries, second.entries, third.entries)
 
@@ -281,9 +251,7 @@ def _from(first: int, *axes: tuple[Number, ...]) -> Matrix:
 def _unit(joint: JointData, axis: Vector) -> Vector:
     length = math.sqrt(axis.dot(axis))
     if not math.isfinite(length) or length < 1e-9:
-        problem = "axis has zero length"
-        part = f"joint {joint.name!r}"
-        raise ModelError("E-MODEL-012", problem, "give a unit vector", part=part, file=joint.where)
+        raise faulty("E-MODEL-012", joint, "axis has zero length", "give a unit vector")
     return Vector(tuple(_clean(a / length) for a in axis))
 
 
@@ -303,23 +271,21 @@ def _driven(data: JointData, joint: Joint) -> Drive | None:
     """What a joint does in time, if that is given."""
     if data.motion is None:
         return None
-    at = f"joint {data.name!r}"
     if data.mimic is not None:
         problem = f"it is driven in time, so it cannot mimic {data.mimic.joint!r} too"
-        raise ModelError("E-MODEL-013", problem, part=at, file=data.where)
+        raise faulty("E-MODEL-013", data, problem)
     if not joint.holonomic:
         problem = (
             f"a {joint.kind} joint forbids velocities only, so no motion can be given to its "
             "coordinates"
         )
-        remedy = "drive a joint of another type"
-        raise ModelError("E-MODEL-014", problem, remedy, part=at, file=data.where)
+        raise faulty("E-MODEL-014", data, problem, "drive a joint of another type")
     size = len(data.motion.results[0])
     if size != joint.nq:
         problem = (
             f"its motion gives {size} numbers, and a {joint.kind} joint has {joint.nq} coordinates"
         )
-        raise ModelError("E-MODEL-015", problem, "give as many", part=at, file=data.where)
+        raise faulty("E-MODEL-015", data, problem, "give as many")
     return Drive(data.motion)
 
 
@@ -331,21 +297,20 @@ def _couple(bodies: list[Body]) -> list[Body]:
         data = bodies[i].data
         if data.mimic is None:
             return None
-        at = f"joint {data.name!r}"
         if data.mimic.joint not in number:
             problem = f"it mimics {data.mimic.joint!r}, which is not a moving joint"
             remedy = "name a moving joint, or load with mimic=False"
-            raise ModelError("E-MODEL-016", problem, remedy, part=at, file=data.where)
+            raise faulty("E-MODEL-016", data, problem, remedy)
         if data.name in seen:
             problem = f"it mimics itself through {' -> '.join((*seen, data.name))}"
             remedy = "let one of them lead, without mimic"
-            raise ModelError("E-MODEL-017", problem, remedy, part=at, file=data.where)
+            raise faulty("E-MODEL-017", data, problem, remedy)
         leader = number[data.mimic.joint]
         for k in (i, leader):
             if bodies[k].joint.nv != 1:
                 problem = f"joint {bodies[k].data.name!r} has {bodies[k].joint.nv} freedoms"
                 remedy = "only joints with one freedom can mimic or be mimicked"
-                raise ModelError("E-MODEL-018", problem, remedy, part=at, file=data.where)
+                raise faulty("E-MODEL-018", data, problem, remedy)
         above = lead(leader, (*seen, data.name))
         if above is None:
             return Follow(leader, data.mimic.multiplier, data.mimic.offset)

@@ -8,15 +8,13 @@ file order; algorithms have them by body number, followers included.
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple, TypeVar
+from typing import Annotated, Any, NamedTuple
 
 from chasles.expr import Number
 from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.spatial import Force, Forces, Motion, Motions, Transform
 from chasles.model.loads import Load
 from chasles.model.model import WORLD, Model, slices
-
-T = TypeVar("T")
 
 
 class Space:
@@ -179,7 +177,7 @@ def _flat(rows: Iterable[Iterable[Number]]) -> list[Number]:
     return [x for row in rows for x in row]
 
 
-def _owned(model: Model, parts: Mapping[int, T]) -> Iterator[tuple[int, float, T]]:
+def _owned(model: Model, parts: Mapping[int, Any]) -> Iterator[tuple[int, float, Any]]:
     """(leader, ratio, part) of parts by body, without those of driven joints."""
     for i, part in parts.items():
         owner = model.owner(i)
