@@ -10,7 +10,7 @@ from typing import Any, Protocol, Self, TypeVar
 
 from chasles.errors import ArgumentError, InputError
 from chasles.expr import Number, Scalar
-from chasles.mathematics.linear import Matrix, Vector
+from chasles.mathematics.linear import Additive, Matrix, Vector
 from chasles.mathematics.rotations import Rotation
 
 
@@ -32,6 +32,8 @@ class Dense:
     __slots__ = ()
 
     __array_ufunc__ = None  # a NumPy number on the left asks this class, and makes no array
+
+    _mismatch = staticmethod(mismatch)
 
     def matrix(self) -> Matrix:
         """All sixteen numbers."""
@@ -92,7 +94,7 @@ class Rate(Protocol):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Block(Factor):
+class Block(Factor, Additive):
     """Any 4x4 matrix [A b; 0 0] whose last row is zero: what products of the matrices below are."""
 
     A: Matrix
@@ -100,21 +102,6 @@ class Block(Factor):
 
     def matrix(self) -> Matrix:
         return bordered(self.A, self.b, (0.0, 0.0, 0.0, 0.0))
-
-    def __add__(self, other: "Block") -> "Block":
-        if type(other) is not Block:
-            raise mismatch("add", self, other)
-        return Block(self.A + other.A, self.b + other.b)
-
-    def __sub__(self, other: "Block") -> "Block":
-        if type(other) is not Block:
-            raise mismatch("subtract", self, other)
-        return Block(self.A - other.A, self.b - other.b)
-
-    def __mul__(self, factor: Number) -> "Block":
-        return Block(self.A * factor, self.b * factor)
-
-    __rmul__ = __mul__
 
     def __matmul__(self, point: Vector) -> Vector:
         """X P."""

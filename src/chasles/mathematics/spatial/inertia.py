@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import overload
 
 from chasles.expr import Number
-from chasles.mathematics.linear import Matrix, Symmetric, Vector
-from chasles.mathematics.spatial.vectors import Force, Forces, Motion, Motions, _mismatch
+from chasles.mathematics.linear import Additive, Matrix, Symmetric, Vector, mismatch
+from chasles.mathematics.spatial.vectors import Force, Forces, Motion, Motions
 
 
 def shift_of_inertia(r: Vector, h: Vector, moved: Vector) -> Symmetric:
@@ -21,7 +21,7 @@ def shift_of_inertia(r: Vector, h: Vector, moved: Vector) -> Symmetric:
 
 
 @dataclass(frozen=True, slots=True)
-class RigidInertia:
+class RigidInertia(Additive):
     """Mass m, first moment h = m c, rotational inertia I about the frame's origin (not about c)."""
 
     m: Number
@@ -43,21 +43,6 @@ class RigidInertia:
         c = self.h * (1.0 / self.m) if self.m else Vector.zero()
         return self.m, c, self.I - shift_of_inertia(c, Vector.zero(), self.h)
 
-    def __add__(self, other: "RigidInertia") -> "RigidInertia":
-        if type(other) is not RigidInertia:
-            raise _mismatch("add", self, other)
-        return RigidInertia(self.m + other.m, self.h + other.h, self.I + other.I)
-
-    def __sub__(self, other: "RigidInertia") -> "RigidInertia":
-        if type(other) is not RigidInertia:
-            raise _mismatch("subtract", self, other)
-        return RigidInertia(self.m - other.m, self.h - other.h, self.I - other.I)
-
-    def __mul__(self, factor: Number) -> "RigidInertia":
-        return RigidInertia(self.m * factor, self.h * factor, self.I * factor)
-
-    __rmul__ = __mul__
-
     @overload
     def __matmul__(self, other: Motion) -> Force: ...
     @overload
@@ -69,11 +54,11 @@ class RigidInertia:
             return Force(self.I @ w + self.h.cross(v), v * self.m - self.h.cross(w))
         if type(other) is Motions:
             return Forces(tuple(self @ m for m in other.columns))
-        raise _mismatch("multiply", self, other)
+        raise mismatch("multiply", self, other)
 
 
 @dataclass(frozen=True, slots=True)
-class ArticulatedInertia:
+class ArticulatedInertia(Additive):
     """The 21 numbers of [[I, H], [H', M]]: force for acceleration of a jointed subsystem.
 
     Not a momentum map: it must not be applied to velocities (Featherstone 2008, section 7.1).
@@ -92,16 +77,6 @@ class ArticulatedInertia:
     def zero() -> "ArticulatedInertia":
         return ArticulatedInertia(Symmetric.zero(), Matrix.zero(), Symmetric.zero())
 
-    def __add__(self, other: "ArticulatedInertia") -> "ArticulatedInertia":
-        if type(other) is not ArticulatedInertia:
-            raise _mismatch("add", self, other)
-        return ArticulatedInertia(self.M + other.M, self.H + other.H, self.I + other.I)
-
-    def __mul__(self, factor: Number) -> "ArticulatedInertia":
-        return ArticulatedInertia(self.M * factor, self.H * factor, self.I * factor)
-
-    __rmul__ = __mul__
-
     @overload
     def __matmul__(self, other: Motion) -> Force: ...
     @overload
@@ -112,7 +87,7 @@ class ArticulatedInertia:
             return Force(self.I @ w + self.H @ v, self.H.T @ w + self.M @ v)
         if type(other) is Motions:
             return Forces(tuple(self @ m for m in other.columns))
-        raise _mismatch("multiply", self, other)
+        raise mismatch("multiply", self, other)
 
     def without(self, U: Forces, K: Forces) -> "ArticulatedInertia":
         """I - U K', symmetric by construction of K = U D^-1: what a joint's freedom removes."""
@@ -149,7 +124,7 @@ def _left(whole: Number, taken: Number) -> Number:
 
 
 @dataclass(frozen=True, slots=True)
-class CoriolisInertia:
+class CoriolisInertia(Additive):
     """B with B v = v x* I v and dI/dt = B + B': the blocks [[A, 0], [-l x, 0]] of one body.
 
     l is the linear momentum. Of all matrices with the first property this one makes the Coriolis
@@ -169,14 +144,9 @@ class CoriolisInertia:
         A = rate + rate.T - mixed - mixed.T - Matrix.skew(p.moment)
         return CoriolisInertia(A, p.force * 2.0)
 
-    def __add__(self, other: "CoriolisInertia") -> "CoriolisInertia":
-        if type(other) is not CoriolisInertia:
-            raise _mismatch("add", self, other)
-        return CoriolisInertia(self.A + other.A, self.l + other.l)
-
     def __matmul__(self, S: Motions) -> Forces:
         if type(S) is not Motions:
-            raise _mismatch("multiply", self, S)
+            raise mismatch("multiply", self, S)
         return Forces(tuple(Force(self.A @ m.angular, m.angular.cross(self.l)) for m in S.columns))
 
     def transposed(self, S: Motions) -> Forces:

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import overload
 
-from chasles.mathematics.linear import Matrix, Vector, invert_symmetric
+from chasles.mathematics.linear import Matrix, Vector, invert_symmetric, mismatch
 from chasles.mathematics.spatial.inertia import ArticulatedInertia, RigidInertia
-from chasles.mathematics.spatial.vectors import Force, Forces, Motion, Motions, _mismatch
+from chasles.mathematics.spatial.vectors import Force, Forces, Motion, Motions
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class InverseInertia:
             return Motion.of(*(self.entries @ Vector(tuple(other))))
         if type(other) is Forces:
             return Motions(tuple(self @ f for f in other.columns))
-        raise _mismatch("multiply", self, other)
+        raise mismatch("multiply", self, other)
 
     def without(self, U: Motions, K: Motions) -> "InverseInertia":
         """Phi - U K': what a constraint takes away."""
