@@ -133,14 +133,15 @@ def linear_part(X: Dense) -> np.ndarray:
 def six_numbers(X: Dense) -> np.ndarray:
     """Angular part, then linear part, as everywhere in chasles (Mitra's m4v6)."""
     typed("X", X, *_PARTED)
-    return array(homogeneous.six(X))
+    return array((*homogeneous.angular(X), *homogeneous.linear(X)))
 
 
 def velocity_from_six(x: Array) -> Velocity:
     """W from (wx, wy, wz, vx, vy, vz) (Mitra's v6m4): what `robot.frame_velocity` gives."""
-    return homogeneous.velocity_from_six(vector("x", x, 6))
+    six = vector("x", x, 6).entries
+    return Velocity(Vector(six[:3]), Vector(six[3:]))
 
 
 def three_numbers(P: Array) -> np.ndarray:
     """A homogeneous point (x, y, z, 1) or direction (x, y, z, 0) as (x, y, z) (Mitra's v4v3)."""
-    return array(homogeneous.three(vector("P", P, 4)))
+    return array(vector("P", P, 4).entries[:3])

@@ -1,8 +1,12 @@
 """Homogeneous 4x4 matrices (Legnani, Casolo, Righettini, Zappa 1996)."""
 
-from chasles.mathematics.homogeneous.dense import Block
+from chasles.mathematics.homogeneous.dense import Block, angular, linear
 from chasles.mathematics.homogeneous.derivatives import dJ, dL, dM, dM_inverse, dW_dq, dW_dt
-from chasles.mathematics.homogeneous.frames import Position, Rototranslation
+from chasles.mathematics.homogeneous.frames import (
+    Position,
+    Rototranslation,
+    position_from_extended_dh,
+)
 from chasles.mathematics.homogeneous.masses import (
     Action,
     Inertia,
@@ -13,16 +17,6 @@ from chasles.mathematics.homogeneous.masses import (
     potential_energy,
 )
 from chasles.mathematics.homogeneous.motions import Acceleration, Screw, Velocity
-from chasles.mathematics.homogeneous.positions import (
-    angular,
-    axes_and_origin,
-    axis_origin,
-    linear,
-    position_from_extended_dh,
-    six,
-    three,
-    velocity_from_six,
-)
 from chasles.mathematics.homogeneous.screws import (
     Axis,
     ScrewMotion,
@@ -50,9 +44,7 @@ __all__ = [
     "Velocity",
     "action",
     "angular",
-    "axes_and_origin",
     "axis_of_screw",
-    "axis_origin",
     "dJ",
     "dL",
     "dM",
@@ -71,7 +63,4 @@ __all__ = [
     "screw_from_axis",
     "screw_motion",
     "screw_of_velocity",
-    "six",
-    "three",
-    "velocity_from_six",
 ]

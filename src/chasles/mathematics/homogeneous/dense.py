@@ -132,3 +132,18 @@ def product(left: Block, X: object, other: object) -> Block:
     if not isinstance(other, Factor):
         raise mismatch("multiply", X, other)
     return other.from_left(left)
+
+
+def angular(X: Dense) -> Vector:
+    """m4v3: w of the skew part w~ of the 3x3 block.
+
+    For W it is the angular velocity, for L the axis, for H the angular acceleration (w~ w~ is
+    symmetric), for Gamma and Phi the angular momentum and the couple.
+    """
+    A = X.matrix()
+    return Vector.of(A[2, 1] - A[1, 2], A[0, 2] - A[2, 0], A[1, 0] - A[0, 1]) * 0.5
+
+
+def linear(X: Dense) -> Vector:
+    """The last column: velocity or acceleration of the pole, linear momentum, force, origin."""
+    return Vector(tuple(row[3] for row in X.matrix().rows[:3]))

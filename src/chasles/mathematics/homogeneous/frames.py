@@ -1,8 +1,10 @@
-"""Where bodies are: positions M and rototranslations Q."""
+"""Where bodies are: positions M, also from joint constants, and rototranslations Q."""
 
 from dataclasses import dataclass
 from typing import overload
 
+from chasles.expr import Number
+from chasles.mathematics.angles import turn
 from chasles.mathematics.homogeneous.dense import (
     AnyFramed,
     Block,
@@ -119,3 +121,14 @@ class Rototranslation(Framed):
     def to_second(self, R: Rotation, t: Vector) -> "Rototranslation":
         turned = R.T @ self.R @ R
         return Rototranslation(turned, R.T @ (self.t - t + self.R @ t))
+
+
+def position_from_extended_dh(
+    theta: Number, s: Number, b: Number, a: Number, alpha: Number
+) -> Position:
+    """Rz(theta) Tz(s) Tx(a) Ty(b) Rx(alpha) (Legnani II, section 6); plain D-H has b = 0.
+
+    The joint's coordinate is a part of theta (revolute) or of s (prismatic).
+    """
+    Rz = turn(2, theta)
+    return Position(turn(0, alpha).then(Rz), Rz @ Vector.of(a, b, s))

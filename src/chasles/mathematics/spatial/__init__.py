@@ -3,10 +3,10 @@
 from chasles.mathematics.spatial.inertia import (
     ArticulatedInertia,
     CoriolisInertia,
+    InverseInertia,
     RigidInertia,
     shift_of_inertia,
 )
-from chasles.mathematics.spatial.inverse_inertia import InverseInertia
 from chasles.mathematics.spatial.transform import Transform, inverted
 from chasles.mathematics.spatial.vectors import Force, Forces, Motion, Motions
 
