@@ -121,8 +121,8 @@ class Motions(_Columns[Motion]):
     kind = Motion
 
     @property
-    def T(self) -> "TransposedMotions":
-        return TransposedMotions(self.columns)
+    def T(self) -> "Transposed[Force]":
+        return Transposed(self.columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +132,8 @@ class Forces(_Columns[Force]):
     kind = Force
 
     @property
-    def T(self) -> "TransposedForces":
-        return TransposedForces(self.columns)
+    def T(self) -> "Transposed[Motion]":
+        return Transposed(self.columns)
 
     def over(self, D: Matrix) -> "Forces":
         """U D^-1 for a symmetric positive definite D: where U has D's own rows, exactly ones."""
@@ -143,36 +143,16 @@ class Forces(_Columns[Force]):
 
 
 @dataclass(frozen=True, slots=True)
-class TransposedMotions:
-    """The rows S' of a motion subspace: they take a force to its components on the joint."""
+class Transposed(Generic[V]):
+    """The rows S' of columns S: of motions they take forces to powers, of forces motions."""
 
-    columns: tuple[Motion, ...]
-
-    @overload
-    def __matmul__(self, other: Force) -> Vector: ...
-    @overload
-    def __matmul__(self, other: Forces) -> Matrix: ...
-    def __matmul__(self, other: Force | Forces) -> Vector | Matrix:
-        if type(other) is Force:
-            return Vector(tuple(m.dot(other) for m in self.columns))
-        if type(other) is Forces:
-            return Matrix(tuple(tuple(m.dot(f) for f in other.columns) for m in self.columns))
-        raise mismatch("multiply", self, other)
-
-
-@dataclass(frozen=True, slots=True)
-class TransposedForces:
-    """The rows F' of force columns: they take a motion to powers."""
-
-    columns: tuple[Force, ...]
+    columns: tuple[Any, ...]
 
     @overload
-    def __matmul__(self, other: Motion) -> Vector: ...
+    def __matmul__(self, other: V) -> Vector: ...
     @overload
-    def __matmul__(self, other: Motions) -> Matrix: ...
-    def __matmul__(self, other: Motion | Motions) -> Vector | Matrix:
-        if type(other) is Motion:
-            return Vector(tuple(f.dot(other) for f in self.columns))
-        if type(other) is Motions:
-            return Matrix(tuple(tuple(f.dot(m) for m in other.columns) for f in self.columns))
-        raise mismatch("multiply", self, other)
+    def __matmul__(self, other: _Columns[V]) -> Matrix: ...
+    def __matmul__(self, other: V | _Columns[V]) -> Vector | Matrix:
+        if isinstance(other, _Columns):
+            return Matrix(tuple(tuple(a.dot(b) for b in other.columns) for a in self.columns))
+        return Vector(tuple(a.dot(other) for a in self.columns))
