@@ -1,11 +1,13 @@
 """From a description to a model: connect, number, merge fixed joints, align axes."""
 
 import math
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
 
 from chasles.errors import ModelError
 from chasles.expr import Number, Scalar
-from chasles.mathematics.linear import Matrix, Vector
+from chasles.mathematics.linear import Matrix, Symmetric, Vector
 from chasles.mathematics.rotations import Rotation, aligned_to_z
 from chasles.mathematics.spatial import RigidInertia, Transform, inverted
 from chasles.model.couplings import Coupling
@@ -35,14 +37,6 @@ _ROUNDING = 1e-15
 """Entries of constant rotations and positions this near to 0 or +-1 are rounding, not data."""
 
 
-@dataclass
-class _Placed:
-    """Where a link is: the body that carries it, and its frame in the body's frame."""
-
-    body: int
-    placement: Transform
-
-
 def build(source: Description, *, mimic: bool = True, strict: bool = False) -> Model:
     """The model of a description.
 
@@ -64,10 +58,10 @@ def connected(source: Description, *, mimic: bool) -> Model:
     children = _connect(source)
     check_loops(source)
     links = {link.name: link for link in source.links}
-    placed: dict[str, _Placed] = {}
     frames: dict[str, Frame] = {}
     bodies: list[Body] = []
-    pending = [(joint, _Placed(WORLD, Transform.identity())) for joint in reversed(children[None])]
+    world = Frame("", WORLD, Transform.identity())
+    pending = [(joint, world) for joint in reversed(children[None])]
     while pending:
         joint, owner = pending.pop()
         pose, link = compose(joint.pose, owner.placement), inverted(joint.child_pose)
@@ -75,25 +69,14 @@ def connected(source: Description, *, mimic: bool) -> Model:
             if joint.motion is not None:
                 problem = "it is fixed, so it cannot be driven"
                 raise faulty("E-MODEL-001", joint, problem, "give it a type that moves")
-            here = _Placed(owner.body, compose(link, pose))
+            here = Frame(joint.child, owner.body, compose(link, pose))
         else:
             E = natural_axes(joint)
-            turned = Transform(Rotation.of(E), Vector.zero())
-            made = _make_joint(joint, compose(turned, pose))
-            bodies.append(
-                Body(
-                    joint.child,
-                    owner.body,
-                    made,
-                    RigidInertia.zero(),
-                    joint,
-                    drive=_driven(joint, made),
-                )
-            )
-            back = Transform(Rotation.of(E.T), Vector.zero())
-            here = _Placed(len(bodies) - 1, compose(link, back))
-        placed[joint.child] = here
-        frames[joint.child] = Frame(joint.child, here.body, here.placement)
+            made = _make_joint(joint, compose(_turned(E), pose))
+            body = Body(joint.child, owner.body, made, RigidInertia.zero(), joint)
+            bodies.append(replace(body, drive=_driven(joint, made)))
+            here = Frame(joint.child, len(bodies) - 1, compose(link, _turned(E.T)))
+        frames[joint.child] = here
         if here.body != WORLD:
             carrier = bodies[here.body]
             moved = here.placement.T @ links[joint.child].inertia
@@ -103,15 +86,13 @@ def connected(source: Description, *, mimic: bool) -> Model:
         if frame.name in frames:
             problem = f"two frames are named {frame.name!r}"
             raise ModelError("E-MODEL-002", problem, part=f"robot {source.name!r}")
-        if frame.link not in placed:
+        if frame.link not in links:
             problem = f"its link {frame.link!r} does not exist"
-            remedy = "check the spelling or add the link"
-            part = f"frame {frame.name!r}"
+            remedy, part = "check the spelling or add the link", f"frame {frame.name!r}"
             raise ModelError("E-MODEL-003", problem, remedy, part=part, file=source.where)
-        carrier_of = placed[frame.link]
-        frames[frame.name] = Frame(
-            frame.name, carrier_of.body, compose(frame.pose, carrier_of.placement)
-        )
+        carried = frames[frame.link]
+        placement = compose(frame.pose, carried.placement)
+        frames[frame.name] = Frame(frame.name, carried.body, placement)
     if mimic:
         bodies = _couple(bodies)
     ordered = {link.name: frames[link.name] for link in source.links} | frames
@@ -123,15 +104,17 @@ def connected(source: Description, *, mimic: bool) -> Model:
     )
 
 
+def _turned(E: Matrix) -> Transform:
+    return Transform(Rotation.of(E), Vector.zero())
+
+
 def _closed(model: Model, data: LoopData) -> Loop:
     """A loop joint between two bodies, and the way around the loop."""
-    turned = Transform(Rotation.of(natural_axes(data)), Vector.zero())
+    turned, world = _turned(natural_axes(data)), Frame("", WORLD, Transform.identity())
 
     def end(link: str | None, pose: Transform) -> Frame:
-        body, placement = WORLD, Transform.identity()
-        if link is not None:
-            body, placement = model.frames[link].body, model.frames[link].placement
-        return Frame(data.name, body, compose(turned, compose(pose, placement)))
+        owner = world if link is None else model.frames[link]
+        return Frame(data.name, owner.body, compose(turned, compose(pose, owner.placement)))
 
     ends = end(data.parent, data.pose), end(data.child, data.child_pose)
     before, after = ([*model.support(frame.body), WORLD] for frame in ends)
@@ -167,6 +150,17 @@ def _clean(x: Number) -> Number:
         return x
     nearest = float(round(x))
     return nearest if abs(nearest) <= 1.0 and abs(x - nearest) < _ROUNDING else float(x)
+
+
+def swept(inertia: RigidInertia) -> RigidInertia:
+    """The inertia with entries zero that are rounding beside the largest of their kind."""
+
+    def kept(entries: Iterable[Number]) -> list[Number]:
+        given = list(entries)
+        small = 1e-15 * max(map(abs, given))
+        return [x if abs(x) > small else 0.0 for x in given]
+
+    return RigidInertia(inertia.m, Vector(tuple(kept(inertia.h))), Symmetric(*kept(inertia.I)))
 
 
 def _connect(source: Description) -> dict[str | None, list[JointData]]:
@@ -218,12 +212,10 @@ def _connect(source: Description) -> dict[str | None, list[JointData]]:
 
 
 def _unique(source: Description, what: str, names: list[str]) -> None:
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
+    for name, count in Counter(names).items():
+        if count > 1:
             problem = f"two {what} are named {name!r}"
             raise faulty("E-MODEL-010", source, problem, "rename one of them")
-        seen.add(name)
 
 
 def natural_axes(joint: JointData) -> Matrix:
@@ -311,21 +303,15 @@ def _couple(bodies: list[Body]) -> list[Body]:
                 problem = f"joint {bodies[k].data.name!r} has {bodies[k].joint.nv} freedoms"
                 remedy = "only joints with one freedom can mimic or be mimicked"
                 raise faulty("E-MODEL-018", data, problem, remedy)
-        above = lead(leader, (*seen, data.name))
-        if above is None:
-            return Follow(leader, data.mimic.multiplier, data.mimic.offset)
-        return Follow(
-            above.leader,
-            data.mimic.multiplier * above.ratio,
-            data.mimic.multiplier * above.offset + data.mimic.offset,
-        )
+        above = lead(leader, (*seen, data.name)) or Follow(leader, 1.0, 0.0)
+        ratio = data.mimic.multiplier
+        return Follow(above.leader, ratio * above.ratio, ratio * above.offset + data.mimic.offset)
 
-    coupled = []
-    for i, body in enumerate(bodies):
+    def coupled(i: int, body: Body) -> Body:
         follow = lead(i, ())
-        drive = bodies[follow.leader].drive if follow is not None else None
-        if follow is not None and drive is not None:
-            coupled.append(replace(body, drive=drive.geared(follow.ratio, follow.offset)))
-        else:
-            coupled.append(replace(body, follow=follow))
-    return coupled
+        drive = None if follow is None else bodies[follow.leader].drive
+        if follow is None or drive is None:
+            return replace(body, follow=follow)
+        return replace(body, drive=drive.geared(follow.ratio, follow.offset))
+
+    return [coupled(i, body) for i, body in enumerate(bodies)]

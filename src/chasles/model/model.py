@@ -243,24 +243,26 @@ class Model:
 
     def mover(self, joint: str) -> int:
         """The body whose joint has this name and owns coordinates."""
-        for i, body in enumerate(self.bodies):
-            if body.data.name == joint:
-                if body.drive is not None:
-                    problem = (
-                        f"joint {joint!r} has no coordinates, because its motion is given in time"
-                    )
-                    remedy = "take it from a robot in which it is not"
-                    raise ModelError("E-MODEL-035", problem, remedy, part=f"robot {self.name!r}")
-                if body.follow is None:
-                    return i
-                leader = self.bodies[body.follow.leader].data.name
-                problem = f"joint {joint!r} has no coordinates, because it mimics {leader!r}"
-                remedy = "name that one, or load the robot with mimic=False"
-                raise ModelError("E-MODEL-036", problem, remedy, part=f"robot {self.name!r}")
-        names = (self.bodies[i].data.name for i in self.movers)
-        problem = f"no joint {joint!r} with coordinates"
-        remedy = f"it has {', '.join(map(repr, names))}"
-        raise ModelError("E-MODEL-037", problem, remedy, part=f"robot {self.name!r}")
+        part = f"robot {self.name!r}"
+        i, body = next(
+            ((i, body) for i, body in enumerate(self.bodies) if body.data.name == joint),
+            (WORLD, None),
+        )
+        if body is None:
+            names = (self.bodies[i].data.name for i in self.movers)
+            problem = f"no joint {joint!r} with coordinates"
+            remedy = f"it has {', '.join(map(repr, names))}"
+            raise ModelError("E-MODEL-037", problem, remedy, part=part)
+        if body.drive is not None:
+            problem = f"joint {joint!r} has no coordinates, because its motion is given in time"
+            remedy = "take it from a robot in which it is not"
+            raise ModelError("E-MODEL-035", problem, remedy, part=part)
+        if body.follow is not None:
+            leader = self.bodies[body.follow.leader].data.name
+            problem = f"joint {joint!r} has no coordinates, because it mimics {leader!r}"
+            remedy = "name that one, or load the robot with mimic=False"
+            raise ModelError("E-MODEL-036", problem, remedy, part=part)
+        return i
 
     @cached_property
     def position_slices(self) -> dict[int, slice]:
@@ -362,8 +364,7 @@ class Model:
         """Forces on the coordinates' owners: a follower's force acts through its ratio (G' tau)."""
         total = {i: Vector.zero(self.bodies[i].joint.nv) for i in self.movers}
         for i, t in tau.items():
-            owner = self.owner(i)
-            if owner is not None:
+            if (owner := self.owner(i)) is not None:
                 leader, ratio = owner
                 total[leader] = total[leader] + t * ratio
         return total
@@ -383,11 +384,6 @@ def suggest(name: str, known: Mapping[str, object]) -> str:
     import difflib
 
     close = difflib.get_close_matches(name, known, n=3)
-    return (
-        f"did you mean {', '.join(map(repr, close))}?"
-        if close
-        else (
-            f"it has {', '.join(map(repr, list(known)[:12]))}"
-            + (", ..." if len(known) > 12 else "")
-        )
-    )
+    if close:
+        return f"did you mean {', '.join(map(repr, close))}?"
+    return f"it has {', '.join(map(repr, list(known)[:12]))}" + ", ..." * (len(known) > 12)
