@@ -31,7 +31,6 @@ from chasles.mathematics.homogeneous import (
 from chasles.mathematics.homogeneous.dense import Dense
 from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.spatial import RigidInertia
-from chasles.mathematics.spatial.inertia import shift_of_inertia
 
 
 class MassData(NamedTuple):
@@ -76,11 +75,8 @@ def mass_from_inertia(J: Inertia) -> MassData:
     Without mass the centre is taken at the origin.
     """
     typed("J", J, Inertia)
-    rigid = J.rigid()
-    massless = type(rigid.m) is not Scalar and rigid.m == 0.0
-    c = Vector.zero() if massless else rigid.h * (1.0 / rigid.m)
-    I = rigid.I - shift_of_inertia(c, Vector.zero(), rigid.h)
-    return MassData(rigid.m, array(c), np.array([array(row) for row in I.matrix().rows]))
+    m, c, I = J.rigid().about_center()
+    return MassData(m, array(c), np.array([array(row) for row in I.matrix().rows]))
 
 
 def action_from_force(force: Array, couple: Array = ORIGIN, point: Array = ORIGIN) -> Action:

@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 from typing import overload
 
-from chasles.expr import Number
+from chasles.expr import Number, Scalar
 from chasles.mathematics.linear import (
     Additive,
     Matrix,
@@ -30,8 +30,29 @@ def shift_of_inertia(r: Vector, h: Vector, moved: Vector) -> Symmetric:
     return Symmetric(dy + dz, dx + dz, dx + dy, -xy, -xz, -yz)
 
 
+class _Map(Additive):
+    """A linear map from motions to forces."""
+
+    __slots__ = ()
+
+    @overload
+    def __matmul__(self, other: Motion) -> Force: ...
+    @overload
+    def __matmul__(self, other: Motions) -> Forces: ...
+    def __matmul__(self, other: Motion | Motions) -> Force | Forces:
+        if type(other) is Motion:
+            return self.of_motion(other)
+        if type(other) is Motions:
+            return Forces(tuple(self.of_motion(m) for m in other.columns))
+        raise mismatch("multiply", self, other)
+
+    def of_motion(self, m: Motion) -> Force:
+        """The force of one motion."""
+        raise NotImplementedError
+
+
 @dataclass(frozen=True, slots=True)
-class RigidInertia(Additive):
+class RigidInertia(_Map):
     """Mass m, first moment h = m c, rotational inertia I about the frame's origin (not about c)."""
 
     m: Number
@@ -49,26 +70,19 @@ class RigidInertia(Additive):
         return RigidInertia(m, h, Ic + shift_of_inertia(c, Vector.zero(), h))
 
     def about_center(self) -> tuple[Number, Vector, Symmetric]:
-        """Mass, centre of mass, and inertia about it: the inverse of `from_center`."""
-        c = self.h * (1.0 / self.m) if self.m else Vector.zero()
+        """Mass, centre of mass (the origin if there is no mass), and inertia about it."""
+        massless = not isinstance(self.m, Scalar) and self.m == 0.0
+        c = Vector.zero() if massless else self.h * (1.0 / self.m)
         return self.m, c, self.I - shift_of_inertia(c, Vector.zero(), self.h)
 
-    @overload
-    def __matmul__(self, other: Motion) -> Force: ...
-    @overload
-    def __matmul__(self, other: Motions) -> Forces: ...
-    def __matmul__(self, other: Motion | Motions) -> Force | Forces:
+    def of_motion(self, m: Motion) -> Force:
         """Momentum of a velocity: (I w + h x v, m v - h x w)."""
-        if type(other) is Motion:
-            w, v = other.angular, other.linear
-            return Force(self.I @ w + self.h.cross(v), v * self.m - self.h.cross(w))
-        if type(other) is Motions:
-            return Forces(tuple(self @ m for m in other.columns))
-        raise mismatch("multiply", self, other)
+        w, v = m.angular, m.linear
+        return Force(self.I @ w + self.h.cross(v), v * self.m - self.h.cross(w))
 
 
 @dataclass(frozen=True, slots=True)
-class ArticulatedInertia(Additive):
+class ArticulatedInertia(_Map):
     """The 21 numbers of [[I, H], [H', M]]: force for acceleration of a jointed subsystem.
 
     Not a momentum map: it must not be applied to velocities (Featherstone 2008, section 7.1).
@@ -87,17 +101,9 @@ class ArticulatedInertia(Additive):
     def zero() -> "ArticulatedInertia":
         return ArticulatedInertia(Symmetric.zero(), Matrix.zero(), Symmetric.zero())
 
-    @overload
-    def __matmul__(self, other: Motion) -> Force: ...
-    @overload
-    def __matmul__(self, other: Motions) -> Forces: ...
-    def __matmul__(self, other: Motion | Motions) -> Force | Forces:
-        if type(other) is Motion:
-            w, v = other.angular, other.linear
-            return Force(self.I @ w + self.H @ v, self.H.T @ w + self.M @ v)
-        if type(other) is Motions:
-            return Forces(tuple(self @ m for m in other.columns))
-        raise mismatch("multiply", self, other)
+    def of_motion(self, m: Motion) -> Force:
+        w, v = m.angular, m.linear
+        return Force(self.I @ w + self.H @ v, self.H.T @ w + self.M @ v)
 
     def without(self, U: Forces, K: Forces) -> "ArticulatedInertia":
         """I - U K', symmetric by construction of K = U D^-1: what a joint's freedom removes."""
