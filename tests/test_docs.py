@@ -258,7 +258,7 @@ def test_functions_page_has_every_public_name() -> None:
 
 def test_every_built_in_mechanism_has_a_picture() -> None:
     page = (ROOT / "docs/mechanisms.md").read_text("utf-8")
-    homes = {"chasles.robots.mechanisms", "chasles.robots.parallel"}
+    homes = {"chasles.robots.mechanisms"}
     closed = [name for name, make in ROBOTS.items() if make.__module__ in homes]
     assert closed
     assert not [name for name in closed if f"(images/mechanism_{name}.png)" not in page]

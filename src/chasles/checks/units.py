@@ -15,7 +15,7 @@ import numpy as np
 
 from chasles.mechanisms.scales import row_scales
 from chasles.model import Model
-from chasles.model.units import freedom_units
+from chasles.model.spaces import freedom_units
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,9 @@ import os
 from collections.abc import Iterator
 
 from chasles.formats.mjcf_source import Source, pose
-from chasles.mathematics.spatial import Transform
+from chasles.mathematics.spatial import Transform, inverted
 from chasles.model import SHAPE_TRAITS, SHAPES, ShapeData
 from chasles.model.build import compose
-from chasles.model.joints.reverse import inverted
 
 _SHOWN = (0, 1, 2)
 """Groups; shapes for contact only are by custom in others."""

@@ -14,12 +14,11 @@ from chasles.formats.mjcf_writer_shapes import add_shapes
 from chasles.formats.refusals import check_writable, refusal
 from chasles.formats.xml_document import added, begun, printed, words
 from chasles.mathematics.linear import Matrix, Vector
-from chasles.mathematics.spatial import RigidInertia, Transform
+from chasles.mathematics.spatial import RigidInertia, Transform, inverted
 from chasles.model import Description, JointData, Limits, LinkData
 from chasles.model.build import compose
 from chasles.model.graph import unused_name
 from chasles.model.joints import spelling
-from chasles.model.joints.reverse import inverted
 from chasles.model.series import at_children, in_series
 
 WORLD = "world"

@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from chasles.formats.xml_part import Part
-from chasles.mathematics.spatial import Transform
+from chasles.mathematics.spatial import Transform, inverted
 from chasles.model.build import compose
-from chasles.model.joints.reverse import inverted
 from chasles.model.model import suggest
 
 MODEL, WORLD = "__model__", "world"

@@ -18,12 +18,11 @@ from chasles.formats.sdf_writer_gears import add_gears
 from chasles.formats.xml_document import added, begun, printed, words
 from chasles.formats.xml_part import MOMENTS
 from chasles.mathematics.linear import Vector
-from chasles.mathematics.spatial import RigidInertia, Transform
+from chasles.mathematics.spatial import RigidInertia, Transform, inverted
 from chasles.model import Description, JointData, Limits, LoopData
 from chasles.model.build import compose, natural_axes
 from chasles.model.graph import unused_name
 from chasles.model.joints import as_bounded, spelling
-from chasles.model.joints.reverse import inverted
 from chasles.model.series import in_series
 
 VERSION = "1.11"

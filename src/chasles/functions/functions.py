@@ -11,7 +11,7 @@ from chasles.functions.doors import checked_options
 from chasles.functions.programs import Derivative
 from chasles.functions.tracing import WrenchKey
 from chasles.model import Model, build
-from chasles.model.closure import Closure
+from chasles.model.description import Closure
 from chasles.model.parameters import shape
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from chasles.functions.functions import Functions
 from chasles.mechanisms.choice import choose
 from chasles.mechanisms.closing import Loops
-from chasles.model.closure import Closure
+from chasles.model.description import Closure
 
 
 @dataclass(frozen=True, eq=False)

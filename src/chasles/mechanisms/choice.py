@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from chasles.model.closure import Closure
+from chasles.model.description import Closure
 
 SHARE = 0.1
 """A pivot is fair that is at least this part of the largest left in its column, where that is at

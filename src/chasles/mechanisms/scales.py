@@ -9,7 +9,7 @@ import numpy as np
 
 from chasles.mathematics.linear import Vector
 from chasles.model import Coupling, Loop, Model
-from chasles.model.units import freedom_units
+from chasles.model.spaces import freedom_units
 
 _SAMPLES = 16
 

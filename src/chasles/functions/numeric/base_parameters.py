@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from chasles.model import Model
-from chasles.model.units import freedom_units, size
+from chasles.model.spaces import freedom_units, size
 
 _POWERS = (0.0, 1.0, 1.0, 1.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0)
 """Of a length, in the units of a body's ten parameters: mass, first moment, inertia."""

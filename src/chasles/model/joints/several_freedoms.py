@@ -1,27 +1,32 @@
-"""Joints with several freedoms that turn and slide."""
+"""Joints with several freedoms."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from chasles.expr import Number
+from chasles.expr import atan2, cos, sin
+from chasles.mathematics.leibniz import leibniz
 from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.rotations import (
+    General,
+    Rotation,
     about,
     conjugate,
+    matrix_from_quaternion,
     quaternion_from_matrix,
     quaternion_from_vector,
     quaternion_product,
+    rpy_from_matrix,
     screw_of_translation,
     translation_of_screw,
     vector_from_quaternion,
 )
-from chasles.mathematics.spatial import Force, Forces, Motion, Motions, RigidInertia, Transform
-from chasles.model.joints.basis import (
+from chasles.mathematics.spatial import Force, Forces, Motion, Motions, Transform
+from chasles.model.joints.contract import (
     FX,
     FY,
     FZ,
     MX,
-    MY,
+    MZ,
     UNITS,
     VX,
     VY,
@@ -29,23 +34,120 @@ from chasles.model.joints.basis import (
     WX,
     WY,
     WZ,
+    Joint,
+    Natural,
+    Numbers,
+    Part,
+    Y,
     Z,
-    axial,
     group_drift,
-    left_behind,
-    orientation,
     turn_about_z,
 )
-from chasles.model.joints.contract import Joint, Numbers, Part, Steady
 
 
 @dataclass(frozen=True)
-class Cylindrical(Steady):
+class Universal(Joint):
+    """Rotation about x by q[0], then about the turned y by q[1] (rad)."""
+
+    kind = "universal"
+    nq = nv = 2
+    units = ("rad", "rad")
+    pivots, unfelt = True, "m"
+    along, askew = "xy", "put a fixed rotation between two revolute joints instead"
+    names = {"SDF": "universal revolute2"}
+    numbers = Numbers("angle1 angle2", "rate1 rate2")
+    elsewhere = {"Pinocchio": numbers, "Drake": numbers}
+    series = (Part("revolute", 0), Part("revolute", 1))
+
+    def motion(self, q: Vector) -> Transform:
+        return Transform(about(0, q[0]).then(about(1, q[1])), Vector.zero())
+
+    def subspace(self, q: Vector) -> Motions:
+        return Motions((WX * cos(q[1]) + WZ * sin(q[1]), WY))
+
+    def constraint(self, q: Vector) -> Forces:
+        return Forces((MZ * cos(q[1]) - MX * sin(q[1]), FX, FY, FZ))
+
+    def fit(self, X: Transform) -> Vector:
+        """R = Rx Rz Ry: the error is a turn about z between the two axes."""
+        R = X.R
+        return Vector.of(atan2(R[2, 1], R[1, 1]), atan2(R[0, 2], R[0, 0]))
+
+
+@dataclass(frozen=True)
+class Spherical(Natural):
+    """Any rotation: q is a non-zero quaternion (w, x, y, z), qd the body's angular velocity."""
+
+    kind = "spherical"
+    additive = False
+    nq, nv = 4, 3
+    units = ("1", "1", "1", "1")
+    pivots, unfelt = True, "m"
+    free = (WX, WY, WZ)
+    along = ""
+    names = {"SDF": "ball", "MJCF": "ball", "MJCF equality": "connect"}
+    numbers = Numbers("qw qx qy qz", "wx wy wz")
+    elsewhere = {
+        "Pinocchio": Numbers("qx qy qz qw", "wx wy wz"),
+        "MuJoCo": numbers,
+        "Drake": "its BallRpyJoint has roll, pitch and yaw, no quaternion",
+    }
+
+    def motion(self, q: Vector) -> Transform:
+        return Transform(_orientation(q), Vector.zero())
+
+    def fit(self, X: Transform) -> Vector:
+        return quaternion_from_matrix(X.R)
+
+    def integrate(self, q: Vector, v: Vector) -> Vector:
+        return _turned(q, v)
+
+    def difference(self, q0: Vector, q1: Vector) -> Vector:
+        return _turn(q0, q1)
+
+
+@dataclass(frozen=True)
+class YawPitchRoll(Joint):
+    """Any rotation by three angles: q = (yaw, pitch, roll) about z, the new y and the new x (rad).
+
+    Featherstone 2008, Eq 4.7-4.9. Where the pitch is a right angle, yaw and roll turn about one
+    axis and S loses a rank: a spherical joint has no such positions.
+    """
+
+    kind = "yaw_pitch_roll"
+    nq = nv = 3
+    units = ("rad", "rad", "rad")
+    pivots, unfelt = True, "m"
+    along = ""
+    numbers = Numbers("angle1 angle2 angle3", "rate1 rate2 rate3")
+    series = (Part("revolute", 2), Part("revolute", 1), Part("revolute", 0))
+
+    def motion(self, q: Vector) -> Transform:
+        E = about(2, q[0]).then(about(1, q[1])).then(about(0, q[2]))
+        return Transform(E, Vector.zero())
+
+    def subspace(self, q: Vector) -> Motions:
+        yaw = about(0, q[2]) @ Vector.of(-sin(q[1]), 0.0, cos(q[1]))
+        pitch = about(0, q[2]) @ Y
+        return Motions((Motion(yaw, Vector.zero()), Motion(pitch, Vector.zero()), WX))
+
+    def constraint(self, q: Vector) -> Forces:
+        return Forces((FX, FY, FZ))
+
+    def fit(self, X: Transform) -> Vector:
+        roll, pitch, yaw = rpy_from_matrix(X.R)
+        return Vector.of(yaw, pitch, roll)
+
+
+@dataclass(frozen=True)
+class Cylindrical(Natural):
     """Rotation about z by q[0] (rad) and translation along z by q[1] (m)."""
 
     kind = "cylindrical"
     nq = nv = 2
     units = ("rad", "m")
+    unfelt = "k"
+    free = (WZ, VZ)
     flips = True
     numbers = Numbers("angle distance", "rate1 rate2")
     series = (Part("revolute", 2), Part("prismatic", 2))
@@ -53,21 +155,12 @@ class Cylindrical(Steady):
     def motion(self, q: Vector) -> Transform:
         return Transform(about(2, q[0]), Z * q[1])
 
-    def subspace(self, q: Vector) -> Motions:
-        return Motions((WZ, VZ))
-
-    def constraint(self, q: Vector) -> Forces:
-        return Forces((MX, MY, FX, FY))
-
     def fit(self, X: Transform) -> Vector:
         return Vector.of(turn_about_z(X), X.r[2])
 
-    def transferable(self, inertia: RigidInertia, k: Number) -> RigidInertia:
-        return axial(k)
-
 
 @dataclass(frozen=True)
-class Planar(Steady):
+class Planar(Natural):
     """Motion in the plane normal to z: q = (angle, x, y), x and y in the parent's frame.
 
     Velocities are (wz, vx, vy) in the body's own frame, which keeps S constant; they are not the
@@ -78,6 +171,8 @@ class Planar(Steady):
     additive = False
     nq = nv = 3
     units = ("rad", "m", "m")
+    unfelt = "k"
+    free = (WZ, VX, VY)
     names = {"URDF": "planar"}
     numbers = Numbers("angle x y", "wz vx vy")
     elsewhere = {
@@ -87,12 +182,6 @@ class Planar(Steady):
 
     def motion(self, q: Vector) -> Transform:
         return Transform(about(2, q[0]), Vector.of(q[1], q[2], 0.0))
-
-    def subspace(self, q: Vector) -> Motions:
-        return Motions((WZ, VX, VY))
-
-    def constraint(self, q: Vector) -> Forces:
-        return Forces((MX, MY, FZ))
 
     def fit(self, X: Transform) -> Vector:
         return Vector.of(turn_about_z(X), X.r[0], X.r[1])
@@ -108,15 +197,9 @@ class Planar(Steady):
         x, y, _ = screw_of_translation(Z * angle, step)
         return Vector.of(angle, x, y)
 
-    def drift(self, qd: Vector) -> Matrix:
-        return group_drift(self.subspace(qd), qd)
-
-    def transferable(self, inertia: RigidInertia, k: Number) -> RigidInertia:
-        return axial(k)
-
 
 @dataclass(frozen=True)
-class Free(Steady):
+class Free(Natural):
     """Six freedoms: q = (qw, qx, qy, qz, x, y, z) in the parent's frame.
 
     qd = (wx, wy, wz, vx, vy, vz) is the body's twist in its own frame, at its own origin.
@@ -126,6 +209,7 @@ class Free(Steady):
     additive = False
     nq, nv = 7, 6
     units = ("1", "1", "1", "1", "m", "m", "m")
+    free = UNITS
     along, floating = "", True
     names = {"URDF": "floating", "MJCF": "free"}
     numbers = Numbers("qw qx qy qz x y z", "wx wy wz vx vy vz")
@@ -136,34 +220,20 @@ class Free(Steady):
     }
 
     def motion(self, q: Vector) -> Transform:
-        return Transform(orientation(Vector(q.entries[:4])), Vector(q.entries[4:]))
-
-    def subspace(self, q: Vector) -> Motions:
-        return Motions(UNITS)
-
-    def constraint(self, q: Vector) -> Forces:
-        return Forces(())
+        return Transform(_orientation(q), Vector(q.entries[4:]))
 
     def fit(self, X: Transform) -> Vector:
         return Vector((*quaternion_from_matrix(X.R), *X.r))
 
-    def neutral(self) -> Vector:
-        return Vector.of(1.0, *(0.0,) * 6)
-
     def integrate(self, q: Vector, v: Vector) -> Vector:
-        w, u = Vector(v.entries[:3]), Vector(v.entries[3:])
-        turn, place = Vector(q.entries[:4]), Vector(q.entries[4:])
-        place = place + orientation(turn).T @ translation_of_screw(w, u)
-        return Vector((*quaternion_product(turn, quaternion_from_vector(w)), *place))
+        w, u = _first(v, 3), Vector(v.entries[3:])
+        place = Vector(q.entries[4:]) + _orientation(q).T @ translation_of_screw(w, u)
+        return Vector((*_turned(q, w), *place))
 
     def difference(self, q0: Vector, q1: Vector) -> Vector:
-        turn, place = Vector(q0.entries[:4]), Vector(q0.entries[4:])
-        w = vector_from_quaternion(quaternion_product(conjugate(turn), Vector(q1.entries[:4])))
-        step = orientation(turn) @ (Vector(q1.entries[4:]) - place)
+        w = _turn(q0, q1)
+        step = _orientation(q0) @ (Vector(q1.entries[4:]) - Vector(q0.entries[4:]))
         return Vector((*w, *screw_of_translation(w, step)))
-
-    def drift(self, qd: Vector) -> Matrix:
-        return group_drift(self.subspace(qd), qd)
 
 
 @dataclass(frozen=True)
@@ -182,13 +252,13 @@ class SphereInCylinder(Joint):
     numbers = Numbers("qw qx qy qz distance", "wx wy wz rate")
 
     def motion(self, q: Vector) -> Transform:
-        return Transform(orientation(_first(q, 4)), Z * q[4])
+        return Transform(_orientation(q), Z * q[4])
 
     def subspace(self, q: Vector) -> Motions:
         return self.subspace_rates(q, ())[0]
 
     def subspace_rates(self, q: Vector, rates: Sequence[Vector]) -> list[Motions]:
-        n = left_behind(orientation(_first(q, 4)) @ Z, [_first(rate, 3) for rate in rates])
+        n = _left_behind(_orientation(q) @ Z, [_first(rate, 3) for rate in rates])
         still = Motion.zero()
         slides = [Motion(Vector.zero(), each) for each in n]
         return [
@@ -197,27 +267,22 @@ class SphereInCylinder(Joint):
         ]
 
     def bias_slopes(self, q: Vector, qd: Vector) -> Motions:
-        n, w = orientation(_first(q, 4)) @ Z, _first(qd, 3)
+        n, w = _orientation(q) @ Z, _first(qd, 3)
         turned = (n.cross(Vector(unit)).cross(w) * qd[3] for unit in Matrix.identity().rows)
         return Motions((*(Motion(Vector.zero(), v) for v in turned), Motion.zero()))
 
     def constraint(self, q: Vector) -> Forces:
-        x, y, _ = orientation(_first(q, 4)).matrix().T.rows
+        x, y, _ = _orientation(q).matrix().T.rows
         return Forces(tuple(Force(Vector.zero(), Vector(axis)) for axis in (x, y)))
 
     def fit(self, X: Transform) -> Vector:
         return Vector((*quaternion_from_matrix(X.R), X.r[2]))
 
-    def neutral(self) -> Vector:
-        return Vector.of(1.0, *(0.0,) * 4)
-
     def integrate(self, q: Vector, v: Vector) -> Vector:
-        turn = quaternion_product(_first(q, 4), quaternion_from_vector(_first(v, 3)))
-        return Vector((*turn, q[4] + v[3]))
+        return Vector((*_turned(q, _first(v, 3)), q[4] + v[3]))
 
     def difference(self, q0: Vector, q1: Vector) -> Vector:
-        turn = quaternion_product(conjugate(_first(q0, 4)), _first(q1, 4))
-        return Vector((*vector_from_quaternion(turn), q1[4] - q0[4]))
+        return Vector((*_turn(q0, q1), q1[4] - q0[4]))
 
     def drift(self, qd: Vector) -> Matrix:
         turning = group_drift(Motions((WX, WY, WZ)), _first(qd, 3))
@@ -245,42 +310,38 @@ class Rolling(Joint):
     numbers = Numbers("qw qx qy qz x y", "wx wy wz")
 
     def motion(self, q: Vector) -> Transform:
-        return Transform(orientation(_first(q, 4)), Vector.of(q[4], q[5], 0.0))
+        return Transform(_orientation(q), Vector.of(q[4], q[5], 0.0))
 
     def subspace(self, q: Vector) -> Motions:
         return self.subspace_rates(q, ())[0]
 
     def subspace_rates(self, q: Vector, rates: Sequence[Vector]) -> list[Motions]:
         """The contact is at -radius n from the centre, and does not move: v = w x radius n."""
-        n = left_behind(orientation(_first(q, 4)) @ Z * self.radius, rates)
+        n = _left_behind(_orientation(q) @ Z * self.radius, rates)
         turns, none = [e.angular for e in (WX, WY, WZ)], Vector.zero()
         S = Motions(tuple(Motion(e, e.cross(n[0])) for e in turns))
         return [S, *(Motions(tuple(Motion(none, e.cross(nd)) for e in turns)) for nd in n[1:])]
 
     def bias_slopes(self, q: Vector, qd: Vector) -> Motions:
-        n = orientation(_first(q, 4)) @ Z * self.radius
+        n = _orientation(q) @ Z * self.radius
         turned = (n.cross(Vector(unit)).cross(qd) for unit in Matrix.identity().rows)
         return Motions(tuple(Motion(Vector.zero(), qd.cross(v)) for v in turned))
 
     def constraint(self, q: Vector) -> Forces:
         """Forces at the contact, which have moments about the centre."""
-        n = orientation(_first(q, 4)) @ Z * self.radius
+        n = _orientation(q) @ Z * self.radius
         return Forces(tuple(Force(f.force.cross(n), f.force) for f in (FX, FY, FZ)))
 
     def fit(self, X: Transform) -> Vector:
         return Vector((*quaternion_from_matrix(X.R), X.r[0], X.r[1]))
 
-    def neutral(self) -> Vector:
-        return Vector.of(1.0, *(0.0,) * 5)
-
     def integrate(self, q: Vector, v: Vector) -> Vector:
         """What turns about one axis rolls along a line."""
-        turn = _first(q, 4)
-        x, y, _ = (orientation(turn).T @ v).cross(Z * self.radius)
-        return Vector((*quaternion_product(turn, quaternion_from_vector(v)), q[4] + x, q[5] + y))
+        x, y, _ = (_orientation(q).T @ v).cross(Z * self.radius)
+        return Vector((*_turned(q, v), q[4] + x, q[5] + y))
 
     def difference(self, q0: Vector, q1: Vector) -> Vector:
-        return vector_from_quaternion(quaternion_product(conjugate(_first(q0, 4)), _first(q1, 4)))
+        return _turn(q0, q1)
 
     def drift(self, qd: Vector) -> Matrix:
         return group_drift(Motions((WX, WY, WZ)), qd)
@@ -288,3 +349,29 @@ class Rolling(Joint):
 
 def _first(q: Vector, n: int) -> Vector:
     return Vector(q.entries[:n])
+
+
+def _orientation(q: Vector) -> Rotation:
+    """E of the quaternion that stands first."""
+    return Rotation((General(matrix_from_quaternion(_first(q, 4)).T),))
+
+
+def _turned(q: Vector, w: Vector) -> Vector:
+    """The quaternion that stands first, turned by a rotation vector."""
+    return quaternion_product(_first(q, 4), quaternion_from_vector(w))
+
+
+def _turn(q0: Vector, q1: Vector) -> Vector:
+    """The rotation vector from one quaternion to another."""
+    return vector_from_quaternion(quaternion_product(conjugate(_first(q0, 4)), _first(q1, 4)))
+
+
+def _left_behind(n: Vector, spins: Sequence[Vector]) -> list[Vector]:
+    """n and its derivatives as a body sees them that turns, where n itself does not: n' = n x w.
+
+    spins: w in body axes and its derivatives, as many as are wanted of n.
+    """
+    found = [n]
+    for k in range(len(spins)):
+        found.append(leibniz(Vector.cross, found, spins, k))
+    return found
