@@ -5,7 +5,7 @@ from typing import Any
 
 from chasles.errors import ArgumentError
 from chasles.motion.adjoint import RolloutGradient
-from chasles.motion.contact.soft import SoftPair
+from chasles.motion.contact.pairs import Pair
 from chasles.motion.contract import Array, Machine
 from chasles.motion.drivers.compiled import checked_steps, prepared
 from chasles.motion.records import Trajectory
@@ -27,7 +27,7 @@ def rollout(
     integrator: str = "semi-implicit",
     start: float = 0.0,
     dissipation: bool = False,
-    contacts: Sequence[SoftPair] | None = None,
+    contacts: Sequence[Pair] | None = None,
     contact_states: Array = None,
     threads: int | None = None,
 ) -> Trajectory:
@@ -83,7 +83,7 @@ def rollout_pullback(
     integrator: str = "semi-implicit",
     start: float = 0.0,
     dissipation: bool = False,
-    contacts: Sequence[SoftPair] | None = None,
+    contacts: Sequence[Pair] | None = None,
     contact_states: Array = None,
     threads: int | None = None,
 ) -> RolloutGradient:

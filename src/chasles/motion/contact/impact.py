@@ -12,16 +12,16 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from chasles.algorithms.spatial.viewpoint import At, Axes
-from chasles.errors import ConvergenceError, InputError, NotFiniteError
+from chasles.errors import InputError, NotFiniteError
 from chasles.functions.names import leading_shape, numbers
-from chasles.motion.contact.dynamics import contact_axes
-from chasles.motion.contact.pairs import Rigid
-from chasles.motion.contact.rigid import point_jacobian
+from chasles.functions.programs import Derivative
+from chasles.mechanisms import Mechanism
+from chasles.model import Model
+from chasles.motion.contact.rigid import contact_axes, point_jacobian, response
 from chasles.motion.contract import Machine
-from chasles.motion.geometry.closed_forms import Contact, listed
-from chasles.motion.laws.friction import coulomb
-from chasles.motion.laws.moreau import Moreau
-from chasles.motion.laws.restitution import ImpactLaw, Newton, check_law
+from chasles.motion.geometry.features import Contact, listed
+from chasles.motion.geometry.kinematics import evaluate
+from chasles.motion.laws.restitution import ImpactLaw, Moreau, Newton, check_law
 from chasles.motion.laws.slip import applied
 from chasles.motion.solvers.complementarity import lemke
 
@@ -93,21 +93,8 @@ def velocity_step(
     `at` say how the impulse is given, as in `jacobian`; J times the step is that of the frame.
     """
     iota = numbers("velocity_step: impulse", impulse, 6)
-    J = robot.jacobian(q, frame=frame, axes=axes, at=at)
-    return applied(response(robot, q, np.swapaxes(J, -1, -2)), iota)
-
-
-def response(robot: Machine, q: Array, forces: Array) -> np.ndarray:
-    """The steps of qd by joint-space impulses, the columns of forces (..., nv, k).
-
-    M^-1 of a tree; of loops G (G'M G)^-1 G', with the rates qd = G yd of the independent freedoms
-    (Featherstone 2008, Eq 8.44).
-    """
-    M = robot.mass_matrix(q)
-    G = robot.mechanism.closing.directions(q)
-    Gt = np.swapaxes(G, -1, -2)
-    steps: np.ndarray = G @ np.linalg.solve(Gt @ M @ G, Gt @ forces)
-    return steps
+    J = robot.mechanism.caller("jacobian", frame=frame, axes=axes, at=at)(q)
+    return applied(response(robot.mechanism, q, np.swapaxes(J, -1, -2)), iota)
 
 
 def impact(
@@ -139,40 +126,43 @@ def impact(
     contacts = listed("impact", contacts)
     if not contacts:
         raise InputError("E-CONTACT-032", "give at least one contact", part="impact")
-    q, qd = checked_state(robot, q, qd)
-    flat = np.concatenate([contact_jacobian(robot, q, contact) for contact in contacts], axis=-2)
-    B = response(robot, q, np.swapaxes(flat, -1, -2))
-    W, zeta = flat @ B, applied(flat, qd)
-    touching = near(contacts, zeta.shape[:-1], distance)
+    mechanism, (q, qd) = robot.mechanism, _checked_state(robot.model, q, qd)
+    J = _jacobian(mechanism, q, contacts)
+    B = response(mechanism, q, np.swapaxes(J, -1, -2))
+    W, zeta = J @ B, applied(J, qd)
+    lead = zeta.shape[:-1]
+    touching = _near(contacts, lead, distance)
     if len(contacts) == 1:
         impulses = np.where(touching, law.impulse(W, zeta), 0.0)
     elif treatment == "sequential":
         impulses = _sequential(law, W, zeta, touching)
     else:
         impulses = _simultaneous(law, W, zeta, touching)
-    axes = np.stack([_axes(contact, zeta.shape[:-1]) for contact in contacts], axis=-3)
-    local = impulses.reshape(*impulses.shape[:-1], len(contacts), 3)
-    return Impact(qd + applied(B, impulses), applied(np.swapaxes(axes, -1, -2), local))
+    axes = [np.broadcast_to(contact_axes(contact.normal), (*lead, 3, 3)) for contact in contacts]
+    back = np.swapaxes(np.stack(axes, axis=-3), -1, -2)
+    local = impulses.reshape(*lead, len(contacts), 3)
+    return Impact(qd + applied(B, impulses), applied(back, local))
 
 
-def near(contacts: Sequence[Contact], lead: tuple[int, ...], distance: float) -> np.ndarray:
+def _near(contacts: Sequence[Contact], lead: tuple[int, ...], distance: float) -> np.ndarray:
     """Which contacts touch (..., k), in states of a leading shape."""
     gaps = np.stack([np.broadcast_to(c.gap, lead) for c in contacts], axis=-1)
     return np.asarray(gaps <= distance)
 
 
-def contact_jacobian(robot: Machine, q: Array, contact: Contact) -> np.ndarray:
+def _jacobian(mechanism: Mechanism, q: Array, contacts: Sequence[Contact]) -> np.ndarray:
+    """J (..., 3k, nv): velocities of the successors at k contacts, relative, in contact axes."""
+    return np.concatenate([contact_jacobian(mechanism, q, c) for c in contacts], axis=-2)
+
+
+def contact_jacobian(mechanism: Mechanism, q: Array, contact: Contact) -> np.ndarray:
     """J (..., 3, nv): the successor's velocity at a contact, relative, in contact axes."""
     over, under = (
-        point_jacobian(robot, q, frame, contact.point)
+        point_jacobian(mechanism, q, frame, contact.point)
         for frame in (contact.successor, contact.predecessor)
     )
     turned: np.ndarray = contact_axes(contact.normal) @ (over - under)
     return turned
-
-
-def _axes(contact: Contact, lead: tuple[int, ...]) -> np.ndarray:
-    return np.broadcast_to(contact_axes(contact.normal), (*lead, 3, 3))
 
 
 def _sequential(
@@ -203,20 +193,20 @@ def _simultaneous(
     law: ImpactLaw, W: np.ndarray, zeta: np.ndarray, touching: np.ndarray
 ) -> np.ndarray:
     """Impulses (..., 3k) at all contacts at once, for each state."""
-    check_at_once(law)
+    _check_at_once(law)
     impulses = np.zeros_like(zeta)
     for place in np.ndindex(zeta.shape[:-1]):
-        rows = rows_of(touching[place])
-        impulses[place][rows] = at_once(law, W[place][np.ix_(rows, rows)], zeta[place][rows])
+        rows = _rows_of(touching[place])
+        impulses[place][rows] = _at_once(law, W[place][np.ix_(rows, rows)], zeta[place][rows])
     return impulses
 
 
-def rows_of(touching: np.ndarray) -> np.ndarray:
+def _rows_of(touching: np.ndarray) -> np.ndarray:
     """The numbers, three a contact, of those that touch."""
     return np.flatnonzero(np.repeat(touching, 3))
 
 
-def check_at_once(law: ImpactLaw) -> None:
+def _check_at_once(law: ImpactLaw) -> None:
     """Refuse laws that see one contact only."""
     plain = isinstance(law, Newton) and not np.any(law.friction) and not np.ndim(law.restitution)
     if not (plain or isinstance(law, Moreau)):
@@ -227,7 +217,7 @@ def check_at_once(law: ImpactLaw) -> None:
         raise InputError("E-CONTACT-034", problem, remedy, part="impact")
 
 
-def at_once(law: Any, W: np.ndarray, zeta: np.ndarray) -> np.ndarray:
+def _at_once(law: Any, W: np.ndarray, zeta: np.ndarray) -> np.ndarray:
     """Impulses (3k,) at k contacts that touch, of one state: a complementarity problem."""
     if isinstance(law, Moreau):
         return law.impulse(W, zeta) if len(zeta) else zeta
@@ -249,9 +239,9 @@ def _moved(inertia: Array, forces: np.ndarray) -> np.ndarray:
     return np.linalg.solve(I, forces)
 
 
-def checked_state(robot: Machine, q: Array, qd: Array) -> tuple[np.ndarray, np.ndarray]:
+def _checked_state(model: Model, q: Array, qd: Array) -> tuple[np.ndarray, np.ndarray]:
     """q and qd as finite floats with one leading shape."""
-    given = {"q": numbers("impact: q", q, robot.nq), "qd": numbers("impact: qd", qd, robot.nv)}
+    given = {"q": numbers("impact: q", q, model.nq), "qd": numbers("impact: qd", qd, model.nv)}
     for name, array in given.items():
         if not np.isfinite(array).all():
             raise InputError("E-CONTACT-036", f"{name} must be finite numbers", part="impact")
@@ -262,40 +252,202 @@ def checked_state(robot: Machine, q: Array, qd: Array) -> tuple[np.ndarray, np.n
     return place, rate
 
 
-# In motion -------------------------------------------------------------------------------------
+# Derivatives ------------------------------------------------------------------------------------
 
 
-MOST = 10_000
-"""Of impacts in turn within a motion."""
+def impact_derivatives(
+    robot: Machine,
+    q: Array,
+    qd: Array,
+    contact: Contact | Sequence[Contact],
+    law: ImpactLaw,
+    *,
+    treatment: Treatment = "simultaneous",
+    distance: float = 1e-9,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Those of the velocities after an impact by q and by qd: (..., nv, nv) each.
 
-
-def impulses(laws: Sequence[Rigid], W: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """Those (3k,) at k points that touch, along their axes of contact, in N s.
-
-    W (3k, 3k): what impulses change velocities v (k, 3) by. By restitution alone all act at once:
-    Newton's law and Coulomb's, for the velocities after the impact (Moreau 1988). By laws of one
-    point they act in turn, where it closes fastest.
+    contact: one, or several with a `treatment`, as in `impact`. With respect to q along
+    `integrate`, as in `derivatives`; of a robot with closed loops with respect to the positions and
+    rates of its independent coordinates, while the loops stay closed: (..., nv, n) each. Points
+    move with the successors and normals stay as they are in the world. Exact for `Sticking`,
+    `Newton` without friction and `Moreau`; the other laws have central differences of their own, to
+    about 1e-9. Where slip changes its kind, or a contact comes or goes, between neighbouring
+    impacts there is no derivative. `Sticking` needs a point that can move in all three directions.
     """
-    in_turn = any(law.impact is not None for law in laws)
-    return (_in_turn if in_turn else _newton_at_once)(laws, W, v)
+    check_law("impact_derivatives: law", law)
+    one = [contact] if isinstance(contact, Contact) else contact
+    contacts = listed("impact_derivatives", one)
+    mechanism, (q, qd) = robot.mechanism, _checked_state(robot.model, q, qd)
+    J = _jacobian(mechanism, q, contacts)
+    dJ = np.concatenate([_jacobian_slopes(mechanism, q, c) for c in contacts], axis=-3)
+    system = _System(
+        *(part for name in ("mass_matrix", "loop_matrix") for part in _both(mechanism, name, q))
+    )
+    dq, dqd = system.directions(mechanism, qd)
+    B, K = system.solve(np.swapaxes(J, -1, -2), 0.0)
+    dJ = _along(dJ, dq)
+    force = np.moveaxis(dJ, -3, -2) - np.einsum("...ikp,...kj->...ijp", _along(system.dM, dq), B)
+    dA = _along(system.dA, dq)
+    force += np.einsum("...kip,...kj->...ijp", dA, K)
+    dB = system.solve_each(force, -np.einsum("...ikp,...kj->...ijp", dA, B))
+    W, zeta = J @ B, applied(J, qd)
+    dW = np.einsum("...ikp,...kj->...ijp", dJ, B) + np.einsum("...ik,...kjp->...ijp", J, dB)
+    dzeta = np.einsum("...ikp,...k->...ip", dJ, qd) + J @ dqd
+    touching = _near(contacts, zeta.shape[:-1], distance)
+    impulses, changes = _impulses(law, treatment, W, zeta, touching, dW, dzeta)
+    after = dqd + np.einsum("...ijp,...j->...ip", dB, impulses) + B @ changes
+    half = dq.shape[-1] // 2
+    return after[..., :half], after[..., half:]
 
 
-def _newton_at_once(laws: Sequence[Rigid], W: np.ndarray, v: np.ndarray) -> np.ndarray:
-    c, mu, e = v.copy(), *np.transpose([(law.friction, law.restitution) for law in laws])
-    c[:, 2] += e * np.minimum(v[:, 2], 0.0)
-    return coulomb(W, c.ravel(), mu).ravel()
+class _System(NamedTuple):
+    """M and the loop matrix A of a robot, with their derivatives by q: M x - A'k = f, A x = r."""
+
+    M: np.ndarray
+    dM: np.ndarray
+    A: np.ndarray
+    dA: np.ndarray
+
+    def solve(self, force: np.ndarray, rate: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
+        """x and k, columns by columns."""
+        rows = self.A.shape[-2]
+        if not rows:
+            return np.linalg.solve(self.M, force), np.zeros((*force.shape[:-2], 0, force.shape[-1]))
+        none = np.zeros((*self.A.shape[:-1], rows))
+        whole = np.block([[self.M, -np.swapaxes(self.A, -1, -2)], [self.A, none]])
+        right = np.concatenate(
+            [force, np.broadcast_to(rate, (*force.shape[:-2], rows, force.shape[-1]))], axis=-2
+        )
+        found = np.linalg.pinv(whole, rcond=1e-12) @ right
+        return found[..., : self.M.shape[-1], :], found[..., self.M.shape[-1] :, :]
+
+    def solve_each(self, force: np.ndarray, rate: np.ndarray) -> np.ndarray:
+        """x (..., n, j, p) for arrays (..., n, j, p) of right-hand sides."""
+        columns = force.shape[-2] * force.shape[-1]
+        flat = [a.reshape(*a.shape[:-2], columns) for a in (force, rate)]
+        return self.solve(*flat)[0].reshape(force.shape)
+
+    def directions(self, mechanism: Mechanism, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Changes of q and qd (..., nv, p) for the p = 2n changes of n free positions and rates."""
+        nv = self.M.shape[-1]
+        if not self.A.shape[-2]:
+            none, one = np.zeros((nv, nv)), np.eye(nv)
+            lead = (*qd.shape[:-1], nv, 2 * nv)
+            dq, dqd = (np.concatenate(two, axis=-1) for two in ((one, none), (none, one)))
+            return np.broadcast_to(dq, lead), np.broadcast_to(dqd, lead)
+        free = list(mechanism.loops.independent)
+        pick = np.eye(nv)[free]
+        whole = np.concatenate(
+            [np.broadcast_to(pick, (*self.A.shape[:-2], *pick.shape)), self.A], axis=-2
+        )
+        back = np.linalg.pinv(whole, rcond=1e-12)
+        G, loose = back[..., : len(free)], back[..., len(free) :]
+        bent = -loose @ np.einsum("...ikp,...k->...ip", _along(self.dA, G), qd)
+        return np.concatenate([G, np.zeros_like(G)], -1), np.concatenate([bent, G], -1)
 
 
-def _in_turn(laws: Sequence[Rigid], W: np.ndarray, v: np.ndarray) -> np.ndarray:
-    now, total = v.copy(), np.zeros_like(v)
-    blocks = W.reshape(len(v), 3, len(v), 3)
-    least = SETTLED * np.min(v[:, 2])
-    for _ in range(MOST):
-        k = int(np.argmin(now[:, 2]))
-        if now[k, 2] >= least:
-            return total.ravel()
-        impulse = laws[k].impact_law.impulse(blocks[k, :, k], now[k])
-        total[k] += impulse
-        now += blocks[:, :, k] @ impulse
-    problem = f"impacts in turn do not end within {MOST}"
-    raise ConvergenceError("E-MOTION-045", problem, "give restitution= instead of impact=")
+def _both(mechanism: Mechanism, name: str, q: np.ndarray, **options: Any) -> list[np.ndarray]:
+    """A function of q, and its derivative along `integrate`."""
+    slopes = evaluate(mechanism, name, q, derivative=Derivative("jacobian", ("q",)), **options)
+    return [evaluate(mechanism, name, q, **options), slopes]
+
+
+def _along(slopes: np.ndarray, dq: np.ndarray) -> np.ndarray:
+    """Derivatives (..., i, k, nv) along directions (..., nv, p)."""
+    return np.asarray(np.einsum("...ikl,...lp->...ikp", slopes, dq))
+
+
+def _impulses(
+    law: ImpactLaw,
+    treatment: Treatment,
+    W: np.ndarray,
+    zeta: np.ndarray,
+    touching: np.ndarray,
+    dW: np.ndarray,
+    dzeta: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Impulses (..., 3k) and their changes (..., 3k, p) with those of W and zeta."""
+    if touching.shape[-1] == 1:
+        impulses, changes = _changed(law, W, zeta, dW, dzeta)
+        return np.where(touching, impulses, 0.0), np.where(touching[..., None], changes, 0.0)
+    if treatment != "sequential":
+        _check_at_once(law)
+    impulses, changes = np.zeros_like(zeta), np.zeros_like(dzeta)
+    for place in np.ndindex(zeta.shape[:-1]):
+        rows = _rows_of(touching[place])
+        square = np.ix_(rows, rows)
+        given = W[place][square], zeta[place][rows], dW[place][square], dzeta[place][rows]
+        both = (_sequence if treatment == "sequential" else _together)(law, *given)
+        impulses[place][rows], changes[place][rows] = both
+    return impulses, changes
+
+
+def _changed(
+    law: ImpactLaw, W: np.ndarray, zeta: np.ndarray, dW: np.ndarray, dzeta: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The impulse of a law, and its change by the law's own derivatives."""
+    by_W, by_zeta = law.derivatives(W, zeta)
+    return law.impulse(W, zeta), np.einsum("...ijk,...jkp->...ip", by_W, dW) + by_zeta @ dzeta
+
+
+def _together(
+    law: Any, W: np.ndarray, zeta: np.ndarray, dW: np.ndarray, dzeta: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """All contacts at once: those that are pushed keep the velocity that the law gives them."""
+    if isinstance(law, Moreau):
+        return _changed(law, W, zeta, dW, dzeta)
+    impulses, changes = _at_once(law, W, zeta), np.zeros_like(dzeta)
+    pushed = np.flatnonzero(impulses)
+    e = np.where(zeta[pushed] < 0.0, law.restitution, 0.0)[:, None]
+    missing = np.einsum("ijp,j->ip", dW[np.ix_(pushed, pushed)], impulses[pushed])
+    missing += (1.0 + e) * dzeta[pushed]
+    changes[pushed] = np.linalg.solve(W[np.ix_(pushed, pushed)], -missing)
+    return impulses, changes
+
+
+def _sequence(
+    law: ImpactLaw, W: np.ndarray, zeta: np.ndarray, dW: np.ndarray, dzeta: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """One contact after the other, in the order of `impact`."""
+    total, changes = np.zeros_like(zeta), np.zeros_like(dzeta)
+    bound = -SETTLED * np.max(np.abs(zeta), initial=0.0)
+    for _ in range(ROUNDS):
+        normal = zeta[2::3] + W[2::3] @ total
+        if np.min(normal, initial=0.0) >= bound:
+            break
+        rows = slice(3 * int(np.argmin(normal)), 3 * int(np.argmin(normal)) + 3)
+        now = zeta[rows] + W[rows] @ total
+        moved = dzeta[rows] + np.einsum("ijp,j->ip", dW[rows], total) + W[rows] @ changes
+        impulse, change = _changed(law, W[rows, rows], now, dW[rows, rows], moved)
+        total[rows] += impulse
+        changes[rows] += change
+    return total, changes
+
+
+def _jacobian_slopes(mechanism: Mechanism, q: np.ndarray, contact: Contact) -> np.ndarray:
+    """The derivative of `contact_jacobian`: (..., 3, nv, nv)."""
+    moved = point_jacobian(mechanism, q, contact.successor, contact.point)
+    over, under = (
+        _point_slopes(mechanism, q, frame, contact.point, moved)
+        for frame in (contact.successor, contact.predecessor)
+    )
+    slopes: np.ndarray = np.einsum(
+        "...ij,...jkl->...ikl", contact_axes(contact.normal), over - under
+    )
+    return slopes
+
+
+def _point_slopes(
+    mechanism: Mechanism, q: np.ndarray, frame: str | None, point: np.ndarray, moved: np.ndarray
+) -> np.ndarray:
+    """The derivative of `point_jacobian`, at a point with the derivative `moved` (..., 3, nv)."""
+    if frame is None:
+        return np.zeros((*moved.shape, mechanism.model.nv))
+    J, dJ = _both(mechanism, "jacobian", q, frame=frame)
+    r = point - evaluate(mechanism, "forward_kinematics", q, frame=frame)[..., :3, 3]
+    dr = moved - J[..., 3:, :]
+    turned = np.cross(dJ[..., :3, :, :], r[..., :, None, None], axis=-3)
+    shifted = np.cross(J[..., :3, :, None], dr[..., :, None, :], axis=-3)
+    slopes: np.ndarray = dJ[..., 3:, :, :] + turned + shifted
+    return slopes

@@ -20,7 +20,7 @@ from chasles.functions.numeric.linear_systems import checked_step
 from chasles.mechanisms import require_tree
 from chasles.model import Description, Model
 from chasles.motion.adjoint import RolloutAdjoint, RolloutGradient, checked_weights
-from chasles.motion.contact.soft import Contacts, given_pairs
+from chasles.motion.contact.pairs import Contacts, given_pairs
 from chasles.motion.contract import Machine
 from chasles.motion.controllers import BUILT_IN, parameter_count, traced
 from chasles.motion.drivers.places import Place, place_of

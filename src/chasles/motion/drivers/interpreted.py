@@ -8,8 +8,7 @@ from chasles.backends.arrays import checked_count
 from chasles.errors import ArgumentError, InputError
 from chasles.functions.names import leading_shape, numbers
 from chasles.functions.numeric.linear_systems import checked_step
-from chasles.motion.contact.pairs import Rigid
-from chasles.motion.contact.soft import given_pairs
+from chasles.motion.contact.pairs import Rigid, given_pairs
 from chasles.motion.contract import Array, Machine
 from chasles.motion.drivers.events import checked_events
 from chasles.motion.drivers.forces import accelerations, joint_forces, under

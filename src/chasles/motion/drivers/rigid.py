@@ -20,7 +20,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chasles.errors import InputError, NotFiniteError
-from chasles.motion.contact.impact import impulses, response
 from chasles.motion.contact.modes import (
     FAINT,
     SLOW,
@@ -31,10 +30,11 @@ from chasles.motion.contact.modes import (
     ease,
     heading,
     held_forces,
+    impulses,
     next_mode,
 )
 from chasles.motion.contact.pairs import Pair
-from chasles.motion.contact.rigid import Problem, constrained_problem
+from chasles.motion.contact.rigid import Problem, constrained_problem, response
 from chasles.motion.contract import Machine
 from chasles.motion.drivers.slots import Slots
 from chasles.motion.geometry.kinematics import NEAR, Moves
@@ -135,9 +135,8 @@ class RigidContact:
         """The equation of motion with three directions of each of some points."""
         some, tau = moves.of(which), self._force(t, q, qd)
         T = some.J.reshape(-1, self._robot.nv).T
-        robot = self._robot.at(t)
         return constrained_problem(
-            robot, q, qd, tau, T, some.bias.ravel(), some.gap, **self._options
+            self._robot.mechanism.at(t), q, qd, tau, T, some.bias.ravel(), some.gap, **self._options
         )
 
     def margins(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
@@ -276,7 +275,7 @@ class RigidContact:
 
     def _shift(self, t: float, q: np.ndarray, J: np.ndarray, excess: np.ndarray) -> np.ndarray:
         """The step d of least d'M d with J d = -excess."""
-        B = response(self._robot.at(t), q, J.T)
+        B = response(self._robot.mechanism.at(t), q, J.T)
         shift: np.ndarray = B @ np.linalg.lstsq(J @ B, -excess, rcond=1e-11)[0]
         return shift
 
@@ -329,7 +328,7 @@ class RigidContact:
     ) -> np.ndarray:
         """Velocities after impulses at some points (step 4)."""
         J = moves.J[which].reshape(-1, self._robot.nv)
-        B = response(self._robot.at(t), q, J.T)
+        B = response(self._robot.mechanism.at(t), q, J.T)
         laws = [self._slots.laws[k] for k in self._slots.row[which]]
         with self._slots.said(t, which):
             return qd + B @ impulses(laws, J @ B, moves.velocity[which])

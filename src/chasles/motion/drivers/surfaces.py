@@ -15,7 +15,7 @@ from chasles.backends.arrays import call
 from chasles.errors import InputError
 from chasles.expr import RULES, Arena, Program, Variable
 from chasles.functions.names import numbers
-from chasles.motion.contact.soft import Contacts, Pressed, SoftPair
+from chasles.motion.contact.pairs import Contacts, Pair, Pressed
 from chasles.motion.contract import Array, Machine
 from chasles.motion.drivers.events import Event
 from chasles.motion.drivers.forces import Dynamics, under
@@ -26,7 +26,7 @@ from chasles.motion.steps.local import Accelerate
 
 
 def soft_contacts(
-    robot: Machine, pairs: Sequence[SoftPair], integrator: str, states: Array
+    robot: Machine, pairs: Sequence[Pair], integrator: str, states: Array
 ) -> "Surfaces | None":
     """The soft contacts of a motion, if there are any."""
     if not pairs:
@@ -49,7 +49,7 @@ class Surfaces:
     method that chooses its steps must see the jump instead, to come near enough to it.
     """
 
-    def __init__(self, robot: Machine, pairs: Sequence[SoftPair], *, held: bool) -> None:
+    def __init__(self, robot: Machine, pairs: Sequence[Pair], *, held: bool) -> None:
         robot.mechanism.refuse_time("simulate", "contacts do not yet; leave them out")
         self.contacts = Contacts(robot.model, tuple(pairs))
         self.nq, self.states = robot.nq, self.contacts.states

@@ -1,4 +1,4 @@
-"""Contacts of features: of a ball before a surface, a rim on one, and two edges that cross.
+"""Contacts, and those of features: a ball before a surface, a rim on one, two edges that cross.
 
 What the carriers of both bodies do is known, and with it all rates. Where two bodies touch by
 edges, the point of contact slides along both. It is where the distance of p(s), on the one, and
@@ -6,14 +6,19 @@ p(t), on the other, is stationary; the rates of s and t, and with them those of 
 follow by differentiating that condition.
 """
 
-from typing import NamedTuple, Protocol
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+import scipy
 
-from chasles.errors import InputError
-from chasles.motion.geometry.carriers import Array, Carrier, across, cross
-from chasles.motion.geometry.closed_forms import Contact, Ground, Nearby, Plane
-from chasles.motion.geometry.shapes import Rim
+from chasles.errors import ArgumentError, InputError
+from chasles.motion.geometry.closed_forms import Ground, Nearby, Nearest, Plane
+from chasles.motion.geometry.kinematics import Array, Carrier
+from chasles.motion.geometry.shapes import Rim, across, cross
+
+ONE = 1e-12
+"""Points of contact as near as this (m) are one."""
 
 STEPS = 50
 """Newton's at most; one is enough for straight edges, and for a rim on a plane."""
@@ -36,6 +41,76 @@ Frames = tuple[str | None, str | None]
 """Of successor and predecessor."""
 
 
+class Contact(NamedTuple):
+    """A point where two bodies touch, or would touch first; along the world's axes.
+
+    successor, predecessor: the frames that carry the two bodies, None for the world. point C
+    (..., 3): on the successor, where it is nearest; normal (..., 3): a unit vector from the
+    predecessor to the successor. gap (...): their distance, negative where they penetrate.
+    point_rate, normal_rate (..., 3): how C and the normal move, as places, in m/s and 1/s. C slides
+    and rolls over both bodies. friction: Coulomb's coefficient mu. torsion: that of the moment
+    about the normal, in m: alone it is at most torsion times the normal force.
+    """
+
+    successor: str | None
+    predecessor: str | None
+    point: np.ndarray
+    normal: np.ndarray
+    gap: np.ndarray
+    point_rate: np.ndarray
+    normal_rate: np.ndarray
+    friction: float = 0.0
+    torsion: float = 0.0
+
+
+def listed(function: str, contacts: Any) -> list[Contact]:
+    """Contacts as a list; one alone, which is a tuple too, is not taken for many."""
+    found = [] if isinstance(contacts, Contact) else list(contacts)
+    if isinstance(contacts, Contact) or not all(isinstance(c, Contact) for c in found):
+        problem = f"contacts must be a list, as contact_points gives it, not {contacts!r:.60}"
+        raise ArgumentError("E-CONTACT-024", problem, part=function)
+    return found
+
+
+def flipped(c: Contact, over: Carrier, under: Carrier) -> Contact:
+    """A contact with its two bodies exchanged; over, under: those of successor and predecessor."""
+    gap_rate = np.sum(c.normal * (over.velocity(c.point) - under.velocity(c.point)), axis=-1)
+    gap = np.asarray(c.gap)[..., None]
+    return c._replace(
+        successor=c.predecessor,
+        predecessor=c.successor,
+        point=c.point - gap * c.normal,
+        normal=-c.normal,
+        point_rate=c.point_rate - gap_rate[..., None] * c.normal - gap * c.normal_rate,
+        normal_rate=-c.normal_rate,
+    )
+
+
+def minimal(contacts: Sequence[Contact], *, tolerance: float = 1e-9) -> list[Contact]:
+    """The contacts without those that say nothing beyond the others: a minimal set.
+
+    One is left out where its normal, as a unit force along its line, is a sum of others of the same
+    two bodies with factors >= 0 (Featherstone 2008, section 11.6). Of an edge on a plane its two
+    ends are left, of a face the corners of its convex hull. Without friction nothing changes.
+    contacts: of one state. tolerance: relative, with lengths in parts of the patch.
+    """
+    kept = list(contacts)
+    for contact in contacts:
+        others = [o for o in kept if o is not contact and o[:2] == contact[:2]]
+        size = max((np.linalg.norm(o.point - contact.point) for o in others), default=0.0)
+        size = size if size > ONE else 1.0
+        lines = [
+            np.concatenate([np.cross(o.point - contact.point, o.normal) / size, o.normal])
+            for o in (*others, contact)
+        ]
+        if others and scipy.optimize.nnls(np.transpose(lines[:-1]), lines[-1])[1] <= tolerance:
+            kept = [o for o in kept if o is not contact]
+    return kept
+
+
+# Features ---------------------------------------------------------------------------------------
+
+
 def ball_contact(
     frames: Frames, over: Carrier, ball: tuple[Array, float], under: Carrier, surface: Nearby
 ) -> Contact:
@@ -45,12 +120,10 @@ def ball_contact(
     """
     center, radius = ball
     c, rate = over.point(center)
-    distance, n, turn = surface.nearest(*under.seen(c, rate))
-    if np.any(np.isnan(n)) and np.all(np.isfinite(c)):
+    distance, normal, normal_rate = _nearest(under, surface, c, rate)
+    if np.any(np.isnan(normal)) and np.all(np.isfinite(c)):
         problem = "two centres coincide, so that no normal is nearest"
         raise InputError("E-CONTACT-016", problem, part="contact_points")
-    normal = under.turned(n)
-    normal_rate = under.turned(turn) + cross(under.w, normal)
     point, point_rate = c - radius * normal, rate - radius * normal_rate
     return Contact(*frames, point, normal, distance - radius, point_rate, normal_rate)
 
@@ -172,7 +245,7 @@ def rim_contact(
     the rim, ever faster the more level the rim is. On a level rim it stays where it is.
     """
     center, rate = over.point(rim.center)
-    below, _ = _normal(under, surface, center, rate)
+    _, below, _ = _nearest(under, surface, center, rate)
     direction = -over.back(below)
     level = np.hypot(direction @ rim.x, direction @ rim.y) <= UPRIGHT
     s = np.where(level, 0.0, rim.angle(direction))
@@ -180,7 +253,7 @@ def rim_contact(
         p, a, k = rim.at(s)
         place, v = over.point(p)
         a, k = over.turned(a), over.turned(k)
-        n, follow = _normal(under, surface, place, v)
+        _, n, follow = _nearest(under, surface, place, v)
         slope = np.sum(n * k, axis=-1) + _bend(under, surface, place, a)
         step = np.where(level, 0.0, -np.sum(n * a, axis=-1) / np.where(level, 1.0, slope))
         s = s + step
@@ -192,19 +265,15 @@ def rim_contact(
     turned = np.sum(follow * a, axis=-1) + np.sum(n * cross(over.w, a), axis=-1)
     ds = np.where(level, 0.0, -turned / np.where(level, 1.0, slope))[..., None]
     v = v + ds * a
-    distance, normal, turn = surface.nearest(*under.seen(place, v))
-    normal = under.turned(normal)
-    normal_rate = under.turned(turn) + cross(under.w, normal)
+    distance, normal, normal_rate = _nearest(under, surface, place, v)
     return Contact(*frames, place, normal, distance, v, normal_rate)
 
 
-def _normal(
-    under: Carrier, surface: Plane | Ground, place: np.ndarray, v: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """The surface's normal at a moving place of the world, and its rate."""
-    _, n, turn = surface.nearest(*under.seen(place, v))
+def _nearest(under: Carrier, surface: Nearby, place: np.ndarray, v: np.ndarray) -> Nearest:
+    """Distance, normal and its rate before a moving place of the world."""
+    distance, n, turn = surface.nearest(*under.seen(place, v))
     normal = under.turned(n)
-    return normal, under.turned(turn) + cross(under.w, normal)
+    return distance, normal, under.turned(turn) + cross(under.w, normal)
 
 
 def _bend(under: Carrier, surface: Plane | Ground, place: np.ndarray, a: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Contacts of two extended bodies: where they are nearest, as a minimal set of points.
+"""Where two bodies touch, for every pair of shapes; of extended ones as a minimal set of points.
 
 `coal` (extra `contact`) says along which direction two bodies are nearest, or penetrate least.
 What each of them turns that way is a corner, an edge or a face; a patch of contact is a polygon
@@ -9,26 +9,40 @@ has a closed form, with its rates. Two capsules need no direction and no package
 from collections.abc import Callable
 from functools import lru_cache, partial
 from itertools import product
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from chasles.errors import ConvergenceError, InputError
+from chasles.errors import ArgumentError, ConvergenceError, InputError
+from chasles.mechanisms import Mechanism
 from chasles.motion.contract import Machine
-from chasles.motion.geometry.carriers import Array, Carrier, Place, carrier, cross
-from chasles.motion.geometry.closed_forms import Box, Capsule, Contact, Plane
+from chasles.motion.geometry.closed_forms import Box, Capsule, Ground, Place, Plane, Point, Sphere
 from chasles.motion.geometry.features import (
+    Contact,
     Edge,
     Round,
     Straight,
     ball_contact,
     crossing,
+    flipped,
     rim_contact,
 )
-from chasles.motion.geometry.shapes import ConvexMesh, Cylinder, Rim, over_polygon, place
-from chasles.motion.solvers.quadratic import optional
+from chasles.motion.geometry.kinematics import Array, Carrier, carrier
+from chasles.motion.geometry.shapes import (
+    Body,
+    ConvexMesh,
+    Cylinder,
+    Rim,
+    Surface,
+    cross,
+    mesh,
+    over_polygon,
+    place,
+)
+from chasles.motion.solvers.programs import optional
 
-Body = Capsule | Box | Cylinder | ConvexMesh
+Extended = Capsule | Box | Cylinder | ConvexMesh
 
 LEVEL = 1e-3
 """The angle (rad) up to which a face or an edge is turned towards the other body; and the part of
@@ -40,6 +54,69 @@ another leaves it through many faces, but only one is nearest."""
 
 SAME = 1e-9
 """The part of the bodies' size by which two points of a patch are one, or a point is on an edge."""
+
+
+def check_shapes(function: str, body: Body, surface: Surface) -> None:
+    """Refuse what is no body, or no surface."""
+    if not isinstance(body, Body) or not isinstance(surface, Surface):
+        problem = (
+            f"no contact of {type(body).__name__} as body with {type(surface).__name__} as surface"
+        )
+        remedy = "planes and grounds are surfaces, points bodies"
+        raise ArgumentError("E-CONTACT-051", problem, remedy, part=function)
+
+
+def contact_points(
+    robot: Machine,
+    q: Array,
+    qd: Array,
+    body: Body,
+    surface: Surface,
+    *,
+    friction: float = 0.0,
+    torsion: float = 0.0,
+) -> list[Contact]:
+    """The contacts of a body with a surface, near or not.
+
+    friction: Coulomb's coefficient mu. torsion: the coefficient (m) of the moment about the normal,
+    for a contact that is a small patch; it needs friction.
+
+    q (..., nq), qd (..., nv). On a plane or a ground there is one contact for each end of a
+    capsule, each corner of a box or mesh, and for each rim of a cylinder one for its lowest point,
+    which moves, and for `rim` fixed ones; that is all there is to them where the ground is flat
+    beside them. With a ball there is one, in closed form. Other pairs are for one state and give
+    the nearest points as a patch: one, two of an edge, or the corners of a polygon; but for two
+    capsules they need the package coal (extra `contact`).
+    """
+    check_shapes("contact_points", body, surface)
+    for name, value in (("friction", friction), ("torsion", torsion)):
+        if not isinstance(value, Real) or not value >= 0.0:
+            problem = f"{name} must be a number from 0 on, not {value!r}"
+            raise InputError("E-CONTACT-052", problem, part="contact_points")
+    if torsion and not friction:
+        problem = "torsion needs friction, with which it shares a cone"
+        raise InputError("E-CONTACT-053", problem, part="contact_points")
+    mechanism = robot.mechanism
+    if isinstance(body, Point | Sphere) or isinstance(surface, Plane | Ground):
+        found = _features(mechanism, q, qd, body, surface)
+    elif isinstance(surface, Sphere):
+        over, under = (carrier(mechanism, q, qd, shape.frame) for shape in (surface, body))
+        found = [flipped(c, over, under) for c in _features(mechanism, q, qd, surface, body)]
+    else:
+        found = patch_contacts(mechanism, q, qd, body, surface)
+    return [c._replace(friction=friction, torsion=torsion) for c in found]
+
+
+def _features(
+    mechanism: Mechanism, q: Array, qd: Array, body: Body, surface: Surface
+) -> list[Contact]:
+    """The contacts of a body's balls and rims."""
+    over, under = (carrier(mechanism, q, qd, shape.frame) for shape in (body, surface))
+    frames = body.frame, surface.frame
+    found = [ball_contact(frames, over, ball, under, surface) for ball in body.balls()]
+    if isinstance(body, Cylinder) and isinstance(surface, Plane | Ground):
+        found += [rim_contact(frames, over, rim, under, surface) for rim in body.rims]
+    return found
 
 
 class Outline(NamedTuple):
@@ -74,7 +151,7 @@ class Face(NamedTuple):
 # What a shape turns towards another ------------------------------------------------------------
 
 
-def outline(shape: Body, m: np.ndarray | None) -> Outline:
+def outline(shape: Extended, m: np.ndarray | None) -> Outline:
     """The corner, edge or face of a shape that looks along m (3,), a direction of its frame.
 
     A capsule turns all of itself, whatever the direction.
@@ -125,26 +202,20 @@ def _corners(points: np.ndarray) -> list[tuple[Place, float]]:
     return [(place(p), 0.0) for p in points]
 
 
-@lru_cache(maxsize=256)
-def mesh(shape: Box | ConvexMesh) -> ConvexMesh:
-    """A box as a mesh."""
-    if isinstance(shape, ConvexMesh):
-        return shape
-    return ConvexMesh(shape.frame, tuple(at for at, _ in shape.balls()))
-
-
 # Patches ---------------------------------------------------------------------------------------
 
 
 class _Side(NamedTuple):
     """One of the two bodies: its shape, how it is carried, and what it turns to the other."""
 
-    shape: Body
+    shape: Extended
     carrier: Carrier
     outline: Outline
 
 
-def patch_contacts(robot: Machine, q: Array, qd: Array, body: Body, surface: Body) -> list[Contact]:
+def patch_contacts(
+    mechanism: Mechanism, q: Array, qd: Array, body: Extended, surface: Extended
+) -> list[Contact]:
     """The contacts of two extended bodies in one state: q (nq,), qd (nv,).
 
     The nearest one, and with it those of the same patch: two of parallel edges or of an edge before
@@ -155,7 +226,7 @@ def patch_contacts(robot: Machine, q: Array, qd: Array, body: Body, surface: Bod
     if np.ndim(q) != 1 or np.ndim(qd) != 1:
         problem = f"{type(body).__name__} against {type(surface).__name__} is for one state"
         raise InputError("E-CONTACT-048", problem, "call it for each", part="contact_points")
-    over, under = (carrier(robot, q, qd, shape.frame) for shape in (body, surface))
+    over, under = (carrier(mechanism, q, qd, shape.frame) for shape in (body, surface))
     n, places = _direction((body, over), (surface, under))
     ways = (None, None) if n is None else (-over.back(n), under.back(n))
     sides = (
@@ -241,25 +312,11 @@ def _holds(edge: Edge, s: float, way: np.ndarray) -> bool:
     return 0.0 <= s <= 1.0
 
 
-def flipped(c: Contact, over: Carrier, under: Carrier) -> Contact:
-    """A contact with its two bodies exchanged; over, under: those of successor and predecessor."""
-    gap_rate = np.sum(c.normal * (over.velocity(c.point) - under.velocity(c.point)), axis=-1)
-    gap = np.asarray(c.gap)[..., None]
-    return c._replace(
-        successor=c.predecessor,
-        predecessor=c.successor,
-        point=c.point - gap * c.normal,
-        normal=-c.normal,
-        point_rate=c.point_rate - gap_rate[..., None] * c.normal - gap * c.normal_rate,
-        normal_rate=-c.normal_rate,
-    )
-
-
 # Directions ------------------------------------------------------------------------------------
 
 
 def _direction(
-    over: tuple[Body, Carrier], under: tuple[Body, Carrier]
+    over: tuple[Extended, Carrier], under: tuple[Extended, Carrier]
 ) -> tuple[np.ndarray | None, tuple[np.ndarray, np.ndarray]]:
     """The direction from `under` to `over` along which they are nearest, and a point of each.
 
@@ -278,7 +335,7 @@ def _direction(
     return n, (np.array(found.getNearestPoint2()), np.array(found.getNearestPoint1()))
 
 
-def _placed(shape: Body, over: Carrier) -> tuple[Any, Any]:
+def _placed(shape: Extended, over: Carrier) -> tuple[Any, Any]:
     """A shape of coal, and where it is in the world."""
     coal = optional("coal")
     solid, turn, center = _solid(shape)
@@ -286,7 +343,7 @@ def _placed(shape: Body, over: Carrier) -> tuple[Any, Any]:
 
 
 @lru_cache(maxsize=256)
-def _solid(shape: Body) -> tuple[Any, np.ndarray, np.ndarray]:
+def _solid(shape: Extended) -> tuple[Any, np.ndarray, np.ndarray]:
     """A shape of coal, with its rotation and place in the shape's frame."""
     coal = optional("coal")
     if isinstance(shape, Box):

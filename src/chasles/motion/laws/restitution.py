@@ -1,4 +1,4 @@
-"""Laws of impact at one point: the impulse from the velocity before and the point's inertia.
+"""Laws of impact: the impulse from the velocity before and the inertia of one point, or several.
 
 A law has `impulse(W, zeta)`. W (..., 3, 3): the inverse inertia of the contact point, which turns
 impulses into changes of velocity (1/kg); zeta (..., 3): its velocity before, of the one body
@@ -13,24 +13,24 @@ those of the impulse.
 | `Poisson` | the normal impulse is 1 + e times the one of compression | Coulomb's |
 | `Stronge` | the normal work of expansion is e^2 times that of compression | Coulomb's |
 
-Coefficients are numbers or arrays (...).
+Coefficients are numbers or arrays (...). `Moreau` is for several points at once.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
 from chasles.errors import ArgumentError, InputError
 from chasles.functions.names import numbers
+from chasles.motion.laws.friction import Law, coulomb, coulomb_slopes
 from chasles.motion.laws.slip import Quantity, Slip, applied
 
 Array = Any
 
 DIFFERENCE = 1e-6
 """Relative step of central differences: truncation and rounding both near 1e-10."""
-
 
 SINGULAR = 1e-12
 """Eigenvalues of W up to this part of the largest are of directions that a point cannot move in."""
@@ -56,8 +56,52 @@ def check_law(what: str, law: Any) -> None:
         )
 
 
+class _PointLaw:
+    """A law of one point, whose derivatives are central differences unless it knows better."""
+
+    restitution: Array
+
+    def __post_init__(self) -> None:
+        e = np.asarray(self.restitution, dtype=float)
+        given, name = getattr(self, "friction", 0.0), type(self).__name__
+        mu = np.asarray(given, dtype=float)
+        if not np.all((e >= 0.0) & (e <= 1.0)):
+            problem = f"restitution must be from 0 to 1, not {self.restitution!r}"
+            raise InputError("E-CONTACT-066", problem, part=name)
+        if not np.all((mu >= 0.0) & np.isfinite(mu)):
+            problem = f"friction must be a finite number, zero or positive, not {given!r}"
+            raise InputError("E-CONTACT-067", problem, part=name)
+
+    def impulse(self, W: Array, zeta: Array) -> np.ndarray:
+        """lambda (..., 3), in N s."""
+        raise NotImplementedError
+
+    def derivatives(self, W: Array, zeta: Array) -> tuple[np.ndarray, np.ndarray]:
+        """Those of lambda by W (..., 3, 3, 3) and by zeta (..., 3, 3), by central differences.
+
+        All in one call; both entries of a pair of W share its slope.
+        """
+        W, zeta, _ = _arrays(self, W, zeta)
+        pairs = [(j, k) for j in range(3) for k in range(j, 3)]
+        W_steps, zeta_steps = np.zeros((9, *W.shape)), np.zeros((9, *zeta.shape))
+        for n in range(3):
+            zeta_steps[n, ..., n] = DIFFERENCE * np.max(np.abs(zeta), axis=-1)
+        for n, (j, k) in enumerate(pairs, start=3):
+            step = DIFFERENCE * np.max(np.abs(W), axis=(-2, -1))
+            W_steps[n, ..., j, k] = W_steps[n, ..., k, j] = step
+        both = [W + sign * W_steps for sign in (1.0, -1.0)]
+        moved = [zeta + sign * zeta_steps for sign in (1.0, -1.0)]
+        up, down = self.impulse(np.stack(both), np.stack(moved))
+        size = np.sum(np.abs(W_steps), axis=(-2, -1)) + np.sum(zeta_steps, axis=-1)
+        slopes = (up - down) / (2.0 * np.where(size > 0.0, size, 1.0))[..., None]
+        by_W, by_zeta = np.zeros((*zeta.shape, 3, 3)), np.moveaxis(slopes[:3], 0, -1)
+        for n, (j, k) in enumerate(pairs, start=3):
+            by_W[..., j, k] = by_W[..., k, j] = slopes[n]
+        return by_W, by_zeta
+
+
 @dataclass(frozen=True)
-class Sticking:
+class Sticking(_PointLaw):
     """Slip is stopped by the end of the impact (Featherstone 2008, Eq 11.66 to 11.72).
 
     restitution: e, from 0 to 1. lambda = -W^-1 (1 + E) zeta with E = diag(0, 0, e): no tangential
@@ -67,13 +111,10 @@ class Sticking:
 
     restitution: Array
 
-    def __post_init__(self) -> None:
-        _checked_restitution(self)
-
     def impulse(self, W: Array, zeta: Array) -> np.ndarray:
         """lambda (..., 3), in N s."""
         W, zeta, e = _arrays(self, W, zeta)
-        wanted = zeta * np.stack([np.ones_like(e), np.ones_like(e), 1.0 + e], axis=-1)
+        wanted = zeta * _turned(e)
         wanted = np.where(zeta[..., 2:] < 0.0, wanted, 0.0)
         impulse = -applied(np.linalg.pinv(W, rcond=SINGULAR, hermitian=True), wanted)
         missing = np.abs(applied(W, impulse) + wanted)
@@ -90,18 +131,45 @@ class Sticking:
         W, zeta, e = _arrays(self, W, zeta)
         back = np.linalg.pinv(W, rcond=SINGULAR, hermitian=True)
         by_W = -back[..., :, :, None] * self.impulse(W, zeta)[..., None, None, :]
-        by_zeta = (
-            -back * np.stack([np.ones_like(e), np.ones_like(e), 1.0 + e], axis=-1)[..., None, :]
-        )
+        hits = (zeta[..., 2] < 0.0)[..., None, None]
+        by_zeta = -back * _turned(e)[..., None, :]
+        return np.where(hits[..., None], by_W, 0.0), np.where(hits, by_zeta, 0.0)
+
+
+def _turned(e: np.ndarray) -> np.ndarray:
+    """The diagonal of 1 + diag(0, 0, e): (..., 3)."""
+    return np.stack([np.ones_like(e), np.ones_like(e), 1.0 + e], axis=-1)
+
+
+class _Slipping(_PointLaw):
+    """Compression until the normal velocity is zero, then expansion until a quantity is enough.
+
+    Slip that turns can press bodies together again in expansion, which then lasts until they part.
+    """
+
+    friction: Array
+    _quantity: ClassVar[Quantity]
+    _goal: ClassVar[Callable[..., np.ndarray]]
+    """Where expansion ends: of e, impulse and work of compression, and normal velocity before."""
+
+    def impulse(self, W: Array, zeta: Array) -> np.ndarray:
+        """lambda (..., 3), in N s."""
+        W, zeta, e = _arrays(self, W, zeta)
+        mu = np.broadcast_to(np.asarray(self.friction, dtype=float), e.shape)
+        result = np.zeros_like(zeta)
         hits = zeta[..., 2] < 0.0
-        return (
-            np.where(hits[..., None, None, None], by_W, 0.0),
-            np.where(hits[..., None, None], by_zeta, 0.0),
-        )
+        slip, e = Slip(W[hits], zeta[hits], mu[hits]), e[hits]
+        path = slip.follow(slip.start(), "velocity", np.zeros_like(e))
+        end = self._goal(e, path[:, 2], path[:, 3], slip.zeta0[:, 2])
+        path = slip.follow(path, self._quantity, end)
+        late = np.flatnonzero(slip.measured(path, "velocity") < 0.0)
+        path[late] = slip[late].follow(path[late], "velocity", np.zeros(len(late)))
+        result[hits] = path[:, :3]
+        return result
 
 
 @dataclass(frozen=True)
-class Newton:
+class Newton(_Slipping):
     """The normal velocity is turned round, e times as large (Featherstone 2008, Eq 11.65).
 
     restitution: e, from 0 to 1. friction: Coulomb's coefficient; 0 is the book's law,
@@ -111,18 +179,13 @@ class Newton:
 
     restitution: Array
     friction: Array = 0.0
-
-    def __post_init__(self) -> None:
-        _checked_restitution(self)
-
-    def impulse(self, W: Array, zeta: Array) -> np.ndarray:
-        """lambda (..., 3), in N s."""
-        return _slipping(self, W, zeta, "velocity", lambda e, pc, work, before: -e * before)
+    _quantity = "velocity"
+    _goal = staticmethod(lambda e, impulse, work, before: -e * before)
 
     def derivatives(self, W: Array, zeta: Array) -> tuple[np.ndarray, np.ndarray]:
         """Those of lambda by W (..., 3, 3, 3) and by zeta (..., 3, 3); by differences if mu > 0."""
         if np.any(np.asarray(self.friction) > 0.0):
-            return _differences(self, W, zeta)
+            return super().derivatives(W, zeta)
         W, zeta, e = _arrays(self, W, zeta)
         by_W, by_zeta = np.zeros((*zeta.shape, 3, 3)), np.zeros((*zeta.shape, 3))
         hits = zeta[..., 2] < 0.0
@@ -133,7 +196,7 @@ class Newton:
 
 
 @dataclass(frozen=True)
-class Poisson:
+class Poisson(_Slipping):
     """Expansion gives back e times the normal impulse of compression, under Coulomb's friction.
 
     restitution: e, from 0 to 1. friction: mu. Compression ends where the normal velocity is zero.
@@ -143,21 +206,12 @@ class Poisson:
 
     restitution: Array
     friction: Array
-
-    def __post_init__(self) -> None:
-        _checked_restitution(self)
-
-    def impulse(self, W: Array, zeta: Array) -> np.ndarray:
-        """lambda (..., 3), in N s."""
-        return _slipping(self, W, zeta, "impulse", lambda e, pc, work, before: (1.0 + e) * pc)
-
-    def derivatives(self, W: Array, zeta: Array) -> tuple[np.ndarray, np.ndarray]:
-        """Those of lambda by W (..., 3, 3, 3) and by zeta (..., 3, 3), by central differences."""
-        return _differences(self, W, zeta)
+    _quantity = "impulse"
+    _goal = staticmethod(lambda e, impulse, work, before: (1.0 + e) * impulse)
 
 
 @dataclass(frozen=True)
-class Stronge:
+class Stronge(_Slipping):
     """Expansion gives back e^2 of the work that compression took, under Coulomb's friction.
 
     restitution: e, from 0 to 1. friction: mu. The work is that of the normal impulse, so that the
@@ -168,62 +222,8 @@ class Stronge:
 
     restitution: Array
     friction: Array
-
-    def __post_init__(self) -> None:
-        _checked_restitution(self)
-
-    def impulse(self, W: Array, zeta: Array) -> np.ndarray:
-        """lambda (..., 3), in N s."""
-        return _slipping(self, W, zeta, "work", lambda e, pc, work, before: (1.0 - e * e) * work)
-
-    def derivatives(self, W: Array, zeta: Array) -> tuple[np.ndarray, np.ndarray]:
-        """Those of lambda by W (..., 3, 3, 3) and by zeta (..., 3, 3), by central differences."""
-        return _differences(self, W, zeta)
-
-
-Goal = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
-"""Where expansion ends: of e, impulse and work of compression, and normal velocity before."""
-
-
-def _slipping(law: Any, W: Array, zeta: Array, quantity: Quantity, goal: Goal) -> np.ndarray:
-    """Compression until the normal velocity is zero, then expansion until a quantity is enough.
-
-    Slip that turns can press bodies together again in expansion, which then lasts until they part.
-    """
-    W, zeta, e = _arrays(law, W, zeta)
-    mu = np.broadcast_to(np.asarray(law.friction, dtype=float), e.shape)
-    result = np.zeros_like(zeta)
-    hits = zeta[..., 2] < 0.0
-    slip, e = Slip(W[hits], zeta[hits], mu[hits]), e[hits]
-    path = slip.follow(slip.start(), "velocity", np.zeros_like(e))
-    end = goal(e, path[:, 2], path[:, 3], slip.zeta0[:, 2])
-    path = slip.follow(path, quantity, end)
-    late = np.flatnonzero(slip.measured(path, "velocity") < 0.0)
-    path[late] = slip[late].follow(path[late], "velocity", np.zeros(len(late)))
-    result[hits] = path[:, :3]
-    return result
-
-
-def _differences(law: ImpactLaw, W: Array, zeta: Array) -> tuple[np.ndarray, np.ndarray]:
-    """Central differences, all in one call; both entries of a pair of W share its slope."""
-    W, zeta, _ = _arrays(law, W, zeta)
-    pairs = [(j, k) for j in range(3) for k in range(j, 3)]
-    W_steps, zeta_steps = np.zeros((9, *W.shape)), np.zeros((9, *zeta.shape))
-    for n in range(3):
-        zeta_steps[n, ..., n] = DIFFERENCE * np.max(np.abs(zeta), axis=-1)
-    for n, (j, k) in enumerate(pairs, start=3):
-        W_steps[n, ..., j, k] = W_steps[n, ..., k, j] = DIFFERENCE * np.max(
-            np.abs(W), axis=(-2, -1)
-        )
-    both = [W + sign * W_steps for sign in (1.0, -1.0)]
-    moved = [zeta + sign * zeta_steps for sign in (1.0, -1.0)]
-    up, down = law.impulse(np.stack(both), np.stack(moved))
-    size = np.sum(np.abs(W_steps), axis=(-2, -1)) + np.sum(zeta_steps, axis=-1)
-    slopes = (up - down) / (2.0 * np.where(size > 0.0, size, 1.0))[..., None]
-    by_W, by_zeta = np.zeros((*zeta.shape, 3, 3)), np.moveaxis(slopes[:3], 0, -1)
-    for n, (j, k) in enumerate(pairs, start=3):
-        by_W[..., j, k] = by_W[..., k, j] = slopes[n]
-    return by_W, by_zeta
+    _quantity = "work"
+    _goal = staticmethod(lambda e, impulse, work, before: (1.0 - e * e) * work)
 
 
 def _arrays(law: Any, W: Array, zeta: Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -252,13 +252,67 @@ def _arrays(law: Any, W: Array, zeta: Array) -> tuple[np.ndarray, np.ndarray, np
     return wide, np.broadcast_to(zeta.astype(float), (*lead, 3)), np.broadcast_to(e, lead)
 
 
-def _checked_restitution(law: Any) -> None:
-    e = np.asarray(law.restitution, dtype=float)
-    mu = np.asarray(getattr(law, "friction", 0.0), dtype=float)
-    name = type(law).__name__
-    if not np.all((e >= 0.0) & (e <= 1.0)):
-        problem = f"restitution must be from 0 to 1, not {law.restitution!r}"
-        raise InputError("E-CONTACT-066", problem, part=name)
-    if not np.all((mu >= 0.0) & np.isfinite(mu)):
-        problem = f"friction must be a finite number, zero or positive, not {law.friction!r}"
-        raise InputError("E-CONTACT-067", problem, part=name)
+@dataclass(frozen=True)
+class Moreau:
+    """Coulomb's law for the mean velocity (after + e before)/(1 + e) of all contacts together.
+
+    restitution: e, from 0 to 1, one for all. friction: mu, one for all. Each contact separates at
+    least as fast as e says, and is pushed only if no faster, as by Newton's law; friction is within
+    the cone, opposite to the mean slip, or stops it: then slip too is turned round, e times as
+    large. The impulse works against the mean velocity, so that energy is never created:
+    its gain is lambda.mean - (1 - e)/(1 + e) lambda'W lambda/2 (Moreau 1988; Glocker 2001). Without
+    friction it is Newton's law, simultaneous. With friction it needs Clarabel (extra `contact`).
+    """
+
+    restitution: float
+    friction: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.restitution <= 1.0:
+            problem = f"restitution must be from 0 to 1, not {self.restitution!r}"
+            raise InputError("E-CONTACT-038", problem, part="Moreau")
+        if not (self.friction >= 0.0 and np.isfinite(self.friction)):
+            problem = f"friction must be a finite number, zero or positive, not {self.friction!r}"
+            raise InputError("E-CONTACT-039", problem, part="Moreau")
+
+    def impulse(self, W: Array, zeta: Array) -> np.ndarray:
+        """lambda (..., 3k) of k contacts that touch, in N s: W (..., 3k, 3k), zeta (..., 3k)."""
+        W, zeta = _several(W, zeta)
+        result = np.zeros_like(zeta)
+        for place in np.ndindex(zeta.shape[:-1]):
+            law = self._law(W[place], zeta[place])
+            result[place] = coulomb(law.G, law.c, law.mu).ravel() if np.any(law.c) else 0.0
+        return result
+
+    def derivatives(self, W: Array, zeta: Array) -> tuple[np.ndarray, np.ndarray]:
+        """Those of lambda by W (..., 3k, 3k, 3k) and by zeta (..., 3k, 3k)."""
+        W, zeta = _several(W, zeta)
+        wide = zeta.shape[-1]
+        by_W, by_zeta = np.zeros((*W.shape, wide)), np.zeros_like(W)
+        impulses = self.impulse(W, zeta)
+        for place in np.ndindex(zeta.shape[:-1]):
+            law = self._law(W[place], zeta[place])
+            slopes = coulomb_slopes(law, impulses[place].reshape(-1, 3), np.eye(wide))
+            by_zeta[place] = (1.0 + self.restitution) * slopes
+            by_W[place] = slopes[:, :, None] * impulses[place]
+        return by_W, by_zeta
+
+    def _law(self, W: np.ndarray, zeta: np.ndarray) -> Law:
+        """Coulomb's law with the mean velocity, times 1 + e, in the place of accelerations."""
+        n = len(zeta) // 3
+        symmetric = 0.5 * (W + W.T)
+        c = (1.0 + self.restitution) * zeta
+        return Law(symmetric, c, np.full(n, self.friction), np.zeros((n, 2)))
+
+
+def _several(W: Array, zeta: Array) -> tuple[np.ndarray, np.ndarray]:
+    """W and zeta with one leading shape, checked."""
+    W, zeta = np.asarray(W, dtype=float), np.asarray(zeta, dtype=float)
+    wide = zeta.shape[-1] if zeta.ndim else 0
+    if wide % 3 or not wide or W.shape[-2:] != (wide, wide):
+        problem = f"W {W.shape} and zeta {zeta.shape} must be (..., 3k, 3k) and (..., 3k)"
+        raise InputError("E-CONTACT-040", problem, part="Moreau")
+    if not (np.isfinite(W).all() and np.isfinite(zeta).all()):
+        raise InputError("E-CONTACT-041", "W and zeta must be finite numbers", part="Moreau")
+    lead = np.broadcast_shapes(W.shape[:-2], zeta.shape[:-1])
+    return np.broadcast_to(W, (*lead, wide, wide)), np.broadcast_to(zeta, (*lead, wide))
