@@ -18,14 +18,7 @@ from chasles.motion.contact.dynamics import (
     single_contact,
     solve,
 )
-from chasles.motion.contact.impact import (
-    Impact,
-    collide,
-    contact_forces,
-    impact,
-    impact_derivatives,
-    velocity_step,
-)
+from chasles.motion.contact.impact import Impact, impact, impact_derivatives, velocity_step
 from chasles.motion.contact.modes import Event, Sets, events, held, new_sets, without
 from chasles.motion.contact.pairs import Pair, Rigid
 from chasles.motion.contact.rigid import Motion, Problem, State, state
@@ -43,7 +36,16 @@ from chasles.motion.laws.friction import (
     coulomb,
     project,
 )
-from chasles.motion.laws.restitution import ImpactLaw, Moreau, Newton, Poisson, Sticking, Stronge
+from chasles.motion.laws.restitution import (
+    ImpactLaw,
+    Moreau,
+    Newton,
+    Poisson,
+    Sticking,
+    Stronge,
+    collide,
+    contact_forces,
+)
 from chasles.motion.laws.soft import (
     AzadFeatherstone,
     HuntCrossley,

@@ -13,7 +13,6 @@ from chasles.motion.contact.rigid import (
     Problem,
     State,
     constrained_problem,
-    contact_axes,
     limit_rows,
     one_state,
     state,
@@ -21,6 +20,7 @@ from chasles.motion.contact.rigid import (
 )
 from chasles.motion.contract import Machine
 from chasles.motion.geometry.features import Contact, listed
+from chasles.motion.geometry.shapes import contact_axes
 from chasles.motion.laws.approximations import polyhedral
 from chasles.motion.laws.friction import convex, coulomb, out_of_reach
 from chasles.motion.solvers.complementarity import Infeasible, lemke

@@ -17,10 +17,11 @@ from chasles.functions.names import leading_shape, numbers
 from chasles.functions.programs import Derivative
 from chasles.mechanisms import Mechanism
 from chasles.model import Model
-from chasles.motion.contact.rigid import contact_axes, point_jacobian, response
+from chasles.motion.contact.rigid import point_jacobian, response
 from chasles.motion.contract import Machine
 from chasles.motion.geometry.features import Contact, listed
 from chasles.motion.geometry.kinematics import evaluate
+from chasles.motion.geometry.shapes import contact_axes
 from chasles.motion.laws.restitution import ImpactLaw, Moreau, Newton, check_law
 from chasles.motion.laws.slip import applied
 from chasles.motion.solvers.complementarity import lemke
@@ -43,45 +44,6 @@ class Impact(NamedTuple):
 
     qd: np.ndarray
     impulses: np.ndarray
-
-
-def contact_forces(point: Array, normal: Array) -> np.ndarray:
-    """N (..., 6, 3): unit forces through a point (m) along two tangents and the normal (Eq 11.68).
-
-    normal: of any length. The tangents are unit vectors across it, right-handed with it.
-    """
-    n = numbers("contact_forces: normal", normal, 3).astype(float)
-    length = np.linalg.norm(n, axis=-1, keepdims=True)
-    if not np.all(np.isfinite(length) & (length > 0.0)):
-        problem = "normal must be finite numbers with a length"
-        raise InputError("E-CONTACT-029", problem, part="contact_forces")
-    axes = contact_axes(n / length)
-    place = numbers("contact_forces: point", point, 3)
-    moments = np.cross(place[..., None, :], axes)
-    return np.swapaxes(np.concatenate([moments, axes], axis=-1), -1, -2)
-
-
-def collide(
-    inertias: tuple[Array, Array],
-    velocities: tuple[Array, Array],
-    forces: Array,
-    law: ImpactLaw,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Velocities of two bodies after they collide, and the impulse lambda (..., 3) on the second.
-
-    inertias (..., 6, 6) and velocities (..., 6), angular part first, in one frame for both; None as
-    inertia is a body that nothing moves. forces: N (..., 6, 3), `contact_forces` with the normal
-    from the first body to the second (Featherstone 2008, Eq 11.60 to 11.72).
-    """
-    N = np.asarray(forces, dtype=float)
-    if N.shape[-2:] != (6, 3):
-        problem = f"forces must have shape (..., 6, 3), not {N.shape}"
-        raise InputError("E-CONTACT-030", problem, part="collide")
-    v1, v2 = (numbers("collide: velocities", v, 6).astype(float) for v in velocities)
-    B1, B2 = (_moved(inertia, N) for inertia in inertias)
-    back = np.swapaxes(N, -1, -2)
-    impulse = law.impulse(back @ (B1 + B2), applied(back, v2 - v1))
-    return v1 - applied(B1, impulse), v2 + applied(B2, impulse), impulse
 
 
 def velocity_step(
@@ -137,7 +99,11 @@ def impact(
     elif treatment == "sequential":
         impulses = _sequential(law, W, zeta, touching)
     else:
-        impulses = _simultaneous(law, W, zeta, touching)
+        _check_at_once(law)
+        impulses = np.zeros_like(zeta)
+        for place in np.ndindex(lead):
+            rows = np.flatnonzero(np.repeat(touching[place], 3))
+            impulses[place][rows] = _at_once(law, W[place][np.ix_(rows, rows)], zeta[place][rows])
     axes = [np.broadcast_to(contact_axes(contact.normal), (*lead, 3, 3)) for contact in contacts]
     back = np.swapaxes(np.stack(axes, axis=-3), -1, -2)
     local = impulses.reshape(*lead, len(contacts), 3)
@@ -189,23 +155,6 @@ def _sequential(
     raise NotFiniteError("E-CONTACT-033", problem, "use treatment='simultaneous'", part="impact")
 
 
-def _simultaneous(
-    law: ImpactLaw, W: np.ndarray, zeta: np.ndarray, touching: np.ndarray
-) -> np.ndarray:
-    """Impulses (..., 3k) at all contacts at once, for each state."""
-    _check_at_once(law)
-    impulses = np.zeros_like(zeta)
-    for place in np.ndindex(zeta.shape[:-1]):
-        rows = _rows_of(touching[place])
-        impulses[place][rows] = _at_once(law, W[place][np.ix_(rows, rows)], zeta[place][rows])
-    return impulses
-
-
-def _rows_of(touching: np.ndarray) -> np.ndarray:
-    """The numbers, three a contact, of those that touch."""
-    return np.flatnonzero(np.repeat(touching, 3))
-
-
 def _check_at_once(law: ImpactLaw) -> None:
     """Refuse laws that see one contact only."""
     plain = isinstance(law, Newton) and not np.any(law.friction) and not np.ndim(law.restitution)
@@ -226,17 +175,6 @@ def _at_once(law: Any, W: np.ndarray, zeta: np.ndarray) -> np.ndarray:
     d = normal + law.restitution * np.minimum(normal, 0.0)
     impulses[2::3] = lemke(W[2::3, 2::3], d)
     return impulses
-
-
-def _moved(inertia: Array, forces: np.ndarray) -> np.ndarray:
-    """I^-1 N; zero for a body that nothing moves."""
-    if inertia is None:
-        return np.zeros_like(forces)
-    I = np.asarray(inertia, dtype=float)
-    if I.shape[-2:] != (6, 6):
-        problem = f"inertias must have shape (..., 6, 6) or be None, not {I.shape}"
-        raise InputError("E-CONTACT-035", problem, part="collide")
-    return np.linalg.solve(I, forces)
 
 
 def _checked_state(model: Model, q: Array, qd: Array) -> tuple[np.ndarray, np.ndarray]:
@@ -375,7 +313,7 @@ def _impulses(
         _check_at_once(law)
     impulses, changes = np.zeros_like(zeta), np.zeros_like(dzeta)
     for place in np.ndindex(zeta.shape[:-1]):
-        rows = _rows_of(touching[place])
+        rows = np.flatnonzero(np.repeat(touching[place], 3))
         square = np.ix_(rows, rows)
         given = W[place][square], zeta[place][rows], dW[place][square], dzeta[place][rows]
         both = (_sequence if treatment == "sequential" else _together)(law, *given)
@@ -416,7 +354,8 @@ def _sequence(
         normal = zeta[2::3] + W[2::3] @ total
         if np.min(normal, initial=0.0) >= bound:
             break
-        rows = slice(3 * int(np.argmin(normal)), 3 * int(np.argmin(normal)) + 3)
+        k = int(np.argmin(normal))
+        rows = slice(3 * k, 3 * k + 3)
         now = zeta[rows] + W[rows] @ total
         moved = dzeta[rows] + np.einsum("ijp,j->ip", dW[rows], total) + W[rows] @ changes
         impulse, change = _changed(law, W[rows, rows], now, dW[rows, rows], moved)
@@ -432,10 +371,8 @@ def _jacobian_slopes(mechanism: Mechanism, q: np.ndarray, contact: Contact) -> n
         _point_slopes(mechanism, q, frame, contact.point, moved)
         for frame in (contact.successor, contact.predecessor)
     )
-    slopes: np.ndarray = np.einsum(
-        "...ij,...jkl->...ikl", contact_axes(contact.normal), over - under
-    )
-    return slopes
+    axes = contact_axes(contact.normal)
+    return np.asarray(np.einsum("...ij,...jkl->...ikl", axes, over - under))
 
 
 def _point_slopes(

@@ -275,12 +275,12 @@ class Contacts:
     ) -> list[Number]:
         """The states after a step of h seconds that ends at q, under the forces at its start."""
         ended = self._ended(arena, state, found, q)
-        return [z for law, *end in ended for z in law.advanced(*end, h)]
+        return [z for law, part, f, gap in ended for z in law.advanced(part, f, gap, h)]
 
     def settled(self, arena: Arena, state: Numbers, found: Pressed, q: Numbers) -> list[Number]:
         """Integrated states, made exact at q, under the forces there."""
         ended = self._ended(arena, state, found, q)
-        return [z for law, *end in ended for z in law.settled(*end)]
+        return [z for law, part, f, gap in ended for z in law.settled(part, f, gap)]
 
     def program(self, h: float) -> Program:
         """Of q, qd and the states: forces (points, 3) along the world's axes, gaps (points,), and

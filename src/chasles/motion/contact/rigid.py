@@ -201,14 +201,6 @@ def point_jacobian(mechanism: Mechanism, q: Array, frame: str | None, point: Arr
     return moved
 
 
-def contact_axes(normal: np.ndarray) -> np.ndarray:
-    """Tangent, tangent and normal as rows (..., 3, 3), of unit normals (..., 3) (Eq 11.68)."""
-    other = np.eye(3)[np.argmin(np.abs(normal), axis=-1)]
-    first = np.cross(normal, other)
-    first /= np.linalg.norm(first, axis=-1, keepdims=True)
-    return np.stack([first, np.cross(normal, first), normal], axis=-2)
-
-
 def limit_rows(
     model: Model, q: Array, qd: Array, *, within: float = 0.0, speed: float = np.inf
 ) -> list[tuple[int, float, float]]:

@@ -9,10 +9,11 @@ import numpy as np
 from chasles.errors import ConvergenceError
 from chasles.motion.contact.modes import Mode
 from chasles.motion.contact.pairs import Pair, Rigid
-from chasles.motion.contact.rigid import contact_axes, limit_rows, touch
+from chasles.motion.contact.rigid import limit_rows, touch
 from chasles.motion.contract import Machine
 from chasles.motion.geometry.kinematics import NEAR, Moves, Points, carrier
 from chasles.motion.geometry.meetings import Meeting, meeting
+from chasles.motion.geometry.shapes import contact_axes
 from chasles.motion.laws.friction import NoUniqueMotion
 from chasles.motion.records import Occurrence
 from chasles.motion.solvers.complementarity import Infeasible

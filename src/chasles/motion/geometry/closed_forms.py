@@ -111,8 +111,10 @@ class _ClosedForm:
         with np.errstate(divide="ignore", invalid="ignore"):  # coinciding centres: not a number
             distance, n, rate = self.near(*(Vector(tuple(np.moveaxis(x, -1, 0))) for x in (c, v)))
         shape = np.broadcast_shapes(np.shape(c), np.shape(v))
-        rows = (np.stack([np.broadcast_to(x, shape[:-1]) for x in u], -1) for u in (n, rate))
-        return np.broadcast_to(distance, shape[:-1])[()], *rows
+        turned, turn = (
+            np.stack([np.broadcast_to(x, shape[:-1]) for x in u], -1) for u in (n, rate)
+        )
+        return np.broadcast_to(distance, shape[:-1])[()], turned, turn
 
 
 def check_places(shape: Any, *names: str) -> None:

@@ -7,7 +7,7 @@ follow by differentiating that condition.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy
@@ -34,8 +34,7 @@ PARALLEL = 1e-6
 is along another: the normal is then that of their distance."""
 
 Curve = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""A point of an edge, and its derivatives along it."""
-
+"""A point of an edge, and its first and second derivative along it."""
 
 Frames = tuple[str | None, str | None]
 """Of successor and predecessor."""
@@ -135,39 +134,12 @@ class Straight(NamedTuple):
     along: np.ndarray
     sweep: float = 0.0
 
-    def at(self, s: float) -> Curve:
+    def at(self, s: Any) -> Curve:
         """The point at s, from 0 to 1, and its derivatives."""
         return self.start + s * self.along, self.along, np.zeros(3)
 
 
-class Round(NamedTuple):
-    """The edge of a disc. `sweep` as for straight ones: nothing lies around it."""
-
-    rim: Rim
-    sweep: float = 0.0
-
-    def at(self, s: float) -> Curve:
-        """The point at an angle s, and its derivatives."""
-        return self.rim.at(np.float64(s))
-
-
-class Edge(Protocol):
-    """A curve p(s) in a frame."""
-
-    @property
-    def sweep(self) -> float:
-        """How far around the curve the body reaches, in m."""
-
-    def at(self, s: float) -> Curve:
-        """p(s) and its first and second derivative."""
-
-
-class Crossing(NamedTuple):
-    """Where two edges are nearest: s on the first, t on the second, and the contact there."""
-
-    s: float
-    t: float
-    contact: Contact
+Edge = Straight | Rim
 
 
 def crossing(
@@ -176,17 +148,27 @@ def crossing(
     edges: tuple[Edge, Edge],
     guess: tuple[float, float],
     toward: np.ndarray | None,
-) -> Crossing | None:
-    """The contact of two edges, of the successor first; None where they do not cross.
+) -> tuple[np.ndarray, Contact] | None:
+    """Where two edges are nearest: s and t on them, and the contact; None if they do not cross.
 
-    frames, carriers, edges: of both bodies. guess: s and t near the answer, if edges are round.
-    toward: a direction of the world, from the second body to the first, that tells the side; None
-    where the edges themselves do not touch, so that their distance does.
+    frames, carriers, edges: of both bodies, the successor first. guess: s and t near the answer, if
+    edges are round. toward: a direction of the world, from the second body to the first, that tells
+    the side; None where the edges themselves do not touch, so that their distance does.
     """
-    where = _stationary(carriers, edges, np.array(guess, dtype=float))
-    if where is None:
+    x = np.array(guess, dtype=float)
+    for _ in range(STEPS):
+        (p, a, ka), (r, b, kb) = (
+            _carried(c, edge.at(s)) for c, edge, s in zip(carriers, edges, x, strict=True)
+        )
+        slopes = np.array([[a @ a + ka @ (p - r), -a @ b], [a @ b, kb @ (p - r) - b @ b]])
+        if abs(np.linalg.det(slopes)) <= PARALLEL**2 * (a @ a) * (b @ b):
+            return None
+        step = np.linalg.solve(slopes, [-a @ (p - r), -b @ (p - r)])
+        x = x + step
+        if np.max(np.abs(step)) <= CLOSE * (1.0 + np.max(np.abs(x))):
+            break
+    else:
         return None
-    x, (p, a, ka), (r, b, kb), slopes = where
     u, v = carriers[0].velocity(p), carriers[1].velocity(r)
     turn_a, turn_b = (cross(c.w, t) for c, t in zip(carriers, (a, b), strict=True))
     driven = np.array([a @ (u - v) + turn_a @ (p - r), b @ (u - v) + turn_b @ (p - r)])
@@ -201,29 +183,7 @@ def crossing(
     n_rate = across(n, normal_rate / size)
     sweep = edges[0].sweep
     gap = n @ (p - r) - sweep - edges[1].sweep
-    point, rate = p - sweep * n, u + ds * a - sweep * n_rate
-    return Crossing(float(x[0]), float(x[1]), Contact(*frames, point, n, gap, rate, n_rate))
-
-
-def _stationary(
-    carriers: tuple[Carrier, Carrier], edges: tuple[Edge, Edge], x: np.ndarray
-) -> tuple[np.ndarray, Curve, Curve, np.ndarray] | None:
-    """Where two edges' distance is stationary, by Newton's method; None where it is not.
-
-    s and t, both curves there, and how their tangents' products with the distance change with them.
-    """
-    for _ in range(STEPS):
-        (p, a, ka), (r, b, kb) = (
-            _carried(c, edge.at(float(s))) for c, edge, s in zip(carriers, edges, x, strict=True)
-        )
-        slopes = np.array([[a @ a + ka @ (p - r), -a @ b], [a @ b, kb @ (p - r) - b @ b]])
-        if abs(np.linalg.det(slopes)) <= PARALLEL**2 * (a @ a) * (b @ b):
-            return None
-        step = np.linalg.solve(slopes, [-a @ (p - r), -b @ (p - r)])
-        x = x + step
-        if np.max(np.abs(step)) <= CLOSE * (1.0 + np.max(np.abs(x))):
-            return x, (p, a, ka), (r, b, kb), slopes
-    return None
+    return x, Contact(*frames, p - sweep * n, n, gap, u + ds * a - sweep * n_rate, n_rate)
 
 
 def _carried(c: Carrier, curve: Curve) -> Curve:

@@ -6,8 +6,7 @@ whose corners are corners of the one before the other and crossings of edges of 
 has a closed form, with its rates. Two capsules need no direction and no package.
 """
 
-from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import product
 from numbers import Real
 from typing import Any, NamedTuple
@@ -21,7 +20,6 @@ from chasles.motion.geometry.closed_forms import Box, Capsule, Ground, Place, Pl
 from chasles.motion.geometry.features import (
     Contact,
     Edge,
-    Round,
     Straight,
     ball_contact,
     crossing,
@@ -59,11 +57,9 @@ SAME = 1e-9
 def check_shapes(function: str, body: Body, surface: Surface) -> None:
     """Refuse what is no body, or no surface."""
     if not isinstance(body, Body) or not isinstance(surface, Surface):
-        problem = (
-            f"no contact of {type(body).__name__} as body with {type(surface).__name__} as surface"
-        )
+        names = f"{type(body).__name__} as body with {type(surface).__name__} as surface"
         remedy = "planes and grounds are surfaces, points bodies"
-        raise ArgumentError("E-CONTACT-051", problem, remedy, part=function)
+        raise ArgumentError("E-CONTACT-051", f"no contact of {names}", remedy, part=function)
 
 
 def contact_points(
@@ -119,36 +115,32 @@ def _features(
     return found
 
 
+# What a shape turns towards another ------------------------------------------------------------
+
+
 class Outline(NamedTuple):
     """What a shape turns towards a direction, in its own frame.
 
-    balls: corners (places and radii). face: its plane and corners, or a disc's rim. edges: those of
-    the face, or the one. rims: circles whose lowest point may touch. size: in m.
+    balls: corners (places and radii). edges: those of the face, or the one. rims: circles whose
+    lowest point may touch. size: in m. face: its plane; around: its corners (k, 3), or a disc's
+    rim.
     """
 
     balls: list[tuple[Place, float]]
     edges: list[Edge]
     rims: list[Rim]
-    face: "Face | None"
     size: float
-
-
-class Face(NamedTuple):
-    """A flat face: its normal, outward, and its corners (k, 3) or the rim of a disc."""
-
-    normal: np.ndarray
-    point: np.ndarray
-    edge: np.ndarray | Rim
+    face: Plane | None = None
+    around: Any = None
 
     def holds(self, c: np.ndarray, slack: float) -> bool:
-        """Whether a place is straight over the face, up to `slack` (m)."""
-        if isinstance(self.edge, Rim):
-            r = c - self.edge.center
-            return bool(np.hypot(r @ self.edge.x, r @ self.edge.y) <= self.edge.radius + slack)
-        return bool(over_polygon(self.edge, self.normal, c, slack))
-
-
-# What a shape turns towards another ------------------------------------------------------------
+        """Return True if a place is straight over the face, up to `slack` (m)."""
+        if isinstance(self.around, Rim):
+            r = c - self.around.center
+            far = np.hypot(r @ self.around.x, r @ self.around.y)
+            return bool(far <= self.around.radius + slack)
+        assert self.face is not None
+        return bool(over_polygon(self.around, np.array(self.face.normal), c, slack))
 
 
 def outline(shape: Extended, m: np.ndarray | None) -> Outline:
@@ -159,27 +151,25 @@ def outline(shape: Extended, m: np.ndarray | None) -> Outline:
     if isinstance(shape, Capsule):
         start, along = np.array(shape.start), np.subtract(shape.end, shape.start)
         size = float(np.linalg.norm(along)) + shape.radius
-        return Outline(shape.balls(), [Straight(start, along, shape.radius)], [], None, size)
+        return Outline(shape.balls(), [Straight(start, along, shape.radius)], [], size)
     assert m is not None
-    if isinstance(shape, Cylinder):
-        return _of_cylinder(shape, m)
-    return _of_mesh(mesh(shape), m)
+    return _of_cylinder(shape, m) if isinstance(shape, Cylinder) else _of_mesh(mesh(shape), m)
 
 
 def _of_mesh(shape: ConvexMesh, m: np.ndarray) -> Outline:
-    points = shape.points
-    top = int(np.argmax(points @ m))
-    along = points[shape.edges[:, 1]] - points[shape.edges[:, 0]]
-    slope = np.abs(along @ m) / np.linalg.norm(along, axis=-1)
-    flat = np.flatnonzero((slope <= LEVEL) & np.any(shape.edges == top, axis=1))
+    points, edges = shape.points, shape.edges
     normal, corners = max(shape.faces, key=lambda face: float(face.normal @ m))
     if np.linalg.norm(normal - m) <= LEVEL:
         loop = points[list(corners)]
-        edges = [Straight(a, b - a) for a, b in zip(loop, np.roll(loop, -1, axis=0), strict=True)]
-        return Outline(_corners(loop), [*edges], [], Face(normal, loop[0], loop), shape.size)
-    edges = [Straight(points[shape.edges[k, 0]], along[k]) for k in flat]
-    ends = sorted({top, *(int(i) for k in flat for i in shape.edges[k])})
-    return Outline(_corners(points[ends]), [*edges], [], None, shape.size)
+        face = Plane(shape.frame, place(normal), place(loop[0]))
+        return Outline(_corners(loop), _chords(loop), [], shape.size, face, loop)
+    top = int(np.argmax(points @ m))
+    along = points[edges[:, 1]] - points[edges[:, 0]]
+    slope = np.abs(along @ m) / np.linalg.norm(along, axis=-1)
+    flat = np.flatnonzero((slope <= LEVEL) & np.any(edges == top, axis=1))
+    ends = np.unique([top, *edges[flat].ravel()])
+    lines: list[Edge] = [Straight(points[edges[k, 0]], along[k]) for k in flat]
+    return Outline(_corners(points[ends]), lines, [], shape.size)
 
 
 def _of_cylinder(shape: Cylinder, m: np.ndarray) -> Outline:
@@ -187,19 +177,23 @@ def _of_cylinder(shape: Cylinder, m: np.ndarray) -> Outline:
     lean, size = float(m @ last.out), shape.radius + float(np.linalg.norm(last.center))
     end = 1 if lean > 0.0 else 0
     rim = shape.rims[end]
-    if np.linalg.norm(m - np.copysign(1.0, lean) * last.out) <= LEVEL:
+    if np.linalg.norm(m - rim.out) <= LEVEL:
         balls = shape.balls()[shape.rim * end : shape.rim * (end + 1)]
-        loop = np.array([at for at, _ in balls])
-        chords = [Straight(a, b - a) for a, b in zip(loop, np.roll(loop, -1, axis=0), strict=True)]
-        return Outline(balls, [*chords], [rim], Face(rim.out, rim.center, rim), size)
+        face = Plane(shape.frame, place(rim.out), place(rim.center))
+        return Outline(balls, _chords(np.array([at for at, _ in balls])), [rim], size, face, rim)
     if abs(lean) <= LEVEL:
         side = Straight(first.center, last.center - first.center, shape.radius)
-        return Outline([], [side, Round(first), Round(last)], [first, last], None, size)
-    return Outline([], [Round(rim)], [rim], None, size)
+        return Outline([], [side, first, last], [first, last], size)
+    return Outline([], [rim], [rim], size)
 
 
 def _corners(points: np.ndarray) -> list[tuple[Place, float]]:
     return [(place(p), 0.0) for p in points]
+
+
+def _chords(loop: np.ndarray) -> list[Edge]:
+    """The edges of a polygon (k, 3)."""
+    return [Straight(a, b - a) for a, b in zip(loop, np.roll(loop, -1, axis=0), strict=True)]
 
 
 # Patches ---------------------------------------------------------------------------------------
@@ -208,6 +202,7 @@ def _corners(points: np.ndarray) -> list[tuple[Place, float]]:
 class _Side(NamedTuple):
     """One of the two bodies: its shape, how it is carried, and what it turns to the other."""
 
+    frame: str | None
     shape: Extended
     carrier: Carrier
     outline: Outline
@@ -229,10 +224,8 @@ def patch_contacts(
     over, under = (carrier(mechanism, q, qd, shape.frame) for shape in (body, surface))
     n, places = _direction((body, over), (surface, under))
     ways = (None, None) if n is None else (-over.back(n), under.back(n))
-    sides = (
-        _Side(body, over, outline(body, ways[0])),
-        _Side(surface, under, outline(surface, ways[1])),
-    )
+    first = _Side(body.frame, body, over, outline(body, ways[0]))
+    sides = first, _Side(surface.frame, surface, under, outline(surface, ways[1]))
     size = max(side.outline.size for side in sides)
     near = [
         *_before(*sides, SAME * size),
@@ -241,10 +234,8 @@ def patch_contacts(
     ]
     found = [c for c in near if n is None or c.normal @ n >= ALONG]
     if not found:
-        problem = (
-            f"{type(body).__name__} and {type(surface).__name__} are too deep in each other to say "
-            "where they touch"
-        )
+        names = f"{type(body).__name__} and {type(surface).__name__}"
+        problem = f"{names} are too deep in each other to say where they touch"
         raise InputError("E-CONTACT-049", problem, part="contact_points")
     least = min(c.gap for c in found) + LEVEL * size
     patch: list[Contact] = []
@@ -257,58 +248,48 @@ def patch_contacts(
 
 def _before(over: _Side, under: _Side, slack: float) -> list[Contact]:
     """Corners and rims of a body before the other: on its face, or else before all of it."""
-    found = []
-    frames = over.shape.frame, under.shape.frame
-    for ball in over.outline.balls:
-        meet = partial(ball_contact, frames, over.carrier, ball, under.carrier)
-        on = _on_face(under, slack, meet)
-        found.append(meet(under.shape) if on is None else on)
-    for rim in over.outline.rims:
-        on = _on_face(under, slack, partial(rim_contact, frames, over.carrier, rim, under.carrier))
-        found += [] if on is None else [on]
+    found, frames, c = [], (over.frame, under.frame), under.carrier
+    for meet, features in (ball_contact, over.outline.balls), (rim_contact, over.outline.rims):
+        for feature in features:
+            on = None
+            if (face := under.outline.face) is not None:
+                on = meet(frames, over.carrier, feature, c, face)
+                on = on if under.outline.holds(c.back(on.point - c.o), slack) else None
+            if on is None and meet is ball_contact:
+                on = ball_contact(frames, over.carrier, feature, c, under.shape)
+            found += [] if on is None else [on]
     return found
-
-
-def _on_face(under: _Side, slack: float, meet: Callable[[Plane], Contact]) -> Contact | None:
-    """The contact with the plane of a body's face, if there is one and it is on the face."""
-    face, c = under.outline.face, under.carrier
-    if face is None:
-        return None
-    on = meet(Plane(under.shape.frame, place(face.normal), place(face.point)))
-    return on if face.holds(c.back(on.point - c.o), slack) else None
 
 
 def _crossings(
     sides: tuple[_Side, _Side], n: np.ndarray | None, places: tuple[np.ndarray, np.ndarray]
 ) -> list[Contact]:
     """Where edges of one body cross those of the other."""
-    found = []
-    frames = sides[0].shape.frame, sides[1].shape.frame
+    found, frames = [], (sides[0].frame, sides[1].frame)
     first, second = sides[0].carrier, sides[1].carrier
+    near = first.back(places[0] - first.o), second.back(places[1] - second.o)
     for a, b in product(sides[0].outline.edges, sides[1].outline.edges):
-        guess = (
-            _guess(a, first.back(places[0] - first.o)),
-            _guess(b, second.back(places[1] - second.o)),
-        )
+        guess = _guess(a, near[0]), _guess(b, near[1])
         at = crossing(frames, (first, second), (a, b), guess, n)
         if at is None:
             continue
-        ways = -first.back(at.contact.normal), second.back(at.contact.normal)
-        if _holds(a, at.s, ways[0]) and _holds(b, at.t, ways[1]):
-            found.append(at.contact)
+        (s, t), contact = at
+        ways = -first.back(contact.normal), second.back(contact.normal)
+        if _holds(a, s, ways[0]) and _holds(b, t, ways[1]):
+            found.append(contact)
     return found
 
 
 def _guess(edge: Edge, place: np.ndarray) -> float:
     """Where an edge is near to a place of its frame; straight ones need no guess."""
-    return float(edge.rim.angle(place - edge.rim.center)) if isinstance(edge, Round) else 0.5
+    return float(edge.angle(place - edge.center)) if isinstance(edge, Rim) else 0.5
 
 
 def _holds(edge: Edge, s: float, way: np.ndarray) -> bool:
     """Whether an edge has a point s that is the farthest of its body along a direction."""
-    if isinstance(edge, Round):
+    if isinstance(edge, Rim):
         _, _, inward = edge.at(s)
-        return bool(way @ edge.rim.out >= -SAME and -way @ inward >= -SAME * edge.rim.radius)
+        return bool(way @ edge.out >= -SAME and -way @ inward >= -SAME * edge.radius)
     return 0.0 <= s <= 1.0
 
 

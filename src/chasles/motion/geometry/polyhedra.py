@@ -85,22 +85,21 @@ def solid(shape: Point | Capsule | Box | ConvexMesh) -> Solid:
     alongs = x[edges[:, 1]] - x[edges[:, 0]]
     units = alongs / np.linalg.norm(alongs, axis=-1, keepdims=True)
     ways = [[*units[edges[:, 0] == k], *-units[edges[:, 1] == k]] for k in range(len(x))]
-    sides, ends = [], []
+    sides, levels = [], []
     flanks: dict[tuple[int, int], list[np.ndarray]] = {(a, b): [] for a, b in edges.tolist()}
     for normal, loop in whole.faces:
         following = (*loop[1:], loop[0])
         inward = cross(normal, x[list(following)] - x[list(loop)])
         inward /= np.linalg.norm(inward, axis=-1, keepdims=True)
         sides.append([*inward])
-        ends.append([*np.sum(inward * x[list(loop)], axis=-1)])
+        levels.append([*np.sum(inward * x[list(loop)], axis=-1)])
         for a, b, side in zip(loop, following, inward, strict=True):
             flanks[min(a, b), max(a, b)].append(side)
     normals = np.array([face.normal for face in whole.faces])
-    levels = np.array([face.normal @ x[face.corners[0]] for face in whole.faces])
-    faces = normals, levels, _filled(sides), _filled(ends)
-    return Solid(
-        x, _filled(ways), *faces, x[edges[:, 0]], alongs, np.array([*flanks.values()]), whole.size
-    )
+    heights = np.array([face.normal @ x[face.corners[0]] for face in whole.faces])
+    faces = normals, heights, _filled(sides), _filled(levels)
+    beside = np.array([*flanks.values()])
+    return Solid(x, _filled(ways), *faces, x[edges[:, 0]], alongs, beside, whole.size)
 
 
 def _filled(lists: list[list[np.ndarray]]) -> np.ndarray:

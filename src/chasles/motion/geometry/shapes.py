@@ -100,6 +100,8 @@ class Rim(NamedTuple):
     y: np.ndarray
     out: np.ndarray
     radius: float
+    sweep: float = 0.0
+    """How far around the circle the body reaches (m): nothing lies around it."""
 
     def at(self, s: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The point at an angle s (...) from x towards y, and its derivatives: (..., 3) each."""
@@ -279,3 +281,11 @@ def unit(r: np.ndarray, rate: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.nd
     with np.errstate(divide="ignore", invalid="ignore"):  # of no length, no direction: NaN
         n = r / length[..., None]
         return length, n, across(n, rate) / length[..., None]
+
+
+def contact_axes(normal: np.ndarray) -> np.ndarray:
+    """Tangent, tangent and normal as rows (..., 3, 3), of unit normals (..., 3) (Eq 11.68)."""
+    other = np.eye(3)[np.argmin(np.abs(normal), axis=-1)]
+    first = np.cross(normal, other)
+    first /= np.linalg.norm(first, axis=-1, keepdims=True)
+    return np.stack([first, np.cross(normal, first), normal], axis=-2)

@@ -24,6 +24,7 @@ import numpy as np
 
 from chasles.errors import ArgumentError, InputError
 from chasles.functions.names import numbers
+from chasles.motion.geometry.shapes import contact_axes
 from chasles.motion.laws.friction import Law, coulomb, coulomb_slopes
 from chasles.motion.laws.slip import Quantity, Slip, applied
 
@@ -316,3 +317,56 @@ def _several(W: Array, zeta: Array) -> tuple[np.ndarray, np.ndarray]:
         raise InputError("E-CONTACT-041", "W and zeta must be finite numbers", part="Moreau")
     lead = np.broadcast_shapes(W.shape[:-2], zeta.shape[:-1])
     return np.broadcast_to(W, (*lead, wide, wide)), np.broadcast_to(zeta, (*lead, wide))
+
+
+# Two bodies --------------------------------------------------------------------------------------
+
+
+def contact_forces(point: Array, normal: Array) -> np.ndarray:
+    """N (..., 6, 3): unit forces through a point (m) along two tangents and the normal (Eq 11.68).
+
+    normal: of any length. The tangents are unit vectors across it, right-handed with it.
+    """
+    n = numbers("contact_forces: normal", normal, 3).astype(float)
+    length = np.linalg.norm(n, axis=-1, keepdims=True)
+    if not np.all(np.isfinite(length) & (length > 0.0)):
+        problem = "normal must be finite numbers with a length"
+        raise InputError("E-CONTACT-029", problem, part="contact_forces")
+    axes = contact_axes(n / length)
+    place = numbers("contact_forces: point", point, 3)
+    moments = np.cross(place[..., None, :], axes)
+    return np.swapaxes(np.concatenate([moments, axes], axis=-1), -1, -2)
+
+
+def collide(
+    inertias: tuple[Array, Array],
+    velocities: tuple[Array, Array],
+    forces: Array,
+    law: ImpactLaw,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Velocities of two bodies after they collide, and the impulse lambda (..., 3) on the second.
+
+    inertias (..., 6, 6) and velocities (..., 6), angular part first, in one frame for both; None as
+    inertia is a body that nothing moves. forces: N (..., 6, 3), `contact_forces` with the normal
+    from the first body to the second (Featherstone 2008, Eq 11.60 to 11.72).
+    """
+    N = np.asarray(forces, dtype=float)
+    if N.shape[-2:] != (6, 3):
+        problem = f"forces must have shape (..., 6, 3), not {N.shape}"
+        raise InputError("E-CONTACT-030", problem, part="collide")
+    v1, v2 = (numbers("collide: velocities", v, 6).astype(float) for v in velocities)
+    B1, B2 = (_moved(inertia, N) for inertia in inertias)
+    back = np.swapaxes(N, -1, -2)
+    impulse = law.impulse(back @ (B1 + B2), applied(back, v2 - v1))
+    return v1 - applied(B1, impulse), v2 + applied(B2, impulse), impulse
+
+
+def _moved(inertia: Array, forces: np.ndarray) -> np.ndarray:
+    """I^-1 N; zero for a body that nothing moves."""
+    if inertia is None:
+        return np.zeros_like(forces)
+    I = np.asarray(inertia, dtype=float)
+    if I.shape[-2:] != (6, 6):
+        problem = f"inertias must have shape (..., 6, 6) or be None, not {I.shape}"
+        raise InputError("E-CONTACT-035", problem, part="collide")
+    return np.linalg.solve(I, forces)
