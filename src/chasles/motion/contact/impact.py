@@ -20,10 +20,9 @@ from chasles.model import Model
 from chasles.motion.contact.rigid import point_jacobian, response
 from chasles.motion.contract import Machine
 from chasles.motion.geometry.features import Contact, listed
-from chasles.motion.geometry.kinematics import evaluate
+from chasles.motion.geometry.kinematics import applied, evaluate
 from chasles.motion.geometry.shapes import contact_axes
 from chasles.motion.laws.restitution import ImpactLaw, Moreau, Newton, check_law
-from chasles.motion.laws.slip import applied
 from chasles.motion.solvers.complementarity import lemke
 
 Array = Any
@@ -93,17 +92,9 @@ def impact(
     B = response(mechanism, q, np.swapaxes(J, -1, -2))
     W, zeta = J @ B, applied(J, qd)
     lead = zeta.shape[:-1]
+    still = np.zeros((*W.shape, 0)), np.zeros((*zeta.shape, 0))
     touching = _near(contacts, lead, distance)
-    if len(contacts) == 1:
-        impulses = np.where(touching, law.impulse(W, zeta), 0.0)
-    elif treatment == "sequential":
-        impulses = _sequential(law, W, zeta, touching)
-    else:
-        _check_at_once(law)
-        impulses = np.zeros_like(zeta)
-        for place in np.ndindex(lead):
-            rows = np.flatnonzero(np.repeat(touching[place], 3))
-            impulses[place][rows] = _at_once(law, W[place][np.ix_(rows, rows)], zeta[place][rows])
+    impulses, _ = _impulses(law, treatment, (W, zeta), still, touching)
     axes = [np.broadcast_to(contact_axes(contact.normal), (*lead, 3, 3)) for contact in contacts]
     back = np.swapaxes(np.stack(axes, axis=-3), -1, -2)
     local = impulses.reshape(*lead, len(contacts), 3)
@@ -131,32 +122,20 @@ def contact_jacobian(mechanism: Mechanism, q: Array, contact: Contact) -> np.nda
     return turned
 
 
-def _sequential(
-    law: ImpactLaw, W: np.ndarray, zeta: np.ndarray, touching: np.ndarray
-) -> np.ndarray:
-    """Impulses (..., 3k) of impacts one after the other, the fastest approaching contact first."""
-    lead, k = zeta.shape[:-1], zeta.shape[-1] // 3
-    W, now = W.reshape(-1, 3 * k, 3 * k), zeta.reshape(-1, 3 * k).copy()
-    total, touching = np.zeros_like(now), touching.reshape(-1, k)
-    bound = -SETTLED * np.max(np.abs(now), axis=-1)
-    for _ in range(ROUNDS):
-        normal = np.where(touching, now[:, 2::3], np.inf)
-        point = np.argmin(normal, axis=-1)
-        some = np.flatnonzero(np.min(normal, axis=-1) < bound)
-        if not some.size:
-            return total.reshape(*lead, 3 * k)
-        rows = 3 * point[some, None] + np.arange(3)
-        member = some[:, None]
-        own = W[member[..., None], rows[..., None], rows[:, None, :]]
-        impulse = law.impulse(own, now[member, rows])
-        total[member, rows] += impulse
-        now[some] += applied(np.swapaxes(W[member, rows], -1, -2), impulse)
-    problem = f"sequential impacts do not end within {ROUNDS}"
-    raise NotFiniteError("E-CONTACT-033", problem, "use treatment='simultaneous'", part="impact")
+Given = tuple[np.ndarray, np.ndarray]
+"""W (..., 3k, 3k) and zeta (..., 3k) of k contacts; or p changes of both: (..., 3k, 3k, p), ..."""
 
 
-def _check_at_once(law: ImpactLaw) -> None:
-    """Refuse laws that see one contact only."""
+def _impulses(
+    law: Any, treatment: Treatment, given: Given, changes: Given, touching: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Impulses (..., 3k), and their changes (..., 3k, p) with those of W and zeta."""
+    (W, zeta), (dW, dzeta) = given, changes
+    if touching.shape[-1] == 1:
+        impulses, changed = _changed(law, given, changes)
+        return np.where(touching, impulses, 0.0), np.where(touching[..., None], changed, 0.0)
+    if treatment == "sequential":
+        return _sequential(law, given, changes, touching)
     plain = isinstance(law, Newton) and not np.any(law.friction) and not np.ndim(law.restitution)
     if not (plain or isinstance(law, Moreau)):
         problem = (
@@ -164,17 +143,71 @@ def _check_at_once(law: ImpactLaw) -> None:
         )
         remedy = "for other laws give treatment='sequential'"
         raise InputError("E-CONTACT-034", problem, remedy, part="impact")
+    impulses, changed = np.zeros_like(zeta), np.zeros_like(dzeta)
+    for place in np.ndindex(zeta.shape[:-1]):
+        rows = np.flatnonzero(np.repeat(touching[place], 3))
+        if rows.size:
+            square, solve = np.ix_(rows, rows), _changed if isinstance(law, Moreau) else _together
+            found = solve(
+                law,
+                (W[place][square], zeta[place][rows]),
+                (dW[place][square], dzeta[place][rows]),
+            )
+            impulses[place][rows], changed[place][rows] = found
+    return impulses, changed
 
 
-def _at_once(law: Any, W: np.ndarray, zeta: np.ndarray) -> np.ndarray:
-    """Impulses (3k,) at k contacts that touch, of one state: a complementarity problem."""
-    if isinstance(law, Moreau):
-        return law.impulse(W, zeta) if len(zeta) else zeta
+def _changed(law: ImpactLaw, given: Given, changes: Given) -> tuple[np.ndarray, np.ndarray]:
+    """The impulse of a law, and its change by the law's own derivatives, if there are any."""
+    impulse, (dW, dzeta) = law.impulse(*given), changes
+    if not dzeta.shape[-1]:
+        return impulse, np.zeros((*impulse.shape, 0))
+    by_W, by_zeta = law.derivatives(*given)
+    return impulse, np.einsum("...ijk,...jkp->...ip", by_W, dW) + by_zeta @ dzeta
+
+
+def _together(law: Newton, given: Given, changes: Given) -> tuple[np.ndarray, np.ndarray]:
+    """Newton's law at all contacts of one state: a complementarity problem.
+
+    Those that are pushed keep the velocity that the law gives them.
+    """
+    (W, zeta), (dW, dzeta) = given, changes
     normal = zeta[2::3]
-    impulses = np.zeros_like(zeta)
-    d = normal + law.restitution * np.minimum(normal, 0.0)
-    impulses[2::3] = lemke(W[2::3, 2::3], d)
-    return impulses
+    impulses, changed = np.zeros_like(zeta), np.zeros_like(dzeta)
+    impulses[2::3] = lemke(W[2::3, 2::3], normal + law.restitution * np.minimum(normal, 0.0))
+    pushed = np.flatnonzero(impulses)
+    e = np.where(zeta[pushed] < 0.0, law.restitution, 0.0)[:, None]
+    square = np.ix_(pushed, pushed)
+    missing = np.einsum("ijp,j->ip", dW[square], impulses[pushed]) + (1.0 + e) * dzeta[pushed]
+    changed[pushed] = np.linalg.solve(W[square], -missing)
+    return impulses, changed
+
+
+def _sequential(
+    law: ImpactLaw, given: Given, changes: Given, touching: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Impacts one after the other, the fastest approaching contact first."""
+    (W, zeta), (dW, dzeta) = given, changes
+    shapes, m, (n, p) = (zeta.shape, dzeta.shape), zeta[..., 0].size, dzeta.shape[-2:]
+    W, dW = W.reshape(m, n, n), dW.reshape(m, n, n, p)
+    now, dnow = zeta.reshape(m, n).copy(), dzeta.reshape(m, n, p).copy()
+    total, changed, touching = np.zeros_like(now), np.zeros_like(dnow), touching.reshape(m, n // 3)
+    bound = -SETTLED * np.max(np.abs(now), axis=-1)
+    for _ in range(ROUNDS):
+        normal = np.where(touching, now[:, 2::3], np.inf)
+        some = np.flatnonzero(np.min(normal, axis=-1) < bound)
+        if not some.size:
+            return total.reshape(shapes[0]), changed.reshape(shapes[1])
+        rows = 3 * np.argmin(normal[some], axis=-1)[:, None] + np.arange(3)
+        at, square = (some[:, None], rows), (some[:, None, None], rows[..., None], rows[:, None, :])
+        impulse, change = _changed(law, (W[square], now[at]), (dW[square], dnow[at]))
+        total[at] += impulse
+        changed[at] += change
+        columns = np.swapaxes(W[at], -1, -2)
+        now[some] += applied(columns, impulse)
+        dnow[some] += columns @ change + np.einsum("sjip,sj->sip", dW[at], impulse)
+    problem = f"sequential impacts do not end within {ROUNDS}"
+    raise NotFiniteError("E-CONTACT-033", problem, "use treatment='simultaneous'", part="impact")
 
 
 def _checked_state(model: Model, q: Array, qd: Array) -> tuple[np.ndarray, np.ndarray]:
@@ -233,7 +266,7 @@ def impact_derivatives(
     dW = np.einsum("...ikp,...kj->...ijp", dJ, B) + np.einsum("...ik,...kjp->...ijp", J, dB)
     dzeta = np.einsum("...ikp,...k->...ip", dJ, qd) + J @ dqd
     touching = _near(contacts, zeta.shape[:-1], distance)
-    impulses, changes = _impulses(law, treatment, W, zeta, touching, dW, dzeta)
+    impulses, changes = _impulses(law, treatment, (W, zeta), (dW, dzeta), touching)
     after = dqd + np.einsum("...ijp,...j->...ip", dB, impulses) + B @ changes
     half = dq.shape[-1] // 2
     return after[..., :half], after[..., half:]
@@ -268,18 +301,11 @@ class _System(NamedTuple):
 
     def directions(self, mechanism: Mechanism, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Changes of q and qd (..., nv, p) for the p = 2n changes of n free positions and rates."""
-        nv = self.M.shape[-1]
-        if not self.A.shape[-2]:
-            none, one = np.zeros((nv, nv)), np.eye(nv)
-            lead = (*qd.shape[:-1], nv, 2 * nv)
-            dq, dqd = (np.concatenate(two, axis=-1) for two in ((one, none), (none, one)))
-            return np.broadcast_to(dq, lead), np.broadcast_to(dqd, lead)
         free = list(mechanism.loops.independent)
-        pick = np.eye(nv)[free]
-        whole = np.concatenate(
-            [np.broadcast_to(pick, (*self.A.shape[:-2], *pick.shape)), self.A], axis=-2
+        pick = np.broadcast_to(
+            np.eye(qd.shape[-1])[free], (*qd.shape[:-1], len(free), qd.shape[-1])
         )
-        back = np.linalg.pinv(whole, rcond=1e-12)
+        back = np.linalg.pinv(np.concatenate([pick, self.A], axis=-2), rcond=1e-12)
         G, loose = back[..., : len(free)], back[..., len(free) :]
         bent = -loose @ np.einsum("...ikp,...k->...ip", _along(self.dA, G), qd)
         return np.concatenate([G, np.zeros_like(G)], -1), np.concatenate([bent, G], -1)
@@ -294,74 +320,6 @@ def _both(mechanism: Mechanism, name: str, q: np.ndarray, **options: Any) -> lis
 def _along(slopes: np.ndarray, dq: np.ndarray) -> np.ndarray:
     """Derivatives (..., i, k, nv) along directions (..., nv, p)."""
     return np.asarray(np.einsum("...ikl,...lp->...ikp", slopes, dq))
-
-
-def _impulses(
-    law: ImpactLaw,
-    treatment: Treatment,
-    W: np.ndarray,
-    zeta: np.ndarray,
-    touching: np.ndarray,
-    dW: np.ndarray,
-    dzeta: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Impulses (..., 3k) and their changes (..., 3k, p) with those of W and zeta."""
-    if touching.shape[-1] == 1:
-        impulses, changes = _changed(law, W, zeta, dW, dzeta)
-        return np.where(touching, impulses, 0.0), np.where(touching[..., None], changes, 0.0)
-    if treatment != "sequential":
-        _check_at_once(law)
-    impulses, changes = np.zeros_like(zeta), np.zeros_like(dzeta)
-    for place in np.ndindex(zeta.shape[:-1]):
-        rows = np.flatnonzero(np.repeat(touching[place], 3))
-        square = np.ix_(rows, rows)
-        given = W[place][square], zeta[place][rows], dW[place][square], dzeta[place][rows]
-        both = (_sequence if treatment == "sequential" else _together)(law, *given)
-        impulses[place][rows], changes[place][rows] = both
-    return impulses, changes
-
-
-def _changed(
-    law: ImpactLaw, W: np.ndarray, zeta: np.ndarray, dW: np.ndarray, dzeta: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """The impulse of a law, and its change by the law's own derivatives."""
-    by_W, by_zeta = law.derivatives(W, zeta)
-    return law.impulse(W, zeta), np.einsum("...ijk,...jkp->...ip", by_W, dW) + by_zeta @ dzeta
-
-
-def _together(
-    law: Any, W: np.ndarray, zeta: np.ndarray, dW: np.ndarray, dzeta: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """All contacts at once: those that are pushed keep the velocity that the law gives them."""
-    if isinstance(law, Moreau):
-        return _changed(law, W, zeta, dW, dzeta)
-    impulses, changes = _at_once(law, W, zeta), np.zeros_like(dzeta)
-    pushed = np.flatnonzero(impulses)
-    e = np.where(zeta[pushed] < 0.0, law.restitution, 0.0)[:, None]
-    missing = np.einsum("ijp,j->ip", dW[np.ix_(pushed, pushed)], impulses[pushed])
-    missing += (1.0 + e) * dzeta[pushed]
-    changes[pushed] = np.linalg.solve(W[np.ix_(pushed, pushed)], -missing)
-    return impulses, changes
-
-
-def _sequence(
-    law: ImpactLaw, W: np.ndarray, zeta: np.ndarray, dW: np.ndarray, dzeta: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """One contact after the other, in the order of `impact`."""
-    total, changes = np.zeros_like(zeta), np.zeros_like(dzeta)
-    bound = -SETTLED * np.max(np.abs(zeta), initial=0.0)
-    for _ in range(ROUNDS):
-        normal = zeta[2::3] + W[2::3] @ total
-        if np.min(normal, initial=0.0) >= bound:
-            break
-        k = int(np.argmin(normal))
-        rows = slice(3 * k, 3 * k + 3)
-        now = zeta[rows] + W[rows] @ total
-        moved = dzeta[rows] + np.einsum("ijp,j->ip", dW[rows], total) + W[rows] @ changes
-        impulse, change = _changed(law, W[rows, rows], now, dW[rows, rows], moved)
-        total[rows] += impulse
-        changes[rows] += change
-    return total, changes
 
 
 def _jacobian_slopes(mechanism: Mechanism, q: np.ndarray, contact: Contact) -> np.ndarray:

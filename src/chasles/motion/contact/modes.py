@@ -20,7 +20,7 @@ import numpy as np
 from chasles.errors import ConvergenceError
 from chasles.motion.contact.pairs import Rigid
 from chasles.motion.contact.rigid import Motion, Problem, State, state
-from chasles.motion.geometry.kinematics import Moves
+from chasles.motion.geometry.kinematics import Moves, applied
 from chasles.motion.laws.friction import coulomb
 
 Array = Any
@@ -108,9 +108,8 @@ def apart(points: int) -> Mode:
 def heading(mode: Mode, moves: Moves) -> Mode:
     """The mode with the directions of slip that it has by now."""
     u, size = _slip(moves, mode)
-    ahead = np.column_stack([u / size, np.zeros(len(u))])
-    slip = np.where(mode.slides[:, None], _turned(moves.axes, ahead, back=True), 0.0)
-    return mode._replace(slip=slip)
+    ahead = _spread(moves.axes, np.where(mode.slides[:, None], u / size, 0.0))
+    return mode._replace(slip=ahead)
 
 
 def held_forces(
@@ -131,7 +130,7 @@ def held_forces(
         D[normals - 2, normals], D[normals - 1, normals] = drag.T
     D = D[:, rows]
     M, d = (problem.M @ D)[rows], problem.d[rows]
-    first = _turned(axes, mode.forces).ravel()[rows]
+    first = applied(axes, mode.forces).ravel()[rows]
     x = first - np.linalg.lstsq(M, M @ first + d, rcond=DEPENDENT)[0]
     return (D @ x).reshape(-1, 3)
 
@@ -151,7 +150,7 @@ def _slip(moves: Moves, mode: Mode) -> tuple[np.ndarray, np.ndarray]:
     Beyond the moment at which slip ends its direction stays, for whoever looks for that moment: the
     velocity is mirrored.
     """
-    along = _turned(moves.axes, mode.slip)[:, :2]
+    along = applied(moves.axes, mode.slip)[:, :2]
     u = moves.velocity[:, :2]
     ahead = np.sum(u * along, axis=-1, keepdims=True)
     speed = np.linalg.norm(u, axis=-1, keepdims=True)
@@ -202,17 +201,14 @@ def next_mode(problem: Problem, moves: Moves, mu: np.ndarray) -> tuple[Mode, np.
     way = np.where(speeds[:, None], a[:, :2], -f[:, :2])
     length = np.linalg.norm(way, axis=-1)
     slip = np.where(begins[:, None], way / np.where(begins, length, 1.0)[:, None], slip)
-    spread = np.column_stack([np.where(stays[:, None], slip, 0.0), np.zeros(len(mu))])
+    slip = _spread(moves.axes, np.where(stays[:, None], slip, 0.0))
     active = _spanning(moves.J[:, 2], stays, pushed & stays)
-    E = moves.axes
-    return Mode(stays, active, _turned(E, spread, back=True), _turned(E, f, back=True)), f
+    return Mode(stays, active, slip, applied(np.swapaxes(moves.axes, 1, 2), f)), f
 
 
-def _turned(axes: np.ndarray, v: np.ndarray, *, back: bool = False) -> np.ndarray:
-    """Vectors (k, 3) from the world's axes to those of contact, or back."""
-    E = np.swapaxes(axes, -1, -2) if back else axes
-    turned: np.ndarray = (E @ v[..., None])[..., 0]
-    return turned
+def _spread(axes: np.ndarray, u: np.ndarray) -> np.ndarray:
+    """Vectors (k, 2) along the tangents of contacts as vectors (k, 3) of the world."""
+    return applied(np.swapaxes(axes[:, :2], 1, 2), u)
 
 
 def impulses(laws: Sequence[Rigid], W: np.ndarray, v: np.ndarray) -> np.ndarray:

@@ -53,6 +53,12 @@ def evaluate(mechanism: Mechanism, function: str, *arrays: Array, **options: Any
     return mechanism.bound(compiled).fast(*arrays)
 
 
+def applied(matrix: np.ndarray, vector: np.ndarray) -> np.ndarray:
+    """Matrices (..., m, n) times vectors (..., n)."""
+    product: np.ndarray = (matrix @ vector[..., None])[..., 0]
+    return product
+
+
 class Carrier(NamedTuple):
     """How a frame moves: rotation, place, angular velocity and velocity, in the world."""
 
@@ -68,18 +74,15 @@ class Carrier(NamedTuple):
 
     def turned(self, direction: np.ndarray) -> np.ndarray:
         """A direction of the frame in the world."""
-        out: np.ndarray = (self.R @ direction[..., None])[..., 0]
-        return out
+        return applied(self.R, direction)
 
     def velocity(self, place: np.ndarray) -> np.ndarray:
         """The velocity of the body's point that is at a place of the world."""
-        rate: np.ndarray = self.v + cross(self.w, place - self.o)
-        return rate
+        return self.v + cross(self.w, place - self.o)
 
     def back(self, direction: np.ndarray) -> np.ndarray:
         """A direction of the world in the frame."""
-        out: np.ndarray = (np.swapaxes(self.R, -1, -2) @ direction[..., None])[..., 0]
-        return out
+        return applied(np.swapaxes(self.R, -1, -2), direction)
 
     def seen(self, c: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """A point of the world in the frame, and its velocity there."""

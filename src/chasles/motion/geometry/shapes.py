@@ -57,10 +57,7 @@ class Cylinder:
     def rims(self) -> tuple["Rim", "Rim"]:
         """Its two edges, that of `start` first."""
         along = np.subtract(self.end, self.start)
-        z = along / np.linalg.norm(along)
-        x = np.cross(z, np.eye(3)[np.argmin(np.abs(z))])
-        x /= np.linalg.norm(x)
-        y = np.cross(z, x)
+        x, y, z = contact_axes(along / np.linalg.norm(along))
         start, end = np.array(self.start), np.array(self.end)
         return Rim(start, x, y, -z, self.radius), Rim(end, x, y, z, self.radius)
 
@@ -165,8 +162,7 @@ class ConvexMesh:
         found: list[Face] = []
         while len(planes):
             same = np.max(np.abs(planes - planes[0]), axis=1) <= FLAT
-            n = planes[0, :3]
-            level = self.points @ n
+            n, level = planes[0, :3], self.points @ planes[0, :3]
             on = np.flatnonzero(level >= np.max(level) - FLAT * self.size)
             arms = self.points[on] - np.mean(self.points[on], axis=0)
             x = arms[0] / np.linalg.norm(arms[0])
@@ -228,10 +224,8 @@ def over_polygon(
     """Whether places c (..., 3) are straight over a convex polygon (k, 3), up to `slack` (m)."""
     sides = np.roll(corners, -1, axis=0) - corners
     inward = np.cross(normal, sides) / np.linalg.norm(sides, axis=-1, keepdims=True)
-    inside: np.ndarray = np.all(
-        np.sum((c[..., None, :] - corners) * inward, axis=-1) >= -slack, axis=-1
-    )
-    return inside
+    depths = np.sum((c[..., None, :] - corners) * inward, axis=-1)
+    return np.asarray(np.all(depths >= -slack, axis=-1))
 
 
 def _where(condition: np.ndarray, vectors: np.ndarray) -> np.ndarray:

@@ -24,9 +24,10 @@ import numpy as np
 
 from chasles.errors import ArgumentError, InputError
 from chasles.functions.names import numbers
+from chasles.motion.geometry.kinematics import applied
 from chasles.motion.geometry.shapes import contact_axes
 from chasles.motion.laws.friction import Law, coulomb, coulomb_slopes
-from chasles.motion.laws.slip import Quantity, Slip, applied
+from chasles.motion.laws.slip import Quantity, Slip
 
 Array = Any
 

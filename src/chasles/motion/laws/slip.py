@@ -18,6 +18,7 @@ from typing import Literal
 import numpy as np
 
 from chasles.errors import NotFiniteError
+from chasles.motion.geometry.kinematics import applied
 
 STEP = 0.3
 """Steps of the slip's time, beside the time in which slip can turn or stop: errors near 1e-12."""
@@ -213,9 +214,3 @@ def _tableau() -> tuple[np.ndarray, np.ndarray]:
     from scipy.integrate import DOP853
 
     return DOP853.A, DOP853.B
-
-
-def applied(matrix: np.ndarray, vector: np.ndarray) -> np.ndarray:
-    """Matrices (..., m, n) times vectors (..., n)."""
-    product: np.ndarray = (matrix @ vector[..., None])[..., 0]
-    return product
