@@ -15,9 +15,14 @@ from chasles.functions.numeric.results import delivered, filled
 from chasles.functions.tracing import WrenchKey
 from chasles.mechanisms import assembly
 from chasles.mechanisms.closing import Loops
-from chasles.mechanisms.contract import Accelerations, Caller, check_coordinates
 from chasles.mechanisms.dynamics import ClosedLoops
-from chasles.mechanisms.tree import Tree
+from chasles.mechanisms.mechanism import (
+    Accelerations,
+    Caller,
+    Mechanism,
+    Timed,
+    check_coordinates,
+)
 from chasles.model import Model, ModelError, build
 
 
@@ -62,7 +67,7 @@ class Accelerating(Closing):
         return self.solver.plain(fallback)
 
 
-class Closed(Tree):
+class Closed(Mechanism):
     """A tree whose coordinates loops and couplings relate to each other."""
 
     traits = ("it has loops",)
@@ -81,10 +86,11 @@ class Closed(Tree):
         return self._solver if self.t is None else self._solver.at(self.t)
 
     @cached_property
-    def _opened(self) -> Tree:
+    def _opened(self) -> Mechanism:
         """The tree alone."""
         source = replace(self.model.source, loops=(), couplings=(), independent=(), closure=None)
-        return Tree(build(source, mimic=self.model.mimics))
+        model = build(source, mimic=self.model.mimics)
+        return Timed(model) if model.timed else Mechanism(model)
 
     def reduced(self, name: str, q: Any) -> tuple[np.ndarray, np.ndarray]:
         return self.solver.reduced(name, q)
@@ -107,10 +113,9 @@ class Closed(Tree):
         sorted_keys = tuple(keys[k] for k in order)
 
         def accelerate(t: float, *arrays: Any) -> np.ndarray:
-            here = self if self.t is None else self.moved(np.asarray(t))
             forces = (*load.forces, *arrays[3:])
             loads = Load(sorted_keys, [forces[k] for k in order])
-            return here.solver.constrained_dynamics(*arrays[:3], load=loads, **options)[0]
+            return self.at(t).solver.constrained_dynamics(*arrays[:3], load=loads, **options)[0]
 
         return accelerate
 
@@ -129,7 +134,7 @@ class Closed(Tree):
         if "coordinates" in options:
             check_coordinates(name, options["coordinates"])
         if options.get("coordinates") == "tree" and name in OPEN:
-            opened = self._opened.moved(self.t).caller(name, f_ext, **options)
+            opened = self._opened.at(self.t).caller(name, f_ext, **options)
             return partial(opened)  # which a plain call does not mean
         if name not in OWN or (name in TREES and TREES[name](**options)):
             return super().caller(name, f_ext, **options)

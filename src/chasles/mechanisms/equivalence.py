@@ -2,10 +2,9 @@
 
 import numpy as np
 
-from chasles.mechanisms.contract import Mechanism
+from chasles.mechanisms.mechanism import Mechanism
 from chasles.mechanisms.mobility import mobility
 from chasles.mechanisms.reports import LoopError
-from chasles.model import Model
 
 STATES = 8
 
@@ -15,8 +14,7 @@ def equivalent(a: Mechanism, b: Mechanism, tolerance: float, rng: np.random.Gene
     if a.rows or b.rows:
         return _closed_alike(a, b, tolerance, rng)
     nv = a.model.nv
-    neutral = _neutral(a.model)
-    q = a.caller("integrate")(neutral, rng.uniform(-np.pi, np.pi, size=(STATES, nv)))
+    q = a.caller("integrate")(a.neutral(), rng.uniform(-np.pi, np.pi, size=(STATES, nv)))
     qd, qdd = rng.normal(size=(2, STATES, nv))
     pairs = (
         [one.caller("inverse_dynamics")(q, qd, qdd), one.caller("mass_matrix")(q)] for one in (a, b)
@@ -46,7 +44,3 @@ def _closed_alike(a: Mechanism, b: Mechanism, tolerance: float, rng: np.random.G
 def _near(a: np.ndarray, b: np.ndarray, tolerance: float) -> bool:
     error, size = (np.max(np.abs(x), initial=0.0) for x in (a - b, a))
     return bool(error <= tolerance * size)
-
-
-def _neutral(model: Model) -> list[float]:
-    return [float(x) for i in model.movers for x in model.bodies[i].joint.neutral()]

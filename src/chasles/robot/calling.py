@@ -1,23 +1,18 @@
 """Functions of a robot by name: compiled once, derived, and installed with less overhead."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from chasles.errors import InputError
 from chasles.functions.compiled import Compiled
-from chasles.functions.doors import derivative_names, order_option, wrench_arguments
+from chasles.functions.doors import order_option
 from chasles.functions.programs import Derivative
 from chasles.functions.tracing import WrenchKey
-from chasles.model import Description
 from chasles.robot.identity import Array, Identity
 
 
 class Calling(Identity):
     """Calls of compiled functions."""
-
-    def _begin(self, source: Description, *, mimic: bool, strict: bool = False) -> None:
-        super()._begin(source, mimic=mimic, strict=strict)
-        self._ready: dict[Any, Callable[..., Any]] = {}
 
     def function(
         self,
@@ -70,21 +65,18 @@ class Calling(Identity):
         derivatives' shape followed by the second argument's.
         """
         options = order_option(function, arguments) | options
-        key = ("derivatives", function, wrt, order, dissipation, method, *options.items())
+        key = ("derivatives", (function, wrt, order, dissipation, method, *options.items()))
         plain = f_ext is None and out is None and threads is None
-        ready = _found(self._ready, key) if plain else None
+        ready = self.mechanism.found(key) if plain else None
         if ready is not None:
             return ready(*arguments)
         if order not in (1, 2):
             problem = f"order must be 1 or 2, not {order!r}"
             raise InputError("E-ROBOT-022", problem, part="derivatives")
-        names = derivative_names(function, wrt, order=options.get("order", 1), model=self.model)
-        compiled, forces = self._derived(
-            function, Derivative("jacobian", names, order), f_ext, dissipation, method, options
-        )
-        here = self.mechanism.bound(compiled)
-        if plain and _hashable(key) and isinstance(here, Compiled):
-            self._ready[key] = here.fast
+        options |= {"dissipation": dissipation, "method": method}
+        here, forces = self.mechanism.derived("jacobian", function, wrt, order, f_ext, **options)
+        if plain:
+            return self.mechanism.keep(key, here)(*arguments)
         return here(*arguments, *forces, out=out, threads=threads)
 
     def pullback(
@@ -106,33 +98,9 @@ class Calling(Identity):
         shape), at a small multiple of the function's own cost; wrt as in `derivatives`.
         """
         options = order_option(function, arguments) | options
-        names = derivative_names(function, wrt, order=options.get("order", 1), model=self.model)
-        compiled, forces = self._derived(
-            function, Derivative("pullback", names), f_ext, dissipation, method, options
-        )
-        here = self.mechanism.bound(compiled)
+        options |= {"dissipation": dissipation, "method": method}
+        here, forces = self.mechanism.derived("pullback", function, wrt, f_ext=f_ext, **options)
         return here(*arguments, *forces, covector, out=out, threads=threads)
-
-    def _derived(
-        self,
-        function: str,
-        derivative: Derivative,
-        f_ext: Mapping[str, Any] | None,
-        dissipation: bool,
-        method: str,
-        options: Mapping[str, Any],
-    ) -> tuple[Compiled, Sequence[Any]]:
-        self.mechanism.refuse_open("derivatives", function)
-        keys, forces = wrench_arguments(self.model, f_ext)
-        compiled = self.function(
-            function,
-            method=method,
-            dissipation=dissipation,
-            wrenches=keys,
-            derivative=derivative,
-            **options,
-        )
-        return compiled, forces
 
     def _call(
         self,
@@ -149,39 +117,18 @@ class Calling(Identity):
         """
         key = (function, options)
         plain = f_ext is None and out is None and threads is None
-        ready = _found(self._ready, key) if plain else None
+        ready = self.mechanism.found(key) if plain else None
         if ready is not None:
             return ready(*arrays)
-        named = dict(zip(options[::2], options[1::2], strict=True))
-        caller: Any = self.mechanism.caller(function, f_ext, **named)
-        by_arrays_alone = getattr(caller, "plain", None)  # None if loads or a time are part of it
-        if by_arrays_alone:
+        caller: Any = self.mechanism.asked(key, f_ext)
+        if not plain:
+            return caller(*arrays, out=out, threads=threads)
+        if getattr(caller, "plain", False) and self.mechanism.t is None:
             self._install(function, caller)
-            self._ready[key] = caller  # for what the fast entry does not take
-        elif by_arrays_alone is False and plain and self.mechanism.t is None and _hashable(key):
-            self._ready[key] = caller.fast
-        return caller(*arrays, out=out, threads=threads)
+        return self.mechanism.keep(key, caller)(*arrays)
 
     def _install(self, function: str, caller: Any) -> None:
         """From the first plain call on, the method is the function's fast entry."""
         if function not in self.__dict__:
             method = getattr(self, function)
             self.__dict__[function] = caller.entry(holder=self, fallback=method)
-
-
-def _found(
-    ready: Mapping[Any, Callable[..., Any]], key: tuple[Any, ...]
-) -> Callable[..., Any] | None:
-    try:
-        return ready.get(key)
-    except TypeError:
-        return None
-
-
-def _hashable(key: tuple[Any, ...]) -> bool:
-    """Whether a call's options can be a key (a point given as a list cannot)."""
-    try:
-        hash(key)
-    except TypeError:
-        return False
-    return True

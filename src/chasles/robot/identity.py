@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
@@ -21,14 +21,14 @@ class Identity:
     """A model, and the mechanism that answers for it."""
 
     def __init__(self, source: Description, *, mimic: bool = True, strict: bool = False) -> None:
-        self._begin(source, mimic=mimic, strict=strict)
+        self._begin(mechanisms.of(build(source, mimic=mimic, strict=strict)))
 
-    def _begin(self, source: Description, *, mimic: bool, strict: bool = False) -> None:
-        """Make the robot of a description, whatever arguments a subclass is made with."""
-        self.model: Model = build(source, mimic=mimic, strict=strict)
-        self.mechanism: Mechanism = mechanisms.of(self.model)
+    def _begin(self, mechanism: Mechanism) -> None:
+        """Make the robot of a mechanism, whatever arguments a subclass is made with."""
+        self.mechanism: Mechanism = mechanism
         """The mechanism behind the functions: a tree, closed loops, or one that depends on time."""
-        self.mimic = mimic
+        self.model: Model = mechanism.model
+        self.mimic: bool = mechanism.model.mimics
         """Whether joints that mimic others follow them, without coordinates of their own."""
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
@@ -169,13 +169,20 @@ class Identity:
         mechanism = self.mechanism.at(t)
         if mechanism is self.mechanism:
             return self
-        held = object.__new__(type(self))
-        held.__dict__.update(self.__dict__, mechanism=mechanism)
-        return held
+        return of_mechanism(type(self), mechanism)
 
 
-def rebuilt(kind: type[Any], source: Description, mimic: bool, t: np.ndarray | None) -> Any:
-    """A robot, at a time if it is given one and depends on it."""
+Kind = TypeVar("Kind", bound=Identity)
+
+
+def rebuilt(kind: type[Kind], source: Description, mimic: bool, t: np.ndarray | None) -> Kind:
+    """The robot of a description, at a time if it is given one and depends on it."""
+    mechanism = mechanisms.of(build(source, mimic=mimic))
+    return of_mechanism(kind, mechanism if t is None else mechanism.at(t))
+
+
+def of_mechanism(kind: type[Kind], mechanism: Mechanism) -> Kind:
+    """The one place that makes a robot of a mechanism."""
     made = object.__new__(kind)
-    made._begin(source, mimic=mimic)
-    return made if t is None else made.at(t)
+    made._begin(mechanism)
+    return made
