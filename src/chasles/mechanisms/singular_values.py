@@ -60,7 +60,7 @@ def actuator_forces(
     actuated: np.ndarray,
     weights: Sequence[float],
     **options: Any,
-) -> np.ndarray:
+) -> list[np.ndarray]:
     """Forces at the actuated freedoms, among which are independent ones."""
     G, _ = loops.carried(arrays[0], independent)
     tau = loops.function("inverse_dynamics", **options)(*arrays)
@@ -69,13 +69,14 @@ def actuator_forces(
     u = np.zeros_like(tau)
     x = np.linalg.solve(N, _times(np.swapaxes(G, -1, -2), tau)[..., None])
     u[..., actuated] = gains * (used @ x)[..., 0]
-    return u
+    return [u]
 
 
-def mass_matrix(loops: Loops, q: np.ndarray) -> np.ndarray:
+def mass_matrix(loops: Loops, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Of the independent freedoms."""
+    (q,) = arrays
     G, _ = loops.carried(q, loops.independent)
-    return np.asarray(np.swapaxes(G, -1, -2) @ loops.function("mass_matrix")(q) @ G)
+    return [np.asarray(np.swapaxes(G, -1, -2) @ loops.function("mass_matrix")(q) @ G)]
 
 
 def _solved(
