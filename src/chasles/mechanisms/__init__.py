@@ -1,13 +1,11 @@
 """Mechanisms: trees, closed loops and motion in time behind one contract."""
 
-from chasles.mechanisms.assembly import assemble
-from chasles.mechanisms.charts import Chart
+from chasles.mechanisms.assembly import Chart, assemble
 from chasles.mechanisms.closed import Closed
 from chasles.mechanisms.closing import CLOSED, Loops
 from chasles.mechanisms.dynamics import TOLERANCE
-from chasles.mechanisms.equivalence import equivalent
 from chasles.mechanisms.mechanism import Coordinates, Mechanism, Timed
-from chasles.mechanisms.mobility import check_inertia, mobility
+from chasles.mechanisms.mobility import Cluster, check_inertia, clusters, equivalent, mobility
 from chasles.mechanisms.reports import (
     ImpossiblePosition,
     LockedMechanism,
@@ -18,7 +16,6 @@ from chasles.mechanisms.reports import (
     SingularPosition,
     UnderActuated,
 )
-from chasles.mechanisms.structure import Cluster, clusters
 from chasles.model import Model, ModelError
 
 __all__ = [

@@ -13,8 +13,7 @@ from chasles.mathematics.linear import Vector
 from chasles.mechanisms import singular_values
 from chasles.mechanisms.closing import Loops
 from chasles.mechanisms.dynamics import Constrained, Run, Solver
-from chasles.mechanisms.openness import at_index, farthest, named
-from chasles.mechanisms.reports import OverDetermined, UnderActuated
+from chasles.mechanisms.reports import OverDetermined, UnderActuated, at_index, farthest, named
 from chasles.model import Model, ModelError
 
 AGREE = 1e-7

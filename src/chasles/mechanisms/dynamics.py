@@ -18,8 +18,8 @@ from chasles.functions.numeric.linear_systems import checked_step
 from chasles.functions.numeric.results import delivered, filled
 from chasles.functions.tracing import WrenchKey
 from chasles.mechanisms import assembly, singular_values
-from chasles.mechanisms.choice import choose
 from chasles.mechanisms.closing import Loops
+from chasles.mechanisms.equations import choose
 from chasles.mechanisms.mechanism import (
     Accelerations,
     Caller,
@@ -48,8 +48,8 @@ class Solver:
     """A program of closed loops, whose last result says how good each state is.
 
     name: what was asked for, in messages. again: its other results by singular values, for weak
-    states. forces: wrenches, which follow the other arrays. rates: how many arrays after q, qd or qd
-    and qdd, must keep the loops closed, to a tolerance.
+    states. forces: wrenches, which follow the other arrays. rates: how many arrays after q (qd, or
+    qd and qdd) must keep the loops closed, to a tolerance.
     """
 
     mechanism: Mechanism

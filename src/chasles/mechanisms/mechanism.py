@@ -12,6 +12,7 @@ from typing import Any, Literal, Self, get_args
 import numpy as np
 
 from chasles.algorithms import CLOSED_LOOPS
+from chasles.backends.arrays import check_tolerance
 from chasles.errors import InputError
 from chasles.functions.compiled import AtTime, Compiled
 from chasles.functions.doors import (
@@ -23,9 +24,8 @@ from chasles.functions.doors import (
 from chasles.functions.functions import Functions
 from chasles.functions.programs import Derivative, spaces
 from chasles.functions.tracing import WrenchKey
-from chasles.mechanisms.charts import Charts
+from chasles.mechanisms.assembly import Charts
 from chasles.mechanisms.closing import Loops
-from chasles.mechanisms.loose import Loose
 from chasles.model import Model, ModelError
 
 Coordinates = Literal["tree", "independent"]
@@ -109,8 +109,7 @@ class Mechanism:
 
     def neutral(self) -> np.ndarray:
         """The configuration in which every joint's two frames coincide: (nq,)."""
-        joints = (self.model.bodies[i].joint for i in self.model.movers)
-        return np.array([float(x) for joint in joints for x in joint.neutral()])
+        return self.loops.neutral.copy()
 
     # Time ---------------------------------------------------------------------------------------
 
@@ -307,6 +306,31 @@ class Mechanism:
 
     def refuse_open(self, what: str, function: str) -> None:
         """Raise if a program of this function would leave loops open."""
+
+
+class Loose(Loops):
+    """The coordinates of a tree: answers about loops for which nothing has to be computed."""
+
+    def at(self, time: np.ndarray) -> Loops:
+        moved = copy(self)
+        moved.time = time
+        return moved
+
+    @property
+    def independent(self) -> np.ndarray:
+        return np.arange(self.model.nv)
+
+    def check_closed(self, function: str, q: np.ndarray, tolerance: float) -> None:
+        check_tolerance(function, tolerance)
+
+    def check_rates(self, function: str, q: Any, *rates: Any, tolerance: float) -> None:
+        pass
+
+    def directions(self, q: Any) -> np.ndarray:
+        return np.eye(self.model.nv)
+
+    def accelerated(self, q: Any, qd: np.ndarray, ydd: np.ndarray, tolerance: float) -> np.ndarray:
+        return ydd
 
 
 class Timed(Mechanism):

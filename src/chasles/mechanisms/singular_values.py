@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from chasles.mechanisms.closing import Loops
-from chasles.mechanisms.openness import at_index
-from chasles.mechanisms.ranks import RANK
-from chasles.mechanisms.reports import SingularPosition
+from chasles.mechanisms.equations import RANK
+from chasles.mechanisms.reports import SingularPosition, at_index
 
 
 def constrained_dynamics(
