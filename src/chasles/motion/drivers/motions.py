@@ -8,7 +8,7 @@ import numpy as np
 
 from chasles.errors import ArgumentError
 from chasles.mechanisms import OpenLoop, SingularPosition
-from chasles.mechanisms.charts import Chart
+from chasles.mechanisms.assembly import Chart
 from chasles.mechanisms.closing import CLOSED
 from chasles.motion.closure import ClosureFunction
 from chasles.motion.contract import Machine
