@@ -14,13 +14,12 @@ import numpy as np
 from chasles.algorithms.spatial.viewpoint import At, Axes
 from chasles.errors import InputError, NotFiniteError
 from chasles.functions.names import leading_shape, numbers
-from chasles.functions.programs import Derivative
 from chasles.mechanisms import Mechanism
 from chasles.model import Model
 from chasles.motion.contact.rigid import point_jacobian, response
 from chasles.motion.contract import Machine
 from chasles.motion.geometry.features import Contact, listed
-from chasles.motion.geometry.kinematics import applied, evaluate
+from chasles.motion.geometry.kinematics import applied
 from chasles.motion.geometry.shapes import contact_axes
 from chasles.motion.laws.restitution import ImpactLaw, Moreau, Newton, check_law
 from chasles.motion.solvers.complementarity import lemke
@@ -54,7 +53,7 @@ def velocity_step(
     `at` say how the impulse is given, as in `jacobian`; J times the step is that of the frame.
     """
     iota = numbers("velocity_step: impulse", impulse, 6)
-    J = robot.mechanism.caller("jacobian", frame=frame, axes=axes, at=at)(q)
+    J = robot.mechanism.jacobian(q, frame=frame, axes=axes, at=at)
     return applied(response(robot.mechanism, q, np.swapaxes(J, -1, -2)), iota)
 
 
@@ -253,7 +252,10 @@ def impact_derivatives(
     J = _jacobian(mechanism, q, contacts)
     dJ = np.concatenate([_jacobian_slopes(mechanism, q, c) for c in contacts], axis=-3)
     system = _System(
-        *(part for name in ("mass_matrix", "loop_matrix") for part in _both(mechanism, name, q))
+        mechanism.mass_matrix(q),
+        mechanism.derivatives("mass_matrix", q, wrt="q"),
+        mechanism.loop_matrix(q),
+        mechanism.derivatives("loop_matrix", q, wrt="q"),
     )
     dq, dqd = system.directions(mechanism, qd)
     B, K = system.solve(np.swapaxes(J, -1, -2), 0.0)
@@ -311,12 +313,6 @@ class _System(NamedTuple):
         return np.concatenate([G, np.zeros_like(G)], -1), np.concatenate([bent, G], -1)
 
 
-def _both(mechanism: Mechanism, name: str, q: np.ndarray, **options: Any) -> list[np.ndarray]:
-    """A function of q, and its derivative along `integrate`."""
-    slopes = evaluate(mechanism, name, q, derivative=Derivative("jacobian", ("q",)), **options)
-    return [evaluate(mechanism, name, q, **options), slopes]
-
-
 def _along(slopes: np.ndarray, dq: np.ndarray) -> np.ndarray:
     """Derivatives (..., i, k, nv) along directions (..., nv, p)."""
     return np.asarray(np.einsum("...ikl,...lp->...ikp", slopes, dq))
@@ -339,8 +335,9 @@ def _point_slopes(
     """The derivative of `point_jacobian`, at a point with the derivative `moved` (..., 3, nv)."""
     if frame is None:
         return np.zeros((*moved.shape, mechanism.model.nv))
-    J, dJ = _both(mechanism, "jacobian", q, frame=frame)
-    r = point - evaluate(mechanism, "forward_kinematics", q, frame=frame)[..., :3, 3]
+    J = mechanism.jacobian(q, frame=frame)
+    dJ = mechanism.derivatives("jacobian", q, wrt="q", frame=frame)
+    r = point - mechanism.forward_kinematics(q, frame=frame)[..., :3, 3]
     dr = moved - J[..., 3:, :]
     turned = np.cross(dJ[..., :3, :, :], r[..., :, None, None], axis=-3)
     shifted = np.cross(J[..., :3, :, None], dr[..., :, None, :], axis=-3)

@@ -10,7 +10,7 @@ there are two tangents before each normal.
 
 from dataclasses import dataclass, replace
 from enum import Enum
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +20,6 @@ from chasles.functions.names import numbers
 from chasles.mechanisms import Mechanism
 from chasles.model import Model
 from chasles.motion.geometry.features import Contact
-from chasles.motion.geometry.kinematics import evaluate
 from chasles.motion.geometry.shapes import cross
 
 Array = Any
@@ -116,22 +115,14 @@ def constrained_problem(
     T: np.ndarray,
     bias: np.ndarray,
     gap: np.ndarray,
-    *,
-    f_ext: Any = None,
-    dissipation: bool = False,
+    **options: Any,
 ) -> Problem:
     """The problem with directions T (nv, m) of the tree, carried over to independent coordinates.
 
     qdd = G ydd + g gives G'H G ydd = G'(force - H g) + (G'T) lambda (Featherstone 2008, 8.43).
     """
-    H, still = evaluate(mechanism, "mass_matrix", q), np.zeros(len(tau))
-    if f_ext:
-        loaded = mechanism.caller("inverse_dynamics", f_ext, dissipation=dissipation)
-        force = tau - loaded(q, qd, still)
-    else:
-        options = {"dissipation": True} if dissipation else {}
-        force = tau - evaluate(mechanism, "inverse_dynamics", q, qd, still, **options)
-    loops = mechanism.closing
+    H, loops = mechanism.mass_matrix(q), mechanism.closing
+    force = tau - mechanism.inverse_dynamics(q, qd, np.zeros(len(tau)), **options)
     G, g = loops.directions(q), loops.drift(q, qd)
     return Problem(G.T @ H @ G, G.T @ (force - H @ g), G.T @ T, bias + T.T @ g, G, g, gap)
 
@@ -142,7 +133,7 @@ def response(mechanism: Mechanism, q: Array, forces: Array) -> np.ndarray:
     M^-1 of a tree; of loops G (G'M G)^-1 G', with the rates qd = G yd of the independent freedoms
     (Featherstone 2008, Eq 8.44).
     """
-    M, G = evaluate(mechanism, "mass_matrix", q), mechanism.closing.directions(q)
+    M, G = mechanism.mass_matrix(q), mechanism.closing.directions(q)
     Gt = np.swapaxes(G, -1, -2)
     steps: np.ndarray = G @ np.linalg.solve(Gt @ M @ G, Gt @ forces)
     return steps
@@ -180,12 +171,11 @@ def _motion_at(
     nv = mechanism.model.nv
     if frame is None:
         return Touch(np.zeros((3, nv)), np.zeros(3), np.zeros(3))
-    value = partial(evaluate, mechanism, frame=frame)
-    w, v = np.split(value("frame_velocity", q, qd), 2)
-    alpha, a = np.split(value("frame_acceleration", q, qd, np.zeros(nv)), 2)
+    w, v = np.split(mechanism.frame_velocity(q, qd, frame=frame), 2)
+    alpha, a = np.split(mechanism.frame_acceleration(q, qd, np.zeros(nv), frame=frame), 2)
     if turning:
-        return Touch(value("jacobian", q)[:3], w, alpha)
-    r = contact.point - value("forward_kinematics", q)[:3, 3]
+        return Touch(mechanism.jacobian(q, frame=frame)[:3], w, alpha)
+    r = contact.point - mechanism.forward_kinematics(q, frame=frame)[:3, 3]
     bias = a + cross(alpha, r) + cross(w, contact.point_rate - v)
     return Touch(point_jacobian(mechanism, q, frame, contact.point), v + cross(w, r), bias)
 
@@ -195,8 +185,8 @@ def point_jacobian(mechanism: Mechanism, q: Array, frame: str | None, point: Arr
     place = np.asarray(point, dtype=float)
     if frame is None:
         return np.zeros((*place.shape, mechanism.model.nv))
-    r = place - evaluate(mechanism, "forward_kinematics", q, frame=frame)[..., :3, 3]
-    J = evaluate(mechanism, "jacobian", q, frame=frame)
+    r = place - mechanism.forward_kinematics(q, frame=frame)[..., :3, 3]
+    J = mechanism.jacobian(q, frame=frame)
     moved: np.ndarray = J[..., 3:, :] + np.cross(J[..., :3, :], r[..., :, None], axis=-2)
     return moved
 

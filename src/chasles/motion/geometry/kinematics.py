@@ -44,15 +44,6 @@ ALIKE = 1e-9
 # Frames -----------------------------------------------------------------------------------------
 
 
-def evaluate(mechanism: Mechanism, function: str, *arrays: Array, **options: Any) -> Any:
-    """Evaluate a function of a mechanism at its time; it is compiled by the first call."""
-    key = ("evaluate", function, *options.items())
-    compiled = mechanism.kept.get(key)
-    if compiled is None:
-        compiled = mechanism.kept[key] = mechanism.function(function, **options)
-    return mechanism.bound(compiled).fast(*arrays)
-
-
 def applied(matrix: np.ndarray, vector: np.ndarray) -> np.ndarray:
     """Matrices (..., m, n) times vectors (..., n)."""
     product: np.ndarray = (matrix @ vector[..., None])[..., 0]
@@ -93,8 +84,8 @@ def carrier(mechanism: Mechanism, q: Array, qd: Array, frame: str | None) -> Car
     """The motion of a frame as arrays; None is the world."""
     if frame is None:
         return Carrier(np.eye(3), *np.zeros((3, 3)))
-    pose = evaluate(mechanism, "forward_kinematics", q, frame=frame)
-    velocity = evaluate(mechanism, "frame_velocity", q, qd, frame=frame)
+    pose = mechanism.forward_kinematics(q, frame=frame)
+    velocity = mechanism.frame_velocity(q, qd, frame=frame)
     return Carrier(pose[..., :3, :3], pose[..., :3, 3], velocity[..., :3], velocity[..., 3:])
 
 
