@@ -57,13 +57,11 @@ def adjoint_program(model: Model, step: Program, along: Sequence[str]) -> Progra
     arena = Arena(RULES)
     given = {v.name: [arena.input(v.name, k) for k in range(v.size)] for v in inputs}
     values: dict[str, Sequence[Number]] = {v.name: given[v.name] for v in step.inputs}
-    after = step.replay(values, arena)
-    for name, refs in zip(states, step.results, strict=True):
+    after = step.applied(values, arena)
+    for name, there in zip(states, after, strict=True):
         bar = _sum(given[f"bar_{name}"], given[f"weight_{name}"])
-        there = [after[r] for r in refs]
         values[f"bar_{name}"] = _by_numbers(model, there, bar, arena) if name == "q" else bar
-    found = back.replay(values, arena)
-    results = [[found[r] for r in refs] for refs in back.results]
+    results = back.applied(values, arena)
     for k, name in enumerate(names):
         if name in sums:
             results[k] = _sum(given[f"bar_{name}"], results[k])
@@ -79,8 +77,7 @@ def _by_numbers(
 ) -> list[Number]:
     """A covector by the numbers of q that is the given one along steps: d = difference(q, q1)."""
     pulled = reverse(program(model, "difference"), ["q1"])
-    values = pulled.replay({"q0": q, "q1": q, "bar_result": covector}, arena)
-    return [values[r] for r in pulled.results[0]]
+    return pulled.applied({"q0": q, "q1": q, "bar_result": covector}, arena)[0]
 
 
 class RolloutAdjoint:

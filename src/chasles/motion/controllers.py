@@ -22,7 +22,7 @@ from chasles.functions.programs import program
 from chasles.mechanisms import TOLERANCE, require_tree
 from chasles.model import Model
 from chasles.motion.contract import Array, Machine
-from chasles.motion.renamed import renamed
+from chasles.motion.keywords import renamed
 
 Numbers = Sequence[Number]
 
@@ -31,9 +31,7 @@ def evaluated(
     model: Model, function: str, arena: Arena, arguments: dict[str, Numbers], **options: Any
 ) -> list[Number]:
     """A function of the robot on expressions: its program replayed."""
-    found = program(model, function, **options)
-    values = found.replay(arguments, arena)
-    return [values[r] for r in found.results[0]]
+    return program(model, function, **options).applied(arguments, arena)[0]
 
 
 def _as_values(control: Any) -> None:
@@ -167,8 +165,8 @@ def computed_torque(
     q, qd = given["q"], given["qd"]
     loops.check_closed("computed_torque: q_wanted", given["q_wanted"], TOLERANCE)
     qdd = loops.accelerated(q, qd, ydd, TOLERANCE)
-    chosen = robot.independent if actuated is None else actuated
-    return robot.inverse_dynamics(q, qd, qdd, actuated=chosen)
+    chosen = tuple(loops.freedoms[k] for k in free) if actuated is None else actuated
+    return robot.inverse_dynamics(q, qd, qdd, actuated=chosen, weights=None, method="fastest")
 
 
 def traced(model: Model, control: Callable[..., Any], parameters: int = 0) -> Program:

@@ -1,6 +1,6 @@
 """What a motion leaves: states at times, events, contacts, and what its next step depends on."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -83,38 +83,23 @@ class Remembering(Protocol):
     """A part of a motion whose next step depends on more than time and state."""
 
     def memory(self) -> dict[str, np.ndarray]:
-        """What it remembers."""
+        """Everything between steps that the next one depends on."""
 
     def recall(self, memory: Memory) -> None:
-        """Go on from what it remembered, among what other parts did."""
+        """Go on from that, found among what other parts remember."""
 
 
 def remembered(parts: Iterable[Remembering]) -> dict[str, np.ndarray]:
-    """What all parts of a motion remember."""
+    """The memory of all parts of a motion."""
     return {name: array for part in parts for name, array in part.memory().items()}
 
 
-def recalled(
-    resume: Any,
-    parts: Sequence[Remembering],
-    q: np.ndarray,
-    qd: np.ndarray,
-    start: float,
-    end: float,
-) -> tuple[float, np.ndarray, np.ndarray]:
-    """The time and state from which a motion goes on, once its parts have gone back there.
-
-    q, qd, start, end: those of the motion when it began.
-    """
+def resumed(resume: Any) -> End:
+    """The end to go on from, checked."""
     if not isinstance(resume, End):
         problem = f"resume must be the end of a Trajectory, not {resume!r:.60}"
         raise ArgumentError("E-MOTION-050", problem, part="simulate")
     if resume.over:
         problem = f"the motion is over at t = {resume.t:.6g} s"
         raise InputError("E-MOTION-051", problem, part="simulate: resume")
-    alike = (resume.q.shape, resume.qd.shape) == (q.shape, qd.shape)
-    if not alike or not start <= resume.t < end or set(resume.memory) != set(remembered(parts)):
-        raise other_motion("E-MOTION-052")
-    for part in parts:
-        part.recall(resume.memory)
-    return resume.t, resume.q.copy(), resume.qd.copy()
+    return resume

@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy
 
 from chasles.errors import InputError, NotFiniteError
 from chasles.motion.contact.modes import (
@@ -36,10 +37,11 @@ from chasles.motion.contact.modes import (
 from chasles.motion.contact.pairs import Pair
 from chasles.motion.contact.rigid import Problem, constrained_problem, response
 from chasles.motion.contract import Machine
+from chasles.motion.drivers.running import Changed, Pace
 from chasles.motion.drivers.slots import Slots
 from chasles.motion.geometry.kinematics import NEAR, Moves
-from chasles.motion.records import Memory, Occurrence, other_motion
-from chasles.motion.steps.local import Accelerate, Taken
+from chasles.motion.records import Memory, other_motion
+from chasles.motion.steps.system import Accelerate, Taken
 
 DEPTH = 1e-12
 """How deep (m, rad) a point is when its gain is noticed: beyond rounding."""
@@ -59,6 +61,18 @@ BACK = 1e-12
 
 DRIFT = 1e-13
 """Held points off their place (m) or moving (m/s) by more are put back."""
+
+HALVINGS = 10
+"""Of a step that takes held points off their surfaces, at most."""
+
+JUST = 1e-9
+"""The part of a step that is just before a moment in it."""
+
+SLIGHT = 1e-7
+"""The part of a margin at the end of a step that is next to nothing."""
+
+NEWTON = 3
+"""Steps back to where a gap is zero, from the depth at which a gain is noticed."""
 
 TINY = 1e-300
 
@@ -203,13 +217,9 @@ class RigidContact:
         return float(np.max(gap[below] / rate[below], initial=0.0))
 
     def kept(self, t: float, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Forces (rows, 3), along the world's axes, and gaps (rows,) of a state, of contacts."""
-        found, slots = self._found(t, q, qd), self._slots
-        forces, gaps = np.zeros((len(slots.names), 3)), np.full(len(slots.names), np.inf)
-        turned = np.swapaxes(found.moves.axes, 1, 2) @ found.forces[:, :, None]
-        np.add.at(forces, slots.row, turned[..., 0])
-        np.minimum.at(gaps, slots.row, found.moves.gap)
-        return forces[: slots.contacts], gaps[: slots.contacts]
+        """Forces and gaps of contacts in a state, as `Slots.seen`."""
+        found = self._found(t, q, qd)
+        return self._slots.seen(found.moves, found.forces)
 
     def memory(self) -> dict[str, np.ndarray]:
         """The mode."""
@@ -252,45 +262,24 @@ class RigidContact:
         off = np.max(np.abs(moves.gap[mode.current]), initial=0.0)
         if max(off, np.max(np.abs(moves.velocity[rows]), initial=0.0)) <= DRIFT:
             return step
-        q = self._onto(t, step.q, moves, mode.current)
-        return step._replace(q=q, qd=self._stopped(t, step.q, step.qd, moves, rows))
+        q = self._slots.onto(t, step.q, moves, mode.current)
+        return step._replace(q=q, qd=self._slots.stopped(t, step.q, step.qd, moves, rows))
 
     def _held_rows(self) -> np.ndarray:
         """Directions in which current points do not move: truth (k, 3)."""
         sticks = self._mode.active & (self._friction > 0.0) & ~self._mode.slides
         return np.column_stack([sticks, sticks, self._mode.current])
 
-    def _onto(self, t: float, q: np.ndarray, moves: Moves, which: np.ndarray) -> np.ndarray:
-        """q with the gaps of some points closed."""
-        there: np.ndarray = self._robot.integrate(
-            q, self._shift(t, q, moves.J[which, 2], moves.gap[which])
-        )
-        return there
-
-    def _stopped(
-        self, t: float, q: np.ndarray, qd: np.ndarray, moves: Moves, rows: np.ndarray
-    ) -> np.ndarray:
-        """qd without velocities in some directions (k, 3) of points."""
-        return qd + self._shift(t, q, moves.J[rows], moves.velocity[rows])
-
-    def _shift(self, t: float, q: np.ndarray, J: np.ndarray, excess: np.ndarray) -> np.ndarray:
-        """The step d of least d'M d with J d = -excess."""
-        B = response(self._robot.mechanism.at(t), q, J.T)
-        shift: np.ndarray = B @ np.linalg.lstsq(J @ B, -excess, rcond=1e-11)[0]
-        return shift
-
     # Changes -----------------------------------------------------------------------------------
 
-    def changed(
-        self, t: float, q: np.ndarray, qd: np.ndarray, held: bool
-    ) -> tuple[list[Occurrence], np.ndarray, np.ndarray]:
+    def changed(self, t: float, q: np.ndarray, qd: np.ndarray, held: bool) -> Changed:
         """The state after impulses and with a new mode (steps 4 to 6), and what happened.
 
         held: points that are current were held until now, and do not collide.
         """
         state, moves = (q, qd), self._moves(t, q, qd)
         if (near := moves.touch).any():
-            q = self._onto(t, q, moves, near)
+            q = self._slots.onto(t, q, moves, near)
             moves = self._moves(t, q, qd)
         before = moves.velocity[:, 2]
         hits = near & (before < -SLOW) & ~(held & self._mode.current)
@@ -303,7 +292,7 @@ class RigidContact:
             rest = np.linalg.norm(moves.velocity[:, :2], axis=-1) <= SLOW
             rest &= self._mode.active & (self._friction > 0.0)
             rows = np.column_stack([rest, rest, self._mode.current])
-            qd = self._stopped(t, q, qd, moves, rows)
+            qd = self._slots.stopped(t, q, qd, moves, rows)
         return self._slots.told(t, state, hits, old, self._mode, late), q, qd
 
     def collides(self, t: float, q: np.ndarray, qd: np.ndarray) -> bool:
@@ -382,7 +371,7 @@ class RigidContact:
         rows = np.column_stack([slow, slow, stays])
         if np.max(np.abs(moves.velocity[rows]), initial=0.0) <= DRIFT:
             return qd
-        return self._stopped(t, q, qd, moves, rows)
+        return self._slots.stopped(t, q, qd, moves, rows)
 
 
 class _Found(NamedTuple):
@@ -404,3 +393,83 @@ class _Found(NamedTuple):
         """Whether it is that of a state."""
         same = self.mode is mode and self.t == t
         return same and np.array_equal(self.q, q) and np.array_equal(self.qd, qd)
+
+
+# Steps -------------------------------------------------------------------------------------------
+
+
+class Watched(Pace):
+    """Steps that end where something changes at a contact (step 3); then a change is due."""
+
+    def __init__(self, pace: Pace, contact: RigidContact) -> None:
+        self._pace, self._contact = pace, contact
+        self.due = False
+
+    def __call__(
+        self, t: float, q: np.ndarray, qd: np.ndarray, most: float = np.inf
+    ) -> tuple[float, Taken]:
+        contact = self._contact
+        goal, step = self._paced(t, q, qd)
+        passed = contact.margins(goal, step.q, step.qd) < 0.0
+        self.due = bool(passed.any())
+        if not self.due:
+            return goal, contact.restored(goal, step)
+
+        def at(part: float) -> tuple[float, np.ndarray, np.ndarray]:
+            return t + part * (goal - t), *(step.at(part) if part else (q, qd))
+
+        def left(part: float, which: int) -> float:
+            return min(float(contact.margins(*at(part))[which]), 1.0)
+
+        part, found = 1.0, np.zeros_like(passed)
+        while passed.any():
+            roots = {int(k): _root(left, int(k), part) for k in np.flatnonzero(passed)}
+            part = min(roots.values())
+            found[[k for k in roots if roots[k] == part]] = True
+            passed = (contact.margins(*at(part)) < 0.0) & ~found
+            if not passed.any() and part > JUST:  # features that others have replaced by then
+                passed = (contact.margins(*at(part - JUST)) < 0.0) & ~found
+                part -= JUST * passed.any()
+        for _ in range(NEWTON):
+            part = max(part - contact.overdue(*at(part)) / (goal - t), 0.0)
+        when, *_ = last = at(part)
+        shorter = Taken(last[1], last[2], None, step.ends, lambda less: step.at(less * part))
+        return when, contact.restored(when, shorter)
+
+    def _paced(self, t: float, q: np.ndarray, qd: np.ndarray) -> tuple[float, Taken]:
+        """The next step as it is made, none of whose errors takes held points off their surfaces.
+
+        It is tried shorter where it does; where that does not help, it is left to `margins`.
+        """
+        contact = self._contact
+        first = goal, step = self._pace(t, q, qd, contact.turned(t, q, qd))
+        for _ in range(HALVINGS):
+            if not contact.strays(goal, step.q, step.qd):
+                return goal, step
+            goal, step = self._pace(t, q, qd, 0.5 * (goal - t))
+        return first
+
+    def changed(self, t: float, q: np.ndarray, qd: np.ndarray) -> Changed:
+        """The changes at a contact; not only where they are due."""
+        if not self.due:
+            self._contact.check(t, q, qd)
+        return self._contact.changed(t, q, qd, self.due)
+
+
+def _root(left: Callable[[float, int], float], which: int, end: float) -> float:
+    """The part of a step after which a margin is negative; none, where it is from the start.
+
+    One that is nothing at the start, as the force of a body that rests without weight, is negative
+    where it is so beyond a part of what it comes to: there it can be told which way it goes.
+    """
+    first = left(0.0, which)
+    slack = 0.0 if first > 0.0 else -SLIGHT * min(left(end, which), left(1.0, which))
+    if first + slack <= 0.0:
+        return 0.0
+
+    def beyond(part: float) -> float:
+        return left(part, which) + slack
+
+    if beyond(end) >= 0.0:
+        return end
+    return float(scipy.optimize.brentq(beyond, 0.0, end, xtol=1e-12, rtol=1e-12))

@@ -1,17 +1,21 @@
-"""The loop in time: steps, what happens within them, and what is kept."""
+"""The loop in time: steps of some length, events within them, and the states that are kept."""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from chasles.errors import InputError, StateError
+from chasles.errors import ArgumentError, InputError, NotFiniteError, StateError
 from chasles.mechanisms import LoopError
 from chasles.motion.contract import Array
-from chasles.motion.drivers.events import Event, occurred
-from chasles.motion.records import Memory, Occurrence
-from chasles.motion.steps.local import Taken
+from chasles.motion.records import End, Memory, Occurrence
+from chasles.motion.steps.system import Taken
+
+HALVINGS = 52
+"""Of the step, to find an event: to rounding, whatever its length."""
 
 REPEATED = 1000
 """So many events that each begin the motion anew may stop one step; more have no end."""
@@ -19,48 +23,240 @@ REPEATED = 1000
 Begin = Callable[[float, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 """begin(t, q, qd): the state that a motion can begin with."""
 
+Step = Callable[[float, float, np.ndarray, np.ndarray], Taken]
+"""step(t, h, q, qd): a step of h seconds from time t."""
 
-class Changes(Protocol):
-    """What changes the motion besides events: contacts that come and go."""
-
-    due: bool
-
-    def changed(
-        self, t: float, q: np.ndarray, qd: np.ndarray
-    ) -> tuple[list[Occurrence], np.ndarray, np.ndarray]:
-        """What happened, and the state from which the motion goes on."""
+Changed = tuple[list[Occurrence], np.ndarray, np.ndarray]
+"""What happened, and the state from which the motion goes on."""
 
 
-class Untouched:
-    """No contacts that come and go: nothing changes."""
+# The length of steps ----------------------------------------------------------------------------
+
+
+class Pace:
+    """Steps one after the other; due: what ended the last one changes the motion."""
 
     due = False
 
-    def changed(
-        self, t: float, q: np.ndarray, qd: np.ndarray
-    ) -> tuple[list[Occurrence], np.ndarray, np.ndarray]:
-        """Nothing happened."""
+    def __call__(
+        self, t: float, q: np.ndarray, qd: np.ndarray, most: float = math.inf
+    ) -> tuple[float, Taken]:
+        """The time of the next state, at most so many seconds away, and the step there."""
+        raise NotImplementedError
+
+    def changed(self, t: float, q: np.ndarray, qd: np.ndarray) -> Changed:
+        """What happens at the beginning, at events and where a change is due: nothing."""
         return [], q, qd
+
+
+@dataclass
+class Even(Pace):
+    """Steps between equally spaced times; one that begins between them ends at the next."""
+
+    step: Step
+    start: float
+    whole: float
+    steps: int
+    done: int = 0
+
+    def __call__(
+        self, t: float, q: np.ndarray, qd: np.ndarray, most: float = math.inf
+    ) -> tuple[float, Taken]:
+        while self._next <= t:
+            self.done += 1
+        goal = min(self._next, t + most)
+        return goal, self.step(t, goal - t, q, qd)
+
+    def memory(self) -> dict[str, np.ndarray]:
+        return {"done": np.array(self.done)}
+
+    def recall(self, memory: Memory) -> None:
+        self.done = int(memory["done"])
+
+    @property
+    def _next(self) -> float:
+        goal = self.start + self.whole * (self.done + 1) / self.steps
+        last = self.done + 1 == self.steps  # which rounding must not leave before the end
+        return max(goal, self.start + self.whole) if last else goal
+
+
+@dataclass
+class Controlled(Pace):
+    """Steps whose error, the largest of all entries of (d, qd) beside atol + rtol |(d, qd)|, is 1.
+
+    d is the step from the last position along `integrate`, so that rtol is of how far it went. The
+    next length follows from the error's power (Hairer, Norsett and Wanner 1993, section II.4).
+    """
+
+    step: Step
+    end: float
+    longest: float
+    rtol: float
+    atol: float
+    power: int
+    h: float
+
+    def __call__(
+        self, t: float, q: np.ndarray, qd: np.ndarray, most: float = math.inf
+    ) -> tuple[float, Taken]:
+        """As `Pace`; a step is tried again while its error is large."""
+        largest = 5.0
+        while True:
+            h = min(self.h, self.longest, most)
+            goal = self.end if t + 1.01 * h >= self.end else t + h
+            if goal - t <= 1e-14 * max(1.0, abs(t)):
+                problem = f"no step is short enough at t = {t:.6g} s"
+                remedy = "make rtol and atol larger, take 'sdirk2', or look at tau"
+                raise NotFiniteError("E-MOTION-056", problem, remedy, part="simulate")
+            taken = self.step(t, goal - t, q, qd)
+            assert taken.error is not None
+            allowed = self.atol + self.rtol * np.maximum(*np.abs(taken.ends))
+            error = float(np.max(np.abs(taken.error) / allowed, initial=0.0))
+            factor = 0.9 * error ** (-1.0 / self.power) if error else largest
+            self.h = (goal - t) * min(largest, max(0.2, factor))
+            if error <= 1.0:
+                return goal, taken
+            largest = 1.0
+
+    def memory(self) -> dict[str, np.ndarray]:
+        return {"h": np.array(self.h)}
+
+    def recall(self, memory: Memory) -> None:
+        self.h = float(memory["h"])
+
+
+# Events -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Event:
+    """Where function(t, q, qd), a number, goes through zero.
+
+    direction: only upward (1), only downward (-1), or both (0). then: what the event does, as an
+    impact does: a function (t, q, qd) -> (q, qd) of the state from which the motion goes on.
+    terminal: the motion ends there; by default if it does nothing.
+
+    It is looked for between the ends of each step, so dt must be short enough that the function
+    does not change its sign twice within one. From a value of zero it does not change its sign.
+    """
+
+    function: Callable[[float, np.ndarray, np.ndarray], float]
+    direction: int = 0
+    then: Callable[[float, np.ndarray, np.ndarray], tuple[Any, Any]] | None = None
+    terminal: bool | None = None
+    name: str = "event"
+
+    def __post_init__(self) -> None:
+        if self.direction not in (-1, 0, 1):
+            problem = f"direction must be -1, 0 or 1, not {self.direction!r}"
+            raise InputError("E-MOTION-040", problem, part=f"event {self.name!r}")
+
+    @property
+    def stops(self) -> bool:
+        """Return True if it ends the motion."""
+        return self.then is None if self.terminal is None else self.terminal
+
+    @property
+    def interrupts(self) -> bool:
+        """Return True if the step ends there."""
+        return self.stops or self.then is not None
+
+    def value(self, t: float, q: np.ndarray, qd: np.ndarray) -> float:
+        """The function's value, checked."""
+        found = np.asarray(self.function(t, q, qd), dtype=float)
+        if found.size != 1 or not math.isfinite(found.item()):
+            problem = f"event {self.name!r} gave {found!r:.60} at t = {t:.6g} s"
+            raise InputError("E-MOTION-041", problem, "return one finite number", part="simulate")
+        return found.item()
+
+    def after(self, t: float, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The state that it leaves, checked."""
+        assert self.then is not None
+        try:
+            state = [np.array(part, dtype=float) for part in self.then(t, q, qd)]
+        except (TypeError, ValueError):
+            state = []
+        fits = [part.shape for part in state] == [q.shape, qd.shape]
+        if not fits or not all(np.isfinite(part).all() for part in state):
+            problem = (
+                f"what event {self.name!r} does at t = {t:.6g} s must give (q, qd), finite numbers "
+                f"of shapes {q.shape} and {qd.shape}"
+            )
+            raise InputError("E-MOTION-042", problem, part="simulate")
+        return state[0], state[1]
+
+
+def checked_events(events: Event | Sequence[Event], q: np.ndarray) -> tuple[Event, ...]:
+    """The events of a motion from q, which is one state."""
+    given = (events,) if isinstance(events, Event) else tuple(events)
+    for event in given:
+        if not isinstance(event, Event):
+            problem = f"events must be chasles.Event(function), not {event!r:.60}"
+            raise ArgumentError("E-MOTION-043", problem, part="simulate")
+    if given and q.ndim > 1:
+        problem = (
+            f"events are of one state, not of a batch {q.shape[:-1]}, whose members would meet "
+            "them at different times"
+        )
+        raise InputError("E-MOTION-044", problem, "simulate them one by one", part="simulate")
+    return given
+
+
+def _occurred(
+    events: Sequence[Event], t: float, goal: float, q: np.ndarray, qd: np.ndarray, step: Taken
+) -> tuple[list[Occurrence], Event | None]:
+    """The events in a step from t to goal, in order, and the one that interrupts it, if any.
+
+    Whatever comes after that one does not happen: the step is gone back to it.
+    """
+    found = []
+    for event in events:
+        before, after = event.value(t, q, qd), event.value(goal, step.q, step.qd)
+        if (before > 0.0 >= after and event.direction < 1) or (
+            before < 0.0 <= after and event.direction > -1
+        ):
+            found.append((_located(event, t, goal - t, step, before), event))
+    happened = []
+    for part, event in sorted(found, key=lambda pair: pair[0]):
+        state = step.at(part) if part else (q, qd)
+        happened.append(Occurrence(event.name, t + part * (goal - t), *state))
+        if event.interrupts:
+            return happened, event
+    return happened, None
+
+
+def _located(event: Event, t: float, h: float, step: Taken, before: float) -> float:
+    """The last part of the step at which the function still has its sign, by halving.
+
+    On that side a motion that turns back there, as a ball does, begins with the right sign.
+    """
+    low, high = 0.0, 1.0
+    for _ in range(HALVINGS):
+        middle = 0.5 * (low + high)
+        if event.value(t + middle * h, *step.at(middle)) * before > 0.0:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+# The loop ---------------------------------------------------------------------------------------
 
 
 class Keep:
     """The states that are kept: one of so many steps, or those at given times.
 
-    beside: what is kept of each state besides, a function of (t, q, qd), in `others`.
+    beside: a function of (t, q, qd), whose value for each of them is kept in `others`.
     """
 
     def __init__(
-        self,
-        start: float,
-        whole: float,
-        every: int,
-        times: Array,
-        beside: Callable[..., Any] = lambda t, q, qd: None,
+        self, start: float, end: float, every: int, times: Array, beside: Callable[..., Any]
     ) -> None:
-        self._every, self._count, self._beside = every, 0, beside
+        self._every, self._beside = every, beside
+        self._count = self._repeated = 0
         self._kept: list[tuple[float, np.ndarray, np.ndarray]] = []
         self.others: list[Any] = []
-        self._times = None if times is None else _checked_times(times, start, start + whole)
+        self._times = None if times is None else _checked_times(times, start, end)
 
     def now(self, t: float, q: np.ndarray, qd: np.ndarray) -> None:
         """The state at which the motion begins or ends, or an event is: kept once."""
@@ -82,6 +278,16 @@ class Keep:
             state = (step.q, step.qd) if time == goal else step.at((time - t) / (goal - t))
             self._keep(time, *state)
 
+    def repeated(self, event: str | None, goal: float) -> None:
+        """Count events before a step comes to its goal: too many of them have no end."""
+        self._repeated = self._repeated + 1 if event else 0
+        if self._repeated > REPEATED:
+            problem = (
+                f"event {event!r} came {REPEATED} times before t = {goal:.6g} s and has no end"
+            )
+            remedy = "let it come to rest, or stop there (terminal=True)"
+            raise StateError("E-MOTION-061", problem, remedy, part="simulate")
+
     def _keep(self, t: float, q: np.ndarray, qd: np.ndarray) -> None:
         self._kept.append((t, q, qd))
         self.others.append(self._beside(t, q, qd))
@@ -96,39 +302,15 @@ class Keep:
         return t, np.stack(positions, axis), np.stack(velocities, axis)
 
     def memory(self) -> dict[str, np.ndarray]:
-        """How many steps there were, and how many times are left."""
-        return {"steps": np.array(self._count), "left": np.array(len(self._times or ()))}
+        """How many steps and repetitions there were, and how many times are left."""
+        counts = {"steps": self._count, "repeated": self._repeated, "left": len(self._times or ())}
+        return {name: np.array(count) for name, count in counts.items()}
 
     def recall(self, memory: Memory) -> None:
         """Go on counting, with the times that are left."""
-        self._count = int(memory["steps"])
+        self._count, self._repeated = int(memory["steps"]), int(memory["repeated"])
         if self._times is not None:
             del self._times[: len(self._times) - int(memory["left"])]
-
-
-class Repeats:
-    """How often the motion began anew, once after the other, before a step came to its end."""
-
-    def __init__(self) -> None:
-        self._count = 0
-
-    def step(self, event: str | None, goal: float) -> None:
-        """A step to goal, or to an event before it: too many of these have no end."""
-        self._count = self._count + 1 if event else 0
-        if event and self._count > REPEATED:
-            problem = (
-                f"event {event!r} came {REPEATED} times before t = {goal:.6g} s and has no end"
-            )
-            remedy = "let it come to rest, or stop there (terminal=True)"
-            raise StateError("E-MOTION-061", problem, remedy, part="simulate")
-
-    def memory(self) -> dict[str, np.ndarray]:
-        """How many."""
-        return {"repeated": np.array(self._count)}
-
-    def recall(self, memory: Memory) -> None:
-        """Go on counting."""
-        self._count = int(memory["repeated"])
 
 
 def _checked_times(times: Array, start: float, end: float) -> list[float]:
@@ -145,65 +327,49 @@ def _checked_times(times: Array, start: float, end: float) -> list[float]:
     return [float(time) for time in given]
 
 
-class Ran(NamedTuple):
-    """What happened, and the time and state at which steps stopped; over: there are no more."""
-
-    happened: list[Occurrence]
-    t: float
-    q: np.ndarray
-    qd: np.ndarray
-    over: bool
-
-
 def run(
-    pace: Callable[[float, np.ndarray, np.ndarray], tuple[float, Taken]],
+    pace: Pace,
     begin: Begin,
-    changes: Changes,
     events: Sequence[Event],
     keep: Keep,
-    repeats: Repeats,
     span: tuple[float, float],
     q: np.ndarray,
     qd: np.ndarray,
     progress: bool,
     steps: int | None = None,
-) -> Ran:
-    """Steps over a span of time, or until an event that ends them, or `steps` of them."""
+) -> tuple[list[Occurrence], End]:
+    """Steps over a span of time, or until an event that ends them, or `steps` of them.
+
+    Returns what happened, and where the steps stopped, with nothing remembered.
+    """
     (t, end), happened, taken, stopped = span, [], 0, False
     with _bar(progress, span) as show:
         while t < end and taken != steps and not stopped:
             taken += 1
-            with _said_when(t):
+            try:
                 goal, step = pace(t, q, qd)
-                found, event = occurred(events, t, goal, q, qd, step)
+                found, event = _occurred(events, t, goal, q, qd, step)
+            except LoopError as error:
+                raise error.within(f"simulate: after t = {t:.6g} s") from None
             happened += found
             before, (t, q, qd) = t, found[-1][1:] if event else (goal, step.q, step.qd)
             keep.step(before, goal, t, step)
             show(t)
             stopped = event is not None and event.stops
-            due = changes.due and event is None
-            repeats.step(event.name if event and not stopped else "contact" if due else None, goal)
+            due = pace.due and event is None
+            keep.repeated(event.name if event and not stopped else "contact" if due else None, goal)
             if event is None and not due:
                 continue
             keep.now(t, q, qd)
             if event is None or event.then is not None:
                 q, qd = begin(t, *(event.after(t, q, qd) if event else (q, qd)))
-                found, q, qd = changes.changed(t, q, qd)
+                found, q, qd = pace.changed(t, q, qd)
                 happened += found
                 keep.now(t, q, qd)
     over = stopped or t >= end
     if over:
         keep.now(t, q, qd)
-    return Ran(happened, t, q, qd, over)
-
-
-@contextmanager
-def _said_when(t: float) -> Iterator[None]:
-    """What goes wrong in a step says when."""
-    try:
-        yield
-    except LoopError as error:
-        raise error.within(f"simulate: after t = {t:.6g} s") from None
+    return happened, End(t, q, qd, over, {})
 
 
 @contextmanager

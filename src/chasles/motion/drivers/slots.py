@@ -6,38 +6,35 @@ from typing import Any
 
 import numpy as np
 
-from chasles.errors import ConvergenceError
+from chasles.errors import ArgumentError, ConvergenceError, InputError
 from chasles.motion.contact.modes import Mode
 from chasles.motion.contact.pairs import Pair, Rigid
-from chasles.motion.contact.rigid import limit_rows, touch
+from chasles.motion.contact.rigid import limit_rows, response, touch
 from chasles.motion.contract import Machine
 from chasles.motion.geometry.kinematics import NEAR, Moves, Points, carrier
 from chasles.motion.geometry.meetings import Meeting, meeting
 from chasles.motion.geometry.shapes import contact_axes
 from chasles.motion.laws.friction import NoUniqueMotion
-from chasles.motion.records import Occurrence
+from chasles.motion.records import Occurrence, Touching
 from chasles.motion.solvers.complementarity import Infeasible
+from chasles.motion.steps.integrators import Table
+from chasles.motion.steps.system import Advance
 
 
 class Stops:
     """Joint limits as points of contact: one direction each, in rad or m."""
 
     def __init__(self, robot: Machine, used: bool) -> None:
-        self._robot, self._start = robot, robot.neutral()
-        rows = (
-            limit_rows(robot.model, self._start, np.zeros(robot.nv), within=np.inf) if used else []
-        )
+        joints = [robot.model.bodies[i].joint for i in robot.model.movers]
+        self._start = np.array([float(x) for joint in joints for x in joint.neutral()])
+        self._robot, still = robot, np.zeros(robot.nv)
+        rows = limit_rows(robot.model, self._start, still, within=np.inf) if used else []
         rows = [row for row in rows if np.isfinite(row[2])]
         self._freedom = np.array([k for k, _, _ in rows], dtype=int)
         self._sign, self._gap = (np.array([row[k] for row in rows]) for k in (1, 2))
         self._J = np.zeros((len(rows), 3, robot.nv))
         self._J[np.arange(len(rows)), 2, self._freedom] = self._sign
-        ends = {1.0: "lower", -1.0: "upper"}
-        freedoms = [
-            name
-            for name in robot.joints
-            for _ in range(*robot.velocity_slice(name).indices(robot.nv))
-        ]
+        ends, freedoms = {1.0: "lower", -1.0: "upper"}, robot.mechanism.loops.freedoms
         self.names = [f"{freedoms[k]} {ends[sign]} limit" for k, sign, _ in rows]
 
     def __call__(self, q: np.ndarray, qd: np.ndarray) -> Moves:
@@ -107,7 +104,7 @@ class Slots:
             else:
                 self._varying.append(Varying(robot, pair, found))
                 meetings += [rows[0]] * found.size
-        self.contacts, self._balls = len(self.names), len(balls)
+        self._robot, self.contacts, self._balls = robot, len(self.names), len(balls)
         stops = range(self.contacts, self.contacts + len(self._stops.names))
         self.names += self._stops.names
         self.laws += [Rigid()] * len(stops)
@@ -124,6 +121,30 @@ class Slots:
         if len(parts) == 1:
             return parts[0]
         return Moves(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+
+    def onto(self, t: float, q: np.ndarray, moves: Moves, which: np.ndarray) -> np.ndarray:
+        """q with the gaps of some slots closed."""
+        shift = self._shift(t, q, moves.J[which, 2], moves.gap[which])
+        return self._robot.integrate(q, shift)
+
+    def stopped(
+        self, t: float, q: np.ndarray, qd: np.ndarray, moves: Moves, rows: np.ndarray
+    ) -> np.ndarray:
+        """qd without velocities in some directions, truth (slots, 3)."""
+        return qd + self._shift(t, q, moves.J[rows], moves.velocity[rows])
+
+    def _shift(self, t: float, q: np.ndarray, J: np.ndarray, excess: np.ndarray) -> np.ndarray:
+        """The step d of least d'M d with J d = -excess."""
+        B = response(self._robot.mechanism.at(t), q, J.T)
+        return B @ np.linalg.lstsq(J @ B, -excess, rcond=1e-11)[0]
+
+    def seen(self, moves: Moves, forces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Forces (contacts, 3), along the world's axes, and gaps (contacts,) of rows."""
+        found, gaps = np.zeros((len(self.names), 3)), np.full(len(self.names), np.inf)
+        turned = np.swapaxes(moves.axes, 1, 2) @ forces[:, :, None]
+        np.add.at(found, self.row, turned[..., 0])
+        np.minimum.at(gaps, self.row, moves.gap)
+        return found[: self.contacts], gaps[: self.contacts]
 
     def rows(self, which: np.ndarray) -> np.ndarray:
         """Which rows have a slot of those that are true in `which` (slots,): (rows,)."""
@@ -178,3 +199,47 @@ def _names(pair: Pair) -> list[str]:
     other = "" if pair.surface.frame is None else f" on {pair.surface.frame}"
     body = pair.body.frame or "world"
     return [f"{body}{f'[{k}]' if pair.points > 1 else ''}{other}" for k in range(pair.points)]
+
+
+def check_rigid(
+    contacts: Sequence[Pair],
+    q: np.ndarray,
+    name: str,
+    advance: Advance,
+    stabilization: float | None,
+) -> None:
+    """Refuse what rigid contact does not go with."""
+    for pair in contacts:
+        if not isinstance(pair, Pair) or not isinstance(pair.law, Rigid):
+            problem = (
+                "contacts must all be contact.Pair(body, surface, contact.Rigid(...)) beside "
+                "limits or other rigid ones, whose steps end where one touches, and soft ones "
+                f"have no such end, not {pair!r:.80}"
+            )
+            remedy = "give all of them one kind of law"
+            raise ArgumentError("E-MOTION-070", problem, remedy, part="simulate")
+    if q.ndim > 1:
+        problem = (
+            f"contacts and limits are of one state, not of a batch {q.shape[:-1]}, whose members "
+            "would touch at different times"
+        )
+        remedy = "simulate them one by one, or take robot.rollout with soft contacts"
+        raise InputError("E-MOTION-071", problem, remedy, part="simulate")
+    if not isinstance(advance, Table) or not advance.explicit:
+        problem = (
+            "contacts and limits need an explicit integrator, to go back within its steps, not "
+            f"{name!r}"
+        )
+        raise InputError("E-MOTION-072", problem, "take 'rk4' or 'dopri5'", part="simulate")
+    if stabilization is not None:
+        problem = "contacts and limits keep loops closed"
+        raise InputError("E-MOTION-073", problem, "leave out stabilization", part="simulate")
+
+
+def touched(kept: Sequence[tuple[np.ndarray, np.ndarray]], points: int) -> Touching:
+    """Forces and gaps of the states of a trajectory, if there are none too."""
+    forces, gaps = zip(*kept, strict=True) if kept else ((), ())
+    n = len(kept)
+    return Touching(
+        np.reshape(forces, (n, points, 3)), np.reshape(gaps, (n, points)), np.zeros((n, 0))
+    )

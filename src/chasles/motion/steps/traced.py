@@ -111,8 +111,7 @@ class Traced:
 
     def run(self, found: Program, **arguments: Numbers) -> list[Number]:
         """A program on expressions."""
-        values = found.replay(arguments, self.arena)
-        return [values[r] for r in found.results[0]]
+        return found.applied(arguments, self.arena)[0]
 
 
 STEPS = {name: row for name, row in INTEGRATORS.items() if row.traced}

@@ -1,21 +1,32 @@
 """How positions follow steps along the configuration space: of a tree, or of closed loops."""
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from chasles.errors import ArgumentError
-from chasles.mechanisms import OpenLoop, SingularPosition
-from chasles.mechanisms.assembly import Chart
-from chasles.mechanisms.closing import CLOSED
-from chasles.motion.closure import ClosureFunction
-from chasles.motion.contract import Machine
-from chasles.motion.drivers.pace import Step
+from chasles import backends
+from chasles.backends.arrays import call
+from chasles.errors import ArgumentError, InputError, ModelError
+from chasles.expr import RULES, Arena, Number, Program, Variable, forward
+from chasles.mechanisms import CLOSED, Chart, ImpossiblePosition, OpenLoop, SingularPosition
+from chasles.motion.contract import Array, Machine
+from chasles.motion.drivers.running import Begin, Step
 from chasles.motion.records import Memory, Remembering
-from chasles.motion.steps.local import Accelerate, Behind, Local, Place, Placed, Taken, take
-from chasles.motion.steps.system import Advance, path
+from chasles.motion.steps.system import (
+    Accelerate,
+    Advance,
+    Behind,
+    Local,
+    Place,
+    Placed,
+    Taken,
+    path,
+    take,
+)
 
 FALLEN = 0.1
 """Other coordinates are chosen where the margin of a chart, which is the square of a pivot, falls
@@ -34,7 +45,91 @@ BRANCH = 1e-3
 """A closed position farther than this from the given one (rad, m) belongs to another branch."""
 
 
-def rate_of_steps(robot: Machine) -> Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]:
+# Loops that the user closes ---------------------------------------------------------------------
+
+Gamma = Callable[..., Sequence[Number]]
+"""gamma(y) or gamma(y, t): all of q from the independent coordinates, in the order of
+`robot.independent`, and the time."""
+
+
+class ClosureFunction:
+    """q = gamma(y), qd = G yd, qdd = G ydd + g, for a robot with loops (Featherstone 2008, 8.11).
+
+    Or q = gamma(y, t), qd = G yd + d gamma/dt, for a robot that depends on time: gamma's last
+    argument is then called t. gamma is called once, on symbols; it is made of + - * / and of `sin`,
+    `cos`, `atan2`, `sqrt`, `select` and the others of `chasles.expr`. It decides the branch. G and
+    g are its derivatives. Every joint must have a q whose rates are its velocities (no spherical,
+    planar or free joint).
+    """
+
+    def __init__(self, robot: Machine, gamma: Gamma) -> None:
+        model, self.robot = robot.model, robot
+        robot.mechanism.require_loops("ClosureFunction", "there is nothing to close")
+        for body in (model.bodies[i] for i in model.movers):
+            if not body.joint.additive:
+                problem = (
+                    f"joint {body.data.name!r} of robot {model.name!r} has velocities that are not "
+                    "rates of its q"
+                )
+                remedy = "leave the loops to simulate"
+                raise ModelError("E-MOTION-026", problem, remedy, part="ClosureFunction")
+        loops = robot.mechanism.loops
+        self.independent, self.freedoms = loops.independent, loops.freedoms
+        self._kernel = backends.compile(_program(gamma, len(self.independent), model.nq))
+
+    def __call__(self, y: Array, yd: Array = None, ydd: Array = None, *, t: Array = 0.0) -> Any:
+        """q (..., nq) at y (..., n); with yd also qd, with ydd also qdd, as a tuple.
+
+        t: the time (...), in s, of which a gamma(y) makes no use. Raises
+        `chasles.ImpossiblePosition` where gamma has no value.
+        """
+        zero = np.zeros(len(self.independent))
+        rates = [zero if rate is None else rate for rate in (yd, ydd)]
+        found = call(self._kernel, "ClosureFunction", (y, *rates, t))
+        bad = ~np.isfinite(found[0])
+        if np.count_nonzero(bad) and np.all(np.isfinite(y)):
+            where = tuple(int(k) for k in np.argwhere(bad)[0][:-1])
+            names = ", ".join(repr(self.freedoms[k]) for k in self.independent)
+            values = np.broadcast_to(y, (*bad.shape[:-1], len(zero)))[where].tolist()
+            problem = f"the closure function has no value at {names} = {values}"
+            part = f"robot {self.robot.model.name!r}"
+            raise ImpossiblePosition("E-MOTION-027", problem, part=part)
+        if yd is None and ydd is None:
+            return found[0]
+        return found[:2] if ydd is None else found
+
+
+def _program(gamma: Gamma, n: int, nq: int) -> Program:
+    """The program of q, qd, qdd in y, yd, ydd and t."""
+    moment = Variable("t", ())
+    inputs = [Variable(name, (n,)) for name in ("y", "yd", "ydd")]
+    arena = Arena(RULES)
+    y, (t,) = ([arena.input(v.name, k) for k in range(v.size)] for v in (inputs[0], moment))
+    timed = list(inspect.signature(gamma).parameters)[1:] == ["t"]
+    q = list(gamma(y, t) if timed else gamma(y))
+    if len(q) != nq:
+        problem = f"gamma must give {nq} numbers, q, not {len(q)}"
+        raise InputError("E-MOTION-028", problem, part="ClosureFunction")
+    position = Program.from_outputs("gamma", [inputs[0], moment], [(Variable("q", (nq,)), q)])
+    velocity = forward(position, ["y", "t"])
+    names = {"d_y": "yd", "d_t": "td"}  # the rates of y and t are inputs of their own
+    rates = tuple(Variable(names.get(v.name, v.name), v.shape) for v in velocity.inputs)
+    velocity = replace(velocity, inputs=rates)
+    acceleration = forward(velocity, ["y", "t", "yd"])
+    arena = Arena(RULES)
+    y, yd, ydd = ([arena.input(v.name, k) for k in range(n)] for v in inputs)
+    given: dict[str, list[Number]] = {"y": y, "t": [arena.input("t", 0)], "d_t": [1.0], "td": [1.0]}
+    given |= {"yd": yd, "d_y": yd, "d_yd": ydd}
+    outputs = []
+    for name, part in (("q", position), ("qd", velocity), ("qdd", acceleration)):
+        outputs.append((Variable(name, (nq,)), part.applied(given, arena)[0]))
+    return Program.from_outputs("gamma", [*inputs, moment], outputs)
+
+
+# Places along steps -----------------------------------------------------------------------------
+
+
+def _rate_of_steps(robot: Machine) -> Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]:
     """The function rate(q, there, v): that of difference(q, there) while `there` moves with v."""
     if all(robot.model.bodies[i].joint.additive for i in robot.model.movers):
         return lambda q, there, v: v
@@ -46,9 +141,9 @@ def rate_of_steps(robot: Machine) -> Callable[[np.ndarray, np.ndarray, np.ndarra
     return rate
 
 
-def tree(robot: Machine) -> Place:
+def _tree(robot: Machine) -> Place:
     """The places of a tree, or of one whose loops something else keeps closed."""
-    rate = rate_of_steps(robot)
+    rate = _rate_of_steps(robot)
 
     def place(t: float, q: np.ndarray, d: np.ndarray, v: np.ndarray) -> Placed:
         there = robot.integrate(q, d)
@@ -57,13 +152,14 @@ def tree(robot: Machine) -> Place:
     return place
 
 
-def by_function(robot: Machine, closure: ClosureFunction) -> Place:
+def _by_function(robot: Machine, closure: ClosureFunction) -> Place:
     """The places of loops that a function closes."""
-    if not isinstance(closure, ClosureFunction) or closure.robot.joints != robot.joints:
+    loops = robot.mechanism.loops
+    if not isinstance(closure, ClosureFunction) or closure.freedoms != loops.freedoms:
         problem = f"closure must be a ClosureFunction of robot {robot.name!r}"
         raise ArgumentError("E-MOTION-053", problem, part="simulate")
     free = closure.independent
-    where = [robot.mechanism.loops.places[k] for k in free]
+    where = [loops.places[k] for k in free]
 
     def place(t: float, q: np.ndarray, d: np.ndarray, v: np.ndarray) -> Placed:
         there, qd = closure(q[..., where] + d[..., free], v[..., free], t=t)
@@ -72,7 +168,7 @@ def by_function(robot: Machine, closure: ClosureFunction) -> Place:
     return place
 
 
-def begun(
+def _begun(
     robot: Machine, place: Place, t: float, q: np.ndarray, qd: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """A state near enough to closed, closed to rounding."""
@@ -102,7 +198,7 @@ class Moving(NamedTuple):
     parts: what remembers anything between steps.
     """
 
-    begin: Callable[[float, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
+    begin: Begin
     step: Step
     rechosen: list[float]
     parts: tuple[Remembering, ...] = ()
@@ -126,15 +222,15 @@ def moving(
         return take(advance, Local(robot, way, place, accelerate, t, q, behind), h, qd)
 
     if closure is not None:
-        place = by_function(robot, closure)
-        return Moving(partial(begun, robot, place), partial(step, place), [])
+        place = _by_function(robot, closure)
+        return Moving(partial(_begun, robot, place), partial(step, place), [])
     if not robot.mechanism.rows or stabilization is not None:
-        return Moving(lambda t, q, qd: (q, qd), partial(step, tree(robot)), [])
+        return Moving(lambda t, q, qd: (q, qd), partial(step, _tree(robot)), [])
     closed = Closed(robot)
 
     def begin(t: float, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         closed.choose(t, q)
-        return begun(robot, closed.place, t, q, qd)
+        return _begun(robot, closed.place, t, q, qd)
 
     return Moving(begin, partial(closed.step, step), closed.rechosen, (closed,))
 
@@ -155,7 +251,7 @@ class Closed:
     """
 
     def __init__(self, robot: Machine) -> None:
-        self._robot, self._rate = robot, rate_of_steps(robot)
+        self._robot, self._rate = robot, _rate_of_steps(robot)
         self.rechosen: list[float] = []
         self._charts: list[Chart] = []
         self._which, self._start = np.zeros(0, int), np.zeros(0)
@@ -167,12 +263,7 @@ class Closed:
         self._choose(t, q, self._which < 0)
 
     def step(
-        self,
-        step: Callable[..., Taken],
-        t: float,
-        h: float,
-        q: np.ndarray,
-        qd: np.ndarray,
+        self, step: Callable[..., Taken], t: float, h: float, q: np.ndarray, qd: np.ndarray
     ) -> Taken:
         """step(place, t, h, q, qd), in other coordinates where those of a member will not do."""
         chosen: Any = False
