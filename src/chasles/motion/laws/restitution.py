@@ -58,7 +58,8 @@ def check_law(what: str, law: Any) -> None:
         )
 
 
-class _PointLaw:
+@dataclass(frozen=True)
+class _PointLaw(ImpactLaw):
     """A law of one point, whose derivatives are central differences unless it knows better."""
 
     restitution: Array
@@ -74,32 +75,22 @@ class _PointLaw:
             problem = f"friction must be a finite number, zero or positive, not {given!r}"
             raise InputError("E-CONTACT-067", problem, part=name)
 
-    def impulse(self, W: Array, zeta: Array) -> np.ndarray:
-        """lambda (..., 3), in N s."""
-        raise NotImplementedError
-
     def derivatives(self, W: Array, zeta: Array) -> tuple[np.ndarray, np.ndarray]:
         """Those of lambda by W (..., 3, 3, 3) and by zeta (..., 3, 3), by central differences.
 
         All in one call; both entries of a pair of W share its slope.
         """
         W, zeta, _ = _arrays(self, W, zeta)
-        pairs = [(j, k) for j in range(3) for k in range(j, 3)]
-        W_steps, zeta_steps = np.zeros((9, *W.shape)), np.zeros((9, *zeta.shape))
-        for n in range(3):
-            zeta_steps[n, ..., n] = DIFFERENCE * np.max(np.abs(zeta), axis=-1)
-        for n, (j, k) in enumerate(pairs, start=3):
-            step = DIFFERENCE * np.max(np.abs(W), axis=(-2, -1))
-            W_steps[n, ..., j, k] = W_steps[n, ..., k, j] = step
-        both = [W + sign * W_steps for sign in (1.0, -1.0)]
-        moved = [zeta + sign * zeta_steps for sign in (1.0, -1.0)]
-        up, down = self.impulse(np.stack(both), np.stack(moved))
-        size = np.sum(np.abs(W_steps), axis=(-2, -1)) + np.sum(zeta_steps, axis=-1)
+        pairs = np.zeros((9, 3, 3))
+        for n, (j, k) in enumerate(zip(*np.triu_indices(3), strict=True), start=3):
+            pairs[n, j, k] = pairs[n, k, j] = 1.0
+        lead = (slice(None), *[None] * (zeta.ndim - 1))
+        dW = pairs[lead] * (DIFFERENCE * np.max(np.abs(W), axis=(-2, -1)))[..., None, None]
+        dzeta = np.eye(9, 3)[lead] * (DIFFERENCE * np.max(np.abs(zeta), axis=-1))[..., None]
+        up, down = self.impulse(np.stack([W + dW, W - dW]), np.stack([zeta + dzeta, zeta - dzeta]))
+        size = np.sum(dW, axis=(-2, -1)) + np.sum(dzeta, axis=-1)
         slopes = (up - down) / (2.0 * np.where(size > 0.0, size, 1.0))[..., None]
-        by_W, by_zeta = np.zeros((*zeta.shape, 3, 3)), np.moveaxis(slopes[:3], 0, -1)
-        for n, (j, k) in enumerate(pairs, start=3):
-            by_W[..., j, k] = by_W[..., k, j] = slopes[n]
-        return by_W, by_zeta
+        return np.einsum("n...i,njk->...ijk", slopes, pairs), np.moveaxis(slopes[:3], 0, -1)
 
 
 @dataclass(frozen=True)
@@ -111,25 +102,19 @@ class Sticking(_PointLaw):
     and normal are coupled.
     """
 
-    restitution: Array
-
     def impulse(self, W: Array, zeta: Array) -> np.ndarray:
-        """lambda (..., 3), in N s."""
         W, zeta, e = _arrays(self, W, zeta)
         wanted = zeta * _turned(e)
         wanted = np.where(zeta[..., 2:] < 0.0, wanted, 0.0)
         impulse = -applied(np.linalg.pinv(W, rcond=SINGULAR, hermitian=True), wanted)
         missing = np.abs(applied(W, impulse) + wanted)
         if np.any(missing > 1e-9 * np.max(np.abs(wanted), axis=-1, initial=0.0, keepdims=True)):
-            problem = (
-                "the point has too few freedoms to stop its slip and to rebound as restitution says"
-            )
+            problem = "the point cannot both stop its slip and rebound as restitution says"
             remedy = "use restitution 0, or a law with Coulomb's friction"
             raise InputError("E-CONTACT-061", problem, remedy, part="Sticking")
         return impulse
 
     def derivatives(self, W: Array, zeta: Array) -> tuple[np.ndarray, np.ndarray]:
-        """Those of lambda by W (..., 3, 3, 3) and by zeta (..., 3, 3)."""
         W, zeta, e = _arrays(self, W, zeta)
         back = np.linalg.pinv(W, rcond=SINGULAR, hermitian=True)
         by_W = -back[..., :, :, None] * self.impulse(W, zeta)[..., None, None, :]
@@ -143,6 +128,7 @@ def _turned(e: np.ndarray) -> np.ndarray:
     return np.stack([np.ones_like(e), np.ones_like(e), 1.0 + e], axis=-1)
 
 
+@dataclass(frozen=True)
 class _Slipping(_PointLaw):
     """Compression until the normal velocity is zero, then expansion until a quantity is enough.
 
@@ -155,7 +141,6 @@ class _Slipping(_PointLaw):
     """Where expansion ends: of e, impulse and work of compression, and normal velocity before."""
 
     def impulse(self, W: Array, zeta: Array) -> np.ndarray:
-        """lambda (..., 3), in N s."""
         W, zeta, e = _arrays(self, W, zeta)
         mu = np.broadcast_to(np.asarray(self.friction, dtype=float), e.shape)
         result = np.zeros_like(zeta)
@@ -179,7 +164,6 @@ class Newton(_Slipping):
     (Kane and Levinson 1985): a warning, not a recommendation.
     """
 
-    restitution: Array
     friction: Array = 0.0
     _quantity = "velocity"
     _goal = staticmethod(lambda e, impulse, work, before: -e * before)
@@ -206,8 +190,6 @@ class Poisson(_Slipping):
     gives back is not e^2 of what it took, and e = 1 is not free of loss (Stronge 1990).
     """
 
-    restitution: Array
-    friction: Array
     _quantity = "impulse"
     _goal = staticmethod(lambda e, impulse, work, before: (1.0 + e) * impulse)
 
@@ -222,8 +204,6 @@ class Stronge(_Slipping):
     change its kind, it is Newton's and Poisson's law.
     """
 
-    restitution: Array
-    friction: Array
     _quantity = "work"
     _goal = staticmethod(lambda e, impulse, work, before: (1.0 - e * e) * work)
 

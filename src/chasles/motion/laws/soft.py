@@ -53,7 +53,7 @@ class NormalLaw(Protocol):
         """States that an integrator has found, made exact: on the gap, where there is a force."""
 
 
-class _InSeries:
+class _InSeries(NormalLaw):
     """Surfaces one behind the other, pressed by one force; each has a state, its place (m)."""
 
     @property
@@ -65,7 +65,6 @@ class _InSeries:
         return _series(*(s.damping for s in self._surfaces))
 
     def touches(self, state: Values, gap: Value) -> Value:
-        """1.0 where the gap is no wider than surfaces reach; 0.0 elsewhere."""
         return less_equal(gap, (1.0 - CLOSE) * sum(state))
 
     def response(self, state: Values, gap: Value, rate: Value, touching: Value = None) -> Response:
@@ -84,7 +83,6 @@ class _InSeries:
         return force, [-(s.stiffness * z + force) / s.damping for s, z in surfaces]
 
     def energy(self, state: Values, gap: Value) -> Value:
-        """The sum of K z^2 / 2."""
         return sum(0.5 * s.stiffness * z * z for s, z in zip(self._surfaces, state, strict=True))
 
     def advanced(self, state: Values, force: Value, gap: Value, dt: float) -> list[Value]:
@@ -98,7 +96,6 @@ class _InSeries:
         return self.settled([_decayed(s, z, force, dt) for s, z in parts], force, gap)
 
     def settled(self, state: Values, force: Value, gap: Value) -> list[Value]:
-        """The states, shifted onto the gap where there is a force."""
         damping, surfaces = self._damping, zip(self._surfaces, state, strict=True)
         off = select(less(0.0, force), gap - sum(state), 0.0)
         return [z + damping / s.damping * off for s, z in surfaces]
@@ -161,19 +158,25 @@ class TwoSoftSurfaces(_InSeries):
         return SoftSurface(_series(a.stiffness, b.stiffness), _series(a.damping, b.damping))
 
 
-class _Stateless:
-    """A law without states, whose force itself grows from zero."""
+@dataclass(frozen=True)
+class _Stateless(NormalLaw):
+    """A spring and a damper without states, whose force itself grows from zero."""
+
+    stiffness: float
+    damping: float
+    states = 0
+
+    def __post_init__(self) -> None:
+        _positive(self, "stiffness")
+        _positive(self, "damping", or_zero=True)
 
     def touches(self, state: Values, gap: Value) -> Value:
-        """1.0 everywhere."""
         return 1.0
 
     def advanced(self, state: Values, force: Value, gap: Value, dt: float) -> list[Value]:
-        """No states."""
         return []
 
     def settled(self, state: Values, force: Value, gap: Value) -> list[Value]:
-        """No states."""
         return []
 
 
@@ -187,20 +190,15 @@ class HuntCrossley(_Stateless):
     (1999), whose alpha is 2 a / 3.
     """
 
-    stiffness: float
-    damping: float
     exponent: float = 1.5
-    states = 0
 
     def __post_init__(self) -> None:
-        _positive(self, "stiffness")
-        _positive(self, "damping", or_zero=True)
+        super().__post_init__()
         if self.exponent < 1.0 or 2.0 * self.exponent != round(2.0 * self.exponent):
             problem = f"exponent must be a multiple of one half from 1 on, not {self.exponent!r}"
             raise InputError("E-CONTACT-087", problem, part="HuntCrossley")
 
     def response(self, state: Values, gap: Value, rate: Value, touching: Value = None) -> Response:
-        """The force; there are no states."""
         spring = self.stiffness * _power(maximum(-gap, 0.0), self.exponent)
         return maximum(spring * (1.0 - self.damping * rate), 0.0), []
 
@@ -221,16 +219,7 @@ class AzadFeatherstone(_Stateless):
     force*, IEEE Trans. Robotics 30(3), 736-739); Kuwabara and Kono (1987).
     """
 
-    stiffness: float
-    damping: float
-    states = 0
-
-    def __post_init__(self) -> None:
-        _positive(self, "stiffness")
-        _positive(self, "damping", or_zero=True)
-
     def response(self, state: Values, gap: Value, rate: Value, touching: Value = None) -> Response:
-        """The force; there are no states."""
         d = maximum(-gap, 0.0)
         return maximum(_power(d, 0.5) * (self.stiffness * d - self.damping * rate), 0.0), []
 
