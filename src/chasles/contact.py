@@ -56,7 +56,7 @@ from chasles.motion.laws.soft import (
     TwoSoftSurfaces,
 )
 from chasles.motion.solvers.complementarity import Infeasible, Iterated, gauss_seidel, lemke
-from chasles.motion.solvers.programs import accelerations_program, forces_program
+from chasles.motion.solvers.quadratic import accelerations_program, forces_program
 
 __all__ = [
     "AzadFeatherstone",

@@ -24,7 +24,7 @@ from chasles.motion.geometry.shapes import contact_axes
 from chasles.motion.laws.approximations import polyhedral
 from chasles.motion.laws.friction import convex, coulomb, out_of_reach
 from chasles.motion.solvers.complementarity import Infeasible, lemke
-from chasles.motion.solvers.programs import accelerations_program, forces_program
+from chasles.motion.solvers.quadratic import accelerations_program, forces_program
 
 Array = Any
 

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chasles.errors import ArgumentError, ConvergenceError, InputError
-from chasles.mechanisms import Mechanism
 from chasles.motion.contract import Machine
 from chasles.motion.geometry.closed_forms import Box, Capsule, Ground, Place, Plane, Point, Sphere
 from chasles.motion.geometry.features import (
@@ -38,7 +37,7 @@ from chasles.motion.geometry.shapes import (
     over_polygon,
     place,
 )
-from chasles.motion.solvers.programs import optional
+from chasles.motion.solvers.quadratic import optional
 
 Extended = Capsule | Box | Cylinder | ConvexMesh
 
@@ -92,22 +91,21 @@ def contact_points(
     if torsion and not friction:
         problem = "torsion needs friction, with which it shares a cone"
         raise InputError("E-CONTACT-053", problem, part="contact_points")
-    mechanism = robot.mechanism
+    over, under = (carrier(robot.mechanism, q, qd, shape.frame) for shape in (body, surface))
     if isinstance(body, Point | Sphere) or isinstance(surface, Plane | Ground):
-        found = _features(mechanism, q, qd, body, surface)
+        found = _features(body, over, surface, under)
     elif isinstance(surface, Sphere):
-        over, under = (carrier(mechanism, q, qd, shape.frame) for shape in (surface, body))
-        found = [flipped(c, over, under) for c in _features(mechanism, q, qd, surface, body)]
+        found = [flipped(c, under, over) for c in _features(surface, under, body, over)]
+    elif np.ndim(q) == np.ndim(qd) == 1:
+        found = patch_contacts(body, over, surface, under)
     else:
-        found = patch_contacts(mechanism, q, qd, body, surface)
+        problem = f"{type(body).__name__} against {type(surface).__name__} is for one state"
+        raise InputError("E-CONTACT-048", problem, "call it for each", part="contact_points")
     return [c._replace(friction=friction, torsion=torsion) for c in found]
 
 
-def _features(
-    mechanism: Mechanism, q: Array, qd: Array, body: Body, surface: Surface
-) -> list[Contact]:
+def _features(body: Body, over: Carrier, surface: Surface, under: Carrier) -> list[Contact]:
     """The contacts of a body's balls and rims."""
-    over, under = (carrier(mechanism, q, qd, shape.frame) for shape in (body, surface))
     frames = body.frame, surface.frame
     found = [ball_contact(frames, over, ball, under, surface) for ball in body.balls()]
     if isinstance(body, Cylinder) and isinstance(surface, Plane | Ground):
@@ -209,20 +207,16 @@ class _Side(NamedTuple):
 
 
 def patch_contacts(
-    mechanism: Mechanism, q: Array, qd: Array, body: Extended, surface: Extended
+    body: Extended, over: Carrier, surface: Extended, under: Carrier
 ) -> list[Contact]:
-    """The contacts of two extended bodies in one state: q (nq,), qd (nv,).
+    """The contacts of two extended bodies in one state.
 
     The nearest one, and with it those of the same patch: two of parallel edges or of an edge before
     a face, the corners of a polygon of two faces. All gaps are exact, those of penetration too;
     which points they are changes with the features that are nearest, and the least gap does not
     jump.
     """
-    if np.ndim(q) != 1 or np.ndim(qd) != 1:
-        problem = f"{type(body).__name__} against {type(surface).__name__} is for one state"
-        raise InputError("E-CONTACT-048", problem, "call it for each", part="contact_points")
-    over, under = (carrier(mechanism, q, qd, shape.frame) for shape in (body, surface))
-    n, places = _direction((body, over), (surface, under))
+    n, places = _direction(body, over, surface, under)
     ways = (None, None) if n is None else (-over.back(n), under.back(n))
     first = _Side(body.frame, body, over, outline(body, ways[0]))
     sides = first, _Side(surface.frame, surface, under, outline(surface, ways[1]))
@@ -297,18 +291,17 @@ def _holds(edge: Edge, s: float, way: np.ndarray) -> bool:
 
 
 def _direction(
-    over: tuple[Extended, Carrier], under: tuple[Extended, Carrier]
+    body: Extended, over: Carrier, surface: Extended, under: Carrier
 ) -> tuple[np.ndarray | None, tuple[np.ndarray, np.ndarray]]:
-    """The direction from `under` to `over` along which they are nearest, and a point of each.
+    """The direction from surface to body along which they are nearest, and a point of each.
 
     Of two capsules, whose axes always have a distance, None.
     """
-    if isinstance(over[0], Capsule) and isinstance(under[0], Capsule):
-        return None, (over[1].o, under[1].o)
+    if isinstance(body, Capsule) and isinstance(surface, Capsule):
+        return None, (over.o, under.o)
     coal = optional("coal")
-    (upper, above), (lower, below) = (_placed(*side) for side in (over, under))
-    found = coal.DistanceResult()
-    coal.distance(lower, below, upper, above, coal.DistanceRequest(), found)
+    found, request = coal.DistanceResult(), coal.DistanceRequest()
+    coal.distance(*_placed(surface, under), *_placed(body, over), request, found)
     n = np.array(found.normal)
     if not np.all(np.isfinite(n)):
         problem = "coal found no direction between two bodies"

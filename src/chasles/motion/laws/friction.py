@@ -27,7 +27,7 @@ import scipy
 
 from chasles.errors import ConvergenceError, InputError
 from chasles.motion.solvers.complementarity import Infeasible, checked_problem, lemke
-from chasles.motion.solvers.programs import cones_program
+from chasles.motion.solvers.quadratic import cones_program
 
 Array = Any
 
