@@ -169,7 +169,7 @@ def contact_problem(
     """
     mechanism, contacts = robot.mechanism, listed("contact_problem", contacts)
     q, qd, tau = one_state("contact_problem", mechanism.model, q, qd, tau)
-    stops = [] if limits is None else limit_rows(mechanism.model, q, qd, within=limits)
+    stops = limit_rows(mechanism.model, q, qd, within=-np.inf if limits is None else limits)
     rows = [_rows(mechanism, q, qd, contact, 1) for contact in contacts]
     rows += [_limit(mechanism.model, *stop, 1) for stop in stops]
     return _assembled(mechanism, q, qd, tau, rows, f_ext=f_ext, dissipation=dissipation)
@@ -232,22 +232,16 @@ def contact_dynamics(
         if contact.gap <= distance
     }
     touching = [k for k in found if _touches(k, contacts[k], found[k], distance, speed)]
-    stops = []
-    if limits is not None:
-        stops = limit_rows(model, q, qd, within=limits, speed=speed)
+    within = -np.inf if limits is None else limits
+    stops = limit_rows(model, q, qd, within=within, speed=speed)
     rows = [*(found[k] for k in touching), *(_limit(model, *stop, wide) for stop in stops)]
     problem = _assembled(mechanism, q, qd, tau, rows, f_ext=f_ext, dissipation=dissipation)
     for i in out_of_reach(problem.M, problem.d, wide):
-        who = "a joint limit"
-        if i < len(touching):
-            who = f"contact {touching[i]} of {contacts[touching[i]].successor!r}"
-        raise Infeasible(
-            "E-CONTACT-014",
-            f"{who} closes at {-problem.d[wide * i + wide - 1]:.3g} m/s2, and no contact force "
-            "can move it along its normal",
-            "look at its bodies and at their joints",
-            part="contact_dynamics",
-        )
+        names = [f"contact {k} of {contacts[k].successor!r}" for k in touching]
+        rate = f"closes at {-problem.d[wide * i + wide - 1]:.3g} m/s2"
+        what = f"{[*names, *['a joint limit'] * len(stops)][i]} {rate}, and no force can move it"
+        remedy, part = "look at its bodies and at their joints", "contact_dynamics"
+        raise Infeasible("E-CONTACT-014", what, remedy, part=part)
     f, mu = np.zeros((0, wide)), np.array([row.mu for row in rows])
     if rows:
         slip = np.array([row.velocity[:-1] for row in rows])

@@ -137,9 +137,7 @@ def _impulses(
         return _sequential(law, given, changes, touching)
     plain = isinstance(law, Newton) and not np.any(law.friction) and not np.ndim(law.restitution)
     if not (plain or isinstance(law, Moreau)):
-        problem = (
-            "several contacts at once need Newton(e) without friction, e a number, or Moreau(e, mu)"
-        )
+        problem = "several contacts at once need Moreau(e, mu), or Newton(e) with a number e"
         remedy = "for other laws give treatment='sequential'"
         raise InputError("E-CONTACT-034", problem, remedy, part="impact")
     impulses, changed = np.zeros_like(zeta), np.zeros_like(dzeta)

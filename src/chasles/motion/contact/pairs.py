@@ -43,8 +43,7 @@ class Rigid:
     def __post_init__(self) -> None:
         for name, most in (("friction", math.inf), ("restitution", 1.0)):
             value = getattr(self, name)
-            fits = isinstance(value, Real) and math.isfinite(value) and 0.0 <= float(value) <= most
-            if not fits:
+            if not (isinstance(value, Real) and math.isfinite(value) and 0.0 <= value <= most):
                 bound = "from 0 on" if math.isinf(most) else f"from 0 to {most:g}"
                 problem = f"{name} must be a number {bound}, not {value!r:.60}"
                 raise InputError("E-CONTACT-042", problem, part="Rigid")
@@ -100,18 +99,13 @@ class Pair:
         shapes = f"{type(self.body).__name__} on {type(self.surface).__name__}"
         if isinstance(self.law, SoftContact) and not self.traced:
             problem = f"{shapes} has no fixed points of contact, which soft laws need"
-            remedy = (
-                "give a Point or Sphere on any shape but Cylinder and ConvexMesh, or all but a "
-                "Cylinder on a Plane or Ground"
-            )
+            remedy = "give a Point, a Sphere, or a Plane or Ground below any shape but a Cylinder"
             raise InputError("E-CONTACT-046", problem, remedy, part="Pair")
         if not self.traced and not self.varies and not isinstance(self.body, Point | Sphere):
             problem = f"{shapes} is not known in motion"
             remedy = (
-                "give a Point or Sphere on any shape, a Capsule, Box or ConvexMesh on a Box or "
-                "ConvexMesh, the Capsule as body, or anything on a Plane or Ground: the hull of a "
-                "few points (ConvexMesh) may serve, for a Cylinder that of its rims, [at for at, "
-                "_ in cylinder.balls()]"
+                "give the hull of a few points (ConvexMesh), of a Cylinder those of its rims, "
+                "[at for at, _ in cylinder.balls()], and the Capsule as body"
             )
             raise InputError("E-CONTACT-047", problem, remedy, part="Pair")
 
@@ -192,10 +186,7 @@ class Contacts:
         for pair in self.pairs:
             if not isinstance(getattr(pair, "law", None), SoftContact):
                 problem = f"{pair!r:.80} has no soft law"
-                remedy = (
-                    "give contact.Pair(body, surface, contact.SoftContact(...)), or use "
-                    "chasles.simulate for rigid ones"
-                )
+                remedy = "give contact.SoftContact(...), or use chasles.simulate for rigid ones"
                 raise ModelError("E-MOTION-007", problem, remedy, part="contacts")
             for frame in pair.frames:
                 if frame is not None:
@@ -252,9 +243,8 @@ class Contacts:
         motions = self._motions(arena, q, [0.0] * self.model.nv)
         total = {frame: (Vector.zero(), Vector.zero()) for frame in self.frames}
         sides = [pair.frames for pair in self.pairs for _ in range(pair.points)]
-        for (body, surface), spot, force in zip(
-            sides, found.spots, self.forces(found), strict=True
-        ):
+        spots = zip(sides, found.spots, self.forces(found), strict=True)
+        for (body, surface), spot, force in spots:
             for frame, f in ((body, force), (surface, -force)):
                 if frame is not None:
                     moment, push = total[frame]

@@ -300,11 +300,7 @@ class Ground(_ClosedForm):
         if arena is None:
             at = np.stack([x, y], axis=-1)
             h, g, K = (call(f, "height", (at,)) for f in self._compiled)
-            return [
-                h,
-                *(g[..., i] for i in (0, 1)),
-                *(K[..., i, j] for i in (0, 1) for j in (0, 1)),
-            ]
+            return [h, *np.moveaxis(g, -1, 0), *np.moveaxis(K.reshape(*h.shape, 4), -1, 0)]
         replayed = [(p, p.replay({"at": [x, y]}, arena)) for p in self._programs]
         return [values[r] for p, values in replayed for r in p.results[0]]
 

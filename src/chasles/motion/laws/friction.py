@@ -93,10 +93,8 @@ class Law(NamedTuple):
         wide = 4 if n and len(c) == 4 * n else 3
         slip = np.zeros((n, wide - 1)) if slip is None else np.asarray(slip, dtype=float)
         if mu.shape != (n,) or len(c) != wide * n or slip.shape != (n, wide - 1):
-            problem = (
-                f"{n} coefficients mu need c of {3 * n} numbers and slip ({n}, 2), or {4 * n} and "
-                f"({n}, 3) with torsion, not {c.shape} and {slip.shape}"
-            )
+            needed = f"c ({3 * n},) and slip ({n}, 2), with torsion ({4 * n},) and ({n}, 3)"
+            problem = f"{n} coefficients mu need {needed}, not {c.shape} and {slip.shape}"
             raise InputError("E-CONTACT-010", problem, part=name)
         if not (np.all(mu >= 0.0) and np.all(np.isfinite(mu)) and np.all(np.isfinite(slip))):
             problem = "mu must be finite and not negative, slip finite"
@@ -251,21 +249,13 @@ def _solved(law: Law) -> np.ndarray:
         exact = _polished(law, f)
         if _holds(law, exact):
             return exact
+    found = f"no forces that satisfy the law to {ACCURATE} were found by {ROUNDS} cone programs"
     if np.any(law.slip):
-        problem = (
-            f"after {ROUNDS} cone programs no forces are found that satisfy the law to {ACCURATE}, "
-            "with contacts that slide beside others that do not (Painleve's paradox, most likely)"
-        )
+        problem = f"{found}, where some slide and others do not (most likely Painleve's paradox)"
         remedy = "make friction smaller (contact_dynamics has friction='polyhedral' too)"
         raise NoUniqueMotion("E-CONTACT-018", problem, remedy, part="friction")
-    raise ConvergenceError(
-        "E-CONTACT-019",
-        f"after {ROUNDS} cone programs the law does not hold to {ACCURATE}, and perhaps no "
-        "forces satisfy it",
-        "make friction smaller, or masses less different (contact_dynamics has "
-        "friction='polyhedral' too)",
-        part="friction",
-    )
+    remedy = "make friction smaller, masses less different, or take friction='polyhedral'"
+    raise ConvergenceError("E-CONTACT-019", found, remedy, part="friction")
 
 
 def _holds(law: Law, f: np.ndarray, part: float = 1.0) -> bool:
@@ -365,10 +355,8 @@ def _only(M: np.ndarray, d: np.ndarray, effect: np.ndarray) -> np.ndarray:
     motions = forces @ effect.T
     alike = np.max(np.abs(motions - motions[0])) <= 1e-6 * scale
     if not alike and np.any(forces @ np.transpose(apart) > 1e-6 * scale * np.max(forces)):
-        problem = (
-            f"{len(found)} sets of forces satisfy Coulomb's law here (Painleve's paradox, "
-            "indeterminate)"
-        )
+        what = "Painleve's paradox, indeterminate"
+        problem = f"{len(found)} sets of forces satisfy Coulomb's law here ({what})"
         remedy = "rigid bodies do not say which"
         raise Indeterminate("E-CONTACT-021", problem, remedy, solutions=forces, part="coulomb")
     smallest: np.ndarray = forces[np.argmin(np.linalg.norm(forces, axis=-1))]

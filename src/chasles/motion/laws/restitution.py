@@ -52,10 +52,8 @@ class ImpactLaw(Protocol):
 def check_law(what: str, law: Any) -> None:
     """Refuse what gives no impulses."""
     if not isinstance(law, ImpactLaw):
-        raise ArgumentError(
-            "E-CONTACT-060",
-            f"{what} must be a law of impact, such as Newton(...) or Stronge(...), not {law!r:.60}",
-        )
+        problem = f"{what} must be a law of impact, such as Newton(...), not {law!r:.60}"
+        raise ArgumentError("E-CONTACT-060", problem)
 
 
 @dataclass(frozen=True)
@@ -225,10 +223,8 @@ def _arrays(law: Any, W: Array, zeta: Array) -> tuple[np.ndarray, np.ndarray, np
     try:
         lead = np.broadcast_shapes(W.shape[:-2], zeta.shape[:-1], e.shape, mu.shape)
     except ValueError:
-        problem = (
-            f"leading shapes do not broadcast together: W {W.shape[:-2]}, zeta {zeta.shape[:-1]}, "
-            f"restitution {e.shape}, friction {mu.shape}"
-        )
+        shapes = f"W {W.shape[:-2]}, zeta {zeta.shape[:-1]}, restitution {e.shape}"
+        problem = f"leading shapes do not broadcast: {shapes}, friction {mu.shape}"
         raise InputError("E-CONTACT-065", problem, part=name) from None
     wide = np.broadcast_to(W, (*lead, 3, 3))
     return wide, np.broadcast_to(zeta.astype(float), (*lead, 3)), np.broadcast_to(e, lead)

@@ -13,7 +13,13 @@ import numpy as np
 import scipy
 
 from chasles.errors import ConvergenceError, InputError, MissingPackageError
-from chasles.motion.solvers.complementarity import Array, Infeasible, checked_problem, scales
+from chasles.motion.solvers.complementarity import (
+    PENETRATE,
+    Array,
+    Infeasible,
+    checked_problem,
+    scales,
+)
 
 OPTIMAL, INFEASIBLE = 1, -1
 """Exit flags of DAQP."""
@@ -52,8 +58,9 @@ def forces_program(M: Array, d: Array) -> np.ndarray:
     z, _, flag = solve_quadratic(A, b / size, np.zeros((0, n)), np.zeros(n), proximal=PROXIMAL)
     if flag != OPTIMAL and (ray := _ray(A, b / size)) is not None:
         problem = "the program is unbounded: no forces keep the contacts from penetrating"
-        remedy = "tolerate a little penetration, or look at the contact geometry"
-        raise Infeasible("E-CONTACT-054", problem, remedy, ray=scale * ray, part="forces_program")
+        raise Infeasible(
+            "E-CONTACT-054", problem, PENETRATE, ray=scale * ray, part="forces_program"
+        )
     if flag != OPTIMAL:
         problem = f"DAQP gives up (exit flag {flag})"
         raise ConvergenceError("E-CONTACT-055", problem, "use lemke", part="forces_program")
@@ -105,9 +112,8 @@ def accelerations_program(
     )
     if flag == INFEASIBLE:
         problem = "the program is infeasible: no accelerations keep the contacts from penetrating"
-        remedy = "tolerate a little penetration, or look at the contact geometry"
         part = "accelerations_program"
-        raise Infeasible("E-CONTACT-057", problem, remedy, ray=_ray(T, bias), part=part)
+        raise Infeasible("E-CONTACT-057", problem, PENETRATE, ray=_ray(T, bias), part=part)
     if flag != OPTIMAL:
         problem = f"DAQP gives up (exit flag {flag})"
         raise ConvergenceError("E-CONTACT-058", problem, "use lemke", part="accelerations_program")
@@ -158,8 +164,7 @@ def cones_program(P: np.ndarray, c: np.ndarray, rows: list[np.ndarray]) -> np.nd
     status = str(solution.status)
     if status in ("DualInfeasible", "AlmostDualInfeasible"):
         problem = "the program is unbounded: no forces keep the contacts from penetrating"
-        remedy = "tolerate a little penetration, or look at the contact geometry"
-        raise Infeasible("E-CONTACT-008", problem, remedy, part="cone_program")
+        raise Infeasible("E-CONTACT-008", problem, PENETRATE, part="cone_program")
     if status not in ("Solved", "AlmostSolved"):
         problem = f"Clarabel found no solution ({status})"
         raise ConvergenceError("E-CONTACT-009", problem, part="cone_program")
