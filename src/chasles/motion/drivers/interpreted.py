@@ -16,7 +16,7 @@ from chasles.motion.contact.soft import given_pairs
 from chasles.motion.contract import Array, Machine, plant
 from chasles.motion.controllers import BUILT_IN, controlled
 from chasles.motion.drivers.loops import moving
-from chasles.motion.drivers.rigid import RigidContact, Watched
+from chasles.motion.drivers.rigid import RigidContact
 from chasles.motion.drivers.running import (
     Controlled,
     Even,
@@ -77,7 +77,9 @@ def interpreted(robot: Machine, q: Array, qd: Array, plan: Plan) -> Trajectory:
         q, begin = soft.begin(q, qd, plan.contact_states), soft.beginning(begin)
         events = tuple(map(soft.seen_by, events))
     even = _paced(motion.step, integrator, start, whole, plan)
-    pace: Pace = even if rigid is None else Watched(even, rigid)
+    pace: Pace = even
+    if rigid is not None:
+        rigid.pace, pace = even, rigid
     beside = (lambda t, q, qd: None) if rigid is None else rigid.kept
     keep = Keep(start, end, every, plan.times, beside)
     parts = (even, keep, *motion.parts, *([rigid] if rigid else []))
