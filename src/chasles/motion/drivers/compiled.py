@@ -138,7 +138,8 @@ class Rollout:
         place, dt, steps = self._place(course), course.dt, course.steps
         every, done, total = course.every, course.done, course.total or steps
         if course.threads is not None and not backends.takes_numpy(place.backend):
-            problem, remedy = "threads= is for processors", "leave it out on a GPU"
+            problem = "threads= is for processors"
+            remedy = "leave it out on a GPU"
             raise ArgumentError("E-MOTION-019", problem, remedy, part=course.function)
         loop, often = self._loop(place.backend, place.dtype), math.gcd(every, done)
         with place.device:

@@ -37,10 +37,9 @@ from chasles.motion.contact.modes import (
 from chasles.motion.contact.pairs import Pair
 from chasles.motion.contact.rigid import Problem, constrained_problem
 from chasles.motion.contract import Machine
-from chasles.motion.drivers.running import Changed, Pace
+from chasles.motion.drivers.running import Changed, Memory, Pace, other_motion
 from chasles.motion.drivers.slots import Slots, State
 from chasles.motion.geometry.kinematics import NEAR, Moves
-from chasles.motion.records import Memory, other_motion
 from chasles.motion.steps.system import Accelerate, Taken
 
 DEPTH = 1e-12
@@ -148,8 +147,8 @@ class RigidContact(Pace):
         f = held_forces(problem, moves.axes[active], mode.of(active), self._friction[active], drag)
         qdd = problem.motion(f.ravel()).qdd
         if not np.isfinite(qdd).all():
-            what = f"accelerations are no longer finite at t = {at.t:.6g} s, with "
-            what += f"{self._slots.named(active)} held"
+            held, t = self._slots.named(active), at.t
+            what = f"accelerations are no longer finite at t = {t:.6g} s, with {held} held"
             remedy = "make dt smaller, or look at tau"
             raise NotFiniteError("E-MOTION-057", what, remedy, part="simulate")
         forces[active] = f
