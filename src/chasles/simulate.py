@@ -5,10 +5,9 @@ from typing import Unpack
 from chasles.motion import simulation
 from chasles.motion.contract import Array, Machine
 from chasles.motion.drivers.loops import ClosureFunction
-from chasles.motion.drivers.running import Event
 from chasles.motion.keywords import shown
 from chasles.motion.options import Options
-from chasles.motion.records import End, Occurrence, Trajectory
+from chasles.motion.records import End, Event, Occurrence, Trajectory
 from chasles.motion.steps.integrators import INTEGRATORS
 
 __all__ = ["INTEGRATORS", "ClosureFunction", "End", "Event", "Occurrence", "Trajectory", "simulate"]

@@ -15,8 +15,7 @@ from chasles.errors import ArgumentError
 from chasles.functions.numeric.linear_systems import checked_step
 from chasles.motion.contract import Array
 from chasles.motion.drivers.loops import ClosureFunction
-from chasles.motion.drivers.running import Event
-from chasles.motion.records import End
+from chasles.motion.records import End, Event
 from chasles.motion.steps.integrators import Free
 
 DT = 1e-3
@@ -137,12 +136,11 @@ def planned(options: Mapping[str, Any]) -> Plan:
     """One plan of options in groups and by themselves; without a duration, that of its steps."""
     values: dict[str, Any] = {}
     for name, kind in GROUPS.items():
-        if options.get(name) is None:
-            continue
-        if not isinstance(options[name], kind):
-            problem = f"{name} must be {kind.__name__}(...), not {options[name]!r:.60}"
+        group = options.get(name)
+        if group is not None and not isinstance(group, kind):
+            problem = f"{name} must be {kind.__name__}(...), not {group!r:.60}"
             raise ArgumentError("E-MOTION-091", problem, part="simulate")
-        values |= vars(options[name])
+        values |= vars(group) if group is not None else {}
     for name, value in options.items():
         if name in NAMES:
             values[name] = value

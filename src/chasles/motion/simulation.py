@@ -17,9 +17,10 @@ from chasles.motion.contract import Array, Machine, plant
 from chasles.motion.controllers import BUILT_IN, MayRemember, apart
 from chasles.motion.drivers.compiled import DONE, Course, Rollout, checked_steps, prepared
 from chasles.motion.drivers.interpreted import interpreted, rigid_contacts, step_count
+from chasles.motion.drivers.running import other_motion, resumed
 from chasles.motion.keywords import shown
 from chasles.motion.options import DT, GROUPS, NAMES, Options, Plan, planned
-from chasles.motion.records import End, Trajectory, other_motion, resumed
+from chasles.motion.records import End, Trajectory
 from chasles.motion.steps.integrators import known
 
 DEFAULTS = NAMES | dict.fromkeys(["tau", *GROUPS])

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from numbers import Real
 from typing import Any
 
@@ -19,7 +18,13 @@ from chasles.functions.names import leading_shape
 from chasles.functions.numeric.linear_systems import checked_step
 from chasles.mechanisms import require_tree
 from chasles.model import Description, Model
-from chasles.motion.adjoint import RolloutAdjoint, RolloutGradient, checked_weights
+from chasles.motion.adjoint import (
+    RolloutGradient,
+    adjoint_program,
+    check_holonomic,
+    checked_weights,
+    gone_back,
+)
 from chasles.motion.contact.pairs import Contacts, given_pairs
 from chasles.motion.contract import Machine
 from chasles.motion.controllers import BUILT_IN, parameter_count, traced
@@ -107,6 +112,7 @@ class Rollout:
             self._sizes["contact_states"] = contacts.states
         self._loops: dict[tuple[str, str], Any] = {}
         self._touchers: dict[tuple[str, str], Any] = {}
+        self._adjoints: dict[tuple[str, ...], Any] = {}
 
     def _loop(self, backend: str, dtype: str) -> Any:
         """The step of a backend, repeated."""
@@ -132,7 +138,8 @@ class Rollout:
         place, dt, steps = self._place(course), course.dt, course.steps
         every, done, total = course.every, course.done, course.total or steps
         if course.threads is not None and not backends.takes_numpy(place.backend):
-            problem, remedy = "threads= is for processors", "leave it out on a GPU"
+            problem = "threads= is for processors"
+            remedy = "leave it out on a GPU"
             raise ArgumentError("E-MOTION-019", problem, remedy, part=course.function)
         loop, often = self._loop(place.backend, place.dtype), math.gcd(every, done)
         with place.device:
@@ -161,12 +168,15 @@ class Rollout:
         """Covectors of the states that the motion keeps, pulled back (`Robot.rollout_pullback`)."""
         given = (course.q, course.qd, course.tau, course.contact_states, course.parameters)
         refuse("rollout_pullback", *given)
+        check_holonomic(self.model)
         lead, states, controls = self._start(self._place(course), course)
         steps, every = course.steps, course.every
         records = len(_kept(steps, every))
         weights = checked_weights(covectors, lead, records, self.model.nv)
         weights += [np.zeros((1, records, a.shape[1])) for a in states[2:]]
-        found, others = self._adjoint(states, controls, weights, steps, every, course.threads)
+        names = ("tau",) if self.control is None else ("parameters",) if self.parameters else ()
+        arrays, length = (states, controls, weights), (steps, every, course.threads)
+        found, others = gone_back(self._adjoint, names, *arrays, *length)
         if not all(np.isfinite(a).all() for a in (*found, *others.values())):
             problem = "the gradient is not finite"
             remedy = "make dt smaller, or look at the motion and its forces"
@@ -182,11 +192,16 @@ class Rollout:
             contact_states=by[2] if len(by) > 2 else None,
         )
 
-    @cached_property
-    def _adjoint(self) -> RolloutAdjoint:
-        others = ("tau",) if self.control is None else ("parameters",) if self.parameters else ()
-        loop = self._loop("llvm", "float64")
-        return RolloutAdjoint(self.model, self.recipe, self._program, loop, others)
+    def _adjoint(self, along: tuple[str, ...]) -> Any:
+        """The step backward, repeated; along: inputs that differ from step to step."""
+        if along not in self._adjoints:
+            kernel = backends.prepare(
+                ("adjoint", self.recipe, along),
+                lambda: adjoint_program(self.model, self._program(), along),
+            )
+            loops = self._loop("llvm", "float64"), backends.loop(kernel)
+            self._adjoints[along] = backends.adjoint(*loops)
+        return self._adjoints[along]
 
     def _place(self, course: Course) -> Place:
         """All arguments, checked, where they are."""

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,23 +15,28 @@ from chasles.mechanisms.mechanism import Accelerations
 from chasles.motion.contact.pairs import Rigid, given_pairs
 from chasles.motion.contract import Array, Machine, plant
 from chasles.motion.controllers import BUILT_IN, controlled
-from chasles.motion.drivers.loops import moving
-from chasles.motion.drivers.rigid import RigidContact, Watched
+from chasles.motion.drivers.loops import ByFunction, Closed
+from chasles.motion.drivers.rigid import RigidContact
 from chasles.motion.drivers.running import (
+    Begin,
     Controlled,
     Even,
     Keep,
     Pace,
+    Remembering,
     Step,
     checked_events,
+    other_motion,
+    remembered,
+    resumed,
     run,
 )
 from chasles.motion.drivers.slots import check_rigid, touched
 from chasles.motion.drivers.surfaces import Surfaces
 from chasles.motion.options import DT, Forces, Plan
-from chasles.motion.records import Occurrence, Trajectory, other_motion, remembered, resumed
+from chasles.motion.records import Occurrence, Trajectory
 from chasles.motion.steps.integrators import Integrator, chosen
-from chasles.motion.steps.system import Accelerate
+from chasles.motion.steps.system import Accelerate, Local, Place, Taken, Tree, path, take
 
 LOOSE = 1e-2
 """Loops that stabilisation holds may be open by this much (rad, parts of the loop's size)."""
@@ -70,16 +76,23 @@ def interpreted(robot: Machine, q: Array, qd: Array, plan: Plan) -> Trajectory:
         loads = (plan.f_ext, plan.dissipation)
         rigid = RigidContact(robot, contacts, plan.limits, accelerate, force, *loads)
         accelerate = rigid.accelerate
-    motion = moving(robot, accelerate, advance, plan.closure, plan.stabilization, soft)
-    (q, qd), begin = motion.begin(start, q, qd), motion.begin
+    mover, way = _mover(robot, plan), path(robot.model)
+    begin: Begin = mover.begin
+    q, qd = begin(start, q, qd)
+
+    def step(place: Place, t: float, h: float, q: np.ndarray, qd: np.ndarray) -> Taken:
+        return take(advance, Local(robot, way, place, accelerate, t, q, soft), h, qd)
+
     if soft is not None:
         q, begin = soft.begin(q, qd, plan.contact_states), soft.beginning(begin)
         events = tuple(map(soft.seen_by, events))
-    even = _paced(motion.step, integrator, start, whole, plan)
-    pace: Pace = even if rigid is None else Watched(even, rigid)
+    even = _paced(partial(mover.step, step), integrator, start, whole, plan)
+    pace: Pace = even
+    if rigid is not None:
+        rigid.pace, pace = even, rigid
     beside = (lambda t, q, qd: None) if rigid is None else rigid.kept
     keep = Keep(start, end, every, plan.times, beside)
-    parts = (even, keep, *motion.parts, *([rigid] if rigid else []))
+    parts = [p for p in (even, keep, mover, rigid) if isinstance(p, Remembering)]
     happened: list[Occurrence] = []
     t = start
     if plan.resume is None:
@@ -106,7 +119,7 @@ def interpreted(robot: Machine, q: Array, qd: Array, plan: Plan) -> Trajectory:
         times,
         q[..., : robot.nq],
         qd,
-        tuple(motion.rechosen),
+        tuple(mover.rechosen),
         tuple(happened),
         touching,
         stop._replace(memory=remembered(parts)),
@@ -117,6 +130,14 @@ def rigid_contacts(plan: Plan) -> bool:
     """Return True if bodies touch rigidly or joints stop at their limits."""
     pairs = given_pairs("simulate", plan.contacts)
     return plan.limits or any(isinstance(getattr(p, "law", None), Rigid) for p in pairs)
+
+
+def _mover(robot: Machine, plan: Plan) -> Tree:
+    """How a robot moves: as its tree, or with its loops closed."""
+    if plan.closure is not None:
+        return ByFunction(robot, plan.closure)
+    loops = robot.mechanism.rows and plan.stabilization is None
+    return Closed(robot) if loops else Tree(robot)
 
 
 def _beginning(robot: Machine, start: Any) -> float:

@@ -3,8 +3,7 @@
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -14,19 +13,8 @@ from chasles.errors import ArgumentError, InputError, ModelError
 from chasles.expr import RULES, Arena, Number, Program, Variable, forward
 from chasles.mechanisms import CLOSED, Chart, ImpossiblePosition, OpenLoop, SingularPosition
 from chasles.motion.contract import Array, Machine
-from chasles.motion.drivers.running import Begin, Step
-from chasles.motion.records import Memory, Remembering
-from chasles.motion.steps.system import (
-    Accelerate,
-    Advance,
-    Behind,
-    Local,
-    Place,
-    Placed,
-    Taken,
-    path,
-    take,
-)
+from chasles.motion.drivers.running import Memory, Remembering
+from chasles.motion.steps.system import Placed, Taken, Tree
 
 FALLEN = 0.1
 """Other coordinates are chosen where the margin of a chart, which is the square of a pivot, falls
@@ -129,110 +117,47 @@ def _program(gamma: Gamma, n: int, nq: int) -> Program:
 # Places along steps -----------------------------------------------------------------------------
 
 
-def _rate_of_steps(robot: Machine) -> Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]:
-    """The function rate(q, there, v): that of difference(q, there) while `there` moves with v."""
-    if all(robot.model.bodies[i].joint.additive for i in robot.model.movers):
-        return lambda q, there, v: v
+class Looped(Tree):
+    """Closed loops: begin with a state near enough to closed, and close it to rounding."""
 
-    def rate(q: np.ndarray, there: np.ndarray, v: np.ndarray) -> np.ndarray:
-        J = robot.derivatives("difference", q, there, wrt="q1")
-        return (J @ v[..., None])[..., 0]
+    def begin(self, t: float, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        mechanism = self._robot.mechanism
+        mechanism.at(t).closing.check_closed("simulate", q, CONSISTENT)
+        there, speed, _ = self.place(t, q, np.zeros_like(qd), qd)
+        scale = np.maximum(1.0, np.max(np.abs(qd), axis=-1, initial=0.0))
+        moved, wrong = np.abs(self._robot.difference(q, there)), np.abs(speed - qd)
+        branch = np.full_like(scale, BRANCH)
+        for name, error, limit, remedy in (
+            ("q is on another branch", moved, branch, "assemble or the closure"),
+            ("qd opens the loops", wrong, CONSISTENT * scale, "robot.complete(q, yd)"),
+        ):
+            bad = error > limit[..., None]
+            if np.any(bad):
+                *member, freedom = map(int, np.argwhere(bad)[0])
+                at = f" at index {tuple(member)}" if member else ""
+                joint, size = mechanism.loops.freedoms[freedom], error[(*member, freedom)]
+                problem = f"{name}{at}: {joint!r} is off by {size:.3g}"
+                remedy = f"give what {remedy} gives"
+                raise OpenLoop("E-MOTION-054", problem, remedy, part="simulate")
+        return there, speed
 
-    return rate
 
+class ByFunction(Looped):
+    """Loops that a function closes."""
 
-def _tree(robot: Machine) -> Place:
-    """The places of a tree, or of one whose loops something else keeps closed."""
-    rate = _rate_of_steps(robot)
+    def __init__(self, robot: Machine, closure: ClosureFunction) -> None:
+        super().__init__(robot)
+        loops = robot.mechanism.loops
+        if not isinstance(closure, ClosureFunction) or closure.freedoms != loops.freedoms:
+            problem = f"closure must be a ClosureFunction of robot {robot.name!r}"
+            raise ArgumentError("E-MOTION-053", problem, part="simulate")
+        self._closure, self._free = closure, closure.independent
+        self._where = [loops.places[k] for k in closure.independent]
 
-    def place(t: float, q: np.ndarray, d: np.ndarray, v: np.ndarray) -> Placed:
-        there = robot.integrate(q, d)
-        return there, v, rate(q, there, v)
-
-    return place
-
-
-def _by_function(robot: Machine, closure: ClosureFunction) -> Place:
-    """The places of loops that a function closes."""
-    loops = robot.mechanism.loops
-    if not isinstance(closure, ClosureFunction) or closure.freedoms != loops.freedoms:
-        problem = f"closure must be a ClosureFunction of robot {robot.name!r}"
-        raise ArgumentError("E-MOTION-053", problem, part="simulate")
-    free = closure.independent
-    where = [loops.places[k] for k in free]
-
-    def place(t: float, q: np.ndarray, d: np.ndarray, v: np.ndarray) -> Placed:
-        there, qd = closure(q[..., where] + d[..., free], v[..., free], t=t)
+    def place(self, t: float, q: np.ndarray, d: np.ndarray, v: np.ndarray) -> Placed:
+        free = self._free
+        there, qd = self._closure(q[..., self._where] + d[..., free], v[..., free], t=t)
         return there, qd, qd
-
-    return place
-
-
-def _begun(
-    robot: Machine, place: Place, t: float, q: np.ndarray, qd: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """A state near enough to closed, closed to rounding."""
-    robot.mechanism.at(t).closing.check_closed("simulate", q, CONSISTENT)
-    there, speed, _ = place(t, q, np.zeros_like(qd), qd)
-    scale = np.maximum(1.0, np.max(np.abs(qd), axis=-1, initial=0.0))
-    moved, wrong = np.abs(robot.difference(q, there)), np.abs(speed - qd)
-    for name, error, limit, remedy in (
-        ("q is on another branch", moved, np.full_like(scale, BRANCH), "assemble or the closure"),
-        ("qd opens the loops", wrong, CONSISTENT * scale, "robot.complete(q, yd)"),
-    ):
-        bad = error > limit[..., None]
-        if np.any(bad):
-            *member, freedom = map(int, np.argwhere(bad)[0])
-            at = f" at index {tuple(member)}" if member else ""
-            problem = (
-                f"{name}{at}: {robot.mechanism.loops.freedoms[freedom]!r} is off by "
-                f"{error[(*member, freedom)]:.3g}"
-            )
-            raise OpenLoop("E-MOTION-054", problem, f"give what {remedy} gives", part="simulate")
-    return there, speed
-
-
-class Moving(NamedTuple):
-    """How a robot moves: begin(t, q, qd) gives the state it can begin with, and steps follow.
-
-    parts: what remembers anything between steps.
-    """
-
-    begin: Begin
-    step: Step
-    rechosen: list[float]
-    parts: tuple[Remembering, ...] = ()
-
-
-def moving(
-    robot: Machine,
-    accelerate: Accelerate,
-    advance: Advance,
-    closure: ClosureFunction | None,
-    stabilization: float | None,
-    behind: Behind | None = None,
-) -> Moving:
-    """A robot's steps by a method: its tree's, or with its loops closed.
-
-    behind: what stands behind q in every state, and is integrated with it.
-    """
-    way = path(robot.model)
-
-    def step(place: Place, t: float, h: float, q: np.ndarray, qd: np.ndarray) -> Taken:
-        return take(advance, Local(robot, way, place, accelerate, t, q, behind), h, qd)
-
-    if closure is not None:
-        place = _by_function(robot, closure)
-        return Moving(partial(_begun, robot, place), partial(step, place), [])
-    if not robot.mechanism.rows or stabilization is not None:
-        return Moving(lambda t, q, qd: (q, qd), partial(step, _tree(robot)), [])
-    closed = Closed(robot)
-
-    def begin(t: float, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        closed.choose(t, q)
-        return _begun(robot, closed.place, t, q, qd)
-
-    return Moving(begin, partial(closed.step, step), closed.rechosen, (closed,))
 
 
 class Lost(SingularPosition):
@@ -243,29 +168,29 @@ class Lost(SingularPosition):
         self.members = members
 
 
-class Closed:
-    """Closed loops: of d and v the independent entries count, and the others follow them.
+class Closed(Looped, Remembering):
+    """Loops closed by Newton's method: of d and v the independent entries count.
 
     Every member of a batch has a chart of its own, since each comes to its dead points by itself.
     Past one of these the margin has another sign than where the chart was chosen.
     """
 
     def __init__(self, robot: Machine) -> None:
-        self._robot, self._rate = robot, _rate_of_steps(robot)
-        self.rechosen: list[float] = []
+        super().__init__(robot)
         self._charts: list[Chart] = []
         self._which, self._start = np.zeros(0, int), np.zeros(0)
 
-    def choose(self, t: float, q: np.ndarray) -> None:
-        """Charts for all members, at a position from which they begin."""
+    def begin(self, t: float, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """As `Tree.begin`, with charts for all members."""
         self._charts = []
         self._which, self._start = np.full(q.shape[:-1], -1), np.ones(q.shape[:-1])
         self._choose(t, q, self._which < 0)
+        return super().begin(t, q, qd)
 
     def step(
         self, step: Callable[..., Taken], t: float, h: float, q: np.ndarray, qd: np.ndarray
     ) -> Taken:
-        """step(place, t, h, q, qd), in other coordinates where those of a member will not do."""
+        """As `Tree.step`, in other coordinates where those of a member will not do."""
         chosen: Any = False
         while True:
             try:

@@ -1,17 +1,17 @@
 """The loop in time: steps of some length, events within them, and the states that are kept."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from chasles.errors import ArgumentError, InputError, NotFiniteError, StateError
 from chasles.mechanisms import LoopError
 from chasles.motion.contract import Array
-from chasles.motion.records import End, Memory, Occurrence
+from chasles.motion.records import End, Event, Occurrence
 from chasles.motion.steps.system import Taken
 
 HALVINGS = 52
@@ -30,10 +30,53 @@ Changed = tuple[list[Occurrence], np.ndarray, np.ndarray]
 """What happened, and the state from which the motion goes on."""
 
 
+# Between steps ----------------------------------------------------------------------------------
+
+Memory = Mapping[str, np.ndarray]
+"""Arrays by name; no two parts of a motion use the same name."""
+
+
+class Remembering:
+    """A part of a motion whose next step depends on more than time and state: on some numbers."""
+
+    numbers: ClassVar[tuple[str, ...]] = ()
+
+    def memory(self) -> dict[str, np.ndarray]:
+        """Everything between steps that the next one depends on."""
+        return {name: np.array(getattr(self, name)) for name in self.numbers}
+
+    def recall(self, memory: Memory) -> None:
+        """Go on from that, found among what other parts remember."""
+        for name in self.numbers:
+            setattr(self, name, memory[name].item())
+
+
+def remembered(parts: Iterable[Remembering]) -> dict[str, np.ndarray]:
+    """The memory of all parts of a motion."""
+    return {name: array for part in parts for name, array in part.memory().items()}
+
+
+def resumed(resume: Any) -> End:
+    """The end to go on from, checked."""
+    if not isinstance(resume, End):
+        problem = f"resume must be the end of a Trajectory, not {resume!r:.60}"
+        raise ArgumentError("E-MOTION-050", problem, part="simulate")
+    if resume.over:
+        problem = f"the motion is over at t = {resume.t:.6g} s"
+        raise InputError("E-MOTION-051", problem, part="simulate: resume")
+    return resume
+
+
+def other_motion(code: str) -> InputError:
+    """The error of a state to resume from that belongs to another motion."""
+    remedy = "give the arguments that the stopped one had"
+    return InputError(code, "resume is of another motion", remedy, part="simulate")
+
+
 # The length of steps ----------------------------------------------------------------------------
 
 
-class Pace:
+class Pace(Remembering):
     """Steps one after the other; due: what ended the last one changes the motion."""
 
     due = False
@@ -53,6 +96,7 @@ class Pace:
 class Even(Pace):
     """Steps between equally spaced times; one that begins between them ends at the next."""
 
+    numbers = ("done",)
     step: Step
     start: float
     whole: float
@@ -66,12 +110,6 @@ class Even(Pace):
             self.done += 1
         goal = min(self._next, t + most)
         return goal, self.step(t, goal - t, q, qd)
-
-    def memory(self) -> dict[str, np.ndarray]:
-        return {"done": np.array(self.done)}
-
-    def recall(self, memory: Memory) -> None:
-        self.done = int(memory["done"])
 
     @property
     def _next(self) -> float:
@@ -88,6 +126,7 @@ class Controlled(Pace):
     next length follows from the error's power (Hairer, Norsett and Wanner 1993, section II.4).
     """
 
+    numbers = ("h",)
     step: Step
     end: float
     longest: float
@@ -118,72 +157,8 @@ class Controlled(Pace):
                 return goal, taken
             largest = 1.0
 
-    def memory(self) -> dict[str, np.ndarray]:
-        return {"h": np.array(self.h)}
-
-    def recall(self, memory: Memory) -> None:
-        self.h = float(memory["h"])
-
 
 # Events -----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Event:
-    """Where function(t, q, qd), a number, goes through zero.
-
-    direction: only upward (1), only downward (-1), or both (0). then: what the event does, as an
-    impact does: a function (t, q, qd) -> (q, qd) of the state from which the motion goes on.
-    terminal: the motion ends there; by default if it does nothing.
-
-    It is looked for between the ends of each step, so dt must be short enough that the function
-    does not change its sign twice within one. From a value of zero it does not change its sign.
-    """
-
-    function: Callable[[float, np.ndarray, np.ndarray], float]
-    direction: int = 0
-    then: Callable[[float, np.ndarray, np.ndarray], tuple[Any, Any]] | None = None
-    terminal: bool | None = None
-    name: str = "event"
-
-    def __post_init__(self) -> None:
-        if self.direction not in (-1, 0, 1):
-            problem = f"direction must be -1, 0 or 1, not {self.direction!r}"
-            raise InputError("E-MOTION-040", problem, part=f"event {self.name!r}")
-
-    @property
-    def stops(self) -> bool:
-        """Return True if it ends the motion."""
-        return self.then is None if self.terminal is None else self.terminal
-
-    @property
-    def interrupts(self) -> bool:
-        """Return True if the step ends there."""
-        return self.stops or self.then is not None
-
-    def value(self, t: float, q: np.ndarray, qd: np.ndarray) -> float:
-        """The function's value, checked."""
-        found = np.asarray(self.function(t, q, qd), dtype=float)
-        if found.size != 1 or not math.isfinite(found.item()):
-            problem = f"event {self.name!r} gave {found!r:.60} at t = {t:.6g} s"
-            raise InputError("E-MOTION-041", problem, "return one finite number", part="simulate")
-        return found.item()
-
-    def after(self, t: float, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The state that it leaves, checked."""
-        assert self.then is not None
-        try:
-            state = [np.array(part, dtype=float) for part in self.then(t, q, qd)]
-        except (TypeError, ValueError):
-            state = []
-        fits = [part.shape for part in state] == [q.shape, qd.shape]
-        if not fits or not all(np.isfinite(part).all() for part in state):
-            problem = (
-                f"what event {self.name!r} does at t = {t:.6g} s must give (q, qd), finite numbers "
-                f"of shapes {q.shape} and {qd.shape}"
-            )
-            raise InputError("E-MOTION-042", problem, part="simulate")
-        return state[0], state[1]
 
 
 def checked_events(events: Event | Sequence[Event], q: np.ndarray) -> tuple[Event, ...]:
@@ -243,45 +218,50 @@ def _located(event: Event, t: float, h: float, step: Taken, before: float) -> fl
 # The loop ---------------------------------------------------------------------------------------
 
 
-class Keep:
+class Keep(Remembering):
     """The states that are kept: one of so many steps, or those at given times.
 
-    beside: a function of (t, q, qd), whose value for each of them is kept in `others`.
+    beside: a function of (t, q, qd), whose value for each of them is kept in `others`. steps: how
+    many there were. repeated: events since the last that came to its end. left: of given times.
     """
+
+    numbers = ("steps", "repeated", "left")
 
     def __init__(
         self, start: float, end: float, every: int, times: Array, beside: Callable[..., Any]
     ) -> None:
+        self._times = None if times is None else _checked_times(times, start, end)
+        self.steps, self.repeated, self.left = 0, 0, len(self._times or ())
         self._every, self._beside = every, beside
-        self._count = self._repeated = 0
         self._kept: list[tuple[float, np.ndarray, np.ndarray]] = []
         self.others: list[Any] = []
-        self._times = None if times is None else _checked_times(times, start, end)
+
+    @property
+    def _next(self) -> float:
+        """The next of given times."""
+        return self._times[-self.left] if self._times and self.left else math.inf
 
     def now(self, t: float, q: np.ndarray, qd: np.ndarray) -> None:
         """The state at which the motion begins or ends, or an event is: kept once."""
         if self._times is None:
             if not self._kept or self._kept[-1][1] is not q or self._kept[-1][2] is not qd:
                 self._keep(t, q, qd)
-        elif self._times[:1] == [t]:
-            self._keep(self._times.pop(0), q, qd)
+        elif self._next == t:
+            self._keep(t, q, qd)
 
     def step(self, t: float, goal: float, reached: float, step: Taken) -> None:
         """What to keep of a step from t to goal, of which only the part until `reached` is gone."""
-        self._count += 1
-        if self._times is None:
-            if self._count % self._every == 0 and reached == goal:
-                self._keep(goal, step.q, step.qd)
-            return
-        while self._times and self._times[0] <= reached:
-            time = self._times.pop(0)
+        self.steps += 1
+        if self._times is None and self.steps % self._every == 0 and reached == goal:
+            self._keep(goal, step.q, step.qd)
+        while (time := self._next) <= reached:
             state = (step.q, step.qd) if time == goal else step.at((time - t) / (goal - t))
             self._keep(time, *state)
 
-    def repeated(self, event: str | None, goal: float) -> None:
+    def repeat(self, event: str | None, goal: float) -> None:
         """Count events before a step comes to its goal: too many of them have no end."""
-        self._repeated = self._repeated + 1 if event else 0
-        if self._repeated > REPEATED:
+        self.repeated = self.repeated + 1 if event else 0
+        if self.repeated > REPEATED:
             problem = (
                 f"event {event!r} came {REPEATED} times before t = {goal:.6g} s and has no end"
             )
@@ -291,6 +271,7 @@ class Keep:
     def _keep(self, t: float, q: np.ndarray, qd: np.ndarray) -> None:
         self._kept.append((t, q, qd))
         self.others.append(self._beside(t, q, qd))
+        self.left -= self._times is not None
 
     def states(self, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Times (n,), positions (..., n, nq), velocities (..., n, nv); q and qd say the shapes."""
@@ -300,17 +281,6 @@ class Keep:
             return t, np.expand_dims(q, axis)[..., :0, :], np.expand_dims(qd, axis)[..., :0, :]
         _, positions, velocities = zip(*self._kept, strict=True)
         return t, np.stack(positions, axis), np.stack(velocities, axis)
-
-    def memory(self) -> dict[str, np.ndarray]:
-        """How many steps and repetitions there were, and how many times are left."""
-        counts = {"steps": self._count, "repeated": self._repeated, "left": len(self._times or ())}
-        return {name: np.array(count) for name, count in counts.items()}
-
-    def recall(self, memory: Memory) -> None:
-        """Go on counting, with the times that are left."""
-        self._count, self._repeated = int(memory["steps"]), int(memory["repeated"])
-        if self._times is not None:
-            del self._times[: len(self._times) - int(memory["left"])]
 
 
 def _checked_times(times: Array, start: float, end: float) -> list[float]:
@@ -357,7 +327,7 @@ def run(
             show(t)
             stopped = event is not None and event.stops
             due = pace.due and event is None
-            keep.repeated(event.name if event and not stopped else "contact" if due else None, goal)
+            keep.repeat(event.name if event and not stopped else "contact" if due else None, goal)
             if event is None and not due:
                 continue
             keep.now(t, q, qd)

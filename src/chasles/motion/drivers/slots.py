@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,14 @@ from chasles.motion.steps.integrators import Table
 from chasles.motion.steps.system import Advance
 
 
+class State(NamedTuple):
+    """A time, in s, and the state of a robot then."""
+
+    t: float
+    q: np.ndarray
+    qd: np.ndarray
+
+
 class Stops:
     """Joint limits as points of contact: one direction each, in rad or m."""
 
@@ -37,12 +45,12 @@ class Stops:
         ends, freedoms = {1.0: "lower", -1.0: "upper"}, robot.mechanism.loops.freedoms
         self.names = [f"{freedoms[k]} {ends[sign]} limit" for k, sign, _ in rows]
 
-    def __call__(self, q: np.ndarray, qd: np.ndarray) -> Moves:
+    def __call__(self, at: State) -> Moves:
         """How far joints are from their limits, and how they move there."""
-        moved = self._robot.difference(self._start, q)[self._freedom]
+        moved = self._robot.difference(self._start, at.q)[self._freedom]
         still = np.zeros((len(moved), 3))
         speed = still.copy()
-        speed[:, 2] = self._sign * qd[self._freedom]
+        speed[:, 2] = self._sign * at.qd[self._freedom]
         axes = np.broadcast_to(np.eye(3), (len(moved), 3, 3))
         room = np.full(len(moved), np.inf)
         return Moves(self._gap + self._sign * moved, axes, speed, self._J, still, room)
@@ -55,12 +63,12 @@ class Varying:
         self._robot, self._frames, self._features = robot, pair.frames, features
         self.size = features.size
 
-    def __call__(self, t: float, q: np.ndarray, qd: np.ndarray, held: np.ndarray) -> Moves:
+    def __call__(self, at: State, held: np.ndarray) -> Moves:
         """Where they are at a time, and how those move that touch or are held (size,).
 
         The gap of features that are not those nearest to each other is infinite.
         """
-        here = self._robot.mechanism.at(t)
+        here, (_, q, qd) = self._robot.mechanism.at(at.t), at
         over, under = (carrier(here, q, qd, frame) for frame in self._frames)
         gap, room = self._features.gaps(over, under)
         gap = np.where(held | (room >= 0.0), gap, np.inf)
@@ -111,31 +119,29 @@ class Slots:
         self.row: Any = np.array([*balls, *meetings, *stops], dtype=int)
         self.friction = np.array([self.laws[k].friction for k in self.row])
 
-    def __call__(self, t: float, q: np.ndarray, qd: np.ndarray, held: np.ndarray) -> Moves:
+    def __call__(self, at: State, held: np.ndarray) -> Moves:
         """Where they are at a time and how they move; held (slots,): which are looked at anyway."""
-        parts, start = [self._points(t, q, qd)] if self._balls else [], self._balls
+        parts, start = [self._points(*at)] if self._balls else [], self._balls
         for one in self._varying:
-            parts.append(one(t, q, qd, held[start : start + one.size]))
+            parts.append(one(at, held[start : start + one.size]))
             start += one.size
-        parts += [self._stops(q, qd)] if self._stops.names else []
+        parts += [self._stops(at)] if self._stops.names else []
         if len(parts) == 1:
             return parts[0]
         return Moves(*(np.concatenate(part) for part in zip(*parts, strict=True)))
 
-    def onto(self, t: float, q: np.ndarray, moves: Moves, which: np.ndarray) -> np.ndarray:
+    def onto(self, at: State, moves: Moves, which: np.ndarray) -> np.ndarray:
         """q with the gaps of some slots closed."""
-        shift = self._shift(t, q, moves.J[which, 2], moves.gap[which])
-        return self._robot.integrate(q, shift)
+        shift = self._shift(at, moves.J[which, 2], moves.gap[which])
+        return self._robot.integrate(at.q, shift)
 
-    def stopped(
-        self, t: float, q: np.ndarray, qd: np.ndarray, moves: Moves, rows: np.ndarray
-    ) -> np.ndarray:
+    def stopped(self, at: State, moves: Moves, rows: np.ndarray) -> np.ndarray:
         """qd without velocities in some directions, truth (slots, 3)."""
-        return qd + self._shift(t, q, moves.J[rows], moves.velocity[rows])
+        return at.qd + self._shift(at, moves.J[rows], moves.velocity[rows])
 
-    def _shift(self, t: float, q: np.ndarray, J: np.ndarray, excess: np.ndarray) -> np.ndarray:
+    def _shift(self, at: State, J: np.ndarray, excess: np.ndarray) -> np.ndarray:
         """The step d of least d'M d with J d = -excess."""
-        B = response(self._robot.mechanism.at(t), q, J.T)
+        B = response(self._robot.mechanism.at(at.t), at.q, J.T)
         return B @ np.linalg.lstsq(J @ B, -excess, rcond=1e-11)[0]
 
     def seen(self, moves: Moves, forces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

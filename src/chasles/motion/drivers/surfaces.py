@@ -17,8 +17,8 @@ from chasles.expr import RULES, Arena, Program, Variable
 from chasles.functions.names import numbers
 from chasles.motion.contact.pairs import Contacts, Pair
 from chasles.motion.contract import Array, Machine
-from chasles.motion.drivers.running import Begin, Event
-from chasles.motion.records import Occurrence, Touching
+from chasles.motion.drivers.running import Begin
+from chasles.motion.records import Event, Occurrence, Touching
 from chasles.motion.steps.integrators import INTEGRATORS
 
 

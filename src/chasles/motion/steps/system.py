@@ -95,6 +95,39 @@ Accelerate = Callable[[float, np.ndarray, np.ndarray], np.ndarray]
 """accelerate(t, q, qd): qdd."""
 
 
+class Tree:
+    """The places of a tree, or of one whose loops something else keeps closed.
+
+    rechosen: the times at which other independent coordinates were chosen.
+    """
+
+    def __init__(self, robot: Machine) -> None:
+        self._robot = robot
+        self._additive = all(robot.model.bodies[i].joint.additive for i in robot.model.movers)
+        self.rechosen: list[float] = []
+
+    def begin(self, t: float, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The state that a motion can begin with."""
+        return q, qd
+
+    def place(self, t: float, q: np.ndarray, d: np.ndarray, v: np.ndarray) -> Placed:
+        """As `Place`."""
+        there = self._robot.integrate(q, d)
+        return there, v, self._rate(q, there, v)
+
+    def step(
+        self, step: Callable[..., "Taken"], t: float, h: float, q: np.ndarray, qd: np.ndarray
+    ) -> "Taken":
+        """The step step(place, t, h, q, qd)."""
+        return step(self.place, t, h, q, qd)
+
+    def _rate(self, q: np.ndarray, there: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """The rate of difference(q, there) while `there` moves with v."""
+        if self._additive:
+            return v
+        return (self._robot.derivatives("difference", q, there, wrt="q1") @ v[..., None])[..., 0]
+
+
 class Behind(Protocol):
     """Numbers behind those of q that are integrated with them: states of soft surfaces."""
 
