@@ -156,6 +156,11 @@ class Program(Interface):
                 values.append(arena.build(op, *(values[a] for a in args)))
         return values
 
+    def applied(self, inputs: Mapping[str, Sequence[Number]], arena: Arena) -> list[list[Number]]:
+        """The entries of each output for other inputs, as in `replay`."""
+        values = self.replay(inputs, arena)
+        return [[values[r] for r in refs] for refs in self.results]
+
     def variables(self, arena: Arena) -> dict[str, list[Scalar]]:
         """Symbols for all inputs of this program."""
         return {v.name: [arena.input(v.name, k) for k in range(v.size)] for v in self.inputs}

@@ -1,23 +1,38 @@
 """Compiled motions of a given number of steps, `Robot.rollout`, and their gradients."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Required, TypedDict, Unpack
 
 from chasles.errors import ArgumentError
 from chasles.motion.adjoint import RolloutGradient
-from chasles.motion.contact.soft import SoftPair
+from chasles.motion.contact.pairs import Pair
 from chasles.motion.contract import Array, Machine
-from chasles.motion.drivers.compiled import checked_steps, prepared
+from chasles.motion.drivers.compiled import Course, Rollout, checked_steps, prepared
+from chasles.motion.keywords import renamed, shown
 from chasles.motion.records import Trajectory
-from chasles.motion.renamed import renamed
 
 
-@renamed(method="integrator")
-def rollout(
+class Steps(TypedDict, total=False):
+    """Options of `rollout` and `rollout_pullback`."""
+
+    dt: Required[float]
+    steps: Required[int]
+    every: int
+    control: Any
+    parameters: Array
+    integrator: str
+    start: float
+    dissipation: bool
+    contacts: Sequence[Pair] | None
+    contact_states: Array
+    threads: int | None
+
+
+def _course(
     robot: Machine,
     q: Array,
     qd: Array,
-    tau: Any = None,
+    tau: Any,
     *,
     dt: float,
     steps: int,
@@ -27,9 +42,25 @@ def rollout(
     integrator: str = "semi-implicit",
     start: float = 0.0,
     dissipation: bool = False,
-    contacts: Sequence[SoftPair] | None = None,
+    contacts: Sequence[Pair] | None = None,
     contact_states: Array = None,
     threads: int | None = None,
+) -> tuple[Rollout, Course]:
+    """The compiled step that options ask for, and the course of the motion."""
+    if tau is not None and control is not None:
+        raise ArgumentError("E-MOTION-103", "give tau or control, not both", part="rollout")
+    tau = tau if control is None else control
+    dt, steps, every, threads = checked_steps(dt, steps, every, start, threads)
+    made = prepared(robot, integrator, tau, dissipation, contacts, dt, parameters)
+    forces = None if callable(tau) else tau
+    given = (q, qd, forces, contact_states, parameters)
+    return made, Course(*given, dt, steps, every, start, threads)
+
+
+@renamed(method="integrator")
+@shown(Steps, _course.__kwdefaults__)
+def rollout(
+    robot: Machine, q: Array, qd: Array, tau: Any = None, **options: Unpack[Steps]
 ) -> Trajectory:
     """The motion from q (..., nq) and qd (..., nv) in so many steps of dt seconds, all of them
     in machine code.
@@ -50,24 +81,12 @@ def rollout(
     `Trajectory.touching` has forces, gaps and states at the kept times. contact_states
     (..., states): those of the surfaces and of friction at the start, at rest by default.
     """
-    tau = _law(tau, control)
-    step, steps, every, threads = checked_steps(dt, steps, every, start, threads)
-    made = prepared(robot, integrator, tau, dissipation, contacts, step, parameters)
-    return made(
-        q,
-        qd,
-        None if callable(tau) else tau,
-        dt=step,
-        steps=steps,
-        every=every,
-        start=start,
-        threads=threads,
-        contact_states=contact_states,
-        parameters=parameters,
-    )
+    made, course = _course(robot, q, qd, tau, **options)
+    return made(course)
 
 
 @renamed(method="integrator")
+@shown(Steps, _course.__kwdefaults__)
 def rollout_pullback(
     robot: Machine,
     q: Array,
@@ -75,17 +94,7 @@ def rollout_pullback(
     tau: Any = None,
     *,
     covectors: Sequence[Array],
-    dt: float,
-    steps: int,
-    every: int = 1,
-    control: Any = None,
-    parameters: Array = None,
-    integrator: str = "semi-implicit",
-    start: float = 0.0,
-    dissipation: bool = False,
-    contacts: Sequence[SoftPair] | None = None,
-    contact_states: Array = None,
-    threads: int | None = None,
+    **options: Unpack[Steps],
 ) -> RolloutGradient:
     """The gradient of a number that depends on a motion: covectors of its states pulled back to
     the start, the forces and the controller's parameters, in machine code.
@@ -97,26 +106,5 @@ def rollout_pullback(
     the square root of `steps`, beside what is given and returned (the adjoint method, with
     checkpoints: Griewank, Walther 2008, chapter 12). Arrays of NumPy only.
     """
-    tau = _law(tau, control)
-    step, steps, every, threads = checked_steps(dt, steps, every, start, threads)
-    made = prepared(robot, integrator, tau, dissipation, contacts, step, parameters)
-    return made.pullback(
-        q,
-        qd,
-        None if callable(tau) else tau,
-        covectors=covectors,
-        dt=step,
-        steps=steps,
-        every=every,
-        start=start,
-        threads=threads,
-        contact_states=contact_states,
-        parameters=parameters,
-    )
-
-
-def _law(tau: Any, control: Any) -> Any:
-    """Joint torques or the controller, whichever is given."""
-    if tau is not None and control is not None:
-        raise ArgumentError("E-MOTION-103", "give tau or control, not both", part="rollout")
-    return tau if control is None else control
+    made, course = _course(robot, q, qd, tau, **options)
+    return made.pullback(course, covectors)
