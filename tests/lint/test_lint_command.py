@@ -60,7 +60,10 @@ def test_json(file: Path, tmp_path: Path) -> None:
     assert first["file"] == str(file)
     assert [f["check"] for f in first["findings"]] == ["triangle"]
     assert set(first["findings"][0]) >= {"severity", "where", "part", "what", "why", "remedy"}
-    assert second["unreadable"]
+    assert first["unreadable"] is None
+    assert second["unreadable"]["code"] == "E-FILE-004"
+    assert second["unreadable"]["file"] == str(tmp_path / "none.urdf")
+    assert second["unreadable"]["problem"] == "there is no such file"
     assert result.exit_code == 2
 
 

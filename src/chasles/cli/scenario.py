@@ -18,7 +18,8 @@ radians.
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -203,6 +204,19 @@ def is_scenario(target: str) -> bool:
     return TomlFile(target, snap=False).data.get("format") == "scenario"
 
 
+@contextmanager
+def _own_code() -> Iterator[None]:
+    """Report a value that its field cannot take under the code of scenarios."""
+    try:
+        yield
+    except ModelError as error:
+        if error.code != "E-DH-006":
+            raise
+        place = {"part": error.part, "file": error.place}
+        raise ModelError("E-SCENARIO-019", error.problem, error.remedy, **place) from None
+
+
+@_own_code()
 def read(path: str | os.PathLike[str]) -> Scenario:
     """The scenario of a file."""
     source = TomlFile(path, snap=False)
@@ -232,6 +246,7 @@ def _place(source: TomlFile) -> Callable[..., dict[str, Any]]:
     return where
 
 
+@_own_code()
 def with_flags(base: Scenario | None, given: Mapping[str, Any]) -> Scenario:
     """A scenario with the values of flags in the place of its own; without one, these alone.
 
