@@ -97,7 +97,7 @@ def test_a_copy_that_cannot_be_written_does_not_hide_the_others(file: Path) -> N
     assert "arm.urdf: 1 error\n" in result.output
     assert "no copy was written" in result.output
     reports = json.loads(run(file, "--fix", "--json").output)["reports"]
-    assert "it is there already" in reports[0]["unwritten"]
+    assert reports[0]["unwritten"]["problem"] == "it is there already"
 
 
 def test_an_installed_robot_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

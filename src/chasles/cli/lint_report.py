@@ -69,7 +69,7 @@ class Task:
         if not any(finding.repairable for finding in found):
             return Report(target, found, left=left, asked=True)
         try:
-            return Report(target, found, "", *_fixed(sheet, Path(target)), left, asked=True)
+            return Report(target, found, None, *_fixed(sheet, Path(target)), left, asked=True)
         except (ModelError, FileError) as error:
             return Report(target, found, left=left, asked=True, unwritten=error)
 
@@ -122,7 +122,9 @@ def _show(report: Report, console: Console) -> None:
         console.print(report.diff, markup=False, soft_wrap=True, end="")
         console.print(f"Repaired copy saved to {report.copy}", markup=False, soft_wrap=True)
     elif report.unwritten:
-        console.print(f"[red]no copy was written[/] {escape(str(report.unwritten))}", soft_wrap=True)
+        console.print(
+            f"[red]no copy was written[/] {escape(str(report.unwritten))}", soft_wrap=True
+        )
     elif report.asked and report.findings:
         console.print("No copy was written: only you can put these right.")
     for line in report.left:

@@ -26,7 +26,7 @@ from typing import Any
 
 from chasles.cli.touching import KINDS, checked_table
 from chasles.errors import InputError, ModelError
-from chasles.formats import registry
+from chasles.formats import is_name
 from chasles.formats.files import store
 from chasles.formats.toml_file import TomlFile, word
 from chasles.model.dh_fields import Field, checked, choice, number
@@ -212,8 +212,8 @@ def _own_code() -> Iterator[None]:
     except ModelError as error:
         if error.code != "E-DH-006":
             raise
-        place = {"part": error.part, "file": error.place}
-        raise ModelError("E-SCENARIO-019", error.problem, error.remedy, **place) from None
+        told = ModelError("E-SCENARIO-019", error.problem, error.remedy)
+        raise told.at(part=error.part, file=error.place) from None
 
 
 @_own_code()
@@ -231,7 +231,7 @@ def read(path: str | os.PathLike[str]) -> Scenario:
         problem = "the scenario names no robot"
         raise source.error("E-SCENARIO-003", problem, "give robot = ...", "format")
     beside = Path(path).parent / top["robot"]
-    named = top["robot"].partition(":")[0] in ROBOTS or registry.is_name(top["robot"])
+    named = top["robot"].partition(":")[0] in ROBOTS or is_name(top["robot"])
     if beside.exists() or not named:
         top["robot"] = str(beside)
     tables = {name: source.table(name, known) for name, known in TABLES.items()}

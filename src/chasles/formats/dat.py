@@ -26,8 +26,16 @@ import numpy as np
 
 from chasles.errors import ModelError
 from chasles.expr import Number
-from chasles.formats.files import check_bearable, lines, short, store
-from chasles.formats.numbers import is_number, multiple, radians, right_angles
+from chasles.formats.files import (
+    check_bearable,
+    is_number,
+    lines,
+    multiple,
+    radians,
+    right_angles,
+    short,
+    store,
+)
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.rotations import about
 from chasles.mathematics.spatial import RigidInertia, Transform

@@ -19,8 +19,7 @@ from pathlib import PurePath
 from typing import Any
 
 from chasles.errors import ModelError
-from chasles.formats.files import store
-from chasles.formats.numbers import angle_word
+from chasles.formats.files import angle_word, store
 from chasles.formats.toml_file import ANGLES, COORDINATES, TomlFile, bounds, coordinate, word
 from chasles.mathematics.angles import angles_from_matrix, rotation_from_angles
 from chasles.mathematics.linear import Matrix
@@ -36,7 +35,7 @@ _POSE = {
 }
 
 
-def read(source: TomlFile, *, floating: bool = False) -> Description:
+def described(source: TomlFile, *, floating: bool) -> Description:
     """The arm of a file: links base, link1, ..., frames base, dh1, ..., tool.
 
     An angle in rad that is printed as a rounded multiple of a right angle is taken as that multiple

@@ -29,12 +29,14 @@ rpy = [roll, pitch, yaw] is R = Rz(yaw) Ry(pitch) Rx(roll); rotation is R itself
 """
 
 import math
+import os
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any, TypeVar
 
 import numpy as np
 
+from chasles.formats import dh
 from chasles.formats.toml_file import TomlFile, coordinate
 from chasles.mathematics.angles import rotation_from_angles
 from chasles.mathematics.linear import Matrix, Symmetric, Vector
@@ -43,6 +45,7 @@ from chasles.model import (
     JOINTS,
     ROLES,
     SHAPES,
+    CouplingData,
     Description,
     FrameData,
     JointData,
@@ -200,7 +203,22 @@ _REQUIRED = {
 Kind = TypeVar("Kind", bound=JointData)
 
 
-def read(source: TomlFile, *, floating: bool = False) -> Description:
+def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = False) -> Description:
+    """What a robot file in TOML says: the key `format` at the top says which of the formats it is.
+
+    snap: an angle in rad that is printed as a rounded multiple of a right angle is taken as that
+    multiple; notes say where. floating: put the root link on a free joint.
+    """
+    source = TomlFile(path, snap)
+    kind = source.data.get("format")
+    if not isinstance(kind, str) or kind not in FORMATS:
+        ways = (f'{what} begins with format = "{name}"' for name, (what, _) in FORMATS.items())
+        problem = "the file does not say which kind of robot file it is"
+        raise source.error("E-TOML-018", problem, ", ".join(ways), "format")
+    return FORMATS[kind][1](source, floating=floating)
+
+
+def described(source: TomlFile, *, floating: bool) -> Description:
     """The mechanism of a file. floating: put the root link on a free joint, root_joint."""
     top = source.top(_TOP, _TABLES)
     about = top.pop("inertia_about", "center")
@@ -223,24 +241,27 @@ def read(source: TomlFile, *, floating: bool = False) -> Description:
         tuple(_joint(LoopData, source, "loop")),
         top.get("independent", ()),
         massless=top.get("massless", False),
-        couplings=(
-            *(
-                gear(
-                    row["name"],
-                    row["joint"],
-                    row.get("ratios", {}),
-                    row.get("offset", 0.0),
-                    where=where,
-                )
-                for row, where in _rows(source, "gear")
-            ),
-            *(
-                polynomial(row["name"], row["terms"], where=where)
-                for row, where in _rows(source, "coupling")
-            ),
-        ),
+        couplings=(*_gears(source), *_polynomials(source)),
         shapes=tuple(_shapes(source, {link.name for link in links})),
     )
+
+
+FORMATS: dict[str, tuple[str, Callable[..., Description]]] = {
+    "mechanism": ("a mechanism", described),
+    "dh": ("a Denavit-Hartenberg table", dh.described),
+}
+"""One row a format: what it is, and what makes a description of such a file."""
+
+
+def _gears(source: TomlFile) -> Iterator[CouplingData]:
+    for row, where in _rows(source, "gear"):
+        ratios, offset = row.get("ratios", {}), row.get("offset", 0.0)
+        yield gear(row["name"], row["joint"], ratios, offset, where=where)
+
+
+def _polynomials(source: TomlFile) -> Iterator[CouplingData]:
+    for row, where in _rows(source, "coupling"):
+        yield polynomial(row["name"], row["terms"], where=where)
 
 
 def _check_independent(source: TomlFile, names: Sequence[str], joints: Sequence[JointData]) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 from chasles.errors import ModelError
 from chasles.formats.files import store
 from chasles.formats.mechanism import MOST_POWERS, SAME
-from chasles.formats.refusals import check_joint
 from chasles.formats.toml_file import bounds, word
+from chasles.formats.writable import check_joint
 from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.spatial import Transform
 from chasles.model import (

@@ -1,4 +1,4 @@
-"""Motions of a robot, and forces on it, from text files: some instants at a time.
+"""Motions of a robot, and forces on it, from text files: some instants at a time; and from .npz.
 
 A motion in a .csv file has a header that names the columns: t (s), and for a joint named J the
 columns J.q, J.qd, J.qdd, or J.q0, J.q1, ... where it has more coordinates than one. In any other
@@ -17,11 +17,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import NamedTuple
+from zipfile import BadZipFile, is_zipfile
 
 import numpy as np
 
 from chasles.errors import ModelError
-from chasles.formats.files import Line, lines, short
+from chasles.formats.files import Line, lines, short, size
 from chasles.model import Model
 from chasles.model.spaces import PositionSpace
 
@@ -32,6 +33,9 @@ ACTION = ("fx", "fy", "fz", "cx", "cy", "cz")
 """A force (N) and a couple (N m)."""
 
 QUANTITIES = ("q", "qd", "qdd")
+
+MOTION_FORMAT = "chasles-motion-1"
+"""What a motion file of `chasles simulate` (.npz) says of itself."""
 
 
 @dataclass(frozen=True)
@@ -283,3 +287,32 @@ def _is_finite(word: str) -> bool:
         return "_" not in word and math.isfinite(float(word))
     except ValueError:
         return False
+
+
+# Files of `chasles simulate` -------------------------------------------------------------------
+
+
+def read_archive(path: str | os.PathLike[str], nq: int) -> tuple[np.ndarray, np.ndarray]:
+    """Times (n,) in s and positions (n, nq) of a .npz file, for a robot with nq coordinates."""
+    file = os.fsdecode(path)
+    size(file)
+    try:
+        with np.load(file) as arrays:
+            said = str(arrays["format"])
+            t, q = (np.asarray(arrays[name], dtype=float) for name in ("t", "q"))
+    except (ValueError, KeyError, TypeError, EOFError, BadZipFile) as error:
+        zipped = is_zipfile(file)  # of other files NumPy says how to load them without care
+        fault = f"no motion can be read ({error})" if zipped else "this is no .npz file"
+        remedy = "give the motion.npz of `chasles simulate`"
+        raise ModelError("E-FILE-027", fault, remedy, file=file) from None
+    if said != MOTION_FORMAT:
+        problem = f"the format is {said!r}"
+        raise ModelError("E-FILE-028", problem, f"{MOTION_FORMAT!r} can be read", file=file)
+    if t.ndim != 1 or q.shape != (len(t), nq) or not len(t):
+        problem = f"positions of shape {q.shape} at times of shape {t.shape}"
+        remedy = f"the robot has {nq} coordinates: give a motion of this robot"
+        raise ModelError("E-FILE-029", problem, remedy, file=file)
+    if not (np.all(np.isfinite(t)) and np.all(np.isfinite(q)) and np.all(np.diff(t) >= 0.0)):
+        problem = "times or positions are not finite, or times do not increase"
+        raise ModelError("E-FILE-030", problem, file=file)
+    return t, q

@@ -14,19 +14,11 @@ from chasles.errors import ModelError
 from chasles.formats.files import load
 from chasles.formats.urdf import described
 from chasles.formats.walled import Tool
-from chasles.formats.xml_document import MAX_BYTES, parse
+from chasles.formats.xml_file import MAX_BYTES, parse
 from chasles.model import Description
 
-XACRO = Tool(
-    "xacro",
-    package="xacro",
-    extra="xacro",
-    program="xacro_child.py",
-    seconds=5.0,
-    memory=2**30,
-)
+XACRO = Tool("xacro", "xacro", "xacro", "xacro_child.py", seconds=5.0, memory=2**30)
 """Large robots of manufacturers take less than a second."""
-
 
 _REMEDIES = {
     "Undefined substitution argument": "give it: chasles.load(path, arguments={name: value})",

@@ -6,10 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from lxml import etree
 
-from chasles.formats.xml_part import MOMENTS
-from chasles.lint.documents import Edit, Table
-from chasles.lint.sheet import Sheet
-from chasles.lint.xml_links import six
+from chasles.formats.xml_file import MOMENTS
+from chasles.lint.sheet import Edit, Sheet, Table
+from chasles.lint.solids import six
 from chasles.model.validate import inertia_fault
 
 THINNEST = 1e-3

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from chasles.formats.resources import candidates
+from chasles.formats.registry import candidates
 from chasles.model import ShapeData
 
 MOST_BYTES = 64 * 2**20
@@ -134,3 +134,13 @@ def outer(*roles: Sequence[Solid | None]) -> tuple[Solid, ...]:
 
 def _reach(solid: Solid) -> float:
     return float(np.linalg.norm(np.ptp(solid.corners, axis=0)))
+
+
+def tensor(xx: float, yy: float, zz: float, xy: float, xz: float, yz: float) -> np.ndarray:
+    """The symmetric matrix of six moments."""
+    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+
+
+def six(moments: np.ndarray) -> list[float]:
+    """The moments of a symmetric matrix, in the order of `tensor`."""
+    return [float(moments[i, j]) for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]

@@ -46,11 +46,11 @@ def inertia(sheet: Sheet) -> Iterator[Found]:
         a, b = links[left], links[right]
         if not a.mass or not b.mass:
             if bool(a.mass) != bool(b.mass):
-                yield Found(a.part, a.where, f"it has {_kg(a)}, and {b.part} has {_kg(b)}")
+                yield a.found(f"it has {_kg(a)}, and {b.part} has {_kg(b)}")
             continue
         differences = list(_differences(a, b))
         if differences:
-            yield Found(b.part, b.where, f"unlike {a.part} it has {', '.join(differences)}")
+            yield b.found(f"unlike {a.part} it has {', '.join(differences)}")
 
 
 def _kg(link: Link) -> str:
@@ -105,7 +105,7 @@ def limits(sheet: Sheet) -> Iterator[Found]:
             one, other = a.limits.get(key), b.limits.get(key)
             if one is not None and other is not None and one != other:
                 what = f"its {key} limit is {other:g}, and that of {a.part} {one:g}"
-                yield Found(b.part, b.where, what)
+                yield b.found(what)
 
 
 def _alike(a: Joint, b: Joint) -> bool:
