@@ -1,17 +1,4 @@
-"""Denavit-Hartenberg tables as TOML files.
-
-`format = "dh"` and `convention` ("modified" or "standard") are required at the top. Optional there
-are `name`, `gravity` (m/s2, world axes), `inertia_about` ("center" or "frame", for all rows), and
-the tables `units`, `base`, `tool`. Every `[[joint]]` table is a row with the fields of `DHRow`, of
-which theta, d, a, alpha are required.
-
-- units: angle ("rad" or "deg"), length ("m" or "mm"), mass ("kg" or "g"); SI where not said.
-  Angles are theta, alpha, rpy, and limits and velocity of revolute joints; lengths are d, a, b,
-  center, position, and limits and velocity of prismatic joints; inertia is mass times length
-  squared. Everything else (gravity, effort, armature, damping, friction) is in SI units and rad.
-- base, tool: position = [x, y, z] and rpy = [roll, pitch, yaw], R = Rz(yaw) Ry(pitch) Rx(roll); of
-  frame 0 in the world, and of the tool in the last frame.
-"""
+"""Denavit-Hartenberg tables as TOML files, read and written; docs/dh.md says what they hold."""
 
 import os
 from dataclasses import fields, replace

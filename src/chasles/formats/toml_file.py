@@ -11,7 +11,8 @@ from typing import Any
 
 from chasles.errors import ModelError
 from chasles.formats.files import angle_word, load, multiple, radians, right_angles
-from chasles.model import JOINTS
+from chasles.mathematics.linear import Vector
+from chasles.model import JOINTS, Mimic
 from chasles.model.dh_fields import Field, checked, choice
 from chasles.model.model import suggest
 
@@ -250,8 +251,10 @@ def word(value: Any) -> str:
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(value, bool):
         return str(value).lower()
-    if isinstance(value, tuple | list):
+    if isinstance(value, tuple | list | Vector):
         return f"[{', '.join(map(word, value))}]"
+    if isinstance(value, Mimic):
+        value = vars(value)
     if isinstance(value, Mapping):
         return f"{{{', '.join(f'{word(key)} = {word(x)}' for key, x in value.items())}}}"
     return repr(float(value) + 0.0)
