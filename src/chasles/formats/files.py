@@ -3,13 +3,14 @@
 import math
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from chasles.errors import FileError, ModelError, said
+from chasles.expr import Number
 
 MAX_BYTES = 64 * 2**20
 """Larger robot files are refused unread; the largest of example-robot-data has 0.2 MB."""
@@ -154,6 +155,11 @@ def angle_word(angle: Any) -> str:
     plain = repr(float(angle) + 0.0)
     k = right_angles(plain)
     return f"{angle:.20f}" if k and float(angle) != radians(k) else plain
+
+
+def words(numbers: Iterable[Number]) -> str:
+    """Numbers with all their digits."""
+    return " ".join(repr(float(x) + 0.0) for x in numbers)
 
 
 # Writing ---------------------------------------------------------------------------------------

@@ -7,9 +7,10 @@ from lxml import etree
 
 from chasles.errors import ModelError
 from chasles.expr import Number
+from chasles.formats.files import words
 from chasles.formats.mjcf_source import Source, pose
 from chasles.formats.writable import refusal
-from chasles.formats.xml_file import added, words
+from chasles.formats.xml_file import added
 from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.rotations import quaternion_from_matrix
 from chasles.mathematics.spatial import Transform

@@ -10,11 +10,11 @@ import numpy as np
 from lxml import etree
 
 from chasles.errors import ModelError
-from chasles.formats.files import renamed, store
+from chasles.formats.files import renamed, store, words
 from chasles.formats.mjcf_equalities import add_equalities, placed
 from chasles.formats.registry import mesh_file
 from chasles.formats.writable import ball_limits, check_writable, lacking, refusal, some
-from chasles.formats.xml_file import added, begun, each, printed, words
+from chasles.formats.xml_file import added, begun, each, printed
 from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model import SHAPE_TRAITS, Description, JointData, LinkData, ShapeData

@@ -5,10 +5,11 @@ from collections.abc import Iterable, Iterator
 
 from lxml import etree
 
+from chasles.formats.files import words
 from chasles.formats.sdf_document import Document
 from chasles.formats.sdf_frames import WORLD, Node, direction, end, relative
 from chasles.formats.writable import refusal
-from chasles.formats.xml_file import add_texts, added, words
+from chasles.formats.xml_file import add_texts, added
 from chasles.model import CouplingData, Description, JointData, gear
 from chasles.model.couplings import linear
 

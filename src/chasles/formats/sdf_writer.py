@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 from lxml import etree
 
-from chasles.formats.files import short, store
+from chasles.formats.files import short, store, words
 from chasles.formats.sdf_frames import MODEL, WORLD
 from chasles.formats.sdf_gears import add_gears
 from chasles.formats.writable import ball_limits, check_writable, lacking, refusal, some
@@ -22,7 +22,6 @@ from chasles.formats.xml_file import (
     each,
     printed,
     sizes,
-    words,
 )
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import RigidInertia, Transform

@@ -17,7 +17,7 @@ from typing import Any
 from lxml import etree
 
 from chasles.errors import ModelError
-from chasles.formats.files import load, short, store
+from chasles.formats.files import load, short, store, words
 from chasles.formats.writable import check_writable, lacking, refusal
 from chasles.formats.xml_file import (
     MOMENTS,
@@ -31,7 +31,6 @@ from chasles.formats.xml_file import (
     parse,
     printed,
     sizes,
-    words,
 )
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import RigidInertia, Transform

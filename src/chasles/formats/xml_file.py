@@ -5,7 +5,7 @@ Documents have no entities, and no other file is opened.
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import NamedTuple
@@ -14,7 +14,15 @@ from lxml import etree
 
 from chasles.errors import ModelError
 from chasles.expr import Number
-from chasles.formats.files import angle_word, is_number, multiple, radians, right_angles, short
+from chasles.formats.files import (
+    angle_word,
+    is_number,
+    multiple,
+    radians,
+    right_angles,
+    short,
+    words,
+)
 from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.rotations import Plane, Rotation, rpy_from_matrix
 from chasles.mathematics.spatial import RigidInertia, Transform
@@ -250,11 +258,6 @@ class Inertial(NamedTuple):
 
 
 # Writing ---------------------------------------------------------------------------------------
-
-
-def words(numbers: Iterable[Number]) -> str:
-    """Numbers with all their digits."""
-    return " ".join(repr(float(x) + 0.0) for x in numbers)
 
 
 def each(numbers: Mapping[str, Number]) -> dict[str, str]:
