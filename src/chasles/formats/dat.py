@@ -18,7 +18,7 @@ of frame i, the moments about the centre of mass; jxy, jxz, jyz are entries of t
 import itertools
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import PurePath
 
@@ -39,7 +39,7 @@ from chasles.formats.files import (
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.rotations import about
 from chasles.mathematics.spatial import Transform
-from chasles.model import Description, JointData
+from chasles.model import CouplingData, Description, JointData, LoopData
 from chasles.model.build import compose
 from chasles.model.denavit_hartenberg import DHRow, dh_chain, factors, matrix
 from chasles.model.dh_fields import LARGEST
@@ -239,7 +239,8 @@ def _refused(code: str, joint: JointData, problem: str) -> ModelError:
 
 def _serial(description: Description) -> tuple[JointData, ...]:
     """The joints, one after the other from the base, if a data file can hold them."""
-    for part in (*description.loops, *description.couplings):
+    closing: Sequence[LoopData | CouplingData] = (*description.loops, *description.couplings)
+    for part in closing:
         problem = f"{part.name!r} closes a loop or couples joints, which a .dat file cannot say"
         raise ModelError("E-DAT-011", problem, "write a mechanism file")
     if not description.joints:

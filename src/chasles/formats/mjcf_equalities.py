@@ -208,7 +208,7 @@ def _add_loop(
     """An equality of two sites; those of bodies hold what they are at the start, closed or not."""
     if not (tag := spelling(loop.kind, "MJCF equality")):
         remedy = f"{_ELSE}, or close it by a spherical or revolute joint, or a weld"
-        raise refusal("E-MJCF-014", f"loop {loop.name!r}", f"is {loop.kind}", "MJCF", remedy)
+        raise refusal("E-MJCF-014", loop, f"is {loop.kind}", remedy)
     sites = []
     for end, link, at in (("a", loop.parent, loop.pose), ("b", loop.child, loop.child_pose)):
         known = (f.name for f in source.frames if f.link == link and f.pose == at)
@@ -275,8 +275,7 @@ def _polynomial(equalities: etree._Element, data: CouplingData) -> None:
                 _joints(equalities, follower, data.freedoms[1 - k], tuple(c), name=data.name)
                 return
     problem = f"is no polynomial of one coordinate that gives another, with powers up to {_POWERS}"
-    remedy = f"{_ELSE}, if it is some polynomial"
-    raise refusal("E-MJCF-015", f"coupling {data.name!r}", problem, "MJCF", remedy)
+    raise refusal("E-MJCF-015", data, problem, f"{_ELSE}, if it is some polynomial")
 
 
 def placed(pose: Transform) -> dict[str, str]:

@@ -170,8 +170,9 @@ class _Writer:
             link = held.parent
         if link in self.joint_of:
             problem = "is free from a link that moves"
-            remedy = f"{_ELSE}, or let it be free from the world"
-            raise refusal("E-MJCF-009", f"joint {joint.name!r}", problem, "MJCF", remedy)
+            raise refusal(
+                "E-MJCF-009", joint, problem, f"{_ELSE}, or let it be free from the world"
+            )
         if not place.is_identity:
             self.notes.append(
                 f"joint {joint.name!r}: its coordinates are the pose in the world, as MuJoCo has "
@@ -192,19 +193,18 @@ class _Writer:
 
     def _joint(self, body: etree._Element, joint: JointData, at: Transform) -> None:
         """A joint whose frame is `at` in the body's frame."""
-        part = f"joint {joint.name!r}"
         kind, limits = spelling(joint.kind, "MJCF"), joint.limits
         if not kind or joint.reversed:
-            raise refusal("E-MJCF-010", part, lacking(joint), "MJCF", _ELSE)
+            raise refusal("E-MJCF-010", joint, lacking(joint), _ELSE)
         if kind == "ball" and Matrix.identity() != at.R:
-            raise refusal("E-MJCF-011", part, "turns a massless link that is askew", "MJCF", _ELSE)
+            raise refusal("E-MJCF-011", joint, "turns a massless link that is askew", _ELSE)
         given = {"name": joint.name, "type": kind}
         if kind in ("hinge", "slide"):
             given["axis"] = words(at.R @ joint.axis)
             if (limits.lower, limits.upper) != (-math.inf, math.inf):
-                given |= self._range(part, "range", limits.lower, limits.upper)
+                given |= self._range(joint, "range", limits.lower, limits.upper)
             if limits.effort != math.inf:
-                given |= self._range(part, "actuatorfrcrange", -limits.effort, limits.effort)
+                given |= self._range(joint, "actuatorfrcrange", -limits.effort, limits.effort)
         if kind in ("hinge", "ball") and at.r != Vector.zero():
             given["pos"] = words(at.r)
         resistance = {"armature": joint.armature, "damping": joint.damping}
@@ -212,17 +212,17 @@ class _Writer:
         added(body, "joint", **given, **each({k: x for k, x in resistance.items() if x}))
         self.written.append(joint.name)
 
-    def _range(self, part: str, key: str, lower: float, upper: float) -> dict[str, str]:
+    def _range(self, joint: JointData, key: str, lower: float, upper: float) -> dict[str, str]:
         if lower < upper:
             return {key: words([lower, upper])}
-        self.notes.append(f"{part}: {key} {lower:g} to {upper:g} is no range for MuJoCo; left out")
+        what = f"{key} {lower:g} to {upper:g} is no range for MuJoCo; left out"
+        self.notes.append(f"joint {joint.name!r}: {what}")
         return {}
 
     def _inertia(self, body: etree._Element, link: LinkData, *, moves: bool) -> None:
         if moves and not self._heavy(link.name):
             problem = "moves without mass or without inertia"
-            remedy = f"give it some, or {_ELSE} or .urdf"
-            raise refusal("E-MJCF-012", f"link {link.name!r}", problem, "MJCF", remedy)
+            raise refusal("E-MJCF-012", link, problem, f"give it some, or {_ELSE} or .urdf")
         if link.inertia == RigidInertia.zero():
             return
         mass, center, _ = link.inertia.about_center()
@@ -288,11 +288,9 @@ def _principal(link: LinkData) -> tuple[list[float], Matrix]:
     slack = _ROUNDING * max(map(abs, link.inertia.I))
     if moments.min() < -slack or moments[k] > others + slack or link.inertia.m < 0.0:
         a, b, c = moments
-        problem = (
-            f"has mass {link.inertia.m:g} and principal moments {a:g}, {b:g}, {c:g}, as no body"
-        )
+        body = f"mass {link.inertia.m:g} and principal moments {a:g}, {b:g}, {c:g}"
         remedy = f"correct them, or {_ELSE} or .urdf"
-        raise refusal("E-MJCF-013", f"link {link.name!r}", problem, "MJCF", remedy)
+        raise refusal("E-MJCF-013", link, f"has {body}, as no body", remedy)
     moments[k] = min(moments[k], others)
     return [max(x, 0.0) for x in moments.tolist()], Matrix(tuple(map(tuple, axes.tolist())))
 

@@ -321,27 +321,21 @@ def _held(document: Document, node: Node) -> JointData:
 def _spanned(links: list[LinkData], joints: list[JointData]) -> tuple[list[str], list[str]]:
     """Joints that close loops, since those before them connect their links already; and a link of
     each part that nothing connects to the world: the first that no joint of the tree carries."""
-    owner = {link.name: link.name for link in links}
-
-    def part_of(link: str) -> str:
-        while owner[link] != link:
-            owner[link] = owner[owner[link]]
-            link = owner[link]
-        return link
-
+    part_of = {link.name: [link.name] for link in links}
     loops, carried = [], set()
     for joint in joints:
         assert joint.parent is not None, "the world is a link"
-        first, second = part_of(joint.parent), part_of(joint.child)
-        if first == second:
+        less, more = sorted((part_of[joint.parent], part_of[joint.child]), key=len)
+        if less is more:
             loops.append(joint.name)
-        else:
-            carried.add(joint.child)
-            owner[second] = first
-    roots = {part_of(WORLD): WORLD}
-    for link in owner:
+            continue
+        carried.add(joint.child)
+        more += less
+        part_of |= dict.fromkeys(less, more)
+    roots = {id(part_of[WORLD]): WORLD}
+    for link, part in part_of.items():
         if link not in carried:
-            roots.setdefault(part_of(link), link)
+            roots.setdefault(id(part), link)
     return loops, list(roots.values())[1:]
 
 

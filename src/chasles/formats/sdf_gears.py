@@ -76,8 +76,7 @@ def add_gears(model: etree._Element, source: Description) -> None:
         shared = _shared(pair)
         if constant or len(slopes) != 2 or shared is None:
             problem = "is no ratio of two revolute joints on one link"
-            remedy = "save it as .toml or .xml"
-            raise refusal("E-SDF-040", f"coupling {data.name!r}", problem, "SDF", remedy)
+            raise refusal("E-SDF-040", data, problem, "save it as .toml or .xml")
         _gearbox(model, data, pair, slopes, shared)
 
 

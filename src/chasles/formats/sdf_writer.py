@@ -9,20 +9,12 @@ from typing import TypeVar
 import numpy as np
 from lxml import etree
 
+from chasles.formats import xml_file as xml
 from chasles.formats.files import short, store, words
 from chasles.formats.sdf_frames import MODEL, WORLD
 from chasles.formats.sdf_gears import add_gears
 from chasles.formats.writable import ball_limits, check_writable, lacking, refusal, some
-from chasles.formats.xml_file import (
-    MOMENTS,
-    add_texts,
-    added,
-    angles,
-    begun,
-    each,
-    printed,
-    sizes,
-)
+from chasles.formats.xml_file import MOMENTS
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model import Description, JointData, Limits, LoopData, ShapeData
@@ -64,17 +56,17 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
             f"joint {joint.name!r} is written as none: in SDF floats what nothing holds to the "
             "world; it is read as 'root_joint', or after its link, before all others"
         )
-    root = begun("sdf", version=VERSION)
+    root = xml.begun("sdf", version=VERSION)
     outer = root
     if source.gravity != Description.gravity:
-        outer = added(root, "world", name="world")
-        add_texts(outer, gravity=words(source.gravity))
-    model = added(outer, "model", name=source.name)
+        outer = xml.added(root, "world", name="world")
+        xml.add_texts(outer, gravity=words(source.gravity))
+    model = xml.added(outer, "model", name=source.name)
     _add_parts(model, source, [joint.child for joint in free], joints)
     notes += ball_limits(source.joints)
     if light := [link.name for link in source.links if not link.inertia.m]:
         notes.append(f"Gazebo takes no links without mass: {some(light)}")
-    store(path, printed(root))
+    store(path, xml.printed(root))
     return tuple(notes)
 
 
@@ -84,7 +76,7 @@ def _add_parts(
     """Links that float first, since a reader takes those for the roots of what floats."""
     joint_of = {joint.child: joint for joint in joints}
     for link in sorted(source.links, key=lambda link: link.name not in floats):
-        element = added(model, "link", name=link.name)
+        element = xml.added(model, "link", name=link.name)
         if link.name in joint_of:
             joint = joint_of[link.name]
             _add_pose(element, inverted(joint.child_pose), joint.name)
@@ -105,7 +97,7 @@ def _add_parts(
         _add_joint(model, loop, loop.child_pose, loop.child)
     add_gears(model, source)
     for frame in source.frames:
-        _add_pose(added(model, "frame", name=frame.name, attached_to=frame.link), frame.pose)
+        _add_pose(xml.added(model, "frame", name=frame.name, attached_to=frame.link), frame.pose)
 
 
 # What the format can say -----------------------------------------------------------------------
@@ -189,12 +181,11 @@ def _ties(source: Description) -> list[str]:
 
 def _check(joint: JointData) -> None:
     """Refuse a joint that the format does not have."""
-    part = f"{'loop' if isinstance(joint, LoopData) else 'joint'} {joint.name!r}"
     turned = isinstance(joint, LoopData) and (joint.traits.flips or not joint.traits.along)
     if "SDF" not in joint.traits.names or (joint.reversed and joint.kind != "fixed" and not turned):
-        raise refusal("E-SDF-035", part, lacking(joint), "SDF", _ELSE)
+        raise refusal("E-SDF-035", joint, lacking(joint), _ELSE)
     if joint.armature and joint.kind != "fixed":
-        raise refusal("E-SDF-036", part, "has an armature", "SDF", f"{_ELSE} or .xml")
+        raise refusal("E-SDF-036", joint, "has an armature", f"{_ELSE} or .xml")
 
 
 def _check_free(joint: JointData) -> None:
@@ -202,8 +193,7 @@ def _check_free(joint: JointData) -> None:
     here = joint.pose.is_identity and joint.child_pose.is_identity
     if joint.parent is not None or not here or joint.resists or joint.reversed:
         problem = "is free from elsewhere than the world's origin, or not without resistance"
-        remedy = f"{_ELSE}, or let it start there"
-        raise refusal("E-SDF-037", f"joint {joint.name!r}", problem, "SDF", remedy)
+        raise refusal("E-SDF-037", joint, problem, f"{_ELSE}, or let it start there")
 
 
 def _check_loop(loop: LoopData, joint_of: Mapping[str | None, JointData]) -> None:
@@ -216,11 +206,10 @@ def _check_loop(loop: LoopData, joint_of: Mapping[str | None, JointData]) -> Non
         apart += np.ravel(np.subtract(first.R.rows, second.R.rows)).tolist()
     if max(map(abs, apart)) > _CLOSED * (1.0 + max(map(abs, first.r))):
         problem = "is open where all coordinates are zero"
-        remedy = f"{_ELSE}, or choose zeros where it is closed"
-        raise refusal("E-SDF-038", f"loop {loop.name!r}", problem, "SDF", remedy)
+        raise refusal("E-SDF-038", loop, problem, f"{_ELSE}, or choose zeros where it is closed")
     if one != other:
         problem = f"closes through the free joint of link {other or one!r}"
-        raise refusal("E-SDF-039", f"loop {loop.name!r}", problem, "SDF", f"{_ELSE} or .xml")
+        raise refusal("E-SDF-039", loop, problem, f"{_ELSE} or .xml")
 
 
 def _in_world(
@@ -249,57 +238,59 @@ def _add_pose(element: etree._Element, pose: Transform, base: str = "") -> None:
     """Of an element, in the frame that it has without being said or in another."""
     if base or not pose.is_identity:
         relative = {"relative_to": base} if base else {}
-        added(element, "pose", **relative).text = f"{words(pose.r)} {angles(pose)}"
+        xml.added(element, "pose", **relative).text = f"{words(pose.r)} {xml.angles(pose)}"
 
 
 def _add_inertial(element: etree._Element, inertia: RigidInertia) -> None:
     """Always written: without it a link would have 1 kg."""
     mass, center, moments = inertia.about_center()
-    inertial = added(element, "inertial")
-    add_texts(inertial, pose=f"{words(center)} 0 0 0", mass=words([mass]))
-    add_texts(added(inertial, "inertia"), **each(dict(zip(MOMENTS, moments, strict=True))))
+    inertial = xml.added(element, "inertial")
+    xml.add_texts(inertial, pose=f"{words(center)} 0 0 0", mass=words([mass]))
+    xml.add_texts(
+        xml.added(inertial, "inertia"), **xml.each(dict(zip(MOMENTS, moments, strict=True)))
+    )
 
 
 def _add_shape(link: etree._Element, shape: ShapeData, k: int) -> None:
     """A shape of a link, its k-th: names differ within a link."""
-    element = added(link, shape.role, name=f"{shape.role} {k}")
+    element = xml.added(link, shape.role, name=f"{shape.role} {k}")
     _add_pose(element, shape.pose)
     file = {"uri": shape.file} if shape.kind == "mesh" else {}
-    add_texts(added(added(element, "geometry"), shape.kind), **file, **sizes(shape))
+    xml.add_texts(xml.added(xml.added(element, "geometry"), shape.kind), **file, **xml.sizes(shape))
     if shape.color is not None and shape.role == "visual":
         color = words(shape.color)
-        add_texts(added(element, "material"), ambient=color, diffuse=color)
+        xml.add_texts(xml.added(element, "material"), ambient=color, diffuse=color)
 
 
 def _add_joint(model: etree._Element, joint: JointData, place: Transform, base: str) -> None:
     """A joint whose frame is placed in another."""
     bounded = (joint.limits.lower, joint.limits.upper) != (-math.inf, math.inf)
     kind = spelling(as_bounded(joint.kind, True) if bounded else joint.kind, "SDF")
-    element = added(model, "joint", name=joint.name, type=kind)
+    element = xml.added(model, "joint", name=joint.name, type=kind)
     _add_pose(element, place, base)
     parent = WORLD if joint.parent is None else joint.parent
-    add_texts(element, parent=parent, child=joint.child)
+    xml.add_texts(element, parent=parent, child=joint.child)
     if joint.kind == "fixed" or (_is_ball(joint) and not joint.resists):
         return
     if "pitch" in joint.traits.data:
-        add_texts(element, screw_thread_pitch=words([joint.pitch * 2.0 * math.pi]))
+        xml.add_texts(element, screw_thread_pitch=words([joint.pitch * 2.0 * math.pi]))
     axes = [joint.axis]  # of a ball any: its damping needs one
     if len(joint.traits.along) == 2:
         axes = [Vector(row) for row in natural_axes(joint).rows[:2]]
     for tag, axis in zip(("axis", "axis2"), axes, strict=False):
-        _add_axis(added(element, tag), joint, axis)
+        _add_axis(xml.added(element, tag), joint, axis)
 
 
 def _add_axis(element: etree._Element, joint: JointData, axis: Vector) -> None:
     """One freedom of a joint."""
-    add_texts(element, xyz=words(axis))
+    xml.add_texts(element, xyz=words(axis))
     bounds = Limits() if _is_ball(joint) else joint.limits
     if limits := {key: x for key, x in vars(bounds).items() if math.isfinite(x)}:
-        add_texts(added(element, "limit"), **each(limits))
+        xml.add_texts(xml.added(element, "limit"), **xml.each(limits))
     if joint.damping or joint.friction:
         numbers = {"damping": joint.damping, "friction": joint.friction}
-        add_texts(added(element, "dynamics"), **each(numbers))
+        xml.add_texts(xml.added(element, "dynamics"), **xml.each(numbers))
     if joint.mimic is not None:
-        mimic = added(element, "mimic", joint=joint.mimic.joint, axis="axis")
+        mimic = xml.added(element, "mimic", joint=joint.mimic.joint, axis="axis")
         numbers = {"multiplier": joint.mimic.multiplier, "offset": joint.mimic.offset}
-        add_texts(mimic, **each(numbers), reference="0")
+        xml.add_texts(mimic, **xml.each(numbers), reference="0")

@@ -9,7 +9,7 @@ sphere_in_cylinder, helical (attribute `pitch`, m/rad), rack_and_pinion and roll
 import math
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePath
 from typing import Any
@@ -17,30 +17,21 @@ from typing import Any
 from lxml import etree
 
 from chasles.errors import ModelError
+from chasles.formats import xml_file as xml
 from chasles.formats.files import load, short, store, words
 from chasles.formats.writable import check_writable, lacking, refusal
-from chasles.formats.xml_file import (
-    MOMENTS,
-    Inertial,
-    Part,
-    Source,
-    added,
-    angles,
-    begun,
-    each,
-    parse,
-    printed,
-    sizes,
-)
+from chasles.formats.xml_file import MOMENTS, Inertial, Part, Source
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model import (
     ROLES,
     SHAPE_TRAITS,
+    CouplingData,
     Description,
     JointData,
     Limits,
     LinkData,
+    LoopData,
     Mimic,
     ShapeData,
 )
@@ -67,7 +58,7 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
     floating: put the root link on a free joint, named root_joint.
     """
     file = os.fsdecode(path)
-    return described(file, parse(file, load(file)), snap=snap, floating=floating)
+    return described(file, xml.parse(file, load(file)), snap=snap, floating=floating)
 
 
 def described(file: str, root: etree._Element, *, snap: bool, floating: bool) -> Description:
@@ -252,55 +243,54 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
     notes = check_writable(description, "URDF")
     _check(description)
     source = at_children(in_series(description), lambda joint: not joint.child_pose.is_identity)
-    root = begun("robot", name=description.name)
+    root = xml.begun("robot", name=description.name)
     taken, names = taken_names(source)
     world = unused_name("world", taken)
     if any(joint.parent is None for joint in source.joints):
-        added(root, "link", name=world)
+        xml.added(root, "link", name=world)
     for link in source.links:
         _add_link(root, link)
     for joint in source.joints:
         _add_joint(root, joint, world)
     for frame in source.frames:
-        added(root, "link", name=frame.name)
+        xml.added(root, "link", name=frame.name)
         held = unused_name(f"{frame.name}.fixed", names)
         _add_joint(root, JointData(held, "fixed", frame.link, frame.name, frame.pose), world)
     left = _add_shapes(root, description)
-    store(path, printed(root))
+    store(path, xml.printed(root))
     return (*notes, *left)
 
 
 def _check(description: Description) -> None:
     """Nothing is there that the format cannot say."""
-    for what, parts in (("loop", description.loops), ("coupling", description.couplings)):
-        for part in parts:
-            raise refusal("E-URDF-007", f"{what} {part.name!r}", "closes a tree", "URDF", _ELSE)
+    closing: Sequence[LoopData | CouplingData] = (*description.loops, *description.couplings)
+    for part in closing:
+        raise refusal("E-URDF-007", part, "closes a tree", _ELSE)
     if description.gravity != Description.gravity:
         x, y, z = description.gravity
-        problem = "is not (0, 0, -9.81)"
+        problem = f"has gravity ({x:g}, {y:g}, {z:g}), not (0, 0, -9.81)"
         remedy = f"{_ELSE}, or take robot.with_gravity((0, 0, -9.81))"
-        raise refusal("E-URDF-008", f"gravity ({x:g}, {y:g}, {z:g})", problem, "URDF", remedy)
+        raise refusal("E-URDF-008", description, problem, remedy)
     for joint in in_series(description).joints:
-        name = f"joint {joint.name!r}"
         if "URDF" not in joint.traits.names or (joint.reversed and joint.kind != "fixed"):
-            raise refusal("E-URDF-009", name, lacking(joint), "URDF", _ELSE)
+            raise refusal("E-URDF-009", joint, lacking(joint), _ELSE)
         if joint.armature and joint.kind != "fixed":
-            raise refusal("E-URDF-010", name, "has an armature", "URDF", _ELSE)
+            raise refusal("E-URDF-010", joint, "has an armature", _ELSE)
 
 
 def _add_origin(element: etree._Element, pose: Transform) -> None:
-    added(element, "origin", xyz=words(pose.r), rpy=angles(pose))
+    xml.added(element, "origin", xyz=words(pose.r), rpy=xml.angles(pose))
 
 
 def _add_link(root: etree._Element, link: LinkData) -> None:
-    element = added(root, "link", name=link.name)
+    element = xml.added(root, "link", name=link.name)
     if link.inertia == RigidInertia.zero():
         return
     mass, center, inertia = link.inertia.about_center()
-    inertial = added(element, "inertial")
-    added(inertial, "origin", xyz=words(center), rpy="0 0 0")
-    added(inertial, "mass", value=words([mass]))
-    added(inertial, "inertia", **each(dict(zip(MOMENTS, inertia, strict=True))))
+    inertial = xml.added(element, "inertial")
+    xml.added(inertial, "origin", xyz=words(center), rpy="0 0 0")
+    xml.added(inertial, "mass", value=words([mass]))
+    xml.added(inertial, "inertia", **xml.each(dict(zip(MOMENTS, inertia, strict=True))))
 
 
 def _add_joint(root: etree._Element, joint: JointData, world: str) -> None:
@@ -308,25 +298,25 @@ def _add_joint(root: etree._Element, joint: JointData, world: str) -> None:
     limits = joint.limits
     unbounded = (limits.lower, limits.upper) == (-math.inf, math.inf)
     kind = as_bounded(joint.kind, not unbounded)
-    element = added(root, "joint", name=joint.name, type=spelling(kind, "URDF"))
+    element = xml.added(root, "joint", name=joint.name, type=spelling(kind, "URDF"))
     _add_origin(element, joint.pose)
-    added(element, "parent", link=world if joint.parent is None else joint.parent)
-    added(element, "child", link=joint.child)
+    xml.added(element, "parent", link=world if joint.parent is None else joint.parent)
+    xml.added(element, "child", link=joint.child)
     if kind == "fixed":
         return
     if joint.traits.along:
-        added(element, "axis", xyz=words(joint.axis))
+        xml.added(element, "axis", xyz=words(joint.axis))
     bounds = traits(kind).bounds
     if bounds == "needed" or limits != Limits():
         keys = ("lower", "upper", "effort", "velocity")[2 if bounds == "none" else 0 :]
         given = {key: max(-UNBOUNDED, min(getattr(limits, key), UNBOUNDED)) for key in keys}
-        added(element, "limit", **each(given))
+        xml.added(element, "limit", **xml.each(given))
     if joint.damping or joint.friction:
         dynamics = {"damping": joint.damping, "friction": joint.friction}
-        added(element, "dynamics", **each(dynamics))
+        xml.added(element, "dynamics", **xml.each(dynamics))
     if joint.mimic is not None:
         numbers = {"multiplier": joint.mimic.multiplier, "offset": joint.mimic.offset}
-        added(element, "mimic", joint=joint.mimic.joint, **each(numbers))
+        xml.added(element, "mimic", joint=joint.mimic.joint, **xml.each(numbers))
 
 
 def _add_shapes(root: etree._Element, source: Description) -> list[str]:
@@ -336,18 +326,18 @@ def _add_shapes(root: etree._Element, source: Description) -> list[str]:
     colors: dict[Color | None, str] = {}
     for k, color in enumerate(dict.fromkeys(seen), start=1):
         colors[color] = f"color {k}"
-        added(added(root, "material", name=colors[color]), "color", rgba=words(color))
+        xml.added(xml.added(root, "material", name=colors[color]), "color", rgba=words(color))
     for shape in source.shapes:
         if shape.kind not in _KINDS:
             notes.append(f"link {shape.link!r}: URDF has no {shape.kind}s; the shape is left out")
             continue
         for part in pieces(shape):
-            element = added(links[shape.link], shape.role)
+            element = xml.added(links[shape.link], shape.role)
             _add_origin(element, part.pose)
             file = {"filename": part.file} if part.kind == "mesh" else {}
-            added(added(element, "geometry"), part.kind, **file, **sizes(part))
+            xml.added(xml.added(element, "geometry"), part.kind, **file, **xml.sizes(part))
             if part.color in colors and shape.role == "visual":
-                added(element, "material", name=colors[part.color])
+                xml.added(element, "material", name=colors[part.color])
     return notes
 
 

@@ -6,10 +6,21 @@ from dataclasses import fields, replace
 from typing import TypeVar
 
 from chasles.errors import ModelError
-from chasles.model import Description, JointData, Limits, LinkData, ShapeData
+from chasles.model import (
+    CouplingData,
+    Description,
+    JointData,
+    Limits,
+    LinkData,
+    LoopData,
+    ShapeData,
+)
 from chasles.model.dh_fields import LARGEST
 
 Kind = TypeVar("Kind", bound=JointData)
+Part = Description | LinkData | JointData | CouplingData
+_WORDS = {Description: "robot", LinkData: "link", JointData: "joint"}
+_WORDS |= {LoopData: "loop", CouplingData: "coupling"}
 
 
 def writable(source: Description) -> tuple[Description, list[str]]:
@@ -88,17 +99,17 @@ def _meaningless(limits: Limits) -> Iterator[tuple[str, float]]:
 # Formats other than our own --------------------------------------------------------------------
 
 
-def refusal(code: str, part: str, problem: str, format: str, remedy: str) -> ModelError:
-    """The error of a part that a format cannot hold."""
-    return ModelError(code, f"it {problem}, which {format} cannot say", remedy, part=part)
+def refusal(code: str, part: Part, problem: str, remedy: str, format: str = "") -> ModelError:
+    """The error of a part that a format cannot hold: that of the code, or another."""
+    problem = f"it {problem}, which {format or code.split('-')[1]} cannot say"
+    return ModelError(code, problem, remedy, part=f"{_WORDS[type(part)]} {part.name!r}")
 
 
 def check_writable(description: Description, format: str) -> list[str]:
     """Refuse what no format but our own holds; notes on what is left out without harm."""
     if description.massless:
         problem = "has no masses at all"
-        remedy = "save it as .toml"
-        raise refusal("E-FILE-031", f"robot {description.name!r}", problem, format, remedy)
+        raise refusal("E-FILE-031", description, problem, "save it as .toml", format)
     for joint in description.joints:
         check_joint(joint, format)
     notes = []
@@ -116,10 +127,10 @@ def check_joint(joint: JointData, format: str = "a file") -> None:
     """Refuse what is a function in Python: a type of one's own, a motion in time."""
     if joint.custom is not None:
         problem = "is of a type of your own"
-        raise refusal("E-FILE-032", f"joint {joint.name!r}", problem, format, "keep it in Python")
+        raise refusal("E-FILE-032", joint, problem, "keep it in Python", format)
     if joint.motion is not None:
         remedy = "save the robot before it is, and keep the motion in Python, with robot.drive"
-        raise refusal("E-FILE-033", f"joint {joint.name!r}", "is driven in time", format, remedy)
+        raise refusal("E-FILE-033", joint, "is driven in time", remedy, format)
 
 
 def lacking(joint: JointData) -> str:
