@@ -74,21 +74,15 @@ def surveyed(
             sheet = getattr(importlib.import_module(module), survey)(file, meshes=meshes, **given)
     try:
         description = formats.read(file, arguments=arguments)
+        with _quiet():
+            sheet = joined(sheet, description, row.seen)
+        return replace(sheet, robot=Robot(description))
     except NotInstalled:
         raise
     except ModelError as error:
-        return replace(sheet, refusal=_refusal(file, error))
-    with _quiet():
-        sheet = joined(sheet, description, row.seen)
-    try:
-        return replace(sheet, robot=Robot(description))
-    except ModelError as error:
-        return replace(sheet, refusal=_refusal(file, error))
-
-
-def _refusal(file: str, error: ModelError) -> Found:
-    """Why a file does not load."""
-    return Found(error.part or "file", error.place or file, error.problem, error.remedy)
+        place = error.place or file
+        why = Found(error.part or "file", place, error.problem, error.remedy)
+        return replace(sheet, refusal=why)
 
 
 __all__ = ["CHECKS", "SEVERITIES", "Finding", "at_least", "findings", "lint", "surveyed"]

@@ -135,8 +135,7 @@ def size(sheet: Sheet) -> Iterator[Found]:
     for joint in sheet.joints:
         distance = math.hypot(*joint.position)
         if distance > FAR:
-            what = f"it is {distance:g} m from its parent's frame"
-            yield joint.found(what)
+            yield joint.found(f"it is {distance:g} m from its parent's frame")
     for link in sheet.links:
         distance = math.hypot(*link.center)
         if link.mass and distance > FAR:
@@ -157,8 +156,7 @@ def outside(sheet: Sheet) -> Iterator[Found]:
         low, high = np.min(body.corners, axis=0), np.max(body.corners, axis=0)
         gap = np.maximum(low - link.center, link.center - high)
         if np.max(gap) > MARGIN * np.max(high - low):
-            what = f"its centre of mass is {1e3 * np.max(gap):.3g} mm outside its shapes"
-            yield link.found(what)
+            yield link.found(f"its centre of mass is {1e3 * np.max(gap):.3g} mm outside its shapes")
 
 
 def gyration(sheet: Sheet) -> Iterator[Found]:

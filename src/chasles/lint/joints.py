@@ -61,9 +61,7 @@ def mimic(sheet: Sheet) -> Iterator[Found]:
             continue
         leader = sheet.by_name.get(joint.mimic.joint)
         if leader is None:
-            yield Found(
-                joint.part, joint.where, f"there is no joint {joint.mimic.joint!r} to mimic"
-            )
+            yield joint.found(f"there is no joint {joint.mimic.joint!r} to mimic")
         elif leader.kind == "fixed":
             yield joint.found(f"it mimics the fixed {leader.part}")
         elif _circle(sheet, joint):
@@ -76,10 +74,8 @@ def _circle(sheet: Sheet, joint: Joint) -> bool:
     seen, at = {joint.name}, joint
     while at.mimic is not None:
         following = sheet.by_name.get(at.mimic.joint)
-        if following is None:
-            return False
-        if following.name in seen:
-            return True
+        if following is None or following.name in seen:
+            return following is not None
         seen.add(following.name)
         at = following
     return False
@@ -134,16 +130,14 @@ def missing(sheet: Sheet) -> Iterator[Found]:
             if joint.place is None:
                 yield joint.found(f"a {joint.kind} joint without <limit>")
             elif absent and joint.mimic is None:
-                what = f"no {' and no '.join(absent)} limit, which means 0"
-                yield joint.found(what)
+                yield joint.found(f"no {' and no '.join(absent)} limit, which means 0")
 
 
 def inverted(sheet: Sheet) -> Iterator[Found]:
     """The lower limit above the upper one."""
     for joint, lower, upper in _ranges(sheet):
         if lower > upper:
-            what = f"lower limit {lower:g} is above the upper limit {upper:g}"
-            yield joint.found(what)
+            yield joint.found(f"lower limit {lower:g} is above the upper limit {upper:g}")
 
 
 def empty(sheet: Sheet) -> Iterator[Found]:
@@ -173,8 +167,7 @@ def degrees(sheet: Sheet) -> Iterator[Found]:
             and traits(joint.kind).hinge
             and any(2.0 * _TURN < abs(x) <= _FEW_TURNS and x == int(x) for x in angles)
         ):
-            what = f"limits {angles[0]:g} to {angles[1]:g} rad look like degrees"
-            yield joint.found(what)
+            yield joint.found(f"limits {angles[0]:g} to {angles[1]:g} rad look like degrees")
         if any(abs(x) > 1.01 * _TURN for x in joint.angles):
             what = f"its place is turned by ({', '.join(f'{x:g}' for x in joint.angles)}) rad"
             yield joint.found(f"{what}, which looks like degrees")

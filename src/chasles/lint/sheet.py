@@ -164,6 +164,14 @@ class Joint:
 # The text of a file ---------------------------------------------------------------------------
 
 
+class Table(NamedTuple):
+    """A table of a TOML file. span: of its list `inertia` in the text. written: moments (kg m2,
+    about the centre of mass) as the file has them, in its units and about its point."""
+
+    span: tuple[int, int]
+    written: Callable[[np.ndarray], Sequence[float]]
+
+
 class Edit(NamedTuple):
     """New text of an element's attribute, or of what stands in its child of that name; of a table's
     key in TOML."""
@@ -171,27 +179,6 @@ class Edit(NamedTuple):
     place: Any
     name: str
     text: str
-
-
-@dataclass(frozen=True, eq=False)
-class Document:
-    """A file that is repaired."""
-
-    file: str
-    data: bytes
-
-    @cached_property
-    def text(self) -> str:
-        """All of it, which must be in UTF-8."""
-        try:
-            return self.data.decode("utf-8")
-        except UnicodeDecodeError:
-            problem = "only text in UTF-8 is repaired"
-            raise ModelError("E-LINT-002", problem, "save it as such", file=self.file) from None
-
-    def span(self, edit: Edit) -> tuple[int, int]:
-        """From where to where its text is exchanged."""
-        raise NotImplementedError
 
 
 _TAG = re.compile(
@@ -202,10 +189,21 @@ _TAG = re.compile(
 
 
 @dataclass(frozen=True, eq=False)
-class XmlDocument(Document):
-    """Places are elements of the root."""
+class Document:
+    """A file that is repaired. root: of one in XML, whose elements are the places."""
 
-    root: etree._Element
+    file: str
+    data: bytes
+    root: Any = None
+
+    @cached_property
+    def text(self) -> str:
+        """All of it, which must be in UTF-8."""
+        try:
+            return self.data.decode("utf-8")
+        except UnicodeDecodeError:
+            problem = "only text in UTF-8 is repaired"
+            raise ModelError("E-LINT-002", problem, "save it as such", file=self.file) from None
 
     @cached_property
     def _starts(self) -> dict[etree._Element, re.Match[str]]:
@@ -214,6 +212,9 @@ class XmlDocument(Document):
         return dict(zip(self.root.iter(), tags, strict=True))
 
     def span(self, edit: Edit) -> tuple[int, int]:
+        """From where to where its text is exchanged."""
+        if isinstance(edit.place, Table):
+            return edit.place.span
         child = edit.place.find(edit.name)
         if child is not None:
             first = self._starts[child].end()
@@ -222,31 +223,6 @@ class XmlDocument(Document):
         found = re.search(rf"(?<![\w:.-]){edit.name}\s*=\s*([\"'])(.*?)\1", tag[2], re.DOTALL)
         assert found is not None, "the parser found the attribute"
         return tag.start(2) + found.start(2), tag.start(2) + found.end(2)
-
-
-class Table(NamedTuple):
-    """A table of a TOML file. line: of its key `inertia`. written: moments (kg m2, about the centre
-    of mass) as the file has them, in its units and about its point."""
-
-    line: int
-    written: Callable[[np.ndarray], Sequence[float]]
-
-
-_LIST = re.compile(r"[^=\n]*=\s*(\[[^\[\]#]*\])")
-
-
-class TomlDocument(Document):
-    """Places are tables."""
-
-    def span(self, edit: Edit) -> tuple[int, int]:
-        found = self.list_at(edit.place.line)
-        assert found is not None, "places are lists"
-        return found.span(1)
-
-    def list_at(self, line: int) -> re.Match[str] | None:
-        """A key and its list of numbers, which begin in a line."""
-        start = sum(len(x) + 1 for x in self.text.split("\n")[: line - 1])
-        return _LIST.match(self.text, start)
 
 
 # A file ---------------------------------------------------------------------------------------

@@ -65,17 +65,17 @@ def _solid(volume: float, second: np.ndarray, edges: Iterable[float]) -> Solid:
     return Solid(volume, np.zeros(3), moments, signs * half)
 
 
-def of(shape: ShapeData | None, file: str, *, meshes: bool) -> Solid | None:
+def of(shape: ShapeData, file: str, *, meshes: bool) -> Solid | None:
     """The solid of a shape in a robot file, in its link's frame; None where it cannot be known.
 
     meshes: open the mesh files that it names.
     """
     made = None
-    if shape is not None and shape.kind in _PLAIN:
+    if shape.kind in _PLAIN:
         made = _PLAIN[shape.kind](*shape.size)
-    elif shape is not None and shape.kind == "mesh" and meshes:
+    elif shape.kind == "mesh" and meshes:
         made = mesh(located(file, shape.file), shape.size)
-    if made is None or shape is None:
+    if made is None:
         return None
     return made.placed(np.array(shape.pose.R.rows), np.array([*shape.pose.r]))
 

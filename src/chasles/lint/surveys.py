@@ -2,6 +2,7 @@
 
 import math
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -18,11 +19,13 @@ from chasles.formats.files import load
 from chasles.formats.toml_file import UNITS, TomlFile
 from chasles.formats.xml_file import MOMENTS, ORIGIN, Inertial, Part, Source, parse
 from chasles.lint import solids
-from chasles.lint.sheet import Found, Joint, Link, Sheet, Table, TomlDocument, XmlDocument
+from chasles.lint.sheet import Document, Found, Joint, Link, Sheet, Table
 from chasles.model import ROLES, Description, JointData, LinkData, ShapeData
 from chasles.model.joints import spelled
 
 _LIMITS = ("lower", "upper", "effort", "velocity")
+
+_LIST = re.compile(r"[^=\n]*=\s*(\[[^\[\]#]*\])")
 
 _LARGEST = sys.float_info.max
 """TOML has whole numbers beyond it."""
@@ -144,9 +147,9 @@ def mjcf(file: str, *, meshes: bool) -> Sheet:
     return Sheet(file, links, joints, faults=_found(source), document=document)
 
 
-def _document(file: str) -> XmlDocument:
+def _document(file: str) -> Document:
     data = load(file)
-    return XmlDocument(file, data, parse(file, data))
+    return Document(file, data, parse(file, data))
 
 
 def _tolerant(file: str, space: str = "") -> Source:
@@ -296,7 +299,7 @@ def _mjcf_joint(part: Part, angle: float) -> Joint:
 
 def toml(file: str, *, meshes: bool) -> Sheet:
     """Links with a mass and moments about their centre that are numbers, whatever else is wrong."""
-    source, document = TomlFile(file, snap=False), TomlDocument(file, load(file))
+    source, document = TomlFile(file, snap=False), Document(file, load(file))
     rows = source.data.get("link", [])
     links = [
         _toml_link(source, document, row, k)
@@ -306,7 +309,7 @@ def toml(file: str, *, meshes: bool) -> Sheet:
     return Sheet(file, tuple(links), document=document)
 
 
-def _toml_link(source: TomlFile, document: TomlDocument, row: dict[str, Any], k: int) -> Link:
+def _toml_link(source: TomlFile, document: Document, row: dict[str, Any], k: int) -> Link:
     length, mass = (_unit(source, what) for what in ("length", "mass"))
     m, c = mass * row.get("mass", 0.0), row.get("center", [0.0] * 3)
     center = length * np.array(c, dtype=float) if _numbers(c) == 3 else np.zeros(3)
@@ -317,10 +320,16 @@ def _toml_link(source: TomlFile, document: TomlDocument, row: dict[str, Any], k:
             shift = m * (center @ center * np.eye(3) - np.outer(center, center))
         unit = mass * length**2
         moments = unit * solids.tensor(*map(float, given)) - shift  # type: ignore[arg-type]
-        if line.isdigit() and document.list_at(int(line)) is not None:
-            place = Table(int(line), lambda I: solids.six((I + shift) / unit))
+        if found := _list_at(document.text, line):
+            place = Table(found.span(1), lambda I: solids.six((I + shift) / unit))
     name, where = str(row.get("name", k)), source.where("link", k)
     return Link(name, where, m, center, moments, place=place)
+
+
+def _list_at(text: str, line: str) -> re.Match[str] | None:
+    """A key and its list of numbers, which begin in a line."""
+    before = text.split("\n")[: int(line) - 1] if line.isdigit() else [text]
+    return _LIST.match(text, sum(len(x) + 1 for x in before))
 
 
 def _unit(source: TomlFile, what: str) -> float:
