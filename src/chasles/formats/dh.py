@@ -6,8 +6,8 @@ from pathlib import PurePath
 from typing import Any
 
 from chasles.errors import ModelError
-from chasles.formats.files import angle_word, store
-from chasles.formats.toml_file import ANGLES, COORDINATES, TomlFile, bounds, coordinate, word
+from chasles.formats.files import store
+from chasles.formats.toml_file import TomlFile, lines
 from chasles.mathematics.angles import angles_from_matrix, rotation_from_angles
 from chasles.mathematics.linear import Matrix
 from chasles.model import Description, build
@@ -46,7 +46,7 @@ def _table(source: TomlFile) -> DHTable:
         problem = "no joints"
         raise source.error("E-TOML-003", problem, "give one [[joint]] table for each row", "joint")
     about = {"inertia_about": top.pop("inertia_about", "center"), "kind": DHRow.kind}
-    given = source.rows("joint", FIELDS, lambda row: coordinate(row.get("kind", DHRow.kind)))
+    given = source.rows("joint", FIELDS, DHRow.kind)
     return DHTable(
         tuple(_row(source, i, about | values) for i, values in enumerate(given)),
         **({"name": PurePath(source.file).stem} | top),
@@ -88,31 +88,15 @@ def write(
     frames other than the tool, have no place in the file.
     """
     table = dh_table(build(description), convention, tool)
-    text = [
-        "# Denavit-Hartenberg table; m, kg, rad",
-        'format = "dh"',
-        f"convention = {word(table.convention)}",
-        f"name = {word(table.name)}",
-        f"gravity = {word(table.gravity)}",
-    ]
+    top = {"convention": table.convention, "name": table.name, "gravity": table.gravity}
+    text = ["# Denavit-Hartenberg table; m, kg, rad", 'format = "dh"', *lines(top)]
     for name, pose in (("base", table.base), ("tool", table.tool)):
         if pose != IDENTITY:
-            R = Matrix(tuple(row[:3] for row in pose[:3]))
-            angles = ", ".join(map(angle_word, angles_from_matrix(R, "xyz", "fixed")[0]))
-            position = word(tuple(row[3] for row in pose[:3]))
-            text += ["", f"[{name}]", f"position = {position}", f"rpy = [{angles}]"]
+            R, position = Matrix(tuple(row[:3] for row in pose[:3])), [row[3] for row in pose[:3]]
+            rpy = angles_from_matrix(R, "xyz", "fixed")[0]
+            text += ["", f"[{name}]", *lines({"position": position, "rpy": tuple(rpy)})]
+    usual = {known.name: known.default for known in fields(DHRow)} | {"kind": None}
     for row in table.rows:
-        text += ["", "[[joint]]", *_row_lines(row)]
+        said = {key: getattr(row, key) for key in usual if key in FIELDS}
+        text += ["", "[[joint]]", *lines({k: x for k, x in said.items() if x != usual[k]})]
     store(path, "\n".join(text) + "\n")
-
-
-def _row_lines(row: DHRow) -> list[str]:
-    """The fields of a row that are not as they are without being said."""
-    lines = []
-    for known in fields(DHRow):
-        value = getattr(row, known.name)
-        if known.name in FIELDS and (known.name == "kind" or value != known.default):
-            angular = known.name in (*ANGLES, *COORDINATES)
-            digits = bounds(value) if angular else word(value)
-            lines.append(f"{known.name} = {digits}")
-    return lines

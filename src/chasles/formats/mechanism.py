@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from chasles.formats import dh
-from chasles.formats.toml_file import TomlFile, coordinate
+from chasles.formats.toml_file import TomlFile
 from chasles.mathematics.angles import rotation_from_angles
 from chasles.mathematics.linear import Matrix, Symmetric, Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
@@ -227,7 +227,7 @@ def _rows(source: TomlFile, table: str) -> list[tuple[dict[str, Any], str]]:
     required, optional = _TABLES[table]
     known = {key: _KEYS[key] for key in (*required, *optional)}
     known |= {"kind": _SHAPE_KIND} if table == "shape" else {}
-    rows = source.rows(table, known, lambda row: coordinate(row.get("kind", "")))
+    rows = source.rows(table, known)
     for i, row in enumerate(rows):
         for key in required:
             if key not in row:

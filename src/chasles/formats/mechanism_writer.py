@@ -2,7 +2,6 @@
 
 import math
 import os
-from collections.abc import Iterator
 from dataclasses import fields
 from itertools import takewhile
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 from chasles.errors import ModelError
 from chasles.formats.files import store
 from chasles.formats.mechanism import MOST_POWERS, SAME
-from chasles.formats.toml_file import COORDINATES, bounds, word
+from chasles.formats.toml_file import lines, word
 from chasles.formats.writable import check_joint
 from chasles.mathematics.linear import Matrix
 from chasles.mathematics.spatial import Transform
@@ -40,7 +39,7 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
     top = {"name": description.name, "gravity": description.gravity, "inertia_about": "frame"}
     top |= {"independent": description.independent or None}
     top |= {"massless": description.massless or None}
-    text += _lines(top)
+    text += lines(top)
     if description.notes:
         folder = os.path.join(os.path.dirname(description.where), "")  # not for others to know
         notes = (note.removeprefix(folder) for note in description.notes)
@@ -57,7 +56,7 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
         ("coupling", map(_coupling_row, others)),
     ):
         for row in rows:
-            text += ["", f"[[{table}]]", *_lines(row)]
+            text += ["", f"[[{table}]]", *lines(row)]
     store(path, "\n".join(text) + "\n")
     return tuple(
         f"joint {joint.name!r}: limits {joint.limits.lower:g} to {joint.limits.upper:g} are no "
@@ -65,14 +64,6 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
         for joint in (*description.joints, *description.loops)
         if joint.limits.lower > joint.limits.upper
     )
-
-
-def _lines(row: Row) -> Iterator[str]:
-    """What a table says; `terms` are written already."""
-    for key, value in row.items():
-        if value is not None:
-            form = bounds if key in (*COORDINATES, "effort") else str if key == "terms" else word
-            yield f"{key} = {form(value)}"
 
 
 def _link_row(link: LinkData) -> Row:
@@ -147,8 +138,4 @@ def _coupling_row(data: CouplingData) -> Row:
     ]
     if list(dict.fromkeys(name for _, row in rows for name in row)) != list(data.freedoms):
         rows[0] = rows[0][0], dict.fromkeys(data.freedoms, 0) | rows[0][1]  # says their order
-    written = (
-        f"[{word(factor)}, {{{', '.join(f'{word(name)} = {n}' for name, n in row.items())}}}]"
-        for factor, row in rows
-    )
-    return {"name": data.name, "terms": f"[{', '.join(written)}]"}
+    return {"name": data.name, "terms": rows}

@@ -22,7 +22,7 @@ from zipfile import BadZipFile, is_zipfile
 import numpy as np
 
 from chasles.errors import ModelError
-from chasles.formats.files import Line, lines, short, size
+from chasles.formats.files import Line, is_number, lines, short, size
 from chasles.model import Model
 from chasles.model.spaces import PositionSpace
 
@@ -219,11 +219,8 @@ def _increasing(file: str, table: _Table) -> Iterator[_Row]:
 def _plain_motion(file: str, model: Model) -> _Table:
     names = [model.bodies[i].data.name for i in model.movers]
     for name, i in zip(names, model.movers, strict=True):
-        if model.bodies[i].joint.nq != 1:
-            problem = (
-                f"joint {name!r} has {model.bodies[i].joint.nq} coordinates, which only a .csv "
-                "motion can give"
-            )
+        if (count := model.bodies[i].joint.nq) != 1:
+            problem = f"joint {name!r} has {count} coordinates, which only a .csv motion can give"
             raise ModelError("E-FILE-021", problem, "write one with a header", file=file)
     body = lines(file)
     first = next(body, None)
@@ -231,13 +228,11 @@ def _plain_motion(file: str, model: Model) -> _Table:
     if first is not None and len(first.text.split()) == 1:
         (step,) = _numbers(file, first, first.text.split(), ["time step"])
         if step <= 0.0:
-            problem = f"the time step is {step!r}"
-            remedy = "give more than 0"
+            problem, remedy = f"the time step is {step!r}", "give more than 0"
             raise ModelError("E-FILE-022", problem, remedy, file=file, line=first.number)
         first = next(body, None)
-    rest = body if first is None else itertools.chain([first], body)
-    n = len(names)
-    places = {quantity: list(range(k, 3 * n, 3)) for k, quantity in enumerate(QUANTITIES)}
+    rest = itertools.chain([] if first is None else [first], body)
+    places = {x: list(range(k, 3 * len(names), 3)) for k, x in enumerate(QUANTITIES)}
     return _Table(_instants(file, rest, names), places, step)
 
 
@@ -270,23 +265,14 @@ def _numbers(file: str, line: Line, words: Sequence[str], names: Sequence[str]) 
         raise ModelError("E-FILE-025", problem, "add or remove some", file=file, line=line.number)
     try:
         numbers = list(map(float, words))
-        if "_" not in line.text and all(map(math.isfinite, numbers)):
-            return numbers
     except ValueError:
-        pass
-    for word, name in zip(words, names, strict=True):
-        if not _is_finite(word):
-            problem = f"{name} is {short(word.strip())}"
-            remedy = "give a finite number"
-            raise ModelError("E-FILE-026", problem, remedy, file=file, line=line.number)
-    raise AssertionError("a line that is no row of numbers has a word that is no number")
-
-
-def _is_finite(word: str) -> bool:
-    try:
-        return "_" not in word and math.isfinite(float(word))
-    except ValueError:
-        return False
+        numbers = [math.nan]
+    if "_" in line.text or not all(map(math.isfinite, numbers)):
+        given = zip(names, map(str.strip, words), strict=True)
+        name, word = next(pair for pair in given if not is_number(pair[1]))
+        problem, remedy = f"{name} is {short(word)}", "give a finite number"
+        raise ModelError("E-FILE-026", problem, remedy, file=file, line=line.number)
+    return numbers
 
 
 # Files of `chasles simulate` -------------------------------------------------------------------

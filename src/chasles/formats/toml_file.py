@@ -43,7 +43,7 @@ _UNITS = {
 }
 
 
-def coordinate(kind: str) -> str:
+def _coordinate(kind: str) -> str:
     """What the limits of a joint type are: "angle", "length", or "" for neither."""
     units = set(JOINTS[kind].units) if kind in JOINTS else set()
     return {"rad": "angle", "m": "length"}[units.pop()] if units in ({"rad"}, {"m"}) else ""
@@ -142,35 +142,23 @@ class TomlFile:
 
     def table(self, name: str, known: dict[str, Field]) -> dict[str, Any]:
         """The values of a table at the top, in SI; none if there is no such table."""
-        return self._read(self.data.get(name, {}), known, lambda values: "", name)
+        return self._read(self.data.get(name, {}), known, "", name)
 
-    def rows(
-        self,
-        name: str,
-        known: dict[str, Field],
-        coordinate: Callable[[Mapping[str, Any]], str] = lambda values: "",
-    ) -> list[dict[str, Any]]:
-        """The values of all tables [[name]], in SI.
-
-        coordinate: what the coordinate of such a row is, "angle", "length" or neither.
-        """
+    def rows(self, name: str, known: dict[str, Field], kind: str = "") -> list[dict[str, Any]]:
+        """The values of all tables [[name]], in SI. kind: of joints that do not say theirs."""
         given = self.data.get(name, [])
         if not isinstance(given, list):
             problem = f"{name} is no list of tables"
             raise self.error("E-TOML-013", problem, f"write [[{name}]] above each", name)
-        return [self._read(row, known, coordinate, name, i) for i, row in enumerate(given)]
+        return [self._read(row, known, kind, name, i) for i, row in enumerate(given)]
 
     def _read(
-        self,
-        given: Any,
-        known: dict[str, Field],
-        coordinate: Callable[[Mapping[str, Any]], str],
-        *path: str | int,
+        self, given: Any, known: dict[str, Field], kind: str, *path: str | int
     ) -> dict[str, Any]:
         self._check_keys(given, known, *path)
         values = {key: self._value(known, raw, *path, key) for key, raw in given.items()}
-        kind = coordinate(values)
-        return {k: self._in_si(given[k], v, kind, *path, k) for k, v in values.items()}
+        measure = _coordinate(values.get("kind", kind))
+        return {k: self._in_si(given[k], v, measure, *path, k) for k, v in values.items()}
 
     def _check_keys(self, given: Any, known: Mapping[str, object], *path: str | int) -> None:
         if not isinstance(given, dict):
@@ -245,23 +233,26 @@ def _parsed(file: str, text: str) -> dict[str, Any]:
 # Writing ---------------------------------------------------------------------------------------
 
 
-def word(value: Any) -> str:
-    """A value as TOML writes it, with all digits."""
+def lines(row: Mapping[str, Any]) -> list[str]:
+    """The values of a table as TOML writes them, by key; None stands for what is not said."""
+    angular = (*ANGLES, *COORDINATES)
+    given = {key: value for key, value in row.items() if value is not None}
+    return [f"{key} = {word(x, angular=key in angular)}" for key, x in given.items()]
+
+
+def word(value: Any, *, angular: bool = False) -> str:
+    """A value as TOML writes it, with all digits.
+
+    angular: a number that is not to be taken for a right angle unless it is one.
+    """
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    if isinstance(value, bool):
+    if isinstance(value, int):
         return str(value).lower()
     if isinstance(value, tuple | list | Vector):
-        return f"[{', '.join(map(word, value))}]"
+        return f"[{', '.join(word(x, angular=angular) for x in value)}]"
     if isinstance(value, Mimic):
         value = vars(value)
     if isinstance(value, Mapping):
         return f"{{{', '.join(f'{word(key)} = {word(x)}' for key, x in value.items())}}}"
-    return repr(float(value) + 0.0)
-
-
-def bounds(value: float | tuple[float, ...]) -> str:
-    """Limits of a joint, with digits that are not taken for a right angle unless they are one."""
-    if isinstance(value, tuple):
-        return f"[{', '.join(map(bounds, value))}]"
-    return angle_word(value) if math.isfinite(value) else word(value)
+    return angle_word(value) if angular and math.isfinite(value) else repr(float(value) + 0.0)
