@@ -95,13 +95,12 @@ def opened(file: str) -> Source:
 
 
 def _lines(root: etree._Element) -> dict[tuple[str, str], int]:
-    found: dict[tuple[str, str], int] = {}
-    for path, kind in _PLACES.items():
-        for element in root.iterfind(path):
-            name, line = element.get("name"), element.sourceline
-            if name and isinstance(line, int):
-                found[kind, name] = line
-    return found
+    return {
+        (kind, element.get("name")): element.sourceline
+        for path, kind in _PLACES.items()
+        for element in root.iterfind(path)
+        if element.get("name") and isinstance(element.sourceline, int)
+    }
 
 
 def pose(
@@ -115,15 +114,9 @@ def pose(
 def compiled(file: str) -> dict[str, Any]:
     """The numbers of the model that MuJoCo makes of a file: those that `mjcf_child` gives."""
     answer = MUJOCO.ask(file, str(MAX_PARTS))
-    if "error" in answer:
-        raise _complaint(file, answer["error"])
-    return answer
-
-
-def _complaint(file: str, text: str) -> ModelError:
-    """What MuJoCo says, with the line where it names one, in one line."""
-    line = _LINE.search(text)
-    what = "; ".join(part.strip() for part in text.strip().split("\n"))
+    if "error" not in answer:
+        return answer
+    line = _LINE.search(answer["error"])
+    what = "; ".join(part.strip() for part in answer["error"].strip().split("\n"))
     place = file if line is None else f"{file}:{line[1]}"
-    part = "MuJoCo's compiler"
-    return ModelError("E-MJCF-002", what[:400], "correct the file", part=part, file=place)
+    raise ModelError("E-MJCF-002", what[:400], "correct the file", part=MUJOCO.name, file=place)

@@ -6,6 +6,7 @@ and memory are bounded, but it is no sandbox: read such files from people you tr
 
 import json
 import os
+import re
 from collections.abc import Mapping
 
 from lxml import etree
@@ -61,9 +62,8 @@ def _complaint(file: str, told: str) -> ModelError:
         found = json.loads(told)
     except ValueError:
         return ModelError("E-XACRO-001", told[:400], "simplify the file", part="xacro", file=file)
-    at = file if found["at"] == os.path.abspath(file) else found["at"]
-    if found["at"].startswith(os.path.abspath(file) + ":"):
-        at = file + found["at"].removeprefix(os.path.abspath(file))
+    whole = os.path.abspath(file)
+    at = re.sub(rf"^{re.escape(whole)}(?=:|$)", lambda _: file, found["at"])
     macros = "".join(f"in macro {name!r}, " for name in found["macros"])
     remedies = (remedy for fault, remedy in _REMEDIES.items() if fault in found["what"])
     remedy = next(remedies, "correct the file")
