@@ -311,6 +311,15 @@ def test_wrong_flags_are_refused_by_name(arguments: list[str], message: str) -> 
     assert re.search(message, text), text
 
 
+def test_values_that_a_field_cannot_take_have_the_code_of_scenarios() -> None:
+    """Of a key, of a table, of a contact, and of a flag."""
+    contact = CONTACT.replace('"plane"', '"plane", normal = [0, 0]')
+    for text in ("duration = -1", "[start]\nrandom = -1", contact):
+        Path("s.toml").write_text(HEAD + text + "\n")
+        assert refused("s.toml", "-o", "a").endswith("[E-SCENARIO-019]\n")
+    assert refused("puma560", "--duration", "0").endswith("[E-SCENARIO-019]\n")
+
+
 def test_flags_beside_a_scenario_answer_for_what_they_begin() -> None:
     """What a flag leaves out is not the file's fault; what the file says itself is."""
     Path("s.toml").write_text(HEAD + "[start]\nrandom = 1\nqd = [1, 2]\n")

@@ -26,7 +26,7 @@ from chasles.view import ellipsoids, forces, playback, posture
 pytest.importorskip("viser", reason="the viewer's packages are not installed")
 trimesh = pytest.importorskip("trimesh")
 
-from chasles.formats.mesh_files import mesh_file  # noqa: E402
+from chasles.formats.registry import mesh_file  # noqa: E402
 from chasles.view import Viewer, show  # noqa: E402
 from chasles.view.coarser import coarser  # noqa: E402
 from chasles.view.outward import outward  # noqa: E402

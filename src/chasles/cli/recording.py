@@ -25,7 +25,7 @@ import numpy as np
 from chasles.cli.scene import Scene
 from chasles.errors import FileError, ModelError, said
 from chasles.formats.files import store, whole
-from chasles.formats.motion_archive import MOTION_FORMAT
+from chasles.formats.motion import MOTION_FORMAT
 from chasles.rollouts import End, Trajectory
 from chasles.version import VERSION
 

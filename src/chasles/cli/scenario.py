@@ -18,14 +18,15 @@ radians.
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 from chasles.cli.touching import KINDS, checked_table
 from chasles.errors import InputError, ModelError
-from chasles.formats import registry
+from chasles.formats import is_name
 from chasles.formats.files import store
 from chasles.formats.toml_file import TomlFile, word
 from chasles.model.dh_fields import Field, checked, choice, number
@@ -203,6 +204,19 @@ def is_scenario(target: str) -> bool:
     return TomlFile(target, snap=False).data.get("format") == "scenario"
 
 
+@contextmanager
+def _own_code() -> Iterator[None]:
+    """Report a value that its field cannot take under the code of scenarios."""
+    try:
+        yield
+    except ModelError as error:
+        if error.code != "E-DH-006":
+            raise
+        told = ModelError("E-SCENARIO-019", error.problem, error.remedy)
+        raise told.at(part=error.part, file=error.place) from None
+
+
+@_own_code()
 def read(path: str | os.PathLike[str]) -> Scenario:
     """The scenario of a file."""
     source = TomlFile(path, snap=False)
@@ -217,7 +231,7 @@ def read(path: str | os.PathLike[str]) -> Scenario:
         problem = "the scenario names no robot"
         raise source.error("E-SCENARIO-003", problem, "give robot = ...", "format")
     beside = Path(path).parent / top["robot"]
-    named = top["robot"].partition(":")[0] in ROBOTS or registry.is_name(top["robot"])
+    named = top["robot"].partition(":")[0] in ROBOTS or is_name(top["robot"])
     if beside.exists() or not named:
         top["robot"] = str(beside)
     tables = {name: source.table(name, known) for name, known in TABLES.items()}
@@ -232,6 +246,7 @@ def _place(source: TomlFile) -> Callable[..., dict[str, Any]]:
     return where
 
 
+@_own_code()
 def with_flags(base: Scenario | None, given: Mapping[str, Any]) -> Scenario:
     """A scenario with the values of flags in the place of its own; without one, these alone.
 

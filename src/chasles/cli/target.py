@@ -8,7 +8,7 @@ from pathlib import Path
 from chasles import robots
 from chasles.api import load
 from chasles.errors import ModelError
-from chasles.formats import registry
+from chasles.formats import is_name, registry
 from chasles.robot import Robot
 
 
@@ -84,7 +84,7 @@ def located(target: str) -> Path | None:
     name, _, _ = target.partition(":")
     if name in robots.ROBOTS and not Path(target).exists():
         return None
-    return registry.find(target, also=robots.ROBOTS) if registry.is_name(target) else Path(target)
+    return registry.find(target, also=robots.ROBOTS) if is_name(target) else Path(target)
 
 
 def _built(target: str, name: str, arguments: str) -> Robot:

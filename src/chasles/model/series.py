@@ -20,7 +20,7 @@ def in_series(source: Description, keep: str = "") -> Description:
     unless reversed.
     """
     links, joints = list(source.links), []
-    taken, names = _taken(source)
+    taken, names = taken_names(source)
     for joint in source.joints:
         if joint.traits.series and (joint.reversed or keep not in joint.traits.names):
             parts = _parts(joint, names)
@@ -34,7 +34,7 @@ def in_series(source: Description, keep: str = "") -> Description:
     return replace(source, links=tuple(links), joints=tuple(joints))
 
 
-def _taken(source: Description) -> tuple[set[str], set[str]]:
+def taken_names(source: Description) -> tuple[set[str], set[str]]:
     """Names of links and frames; names of joints, loops and couplings."""
     places = {link.name for link in source.links} | {frame.name for frame in source.frames}
     ties = {joint.name for joint in (*source.joints, *source.loops)}
@@ -94,7 +94,7 @@ def at_children(source: Description, apart: Callable[[JointData], bool]) -> Desc
     which the child is fixed.
     """
     links, joints = list(source.links), []
-    taken, names = _taken(source)
+    taken, names = taken_names(source)
     for joint in source.joints:
         if not apart(joint):
             joints.append(joint)

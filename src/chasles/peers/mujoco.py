@@ -8,7 +8,7 @@ from lxml import etree
 
 from chasles.errors import InputError
 from chasles.formats.files import load
-from chasles.formats.xml_document import parse
+from chasles.formats.xml_file import parse
 from chasles.peers.peer import Answers, ten
 
 

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from chasles.formats import motion as motion_text
-from chasles.formats import motion_archive
+from chasles.formats import motion as motions
 from chasles.robot import Robot
 from chasles.view.panel import Panel
 
@@ -46,8 +45,8 @@ def read(path: Path, robot: Robot) -> Motion:
     describes."""
     path = path / "motion.npz" if path.is_dir() else path
     if path.suffix.lower() == ".npz":
-        return Motion(*motion_archive.read(path, robot.nq))
-    chunks = list(motion_text.read(path, robot.model))
+        return Motion(*motions.read_archive(path, robot.nq))
+    chunks = list(motions.read(path, robot.model))
     q = np.concatenate([chunk.q for chunk in chunks])
     times = [chunk.t for chunk in chunks if chunk.t is not None]
     return Motion(np.concatenate(times) if times else np.arange(len(q)) / RATE, q)

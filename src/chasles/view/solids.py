@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chasles.errors import MissingPackageError
-from chasles.formats.mesh_files import mesh_file
-from chasles.formats.resources import package_of
+from chasles.formats.registry import mesh_file, package_of
 from chasles.mathematics.spatial import Transform
 from chasles.model import ROLES, WORLD, Model, ShapeData
 from chasles.view.coarser import coarser
