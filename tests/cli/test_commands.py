@@ -26,7 +26,7 @@ from chasles.cli import commands as package
 from chasles.cli.app import main
 from chasles.cli.command import Answer, offered, plain, said
 from chasles.cli.commands import COMMANDS
-from chasles.cli.target import Asked, Loading, find
+from chasles.cli.options import Asked, Loading, find
 from chasles.robot import Robot
 
 EXAMPLES = {

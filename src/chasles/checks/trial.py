@@ -4,20 +4,18 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from chasles.algorithms import DERIVATIVES, KINEMATICS, METHODS, Method
-from chasles.checks.comparing import Loss
+from chasles.checks.comparing import NOTHING, Comparison, Loss, Units, units_of
 from chasles.checks.floats import evaluate, run
-from chasles.checks.units import Units, units_of
 from chasles.errors import InputError, said
-from chasles.functions.compiled import Compiled
 from chasles.functions.tracing import WrenchKey, signature
 from chasles.mathematics.spatial import RigidInertia
-from chasles.mechanisms import Mechanism
 from chasles.model import WORLD, Model
+from chasles.robot import Robot
 
 STEP = 1e-3
 """Of differences, in rad, lengths of the robot and s: with one extrapolation about 1e-11 of a slope
@@ -28,21 +26,6 @@ CLOSED = 1e-13
 
 TRIES = 60
 """How many positions are tried as a start for closing loops, ever nearer to the neutral one."""
-
-
-class Subject(Protocol):
-    """What is asked of a robot."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def frames(self) -> tuple[str, ...]: ...
-
-    model: Model
-    mechanism: Mechanism
-
-    def random(self, rng: Any = None, size: Any = ()) -> np.ndarray: ...
-    def function(self, function: str, *, backend: str = "llvm", **options: Any) -> Compiled: ...
 
 
 class Raised(Exception):
@@ -72,7 +55,7 @@ class Trial:
     the last frame. Lengths are about as large as the robot is (`units`).
     """
 
-    robot: Subject
+    robot: Robot
     source: Model
     t: float
     q: np.ndarray
@@ -81,6 +64,15 @@ class Trial:
     direction: np.ndarray
     wrench: np.ndarray
     full: bool = False
+
+    @property
+    def load(self) -> dict[Any, np.ndarray]:
+        """The wrench on the last frame, as `f_ext`."""
+        return self.on(self.robot.frames[-1])
+
+    def on(self, frame: str) -> dict[Any, np.ndarray]:
+        """The wrench along the world's axes at a frame's origin, as `f_ext`."""
+        return {WrenchKey(frame): self.wrench}
 
     @cached_property
     def whole(self) -> Model:
@@ -134,13 +126,52 @@ class Trial:
         ]
 
     def has(self, function: str) -> bool:
-        """Whether the mechanism has the function at all."""
+        """Return True if the mechanism has the function at all."""
         return bool(self.ways(function))
 
     @property
     def nonholonomic(self) -> bool:
         """Whether there are positions that no step leads to, on a body that moves."""
         return any(not b.joint.holonomic and b.parent != WORLD for b in self.model.bodies)
+
+    # Where frames are seen from -----------------------------------------------------------------
+
+    @property
+    def frames(self) -> tuple[str, ...]:
+        """The last frame, and one that half of the joints move."""
+        bodies = self.model.bodies
+        middle = [bodies[len(bodies) // 2].name] if bodies else []
+        return tuple(dict.fromkeys([self.robot.frames[-1], *middle]))
+
+    @property
+    def views(self) -> tuple[dict[str, Any], ...]:
+        """Ways to write a twist or a wrench, with every change of axes and of point among them."""
+        point = tuple(self.units.length * x for x in (0.4, -0.2, 0.8))
+        return (
+            {"axes": "world", "at": "frame"},
+            {"axes": "frame", "at": "world"},
+            {"axes": "frame", "at": point},
+        )
+
+    @property
+    def places(self) -> list[dict[str, Any]]:
+        """Every frame in every view, as options of a function."""
+        return [{"frame": frame, **view} for frame in self.frames for view in self.views]
+
+    # Comparisons ------------------------------------------------------------------------------
+
+    def forces(
+        self, function: str, method: str, found: Any, expected: Any, loss: Loss = NOTHING
+    ) -> Comparison:
+        """Of joint forces (nv)."""
+        return Comparison(function, method, found, expected, self.force, loss, self.units.effort)
+
+    def twists(
+        self, function: str, method: str, found: Any, expected: Any, order: int = 1
+    ) -> Comparison:
+        """Of twists, or of what has so many velocities multiplied."""
+        size = self.speed**order
+        return Comparison(function, method, found, expected, size, units=self.units.twist)
 
     # Sizes ------------------------------------------------------------------------------------
 
@@ -244,7 +275,7 @@ def slope_at(value: Callable[[float], Any]) -> np.ndarray:
 # Random states ---------------------------------------------------------------------------------
 
 
-def trial(robot: Subject, seed: int, *, full: bool = False) -> Trial:
+def trial(robot: Robot, seed: int, *, full: bool = False) -> Trial:
     """A random state; of a robot with loops, one in which they are closed and stay so."""
     rng = np.random.default_rng(seed)
     source = robot.model
@@ -256,7 +287,7 @@ def trial(robot: Subject, seed: int, *, full: bool = False) -> Trial:
     direction /= np.linalg.norm(direction) if source.nv else 1.0
     qd, qdd, direction = (x * units.effort for x in (qd, qdd, direction))
     wrench = rng.normal(size=6) * _scale(source, robot.frames[-1])
-    if robot.mechanism.rows:
+    if len(units.closing):
         q = _closed(model, units, rng)
         A = evaluate(model, "loop_matrix", (q,))[0]
         slip = A @ qd - evaluate(model, "loop_rate", (q,))[0]
@@ -266,7 +297,7 @@ def trial(robot: Subject, seed: int, *, full: bool = False) -> Trial:
     return Trial(robot, source, t, q, qd, qdd, direction, wrench, full)
 
 
-def _position(robot: Subject, length: float, rng: np.random.Generator) -> np.ndarray:
+def _position(robot: Robot, length: float, rng: np.random.Generator) -> np.ndarray:
     """A random position: between limits, slides without them by the robot's length, not by 1 m.
 
     Angles are less than a turn where limits allow it, since many turns cost digits.
@@ -329,8 +360,3 @@ def arguments(function: str, method: Method, given: Mapping[str, Any], order: in
     """The arrays of a function, by the names that its algorithm gives them."""
     names = signature(method.algorithm, order).inputs
     return [given[name] for name in names if name != "f_ext"]
-
-
-def at_frame(frame: str, wrench: np.ndarray) -> dict[WrenchKey, np.ndarray]:
-    """An external wrench along the world's axes at a frame's origin."""
-    return {WrenchKey(frame): wrench}

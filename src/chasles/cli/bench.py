@@ -148,7 +148,7 @@ class Peer:
         """Its results of one state, in our coordinates."""
         found = self.call(function)(*arguments)
         x = arguments[0]
-        arrays = [np.array(a) for a in (found if isinstance(found, tuple) else (found,))]
+        arrays = map(np.array, found if isinstance(found, tuple) else (found,))
         back = self.convention
         return [
             back.from_mass_matrix(x, a) if a.ndim == 2 else back.from_effort(x, a) for a in arrays
@@ -173,16 +173,13 @@ def run(
     with _empty_cache():
         for function in FUNCTIONS:
             step(f"compiling {function.title}")
+            wrt = function.inputs if function.derivatives else None
             begin = time.perf_counter()
-            compiled = _compiled(robot, function)
+            compiled = compile(robot, function.name, wrt=wrt)
             taken = time.perf_counter() - begin
             step(f"timing {function.title}")
             speeds.append(_speed(robot, function, compiled, taken, states, peer, seconds))
     return Bench(robot, batch, cores(), tuple(speeds), note)
-
-
-def _compiled(robot: Robot, function: Function) -> Compiled:
-    return compile(robot, function.name, wrt=function.inputs if function.derivatives else None)
 
 
 def _peer(robot: Robot, target: str, floating: bool) -> tuple[Peer | None, str]:
@@ -222,7 +219,11 @@ def _speed(
     rows = list(zip(*(x[:CALLS] for x in arrays), strict=True))
     count, calls = len(arrays[0]), len(rows)
     processor, wall = time.process_time, time.perf_counter
-    call = _single_call(robot, function, compiled, rows[0])
+    if function.derivatives:
+        call: Callable[..., Any] = compiled.fast
+    else:  # what a user calls for one state: the method after its first call
+        getattr(robot, function.name)(*rows[0])
+        call = getattr(robot, function.name)
     ways = [
         Way(calls, partial(_loop, call, rows), processor),
         Way(count, partial(compiled, *arrays, out=out, threads=cores()), wall),
@@ -247,17 +248,6 @@ def _speed(
         pinocchio=their_time[0] if their_time else None,
         error=error,
     )
-
-
-def _single_call(
-    robot: Robot, function: Function, compiled: Compiled, row: Sequence[np.ndarray]
-) -> Callable[..., Any]:
-    """What a user calls for one state: the method after its first call, or the fast entry."""
-    if function.derivatives:
-        return compiled.fast
-    getattr(robot, function.name)(*row)
-    method: Callable[..., Any] = getattr(robot, function.name)
-    return method
 
 
 def _checked(

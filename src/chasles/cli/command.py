@@ -17,8 +17,7 @@ import numpy as np
 import typer
 from rich.console import Console
 
-from chasles.cli.options import asked
-from chasles.cli.target import Asked
+from chasles.cli.options import Asked, asked
 from chasles.errors import ChaslesError
 
 FOUND, WRONG, FAULT, INTERRUPTED, UNHEARD = 1, 2, 3, 130, 141

@@ -7,13 +7,13 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from chasles.algorithms.spatial.viewpoint import At
-from chasles.cli.differences import completed
 from chasles.cli.output import TABLES
 from chasles.errors import InputError
 from chasles.formats import dat
@@ -31,6 +31,12 @@ ACCELERATION = ["wdx", "wdy", "wdz", "ax", "ay", "az"]
 REACTION = ["mx", "my", "mz", "fx", "fy", "fz"]
 
 _MOST_SAMPLES = 2000
+
+ARRAYS = ("t", "q", "qd", "qdd")
+"""Fields of a motion with a row for each instant."""
+
+REACH = 3
+"""An instant's rates use positions at most this many instants away (a second rate, at an end)."""
 
 
 @dataclass(frozen=True)
@@ -323,3 +329,70 @@ class _Loads:
         return InputError(
             code, problem, "give one for all instants, or one for each", file=self._file
         )
+
+
+# Missing rates --------------------------------------------------------------------------------
+
+
+def completed(file: str, robot: Robot, motion: Iterator[Motion]) -> Iterator[Motion]:
+    """The same motion with rates; they do not depend on how it is cut, in REACH instants or more.
+
+    The errors are of second order in the time step, which may vary smoothly; those of accelerations
+    from positions are of first order at the first two instants and the last two. Along the
+    configuration space where a joint has a quaternion.
+    """
+    before: list[Motion] = []
+    here = next(motion)
+    for after in itertools.chain(motion, [None]):
+        next_ones = [] if after is None else [_cut(after, 0, REACH)]
+        block = _joined([*before, here, *next_ones])
+        skip = here.first - block.first
+        inside = slice(skip, skip + len(here.q))
+        qd, qdd = block.qd, block.qdd
+        if qd is None:
+            qd = _rates(_times(file, block), block.q, robot.difference)
+        if qdd is None:
+            qdd = _rates(_times(file, block), qd, lambda x, y: y - x)
+        yield replace(here, qd=qd[inside], qdd=qdd[inside])
+        if after is not None:
+            last = _joined([*before, here])
+            n = len(last.q)
+            before, here = [_cut(last, n - REACH, n)], after
+
+
+def _times(file: str, block: Motion) -> np.ndarray:
+    if block.t is None:
+        problem = "differences need times"
+        raise InputError("E-CLI-009", problem, "add a column t, or give --step", file=file)
+    if len(block.t) < 3:
+        problem = f"{len(block.t)} instants"
+        raise InputError("E-CLI-010", problem, "differences need three or more", file=file)
+    return block.t
+
+
+def _rates(
+    t: np.ndarray, x: np.ndarray, difference: Callable[[np.ndarray, np.ndarray], np.ndarray]
+) -> np.ndarray:
+    """The derivative of the parabola through each instant and its neighbours."""
+    h = np.diff(t)[:, None]
+    d = difference(x[:-1], x[1:]) / h
+    share = h[:-1] / (h[:-1] + h[1:])
+    middle = (1.0 - share) * d[:-1] + share * d[1:]
+    start = d[:1] + share[:1] * (d[:1] - d[1:2])
+    end = d[-1:] + (1.0 - share[-1:]) * (d[-1:] - d[-2:-1])
+    return np.concatenate([start, middle, end])
+
+
+def _joined(parts: list[Motion]) -> Motion:
+    """Consecutive motions as one."""
+    known = [name for name in ARRAYS if getattr(parts[0], name) is not None]
+    arrays: dict[str, Any] = {
+        name: np.concatenate([getattr(part, name) for part in parts]) for name in known
+    }
+    return replace(parts[-1], first=parts[0].first, **arrays)
+
+
+def _cut(motion: Motion, start: int, stop: int) -> Motion:
+    arrays = {name: getattr(motion, name) for name in ARRAYS}
+    some: dict[str, Any] = {k: x[start:stop] for k, x in arrays.items() if x is not None}
+    return replace(motion, first=motion.first + start, **some)

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from chasles.cli.options import Loading, find
 from chasles.cli.scenario import CONTROLS, OLD_GAINS, Scenario
-from chasles.cli.target import Loading, find
 from chasles.cli.touching import pair
 from chasles.contact import Pair
 from chasles.errors import InputError

@@ -7,8 +7,7 @@ import typer
 
 from chasles.cli.command import Answer
 from chasles.cli.lint_report import Task, plain, show
-from chasles.cli.options import Arguments
-from chasles.cli.target import given, installed
+from chasles.cli.options import Arguments, given, installed
 
 
 class FailOn(StrEnum):

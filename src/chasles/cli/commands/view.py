@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from chasles.cli.command import Answer, said
-from chasles.cli.target import Asked, find, names
+from chasles.cli.options import Asked, find, names
 from chasles.view import show
 
 MOST_NOTES = 3
