@@ -4,6 +4,7 @@ The formalisms check each other; programs are checked against the algorithms on 
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -259,10 +260,14 @@ def derived_programs(trial: Trial) -> Iterator[Comparison]:
             continue
         by_q = case.compiled("interpret", derivative=Derivative("jacobian", ("q",)))
         program = case.compiled("interpret")
-        slope = trial.slope(lambda q, call=program, rest=rest: call(q, *rest))
+        slope = trial.slope(partial(_first, program, rest))
         size = size_of(trial, function) * trial.speed or trial.speed
         found, units = by_q(first, *rest) @ trial.direction, trial.units.of(function)
         yield Comparison(function, "d/dq", found, slope, size, units=units)
+
+
+def _first(function: Any, rest: list[Any], q: np.ndarray) -> Any:
+    return function(q, *rest)
 
 
 def _parts(value: Any) -> tuple[Any, ...]:

@@ -19,8 +19,7 @@ from chasles.errors import InputError, ModelError, said
 from chasles.functions.names import check_robot
 from chasles.model.joints import as_bounded
 from chasles.peers import causes
-from chasles.peers.peer import Peer
-from chasles.peers.terms import TERMS, Side, Term
+from chasles.peers.terms import TERMS, Peer, Side, Term
 from chasles.robot import Robot
 
 TOLERANCE = 1e-9

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from chasles.peers.peer import Answers, moments
+from chasles.peers.terms import Answers, moments
 
 STEP = 1e-3
 """Of its time, in s: a plant in continuous time has no place for mimic joints and loops."""
@@ -19,8 +19,6 @@ class Drake:
 
     Drake keeps mimic joints and loops as constraints, whose equations it does not give to Python.
     """
-
-    library = "drake"
 
     def __init__(self, path: Path, *, floating: bool) -> None:
         from pydrake.multibody.parsing import Parser

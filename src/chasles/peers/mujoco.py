@@ -9,13 +9,11 @@ from lxml import etree
 from chasles.errors import InputError
 from chasles.formats.files import load
 from chasles.formats.xml_document import parse
-from chasles.peers.peer import Answers, ten
+from chasles.peers.terms import Answers, ten
 
 
 class MuJoCo:
     """A file as MuJoCo reads it; equality constraints are its loops."""
-
-    library = "mujoco"
 
     def __init__(self, path: Path, *, floating: bool) -> None:
         import mujoco
