@@ -16,9 +16,8 @@ import numpy as np
 
 from chasles.errors import ArgumentError, InputError, ModelError
 from chasles.robot import Robot
-from chasles.view.figure import Figure
-from chasles.view.panel import Panel
-from chasles.view.playback import Playback, read
+from chasles.view.overlays import Figure
+from chasles.view.panel import Panel, Playback, read
 
 LOCAL = "127.0.0.1"
 PORT = 8080
