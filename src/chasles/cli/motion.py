@@ -5,7 +5,7 @@ The ancestor is the program of Legnani et al. (1996), part II, figs. 4 and 6.
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -172,7 +172,10 @@ class Summary:
             self._add_work(t, np.column_stack(power))
         index = np.arange(self.instants, self.instants + n)
         shown = [index if t is None else t, states.motion.q, states.tau, speeds]
-        self._sample(index, np.column_stack(shown))
+        chosen = np.column_stack(shown)[index % self._stride == 0]
+        self.samples = np.concatenate([self.samples, chosen]) if self.samples.size else chosen
+        while len(self.samples) > _MOST_SAMPLES:  # ever fewer as the motion goes on
+            self.samples, self._stride = self.samples[::2], 2 * self._stride
         self.instants += n
 
     def _add_work(self, t: np.ndarray, power: np.ndarray) -> None:
@@ -182,13 +185,6 @@ class Summary:
         times, powers = np.append(self.end, t), np.vstack([self._power, power])
         self.work = self.work + 0.5 * np.diff(times) @ (powers[1:] + powers[:-1])
         self.end, self._power = float(t[-1]), power[-1]
-
-    def _sample(self, index: np.ndarray, rows: np.ndarray) -> None:
-        """Keep every 1st, 2nd, 4th, ... instant, ever fewer as the motion goes on."""
-        chosen = rows[index % self._stride == 0]
-        self.samples = np.concatenate([self.samples, chosen]) if self.samples.size else chosen
-        while len(self.samples) > _MOST_SAMPLES:
-            self.samples, self._stride = self.samples[::2], 2 * self._stride
 
 
 # The work --------------------------------------------------------------------------------------
@@ -202,8 +198,7 @@ def run(
     with whole(output) if output is not None else nullcontext() as part:
         states = computed(task, chunk=chunk)
         first = next(states)
-        timed = first.motion.t is not None
-        names = columns(task.robot, task.frames, timed=timed)
+        names = columns(task.robot, task.frames, timed=first.motion.t is not None)
         table = (
             nullcontext(lambda rows: None)
             if output is None or part is None
@@ -212,19 +207,15 @@ def run(
         with table as add:
             for some in itertools.chain([first], states):
                 rows = some.table
-                _check_finite(task, some, rows)
+                bad = ~np.all(np.isfinite(rows), axis=1)
+                if np.any(bad):
+                    instant = some.motion.first + int(np.argmax(bad))
+                    problem = f"the results of instant {instant} are not finite"
+                    raise InputError("E-CLI-021", problem, "check the units", file=task.motion)
                 add(rows)
                 summary.add(some)
                 progress(some.motion.end)
     return summary
-
-
-def _check_finite(task: Task, states: States, rows: np.ndarray) -> None:
-    bad = ~np.all(np.isfinite(rows), axis=1)
-    if np.any(bad):
-        instant = states.motion.first + int(np.argmax(bad))
-        problem = f"the results of instant {instant} are not finite"
-        raise InputError("E-CLI-021", problem, "check the units", file=task.motion)
 
 
 def _check_closed(task: Task, motion: Motion) -> None:
@@ -248,7 +239,7 @@ def computed(task: Task, *, chunk: int = CHUNK) -> Iterator[States]:
     motion = read(task.motion, robot.model, step=task.step, chunk=chunk)
     if task.differentiate:
         motion = completed(file, robot, motion)
-    loads = _loads(task)
+    loads = _Loads(task)
     for some in motion:
         q, qd, qdd = some.q, some.qd, some.qdd
         if qd is None or qdd is None:
@@ -257,6 +248,10 @@ def computed(task: Task, *, chunk: int = CHUNK) -> Iterator[States]:
             raise InputError("E-CLI-023", problem, "add them, or give --differentiate", file=file)
         _check_closed(task, some)
         f_ext = loads.take(some)
+        power = np.zeros(len(q))
+        for frame, wrench in (f_ext or {}).items():
+            velocity = robot.frame_velocity(q, qd, frame=frame, axes="frame")
+            power += np.sum(wrench.value * velocity, axis=-1)
         unloaded = np.zeros(robot.mechanism.rows)  # with these forces loops transmit nothing
         yield States(
             some,
@@ -267,68 +262,48 @@ def computed(task: Task, *, chunk: int = CHUNK) -> Iterator[States]:
             robot.joint_reactions(q, qd, qdd, f_ext=f_ext, multipliers=unloaded),
             robot.kinetic_energy(q, qd),
             robot.potential_energy(q),
-            _power(robot, q, qd, f_ext),
+            power,
         )
     loads.check_end()
 
 
-def _power(
-    robot: Robot, q: np.ndarray, qd: np.ndarray, f_ext: Mapping[str, Wrench] | None
-) -> np.ndarray:
-    """What external forces along the axes of their frames do in a second."""
-    power = np.zeros(len(q))
-    for frame, wrench in (f_ext or {}).items():
-        velocity = robot.frame_velocity(q, qd, frame=frame, axes="frame")
-        power += np.sum(wrench.value * velocity, axis=-1)
-    return power
+class _Loads:
+    """External forces, taken in step with the motion: none, one for all instants, one for each.
 
+    Those of the task's file, else those of a .dat robot.
+    """
 
-def _loads(task: Task) -> "_Loads":
-    """The external forces of a task: those of its file, else those of a .dat robot."""
-    if task.forces is not None:
-        loads = _Loads(str(task.forces), task.forces_on, forces(task.forces))
-        if loads.none:
+    def __init__(self, task: Task) -> None:
+        self.file, self.frame, rows = str(task.forces or task.source), task.forces_on, iter(())
+        if task.forces is not None:
+            rows = forces(task.forces)
+        elif Path(task.source).suffix.lower() == ".dat":
+            self.frame, rows = dat.GRIPPER, iter(dat.actions(task.source))
+        ahead = list(itertools.islice(rows, 2))
+        if task.forces is not None and not ahead:
             problem = "there are no forces in it"
             raise InputError("E-CLI-024", problem, "give a line of six numbers", file=task.forces)
-        return loads
-    if Path(task.source).suffix.lower() == ".dat":
-        return _Loads(task.source, dat.GRIPPER, iter(dat.actions(task.source)))
-    return _Loads("", "", iter(()))
-
-
-class _Loads:
-    """External forces, taken in step with the motion: none, one for all instants, one for each."""
-
-    def __init__(self, file: str, frame: str, rows: Iterator[Iterable[float]]) -> None:
-        ahead = list(itertools.islice(rows, 2))
-        self._file, self._frame = file, frame
-        self._constant = ahead[0] if len(ahead) == 1 else None
-        self._rows = itertools.chain(ahead, rows)
-        self.none = not ahead
+        self.count = len(ahead)
+        self.rows = itertools.repeat(ahead[0]) if self.count == 1 else itertools.chain(ahead, rows)
 
     def take(self, motion: Motion) -> dict[str, Wrench] | None:
         """The wrenches of the next instants, as `f_ext`: couple, then force."""
-        if self.none:
+        if not self.count:
             return None
-        n = len(motion.q)
-        if self._constant is not None:
-            taken = np.array(self._constant)
-        else:
-            taken = np.array(list(itertools.islice(self._rows, n)))
-            if len(taken) < n:
-                problem = f"{motion.first + len(taken)} forces for a longer motion"
-                raise self._unequal("E-CLI-025", problem)
-        return {self._frame: Wrench(np.roll(taken, 3, axis=-1), axes="frame", at="frame")}
+        taken = np.array(list(itertools.islice(self.rows, len(motion.q))))
+        if len(taken) < len(motion.q):
+            problem = f"{motion.first + len(taken)} forces for a longer motion"
+            raise self._unequal("E-CLI-025", problem)
+        return {self.frame: Wrench(np.roll(taken, 3, axis=-1), axes="frame", at="frame")}
 
     def check_end(self) -> None:
         """A force for each instant is used up with the motion."""
-        if self._constant is None and next(self._rows, None) is not None:
+        if self.count > 1 and next(self.rows, None) is not None:
             raise self._unequal("E-CLI-026", "more forces than the motion has instants")
 
     def _unequal(self, code: str, problem: str) -> InputError:
-        return InputError(
-            code, problem, "give one for all instants, or one for each", file=self._file
-        )
+        remedy = "give one for all instants, or one for each"
+        return InputError(code, problem, remedy, file=self.file)
 
 
 # Missing rates --------------------------------------------------------------------------------
