@@ -49,15 +49,12 @@ class Scene:
     digest: str
 
     def simulate(self, steps: int | None = None, resume: End | None = None) -> Trajectory:
-        """Some steps of the motion, from its start or from where it stopped.
-
-        They are not compiled: the command begins at once, and can be stopped after any of them.
-        """
+        """Some steps of the motion, from its start or from where it stopped."""
         options = {key: self.scenario.top[key] for key in SETTINGS if key in self.scenario.top}
         options["control"] = self._forces()
         if self.contacts:
             options["contacts"] = self.contacts
-        options |= {"steps": steps, "resume": resume, "compiled": False}
+        options |= {"steps": steps, "resume": resume}
         return self.robot.simulate(self.q, self.qd, **options)
 
     def _forces(self) -> Any:

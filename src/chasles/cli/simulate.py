@@ -86,7 +86,6 @@ def run(
     """
     pieces: list[Trajectory] = []
     end, saved = recording.end, time.monotonic()
-    kept = f"what came before is in {recording.folder}; change the scenario and begin anew"
     try:
         while not stop() and (end is None or not end.over):
             pieces.append(recording.scene.simulate(PIECE, end))
@@ -99,6 +98,8 @@ def run(
     except ChaslesError as error:
         if pieces:
             recording.add(pieces)
+        until = f", up to t = {end.t:.6g} s" if end else ""
+        kept = f"what came before is in {recording.folder}{until}; change the scenario, begin anew"
         raise error.at(remedy="; ".join(filter(None, (error.remedy, kept)))) from error
     if pieces:
         recording.add(pieces)
