@@ -225,7 +225,7 @@ def _speed(
         getattr(robot, function.name)(*rows[0])
         call = getattr(robot, function.name)
     ways = [
-        Way(calls, partial(_loop, call, rows), processor),
+        Way(calls, partial(loop, call, rows), processor),
         Way(count, partial(compiled, *arrays, out=out, threads=cores()), wall),
         Way(count, partial(compiled, *arrays, out=out, threads=1), processor),
         Way(count, partial(compiled.fast, *arrays, out=out), processor),
@@ -236,7 +236,7 @@ def _speed(
     if peer is not None:
         theirs = list(zip(*(x[:CALLS] for x in peer.inputs(function, states)), strict=True))
         error = _checked(robot, function, peer, theirs[:CHECKED], out)
-        ways.append(Way(calls, partial(_loop, peer.call(function), theirs), processor))
+        ways.append(Way(calls, partial(loop, peer.call(function), theirs), processor))
     one, several, plain, fast, plain_single, fast_single, *their_time = interleaved(ways, seconds)
     return Speed(
         function,
@@ -276,7 +276,7 @@ def _snapped_angle(robot: Robot) -> float:
     return float(sum(abs(np.remainder(a + np.pi / 4, np.pi / 2) - np.pi / 4) for a in angles))
 
 
-def _loop(call: Callable[..., Any], rows: Sequence[tuple[Any, ...]]) -> None:
+def loop(call: Callable[..., Any], rows: Sequence[tuple[Any, ...]]) -> None:
     """Call for every row and keep nothing: the loop itself runs in C."""
     deque(starmap(call, rows), maxlen=0)
 

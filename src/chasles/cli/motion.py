@@ -274,7 +274,8 @@ class _Loads:
     """
 
     def __init__(self, task: Task) -> None:
-        self.file, self.frame, rows = str(task.forces or task.source), task.forces_on, iter(())
+        self.file, self.frame = str(task.forces or task.source), task.forces_on
+        rows: Iterator[Iterable[float]] = iter(())
         if task.forces is not None:
             rows = forces(task.forces)
         elif Path(task.source).suffix.lower() == ".dat":

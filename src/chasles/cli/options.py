@@ -107,8 +107,13 @@ def names(incomplete: str) -> list[str]:
     return among([*robots.ROBOTS, *installed(incomplete)])(incomplete)
 
 
-def _robot(flag: str, help: str, **more: Any) -> Any:
-    return typer.Option(flag, help=help, rich_help_panel="The robot", **more)
+def option(help: str, *names: str, **more: Any) -> Any:
+    """An option of a command with its help; named as its parameter is, unless names are given."""
+    return typer.Option(*names, help=help, **more)
+
+
+def _robot(name: str, help: str, **more: Any) -> Any:
+    return option(help, name, rich_help_panel="The robot", **more)
 
 
 Floating = Annotated[bool, _robot("--floating", "Put the root link on a free joint.")]
@@ -135,29 +140,24 @@ Target = Annotated[
 ]
 Functions = Annotated[
     list[str],
-    typer.Option(
-        "--function",
-        "--functions",
-        "-f",
+    option(
+        "Names of functions; repeatable.",
+        *("--function", "--functions", "-f"),
+        metavar="NAME,...",
         default_factory=list,
         show_default=False,
         autocompletion=among(FUNCTIONS),
-        metavar="NAME,...",
-        help="Names of functions; repeatable.",
     ),
 ]
 Frame = Annotated[
-    str,
-    typer.Option(
-        "--frame", show_default=False, help="Of functions that have one. Default: the last."
-    ),
+    str, option("Of functions that have one. Default: the last.", "--frame", show_default=False)
 ]
 
 
 def method_option(help: str, **more: Any) -> Any:
     """The option that names a method of any function."""
     known = among(method.name for row in FUNCTIONS.values() for method in row)
-    return typer.Option("--method", "-m", autocompletion=known, help=help, **more)
+    return option(help, "--method", "-m", autocompletion=known, **more)
 
 
 def asked(

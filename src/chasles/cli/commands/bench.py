@@ -4,23 +4,22 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
 from rich.console import Console
 from rich.markup import escape
 
 from chasles.cli import bench as measure
 from chasles.cli.bench import Bench, Speed
 from chasles.cli.command import Answer
-from chasles.cli.options import Asked
+from chasles.cli.options import Asked, option
 from chasles.cli.output import check_new_picture, steps, table, write_picture
 from chasles.plots.paper import finish, legend, sheet
 
 
 def bench(
     asked: Asked,
-    batch: Annotated[int, typer.Option(min=1, help="States in a batch.")] = 4096,
+    batch: Annotated[int, option("States in a batch.", min=1)] = 4096,
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="The plot to write (.png, .svg, .pdf).")
+        Path, option("The plot to write (.png, .svg, .pdf).", "--output", "-o")
     ] = Path("bench.png"),
 ) -> Answer:
     """Time a robot's main functions and their derivatives on this machine.

@@ -7,12 +7,12 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
 from rich.console import Console
 from rich.markup import escape
 
 from chasles.backends import cache as store
 from chasles.cli.command import Answer, said
+from chasles.cli.options import option
 from chasles.cli.output import table
 from chasles.errors import FileError
 
@@ -24,7 +24,7 @@ PERIODS = ((86400.0, "day"), (3600.0, "hour"), (60.0, "minute"), (1.0, "second")
 
 
 def cache(
-    clear: Annotated[bool, typer.Option("--clear", help="Remove all entries.")] = False,
+    clear: Annotated[bool, option("Remove all entries.", "--clear")] = False,
 ) -> Answer:
     """Show, or clear, the compiled code that is kept on disk.
 

@@ -4,12 +4,11 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from rich.console import Console
 from rich.markup import escape
 
 from chasles.cli.command import FOUND, Answer
-from chasles.cli.options import Asked, among
+from chasles.cli.options import Asked, among, option
 from chasles.cli.output import table
 from chasles.errors import InputError
 from chasles.peers import LIBRARIES, Agreement
@@ -20,18 +19,17 @@ def compare(
     asked: Asked,
     library: Annotated[
         str,
-        typer.Option(
+        option(
+            "pinocchio, mujoco or drake.",
             "--with",
             show_default=False,
             autocompletion=among(LIBRARIES),
-            help="pinocchio, mujoco or drake.",
         ),
     ] = "",
     file: Annotated[
-        Path | None,
-        typer.Option("--file", help="The file that it reads. Default: the same, or one written."),
+        Path | None, option("The file that it reads. Default: the same, or one written.", "--file")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the random state.")] = 0,
+    seed: Annotated[int, option("Of the random state.", min=0)] = 0,
 ) -> Answer:
     """Compare a robot with another library, term by term.
 

@@ -5,14 +5,13 @@ from dataclasses import fields
 from itertools import groupby
 from typing import Annotated, Any, get_args
 
-import typer
 from rich.console import Console
 from rich.markup import escape
 
 from chasles.algorithms import FUNCTIONS, METHODS, that_runs
 from chasles.api import cost as counted
 from chasles.cli.command import Answer
-from chasles.cli.options import Asked, Frame, Functions, has_frame, listed, method_option
+from chasles.cli.options import Asked, Frame, Functions, has_frame, listed, method_option, option
 from chasles.cli.output import table
 from chasles.errors import InputError, ModelError
 from chasles.expr import Count
@@ -51,16 +50,16 @@ def cost(
     method: Annotated[str, method_option("Default: every method.", show_default=False)] = "",
     frame: Frame = "",
     steps: Annotated[
-        bool, typer.Option("--steps", help="Also by statement of each algorithm. Not of --table.")
+        bool, option("Also by statement of each algorithm. Not of --table.", "--steps")
     ] = False,
     compare: Annotated[
-        bool, typer.Option("--table", help="Methods side by side: both rules, ratio to the best.")
+        bool, option("Methods side by side: both rules, ratio to the best.", "--table")
     ] = False,
     rules: Annotated[
         str,
-        typer.Option(
+        option(
+            "simplified: the program that runs; book: as counted by hand. --table has both.",
             show_default="simplified",
-            help="simplified: the program that runs; book: as counted by hand. --table has both.",
         ),
     ] = "",
 ) -> Answer:

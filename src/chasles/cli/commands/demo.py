@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-import typer
 from rich.console import Console
 
+from chasles.cli.bench import CALLS, Way, interleaved, loop
 from chasles.cli.command import FOUND, Answer
+from chasles.cli.options import option
 from chasles.cli.output import check_new_picture, table, write_picture
 from chasles.functions.compiled import Compiled
 from chasles.plots.paper import energies, finish, forces, legend, sheet
@@ -23,12 +24,13 @@ END = np.radians([60.0, 20.0, -20.0, 90.0, 60.0, 120.0])
 DURATION = 2.0
 STEPS = 500
 BATCH = 4096
+SECONDS = 0.05
 TIMED = ("inverse_dynamics", "forward_dynamics", "mass_matrix")
 
 
 def demo(
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="The picture to write (.png, .svg, .pdf).")
+        Path, option("The picture to write (.png, .svg, .pdf).", "--output", "-o")
     ] = Path("demo.png"),
 ) -> Answer:
     """Move an arm, check its torques three ways, save a plot.
@@ -153,25 +155,18 @@ def _timed(make: Callable[[], Compiled]) -> tuple[Compiled, float]:
 
 
 def _speed(name: str, batch: int, compiled: Compiled, compile_time: float) -> Speed:
-    """The best of several runs, on one thread, into an array that is reused."""
+    """The least of several runs, on one thread, into an array that is reused."""
     rng = np.random.default_rng(1)
     inputs = [rng.uniform(-1.0, 1.0, (batch, *v.shape)) for v in compiled.program.inputs]
     out = np.empty((batch, *compiled.program.outputs[0].shape))
-    one, result = [x[0] for x in inputs], out[0]
-    state = _best(lambda: compiled(*inputs, out=out), 1) / batch
-    call = _best(lambda: compiled.fast(*one, out=result), 200)  # what a method of Robot is
+    single = partial(compiled.fast, out=out[0])  # what a method of Robot is
+    states = [tuple(x[0] for x in inputs)] * CALLS
+    ways = [
+        Way(CALLS, partial(loop, single, states), time.perf_counter),
+        Way(batch, partial(compiled, *inputs, out=out), time.perf_counter),
+    ]
+    call, state = interleaved(ways, SECONDS)
     return Speed(name, compiled.program.count.flops, compile_time, call, state)
-
-
-def _best(run: Callable[[], object], repeat: int) -> float:
-    """Seconds for one run: the least mean of `repeat` runs among nine tries."""
-    tries = []
-    for _ in range(9):
-        begin = time.perf_counter()
-        for _ in range(repeat):
-            run()
-        tries.append((time.perf_counter() - begin) / repeat)
-    return min(tries)
 
 
 # The report ------------------------------------------------------------------------------------

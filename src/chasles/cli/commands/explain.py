@@ -7,7 +7,7 @@ import typer
 
 from chasles.algorithms import FUNCTIONS, METHODS
 from chasles.cli.command import Answer, said
-from chasles.cli.options import Asked, Frame, among, has_frame, method_option
+from chasles.cli.options import Asked, Frame, among, has_frame, method_option, option
 from chasles.errors import InputError
 
 
@@ -24,7 +24,7 @@ def explain(
     method: Annotated[str, method_option("The method's name.")] = "fastest",
     frame: Frame = "",
     program: Annotated[
-        bool, typer.Option("--program", help="Every line of the program, also with --json.")
+        bool, option("Every line of the program, also with --json.", "--program")
     ] = False,
 ) -> Answer:
     """Explain what runs when a function is called.

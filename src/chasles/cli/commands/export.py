@@ -4,11 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from chasles.algorithms import METHODS
 from chasles.cli.command import Answer, said
-from chasles.cli.options import Asked, Frame, Functions, has_frame, listed
+from chasles.cli.options import Asked, Frame, Functions, has_frame, listed, option
 from chasles.errors import InputError
 from chasles.exporting import export as write
 from chasles.exporting import function_of
@@ -20,19 +18,19 @@ from chasles.robot import Robot
 def export(
     asked: Asked,
     functions: Functions,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The folder to write to.")],
-    dtype: Annotated[str, typer.Option(help="double or float.")] = "double",
+    output: Annotated[Path, option("The folder to write to.", "--output", "-o")],
+    dtype: Annotated[str, option("double or float.")] = "double",
     own_sine: Annotated[
-        bool, typer.Option("--own-sine", help="Sines and cosines without the C library.")
+        bool, option("Sines and cosines without the C library.", "--own-sine")
     ] = False,
     prefix: Annotated[
-        str, typer.Option(show_default=False, help="Of all names. Default: the robot's name.")
+        str, option("Of all names. Default: the robot's name.", show_default=False)
     ] = "",
     frame: Frame = "",
-    axes: Annotated[str, typer.Option(show_default=False, help="world or frame.")] = "",
-    at: Annotated[str, typer.Option(show_default=False, help="frame, world or x,y,z.")] = "",
-    dissipation: Annotated[bool, typer.Option("--dissipation", help="With friction.")] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace files.")] = False,
+    axes: Annotated[str, option("world or frame.", show_default=False)] = "",
+    at: Annotated[str, option("frame, world or x,y,z.", show_default=False)] = "",
+    dissipation: Annotated[bool, option("With friction.", "--dissipation")] = False,
+    overwrite: Annotated[bool, option("Replace files.", "--overwrite")] = False,
 ) -> Answer:
     """Write functions of a robot as plain C99, with a test.
 

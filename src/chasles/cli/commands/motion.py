@@ -10,7 +10,7 @@ from rich.progress import TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from chasles.cli.command import Answer, said
 from chasles.cli.motion import Summary, Task, run
-from chasles.cli.options import Asked
+from chasles.cli.options import Asked, option
 from chasles.cli.output import bar, check_new_picture, check_new_table, table, write_picture
 from chasles.formats.files import size
 from chasles.plots.paper import efforts, finish, sheet
@@ -24,41 +24,35 @@ def motion(
     ],
     frame: Annotated[
         list[str],
-        typer.Option(
+        option(
+            "A frame to follow; repeatable. Default: the last.",
             "--frame",
             metavar="NAME",
             default_factory=list,
             show_default=False,
-            help="A frame to follow; repeatable. Default: the last.",
         ),
     ],
     all_links: Annotated[
-        bool, typer.Option("--all-links", help="Follow every link and frame of the robot.")
+        bool, option("Follow every link and frame of the robot.", "--all-links")
     ] = False,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The table to write (.csv, .parquet).")
+        Path | None, option("The table to write (.csv, .parquet).", "--output", "-o")
     ] = None,
-    plot: Annotated[
-        Path | None, typer.Option("--plot", help="A picture to draw (.png, .svg, .pdf).")
-    ] = None,
+    plot: Annotated[Path | None, option("A picture to draw (.png, .svg, .pdf).", "--plot")] = None,
     forces: Annotated[
-        Path | None, typer.Option("--forces", help="External force and couple: one, or each.")
+        Path | None, option("External force and couple: one, or each.", "--forces")
     ] = None,
     forces_on: Annotated[
-        str,
-        typer.Option(
-            "--forces-on", show_default=False, help="The frame they act on. Default: the last."
-        ),
+        str, option("The frame they act on. Default: the last.", "--forces-on", show_default=False)
     ] = "",
     at_world: Annotated[
-        bool,
-        typer.Option("--at-world", help="Of the point at the world's origin, as in W and H."),
+        bool, option("Of the point at the world's origin, as in W and H.", "--at-world")
     ] = False,
     step: Annotated[
-        float | None, typer.Option("--step", help="Seconds between instants without times.")
+        float | None, option("Seconds between instants without times.", "--step")
     ] = None,
     differentiate: Annotated[
-        bool, typer.Option("--differentiate", help="Compute missing rates by differences.")
+        bool, option("Compute missing rates by differences.", "--differentiate")
     ] = False,
 ) -> Answer:
     """Compute poses, velocities, accelerations and forces along a motion.

@@ -28,6 +28,7 @@ from chasles.cli.options import (
     check_folder,
     given,
     names,
+    option,
 )
 from chasles.cli.output import TABLES, bar, check_new_table, vector, write_picture
 from chasles.cli.output import table as new_table
@@ -61,77 +62,63 @@ def simulate(
             autocompletion=names,
         ),
     ] = "",
-    duration: Annotated[float | None, typer.Option(help="Seconds; 1 if not said.")] = None,
-    dt: Annotated[float | None, typer.Option(help="The longest step, in s. Default: 1 ms.")] = None,
+    duration: Annotated[float | None, option("Seconds; 1 if not said.")] = None,
+    dt: Annotated[float | None, option("The longest step, in s. Default: 1 ms.")] = None,
     integrator: Annotated[
         str | None,
-        typer.Option(
+        option(
+            "rk4 (default), dopri5, semi-implicit, variational, ...",
             autocompletion=among(INTEGRATORS),
-            help="rk4 (default), dopri5, semi-implicit, variational, ...",
         ),
     ] = None,
-    rtol: Annotated[float | None, typer.Option(help="Of dopri5's steps.")] = None,
-    atol: Annotated[float | None, typer.Option(help="Of dopri5's steps.")] = None,
-    every: Annotated[int | None, typer.Option(help="Keep one state of so many.")] = None,
+    rtol: Annotated[float | None, option("Of dopri5's steps.")] = None,
+    atol: Annotated[float | None, option("Of dopri5's steps.")] = None,
+    every: Annotated[int | None, option("Keep one state of so many.")] = None,
     q: Annotated[
         list[str] | None,
-        typer.Option("--q", metavar=NUMBERS, help="Start: all numbers, or some joints'; repeat."),
+        option("Start: all numbers, or some joints'; repeat.", "--q", metavar=NUMBERS),
     ] = None,
-    qd: Annotated[
-        list[str] | None, typer.Option("--qd", metavar=NUMBERS, help="The same of rates.")
-    ] = None,
-    random: Annotated[
-        int | None, typer.Option("--random", metavar="SEED", help="Start at random.")
-    ] = None,
+    qd: Annotated[list[str] | None, option("The same of rates.", "--qd", metavar=NUMBERS)] = None,
+    random: Annotated[int | None, option("Start at random.", "--random", metavar="SEED")] = None,
     control: Annotated[
         str | None,
-        typer.Option(
-            autocompletion=among((*CONTROLS, "none")), help="pd, gravity, computed-torque or none."
-        ),
+        option("pd, gravity, computed-torque or none.", autocompletion=among((*CONTROLS, "none"))),
     ] = None,
     stiffness: Annotated[
-        str | None, typer.Option("--stiffness", "--kp", help="Its stiffness: one number, or each.")
+        str | None, option("Its stiffness: one number, or each.", "--stiffness", "--kp")
     ] = None,
     damping: Annotated[
-        str | None, typer.Option("--damping", "--kd", help="Its damping: one number, or each.")
+        str | None, option("Its damping: one number, or each.", "--damping", "--kd")
     ] = None,
     goal: Annotated[
-        list[str] | None,
-        typer.Option("--target", metavar=NUMBERS, help="Where it goes. Default: the start."),
+        list[str] | None, option("Where it goes. Default: the start.", "--target", metavar=NUMBERS)
     ] = None,
     disturbance: Annotated[
-        str | None, typer.Option(metavar="effort=X,hold=X,seed=N", help="Random joint forces.")
+        str | None, option("Random joint forces.", metavar="effort=X,hold=X,seed=N")
     ] = None,
     foot: Annotated[
         list[str] | None,
-        typer.Option("--foot", metavar="FRAME[:RADIUS]", help="What may touch z = 0; repeat."),
+        option("What may touch z = 0; repeat.", "--foot", metavar="FRAME[:RADIUS]"),
     ] = None,
     ground: Annotated[
-        str | None,
-        typer.Option(metavar="LAW,KEY=X,...", help="rigid,friction=0.8 or another law."),
+        str | None, option("rigid,friction=0.8 or another law.", metavar="LAW,KEY=X,...")
     ] = None,
-    dissipation: Annotated[
-        bool, typer.Option("--dissipation", help="With joint friction.")
-    ] = False,
-    limits: Annotated[bool, typer.Option("--limits", help="Joints stop at their limits.")] = False,
+    dissipation: Annotated[bool, option("With joint friction.", "--dissipation")] = False,
+    limits: Annotated[bool, option("Joints stop at their limits.", "--limits")] = False,
     floating: Floating = False,
     no_mimic: NoMimic = False,
     no_snap: NoSnap = False,
     strict: Strict = False,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The folder to write to.")] = Path(
+    output: Annotated[Path, option("The folder to write to.", "--output", "-o")] = Path(
         "simulation"
     ),
-    table: Annotated[
-        Path | None, typer.Option("--table", help="Also a table (.csv, .parquet).")
-    ] = None,
-    no_plots: Annotated[bool, typer.Option("--no-plots", help="Draw nothing.")] = False,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on in the folder.")] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what it holds.")] = False,
-    save: Annotated[
-        float, typer.Option(help="Seconds of real time between parts on disk.", min=0.0)
-    ] = 5.0,
+    table: Annotated[Path | None, option("Also a table (.csv, .parquet).", "--table")] = None,
+    no_plots: Annotated[bool, option("Draw nothing.", "--no-plots")] = False,
+    resume: Annotated[bool, option("Go on in the folder.", "--resume")] = False,
+    overwrite: Annotated[bool, option("Replace what it holds.", "--overwrite")] = False,
+    save: Annotated[float, option("Seconds of real time between parts on disk.", min=0.0)] = 5.0,
     write_scenario: Annotated[
-        Path | None, typer.Option("--write-scenario", help="Write a scenario; do no more.")
+        Path | None, option("Write a scenario; do no more.", "--write-scenario")
     ] = None,
 ) -> Answer:
     """Let a robot move, and keep its motion in a folder.

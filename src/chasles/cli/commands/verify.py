@@ -3,14 +3,13 @@
 from functools import partial
 from typing import Annotated
 
-import typer
 from rich.console import Console
 from rich.markup import escape
 
 from chasles.checks import CHECKS, Result, Verification, reasons
 from chasles.checks import verify as checked
 from chasles.cli.command import FOUND, Answer
-from chasles.cli.options import Asked
+from chasles.cli.options import Asked, option
 from chasles.cli.output import steps, table
 
 WIDE = 120
@@ -19,10 +18,10 @@ WIDE = 120
 
 def verify(
     asked: Asked,
-    seed: Annotated[int, typer.Option(min=0, help="Of the first random state.")] = 0,
-    states: Annotated[int, typer.Option(min=1, help="How many random states.")] = 2,
+    seed: Annotated[int, option("Of the first random state.", min=0)] = 0,
+    states: Annotated[int, option("How many random states.", min=1)] = 2,
     full: Annotated[
-        bool, typer.Option("--full", help="Also what takes long: closed forms of large robots.")
+        bool, option("Also what takes long: closed forms of large robots.", "--full")
     ] = False,
 ) -> Answer:
     """Check a robot's functions against each other and against physics.
