@@ -40,14 +40,21 @@ class Answer:
     then: Callable[[], None] | None = None
 
 
+def write(console: Console, *lines: str, **look: Any) -> None:
+    """Print lines as they are, however long, so that a path can be copied."""
+    for line in lines:
+        console.print(line, markup=False, soft_wrap=True, **look)
+
+
+def write_saved(console: Console, files: Mapping[str, Path]) -> None:
+    """Say where files are, by what they are."""
+    for what, path in files.items():
+        write(console, f"{what.replace('_', ' ').capitalize()} saved to {path}")
+
+
 def said(*lines: str) -> Callable[[Console], None]:
-    """Shows lines as they are, however long, so that a path can be copied."""
-
-    def show(console: Console) -> None:
-        for line in lines:
-            console.print(line, markup=False, soft_wrap=True)
-
-    return show
+    """A function that shows lines as they are."""
+    return lambda console: write(console, *lines)
 
 
 Json = Annotated[
@@ -170,8 +177,7 @@ def leave(line: str, status: int, error: BaseException | None = None) -> NoRetur
     """Say a line on stderr, below the traceback of an error that is given, and exit."""
     if error is not None:
         traceback.print_exception(error)
-    words = " ".join(line.split())
-    Terminal(stderr=True).print(words, style="red", markup=False, soft_wrap=True)
+    write(Terminal(stderr=True), " ".join(line.split()), style="red")
     raise typer.Exit(status) from None
 
 

@@ -35,7 +35,7 @@ Force = Callable[[float, np.ndarray, np.ndarray], np.ndarray]
 class Scene:
     """A robot in its scenario.
 
-    q, qd: where it begins. control: its controller; disturbance: torques that are added, of time.
+    q, qd: where it begins. control: its controller, with the disturbance where there is one.
     digest: SHA-256 of the robot, all that its file says but where it says it.
     """
 
@@ -44,26 +44,14 @@ class Scene:
     q: np.ndarray
     qd: np.ndarray
     control: Any
-    disturbance: Force | None
     contacts: tuple[Pair, ...]
     digest: str
 
     def simulate(self, steps: int | None = None, resume: End | None = None) -> Trajectory:
         """Some steps of the motion, from its start or from where it stopped."""
         options = {key: self.scenario.top[key] for key in SETTINGS if key in self.scenario.top}
-        options["control"] = self._forces()
-        if self.contacts:
-            options["contacts"] = self.contacts
-        options |= {"steps": steps, "resume": resume}
-        return self.robot.simulate(self.q, self.qd, **options)
-
-    def _forces(self) -> Any:
-        """The controller, with the disturbance where there is one."""
-        disturbance = self.disturbance
-        if disturbance is None or self.control is None:
-            return disturbance or self.control
-        law = controlled(self.robot, self.control)
-        return lambda t, q, qd: law(t, q, qd) + disturbance(t, q, qd)
+        options |= {"control": self.control, "steps": steps, "resume": resume}
+        return self.robot.simulate(self.q, self.qd, contacts=self.contacts, **options)
 
 
 def made(scenario: Scenario) -> Scene:
@@ -73,9 +61,8 @@ def made(scenario: Scenario) -> Scene:
     with _blamed(scenario, "robot"):
         robot = find(top["robot"], how)
     q, qd = _start(scenario, robot)
-    control, disturbance = _control(scenario, robot, q), _disturbance(scenario, robot)
-    contacts = _contacts(scenario, robot)
-    return Scene(scenario, robot, q, qd, control, disturbance, contacts, _digest(robot))
+    forces, contacts = _forces(scenario, robot, q), _contacts(scenario, robot)
+    return Scene(scenario, robot, q, qd, forces, contacts, _digest(robot))
 
 
 @contextmanager
@@ -118,9 +105,8 @@ def outside(robot: Robot, q: np.ndarray) -> list[str]:
     """The joints that are outside their limits, each with its coordinate and the limits."""
     found = []
     for joint in robot.joints:
-        limits = robot.model.bodies[robot.model.mover(joint)].data.limits
+        limits, x = robot.joint(joint).limits, q[robot.position_slice(joint)]
         lower, upper = sorted((limits.lower, limits.upper))
-        x = q[robot.position_slice(joint)]
         if len(x) == 1 and not lower <= x[0] <= upper:
             found.append(f"{joint!r} ({x[0] + 0.0:.4g}, limits {lower:.4g} to {upper:.4g})")
     return found
@@ -147,6 +133,15 @@ def _coordinates(
 
 
 # Forces ----------------------------------------------------------------------------------------
+
+
+def _forces(scenario: Scenario, robot: Robot, start: np.ndarray) -> Any:
+    """The controller and the disturbance, or their sum."""
+    control, disturbance = _control(scenario, robot, start), _disturbance(scenario, robot)
+    if disturbance is None or control is None:
+        return disturbance or control
+    law = controlled(robot, control)
+    return lambda t, q, qd: law(t, q, qd) + disturbance(t, q, qd)
 
 
 def _control(scenario: Scenario, robot: Robot, start: np.ndarray) -> Any:

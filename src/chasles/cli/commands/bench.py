@@ -9,7 +9,7 @@ from rich.markup import escape
 
 from chasles.cli import bench as measure
 from chasles.cli.bench import Bench, Speed
-from chasles.cli.command import Answer
+from chasles.cli.command import Answer, write_saved
 from chasles.cli.options import Asked, option
 from chasles.cli.output import check_new_picture, steps, table, write_picture
 from chasles.plots.paper import finish, legend, sheet
@@ -83,7 +83,7 @@ def show(bench: Bench, output: Path, console: Console) -> None:
                 call = f"{1e6 * speed.pinocchio:.2f}"
                 rows.add_row(_label(speed), call, *ratios, f"{speed.error:.0e}")
         console.print(rows)
-    console.print(f"Plot saved to {output}", markup=False, soft_wrap=True)
+    write_saved(console, {"plot": output})
 
 
 def _label(speed: Speed) -> str:

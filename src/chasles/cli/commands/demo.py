@@ -11,7 +11,7 @@ import numpy as np
 from rich.console import Console
 
 from chasles.cli.bench import CALLS, Way, interleaved, loop
-from chasles.cli.command import FOUND, Answer
+from chasles.cli.command import FOUND, Answer, write_saved
 from chasles.cli.options import option
 from chasles.cli.output import check_new_picture, table, write_picture
 from chasles.functions.compiled import Compiled
@@ -224,7 +224,7 @@ def _show(demo: Demo, output: Path, console: Console) -> None:
         rate = f"[bold]{1e-6 / speed.state:.0f}[/]"
         rows.add_row(f"[cyan]{speed.function}[/]", f"{speed.operations}", *times, rate)
     console.print(rows)
-    console.print(f"Plot saved to {output}", markup=False, soft_wrap=True)
+    write_saved(console, {"plot": output})
 
 
 def _plot(demo: Demo, path: Path) -> None:

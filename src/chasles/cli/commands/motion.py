@@ -1,5 +1,7 @@
 """The command `chasles motion`."""
 
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -8,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from chasles.cli.command import Answer, said
+from chasles.cli.command import Answer, write_saved
 from chasles.cli.motion import Summary, Task, run
 from chasles.cli.options import Asked, option
 from chasles.cli.output import bar, check_new_picture, check_new_table, table, write_picture
@@ -94,11 +96,8 @@ def motion(
     if plot is not None:
         _draw(task, summary, plot)
 
-    def show(console: Console) -> None:
-        _show(task, summary, console)
-        said(*(f"{what.capitalize()} saved to {path}" for what, path in files.items()))(console)
-
-    return Answer(_data(task, summary) | {"files": files}, show)
+    data = _data(task, summary) | {"files": files}
+    return Answer(data, partial(_show, task, summary, files))
 
 
 def _data(task: Task, summary: Summary) -> dict[str, Any]:
@@ -122,7 +121,7 @@ def _data(task: Task, summary: Summary) -> dict[str, Any]:
     }
 
 
-def _show(task: Task, summary: Summary, console: Console) -> None:
+def _show(task: Task, summary: Summary, files: Mapping[str, Path], console: Console) -> None:
     """How long the motion is, the joint forces, the frame's motion and the energy."""
     robot, frame = task.robot, task.frames[0]
     length = "" if summary.end is None else f", {summary.start:g} to {summary.end:g} s"
@@ -143,6 +142,7 @@ def _show(task: Task, summary: Summary, console: Console) -> None:
     if summary.work is not None:
         joints, outside = summary.work
         console.print(f"work: {joints:.5g} J of the joints, {outside:.5g} J of external forces")
+    write_saved(console, files)
 
 
 def _draw(task: Task, summary: Summary, path: Path) -> None:

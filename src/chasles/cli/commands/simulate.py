@@ -17,7 +17,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from chasles.cli.command import INTERRUPTED, Answer, Terminal, said
+from chasles.cli.command import INTERRUPTED, Answer, Terminal, said, write, write_saved
 from chasles.cli.options import (
     Arguments,
     Floating,
@@ -178,8 +178,7 @@ def _carried_out(task: Task, *, plots: bool) -> Answer:
     """Do a task, to its end or until it is interrupted."""
     recording = task.recording()
     aside = Terminal(stderr=True)
-    for note in recording.notes:
-        aside.print(f"note: {note}", markup=False, soft_wrap=True)
+    write(aside, *(f"note: {note}" for note in recording.notes))
     begun = time.monotonic()
     whole_time = recording.scene.scenario.top["duration"]
     columns = (
@@ -195,28 +194,18 @@ def _carried_out(task: Task, *, plots: bool) -> Answer:
     wall = time.monotonic() - begun
     if not recording.over:
         found = _summary(recording, None, wall)
-        aside.print(
-            f"Stopped at t = {found['t']:.6g} s of {whole_time:g} s, which are kept. Go on with: "
-            f"{recording.how_to_go_on}",
-            markup=False,
-            soft_wrap=True,
-        )
+        kept = f"Stopped at t = {found['t']:.6g} s of {whole_time:g} s, which are kept."
+        write(aside, f"{kept} Go on with: {recording.how_to_go_on}")
         return Answer(found, said(), INTERRUPTED)
-    arrays = recording.finish()
-    found = _summary(recording, arrays, wall) | {"files": _written(task, recording, arrays, plots)}
-    return Answer(found, partial(_show, found, recording.scene.robot))
-
-
-def _written(task: Task, recording: Recording, arrays: Arrays, plots: bool) -> dict[str, str]:
-    """What was written, by what it is; tables and plots are written here."""
-    found = {"motion": str(recording.folder / MOTION)}
+    arrays, robot = recording.finish(), recording.scene.robot
+    files = {"motion": recording.folder / MOTION}
     if task.table is not None:
-        _write_table(arrays, recording.scene.robot, task.table)
-        found["table"] = str(task.table)
+        _write_table(arrays, robot, task.table)
+        files["table"] = task.table
     if plots:
-        drawn = _draw(arrays, recording.folder)
-        found |= {f"{path.stem}_plot": str(path) for path in drawn}
-    return found
+        files |= {f"{path.stem}_plot": path for path in _draw(arrays, recording.folder)}
+    found = _summary(recording, arrays, wall) | {"files": files}
+    return Answer(found, partial(_show, found, robot))
 
 
 def _summary(recording: Recording, arrays: Arrays | None, wall: float) -> dict[str, Any]:
@@ -229,7 +218,7 @@ def _summary(recording: Recording, arrays: Arrays | None, wall: float) -> dict[s
         "robot": scene.robot.name,
         "robot_digest": scene.digest,
         "scenario_digest": scene.scenario.digest(),
-        "folder": str(recording.folder),
+        "folder": recording.folder,
         "finished": arrays is not None,
         "wall_s": wall,
         "notes": recording.notes,
@@ -238,22 +227,22 @@ def _summary(recording: Recording, arrays: Arrays | None, wall: float) -> dict[s
         return found | {"t": 0.0 if end is None else end.t}
     energy = arrays["kinetic"] + arrays["potential"]
     found |= {
-        "t": float(arrays["t"][-1]),
+        "t": arrays["t"][-1],
         "states": len(arrays["t"]),
-        "q": arrays["q"][-1].tolist(),
-        "qd": arrays["qd"][-1].tolist(),
+        "q": arrays["q"][-1],
+        "qd": arrays["qd"][-1],
         "energy": {
-            "first": float(energy[0]),
-            "last": float(energy[-1]),
-            "largest_change": float(np.max(np.abs(energy - energy[0]))),
-            "largest_kinetic": float(np.max(arrays["kinetic"])),
+            "first": energy[0],
+            "last": energy[-1],
+            "largest_change": np.max(np.abs(energy - energy[0])),
+            "largest_kinetic": np.max(arrays["kinetic"]),
         },
     }
     if "contact_gaps" in arrays:
         found["contact"] = {
-            "deepest": float(max(0.0, -np.min(arrays["contact_gaps"]))),
-            "largest_force": float(np.max(np.linalg.norm(arrays["contact_forces"], axis=-1))),
-            "last_force": np.sum(arrays["contact_forces"][-1], axis=0).tolist(),
+            "deepest": max(0.0, -np.min(arrays["contact_gaps"])),
+            "largest_force": np.max(np.linalg.norm(arrays["contact_forces"], axis=-1)),
+            "last_force": np.sum(arrays["contact_forces"][-1], axis=0),
         }
     return found
 
@@ -265,8 +254,7 @@ def _show(found: Mapping[str, Any], robot: Robot, console: Console) -> None:
     for column in ("q", "qd"):  # vectors of free joints are broken into lines
         rows.add_column(column, justify="right", overflow="fold")
     for joint in robot.joints:
-        q, qd = np.array(found["q"]), np.array(found["qd"])
-        parts = (q[robot.position_slice(joint)], qd[robot.velocity_slice(joint)])
+        parts = found["q"][robot.position_slice(joint)], found["qd"][robot.velocity_slice(joint)]
         rows.add_row(f"[cyan]{escape(joint)}[/]", *map(_numbers, parts))
     console.print(rows)
     energy = found["energy"]
@@ -280,9 +268,7 @@ def _show(found: Mapping[str, Any], robot: Robot, console: Console) -> None:
             f"contact: {vector(contact['last_force'])} N at last, largest "
             f"{contact['largest_force']:.4g} N, deepest {contact['deepest']:.2g} m"
         )
-    for what, path in found["files"].items():
-        name = what.replace("_", " ").capitalize()
-        console.print(f"{name} saved to {path}", markup=False, soft_wrap=True)
+    write_saved(console, found["files"])
 
 
 def _numbers(values: np.ndarray) -> str:
@@ -299,9 +285,8 @@ def _write_table(arrays: Arrays, robot: Robot, path: Path) -> None:
         for joint in robot.joints:
             names += numbered(f"{joint}.{key}", where(joint).stop - where(joint).start)
             columns += list(arrays[key][:, where(joint)].T)
-    for key in ("kinetic", "potential"):
-        names.append(key)
-        columns.append(arrays[key])
+    names += ["kinetic", "potential"]
+    columns += [arrays["kinetic"], arrays["potential"]]
     if "contact_gaps" in arrays:
         for k in range(arrays["contact_gaps"].shape[1]):
             names += [f"contact{k}.{entry}" for entry in ("gap", "fx", "fy", "fz")]
