@@ -229,21 +229,13 @@ def _angles(pose: np.ndarray) -> np.ndarray:
 
 def _axes(angles: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The axes in the world that roll, pitch and yaw turn about."""
-    (sp, sy), (cp, cy) = (f(angles[..., 1:]) for f in (_sines, _cosines))
+    (sp, sy), (cp, cy) = (np.moveaxis(f(angles[..., 1:]), -1, 0) for f in (np.sin, np.cos))
     zero, one = np.zeros_like(sp), np.ones_like(sp)
     return (
         np.stack([cy * cp, sy * cp, -sp], axis=-1),
         np.stack([-sy, cy, zero], axis=-1),
         np.stack([zero, zero, one], axis=-1),
     )
-
-
-def _sines(angles: np.ndarray) -> np.ndarray:
-    return np.moveaxis(np.sin(angles), -1, 0)
-
-
-def _cosines(angles: np.ndarray) -> np.ndarray:
-    return np.moveaxis(np.cos(angles), -1, 0)
 
 
 class _Turning(NamedTuple):

@@ -13,6 +13,7 @@ from chasles.view.posture import (
     of_inertia,
     of_manipulability,
     poses,
+    quaternions,
     reaction_vectors,
     start,
 )
@@ -73,11 +74,9 @@ class Figure:
 
     def move(self, q: np.ndarray, t: float | None = None) -> None:
         """Put the robot into a configuration, at a time."""
-        from viser.transforms import SO3
-
         self.q, self.t = q, self.t if t is None else t
         R, p = poses(self.whole.model.at(self.t), q)
-        turns = SO3.from_matrix(R).wxyz if len(R) else R
+        turns = quaternions(R) if len(R) else R
         with self.server.atomic():
             for i, (turn, place) in enumerate(zip(turns, p, strict=True)):
                 self.nodes[i].wxyz, self.nodes[i].position = turn, place
@@ -169,13 +168,11 @@ class Frames(Overlay):
     label = "Frames"
 
     def made(self, figure: Figure) -> list[Any]:
-        from viser.transforms import SO3
-
         nodes, frames = [], list(figure.whole.model.frames.values())
         for i, node in figure.nodes.items():
             here = [frame.placement for frame in frames if frame.body == i]
             if here:
-                turns = SO3.from_matrix(np.array([x.R.rows for x in here], dtype=float)).wxyz
+                turns = quaternions(np.array([x.R.rows for x in here], dtype=float))
                 nodes.append(
                     figure.server.scene.add_batched_axes(
                         f"{node.name}/axes",
@@ -210,8 +207,6 @@ class InertiaEllipsoids(Overlay):
     label = "Inertia ellipsoids"
 
     def made(self, figure: Figure) -> list[Any]:
-        from viser.transforms import SO3
-
         nodes, model = [], figure.whole.model
         for link in model.source.links:
             found, frame = of_inertia(link.inertia), model.frames[link.name]
@@ -224,7 +219,7 @@ class InertiaEllipsoids(Overlay):
                     color=(120, 90, 200),
                     opacity=0.45,
                     scale=tuple(np.maximum(found.half, 1e-3 * figure.size)),
-                    wxyz=SO3.from_matrix(R @ found.R).wxyz,
+                    wxyz=quaternions(R @ found.R),
                     position=R @ found.center + list(frame.placement.r),
                 )
             )
@@ -296,11 +291,9 @@ class Manipulability(Overlay):
         return [figure.server.scene.add_icosphere(name, color=(230, 200, 40), opacity=0.5)]
 
     def update(self, figure: Figure) -> None:
-        from viser.transforms import SO3
-
         found = of_manipulability(figure.robot, figure.q, self.frame)
         node = self.nodes[0]
-        node.wxyz, node.position = SO3.from_matrix(found.R).wxyz, found.center
+        node.wxyz, node.position = quaternions(found.R), found.center
         node.scale = tuple(np.maximum(PER_RATE * found.half, 1e-3 * figure.size))
         node.visible = True
         self.said = "{:.4g}, {:.4g}, {:.4g} m".format(*found.half)

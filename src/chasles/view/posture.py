@@ -59,6 +59,13 @@ def start(robot: Robot) -> np.ndarray:
     return robot.mechanism.near(robot.integrate(robot.neutral(), inside))
 
 
+def quaternions(R: np.ndarray) -> np.ndarray:
+    """(w, x, y, z) of rotations (..., 3, 3), as the viewer takes them."""
+    from viser.transforms import SO3
+
+    return np.asarray(SO3.from_matrix(R).wxyz)
+
+
 def displacement(robot: Robot, q: np.ndarray) -> np.ndarray:
     """How far each freedom is from neutral: (nv,); the coordinate itself where a joint has one."""
     return robot.difference(robot.neutral(), q)
