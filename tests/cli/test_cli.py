@@ -19,10 +19,10 @@ from typer.testing import CliRunner
 import chasles
 from chasles.algorithms import FUNCTIONS
 from chasles.backends import llvm
-from chasles.cli import app, bench
+from chasles.cli import app
 from chasles.robots import ROBOTS
 
-bench_command, cache, cost, demo = (
+bench, cache, cost, demo = (
     import_module(f"chasles.cli.commands.{name}") for name in ("bench", "cache", "cost", "demo")
 )
 
@@ -432,7 +432,7 @@ def test_bench_beside_pinocchio(arm: str, floating: bool) -> None:
         assert 0.0 < speed.pinocchio < 60.0
         assert speed.error < 1e-3  # the file's 1.5708 is pi/2 here
     console = Console(file=io.StringIO(), width=80)
-    bench_command.show(measured, Path("bench.png"), console)
+    bench.show(measured, Path("bench.png"), console)
     text = console.file.getvalue()
     assert "Times as fast as Pinocchio" in text
     assert all(len(line) <= 80 for line in text.splitlines())
