@@ -11,10 +11,7 @@ from chasles.mathematics.linear import Vector
 
 
 class Moving(NamedTuple):
-    """A moving link: its number among bodies, mass, first moment and momentum, in the world.
-
-    Momentum is angular about the world's origin, then linear.
-    """
+    """A moving link: body, mass, first moment, momentum (angular, linear) about the origin."""
 
     body: int
     mass: float
@@ -128,10 +125,7 @@ def at_joint(trial: Trial, i: int, wrench: np.ndarray) -> np.ndarray:
 
 
 def power_balance(trial: Trial) -> Iterator[Comparison]:
-    """Without damping, what the joint forces do is the rate of the energy.
-
-    Forces of loops do no work: what they take from joints that are driven, the others get.
-    """
+    """Without damping, joint forces do the rate of the energy; loops pass work on to others."""
     model, q, qd, qdd = trial.model, trial.q, trial.qd, trial.qdd
     rate = trial.rate(
         lambda at: at.run("kinetic_energy", at.q, at.qd) + at.run("potential_energy", at.q)

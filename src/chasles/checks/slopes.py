@@ -29,8 +29,7 @@ def poses_move(trial: Trial) -> Iterator[Comparison]:
 def velocities_accelerate(trial: Trial) -> Iterator[Comparison]:
     """Accelerations are rates of velocities, jerk that of accelerations, in every view.
 
-    Of a point fixed in the frame; at the world's origin other points pass, so there is no such
-    rate, but numbers of a Jacobian have rates anywhere.
+    Of points fixed in the frame: at the world's origin others pass, which have no such rate.
     """
     q, qd, qdd = trial.q, trial.qd, trial.qdd
     for frame in trial.frames:
@@ -202,10 +201,7 @@ def forward_recursion(trial: Trial) -> Iterator[Comparison]:
 
 
 def _drift(trial: Trial) -> np.ndarray:
-    """How a neighbouring motion with the same velocity moves away: by differences of positions.
-
-    Both start apart by the direction and go on with qd for a moment.
-    """
+    """How a neighbouring motion with the same velocity moves away, by differences of positions."""
     q, qd, d = trial.q, trial.qd, trial.direction
 
     def apart(s: float, e: float) -> np.ndarray:
@@ -223,10 +219,7 @@ def _slopes(
     push: np.ndarray | None = None,
     **options: Any,
 ) -> list[np.ndarray]:
-    """Of a function of q and two more arrays, with damping and load, along the direction in each.
-
-    push: along another one in the last, which are forces.
-    """
+    """Of a function of q and two more arrays, along the direction in each; push: in the last."""
     q, x, y = state
     d, model = trial.direction, trial.whole
 

@@ -205,10 +205,7 @@ class Trial:
 
     @cached_property
     def assembling(self) -> Loss:
-        """What links cost whoever inverts the inertia of each before it is joined to the others.
-
-        Beside that, what a link carries may be large; numbers of both sizes cancel twice.
-        """
+        """What is lost by inverting the inertia of each link before it is joined to the others."""
         most = max(_carried(self.model, self.q), default=1.0)
         why = f"a link carries {most:.0e} times its own inertia, which the method inverts"
         return max(self.inverting, Loss(float(max(1.0, min(most * most, 1e20) * 1e-4)), why))
@@ -298,10 +295,7 @@ def trial(robot: Robot, seed: int, *, full: bool = False) -> Trial:
 
 
 def _position(robot: Robot, length: float, rng: np.random.Generator) -> np.ndarray:
-    """A random position: between limits, slides without them by the robot's length, not by 1 m.
-
-    Angles are less than a turn where limits allow it, since many turns cost digits.
-    """
+    """A random position between limits; angles within a turn, slides by the robot's length."""
     q = robot.random(rng)
     for i, where in robot.model.position_slices.items():
         joint, limits = robot.model.bodies[i].joint, robot.model.bodies[i].data.limits
@@ -325,8 +319,7 @@ def _least(units: Units, A: np.ndarray, b: np.ndarray, cut: float) -> np.ndarray
 def _scale(model: Model, frame: str) -> np.ndarray:
     """Moments (N m) and forces (N) that move the body of a frame about as fast as its weight does.
 
-    One newton would be nothing to a crane, and too much for a link of a milligram, whose
-    accelerations would drown those of all others.
+    One newton would be nothing to a crane, and too much for a link of a milligram.
     """
     body = model.frames[frame].body
     if body == WORLD or float(model.bodies[body].inertia.m) <= 0.0:

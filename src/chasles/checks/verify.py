@@ -131,10 +131,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Verification:
-    """What `verify` found: every check, function and method, with the worst error of each.
-
-    left_out: in words, what of the robot was not looked at, and why.
-    """
+    """The worst error of every check, function and method; left_out: what was not checked."""
 
     robot: str
     results: tuple[Result, ...]

@@ -29,9 +29,8 @@ stopped by Ctrl-C; what was printed had nobody to read it."""
 class Answer:
     """What a command found.
 
-    data: all of it for programs, as mappings, sequences, arrays, numbers, texts and paths. show:
-    prints it for people. status: what the command exits with. then: what goes on after the answer,
-    until Ctrl-C.
+    data: all of it for programs. show: prints it for people. status: of the exit. then: what goes
+    on after the answer, until Ctrl-C.
     """
 
     data: Mapping[str, Any]
@@ -67,10 +66,9 @@ Debug = Annotated[
 
 
 def offered(command: Callable[..., Answer]) -> Callable[..., None]:
-    """A command as Typer takes it: with --json and --debug, its answer shown, its errors said.
+    """Return a command as Typer takes it: with --json and --debug, its errors said.
 
-    A parameter of type `Asked` becomes the argument and the options that say which robot is meant
-    and how to load it, the same of every command.
+    A parameter of type `Asked` becomes the argument and the options that name and load a robot.
     """
     own = dict(inspect.signature(command).parameters)
     hints = get_type_hints(command, include_extras=True)
@@ -150,10 +148,7 @@ class Terminal(Console):
 
 @contextmanager
 def guarded(debug: bool = False, as_json: bool = False) -> Iterator[None]:
-    """Say what goes wrong within as one line on stderr, and exit with its status.
-
-    as_json: print the fields of the error, too, on stdout.
-    """
+    """Say what goes wrong within in one line on stderr, with --json also by its fields; exit."""
     try:
         yield
     except (typer.Exit, typer.Abort):

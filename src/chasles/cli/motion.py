@@ -84,10 +84,7 @@ class Task:
 
 @dataclass(frozen=True)
 class States:
-    """Results for some consecutive instants; pose, velocity, acceleration for each frame.
-
-    external: the power of the external forces, in W.
-    """
+    """Results of consecutive instants, by frame; external: the power of external forces (W)."""
 
     motion: Motion
     pose: list[np.ndarray]
@@ -268,10 +265,7 @@ def computed(task: Task, *, chunk: int = CHUNK) -> Iterator[States]:
 
 
 class _Loads:
-    """External forces, taken in step with the motion: none, one for all instants, one for each.
-
-    Those of the task's file, else those of a .dat robot.
-    """
+    """External forces of a file, or of a .dat robot: none, one for all instants, one for each."""
 
     def __init__(self, task: Task) -> None:
         self.file, self.frame = str(task.forces or task.source), task.forces_on
@@ -311,11 +305,10 @@ class _Loads:
 
 
 def completed(file: str, robot: Robot, motion: Iterator[Motion]) -> Iterator[Motion]:
-    """The same motion with rates; they do not depend on how it is cut, in REACH instants or more.
+    """Add the rates that a motion lacks; they do not depend on how it is cut into chunks.
 
-    The errors are of second order in the time step, which may vary smoothly; those of accelerations
-    from positions are of first order at the first two instants and the last two. Along the
-    configuration space where a joint has a quaternion.
+    Errors are of second order in the time step, which may vary smoothly; those of accelerations
+    from positions of first order at the first two instants and the last two.
     """
     before: list[Motion] = []
     here = next(motion)

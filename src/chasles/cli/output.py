@@ -43,10 +43,7 @@ def vector(entries: Iterable[float]) -> str:
 
 @contextmanager
 def bar(total: float, *columns: ProgressColumn) -> Iterator[Callable[..., None]]:
-    """On a terminal, a bar on stderr with columns behind it, which goes at the end.
-
-    It moves when it is told `completed=`, as much of `total`; `description=` is for a column.
-    """
+    """On a terminal, a bar on stderr that moves when told `completed=`, and goes at the end."""
     console = Console(stderr=True)
     shown = Progress(
         BarColumn(20), *columns, console=console, transient=True, disable=not console.is_terminal

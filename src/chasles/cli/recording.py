@@ -36,10 +36,7 @@ END, MEMORY = "end.", "memory."
 
 
 class Recording:
-    """A folder and how far the simulation in it has come.
-
-    end: where its last part stopped. notes: what was found damaged and left out, or odd.
-    """
+    """A folder; end: where its last part stopped; notes: what was damaged in it, or odd."""
 
     def __init__(self, folder: Path, scene: Scene) -> None:
         self.folder, self.scene = folder, scene

@@ -33,9 +33,8 @@ Force = Callable[[float, np.ndarray, np.ndarray], np.ndarray]
 
 @dataclass(frozen=True)
 class Scene:
-    """A robot in its scenario.
+    """A robot in its scenario: where it begins, and its controller with the disturbance.
 
-    q, qd: where it begins. control: its controller, with the disturbance where there is one.
     digest: SHA-256 of the robot, all that its file says but where it says it.
     """
 
@@ -88,10 +87,7 @@ def _digest(robot: Robot) -> str:
 
 
 def _start(scenario: Scenario, robot: Robot) -> tuple[np.ndarray, np.ndarray]:
-    """q and qd; of closed loops the independent coordinates count, and the others follow.
-
-    All of q, or a random one, also says on which branch.
-    """
+    """q and qd; of loops the independent coordinates, on the branch of a q that gives all."""
     given = scenario.tables["start"]
     q = robot.random(given["random"]) if "random" in given else robot.neutral()
     q = _coordinates(scenario, robot.position_slice, q, "start", "q")
@@ -164,10 +160,7 @@ def _control(scenario: Scenario, robot: Robot, start: np.ndarray) -> Any:
 
 
 def _disturbance(scenario: Scenario, robot: Robot) -> Force | None:
-    """Random joint forces that last `hold` seconds each.
-
-    They depend on the seed and on the number of the interval, and on nothing that was drawn before.
-    """
+    """Random joint forces for `hold` seconds each, which depend on seed and interval alone."""
     given = scenario.tables["disturbance"]
     if not given:
         return None

@@ -80,10 +80,7 @@ def _notes(scene: Scene) -> list[str]:
 def run(
     recording: Recording, progress: Callable[[float], None], stop: Callable[[], bool], save: float
 ) -> None:
-    """Simulate from where a recording is, to the end of the motion or until `stop` says so.
-
-    A part is written every `save` seconds of real time. progress: is told the time of the motion.
-    """
+    """Simulate to the end, or until `stop` says so; a part is written every `save` seconds."""
     pieces: list[Trajectory] = []
     end, saved = recording.end, time.monotonic()
     try:
@@ -107,10 +104,7 @@ def run(
 
 @contextmanager
 def interruptible() -> Iterator[Callable[[], bool]]:
-    """A function that says whether the run was asked to stop, by Ctrl-C or by the system.
-
-    Asked a second time, it stops at once, as it would without this.
-    """
+    """A function that tells if Ctrl-C or the system asked to stop; the second time it stops."""
     asked: list[int] = []
     before: dict[signal.Signals, Any] = {}
 

@@ -56,10 +56,7 @@ LIBRARIES: dict[str, Library] = {
 
 @dataclass(frozen=True)
 class Agreement:
-    """What two libraries say of one robot: the worst of each term, and the first difference.
-
-    first: in words, empty if all agree within the tolerance; cause: the likely one of it.
-    """
+    """The worst of each term of two libraries; first: the first difference, cause: why."""
 
     robot: str
     library: str

@@ -40,10 +40,7 @@ def _some(where: str, names: Sequence[str]) -> str:
 
 
 def of_term(sides: Sequence[Side], first: Term, renamed: Callable[[], Side | None]) -> str:
-    """The likely cause of the first difference; sides: two states.
-
-    renamed: the first state with joints in the order of the two sides instead of by name.
-    """
+    """The likely cause of the first difference; renamed: the state with joints in order."""
     cause = CAUSES[first.name]
     return cause.format(of=first.of) if isinstance(cause, str) else cause(sides, first, renamed)
 

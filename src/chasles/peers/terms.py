@@ -31,10 +31,7 @@ class Answers:
 
 
 class Peer(Protocol):
-    """A robot in another library: joints that move, in its order, and gravity in m/s2.
-
-    circles: the joints whose angle has two coordinates there, its cosine and sine.
-    """
+    """A robot in another library; circles: joints whose angle is a cosine and a sine there."""
 
     joints: tuple[str, ...]
     circles: tuple[str, ...]
@@ -61,10 +58,7 @@ def moments(mass: float, first: np.ndarray, I: np.ndarray) -> np.ndarray:
 
 
 class Term(NamedTuple):
-    """One thing both sides compute: by how much it differs, relative to its size, and where first.
-
-    here, there: the entry that differs first, of this side and of the other.
-    """
+    """One thing both sides compute, its relative difference, and the entries that differ most."""
 
     name: str
     of: str

@@ -112,10 +112,7 @@ def _size(robot: Robot, q: np.ndarray) -> float:
 
 
 class Overlay:
-    """Something that is drawn over a figure while it is wanted.
-
-    label: what the checkbox says. said: numbers of it, for people, if it has some.
-    """
+    """Something that is drawn over a figure while wanted; said: its numbers, for people."""
 
     label: ClassVar[str]
 

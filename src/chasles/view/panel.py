@@ -30,10 +30,7 @@ SPEEDS = ("0.1", "0.25", "0.5", "1", "2", "4", "10")
 
 
 class Panel:
-    """Of one figure; `lock` is held while it moves.
-
-    With loops only independent freedoms have sliders that can be dragged; the others follow.
-    """
+    """The panel of one figure, moved under `lock`; only independent freedoms can be dragged."""
 
     def __init__(self, server: Any, figure: Figure, lock: Any) -> None:
         self.figure, self.lock = figure, lock
@@ -144,10 +141,7 @@ def read(path: Path, robot: Robot) -> Motion:
 
 
 class Playback:
-    """A motion that the robots of panels play; `lock` is held while they move.
-
-    clock: the time it stands at, in s. frames: how many pictures it has played.
-    """
+    """A motion that robots play, under `lock`; clock: its time in s; frames: pictures played."""
 
     def __init__(self, server: Any, motion: Motion, panels: Sequence[Panel], lock: Any) -> None:
         self.motion, self.panels, self._lock = motion, panels, lock

@@ -14,10 +14,7 @@ from chasles.robot import Robot
 
 
 class Freedom(NamedTuple):
-    """A velocity coordinate: its name, the bounds that it is moved in, and its unit.
-
-    endless: an angle without limits, of which whole turns do not count.
-    """
+    """A velocity coordinate, its bounds and unit; endless: an angle whose turns do not count."""
 
     name: str
     lower: float
@@ -33,10 +30,7 @@ class Freedom(NamedTuple):
 
 
 def freedoms(robot: Robot) -> list[Freedom]:
-    """One for each velocity coordinate, in order.
-
-    Between the limits of its joint; without any, within half a turn, or one metre, of neutral.
-    """
+    """One for each velocity coordinate: within its limits, else half a turn or 1 m of neutral."""
     found = []
     for joint in robot.joints:
         body = robot.model.bodies[robot.model.mover(joint)]
@@ -148,10 +142,7 @@ def holding_forces(robot: Robot, q: np.ndarray) -> np.ndarray:
 
 
 def joint_vectors(robot: Robot, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Holding forces as vectors of the world: where (n, 3), torques (n, 3, N m), forces (n, 3, N).
-
-    One row for each joint that owns coordinates, at the origin of its frame on the child link.
-    """
+    """Holding forces in the world, by joint: where (n, 3), torques (n, 3), forces (n, 3)."""
     model, tau = robot.model, holding_forces(robot, q)
     own = model.positions(q.tolist())
     R, p = poses(model, q)
@@ -166,10 +157,7 @@ def joint_vectors(robot: Robot, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, 
 
 
 def reaction_vectors(robot: Robot, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """What parents exert on children in the held robot: where (n, 3), forces (n, 3, N), world axes.
-
-    One row for each of `moving_joints`.
-    """
+    """Forces of parents on children, by moving joint, in the world: where and forces (n, 3)."""
     model, rest = robot.model, np.zeros(robot.nv)
     multipliers = robot.mechanism.multipliers(q, rest, holding_forces(robot, q))
     reactions = robot.joint_reactions(q, rest, rest, multipliers=multipliers)[:, 3:]

@@ -32,10 +32,7 @@ COARSER = 1.3
 
 
 class Solid(NamedTuple):
-    """Triangles in the frame of a body: corners (n, 3), faces (m, 3), colour and opacity (4,).
-
-    closed: they enclose a space, and face outward.
-    """
+    """Triangles in a body's frame: corners, faces, colour; closed: they face outward all around."""
 
     body: int
     vertices: np.ndarray

@@ -38,10 +38,7 @@ from chasles.robot import Robot
 
 
 class Function(NamedTuple):
-    """What is timed: a function or all its first derivatives, and the arrays it takes.
-
-    pinocchio: its name there.
-    """
+    """A function or all its first derivatives, its arrays, and its name in Pinocchio."""
 
     name: str
     inputs: tuple[str, ...]
@@ -232,10 +229,7 @@ def _speed(
     peer: Peer | None,
     seconds: float,
 ) -> Speed:
-    """Check and time a function; on one core by the faster of both ways to call it.
-
-    The fast entry may share a batch among threads, but the processor time of all of them counts.
-    """
+    """Check and time a function; on one core by the faster of both ways to call it."""
     arrays = [states[name] for name in function.inputs]
     short = [x.astype(np.float32) for x in arrays]
     out, short_out = compiled(*arrays, threads=1), compiled(*short, threads=1)

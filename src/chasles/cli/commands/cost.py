@@ -165,10 +165,7 @@ def rows(
     frame: str,
     rules: Rules = "simplified",
 ) -> Iterator[Row]:
-    """(function, method, count); no count where a method cannot have the robot's mimic joints.
-
-    The main functions and every method, if none is named.
-    """
+    """Count the named functions, or the main ones; None where a method cannot have mimic joints."""
     for function in functions:
         if function not in FUNCTIONS:
             problem = f"unknown function {function!r}"
@@ -193,10 +190,9 @@ def rows(
 
 
 def _methods(robot: Robot, function: str, wanted: str = "") -> tuple[str, ...]:
-    """The methods to compare: "fastest" too, where there is something to choose.
+    """The methods to compare, "fastest" too where there is something to choose.
 
-    Those that are for other robots are left out, and those whose operations grow steeply where
-    freedoms are many, unless one is wanted by name.
+    Without those for other robots, or too steep for many freedoms, unless wanted by name.
     """
     methods = [
         m

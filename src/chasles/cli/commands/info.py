@@ -38,10 +38,7 @@ def info(asked: Asked) -> Answer:
 
 
 def _facts(robot: Robot) -> dict[str, Any]:
-    """What `_show` shows, for programs: SI units and radians, a link's centre in its own frame.
-
-    q, qd: the first of a joint's coordinates and one past the last; null where it has none.
-    """
+    """What `_show` shows, for programs: SI units; q, qd: first coordinate, one past the last."""
     source = robot.model.source
     return {
         "name": robot.name,

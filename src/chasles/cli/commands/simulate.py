@@ -209,10 +209,7 @@ def _carried_out(task: Task, *, plots: bool) -> Answer:
 
 
 def _summary(recording: Recording, arrays: Arrays | None, wall: float) -> dict[str, Any]:
-    """What a program may want to know; arrays: of the whole motion, once it is over.
-
-    wall: seconds of real time that this command computed.
-    """
+    """Facts for programs; arrays: of a motion that is over; wall: seconds of real time."""
     scene, end = recording.scene, recording.end
     found: dict[str, Any] = {
         "robot": scene.robot.name,
