@@ -174,7 +174,7 @@ class _Jacobians(NamedTuple):
 def _jacobians(
     robot: Machine, q: Array, qd: Array, qdd: Array, frame: str, task: Task
 ) -> _Jacobians:
-    """Those of a twist, cut down to a position or turned into rates of a pose."""
+    """Jacobians of a twist, cut down to a position or turned into rates of a pose."""
     if robot.driven_joints:
         problem = (
             f"joint {robot.driven_joints[0]!r} is driven in time, so that rates of a task are not "

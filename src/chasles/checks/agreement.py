@@ -23,7 +23,7 @@ ILL = {"mass_matrix_inverse", "operational_inertia_inverse", "linearize"}
 
 
 def loss_of(trial: Trial, function: str, method: str = "") -> Loss:
-    """What a method loses by what it inverts: nothing, the mass matrix, or each link's inertia."""
+    """Digits lost by what a method inverts: nothing, the mass matrix, or each link's inertia."""
     if function not in ILL | INVERTING:
         return NOTHING
     needs = {m.name: m.needs for m in FUNCTIONS[function]}
@@ -39,7 +39,7 @@ kinematics are measured beside 1 rad, or the robot's length."""
 
 
 def size_of(trial: Trial, function: str) -> float:
-    """What results of a function are measured beside, where they are smaller."""
+    """Size beside which results of a function are measured, where they are smaller."""
     if function in FORCES:
         return trial.force
     return trial.speed ** RATES.get(function, 0) if function in KINEMATICS else 0.0
@@ -144,7 +144,7 @@ MAIN = (
     "loop_residual",
     "loop_matrix",
 )
-"""What is compiled by default; everything where all is wanted."""
+"""Functions compiled by default; all are where `full` is given."""
 
 CENTRAL = {"center_of_mass", "momentum", "centroidal_momentum_matrix"}
 """Functions that ask for the mass centre of what moves, which must have a mass."""

@@ -73,7 +73,7 @@ def _ways(model: Model) -> list[Method]:
 
 
 def _near(margin: float, usual: float) -> Loss:
-    """What a position near a singular one costs, where equations are compiled: all, if too near."""
+    """Digits lost near a singular position, where equations are compiled: all, if too near."""
     margin = abs(float(margin))
     times = max(1.0, usual / margin) if margin >= POOR else np.inf
     return Loss(times, f"the loops are near a singular position, at a margin of {margin:.0e}")
@@ -134,7 +134,7 @@ def _actuators(trial: Trial, G: np.ndarray, loss: Loss) -> Iterator[Comparison]:
 
 
 def health(trial: Trial) -> Iterator[Comparison]:
-    """What solvers say of a state that is not closed: how far it is, and how near to singular.
+    """Solvers tell how far a state is from closed, and how near to a singular one.
 
     Squares of the scaled residual, and of what rates and accelerations do to the loops; the least
     pivot of K M^-1 K' beside its diagonal.
@@ -201,7 +201,7 @@ PIVOTED = ("multipliers", "direct")
 
 
 def _least_pivot(M: np.ndarray, K: np.ndarray) -> float:
-    """Of K M^-1 K' beside its diagonal, factored from the last row on; 0 where it is singular."""
+    """Least pivot of K M^-1 K' beside its diagonal, from the last row on; 0 if singular."""
     try:
         A = K @ np.linalg.solve(M, K.T)
         pivots = np.diag(np.linalg.cholesky(A[::-1, ::-1]))[::-1] ** 2

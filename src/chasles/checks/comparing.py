@@ -1,4 +1,4 @@
-"""How far two arrays are apart, and where first; and what makes their numbers comparable.
+"""Differences of two arrays, and the units that make their numbers comparable.
 
 A torque of a hand a millimetre long is nothing beside the forces of its slides, as numbers, and one
 of a crane is everything: a wrong one would not be seen, or nothing else. So lengths are measured by
@@ -113,13 +113,13 @@ class Units:
 
     @cached_property
     def pose(self) -> np.ndarray:
-        """Of a homogeneous matrix (4, 4)."""
+        """Factors of a homogeneous matrix (4, 4)."""
         factors = np.ones((4, 4))
         factors[:3, 3] = 1.0 / self.length
         return factors
 
     def of(self, function: str, result: int = 0) -> Any:
-        """Of a result of a function; 1 where it is of one kind, or of kinds of its own."""
+        """Factors of a result of a function; 1 where it is of one kind, or of kinds of its own."""
         kinds = OF.get(function, ("",))
         kind = kinds[min(result, len(kinds) - 1)]
         return getattr(self, kind) if kind else 1.0
@@ -154,7 +154,7 @@ OF: dict[str, tuple[str, ...]] = {
     "loop_bias": ("closing",),
     "loop_matrix": ("loops",),
 }
-"""What the results of functions are. Accelerations are compared as the forces that they need."""
+"""Kinds of the results of functions. Accelerations are compared as the forces that they need."""
 
 
 def units_of(model: Model) -> Units:

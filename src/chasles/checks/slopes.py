@@ -173,7 +173,7 @@ def inverse_recursion(trial: Trial) -> Iterator[Comparison]:
 
 
 def forward_recursion(trial: Trial) -> Iterator[Comparison]:
-    """That of forward dynamics, and A and B of linearize: as the forces that changes need."""
+    """The recursion for forward dynamics, and linearize: as the forces that changes need."""
     if trial.model.idle:
         return
     q, qd, d, n, load = trial.q, trial.qd, trial.direction, trial.model.nv, trial.load
@@ -201,7 +201,7 @@ def forward_recursion(trial: Trial) -> Iterator[Comparison]:
 
 
 def _drift(trial: Trial) -> np.ndarray:
-    """How a neighbouring motion with the same velocity moves away, by differences of positions."""
+    """Rate at which a neighbouring motion with the same velocity moves away, by differences."""
     q, qd, d = trial.q, trial.qd, trial.direction
 
     def apart(s: float, e: float) -> np.ndarray:
@@ -219,7 +219,7 @@ def _slopes(
     push: np.ndarray | None = None,
     **options: Any,
 ) -> list[np.ndarray]:
-    """Of a function of q and two more arrays, along the direction in each; push: in the last."""
+    """Slopes of a function of q and two more arrays along the direction; push: in the last."""
     q, x, y = state
     d, model = trial.direction, trial.whole
 

@@ -18,14 +18,14 @@ from chasles.model import WORLD, Model
 from chasles.robot import Robot
 
 STEP = 1e-3
-"""Of differences, in rad, lengths of the robot and s: with one extrapolation about 1e-11 of a slope
+"""Step of differences, in rad, robot lengths and s: with one extrapolation 1e-11 of a slope
 is lost."""
 
 CLOSED = 1e-13
 """Loops closed to this (rad, lengths of the robot) count as closed."""
 
 TRIES = 60
-"""How many positions are tried as a start for closing loops, ever nearer to the neutral one."""
+"""Number of positions tried as a start for closing loops, ever nearer to the neutral one."""
 
 
 class Raised(Exception):
@@ -38,7 +38,7 @@ class Raised(Exception):
 
 @contextmanager
 def raising(function: str, method: str) -> Iterator[None]:
-    """What a function raises within says which one it was; numbers may be infinite."""
+    """Name the function in errors raised within; numbers may be infinite."""
     try:
         with np.errstate(all="ignore"):
             yield
@@ -105,7 +105,7 @@ class Trial:
         return found[0] if len(found) == 1 else found
 
     def derivatives(self, function: str, *arrays: Any, **options: Any) -> tuple[np.ndarray, ...]:
-        """Of a function with its damping, by each array, as its own recursion has them."""
+        """Derivatives of a function with damping by each array, by its own recursion."""
         with raising(function, "recursion"):
             return run(self.whole, DERIVATIVES[function].algorithm, arrays, **options)
 
@@ -131,7 +131,7 @@ class Trial:
 
     @property
     def nonholonomic(self) -> bool:
-        """Whether there are positions that no step leads to, on a body that moves."""
+        """Return True if there are positions that no step leads to, on a body that moves."""
         return any(not b.joint.holonomic and b.parent != WORLD for b in self.model.bodies)
 
     # Where frames are seen from -----------------------------------------------------------------
@@ -163,13 +163,13 @@ class Trial:
     def forces(
         self, function: str, method: str, found: Any, expected: Any, loss: Loss = NOTHING
     ) -> Comparison:
-        """Of joint forces (nv)."""
+        """Compare joint forces (nv)."""
         return Comparison(function, method, found, expected, self.force, loss, self.units.effort)
 
     def twists(
         self, function: str, method: str, found: Any, expected: Any, order: int = 1
     ) -> Comparison:
-        """Of twists, or of what has so many velocities multiplied."""
+        """Compare twists, or products of so many velocities."""
         size = self.speed**order
         return Comparison(function, method, found, expected, size, units=self.units.twist)
 
@@ -197,7 +197,7 @@ class Trial:
 
     @cached_property
     def inverting(self) -> Loss:
-        """What the mass matrix costs whoever inverts it: nothing up to a condition of 1e4."""
+        """Digits lost by inverting the mass matrix: none up to a condition of 1e4."""
         moments = np.linalg.eigvalsh(self.M * self.units.inertia) if len(self.M) else np.ones(1)
         condition = moments[-1] / moments[0] if moments[0] > 0.0 else np.inf
         why = f"the mass matrix has a condition of {condition:.0e}"
@@ -205,7 +205,7 @@ class Trial:
 
     @cached_property
     def assembling(self) -> Loss:
-        """What is lost by inverting the inertia of each link before it is joined to the others."""
+        """Digits lost by inverting the inertia of each link before it is joined to the others."""
         most = max(_carried(self.model, self.q), default=1.0)
         why = f"a link carries {most:.0e} times its own inertia, which the method inverts"
         return max(self.inverting, Loss(float(max(1.0, min(most * most, 1e20) * 1e-4)), why))
@@ -234,7 +234,7 @@ class Trial:
 
 
 def _carried(model: Model, q: np.ndarray) -> Iterator[float]:
-    """Of each link, the most that it and all it carries, seen as one body, are times itself."""
+    """Inertia of each link and all it carries, seen as one body, relative to its own."""
     values, carried = model.positions(q.tolist()), {i: I for i, _, _, I in model.outward()}
     for i, p, joint, I in model.inward():
         if p != WORLD:

@@ -21,15 +21,15 @@ WIDEST = 1e-2
 
 
 ROUNDING = 1e-11
-"""What two ways to compute one number may differ by: sums over links lose a few thousand roundings.
+"""Allowed difference of two ways to compute a number: sums over links lose a few thousand roundings.
 On robots whose tolerances are not widened the worst is 4e-13 (python -m benchmarks verify)."""
 
 DIFFERENCES = 1e-8
-"""What differences lose: 1e-11 of a slope, squared steps 1e-9 of a mixed one. The worst is 4e-10,
+"""Loss of differences: 1e-11 of a slope, squared steps 1e-9 of a mixed one. The worst is 4e-10,
 that of linearize, the slope of a slope."""
 
 SINGLE = 2e-3
-"""What a program loses in single precision, at a condition of a few thousand."""
+"""Loss in single precision, at a condition of a few thousand."""
 
 
 DYNAMICS = "inverse_dynamics"
@@ -98,7 +98,7 @@ CHECKS: tuple[Check, ...] = (
 
 @dataclass(frozen=True)
 class Result:
-    """How well one check holds for one function and method: its worst error over the states.
+    """The worst error of one check, function and method over the states.
 
     error: the largest difference beside the largest entry expected, infinite where there was no
     result; seed: of the state with that error; detail: the first entry that differs, or the error
@@ -115,12 +115,12 @@ class Result:
 
     @property
     def checked(self) -> bool:
-        """Whether enough digits are left at this state of this robot to tell right from wrong."""
+        """Return True if enough digits are left at this state to tell right from wrong."""
         return self.tolerance <= WIDEST
 
     @property
     def ok(self) -> bool:
-        """Whether the error is within the tolerance, or cannot be known: lost digits explain any
+        """Return True if the error is within the tolerance, or not known: lost digits explain any
         error, but not that there is no result."""
         return self.error <= self.tolerance or (not self.checked and math.isfinite(self.error))
 
@@ -140,22 +140,22 @@ class Verification:
 
     @property
     def ok(self) -> bool:
-        """Whether everything holds."""
+        """Return True if everything holds."""
         return all(result.ok for result in self.results)
 
     @property
     def failures(self) -> tuple[Result, ...]:
-        """What does not hold."""
+        """Results beyond their tolerance."""
         return tuple(result for result in self.results if not result.ok)
 
     @property
     def unchecked(self) -> tuple[Result, ...]:
-        """What cannot be checked, since no digits are left: `detail` says why."""
+        """Results that cannot be checked, since no digits are left: `detail` says why."""
         return tuple(result for result in self.results if not result.checked)
 
     @property
     def worst(self) -> dict[str, Result]:
-        """Of each check, the result that is nearest to its tolerance, or farthest beyond."""
+        """The result of each check that is nearest to its tolerance, or farthest beyond."""
         return _worst(self.results, lambda result: result.check)
 
     def __str__(self) -> str:
@@ -166,7 +166,7 @@ class Verification:
 
 
 def reasons(unchecked: Sequence[Result]) -> list[str]:
-    """What could not be checked, in words: functions and methods, one line for each reason."""
+    """Functions and methods that could not be checked, one line for each reason."""
     by: dict[str, dict[str, None]] = {}
     for result in unchecked:
         by.setdefault(result.detail, {})[f"{result.function}, {result.method}"] = None
@@ -174,7 +174,7 @@ def reasons(unchecked: Sequence[Result]) -> list[str]:
 
 
 def _rank(result: Result) -> tuple[bool, float]:
-    """What is checked before what is not; then how near to the tolerance, or how far beyond."""
+    """Rank results: checked ones first, then by nearness to the tolerance, or distance beyond."""
     share = result.error / result.tolerance if result.tolerance else result.error * 1e300
     return result.checked, share
 
@@ -215,7 +215,7 @@ def verify(
 
 
 def left_out(at: Trial) -> tuple[str, ...]:
-    """What of a robot is not looked at, and why."""
+    """Parts of a robot that are not checked, and why."""
     if at.model.source.massless:
         return ("dynamics: no masses are known, so there is only kinematics",)
     if at.model.nv > ARM and not at.full:

@@ -1,4 +1,4 @@
-"""What makes a function a command: an answer for people or programs, errors in one line."""
+"""Functions as commands: an answer for people or programs, errors in one line."""
 
 import errno
 import inspect
@@ -27,7 +27,7 @@ stopped by Ctrl-C; what was printed had nobody to read it."""
 
 @dataclass(frozen=True)
 class Answer:
-    """What a command found.
+    """The answer of a command.
 
     data: all of it for programs. show: prints it for people. status: of the exit. then: what goes
     on after the answer, until Ctrl-C.
@@ -112,7 +112,7 @@ def deliver(answer: Answer, as_json: bool) -> None:
 
 
 def flush() -> None:
-    """What was printed must have arrived before a command ends well."""
+    """Flush what was printed, which must have arrived before a command ends well."""
     if sys.stdout is not None:
         sys.stdout.flush()
 

@@ -1,4 +1,4 @@
-"""What `chasles motion` computes: kinematics and inverse dynamics along a motion, in chunks.
+"""The work of `chasles motion`: kinematics and inverse dynamics along a motion, in chunks.
 
 The ancestor is the program of Legnani et al. (1996), part II, figs. 4 and 6.
 """
@@ -23,7 +23,7 @@ from chasles.functions.doors import Wrench
 from chasles.robot import Robot
 
 CLOSED = 1e-6
-"""How far the loops of a robot may be open along a motion file, in rad or m."""
+"""Largest residual of closed loops along a motion file, in rad or m."""
 
 POSE = [f"M{i}{j}" for i in (1, 2, 3) for j in (1, 2, 3, 4)]
 VELOCITY = ["wx", "wy", "wz", "vx", "vy", "vz"]
@@ -41,7 +41,7 @@ REACH = 3
 
 @dataclass(frozen=True)
 class Task:
-    """What to compute. source: the robot's file or name. motion: the file with its motion.
+    """A motion to compute. source: the robot's file or name. motion: the file with its motion.
 
     frames: whose motion (the robot's last frame if none); the summary is of the first. forces: a
     file with an external force and couple on the frame `forces_on` (the last if empty), along its
@@ -125,7 +125,7 @@ def columns(robot: Robot, frames: Iterable[str], *, timed: bool) -> list[str]:
 
 @dataclass
 class Summary:
-    """What is kept of a motion of any length.
+    """A summary of a motion of any length.
 
     peak, rms: of every joint force. speed, acceleration: the largest of the first frame's point.
     work: of the joint forces and of the external ones, by the trapezoidal rule; None without times.

@@ -1,4 +1,4 @@
-"""What commands share: the robot they are asked about, by a file or a name, and common options."""
+"""The robot that a command is asked about, by a file or a name, and common options."""
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,7 +19,7 @@ from chasles.robot import Robot
 
 @dataclass(frozen=True)
 class Loading:
-    """How to load a robot; `chasles.load` says what each means. Only files have angles to snap."""
+    """Options for loading a robot; `chasles.load` explains each. Only files have angles to snap."""
 
     floating: bool = False
     mimic: bool = True

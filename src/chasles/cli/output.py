@@ -1,4 +1,4 @@
-"""What commands print and write: tables, bars of progress, files of numbers, pictures."""
+"""Printed tables, bars of progress, files of numbers and pictures of commands."""
 
 import csv
 import itertools
@@ -94,7 +94,7 @@ def parquet_table(path: Path, names: Sequence[str]) -> Iterator[Add]:
 
 
 TABLES = {".csv": csv_table, ".parquet": parquet_table}
-"""How a table is written, by the file's suffix."""
+"""Writers of tables by the file's suffix."""
 
 
 def check_new_table(path: Path) -> None:

@@ -168,7 +168,7 @@ class Recording:
 
     @contextmanager
     def _placed(self, remedy: str) -> Iterator[None]:
-        """What the system says of the folder, and what to do about it."""
+        """Turn errors of the system about the folder into one with a remedy."""
         try:
             yield
         except OSError as error:

@@ -23,7 +23,7 @@ SETTINGS = ("duration", "dt", "integrator", "rtol", "atol", "every", "dissipatio
 """Values at the top of a scenario that are arguments of `simulate`."""
 
 LOADING = tuple(field.name for field in fields(Loading))
-"""Those that say how its robot is loaded."""
+"""Values that say how its robot is loaded."""
 
 ROUNDING = 1e-6
 """The part of an interval of disturbance by which a time before it already counts as its start."""
@@ -66,7 +66,7 @@ def made(scenario: Scenario) -> Scene:
 
 @contextmanager
 def _blamed(scenario: Scenario, *path: str | int) -> Iterator[None]:
-    """What is wrong here is a value of the scenario's."""
+    """Blame a value of the scenario for errors within."""
     try:
         yield
     except InputError as error:

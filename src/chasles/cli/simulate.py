@@ -1,6 +1,6 @@
-"""What `chasles simulate` does: a motion in pieces, kept in a folder, until its end or a signal.
+"""The work of `chasles simulate`: a motion in pieces, kept in a folder, until its end or a signal.
 
-And what its flags say, as the values of a scenario.
+Also its flags, read as the values of a scenario.
 """
 
 import signal
@@ -26,7 +26,7 @@ MOST_NAMED = 3
 
 @dataclass(frozen=True)
 class Task:
-    """What to simulate, and where to.
+    """A motion to simulate, and the folder for it.
 
     target: a robot, a scenario's file, or nothing, where the folder has a scenario to go on with.
     given: values of flags, which take the place of the scenario's. save: seconds of real time
@@ -42,7 +42,7 @@ class Task:
     table: Path | None = None
 
     def scenario(self) -> Scenario:
-        """What is to be simulated."""
+        """The scenario to simulate."""
         if self.target and not is_scenario(self.target):
             return with_flags(None, {"robot": self.target, **self.given})
         if not self.target and not self.resume:
@@ -70,7 +70,7 @@ class Task:
 
 
 def _notes(scene: Scene) -> list[str]:
-    """What a user may not have meant: a start outside limits, which count only when asked for."""
+    """Notes on a start outside joint limits, which count only when asked for."""
     found = outside(scene.robot, scene.q)
     more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
     names = ", ".join(found[:MOST_NAMED])

@@ -28,7 +28,7 @@ TOLERANCE = 1e-9
 
 @dataclass(frozen=True)
 class Library:
-    """Where a library's side is, which package it needs, and which files it reads, ours first.
+    """A library: its side here, the package it needs, and the files it reads, ours first.
 
     motors: whether it counts armature only where a motor drives the joint. weightless: whether it
     reads no gravity from files, and is to be told that of a robot that is written for it.
@@ -67,7 +67,7 @@ class Agreement:
 
     @property
     def ok(self) -> bool:
-        """Whether the two agree."""
+        """Return True if the two agree."""
         return not self.first
 
 

@@ -13,7 +13,7 @@ SNAPPED = 1e-3
 
 
 def of_joints(robot: Robot, peer: Peer) -> str:
-    """Where the two sides have other joints, or another number of freedoms: why; else nothing."""
+    """Explain unlike joints or numbers of freedoms of the two sides; "" if they are alike."""
     source = robot.model.source
     known = {joint.name: joint for joint in source.joints}
     followers = [name for name in peer.joints if name not in robot.joints and name in known]
@@ -87,7 +87,7 @@ def _inertia(sides: Sequence[Side], first: Term, renamed: Renamed) -> str:
 
 
 def _replaced(robot: Robot, first: Term) -> str:
-    """Where the file gives a link, or one fixed to it, what no body has: libraries replace it."""
+    """Explain an impossible inertia of a link, or of one fixed to it, which libraries replace."""
     links = [f"link {name!r}:" for name in _fixed_to(robot, first)]
     for note in check_inertias(robot.model.source, robot.model, strict=False):
         if any(link in note for link in links):
@@ -96,7 +96,7 @@ def _replaced(robot: Robot, first: Term) -> str:
 
 
 def _of_shapes(robot: Robot, first: Term) -> str:
-    """Where the file gives a link, or one fixed to it, no mass: MuJoCo takes that of its shapes."""
+    """Explain a link, or one fixed to it, without mass: MuJoCo takes that of its shapes."""
     fixed = _fixed_to(robot, first)
     empty = [x.name for x in robot.model.source.links if x.name in fixed and not x.inertia.m]
     if empty and first.there > first.here:

@@ -61,7 +61,7 @@ class MuJoCo:
         )
 
     def _inertia(self, body: int) -> np.ndarray:
-        """Of a body and all that is welded to it, in the body's frame."""
+        """Inertia of a body and all that is welded to it, in the body's frame."""
         model, data, total = self.model, self.data, np.zeros(10)
         R, p = data.xmat[body].reshape(3, 3), data.xpos[body]
         for b in np.flatnonzero(model.body_weldid == model.body_weldid[body]):

@@ -64,6 +64,6 @@ class Pinocchio:
         )
 
     def _inertia(self, frame: Any) -> np.ndarray:
-        """Of all that the frame's joint carries, in the frame."""
+        """Inertia of all that the frame's joint carries, in the frame."""
         whole = frame.placement.actInv(self.model.inertias[frame.parentJoint])
         return ten(float(whole.mass), np.array(whole.lever), np.array(whole.inertia))

@@ -153,7 +153,7 @@ def biases(side: Side) -> Iterator[Term]:
 
 
 def loops(side: Side) -> Iterator[Term]:
-    """Whether loops that are closed here are closed there too, if the library says."""
+    """Residuals there of loops that are closed here, if the library tells them."""
     here = evaluate(side.robot.model, "loop_residual", (side.q,))[0]
     there = side.answers.loops
     if here.size and there is not None:
@@ -170,7 +170,7 @@ TERMS: dict[str, Callable[[Side], Iterator[Term]]] = {
     "bias forces": biases,
     "loops": loops,
 }
-"""What is compared, in the order in which one difference causes the next."""
+"""Terms to compare, in the order in which one difference causes the next."""
 
 
 def term(name: str, of: str, here: np.ndarray, there: np.ndarray, size: float = 0.0) -> Term:

@@ -30,7 +30,7 @@ from chasles.robot import Robot
 Array = Any
 
 Plane = Literal["xy", "xz", "yz", "3d"]
-"""Where points are shown: along the axis that is left out, or in space."""
+"""The view of points: along the axis that is left out, or in space."""
 
 FEW = 5
 """Methods whose names fit among the curves; those of more stand beside them."""
@@ -225,7 +225,7 @@ class Plots:
 
 
 def singular_values(robot: Robot, q: np.ndarray, frame: str, rows: Rows) -> np.ndarray:
-    """Of the Jacobian's rows, axes of the world, at the frame: (..., min(rows, nv)), falling."""
+    """Singular values of rows of the world Jacobian at the frame (..., min(rows, nv)), falling."""
     if rows not in ROWS:
         raise InputError("E-PLOT-007", f"rows are {', '.join(map(repr, ROWS))}, not {rows!r}")
     if not robot.nv:

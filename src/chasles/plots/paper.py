@@ -1,4 +1,4 @@
-"""What pictures are drawn on: axes of one look, curves over time, files, checked input."""
+"""Paper for pictures: axes of one look, curves over time, files, checked input."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -187,5 +187,5 @@ def span(robot: Robot, joint: str) -> tuple[float, float]:
 
 
 def unit(robot: Robot, joint: str) -> str:
-    """Of a joint's first coordinate: rad or m."""
+    """The unit of a joint's first coordinate: rad or m."""
     return robot.model.bodies[robot.model.mover(joint)].joint.units[0]

@@ -85,7 +85,7 @@ class Figure:
 
 
 def _bounds(robot: Robot, q: np.ndarray, drawn: list[Solid]) -> np.ndarray:
-    """Of all triangles, in the world."""
+    """Bounds of all triangles, in the world."""
     R, p = poses(robot.model.at(0.0), q)
     points = [
         solid.vertices if solid.body == WORLD else solid.vertices @ R[solid.body].T + p[solid.body]
@@ -145,7 +145,7 @@ class Overlay:
         raise NotImplementedError
 
     def update(self, figure: Figure) -> None:
-        """What carried nodes need not do: they move with their bodies."""
+        """Draw it anew; nodes that bodies carry move by themselves."""
 
 
 class Transparency(Overlay):
@@ -275,7 +275,7 @@ class Reactions(Arrows):
 
 
 class Manipulability(Overlay):
-    """How fast the origin of a frame can move along each direction, at joint rates of length 1."""
+    """Speeds of a frame's origin along each direction, at joint rates of length 1."""
 
     label = "Manipulability"
 

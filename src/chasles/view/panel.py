@@ -24,7 +24,7 @@ RATE = 30.0
 """Pictures in a second; also instants, of a motion that has no times."""
 
 PANEL_RATE = 3.0
-"""How often in a second sliders follow a motion: a page takes longer for thirty than to draw."""
+"""Rate at which sliders follow a motion, in 1/s: a page takes longer for thirty than to draw."""
 
 SPEEDS = ("0.1", "0.25", "0.5", "1", "2", "4", "10")
 

@@ -1,4 +1,4 @@
-"""Where a robot stands, and numbers that are drawn over it: ellipsoids, forces."""
+"""Configurations of a robot, and numbers that are drawn over it: ellipsoids, forces."""
 
 import math
 from typing import NamedTuple
@@ -61,7 +61,7 @@ def quaternions(R: np.ndarray) -> np.ndarray:
 
 
 def displacement(robot: Robot, q: np.ndarray) -> np.ndarray:
-    """How far each freedom is from neutral: (nv,); the coordinate itself where a joint has one."""
+    """Displacement of each freedom from neutral (nv,): the coordinate of a joint with one."""
     return robot.difference(robot.neutral(), q)
 
 
@@ -78,7 +78,7 @@ def moved(robot: Robot, q: np.ndarray, k: int, value: float) -> np.ndarray:
 
 
 def poses(model: Model, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Of all bodies in the world: rotations (n, 3, 3) and positions (n, 3)."""
+    """Poses of all bodies in the world: rotations (n, 3, 3) and positions (n, 3)."""
     found = body_transforms(model, model.positions(q.tolist()))
     R = [found[i].R.rows for i in range(len(model.bodies))]
     p = [tuple(found[i].r) for i in range(len(model.bodies))]
@@ -113,7 +113,7 @@ def of_inertia(inertia: RigidInertia) -> Ellipsoid | None:
 
 
 def box_lengths(ellipsoid: Ellipsoid) -> np.ndarray:
-    """Of the box with the same mass and inertia: a2 / 12 in place of (a / 2)2 / 5, in m."""
+    """Lengths of the box with the same mass and inertia: a2 / 12 in place of (a / 2)2 / 5, in m."""
     return ellipsoid.half * 2.0 * np.sqrt(0.6)
 
 

@@ -1,4 +1,4 @@
-"""What is drawn of a robot: triangles, from shapes and meshes of its file, or from its inertias."""
+"""Triangles drawn for a robot, from shapes and meshes of its file, or from its inertias."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -20,7 +20,7 @@ PALETTE = ((0.36, 0.54, 0.75), (0.93, 0.62, 0.32), (0.45, 0.68, 0.47), (0.75, 0.
 """Colours of links that have none, of the lines between joints, and of bodies in turn."""
 
 MOST_TRIANGLES = 12_000
-"""Of a robot's shapes: a processor alone draws so many ten times a second (docs/view.md, Speed)."""
+"""Triangles of a robot: a processor alone draws so many ten times a second (docs/view.md)."""
 
 FEW = 100
 
@@ -28,7 +28,7 @@ FINEST = 200
 """Cells along the longest side of a mesh, to begin with."""
 
 COARSER = 1.3
-"""How much larger the cells are at the next try."""
+"""Growth of the cells from try to try."""
 
 
 class Solid(NamedTuple):
@@ -138,7 +138,7 @@ def _loaded(path: Path) -> list[Any]:
 
 
 def _own_color(mesh: Any) -> tuple[float, ...]:
-    """Of a mesh file; grey where it has none."""
+    """The colour of a mesh file; grey where it has none."""
     if not getattr(mesh.visual, "defined", False):
         return GREY
     visual = getattr(mesh.visual, "material", mesh.visual)
@@ -183,7 +183,7 @@ def _sticks(model: Model, i: int, size: float) -> Iterator[Solid]:
 
 
 def joined(model: Model, i: int) -> list[np.ndarray]:
-    """Where on a body (or the world) joints, loops and frames are, in the body's frame."""
+    """Places of joints, loops and frames on a body (or the world), in its frame."""
     ends = [child.joint.placement.r for child in model.bodies if child.parent == i]
     closing = [frame for loop in model.loops for frame in (loop.predecessor, loop.successor)]
     frames = [model.frames[frame.name] for frame in model.source.frames]

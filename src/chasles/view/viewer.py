@@ -101,7 +101,7 @@ class Viewer:
         camera.up = up
 
     def _send_picture(self, event: Any) -> None:
-        """What one client sees, as a file that its browser saves."""
+        """Send a client its picture, as a file that its browser saves."""
         import imageio.v3 as imageio
 
         client = event.client

@@ -59,7 +59,7 @@ FUNCTIONS = (
 )
 
 STEPS = 2 * len(FUNCTIONS)
-"""How often `run` says what it is doing."""
+"""Number of messages from `run`."""
 
 CALLS = 256
 """States in a loop of single calls."""
@@ -68,7 +68,7 @@ CHECKED = 32
 """States whose results are compared with Pinocchio's."""
 
 SECONDS = 0.7
-"""How long the ways of one function are timed."""
+"""Duration of the timing of one function, in s."""
 
 EXACT = 1e-8
 SNAPPED = 1e3
@@ -320,7 +320,7 @@ def _empty_cache() -> Iterator[None]:
 
 
 def _data(bench: Bench) -> dict[str, Any]:
-    """What `show` shows, for programs: seconds; error: relative, to Pinocchio's answers."""
+    """The same for programs: seconds; error: relative, to Pinocchio's answers."""
     return {
         "robot": bench.robot.name,
         "nv": bench.robot.nv,

@@ -17,7 +17,7 @@ from chasles.cli.output import table
 from chasles.errors import FileError
 
 SHOWN = 10
-"""How many entries are listed."""
+"""Number of entries listed."""
 
 UNITS = ((2.0**30, "GB"), (2.0**20, "MB"), (2.0**10, "kB"))
 PERIODS = ((86400.0, "day"), (3600.0, "hour"), (60.0, "minute"), (1.0, "second"))

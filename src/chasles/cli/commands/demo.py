@@ -72,7 +72,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Speed:
-    """What one function takes: operations, and seconds to compile, for a call, for a state."""
+    """Operations of a function, and seconds to compile it, for a call, for a state."""
 
     function: str
     operations: int
@@ -173,7 +173,7 @@ def _speed(name: str, batch: int, compiled: Compiled, compile_time: float) -> Sp
 
 
 def _data(demo: Demo) -> dict[str, Any]:
-    """What `_show` shows, for programs: rad, rad/s, N m; seconds to compile, of a call, a state."""
+    """The same for programs: rad, rad/s, N m; seconds to compile, of a call, a state."""
     return {
         "robot": demo.robot.name,
         "duration": demo.t[-1],

@@ -38,7 +38,7 @@ def info(asked: Asked) -> Answer:
 
 
 def _facts(robot: Robot) -> dict[str, Any]:
-    """What `_show` shows, for programs: SI units; q, qd: first coordinate, one past the last."""
+    """The same for programs: SI units; q, qd: first coordinate, one past the last."""
     source = robot.model.source
     return {
         "name": robot.name,
@@ -140,7 +140,7 @@ def _joints(robot: Robot) -> Table:
 
 
 def _where(robot: Robot, i: int) -> tuple[str, str]:
-    """Where a joint's coordinates lie, or what they follow."""
+    """Indices of a joint's coordinates, or the joint that they follow."""
     follow = robot.model.bodies[i].follow
     if robot.model.bodies[i].drive is not None:
         return "given in time", ""

@@ -101,7 +101,7 @@ def motion(
 
 
 def _data(task: Task, summary: Summary) -> dict[str, Any]:
-    """What `_show` shows, for programs: SI units."""
+    """The same for programs: SI units."""
     joints = zip(efforts(task.robot), summary.peak, summary.rms, strict=True)
     work = summary.work
     return {
@@ -122,7 +122,7 @@ def _data(task: Task, summary: Summary) -> dict[str, Any]:
 
 
 def _show(task: Task, summary: Summary, files: Mapping[str, Path], console: Console) -> None:
-    """How long the motion is, the joint forces, the frame's motion and the energy."""
+    """Print the length of the motion, joint forces, the frame's motion and the energy."""
     robot, frame = task.robot, task.frames[0]
     length = "" if summary.end is None else f", {summary.start:g} to {summary.end:g} s"
     console.print(f"[bold]{escape(robot.name)}[/]: {summary.instants} instants{length}")

@@ -49,7 +49,7 @@ MOST_SHOWN = 4000
 Arrays = Mapping[str, np.ndarray]
 
 NUMBERS = "X,...|JOINT=X"
-"""How coordinates are written."""
+"""Form of coordinates on the command line."""
 
 
 def simulate(

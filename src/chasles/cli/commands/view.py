@@ -77,7 +77,7 @@ def view(
 
 
 def _rest(count: int) -> list[str]:
-    """How many notes are not shown."""
+    """Count the notes that are not shown."""
     return [f"note: {count} more such (--json has all)"] if count > 0 else []
 
 
