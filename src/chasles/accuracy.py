@@ -1,4 +1,4 @@
-"""How far results can be trusted: the condition of a mechanism, and dynamics by another road."""
+"""Accuracy of results: the condition of a mechanism, and dynamics by another road."""
 
 from dataclasses import dataclass
 from typing import Any

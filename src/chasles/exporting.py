@@ -25,7 +25,7 @@ from chasles.robot import Robot
 from chasles.version import VERSION
 
 DERIVATIVES = "_derivatives"
-"""What the name of a function's derivatives ends in."""
+"""Suffix of the name of a function's derivatives."""
 
 STATES = 3
 """States whose results are stored in the test."""
@@ -164,7 +164,7 @@ def _summary(name: str) -> str:
 
 
 def _notes(robot: Robot) -> tuple[str, ...]:
-    """What every coordinate is."""
+    """Comments on every coordinate."""
     lines = ["Arrays must not overlap. Functions have no state: threads may share them.", ""]
     for joint in robot.joints:
         q, v = robot.position_slice(joint), robot.velocity_slice(joint)

@@ -51,29 +51,15 @@ def _positive(value: Any) -> float:
     return x
 
 
-def _whole(least: int) -> Callable[[Any], int]:
-    def convert(value: Any) -> int:
-        if isinstance(value, bool) or not isinstance(value, int) or not least <= value < 2**63:
-            raise ValueError
+def _only(kind: type, suits: Callable[[Any], bool] = lambda value: True) -> Callable[[Any], Any]:
+    """A value of a type (a truth is no number) that suits."""
+
+    def convert(value: Any) -> Any:
+        if type(value) is not kind or not suits(value):
+            raise TypeError
         return value
 
     return convert
-
-
-def _truth(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise TypeError
-    return value
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str) or not value:
-        raise TypeError
-    return value
-
-
-def _texts(value: Any) -> dict[str, str]:
-    return {name: _text(text) for name, text in _table(value).items()}
 
 
 def _one_or_more(value: Any) -> float | tuple[float, ...]:
@@ -86,31 +72,28 @@ def _coordinates(value: Any) -> Any:
     return tuple(map(number, value))
 
 
-def _table(value: Any) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise TypeError
-    return value
-
-
-_POSITIVE, _TRUTH = Field(_positive, "a positive number"), Field(_truth, "true or false")
+_POSITIVE, _TRUTH = Field(_positive, "a positive number"), Field(_only(bool), "true or false")
 _GAINS = Field(_one_or_more, "a finite number, or one for each freedom")
 _COORDINATES = Field(_coordinates, "all numbers, or {joint = number}")
-_SEED = Field(_whole(0), "a whole number from 0 on")
-_KINDS = Field(_table, "a table in braces")
+_SEED = Field(_only(int, lambda x: 0 <= x < 2**63), "a whole number from 0 on")
+_KINDS = Field(_only(dict), "a table in braces")
 
 TOP = {
-    "robot": Field(_text, "a file or the name of a robot"),
+    "robot": Field(_only(str, bool), "a file or the name of a robot"),
     "floating": _TRUTH,
     "mimic": _TRUTH,
     "snap": _TRUTH,
     "strict": _TRUTH,
-    "arguments": Field(_texts, "{name = text} of a .xacro file"),
+    "arguments": Field(
+        _only(dict, lambda x: all(type(t) is str and t for t in x.values())),
+        "{name = text} of a .xacro file",
+    ),
     "duration": _POSITIVE,
     "dt": _POSITIVE,
     "integrator": Field(choice(*INTEGRATORS), f"one of {', '.join(map(repr, INTEGRATORS))}"),
     "rtol": _POSITIVE,
     "atol": _POSITIVE,
-    "every": Field(_whole(1), "a whole number from 1 on"),
+    "every": Field(_only(int, lambda x: 1 <= x < 2**63), "a whole number from 1 on"),
     "dissipation": _TRUTH,
     "limits": _TRUTH,
 }
