@@ -72,7 +72,7 @@ class Solver:
     ) -> tuple[np.ndarray, ...]:
         """The results of a mechanism at its time, by the arrays of the program."""
         refuse(self.name, *arrays)
-        here = mechanism.bound(self.compiled)
+        here = self.compiled.at(mechanism.t)
         try:
             if threads is None:
                 *results, health = here.fast(*arrays)
@@ -209,11 +209,14 @@ class Constrained(Mechanism):
         *,
         rates: int = 1,
         tolerance: float = TOLERANCE,
+        dissipation: bool = False,
         **options: Any,
     ) -> Solver:
         """What solves a function by the program `runs`, with some freedoms given."""
+        shared: dict[str, Any] = {"wrenches": load.keys, "dissipation": dissipation}
+        again = partial(again, **shared)
         try:
-            compiled = self.closed_by(given)(runs, wrenches=load.keys, **options)
+            compiled = self.closed_by(given)(runs, **shared, **options)
         except ChaslesError as error:
             raise _renamed(error, name, runs) from None
         return Solver(self, name, compiled, again, load.forces, rates, tolerance)
@@ -225,17 +228,15 @@ class Constrained(Mechanism):
         name: str = "constrained_dynamics",
         stabilization: float | None = None,
         tolerance: float = TOLERANCE,
-        dissipation: bool = False,
-        method: str = "fastest",
+        **options: Any,
     ) -> Solver:
         """qdd and multipliers; name: what was asked for, in messages."""
         check_tolerance(name, tolerance)
         step = stabilization
         step = 0.0 if step is None else checked_step(step, f"{name}: stabilization")
-        shared: dict[str, Any] = {"stabilization": step, "dissipation": dissipation}
-        again = partial(singular_values.constrained_dynamics, wrenches=load.keys, **shared)
-        shared |= {"rates": 0 if step else 1, "tolerance": tolerance}
-        return self.solver(name, "constrained_dynamics", again, (), load, method=method, **shared)
+        again = partial(singular_values.constrained_dynamics, stabilization=step)
+        options |= {"stabilization": step, "rates": int(not step), "tolerance": tolerance}
+        return self.solver(name, "constrained_dynamics", again, (), load, **options)
 
     def accelerated(self, load: Load, **options: Any) -> Run:
         """qdd alone."""

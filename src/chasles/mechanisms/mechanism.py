@@ -51,7 +51,46 @@ class Called:
         return partial(mechanism.call, self._name)
 
 
-class Mechanism:
+class Named:
+    """Names and sizes of a mechanism, which its robot has too."""
+
+    model: Model
+
+    @property
+    def name(self) -> str:
+        """The robot's name."""
+        return self.model.name
+
+    @property
+    def nq(self) -> int:
+        """The number of position coordinates."""
+        return self.model.nq
+
+    @property
+    def nv(self) -> int:
+        """The number of velocity coordinates (degrees of freedom)."""
+        return self.model.nv
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        """The moving joints that own coordinates, in the order of their coordinates."""
+        return tuple(self.model.bodies[i].data.name for i in self.model.movers)
+
+    @property
+    def driven_joints(self) -> tuple[str, ...]:
+        """The joints whose motion is given in time (`drive`), in file order; they have no q."""
+        return tuple(self.model.bodies[i].data.name for i in self.model.driven)
+
+    def position_slice(self, joint: str) -> slice:
+        """Where a joint's coordinates lie in q."""
+        return self.model.position_slices[self.model.mover(joint)]
+
+    def velocity_slice(self, joint: str) -> slice:
+        """Where a joint's velocities lie in qd (and forces in tau)."""
+        return self.model.velocity_slices[self.model.mover(joint)]
+
+
+class Mechanism(Named):
     """The contract, with the answers of a tree: all freedoms are independent, nothing is closed."""
 
     traits: tuple[str, ...] = ()
@@ -66,52 +105,19 @@ class Mechanism:
         self.ready: dict[Key, Caller] = {}
         """Functions by arrays alone, with little overhead, that were called before."""
 
-    # Names --------------------------------------------------------------------------------------
-
-    @property
-    def name(self) -> str:
-        """The robot's name."""
-        return self.model.name
-
-    @property
-    def nq(self) -> int:
-        """The number of position coordinates."""
-        return self.model.nq
-
-    @property
-    def nv(self) -> int:
-        """The number of velocity coordinates."""
-        return self.model.nv
-
     @property
     def rows(self) -> int:
         """The number of equations of its loops and couplings."""
         return self.model.loop_rows
 
     @property
-    def joints(self) -> tuple[str, ...]:
-        """The moving joints that own coordinates, in the order of their coordinates."""
-        return tuple(self.model.bodies[i].data.name for i in self.model.movers)
-
-    @property
-    def driven_joints(self) -> tuple[str, ...]:
-        """The joints whose motion is given in time, in file order."""
-        return tuple(self.model.bodies[i].data.name for i in self.model.driven)
-
-    @property
     def independent(self) -> tuple[str, ...]:
         """The freedoms that determine all others through the loops."""
         return tuple(self.loops.freedoms[k] for k in self.loops.independent)
 
-    def velocity_slice(self, joint: str) -> slice:
-        """Where a joint's velocities lie in qd (and forces in tau)."""
-        return self.model.velocity_slices[self.model.mover(joint)]
-
     def neutral(self) -> np.ndarray:
         """The configuration in which every joint's two frames coincide: (nq,)."""
         return self.loops.neutral.copy()
-
-    # Time ---------------------------------------------------------------------------------------
 
     def at(self, t: Any) -> Self:
         """The mechanism at a time; itself if it does not depend on time."""
@@ -227,7 +233,7 @@ class Mechanism:
         keys, forces = wrench_arguments(self.model, f_ext)
         derivative = Derivative(kind, names, degree)
         compiled = self.function(function, wrenches=keys, derivative=derivative, **options)
-        return self.bound(compiled), forces
+        return compiled.at(self.t), forces
 
     def function(self, name: str, **options: Any) -> Compiled:
         """A compiled function; not one whose program would leave loops open."""
@@ -240,10 +246,6 @@ class Mechanism:
         if name in CLOSED_LOOPS:
             self.require_loops(name)
         return self.model
-
-    def bound(self, compiled: Compiled) -> Compiled | AtTime:
-        """A compiled function without the argument t, if it has one."""
-        return compiled.at(self.t)
 
     def caller(
         self,
@@ -260,7 +262,7 @@ class Mechanism:
         if weights is not None or (actuated is not None and {*actuated} != {*self.loops.freedoms}):
             self.require_loops(f"{name}(actuated=)")
         keys, forces = wrench_arguments(self.model, f_ext)
-        here = self.bound(self.function(name, wrenches=keys, **options))
+        here = self.function(name, wrenches=keys, **options).at(self.t)
         if not forces:
             return here
         return lambda *arrays, **where: here(*arrays, *forces, **where)
