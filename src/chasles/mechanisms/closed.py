@@ -62,7 +62,7 @@ class Closed(Constrained):
             f"they contradict {named(constraint)} by {far:.3g} (rad/s2, and parts of its size)",
             "take accelerations that complete(q, yd, ydd) gives, or leave some of these joints "
             "out of known",
-            part=f"robot {loops.model.name!r}",
+            part=loops.part,
         )
 
     # Actuator forces ----------------------------------------------------------------------------
@@ -85,8 +85,7 @@ class Closed(Constrained):
             who = f"actuators at {loops.names(given)}" if len(given) else "no actuators, as given,"
             problem = f"{who} cannot move all of its {len(loops.independent)} freedoms"
             remedy = f"actuate for example {loops.names(loops.independent)}"
-            part = f"robot {loops.model.name!r}"
-            raise UnderActuated("E-LOOP-013", problem, remedy, part=part)
+            raise UnderActuated("E-LOOP-013", problem, remedy, part=loops.part)
         heavy = self._weights([loops.freedoms[k] for k in given], weights)
         again = partial(
             singular_values.actuator_forces, independent=free, actuated=given, weights=heavy

@@ -1,5 +1,6 @@
 """Accelerations of closed loops: a program for one choice of equations, checked state by state."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial, wraps
@@ -17,8 +18,9 @@ from chasles.functions.libraries import refuse
 from chasles.functions.numeric.linear_systems import checked_step
 from chasles.functions.numeric.results import delivered, filled
 from chasles.functions.tracing import WrenchKey
-from chasles.mechanisms import assembly, singular_values
-from chasles.mechanisms.closing import Loops
+from chasles.mechanisms import singular_values
+from chasles.mechanisms.assembly import assemble, coordinates
+from chasles.mechanisms.closing import REGULAR, Loops
 from chasles.mechanisms.equations import choose
 from chasles.mechanisms.mechanism import (
     Accelerations,
@@ -27,7 +29,7 @@ from chasles.mechanisms.mechanism import (
     Timed,
     check_coordinates,
 )
-from chasles.mechanisms.reports import SingularPosition
+from chasles.mechanisms.reports import LoopError, SingularPosition
 from chasles.model import Model, ModelError, build
 
 WEAK = 1e-4
@@ -36,6 +38,9 @@ the compiled equations lose digits, and the state is solved again by singular va
 
 TOLERANCE = 1e-6
 """Beyond this distance from closed (rad, and parts of a loop's size) dynamics are refused."""
+
+STEP = 0.1
+"""The farthest that a freedom of loops moves at once (rad, m): the others find their way back."""
 
 NO_LOAD = Load()
 
@@ -166,13 +171,27 @@ class Constrained(Mechanism):
         return Loops(self.model, self.function)
 
     def closed(self, q: Any, qd: Any, *, anywhere: bool) -> tuple[np.ndarray, np.ndarray]:
-        return assembly.closed(self.closing, q, qd, anywhere=anywhere)
+        loops = self.closing
+        found = assemble(loops, coordinates(loops, q), None if anywhere else q)
+        return found, loops.complete(found, qd[loops.independent], None, REGULAR)
 
     def near(self, q: np.ndarray) -> np.ndarray:
-        return assembly.near(self.closing, q)
+        for shift in (0.0, 0.5, -0.5, 1.0):
+            try:
+                return assemble(self.closing, coordinates(self.closing, q) + shift, None)
+            except LoopError as error:
+                last = error
+        raise last
 
     def towards(self, q: np.ndarray, target: np.ndarray, k: int) -> np.ndarray:
-        return assembly.towards(self.closing, q, target, k)
+        """In small steps, which the other freedoms follow from where they are."""
+        n = list(self.loops.independent).index(k)
+        count = max(1, math.ceil(abs(self.difference(q, target)[k]) / STEP))
+        for part in range(count):
+            y = coordinates(self.loops, q)
+            y[n] += self.difference(q, target)[k] / (count - part)
+            q = assemble(self.closing, y, q)
+        return q
 
     # Functions ----------------------------------------------------------------------------------
 

@@ -112,4 +112,4 @@ def _check_rank(loops: Loops, q: np.ndarray, s: np.ndarray, rank: int) -> None:
             "than elsewhere"
         )
         remedy = "move away from it"
-        raise SingularPosition("E-LOOP-024", problem, remedy, part=f"robot {loops.model.name!r}")
+        raise SingularPosition("E-LOOP-024", problem, remedy, part=loops.part)
