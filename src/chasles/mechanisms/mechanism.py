@@ -54,7 +54,8 @@ class Called:
 class Named:
     """Names and sizes of a mechanism, which its robot has too."""
 
-    model: Model
+    def __init__(self, model: Model) -> None:
+        self.model = model
 
     @property
     def name(self) -> str:
@@ -97,7 +98,8 @@ class Mechanism(Named):
     """Reasons why it is not a plain tree, in words: ("it has loops", "it depends on time")."""
 
     def __init__(self, model: Model) -> None:
-        self.model, self.functions = model, Functions(model)
+        super().__init__(model)
+        self.functions = Functions(model)
         self.t: np.ndarray | None = None
         """The time (...) at which it is asked, in s; None if none was given."""
         self.kept: dict[Any, Any] = {}

@@ -9,7 +9,7 @@ import numpy as np
 
 from chasles import mechanisms
 from chasles.mechanisms import Cluster, Mechanism, Named, clusters
-from chasles.model import Description, JointData, Model, ModelError, build
+from chasles.model import Description, JointData, ModelError, build
 from chasles.model.parameters import nominal, shape
 
 Array = Any
@@ -41,7 +41,9 @@ class Identity(Named):
         """Make the robot of a mechanism, whatever arguments a subclass is made with."""
         self.mechanism: Mechanism = mechanism
         """The mechanism behind the functions: a tree, closed loops, or one that depends on time."""
-        self.model: Model = mechanism.model
+        self.model = mechanism.model
+        self.mimic: bool = mechanism.model.mimics
+        """Whether joints follow others that they mimic, without coordinates of their own."""
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         return rebuilt, (type(self), self.model.source, self.mimic, self.mechanism.t)
@@ -52,11 +54,6 @@ class Identity(Named):
         return (
             f"<Robot {self.name!r}: {len(self.joints)} joints, nq {self.nq}, nv {self.nv}{loops}>"
         )
-
-    @property
-    def mimic(self) -> bool:
-        """Whether joints follow others that they mimic, without coordinates of their own."""
-        return self.model.mimics
 
     @property
     def bodies(self) -> tuple[str, ...]:
