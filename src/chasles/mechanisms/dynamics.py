@@ -22,13 +22,7 @@ from chasles.mechanisms import singular_values
 from chasles.mechanisms.assembly import assemble, coordinates
 from chasles.mechanisms.closing import REGULAR, Loops
 from chasles.mechanisms.equations import choose
-from chasles.mechanisms.mechanism import (
-    Accelerations,
-    Caller,
-    Mechanism,
-    Timed,
-    check_coordinates,
-)
+from chasles.mechanisms.mechanism import Accelerations, Caller, Mechanism, Timed, check_coordinates
 from chasles.mechanisms.reports import LoopError, SingularPosition
 from chasles.model import Model, ModelError, build
 

@@ -15,12 +15,7 @@ from chasles.algorithms import CLOSED_LOOPS
 from chasles.backends.arrays import check_tolerance
 from chasles.errors import InputError
 from chasles.functions.compiled import AtTime, Compiled
-from chasles.functions.doors import (
-    checked_time,
-    derivative_names,
-    order_option,
-    wrench_arguments,
-)
+from chasles.functions.doors import checked_time, derivative_names, order_option, wrench_arguments
 from chasles.functions.functions import Functions
 from chasles.functions.programs import Derivative, spaces
 from chasles.functions.tracing import WrenchKey
@@ -248,6 +243,10 @@ class Mechanism(Named):
         if name in CLOSED_LOOPS:
             self.require_loops(name)
         return self.model
+
+    def bound(self, compiled: Compiled) -> Compiled | AtTime:
+        """A compiled function without the argument t, if it has one."""
+        return compiled.at(self.t)
 
     def caller(
         self,
