@@ -39,11 +39,10 @@ import numpy as np
 
 from chasles.algorithms.spatial.viewpoint import At, Axes, Kind
 from chasles.mechanisms import TOLERANCE, Coordinates
-from chasles.robot.calling import Calling
-from chasles.robot.identity import Array
+from chasles.robot.identity import Array, Identity
 
 
-class Computing(Calling):
+class Computing(Identity):
     """Functions of arrays, with any leading shapes that broadcast together.
 
     Every one takes `out=`, an array for the result (or a tuple of them), and `threads=`, how many

@@ -2,6 +2,7 @@
 
 import gc
 import inspect
+import pickle
 import sys
 import weakref
 from pathlib import Path
@@ -288,3 +289,37 @@ def test_state_by_joint_name() -> None:
         robot.state({"tail": 0.0})
     with raises("E-ROBOT-010"):
         robot.state(q)  # type: ignore[arg-type]
+
+
+def test_wrong_calls_are_told_of_the_robot() -> None:
+    """Python's own errors name `Robot`, not the class of the room that holds a method."""
+    for call in (ROBOT.frame_velocity, ROBOT.lock, ROBOT.assemble, ROBOT.derivatives):
+        with pytest.raises(TypeError, match=rf"^Robot\.{call.__name__}\(\) missing"):
+            call()
+    rooms = chasles.Robot.__mro__[1:-1]
+    members = [member for room in rooms for member in vars(room).values()]
+    functions = [member for member in members if inspect.isfunction(member)]
+    assert len(functions) > 70
+    assert all(f.__qualname__ == f"Robot.{f.__name__}" for f in functions)
+    assert pickle.loads(pickle.dumps(chasles.Robot.lock)) is chasles.Robot.lock
+
+
+def test_a_robot_at_a_time_is_made_like_any_other() -> None:
+    """Of the mechanism at that time; nothing else of the robot goes along."""
+
+    class Mine(chasles.Robot):
+        def __init__(self) -> None:
+            driven = ROBOT.drive({"joint1": lambda t: t * t})
+            super().__init__(driven.model.source)
+            self.remark = "of this robot alone"
+
+    mine, q = Mine(), np.zeros(5)
+    mine.integrate(q, q)
+    at = mine.at_time(0.5)
+    assert isinstance(at, Mine)
+    assert set(vars(at)) == {"mechanism", "model"}
+    assert float(at.mechanism.t) == 0.5
+    turned = at.forward_kinematics(q, frame="tool")
+    close(turned, ROBOT.forward_kinematics([0.25, *q], frame="tool"), 1e-12)
+    assert at.at(0.5) is not at
+    assert ROBOT.at(0.5) is ROBOT

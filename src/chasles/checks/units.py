@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from chasles.mechanisms.scales import row_scales
+from chasles.mechanisms.equations import row_scales
 from chasles.model import Model
 from chasles.model.units import freedom_units
 

@@ -144,6 +144,11 @@ class Compiled:
         """Whether one of its arrays is the time."""
         return any(variable.name == "t" for variable in self.interface.inputs)
 
+    @cached_property
+    def _clock(self) -> int:
+        """The place of the time among its arrays."""
+        return [variable.name for variable in self.interface.inputs].index("t")
+
     def at(self, t: Any) -> "Compiled | AtTime":
         """The function at a time (...), in s: without that argument, if it has it."""
         if not self.timed:
@@ -152,7 +157,7 @@ class Compiled:
             problem = f"robot {self.model.name!r} depends on time"
             remedy = f"say when: robot.at_time(t).{self.recipe.function}(...)"
             raise ModelError("E-CALL-036", problem, remedy, part=self.recipe.function)
-        return AtTime(self, t)
+        return AtTime(self, t, self._clock)
 
     @cached_property
     def single(self) -> "Compiled":
@@ -243,6 +248,8 @@ class AtTime:
 
     compiled: Compiled
     t: Any
+    place: int
+    """Of the time among its arrays."""
 
     def __call__(self, *arrays: Any, **options: Any) -> Any:
         return self.compiled(*self._with_time(arrays), **options)
@@ -252,8 +259,7 @@ class AtTime:
         return self.compiled.fast(*self._with_time(arrays))
 
     def _with_time(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
-        place = [variable.name for variable in self.compiled.interface.inputs].index("t")
-        return (*arrays[:place], self.t, *arrays[place:])
+        return (*arrays[: self.place], self.t, *arrays[self.place :])
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,11 @@
 """Mechanisms: trees, closed loops and motion in time behind one contract."""
 
-from chasles.mechanisms.assembly import assemble
+from chasles.mechanisms.assembly import Chart, assemble
 from chasles.mechanisms.closed import Closed
-from chasles.mechanisms.closing import Loops
-from chasles.mechanisms.contract import Coordinates, Mechanism
+from chasles.mechanisms.closing import CLOSED, Loops
 from chasles.mechanisms.dynamics import TOLERANCE
-from chasles.mechanisms.equivalence import equivalent
-from chasles.mechanisms.mobility import check_inertia, mobility
+from chasles.mechanisms.mechanism import Coordinates, Mechanism, Timed
+from chasles.mechanisms.mobility import Cluster, check_inertia, clusters, equivalent, mobility
 from chasles.mechanisms.reports import (
     ImpossiblePosition,
     LockedMechanism,
@@ -17,13 +16,12 @@ from chasles.mechanisms.reports import (
     SingularPosition,
     UnderActuated,
 )
-from chasles.mechanisms.structure import Cluster, clusters
-from chasles.mechanisms.timed import Timed
-from chasles.mechanisms.tree import Tree
 from chasles.model import Model, ModelError
 
 __all__ = [
+    "CLOSED",
     "TOLERANCE",
+    "Chart",
     "Cluster",
     "Coordinates",
     "ImpossiblePosition",
@@ -45,12 +43,17 @@ __all__ = [
 ]
 
 
+class TimedClosed(Timed, Closed):
+    """Closed loops that depend on time."""
+
+
 def of(model: Model) -> Mechanism:
     """The mechanism of a model: the one place that asks which kind it is."""
-    kind = Closed(model) if model.loop_rows else Tree(model)
+    still, moving = (Closed, TimedClosed) if model.loop_rows else (Mechanism, Timed)
+    made: Mechanism = (moving if model.timed else still)(model)
     if model.idle and model.source.closure is None:
-        check_inertia(kind.loops)
-    return Timed(kind) if model.timed else kind
+        check_inertia(made.loops)
+    return made
 
 
 def require_tree(model: Model, what: str, remedy: str, *, loops: bool = False) -> None:

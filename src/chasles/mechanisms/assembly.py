@@ -1,14 +1,18 @@
-"""Positions that close loops, from those of the independent freedoms."""
+"""Closed positions: from the independent freedoms, and coordinates that suit a position."""
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
+from chasles.functions.functions import Functions
 from chasles.functions.names import leading_shape
 from chasles.mechanisms.closing import CLOSED, REGULAR, Loops
-from chasles.mechanisms.openness import at_index, how_open
-from chasles.mechanisms.reports import ImpossiblePosition, LoopError
+from chasles.mechanisms.equations import choose
+from chasles.mechanisms.reports import ImpossiblePosition, LoopError, at_index, finite, how_open
+from chasles.model.closure import Closure
 
 STEP = 0.1
 """The farthest that a freedom of loops moves at once (rad, m): the others find their way back."""
@@ -19,11 +23,11 @@ def assemble(loops: Loops, y: Any, guess: Any) -> np.ndarray:
     if loops.time.ndim:
         return _at_each_time(loops, y, guess)
     loops.check_moves(y, loops.independent)
-    y = loops.array("assemble", "y", y, len(loops.independent))
-    if guess is None:
-        starts = list(loops.references)
-    else:
-        starts = [loops.array("assemble", "guess", guess, loops.model.nq)]
+    what = f" ({loops.names(loops.independent)})"
+    y = finite("assemble", "y", y, len(loops.independent), what)
+    starts = loops.references
+    if guess is not None:
+        starts = finite("assemble", "guess", guess, loops.model.nq)[None]
     nq, n = loops.model.nq, y.shape[-1]
     lead = leading_shape("assemble", y=y, guess=starts[0])
     flat = np.broadcast_to(y, (*lead, n)).reshape(math.prod(lead), n)
@@ -122,3 +126,68 @@ def _given(loops: Loops, y: np.ndarray) -> str:
     given = [f"{loops.freedoms[k]} = {value:.12g}" for k, value in pairs]
     given += [f"t = {float(loops.time):.12g} s"] if loops.model.timed else []
     return f" with {', '.join(given)}" if given else ""
+
+
+# Charts -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Chart:
+    """A choice of independent coordinates, and `closing_step` compiled for it."""
+
+    closure: Closure
+    independent: np.ndarray
+    compiled: Any
+
+    def closing(
+        self, t: float, q: np.ndarray, v: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Newton's step, rates and health at a time, from q and the independent entries of v."""
+        found: tuple[np.ndarray, np.ndarray, np.ndarray] = self.compiled.at(t).fast(q, v)
+        return found
+
+
+class Charts:
+    """The charts of one mechanism, by the functions of its model."""
+
+    def __init__(self, functions: Functions) -> None:
+        self._functions = functions
+        self._known: dict[tuple[tuple[int, ...], ...], Chart] = {}
+
+    def at(self, loops: Loops, q: np.ndarray) -> Chart:
+        """The chart in which a closed position (nq,) of some loops is far from singular.
+
+        The same choice in two positions is one chart, compiled once. Raises `SingularPosition`.
+        """
+        independent = loops.suited(q)
+        loops.check_regular(loops.matrix(q), independent)
+        K = np.concatenate([loops.raw_matrix(q)[None], loops.reference_matrix])
+        able = np.delete(np.arange(loops.model.nv), independent)
+        closure = choose(K, loops.rows, loops.columns, len(able), able)
+        known = self._known.get((closure.rows, closure.dependent))
+        return known or self._made(closure, independent)
+
+    def _made(self, closure: Closure, independent: np.ndarray) -> Chart:
+        compiled = self._functions.closed(closure)("closing_step")
+        chart = self._known[closure.rows, closure.dependent] = Chart(closure, independent, compiled)
+        return chart
+
+    def memory(self) -> tuple[list[Chart], dict[str, np.ndarray]]:
+        """All charts in the order they were made, and arrays that `recall` makes them of again."""
+        charts = list(self._known.values())
+        closures = [{"independent": chart.independent, **vars(chart.closure)} for chart in charts]
+        return charts, {
+            f"chart_{name}": np.array([numbers[name] for numbers in closures])
+            for name in ("independent", *(field.name for field in fields(Closure)))
+        }
+
+    def recall(self, memory: Mapping[str, np.ndarray]) -> list[Chart]:
+        """The charts of a memory, each with the pivots that it was made with."""
+        columns = [memory[f"chart_{field.name}"].tolist() for field in fields(Closure)]
+        charts = []
+        for independent, *row in zip(memory["chart_independent"], *columns, strict=True):
+            closure = Closure(*map(tuple, row))
+            known = self._known.get((closure.rows, closure.dependent))
+            same = known is not None and known.closure == closure
+            charts.append(known if known and same else self._made(closure, independent))
+        return charts

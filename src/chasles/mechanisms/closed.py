@@ -1,182 +1,275 @@
-"""A mechanism with closed loops or couplings: its functions keep them closed, or say why not."""
+"""Functions of closed loops beside accelerations: forces, inertia, and the linear system."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
-from typing import Any
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 
-from chasles.algorithms import CLOSED_LOOPS, OPEN
-from chasles.errors import ArgumentError
-from chasles.functions.compiled import Compiled
-from chasles.functions.doors import Load, wrench_arguments
-from chasles.functions.numeric.results import delivered, filled
-from chasles.functions.tracing import WrenchKey
-from chasles.mechanisms import assembly
+from chasles.errors import ArgumentError, InputError
+from chasles.functions.doors import Load, checked_frame, checked_joints
+from chasles.functions.programs import Derivative
+from chasles.mathematics.linear import Vector
+from chasles.mechanisms import singular_values
 from chasles.mechanisms.closing import Loops
-from chasles.mechanisms.contract import Accelerations, Caller, check_coordinates
-from chasles.mechanisms.dynamics import ClosedLoops
-from chasles.mechanisms.tree import Tree
-from chasles.model import Model, ModelError, build
+from chasles.mechanisms.dynamics import Constrained, Run, Solver
+from chasles.mechanisms.reports import OverDetermined, UnderActuated, at_index, farthest, named
+from chasles.model import Model, ModelError
+
+AGREE = 1e-7
+"""Known accelerations may contradict each other by this part of the largest of them (or of 1)."""
+
+BY_MOTION = Derivative("jacobian", ("q", "qd"))
 
 
-@dataclass(frozen=True)
-class Closing:
-    """A function of closed loops, ready to be called with arrays.
-
-    plain: it has a way with less overhead for calls by arrays alone, as compiled functions have.
-    """
-
-    name: str
-    solver: ClosedLoops
-    load: Load
-    options: Mapping[str, Any]
-
-    def __call__(self, *arrays: Any, out: Any = None, threads: int | None = None) -> Any:
-        run = OWN[self.name]
-        found = run(self.solver, *arrays, load=self.load, threads=threads, **self.options)
-        put = delivered if isinstance(found, tuple) else filled
-        return put(self.name, found, out)
-
-    @property
-    def plain(self) -> bool:
-        return False
-
-    @property
-    def fast(self) -> Caller:
-        run = OWN[self.name]
-        return partial(run, self.solver, load=self.load, threads=None, **self.options)
-
-
-class Accelerating(Closing):
-    """`forward_dynamics`, which has a way with less overhead where no option is given."""
-
-    @property
-    def plain(self) -> bool:
-        asked = self.options.get("method") != "fastest" or self.options.get("dissipation")
-        return not (asked or self.load.keys or self.solver.loops.model.timed)
-
-    def entry(self, *, holder: Any, fallback: Callable[..., Any]) -> Callable[..., Any]:
-        """What takes the fallback's place."""
-        return self.solver.plain(fallback)
-
-
-class Closed(Tree):
+class Closed(Constrained):
     """A tree whose coordinates loops and couplings relate to each other."""
 
-    traits = ("it has loops",)
+    # Some accelerations known, some forces ------------------------------------------------------
 
-    def __init__(self, model: Model) -> None:
-        super().__init__(model)
-        self._solver = ClosedLoops(self.loops, self.functions)
+    def hybrid(
+        self, load: Load, *, known: Any, dissipation: bool = False, method: str = "fastest"
+    ) -> Run:
+        """Forces of the known joints, accelerations of the others."""
+        model, name = self.model, "hybrid_dynamics"
+        known = checked_joints(model, name, known)
+        owners = [model.bodies[i].data.name for i in self.loops.owners]
+        given = np.array([k for k, joint in enumerate(owners) if joint in known], dtype=int)
+        again = partial(
+            singular_values.hybrid_dynamics,
+            given=given,
+            wrenches=load.keys,
+            dissipation=dissipation,
+        )
+        runs = "constrained_hybrid_dynamics"
+        solve = self.solver(
+            name, runs, again, given, load, known=known, dissipation=dissipation, method=method
+        )
 
-    @cached_property
-    def loops(self) -> Loops:
-        return Loops(self.model, self.function)
+        def run(*arrays: Any, threads: int | None = None) -> np.ndarray:
+            found, left = solve(*arrays, threads=threads)
+            self._check_agree(given, np.asarray(arrays[2], dtype=float), self.loops.rows * left)
+            return found
 
-    @property
-    def solver(self) -> ClosedLoops:
-        """Dynamics at its time."""
-        return self._solver if self.t is None else self._solver.at(self.t)
+        return run
 
-    @cached_property
-    def _opened(self) -> Tree:
-        """The tree alone."""
-        source = replace(self.model.source, loops=(), couplings=(), independent=(), closure=None)
-        return Tree(build(source, mimic=self.model.mimics))
+    def _check_agree(self, given: np.ndarray, x: np.ndarray, left: np.ndarray) -> None:
+        """Known accelerations may be more than are free, if the loops allow them together."""
+        size = np.sqrt(np.sum(left * left, axis=-1))
+        if np.all(size <= AGREE):
+            return
+        loops = self.loops
+        largest = np.max(np.abs(x[..., given] / loops.columns[given]), axis=-1, initial=1.0)
+        bad = ~(size <= AGREE * largest) & np.isfinite(size)
+        if not np.any(bad):
+            return
+        worst = int(np.argmax(np.where(bad, size, 0.0)))
+        constraint, far = farthest(loops.model, left.reshape(-1, left.shape[-1])[worst])
+        raise OverDetermined(
+            "E-LOOP-012",
+            f"accelerations of {loops.names(loops.confined(given))} are "
+            f"known{at_index(worst, bad.shape)}, which are more than its loops leave free, and "
+            f"they contradict {named(constraint)} by {far:.3g} (rad/s2, and parts of its size)",
+            "take accelerations that complete(q, yd, ydd) gives, or leave some of these joints "
+            "out of known",
+            part=f"robot {loops.model.name!r}",
+        )
 
-    def reduced(self, name: str, q: Any) -> tuple[np.ndarray, np.ndarray]:
-        return self.solver.reduced(name, q)
+    # Actuator forces ----------------------------------------------------------------------------
 
-    def closed(self, q: Any, qd: Any, *, anywhere: bool) -> tuple[np.ndarray, np.ndarray]:
-        return assembly.closed(self.closing, q, qd, anywhere=anywhere)
+    def actuators(
+        self,
+        load: Load,
+        *,
+        actuated: Sequence[str] | None,
+        weights: Mapping[str, float] | None = None,
+        dissipation: bool = False,
+        method: str = "fastest",
+    ) -> Run:
+        """Forces at the actuated freedoms, zero elsewhere."""
+        self._refuse_method("inverse_dynamics(actuated=)", method)
+        loops, name = self.loops, "inverse_dynamics"
+        given = loops.indices(loops.freedoms if actuated is None else actuated, "to actuate")
+        free = loops.among(given)
+        if free is None:
+            who = f"actuators at {loops.names(given)}" if len(given) else "no actuators, as given,"
+            problem = f"{who} cannot move all of its {len(loops.independent)} freedoms"
+            remedy = f"actuate for example {loops.names(loops.independent)}"
+            part = f"robot {loops.model.name!r}"
+            raise UnderActuated("E-LOOP-013", problem, remedy, part=part)
+        heavy = self._weights([loops.freedoms[k] for k in given], weights)
+        again = partial(
+            singular_values.actuator_forces,
+            independent=free,
+            actuated=given,
+            weights=heavy,
+            wrenches=load.keys,
+            dissipation=dissipation,
+        )
+        solve = self.solver(
+            name,
+            "actuator_forces",
+            again,
+            free,
+            load,
+            rates=2,
+            actuated=tuple(map(int, given)),
+            weights=heavy,
+            dissipation=dissipation,
+        )
+        return solve.first
 
-    def near(self, q: np.ndarray) -> np.ndarray:
-        return assembly.near(self.closing, q)
+    def _weights(
+        self, names: Sequence[str], weights: Mapping[str, float] | None
+    ) -> tuple[float, ...]:
+        """The weight of each of these freedoms."""
+        if not isinstance(weights or {}, Mapping):
+            problem = f"weights must be {{freedom: weight}}, not {type(weights).__name__}"
+            raise ArgumentError("E-LOOP-014", problem, part="inverse_dynamics")
+        chosen = dict.fromkeys(names, 1.0)
+        for name, value in (weights or {}).items():
+            if name not in chosen:
+                problem = (
+                    f"weights name {name!r}, which is not among the actuated "
+                    f"{', '.join(map(repr, names))}"
+                )
+                raise InputError("E-LOOP-015", problem, part="inverse_dynamics")
+            if not (isinstance(value, int | float) and np.isfinite(value) and value > 0.0):
+                problem = f"the weight of {name!r} must be positive, not {value!r}"
+                raise InputError("E-LOOP-016", problem, part="inverse_dynamics")
+            chosen[name] = float(value)
+        return tuple(chosen.values())
 
-    def towards(self, q: np.ndarray, target: np.ndarray, k: int) -> np.ndarray:
-        return assembly.towards(self.closing, q, target, k)
+    # The mass matrix ----------------------------------------------------------------------------
 
-    def accelerations(
-        self, f_ext: Mapping[str, Any] | None, frames: Sequence[str], **options: Any
-    ) -> Accelerations:
-        load = wrench_arguments(self.model, f_ext)
-        keys = (*load.keys, *map(WrenchKey, frames))
-        order = sorted(range(len(keys)), key=lambda k: keys[k].frame)
-        sorted_keys = tuple(keys[k] for k in order)
+    def inertia(self, name: str, method: str = "fastest") -> Solver:
+        """The mass matrix of the independent coordinates; name: what was asked for."""
+        self._refuse_method(f'{name}(coordinates="independent")', method)
+        runs, given = "independent_mass_matrix", self.loops.independent
+        return self.solver(name, runs, singular_values.mass_matrix, given, rates=0)
 
-        def accelerate(t: float, *arrays: Any) -> np.ndarray:
-            here = self if self.t is None else self.moved(np.asarray(t))
-            forces = (*load.forces, *arrays[3:])
-            loads = Load(sorted_keys, [forces[k] for k in order])
-            return here.solver.constrained_dynamics(*arrays[:3], load=loads, **options)[0]
+    def reduced(
+        self, name: str, q: Any, *, threads: int | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        M = self.inertia(name).first(q, threads=threads)
+        return self.closing.carried(np.asarray(q, dtype=float), self.loops.independent)[0], M
 
-        return accelerate
+    def mass(self, load: Load, *, method: str = "fastest", **_: Any) -> Run:
+        """Of the independent coordinates."""
+        return self.inertia("mass_matrix", method).first
 
-    def multipliers(self, q: Any, qd: Any, tau: Any) -> np.ndarray:
-        return self.solver.constrained_dynamics(q, qd, tau)[1]
-
-    def function(self, name: str, **options: Any) -> Compiled:
-        self.refuse_open("function", name)
-        functions = self._solver.cheapest if name in CLOSED_LOOPS else self.functions
-        return functions(name, **options)
-
-    def chosen(self, name: str) -> Model:
-        return self._solver.cheapest.model if name in CLOSED_LOOPS else self.model
-
-    def caller(self, name: str, f_ext: Mapping[str, Any] | None = None, **options: Any) -> Caller:
-        if "coordinates" in options:
-            check_coordinates(name, options["coordinates"])
-        if options.get("coordinates") == "tree" and name in OPEN:
-            opened = self._opened.moved(self.t).caller(name, f_ext, **options)
-            return partial(opened)  # which a plain call does not mean
-        if name not in OWN or (name in TREES and TREES[name](**options)):
-            return super().caller(name, f_ext, **options)
-        kind = Accelerating if name == "forward_dynamics" else Closing
-        return kind(name, self.solver, wrench_arguments(self.model, f_ext), options)
-
-    def loads(self, name: str, multipliers: Any) -> tuple[Any, ...]:
-        if multipliers is None:
-            problem = f"robot {self.model.name!r} has loops or couplings, which exert forces too"
-            remedy = "give multipliers, the second result of constrained_dynamics"
-            raise ArgumentError("E-ROBOT-019", problem, remedy, part=name)
-        return (multipliers,)
-
-    def require_loops(self, what: str, remedy: str = "use forward_dynamics") -> None:
-        pass
-
-    def refuse_loops(self, what: str, remedy: str) -> None:
-        problem = f"robot {self.model.name!r} has loops or couplings"
-        raise ModelError("E-LOOP-033", problem, remedy, part=what)
-
-    def opens(self, function: str) -> bool:
-        return function in OPEN
-
-    def refuse_open(self, what: str, function: str) -> None:
-        if self.opens(function):
+    def mass_inverse(
+        self, load: Load, *, coordinates: str | None = None, method: str = "fastest"
+    ) -> Run:
+        """Of the independent coordinates, which must be asked for."""
+        if coordinates is None:
             problem = (
-                f"robot {self.model.name!r} has loops or couplings, and a program of {function} "
-                "would leave them open"
+                f"robot {self.model.name!r} has loops or couplings, and does not accelerate by "
+                "the inverse of its tree"
             )
-            raise ModelError("E-ROBOT-015", problem, OPEN[function], part=what)
+            remedy = 'say coordinates="independent", or "tree"'
+            raise ModelError("E-ROBOT-017", problem, remedy, part="mass_matrix_inverse")
+        M = self.inertia("mass_matrix_inverse", method).first
+        return lambda q, threads=None: np.linalg.inv(M(q, threads=threads))
+
+    def operational(self, load: Load, *, frame: Any, method: str = "fastest", **view: Any) -> Run:
+        """J G (G' M G)^-1 G' J' of one frame or several."""
+        name = "operational_inertia_inverse"
+        self._refuse_method(name, method)
+        frames = checked_frame(self.model, name, frame, True)
+        each = [frames] if isinstance(frames, str) else frames
+
+        def run(q: Any, threads: int | None = None) -> np.ndarray:
+            G, M = self.reduced(name, q, threads=threads)
+            rows = [self.jacobian(q, frame=one, threads=threads, **view) for one in each]
+            J = np.concatenate(rows, axis=-2) @ G
+            return np.asarray(J @ np.linalg.solve(M, np.swapaxes(J, -1, -2))).astype(M.dtype)
+
+        return run
+
+    # Reactions and the linear system --------------------------------------------------------------
+
+    def reactions(self, load: Load) -> Run:
+        """Of the tree under the forces of the loops."""
+        here = self.bound(self.function("closed_joint_reactions", wrenches=load.keys))
+        return lambda *arrays, threads=None: here(*arrays, *load.forces, threads=threads)
+
+    def linear(self, load: Load, *, coordinates: str, dissipation: bool = False) -> Run:
+        """A and B of the independent coordinates."""
+        solve = self.constrained(load, name="linearize", dissipation=dissipation)
+        shared: dict[str, Any] = {"wrenches": load.keys, "dissipation": dissipation}
+
+        def run(*arrays: Any, threads: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+            qdd, lam = solve(*arrays, threads=threads)
+            state = [np.asarray(a, dtype=float) for a in arrays[:2]]
+            motion = [
+                np.broadcast_to(a, (*qdd.shape[:-1], a.shape[-1])) for a in (*state, qdd, lam)
+            ]
+            A, B = linear_system(self.closing, motion, load.forces, threads=threads, **shared)
+            return A.astype(qdd.dtype), B.astype(qdd.dtype)
+
+        return run
+
+    def _refuse_method(self, what: str, method: str) -> None:
+        if method != "fastest":
+            problem = (
+                f"method {method!r} is of trees, and robot {self.model.name!r} has loops or "
+                "couplings"
+            )
+            raise InputError("E-LOOP-035", problem, "leave it out", part=what)
+
+    own = Constrained.own | {
+        "hybrid_dynamics": hybrid,
+        "inverse_dynamics": actuators,
+        "mass_matrix": mass,
+        "mass_matrix_inverse": mass_inverse,
+        "operational_inertia_inverse": operational,
+        "joint_reactions": reactions,
+        "linearize": linear,
+    }
+    trees: ClassVar[dict[str, Callable[..., bool]]] = {
+        "inverse_dynamics": lambda actuated=None, weights=None, **_: actuated is weights is None,
+        "mass_matrix": lambda coordinates="tree", **_: coordinates == "tree",
+    }
 
 
-OWN: dict[str, Callable[..., Any]] = {
-    "constrained_dynamics": ClosedLoops.constrained_dynamics,
-    "forward_dynamics": ClosedLoops.forward_dynamics,
-    "hybrid_dynamics": ClosedLoops.hybrid_dynamics,
-    "inverse_dynamics": ClosedLoops.actuator_forces,
-    "mass_matrix": ClosedLoops.mass_matrix,
-    "mass_matrix_inverse": ClosedLoops.mass_matrix_inverse,
-    "operational_inertia_inverse": ClosedLoops.operational_inertia_inverse,
-    "joint_reactions": ClosedLoops.joint_reactions,
-    "linearize": ClosedLoops.linearize,
-}
-"""Functions that are not those of the tree."""
+def linear_system(
+    loops: Loops,
+    motion: Sequence[np.ndarray],
+    forces: Sequence[Any],
+    *,
+    threads: int | None,
+    **options: Any,
+) -> tuple[np.ndarray, np.ndarray]:
+    """A (..., 2n, 2n) and B (..., 2n, nv) of xdot = A x + B u.
 
-TREES: dict[str, Callable[..., bool]] = {
-    "inverse_dynamics": lambda actuated=None, weights=None, **_: actuated is weights is None,
-    "mass_matrix": lambda coordinates="tree", **_: coordinates == "tree",
-}
-"""Options with which some of these are the tree's all the same."""
+    motion: q, qd, qdd, multipliers. x = (y, change of yd), where the step
+    G y along `integrate` leads to a neighbouring closed position. With e the three parts of
+    `loop_equations`, neighbouring motions have K dqd = -de3, K dqdd = -de2 and H dqdd - K' dlam +
+    de1 = u; G' takes the multipliers out of the last.
+    """
+    q, qd, _, _ = motion
+    slopes = loops.function("loop_equations", derivative=BY_MOTION, **options)
+    e1_q, e1_v, e2_q, e2_v, e3_q, _ = slopes(*motion, *forces, threads=threads)
+    H = loops.function("mass_matrix")(q, threads=threads)
+    G, R = loops.carried(q, loops.independent)
+    GT, n = np.swapaxes(G, -1, -2), len(loops.independent)
+    turning = -R @ e3_q @ G  # of qd, where y changes and yd does not
+    dq, dqd = np.block([G, 0.0 * G]), np.block([turning, G])
+    dqdd = -R @ (e2_q @ dq + e2_v @ dqd)
+    by_state = -GT @ (e1_q @ dq + e1_v @ dqd + H @ dqdd)
+    below = np.linalg.solve(GT @ H @ G, np.block([by_state, GT]))
+    drift = np.einsum("...k,kij->...ij", qd, _brackets(loops.model))[..., loops.independent, :] @ G
+    above = np.block([drift, np.eye(n) + 0.0 * drift, 0.0 * GT])
+    A, B = np.split(np.concatenate([above, below], axis=-2), [2 * n], axis=-1)
+    return A, B
+
+
+def _brackets(model: Model) -> np.ndarray:
+    """Of each velocity coordinate, what it adds to -ad(qd), which is linear in qd: (nv, nv, nv)."""
+    found = np.zeros((model.nv,) * 3)
+    for i, where in model.velocity_slices.items():
+        joint = model.bodies[i].joint
+        for k, unit in enumerate(np.eye(joint.nv), start=where.start):
+            found[k, where, where] = joint.drift(Vector(tuple(unit.tolist()))).rows
+    return found

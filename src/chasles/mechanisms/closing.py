@@ -1,6 +1,6 @@
 """Closed loops of one robot: their equations, independent freedoms and dependent rates.
 
-Everything is decided on dimensionless equations (`scales`).
+Everything is decided on dimensionless equations (`equations.py`).
 """
 
 import math
@@ -13,23 +13,32 @@ import numpy as np
 
 from chasles.backends.arrays import check_tolerance
 from chasles.backends.drivers import newton
-from chasles.errors import ArgumentError, InputError, ModelError
-from chasles.functions.libraries import refuse
+from chasles.errors import ModelError
+from chasles.functions.compiled import AtTime, Compiled
 from chasles.functions.names import leading_shape
-from chasles.mechanisms.openness import at_index, check_position, check_rates, how_open
-from chasles.mechanisms.ranks import (
+from chasles.mechanisms.equations import (
     RANK,
     SINGULAR,
     beyond,
+    column_scales,
     determine,
     independent_columns,
     margin,
     rank_of,
+    row_scales,
     spans,
 )
-from chasles.mechanisms.reports import ImpossiblePosition, LockedMechanism, SingularPosition
-from chasles.mechanisms.scales import column_scales, row_scales
-from chasles.model import Coupling, Loop, Model
+from chasles.mechanisms.reports import (
+    ImpossiblePosition,
+    LockedMechanism,
+    SingularPosition,
+    at_index,
+    check_position,
+    check_rates,
+    finite,
+    how_open,
+)
+from chasles.model import Model
 from chasles.model.description import freedom_names
 
 CLOSED = 1e-13
@@ -37,7 +46,9 @@ CLOSED = 1e-13
 
 REGULAR = 1e-9
 """Beyond this residual rates are refused."""
-_STARTS = 16
+
+STARTS = 16
+"""Positions from which closed ones are looked for."""
 
 
 class Loops:
@@ -46,23 +57,26 @@ class Loops:
     What is decided once is decided at t = 0, and stays for all times.
     """
 
-    def __init__(self, model: Model, function: Callable[..., Any]) -> None:
+    def __init__(self, model: Model, function: Callable[..., Compiled]) -> None:
         self.model = model
         self.time = np.zeros(())
         self._compile = function
 
     def at(self, time: np.ndarray) -> "Loops":
         """The same loops, with the choices that are made for them, at another time (...), in s."""
-        decided = self.rows, self.columns, self.independent, self.reference_matrix
-        assert all(part is not None for part in decided)
+        _ = self.rows, self.columns, self.independent, self.reference_matrix  # decided once
         moved = copy(self)
         moved.time = time
         return moved
 
-    def function(self, name: str, **options: Any) -> Callable[..., Any]:
+    def function(self, name: str, **options: Any) -> Compiled | AtTime:
         """A compiled function of the robot at this time."""
-        at_time: Callable[..., Any] = self._compile(name, **options).at(self.time)
-        return at_time
+        return self._compile(name, **options).at(self.time)
+
+    @property
+    def part(self) -> str:
+        """The robot, in messages."""
+        return f"robot {self.model.name!r}"
 
     # What is there ----------------------------------------------------------------------------
 
@@ -70,10 +84,6 @@ class Loops:
     def owners(self) -> tuple[int, ...]:
         """For each velocity coordinate the body whose joint it moves."""
         return tuple(i for i in self.model.movers for _ in range(self.model.bodies[i].joint.nv))
-
-    def movers(self, constraint: Loop | Coupling) -> set[int]:
-        """The bodies whose coordinates the equations of a loop or a coupling are of."""
-        return self.model.owners(constraint.bodies)
 
     @cached_property
     def freedoms(self) -> tuple[str, ...]:
@@ -89,6 +99,12 @@ class Loops:
             joint = self.model.bodies[i].joint
             found += range(where.start, where.stop) if joint.additive else [None] * joint.nv
         return tuple(found)
+
+    @cached_property
+    def neutral(self) -> np.ndarray:
+        """The configuration in which every joint's two frames coincide: (nq,)."""
+        joints = (self.model.bodies[i].joint for i in self.model.movers)
+        return np.array([float(x) for joint in joints for x in joint.neutral()])
 
     @cached_property
     def rows(self) -> np.ndarray:
@@ -117,13 +133,11 @@ class Loops:
     @cached_property
     def references(self) -> np.ndarray:
         """Closed positions of full rank, found from neutral and from positions around it."""
-        joints = [self.model.bodies[i].joint for i in self.model.movers]
-        neutral = np.array([float(x) for joint in joints for x in joint.neutral()])
-        looped = set().union(*map(self.movers, self.model.constraints))
+        looped = self.model.owners(i for each in self.model.constraints for i in each.bodies)
         inside = np.array([float(i in looped) for i in self.owners])
-        spread = np.linspace(0.0, 3.0, _STARTS)[:, None] * self.columns * inside
-        away = spread * np.random.default_rng(0).uniform(-1.0, 1.0, (_STARTS, self.model.nv))
-        starts = self.function("integrate")(np.tile(neutral, (_STARTS, 1)), away)
+        spread = np.linspace(0.0, 3.0, STARTS)[:, None] * self.columns * inside
+        away = spread * np.random.default_rng(0).uniform(-1.0, 1.0, (STARTS, self.model.nv))
+        starts = self.function("integrate")(np.tile(self.neutral, (STARTS, 1)), away)
         found = self.solve(starts, self.columns)
         closed = found.q[found.size <= CLOSED]
         if not len(closed):
@@ -131,8 +145,7 @@ class Loops:
             when = " at t = 0, where choices are made" if self.model.timed else ""
             problem = f"no position was found that closes its loops{when}"
             remedy = f"at best {best}; check lengths, frames and couplings"
-            part = f"robot {self.model.name!r}"
-            raise ImpossiblePosition("E-LOOP-002", problem, remedy, part=part)
+            raise ImpossiblePosition("E-LOOP-002", problem, remedy, part=self.part)
         ranks = [rank_of(A)[0] for A in self.matrix(closed)]
         return closed[np.array(ranks) == max(ranks)]
 
@@ -165,14 +178,19 @@ class Loops:
                 "name its independent freedoms, for example "
                 f"{self.names(self.automatic) or 'none: it is locked'}"
             )
-            raise ModelError("E-LOOP-003", problem, part=f"robot {self.model.name!r}")
+            raise ModelError("E-LOOP-003", problem, part=self.part)
         given = self.indices(names, "to be independent")
         self.check_moves(given, self.automatic)
-        self._check_each_moves(given)
+        still = np.intersect1d(given, self.immobile)
+        if len(still):
+            able = np.delete(np.arange(self.model.nv), self.immobile)
+            problem = f"{self.names(still)} cannot move, held by {self.around(still)}"
+            remedy = f"drive others, of {self.names(able)}, or take a loop joint that forbids less"
+            raise LockedMechanism("E-LOOP-010", problem, remedy, part=self.part)
         if len(given) != len(self.automatic) or not determine(self.reference_equations, given):
             problem = f"{self.names(given)} cannot be its independent freedoms"
             remedy = f"it has {len(self.automatic)}, for example {self.names(self.automatic)}"
-            raise ModelError("E-LOOP-004", problem, remedy, part=f"robot {self.model.name!r}")
+            raise ModelError("E-LOOP-004", problem, remedy, part=self.part)
         return given
 
     def indices(self, names: Sequence[str], purpose: str) -> np.ndarray:
@@ -182,7 +200,7 @@ class Loops:
             if name not in self.freedoms:
                 problem = f"no freedom {name!r} {purpose}"
                 remedy = f"it has {', '.join(map(repr, self.freedoms))}"
-                raise ModelError("E-LOOP-005", problem, remedy, part=f"robot {self.model.name!r}")
+                raise ModelError("E-LOOP-005", problem, remedy, part=self.part)
         return np.array(sorted({self.freedoms.index(name) for name in names}), dtype=int)
 
     def among(self, given: np.ndarray) -> np.ndarray | None:
@@ -232,12 +250,10 @@ class Loops:
 
     def complete(self, q: Any, yd: Any, ydd: Any, tolerance: float) -> Any:
         """All rates from those of the independent freedoms; all accelerations too, if given."""
-        n = len(self.independent)
+        n, what = len(self.independent), f" ({self.names(self.independent)})"
         self.check_moves(yd, self.independent)
-        q, yd = (
-            self.array("complete", name, value, size)
-            for name, value, size in (("q", q, self.model.nq), ("yd", yd, n))
-        )
+        q = finite("complete", "q", q, self.model.nq)
+        yd = finite("complete", "yd", yd, n, what)
         leading_shape("complete", q=q, yd=yd)
         self.check_closed("complete", q, tolerance)
         A = self.matrix(q)
@@ -245,7 +261,7 @@ class Loops:
         qd = self._spread(A, yd, self.rows * self.function("loop_rate")(q))
         if ydd is None:
             return qd
-        ydd = self.array("complete", "ydd", ydd, n)
+        ydd = finite("complete", "ydd", ydd, n, what)
         leading_shape("complete", q=q, yd=yd, ydd=ydd)
         return qd, self._spread(A, ydd, self.rows * self.function("loop_bias")(q, qd))
 
@@ -303,22 +319,6 @@ class Loops:
 
     # Doors and messages -----------------------------------------------------------------------
 
-    def array(self, function: str, name: str, value: Any, size: int) -> np.ndarray:
-        """A door: finite numbers (..., size)."""
-        refuse(function, value)
-        try:
-            array = np.asarray(value, dtype=float)
-        except (TypeError, ValueError) as error:
-            problem = f"{name} is not an array of numbers: {error}"
-            raise ArgumentError("E-LOOP-006", problem, part=function) from None
-        if array.ndim == 0 or array.shape[-1] != size:
-            what = f" ({self.names(self.independent)})" if name.startswith("y") else ""
-            problem = f"{name} must have shape (..., {size}){what}, not {array.shape}"
-            raise InputError("E-LOOP-007", problem, part=function)
-        if not np.all(np.isfinite(array)):
-            raise InputError("E-LOOP-008", f"{name} must be finite numbers", part=function)
-        return array
-
     def check_moves(self, asked: Any, independent: np.ndarray) -> None:
         """Where something is asked of independent freedoms, there are some."""
         if np.size(asked) and not len(independent) and self.model.nv:
@@ -330,15 +330,6 @@ class Loops:
                 "take a loop joint that forbids less, leave out a coupling, or add a joint",
                 part=f"robot {self.model.name!r}: locked",
             )
-
-    def _check_each_moves(self, asked: np.ndarray) -> None:
-        """Where some freedoms are to be driven, each of them moves."""
-        still = np.array([k for k in asked if k in self.immobile], dtype=int)
-        if len(still):
-            able = np.delete(np.arange(self.model.nv), self.immobile)
-            problem = f"{self.names(still)} cannot move, held by {self.around(still)}"
-            remedy = f"drive others, of {self.names(able)}, or take a loop joint that forbids less"
-            raise LockedMechanism("E-LOOP-010", problem, remedy, part=f"robot {self.model.name!r}")
 
     def check_closed(self, function: str, q: np.ndarray, tolerance: float) -> None:
         check_tolerance(function, tolerance)
@@ -371,18 +362,13 @@ class Loops:
             remedy += f"{len(given)}, so no choice of independent ones will do"
         else:
             remedy = f"take others as independent: robot.with_independent({self.names(other)})"
-        problem = f"singular position{at_index(bad[0], lead)}: {self.undetermined(here, given)}"
-        raise SingularPosition("E-LOOP-011", problem, remedy, part=f"robot {self.model.name!r}")
-
-    def undetermined(self, A: np.ndarray, given: np.ndarray) -> str:
-        """Which freedoms some do not determine in a position, with A of `matrix`."""
-        rest = np.delete(np.arange(self.model.nv), given)
-        loose = np.abs(np.linalg.svd(A[:, rest])[2][-1])
+        loose = np.abs(np.linalg.svd(here[:, rest])[2][-1])
         joints = rest[loose > 0.1 * np.max(loose)]
-        return (
-            f"{self.names(given)} does not determine {self.names(joints)} through "
-            f"{self.around(joints)}"
+        problem = (
+            f"singular position{at_index(bad[0], lead)}: {self.names(given)} does not determine "
+            f"{self.names(joints)} through {self.around(joints)}"
         )
+        raise SingularPosition("E-LOOP-011", problem, remedy, part=self.part)
 
     def names(self, freedoms: Sequence[int] | np.ndarray) -> str:
         return ", ".join(repr(self.freedoms[k]) for k in freedoms)
@@ -392,6 +378,6 @@ class Loops:
         owners = {self.owners[k] for k in freedoms}
         found = []
         for what, among in (("loop", self.model.loops), ("coupling", self.model.couplings)):
-            names = [repr(x.name) for x in among if owners & self.movers(x)]
+            names = [repr(x.name) for x in among if owners & self.model.owners(x.bodies)]
             found += [f"{what} {', '.join(names)}"] if names else []
         return " and ".join(found)

@@ -1,17 +1,34 @@
-"""What closed loops let move: how many freedoms, which of them not, and with what inertia."""
+"""Mobility of closed loops: how many freedoms, which inertia, and comparison of mechanisms."""
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from chasles.algorithms.homogeneous.loop_matrix import loop_matrix
+from chasles.algorithms.homogeneous.loop_residual import around, loop_coordinates
 from chasles.errors import InputError, ModelError
+from chasles.mathematics.linear import Vector
 from chasles.mechanisms.closing import Loops
-from chasles.mechanisms.ranks import RANK, rank_of, spans
-from chasles.mechanisms.reports import Mobility
-from chasles.mechanisms.structure import weaker_joints
+from chasles.mechanisms.equations import RANK, column_scales, rank_of, row_scales, spans
+from chasles.mechanisms.mechanism import Mechanism
+from chasles.mechanisms.reports import LoopError, Mobility, finite
+from chasles.model import LOOP_JOINTS, Model
+from chasles.model.build import connected
+from chasles.model.spaces import loop_rows
 
 MASSLESS = 1e-13
 """Closed motions that move less than this part of the largest inertia move none."""
+
+STATES = 8
+
+_OFFERED = tuple(
+    kind
+    for kind in sorted(LOOP_JOINTS, key=lambda kind: -LOOP_JOINTS[kind].nv)
+    if LOOP_JOINTS[kind].nv and not LOOP_JOINTS[kind].data and LOOP_JOINTS[kind].bounds != "none"
+)
+"""Joint types that may take the place of a stronger one, those with most freedoms first: all that
+need no number of their own."""
 
 
 def check_inertia(loops: Loops) -> None:
@@ -37,7 +54,7 @@ def check_inertia(loops: Loops) -> None:
 
 def mobility(loops: Loops, q: Any, tolerance: float) -> Mobility:
     """The freedoms left at a closed position (the first reference by default)."""
-    at = loops.references[0] if q is None else loops.array("mobility", "q", q, loops.model.nq)
+    at = loops.references[0] if q is None else finite("mobility", "q", q, loops.model.nq)
     if at.ndim != 1 or loops.time.ndim:
         problem = (
             f"q must have shape ({loops.model.nq},), not {at.shape}, and the time be one number"
@@ -68,3 +85,131 @@ def mobility(loops: Loops, q: Any, tolerance: float) -> Mobility:
         tuple((loop.name, weaker[loop.name]) for loop in loops.model.loops if loop.name in weaker),
         tuple(loops.freedoms[k] for k in still),
     )
+
+
+# How loops hang together --------------------------------------------------------------------------
+
+
+class Cluster(NamedTuple):
+    """Loops and couplings that share joints, directly or through others, and these joints."""
+
+    loops: tuple[str, ...]
+    joints: tuple[str, ...]
+
+
+def clusters(model: Model) -> tuple[Cluster, ...]:
+    """The smallest sets of loops and couplings of which no two share a joint (Featherstone 8.9).
+
+    K has no entries between them, so that each is solved by itself; joints in none are free.
+    """
+    found: list[tuple[set[str], set[int]]] = []
+    for constraint in model.constraints:
+        names, movers = {constraint.name}, model.owners(constraint.bodies)
+        apart = []
+        for cluster in found:
+            if cluster[1] & movers:
+                names, movers = names | cluster[0], movers | cluster[1]
+            else:
+                apart.append(cluster)
+        found = [*apart, (names, movers)]
+    order = [constraint.name for constraint in model.constraints]
+    found.sort(key=lambda cluster: min(map(order.index, cluster[0])))
+    return tuple(
+        Cluster(
+            tuple(name for name in order if name in names),
+            tuple(model.bodies[i].data.name for i in model.movers if i in movers),
+        )
+        for names, movers in found
+    )
+
+
+def weaker_joints(model: Model, t: float, q: np.ndarray, spare: dict[str, int]) -> dict[str, str]:
+    """For loops with spare equations at t and q, the weakest joint type that leaves the rank.
+
+    What it transmits is a part of what the loop's own joint does, so that it allows every motion
+    that this allows (Featherstone 2008, section 8.10). Taken together they still leave the rank;
+    "free" means that the loop says nothing. Loops without such a type are not among them.
+    """
+    if not any(spare.values()):
+        return {}
+    model = model.at(t)
+    rank, offered = _rank(model, q), {}
+    for k in reversed(range(len(model.loops))):
+        loop = model.loops[k].data
+        for kind in _OFFERED if spare[loop.name] else ():
+            if LOOP_JOINTS[kind].nv <= model.loops[k].joint.nv:
+                break
+            loops = list(model.source.loops)
+            loops[k] = replace(loop, kind=kind, custom=None)
+            source = replace(model.source, loops=tuple(loops))
+            trial = connected(source, mimic=model.mimics).at(t)
+            if _within(trial, model, k, q) and _rank(trial, q) == rank:
+                model, offered[loop.name] = trial, kind
+                break
+    return offered
+
+
+def _within(trial: Model, model: Model, k: int, q: np.ndarray) -> bool:
+    """Whether the forces that loop k transmits in one model are among those in the other."""
+    some, all_of = _transmitted(trial, k, q), _transmitted(model, k, q)
+    left = some - all_of @ np.linalg.lstsq(all_of, some, rcond=None)[0]
+    return bool(np.max(np.abs(left), initial=0.0) < 1e-9 * max(1.0, np.max(np.abs(all_of))))
+
+
+def _transmitted(model: Model, k: int, q: np.ndarray) -> np.ndarray:
+    """T of loop k, its columns in coordinates of the successor body: (6, rows)."""
+    loop = model.loops[k]
+    T = loop.joint.constraint(loop_coordinates(loop, around(model, loop, _split(model, q))))
+    columns = [[*(loop.successor.placement.T @ f)] for f in T.columns]
+    return np.array(columns, dtype=float).reshape(len(columns), 6).T
+
+
+def _rank(model: Model, q: np.ndarray) -> int:
+    """The rank of the dimensionless matrix of all loops and couplings."""
+    K = loop_rows(model, loop_matrix(model, _split(model, q)), model.movers)
+    A = np.array(K, dtype=float).reshape(model.loop_rows, model.nv)
+    return rank_of(row_scales(model)[:, None] * A * column_scales(model))[0]
+
+
+def _split(model: Model, q: np.ndarray) -> dict[int, Vector]:
+    return model.positions(q.tolist())
+
+
+# Comparison ---------------------------------------------------------------------------------------
+
+
+def equivalent(a: Mechanism, b: Mechanism, tolerance: float, rng: np.random.Generator) -> bool:
+    """Return True if two mechanisms with the same joints have the same equation of motion."""
+    if a.rows or b.rows:
+        return _closed_alike(a, b, tolerance, rng)
+    nv = a.model.nv
+    q = a.caller("integrate")(a.neutral(), rng.uniform(-np.pi, np.pi, size=(STATES, nv)))
+    qd, qdd = rng.normal(size=(2, STATES, nv))
+    pairs = (
+        [one.caller("inverse_dynamics")(q, qd, qdd), one.caller("mass_matrix")(q)] for one in (a, b)
+    )
+    return all(_near(x, y, tolerance) for x, y in zip(*pairs, strict=True))
+
+
+def _closed_alike(a: Mechanism, b: Mechanism, tolerance: float, rng: np.random.Generator) -> bool:
+    """Return True if the closed motions of two mechanisms agree; one may have no loops."""
+    loops = (a if a.rows else b).closing
+    q = loops.solve(loops.references, loops.columns).q
+    tau = rng.normal(size=(len(q), a.model.nv))
+    try:
+        n, other = (int(mobility(one.loops, None, 1e-9)) for one in (a, b))
+        if n != other:
+            return False
+        qd = a.closing.complete(q, rng.normal(size=(len(q), n)), None, 1e-9)
+        x, y = (
+            one.caller("forward_dynamics", method="fastest", dissipation=False)(q, qd, tau)
+            for one in (a, b)
+        )
+    except LoopError:
+        return False
+    return _near(x, y, tolerance)
+
+
+def _near(a: np.ndarray, b: np.ndarray, tolerance: float) -> bool:
+    error, size = (np.max(np.abs(x), initial=0.0) for x in (a - b, a))
+    return bool(error <= tolerance * size)

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from chasles.mechanisms.closing import Loops
-from chasles.mechanisms.openness import at_index
-from chasles.mechanisms.ranks import RANK
-from chasles.mechanisms.reports import SingularPosition
+from chasles.mechanisms.equations import RANK
+from chasles.mechanisms.reports import SingularPosition, at_index
 
 
 def constrained_dynamics(
@@ -60,7 +59,7 @@ def actuator_forces(
     actuated: np.ndarray,
     weights: Sequence[float],
     **options: Any,
-) -> np.ndarray:
+) -> list[np.ndarray]:
     """Forces at the actuated freedoms, among which are independent ones."""
     G, _ = loops.carried(arrays[0], independent)
     tau = loops.function("inverse_dynamics", **options)(*arrays)
@@ -69,13 +68,14 @@ def actuator_forces(
     u = np.zeros_like(tau)
     x = np.linalg.solve(N, _times(np.swapaxes(G, -1, -2), tau)[..., None])
     u[..., actuated] = gains * (used @ x)[..., 0]
-    return u
+    return [u]
 
 
-def mass_matrix(loops: Loops, q: np.ndarray) -> np.ndarray:
+def mass_matrix(loops: Loops, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Of the independent freedoms."""
+    (q,) = arrays
     G, _ = loops.carried(q, loops.independent)
-    return np.asarray(np.swapaxes(G, -1, -2) @ loops.function("mass_matrix")(q) @ G)
+    return [np.asarray(np.swapaxes(G, -1, -2) @ loops.function("mass_matrix")(q) @ G)]
 
 
 def _solved(

@@ -14,7 +14,7 @@ from chasles.functions.names import check_robot
 from chasles.functions.numeric.linear_systems import checked_step
 from chasles.model import Model
 from chasles.motion.adjoint import RolloutGradient
-from chasles.motion.contact.soft import SoftPair
+from chasles.motion.contact.pairs import Pair
 from chasles.motion.contract import Array, Machine, plant
 from chasles.motion.controllers import BUILT_IN, MayRemember, apart
 from chasles.motion.drivers.compiled import DONE, Course, Rollout, checked_steps, prepared
@@ -302,7 +302,7 @@ class Steps(TypedDict, total=False):
     integrator: str
     start: float
     dissipation: bool
-    contacts: Sequence[SoftPair] | None
+    contacts: Sequence[Pair] | None
     contact_states: Array
     threads: int | None
 
@@ -321,7 +321,7 @@ def _course(
     integrator: str = "semi-implicit",
     start: float = 0.0,
     dissipation: bool = False,
-    contacts: Sequence[SoftPair] | None = None,
+    contacts: Sequence[Pair] | None = None,
     contact_states: Array = None,
     threads: int | None = None,
 ) -> tuple[Rollout, Course]:

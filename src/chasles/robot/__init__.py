@@ -1,8 +1,7 @@
 """The public robot, in rooms: identity, functions, configuration space, editing, limits."""
 
 from chasles.mechanisms import Coordinates
-from chasles.robot.identity import Array
-from chasles.robot.limits import Limits
+from chasles.robot.identity import Array, Limits
 from chasles.robot.robot import Robot
 
 __all__ = ["Array", "Coordinates", "Limits", "Robot"]

@@ -17,10 +17,7 @@ class Configuring(Computing):
 
     def neutral(self) -> np.ndarray:
         """The configuration in which every joint's two frames coincide: (nq,)."""
-        q = np.empty(self.nq)
-        for i, where in self.model.position_slices.items():
-            q[where] = list(self.model.bodies[i].joint.neutral())
-        return q
+        return self.mechanism.neutral()
 
     def state(self, values: Mapping[str, Array], *, default: Array = None) -> np.ndarray:
         """q (..., nq) from {joint: position}, shapes broadcast together.

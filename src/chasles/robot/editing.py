@@ -159,5 +159,4 @@ class Editing(Deriving):
         return mechanisms.equivalent(self.mechanism, other.mechanism, tolerance, rng)
 
     def _changed(self, source: Description) -> Self:
-        made: Self = rebuilt(type(self), source, self.mimic, self.mechanism.t)
-        return made
+        return rebuilt(type(self), source, self.mimic, self.mechanism.t)

@@ -1,8 +1,9 @@
-"""What a robot is: its names and numbers, and where each joint's coordinates lie."""
+"""What a robot is: its names and numbers, its limits, its mechanism and how that is called."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
@@ -10,26 +11,37 @@ from chasles import mechanisms
 from chasles.mechanisms import Cluster, Mechanism, clusters
 from chasles.model import Description, JointData, Model, ModelError, build
 from chasles.model.parameters import nominal, shape
-from chasles.robot.limits import Limits, limits_of
 
 Array = Any
 """An array of NumPy, PyTorch, JAX or CuPy, or anything NumPy can make one of. Results are of the
 same library; annotations name NumPy's."""
 
 
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """Limits of all joints, infinite where a joint has none.
+
+    lower, upper: positions (nq,), in rad or m. velocity, effort: the largest absolute values
+    (nv,), in rad/s or m/s, and in N m or N.
+    """
+
+    lower: np.ndarray
+    upper: np.ndarray
+    velocity: np.ndarray
+    effort: np.ndarray
+
+
 class Identity:
     """A model, and the mechanism that answers for it."""
 
     def __init__(self, source: Description, *, mimic: bool = True, strict: bool = False) -> None:
-        self._begin(source, mimic=mimic, strict=strict)
+        self._begin(mechanisms.of(build(source, mimic=mimic, strict=strict)))
 
-    def _begin(self, source: Description, *, mimic: bool, strict: bool = False) -> None:
-        """Make the robot of a description, whatever arguments a subclass is made with."""
-        self.model: Model = build(source, mimic=mimic, strict=strict)
-        self.mechanism: Mechanism = mechanisms.of(self.model)
+    def _begin(self, mechanism: Mechanism) -> None:
+        """Make the robot of a mechanism, whatever arguments a subclass is made with."""
+        self.mechanism: Mechanism = mechanism
         """The mechanism behind the functions: a tree, closed loops, or one that depends on time."""
-        self.mimic = mimic
-        """Whether joints that mimic others follow them, without coordinates of their own."""
+        self.model: Model = mechanism.model
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         return rebuilt, (type(self), self.model.source, self.mimic, self.mechanism.t)
@@ -47,6 +59,11 @@ class Identity:
         return self.model.name
 
     @property
+    def mimic(self) -> bool:
+        """Whether joints follow others that they mimic, without coordinates of their own."""
+        return self.model.mimics
+
+    @property
     def bodies(self) -> tuple[str, ...]:
         """All links, in file order."""
         return tuple(link.name for link in self.model.source.links)
@@ -54,7 +71,7 @@ class Identity:
     @property
     def joints(self) -> tuple[str, ...]:
         """The moving joints that own coordinates, in the order of their coordinates."""
-        return tuple(self.model.bodies[i].data.name for i in self.model.movers)
+        return self.mechanism.joints
 
     @property
     def moving_joints(self) -> tuple[str, ...]:
@@ -64,7 +81,7 @@ class Identity:
     @property
     def driven_joints(self) -> tuple[str, ...]:
         """The joints whose motion is given in time (`drive`), in file order; they have no q."""
-        return tuple(self.model.bodies[i].data.name for i in self.model.driven)
+        return self.mechanism.driven_joints
 
     @property
     def loops(self) -> tuple[str, ...]:
@@ -84,8 +101,7 @@ class Identity:
         close the loops, early joints first; `with_independent` makes another choice. All freedoms
         of the tree, in order, if there are no loops.
         """
-        loops = self.mechanism.loops
-        return tuple(loops.freedoms[k] for k in loops.independent)
+        return self.mechanism.independent
 
     @property
     def mass(self) -> float:
@@ -119,8 +135,19 @@ class Identity:
 
     @cached_property
     def limits(self) -> Limits:
-        """The limits of its joints: `lower` and `upper` (nq,), `velocity` and `effort` (nv,)."""
-        return limits_of(self.model)
+        """The limits of its joints: `lower` and `upper` (nq,), `velocity` and `effort` (nv,).
+
+        Joints with several coordinates have none.
+        """
+        model = self.model
+        q, v = np.full((2, model.nq), np.inf), np.full((2, model.nv), np.inf)
+        q[0] = -np.inf
+        for i in model.movers:
+            given, joint = model.bodies[i].data.limits, model.bodies[i].joint
+            if joint.nq == 1:
+                q[:, model.position_slices[i].start] = sorted((given.lower, given.upper))
+                v[:, model.velocity_slices[i].start] = given.velocity, given.effort
+        return Limits(*q, *v)
 
     def joint(self, name: str) -> JointData:
         """What the file says of a joint: type, axis, limits, damping, friction, mimic."""
@@ -136,7 +163,7 @@ class Identity:
 
     def velocity_slice(self, joint: str) -> slice:
         """Where a joint's velocities lie in qd (and forces in tau)."""
-        return self.model.velocity_slices[self.model.mover(joint)]
+        return self.mechanism.velocity_slice(joint)
 
     def parameter(self, name: str) -> np.ndarray:
         """A number of the mechanism: "<link>.mass", ".center", ".inertia", "<joint>.placement",
@@ -169,13 +196,53 @@ class Identity:
         mechanism = self.mechanism.at(t)
         if mechanism is self.mechanism:
             return self
-        held = object.__new__(type(self))
-        held.__dict__.update(self.__dict__, mechanism=mechanism)
-        return held
+        return of_mechanism(type(self), mechanism)
+
+    # Calls --------------------------------------------------------------------------------------
+
+    def _call(
+        self,
+        function: str,
+        arrays: tuple[Array, ...],
+        options: tuple[Any, ...],
+        f_ext: Mapping[str, Any] | None,
+        out: Array,
+        threads: int | None,
+    ) -> Any:
+        """Compute a function; from the second call on, by what is ready for its options.
+
+        options: names and values in turn, a key without further ado.
+        """
+        key = (function, options)
+        plain = f_ext is None and out is None and threads is None
+        ready = self.mechanism.found(key) if plain else None
+        if ready is not None:
+            return ready(*arrays)
+        caller: Any = self.mechanism.asked(key, f_ext)
+        if not plain:
+            return caller(*arrays, out=out, threads=threads)
+        if getattr(caller, "plain", False) and self.mechanism.t is None:
+            self._install(function, caller)
+        return self.mechanism.keep(key, caller)(*arrays)
+
+    def _install(self, function: str, caller: Any) -> None:
+        """From the first plain call on, the method is the function's fast entry."""
+        if function not in self.__dict__:
+            method = getattr(self, function)
+            self.__dict__[function] = caller.entry(holder=self, fallback=method)
 
 
-def rebuilt(kind: type[Any], source: Description, mimic: bool, t: np.ndarray | None) -> Any:
-    """A robot, at a time if it is given one and depends on it."""
+Kind = TypeVar("Kind", bound=Identity)
+
+
+def rebuilt(kind: type[Kind], source: Description, mimic: bool, t: np.ndarray | None) -> Kind:
+    """The robot of a description, at a time if it is given one and depends on it."""
+    mechanism = mechanisms.of(build(source, mimic=mimic))
+    return of_mechanism(kind, mechanism if t is None else mechanism.at(t))
+
+
+def of_mechanism(kind: type[Kind], mechanism: Mechanism) -> Kind:
+    """The one place that makes a robot of a mechanism."""
     made = object.__new__(kind)
-    made._begin(source, mimic=mimic)
-    return made if t is None else made.at(t)
+    made._begin(mechanism)
+    return made

@@ -1,5 +1,6 @@
 """The public robot: one mechanism, with its functions compiled on first use."""
 
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from chasles.algorithms import that_runs
@@ -79,3 +80,9 @@ class Robot(Editing):
         `wait()`. Needs `pip install 'chasles[view]'`.
         """
         return entry_point("show")(self, **options)
+
+
+for _room in Robot.__mro__[1:-1]:  # tracebacks and help name the robot, not the room
+    for _name, _member in vars(_room).items():
+        if isinstance(_member, FunctionType):
+            _member.__qualname__, _member.__module__ = f"Robot.{_name}", __name__

@@ -25,7 +25,7 @@ from chasles.motion.adjoint import (
     checked_weights,
     gone_back,
 )
-from chasles.motion.contact.soft import Contacts, given_pairs
+from chasles.motion.contact.pairs import Contacts, given_pairs
 from chasles.motion.contract import Machine
 from chasles.motion.controllers import BUILT_IN, parameter_count, traced
 from chasles.motion.drivers.places import Place, place_of

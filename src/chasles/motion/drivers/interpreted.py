@@ -11,9 +11,8 @@ from chasles.backends.arrays import checked_count
 from chasles.errors import ArgumentError, InputError, NotFiniteError
 from chasles.functions.names import leading_shape, numbers
 from chasles.functions.numeric.linear_systems import checked_step
-from chasles.mechanisms.contract import Accelerations
-from chasles.motion.contact.pairs import Rigid
-from chasles.motion.contact.soft import given_pairs
+from chasles.mechanisms.mechanism import Accelerations
+from chasles.motion.contact.pairs import Rigid, given_pairs
 from chasles.motion.contract import Array, Machine, plant
 from chasles.motion.controllers import BUILT_IN, controlled
 from chasles.motion.drivers.loops import ByFunction, Closed

@@ -11,9 +11,7 @@ from chasles import backends
 from chasles.backends.arrays import call
 from chasles.errors import ArgumentError, InputError, ModelError
 from chasles.expr import RULES, Arena, Number, Program, Variable, forward
-from chasles.mechanisms import ImpossiblePosition, OpenLoop, SingularPosition
-from chasles.mechanisms.charts import Chart
-from chasles.mechanisms.closing import CLOSED
+from chasles.mechanisms import CLOSED, Chart, ImpossiblePosition, OpenLoop, SingularPosition
 from chasles.motion.contract import Array, Machine
 from chasles.motion.drivers.running import Memory, Remembering
 from chasles.motion.steps.system import Placed, Taken, Tree

@@ -21,7 +21,6 @@ import numpy as np
 import scipy
 
 from chasles.errors import InputError, NotFiniteError
-from chasles.motion.contact.impact import impulses, response
 from chasles.motion.contact.modes import (
     FAINT,
     SLOW,
@@ -32,10 +31,11 @@ from chasles.motion.contact.modes import (
     ease,
     heading,
     held_forces,
+    impulses,
     next_mode,
 )
 from chasles.motion.contact.pairs import Pair
-from chasles.motion.contact.rigid import Problem, constrained_problem
+from chasles.motion.contact.rigid import Problem, constrained_problem, response
 from chasles.motion.contract import Machine
 from chasles.motion.drivers.running import Changed, Memory, Pace, other_motion
 from chasles.motion.drivers.slots import Slots, State
@@ -159,8 +159,8 @@ class RigidContact(Pace):
         some, (t, q, qd) = moves.of(which), at
         T = some.J.reshape(-1, self._robot.nv).T
         touch = (T, some.bias.ravel(), some.gap)
-        tau, robot = self._force(t, q, qd), self._robot.at(t)
-        return constrained_problem(robot, q, qd, tau, *touch, **self._options)
+        tau, here = self._force(t, q, qd), self._robot.mechanism.at(t)
+        return constrained_problem(here, q, qd, tau, *touch, **self._options)
 
     def _drag(self, moves: Moves, active: np.ndarray) -> np.ndarray:
         """Friction (k, 2) for a normal force of 1, of active points."""
@@ -347,7 +347,7 @@ class RigidContact(Pace):
     def _struck(self, at: State, moves: Moves, which: np.ndarray) -> np.ndarray:
         """Velocities after impulses at some points (step 4)."""
         J = moves.J[which].reshape(-1, self._robot.nv)
-        B = response(self._robot.at(at.t), at.q, J.T)
+        B = response(self._robot.mechanism.at(at.t), at.q, J.T)
         laws = [self._slots.laws[k] for k in self._slots.row[which]]
         with self._slots.said(at.t, which):
             return at.qd + B @ impulses(laws, J @ B, moves.velocity[which])

@@ -7,15 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chasles.errors import ArgumentError, ConvergenceError, InputError
-from chasles.motion.contact.dynamics import contact_axes
-from chasles.motion.contact.impact import response
 from chasles.motion.contact.modes import Mode
 from chasles.motion.contact.pairs import Pair, Rigid
-from chasles.motion.contact.rigid import limit_rows, touch
+from chasles.motion.contact.rigid import limit_rows, response, touch
 from chasles.motion.contract import Machine
-from chasles.motion.geometry.carriers import carrier
-from chasles.motion.geometry.kinematics import NEAR, Moves, Points
+from chasles.motion.geometry.kinematics import NEAR, Moves, Points, carrier
 from chasles.motion.geometry.meetings import Meeting, meeting
+from chasles.motion.geometry.shapes import contact_axes
 from chasles.motion.laws.friction import NoUniqueMotion
 from chasles.motion.records import Occurrence, Touching
 from chasles.motion.solvers.complementarity import Infeasible
@@ -38,7 +36,7 @@ class Stops:
         joints = [robot.model.bodies[i].joint for i in robot.model.movers]
         self._start = np.array([float(x) for joint in joints for x in joint.neutral()])
         self._robot, still = robot, np.zeros(robot.nv)
-        rows = limit_rows(robot, self._start, still, within=np.inf) if used else []
+        rows = limit_rows(robot.model, self._start, still, within=np.inf) if used else []
         rows = [row for row in rows if np.isfinite(row[2])]
         self._freedom = np.array([k for k, _, _ in rows], dtype=int)
         self._sign, self._gap = (np.array([row[k] for row in rows]) for k in (1, 2))
@@ -70,16 +68,16 @@ class Varying:
 
         The gap of features that are not those nearest to each other is infinite.
         """
-        robot, (_, q, qd) = self._robot.at(at.t), at
-        over, under = (carrier(robot, q, qd, frame) for frame in self._frames)
+        here, (_, q, qd) = self._robot.mechanism.at(at.t), at
+        over, under = (carrier(here, q, qd, frame) for frame in self._frames)
         gap, room = self._features.gaps(over, under)
         gap = np.where(held | (room >= 0.0), gap, np.inf)
-        axes, J = np.zeros((self.size, 3, 3)), np.zeros((self.size, 3, robot.nv))
+        axes, J = np.zeros((self.size, 3, 3)), np.zeros((self.size, 3, len(qd)))
         velocity, bias = np.zeros((2, self.size, 3))
         which = np.flatnonzero(held | (gap <= NEAR))
         if which.size:
             found = self._features.contacts(which, over, under)
-            there, E = touch(robot, q, qd, found), contact_axes(found.normal)
+            there, E = touch(here, q, qd, found), contact_axes(found.normal)
             moved = there.velocity[..., None], there.J, there.bias[..., None]
             axes[which], (v, J[which], b) = E, (E @ part for part in moved)
             velocity[which], bias[which] = v[..., 0], b[..., 0]
@@ -96,8 +94,9 @@ class Slots:
 
     def __init__(self, robot: Machine, pairs: Sequence[Pair], limits: bool) -> None:
         features = [meeting(pair.body, pair.surface) for pair in pairs]
-        fixed = [pair for pair, found in zip(pairs, features, strict=True) if found is None]
-        self._points, self._stops = Points(robot, fixed), Stops(robot, limits)
+        both = zip(pairs, features, strict=True)
+        fixed = [(pair.body, pair.surface) for pair, found in both if found is None]
+        self._points, self._stops = Points(robot.model, fixed), Stops(robot, limits)
         self._varying: list[Varying] = []
         self.names: list[str] = []
         self.laws: list[Rigid] = []
@@ -142,7 +141,7 @@ class Slots:
 
     def _shift(self, at: State, J: np.ndarray, excess: np.ndarray) -> np.ndarray:
         """The step d of least d'M d with J d = -excess."""
-        B = response(self._robot.at(at.t), at.q, J.T)
+        B = response(self._robot.mechanism.at(at.t), at.q, J.T)
         return B @ np.linalg.lstsq(J @ B, -excess, rcond=1e-11)[0]
 
     def seen(self, moves: Moves, forces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

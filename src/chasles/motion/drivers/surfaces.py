@@ -15,7 +15,7 @@ from chasles.backends.arrays import call
 from chasles.errors import InputError
 from chasles.expr import RULES, Arena, Program, Variable
 from chasles.functions.names import numbers
-from chasles.motion.contact.soft import Contacts, SoftPair
+from chasles.motion.contact.pairs import Contacts, Pair
 from chasles.motion.contract import Array, Machine
 from chasles.motion.drivers.running import Begin
 from chasles.motion.records import Event, Occurrence, Touching
@@ -30,7 +30,7 @@ class Surfaces:
     method that chooses its steps must see the jump instead, to come near enough to it.
     """
 
-    def __init__(self, robot: Machine, pairs: Sequence[SoftPair], integrator: str) -> None:
+    def __init__(self, robot: Machine, pairs: Sequence[Pair], integrator: str) -> None:
         row = INTEGRATORS[integrator]
         if row.hamiltonian:
             problem = f"integrator {integrator!r} has no place for states of surfaces"

@@ -9,7 +9,7 @@ from itertools import pairwise
 from chasles.expr import RULES, Arena, Number, Program, Variable
 from chasles.functions.programs import Derivative, program
 from chasles.model import Model
-from chasles.motion.contact.soft import Contacts, Pressed
+from chasles.motion.contact.pairs import Contacts, Pressed
 from chasles.motion.steps.integrators import INTEGRATORS
 from chasles.motion.steps.system import Weights, path
 

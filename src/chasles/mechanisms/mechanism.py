@@ -1,0 +1,395 @@
+"""Mechanisms: one contract, in which trees, closed loops and motion in time differ.
+
+Nothing above asks which of them a mechanism is.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from copy import copy
+from functools import cached_property, partial
+from typing import Any, Literal, Self, get_args
+
+import numpy as np
+
+from chasles.algorithms import CLOSED_LOOPS
+from chasles.backends.arrays import check_tolerance
+from chasles.errors import InputError
+from chasles.functions.compiled import AtTime, Compiled
+from chasles.functions.doors import (
+    checked_time,
+    derivative_names,
+    order_option,
+    wrench_arguments,
+)
+from chasles.functions.functions import Functions
+from chasles.functions.programs import Derivative, spaces
+from chasles.functions.tracing import WrenchKey
+from chasles.mechanisms.assembly import Charts
+from chasles.mechanisms.closing import Loops
+from chasles.model import Model, ModelError
+
+Coordinates = Literal["tree", "independent"]
+"""All coordinates of the tree, or those that its closed loops leave independent."""
+
+Caller = Callable[..., Any]
+"""Computes a function: called with its arrays, `out=` and `threads=`."""
+
+Accelerations = Callable[..., np.ndarray]
+"""qdd of (t, q, qd, tau, *wrenches)."""
+
+Key = tuple[str, tuple[Any, ...]]
+"""A function, and names and values of its options in turn."""
+
+
+class Called:
+    """A public function of a mechanism as a method: `mechanism.mass_matrix(q)`."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, mechanism: "Mechanism", owner: type | None = None) -> Caller:
+        return partial(mechanism.call, self._name)
+
+
+class Mechanism:
+    """The contract, with the answers of a tree: all freedoms are independent, nothing is closed."""
+
+    traits: tuple[str, ...] = ()
+    """Reasons why it is not a plain tree, in words: ("it has loops", "it depends on time")."""
+
+    def __init__(self, model: Model) -> None:
+        self.model, self.functions = model, Functions(model)
+        self.t: np.ndarray | None = None
+        """The time (...) at which it is asked, in s; None if none was given."""
+        self.kept: dict[Any, Any] = {}
+        """Compiled steps of its motion, by all that decides them."""
+        self.ready: dict[Key, Caller] = {}
+        """Functions by arrays alone, with little overhead, that were called before."""
+
+    # Names --------------------------------------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        """The robot's name."""
+        return self.model.name
+
+    @property
+    def nq(self) -> int:
+        """The number of position coordinates."""
+        return self.model.nq
+
+    @property
+    def nv(self) -> int:
+        """The number of velocity coordinates."""
+        return self.model.nv
+
+    @property
+    def rows(self) -> int:
+        """The number of equations of its loops and couplings."""
+        return self.model.loop_rows
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        """The moving joints that own coordinates, in the order of their coordinates."""
+        return tuple(self.model.bodies[i].data.name for i in self.model.movers)
+
+    @property
+    def driven_joints(self) -> tuple[str, ...]:
+        """The joints whose motion is given in time, in file order."""
+        return tuple(self.model.bodies[i].data.name for i in self.model.driven)
+
+    @property
+    def independent(self) -> tuple[str, ...]:
+        """The freedoms that determine all others through the loops."""
+        return tuple(self.loops.freedoms[k] for k in self.loops.independent)
+
+    def velocity_slice(self, joint: str) -> slice:
+        """Where a joint's velocities lie in qd (and forces in tau)."""
+        return self.model.velocity_slices[self.model.mover(joint)]
+
+    def neutral(self) -> np.ndarray:
+        """The configuration in which every joint's two frames coincide: (nq,)."""
+        return self.loops.neutral.copy()
+
+    # Time ---------------------------------------------------------------------------------------
+
+    def at(self, t: Any) -> Self:
+        """The mechanism at a time; itself if it does not depend on time."""
+        return self
+
+    # Coordinates --------------------------------------------------------------------------------
+
+    @cached_property
+    def loops(self) -> Loops:
+        """Names of all freedoms, and which are independent: chosen once, at t = 0."""
+        return Loose(self.model, self.function)
+
+    @property
+    def closing(self) -> Loops:
+        """Positions and rates that keep the loops closed, at its time."""
+        return self.loops
+
+    @cached_property
+    def charts(self) -> Charts:
+        """Independent coordinates that suit a position."""
+        return Charts(self.functions)
+
+    def reduced(self, name: str, q: Any) -> tuple[np.ndarray, np.ndarray]:
+        """G with qd = G yd, and the mass matrix of yd, at closed q; `name` is used in messages."""
+        return np.eye(self.model.nv), self.mass_matrix(q)
+
+    def closed(self, q: Any, qd: Any, *, anywhere: bool) -> tuple[np.ndarray, np.ndarray]:
+        """A closed state with the independent coordinates and rates of q and qd.
+
+        anywhere: on any branch, not the one near q.
+        """
+        return q, qd
+
+    def near(self, q: np.ndarray) -> np.ndarray:
+        """A closed position near q, or where else a few tries find one."""
+        return q
+
+    def towards(self, q: np.ndarray, target: np.ndarray, k: int) -> np.ndarray:
+        """The closed position on the branch of q in which freedom k is as in a target."""
+        return target
+
+    # Functions ----------------------------------------------------------------------------------
+
+    integrate = Called()
+    difference = Called()
+    forward_kinematics = Called()
+    frame_velocity = Called()
+    frame_acceleration = Called()
+    jacobian = Called()
+    jacobian_rate = Called()
+    mass_matrix = Called()
+    bias_forces = Called()
+    gravity_forces = Called()
+    inverse_dynamics = Called()
+    constrained_dynamics = Called()
+    loop_matrix = Called()
+
+    def call(
+        self,
+        name: str,
+        *arrays: Any,
+        f_ext: Mapping[str, Any] | None = None,
+        out: Any = None,
+        threads: int | None = None,
+        **options: Any,
+    ) -> Any:
+        """Compute a public function: arrays and options as the robot's method takes them."""
+        key = (name, tuple(word for pair in options.items() for word in pair))
+        if f_ext is None and out is None and threads is None:
+            found = self.found(key) or self.keep(key, self.asked(key))
+            return found(*arrays)
+        return self.asked(key, f_ext)(*arrays, out=out, threads=threads)
+
+    def found(self, key: Key) -> Caller | None:
+        """A function of arrays alone that was kept."""
+        try:
+            return self.ready.get(key)
+        except TypeError:  # an option without hash, as a list
+            return None
+
+    def asked(self, key: Key, f_ext: Mapping[str, Any] | None = None) -> Caller:
+        """A public function with options, under loads."""
+        name, words = key
+        return self.caller(name, f_ext, **dict(zip(words[::2], words[1::2], strict=True)))
+
+    def keep(self, key: Key, here: Caller) -> Caller:
+        """Keep what was asked for, without loads; with less overhead if there is such a way."""
+        found: Caller = getattr(here, "fast", here)
+        with suppress(TypeError):  # an option without hash
+            self.ready[key] = found
+        return found
+
+    def derivatives(self, name: str, *arrays: Any, wrt: Any = None, **options: Any) -> Any:
+        """Exact derivatives of a function, as the robot's method gives them."""
+        options = order_option(name, arrays) | options
+        key = ("derivatives", (name, wrt, *options.items()))
+        found = self.found(key) or self.keep(key, self.derived("jacobian", name, wrt, **options)[0])
+        return found(*arrays)
+
+    def derived(
+        self,
+        kind: Literal["jacobian", "pullback"],
+        function: str,
+        wrt: str | Sequence[str] | None,
+        degree: int = 1,
+        f_ext: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> tuple[Compiled | AtTime, Sequence[Any]]:
+        """Derivatives of a degree by some arguments of a function, and loads, which follow them."""
+        self.refuse_open("derivatives", function)
+        order = options.get("order", 1)
+        names = derivative_names(function, wrt, order=order, model=self.model)
+        keys, forces = wrench_arguments(self.model, f_ext)
+        derivative = Derivative(kind, names, degree)
+        compiled = self.function(function, wrenches=keys, derivative=derivative, **options)
+        return self.bound(compiled), forces
+
+    def function(self, name: str, **options: Any) -> Compiled:
+        """A compiled function; not one whose program would leave loops open."""
+        if name in CLOSED_LOOPS:
+            self.require_loops(name)
+        return self.functions(name, **options)
+
+    def chosen(self, name: str) -> Model:
+        """The model that a function is traced on: with a closure, if the function needs one."""
+        if name in CLOSED_LOOPS:
+            self.require_loops(name)
+        return self.model
+
+    def bound(self, compiled: Compiled) -> Compiled | AtTime:
+        """A compiled function without the argument t, if it has one."""
+        return compiled.at(self.t)
+
+    def caller(
+        self,
+        name: str,
+        f_ext: Mapping[str, Any] | None = None,
+        *,
+        coordinates: Any = "tree",
+        actuated: Any = None,
+        weights: Any = None,
+        **options: Any,
+    ) -> Caller:
+        """A public function under loads and with options, loops kept closed."""
+        check_coordinates(name, coordinates)
+        if weights is not None or (actuated is not None and {*actuated} != {*self.loops.freedoms}):
+            self.require_loops(f"{name}(actuated=)")
+        keys, forces = wrench_arguments(self.model, f_ext)
+        here = self.bound(self.function(name, wrenches=keys, **options))
+        if not forces:
+            return here
+        return lambda *arrays, **where: here(*arrays, *forces, **where)
+
+    def accelerations(
+        self, f_ext: Mapping[str, Any] | None, frames: Sequence[str], **options: Any
+    ) -> Accelerations:
+        """Joint accelerations as a function of t, q, qd, tau and the wrenches on some frames.
+
+        options: dissipation; of closed loops also stabilization and tolerance.
+        """
+        keys, constant = wrench_arguments(self.model, f_ext)
+        keys = (*keys, *map(WrenchKey, frames))
+        compiled = self.function("forward_dynamics", wrenches=keys, **options)
+        return lambda t, *arrays: compiled.at(t).fast(*arrays[:3], *constant, *arrays[3:])
+
+    def multipliers(self, q: Any, qd: Any, tau: Any) -> np.ndarray:
+        """The forces that loops exert in a motion under joint forces: (..., rows)."""
+        return np.zeros(0)
+
+    def loads(self, name: str, multipliers: Any) -> tuple[Any, ...]:
+        """The arrays by which the forces of loops enter a function."""
+        if multipliers is not None and np.size(multipliers):
+            self.require_loops(f"{name}(multipliers=)")
+        return (np.zeros(0),) if "multipliers" in spaces(name).inputs else ()
+
+    # Doors --------------------------------------------------------------------------------------
+
+    def require_loops(self, what: str, remedy: str = "use forward_dynamics") -> None:
+        """Raise if there are no loops or couplings."""
+        problem = f"robot {self.model.name!r} has no loops or couplings"
+        raise ModelError("E-LOOP-041", problem, remedy, part=what)
+
+    def refuse_loops(self, what: str, remedy: str) -> None:
+        """Raise if there are loops or couplings."""
+
+    def refuse_time(self, what: str, remedy: str) -> None:
+        """Raise if it depends on time."""
+
+    def opens(self, function: str) -> bool:
+        """Return True if a program of this function would leave loops open."""
+        return False
+
+    def refuse_open(self, what: str, function: str) -> None:
+        """Raise if a program of this function would leave loops open."""
+
+
+class Loose(Loops):
+    """The coordinates of a tree: answers about loops for which nothing has to be computed."""
+
+    def at(self, time: np.ndarray) -> Loops:
+        moved = copy(self)
+        moved.time = time
+        return moved
+
+    @property
+    def independent(self) -> np.ndarray:
+        return np.arange(self.model.nv)
+
+    def check_closed(self, function: str, q: np.ndarray, tolerance: float) -> None:
+        check_tolerance(function, tolerance)
+
+    def check_rates(self, function: str, q: Any, *rates: Any, tolerance: float) -> None:
+        pass
+
+    def directions(self, q: Any) -> np.ndarray:
+        return np.eye(self.model.nv)
+
+    def accelerated(self, q: Any, qd: np.ndarray, ydd: np.ndarray, tolerance: float) -> np.ndarray:
+        return ydd
+
+
+class Timed(Mechanism):
+    """A tree that depends on time, or with `Closed` loops that do: driven joints, couplings.
+
+    What is chosen once is chosen at t = 0.
+    """
+
+    TIMELESS = ("integrate", "difference")
+    """Functions of configurations alone, which need no time."""
+
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self.traits = (*self.traits, "it depends on time")
+        self._compiled: dict[Key, Compiled] = {}
+
+    def at(self, t: Any) -> Self:
+        shared = self.loops, self.charts
+        moved = copy(self)
+        moved.t, moved.ready, (moved.loops, moved.charts) = checked_time(t), {}, shared
+        return moved
+
+    @property
+    def closing(self) -> Loops:
+        if self.t is None:
+            problem = f"robot {self.model.name!r} depends on time"
+            raise ModelError("E-ROBOT-013", problem, "say when: robot.at_time(t)")
+        return self.loops.at(self.t)
+
+    def found(self, key: Key) -> Caller | None:
+        """What was kept at this time, or at another."""
+        found = super().found(key)
+        if found is None and self.t is not None:
+            with suppress(TypeError):
+                compiled = self._compiled.get(key)
+                return None if compiled is None else compiled.at(self.t).fast
+        return found
+
+    def keep(self, key: Key, here: Caller) -> Caller:
+        if isinstance(here, AtTime):
+            with suppress(TypeError):
+                self._compiled[key] = here.compiled
+        return super().keep(key, here)
+
+    def caller(self, name: str, f_ext: Mapping[str, Any] | None = None, **options: Any) -> Caller:
+        if self.t is None and name not in self.TIMELESS:
+            problem = f"robot {self.model.name!r} depends on time"
+            remedy = f"say when: robot.at_time(t).{name}(...)"
+            raise ModelError("E-LOOP-039", problem, remedy, part=name)
+        return super().caller(name, f_ext, **options)
+
+    def refuse_time(self, what: str, remedy: str) -> None:
+        problem = f"robot {self.model.name!r} depends on time"
+        raise ModelError("E-LOOP-040", problem, remedy, part=what)
+
+
+def check_coordinates(function: str, coordinates: Any) -> None:
+    """The inverse of a mass matrix may be asked for without saying in which coordinates."""
+    unsaid = coordinates is None and function == "mass_matrix_inverse"
+    if coordinates not in get_args(Coordinates) and not unsaid:
+        problem = f'coordinates must be "tree" or "independent", not {coordinates!r}'
+        raise InputError("E-LOOP-037", problem, part=function)
