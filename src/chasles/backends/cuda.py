@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from chasles.backends import cache, cuda_nvrtc
+from chasles.backends import cache, cuda_driver
 from chasles.backends.arrays import check_numbers
 from chasles.backends.cache import Artifact
 from chasles.backends.cuda_build import Built, Layout, build
 from chasles.backends.cuda_driver import Function, architecture
-from chasles.backends.cuda_layout import Arrays, Look, Steps, overlap, walk_in, walk_out
+from chasles.backends.cuda_layout import Arrays, Look, Steps, overlap, strides, walk_in, walk_out
 from chasles.backends.cuda_source import WARP, spreading
 from chasles.errors import ArgumentError, InputError, MissingPackageError, StateError, said
 from chasles.expr import Interface, Program, Variable
@@ -215,17 +215,29 @@ def best_layout(count: int, *, rows: bool) -> Layout:
     return "rows" if rows and count > FEW else "strided"
 
 
-def prepare(recipe: object, trace: Callable[[], Program], dtype: str = "float64") -> Kernel:
-    """The kernel of a recipe: machine code comes from the cache, or is compiled and kept there."""
-    name = cache.key(recipe, dtype, "cuda", cuda_nvrtc.version())
-    known = cache.load(name)
-    if known is None:
-        known = Artifact(trace().interface, dtype, 0, 0, b"")
-        cache.save(name, known)
-    interface = known.interface
+def _entry(recipe: object, dtype: str, *kernel: str) -> str:
+    return cache.key(recipe, dtype, "cuda", cuda_driver.version(), *kernel)
+
+
+def known(recipe: object, trace: Callable[[], Program], dtype: str) -> Kernel | None:
+    """The kernel of a recipe whose interface is in the cache."""
+    found = cache.load(_entry(recipe, dtype))
+    return None if found is None else _cached(recipe, found.interface, trace, dtype)
+
+
+def keep(recipe: object, program: Program, dtype: str) -> Kernel:
+    """The kernel of a recipe and its program, whose interface goes to the cache."""
+    cache.save(_entry(recipe, dtype), Artifact(program.interface, dtype, 0, 0, b""))
+    return _cached(recipe, program.interface, lambda: program, dtype)
+
+
+def _cached(
+    recipe: object, interface: Interface, trace: Callable[[], Program], dtype: str
+) -> Kernel:
+    """A kernel whose machine code comes from the cache, or is compiled and kept there."""
 
     def made(target: str, layout: Layout) -> Built:
-        entry = cache.key(recipe, dtype, "cuda", cuda_nvrtc.version(), target, layout)
+        entry = _entry(recipe, dtype, target, layout)
         artifact = cache.load(entry)
         if artifact is None:
             built = build(trace(), dtype, target, layout)
@@ -307,7 +319,7 @@ def _device(cupy: Any, name: str, interface: Interface, arrays: Sequence[Any]) -
 @functools.cache
 def _spreading(target: str, dtype: str) -> Function:
     """The kernel that makes rows of columns."""
-    return Function(cuda_nvrtc.compile(spreading(dtype), target).code, "spread", target)
+    return Function(cuda_driver.compile(spreading(dtype), target).code, "spread", target)
 
 
 @functools.cache
@@ -338,3 +350,53 @@ def described() -> str:
     properties = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.Device().id)
     version = cupy.cuda.runtime.runtimeGetVersion()
     return f"{properties['name'].decode()}, CUDA {version // 1000}.{version % 1000 // 10}"
+
+
+class Loop:
+    """A kernel whose outputs are its first inputs, repeated."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+
+    def __call__(
+        self,
+        states: Sequence[Any],
+        controls: Sequence[Any],
+        records: Sequence[Any],
+        steps: int,
+        every: int,
+        threads: int | None = None,
+    ) -> None:
+        """Advance states (count, size) by so many steps: CuPy's arrays on the current device.
+
+        controls: the other inputs, (count or 1, steps or 1, size), shared where 1. records: for
+        each state (count, kept, size), filled after every `every` steps and after the last. Any
+        strides will do. The states themselves stay as they are. Nothing waits for the result.
+        """
+        assert threads is None
+        device = states[0].data.device_id
+        self.run(on_cupy(self.kernel.dtype, device), states, controls, records, steps, every)
+
+    def run(
+        self,
+        library: Arrays,
+        states: Sequence[Any],
+        controls: Sequence[Any],
+        records: Sequence[Any],
+        steps: int,
+        every: int,
+    ) -> None:
+        """The same for arrays of any library."""
+        parameters = [len(states[0]), -1, steps, every]
+        for array in states:
+            address, extent = library.look(array)
+            row, column = strides(extent)
+            parameters += (address, row, 0, column)
+        for array in (*controls, *records):
+            address, extent = library.look(array)
+            parameters += (address, *strides(extent))
+        built, function = self.kernel.loaded(architecture(library.device), "loop")
+        count = len(states[0])
+        block = built.block if count >= MANY else WARP
+        where = library.stream, library.device
+        function.launch((-(-count // block), 1), (block, 1), 0, parameters, *where)

@@ -1,6 +1,6 @@
 """Runs a program one operation and one state at a time: slow, and the definition of correct."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -28,11 +28,6 @@ class Kernel:
             results = interpret(self.program, values)
             for variable, out in zip(self.program.outputs, outputs, strict=True):
                 out[row] = results[variable.name]
-
-
-def prepare(recipe: object, trace: Callable[[], Program], dtype: str = "float64") -> Kernel:
-    """The kernel of a recipe."""
-    return compile(trace(), dtype)
 
 
 def compile(program: Program, dtype: str = "float64") -> Kernel:

@@ -12,22 +12,21 @@ process is in the code.
 from chasles.backends.llvm_math import Element, Writer
 from chasles.expr import Interface, Variable
 
-CONTEXT = (
-    "array_type",
-    "out_name",
-    "new_array",
-    "vectorcall",
-    "increment",
-    "unwrap",
-    "release",
-    "acquire",
-    "new_tuple",
-    "set_item",
-    "tuple_type",
-)
-"""What @context points to, in order: numpy.ndarray, the interned string "out", and the functions
-PyArray_New, PyObject_Vectorcall, Py_IncRef, PyArray_Return, PyEval_SaveThread,
-PyEval_RestoreThread, PyTuple_New and PyTuple_SetItem, and the type of tuples."""
+CONTEXT = {
+    "array_type": "",
+    "out_name": "",
+    "new_array": "",
+    "vectorcall": "PyObject_Vectorcall",
+    "increment": "Py_IncRef",
+    "unwrap": "",
+    "release": "PyEval_SaveThread",
+    "acquire": "PyEval_RestoreThread",
+    "new_tuple": "PyTuple_New",
+    "set_item": "PyTuple_SetItem",
+    "tuple_type": "",
+}
+"""What @context points to, in order: Python's functions, and those that `llvm` fills in:
+numpy.ndarray, the interned string "out", PyArray_New, PyArray_Return, and the type of tuples."""
 
 HEAD, TUPLE = object.__basicsize__, tuple.__basicsize__
 DATA, RANK, SHAPE, DESCR, FLAGS = (HEAD + k for k in (0, 8, 16, 40, 48))
@@ -53,46 +52,39 @@ def entry(program: Interface, element: Element, *, workspace: int, most: int) ->
     Python path, which shares them among threads).
     """
     batches = workspace <= SMALL_WORKSPACE and bool(program.inputs)
-    e = _Entry(program, element, most if batches else 0)
+    written = _Entry(program, element, most if batches else 0).write()
     if not batches:
-        return e.write()
-    return e.write() + _run_batch(program, element, workspace) + _none_zero(element)
+        return written
+    return written + _run_batch(program, element, workspace) + _none_zero(element)
 
 
 Span = tuple[str, int]
 """Where numbers start in memory, and how many there are for each state."""
 
 
-class _Entry:
+class _Entry(Writer):
     """Writes chains of checks; each check leads on or to the slow path."""
 
     def __init__(self, program: Interface, element: Element, most: int) -> None:
-        self.program, self.element, self.most = program, element, most
+        super().__init__(1, False, element)
+        self.program, self.most, self.steps = program, most, 0
         self.results = program.outputs
         self.one = len(program.outputs) == 1
-        self.w = Writer(1, False)
-        self.steps = 0
 
     # Words of the language ---------------------------------------------------------------------
 
     def require(self, condition: str) -> None:
         self.steps += 1
-        self.w.raw(f"  br i1 {condition}, label %ok{self.steps}, label %slow\nok{self.steps}:")
+        self.raw(f"  br i1 {condition}, label %ok{self.steps}, label %slow\nok{self.steps}:")
 
     def branch(self, condition: str, yes: str, no: str) -> None:
-        self.w.raw(f"  br i1 {condition}, label %{yes}, label %{no}\n{yes}:")
+        self.raw(f"  br i1 {condition}, label %{yes}, label %{no}\n{yes}:")
 
     def equal(self, kind: str, a: str, b: str | int) -> None:
-        self.require(self.w.emit(f"icmp eq {kind} {a}, {b}"))
-
-    def at(self, base: str, offset: int | str) -> str:
-        return self.w.emit(f"getelementptr i8, ptr {base}, i64 {offset}")
-
-    def field(self, base: str, offset: int, kind: str) -> str:
-        return self.w.emit(f"load {kind}, ptr {self.at(base, offset)}")
+        self.require(self.emit(f"icmp eq {kind} {a}, {b}"))
 
     def context(self, name: str) -> str:
-        return self.field("@context", 8 * CONTEXT.index(name), "ptr")
+        return _context(self, name)
 
     # Checks ------------------------------------------------------------------------------------
 
@@ -102,12 +94,12 @@ class _Entry:
         With a count, an array with that many rows, each of the variable's shape.
         """
         self.equal("ptr", self.field(item, HEAD - 8, "ptr"), self.array_type)
-        sizes = [count, *map(str, variable.shape)] if count else list(map(str, variable.shape))
+        sizes = [count] * bool(count) + [str(size) for size in variable.shape]
         self.equal("i32", self.field(item, RANK, "i32"), len(sizes))
         shape = self.field(item, SHAPE, "ptr")
         for k, size in enumerate(sizes):
             self.equal("i64", self.field(shape, 8 * k, "i64"), size)
-        has = self.w.emit(f"and i32 {self.field(item, FLAGS, 'i32')}, {flags}")
+        has = self.emit(f"and i32 {self.field(item, FLAGS, 'i32')}, {flags}")
         self.equal("i32", has, flags)
         descr = self.field(item, DESCR, "ptr")
         self.equal("i32", self.field(descr, TYPE, "i32"), self.element.type_number)
@@ -115,26 +107,27 @@ class _Entry:
         return self.field(item, DATA, "ptr")
 
     def some_nonzero(self, data: str, first: int) -> str:
-        found = ""
+        found, kind = "", self.element.name
         for k in range(first, first + 4):
-            number = self.field(data, self.element.bytes * k, self.element.name)
-            nonzero = self.w.emit(f"fcmp une {self.element.name} {number}, 0.0")
-            found = self.w.emit(f"or i1 {found}, {nonzero}") if found else nonzero
+            number = self.field(data, self.element.bytes * k, kind)
+            nonzero = self.emit(f"fcmp une {kind} {number}, 0.0")
+            found = self.emit(f"or i1 {found}, {nonzero}") if found else nonzero
         return found
 
     def apart(self, a: Span, b: Span, count: str, *, or_same: bool) -> None:
         """Two stretches of memory must not overlap, unless they may be exactly the same."""
-        w, ends = self.w, []
-        for start, width in (a, b):
-            ends.append(self.at(start, w.emit(f"mul i64 {count}, {self.element.bytes * width}")))
-        before = w.emit(f"icmp ule ptr {ends[0]}, {b[0]}")
-        after = w.emit(f"icmp ule ptr {ends[1]}, {a[0]}")
-        fine = w.emit(f"or i1 {before}, {after}")
+        size = self.element.bytes
+        ends = [
+            self.at(start, self.emit(f"mul i64 {count}, {size * width}")) for start, width in (a, b)
+        ]
+        before = self.emit(f"icmp ule ptr {ends[0]}, {b[0]}")
+        after = self.emit(f"icmp ule ptr {ends[1]}, {a[0]}")
+        fine = self.emit(f"or i1 {before}, {after}")
         if or_same and a[1] == b[1]:
-            fine = w.emit(f"or i1 {fine}, {w.emit(f'icmp eq ptr {a[0]}, {b[0]}')}")
+            fine = self.emit(f"or i1 {fine}, {self.emit(f'icmp eq ptr {a[0]}, {b[0]}')}")
         self.require(fine)
 
-    def targets(self, inputs: list[str], count: str = "") -> list[str]:
+    def targets(self, inputs: list[str], count: str) -> list[str]:
         """Check what was given as `out=`, one array or a tuple of them; their data.
 
         All are apart from each other and from the inputs; but a batch with one result may be
@@ -160,94 +153,88 @@ class _Entry:
     # The function ------------------------------------------------------------------------------
 
     def write(self) -> str:
-        w, n = self.w, len(self.program.inputs)
+        n = len(self.program.inputs)
         self.equal("i64", "%nargs", n)
         self.array_type = self.context("array_type")
         self.items = [self.field("%args", 8 * k, "ptr") for k in range(n)]
-        bare = w.emit("icmp eq ptr %kwnames, null")
-        w.raw(f"  br i1 {bare}, label %plain, label %named\nnamed:")
+        bare = self.emit("icmp eq ptr %kwnames, null")
+        self.raw(f"  br i1 {bare}, label %plain, label %named\nnamed:")
         self.equal("i64", self.field("%kwnames", HEAD, "i64"), 1)
         self.equal("ptr", self.field("%kwnames", TUPLE, "ptr"), self.context("out_name"))
         given = self.field("%args", 8 * n, "ptr")
-        w.raw("  br label %whole_named\nwhole_named:\n  br label %count\nplain:\n  br label %count")
-        w.raw("count:")
-        w.raw(f"  %given = phi ptr [ {given}, %whole_named ], [ null, %plain ]")
-        w.raw("  %made = icmp eq ptr %given, null")
+        self.raw("  br label %whole_named\nwhole_named:\n  br label %count\nplain:")
+        self.raw("  br label %count\ncount:")
+        self.raw(f"  %given = phi ptr [ {given}, %whole_named ], [ null, %plain ]")
+        self.raw("  %made = icmp eq ptr %given, null")
         if self.most:
             first = self.items[0]
             self.equal("ptr", self.field(first, HEAD - 8, "ptr"), self.array_type)
             rank = self.field(first, RANK, "i32")
-            single = w.emit(f"icmp eq i32 {rank}, {len(self.program.inputs[0].shape)}")
+            single = self.emit(f"icmp eq i32 {rank}, {len(self.program.inputs[0].shape)}")
             self.branch(single, "single", "several")
-        self._single()
+        self._states()
         if self.most:
-            w.raw("several:")
+            self.raw("several:")
             self.equal("i32", rank, len(self.program.inputs[0].shape) + 1)
-            self._several(self.field(self.field(first, SHAPE, "ptr"), 0, "i64"))
-        w.raw("slow:")
+            count = self.field(self.field(first, SHAPE, "ptr"), 0, "i64")
+            some = self.emit(f"sub i64 {count}, 1")
+            self.require(self.emit(f"icmp ult i64 {some}, {self.most}"))
+            self._states(count)
+        self.raw("slow:")
         operands = "ptr %self, ptr %args, i64 %nargs, ptr %kwnames"
-        answer = w.emit(f"call ptr {self.context('vectorcall')}({operands})")
-        w.raw(f"  ret ptr {answer}")
+        answer = self.emit(f"call ptr {self.context('vectorcall')}({operands})")
+        self.raw(f"  ret ptr {answer}")
         head = [
             "@context = external global ptr",
             *(_shape(k, result) for k, result in enumerate(self.results)),
             "define ptr @entry(ptr %self, ptr %args, i64 %nargs, ptr %kwnames) {\nentry:",
         ]
-        return "\n".join([*head, *w.reserved, *w.lines, "}\n"])
+        return "\n".join([*head, *self.reserved, *self.lines, "}\n"])
 
-    def _single(self) -> None:
-        """One state: rows are run where they are."""
-        pairs = zip(self.items, self.program.inputs, strict=True)
-        data = [self.array(item, v, PLAIN) for item, v in pairs]
-        for k, first in self.program.nonzero:
-            self.require(self.some_nonzero(data[k], first))
-
-        def run(targets: list[str]) -> None:
-            pointers = ", ".join(f"ptr {p}" for p in [*data, *targets])
-            self.w.raw(f"  call void @run({pointers})")
-
-        self.branch("%made", "make", "fill")
-        shapes = [(f"@shape{k}", len(v.shape)) for k, v in enumerate(self.results)]
-        made, answer = self._new(shapes, "make")
-        run([self.field(array, DATA, "ptr") for array in made])
-        for k, result in enumerate(self.results):
-            if not result.shape:
-                made[k] = self.w.emit(f"call ptr {self.context('unwrap')}(ptr {made[k]})")
-        self._return_made(made, answer)
-        self.w.raw("fill:")
-        run(self.targets(data))
-        self._return_given()
-
-    def _several(self, count: str) -> None:
-        """A batch: all arrays have the same number of rows."""
-        w = self.w
-        some = w.emit(f"sub i64 {count}, 1")
-        self.require(w.emit(f"icmp ult i64 {some}, {self.most}"))
+    def _states(self, count: str = "") -> None:
+        """One state; or a batch, for which all arrays have the same number of rows."""
+        suffix = "_batch" if count else ""
         pairs = zip(self.items, self.program.inputs, strict=True)
         data = [self.array(item, v, PLAIN, count) for item, v in pairs]
         for k, first in self.program.nonzero:
-            start = self.at(data[k], self.element.bytes * first)
-            step = self.element.bytes * self.program.inputs[k].size
-            self.require(w.emit(f"call i1 @none_zero(ptr {start}, i64 {step}, i64 {count})"))
+            self.require(self._fine(k, data[k], first, count))
+        shapes = [self._sizes(k, v, count) for k, v in enumerate(self.results)]
+        self.branch("%made", f"make{suffix}", f"fill{suffix}")
+        made, answer = self._new(shapes, f"make{suffix}")
+        self._run(count, data, [self.field(array, DATA, "ptr") for array in made])
+        for k, result in enumerate(self.results):
+            if not count and not result.shape:
+                made[k] = self.emit(f"call ptr {self.context('unwrap')}(ptr {made[k]})")
+        for k, item in enumerate(made if answer else ()):
+            operands = f"ptr {answer}, i64 {k}, ptr {item}"
+            self.emit(f"call i32 {self.context('set_item')}({operands})")
+        self.raw(f"  ret ptr {answer or made[0]}")
+        self.raw(f"fill{suffix}:")
+        self._run(count, data, self.targets(data, count))
+        self.raw(f"  call void {self.context('increment')}(ptr %given)")
+        self.raw("  ret ptr %given")
 
-        def run(targets: list[str]) -> None:
-            pointers = ", ".join(f"ptr {p}" for p in [*data, *targets])
-            w.raw(f"  call void @run_batch(i64 {count}, {pointers})")
+    def _fine(self, k: int, data: str, first: int, count: str) -> str:
+        """Whether a quaternion is not zero, or the first numbers of all are not."""
+        if not count:
+            return self.some_nonzero(data, first)
+        start = self.at(data, self.element.bytes * first)
+        step = self.element.bytes * self.program.inputs[k].size
+        return self.emit(f"call i1 @none_zero(ptr {start}, i64 {step}, i64 {count})")
 
-        shapes = []
-        for result in self.results:
-            sizes = w.name()
-            w.reserved.append(f"  {sizes} = alloca [{len(result.shape) + 1} x i64]")
-            for k, size in enumerate([count, *result.shape]):
-                w.raw(f"  store i64 {size}, ptr {self.at(sizes, 8 * k)}")
-            shapes.append((sizes, len(result.shape) + 1))
-        self.branch("%made", "make_batch", "fill_batch")
-        made, answer = self._new(shapes, "make_batch")
-        run([self.field(array, DATA, "ptr") for array in made])
-        self._return_made(made, answer)
-        w.raw("fill_batch:")
-        run(self.targets(data, count))
-        self._return_given()
+    def _sizes(self, k: int, result: Variable, count: str) -> tuple[str, int]:
+        """Where the shape of a new array is, and its length."""
+        if not count:
+            return f"@shape{k}", len(result.shape)
+        sizes = self.room(len(result.shape) + 1, "i64")
+        for axis, size in enumerate([count, *result.shape]):
+            self.store(sizes, 8 * axis, f"i64 {size}")
+        return sizes, len(result.shape) + 1
+
+    def _run(self, count: str, data: list[str], targets: list[str]) -> None:
+        pointers = ", ".join(f"ptr {p}" for p in [*data, *targets])
+        call = f"@run_batch(i64 {count}, " if count else "@run("
+        self.raw(f"  call void {call}{pointers})")
 
     def _new(self, shapes: list[tuple[str, int]], label: str) -> tuple[list[str], str]:
         """New arrays, and for several of them a tuple that will hold them.
@@ -269,22 +256,24 @@ class _Entry:
         return made, answer
 
     def _checked(self, call: str, label: str) -> str:
-        w = self.w
-        made = w.emit(call)
-        failed = w.emit(f"icmp eq ptr {made}, null")
-        w.raw(f"  br i1 {failed}, label %{label}_fail, label %{label}_run")
-        w.raw(f"{label}_fail:\n  ret ptr null\n{label}_run:")
+        made = self.emit(call)
+        failed = self.emit(f"icmp eq ptr {made}, null")
+        self.raw(f"  br i1 {failed}, label %{label}_fail, label %{label}_run")
+        self.raw(f"{label}_fail:\n  ret ptr null\n{label}_run:")
         return made
 
-    def _return_made(self, made: list[str], answer: str) -> None:
-        for k, item in enumerate(made if answer else ()):
-            operands = f"ptr {answer}, i64 {k}, ptr {item}"
-            self.w.emit(f"call i32 {self.context('set_item')}({operands})")
-        self.w.raw(f"  ret ptr {answer or made[0]}")
 
-    def _return_given(self) -> None:
-        self.w.raw(f"  call void {self.context('increment')}(ptr %given)")
-        self.w.raw("  ret ptr %given")
+def _context(w: Writer, name: str) -> str:
+    return w.field("@context", 8 * list(CONTEXT).index(name), "ptr")
+
+
+def filled_tables(w: Writer, arrays: list[tuple[str, str]]) -> tuple[str, str]:
+    """Tables on the stack of arrays, as `batch` takes them: where rows start, and their strides."""
+    places, steps = w.room(len(arrays), "ptr"), w.room(len(arrays), "i64")
+    for k, (place, step) in enumerate(arrays):
+        w.store(places, 8 * k, place)
+        w.store(steps, 8 * k, step)
+    return places, steps
 
 
 def _shape(k: int, result: Variable) -> str:
@@ -320,30 +309,17 @@ end:
 def _run_batch(program: Interface, element: Element, workspace: int) -> str:
     """Run a batch of contiguous rows, without holding Python's lock."""
     w = Writer(1, False)
-    names = [f"%in{k}" for k in range(len(program.inputs))]
-    tables = []
-    targets = [f"%out{k}" for k in range(len(program.outputs))]
-    for pointers, variables in ((names, program.inputs), (targets, program.outputs)):
-        places, steps = w.name(), w.name()
-        for table, kind in ((places, "ptr"), (steps, "i64")):
-            w.reserved.append(f"  {table} = alloca [{len(variables)} x {kind}]")
-            tables.append(table)
-        for k, (pointer, variable) in enumerate(zip(pointers, variables, strict=True)):
-            for table, value in (
-                (places, f"ptr {pointer}"),
-                (steps, f"i64 {element.bytes * variable.size}"),
-            ):
-                place = w.emit(f"getelementptr i8, ptr {table}, i64 {8 * k}")
-                w.raw(f"  store {value}, ptr {place}")
+    sides = (("in", program.inputs), ("out", program.outputs))
+    names = [[f"%{role}{k}" for k in range(len(variables))] for role, variables in sides]
+    tables: list[str] = []
+    for pointers, (_, variables) in zip(names, sides, strict=True):
+        steps = [f"i64 {element.bytes * v.size}" for v in variables]
+        tables += filled_tables(w, [(f"ptr {p}", s) for p, s in zip(pointers, steps, strict=True)])
     w.reserved.append(f"  %workspace = alloca [{max(workspace, 1)} x i8], align 64")
-    functions = []
-    for name in ("release", "acquire"):
-        place = w.emit(f"getelementptr i8, ptr @context, i64 {8 * CONTEXT.index(name)}")
-        functions.append(w.emit(f"load ptr, ptr {place}"))
+    functions = [_context(w, name) for name in ("release", "acquire")]
     state = w.emit(f"call ptr {functions[0]}()")
     operands = ", ".join(f"ptr {table}" for table in tables)
     w.raw(f"  call void @batch(i64 %count, {operands}, ptr %workspace)")
     w.raw(f"  call void {functions[1]}(ptr {state})")
-    parameters = ", ".join(f"ptr {name}" for name in [*names, *targets])
-    head = f"define internal void @run_batch(i64 %count, {parameters}) noinline {{\nentry:"
-    return "\n".join([head, *w.reserved, *w.lines, "  ret void\n}\n"])
+    parameters = ", ".join(f"ptr {name}" for name in [*names[0], *names[1]])
+    return w.function(f"internal void @run_batch(i64 %count, {parameters}) noinline")

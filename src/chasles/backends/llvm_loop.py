@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from chasles.backends import pool
+from chasles.backends import arrays
 from chasles.backends.llvm import Kernel, Machine, assemble, load
 
 BLOCK = 64
@@ -235,13 +235,13 @@ def in_blocks(
 ) -> None:
     """Call `block(start, end)` for all states, on threads where `work`, of each, is worth it."""
     if threads is None:
-        threads = pool.cores() if count * work > WORTH_THREADS and count > BLOCK else 1
+        threads = arrays.cores() if count * work > WORTH_THREADS and count > BLOCK else 1
 
     def some(first: int, last: int) -> None:
         for start in range(first, last, BLOCK):
             block(start, min(start + BLOCK, last))
 
-    pool.run(count, BLOCK, threads, some)
+    arrays.in_ranges(count, BLOCK, threads, some)
 
 
 def _addresses(arrays: Sequence[np.ndarray]) -> Any:

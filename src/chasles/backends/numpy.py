@@ -1,6 +1,6 @@
 """Vectorised Python source: NumPy does each operation for all states at once."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -63,11 +63,6 @@ class Kernel:
         safe = [a.copy() if any(np.may_share_memory(a, o) for o in outputs) else a for a in inputs]
         with np.errstate(all="ignore"):
             self._function(safe, outputs)
-
-
-def prepare(recipe: object, trace: Callable[[], Program], dtype: str = "float64") -> Kernel:
-    """The kernel of a recipe."""
-    return compile(trace(), dtype)
 
 
 def compile(program: Program, dtype: str = "float64") -> Kernel:

@@ -9,7 +9,7 @@ from chasles.checks.comparing import Comparison, first_difference, relative_erro
 from chasles.checks.table import CHECKS, Check
 from chasles.checks.trial import ARM, Raised, Subject, Trial, trial
 from chasles.errors import InputError
-from chasles.functions.names import check_robot
+from chasles.functions.doors import check_robot
 
 STATES = 2
 """Random states by default."""

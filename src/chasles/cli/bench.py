@@ -25,7 +25,7 @@ import numpy as np
 
 from chasles import conventions
 from chasles.api import compile
-from chasles.backends.pool import cores
+from chasles.backends.arrays import cores
 from chasles.errors import InputError, ModelError, said
 from chasles.functions.compiled import Compiled
 from chasles.robot import Robot

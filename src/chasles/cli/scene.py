@@ -14,7 +14,7 @@ from chasles.cli.target import Loading, find
 from chasles.cli.touching import pair
 from chasles.contact import Pair
 from chasles.errors import InputError
-from chasles.functions.names import from_names
+from chasles.functions.doors import from_names
 from chasles.motion.controllers import controlled
 from chasles.robot import Robot
 from chasles.rollouts import End, Trajectory

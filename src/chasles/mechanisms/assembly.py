@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from chasles.functions.names import leading_shape
+from chasles.functions.doors import leading_shape
 from chasles.mechanisms.closing import CLOSED, REGULAR, Loops
 from chasles.mechanisms.openness import at_index, how_open
 from chasles.mechanisms.reports import ImpossiblePosition, LoopError

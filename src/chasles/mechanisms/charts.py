@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from chasles.functions.functions import Functions
+from chasles.functions.compiled import Functions
 from chasles.mechanisms.choice import choose
 from chasles.mechanisms.closing import Loops
 from chasles.model.closure import Closure

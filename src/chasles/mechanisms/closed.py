@@ -11,7 +11,7 @@ from chasles.algorithms import CLOSED_LOOPS, OPEN
 from chasles.errors import ArgumentError
 from chasles.functions.compiled import Compiled
 from chasles.functions.doors import Load, wrench_arguments
-from chasles.functions.numeric.results import delivered, filled
+from chasles.functions.numeric import delivered, filled
 from chasles.functions.tracing import WrenchKey
 from chasles.mechanisms import assembly
 from chasles.mechanisms.closing import Loops

@@ -10,12 +10,9 @@ import numpy as np
 
 from chasles.backends.arrays import check_tolerance
 from chasles.errors import ArgumentError, ChaslesError, InputError
-from chasles.functions.compiled import Compiled
-from chasles.functions.doors import Load, checked_frame, checked_joints
-from chasles.functions.functions import Functions
-from chasles.functions.libraries import refuse
-from chasles.functions.numeric.linear_systems import checked_step
-from chasles.functions.numeric.results import filled
+from chasles.functions.compiled import Compiled, Functions
+from chasles.functions.doors import Load, checked_frame, checked_joints, refuse
+from chasles.functions.numeric import checked_step, filled
 from chasles.mechanisms import singular_values
 from chasles.mechanisms.choice import choose
 from chasles.mechanisms.closing import Loops

@@ -8,9 +8,8 @@ from typing import Any, Self
 import numpy as np
 
 from chasles.algorithms import CLOSED_LOOPS
-from chasles.functions.compiled import AtTime, Compiled
+from chasles.functions.compiled import AtTime, Compiled, Functions
 from chasles.functions.doors import wrench_arguments
-from chasles.functions.functions import Functions
 from chasles.functions.programs import spaces
 from chasles.functions.tracing import WrenchKey
 from chasles.mechanisms.charts import Charts

@@ -9,8 +9,7 @@ import numpy as np
 from chasles import backends
 from chasles.errors import InputError, ModelError
 from chasles.expr import RULES, Arena, Number, Program, Variable, reverse
-from chasles.functions.libraries import refuse
-from chasles.functions.names import numbers
+from chasles.functions.doors import numbers, refuse
 from chasles.functions.programs import program, pulled_back
 from chasles.model import Model
 
@@ -139,10 +138,12 @@ class RolloutAdjoint:
 
     def _adjoint(self, along: tuple[str, ...]) -> Any:
         if along not in self._ready:
-            kernel = backends.prepare(
-                AdjointRecipe(self._recipe, along),
-                lambda: adjoint_program(self._model, self._step(), along),
-            )
+            recipe = AdjointRecipe(self._recipe, along)
+
+            def trace() -> Program:
+                return adjoint_program(self._model, self._step(), along)
+
+            kernel = backends.known(recipe, trace) or backends.compile(trace(), recipe=recipe)
             self._ready[along] = backends.adjoint(self._loop, backends.loop(kernel))
         return self._ready[along]
 

@@ -10,9 +10,8 @@ import numpy as np
 from chasles.backends.arrays import checked_count
 from chasles.errors import ArgumentError, InputError, MissingPackageError, said
 from chasles.expr import RULES, Arena
-from chasles.functions.libraries import library_of
-from chasles.functions.names import check_robot
-from chasles.functions.numeric.linear_systems import checked_step
+from chasles.functions.doors import check_robot, library_of
+from chasles.functions.numeric import checked_step
 from chasles.model import ModelError
 from chasles.motion.contract import Array, Machine
 from chasles.motion.controllers import BUILT_IN, MayRemember, apart

@@ -8,7 +8,7 @@ import numpy as np
 
 from chasles.errors import InputError
 from chasles.formats.motion import numbered
-from chasles.functions.names import numbers
+from chasles.functions.doors import numbers
 from chasles.mechanisms import Mechanism
 from chasles.model import Model
 

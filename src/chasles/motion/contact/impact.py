@@ -13,7 +13,7 @@ import numpy as np
 
 from chasles.algorithms.spatial.viewpoint import At, Axes
 from chasles.errors import ConvergenceError, InputError, NotFiniteError
-from chasles.functions.names import leading_shape, numbers
+from chasles.functions.doors import leading_shape, numbers
 from chasles.motion.contact.dynamics import contact_axes
 from chasles.motion.contact.pairs import Rigid
 from chasles.motion.contact.rigid import point_jacobian

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chasles.errors import InputError
-from chasles.functions.names import numbers
+from chasles.functions.doors import numbers
 from chasles.motion.contract import Machine
 from chasles.motion.geometry.carriers import cross
 from chasles.motion.geometry.closed_forms import Contact, listed

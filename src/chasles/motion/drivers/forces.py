@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from chasles.errors import ArgumentError, InputError, NotFiniteError
-from chasles.functions.names import numbers
-from chasles.functions.numeric.linear_systems import checked_step
+from chasles.functions.doors import numbers
+from chasles.functions.numeric import checked_step
 from chasles.motion.contract import Array, Machine
 from chasles.motion.controllers import BUILT_IN, controlled
 from chasles.motion.options import Forces

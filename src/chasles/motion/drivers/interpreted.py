@@ -6,8 +6,8 @@ import numpy as np
 
 from chasles.backends.arrays import checked_count
 from chasles.errors import ArgumentError, InputError
-from chasles.functions.names import leading_shape, numbers
-from chasles.functions.numeric.linear_systems import checked_step
+from chasles.functions.doors import leading_shape, numbers
+from chasles.functions.numeric import checked_step
 from chasles.motion.contact.pairs import Rigid
 from chasles.motion.contact.soft import given_pairs
 from chasles.motion.contract import Array, Machine

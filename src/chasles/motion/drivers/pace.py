@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from chasles.errors import NotFiniteError
-from chasles.functions.numeric.linear_systems import checked_step
+from chasles.functions.numeric import checked_step
 from chasles.motion.options import Stepping
 from chasles.motion.records import Memory
 from chasles.motion.steps.integrators import Integrator

@@ -23,7 +23,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from chasles.errors import ArgumentError, InputError
-from chasles.functions.names import numbers
+from chasles.functions.doors import numbers
 from chasles.motion.laws.slip import Quantity, Slip, applied
 
 Array = Any
