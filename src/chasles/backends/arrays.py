@@ -16,6 +16,9 @@ import os
 import threading
 from collections.abc import Callable
 
+Rows = Sequence[np.ndarray]
+"""Arrays (count, size), a row for each state."""
+
 
 class Kernel(Protocol):
     """A compiled program: fills output rows from input rows, arrays (count, size)."""
@@ -23,12 +26,7 @@ class Kernel(Protocol):
     interface: Interface
     dtype: np.dtype[Any]
 
-    def __call__(
-        self,
-        inputs: Sequence[np.ndarray],
-        outputs: Sequence[np.ndarray],
-        threads: int | None = None,
-    ) -> None: ...
+    def __call__(self, inputs: Rows, outputs: Rows, threads: int | None = None) -> None: ...
 
 
 def checked_count(what: str, value: Any) -> int:
@@ -204,7 +202,7 @@ def _result_rows(a: np.ndarray, count: int, variable: Variable) -> np.ndarray:
     return np.empty((count, variable.size), a.dtype)
 
 
-def _apart(rows: np.ndarray, outputs: Sequence[np.ndarray]) -> np.ndarray:
+def _apart(rows: np.ndarray, outputs: Rows) -> np.ndarray:
     """The input rows themselves if they are apart from all outputs, else a copy.
 
     Several rows may also be exactly the output: a batch reads a tile before it writes it.

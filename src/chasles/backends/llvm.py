@@ -22,6 +22,7 @@ import llvmlite.binding as llvm
 import numpy as np
 
 from chasles.backends import arrays, cache, llvm_entry
+from chasles.backends.arrays import Rows
 from chasles.backends.cache import Artifact
 from chasles.backends.llvm_math import ELEMENTS
 from chasles.backends.llvm_source import WORTH_THREADS, Module, Target, module
@@ -156,12 +157,7 @@ class Kernel:
         self.batch_address: int = self._library["batch"]
         self._batch = ctypes.CFUNCTYPE(None, size, *[pointer] * 5)(self.batch_address)
 
-    def __call__(
-        self,
-        inputs: Sequence[np.ndarray],
-        outputs: Sequence[np.ndarray],
-        threads: int | None = None,
-    ) -> None:
+    def __call__(self, inputs: Rows, outputs: Rows, threads: int | None = None) -> None:
         """Run on rows: arrays (count, size), each row contiguous, any row stride.
 
         No output overlaps an input, except that several rows may be exactly those of an input.
