@@ -155,14 +155,15 @@ def test_robots_are_forgotten_and_share_their_code() -> None:
 
 
 def test_an_entry_taken_apart() -> None:
-    """As the collector may do it: arrays are still computed, everything else is an error."""
+    """As the collector may do it: states are still computed, everything else is an error."""
     robot, q = planar(2), np.array([0.3, 0.4])
     expected = robot.gravity_forces(q)
     entry = robot.gravity_forces
     entry.__self__.__dict__.clear()
     assert np.array_equal(entry(q), expected)
     assert np.array_equal(entry(q[None], out=np.empty((1, 2)))[0], expected)
-    for given in ([[0.3, 0.4]], [], [q, q], [None]):
+    assert np.array_equal(entry([0.3, 0.4]), expected)
+    for given in ([[[0.3, 0.4]]], [], [q, q], [None]):
         with raises("E-CALL-016"):
             entry(*given)
 

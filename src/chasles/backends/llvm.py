@@ -31,6 +31,10 @@ from chasles.expr import Program
 
 _SHARE = 64
 """Rows go to threads in multiples of this: whole tiles."""
+Again = Callable[[tuple[Any, ...], dict[str, Any]], Any]
+"""A short way for what an entry does not take: arguments and named ones to an answer, or
+NotImplemented."""
+
 _LOADED: dict[str, "Kernel"] = {}
 """Kernels by recipe: equal robots share their code."""
 _SERIAL = itertools.count()
@@ -206,12 +210,20 @@ class Kernel:
         return -(-address(self._local.workspace) // 64) * 64
 
     def fast_entry(
-        self, *, name: str, signature: str, doc: str, holder: Any, fallback: Callable[..., Any]
+        self,
+        *,
+        name: str,
+        signature: str,
+        doc: str,
+        holder: Any,
+        fallback: Callable[..., Any],
+        again: Again | None = None,
     ) -> Callable[..., Any]:
         """The built-in function; the fallback itself where the machine or Python allows none.
 
         holder: where the function can be found again by name when it is unpickled. fallback: takes
         the same arguments in every form, and is called for whatever the machine code does not take.
+        again: tried before it, a short way for arrays that only have to be laid out anew.
         """
         if self.entry is None or not supported():
             return fallback
@@ -225,7 +237,7 @@ class Kernel:
         make.restype = ctypes.py_object
         make.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
         definition = ctypes.addressof(_KEPT[self.entry, text][1])
-        built: Callable[..., Any] = make(definition, Owner(holder, name, fallback), None)
+        built: Callable[..., Any] = make(definition, Owner(holder, name, fallback, again), None)
         return built
 
 
@@ -301,13 +313,25 @@ class _MethodDefinition(ctypes.Structure):
 class Owner:
     """What an entry belongs to, its `__self__`: called for whatever the machine code does not take.
 
-    fallback: the Python path. holder: where a pickled entry is found again, by name.
+    fallback: the Python path. again: tried before it, on arguments and named ones; NotImplemented
+    where it does not help. holder: where a pickled entry is found again, by name.
     """
 
-    def __init__(self, holder: Any, name: str, fallback: Callable[..., Any] | None = None) -> None:
-        self.holder, self.name, self.fallback = holder, name, fallback
+    def __init__(
+        self,
+        holder: Any,
+        name: str,
+        fallback: Callable[..., Any] | None = None,
+        again: Again | None = None,
+    ) -> None:
+        self.holder, self.name, self.fallback, self.again = holder, name, fallback, again
 
     def __call__(self, /, *arguments: Any, **named: Any) -> Any:
+        again = self.__dict__.get("again")
+        if again is not None:
+            answer = again(arguments, named)
+            if answer is not NotImplemented:
+                return answer
         fallback = self.__dict__.get("fallback")
         if fallback is None:
             raise StateError("E-CALL-016", "the robot of this function has been taken apart")
@@ -328,7 +352,7 @@ def _for_ever(kept: Any) -> Any:
     return kept
 
 
-_OUT = _for_ever(sys.intern("out"))
+_OUT, _THREADS = (_for_ever(sys.intern(name)) for name in ("out", "threads"))
 CONTEXT = _for_ever((ctypes.c_void_p * len(llvm_entry.CONTEXT))())
 """What the machine code reaches of Python and NumPy; filled before the first entry is made."""
 
@@ -342,6 +366,13 @@ def _fill_context() -> None:
         "new_array": numpy[_ARRAY_NEW],
         "unwrap": numpy[_ARRAY_RETURN],
         "tuple_type": id(tuple),
+        "list_type": id(list),
+        "float_type": id(float),
+        "float64_type": id(np.float64),
+        "int_type": id(int),
+        "threads_name": id(_THREADS),
+        "none": id(None),
+        "unit": id(1),
     }
     for k, (key, function) in enumerate(llvm_entry.CONTEXT.items()):
         CONTEXT[k] = _at(getattr(ctypes.pythonapi, function)) if function else own[key]
@@ -378,6 +409,10 @@ def _probe() -> bool:
     pair = ("out", "in")
     fits = read(id(pair) + at.HEAD, size) == 2
     fits &= read(id(pair) + at.TUPLE, pointer) == id(pair[0])
+    numbers = [0.5, np.float64(-2.0)]
+    fits &= read(id(numbers) + at.HEAD, size) == 2
+    fits &= read(read(id(numbers) + at.LIST, pointer), pointer) == id(numbers[0])
+    fits &= [read(id(x) + at.HEAD, ctypes.c_double) for x in numbers] == numbers
     for array in (np.zeros((3, 5)), np.zeros((2, 3, 4), order="F"), np.zeros(7, ">f8")):
         start = id(array)
         shape, descr = (read(start + k, pointer) for k in (at.SHAPE, at.DESCR))
@@ -388,6 +423,8 @@ def _probe() -> bool:
         fits &= read(start + at.DATA, pointer) == address(array)
         fits &= read(start + at.RANK, number) == array.ndim
         fits &= tuple(read(shape + 8 * k, size) for k in range(array.ndim)) == array.shape
+        strides = read(start + at.STRIDES, pointer)
+        fits &= tuple(read(strides + 8 * k, size) for k in range(array.ndim)) == array.strides
         fits &= bool(flags & 0x0001) == array.flags.c_contiguous
         fits &= bool(flags & 0x0100) == array.flags.aligned
         fits &= bool(flags & 0x0400) == array.flags.writeable

@@ -2,12 +2,15 @@
 
 `entry` has the signature of a METH_FASTCALL | METH_KEYWORDS function. It takes exactly what it can
 prove safe: the right number of plain arrays of the right type, aligned, contiguous, of the right
-shape for one state or all for the same number of states, and optionally `out=` of the same kind
-(for several results a tuple of them), writeable. For everything else it calls its `__self__`, the
-Python path. It reads fields of arrays at offsets that `call` has checked, and reaches the outside
+shape for one state or all for the same number of states; for one state also lists, tuples and
+arrays with gaps or of integers, whose numbers it gathers first; optionally `out=` of the same kind
+(for several results a tuple of them), writeable, and `threads=1`. For everything else it calls its
+`__self__`, the Python path. It reads fields of arrays at offsets that `call` has checked, and reaches the outside
 only through the pointers of @context, which is filled when the code is loaded: no address of a
 process is in the code.
 """
+
+import ctypes
 
 from chasles.backends.llvm_math import Element, Writer
 from chasles.expr import Interface, Variable
@@ -24,25 +27,43 @@ CONTEXT = {
     "new_tuple": "PyTuple_New",
     "set_item": "PyTuple_SetItem",
     "tuple_type": "",
+    "list_type": "",
+    "float_type": "",
+    "float64_type": "",
+    "int_type": "",
+    "threads_name": "",
+    "none": "",
+    "unit": "",
+    "as_double": "PyLong_AsDouble",
+    "clear": "PyErr_Clear",
 }
 """What @context points to, in order: Python's functions, and those that `llvm` fills in:
-numpy.ndarray, the interned string "out", PyArray_New, PyArray_Return, and the type of tuples."""
+numpy.ndarray, the interned strings "out" and "threads", PyArray_New, PyArray_Return, types of
+Python and numpy.float64, None, and the integer 1."""
 
 HEAD, TUPLE = object.__basicsize__, tuple.__basicsize__
-DATA, RANK, SHAPE, DESCR, FLAGS = (HEAD + k for k in (0, 8, 16, 40, 48))
+DATA, RANK, SHAPE, STRIDES, DESCR, FLAGS = (HEAD + k for k in (0, 8, 16, 24, 40, 48))
 ORDER, TYPE = HEAD + 10, HEAD + 12
-"""Where an array keeps its data, number of axes, shape, element type and flags, and where an
-element type keeps its byte order and number."""
+LIST = HEAD + 8
+"""Where an array keeps its data, number of axes, shape, strides, element type and flags, where an
+element type keeps its byte order and number, and where a list keeps the address of its items."""
 
 LAYOUT = (HEAD, TUPLE)
 """What the code assumes of this build of Python."""
 
-PLAIN = 0x0001 | 0x0100
+ALIGNED = 0x0100
+PLAIN = 0x0001 | ALIGNED
 """C-contiguous and aligned."""
 WRITEABLE = 0x0400
 
 SMALL_WORKSPACE = 64 * 1024
 """Bytes of workspace that a batch may have on the stack; larger ones go to the Python path."""
+
+GATHERED = 4096
+"""Numbers of all inputs up to which those of lists and the like are gathered on the stack."""
+
+UNBOUNDED = 1 << 40
+"""A limit on the states of a batch that no batch in memory reaches."""
 
 
 def entry(program: Interface, element: Element, *, workspace: int, most: int) -> str:
@@ -52,7 +73,7 @@ def entry(program: Interface, element: Element, *, workspace: int, most: int) ->
     Python path, which shares them among threads).
     """
     batches = workspace <= SMALL_WORKSPACE and bool(program.inputs)
-    written = _Entry(program, element, most if batches else 0).write()
+    written = _Entry(program, element, most if batches else 0).write() + _gathered(element)
     if not batches:
         return written
     return written + _run_batch(program, element, workspace) + _none_zero(element)
@@ -67,7 +88,8 @@ class _Entry(Writer):
 
     def __init__(self, program: Interface, element: Element, most: int) -> None:
         super().__init__(1, False, element)
-        self.program, self.most, self.steps = program, most, 0
+        self.program, self.most, self.steps, self.other = program, most, 0, "slow"
+        self.gathers = sum(variable.size for variable in program.inputs) <= GATHERED
         self.results = program.outputs
         self.one = len(program.outputs) == 1
 
@@ -75,7 +97,8 @@ class _Entry(Writer):
 
     def require(self, condition: str) -> None:
         self.steps += 1
-        self.raw(f"  br i1 {condition}, label %ok{self.steps}, label %slow\nok{self.steps}:")
+        ok = f"ok{self.steps}"
+        self.raw(f"  br i1 {condition}, label %{ok}, label %{self.other}\n{ok}:")
 
     def branch(self, condition: str, yes: str, no: str) -> None:
         self.raw(f"  br i1 {condition}, label %{yes}, label %{no}\n{yes}:")
@@ -105,6 +128,22 @@ class _Entry(Writer):
         self.equal("i32", self.field(descr, TYPE, "i32"), self.element.type_number)
         self.equal("i8", self.field(descr, ORDER, "i8"), ord("="))
         return self.field(item, DATA, "ptr")
+
+    def numbers(self, k: int, count: str) -> str:
+        """The data of an input: of a plain array, or gathered from what else holds numbers."""
+        item, variable = self.items[k], self.program.inputs[k]
+        if count or len(variable.shape) != 1 or not self.gathers:
+            return self.array(item, variable, PLAIN, count)
+        self.other = f"gather{k}"
+        data = self.array(item, variable, PLAIN)
+        self.other, plain = "slow", self.steps
+        self.raw(f"  br label %got{k}\ngather{k}:")
+        buffer = self.room(max(variable.size, 1), self.element.name)
+        call = f"call ptr @gathered(ptr {item}, i64 {variable.size}, ptr {buffer})"
+        found = self.emit(call)
+        self.require(self.emit(f"icmp ne ptr {found}, null"))
+        self.raw(f"  br label %got{k}\ngot{k}:")
+        return self.emit(f"phi ptr [ {data}, %ok{plain} ], [ {found}, %ok{self.steps} ]")
 
     def some_nonzero(self, data: str, first: int) -> str:
         found, kind = "", self.element.name
@@ -157,18 +196,15 @@ class _Entry(Writer):
         self.equal("i64", "%nargs", n)
         self.array_type = self.context("array_type")
         self.items = [self.field("%args", 8 * k, "ptr") for k in range(n)]
-        bare = self.emit("icmp eq ptr %kwnames, null")
-        self.raw(f"  br i1 {bare}, label %plain, label %named\nnamed:")
-        self.equal("i64", self.field("%kwnames", HEAD, "i64"), 1)
-        self.equal("ptr", self.field("%kwnames", TUPLE, "ptr"), self.context("out_name"))
-        given = self.field("%args", 8 * n, "ptr")
-        self.raw("  br label %whole_named\nwhole_named:\n  br label %count\nplain:")
-        self.raw("  br label %count\ncount:")
-        self.raw(f"  %given = phi ptr [ {given}, %whole_named ], [ null, %plain ]")
-        self.raw("  %made = icmp eq ptr %given, null")
+        given, alone = self.room(1, "ptr"), self.room(1, "i64")
+        self.store(given, 0, "ptr null")
+        self.store(alone, 0, f"i64 {self.most}")
+        self._keywords(n, given, alone)
+        self.raw(f"  %given = load ptr, ptr {given}\n  %made = icmp eq ptr %given, null")
         if self.most:
             first = self.items[0]
-            self.equal("ptr", self.field(first, HEAD - 8, "ptr"), self.array_type)
+            kind = self.field(first, HEAD - 8, "ptr")
+            self.branch(self.emit(f"icmp eq ptr {kind}, {self.array_type}"), "ranked", "single")
             rank = self.field(first, RANK, "i32")
             single = self.emit(f"icmp eq i32 {rank}, {len(self.program.inputs[0].shape)}")
             self.branch(single, "single", "several")
@@ -178,7 +214,8 @@ class _Entry(Writer):
             self.equal("i32", rank, len(self.program.inputs[0].shape) + 1)
             count = self.field(self.field(first, SHAPE, "ptr"), 0, "i64")
             some = self.emit(f"sub i64 {count}, 1")
-            self.require(self.emit(f"icmp ult i64 {some}, {self.most}"))
+            most = self.emit(f"load i64, ptr {alone}")
+            self.require(self.emit(f"icmp ult i64 {some}, {most}"))
             self._states(count)
         self.raw("slow:")
         operands = "ptr %self, ptr %args, i64 %nargs, ptr %kwnames"
@@ -191,11 +228,34 @@ class _Entry(Writer):
         ]
         return "\n".join([*head, *self.reserved, *self.lines, "}\n"])
 
+    def _keywords(self, n: int, given: str, most: str) -> None:
+        """Read `out=` and `threads=1`, or None for either, into their places."""
+        bare = self.emit("icmp eq ptr %kwnames, null")
+        self.raw(f"  br i1 {bare}, label %plain, label %named\nnamed:")
+        count, none = self.field("%kwnames", HEAD, "i64"), self.context("none")
+        self.require(self.emit(f"icmp ule i64 {count}, 2"))
+        for k in range(2):
+            name = self.field("%kwnames", TUPLE + 8 * k, "ptr")
+            value = self.field("%args", 8 * (n + k), "ptr")
+            empty = self.emit(f"icmp eq ptr {value}, {none}")
+            is_out = self.emit(f"icmp eq ptr {name}, {self.context('out_name')}")
+            self.branch(is_out, f"out{k}", f"threads{k}")
+            self.store(given, 0, f"ptr {self.emit(f'select i1 {empty}, ptr null, ptr {value}')}")
+            self.raw(f"  br label %read{k}\nthreads{k}:")
+            self.equal("ptr", name, self.context("threads_name"))
+            one = self.emit(f"icmp eq ptr {value}, {self.context('unit')}")
+            self.require(self.emit(f"or i1 {empty}, {one}"))
+            limit = self.emit(f"select i1 {one}, i64 {UNBOUNDED}, i64 {self.most}")
+            self.store(most, 0, f"i64 {limit}")
+            self.raw(f"  br label %read{k}\nread{k}:")
+            if k == 0:
+                self.branch(self.emit(f"icmp eq i64 {count}, 2"), "second", "plain")
+        self.raw("  br label %plain\nplain:")
+
     def _states(self, count: str = "") -> None:
         """One state; or a batch, for which all arrays have the same number of rows."""
         suffix = "_batch" if count else ""
-        pairs = zip(self.items, self.program.inputs, strict=True)
-        data = [self.array(item, v, PLAIN, count) for item, v in pairs]
+        data = [self.numbers(k, count) for k in range(len(self.items))]
         for k, first in self.program.nonzero:
             self.require(self._fine(k, data[k], first, count))
         shapes = [self._sizes(k, v, count) for k, v in enumerate(self.results)]
@@ -279,6 +339,148 @@ def filled_tables(w: Writer, arrays: list[tuple[str, str]]) -> tuple[str, str]:
 def _shape(k: int, result: Variable) -> str:
     sizes = ", ".join(f"i64 {size}" for size in result.shape) or "i64 0"
     return f"@shape{k} = internal constant [{max(len(result.shape), 1)} x i64] [{sizes}]"
+
+
+NUMBERS = {12: "double", 9: "i64", 7: f"i{8 * ctypes.sizeof(ctypes.c_long)}", 5: "i32"}
+"""NumPy's numbers of types of elements that are gathered, and LLVM's names of them."""
+
+
+def _gathered(element: Element) -> str:
+    """Numbers that are not side by side, put into a buffer; null for what must go another way.
+
+    Arrays of float32 that a program of doubles is given are not gathered: if all of them are, the
+    program in single precision is meant.
+    """
+    place = {name: 8 * k for k, name in enumerate(CONTEXT)}
+    kinds = NUMBERS | ({11: "float"} if element.name == "float" else {})
+
+    def context(name: str) -> str:
+        return (
+            f"%{name}.place = getelementptr i8, ptr @context, i64 {place[name]}\n"
+            f"  %{name} = load ptr, ptr %{name}.place"
+        )
+
+    def converted(kind: str, label: str) -> str:
+        """A number as an element, from the name %x.label to %y.label."""
+        if kind == element.name:
+            return f"%y.{label} = bitcast {kind} %x.{label} to {kind}"
+        operation = "sitofp" if kind.startswith("i") else "fptrunc"
+        return f"%y.{label} = {operation} {kind} %x.{label} to {element.name}"
+
+    types = ("list_type", "tuple_type", "array_type", "float_type", "float64_type", "int_type")
+    loops = "".join(
+        f"""
+as{number}:
+  %i.{number} = phi i64 [ 0, %typed ], [ %next.{number}, %do{number} ]
+  %more.{number} = icmp ult i64 %i.{number}, %size
+  br i1 %more.{number}, label %do{number}, label %done
+do{number}:
+  %step.{number} = mul i64 %i.{number}, %stride
+  %from.{number} = getelementptr i8, ptr %data, i64 %step.{number}
+  %x.{number} = load {kind}, ptr %from.{number}
+  {converted(kind, str(number))}
+  %to.{number} = getelementptr {element.name}, ptr %buffer, i64 %i.{number}
+  store {element.name} %y.{number}, ptr %to.{number}
+  %next.{number} = add i64 %i.{number}, 1
+  br label %as{number}"""
+        for number, kind in kinds.items()
+    )
+    cases = " ".join(f"i32 {number}, label %as{number}" for number in kinds)
+    return f"""define internal ptr @gathered(ptr %item, i64 %size, ptr %buffer) noinline {{
+entry:
+  {chr(10).join("  " + context(name) for name in (*types, "as_double", "clear")).strip()}
+  %kind.place = getelementptr i8, ptr %item, i64 {HEAD - 8}
+  %kind = load ptr, ptr %kind.place
+  %count.place = getelementptr i8, ptr %item, i64 {HEAD}
+  %inside = getelementptr i8, ptr %item, i64 {TUPLE}
+  %is_list = icmp eq ptr %kind, %list_type
+  br i1 %is_list, label %list, label %no_list
+list:
+  %outside.place = getelementptr i8, ptr %item, i64 {LIST}
+  %outside = load ptr, ptr %outside.place
+  br label %sequence
+no_list:
+  %is_tuple = icmp eq ptr %kind, %tuple_type
+  br i1 %is_tuple, label %sequence, label %no_tuple
+sequence:
+  %items = phi ptr [ %outside, %list ], [ %inside, %no_list ]
+  %count = load i64, ptr %count.place
+  %fits = icmp eq i64 %count, %size
+  br i1 %fits, label %each, label %fail
+each:
+  %i = phi i64 [ 0, %sequence ], [ %next, %stored ]
+  %more = icmp ult i64 %i, %size
+  br i1 %more, label %one, label %done
+one:
+  %number.place = getelementptr ptr, ptr %items, i64 %i
+  %number = load ptr, ptr %number.place
+  %type.place = getelementptr i8, ptr %number, i64 {HEAD - 8}
+  %type = load ptr, ptr %type.place
+  %is_float = icmp eq ptr %type, %float_type
+  %is_float64 = icmp eq ptr %type, %float64_type
+  %is_number = or i1 %is_float, %is_float64
+  br i1 %is_number, label %float, label %no_float
+float:
+  %value.place = getelementptr i8, ptr %number, i64 {HEAD}
+  %value = load double, ptr %value.place
+  br label %stored
+no_float:
+  %is_int = icmp eq ptr %type, %int_type
+  br i1 %is_int, label %int, label %fail
+int:
+  %whole = call double %as_double(ptr %number)
+  %doubtful = fcmp oeq double %whole, -1.0
+  br i1 %doubtful, label %clearing, label %stored
+clearing:
+  call void %clear()
+  br label %fail
+stored:
+  %x.seq = phi double [ %value, %float ], [ %whole, %int ]
+  {converted("double", "seq")}
+  %to = getelementptr {element.name}, ptr %buffer, i64 %i
+  store {element.name} %y.seq, ptr %to
+  %next = add i64 %i, 1
+  br label %each
+no_tuple:
+  %is_array = icmp eq ptr %kind, %array_type
+  br i1 %is_array, label %array, label %fail
+array:
+  %rank.place = getelementptr i8, ptr %item, i64 {RANK}
+  %rank = load i32, ptr %rank.place
+  %flags.place = getelementptr i8, ptr %item, i64 {FLAGS}
+  %flags = load i32, ptr %flags.place
+  %aligned = and i32 %flags, {ALIGNED}
+  %is_aligned = icmp ne i32 %aligned, 0
+  %is_row = icmp eq i32 %rank, 1
+  %readable = and i1 %is_aligned, %is_row
+  br i1 %readable, label %row, label %fail
+row:
+  %shape.place = getelementptr i8, ptr %item, i64 {SHAPE}
+  %shape = load ptr, ptr %shape.place
+  %length = load i64, ptr %shape
+  %long = icmp eq i64 %length, %size
+  %descr.place = getelementptr i8, ptr %item, i64 {DESCR}
+  %descr = load ptr, ptr %descr.place
+  %order.place = getelementptr i8, ptr %descr, i64 {ORDER}
+  %order = load i8, ptr %order.place
+  %native = icmp eq i8 %order, {ord("=")}
+  %right = and i1 %long, %native
+  br i1 %right, label %typed, label %fail
+typed:
+  %strides.place = getelementptr i8, ptr %item, i64 {STRIDES}
+  %strides = load ptr, ptr %strides.place
+  %stride = load i64, ptr %strides
+  %data.place = getelementptr i8, ptr %item, i64 {DATA}
+  %data = load ptr, ptr %data.place
+  %typenumber.place = getelementptr i8, ptr %descr, i64 {TYPE}
+  %typenumber = load i32, ptr %typenumber.place
+  switch i32 %typenumber, label %fail [ {cases} ]{loops}
+done:
+  ret ptr %buffer
+fail:
+  ret ptr null
+}}
+"""
 
 
 def _none_zero(element: Element) -> str:

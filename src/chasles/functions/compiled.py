@@ -1,6 +1,7 @@
 """A function compiled for one robot: what `chasles.compile` returns and `Robot` calls."""
 
 import inspect
+import math
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -44,13 +45,23 @@ class Recipe:
 
 _TAKERS: dict[str, Callable[..., Any]] = {}
 """What calls a function with arrays of another library, by its package, where that is loaded."""
+_FEW = 4096
+"""States up to which copying rows that are repeated is no more than what a call costs anyway."""
+_PLAIN, _SINGLE = frozenset({"out", "threads"}), np.dtype(np.float32)
 _KNOWN: dict[str, WeakSet["Compiled"]] = {}
 _TRACED: WeakValueDictionary[Recipe, Program] = WeakValueDictionary()
 """Programs by recipe, whatever the backend and the type of numbers, while some function has them.
 """
 
 
-class Compiled:
+class _Callable:
+    """Something whose call is a member, so that a built-in function can be it without detour."""
+
+    __slots__ = ("__call__",)
+    __call__: Callable[..., Any]
+
+
+class Compiled(_Callable):
     """A function of arrays, compiled for one robot.
 
     Call it with arrays whose leading shapes broadcast together, and optionally `out=`. Arrays that
@@ -75,6 +86,7 @@ class Compiled:
             found = backends.known(self.key, lambda: self.program, *target)
             self._kernel: Any = found or backends.compile(self.program, *target, self.key)
         self.interface: Interface = self._kernel.interface
+        self.__call__ = self.fast
 
     @property
     def _identity(self) -> object:
@@ -114,7 +126,8 @@ class Compiled:
         )
         return differentiated(traced, self.recipe.chain)
 
-    def __call__(self, *arguments: Any, out: Any = None, threads: int | None = None) -> Any:
+    def call(self, *arguments: Any, out: Any = None, threads: int | None = None) -> Any:
+        """Call it with arguments in any form: the way for what the machine code does not take."""
         if len(arguments) != len(self.interface.inputs):
             names = ", ".join(v.name for v in self.interface.inputs)
             problem = (
@@ -205,7 +218,7 @@ class Compiled:
     @cached_property
     def fast(self) -> Callable[..., Any]:
         """The same function with tens of nanoseconds of overhead: a built-in around the code."""
-        return self.entry(holder=_Found(self), fallback=self.__call__)
+        return self.entry(holder=_Found(self), fallback=self.call)
 
     def entry(self, *, holder: Any, fallback: Callable[..., Any]) -> Callable[..., Any]:
         """A fast entry with a fallback's signature and documentation."""
@@ -216,7 +229,51 @@ class Compiled:
             doc=inspect.getdoc(fallback) or "",
             holder=holder,
             fallback=fallback,
+            again=self._again,
         )
+
+    def _again(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """The machine code on arrays that NumPy lays out anew; NotImplemented if that is not it."""
+        inputs, dtype = self.interface.inputs, self._kernel.dtype
+        if len(arguments) != len(inputs) or not arguments or not named.keys() <= _PLAIN:
+            return NotImplemented
+        if not all([type(a) is np.ndarray for a in arguments]):
+            return NotImplemented
+        if dtype is not _SINGLE and all([a.dtype is _SINGLE for a in arguments]):
+            return self.single.fast(*arguments, **named)
+        if not all([a.dtype.kind in "fiu" for a in arguments]):
+            return NotImplemented
+        leads = []
+        for array, variable in zip(arguments, inputs, strict=True):
+            ahead = array.ndim - len(variable.shape)
+            if ahead < 0 or array.shape[ahead:] != variable.shape:
+                return NotImplemented
+            leads.append(array.shape[:ahead])
+        batch = leads[0]
+        if any(lead != batch for lead in leads):
+            try:
+                batch = np.broadcast_shapes(*leads)
+            except ValueError:
+                return NotImplemented
+        many = math.prod(batch) > _FEW
+        if many or (len(batch) > 1 and named.get("out") is not None):
+            return NotImplemented
+        laid = [
+            np.asarray(
+                np.broadcast_to(a, batch + v.shape) if lead != batch else a, dtype, order="C"
+            )
+            for a, v, lead in zip(arguments, inputs, leads, strict=True)
+        ]
+        if len(batch) > 1:
+            count = math.prod(batch)
+            flat = [a.reshape(count, *v.shape) for a, v in zip(laid, inputs, strict=True)]
+            found = self.fast(*flat, **named)
+            several = found if isinstance(found, tuple) else (found,)
+            shaped = [a.reshape(batch + a.shape[1:]) for a in several]
+            return tuple(shaped) if isinstance(found, tuple) else shaped[0]
+        if all(a is b for a, b in zip(laid, arguments, strict=True)):
+            return NotImplemented
+        return self.fast(*laid, **named)
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any]]:
         if self.parent is not None:
