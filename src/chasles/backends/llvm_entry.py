@@ -5,9 +5,9 @@ prove safe: the right number of plain arrays of the right type, aligned, contigu
 shape for one state or all for the same number of states; for one state also lists, tuples and
 arrays with gaps or of integers, whose numbers it gathers first; optionally `out=` of the same kind
 (for several results a tuple of them), writeable, and `threads=1`. For everything else it calls its
-`__self__`, the Python path. It reads fields of arrays at offsets that `call` has checked, and reaches the outside
-only through the pointers of @context, which is filled when the code is loaded: no address of a
-process is in the code.
+`__self__`, the Python path. It reads fields of arrays at offsets that `llvm` has checked, and
+reaches the outside only through the pointers of @context, which is filled when the code is loaded:
+no address of a process is in the code.
 """
 
 import ctypes

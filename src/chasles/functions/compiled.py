@@ -237,11 +237,12 @@ class Compiled(_Callable):
         inputs, dtype = self.interface.inputs, self._kernel.dtype
         if len(arguments) != len(inputs) or not arguments or not named.keys() <= _PLAIN:
             return NotImplemented
-        if not all([type(a) is np.ndarray for a in arguments]):
+        if {type(a) for a in arguments} != {np.ndarray}:
             return NotImplemented
-        if dtype is not _SINGLE and all([a.dtype is _SINGLE for a in arguments]):
+        dtypes = {a.dtype for a in arguments}
+        if dtypes == {_SINGLE} and dtype != _SINGLE:
             return self.single.fast(*arguments, **named)
-        if not all([a.dtype.kind in "fiu" for a in arguments]):
+        if any(found.kind not in "fiu" for found in dtypes):
             return NotImplemented
         leads = []
         for array, variable in zip(arguments, inputs, strict=True):
