@@ -14,8 +14,13 @@ from chasles.formats import is_name, registry
 from chasles.functions.compiled import Compiled
 from chasles.functions.cost import Cost, Rules, measured, recorder
 from chasles.functions.devices import Automatic
-from chasles.functions.doors import Wrench, checked_options, derivative_names, wrench_arguments
-from chasles.functions.names import check_robot
+from chasles.functions.doors import (
+    Wrench,
+    check_robot,
+    checked_options,
+    derivative_names,
+    wrench_arguments,
+)
 from chasles.functions.programs import Derivative, program
 from chasles.model.denavit_hartenberg import Convention, DHRow, DHTable
 from chasles.model.dh_fields import TABLE, checked

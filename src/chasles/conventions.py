@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chasles.errors import InputError, ModelError
-from chasles.functions.names import by_name, from_names, numbers
+from chasles.functions.doors import by_name, from_names, numbers
 from chasles.mathematics.spatial import Transform
 from chasles.model import JOINTS, WORLD
 from chasles.model.joints import Numbers

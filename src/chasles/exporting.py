@@ -11,14 +11,18 @@ from typing import Any
 import numpy as np
 
 from chasles.algorithms import METHODS
-from chasles.backends.c import Library
+from chasles.backends.c import Library, Sample
 from chasles.backends.c_body import NUMBERS
 from chasles.backends.c_function import Function, identifier
-from chasles.backends.c_test import Sample
 from chasles.errors import ExistingFileError, FileError, InputError, NotAFolderError, said
 from chasles.expr import Program
-from chasles.functions.doors import Wrench, checked_options, derivative_names, wrench_arguments
-from chasles.functions.names import check_robot
+from chasles.functions.doors import (
+    Wrench,
+    check_robot,
+    checked_options,
+    derivative_names,
+    wrench_arguments,
+)
 from chasles.functions.programs import Derivative, program, spaces
 from chasles.model.spaces import PositionSpace
 from chasles.robot import Robot

@@ -10,7 +10,7 @@ from chasles.checks import agreement, closure, mechanics, slopes
 from chasles.checks.comparing import Comparison, first_difference, relative_error
 from chasles.checks.trial import ARM, Raised, Trial, trial
 from chasles.errors import InputError
-from chasles.functions.names import check_robot
+from chasles.functions.doors import check_robot
 from chasles.robot import Robot
 
 STATES = 2

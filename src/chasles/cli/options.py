@@ -12,7 +12,7 @@ from chasles import robots
 from chasles.algorithms import FUNCTIONS
 from chasles.api import load
 from chasles.errors import InputError, ModelError
-from chasles.formats import endings, registry
+from chasles.formats import endings, is_name, registry
 from chasles.functions.programs import spaces
 from chasles.robot import Robot
 

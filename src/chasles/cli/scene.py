@@ -14,7 +14,7 @@ from chasles.cli.scenario import CONTROLS, OLD_GAINS, Scenario
 from chasles.cli.touching import pair
 from chasles.contact import Pair
 from chasles.errors import InputError
-from chasles.functions.names import from_names
+from chasles.functions.doors import from_names
 from chasles.motion.controllers import controlled
 from chasles.robot import Robot
 from chasles.rollouts import End, Trajectory

@@ -16,7 +16,7 @@ from chasles.api import save
 from chasles.backends.arrays import check_tolerance
 from chasles.checks.trial import trial
 from chasles.errors import InputError, ModelError, said
-from chasles.functions.names import check_robot
+from chasles.functions.doors import check_robot
 from chasles.model.joints import as_bounded
 from chasles.peers import causes
 from chasles.peers.terms import TERMS, Peer, Side, Term

@@ -13,7 +13,7 @@ import numpy as np
 
 from chasles.algorithms.spatial.kinematics import At, Axes
 from chasles.errors import InputError, NotFiniteError
-from chasles.functions.names import leading_shape, numbers
+from chasles.functions.doors import leading_shape, numbers
 from chasles.mechanisms import Mechanism
 from chasles.model import Model
 from chasles.motion.contact.rigid import point_jacobian, response
