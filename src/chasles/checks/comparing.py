@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from chasles.mechanisms.scales import row_scales
+from chasles.mechanisms.equations import row_scales
 from chasles.model import Model
-from chasles.model.units import freedom_units
+from chasles.model.spaces import freedom_units
 
 
 class Loss(NamedTuple):

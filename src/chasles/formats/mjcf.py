@@ -13,6 +13,7 @@ from pathlib import PurePath
 from chasles.errors import ModelError
 from chasles.formats.mjcf_equalities import Equalities, equalities
 from chasles.formats.mjcf_source import Source, opened, pose
+from chasles.lint.joints import inverted
 from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.rotations import matrix_from_axis_angle
 from chasles.mathematics.spatial import RigidInertia, Transform
@@ -28,7 +29,6 @@ from chasles.model import (
 )
 from chasles.model.build import compose
 from chasles.model.joints import as_bounded, spelled
-from chasles.model.joints.reverse import inverted
 
 WORLD = "world"
 """MuJoCo's name of body 0, which carries all others and never moves."""

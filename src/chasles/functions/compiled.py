@@ -20,7 +20,7 @@ from chasles.functions.doors import checked_options, common, is_single, library_
 from chasles.functions.programs import Derivative, Differential, differentiated, program
 from chasles.functions.tracing import WrenchKey
 from chasles.model import Description, Model, build
-from chasles.model.closure import Closure
+from chasles.model.description import Closure
 from chasles.model.parameters import shape
 from chasles.model.spaces import PositionSpace
 

@@ -10,7 +10,7 @@ import numpy as np
 from chasles.backends.arrays import check_out
 from chasles.errors import ArgumentError, InputError
 from chasles.model import Model
-from chasles.model.units import freedom_units, size
+from chasles.model.spaces import freedom_units, size
 
 _PADE = tuple(
     math.factorial(26 - k)

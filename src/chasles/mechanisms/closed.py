@@ -8,7 +8,6 @@ import numpy as np
 
 from chasles.errors import ArgumentError, InputError
 from chasles.functions.doors import Load, checked_frame, checked_joints
-from chasles.functions.numeric import delivered, filled
 from chasles.functions.programs import Derivative
 from chasles.mathematics.linear import Vector
 from chasles.mechanisms import singular_values

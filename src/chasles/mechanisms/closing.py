@@ -15,7 +15,7 @@ from chasles.backends.arrays import check_tolerance
 from chasles.errors import ModelError
 from chasles.functions import numeric
 from chasles.functions.compiled import AtTime, Compiled
-from chasles.functions.doors import leading_shape, refuse
+from chasles.functions.doors import leading_shape
 from chasles.mechanisms.equations import (
     RANK,
     SINGULAR,

@@ -13,8 +13,7 @@ from chasles.backends.arrays import check_tolerance
 from chasles.errors import ArgumentError, ChaslesError
 from chasles.functions.compiled import Compiled, Functions
 from chasles.functions.doors import Load, refuse, wrench_arguments
-from chasles.functions.numeric import checked_step, filled
-from chasles.functions.numeric.results import delivered
+from chasles.functions.numeric import checked_step, delivered, filled
 from chasles.functions.tracing import WrenchKey
 from chasles.mechanisms import singular_values
 from chasles.mechanisms.assembly import assemble, coordinates

@@ -1,24 +1,14 @@
 """Gradients of motions: covectors of the states brought back to the start, step by step."""
 
-from collections.abc import Callable
-from collections.abc import Sequence
-from typing import Any
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from chasles.errors import InputError
-from chasles.errors import ModelError
-from chasles.expr import RULES
-from chasles.expr import Arena
-from chasles.expr import Number
-from chasles.expr import Program
-from chasles.expr import Variable
-from chasles.expr import reverse
-from chasles.functions.doors import numbers
-from chasles.functions.doors import refuse
-from chasles.functions.programs import program
-from chasles.functions.programs import pulled_back
+from chasles.errors import InputError, ModelError
+from chasles.expr import RULES, Arena, Number, Program, Variable, reverse
+from chasles.functions.doors import numbers, refuse
+from chasles.functions.programs import program, pulled_back
 from chasles.model import Model
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from chasles.errors import InputError
 from chasles.formats.motion import numbered
-from chasles.functions.names import numbers
+from chasles.functions.doors import numbers
 from chasles.robot import Robot
 
 Axes = Any

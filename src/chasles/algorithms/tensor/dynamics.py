@@ -19,7 +19,7 @@ from chasles.mathematics.spatial import (
 from chasles.mathematics.tensor import AngularAcceleration, euler_from_inertia, point_mass
 from chasles.model.joints import diagonal
 from chasles.model.model import WORLD, Model
-from chasles.model.passes.parallel import Turn, turns
+from chasles.model.passes import Turn, turns
 from chasles.model.spaces import ABSENT, Blocks, Effort, JointMatrix, Position, Velocity, Wrenches
 
 

@@ -27,7 +27,7 @@ from rich.markup import escape
 
 from chasles import conventions
 from chasles.api import compile
-from chasles.backends.pool import cores
+from chasles.backends.arrays import cores
 from chasles.cli.command import Answer, write_saved
 from chasles.cli.options import Asked, option
 from chasles.cli.output import check_new_picture, steps, table, write_picture

@@ -195,10 +195,12 @@ class Rollout:
     def _adjoint(self, along: tuple[str, ...]) -> Any:
         """The step backward, repeated; along: inputs that differ from step to step."""
         if along not in self._adjoints:
-            kernel = backends.prepare(
-                ("adjoint", self.recipe, along),
-                lambda: adjoint_program(self.model, self._program(), along),
-            )
+            recipe = ("adjoint", self.recipe, along)
+
+            def trace() -> Program:
+                return adjoint_program(self.model, self._program(), along)
+
+            kernel = backends.known(recipe, trace) or backends.compile(trace(), recipe=recipe)
             loops = self._loop("llvm", "float64"), backends.loop(kernel)
             self._adjoints[along] = backends.adjoint(*loops)
         return self._adjoints[along]
