@@ -13,10 +13,9 @@ from pathlib import PurePath
 from chasles.errors import ModelError
 from chasles.formats.mjcf_equalities import Equalities, equalities
 from chasles.formats.mjcf_source import Source, opened, pose
-from chasles.lint.joints import inverted
 from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.rotations import matrix_from_axis_angle
-from chasles.mathematics.spatial import RigidInertia, Transform
+from chasles.mathematics.spatial import RigidInertia, Transform, inverted
 from chasles.model import (
     SHAPE_TRAITS,
     SHAPES,
