@@ -198,10 +198,10 @@ HISTORICAL: dict[str, tuple[Method, ...]] = {
         Method("spatial-1987", "historical.newton_euler:spatial_1987"),
         Method("kane", "historical.newton_euler:kane"),
         Method("kane-sum", "historical.newton_euler:kane_sum"),
-        Method("uicker-kahn", "historical.closed_form:uicker_kahn", steep=True),
+        Method("uicker-kahn", "historical.lagrange:uicker_kahn", steep=True),
         Method("waters", "historical.lagrange:waters"),
         Method(
-            "christoffel", "historical.closed_form:christoffel", steep=True, needs=holonomic_joints
+            "christoffel", "historical.lagrange:christoffel", steep=True, needs=holonomic_joints
         ),
         Method("spatial-operator", "historical.operators:spatial_operator"),
     ),
@@ -213,13 +213,13 @@ HISTORICAL: dict[str, tuple[Method, ...]] = {
     "closed_form": (
         Method(
             "christoffel",
-            "historical.closed_form:closed_form_christoffel",
+            "historical.lagrange:closed_form_christoffel",
             steep=True,
             needs=all_of(undriven_joints, holonomic_joints),
         ),
         Method(
             "uicker-kahn",
-            "historical.closed_form:closed_form_uicker_kahn",
+            "historical.lagrange:closed_form_uicker_kahn",
             steep=True,
             needs=undriven_joints,
         ),
