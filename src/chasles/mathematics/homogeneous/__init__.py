@@ -1,7 +1,6 @@
 """Homogeneous 4x4 matrices (Legnani, Casolo, Righettini, Zappa 1996)."""
 
 from chasles.mathematics.homogeneous.dense import Block, angular, linear
-from chasles.mathematics.homogeneous.derivatives import dJ, dL, dM, dM_inverse, dW_dq, dW_dt
 from chasles.mathematics.homogeneous.frames import (
     Position,
     Rototranslation,
@@ -30,12 +29,6 @@ __all__ = [
     "Velocity",
     "action",
     "angular",
-    "dJ",
-    "dL",
-    "dM",
-    "dM_inverse",
-    "dW_dq",
-    "dW_dt",
     "kinetic_energy",
     "linear",
     "momentum",
