@@ -41,7 +41,7 @@ from chasles.mathematics.homogeneous import (
     angular,
     linear,
 )
-from chasles.mathematics.homogeneous.dense import AnyFramed
+from chasles.mathematics.homogeneous.frames import AnyFramed
 from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.rotations import (
     General,

@@ -5,7 +5,8 @@ and other libraries ask of a type is a field of its class (`contract.Joint`); no
 decides by a type's name. The tests in tests/model/test_joints.py hold it to the contract.
 """
 
-from chasles.model.joints.contract import Joint, Numbers, Steady, Z, diagonal
+from chasles.mathematics.linear import diagonal
+from chasles.model.joints.contract import Joint, Numbers, Steady, Z
 from chasles.model.joints.one_freedom import (
     Continuous,
     Fixed,
