@@ -49,8 +49,8 @@ class Document:
     def add(self, scope: Node, part: Part, name: str, **facts: Any) -> Node:
         """A new frame of a scope."""
         given, base = placed(part)
-        facts = {"kind": part.tag, "given": given} | facts
-        node = Node(part, name=scope.prefix + name, scope=scope, **facts)
+        kind: str = facts.pop("kind", part.tag)
+        node = Node(part, kind, scope.prefix + name, scope, given, **facts)
         node.base = base or node.base
         if len(self.nodes) >= MAX_PARTS:
             problem = f"more than {MAX_PARTS} links, joints and frames"
