@@ -34,44 +34,18 @@ class Format(NamedTuple):
 
 
 FORMATS: dict[str, Format] = {
-    "TOML": Format(
-        (".toml",),
-        "chasles.formats.mechanism",
-        "chasles.formats.mechanism_writer",
-        survey="chasles.lint.surveys:toml",
-    ),
-    "URDF": Format(
-        (".urdf",),
-        "chasles.formats.urdf",
-        "chasles.formats.urdf",
-        installed=True,
-        survey="chasles.lint.surveys:urdf",
-        seen="raw",
-    ),
-    "MJCF": Format(
-        (".xml", ".mjcf"),
-        "chasles.formats.mjcf",
-        "chasles.formats.mjcf_writer",
-        installed=True,
-        survey="chasles.lint.surveys:mjcf",
-    ),
-    "SDF": Format(
-        (".sdf",),
-        "chasles.formats.sdf",
-        "chasles.formats.sdf_writer",
-        installed=True,
-        survey="chasles.lint.surveys:sdf",
-        seen="both",
-    ),
-    "xacro": Format(
-        (".xacro",),
-        "chasles.formats.xacro",
-        arguments=True,
-        survey="chasles.lint.surveys:xacro",
-        seen="raw",
-    ),
+    "TOML": Format((".toml",), "chasles.formats.mechanism", "chasles.formats.mechanism_writer",
+                   survey="chasles.lint.surveys:toml"),
+    "URDF": Format((".urdf",), "chasles.formats.urdf", "chasles.formats.urdf", installed=True,
+                   survey="chasles.lint.surveys:urdf", seen="raw"),
+    "MJCF": Format((".xml", ".mjcf"), "chasles.formats.mjcf", "chasles.formats.mjcf_writer",
+                   installed=True, survey="chasles.lint.surveys:mjcf"),
+    "SDF": Format((".sdf",), "chasles.formats.sdf", "chasles.formats.sdf_writer", installed=True,
+                  survey="chasles.lint.surveys:sdf", seen="both"),
+    "xacro": Format((".xacro",), "chasles.formats.xacro", arguments=True,
+                    survey="chasles.lint.surveys:xacro", seen="raw"),
     "data": Format((".dat",), "chasles.formats.dat"),
-}
+}  # fmt: skip
 """One row a format; its modules are loaded on use."""
 
 MAX_LINKS = 5_000

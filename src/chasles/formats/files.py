@@ -3,7 +3,7 @@
 import math
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from decimal import Decimal
 from pathlib import Path
@@ -86,6 +86,11 @@ def lines(file: str) -> Iterator[Line]:
 def short(text: str) -> str:
     """A text in quotes, cut where it is long."""
     return repr(text if len(text) <= 60 else text[:57] + "...")
+
+
+def some(names: Sequence[str], most: int = 6) -> str:
+    """The first few of some names, in quotes."""
+    return ", ".join(map(repr, names[:most])) + (", ..." if len(names) > most else "")
 
 
 def renamed(name: str, robot_file: str, other: str) -> str:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import PurePath
 
 from chasles.errors import ModelError
+from chasles.formats.files import some
 from chasles.formats.mjcf_equalities import Equalities, equalities
 from chasles.formats.mjcf_source import Source, opened, pose
 from chasles.mathematics.linear import Symmetric, Vector
@@ -233,10 +234,8 @@ def _note_unused(source: Source, joints: list[JointData]) -> None:
     if counts:
         source.notes.append(f"{source.file}: not used: {', '.join(counts)}")
     if absent := source["absent"]:
-        names = ", ".join(absent[:4]) + (", ..." if len(absent) > 4 else "")
-        source.notes.append(
-            f"{source.file}: files that are not there, and not needed ({len(absent)}): {names}"
-        )
+        what = f"files that are not there, and not needed ({len(absent)}): {some(absent, 4)}"
+        source.notes.append(f"{source.file}: {what}")
     for joint in joints:
         if joint.traits.floating and (joint.armature or joint.friction):
             source.notes.append(

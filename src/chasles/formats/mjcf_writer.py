@@ -10,10 +10,10 @@ import numpy as np
 from lxml import etree
 
 from chasles.errors import ModelError
-from chasles.formats.files import renamed, store, words
+from chasles.formats.files import renamed, some, store, words
 from chasles.formats.mjcf_equalities import add_equalities, placed
 from chasles.formats.registry import mesh_file
-from chasles.formats.writable import ball_limits, check_writable, lacking, refusal, some
+from chasles.formats.writable import ball_limits, check_writable, lacking, refusal
 from chasles.formats.xml_file import added, begun, each, printed
 from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
@@ -251,7 +251,8 @@ class _Writer:
         single = (j for j in description.joints if "1" not in j.traits.units)
         if speeds := [j.name for j in single if j.limits.velocity != math.inf]:
             self.notes.append(f"limits of velocity have no place in MJCF: {some(speeds)}")
-        order = [j.name for j in self.source.joints if j.name in set(self.written)]
+        moving = set(self.written)
+        order = [j.name for j in self.source.joints if j.name in moving]
         if order != self.written:
             self.notes.append(f"coordinates are in MuJoCo's order: {some(self.written)}")
 

@@ -22,7 +22,7 @@ from zipfile import BadZipFile, is_zipfile
 import numpy as np
 
 from chasles.errors import ModelError
-from chasles.formats.files import Line, is_number, lines, short, size
+from chasles.formats.files import Line, is_number, lines, short, size, some
 from chasles.model import Model
 from chasles.model.spaces import PositionSpace
 
@@ -188,16 +188,12 @@ def _header(file: str, known: Sequence[str]) -> _Header:
     for name in names:
         if name not in known:
             close = difflib.get_close_matches(name[:100], known, n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"known are {_listed(known)}"
+            hint = f"did you mean {close[0]!r}?" if close else f"known are {some(known, 12)}"
             raise ModelError("E-FILE-018", f"unknown column {short(name)}", hint, file=where)
         if names.count(name) > 1:
             problem = f"column {name!r} is there twice"
             raise ModelError("E-FILE-019", problem, "remove one", file=where)
     return _Header(names, where, body)
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(map(repr, names[:12])) + (", ..." if len(names) > 12 else "")
 
 
 def _increasing(file: str, table: _Table) -> Iterator[_Row]:
@@ -261,7 +257,7 @@ def _instants(file: str, body: Iterable[Line], names: Sequence[str]) -> Iterator
 def _numbers(file: str, line: Line, words: Sequence[str], names: Sequence[str]) -> list[float]:
     """The finite numbers of a line, as many as there are names for them."""
     if len(words) != len(names):
-        problem = f"{len(words)} numbers where {len(names)} belong: {_listed(names)}"
+        problem = f"{len(words)} numbers where {len(names)} belong: {some(names, 12)}"
         raise ModelError("E-FILE-025", problem, "add or remove some", file=file, line=line.number)
     try:
         numbers = list(map(float, words))

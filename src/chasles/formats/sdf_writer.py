@@ -10,10 +10,10 @@ import numpy as np
 from lxml import etree
 
 from chasles.formats import xml_file as xml
-from chasles.formats.files import short, store, words
+from chasles.formats.files import short, some, store, words
 from chasles.formats.sdf_frames import MODEL, WORLD
 from chasles.formats.sdf_gears import add_gears
-from chasles.formats.writable import ball_limits, check_writable, lacking, refusal, some
+from chasles.formats.writable import ball_limits, check_writable, lacking, refusal
 from chasles.formats.xml_file import MOMENTS
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
