@@ -11,7 +11,6 @@ from dataclasses import replace
 from pathlib import PurePath
 
 from chasles.errors import ModelError
-from chasles.formats.files import some
 from chasles.formats.mjcf_equalities import Equalities, equalities
 from chasles.formats.mjcf_source import Source, opened, pose
 from chasles.mathematics.linear import Symmetric, Vector
@@ -234,7 +233,8 @@ def _note_unused(source: Source, joints: list[JointData]) -> None:
     if counts:
         source.notes.append(f"{source.file}: not used: {', '.join(counts)}")
     if absent := source["absent"]:
-        what = f"files that are not there, and not needed ({len(absent)}): {some(absent, 4)}"
+        names = ", ".join(absent[:4]) + (", ..." if len(absent) > 4 else "")
+        what = f"files that are not there, and not needed ({len(absent)}): {names}"
         source.notes.append(f"{source.file}: {what}")
     for joint in joints:
         if joint.traits.floating and (joint.armature or joint.friction):

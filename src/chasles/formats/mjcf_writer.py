@@ -14,7 +14,7 @@ from chasles.formats.files import renamed, some, store, words
 from chasles.formats.mjcf_equalities import add_equalities, placed
 from chasles.formats.registry import mesh_file
 from chasles.formats.writable import ball_limits, check_writable, lacking, refusal
-from chasles.formats.xml_file import added, begun, each, printed
+from chasles.formats.xml_file import added, each, printed
 from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model import SHAPE_TRAITS, Description, JointData, LinkData, ShapeData
@@ -59,7 +59,7 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
     notes = check_writable(description, "MJCF")
     source = at_children(in_series(description), _apart)
     writer = _Writer(source, notes, {link.name for link in description.links})
-    root = begun("mujoco", model=description.name)
+    root = added(None, "mujoco", model=description.name)
     massive = {"inertiafromgeom": "false"} if description.shapes else {}
     added(root, "compiler", angle="radian", **massive)
     added(root, "option", gravity=words(description.gravity))

@@ -56,7 +56,7 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
             f"joint {joint.name!r} is written as none: in SDF floats what nothing holds to the "
             "world; it is read as 'root_joint', or after its link, before all others"
         )
-    root = xml.begun("sdf", version=VERSION)
+    root = xml.added(None, "sdf", version=VERSION)
     outer = root
     if source.gravity != Description.gravity:
         outer = xml.added(root, "world", name="world")

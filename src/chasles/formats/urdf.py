@@ -243,7 +243,7 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
     notes = check_writable(description, "URDF")
     _check(description)
     source = at_children(in_series(description), lambda joint: not joint.child_pose.is_identity)
-    root = xml.begun("robot", name=description.name)
+    root = xml.added(None, "robot", name=description.name)
     taken, names = taken_names(source)
     world = unused_name("world", taken)
     if any(joint.parent is None for joint in source.joints):
