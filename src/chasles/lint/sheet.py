@@ -68,7 +68,23 @@ class Found(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Link:
+class _Part:
+    """A part of a robot, by its name and its place in the file."""
+
+    name: str
+    where: str
+
+    @property
+    def part(self) -> str:
+        return f"{type(self).__name__.lower()} {self.name!r}"
+
+    def found(self, what: str) -> Found:
+        """A fact about it, as a check gives it."""
+        return Found(self.part, self.where, what)
+
+
+@dataclass(frozen=True, eq=False)
+class Link(_Part):
     """A link: its centre of mass in its own frame (m), its moments about it (kg m2).
 
     mass: in kg; None where the file gives no inertia. axes: those of the moments, as columns in the
@@ -76,8 +92,6 @@ class Link:
     be rewritten. meant_massless: the file says that it has no inertia, or is a place only.
     """
 
-    name: str
-    where: str
     mass: float | None = None
     center: np.ndarray = field(default_factory=lambda: np.zeros(3))
     moments: np.ndarray = field(default_factory=lambda: np.zeros((3, 3)))
@@ -85,14 +99,6 @@ class Link:
     shapes: tuple[Solid, ...] = ()
     place: Any = None
     meant_massless: bool = False
-
-    @property
-    def part(self) -> str:
-        return f"link {self.name!r}"
-
-    def found(self, what: str) -> Found:
-        """A fact about it, as a check gives it."""
-        return Found(self.part, self.where, what)
 
     @cached_property
     def inertia(self) -> np.ndarray:
@@ -121,7 +127,7 @@ class Link:
 
 
 @dataclass(frozen=True, eq=False)
-class Joint:
+class Joint(_Part):
     """A joint: its limits as far as the file gives them, in rad or m, N m or N, and per second.
 
     kind: its type, or the file's word where that is none.
@@ -129,8 +135,6 @@ class Joint:
     place: where the limits stand in the file, for a repair.
     """
 
-    name: str
-    where: str
     kind: str
     parent: str | None
     child: str
@@ -139,14 +143,6 @@ class Joint:
     position: tuple[float, ...] = (0.0, 0.0, 0.0)
     angles: tuple[float, ...] = (0.0, 0.0, 0.0)
     place: Any = None
-
-    @property
-    def part(self) -> str:
-        return f"joint {self.name!r}"
-
-    def found(self, what: str) -> Found:
-        """A fact about it, as a check gives it."""
-        return Found(self.part, self.where, what)
 
     @property
     def bounded(self) -> bool:
