@@ -53,7 +53,7 @@ MAX_LINKS = 5_000
 
 
 def suffixes(*, written: bool = False, installed: bool = False) -> tuple[str, ...]:
-    """Those of files that can be read; of those that can be written, or that packages install."""
+    """Suffixes of files that can be read; that can be written; or that packages install."""
     return tuple(
         suffix
         for row in FORMATS.values()
@@ -69,7 +69,7 @@ def endings(*, written: bool = False) -> str:
 
 
 def is_name(path: str | os.PathLike[str]) -> bool:
-    """Whether a path is that of no file, but may be a robot's name, such as "arm_v1.2"."""
+    """Return True if a path is not a file, but may be a robot's name, such as "arm_v1.2"."""
     text = os.fsdecode(path)
     file = Path(text)
     is_bare = bool(text) and file.name == text
@@ -83,7 +83,7 @@ def read(
     floating: bool = False,
     arguments: Mapping[str, str] | None = None,
 ) -> Description:
-    """What a robot file says, before any choice of numbering or frames.
+    """Read a robot file, before any choice of numbering or frames.
 
     snap: take angles printed as a rounded multiple of a right angle for that multiple.
     floating: put the root link on a free joint. arguments: of a xacro file.

@@ -94,7 +94,7 @@ def some(names: Sequence[str], most: int = 6) -> str:
 
 
 def renamed(name: str, robot_file: str, other: str) -> str:
-    """What another robot file calls the mesh that `robot_file` calls `name`.
+    """Return the name in another robot file of the mesh that `robot_file` calls `name`.
 
     Names of packages and whole paths are the same in all; plain ones are as seen from the folder.
     """
@@ -119,12 +119,12 @@ _MOST_RIGHT_ANGLES = 8
 
 
 def is_number(word: str) -> bool:
-    """Whether a word is a finite number in decimal digits, all of it."""
+    """Return True if all of a word is a finite number in decimal digits."""
     return _NUMBER.fullmatch(word) is not None and math.isfinite(float(word))
 
 
 def right_angles(angle: str) -> int:
-    """How many right angles the printed digits mean; 0 where they mean something else.
+    """Count the right angles that printed digits mean; 0 where they mean something else.
 
     A number of 5 to 17 digits means a multiple if the multiple, rounded or truncated to as many,
     prints so; one with more digits, or a double printed in full, if it is a neighbouring double.

@@ -150,7 +150,7 @@ Kind = TypeVar("Kind", bound=JointData)
 
 
 def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = False) -> Description:
-    """What a robot file in TOML says: the key `format` at the top says which of the formats it is.
+    """Read a robot file in TOML; the key `format` at its top names the kind.
 
     snap: an angle in rad that is printed as a rounded multiple of a right angle is taken as that
     multiple; notes say where. floating: put the root link on a free joint.

@@ -39,7 +39,7 @@ Bodies = Mapping[str | None, etree._Element]
 
 @dataclass
 class Equalities:
-    """What equalities make of a tree; followers and held joints by name."""
+    """Changes of a tree by equalities; followers and held joints by name."""
 
     loops: list[LoopData] = field(default_factory=list)
     couplings: list[CouplingData] = field(default_factory=list)

@@ -106,7 +106,7 @@ def _lines(root: etree._Element) -> dict[tuple[str, str], Any]:
 def pose(
     position: Sequence[float], quaternion: Sequence[float] = (1.0, 0.0, 0.0, 0.0)
 ) -> Transform:
-    """Of a frame in another, from MuJoCo's numbers."""
+    """Pose of a frame in another, from MuJoCo's numbers."""
     R = matrix_from_quaternion(Vector(tuple(quaternion)))
     return Transform.from_pose(R, Vector(tuple(position)))
 

@@ -74,7 +74,7 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
 
 
 def _apart(joint: JointData) -> bool:
-    """Whether a joint's coordinates are of a frame that its body cannot have in MuJoCo."""
+    """Return True if a joint's coordinates are of a frame that its body cannot have in MuJoCo."""
     turned = Matrix.identity() != joint.child_pose.R
     moved = joint.traits.floating and not joint.child_pose.is_identity
     return moved or (spelling(joint.kind, "MJCF") == "ball" and turned)
@@ -134,7 +134,7 @@ class _Writer:
         return series[-1].child, series
 
     def _passed(self, joint: JointData) -> bool:
-        """Whether a joint carries nothing but the next joint."""
+        """Return True if a joint carries nothing but the next joint."""
         link, carried = self.links[joint.child], self.children.get(joint.child, [])
         empty = link.inertia == RigidInertia.zero()
         return empty and len(carried) == 1 and link.name not in self.needed
@@ -162,7 +162,7 @@ class _Writer:
         return body
 
     def _floats(self, joint: JointData, place: Transform) -> Transform:
-        """Where a free joint has its zero in the world, which has MuJoCo's coordinates of it."""
+        """Zero of a free joint in the world, in which MuJoCo has its coordinates."""
         link = joint.parent
         while link in self.joint_of and self.joint_of[link].kind == "fixed":
             held = self.joint_of[link]
@@ -232,7 +232,7 @@ class _Writer:
         added(body, "inertial", mass=words([mass]), diaginertia=words(moments), **place)
 
     def _heavy(self, name: str) -> bool:
-        """Whether MuJoCo lets a body move: it, or one that is fixed to it, has mass and inertia."""
+        """Return True if MuJoCo lets a body move: it, or one fixed to it, has mass and inertia."""
         mass, moments = self.links[name].inertia.m, _principal(self.links[name])[0]
         if min(mass, *moments) >= _LEAST:
             return True
@@ -258,8 +258,8 @@ class _Writer:
 
 
 def _on_one_body(series: list[JointData]) -> bool:
-    """Whether MuJoCo has a body with these joints: six freedoms, nothing that turns after a ball,
-    and a free joint only by itself."""
+    """Return True if MuJoCo allows these joints on one body: six DoF, no turn after a ball, and a
+    free joint only by itself."""
     kinds = [spelling(joint.kind, "MJCF") for joint in series]
     turns_after = kinds[kinds.index("ball") + 1 :] if "ball" in kinds else []
     count = len(kinds) + 2 * kinds.count("ball")
@@ -268,7 +268,7 @@ def _on_one_body(series: list[JointData]) -> bool:
 
 
 def _frames(series: list[JointData]) -> list[Transform]:
-    """Those of joints in the frame of the body that the last one carries, all joints at zero."""
+    """Frames of joints in that of the body that the last one carries, all joints at zero."""
     found, link = [], Transform.identity()
     for joint in reversed(series):
         found.append(compose(joint.child_pose, link))

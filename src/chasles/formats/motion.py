@@ -151,7 +151,7 @@ class _Header:
     body: Iterator[Line]
 
     def places(self, names: Sequence[str]) -> list[int]:
-        """Where columns are that must be there."""
+        """Indices of columns, which must be there."""
         for name in names:
             if name not in self.names:
                 problem = f"there is no column {name!r}"

@@ -44,7 +44,7 @@ GRAVITY = Vector.of(0.0, 0.0, -9.8)
 
 
 def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = False) -> Description:
-    """What an SDF file says.
+    """Read an SDF file.
 
     The world is the link "world", the first. Parts of nested models, and of models beside others,
     are named `model::part`. A joint between links that joints before it connect already closes a
@@ -118,7 +118,7 @@ def _link(node: Node) -> LinkData:
 
 
 def inertial_of(inertial: Part) -> Inertial:
-    """What an `<inertial>` says; of a link without one, what SDF takes for it."""
+    """Read an `<inertial>`; for a link without one, return SDF's default."""
     if inertial.element.get("auto") in ("true", "1"):
         problem = "auto asks for masses from shapes, which is not done"
         raise inertial.error("E-SDF-002", problem, "write them out")
@@ -278,7 +278,7 @@ def _shapes(link: Node, file: str) -> Iterator[ShapeData]:
 
 
 def drawn(part: Part, link: str, file: str) -> tuple[ShapeData, str]:
-    """What a `<visual>` or `<collision>` of a link says, and the name of the frame of its pose.
+    """Read a `<visual>` or `<collision>` of a link, and the name of the frame of its pose.
 
     Meshes are named, never opened.
     """
@@ -312,7 +312,7 @@ def _color(visual: Part) -> tuple[float, ...] | None:
 
 
 def _held(document: Document, node: Node) -> JointData:
-    """What fixes a link of a static model to the world."""
+    """Joint that fixes a link of a static model to the world."""
     name = unused_name(f"{node.name}.fixed", document.ties)
     pose = relative(node, document.top)
     return JointData(name, "fixed", WORLD, node.name, pose, where=node.part.where)

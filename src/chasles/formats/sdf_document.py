@@ -63,7 +63,7 @@ class Document:
 
 @dataclass(frozen=True)
 class _Way:
-    """What holds for the parts of a model. static: they never move. bare: those of models in it are
+    """Context of the parts of a model. static: they never move. bare: parts of models in it are
     named without the model. above: the files and models that it is in."""
 
     above: tuple[str, ...]

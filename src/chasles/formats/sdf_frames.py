@@ -101,7 +101,7 @@ class Node:
 
     @property
     def prefix(self) -> str:
-        """What stands before names of its parts in the whole file."""
+        """Beginning of the names of its parts in the whole file."""
         if self.into is not None:
             return self.into.prefix
         return f"{self.name}::" if self.name else ""
@@ -154,7 +154,7 @@ def relative(a: Node, b: Node) -> Transform:
 
 
 def truth(part: Part, tag: str, default: bool) -> bool:
-    """Whether a child says so."""
+    """Return the truth value in a child."""
     text, child = part.content(tag).lower(), part.find(tag)
     if child is None or not text:
         return default
@@ -164,7 +164,7 @@ def truth(part: Part, tag: str, default: bool) -> bool:
 
 
 def placed(part: Part) -> tuple[Transform, str]:
-    """What `<pose>` says of an element: the pose, and the name of the frame that it is in."""
+    """Read the `<pose>` of an element, and the name of the frame that it is in."""
     pose, text = part.find("pose"), part.content("pose")
     if pose is None:
         return Transform.identity(), ""

@@ -182,7 +182,7 @@ def _check(joint: JointData) -> None:
 
 
 def _check_free(joint: JointData) -> None:
-    """What floats has the world's frame for its coordinates."""
+    """Refuse a free joint whose coordinates are not the pose in the world."""
     here = joint.pose.is_identity and joint.child_pose.is_identity
     if joint.parent is not None or not here or joint.resists or joint.reversed:
         problem = "is free from elsewhere than the world's origin, or not without resistance"
@@ -220,7 +220,7 @@ def _in_world(
 
 
 def _is_ball(joint: JointData) -> bool:
-    """Whether a joint that moves has no axis."""
+    """Return True if a joint moves and has no axis."""
     return not joint.traits.along and joint.kind != "fixed"
 
 
@@ -228,7 +228,7 @@ def _is_ball(joint: JointData) -> bool:
 
 
 def _add_pose(element: etree._Element, pose: Transform, base: str = "") -> None:
-    """Of an element, in the frame that it has without being said or in another."""
+    """Add the pose of an element in another frame; by default the one that SDF takes."""
     if base or not pose.is_identity:
         relative = {"relative_to": base} if base else {}
         xml.added(element, "pose", **relative).text = f"{words(pose.r)} {xml.angles(pose)}"

@@ -1,4 +1,4 @@
-"""What robot files cannot hold, in all formats or in some: found before anything is written."""
+"""Limits of robot files, of all formats or of some, checked before anything is written."""
 
 import math
 from collections.abc import Iterable, Iterator
@@ -135,7 +135,7 @@ def check_joint(joint: JointData, format: str = "a file") -> None:
 
 
 def lacking(joint: JointData) -> str:
-    """What a format without such joints lacks: "is spherical", "is reversed planar"."""
+    """Describe a joint that a format lacks: "is spherical", "is reversed planar"."""
     return f"is {'reversed ' if joint.reversed else ''}{joint.kind}"
 
 

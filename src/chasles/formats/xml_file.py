@@ -164,7 +164,7 @@ class Part:
         return part
 
     def named(self) -> "Part":
-        """The same element, with messages about it by its own tag and name."""
+        """Return the same element, with messages about it by its own tag and name."""
         return replace(self, owner=f"{self.tag} {self.text('name')!r}")
 
     # Values ------------------------------------------------------------------------------------
@@ -244,7 +244,7 @@ class Part:
 
 
 class Inertial(NamedTuple):
-    """What a file says of a link's inertia: the mass, a frame at the centre of mass in the link's
+    """Inertia of a link as a file gives it: the mass, a frame at the centre of mass in the link's
     frame, and the moments xx, yy, zz, xy, xz, yz about it, in its axes."""
 
     mass: float

@@ -260,7 +260,7 @@ def _differences(a: Link, b: Link) -> Iterator[str]:
 
 
 def _mixed(a: Link, b: Link) -> bool:
-    """Whether the centres lie alike to the principal axes: c'Ic does not depend on axes.
+    """Return True if the centres lie alike to the principal axes: c'Ic is the same in all axes.
 
     Without the mean moment, which is the same in all directions; moments that differ count too.
     """

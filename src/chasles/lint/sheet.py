@@ -1,4 +1,4 @@
-"""What lint looks at, the links, joints and text of a file that may not load; and its findings."""
+"""Links, joints and text of a file that may not load, as lint sees them; and findings."""
 
 import math
 import re
@@ -45,18 +45,18 @@ class Finding:
 
     @property
     def line(self) -> int:
-        """Of the file, 0 where there is none."""
+        """Line of the file, 0 where there is none."""
         number = self.where.rpartition(":")[2]
         return int(number) if number.isdigit() else 0
 
 
 def at_least(finding: Finding, severity: str) -> bool:
-    """Whether a finding is as grave as that, or graver."""
+    """Return True if a finding is as grave as a severity, or graver."""
     return SEVERITIES.index(finding.severity) <= SEVERITIES.index(severity)
 
 
 class Found(NamedTuple):
-    """What a check found: the part by kind and name, "file:line", and the fact.
+    """Result of a check: the part by kind and name, "file:line", and the fact.
 
     remedy: where it is another than the check's own.
     """
@@ -113,7 +113,7 @@ class Link(_Part):
 
     @cached_property
     def second_moments(self) -> np.ndarray:
-        """Of the mass about the three principal planes, the smallest first: none is negative.
+        """Second moments of mass about the principal planes, the smallest first: none is negative.
 
         With the mass they are the eigenvalues of the pseudo-inertia about the centre of mass
         (Wensing, Kim and Slotine 2018), which is positive definite if and only if all are positive.
@@ -122,7 +122,7 @@ class Link(_Part):
 
     @property
     def extended(self) -> bool:
-        """Whether it has a mass that is spread in all directions."""
+        """Return True if it has a mass that is spread in all directions."""
         return self.mass is not None and self.mass > 0.0 and bool(self.second_moments[0] > 0.0)
 
 
@@ -146,7 +146,7 @@ class Joint(_Part):
 
     @property
     def bounded(self) -> bool:
-        """Whether it is of a type that has limits."""
+        """Return True if its type has limits."""
         return traits(self.kind).bounds == "needed"
 
     @property
