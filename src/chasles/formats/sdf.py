@@ -271,8 +271,10 @@ def _shapes(link: Node, file: str) -> Iterator[ShapeData]:
     for part in as_printed.all(*ROLES):
         try:
             shape, base = drawn(part, link.name, file)
-            moved = relative(link.beside(base, part), link) if base else Transform.identity()
-            yield replace(shape, pose=compose(shape.pose, moved)) if base else shape
+            if base:
+                outer = relative(link.beside(base, part), link)
+                shape = replace(shape, pose=compose(shape.pose, outer))
+            yield shape
         except ModelError as error:
             link.part.source.notes.append(f"{error.message}; the shape is left out")
 
