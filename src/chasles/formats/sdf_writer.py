@@ -131,7 +131,7 @@ def _renamed(source: Description, notes: list[str]) -> Description:
                 notes.append(f"{what} {short(name)} is written as {found[name]!r}, a name for SDF")
         return found
 
-    links: dict[str | None, str] = {**legal("link", (link.name for link in kept))}
+    links = legal("link", (link.name for link in kept))
     frames = legal("frame", (frame.name for frame in source.frames if frame.link in links))
     ties = legal("joint", _ties(source))
 
@@ -140,7 +140,7 @@ def _renamed(source: Description, notes: list[str]) -> Description:
         return replace(
             joint,
             name=ties[joint.name],
-            parent=links.get(joint.parent),
+            parent=links.get(joint.parent or ""),
             child=links[joint.child],
             mimic=None if mimic is None else replace(mimic, joint=ties[mimic.joint]),
         )
