@@ -255,8 +255,9 @@ def _speed(
         error = _checked(robot, function, peer, theirs[:CHECKED], out)
         ways.append(Way(calls, partial(loop, peer.call(function), theirs), processor))
     one, several, plain, fast, plain_single, fast_single, *their_time = interleaved(ways, seconds)
-    times = (one, min(plain, fast), several, min(plain_single, fast_single))
-    return Speed(function, compile_time, *times, *(their_time or [None]), error)
+    batches = (min(plain, fast), several, min(plain_single, fast_single))
+    pinocchio = their_time[0] if their_time else None
+    return Speed(function, compile_time, one, *batches, pinocchio, error)
 
 
 def _checked(
