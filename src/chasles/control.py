@@ -202,7 +202,7 @@ def _pose_jacobians(
     The axis of pitch turns with yaw (at wy), that of roll with yaw and pitch (at wx).
     """
     x, y, z = _axes(_angles(robot.forward_kinematics(q, frame=frame)))
-    back, zero = np.linalg.inv(np.stack([x, y, z], axis=-1)), np.zeros_like(x)
+    back = np.linalg.inv(np.stack([x, y, z], axis=-1))
     J, Jd, Jdd = twist
     v = np.asarray(qd, dtype=float)
     first = back @ J[..., :3, :]
@@ -210,7 +210,7 @@ def _pose_jacobians(
     wy = z * rates[..., 2:]
     wx = wy + y * rates[..., 1:2]
     xd, yd = np.cross(wx, x), np.cross(wy, y)
-    Td = np.stack([xd, yd, zero], axis=-1)
+    Td = np.stack([xd, yd, np.zeros_like(yd)], axis=-1)
     second = back @ (Jd[..., :3, :] - Td @ first)
     Ja = np.concatenate([first, J[..., 3:, :]], axis=-2)
     Jad = np.concatenate([second, Jd[..., 3:, :]], axis=-2)
@@ -220,7 +220,7 @@ def _pose_jacobians(
     ay = z * accelerations[..., 2:]
     ax = ay + y * accelerations[..., 1:2] + yd * rates[..., 1:2]
     xdd, ydd = np.cross(ax, x) + np.cross(wx, xd), np.cross(ay, y) + np.cross(wy, yd)
-    Tdd = np.stack([xdd, ydd, zero], axis=-1)
+    Tdd = np.stack([xdd, ydd, np.zeros_like(ydd)], axis=-1)
     third = back @ (Jdd[..., :3, :] - Tdd @ first - 2.0 * Td @ second)
     return _Jacobians(Ja, Jad, np.concatenate([third, Jdd[..., 3:, :]], axis=-2))
 
