@@ -28,9 +28,8 @@ from rich.markup import escape
 from chasles import conventions
 from chasles.api import compile
 from chasles.backends.pool import cores
-from chasles.cli.command import Answer, write_saved
+from chasles.cli.command import Answer, check_new_picture, steps, table, write_picture, write_saved
 from chasles.cli.options import Asked, option
-from chasles.cli.output import check_new_picture, steps, table, write_picture
 from chasles.errors import InputError, ModelError, said
 from chasles.functions.compiled import Compiled
 from chasles.plots.paper import finish, legend, sheet

@@ -8,9 +8,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from chasles.cli.command import Answer
+from chasles.cli.command import Answer, table, vector
 from chasles.cli.options import Asked
-from chasles.cli.output import table, vector
 from chasles.model import Body
 from chasles.robot import Robot
 
