@@ -27,7 +27,7 @@ from chasles.mathematics.rotations import Rotation
 from chasles.mathematics.spatial import Transform
 from chasles.model import LoopData
 from chasles.model.joints import Numbers
-from chasles.peers import LIBRARIES, Agreement, causes
+from chasles.peers import LIBRARIES, Agreement, terms
 from chasles.peers.pinocchio import Pinocchio
 from chasles.peers.terms import TERMS
 
@@ -368,7 +368,7 @@ def said(file: str | Path) -> set[str]:
 
 def test_every_cause_is_planted_and_on_the_page() -> None:
     planted = set(re.findall(r'cause\([^"]*\) == "([a-z ]+)"', Path(__file__).read_text("utf-8")))
-    known = said(causes.__file__)
+    known = said(terms.__file__)
     assert {"frame", "loops", "impossible inertia"} <= known
     assert known == planted
     page = (Path(__file__).parents[2] / "docs/compare.md").read_text("utf-8")
