@@ -15,7 +15,7 @@ from chasles.motion.geometry.kinematics import NEAR, Moves, Points, carrier
 from chasles.motion.geometry.meetings import Meeting, meeting
 from chasles.motion.laws.friction import NoUniqueMotion
 from chasles.motion.records import Occurrence, Touching
-from chasles.motion.solvers.complementarity import Infeasible
+from chasles.motion.solvers import Infeasible
 from chasles.motion.steps.integrators import Table
 from chasles.motion.steps.system import Advance
 

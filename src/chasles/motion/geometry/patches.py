@@ -37,7 +37,7 @@ from chasles.motion.geometry.shapes import (
     over_polygon,
     place,
 )
-from chasles.motion.solvers.quadratic import optional
+from chasles.motion.solvers import optional
 
 Extended = Capsule | Box | Cylinder | ConvexMesh
 
