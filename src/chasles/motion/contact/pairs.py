@@ -3,7 +3,6 @@
 Forces of soft contact, and the states of surfaces, are expressions that a step records.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -41,10 +40,10 @@ class Rigid:
     impact: ImpactLaw | None = None
 
     def __post_init__(self) -> None:
-        for name, most in (("friction", math.inf), ("restitution", 1.0)):
+        bounds = ("friction", 1e300, "from 0 on"), ("restitution", 1.0, "from 0 to 1")
+        for name, most, bound in bounds:
             value = getattr(self, name)
-            if not (isinstance(value, Real) and math.isfinite(value) and 0.0 <= value <= most):
-                bound = "from 0 on" if math.isinf(most) else f"from 0 to {most:g}"
+            if not (isinstance(value, Real) and 0.0 <= float(value) <= most):
                 problem = f"{name} must be a number {bound}, not {value!r:.60}"
                 raise InputError("E-CONTACT-042", problem, part="Rigid")
         if self.impact is not None:
