@@ -23,8 +23,7 @@ from chasles.motion.contract import Machine
 from chasles.motion.geometry.features import Contact, listed
 from chasles.motion.laws.approximations import polyhedral
 from chasles.motion.laws.friction import convex, coulomb, out_of_reach
-from chasles.motion.solvers.complementarity import Infeasible, lemke
-from chasles.motion.solvers.quadratic import accelerations_program, forces_program
+from chasles.motion.solvers import Infeasible, accelerations_program, forces_program, lemke
 
 Array = Any
 

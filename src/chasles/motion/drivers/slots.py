@@ -8,14 +8,14 @@ import numpy as np
 
 from chasles.errors import ArgumentError, ConvergenceError, InputError
 from chasles.motion.contact.modes import Mode
-from chasles.motion.contact.pairs import Pair, Rigid
+from chasles.motion.contact.pairs import Pair, Rigid, meeting
 from chasles.motion.contact.rigid import contact_moves, limit_rows, response
 from chasles.motion.contract import Machine
 from chasles.motion.geometry.kinematics import NEAR, Moves, Points, carrier
-from chasles.motion.geometry.meetings import Meeting, meeting
+from chasles.motion.geometry.meetings import Meeting
 from chasles.motion.laws.friction import NoUniqueMotion
 from chasles.motion.records import Occurrence, Touching
-from chasles.motion.solvers.complementarity import Infeasible
+from chasles.motion.solvers import Infeasible
 from chasles.motion.steps.integrators import Table
 from chasles.motion.steps.system import Advance
 

@@ -5,31 +5,38 @@ first gives the centres of balls as they see them, `Surface.nearest` gives dista
 and the second what these mean for the robot's velocities and accelerations.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from collections.abc import Mapping
+from collections.abc import Sequence
+from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
 from chasles import backends
 from chasles.backends.arrays import call
 from chasles.errors import InputError
-from chasles.expr import RULES, Arena, Number, Program, Variable
+from chasles.expr import RULES
+from chasles.expr import Arena
+from chasles.expr import Number
+from chasles.expr import Program
+from chasles.expr import Variable
 from chasles.functions.programs import program
 from chasles.functions.tracing import clock
-from chasles.mathematics.linear import Matrix, Vector
+from chasles.mathematics.linear import Matrix
+from chasles.mathematics.linear import Vector
 from chasles.mechanisms import Mechanism
-from chasles.model import Description, Model
-from chasles.motion.geometry.closed_forms import (
-    Box,
-    Capsule,
-    Nearby,
-    Place,
-    Plane,
-    Sphere,
-    tangents,
-)
-from chasles.motion.geometry.shapes import Body, Surface, cross
+from chasles.model import Model
+from chasles.motion.geometry.closed_forms import Box
+from chasles.motion.geometry.closed_forms import Capsule
+from chasles.motion.geometry.closed_forms import Nearby
+from chasles.motion.geometry.closed_forms import Place
+from chasles.motion.geometry.closed_forms import Plane
+from chasles.motion.geometry.closed_forms import Sphere
+from chasles.motion.geometry.closed_forms import tangents
+from chasles.motion.geometry.shapes import Body
+from chasles.motion.geometry.shapes import Surface
+from chasles.motion.geometry.shapes import cross
 
 Array = Any
 
@@ -188,17 +195,6 @@ class Ball(NamedTuple):
     surface: Closed | None
 
 
-@dataclass(frozen=True)
-class Recipe:
-    """Everything that decides the code: the mechanism and the balls."""
-
-    source: Description
-    mimic: bool
-    balls: tuple[Ball, ...]
-    part: str
-    program: str
-
-
 class Points:
     """The points of contact of some pairs, of a robot in one state.
 
@@ -254,7 +250,7 @@ def _compiled(
     """A program of the points as a function of arrays."""
     own = any(joint.custom is not None for joint in model.source.joints)
     traced = trace(model, balls).hash if own else ""
-    recipe = Recipe(model.source, model.mimics, tuple(balls), trace.__name__, traced)
+    recipe = (trace.__name__, model.source, model.mimics, balls, traced)  # all that decides it
     known = backends.known(recipe, lambda: trace(model, balls))
     kernel = known or backends.compile(trace(model, balls), recipe=recipe)
 
