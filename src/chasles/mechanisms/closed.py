@@ -129,13 +129,13 @@ class Closed(Constrained):
         return self.closing.carried(np.asarray(q, dtype=float), self.loops.independent)[0], M
 
     def _mass(self, load: Load, *, method: str = "fastest", **_: Any) -> Run:
-        """Of the independent coordinates."""
+        """The mass matrix of the independent coordinates."""
         return self._inertia("mass_matrix", method).first
 
     def _mass_inverse(
         self, load: Load, *, coordinates: str | None = None, method: str = "fastest"
     ) -> Run:
-        """Of the independent coordinates, which must be asked for."""
+        """The inverse mass matrix of the independent coordinates, which must be asked for."""
         if coordinates is None:
             problem = (
                 f"robot {self.model.name!r} has loops or couplings, and does not accelerate by "
@@ -164,7 +164,7 @@ class Closed(Constrained):
     # Reactions and the linear system --------------------------------------------------------------
 
     def _reactions(self, load: Load) -> Run:
-        """Of the tree under the forces of the loops."""
+        """Joint reactions of the tree under the forces of the loops."""
         here = self.function("closed_joint_reactions", wrenches=load.keys).at(self.t)
         return lambda *arrays, threads=None: here(*arrays, *load.forces, threads=threads)
 
@@ -242,7 +242,7 @@ def linear_system(
 
 
 def _brackets(model: Model) -> np.ndarray:
-    """Of each velocity coordinate, what it adds to -ad(qd), which is linear in qd: (nv, nv, nv)."""
+    """The part of each velocity coordinate in -ad(qd), which is linear in qd: (nv, nv, nv)."""
     found = np.zeros((model.nv,) * 3)
     for i, where in model.velocity_slices.items():
         joint = model.bodies[i].joint

@@ -27,8 +27,8 @@ from chasles.mechanisms.reports import LoopError, SingularPosition
 from chasles.model import Model, ModelError, build
 
 WEAK = 1e-4
-"""Where a margin is below this (a pivot at a hundredth of its start, or of what stands beside it),
-the compiled equations lose digits, and the state is solved again by singular values."""
+"""A margin below this (a pivot at a hundredth of its start, or of what stands beside it) costs the
+compiled equations digits: the state is solved again by singular values."""
 
 TOLERANCE = 1e-6
 """Beyond this distance from closed (rad, and parts of a loop's size) dynamics are refused."""
@@ -225,7 +225,7 @@ class Constrained(Mechanism):
         dissipation: bool = False,
         **options: Any,
     ) -> Solver:
-        """What solves a function by the program `runs`, with some freedoms given."""
+        """Compile the program `runs` of a function, with some freedoms given."""
         shared: dict[str, Any] = {"wrenches": load.keys, "dissipation": dissipation}
         again = partial(again, **shared)
         try:
@@ -329,7 +329,7 @@ class Constrained(Mechanism):
 
 
 def _renamed(error: ChaslesError, name: str, runs: str) -> ChaslesError:
-    """What a program says of wrong arrays and methods, under the name of what was asked for."""
+    """An error of a program, under the name of the function that was asked for."""
     return error.at(part=name) if error.part == runs else error
 
 
