@@ -10,52 +10,52 @@ law = contact.SoftContact(contact.HuntCrossley(5e4, 0.3))  # forces from gap and
 Featherstone (2008), chapter 11, and Coulomb's law beyond it.
 """
 
-from chasles.motion.contact.dynamics import ContactMotion, contact_dynamics
-from chasles.motion.contact.impact import Impact, collide, contact_forces, impact, velocity_step
-from chasles.motion.contact.impact_map import impact_derivatives
-from chasles.motion.contact.pairs import Pair, Rigid
-from chasles.motion.contact.rigid import (
-    Motion,
-    Problem,
+from chasles.motion.contact.dynamics import (
+    ContactMotion,
     body_problem,
+    contact_dynamics,
     contact_problem,
     single_contact,
     solve,
 )
-from chasles.motion.contact.sets import Event, Sets, State, events, held, new_sets, state, without
-from chasles.motion.geometry.closed_forms import (
-    Box,
-    Capsule,
-    Contact,
-    Ground,
-    Plane,
-    Point,
-    Sphere,
-    minimal,
-)
-from chasles.motion.geometry.points import contact_points
+from chasles.motion.contact.impact import Impact, impact, impact_derivatives, velocity_step
+from chasles.motion.contact.modes import Event, Sets, events, held, new_sets, without
+from chasles.motion.contact.pairs import Pair, Rigid
+from chasles.motion.contact.rigid import Motion, Problem, State, state
+from chasles.motion.geometry.closed_forms import Box, Capsule, Ground, Plane, Point, Sphere
+from chasles.motion.geometry.features import Contact, minimal
+from chasles.motion.geometry.patches import contact_points
 from chasles.motion.geometry.shapes import ConvexMesh, Cylinder
+from chasles.motion.laws.approximations import cone_gauss_seidel, polyhedral
 from chasles.motion.laws.friction import (
     Inconsistent,
     Indeterminate,
     NoUniqueMotion,
-    cone_gauss_seidel,
+    cone_program,
     convex,
     coulomb,
-    polyhedral,
+    project,
 )
-from chasles.motion.laws.moreau import Moreau
-from chasles.motion.laws.restitution import ImpactLaw, Newton, Poisson, Sticking, Stronge
-from chasles.motion.laws.soft import SoftContact, SoftFriction
-from chasles.motion.laws.soft_normal import (
+from chasles.motion.laws.restitution import (
+    ImpactLaw,
+    Moreau,
+    Newton,
+    Poisson,
+    Sticking,
+    Stronge,
+    collide,
+    contact_forces,
+)
+from chasles.motion.laws.soft import (
     AzadFeatherstone,
     HuntCrossley,
     NormalLaw,
+    SoftContact,
+    SoftFriction,
     SoftSurface,
     TwoSoftSurfaces,
 )
 from chasles.motion.solvers.complementarity import Infeasible, Iterated, gauss_seidel, lemke
-from chasles.motion.solvers.cones import cone_program, project
 from chasles.motion.solvers.quadratic import accelerations_program, forces_program
 
 __all__ = [

@@ -1,7 +1,8 @@
 """Controllers that are traced into a step, soft contacts, and the results of motions."""
 
 from chasles.motion.adjoint import RolloutGradient
-from chasles.motion.contact.soft import Contacts, FrameMotion, Pressed, SoftPair, Spot, given_pairs
+from chasles.motion.contact.pairs import Contacts, Pressed, Spot, given_pairs
+from chasles.motion.contact.pairs import Pair as SoftPair
 from chasles.motion.controllers import (
     BUILT_IN,
     ComputedTorque,
@@ -12,6 +13,7 @@ from chasles.motion.controllers import (
     traced,
 )
 from chasles.motion.drivers.compiled import Rollout, checked_steps
+from chasles.motion.geometry.kinematics import FrameMotion
 from chasles.motion.records import End, Occurrence, Touching, Trajectory
 from chasles.motion.steps.traced import STEPS
 

@@ -10,9 +10,9 @@ import chasles
 from chasles.contact import Box, Capsule, ConvexMesh, Pair, Plane, Rigid, Stronge
 from chasles.model import LinkData
 from chasles.motion.contact.rigid import touch
-from chasles.motion.geometry.carriers import carrier
+from chasles.motion.geometry.kinematics import carrier
 from chasles.motion.geometry.meetings import meeting
-from chasles.motion.geometry.patches import mesh
+from chasles.motion.geometry.shapes import mesh
 from chasles.rollouts import Trajectory
 
 Place = tuple[float, float, float]
@@ -75,7 +75,7 @@ def test_rates_of_features_are_those_of_differences(under, size: int) -> None:
         q[4:7], q[11:14] = 0.0, 0.4 * rng.normal(size=3)
 
         def found(q: np.ndarray, qd: np.ndarray) -> tuple:
-            carriers = [carrier(robot, q, qd, shape.frame) for shape in (over, under)]
+            carriers = [carrier(robot.mechanism, q, qd, shape.frame) for shape in (over, under)]
             return features.gaps(*carriers)[0], features.contacts(np.arange(size), *carriers)
 
         (gap, here), (less, back), (more, ahead) = (
@@ -85,7 +85,7 @@ def test_rates_of_features_are_those_of_differences(under, size: int) -> None:
         assert np.allclose(here.gap, gap, atol=1e-13)
         assert np.allclose((ahead.point - back.point) / (2.0 * h), here.point_rate, atol=1e-6)
         assert np.allclose((ahead.normal - back.normal) / (2.0 * h), here.normal_rate, atol=1e-6)
-        speed = np.sum(here.normal * touch(robot, q, qd, here).velocity, axis=-1)
+        speed = np.sum(here.normal * touch(robot.mechanism, q, qd, here).velocity, axis=-1)
         assert np.allclose((more - less) / (2.0 * h), speed, atol=1e-6)
 
 
@@ -110,7 +110,7 @@ def test_the_gap_is_the_distance_that_another_program_finds(kind: str) -> None:
     for _ in range(300):
         q = robot.random(rng)
         q[4:7], q[11:14] = 0.0, 0.25 * rng.normal(size=3)
-        carriers = [carrier(robot, q, np.zeros(12), name) for name in ("b", "a")]
+        carriers = [carrier(robot.mechanism, q, np.zeros(12), name) for name in ("b", "a")]
         gap, room = features.gaps(*carriers)
         request, result = coal.DistanceRequest(), coal.DistanceResult()
         request.gjk_tolerance = 1e-12

@@ -56,11 +56,11 @@ def test_points_move_as_contact_points_and_touch_say() -> None:
         Pair(feet[0], Box("trunk", (0.3, 0.2, 0.1)), Rigid()),
         Pair(Box("trunk", (0.4, 0.2, 0.1)), Plane(None, (0.0, 0.0, -1.0)), Rigid()),
     ]
-    moves = Points(robot, pairs)(0.0, q, qd)
+    moves = Points(robot.model, [(p.body, p.surface) for p in pairs])(0.0, q, qd)
     expected = [c for p in pairs for c in contact.contact_points(robot, q, qd, p.body, p.surface)]
     assert len(moves.gap) == len(expected) == 11
     for k, c in enumerate(expected):
-        E, there = moves.axes[k], touch(robot, q, qd, c)
+        E, there = moves.axes[k], touch(robot.mechanism, q, qd, c)
         bias = E @ there.bias + [0.0, 0.0, c.normal_rate @ there.velocity]
         assert np.allclose(E @ E.T, np.eye(3), atol=1e-14)
         assert np.isclose(np.linalg.det(E), 1.0)

@@ -10,7 +10,7 @@ import chasles
 from chasles.contact import Box, ConvexMesh, Cylinder, Pair, Plane, Point, Rigid, Sphere
 from chasles.model import LinkData
 from chasles.motion.contact.rigid import touch
-from chasles.motion.geometry.carriers import carrier
+from chasles.motion.geometry.kinematics import carrier
 from chasles.motion.geometry.meetings import meeting
 from chasles.rollouts import Trajectory
 
@@ -61,7 +61,7 @@ def test_rates_of_features_are_those_of_differences(over, under, size) -> None:
     q, qd = robot.random(rng), rng.normal(size=robot.nv)
 
     def found(q: np.ndarray) -> tuple:
-        carriers = [carrier(robot, q, qd, shape.frame) for shape in (over, under)]
+        carriers = [carrier(robot.mechanism, q, qd, shape.frame) for shape in (over, under)]
         return features.gaps(*carriers)[0], features.contacts(np.arange(size), *carriers)
 
     (gap, here), (less, back), (more, ahead) = (
@@ -71,7 +71,7 @@ def test_rates_of_features_are_those_of_differences(over, under, size) -> None:
     assert np.allclose(here.gap, gap, atol=1e-14)
     assert np.allclose((ahead.point - back.point) / (2.0 * h), here.point_rate, atol=1e-7)
     assert np.allclose((ahead.normal - back.normal) / (2.0 * h), here.normal_rate, atol=1e-7)
-    speed = np.sum(here.normal * touch(robot, q, qd, here).velocity, axis=-1)
+    speed = np.sum(here.normal * touch(robot.mechanism, q, qd, here).velocity, axis=-1)
     assert np.allclose((more - less) / (2.0 * h), speed, atol=1e-7)
 
 
@@ -89,7 +89,7 @@ def test_the_nearest_features_are_at_the_distance_that_another_program_finds() -
     for _ in range(200):
         q = robot.random(rng)
         q[4:7], q[11:14] = 0.0, 0.3 * rng.normal(size=3)
-        carriers = [carrier(robot, q, np.zeros(12), name) for name in ("b", "a")]
+        carriers = [carrier(robot.mechanism, q, np.zeros(12), name) for name in ("b", "a")]
         gap, room = features.gaps(*carriers)
         result = coal.DistanceResult()
         places = [coal.Transform3s(c.R, c.o) for c in carriers]

@@ -67,10 +67,10 @@ def test_rates_by_finite_differences(pair) -> None:
         gap_rate = (later[k].gap - earlier[k].gap) / (2.0 * h)
         for i in range(len(q)):
             one, last, first = (one_state(c, i) for c in (now, later[k], earlier[k]))
-            moves = touch(TWO, q[i], qd[i], one)
+            moves = touch(TWO.mechanism, q[i], qd[i], one)
             assert one.normal @ moves.velocity == pytest.approx(gap_rate[i], abs=1e-7)
             rates = [
-                c.normal @ touch(TWO, p[i], v[i], c).velocity
+                c.normal @ touch(TWO.mechanism, p[i], v[i], c).velocity
                 for c, p, v in ((last, after, v1), (first, before, v0))
             ]
             bias = one.normal @ moves.bias + one.normal_rate @ moves.velocity

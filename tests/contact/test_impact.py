@@ -91,7 +91,7 @@ def fixed(
 
 def approach(robot: chasles.Robot, q: Any, qd: Any, contact: Contact) -> float:
     """The normal velocity at a contact."""
-    return float((contact_jacobian(robot, q, contact) @ qd)[2])
+    return float((contact_jacobian(robot.mechanism, q, contact) @ qd)[2])
 
 
 @cache
@@ -474,7 +474,7 @@ def test_simultaneous_impacts_satisfy_the_complementarity_problem() -> None:
     found = impact(robot, q, qd, hits, Newton(e))
     bottom = [hit for hit in hits if np.all(hit.gap < 1e-9)]
     assert len(bottom) == 5
-    J = np.stack([contact_jacobian(robot, q, hit)[:, 2] for hit in bottom], axis=1)
+    J = np.stack([contact_jacobian(robot.mechanism, q, hit)[:, 2] for hit in bottom], axis=1)
     before, after = (np.einsum("nij,nj->ni", J, v) for v in (qd, found.qd))
     slack = after + e * np.minimum(before, 0.0)
     pushed = found.impulses[:, [np.all(hit.gap < 1e-9) for hit in hits], 2]

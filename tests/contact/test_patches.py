@@ -9,8 +9,9 @@ from contact_bodies import GRAVITY, body, free, turned
 from support import raises
 
 from chasles import contact
-from chasles.motion.contact.rigid import contact_problem, touch
-from chasles.motion.geometry.carriers import carrier
+from chasles.motion.contact.dynamics import contact_problem
+from chasles.motion.contact.rigid import touch
+from chasles.motion.geometry.kinematics import carrier
 from chasles.motion.geometry.patches import _placed
 
 coal = pytest.importorskip("coal", reason="pairs of extended bodies need the extra contact")
@@ -48,7 +49,8 @@ def scattered(rng: np.random.Generator, least: float = 0.4, most: float = 0.9) -
 def distance(q: np.ndarray, names: tuple[str, str]) -> float:
     """What coal says by itself."""
     upper, lower = (
-        _placed(shape, carrier(TWO, q, np.zeros(12), shape.frame)) for shape in pair(names)
+        _placed(shape, carrier(TWO.mechanism, q, np.zeros(12), shape.frame))
+        for shape in pair(names)
     )
     return float(coal.distance(*upper, *lower, coal.DistanceRequest(), coal.DistanceResult()))
 
@@ -75,11 +77,11 @@ def test_rates_of_two_moving_bodies_by_finite_differences(names: tuple[str, str]
             for name, rate in (("point", c.point_rate), ("normal", c.normal_rate)):
                 moved = (getattr(last, name) - getattr(first, name)) / (2.0 * h)
                 assert np.allclose(moved, rate, rtol=1e-5, atol=1e-5)
-            moves = touch(TWO, q, qd, c)
+            moves = touch(TWO.mechanism, q, qd, c)
             rate = (last.gap - first.gap) / (2.0 * h)
             assert c.normal @ moves.velocity == pytest.approx(rate, abs=1e-6)
             rates = [
-                k.normal @ touch(TWO, p, v, k).velocity
+                k.normal @ touch(TWO.mechanism, p, v, k).velocity
                 for k, p, v in ((last, after, v1), (first, before, v0))
             ]
             bias = c.normal @ moves.bias + c.normal_rate @ moves.velocity

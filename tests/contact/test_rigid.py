@@ -13,7 +13,8 @@ import chasles
 from chasles import contact
 from chasles.contact import Event, State
 from chasles.model import Limits
-from chasles.motion.contact.rigid import constrained_problem, contact_problem
+from chasles.motion.contact.dynamics import contact_problem
+from chasles.motion.contact.rigid import constrained_problem
 
 TOP = contact.Plane()
 
@@ -298,7 +299,9 @@ def test_a_problem_of_other_equations() -> None:
     """T and bias may be anything: a bead on a wire between two stops."""
     robot = chasles.robots.planar(1)
     T, bias = np.array([[1.0, -1.0]]), np.zeros(2)
-    made = constrained_problem(robot, np.zeros(1), np.zeros(1), np.zeros(1), T, bias, np.zeros(2))
+    made = constrained_problem(
+        robot.mechanism, np.zeros(1), np.zeros(1), np.zeros(1), T, bias, np.zeros(2)
+    )
     motion = contact.solve(made)
     assert motion.qdd == pytest.approx([0.0], abs=1e-12)
     with raises("E-CONTACT-068"):

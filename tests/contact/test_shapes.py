@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 from support import raises
 
 from chasles import contact
-from chasles.motion.contact.rigid import contact_problem
+from chasles.motion.contact.dynamics import contact_problem
 
 RADIUS, HALF = 0.2, 0.3
 UPRIGHT = contact.Cylinder("body", RADIUS, (0.0, 0.0, -HALF), (0.0, 0.0, HALF))

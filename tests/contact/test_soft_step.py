@@ -84,7 +84,7 @@ def test_traced_contacts_are_those_of_arrays(shapes: Any) -> None:
             for i in np.flatnonzero(found.gap < 0.0):
                 arrays = {n: getattr(found, n)[i] for n in found._fields[2:7]}
                 one, pressed = found._replace(**arrays), pressed + 1
-                u = touch(TWO, q[i], qd[i], one).velocity
+                u = touch(TWO.mechanism, q[i], qd[i], one).velocity
                 push, _ = law.normal.response([], one.gap, one.normal @ u)
                 expected = push * one.normal
                 if with_law is sticky and push > 0.0:

@@ -1,6 +1,8 @@
 """`Robot.simulate`: compiled where it can be, the same numbers as its aliases, parts, groups."""
 
 import copy
+import dataclasses
+import inspect
 import sys
 import threading
 from collections.abc import Callable
@@ -13,7 +15,7 @@ from support import close, raises
 
 import chasles
 from chasles import contact
-from chasles.motion.options import Loads, Output, Stepping
+from chasles.motion.options import Loads, Options, Output, Stepping
 from chasles.robots import four_bar, planar, puma560, quadruped
 from chasles.rollouts import ComputedTorque, GravityCompensation, PDControl
 
@@ -126,6 +128,61 @@ def test_it_says_why_it_is_not_compiled(name: str) -> None:
     assert not found.compiled
     assert words in found.why
     assert np.isfinite(found.q).all()
+
+
+def test_reasons_speak_of_no_other_function() -> None:
+    def short(t: float, q: Any, qd: Any) -> Any:
+        return [0.0]
+
+    run = go(control=lambda t, q, qd: np.sin(q))
+    assert run.why.startswith("the controller failed on symbols")
+    with raises("E-MOTION-093", "simulate", "the controller gives [0.0]") as found:
+        go(control=short, compiled=True)
+    assert "rollout" not in str(found.value)
+    with raises("E-MOTION-011", "simulate"):
+        go(control=short, parameters=3.0)
+
+
+def test_the_signature_shows_every_option() -> None:
+    """`help` and editors see them, with the defaults that hold."""
+    shown = [inspect.signature(f) for f in (chasles.Robot.simulate, chasles.simulate)]
+    for signature in shown:
+        names = signature.parameters
+        assert not any(p.kind is p.VAR_KEYWORD for p in names.values())
+        assert {*Options.__annotations__, "compiled", "device", "threads"} < set(names)
+        assert [names[n].default for n in ("integrator", "every", "rtol")] == ["rk4", 1, 1e-6]
+    assert [s.parameters["compiled"].default for s in shown] == [None, False]
+    forward, back = map(inspect.signature, (chasles.Robot.rollout, chasles.Robot.rollout_pullback))
+    assert [*forward.parameters.values()] == [
+        p for name, p in back.parameters.items() if name != "covectors"
+    ]
+    assert forward.parameters["dt"].default is inspect.Parameter.empty
+
+
+def calls(run: Callable[[], Any]) -> int:
+    """How many functions of Python a call runs."""
+    count = 0
+
+    def profile(frame: Any, event: str, _: Any) -> None:
+        nonlocal count
+        count += event == "call"
+
+    sys.setprofile(profile)
+    try:
+        run()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def test_the_verb_costs_little_more_than_the_rollout() -> None:
+    """A dozen microseconds, beside hundreds of a motion."""
+    options: dict[str, Any] = {"dt": 1e-3, "steps": 5, "integrator": "rk4"}
+    runs = [lambda f=f: f(Q[0], QD[0], **options) for f in (ARM.rollout, ARM.simulate)]
+    for run in runs:
+        run()
+    old, new = map(calls, runs)
+    assert 0 < new <= old + 40
 
 
 def test_compiled_or_an_error() -> None:
@@ -254,6 +311,10 @@ def test_options_in_groups() -> None:
     )
     same(run, right)
     assert len(run.t) == 3
+    same(go(integrator="rk4", stepping=Stepping("euler")), go())
+    same(go(dt=None, stepping=Stepping(dt=1e-4)), go())
+    same(go(control=None, loads=Loads(HOLD)), go())
+    same(go(stepping=None), go())
     with pytest.raises(TypeError, match=r"output must be Output\(\.\.\.\)"):
         go(output=10)
     with pytest.raises(TypeError, match="unexpected keyword argument 'evry'"):
@@ -276,6 +337,14 @@ def test_old_names_are_accepted_with_a_warning() -> None:
         pytest.raises(TypeError, match="give stiffness=, without kp="),
     ):
         ComputedTorque(kp=1.0, stiffness=1.0, damping=1.0, target=0.0)  # type: ignore[call-arg]
+
+
+def test_controllers_are_replaced_by_old_and_new_names() -> None:
+    law = PDControl(1.0, 2.0, np.zeros(6))
+    changed = PDControl(3.0, 2.0, np.zeros(6))
+    assert dataclasses.replace(law, stiffness=3.0) == changed
+    with pytest.warns(DeprecationWarning, match="kp= is now stiffness="):
+        assert dataclasses.replace(law, kp=3.0) == changed  # type: ignore[call-arg]
 
 
 # Functions of the user's --------------------------------------------------------------------------

@@ -13,9 +13,8 @@ import chasles
 from chasles.mathematics.linear import Vector
 from chasles.model import Description, JointData, LinkData
 from chasles.model.joints import JOINTS
-from chasles.motion.steps.local import Local
-from chasles.motion.steps.runge_kutta import DORMAND_PRINCE, HEUN_2, HEUN_3
-from chasles.motion.steps.system import Advanced
+from chasles.motion.steps.integrators import DORMAND_PRINCE, HEUN_2, HEUN_3
+from chasles.motion.steps.system import Advanced, Local
 from chasles.robots._solids import sphere
 
 FREE = (0.0, 0.0, 0.0)

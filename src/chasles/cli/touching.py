@@ -22,7 +22,7 @@ from chasles.contact import (
 from chasles.errors import ModelError
 from chasles.model.dh_fields import Field, checked, number, numbers
 from chasles.model.model import suggest
-from chasles.motion.geometry.carriers import Place
+from chasles.motion.geometry.closed_forms import Place
 
 KINDS: dict[str, dict[str, type]] = {
     "body": {

@@ -1,16 +1,13 @@
 """Gradients of motions: covectors of the states brought back to the start, step by step."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from chasles import backends
 from chasles.errors import InputError, ModelError
 from chasles.expr import RULES, Arena, Number, Program, Variable, reverse
-from chasles.functions.libraries import refuse
-from chasles.functions.names import numbers
+from chasles.functions.doors import numbers, refuse
 from chasles.functions.programs import program, pulled_back
 from chasles.model import Model
 
@@ -28,14 +25,6 @@ class RolloutGradient(NamedTuple):
     tau: np.ndarray | None
     parameters: np.ndarray | None
     contact_states: np.ndarray | None
-
-
-@dataclass(frozen=True)
-class AdjointRecipe:
-    """Everything that decides the code of a step backward."""
-
-    step: Any
-    along: tuple[str, ...]
 
 
 def adjoint_program(model: Model, step: Program, along: Sequence[str]) -> Program:
@@ -57,13 +46,11 @@ def adjoint_program(model: Model, step: Program, along: Sequence[str]) -> Progra
     arena = Arena(RULES)
     given = {v.name: [arena.input(v.name, k) for k in range(v.size)] for v in inputs}
     values: dict[str, Sequence[Number]] = {v.name: given[v.name] for v in step.inputs}
-    after = step.replay(values, arena)
-    for name, refs in zip(states, step.results, strict=True):
+    after = step.applied(values, arena)
+    for name, there in zip(states, after, strict=True):
         bar = _sum(given[f"bar_{name}"], given[f"weight_{name}"])
-        there = [after[r] for r in refs]
         values[f"bar_{name}"] = _by_numbers(model, there, bar, arena) if name == "q" else bar
-    found = back.replay(values, arena)
-    results = [[found[r] for r in refs] for refs in back.results]
+    results = back.applied(values, arena)
     for k, name in enumerate(names):
         if name in sums:
             results[k] = _sum(given[f"bar_{name}"], results[k])
@@ -79,72 +66,49 @@ def _by_numbers(
 ) -> list[Number]:
     """A covector by the numbers of q that is the given one along steps: d = difference(q, q1)."""
     pulled = reverse(program(model, "difference"), ["q1"])
-    values = pulled.replay({"q0": q, "q1": q, "bar_result": covector}, arena)
-    return [values[r] for r in pulled.results[0]]
+    return pulled.applied({"q0": q, "q1": q, "bar_result": covector}, arena)[0]
 
 
-class RolloutAdjoint:
-    """A step of a robot backward, compiled, and the loop from the end to the start.
-
-    others: what the step takes between its states and t and h.
-    """
-
-    def __init__(
-        self,
-        model: Model,
-        recipe: object,
-        step: Callable[[], Program],
-        loop: Any,
-        others: Sequence[str],
-    ) -> None:
-        for body in model.bodies:
-            if not body.joint.holonomic:
-                problem = (
-                    f"joint {body.data.name!r} is nonholonomic, so velocities cannot write every "
-                    "small change of q"
-                )
-                part = f"rollout_pullback: robot {model.name!r}"
-                raise ModelError("E-MOTION-001", problem, "take differences of rollouts", part=part)
-        self._model, self._recipe, self._step, self._loop = model, recipe, step, loop
-        self._others = others
-        self._ready: dict[tuple[str, ...], Any] = {}
-
-    def __call__(
-        self,
-        states: Sequence[np.ndarray],
-        controls: Sequence[np.ndarray],
-        weights: Sequence[np.ndarray],
-        steps: int,
-        every: int,
-        threads: int | None,
-    ) -> tuple[list[np.ndarray], dict[str, np.ndarray]]:
-        """Covectors of the start (count, size), and of the others (count, steps or 1, size).
-
-        states, controls and weights (count or 1, records, size) as the loop takes them.
-        """
-        count = len(states[0])
-        others = dict(zip(self._others, controls, strict=False))
-        along = tuple(name for name, c in others.items() if c.shape[1] > 1)
-        sums = {name: np.zeros((count, c.shape[2])) for name, c in others.items()}
-        rows = {name: np.empty((count, steps, others[name].shape[2])) for name in along}
-        start = [np.zeros((count, w.shape[2])) for w in weights]
-        covectors = [*(sums.pop(name) for name in along), *start, *sums.values()]
-        if count:
-            found = list(rows.values())
-            adjoint = self._adjoint(along)
-            adjoint(states, controls, weights, covectors, found, steps, every, threads)
-        for covector, w in zip(start, weights, strict=True):
-            covector += w[:, 0]
-        return start, rows | {name: total[:, None] for name, total in sums.items()}
-
-    def _adjoint(self, along: tuple[str, ...]) -> Any:
-        if along not in self._ready:
-            kernel = backends.prepare(
-                AdjointRecipe(self._recipe, along),
-                lambda: adjoint_program(self._model, self._step(), along),
+def check_holonomic(model: Model) -> None:
+    """Refuse a model whose velocities do not span every small change of q."""
+    for body in model.bodies:
+        if not body.joint.holonomic:
+            problem = (
+                f"joint {body.data.name!r} is nonholonomic, so velocities cannot write every "
+                "small change of q"
             )
-            self._ready[along] = backends.adjoint(self._loop, backends.loop(kernel))
-        return self._ready[along]
+            part = f"rollout_pullback: robot {model.name!r}"
+            raise ModelError("E-MOTION-001", problem, "take differences of rollouts", part=part)
+
+
+def gone_back(
+    adjoint: Callable[[tuple[str, ...]], Any],
+    names: Sequence[str],
+    states: Sequence[np.ndarray],
+    controls: Sequence[np.ndarray],
+    weights: Sequence[np.ndarray],
+    steps: int,
+    every: int,
+    threads: int | None,
+) -> tuple[list[np.ndarray], dict[str, np.ndarray]]:
+    """Covectors of the start (count, size), and of the first controls (count, steps or 1, size).
+
+    adjoint: the loop from the end to the start, by the controls that differ from step to step.
+    names: of these controls. states, controls and weights (count or 1, records, size) as the loop
+    takes them.
+    """
+    count, others = len(states[0]), dict(zip(names, controls, strict=False))
+    along = tuple(name for name, c in others.items() if c.shape[1] > 1)
+    sums = {name: np.zeros((count, c.shape[2])) for name, c in others.items()}
+    rows = {name: np.empty((count, steps, others[name].shape[2])) for name in along}
+    start = [np.zeros((count, w.shape[2])) for w in weights]
+    covectors = [*(sums.pop(name) for name in along), *start, *sums.values()]
+    if count:
+        found, length = list(rows.values()), (steps, every, threads)
+        adjoint(along)(states, controls, weights, covectors, found, *length)
+    for covector, w in zip(start, weights, strict=True):
+        covector += w[:, 0]
+    return start, rows | {name: total[:, None] for name, total in sums.items()}
 
 
 def checked_weights(

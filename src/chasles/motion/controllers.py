@@ -17,31 +17,34 @@ from chasles import backends
 from chasles.backends.arrays import call
 from chasles.errors import InputError, ModelError, said
 from chasles.expr import RULES, Arena, Number, Program, Variable, is_number
-from chasles.functions.names import leading_shape, numbers
+from chasles.functions.doors import leading_shape, numbers
 from chasles.functions.programs import program
 from chasles.mechanisms import TOLERANCE, require_tree
 from chasles.model import Model
 from chasles.motion.contract import Array, Machine
-from chasles.motion.renamed import renamed
+from chasles.motion.keywords import renamed
 
 Numbers = Sequence[Number]
 
 
-def evaluated(
-    model: Model, function: str, arena: Arena, arguments: dict[str, Numbers], **options: Any
-) -> list[Number]:
-    """A function of the robot on expressions: its program replayed."""
-    found = program(model, function, **options)
-    values = found.replay(arguments, arena)
-    return [values[r] for r in found.results[0]]
+@dataclass(frozen=True)
+class _Law:
+    """A controller, called with a model, an arena and symbols; arrays of gains become tuples."""
 
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, list | np.ndarray):
+                object.__setattr__(self, field.name, _nested(value))
 
-def _as_values(control: Any) -> None:
-    """Arrays of gains as tuples: equal controllers are then found to be equal."""
-    for field in fields(control):
-        value = getattr(control, field.name)
-        if isinstance(value, list | np.ndarray):
-            object.__setattr__(control, field.name, _nested(value))
+    def _gains(self, name: str, size: int) -> list[float]:
+        """A field, one number or `size` of them, as so many."""
+        value = getattr(self, name)
+        array = np.asarray(value, dtype=float)
+        if array.shape not in ((), (size,)) or not np.isfinite(array).all():
+            problem = f"{name} must be one finite number or {size}, not {value!r:.60}"
+            raise ModelError("E-MOTION-012", problem, part="rollout")
+        return [float(x) for x in np.broadcast_to(array, (size,))]
 
 
 def _nested(value: Any) -> Any:
@@ -49,9 +52,14 @@ def _nested(value: Any) -> Any:
     return tuple(map(_nested, held)) if isinstance(held, list | tuple) else held
 
 
+def _evaluated(model: Model, function: str, arena: Arena, **arguments: Numbers) -> list[Number]:
+    """A function of the robot on expressions: its program replayed."""
+    return program(model, function).applied(arguments, arena)[0]
+
+
 @renamed(kp="stiffness", kd="damping")
 @dataclass(frozen=True)
-class PDControl:
+class PDControl(_Law):
     """tau = stiffness (target - q) - damping qd (+ feedforward), joint by joint.
 
     stiffness in N m/rad (N/m), damping in N m s/rad (N s/m), one number or nv; target (nq,):
@@ -63,40 +71,36 @@ class PDControl:
     target: Any
     feedforward: Any = 0.0
 
-    def __post_init__(self) -> None:
-        _as_values(self)
-
     def __call__(
         self, model: Model, arena: Arena, t: Number, q: Numbers, qd: Numbers
     ) -> list[Number]:
         names = ("stiffness", "damping", "feedforward")
-        kp, kd, more = (_numbers(name, getattr(self, name), model.nv) for name in names)
-        target = _numbers("target", self.target, model.nq)
-        error = evaluated(model, "difference", arena, {"q0": q, "q1": target})
+        kp, kd, more = (self._gains(name, model.nv) for name in names)
+        target = self._gains("target", model.nq)
+        error = _evaluated(model, "difference", arena, q0=q, q1=target)
         return [p * e - d * v + f for p, e, d, v, f in zip(kp, error, kd, qd, more, strict=True)]
 
 
 @renamed(kd="damping")
 @dataclass(frozen=True)
-class GravityCompensation:
+class GravityCompensation(_Law):
     """Joint torques that hold the robot against gravity; damping in N m s/rad (N s/m)."""
 
     damping: Any = 0.0
 
-    def __post_init__(self) -> None:
-        _as_values(self)
-
     def __call__(
         self, model: Model, arena: Arena, t: Number, q: Numbers, qd: Numbers
     ) -> list[Number]:
-        kd = _numbers("damping", self.damping, model.nv)
-        gravity = evaluated(model, "gravity_forces", arena, {"q": q})
+        kd, gravity = (
+            self._gains("damping", model.nv),
+            _evaluated(model, "gravity_forces", arena, q=q),
+        )
         return [g - d * v for g, d, v in zip(gravity, kd, qd, strict=True)]
 
 
 @renamed(kp="stiffness", kd="damping")
 @dataclass(frozen=True)
-class ComputedTorque:
+class ComputedTorque(_Law):
     """Inverse dynamics of qdd = stiffness (target - q) - damping qd: independent damped springs.
 
     stiffness in 1/s2, damping in 1/s, one number or nv; target (nq,). On a robot with loops its
@@ -107,14 +111,11 @@ class ComputedTorque:
     damping: Any
     target: Any
 
-    def __post_init__(self) -> None:
-        _as_values(self)
-
     def __call__(
         self, model: Model, arena: Arena, t: Number, q: Numbers, qd: Numbers
     ) -> list[Number]:
-        wanted = PDControl(self.stiffness, self.damping, self.target)(model, arena, t, q, qd)
-        return evaluated(model, "inverse_dynamics", arena, {"q": q, "qd": qd, "qdd": wanted})
+        qdd = PDControl(self.stiffness, self.damping, self.target)(model, arena, t, q, qd)
+        return _evaluated(model, "inverse_dynamics", arena, q=q, qd=qd, qdd=qdd)
 
 
 BUILT_IN = PDControl | GravityCompensation | ComputedTorque
@@ -143,13 +144,17 @@ def computed_torque(
     actuated: the freedoms that have forces, as in `Robot.inverse_dynamics`; the independent ones by
     default.
     """
-    places = {"q": q, "q_wanted": q_wanted}
-    rates = {"qd": qd, "qd_wanted": qd_wanted, "qdd_wanted": qdd_wanted}
     given = {
         name: numbers(f"computed_torque: {name}", value, size)
-        for group, size in ((places, robot.nq), (rates, robot.nv))
-        for name, value in group.items()
+        for name, value, size in (
+            ("q", q, robot.nq),
+            ("q_wanted", q_wanted, robot.nq),
+            ("qd", qd, robot.nv),
+            ("qd_wanted", qd_wanted, robot.nv),
+            ("qdd_wanted", qdd_wanted, robot.nv),
+        )
     }
+    q, goal, qd, *rates = given.values()
     loops = robot.mechanism.closing
     free = loops.independent
     gains = {"stiffness": np.asarray(stiffness), "damping": np.asarray(damping)}
@@ -161,14 +166,12 @@ def computed_torque(
             )
             raise InputError("E-CONTROL-007", problem, part="computed_torque")
     leading_shape("computed_torque", **given, **gains)
-    e = robot.difference(given["q"], given["q_wanted"])[..., free]
-    edot = (given["qd_wanted"] - given["qd"])[..., free]
-    ydd = given["qdd_wanted"][..., free] + gains["stiffness"] * e + gains["damping"] * edot
-    q, qd = given["q"], given["qd"]
-    loops.check_closed("computed_torque: q_wanted", given["q_wanted"], TOLERANCE)
+    e, edot = robot.difference(q, goal)[..., free], (rates[0] - qd)[..., free]
+    ydd = rates[1][..., free] + gains["stiffness"] * e + gains["damping"] * edot
+    loops.check_closed("computed_torque: q_wanted", goal, TOLERANCE)
     qdd = loops.accelerated(q, qd, ydd, TOLERANCE)
-    chosen = robot.independent if actuated is None else actuated
-    return robot.inverse_dynamics(q, qd, qdd, actuated=chosen)
+    chosen = tuple(loops.freedoms[k] for k in free) if actuated is None else actuated
+    return robot.inverse_dynamics(q, qd, qdd, actuated=chosen, weights=None, method="fastest")
 
 
 def traced(model: Model, control: Callable[..., Any], parameters: int = 0) -> Program:
@@ -177,9 +180,10 @@ def traced(model: Model, control: Callable[..., Any], parameters: int = 0) -> Pr
     parameters: how many it takes.
     """
     arena = Arena(RULES)
-    t = arena.input("t", 0)
-    sizes = _sizes(model) + ((("parameters", parameters),) if parameters else ())
-    given = [np.array([arena.input(name, k) for k in range(n)], dtype=object) for name, n in sizes]
+    t, sizes = arena.input("t", 0), {"q": model.nq, "qd": model.nv}
+    sizes |= {"parameters": parameters} if parameters else {}
+    symbols = ([arena.input(name, k) for k in range(n)] for name, n in sizes.items())
+    given = [np.array(some, dtype=object) for some in symbols]
     try:
         if isinstance(control, BUILT_IN):
             forces: Any = control(model, arena, t, *map(list, given))
@@ -197,7 +201,7 @@ def traced(model: Model, control: Callable[..., Any], parameters: int = 0) -> Pr
         problem = f"the controller gives {found!r:.60}"
         remedy = f"return {model.nv} numbers, the joint forces"
         raise ModelError("E-MOTION-009", problem, remedy, part="rollout")
-    inputs = [Variable("t", ()), *(Variable(name, (n,)) for name, n in sizes)]
+    inputs = [Variable("t", ()), *(Variable(name, (n,)) for name, n in sizes.items())]
     return Program.from_outputs("control", inputs, [(Variable("tau", (model.nv,)), found)])
 
 
@@ -280,7 +284,7 @@ def computed(model: Model, control: Any) -> Callable[..., np.ndarray]:
         loops=not isinstance(control, ComputedTorque),
     )
     found = traced(model, control)
-    kernel = backends.prepare(("control", found.hash), lambda: found)
+    kernel = backends.prepare(("control", found.hash), found)
     return lambda t, q, qd: call(kernel, "control", (t, q, qd))
 
 
@@ -293,15 +297,3 @@ def parameter_count(parameters: Any) -> int:
         problem = f"parameters must be an array (m,) or (..., m), not {parameters!r:.60}"
         raise InputError("E-MOTION-011", problem, part="rollout")
     return shape[-1]
-
-
-def _sizes(model: Model) -> tuple[tuple[str, int], ...]:
-    return ("q", model.nq), ("qd", model.nv)
-
-
-def _numbers(name: str, value: Any, size: int) -> list[float]:
-    array = np.asarray(value, dtype=float)
-    if array.shape not in ((), (size,)) or not np.isfinite(array).all():
-        problem = f"{name} must be one finite number or {size}, not {value!r:.60}"
-        raise ModelError("E-MOTION-012", problem, part="rollout")
-    return [float(x) for x in np.broadcast_to(array, (size,))]

@@ -4,21 +4,22 @@ Every option may be given by itself, `simulate(..., every=10)`, or in its group,
 `simulate(..., output=Output(every=10))`; an option by itself counts more than its group.
 """
 
-import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any, Literal, TypedDict
+from dataclasses import dataclass, fields
+from typing import Any, TypedDict
 
 import numpy as np
 
+from chasles.backends.arrays import checked_count
 from chasles.errors import ArgumentError
-from chasles.motion.closure import ClosureFunction
+from chasles.functions.numeric import checked_step
 from chasles.motion.contract import Array
-from chasles.motion.drivers.events import Event
-from chasles.motion.records import End
+from chasles.motion.drivers.loops import ClosureFunction
+from chasles.motion.records import End, Event
+from chasles.motion.steps.integrators import Free
 
-Free = Literal["body", "mixed"]
-"""Along which axes the linear velocity of a free joint is stepped: its body's, or its parent's."""
+DT = 1e-3
+"""The length of steps where none is given (s), and of the first where the error decides."""
 
 Forces = Array | Callable[[float, np.ndarray, np.ndarray], Array] | None
 """Joint torques: none, constant, a row for each step, or a controller tau(t, q, qd)."""
@@ -82,27 +83,27 @@ class Output:
 
 
 @dataclass(frozen=True)
-class Plan:
-    """A motion to be computed, from q and qd."""
+class Plan(Output, Closing, Touch, Loads, Stepping, Span):
+    """A motion to be computed, from q and qd: the options of all groups, and events."""
 
-    span: Span = Span()
-    stepping: Stepping = Stepping()
-    loads: Loads = Loads()
-    touch: Touch = Touch()
-    closing: Closing = Closing()
-    output: Output = Output()
     events: Event | Sequence[Event] = ()
 
 
 class Options(TypedDict, total=False):
-    """Options of `simulate` besides those that its signature names: see `Plan` and its groups."""
+    """Options of `simulate`: those of `Plan` by themselves, or their groups; tau is control."""
 
+    duration: float | None
+    dt: float | None
+    integrator: str
+    control: Forces
+    contacts: Sequence[Any]
     start: float | None
     steps: int | None
     resume: End | None
     rtol: float
     atol: float
     free: Free
+    tau: Forces
     parameters: Array
     f_ext: Mapping[str, Any] | None
     dissipation: bool
@@ -114,41 +115,46 @@ class Options(TypedDict, total=False):
     every: int
     progress: bool
     events: Event | Sequence[Event]
-    tau: Forces
-    span: Span
-    stepping: Stepping
-    loads: Loads
-    touch: Touch
-    closing: Closing
-    output: Output
+    span: Span | None
+    stepping: Stepping | None
+    loads: Loads | None
+    touch: Touch | None
+    closing: Closing | None
+    output: Output | None
 
 
-GROUPS: dict[str, Any] = {
-    f.name: f.default for f in fields(Plan) if dataclasses.is_dataclass(f.default)
+GROUPS: dict[str, type] = {
+    kind.__name__.lower(): kind for kind in (Span, Stepping, Loads, Touch, Closing, Output)
 }
-"""The groups of options by name, with nothing given."""
+"""The groups of options by name."""
 
-PLACES = {option.name: name for name, group in GROUPS.items() for option in fields(group)}
-"""The group that an option belongs to."""
+NAMES = {field.name: field.default for field in fields(Plan)}
+"""Every option by itself, and its default."""
 
 
-def planned(**options: Any) -> Plan:
-    """One plan of options in groups and by themselves; tau is another name of control."""
-    if (tau := options.pop("tau", None)) is not None:
-        if options.get("control") is not None:
-            raise ArgumentError("E-MOTION-089", "give control or tau, not both", part="simulate")
-        options["control"] = tau
-    groups, alone = dict(GROUPS), dict[str, dict[str, Any]]()
+def planned(options: Mapping[str, Any]) -> Plan:
+    """One plan of options in groups and by themselves; without a duration, that of its steps."""
+    values: dict[str, Any] = {}
+    for name, kind in GROUPS.items():
+        group = options.get(name)
+        if group is not None and not isinstance(group, kind):
+            problem = f"{name} must be {kind.__name__}(...), not {group!r:.60}"
+            raise ArgumentError("E-MOTION-091", problem, part="simulate")
+        values |= vars(group) if group is not None else {}
     for name, value in options.items():
-        if name in PLACES:
-            alone.setdefault(PLACES[name], {})[name] = value
-        elif name not in GROUPS and name != "events":
+        if name in NAMES:
+            values[name] = value
+        elif name not in GROUPS and name != "tau":
             problem = f"simulate() got an unexpected keyword argument {name!r}"
             raise ArgumentError("E-MOTION-090", problem)
-        elif name in GROUPS and not isinstance(value, type(GROUPS[name])):
-            kind = type(GROUPS[name]).__name__
-            problem = f"{name} must be {kind}(...), not {value!r:.60}"
-            raise ArgumentError("E-MOTION-091", problem, part="simulate")
-        else:
-            groups[name] = value
-    return Plan(**groups | {name: replace(groups[name], **given) for name, given in alone.items()})
+    if options.get("tau") is not None:
+        if options.get("control") is not None:
+            raise ArgumentError("E-MOTION-089", "give control or tau, not both", part="simulate")
+        values["control"] = options["tau"]
+    if values.get("duration") is None:
+        if values.get("steps") is None:
+            problem = "give duration=, in s, or steps= of dt= seconds"
+            raise ArgumentError("E-MOTION-094", problem, part="simulate")
+        steps = checked_count("simulate: steps", values["steps"])
+        values["duration"] = steps * checked_step(values.get("dt") or DT, "simulate: dt")
+    return Plan(**values)

@@ -1,12 +1,71 @@
-"""What a motion leaves: states at times, events, contacts, and what its next step depends on."""
+"""Events, and what a motion leaves: states at times, contacts, all that its next step needs."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from chasles.errors import ArgumentError, InputError
+from chasles.errors import InputError
+
+
+@dataclass(frozen=True)
+class Event:
+    """Where function(t, q, qd), a number, goes through zero.
+
+    direction: only upward (1), only downward (-1), or both (0). then: what the event does, as an
+    impact does: a function (t, q, qd) -> (q, qd) of the state from which the motion goes on.
+    terminal: the motion ends there; by default if it does nothing.
+
+    It is looked for between the ends of each step, so dt must be short enough that the function
+    does not change its sign twice within one. From a value of zero it does not change its sign.
+    """
+
+    function: Callable[[float, np.ndarray, np.ndarray], float]
+    direction: int = 0
+    then: Callable[[float, np.ndarray, np.ndarray], tuple[Any, Any]] | None = None
+    terminal: bool | None = None
+    name: str = "event"
+
+    def __post_init__(self) -> None:
+        if self.direction not in (-1, 0, 1):
+            problem = f"direction must be -1, 0 or 1, not {self.direction!r}"
+            raise InputError("E-MOTION-040", problem, part=f"event {self.name!r}")
+
+    @property
+    def stops(self) -> bool:
+        """Return True if it ends the motion."""
+        return self.then is None if self.terminal is None else self.terminal
+
+    @property
+    def interrupts(self) -> bool:
+        """Return True if the step ends there."""
+        return self.stops or self.then is not None
+
+    def value(self, t: float, q: np.ndarray, qd: np.ndarray) -> float:
+        """The function's value, checked."""
+        found = np.asarray(self.function(t, q, qd), dtype=float)
+        if found.size != 1 or not math.isfinite(found.item()):
+            problem = f"event {self.name!r} gave {found!r:.60} at t = {t:.6g} s"
+            raise InputError("E-MOTION-041", problem, "return one finite number", part="simulate")
+        return found.item()
+
+    def after(self, t: float, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The state that it leaves, checked."""
+        assert self.then is not None
+        try:
+            state = [np.array(part, dtype=float) for part in self.then(t, q, qd)]
+        except (TypeError, ValueError):
+            state = []
+        fits = [part.shape for part in state] == [q.shape, qd.shape]
+        if not fits or not all(np.isfinite(part).all() for part in state):
+            problem = (
+                f"what event {self.name!r} does at t = {t:.6g} s must give (q, qd), finite numbers "
+                f"of shapes {q.shape} and {qd.shape}"
+            )
+            raise InputError("E-MOTION-042", problem, part="simulate")
+        return state[0], state[1]
 
 
 class Occurrence(NamedTuple):
@@ -64,57 +123,3 @@ class Trajectory:
     end: End | None = None
     compiled: bool = False
     why: str = ""
-
-
-# Between steps ----------------------------------------------------------------------------------
-
-
-Memory = Mapping[str, np.ndarray]
-"""Arrays by name; no two parts of a motion use the same name."""
-
-
-def other_motion(code: str) -> InputError:
-    """The error of a state to resume from that belongs to another motion."""
-    remedy = "give the arguments that the stopped one had"
-    return InputError(code, "resume is of another motion", remedy, part="simulate")
-
-
-class Remembering(Protocol):
-    """A part of a motion whose next step depends on more than time and state."""
-
-    def memory(self) -> dict[str, np.ndarray]:
-        """What it remembers."""
-
-    def recall(self, memory: Memory) -> None:
-        """Go on from what it remembered, among what other parts did."""
-
-
-def remembered(parts: Iterable[Remembering]) -> dict[str, np.ndarray]:
-    """What all parts of a motion remember."""
-    return {name: array for part in parts for name, array in part.memory().items()}
-
-
-def recalled(
-    resume: Any,
-    parts: Sequence[Remembering],
-    q: np.ndarray,
-    qd: np.ndarray,
-    start: float,
-    end: float,
-) -> tuple[float, np.ndarray, np.ndarray]:
-    """The time and state from which a motion goes on, once its parts have gone back there.
-
-    q, qd, start, end: those of the motion when it began.
-    """
-    if not isinstance(resume, End):
-        problem = f"resume must be the end of a Trajectory, not {resume!r:.60}"
-        raise ArgumentError("E-MOTION-050", problem, part="simulate")
-    if resume.over:
-        problem = f"the motion is over at t = {resume.t:.6g} s"
-        raise InputError("E-MOTION-051", problem, part="simulate: resume")
-    alike = (resume.q.shape, resume.qd.shape) == (q.shape, qd.shape)
-    if not alike or not start <= resume.t < end or set(resume.memory) != set(remembered(parts)):
-        raise other_motion("E-MOTION-052")
-    for part in parts:
-        part.recall(resume.memory)
-    return resume.t, resume.q.copy(), resume.qd.copy()

@@ -1,45 +1,42 @@
-"""The verb: `Robot.simulate`, which runs in machine code where it can."""
+"""Motions of a robot: `simulate`, in machine code where it can be; `rollout` and its gradient."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from types import FunctionType
-from typing import Any, Unpack
+from typing import Any, Required, TypedDict, Unpack
 
 import numpy as np
 
-from chasles.backends.arrays import checked_count
-from chasles.errors import ArgumentError, InputError, MissingPackageError, said
+from chasles.errors import ArgumentError, InputError, MissingPackageError, ModelError, said
 from chasles.expr import RULES, Arena
-from chasles.functions.libraries import library_of
-from chasles.functions.names import check_robot
-from chasles.functions.numeric.linear_systems import checked_step
-from chasles.model import ModelError
-from chasles.motion.contract import Array, Machine
+from chasles.functions.doors import check_robot, library_of
+from chasles.functions.numeric import checked_step
+from chasles.model import Model
+from chasles.motion.adjoint import RolloutGradient
+from chasles.motion.contact.pairs import Pair
+from chasles.motion.contract import Array, Machine, plant
 from chasles.motion.controllers import BUILT_IN, MayRemember, apart
-from chasles.motion.drivers.compiled import DONE, Rollout, checked_steps, prepared
-from chasles.motion.drivers.interpreted import interpreted, rigid_contacts
-from chasles.motion.drivers.pace import DT, step_count
-from chasles.motion.options import Forces, Options, Plan, Span, planned
-from chasles.motion.records import End, Trajectory, other_motion
+from chasles.motion.drivers.compiled import DONE, Course, Rollout, checked_steps, prepared
+from chasles.motion.drivers.interpreted import interpreted, rigid_contacts, step_count
+from chasles.motion.drivers.running import other_motion, resumed
+from chasles.motion.keywords import renamed, shown
+from chasles.motion.options import DT, GROUPS, NAMES, Options, Plan, planned
+from chasles.motion.records import End, Trajectory
 from chasles.motion.steps.integrators import known
 
-DEFAULTS = {"duration": None, "dt": None, "control": None, "integrator": "rk4", "contacts": ()}
-"""Options that `simulate` names, as they are when they are not given."""
+DEFAULTS = NAMES | dict.fromkeys(["tau", *GROUPS])
+"""Options of `simulate` that are not given."""
 
 WHOLE = 1e-9
 """A duration is a whole number of steps dt if it is so to this part of a step."""
 
 
+@shown(Options, DEFAULTS)
 def simulate(
     robot: Machine,
     q: Array,
     qd: Array,
     *,
-    duration: float | None = None,
-    dt: float | None = None,
-    integrator: str = "rk4",
-    control: Forces = None,
-    contacts: Sequence[Any] = (),
     compiled: bool | None = None,
     device: str | None = None,
     threads: int | None = None,
@@ -109,25 +106,20 @@ def simulate(
     touch, closing, output (see `chasles.motion.options`).
     """
     check_robot("simulate", robot)
-    given = {"duration": duration, "dt": dt, "control": control}
-    given |= {"integrator": integrator, "contacts": contacts}
-    plan = _timed(planned(**{k: v for k, v in given.items() if v is not DEFAULTS[k]}, **options))
+    plan = planned(options)
     why = "compiled=False was given" if compiled is False else obstacle(robot, plan, compiled)
-    made: Rollout | None = None
     if not why:
-        h, total = _steps(plan)
-        loads, pairs = plan.loads, plan.touch.contacts or None
+        dt, total = _steps(plan)
         try:
-            own = loads.control if isinstance(loads.control, FunctionType) else None
-            law = apart(own) if own and not compiled else loads.control
-            rest = (loads.dissipation, pairs, h, loads.parameters)
-            made = prepared(robot, plan.stepping.integrator, law, *rest, again=own is not None)
-            if own and not compiled:
-                why = _changes(robot, apart(own), made, batch=np.ndim(q) > 1)
-        except (ModelError, MayRemember) as error:
-            why = said(error)
-    if made is not None and not why:
-        return _run(robot, made, q, qd, plan, h, total, device, threads)
+            made, why = _made(robot, plan, dt, compiled, batch=np.ndim(q) > 1)
+        except MayRemember as error:
+            why = str(error)
+        except ModelError as error:
+            why = error.at(part=error.part.removeprefix("rollout")).message
+        except InputError as error:
+            raise error.at(part="simulate") from None
+    if not why:
+        return _run(robot, made, q, qd, plan, dt, total, device, threads)
     if compiled or device == "cuda":
         raise ModelError("E-MOTION-093", f"this motion cannot be compiled: {why}", part="simulate")
     _check_interpreted(plan, why, threads, q, qd)
@@ -136,21 +128,18 @@ def simulate(
 
 def obstacle(robot: Machine, plan: Plan, compiled: bool | None = None) -> str:
     """What of a plan has no compiled form, a function for control apart; "" if nothing."""
-    stepping, resume = plan.stepping, plan.span.resume
-    integrator = known(stepping.integrator)
+    control, resume = plan.control, plan.resume
+    remembers = callable(control) and not isinstance(control, FunctionType | BUILT_IN)
     for found, words in (
         *((True, f"the robot {trait.removeprefix('it ')}") for trait in robot.mechanism.traits),
-        (not integrator.traced, "the integrator is implicit or chooses its steps"),
-        (stepping.free != "body", "free='mixed'"),
-        (plan.loads.f_ext, "f_ext"),
+        (not known(plan.integrator).traced, "the integrator is implicit or chooses its steps"),
+        (plan.free != "body", "free='mixed'"),
+        (plan.f_ext, "f_ext"),
         (plan.events, "events"),
-        (
-            not compiled and _remembers(plan.loads.control),
-            "control is an object, which may remember",
-        ),
-        (plan.output.times is not None, "times"),
-        (rigid_contacts(plan.touch), "rigid contacts or joint limits"),
-        (plan.closing.closure or plan.closing.stabilization, "closure or stabilization"),
+        (remembers and not compiled, "control is an object, which may remember"),
+        (plan.times is not None, "times"),
+        (rigid_contacts(plan), "rigid contacts or joint limits"),
+        ((plan.closure, plan.stabilization) != (None, None), "closure or stabilization"),
         (isinstance(resume, End) and DONE not in resume.memory, "resume: it was not compiled"),
     ):
         if found:
@@ -158,30 +147,24 @@ def obstacle(robot: Machine, plan: Plan, compiled: bool | None = None) -> str:
     return ""
 
 
-def _remembers(control: Any) -> bool:
-    """Return True for a callable object that is not a value, whose calls may change it."""
-    return callable(control) and not isinstance(control, FunctionType | BUILT_IN)
-
-
-def _timed(plan: Plan) -> Plan:
-    """A plan with a duration: that of its steps, where none is given."""
-    span = plan.span
-    if span.duration is not None:
-        return plan
-    if span.steps is None:
-        problem = "give duration=, in s, or steps= of dt= seconds"
-        raise ArgumentError("E-MOTION-094", problem, part="simulate")
-    steps = checked_count("simulate: steps", span.steps)
-    dt = checked_step(plan.stepping.dt or DT, "simulate: dt")
-    return replace(plan, span=replace(span, duration=steps * dt))
-
-
 def _steps(plan: Plan) -> tuple[float, int]:
     """The length of equal steps, which is dt where that is possible, and how many there are."""
-    dt = checked_step(DT if plan.stepping.dt is None else plan.stepping.dt, "simulate: dt")
-    whole = checked_step(plan.span.duration, "simulate: duration")
+    dt = checked_step(DT if plan.dt is None else plan.dt, "simulate: dt")
+    whole = checked_step(plan.duration, "simulate: duration")
     total = step_count(whole, dt)
     return dt if abs(total * dt - whole) <= WHOLE * dt else whole / total, total
+
+
+def _made(
+    robot: Machine, plan: Plan, dt: float, compiled: bool | None, *, batch: bool
+) -> tuple[Rollout, str]:
+    """The compiled step of a plan, and why it is not that of its controller, "" if it is."""
+    control, rest = plan.control, (plan.dissipation, plan.contacts or None, dt, plan.parameters)
+    if compiled or not isinstance(control, FunctionType):
+        again = isinstance(control, FunctionType)
+        return prepared(robot, plan.integrator, control, *rest, again=again), ""
+    made = prepared(robot, plan.integrator, apart(control), *rest, again=True)
+    return made, _changes(robot, apart(control), made, batch=batch)
 
 
 def _changes(robot: Machine, control: FunctionType, made: Rollout, *, batch: bool) -> str:
@@ -190,19 +173,20 @@ def _changes(robot: Machine, control: FunctionType, made: Rollout, *, batch: boo
     It is called with two states, one after the other or, for a batch, together.
     """
     assert made.control is not None
-    rng, sizes, expected = np.random.default_rng(0), [robot.nv, made.parameters], []
+    model, rng, expected = robot.model, np.random.default_rng(0), []
     batch = batch and not made.parameters
-    places = robot.integrate(robot.neutral(), rng.normal(size=(2, robot.nv)))
-    states = [[place, *(rng.normal(size=n) for n in sizes if n)] for place in places]
+    neutral = [float(x) for i in model.movers for x in model.bodies[i].joint.neutral()]
+    places = plant(robot).integrate(neutral, rng.normal(size=(2, model.nv)))
+    sizes = [n for n in (model.nv, made.parameters) if n]
+    states = [[place, *(rng.normal(size=n) for n in sizes)] for place in places]
     for t, state in zip((0.0, 0.0 if batch else 0.7), states, strict=True):
         names = ("q", "qd", "parameters")
         given = dict(zip(names, map(np.ndarray.tolist, state), strict=False)) | {"t": [t]}
-        values = made.control.replay(given, Arena(RULES))
-        expected.append([values[r] for r in made.control.results[0]])
+        expected += made.control.applied(given, Arena(RULES))
     try:
         if batch:
             found = np.asarray(control(0.0, *map(np.array, zip(*states, strict=True))))
-            found = np.broadcast_to(found, (2, robot.nv))
+            found = np.broadcast_to(found, (2, model.nv))
         else:
             found = np.array([control(0.0, *states[0]), control(0.7, *states[1])])
         same = found.dtype != object and np.allclose(found, expected, 1e-9, 1e-12, True)
@@ -224,63 +208,40 @@ def _run(
     threads: int | None,
 ) -> Trajectory:
     """The steps of a plan in machine code."""
-    span, control, states = plan.span, plan.loads.control, plan.touch.contact_states
-    tau = None if callable(control) else _rows(control, q, qd)
-    done, parameters = 0, plan.loads.parameters
-    if span.resume is not None:
-        q, qd, states, done = _resumed(robot, span, q, qd, total)
-    steps = total - done if span.steps is None else min(span.steps, total - done)
+    tau = None if callable(plan.control) else _rows(plan.control, q, qd)
+    states, done = plan.contact_states, 0
+    if plan.resume is not None:
+        q, qd, states, done = _resumed(robot.model, plan.resume, q, qd, total)
+    steps = total - done if plan.steps is None else min(plan.steps, total - done)
     if tau is not None and np.ndim(tau) > 1 and np.shape(tau)[-2] == total:
         tau = tau[..., done : done + steps, :]
-    start = 0.0 if span.start is None else span.start
-    dt, steps, every, threads = checked_steps(
-        dt, steps, plan.output.every, start, threads, "simulate"
-    )
+    start = 0.0 if plan.start is None else plan.start
+    numbers = checked_steps(dt, steps, plan.every, start, threads, "simulate")
+    dt, steps, every, threads = numbers
     send, bring = _transfers(device, q, qd)
-    q, qd, tau, states, parameters = map(send, (q, qd, tau, states, parameters))
-    return bring(
-        made(
-            q,
-            qd,
-            tau,
-            dt=dt,
-            steps=steps,
-            every=every,
-            start=start,
-            threads=threads,
-            contact_states=states,
-            parameters=parameters,
-            done=done,
-            total=total,
-            function="simulate",
-        )
-    )
+    q, qd, tau, states, parameters = map(send, (q, qd, tau, states, plan.parameters))
+    counts = (dt, steps, every, start, threads, done, total)
+    return bring(made(Course(q, qd, tau, states, parameters, *counts, "simulate")))
 
 
 def _rows(tau: Any, q: Array, qd: Array) -> Any:
     """Joint torques with an axis for steps, where members of a batch have their own."""
-    if tau is None or np.ndim(tau) < 2 or np.ndim(tau) > max(np.ndim(q), np.ndim(qd)):
-        return tau if tau is None or library_of(tau) else np.asarray(tau)
-    return (tau if library_of(tau) else np.asarray(tau))[..., None, :]
+    if tau is None:
+        return None
+    array = tau if library_of(tau) else np.asarray(tau)
+    return array[..., None, :] if 2 <= array.ndim <= max(np.ndim(q), np.ndim(qd)) else array
 
 
 def _resumed(
-    robot: Machine, span: Span, q: Array, qd: Array, total: int
+    model: Model, resume: End, q: Array, qd: Array, total: int
 ) -> tuple[Any, Any, Any, int]:
     """The state from which a compiled motion goes on, and how many steps are behind it."""
-    end = span.resume
-    if not isinstance(end, End):
-        problem = f"resume must be the end of a Trajectory, not {end!r:.60}"
-        raise ArgumentError("E-MOTION-095", problem, part="simulate")
-    if end.over:
-        problem = f"the motion is over at t = {end.t:.6g} s"
-        raise InputError("E-MOTION-096", problem, part="simulate: resume")
-    done = int(end.memory[DONE])
-    lead = np.broadcast_shapes(np.shape(q)[:-1], np.shape(qd)[:-1])
-    if not 0 < done < total or end.q.shape[:-1] != lead or end.qd.shape[-1] != robot.nv:
+    end = resumed(resume)
+    done, lead = int(end.memory[DONE]), np.broadcast_shapes(np.shape(q)[:-1], np.shape(qd)[:-1])
+    if not 0 < done < total or end.q.shape[:-1] != lead or end.qd.shape[-1] != model.nv:
         raise other_motion("E-MOTION-101")
-    surfaces = end.q[..., robot.nq :]
-    return end.q[..., : robot.nq], end.qd, surfaces if surfaces.shape[-1] else None, done
+    surfaces = end.q[..., model.nq :]
+    return end.q[..., : model.nq], end.qd, surfaces if surfaces.shape[-1] else None, done
 
 
 def _transfers(
@@ -312,9 +273,8 @@ def _transfers(
 
 def _check_interpreted(plan: Plan, why: str, threads: int | None, q: Array, qd: Array) -> None:
     """Refuse what only compiled motions take."""
-    control: Any = plan.loads.control
-    given = {"threads": threads, "parameters": plan.loads.parameters}
-    for name, value in given.items():
+    control: Any = plan.control
+    for name, value in (("threads", threads), ("parameters", plan.parameters)):
         if value is not None:
             problem = f"{name} is for compiled motions, and this is not one: {why}"
             raise InputError("E-MOTION-098", problem, part="simulate")
@@ -325,3 +285,104 @@ def _check_interpreted(plan: Plan, why: str, threads: int | None, q: Array, qd: 
         )
         remedy = f"a row for each step needs a compiled motion: {why}"
         raise InputError("E-MOTION-099", problem, remedy, part="simulate")
+
+
+# Rollouts ----------------------------------------------------------------------------------------
+
+
+class Steps(TypedDict, total=False):
+    """Options of `rollout` and `rollout_pullback`."""
+
+    dt: Required[float]
+    steps: Required[int]
+    every: int
+    control: Any
+    parameters: Array
+    integrator: str
+    start: float
+    dissipation: bool
+    contacts: Sequence[Pair] | None
+    contact_states: Array
+    threads: int | None
+
+
+def _course(
+    robot: Machine,
+    q: Array,
+    qd: Array,
+    tau: Any,
+    *,
+    dt: float,
+    steps: int,
+    every: int = 1,
+    control: Any = None,
+    parameters: Array = None,
+    integrator: str = "semi-implicit",
+    start: float = 0.0,
+    dissipation: bool = False,
+    contacts: Sequence[Pair] | None = None,
+    contact_states: Array = None,
+    threads: int | None = None,
+) -> tuple[Rollout, Course]:
+    """The compiled step that options ask for, and the course of the motion."""
+    if tau is not None and control is not None:
+        raise ArgumentError("E-MOTION-103", "give tau or control, not both", part="rollout")
+    tau = tau if control is None else control
+    dt, steps, every, threads = checked_steps(dt, steps, every, start, threads)
+    made = prepared(robot, integrator, tau, dissipation, contacts, dt, parameters)
+    forces = None if callable(tau) else tau
+    given = (q, qd, forces, contact_states, parameters)
+    return made, Course(*given, dt, steps, every, start, threads)
+
+
+@renamed(method="integrator")
+@shown(Steps, _course.__kwdefaults__)
+def rollout(
+    robot: Machine, q: Array, qd: Array, tau: Any = None, **options: Unpack[Steps]
+) -> Trajectory:
+    """The motion from q (..., nq) and qd (..., nv) in so many steps of dt seconds, all of them
+    in machine code.
+
+    tau: joint forces: none, constant (nv,), one row for each step (..., steps, nv), or a
+    controller that is traced into the step: a function tau(t, q, qd) of numbers that returns
+    nv of them (with the functions of `chasles.expr` where it needs more than arithmetic), or
+    one of `chasles.rollouts.PDControl`, `GravityCompensation`, `ComputedTorque`. every: keep
+    one state of so many, and the last. parameters: (m,) or (..., m), of a controller
+    tau(t, q, qd, p), which is traced once for all their values. integrator: "semi-implicit" (Euler;
+    first order), "euler" or "rk4" (fourth order), all along the configuration space. start: the
+    time of the first step, in s. dissipation as in `forward_dynamics`. Robots with loops, or
+    that depend on time: `chasles.simulate`. CuPy's arrays are computed on their GPU, in one
+    launch, in float32 if all are; nothing is checked to be finite there.
+
+    contacts: pairs of shapes with a soft law, `contact.Pair(body, surface, SoftContact(...))`;
+    their forces are part of the step, which is compiled for each dt then, and
+    `Trajectory.touching` has forces, gaps and states at the kept times. contact_states
+    (..., states): those of the surfaces and of friction at the start, at rest by default.
+    """
+    made, course = _course(robot, q, qd, tau, **options)
+    return made(course)
+
+
+@renamed(method="integrator")
+@shown(Steps, _course.__kwdefaults__)
+def rollout_pullback(
+    robot: Machine,
+    q: Array,
+    qd: Array,
+    tau: Any = None,
+    *,
+    covectors: Sequence[Array],
+    **options: Unpack[Steps],
+) -> RolloutGradient:
+    """The gradient of a number that depends on a motion: covectors of its states pulled back to
+    the start, the forces and the controller's parameters, in machine code.
+
+    covectors: the derivatives of that number by the q and by the qd that `rollout` keeps with
+    the same arguments, each (..., n, nv), or None for zero. Derivatives by q, these and the
+    one by the start, are along `integrate`, as in `derivatives`: nv numbers for each q. There
+    is one gradient for each member of a batch, also by what the batch shares. Memory grows with
+    the square root of `steps`, beside what is given and returned (the adjoint method, with
+    checkpoints: Griewank, Walther 2008, chapter 12). Arrays of NumPy only.
+    """
+    made, course = _course(robot, q, qd, tau, **options)
+    return made.pullback(course, covectors)

@@ -1,4 +1,4 @@
-"""Accelerations of a robot in contact, with friction: the laws of this package for one state."""
+"""Accelerations of a robot or a body in contact, without friction and with it."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -6,21 +6,25 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chasles.errors import InputError
+from chasles.mechanisms import Mechanism
+from chasles.model import Model
 from chasles.motion.contact.rigid import (
+    Motion,
     Problem,
-    Touch,
+    State,
     constrained_problem,
+    contact_moves,
     limit_rows,
     one_state,
-    spin,
+    state,
     touch,
 )
-from chasles.motion.contact.sets import State, state
 from chasles.motion.contract import Machine
-from chasles.motion.geometry.closed_forms import Contact, listed
-from chasles.motion.laws.friction import convex, coulomb, polyhedral
-from chasles.motion.solvers.complementarity import Infeasible
-from chasles.motion.solvers.cones import out_of_reach
+from chasles.motion.geometry.features import Contact, listed
+from chasles.motion.laws.approximations import polyhedral
+from chasles.motion.laws.friction import convex, coulomb, out_of_reach
+from chasles.motion.solvers.complementarity import Infeasible, lemke
+from chasles.motion.solvers.quadratic import accelerations_program, forces_program
 
 Array = Any
 
@@ -30,6 +34,145 @@ LAWS: dict[str, Callable[..., np.ndarray]] = {
     "polyhedral": polyhedral,
 }
 """Laws of friction: one row each. They take G, c, mu, slip and give forces (nc, 3 or 4)."""
+
+
+# Directions of contacts --------------------------------------------------------------------------
+
+
+class _Rows(NamedTuple):
+    """The directions of one contact in joint space, normal last: zetadot = T' qdd + bias.
+
+    velocity: along them. arm (m): what a turn about the normal is multiplied with, so that its
+    moment has the bound mu times the normal force; zero without torsion.
+    """
+
+    T: np.ndarray
+    velocity: np.ndarray
+    bias: np.ndarray
+    gap: float
+    mu: float = 0.0
+    axes: np.ndarray = np.eye(3)
+    arm: float = 0.0
+
+
+def _rows(mechanism: Mechanism, q: Array, qd: Array, contact: Contact, wide: int) -> _Rows:
+    """The normal of a contact, after two tangents if `wide` is 3 or more, and the turn if 4."""
+    gap, E, velocity, J, bias, _ = contact_moves(mechanism, q, qd, contact)
+    arm = contact.torsion / contact.friction if contact.torsion else 0.0
+    if wide == 4:
+        n, turns = contact.normal, touch(mechanism, q, qd, contact, turning=True)
+        rate = n @ turns.bias + contact.normal_rate @ turns.velocity
+        J = np.insert(J, 2, arm * (n @ turns.J), axis=0)
+        velocity = np.insert(velocity, 2, arm * (n @ turns.velocity))
+        bias = np.insert(bias, 2, arm * rate)
+    last = slice(-1 if wide == 1 else 0, None)
+    return _Rows(J[last].T, velocity[last], bias[last], float(gap), contact.friction, E, arm)
+
+
+def _limit(model: Model, freedom: int, sign: float, gap: float, wide: int) -> _Rows:
+    """A joint limit as a contact without friction."""
+    T = np.zeros((model.nv, wide))
+    T[freedom, -1] = sign
+    return _Rows(T, np.zeros(wide), np.zeros(wide), gap)
+
+
+def _assembled(
+    mechanism: Mechanism,
+    q: np.ndarray,
+    qd: np.ndarray,
+    tau: np.ndarray,
+    rows: Sequence[_Rows],
+    **options: Any,
+) -> Problem:
+    """The problem with the directions of some contacts and limits."""
+    T = np.column_stack([np.zeros((mechanism.model.nv, 0)), *(row.T for row in rows)])
+    bias = np.concatenate([np.zeros(0), *(row.bias for row in rows)])
+    gap = np.concatenate([np.zeros(0), *(np.full(len(row.bias), row.gap) for row in rows)])
+    return constrained_problem(mechanism, q, qd, tau, T, bias, gap, **options)
+
+
+# Without friction --------------------------------------------------------------------------------
+
+METHODS: dict[str, Callable[[Problem], np.ndarray]] = {
+    "lemke": lambda p: lemke(p.M, p.d),
+    "forces": lambda p: forces_program(p.M, p.d),
+    "accelerations": lambda p: accelerations_program(p.H, p.force, p.T, p.bias)[1],
+}
+"""Ways to solve a problem without friction: one row each."""
+
+
+def solve(problem: Problem, *, method: str = "lemke") -> Motion:
+    """The motion with all constraints of a problem touching, without friction.
+
+    method: "lemke" (a basic solution), "forces" or "accelerations" (quadratic programs, Eq 11.43
+    and 11.44). qdd and separation are unique; forces are where the normals are independent. Raises
+    `Infeasible`.
+    """
+    if method not in METHODS:
+        what = f"method must be one of {', '.join(METHODS)}, not {method!r}"
+        raise InputError("E-CONTACT-068", what, part="solve")
+    return problem.motion(METHODS[method](problem))
+
+
+def single_contact(M: Array, d: Array) -> tuple[np.ndarray, np.ndarray]:
+    """lambda and zetadot of one frictionless contact: max(0, -d/M), max(0, d) (Eq 11.10)."""
+    M, d = (np.asarray(a, dtype=float) for a in (M, d))
+    if not np.all(M > 0.0):
+        problem = "M must be positive, as n.I^-1 n is"
+        raise InputError("E-CONTACT-069", problem, part="single_contact")
+    return np.maximum(0.0, -d / M), np.maximum(0.0, d)
+
+
+def body_problem(inertia: Array, v: Array, f: Array, N: Array, N_rate: Array) -> Problem:
+    """The contacts of one free body (Featherstone 2008, sections 11.1 and 11.2).
+
+    Spatial vectors of 6 numbers, angular part first, about any one point along any axes: inertia
+    (6, 6), velocity v, force f on the body (gravity included), contact normals N (6, m), which are
+    unit forces along the lines of contact, and their rates N_rate. `Motion.qdd` is the body's
+    spatial acceleration.
+    """
+    I, v, f, N, N_rate = (np.asarray(a, dtype=float) for a in (inertia, v, f, N, N_rate))
+    if I.shape != (6, 6) or v.shape != (6,) or f.shape != (6,) or N.shape[:1] != (6,):
+        problem = "inertia is (6, 6), v and f are (6,), normals are (6, m)"
+        raise InputError("E-CONTACT-070", problem, part="body_problem")
+    if N_rate.shape != N.shape:
+        problem = f"N {N.shape} and N_rate {N_rate.shape} must be alike"
+        raise InputError("E-CONTACT-071", problem, part="body_problem")
+    moment, momentum = np.split(I @ v, 2)
+    gyroscopic = np.concatenate(
+        [np.cross(v[:3], moment) + np.cross(v[3:], momentum), np.cross(v[:3], momentum)]
+    )
+    bias = N_rate.T @ v
+    return Problem(I, f - gyroscopic, N, bias, np.eye(6), np.zeros(6), np.zeros_like(bias))
+
+
+def contact_problem(
+    robot: Machine,
+    q: Array,
+    qd: Array,
+    tau: Array,
+    contacts: Sequence[Contact],
+    *,
+    limits: float | None = None,
+    f_ext: Any = None,
+    dissipation: bool = False,
+) -> Problem:
+    """The problem of a robot in one state, whose contacts all touch without friction.
+
+    q (nq,), qd (nv,), tau (nv,); of a robot with closed loops in its independent coordinates. The
+    constraints are those of `contacts`, then joint limits that are at most `limits` away (rad or
+    m; None: no limits). zetadot = T' qdd + bias with t = J' n, J = J_successor - J_predecessor,
+    and bias = n.(Jdot qd) + ndot.(J qd) (Featherstone 2008, Eq 11.25 and 11.30).
+    """
+    mechanism, contacts = robot.mechanism, listed("contact_problem", contacts)
+    q, qd, tau = one_state("contact_problem", mechanism.model, q, qd, tau)
+    stops = limit_rows(mechanism.model, q, qd, within=-np.inf if limits is None else limits)
+    rows = [_rows(mechanism, q, qd, contact, 1) for contact in contacts]
+    rows += [_limit(mechanism.model, *stop, 1) for stop in stops]
+    return _assembled(mechanism, q, qd, tau, rows, f_ext=f_ext, dissipation=dissipation)
+
+
+# With friction -----------------------------------------------------------------------------------
 
 
 class ContactMotion(NamedTuple):
@@ -76,132 +219,51 @@ def contact_dynamics(
     if friction not in LAWS:
         part = "contact_dynamics"
         raise InputError("E-CONTACT-013", f"friction must be one of {', '.join(LAWS)}", part=part)
-    contacts = listed("contact_dynamics", contacts)
-    q, qd, tau = one_state("contact_dynamics", robot, q, qd, tau)
+    mechanism, contacts = robot.mechanism, listed("contact_dynamics", contacts)
+    model = mechanism.model
+    q, qd, tau = one_state("contact_dynamics", model, q, qd, tau)
     wide = 4 if any(contact.torsion for contact in contacts) else 3
-    rows = _contact_rows(robot, q, qd, contacts, distance, speed, wide)
-    touching = list(rows)
-    if limits is not None:
-        stops = limit_rows(robot, q, qd, within=limits, speed=speed)
-        rows |= {len(contacts) + i: _limit(robot, *stop, wide) for i, stop in enumerate(stops)}
-    T = np.column_stack([np.zeros((robot.nv, 0)), *(row.T for row in rows.values())])
-    bias, mu, slip = (
-        np.array([row[k] for row in rows.values()]).reshape(-1, *shape)
-        for k, shape in ((1, (wide,)), (2, ()), (3, (wide - 1,)))
-    )
-    options = {"f_ext": f_ext, "dissipation": dissipation}
-    gap = np.zeros(T.shape[1])
-    problem = constrained_problem(robot, q, qd, tau, T, bias.ravel(), gap, **options)
-    _refuse_what_nothing_moves(problem, wide, {k: contacts[k].successor for k in touching})
-    f = LAWS[friction](problem.M, problem.d, mu, slip) if rows else np.zeros((0, wide))
+    found = {
+        k: _rows(mechanism, q, qd, contact, wide)
+        for k, contact in enumerate(contacts)
+        if contact.gap <= distance
+    }
+    touching = [k for k in found if _touches(k, contacts[k], found[k], distance, speed)]
+    within = -np.inf if limits is None else limits
+    stops = limit_rows(model, q, qd, within=within, speed=speed)
+    rows = [*(found[k] for k in touching), *(_limit(model, *stop, wide) for stop in stops)]
+    problem = _assembled(mechanism, q, qd, tau, rows, f_ext=f_ext, dissipation=dissipation)
+    for i in out_of_reach(problem.M, problem.d, wide):
+        names = [f"contact {k} of {contacts[k].successor!r}" for k in touching]
+        rate = f"closes at {-problem.d[wide * i + wide - 1]:.3g} m/s2"
+        what = f"{[*names, *['a joint limit'] * len(stops)][i]} {rate}, and no force can move it"
+        remedy, part = "look at its bodies and at their joints", "contact_dynamics"
+        raise Infeasible("E-CONTACT-014", what, remedy, part=part)
+    f, mu = np.zeros((0, wide)), np.array([row.mu for row in rows])
+    if rows:
+        slip = np.array([row.velocity[:-1] for row in rows])
+        fast = np.linalg.norm(slip, axis=-1, keepdims=True)
+        slip = np.where(fast > speed, slip / np.where(fast > speed, fast, 1.0), 0.0)
+        f = LAWS[friction](problem.M, problem.d, mu, slip)
     motion = problem.motion(f.ravel())
     forces, separation = np.zeros((len(contacts), 3)), np.full(len(contacts), np.nan)
     moments = np.zeros(len(contacts))
     for i, k in enumerate(touching):
-        forces[k] = rows[k].axes.T @ f[i, [0, 1, -1]]
-        moments[k] = rows[k].arm * f[i, 2] if wide == 4 else 0.0
+        forces[k] = rows[i].axes.T @ f[i, [0, 1, -1]]
+        moments[k] = rows[i].arm * f[i, 2] if wide == 4 else 0.0
         separation[k] = motion.separation[wide * i + wide - 1]
-    held = wide * len(touching)
-    return ContactMotion(motion.qdd, forces, T[:, held:] @ f.ravel()[held:], separation, moments)
+    stopped = np.zeros(model.nv)
+    for row, force in zip(rows[len(touching) :], f[len(touching) :], strict=True):
+        stopped += row.T @ force
+    return ContactMotion(motion.qdd, forces, stopped, separation, moments)
 
 
-class _Rows(NamedTuple):
-    """The directions of one contact in joint space, normal last: zetadot = T' qdd + bias.
-
-    arm (m): what a turn about the normal is multiplied with, so that its moment has the bound mu
-    times the normal force; zero without torsion.
-    """
-
-    T: np.ndarray
-    bias: np.ndarray
-    mu: float
-    slip: np.ndarray
-    axes: np.ndarray
-    arm: float = 0.0
-
-
-def _contact_rows(
-    robot: Machine,
-    q: np.ndarray,
-    qd: np.ndarray,
-    contacts: Sequence[Contact],
-    distance: float,
-    speed: float,
-    wide: int,
-) -> dict[int, _Rows]:
-    """Those of the contacts that touch, by number."""
-    rows = {}
-    for k, contact in enumerate(contacts):
-        if contact.gap > distance:
-            continue
-        moves = touch(robot, q, qd, contact)
-        if _touches(k, contact, moves, distance, speed):
-            rows[k] = _rows(robot, q, qd, contact, moves, speed, wide)
-    return rows
-
-
-def _rows(
-    robot: Machine,
-    q: np.ndarray,
-    qd: np.ndarray,
-    contact: Contact,
-    moves: Touch,
-    speed: float,
-    wide: int,
-) -> _Rows:
-    """Those of one contact: two tangents, the turn about the normal if `wide` is 4, the normal."""
-    E, n = contact_axes(contact.normal), contact.normal
-    T, velocity, bias = moves.J.T @ E.T, E @ moves.velocity, E @ moves.bias
-    bias[2] += contact.normal_rate @ moves.velocity
-    arm = contact.torsion / contact.friction if contact.torsion else 0.0
-    if wide == 4:
-        turns = spin(robot, q, qd, contact)
-        rate = n @ turns.bias + contact.normal_rate @ turns.velocity
-        T = np.insert(T, 2, arm * (turns.J.T @ n), axis=1)
-        velocity = np.insert(velocity, 2, arm * (n @ turns.velocity))
-        bias = np.insert(bias, 2, arm * rate)
-    sliding = float(np.linalg.norm(velocity[:-1]))
-    slip = velocity[:-1] / sliding if sliding > speed else np.zeros(wide - 1)
-    return _Rows(T, bias, contact.friction, slip, E, arm)
-
-
-def _limit(robot: Machine, freedom: int, sign: float, gap: float, wide: int) -> _Rows:
-    """A joint limit as a contact without friction."""
-    T = np.zeros((robot.nv, wide))
-    T[freedom, -1] = sign
-    return _Rows(T, np.zeros(wide), 0.0, np.zeros(wide - 1), np.eye(3))
-
-
-def _refuse_what_nothing_moves(
-    problem: Problem, wide: int, touching: dict[int, str | None]
-) -> None:
-    """Refuse a contact, or a limit, that closes and whose normal no force moves."""
-    names = [f"contact {k} of {name!r}" for k, name in touching.items()]
-    for i in out_of_reach(problem.M, problem.d, wide):
-        who = names[i] if i < len(names) else "a joint limit"
-        raise Infeasible(
-            "E-CONTACT-014",
-            f"{who} closes at {-problem.d[wide * i + wide - 1]:.3g} m/s2, and no contact force "
-            "can move it along its normal",
-            "look at its bodies and at their joints",
-            part="contact_dynamics",
-        )
-
-
-def _touches(k: int, contact: Contact, moves: Touch, distance: float, speed: float) -> bool:
-    """Whether a contact is in state 3; one that collides is an error."""
-    rate = float(contact.normal @ moves.velocity)
-    now = state(float(contact.gap), rate, distance=distance, speed=speed)
+def _touches(k: int, contact: Contact, row: _Rows, distance: float, speed: float) -> bool:
+    """Return True for a contact in state 3; one that collides is an error."""
+    rate = float(row.velocity[-1])
+    now = state(row.gap, rate, distance=distance, speed=speed)
     if now is State.COLLIDING:
         problem = f"contact {k} of {contact.successor!r} closes at {-rate:.3g} m/s"
         remedy = "apply an impact first, or give a larger speed="
         raise InputError("E-CONTACT-015", problem, remedy, part="contact_dynamics")
     return now is State.TOUCHING
-
-
-def contact_axes(normal: np.ndarray) -> np.ndarray:
-    """Tangent, tangent and normal as rows (..., 3, 3), of unit normals (..., 3) (Eq 11.68)."""
-    other = np.eye(3)[np.argmin(np.abs(normal), axis=-1)]
-    first = np.cross(normal, other)
-    first /= np.linalg.norm(first, axis=-1, keepdims=True)
-    return np.stack([first, np.cross(normal, first), normal], axis=-2)

@@ -11,18 +11,17 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from chasles.algorithms.spatial.viewpoint import At, Axes
-from chasles.errors import ConvergenceError, InputError, NotFiniteError
-from chasles.functions.names import leading_shape, numbers
-from chasles.motion.contact.dynamics import contact_axes
-from chasles.motion.contact.pairs import Rigid
-from chasles.motion.contact.rigid import point_jacobian
+from chasles.algorithms.spatial.kinematics import At, Axes
+from chasles.errors import InputError, NotFiniteError
+from chasles.functions.doors import leading_shape, numbers
+from chasles.mechanisms import Mechanism
+from chasles.model import Model
+from chasles.motion.contact.rigid import point_jacobian, response
 from chasles.motion.contract import Machine
-from chasles.motion.geometry.closed_forms import Contact, listed
-from chasles.motion.laws.friction import coulomb
-from chasles.motion.laws.moreau import Moreau
-from chasles.motion.laws.restitution import ImpactLaw, Newton, check_law
-from chasles.motion.laws.slip import applied
+from chasles.motion.geometry.features import Contact, listed
+from chasles.motion.geometry.kinematics import applied
+from chasles.motion.geometry.shapes import contact_axes
+from chasles.motion.laws.restitution import ImpactLaw, Moreau, Newton, check_law
 from chasles.motion.solvers.complementarity import lemke
 
 Array = Any
@@ -45,45 +44,6 @@ class Impact(NamedTuple):
     impulses: np.ndarray
 
 
-def contact_forces(point: Array, normal: Array) -> np.ndarray:
-    """N (..., 6, 3): unit forces through a point (m) along two tangents and the normal (Eq 11.68).
-
-    normal: of any length. The tangents are unit vectors across it, right-handed with it.
-    """
-    n = numbers("contact_forces: normal", normal, 3).astype(float)
-    length = np.linalg.norm(n, axis=-1, keepdims=True)
-    if not np.all(np.isfinite(length) & (length > 0.0)):
-        problem = "normal must be finite numbers with a length"
-        raise InputError("E-CONTACT-029", problem, part="contact_forces")
-    axes = contact_axes(n / length)
-    place = numbers("contact_forces: point", point, 3)
-    moments = np.cross(place[..., None, :], axes)
-    return np.swapaxes(np.concatenate([moments, axes], axis=-1), -1, -2)
-
-
-def collide(
-    inertias: tuple[Array, Array],
-    velocities: tuple[Array, Array],
-    forces: Array,
-    law: ImpactLaw,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Velocities of two bodies after they collide, and the impulse lambda (..., 3) on the second.
-
-    inertias (..., 6, 6) and velocities (..., 6), angular part first, in one frame for both; None as
-    inertia is a body that nothing moves. forces: N (..., 6, 3), `contact_forces` with the normal
-    from the first body to the second (Featherstone 2008, Eq 11.60 to 11.72).
-    """
-    N = np.asarray(forces, dtype=float)
-    if N.shape[-2:] != (6, 3):
-        problem = f"forces must have shape (..., 6, 3), not {N.shape}"
-        raise InputError("E-CONTACT-030", problem, part="collide")
-    v1, v2 = (numbers("collide: velocities", v, 6).astype(float) for v in velocities)
-    B1, B2 = (_moved(inertia, N) for inertia in inertias)
-    back = np.swapaxes(N, -1, -2)
-    impulse = law.impulse(back @ (B1 + B2), applied(back, v2 - v1))
-    return v1 - applied(B1, impulse), v2 + applied(B2, impulse), impulse
-
-
 def velocity_step(
     robot: Machine, q: Array, impulse: Array, *, frame: str, axes: Axes = "world", at: At = "frame"
 ) -> np.ndarray:
@@ -93,21 +53,8 @@ def velocity_step(
     `at` say how the impulse is given, as in `jacobian`; J times the step is that of the frame.
     """
     iota = numbers("velocity_step: impulse", impulse, 6)
-    J = robot.jacobian(q, frame=frame, axes=axes, at=at)
-    return applied(response(robot, q, np.swapaxes(J, -1, -2)), iota)
-
-
-def response(robot: Machine, q: Array, forces: Array) -> np.ndarray:
-    """The steps of qd by joint-space impulses, the columns of forces (..., nv, k).
-
-    M^-1 of a tree; of loops G (G'M G)^-1 G', with the rates qd = G yd of the independent freedoms
-    (Featherstone 2008, Eq 8.44).
-    """
-    M = robot.mass_matrix(q)
-    G = robot.mechanism.closing.directions(q)
-    Gt = np.swapaxes(G, -1, -2)
-    steps: np.ndarray = G @ np.linalg.solve(Gt @ M @ G, Gt @ forces)
-    return steps
+    J = robot.mechanism.jacobian(q, frame=frame, axes=axes, at=at)
+    return applied(response(robot.mechanism, q, np.swapaxes(J, -1, -2)), iota)
 
 
 def impact(
@@ -139,119 +86,130 @@ def impact(
     contacts = listed("impact", contacts)
     if not contacts:
         raise InputError("E-CONTACT-032", "give at least one contact", part="impact")
-    q, qd = checked_state(robot, q, qd)
-    flat = np.concatenate([contact_jacobian(robot, q, contact) for contact in contacts], axis=-2)
-    B = response(robot, q, np.swapaxes(flat, -1, -2))
-    W, zeta = flat @ B, applied(flat, qd)
-    touching = near(contacts, zeta.shape[:-1], distance)
-    if len(contacts) == 1:
-        impulses = np.where(touching, law.impulse(W, zeta), 0.0)
-    elif treatment == "sequential":
-        impulses = _sequential(law, W, zeta, touching)
-    else:
-        impulses = _simultaneous(law, W, zeta, touching)
-    axes = np.stack([_axes(contact, zeta.shape[:-1]) for contact in contacts], axis=-3)
-    local = impulses.reshape(*impulses.shape[:-1], len(contacts), 3)
-    return Impact(qd + applied(B, impulses), applied(np.swapaxes(axes, -1, -2), local))
+    mechanism, (q, qd) = robot.mechanism, _checked_state(robot.model, q, qd)
+    J = _jacobian(mechanism, q, contacts)
+    B = response(mechanism, q, np.swapaxes(J, -1, -2))
+    W, zeta = J @ B, applied(J, qd)
+    lead = zeta.shape[:-1]
+    still = np.zeros((*W.shape, 0)), np.zeros((*zeta.shape, 0))
+    touching = _near(contacts, lead, distance)
+    impulses, _ = _impulses(law, treatment, (W, zeta), still, touching)
+    axes = [np.broadcast_to(contact_axes(contact.normal), (*lead, 3, 3)) for contact in contacts]
+    back = np.swapaxes(np.stack(axes, axis=-3), -1, -2)
+    local = impulses.reshape(*lead, len(contacts), 3)
+    return Impact(qd + applied(B, impulses), applied(back, local))
 
 
-def near(contacts: Sequence[Contact], lead: tuple[int, ...], distance: float) -> np.ndarray:
+def _near(contacts: Sequence[Contact], lead: tuple[int, ...], distance: float) -> np.ndarray:
     """Which contacts touch (..., k), in states of a leading shape."""
     gaps = np.stack([np.broadcast_to(c.gap, lead) for c in contacts], axis=-1)
     return np.asarray(gaps <= distance)
 
 
-def contact_jacobian(robot: Machine, q: Array, contact: Contact) -> np.ndarray:
+def _jacobian(mechanism: Mechanism, q: Array, contacts: Sequence[Contact]) -> np.ndarray:
+    """J (..., 3k, nv): velocities of the successors at k contacts, relative, in contact axes."""
+    return np.concatenate([contact_jacobian(mechanism, q, c) for c in contacts], axis=-2)
+
+
+def contact_jacobian(mechanism: Mechanism, q: Array, contact: Contact) -> np.ndarray:
     """J (..., 3, nv): the successor's velocity at a contact, relative, in contact axes."""
     over, under = (
-        point_jacobian(robot, q, frame, contact.point)
+        point_jacobian(mechanism, q, frame, contact.point)
         for frame in (contact.successor, contact.predecessor)
     )
     turned: np.ndarray = contact_axes(contact.normal) @ (over - under)
     return turned
 
 
-def _axes(contact: Contact, lead: tuple[int, ...]) -> np.ndarray:
-    return np.broadcast_to(contact_axes(contact.normal), (*lead, 3, 3))
+Given = tuple[np.ndarray, np.ndarray]
+"""W (..., 3k, 3k) and zeta (..., 3k) of k contacts; or p changes of both: (..., 3k, 3k, p), ..."""
+
+
+def _impulses(
+    law: Any, treatment: Treatment, given: Given, changes: Given, touching: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Impulses (..., 3k), and their changes (..., 3k, p) with those of W and zeta."""
+    (W, zeta), (dW, dzeta) = given, changes
+    if touching.shape[-1] == 1:
+        impulses, changed = _changed(law, given, changes)
+        return np.where(touching, impulses, 0.0), np.where(touching[..., None], changed, 0.0)
+    if treatment == "sequential":
+        return _sequential(law, given, changes, touching)
+    plain = isinstance(law, Newton) and not np.any(law.friction) and not np.ndim(law.restitution)
+    if not (plain or isinstance(law, Moreau)):
+        problem = "several contacts at once need Moreau(e, mu), or Newton(e) with a number e"
+        remedy = "for other laws give treatment='sequential'"
+        raise InputError("E-CONTACT-034", problem, remedy, part="impact")
+    impulses, changed = np.zeros_like(zeta), np.zeros_like(dzeta)
+    for place in np.ndindex(zeta.shape[:-1]):
+        rows = np.flatnonzero(np.repeat(touching[place], 3))
+        if rows.size:
+            square, solve = np.ix_(rows, rows), _changed if isinstance(law, Moreau) else _together
+            found = solve(
+                law,
+                (W[place][square], zeta[place][rows]),
+                (dW[place][square], dzeta[place][rows]),
+            )
+            impulses[place][rows], changed[place][rows] = found
+    return impulses, changed
+
+
+def _changed(law: ImpactLaw, given: Given, changes: Given) -> tuple[np.ndarray, np.ndarray]:
+    """The impulse of a law, and its change by the law's own derivatives, if there are any."""
+    impulse, (dW, dzeta) = law.impulse(*given), changes
+    if not dzeta.shape[-1]:
+        return impulse, np.zeros((*impulse.shape, 0))
+    by_W, by_zeta = law.derivatives(*given)
+    return impulse, np.einsum("...ijk,...jkp->...ip", by_W, dW) + by_zeta @ dzeta
+
+
+def _together(law: Newton, given: Given, changes: Given) -> tuple[np.ndarray, np.ndarray]:
+    """Newton's law at all contacts of one state: a complementarity problem.
+
+    Those that are pushed keep the velocity that the law gives them.
+    """
+    (W, zeta), (dW, dzeta) = given, changes
+    normal = zeta[2::3]
+    impulses, changed = np.zeros_like(zeta), np.zeros_like(dzeta)
+    impulses[2::3] = lemke(W[2::3, 2::3], normal + law.restitution * np.minimum(normal, 0.0))
+    pushed = np.flatnonzero(impulses)
+    e = np.where(zeta[pushed] < 0.0, law.restitution, 0.0)[:, None]
+    square = np.ix_(pushed, pushed)
+    missing = np.einsum("ijp,j->ip", dW[square], impulses[pushed]) + (1.0 + e) * dzeta[pushed]
+    changed[pushed] = np.linalg.solve(W[square], -missing)
+    return impulses, changed
 
 
 def _sequential(
-    law: ImpactLaw, W: np.ndarray, zeta: np.ndarray, touching: np.ndarray
-) -> np.ndarray:
-    """Impulses (..., 3k) of impacts one after the other, the fastest approaching contact first."""
-    lead, k = zeta.shape[:-1], zeta.shape[-1] // 3
-    W, now = W.reshape(-1, 3 * k, 3 * k), zeta.reshape(-1, 3 * k).copy()
-    total, touching = np.zeros_like(now), touching.reshape(-1, k)
+    law: ImpactLaw, given: Given, changes: Given, touching: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Impacts one after the other, the fastest approaching contact first."""
+    (W, zeta), (dW, dzeta) = given, changes
+    shapes, m, (n, p) = (zeta.shape, dzeta.shape), zeta[..., 0].size, dzeta.shape[-2:]
+    W, dW = W.reshape(m, n, n), dW.reshape(m, n, n, p)
+    now, dnow = zeta.reshape(m, n).copy(), dzeta.reshape(m, n, p).copy()
+    total, changed, touching = np.zeros_like(now), np.zeros_like(dnow), touching.reshape(m, n // 3)
     bound = -SETTLED * np.max(np.abs(now), axis=-1)
     for _ in range(ROUNDS):
         normal = np.where(touching, now[:, 2::3], np.inf)
-        point = np.argmin(normal, axis=-1)
         some = np.flatnonzero(np.min(normal, axis=-1) < bound)
         if not some.size:
-            return total.reshape(*lead, 3 * k)
-        rows = 3 * point[some, None] + np.arange(3)
-        member = some[:, None]
-        own = W[member[..., None], rows[..., None], rows[:, None, :]]
-        impulse = law.impulse(own, now[member, rows])
-        total[member, rows] += impulse
-        now[some] += applied(np.swapaxes(W[member, rows], -1, -2), impulse)
+            return total.reshape(shapes[0]), changed.reshape(shapes[1])
+        rows = 3 * np.argmin(normal[some], axis=-1)[:, None] + np.arange(3)
+        at, square = (some[:, None], rows), (some[:, None, None], rows[..., None], rows[:, None, :])
+        impulse, change = _changed(law, (W[square], now[at]), (dW[square], dnow[at]))
+        total[at] += impulse
+        changed[at] += change
+        columns = np.swapaxes(W[at], -1, -2)
+        now[some] += applied(columns, impulse)
+        dnow[some] += columns @ change + np.einsum("sjip,sj->sip", dW[at], impulse)
     problem = f"sequential impacts do not end within {ROUNDS}"
     raise NotFiniteError("E-CONTACT-033", problem, "use treatment='simultaneous'", part="impact")
 
 
-def _simultaneous(
-    law: ImpactLaw, W: np.ndarray, zeta: np.ndarray, touching: np.ndarray
-) -> np.ndarray:
-    """Impulses (..., 3k) at all contacts at once, for each state."""
-    check_at_once(law)
-    impulses = np.zeros_like(zeta)
-    for place in np.ndindex(zeta.shape[:-1]):
-        rows = rows_of(touching[place])
-        impulses[place][rows] = at_once(law, W[place][np.ix_(rows, rows)], zeta[place][rows])
-    return impulses
-
-
-def rows_of(touching: np.ndarray) -> np.ndarray:
-    """The numbers, three a contact, of those that touch."""
-    return np.flatnonzero(np.repeat(touching, 3))
-
-
-def check_at_once(law: ImpactLaw) -> None:
-    """Refuse laws that see one contact only."""
-    plain = isinstance(law, Newton) and not np.any(law.friction) and not np.ndim(law.restitution)
-    if not (plain or isinstance(law, Moreau)):
-        problem = (
-            "several contacts at once need Newton(e) without friction, e a number, or Moreau(e, mu)"
-        )
-        remedy = "for other laws give treatment='sequential'"
-        raise InputError("E-CONTACT-034", problem, remedy, part="impact")
-
-
-def at_once(law: Any, W: np.ndarray, zeta: np.ndarray) -> np.ndarray:
-    """Impulses (3k,) at k contacts that touch, of one state: a complementarity problem."""
-    if isinstance(law, Moreau):
-        return law.impulse(W, zeta) if len(zeta) else zeta
-    normal = zeta[2::3]
-    impulses = np.zeros_like(zeta)
-    d = normal + law.restitution * np.minimum(normal, 0.0)
-    impulses[2::3] = lemke(W[2::3, 2::3], d)
-    return impulses
-
-
-def _moved(inertia: Array, forces: np.ndarray) -> np.ndarray:
-    """I^-1 N; zero for a body that nothing moves."""
-    if inertia is None:
-        return np.zeros_like(forces)
-    I = np.asarray(inertia, dtype=float)
-    if I.shape[-2:] != (6, 6):
-        problem = f"inertias must have shape (..., 6, 6) or be None, not {I.shape}"
-        raise InputError("E-CONTACT-035", problem, part="collide")
-    return np.linalg.solve(I, forces)
-
-
-def checked_state(robot: Machine, q: Array, qd: Array) -> tuple[np.ndarray, np.ndarray]:
+def _checked_state(model: Model, q: Array, qd: Array) -> tuple[np.ndarray, np.ndarray]:
     """q and qd as finite floats with one leading shape."""
-    given = {"q": numbers("impact: q", q, robot.nq), "qd": numbers("impact: qd", qd, robot.nv)}
+    given = {"q": numbers("impact: q", q, model.nq), "qd": numbers("impact: qd", qd, model.nv)}
     for name, array in given.items():
         if not np.isfinite(array).all():
             raise InputError("E-CONTACT-036", f"{name} must be finite numbers", part="impact")
@@ -262,40 +220,124 @@ def checked_state(robot: Machine, q: Array, qd: Array) -> tuple[np.ndarray, np.n
     return place, rate
 
 
-# In motion -------------------------------------------------------------------------------------
+# Derivatives ------------------------------------------------------------------------------------
 
 
-MOST = 10_000
-"""Of impacts in turn within a motion."""
+def impact_derivatives(
+    robot: Machine,
+    q: Array,
+    qd: Array,
+    contact: Contact | Sequence[Contact],
+    law: ImpactLaw,
+    *,
+    treatment: Treatment = "simultaneous",
+    distance: float = 1e-9,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Those of the velocities after an impact by q and by qd: (..., nv, nv) each.
 
-
-def impulses(laws: Sequence[Rigid], W: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """Those (3k,) at k points that touch, along their axes of contact, in N s.
-
-    W (3k, 3k): what impulses change velocities v (k, 3) by. By restitution alone all act at once:
-    Newton's law and Coulomb's, for the velocities after the impact (Moreau 1988). By laws of one
-    point they act in turn, where it closes fastest.
+    contact: one, or several with a `treatment`, as in `impact`. With respect to q along
+    `integrate`, as in `derivatives`; of a robot with closed loops with respect to the positions and
+    rates of its independent coordinates, while the loops stay closed: (..., nv, n) each. Points
+    move with the successors and normals stay as they are in the world. Exact for `Sticking`,
+    `Newton` without friction and `Moreau`; the other laws have central differences of their own, to
+    about 1e-9. Where slip changes its kind, or a contact comes or goes, between neighbouring
+    impacts there is no derivative. `Sticking` needs a point that can move in all three directions.
     """
-    in_turn = any(law.impact is not None for law in laws)
-    return (_in_turn if in_turn else _newton_at_once)(laws, W, v)
+    check_law("impact_derivatives: law", law)
+    one = [contact] if isinstance(contact, Contact) else contact
+    contacts = listed("impact_derivatives", one)
+    mechanism, (q, qd) = robot.mechanism, _checked_state(robot.model, q, qd)
+    J = _jacobian(mechanism, q, contacts)
+    dJ = np.concatenate([_jacobian_slopes(mechanism, q, c) for c in contacts], axis=-3)
+    system = _System(
+        mechanism.mass_matrix(q),
+        mechanism.derivatives("mass_matrix", q, wrt="q"),
+        mechanism.loop_matrix(q),
+        mechanism.derivatives("loop_matrix", q, wrt="q"),
+    )
+    dq, dqd = system.directions(mechanism, qd)
+    B, K = system.solve(np.swapaxes(J, -1, -2), 0.0)
+    dJ = _along(dJ, dq)
+    force = np.moveaxis(dJ, -3, -2) - np.einsum("...ikp,...kj->...ijp", _along(system.dM, dq), B)
+    dA = _along(system.dA, dq)
+    force += np.einsum("...kip,...kj->...ijp", dA, K)
+    dB = system.solve_each(force, -np.einsum("...ikp,...kj->...ijp", dA, B))
+    W, zeta = J @ B, applied(J, qd)
+    dW = np.einsum("...ikp,...kj->...ijp", dJ, B) + np.einsum("...ik,...kjp->...ijp", J, dB)
+    dzeta = np.einsum("...ikp,...k->...ip", dJ, qd) + J @ dqd
+    touching = _near(contacts, zeta.shape[:-1], distance)
+    impulses, changes = _impulses(law, treatment, (W, zeta), (dW, dzeta), touching)
+    after = dqd + np.einsum("...ijp,...j->...ip", dB, impulses) + B @ changes
+    half = dq.shape[-1] // 2
+    return after[..., :half], after[..., half:]
 
 
-def _newton_at_once(laws: Sequence[Rigid], W: np.ndarray, v: np.ndarray) -> np.ndarray:
-    c, mu, e = v.copy(), *np.transpose([(law.friction, law.restitution) for law in laws])
-    c[:, 2] += e * np.minimum(v[:, 2], 0.0)
-    return coulomb(W, c.ravel(), mu).ravel()
+class _System(NamedTuple):
+    """M and the loop matrix A of a robot, with their derivatives by q: M x - A'k = f, A x = r."""
+
+    M: np.ndarray
+    dM: np.ndarray
+    A: np.ndarray
+    dA: np.ndarray
+
+    def solve(self, force: np.ndarray, rate: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
+        """x and k, columns by columns."""
+        rows = self.A.shape[-2]
+        if not rows:
+            return np.linalg.solve(self.M, force), np.zeros((*force.shape[:-2], 0, force.shape[-1]))
+        none = np.zeros((*self.A.shape[:-1], rows))
+        whole = np.block([[self.M, -np.swapaxes(self.A, -1, -2)], [self.A, none]])
+        right = np.concatenate(
+            [force, np.broadcast_to(rate, (*force.shape[:-2], rows, force.shape[-1]))], axis=-2
+        )
+        found = np.linalg.pinv(whole, rcond=1e-12) @ right
+        return found[..., : self.M.shape[-1], :], found[..., self.M.shape[-1] :, :]
+
+    def solve_each(self, force: np.ndarray, rate: np.ndarray) -> np.ndarray:
+        """x (..., n, j, p) for arrays (..., n, j, p) of right-hand sides."""
+        columns = force.shape[-2] * force.shape[-1]
+        flat = [a.reshape(*a.shape[:-2], columns) for a in (force, rate)]
+        return self.solve(*flat)[0].reshape(force.shape)
+
+    def directions(self, mechanism: Mechanism, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Changes of q and qd (..., nv, p) for the p = 2n changes of n free positions and rates."""
+        free = list(mechanism.loops.independent)
+        pick = np.broadcast_to(
+            np.eye(qd.shape[-1])[free], (*qd.shape[:-1], len(free), qd.shape[-1])
+        )
+        back = np.linalg.pinv(np.concatenate([pick, self.A], axis=-2), rcond=1e-12)
+        G, loose = back[..., : len(free)], back[..., len(free) :]
+        bent = -loose @ np.einsum("...ikp,...k->...ip", _along(self.dA, G), qd)
+        return np.concatenate([G, np.zeros_like(G)], -1), np.concatenate([bent, G], -1)
 
 
-def _in_turn(laws: Sequence[Rigid], W: np.ndarray, v: np.ndarray) -> np.ndarray:
-    now, total = v.copy(), np.zeros_like(v)
-    blocks = W.reshape(len(v), 3, len(v), 3)
-    least = SETTLED * np.min(v[:, 2])
-    for _ in range(MOST):
-        k = int(np.argmin(now[:, 2]))
-        if now[k, 2] >= least:
-            return total.ravel()
-        impulse = laws[k].impact_law.impulse(blocks[k, :, k], now[k])
-        total[k] += impulse
-        now += blocks[:, :, k] @ impulse
-    problem = f"impacts in turn do not end within {MOST}"
-    raise ConvergenceError("E-MOTION-045", problem, "give restitution= instead of impact=")
+def _along(slopes: np.ndarray, dq: np.ndarray) -> np.ndarray:
+    """Derivatives (..., i, k, nv) along directions (..., nv, p)."""
+    return np.asarray(np.einsum("...ikl,...lp->...ikp", slopes, dq))
+
+
+def _jacobian_slopes(mechanism: Mechanism, q: np.ndarray, contact: Contact) -> np.ndarray:
+    """The derivative of `contact_jacobian`: (..., 3, nv, nv)."""
+    moved = point_jacobian(mechanism, q, contact.successor, contact.point)
+    over, under = (
+        _point_slopes(mechanism, q, frame, contact.point, moved)
+        for frame in (contact.successor, contact.predecessor)
+    )
+    axes = contact_axes(contact.normal)
+    return np.asarray(np.einsum("...ij,...jkl->...ikl", axes, over - under))
+
+
+def _point_slopes(
+    mechanism: Mechanism, q: np.ndarray, frame: str | None, point: np.ndarray, moved: np.ndarray
+) -> np.ndarray:
+    """The derivative of `point_jacobian`, at a point with the derivative `moved` (..., 3, nv)."""
+    if frame is None:
+        return np.zeros((*moved.shape, mechanism.model.nv))
+    J = mechanism.jacobian(q, frame=frame)
+    dJ = mechanism.derivatives("jacobian", q, wrt="q", frame=frame)
+    r = point - mechanism.forward_kinematics(q, frame=frame)[..., :3, 3]
+    dr = moved - J[..., 3:, :]
+    turned = np.cross(dJ[..., :3, :, :], r[..., :, None, None], axis=-3)
+    shifted = np.cross(J[..., :3, :, None], dr[..., :, None, :], axis=-3)
+    slopes: np.ndarray = dJ[..., 3:, :, :] + turned + shifted
+    return slopes

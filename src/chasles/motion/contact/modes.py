@@ -1,17 +1,29 @@
-"""What touching points do until something changes, and what they do next.
+"""Active sets: which contacts touch and are held, until something changes, and what they do next.
 
-The sets of Featherstone 2008, table 11.1, with friction: current points stay, active ones of them
-are held, and a held one sticks, slides, or has no friction. While a mode lasts its motion follows
-from equations; at its end the complementarity problem of all that touches says which is next.
+The procedure of Featherstone 2008, table 11.1: current contacts touch and stay, active ones of them
+are held. `Mode` is for a simulator with friction, in which a held point sticks, slides, or has no
+friction; while a mode lasts its motion follows from equations (1), and at its end impulses (4) and
+the complementarity problem of all that touches (6) say which is next.
+
+`Sets` are the same for problems without friction, as functions. A simulator integrates `held`
+(step 1) and looks for `events` (2), goes back to the earliest (3), and then: at a gain it applies
+an impulse, solves the problem of all that touches and takes its `new_sets` (4); at a geometric loss
+it goes on `without` the contact (5); at a negative force it solves the problem again and takes its
+`new_sets` (6). Contacts are numbered as in the problem.
 """
 
-from typing import NamedTuple
+from collections.abc import Collection, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from chasles.motion.contact.rigid import Problem
-from chasles.motion.geometry.kinematics import Moves
+from chasles.errors import ConvergenceError
+from chasles.motion.contact.pairs import Rigid
+from chasles.motion.contact.rigid import Motion, Problem, State, state
+from chasles.motion.geometry.kinematics import Moves, applied
 from chasles.motion.laws.friction import coulomb
+
+Array = Any
 
 ACTS = 1e-9
 """The part of the largest force, or of the largest free acceleration, that is not zero."""
@@ -30,6 +42,38 @@ FAINT = 1e-3
 """The slower slip is beside this (m/s), the more it has the direction that it had a step before:
 that of no velocity is undetermined, and near it turns too fast for any step. Of faster slip the
 direction is wrong by the square of FAINT beside it, times what it turns in a step."""
+
+SETTLED = 1e-12
+"""Impacts in turn end where no point approaches by more than this part of the first speed."""
+
+MOST = 10_000
+"""Of impacts in turn within a motion."""
+
+
+def _still(a: np.ndarray, d: np.ndarray) -> np.ndarray:
+    """Which separation accelerations are none, beside those without forces."""
+    return a <= ACTS * np.max(np.abs(d), initial=0.0)
+
+
+def _acting(forces: np.ndarray) -> np.ndarray:
+    """Which normal forces are more than none."""
+    return forces > ACTS * np.max(forces, initial=0.0)
+
+
+def _spanning(normals: np.ndarray, current: np.ndarray, first: np.ndarray) -> np.ndarray:
+    """The contacts `first`, and others of `current` whose normals these do not span: truth (m,)."""
+    active = first.copy()
+    unit = normals / np.maximum(np.linalg.norm(normals, axis=-1, keepdims=True), 1e-300)
+    for k in np.flatnonzero(current & ~first):
+        active[k] = _rank(np.vstack([unit[active], unit[k]])) > _rank(unit[active])
+    return active
+
+
+def _rank(rows: np.ndarray) -> int:
+    return int(np.linalg.matrix_rank(rows, tol=DEPENDENT)) if len(rows) else 0
+
+
+# With friction, in motion ------------------------------------------------------------------------
 
 
 class Mode(NamedTuple):
@@ -64,9 +108,8 @@ def apart(points: int) -> Mode:
 def heading(mode: Mode, moves: Moves) -> Mode:
     """The mode with the directions of slip that it has by now."""
     u, size = _slip(moves, mode)
-    ahead = np.column_stack([u / size, np.zeros(len(u))])
-    slip = np.where(mode.slides[:, None], _turned(moves.axes, ahead, back=True), 0.0)
-    return mode._replace(slip=slip)
+    ahead = _spread(moves.axes, np.where(mode.slides[:, None], u / size, 0.0))
+    return mode._replace(slip=ahead)
 
 
 def held_forces(
@@ -87,7 +130,7 @@ def held_forces(
         D[normals - 2, normals], D[normals - 1, normals] = drag.T
     D = D[:, rows]
     M, d = (problem.M @ D)[rows], problem.d[rows]
-    first = _turned(axes, mode.forces).ravel()[rows]
+    first = applied(axes, mode.forces).ravel()[rows]
     x = first - np.linalg.lstsq(M, M @ first + d, rcond=DEPENDENT)[0]
     return (D @ x).reshape(-1, 3)
 
@@ -107,7 +150,7 @@ def _slip(moves: Moves, mode: Mode) -> tuple[np.ndarray, np.ndarray]:
     Beyond the moment at which slip ends its direction stays, for whoever looks for that moment: the
     velocity is mirrored.
     """
-    along = _turned(moves.axes, mode.slip)[:, :2]
+    along = applied(moves.axes, mode.slip)[:, :2]
     u = moves.velocity[:, :2]
     ahead = np.sum(u * along, axis=-1, keepdims=True)
     speed = np.linalg.norm(u, axis=-1, keepdims=True)
@@ -150,37 +193,136 @@ def next_mode(problem: Problem, moves: Moves, mu: np.ndarray) -> tuple[Mode, np.
     slip = np.where(moving[:, None], u / np.where(moving, speed, 1.0)[:, None], 0.0)
     f = coulomb(problem.M, problem.d, mu, slip)
     a = (problem.M @ f.ravel() + problem.d).reshape(-1, 3)
-    still = ACTS * np.max(np.abs(problem.d), initial=0.0)
-    stays = a[:, 2] <= still
-    pushed = f[:, 2] > ACTS * np.max(f[:, 2], initial=0.0)
+    stays, pushed = _still(a[:, 2], problem.d), _acting(f[:, 2])
     size, pull = np.linalg.norm(a[:, :2], axis=-1), np.linalg.norm(f[:, :2], axis=-1)
     begins = ~moving & (mu > 0.0) & stays & (pull >= (1.0 - EDGE) * mu * f[:, 2])
-    begins &= pushed | (size > still)
-    way = np.where((size > still)[:, None], a[:, :2], -f[:, :2])
+    speeds = ~_still(size, problem.d)
+    begins &= pushed | speeds
+    way = np.where(speeds[:, None], a[:, :2], -f[:, :2])
     length = np.linalg.norm(way, axis=-1)
     slip = np.where(begins[:, None], way / np.where(begins, length, 1.0)[:, None], slip)
-    spread = np.column_stack([np.where(stays[:, None], slip, 0.0), np.zeros(len(mu))])
+    slip = _spread(moves.axes, np.where(stays[:, None], slip, 0.0))
     active = _spanning(moves.J[:, 2], stays, pushed & stays)
-    E = moves.axes
-    return Mode(stays, active, _turned(E, spread, back=True), _turned(E, f, back=True)), f
+    return Mode(stays, active, slip, applied(np.swapaxes(moves.axes, 1, 2), f)), f
 
 
-def _spanning(normals: np.ndarray, current: np.ndarray, pushed: np.ndarray) -> np.ndarray:
-    """The points with a force, and others of `current` whose normals these do not span."""
-    active = pushed.copy()
-    unit = normals / np.maximum(np.linalg.norm(normals, axis=-1, keepdims=True), 1e-300)
-    for k in np.flatnonzero(current & ~pushed):
-        others = unit[active]
-        active[k] = _rank(np.vstack([others, unit[k]])) > _rank(others)
-    return active
+def _spread(axes: np.ndarray, u: np.ndarray) -> np.ndarray:
+    """Vectors (k, 2) along the tangents of contacts as vectors (k, 3) of the world."""
+    return applied(np.swapaxes(axes[:, :2], 1, 2), u)
 
 
-def _rank(rows: np.ndarray) -> int:
-    return int(np.linalg.matrix_rank(rows, tol=DEPENDENT)) if len(rows) else 0
+def impulses(laws: Sequence[Rigid], W: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """Those (3k,) at k points that touch, along their axes of contact, in N s.
+
+    W (3k, 3k): what impulses change velocities v (k, 3) by. By restitution alone all act at once:
+    Newton's law and Coulomb's, for the velocities after the impact (Moreau 1988). By laws of one
+    point they act in turn, where it closes fastest.
+    """
+    in_turn = any(law.impact is not None for law in laws)
+    return (_in_turn if in_turn else _newton_at_once)(laws, W, v)
 
 
-def _turned(axes: np.ndarray, v: np.ndarray, *, back: bool = False) -> np.ndarray:
-    """Vectors (k, 3) from the world's axes to those of contact, or back."""
-    E = np.swapaxes(axes, -1, -2) if back else axes
-    turned: np.ndarray = (E @ v[..., None])[..., 0]
-    return turned
+def _newton_at_once(laws: Sequence[Rigid], W: np.ndarray, v: np.ndarray) -> np.ndarray:
+    c, mu, e = v.copy(), *np.transpose([(law.friction, law.restitution) for law in laws])
+    c[:, 2] += e * np.minimum(v[:, 2], 0.0)
+    return coulomb(W, c.ravel(), mu).ravel()
+
+
+def _in_turn(laws: Sequence[Rigid], W: np.ndarray, v: np.ndarray) -> np.ndarray:
+    now, total = v.copy(), np.zeros_like(v)
+    blocks = W.reshape(len(v), 3, len(v), 3)
+    least = SETTLED * np.min(v[:, 2])
+    for _ in range(MOST):
+        k = int(np.argmin(now[:, 2]))
+        if now[k, 2] >= least:
+            return total.ravel()
+        impulse = laws[k].impact_law.impulse(blocks[k, :, k], now[k])
+        total[k] += impulse
+        now += blocks[:, :, k] @ impulse
+    problem = f"impacts in turn do not end within {MOST}"
+    raise ConvergenceError("E-MOTION-045", problem, "give restitution= instead of impact=")
+
+
+# Without friction --------------------------------------------------------------------------------
+
+
+class Sets(NamedTuple):
+    """Contacts by number: those that touch and stay, and those of them that are held.
+
+    The normals of `active` contacts are a basis of those of `current` ones, and every contact with
+    a force is active: as long as no force is negative, holding the active contacts is enough.
+    """
+
+    current: tuple[int, ...]
+    active: tuple[int, ...]
+
+
+class Event(NamedTuple):
+    """Something that changes the sets: kind "gain", "loss" or "negative force", and the contact."""
+
+    kind: str
+    contact: int
+
+
+def new_sets(problem: Problem, motion: Motion) -> Sets:
+    """The sets after a problem of touching contacts was solved (steps 4 and 6).
+
+    Current are those that do not separate. Active are those with a force, and, where their normals
+    do not span those of all current ones (a degenerate solution), others of no force with them.
+    """
+    still = _still(motion.separation, problem.d)
+    return _sets(problem, still, _acting(motion.forces) & still)
+
+
+def without(problem: Problem, sets: Sets, lost: Collection[int]) -> Sets:
+    """The sets after contacts ran off an edge (step 5); others are held in their place."""
+    numbers = np.arange(len(problem.bias))
+    kept = ~np.isin(numbers, list(lost))
+    return _sets(problem, *(np.isin(numbers, group) & kept for group in sets))
+
+
+def _sets(problem: Problem, current: np.ndarray, first: np.ndarray) -> Sets:
+    """A basis of the normals of `current` contacts that takes the `first` ones first."""
+    basis = _spanning(problem.T.T, first, np.zeros_like(first))
+    active = _spanning(problem.T.T, current, basis)
+    return Sets(*(tuple(map(int, np.flatnonzero(group))) for group in (current, active)))
+
+
+def held(problem: Problem, sets: Sets) -> Motion:
+    """The motion with the active contacts held as if they could pull, all others ignored (step 1).
+
+    The same as that of the whole problem as long as no force is negative.
+    """
+    active = list(sets.active)
+    forces = np.zeros(len(problem.bias))
+    forces[active] = np.linalg.solve(problem.M[np.ix_(active, active)], -problem.d[active])
+    return problem.motion(forces)
+
+
+def events(
+    problem: Problem,
+    qd: Array,
+    sets: Sets,
+    motion: Motion,
+    *,
+    distance: float = 1e-9,
+    speed: float = 1e-9,
+) -> list[Event]:
+    """What has happened to the contacts of a problem, near or touching (step 2).
+
+    A gain is a contact that is not current and collides; a loss is a current one that is farther
+    than `distance`; a negative force is that of an active one. qd: rates of the problem's
+    coordinates (n,).
+    """
+    rates = problem.T.T @ np.asarray(qd, dtype=float)
+    least = -ACTS * np.max(np.abs(motion.forces), initial=0.0)
+    found = []
+    for k, (gap, rate) in enumerate(zip(problem.gap, rates, strict=True)):
+        now = state(float(gap), float(rate), distance=distance, speed=speed)
+        if k not in sets.current and now is State.COLLIDING:
+            found.append(Event("gain", k))
+        if k in sets.current and now is State.APART:
+            found.append(Event("loss", k))
+        if k in sets.active and motion.forces[k] < least:
+            found.append(Event("negative force", k))
+    return found

@@ -1,19 +1,30 @@
-"""Pairs of shapes that may touch, each with the law that holds between them."""
+"""Pairs of shapes that may touch, each with the law between them; soft ones as part of a step.
+
+Forces of soft contact, and the states of surfaces, are expressions that a step records.
+"""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Real
+from typing import Any, NamedTuple
 
-from chasles.errors import ArgumentError, InputError
+from chasles.errors import ArgumentError, InputError, ModelError
+from chasles.expr import RULES, Arena, Number, Program, Variable
+from chasles.functions.programs import program
+from chasles.functions.tracing import WrenchKey
 from chasles.mathematics.linear import Vector
-from chasles.motion.contact.soft import FrameMotion, Spot
-from chasles.motion.geometry.arithmetic import Value, less, scaled, select
-from chasles.motion.geometry.closed_forms import Ground, Plane, Point, Sphere
+from chasles.model import Model
+from chasles.motion.geometry.closed_forms import Ground, Plane, Point, Sphere, scaled, tangents
+from chasles.motion.geometry.kinematics import FrameMotion, replayed
 from chasles.motion.geometry.meetings import meets
-from chasles.motion.geometry.points import Body, Surface, check_shapes
-from chasles.motion.geometry.shapes import ConvexMesh, Cylinder
+from chasles.motion.geometry.patches import check_shapes
+from chasles.motion.geometry.shapes import Body, ConvexMesh, Cylinder, Surface
 from chasles.motion.laws.restitution import ImpactLaw, Newton, check_law
 from chasles.motion.laws.soft import SoftContact
+
+Numbers = Sequence[Number]
 
 
 @dataclass(frozen=True)
@@ -32,8 +43,7 @@ class Rigid:
     def __post_init__(self) -> None:
         for name, most in (("friction", math.inf), ("restitution", 1.0)):
             value = getattr(self, name)
-            fits = isinstance(value, Real) and math.isfinite(value) and 0.0 <= float(value) <= most
-            if not fits:
+            if not (isinstance(value, Real) and math.isfinite(value) and 0.0 <= value <= most):
                 bound = "from 0 on" if math.isinf(most) else f"from 0 to {most:g}"
                 problem = f"{name} must be a number {bound}, not {value!r:.60}"
                 raise InputError("E-CONTACT-042", problem, part="Rigid")
@@ -44,6 +54,21 @@ class Rigid:
     def impact_law(self) -> ImpactLaw:
         """The law of impact."""
         return self.impact or Newton(self.restitution, self.friction)
+
+
+class Spot(NamedTuple):
+    """A point C where a body may touch another, and how it moves past it.
+
+    axes: two tangents and the normal, from the other body to this one. gap: their distance (m).
+    rate: that of the gap, slip: velocities along the tangents, of this body at C beside the other's
+    (m/s).
+    """
+
+    point: Vector
+    axes: tuple[Vector, Vector, Vector]
+    gap: Number
+    rate: Number
+    slip: list[Number]
 
 
 @dataclass(frozen=True)
@@ -74,18 +99,13 @@ class Pair:
         shapes = f"{type(self.body).__name__} on {type(self.surface).__name__}"
         if isinstance(self.law, SoftContact) and not self.traced:
             problem = f"{shapes} has no fixed points of contact, which soft laws need"
-            remedy = (
-                "give a Point or Sphere on any shape but Cylinder and ConvexMesh, or all but a "
-                "Cylinder on a Plane or Ground"
-            )
+            remedy = "give a Point, a Sphere, or a Plane or Ground below any shape but a Cylinder"
             raise InputError("E-CONTACT-046", problem, remedy, part="Pair")
         if not self.traced and not self.varies and not isinstance(self.body, Point | Sphere):
             problem = f"{shapes} is not known in motion"
             remedy = (
-                "give a Point or Sphere on any shape, a Capsule, Box or ConvexMesh on a Box or "
-                "ConvexMesh, the Capsule as body, or anything on a Plane or Ground: the hull of a "
-                "few points (ConvexMesh) may serve, for a Cylinder that of its rims, [at for at, "
-                "_ in cylinder.balls()]"
+                "give the hull of a few points (ConvexMesh), of a Cylinder those of its rims, "
+                "[at for at, _ in cylinder.balls()], and the Capsule as body"
             )
             raise InputError("E-CONTACT-047", problem, remedy, part="Pair")
 
@@ -131,14 +151,170 @@ class Pair:
         return found
 
 
-def tangents(n: Vector) -> tuple[Vector, Vector]:
-    """Two unit vectors across a unit vector; of (0, 0, 1) those along x and y.
+def given_pairs(function: str, contacts: Any) -> tuple[Any, ...]:
+    """The pairs that a function is given, whatever holds them; None is none."""
+    try:
+        return () if contacts is None else tuple(contacts)
+    except TypeError:
+        problem = f"contacts must be pairs in a list, not {contacts!r:.80}"
+        raise ArgumentError("E-MOTION-006", problem, "write [pair]", part=function) from None
 
-    They jump where n is horizontal and nowhere else (Duff and others 2017, *Building an orthonormal
-    basis, revisited*).
+
+# Soft contact ------------------------------------------------------------------------------------
+
+
+class Pressed(NamedTuple):
+    """What a state does at all spots.
+
+    forces: along each spot's axes. rates: of the states. touching: where there may be a force.
     """
-    x, y, z = n
-    up: Value = select(less(z, 0.0), -1.0, 1.0)
-    a = -1.0 / (up + z)
-    b = x * y * a
-    return Vector.of(1.0 + up * x * x * a, up * b, -up * x), Vector.of(b, up + y * y * a, -y)
+
+    spots: list[Spot]
+    forces: list[list[Number]]
+    rates: list[Number]
+    touching: list[Number]
+
+
+@dataclass(frozen=True)
+class Contacts:
+    """All pairs of a robot, on expressions."""
+
+    model: Model
+    pairs: tuple[Pair, ...]
+
+    def __post_init__(self) -> None:
+        for pair in self.pairs:
+            if not isinstance(getattr(pair, "law", None), SoftContact):
+                problem = f"{pair!r:.80} has no soft law"
+                remedy = "give contact.SoftContact(...), or use chasles.simulate for rigid ones"
+                raise ModelError("E-MOTION-007", problem, remedy, part="contacts")
+            for frame in pair.frames:
+                if frame is not None:
+                    self.model.frame(frame)
+
+    @cached_property
+    def frames(self) -> tuple[str, ...]:
+        """The frames that feel forces."""
+        return tuple(sorted({f for pair in self.pairs for f in pair.frames if f is not None}))
+
+    @property
+    def keys(self) -> tuple[WrenchKey, ...]:
+        """How their wrenches are written: along the world's axes, about their origins."""
+        return tuple(WrenchKey(frame) for frame in self.frames)
+
+    @cached_property
+    def laws(self) -> list[SoftContact]:
+        """The law of every spot."""
+        laws = [pair.law for pair in self.pairs for _ in range(pair.points)]
+        return [law for law in laws if isinstance(law, SoftContact)]
+
+    @property
+    def states(self) -> int:
+        """The number of states, those of each spot in turn."""
+        return sum(law.states for law in self.laws)
+
+    def spots(self, arena: Arena, q: Numbers, qd: Numbers) -> list[Spot]:
+        """All spots at a state of the robot."""
+        motions = self._motions(arena, q, qd)
+        return [s for p in self.pairs for s in p.spots(*(motions[f] for f in p.frames))]
+
+    def pressed(
+        self,
+        arena: Arena,
+        q: Numbers,
+        qd: Numbers,
+        state: Numbers,
+        touching: Sequence[Number] | None = None,
+    ) -> Pressed:
+        """What a state does; touching: as at the beginning of a step, by default as it is."""
+        spots, states = self.spots(arena, q, qd), self.split(state)
+        parts = list(zip(self.laws, spots, states, strict=True))
+        if touching is None:
+            touching = [law.touches(z, spot.gap) for law, spot, z in parts]
+        found = [
+            law.response(z, spot.gap, spot.rate, spot.slip, touch)
+            for (law, spot, z), touch in zip(parts, touching, strict=True)
+        ]
+        rates = [rate for _, rates in found for rate in rates]
+        return Pressed(spots, [forces for forces, _ in found], rates, list(touching))
+
+    def wrenches(self, arena: Arena, q: Numbers, found: Pressed) -> dict[str, list[Number]]:
+        """Six numbers for each of `frames`, by the name that a program has for them."""
+        motions = self._motions(arena, q, [0.0] * self.model.nv)
+        total = {frame: (Vector.zero(), Vector.zero()) for frame in self.frames}
+        sides = [pair.frames for pair in self.pairs for _ in range(pair.points)]
+        spots = zip(sides, found.spots, self.forces(found), strict=True)
+        for (body, surface), spot, force in spots:
+            for frame, f in ((body, force), (surface, -force)):
+                if frame is not None:
+                    moment, push = total[frame]
+                    arm = spot.point - motions[frame].o
+                    total[frame] = moment + arm.cross(f), push + f
+        return {f"f_ext[{frame!r}]": [*m, *f] for frame, (m, f) in total.items()}
+
+    def forces(self, found: Pressed) -> list[Vector]:
+        """The force on the body at every spot, along the world's axes (N)."""
+        forces = []
+        for parts, spot in zip(found.forces, found.spots, strict=True):
+            a, b, c = (axis * part for axis, part in zip(spot.axes, parts, strict=True))
+            forces.append(a + b + c)
+        return forces
+
+    def advanced(
+        self, arena: Arena, state: Numbers, found: Pressed, q: Numbers, h: float
+    ) -> list[Number]:
+        """The states after a step of h seconds that ends at q, under the forces at its start."""
+        ended = self._ended(arena, state, found, q)
+        return [z for law, part, f, gap in ended for z in law.advanced(part, f, gap, h)]
+
+    def settled(self, arena: Arena, state: Numbers, found: Pressed, q: Numbers) -> list[Number]:
+        """Integrated states, made exact at q, under the forces there."""
+        ended = self._ended(arena, state, found, q)
+        return [z for law, part, f, gap in ended for z in law.settled(part, f, gap)]
+
+    def program(self, h: float) -> Program:
+        """Of q, qd and the states: forces (points, 3) along the world's axes, gaps (points,), and
+        the states after h seconds without motion.
+
+        All that a step knows of its contacts is in it, so its hash names them.
+        """
+        arena = Arena(RULES)
+        sizes = {"q": self.model.nq, "qd": self.model.nv, "states": self.states}
+        q, qd, state = ([arena.input(name, k) for k in range(n)] for name, n in sizes.items())
+        found = self.pressed(arena, q, qd, state)
+        forces = [x for force in self.forces(found) for x in force]
+        gaps = [spot.gap for spot in found.spots]
+        outputs = [
+            (Variable("forces", (len(gaps), 3)), forces),
+            (Variable("gaps", (len(gaps),)), gaps),
+            (Variable("after", (self.states,)), self.advanced(arena, state, found, q, h)),
+        ]
+        inputs = [Variable(name, (n,)) for name, n in sizes.items()]
+        return Program.from_outputs("contacts", inputs, outputs)
+
+    def split(self, state: Numbers) -> list[Numbers]:
+        """The states of every spot."""
+        parts, start = [], 0
+        for law in self.laws:
+            parts.append(state[start : start + law.states])
+            start += law.states
+        return parts
+
+    def _ended(
+        self, arena: Arena, state: Numbers, found: Pressed, q: Numbers
+    ) -> list[tuple[SoftContact, Numbers, Numbers, Number]]:
+        spots = self.spots(arena, q, [0.0] * self.model.nv)
+        gaps = [spot.gap for spot in spots]
+        return list(zip(self.laws, self.split(state), found.forces, gaps, strict=True))
+
+    @cached_property
+    def _programs(self) -> dict[str, list[Program]]:
+        functions = ("forward_kinematics", "frame_velocity")
+        return {f: [program(self.model, name, frame=f) for name in functions] for f in self.frames}
+
+    def _motions(self, arena: Arena, q: Numbers, qd: Numbers) -> dict[str | None, FrameMotion]:
+        motions: dict[str | None, FrameMotion] = {None: FrameMotion.still()}
+        for frame, programs in self._programs.items():
+            found = (replayed(traced, arena, {"q": q, "qd": qd}) for traced in programs)
+            motions[frame] = FrameMotion.of(*found)
+        return motions

@@ -4,23 +4,24 @@
     zetadot >= 0,   lambda >= 0,   zetadot'lambda = 0
 
 The columns of T are the contact normals in joint space, zetadot are separation accelerations and
-lambda the magnitudes of contact forces (Featherstone 2008, sections 11.1 to 11.5).
+lambda the magnitudes of contact forces (Featherstone 2008, sections 11.1 to 11.5). With friction
+there are two tangents before each normal.
 """
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from chasles.errors import InputError
-from chasles.functions.names import numbers
-from chasles.motion.contract import Machine
-from chasles.motion.geometry.carriers import cross
-from chasles.motion.geometry.closed_forms import Contact, listed
-from chasles.motion.solvers.complementarity import lemke
-from chasles.motion.solvers.quadratic import accelerations_program, forces_program
+from chasles.functions.doors import numbers
+from chasles.mechanisms import Mechanism
+from chasles.model import Model
+from chasles.motion.geometry.features import Contact
+from chasles.motion.geometry.kinematics import Moves, applied
+from chasles.motion.geometry.shapes import contact_axes, cross
 
 Array = Any
 
@@ -79,70 +80,67 @@ class Motion(NamedTuple):
     separation: np.ndarray
 
 
-# Solving ---------------------------------------------------------------------------------------
+class State(Enum):
+    """What a constraint gap >= 0 does (Featherstone 2008, figure 11.4)."""
+
+    APART = "1"
+    """gap > 0: no force, nothing to do."""
+    COLLIDING = "2a"
+    """gap = 0 and closing: an impulse acts at this instant."""
+    LEAVING = "2b"
+    """gap = 0 and opening: as if apart."""
+    TOUCHING = "3"
+    """gap = 0 and staying so: a force may act."""
 
 
-def _by_accelerations(problem: Problem) -> np.ndarray:
-    return accelerations_program(problem.H, problem.force, problem.T, problem.bias)[1]
+def state(gap: float, gap_rate: float, *, distance: float = 1e-9, speed: float = 1e-9) -> State:
+    """The state of a constraint; distance (m or rad) and speed (per s) that count as zero.
 
-
-METHODS: dict[str, Callable[[Problem], np.ndarray]] = {
-    "lemke": lambda problem: lemke(problem.M, problem.d),
-    "forces": lambda problem: forces_program(problem.M, problem.d),
-    "accelerations": _by_accelerations,
-}
-"""Ways to solve a problem without friction: one row each."""
-
-
-def solve(problem: Problem, *, method: str = "lemke") -> Motion:
-    """The motion with all constraints of a problem touching, without friction.
-
-    method: "lemke" (a basic solution), "forces" or "accelerations" (quadratic programs, Eq 11.43
-    and 11.44). qdd and separation are unique; forces are where the normals are independent. Raises
-    `Infeasible`.
+    A gap below -distance is penetration that is tolerated: it counts as zero.
     """
-    if method not in METHODS:
-        raise InputError(
-            "E-CONTACT-068",
-            f"method must be one of {', '.join(METHODS)}, not {method!r}",
-            part="solve",
-        )
-    return problem.motion(METHODS[method](problem))
+    if not (np.isfinite(gap) and np.isfinite(gap_rate)):
+        problem = f"gap and gap_rate must be finite, not {gap} and {gap_rate}"
+        raise InputError("E-CONTACT-074", problem, part="state")
+    if gap > distance:
+        return State.APART
+    if abs(gap_rate) <= speed:
+        return State.TOUCHING
+    return State.COLLIDING if gap_rate < 0.0 else State.LEAVING
 
 
-def single_contact(M: Array, d: Array) -> tuple[np.ndarray, np.ndarray]:
-    """lambda and zetadot of one frictionless contact: max(0, -d/M), max(0, d) (Eq 11.10)."""
-    M, d = (np.asarray(a, dtype=float) for a in (M, d))
-    if not np.all(M > 0.0):
-        problem = "M must be positive, as n.I^-1 n is"
-        raise InputError("E-CONTACT-069", problem, part="single_contact")
-    return np.maximum(0.0, -d / M), np.maximum(0.0, d)
+def constrained_problem(
+    mechanism: Mechanism,
+    q: np.ndarray,
+    qd: np.ndarray,
+    tau: np.ndarray,
+    T: np.ndarray,
+    bias: np.ndarray,
+    gap: np.ndarray,
+    **options: Any,
+) -> Problem:
+    """The problem with directions T (nv, m) of the tree, carried over to independent coordinates.
 
-
-# Making problems -------------------------------------------------------------------------------
-
-
-def body_problem(inertia: Array, v: Array, f: Array, N: Array, N_rate: Array) -> Problem:
-    """The contacts of one free body (Featherstone 2008, sections 11.1 and 11.2).
-
-    Spatial vectors of 6 numbers, angular part first, about any one point along any axes: inertia
-    (6, 6), velocity v, force f on the body (gravity included), contact normals N (6, m), which are
-    unit forces along the lines of contact, and their rates N_rate. `Motion.qdd` is the body's
-    spatial acceleration.
+    qdd = G ydd + g gives G'H G ydd = G'(force - H g) + (G'T) lambda (Featherstone 2008, 8.43).
     """
-    I, v, f, N, N_rate = (np.asarray(a, dtype=float) for a in (inertia, v, f, N, N_rate))
-    if I.shape != (6, 6) or v.shape != (6,) or f.shape != (6,) or N.shape[:1] != (6,):
-        problem = "inertia is (6, 6), v and f are (6,), normals are (6, m)"
-        raise InputError("E-CONTACT-070", problem, part="body_problem")
-    if N_rate.shape != N.shape:
-        problem = f"N {N.shape} and N_rate {N_rate.shape} must be alike"
-        raise InputError("E-CONTACT-071", problem, part="body_problem")
-    moment, momentum = np.split(I @ v, 2)
-    gyroscopic = np.concatenate(
-        [np.cross(v[:3], moment) + np.cross(v[3:], momentum), np.cross(v[:3], momentum)]
-    )
-    bias = N_rate.T @ v
-    return Problem(I, f - gyroscopic, N, bias, np.eye(6), np.zeros(6), np.zeros_like(bias))
+    H, loops = mechanism.mass_matrix(q), mechanism.closing
+    force = tau - mechanism.inverse_dynamics(q, qd, np.zeros(len(tau)), **options)
+    G, g = loops.directions(q), loops.drift(q, qd)
+    return Problem(G.T @ H @ G, G.T @ (force - H @ g), G.T @ T, bias + T.T @ g, G, g, gap)
+
+
+def response(mechanism: Mechanism, q: Array, forces: Array) -> np.ndarray:
+    """The steps of qd by joint-space impulses, the columns of forces (..., nv, k).
+
+    M^-1 of a tree; of loops G (G'M G)^-1 G', with the rates qd = G yd of the independent freedoms
+    (Featherstone 2008, Eq 8.44).
+    """
+    M, G = mechanism.mass_matrix(q), mechanism.closing.directions(q)
+    Gt = np.swapaxes(G, -1, -2)
+    steps: np.ndarray = G @ np.linalg.solve(Gt @ M @ G, Gt @ forces)
+    return steps
+
+
+# Motion of contacts ------------------------------------------------------------------------------
 
 
 class Touch(NamedTuple):
@@ -156,60 +154,55 @@ class Touch(NamedTuple):
     bias: np.ndarray
 
 
-def touch(robot: Machine, q: Array, qd: Array, contact: Contact) -> Touch:
-    """The relative motion of the two bodies at a contact of one state."""
+def touch(
+    mechanism: Mechanism, q: Array, qd: Array, contact: Contact, *, turning: bool = False
+) -> Touch:
+    """The relative motion of the two bodies at a contact of one state, or their turning (rad/s)."""
     over, under = (
-        _motion_at(robot, q, qd, frame, contact)
+        _motion_at(mechanism, q, qd, frame, contact, turning)
         for frame in (contact.successor, contact.predecessor)
     )
     return Touch(*(a - b for a, b in zip(over, under, strict=True)))
 
 
-def spin(robot: Machine, q: Array, qd: Array, contact: Contact) -> Touch:
-    """The successor's turning relative to the predecessor, of one state, as `touch`: in rad/s."""
-    over, under = (
-        _turning(robot, q, qd, frame) for frame in (contact.successor, contact.predecessor)
-    )
-    return Touch(*(a - b for a, b in zip(over, under, strict=True)))
+def contact_moves(mechanism: Mechanism, q: Array, qd: Array, contact: Contact) -> Moves:
+    """A contact of one state, or several of the same bodies, as points that move."""
+    E, there = contact_axes(contact.normal), touch(mechanism, q, qd, contact)
+    bias = applied(E, there.bias)
+    bias[..., 2] += np.sum(contact.normal_rate * there.velocity, axis=-1)
+    room = np.full(np.shape(contact.gap), np.inf)
+    return Moves(contact.gap, E, applied(E, there.velocity), E @ there.J, bias, room)
 
 
-def _turning(robot: Machine, q: Array, qd: Array, frame: str | None) -> Touch:
+def _motion_at(
+    mechanism: Mechanism, q: Array, qd: Array, frame: str | None, contact: Contact, turning: bool
+) -> Touch:
+    """The velocity of a body's point that passes C, while C itself moves on."""
+    nv = mechanism.model.nv
     if frame is None:
-        return Touch(np.zeros((3, robot.nv)), np.zeros(3), np.zeros(3))
-    return Touch(
-        robot.jacobian(q, frame=frame)[:3],
-        robot.frame_velocity(q, qd, frame=frame)[:3],
-        robot.frame_acceleration(q, qd, np.zeros(robot.nv), frame=frame)[:3],
-    )
+        return Touch(np.zeros((3, nv)), np.zeros(3), np.zeros(3))
+    w, v = np.split(mechanism.frame_velocity(q, qd, frame=frame), 2)
+    alpha, a = np.split(mechanism.frame_acceleration(q, qd, np.zeros(nv), frame=frame), 2)
+    if turning:
+        return Touch(mechanism.jacobian(q, frame=frame)[:3], w, alpha)
+    r = contact.point - mechanism.forward_kinematics(q, frame=frame)[:3, 3]
+    bias = a + cross(alpha, r) + cross(w, contact.point_rate - v)
+    return Touch(point_jacobian(mechanism, q, frame, contact.point), v + cross(w, r), bias)
 
 
-def point_jacobian(robot: Machine, q: Array, frame: str | None, point: Array) -> np.ndarray:
+def point_jacobian(mechanism: Mechanism, q: Array, frame: str | None, point: Array) -> np.ndarray:
     """J (..., 3, nv) of a body's point that passes a place (..., 3), along the world's axes."""
     place = np.asarray(point, dtype=float)
     if frame is None:
-        return np.zeros((*place.shape, robot.nv))
-    r = place - robot.forward_kinematics(q, frame=frame)[..., :3, 3]
-    J = robot.jacobian(q, frame=frame)
+        return np.zeros((*place.shape, mechanism.model.nv))
+    r = place - mechanism.forward_kinematics(q, frame=frame)[..., :3, 3]
+    J = mechanism.jacobian(q, frame=frame)
     moved: np.ndarray = J[..., 3:, :] + np.cross(J[..., :3, :], r[..., :, None], axis=-2)
     return moved
 
 
-def _motion_at(robot: Machine, q: Array, qd: Array, frame: str | None, contact: Contact) -> Touch:
-    """The velocity of a body's point that passes C, while C itself moves on."""
-    if frame is None:
-        return Touch(np.zeros((3, robot.nv)), np.zeros(3), np.zeros(3))
-    r = contact.point - robot.forward_kinematics(q, frame=frame)[:3, 3]
-    w, v = np.split(robot.frame_velocity(q, qd, frame=frame), 2)
-    alpha, a = np.split(robot.frame_acceleration(q, qd, np.zeros(robot.nv), frame=frame), 2)
-    return Touch(
-        point_jacobian(robot, q, frame, contact.point),
-        v + cross(w, r),
-        a + cross(alpha, r) + cross(w, contact.point_rate - v),
-    )
-
-
 def limit_rows(
-    robot: Machine, q: Array, qd: Array, *, within: float = 0.0, speed: float = np.inf
+    model: Model, q: Array, qd: Array, *, within: float = 0.0, speed: float = np.inf
 ) -> list[tuple[int, float, float]]:
     """Joint limits as one-sided constraints: freedom, sign, and how far it is away (rad or m).
 
@@ -218,92 +211,30 @@ def limit_rows(
     is refused. Of joints with one coordinate whose rate is their velocity.
     """
     rows = []
-    q, qd = numbers("q", q, robot.nq), numbers("qd", qd, robot.nv)
-    for i, where in robot.model.position_slices.items():
-        body, k = robot.model.bodies[i], robot.model.velocity_slices[i].start
+    q, qd = numbers("q", q, model.nq), numbers("qd", qd, model.nv)
+    for i, where in model.position_slices.items():
+        body, k = model.bodies[i], model.velocity_slices[i].start
         if not body.joint.nq == body.joint.nv == 1:
             continue
         limits, x = body.data.limits, float(q[where.start])
         for sign, gap in ((1.0, x - limits.lower), (-1.0, limits.upper - x)):
             if gap <= within and -sign * qd[k] > speed:
-                raise InputError(
-                    "E-CONTACT-072",
-                    f"joint {body.data.name!r} runs into its limit with {-sign * qd[k]:.3g} a "
-                    "second",
-                    "apply an impact first, or give a larger speed=",
-                )
+                name, rate = body.data.name, f"{-sign * qd[k]:.3g} a second"
+                remedy = "apply an impact first, or give a larger speed="
+                problem = f"joint {name!r} runs into its limit with {rate}"
+                raise InputError("E-CONTACT-072", problem, remedy)
             if gap <= within and sign * qd[k] <= speed:
                 rows.append((k, sign, gap))
     return rows
 
 
-def contact_problem(
-    robot: Machine,
-    q: Array,
-    qd: Array,
-    tau: Array,
-    contacts: Sequence[Contact],
-    *,
-    limits: float | None = None,
-    f_ext: Any = None,
-    dissipation: bool = False,
-) -> Problem:
-    """The problem of a robot in one state, whose contacts all touch without friction.
-
-    q (nq,), qd (nv,), tau (nv,); of a robot with closed loops in its independent coordinates. The
-    constraints are those of `contacts`, then joint limits that are at most `limits` away (rad or
-    m; None: no limits). zetadot = T' qdd + bias with t = J' n, J = J_successor - J_predecessor,
-    and bias = n.(Jdot qd) + ndot.(J qd) (Featherstone 2008, Eq 11.25 and 11.30).
-    """
-    contacts = listed("contact_problem", contacts)
-    q, qd, tau = one_state("contact_problem", robot, q, qd, tau)
-    touches = [touch(robot, q, qd, contact) for contact in contacts]
-    columns = [t.J.T @ c.normal for t, c in zip(touches, contacts, strict=True)]
-    bias = [
-        c.normal @ t.bias + c.normal_rate @ t.velocity
-        for t, c in zip(touches, contacts, strict=True)
-    ]
-    gap = [float(c.gap) for c in contacts]
-    for k, sign, distance in [] if limits is None else limit_rows(robot, q, qd, within=limits):
-        columns.append(sign * np.eye(robot.nv)[k])
-        bias.append(0.0)
-        gap.append(distance)
-    T = np.column_stack([np.zeros((robot.nv, 0)), *columns])
-    return constrained_problem(
-        robot, q, qd, tau, T, np.array(bias), np.array(gap), f_ext=f_ext, dissipation=dissipation
-    )
-
-
-def constrained_problem(
-    robot: Machine,
-    q: np.ndarray,
-    qd: np.ndarray,
-    tau: np.ndarray,
-    T: np.ndarray,
-    bias: np.ndarray,
-    gap: np.ndarray,
-    **options: Any,
-) -> Problem:
-    """The problem with directions T (nv, m) of the tree, carried over to independent coordinates.
-
-    qdd = G ydd + g gives G'H G ydd = G'(force - H g) + (G'T) lambda (Featherstone 2008, 8.43).
-    """
-    H = robot.mass_matrix(q)
-    force = tau - robot.inverse_dynamics(q, qd, np.zeros(robot.nv), **options)
-    loops = robot.mechanism.closing
-    G, g = loops.directions(q), loops.drift(q, qd)
-    return Problem(G.T @ H @ G, G.T @ (force - H @ g), G.T @ T, bias + T.T @ g, G, g, gap)
-
-
 def one_state(
-    function: str, robot: Machine, q: Array, qd: Array, tau: Array
+    function: str, model: Model, q: Array, qd: Array, tau: Array
 ) -> tuple[np.ndarray, ...]:
     """q, qd and tau of one state, finite; function: who says so."""
-    sizes = {"q": robot.nq, "qd": robot.nv, "tau": robot.nv}
-    found = tuple(
-        numbers(f"{function}: {name}", a, size).astype(float)
-        for (name, size), a in zip(sizes.items(), (q, qd, tau), strict=True)
-    )
+    sizes = {"q": model.nq, "qd": model.nv, "tau": model.nv}
+    given = zip(sizes.items(), (q, qd, tau), strict=True)
+    found = tuple(numbers(f"{function}: {x}", a, n).astype(float) for (x, n), a in given)
     if any(a.ndim != 1 or not np.all(np.isfinite(a)) for a in found):
         problem = "q, qd and tau must be finite, of one state"
         raise InputError("E-CONTACT-073", problem, part=function)

@@ -3,24 +3,27 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from chasles import backends
-from chasles.backends.arrays import checked_count
-from chasles.backends.pool import COMPILING
+from chasles.backends.arrays import COMPILING, checked_count
 from chasles.errors import ArgumentError, InputError, ModelError, NotFiniteError
 from chasles.expr import Program, Variable
-from chasles.functions.libraries import refuse
-from chasles.functions.names import leading_shape
-from chasles.functions.numeric.linear_systems import checked_step
+from chasles.functions.doors import leading_shape, refuse
+from chasles.functions.numeric import checked_step
 from chasles.mechanisms import require_tree
 from chasles.model import Description, Model
-from chasles.motion.adjoint import RolloutAdjoint, RolloutGradient, checked_weights
-from chasles.motion.contact.soft import Contacts, given_pairs
+from chasles.motion.adjoint import (
+    RolloutGradient,
+    adjoint_program,
+    check_holonomic,
+    checked_weights,
+    gone_back,
+)
+from chasles.motion.contact.pairs import Contacts, given_pairs
 from chasles.motion.contract import Machine
 from chasles.motion.controllers import BUILT_IN, parameter_count, traced
 from chasles.motion.drivers.places import Place, place_of
@@ -44,6 +47,29 @@ class Recipe:
     dt: float | None = None
 
 
+@dataclass(frozen=True)
+class Course:
+    """Where and when a motion begins, and its steps.
+
+    tau: as in `Robot.rollout`, None where a controller gives it. done: steps that came before,
+    whose last state is not kept again. total: of the motion. function: as messages call it.
+    """
+
+    q: Any
+    qd: Any
+    tau: Any
+    contact_states: Any
+    parameters: Any
+    dt: float
+    steps: int
+    every: int
+    start: float
+    threads: int | None
+    done: int = 0
+    total: int | None = None
+    function: str = "rollout"
+
+
 class Rollout:
     """A step of a robot by one integrator, under one controller or given forces, compiled.
 
@@ -54,7 +80,6 @@ class Rollout:
     def __init__(
         self,
         model: Model,
-        mimic: bool,
         integrator: str,
         control: Callable[..., Any] | None,
         dissipation: bool,
@@ -78,17 +103,22 @@ class Rollout:
             assert dt is not None, "which surfaces need"
             self._touching = contacts.program(dt)
         digests = ("" if p is None else p.hash for p in (self.control, self._touching))
-        self.recipe = Recipe(
-            model.source, mimic, integrator, next(digests), dissipation, next(digests), dt
-        )
+        own = (model.source, model.mimics, integrator)
+        self.recipe = Recipe(*own, next(digests), dissipation, next(digests), dt)
+        self._sizes = {"q": model.nq, "qd": model.nv}
+        if contacts is not None and contacts.states:
+            self._sizes["contact_states"] = contacts.states
         self._loops: dict[tuple[str, str], Any] = {}
         self._touchers: dict[tuple[str, str], Any] = {}
+        self._adjoints: dict[tuple[str, ...], Any] = {}
 
     def _loop(self, backend: str, dtype: str) -> Any:
         """The step of a backend, repeated."""
         if (backend, dtype) not in self._loops:
             with COMPILING:
-                kernel = backends.prepare(self.recipe, self._program, backend, dtype)
+                target = backend, dtype
+                known = backends.known(self.recipe, self._program, *target)
+                kernel = known or backends.compile(self._program(), *target, self.recipe)
                 self._loops[backend, dtype] = backends.loop(kernel, backend)
         return self._loops[backend, dtype]
 
@@ -103,84 +133,50 @@ class Rollout:
             dt=given.dt,
         )
 
-    def __call__(
-        self,
-        q: Any,
-        qd: Any,
-        tau: Any,
-        *,
-        dt: float,
-        steps: int,
-        every: int,
-        start: float,
-        threads: int | None,
-        contact_states: Any = None,
-        parameters: Any = None,
-        done: int = 0,
-        total: int | None = None,
-        function: str = "rollout",
-    ) -> Trajectory:
-        """The motion; tau as in `Robot.rollout`, None where a controller gives it.
-
-        done: steps that came before, whose last state is not kept again. total: of the motion.
-        function: as messages call it.
-        """
-        place = self._place(function, q, qd, tau, contact_states, parameters)
-        if threads is not None and not backends.takes_numpy(place.backend):
+    def __call__(self, course: Course) -> Trajectory:
+        """The motion."""
+        place, dt, steps = self._place(course), course.dt, course.steps
+        every, done, total = course.every, course.done, course.total or steps
+        if course.threads is not None and not backends.takes_numpy(place.backend):
             problem = "threads= is for processors"
-            raise ArgumentError("E-MOTION-019", problem, "leave it out on a GPU", part=function)
+            remedy = "leave it out on a GPU"
+            raise ArgumentError("E-MOTION-019", problem, remedy, part=course.function)
         loop, often = self._loop(place.backend, place.dtype), math.gcd(every, done)
         with place.device:
-            lead, states, controls = self._start(place, dt, steps, start, done)
-            kept = _kept(steps, often)
-            records = place.records(states, len(kept))
+            lead, states, controls = self._start(place, course)
+            numbers = _kept(steps, often) + done
+            records = place.records(states, len(numbers))
             if math.prod(lead):
                 rest = [record[:, 1:] for record in records]
-                loop(states, controls, rest, steps, often, threads)
+                loop(states, controls, rest, steps, often, course.threads)
             place.check(records)
             along = [r.reshape(*lead, *r.shape[1:]) for r in records]
-            numbers, total = kept + done, total or steps
-            end = self._end(place, along, start, dt, done + steps, total)
+            q, qd, *surfaces = (a[..., -1, :] for a in along)
+            q, gone = place.joined([q, *surfaces]) if surfaces else q, done + steps
+            time, memory = course.start + dt * gone, {DONE: np.array(gone)}
+            end = End(time, q, qd, gone == total, memory)
             if done or steps < total:
                 wanted = (numbers % every == 0) | (numbers == total)
                 wanted[0] &= not done
                 which = np.flatnonzero(wanted).tolist()
                 numbers, along = numbers[which], [a[..., which, :] for a in along]
-            touching = self._touched(place, along, threads)
-        t = start + dt * numbers
+            touching = self._touched(place, along, course.threads)
+        t = course.start + dt * numbers
         return Trajectory(t, along[0], along[1], touching=touching, end=end, compiled=True)
 
-    def _end(
-        self, place: Place, along: list[Any], start: float, dt: float, done: int, total: int
-    ) -> End:
-        """The last state, with those of surfaces behind q."""
-        q, qd, *surfaces = (a[..., -1, :] for a in along)
-        q = place.joined([q, *surfaces]) if surfaces else q
-        return End(start + dt * done, q, qd, done == total, {DONE: np.array(done)})
-
-    def pullback(
-        self,
-        q: Any,
-        qd: Any,
-        tau: Any,
-        *,
-        covectors: Any,
-        dt: float,
-        steps: int,
-        every: int,
-        start: float,
-        threads: int | None,
-        contact_states: Any = None,
-        parameters: Any = None,
-    ) -> RolloutGradient:
+    def pullback(self, course: Course, covectors: Any) -> RolloutGradient:
         """Covectors of the states that the motion keeps, pulled back (`Robot.rollout_pullback`)."""
-        refuse("rollout_pullback", q, qd, tau, contact_states, parameters)
-        place = self._place("rollout", q, qd, tau, contact_states, parameters)
-        lead, states, controls = self._start(place, dt, steps, start)
+        given = (course.q, course.qd, course.tau, course.contact_states, course.parameters)
+        refuse("rollout_pullback", *given)
+        check_holonomic(self.model)
+        lead, states, controls = self._start(self._place(course), course)
+        steps, every = course.steps, course.every
         records = len(_kept(steps, every))
         weights = checked_weights(covectors, lead, records, self.model.nv)
         weights += [np.zeros((1, records, a.shape[1])) for a in states[2:]]
-        found, others = self._adjoint(states, controls, weights, steps, every, threads)
+        names = ("tau",) if self.control is None else ("parameters",) if self.parameters else ()
+        arrays, length = (states, controls, weights), (steps, every, course.threads)
+        found, others = gone_back(self._adjoint, names, *arrays, *length)
         if not all(np.isfinite(a).all() for a in (*found, *others.values())):
             problem = "the gradient is not finite"
             remedy = "make dt smaller, or look at the motion and its forces"
@@ -191,63 +187,54 @@ class Rollout:
         return RolloutGradient(
             q=by[0],
             qd=by[1],
-            tau=(each if np.ndim(tau) < 2 else rows).get("tau"),
+            tau=(each if np.ndim(course.tau) < 2 else rows).get("tau"),
             parameters=each.get("parameters"),
             contact_states=by[2] if len(by) > 2 else None,
         )
 
-    @cached_property
-    def _adjoint(self) -> RolloutAdjoint:
-        others = ("tau",) if self.control is None else ("parameters",) if self.parameters else ()
-        loop = self._loop("llvm", "float64")
-        return RolloutAdjoint(self.model, self.recipe, self._program, loop, others)
+    def _adjoint(self, along: tuple[str, ...]) -> Any:
+        """The step backward, repeated; along: inputs that differ from step to step."""
+        if along not in self._adjoints:
+            recipe = ("adjoint", self.recipe, along)
 
-    @property
-    def _sizes(self) -> dict[str, int]:
-        """The states that go round."""
-        surfaces = self.contacts.states if self.contacts is not None else 0
-        more = {"contact_states": surfaces} if surfaces else {}
-        return {"q": self.model.nq, "qd": self.model.nv} | more
+            def trace() -> Program:
+                return adjoint_program(self.model, self._program(), along)
 
-    def _place(
-        self, function: str, q: Any, qd: Any, tau: Any, contact_states: Any, parameters: Any
-    ) -> Place:
+            kernel = backends.known(recipe, trace) or backends.compile(trace(), recipe=recipe)
+            loops = self._loop("llvm", "float64"), backends.loop(kernel)
+            self._adjoints[along] = backends.adjoint(*loops)
+        return self._adjoints[along]
+
+    def _place(self, course: Course) -> Place:
         """All arguments, checked, where they are."""
-        surfaces = self._sizes.get("contact_states", 0)
-        if surfaces and contact_states is None:
-            contact_states = [0.0] * surfaces
-        elif contact_states is not None and not surfaces:
+        surfaces, given = self._sizes.get("contact_states", 0), course.contact_states
+        if given is not None and not surfaces:
             problem = "contact_states was given, but no contact has internal state"
-            raise InputError("E-MOTION-021", problem, part=function)
+            raise InputError("E-MOTION-021", problem, part=course.function)
         own = {"parameters": self.parameters} if self.parameters else {}
         sizes = self._sizes | own | {"tau": self.model.nv}
+        arguments = {name: getattr(course, name) for name in sizes}
+        if surfaces and given is None:
+            arguments["contact_states"] = [0.0] * surfaces
         variables = [Variable(name, (n,)) for name, n in sizes.items()]
-        arguments = {
-            "q": q,
-            "qd": qd,
-            "contact_states": contact_states,
-            "parameters": parameters,
-            "tau": tau,
-        }
-        return place_of(function, variables, [arguments[v.name] for v in variables])
+        return place_of(course.function, variables, list(arguments.values()))
 
-    def _start(
-        self, place: Place, dt: float, steps: int, start: float, done: int = 0
-    ) -> tuple[tuple[int, ...], list[Any], list[Any]]:
+    def _start(self, place: Place, course: Course) -> tuple[tuple[int, ...], list[Any], list[Any]]:
         """The shape of the batch, its states (count, size), and the step's other inputs (count or
         1, steps or 1, size)."""
-        m = self.parameters
+        m, steps, given = self.parameters, course.steps, place.given
         names = (*self._sizes, "parameters") if m else tuple(self._sizes)
-        lead = leading_shape(place.function, **{name: place.given[name] for name in names})
-        states = [place.flat(place.given[name], lead, (n,)) for name, n in self._sizes.items()]
+        lead = leading_shape(place.function, **{name: given[name] for name in names})
+        states = [place.flat(given[name], lead, (n,)) for name, n in self._sizes.items()]
         controls = [] if self.control is not None else [_forces(place, lead, steps, self.model.nv)]
         if m:
-            own = place.given["parameters"]
+            own = given["parameters"]
             shared = own.ndim == 1
             controls.append(place.flat(own[..., None, :], (1,) if shared else lead, (1, m)))
-        times = start + dt * np.arange(done, done + steps, dtype=float)
+        times = course.start + course.dt * np.arange(course.done, course.done + steps, dtype=float)
         controls.append(place.sent(times.reshape(1, steps, 1)))
-        controls += [place.sent(np.full((1, 1, 1), dt))] if self.contacts is None else []
+        if self.contacts is None:
+            controls.append(place.sent(np.full((1, 1, 1), course.dt)))
         return lead, states, controls
 
     def _touched(self, place: Place, records: list[Any], threads: int | None) -> Touching | None:
@@ -257,11 +244,11 @@ class Rollout:
         found, target = self._touching, (place.backend, place.dtype)
         if target not in self._touchers:
             with COMPILING:
-                made = backends.prepare(("contacts", found.hash), lambda: found, *target)
+                made = backends.prepare(("contacts", found.hash), found, *target)
                 self._touchers[target] = made
-        kernel = self._touchers[target]
         states = records[2] if len(records) > 2 else records[0][..., :0]
-        forces, gaps, _ = place.call(kernel, (*records[:2], states), threads)
+        arguments = (*records[:2], states)
+        forces, gaps, _ = place.call(self._touchers[target], arguments, threads)
         return Touching(forces, gaps, states)
 
 
@@ -292,8 +279,7 @@ def prepared(
         key = None
     with COMPILING:
         touch = None if pairs is None else Contacts(robot.model, pairs)
-        mimic = robot.mimic
-        made = Rollout(robot.model, mimic, integrator, control, dissipation, touch, constant, count)
+        made = Rollout(robot.model, integrator, control, dissipation, touch, constant, count)
     found = known.setdefault(("rollout", made.recipe), made)
     if key is not None and not again:
         known[key] = found

@@ -1,88 +1,116 @@
 """Motions step by step: events, rigid contact, closed loops, steps of any length."""
 
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from chasles.backends.arrays import checked_count
-from chasles.errors import ArgumentError, InputError
-from chasles.functions.names import leading_shape, numbers
-from chasles.functions.numeric.linear_systems import checked_step
-from chasles.motion.contact.pairs import Rigid
-from chasles.motion.contact.soft import given_pairs
-from chasles.motion.contract import Array, Machine
-from chasles.motion.drivers.events import checked_events
-from chasles.motion.drivers.forces import accelerations, joint_forces, under
-from chasles.motion.drivers.motions import moving
-from chasles.motion.drivers.pace import paced
+from chasles.errors import ArgumentError, InputError, NotFiniteError
+from chasles.functions.doors import leading_shape, numbers
+from chasles.functions.numeric import checked_step
+from chasles.mechanisms.mechanism import Accelerations
+from chasles.motion.contact.pairs import Rigid, given_pairs
+from chasles.motion.contract import Array, Machine, plant
+from chasles.motion.controllers import BUILT_IN, controlled
+from chasles.motion.drivers.loops import ByFunction, Closed
 from chasles.motion.drivers.rigid import RigidContact
-from chasles.motion.drivers.running import Keep, Repeats, Untouched, run
-from chasles.motion.drivers.surfaces import soft_contacts
-from chasles.motion.drivers.watched import Watched, check_rigid, touched
-from chasles.motion.options import Plan, Touch
-from chasles.motion.records import End, Occurrence, Trajectory, recalled, remembered
-from chasles.motion.steps.integrators import chosen
+from chasles.motion.drivers.running import (
+    Begin,
+    Controlled,
+    Even,
+    Keep,
+    Pace,
+    Remembering,
+    Step,
+    checked_events,
+    other_motion,
+    remembered,
+    resumed,
+    run,
+)
+from chasles.motion.drivers.slots import check_rigid, touched
+from chasles.motion.drivers.surfaces import Surfaces
+from chasles.motion.options import DT, Forces, Plan
+from chasles.motion.records import Occurrence, Trajectory
+from chasles.motion.steps.integrators import Integrator, chosen
+from chasles.motion.steps.system import Accelerate, Local, Place, Taken, Tree, path, take
+
+LOOSE = 1e-2
+"""Loops that stabilisation holds may be open by this much (rad, parts of the loop's size)."""
 
 
 def interpreted(robot: Machine, q: Array, qd: Array, plan: Plan) -> Trajectory:
     """The motion of a plan from q and qd."""
-    span, stepping, loads, touch, closing = (
-        plan.span,
-        plan.stepping,
-        plan.loads,
-        plan.touch,
-        plan.closing,
-    )
-    closure, stabilization = closing.closure, closing.stabilization
-    if closure is not None and stabilization is not None:
+    if plan.closure is not None and plan.stabilization is not None:
         problem = "give closure or stabilization, not both"
         raise ArgumentError("E-MOTION-029", problem, part="simulate")
+    robot = plant(robot)
     q, qd = _state(robot, q, qd)
-    whole = checked_step(span.duration, "simulate: duration")
-    every = checked_count("simulate: every", plan.output.every)
-    steps = None if span.steps is None else checked_count("simulate: steps", span.steps)
-    if not isinstance(touch.limits, bool):
-        problem = f"limits must be True or False, not {touch.limits!r:.60}"
+    whole = checked_step(plan.duration, "simulate: duration")
+    every = checked_count("simulate: every", plan.every)
+    steps = None if plan.steps is None else checked_count("simulate: steps", plan.steps)
+    if not isinstance(plan.limits, bool):
+        problem = f"limits must be True or False, not {plan.limits!r:.60}"
         raise ArgumentError("E-MOTION-030", problem, part="simulate")
-    start = _beginning(robot, span.start)
-    happenings = checked_events(plan.events, q)
-    contacts = given_pairs("simulate", touch.contacts)
-    method, advance = chosen(robot, stepping.integrator, stepping.free)
-    firm = rigid_contacts(touch)
-    states, f_ext, dissipation = touch.contact_states, loads.f_ext, loads.dissipation
-    soft = soft_contacts(robot, () if firm else contacts, stepping.integrator, states)
-    frames = () if soft is None else soft.frames
-    dynamics = accelerations(robot, f_ext, dissipation, stabilization, frames)
-    force = joint_forces(robot, loads.control, qd)
-    accelerate = under(dynamics, force) if soft is None else soft.under(dynamics, force)
+    start = _beginning(robot, plan.start)
+    end = start + whole
+    events = checked_events(plan.events, q)
+    contacts = given_pairs("simulate", plan.contacts)
+    integrator, advance = chosen(robot, plan.integrator, plan.free)
+    firm = rigid_contacts(plan)
+    soft: Surfaces | None = None
+    if contacts and not firm:
+        soft = Surfaces(robot, contacts, plan.integrator)
+    elif plan.contact_states is not None:
+        problem = "contact_states are of contacts, and there are none"
+        raise InputError("E-MOTION-064", problem, part="simulate")
+    dynamics = _dynamics(robot, plan, () if soft is None else soft.frames)
+    force = _joint_forces(robot, plan.control, qd)
+    accelerate = _under(dynamics, force, soft)
     rigid: RigidContact | None = None
     if firm:
-        check_rigid(contacts, q, stepping.integrator, advance, stabilization)
-        rigid = RigidContact(robot, contacts, touch.limits, accelerate, force, f_ext, dissipation)
+        check_rigid(contacts, q, plan.integrator, advance, plan.stabilization)
+        loads = (plan.f_ext, plan.dissipation)
+        rigid = RigidContact(robot, contacts, plan.limits, accelerate, force, *loads)
         accelerate = rigid.accelerate
-    motion = moving(robot, accelerate, advance, closure, stabilization, soft)
-    (q, qd), begin = motion.begin(start, q, qd), motion.begin
+    mover, way = _mover(robot, plan), path(robot.model)
+    begin: Begin = mover.begin
+    q, qd = begin(start, q, qd)
+
+    def step(place: Place, t: float, h: float, q: np.ndarray, qd: np.ndarray) -> Taken:
+        return take(advance, Local(robot, way, place, accelerate, t, q, soft), h, qd)
+
     if soft is not None:
-        q, begin = soft.begin(q, qd, states), soft.beginning(begin)
-        happenings = tuple(map(soft.seen_by, happenings))
-    pace = paced(motion.step, method, start, whole, stepping)
-    keep = Keep(start, whole, every, plan.output.times, *([rigid.kept] if rigid else []))
-    watched = Watched(pace, rigid) if rigid else None
-    stride, changes = watched or pace, watched or Untouched()
-    repeats, t, end = Repeats(), start, start + whole
-    parts = (pace, keep, repeats, *motion.parts, *([rigid] if rigid else []))
+        q, begin = soft.begin(q, qd, plan.contact_states), soft.beginning(begin)
+        events = tuple(map(soft.seen_by, events))
+    even = _paced(partial(mover.step, step), integrator, start, whole, plan)
+    pace: Pace = even
+    if rigid is not None:
+        rigid.pace, pace = even, rigid
+    beside = (lambda t, q, qd: None) if rigid is None else rigid.kept
+    keep = Keep(start, end, every, plan.times, beside)
+    parts = [p for p in (even, keep, mover, rigid) if isinstance(p, Remembering)]
     happened: list[Occurrence] = []
-    if span.resume is None:
-        if watched and watched.collides(t, q, qd):
+    t = start
+    if plan.resume is None:
+        if rigid is not None and rigid.collides(t, q, qd):
             keep.now(t, q, qd)
-        happened, q, qd = changes.changed(t, q, qd)
+        happened, q, qd = pace.changed(t, q, qd)
         keep.now(t, q, qd)
     else:
-        t, q, qd = recalled(span.resume, parts, q, qd, start, end)
-    bar = plan.output.progress
-    ran = run(stride, begin, changes, happenings, keep, repeats, (t, end), q, qd, bar, steps)
+        last = resumed(plan.resume)
+        alike = (last.q.shape, last.qd.shape) == (q.shape, qd.shape)
+        if not alike or not start <= last.t < end or set(last.memory) != set(remembered(parts)):
+            raise other_motion("E-MOTION-052")
+        for part in parts:
+            part.recall(last.memory)
+        t, q, qd = last.t, last.q.copy(), last.qd.copy()
+    more, stop = run(pace, begin, events, keep, (t, end), q, qd, plan.progress, steps)
     times, q, qd = keep.states(q, qd)
-    happened, touching = sorted([*happened, *ran.happened], key=lambda one: one.t), None
+    happened, touching = sorted([*happened, *more], key=lambda one: one.t), None
     if soft is not None:
         happened, touching = soft.occurred(happened), soft.touching(q, qd)
     if rigid is not None and contacts:
@@ -91,17 +119,25 @@ def interpreted(robot: Machine, q: Array, qd: Array, plan: Plan) -> Trajectory:
         times,
         q[..., : robot.nq],
         qd,
-        tuple(motion.rechosen),
+        tuple(mover.rechosen),
         tuple(happened),
         touching,
-        End(ran.t, ran.q, ran.qd, ran.over, remembered(parts)),
+        stop._replace(memory=remembered(parts)),
     )
 
 
-def rigid_contacts(touch: Touch) -> bool:
+def rigid_contacts(plan: Plan) -> bool:
     """Return True if bodies touch rigidly or joints stop at their limits."""
-    pairs = given_pairs("simulate", touch.contacts)
-    return touch.limits or any(isinstance(getattr(p, "law", None), Rigid) for p in pairs)
+    pairs = given_pairs("simulate", plan.contacts)
+    return plan.limits or any(isinstance(getattr(p, "law", None), Rigid) for p in pairs)
+
+
+def _mover(robot: Machine, plan: Plan) -> Tree:
+    """How a robot moves: as its tree, or with its loops closed."""
+    if plan.closure is not None:
+        return ByFunction(robot, plan.closure)
+    loops = robot.mechanism.rows and plan.stabilization is None
+    return Closed(robot) if loops else Tree(robot)
 
 
 def _beginning(robot: Machine, start: Any) -> float:
@@ -124,3 +160,96 @@ def _state(robot: Machine, q: Array, qd: Array) -> tuple[np.ndarray, np.ndarray]
     lead = leading_shape("simulate", **arrays)
     first, second = (np.array(np.broadcast_to(a, (*lead, a.shape[-1]))) for a in arrays.values())
     return first, second
+
+
+def _paced(
+    step: Step, integrator: Integrator, start: float, whole: float, plan: Plan
+) -> Even | Controlled:
+    """The steps of an integrator from `start` for `whole` seconds, none longer than dt."""
+    longest = None if plan.dt is None else checked_step(plan.dt, "simulate: dt")
+    if not integrator.adaptive:
+        return Even(step, start, whole, step_count(whole, longest or DT))
+    rtol, atol = (checked_step(getattr(plan, n), f"simulate: {n}") for n in ("rtol", "atol"))
+    end, first = start + whole, longest or DT
+    return Controlled(step, end, longest or whole, rtol, atol, integrator.order, first)
+
+
+def step_count(whole: float, longest: float) -> int:
+    """How many equal steps, none longer than that, make so many seconds."""
+    return max(math.ceil(whole / longest - 1e-9), 1)
+
+
+# Forces -----------------------------------------------------------------------------------------
+
+
+def _joint_forces(robot: Machine, tau: Forces, qd: np.ndarray) -> Callable[..., np.ndarray]:
+    """The function tau(t, q, qd), for states with velocities like qd, its results checked."""
+    if isinstance(tau, BUILT_IN):
+        return controlled(robot, tau)
+    if callable(tau):
+        return lambda t, q, qd: _like(qd, tau(t, q, qd), t)
+    given = np.zeros(qd.shape[-1:]) if tau is None else numbers("simulate: tau", tau, qd.shape[-1])
+    if not np.isfinite(given).all():
+        raise InputError("E-MOTION-033", "tau must be finite numbers", part="simulate")
+    try:
+        constant = np.array(np.broadcast_to(given, qd.shape), dtype=float)
+    except ValueError:
+        problem = (
+            f"tau has leading shape {given.shape[:-1]}, which does not broadcast to that of the "
+            f"states, {qd.shape[:-1]}"
+        )
+        raise InputError("E-MOTION-034", problem, part="simulate") from None
+    return lambda t, q, qd: constant
+
+
+def _like(qd: np.ndarray, tau: Array, t: float) -> np.ndarray:
+    """The joint forces that a function returned, as an array that broadcasts to qd."""
+    try:
+        forces = np.asarray(tau, dtype=float)
+    except (TypeError, ValueError):
+        problem = f"tau(t, q, qd) gave {tau!r:.60} at t = {t:.6g} s"
+        remedy = f"return numbers of the shape of qd, {qd.shape}"
+        raise ArgumentError("E-MOTION-037", problem, remedy, part="simulate") from None
+    tail = qd.shape[qd.ndim - forces.ndim :] if forces.ndim <= qd.ndim else ()
+    fits = all(n in (1, m) for n, m in zip(forces.shape, tail, strict=False))
+    if not forces.ndim or not tail or forces.shape[-1] != qd.shape[-1] or not fits:
+        problem = f"tau(t, q, qd) gave shape {forces.shape} at t = {t:.6g} s"
+        remedy = f"return the shape of qd, {qd.shape}, or one that broadcasts to it"
+        raise InputError("E-MOTION-038", problem, remedy, part="simulate")
+    return forces
+
+
+def _dynamics(robot: Machine, plan: Plan, frames: Sequence[str]) -> Accelerations:
+    """The dynamics of a robot, with its loops closed; these stabilized, if that is asked for.
+
+    frames: those that feel wrenches given with the state, (..., 6) along the world's axes about
+    their origins.
+    """
+    for name in frames:
+        if name in (plan.f_ext or {}):
+            problem = f"f_ext acts on frame {name!r}, and so do contacts"
+            remedy = "give it at another frame of that body"
+            raise InputError("E-MOTION-035", problem, remedy, part="simulate")
+    options: dict[str, Any] = {"dissipation": plan.dissipation}
+    if plan.stabilization is not None:
+        robot.mechanism.require_loops("simulate: stabilization", "leave it out")
+        time = checked_step(plan.stabilization, "simulate: stabilization")
+        options |= {"stabilization": time, "tolerance": LOOSE}
+    return robot.mechanism.accelerations(plan.f_ext, frames, **options)
+
+
+def _under(
+    dynamics: Accelerations, force: Callable[..., np.ndarray], soft: Surfaces | None
+) -> Accelerate:
+    """accelerate(t, q, qd) under joint forces; the rates of soft surfaces stand behind qdd."""
+
+    def accelerate(t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+        q, wrenches, rates = (q, [], []) if soft is None else soft.pressing(q, qd)
+        qdd = dynamics(t, q, qd, force(t, q, qd), *wrenches)
+        if not np.isfinite(qdd).all():
+            problem = f"accelerations are no longer finite at t = {t:.6g} s"
+            remedy = "make dt smaller, or look at tau"
+            raise NotFiniteError("E-MOTION-039", problem, remedy, part="simulate")
+        return qdd if soft is None else np.concatenate([qdd, *rates], -1)
+
+    return accelerate

@@ -3,52 +3,21 @@
 import contextlib
 import math
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from chasles.backends.arrays import call, check_shape
 from chasles.errors import ArgumentError, InputError, NotFiniteError
 from chasles.expr import Variable
-from chasles.functions.libraries import common, module
-from chasles.functions.names import numbers
+from chasles.functions.doors import common, module, numbers
 
 
-class Place(Protocol):
-    """Arrays of one library.
-
-    function: as messages call it. backend, dtype: what the step is compiled for. device: to be
-    entered while arrays are made. given: the arguments as arrays, checked; None where one is. flat:
-    an array broadcast to a leading shape, whose axes become one. sent: an array of NumPy, there.
-    records: arrays (count, kept, size) that begin with the states. joined: arrays side by side.
-    call: a kernel on arrays. check: complain of records that are not finite, where that can be seen
-    without waiting.
-    """
-
-    function: str
-    backend: str
-    dtype: str
-    device: contextlib.AbstractContextManager[Any]
-    given: dict[str, Any]
-
-    def flat(self, array: Any, lead: tuple[int, ...], tail: tuple[int, ...]) -> Any: ...
-
-    def sent(self, array: np.ndarray) -> Any: ...
-
-    def records(self, states: Sequence[Any], kept: int) -> list[Any]: ...
-
-    def joined(self, parts: Sequence[Any]) -> Any: ...
-
-    def call(self, kernel: Any, arguments: Sequence[Any], threads: int | None) -> Any: ...
-
-    def check(self, records: Sequence[Any]) -> None: ...
-
-
-def place_of(function: str, variables: Sequence[Variable], arguments: Sequence[Any]) -> Place:
+def place_of(function: str, variables: Sequence[Variable], arguments: Sequence[Any]) -> "Place":
     """Where the arguments of a rollout are; all must be in one place."""
     library = common(function, variables, arguments)
     if library is None:
-        return _Host(function, variables, arguments)
+        return Place(function, variables, arguments)
     if library.package != "cupy":
         problem = f"here it takes arrays of NumPy or CuPy, not those of {library.name}"
         remedy = "convert them (cupy.from_dlpack shares memory); no derivative goes through"
@@ -56,8 +25,12 @@ def place_of(function: str, variables: Sequence[Variable], arguments: Sequence[A
     return _GPU(function, variables, arguments)
 
 
-class _Host:
-    """NumPy's arrays, and what NumPy takes, in float64. All numbers must be finite."""
+class Place:
+    """The host: NumPy's arrays, and what NumPy takes, in float64. All numbers must be finite.
+
+    function: as messages call it. backend, dtype: what the step is compiled for. device: to be
+    entered while arrays are made. given: the arguments as arrays, checked; None where one is.
+    """
 
     backend, dtype = "llvm", "float64"
     device: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
@@ -66,32 +39,46 @@ class _Host:
         self, function: str, variables: Sequence[Variable], arguments: Sequence[Any]
     ) -> None:
         self.function = function
-        self.given = {
-            v.name: None if a is None else _finite(function, v, a)
-            for v, a in zip(variables, arguments, strict=True)
-        }
+        self.given: dict[str, Any] = dict.fromkeys(v.name for v in variables)
+        for variable, value in zip(variables, arguments, strict=True):
+            if value is not None:
+                self.given[variable.name] = self._finite(variable, value)
+
+    def _finite(self, variable: Variable, value: Any) -> np.ndarray:
+        name = f"{self.function}: {variable.name}"
+        array = np.asarray(numbers(name, value, variable.size), dtype=float)
+        if not np.isfinite(array).all():
+            problem = f"{variable.name} must be finite numbers"
+            raise InputError("E-MOTION-015", problem, part=self.function)
+        return array
 
     def flat(self, array: Any, lead: tuple[int, ...], tail: tuple[int, ...]) -> Any:
+        """An array broadcast to a leading shape, whose axes become one."""
         # A copy: states are advanced in place.
         whole = np.array(np.broadcast_to(array, lead + tail), order="C")
         return whole.reshape(math.prod(lead), *tail)
 
-    def sent(self, array: np.ndarray) -> np.ndarray:
+    def sent(self, array: np.ndarray) -> Any:
+        """An array of NumPy, there."""
         return array
 
     def records(self, states: Sequence[Any], kept: int) -> list[Any]:
+        """Arrays (count, kept, size) that begin with the states."""
         made = [np.empty((len(a), kept, a.shape[1])) for a in states]
         for record, state in zip(made, states, strict=True):
             record[:, 0] = state
         return made
 
-    def joined(self, parts: Sequence[Any]) -> np.ndarray:
+    def joined(self, parts: Sequence[Any]) -> Any:
+        """Arrays side by side."""
         return np.concatenate(parts, axis=-1)
 
     def call(self, kernel: Any, arguments: Sequence[Any], threads: int | None) -> Any:
+        """The results of a kernel."""
         return call(kernel, self.function, tuple(arguments), None, threads)
 
     def check(self, records: Sequence[Any]) -> None:
+        """Complain of records that are not finite, where that can be seen without waiting."""
         if not np.isfinite(records[1][:, -1]).all():  # what is lost once stays lost
             bad = ~np.isfinite(records[1]).all(axis=-1)
             row, kept = (int(k) for k in np.argwhere(bad)[0])
@@ -100,7 +87,7 @@ class _Host:
             raise NotFiniteError("E-MOTION-014", problem, remedy, part=self.function)
 
 
-class _GPU:
+class _GPU(Place):
     """CuPy's arrays on one device: in float32 if all are, else in float64.
 
     Numbers are not looked at, which would have to wait for them. Records are in rows if all states
@@ -112,9 +99,9 @@ class _GPU:
     def __init__(
         self, function: str, variables: Sequence[Variable], arguments: Sequence[Any]
     ) -> None:
-        self.function = function
         import cupy
 
+        self.function = function
         given = [(v, a) for v, a in zip(variables, arguments, strict=True) if a is not None]
         cupys = module("cupy")
         self.dtype = "float32" if cupys.single(arguments) else "float64"
@@ -152,10 +139,3 @@ class _GPU:
 
     def check(self, records: Sequence[Any]) -> None:
         """Nothing: NaN stays in the records."""
-
-
-def _finite(function: str, variable: Variable, value: Any) -> np.ndarray:
-    array = np.asarray(numbers(f"{function}: {variable.name}", value, variable.size), dtype=float)
-    if not np.isfinite(array).all():
-        raise InputError("E-MOTION-015", f"{variable.name} must be finite numbers", part=function)
-    return array

@@ -3,9 +3,9 @@
 1  steps follow the motion in which active contacts are held        `RigidContact.accelerate`
 2  after each, look for what ends the mode: a gap that closes,
    features that are no longer nearest, a force that pulls,
-   friction at its bound, slip that ends                            `margins`
-3  go back to the earliest of these                                 `Watched`
-4  apply impulses where points approach                             `impulses`
+   friction at its bound, slip that ends                            `_margins`
+3  go back to the earliest of these                                 `RigidContact.__call__`
+4  apply impulses where points approach                             `_struck`
 5  points that part are no longer held,                             `changed`
 6  and the complementarity problem of all that touches says
    which stay, stick and slide                                      `next_mode`
@@ -18,9 +18,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy
 
 from chasles.errors import InputError, NotFiniteError
-from chasles.motion.contact.impact import impulses, response
 from chasles.motion.contact.modes import (
     FAINT,
     SLOW,
@@ -31,15 +31,16 @@ from chasles.motion.contact.modes import (
     ease,
     heading,
     held_forces,
+    impulses,
     next_mode,
 )
 from chasles.motion.contact.pairs import Pair
-from chasles.motion.contact.rigid import Problem, constrained_problem
+from chasles.motion.contact.rigid import Problem, constrained_problem, response
 from chasles.motion.contract import Machine
-from chasles.motion.drivers.slots import Slots
+from chasles.motion.drivers.running import Changed, Memory, Pace, other_motion
+from chasles.motion.drivers.slots import Slots, State
 from chasles.motion.geometry.kinematics import NEAR, Moves
-from chasles.motion.records import Memory, Occurrence, other_motion
-from chasles.motion.steps.local import Accelerate, Taken
+from chasles.motion.steps.system import Accelerate, Taken
 
 DEPTH = 1e-12
 """How deep (m, rad) a point is when its gain is noticed: beyond rounding."""
@@ -60,15 +61,30 @@ BACK = 1e-12
 DRIFT = 1e-13
 """Held points off their place (m) or moving (m/s) by more are put back."""
 
+HALVINGS = 10
+"""Of a step that takes held points off their surfaces, at most."""
+
+JUST = 1e-9
+"""The part of a step that is just before a moment in it."""
+
+SLIGHT = 1e-7
+"""The part of a margin at the end of a step that is next to nothing."""
+
+NEWTON = 3
+"""Steps back to where a gap is zero, from the depth at which a gain is noticed."""
+
 TINY = 1e-300
 
 
-class RigidContact:
+class RigidContact(Pace):
     """Points of contact and joint limits of a robot in one state, and what they do at present.
 
     free: accelerations without contact. force: joint forces of (t, q, qd). f_ext and dissipation:
-    as in `inverse_dynamics`, which is faster without.
+    as in `inverse_dynamics`, which is faster without. pace: steps as they are without contact,
+    given later. Steps end where something changes at a contact; then a change is due.
     """
+
+    pace: Pace
 
     def __init__(
         self,
@@ -88,81 +104,97 @@ class RigidContact:
         self._mode = apart(len(self._friction))
         self._last: _Found | None = None
 
-    # Between changes ---------------------------------------------------------------------------
+    def memory(self) -> dict[str, np.ndarray]:
+        """The mode."""
+        return {f"contact {name}": part for name, part in self._mode._asdict().items()}
+
+    def recall(self, memory: Memory) -> None:
+        """Go on in a mode."""
+        mode = Mode(*(memory[f"contact {name}"].copy() for name in Mode._fields))
+        if len(mode.current) != len(self._friction):
+            raise other_motion("E-MOTION-058")
+        self._mode = mode
+
+    # In a mode ---------------------------------------------------------------------------------
 
     def accelerate(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
         """qdd with the active points held (step 1)."""
         if not self._mode.active.any():
             return self._free(t, q, qd)
-        return self._found(t, q, qd).qdd
+        return self._found(State(t, q, qd)).qdd
 
-    def _found(self, t: float, q: np.ndarray, qd: np.ndarray) -> "_Found":
+    def kept(self, t: float, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Forces and gaps of contacts in a state, as `Slots.seen`."""
+        found = self._found(State(t, q, qd))
+        return self._slots.seen(found.moves, found.forces)
+
+    def _moves(self, at: State) -> Moves:
+        return self._slots(at, self._mode.current)
+
+    def _found(self, at: State) -> "_Found":
         """Everything about a state in the present mode; the last one is remembered."""
         last = self._last
-        if last is None or not last.of(t, q, qd, self._mode):
-            last = self._last = self._find(t, q, qd)
+        if last is None or not last.of(at, self._mode):
+            last = self._last = self._find(at)
         return last
 
-    def _find(self, t: float, q: np.ndarray, qd: np.ndarray) -> "_Found":
-        moves, mode = self._moves(t, q, qd), self._mode
+    def _find(self, at: State) -> "_Found":
+        moves, mode = self._moves(at), self._mode
         forces, active = np.zeros((len(self._friction), 3)), np.flatnonzero(mode.active)
         if not active.size:
-            return _Found(t, q, qd, mode, moves, forces, np.empty(0), None)
-        problem, drag = self._problem(t, q, qd, moves, active), self._drag(moves, active)
+            return _Found(at, mode, moves, forces, np.empty(0), None)
+        problem, drag = self._problem(at, moves, active), self._drag(moves, active)
         f = held_forces(problem, moves.axes[active], mode.of(active), self._friction[active], drag)
         qdd = problem.motion(f.ravel()).qdd
         if not np.isfinite(qdd).all():
-            raise NotFiniteError(
-                "E-MOTION-057",
-                f"accelerations are no longer finite at t = {t:.6g} s, with "
-                f"{self._slots.named(active)} held",
-                "make dt smaller, or look at tau",
-                part="simulate",
-            )
+            held, t = self._slots.named(active), at.t
+            what = f"accelerations are no longer finite at t = {t:.6g} s, with {held} held"
+            remedy = "make dt smaller, or look at tau"
+            raise NotFiniteError("E-MOTION-057", what, remedy, part="simulate")
         forces[active] = f
-        return _Found(t, q.copy(), qd.copy(), mode, moves, forces, qdd, problem)
+        return _Found(State(at.t, at.q.copy(), at.qd.copy()), mode, moves, forces, qdd, problem)
+
+    def _problem(self, at: State, moves: Moves, which: np.ndarray) -> Problem:
+        """The equation of motion with three directions of each of some points."""
+        some, (t, q, qd) = moves.of(which), at
+        T = some.J.reshape(-1, self._robot.nv).T
+        touch = (T, some.bias.ravel(), some.gap)
+        tau, here = self._force(t, q, qd), self._robot.mechanism.at(t)
+        return constrained_problem(here, q, qd, tau, *touch, **self._options)
 
     def _drag(self, moves: Moves, active: np.ndarray) -> np.ndarray:
         """Friction (k, 2) for a normal force of 1, of active points."""
         return drags(moves.of(active), self._mode.of(active), self._friction[active])
 
-    def _moves(self, t: float, q: np.ndarray, qd: np.ndarray) -> Moves:
-        return self._slots(t, q, qd, self._mode.current)
+    @property
+    def _sticks(self) -> np.ndarray:
+        """Which points friction holds: (k,)."""
+        return self._mode.active & (self._friction > 0.0) & ~self._mode.slides
 
-    def _problem(
-        self, t: float, q: np.ndarray, qd: np.ndarray, moves: Moves, which: np.ndarray
-    ) -> Problem:
-        """The equation of motion with three directions of each of some points."""
-        some, tau = moves.of(which), self._force(t, q, qd)
-        T = some.J.reshape(-1, self._robot.nv).T
-        robot = self._robot.at(t)
-        return constrained_problem(
-            robot, q, qd, tau, T, some.bias.ravel(), some.gap, **self._options
-        )
-
-    def margins(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-        """What is left of all bounds until something changes, negative beyond (step 2).
+    def _margins(self, at: State) -> np.ndarray:
+        """The room left to all bounds until something changes, negative beyond (step 2).
 
         Gaps of points that are apart, and of current ones the room to part and to stay what they
         are; normal forces; friction of those that stick; slip, along its direction, of those that
         slide, and their `ease`.
         """
-        found, mode, mu = self._found(t, q, qd), self._mode, self._friction
-        moves, f = found.moves, found.forces
-        slack = self._slack(found)
-        slides, active = mode.slides, mode.active
-        sticks = active & (mu > 0.0) & ~slides
-        bound = mu * f[:, 2] - np.linalg.norm(f[:, :2], axis=-1)
+        found, mode = self._found(at), self._mode
+        moves, f, slack = found.moves, found.forces, self._slack(found)
+        slides, active, sticks = mode.slides, mode.active, self._sticks
+        bound = self._friction * f[:, 2] - np.linalg.norm(f[:, :2], axis=-1)
         slip = np.sum(
             moves.axes[:, :2] @ mode.slip[:, :, None] * moves.velocity[:, :2, None], (1, 2)
         )
+        eased = np.empty(0)
+        if found.problem is not None and slides.any():
+            eased = ease(found.problem.M, self._drag(moves, np.flatnonzero(active)))
         rooms = [
             np.where(mode.current, DEEPEST - np.abs(moves.gap), moves.gap + DEPTH),
             moves.room[mode.current] + NEAR,
             f[active, 2] + slack[active],
             bound[sticks] + slack[sticks],
             slip[slides] + BACK,
-            self._ease(found),
+            eased,
         ]
         return np.concatenate(rooms)
 
@@ -181,60 +213,62 @@ class RigidContact:
             slack[self._mode.active] = np.maximum(size, np.where(moved, stops, 0.0))
         return BOUND * slack
 
-    def _ease(self, found: "_Found") -> np.ndarray:
-        """How well active points can be pushed away, where some slide: see `ease`."""
-        if found.problem is None or not self._mode.slides.any():
-            return np.empty(0)
-        return ease(found.problem.M, self._drag(found.moves, np.flatnonzero(self._mode.active)))
+    # Steps -------------------------------------------------------------------------------------
 
-    def strays(self, t: float, q: np.ndarray, qd: np.ndarray) -> bool:
-        """Whether active points have left their surfaces, which only an error of the step does."""
-        gap = self._found(t, q, qd).moves.gap[self._mode.active]
-        return bool(np.any(np.abs(gap) > ASTRAY))
+    def __call__(
+        self, t: float, q: np.ndarray, qd: np.ndarray, most: float = np.inf
+    ) -> tuple[float, Taken]:
+        """As `Pace`; the step is gone back to the earliest change (step 3)."""
+        goal, step = self._paced(State(t, q, qd))
+        passed = self._margins(State(goal, step.q, step.qd)) < 0.0
+        self.due = bool(passed.any())
+        if not self.due:
+            return goal, self._restored(goal, step)
 
-    def overdue(self, t: float, q: np.ndarray, qd: np.ndarray) -> float:
-        """How long ago (s) a point that is apart was at its surface, which it is below: the most.
+        def at(part: float) -> State:
+            return State(t + part * (goal - t), *(step.at(part) if part else (q, qd)))
 
-        A gain is noticed at a depth, but happens where the gap is zero. Of slow ones, which may be
-        no more than rounding, the depth says nothing about time.
+        def left(part: float, which: int) -> float:
+            return min(float(self._margins(at(part))[which]), 1.0)
+
+        part, found = 1.0, np.zeros_like(passed)
+        while passed.any():
+            roots = {int(k): _root(left, int(k), part) for k in np.flatnonzero(passed)}
+            part = min(roots.values())
+            found[[k for k in roots if roots[k] == part]] = True
+            passed = (self._margins(at(part)) < 0.0) & ~found
+            if not passed.any() and part > JUST:  # features that others have replaced by then
+                passed = (self._margins(at(part - JUST)) < 0.0) & ~found
+                part -= JUST * passed.any()
+        for _ in range(NEWTON):
+            part = max(part - self._overdue(at(part)) / (goal - t), 0.0)
+        last = at(part)
+        shorter = Taken(last.q, last.qd, None, step.ends, lambda less: step.at(less * part))
+        return last.t, self._restored(last.t, shorter)
+
+    def _paced(self, at: State) -> tuple[float, Taken]:
+        """The next step as it is made, none of whose errors takes held points off their surfaces.
+
+        It is tried shorter where it does; where that does not help, it is left to `_margins`.
         """
-        moves = self._found(t, q, qd).moves
-        gap, rate = moves.gap, moves.velocity[:, 2]
-        below = ~self._mode.current & (gap < 0.0) & (rate < -SLOW)
-        return float(np.max(gap[below] / rate[below], initial=0.0))
+        first = goal, step = self.pace(*at, self._longest(at))
+        for _ in range(HALVINGS):
+            gap = self._found(State(goal, step.q, step.qd)).moves.gap[self._mode.active]
+            if not np.any(np.abs(gap) > ASTRAY):
+                return goal, step
+            goal, step = self.pace(*at, 0.5 * (goal - at.t))
+        return first
 
-    def kept(self, t: float, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Forces (rows, 3), along the world's axes, and gaps (rows,) of a state, of contacts."""
-        found, slots = self._found(t, q, qd), self._slots
-        forces, gaps = np.zeros((len(slots.names), 3)), np.full(len(slots.names), np.inf)
-        turned = np.swapaxes(found.moves.axes, 1, 2) @ found.forces[:, :, None]
-        np.add.at(forces, slots.row, turned[..., 0])
-        np.minimum.at(gaps, slots.row, found.moves.gap)
-        return forces[: slots.contacts], gaps[: slots.contacts]
-
-    def memory(self) -> dict[str, np.ndarray]:
-        """The mode."""
-        return {f"contact {name}": part for name, part in self._mode._asdict().items()}
-
-    def recall(self, memory: Memory) -> None:
-        """Go on in a mode."""
-        mode = Mode(*(memory[f"contact {name}"].copy() for name in Mode._fields))
-        if len(mode.current) != len(self._friction):
-            raise other_motion("E-MOTION-058")
-        self._mode = mode
-
-    # Staying on the constraint -----------------------------------------------------------------
-
-    def turned(self, t: float, q: np.ndarray, qd: np.ndarray) -> float:
-        """Before a step: slip has turned; and how long the step may be (s).
+    def _longest(self, at: State) -> float:
+        """How long the next step may be (s), once slip has turned.
 
         Friction turns slow slip fast. In a step it may change velocities by twice what they are:
         beyond, explicit methods are unstable.
         """
         if not self._mode.slides.any():
             return np.inf
-        self._mode = heading(self._mode, self._moves(t, q, qd))
-        found, active = self._found(t, q, qd), np.flatnonzero(self._mode.active)
+        self._mode = heading(self._mode, self._moves(at))
+        found, active = self._found(at), np.flatnonzero(self._mode.active)
         if found.problem is None:
             return np.inf
         some, f, slides = found.moves.of(active), found.forces[active], self._mode.slides[active]
@@ -242,79 +276,65 @@ class RigidContact:
         speed = np.linalg.norm(some.velocity[slides, :2], axis=-1)
         return float(np.min(2.0 * (speed + FAINT) / (drag + TINY), initial=np.inf))
 
-    def restored(self, t: float, step: Taken) -> Taken:
+    def _overdue(self, at: State) -> float:
+        """How long ago (s) a point that is apart was at its surface, which it is below: the most.
+
+        A gain is noticed at a depth, but happens where the gap is zero. Of slow ones, which may be
+        no more than rounding, the depth says nothing about time.
+        """
+        moves = self._found(at).moves
+        gap, rate = moves.gap, moves.velocity[:, 2]
+        below = ~self._mode.current & (gap < 0.0) & (rate < -SLOW)
+        return float(np.max(gap[below] / rate[below], initial=0.0))
+
+    def _restored(self, t: float, step: Taken) -> Taken:
         """After a step: held points that have drifted are put back, by the least kinetic energy.
 
         The shift is along M^-1 J', as an impulse would make it: it is of the size of the error of
         the step, and its work is that times the velocity that was wrong.
         """
-        moves, mode = self._found(t, step.q, step.qd).moves, self._mode
-        rows = self._held_rows()
-        off = np.max(np.abs(moves.gap[mode.current]), initial=0.0)
+        at, current = State(t, step.q, step.qd), self._mode.current
+        moves, rows = self._found(at).moves, _directions(self._sticks, current)
+        off = np.max(np.abs(moves.gap[current]), initial=0.0)
         if max(off, np.max(np.abs(moves.velocity[rows]), initial=0.0)) <= DRIFT:
             return step
-        q = self._onto(t, step.q, moves, mode.current)
-        return step._replace(q=q, qd=self._stopped(t, step.q, step.qd, moves, rows))
-
-    def _held_rows(self) -> np.ndarray:
-        """Directions in which current points do not move: truth (k, 3)."""
-        sticks = self._mode.active & (self._friction > 0.0) & ~self._mode.slides
-        return np.column_stack([sticks, sticks, self._mode.current])
-
-    def _onto(self, t: float, q: np.ndarray, moves: Moves, which: np.ndarray) -> np.ndarray:
-        """q with the gaps of some points closed."""
-        there: np.ndarray = self._robot.integrate(
-            q, self._shift(t, q, moves.J[which, 2], moves.gap[which])
-        )
-        return there
-
-    def _stopped(
-        self, t: float, q: np.ndarray, qd: np.ndarray, moves: Moves, rows: np.ndarray
-    ) -> np.ndarray:
-        """qd without velocities in some directions (k, 3) of points."""
-        return qd + self._shift(t, q, moves.J[rows], moves.velocity[rows])
-
-    def _shift(self, t: float, q: np.ndarray, J: np.ndarray, excess: np.ndarray) -> np.ndarray:
-        """The step d of least d'M d with J d = -excess."""
-        B = response(self._robot.at(t), q, J.T)
-        shift: np.ndarray = B @ np.linalg.lstsq(J @ B, -excess, rcond=1e-11)[0]
-        return shift
+        q = self._slots.onto(at, moves, current)
+        return step._replace(q=q, qd=self._slots.stopped(at, moves, rows))
 
     # Changes -----------------------------------------------------------------------------------
 
-    def changed(
-        self, t: float, q: np.ndarray, qd: np.ndarray, held: bool
-    ) -> tuple[list[Occurrence], np.ndarray, np.ndarray]:
+    def changed(self, t: float, q: np.ndarray, qd: np.ndarray) -> Changed:
         """The state after impulses and with a new mode (steps 4 to 6), and what happened.
 
-        held: points that are current were held until now, and do not collide.
+        Where a change is due, points that are current were held until now, and do not collide.
         """
-        state, moves = (q, qd), self._moves(t, q, qd)
+        at, state = State(t, q, qd), (q, qd)
+        moves = self._moves(at)
+        if not self.due:
+            self._check(t, moves.gap)
         if (near := moves.touch).any():
-            q = self._onto(t, q, moves, near)
-            moves = self._moves(t, q, qd)
+            at = at._replace(q=self._slots.onto(at, moves, near))
+            moves = self._moves(at)
         before = moves.velocity[:, 2]
-        hits = near & (before < -SLOW) & ~(held & self._mode.current)
+        hits = near & (before < -SLOW) & ~(self.due & self._mode.current)
         alike = moves.alike(near)
         if hits.any():
-            qd = self._struck(t, q, qd, moves, np.unique(alike[near]))
-            moves = self._moves(t, q, qd)
-        old, late = self._mode, self._choose(t, q, qd, moves, alike, before)
+            at = at._replace(qd=self._struck(at, moves, np.unique(alike[near])))
+            moves = self._moves(at)
+        old, late = self._mode, self._choose(at, moves, alike, before)
         if near.any():
-            rest = np.linalg.norm(moves.velocity[:, :2], axis=-1) <= SLOW
-            rest &= self._mode.active & (self._friction > 0.0)
-            rows = np.column_stack([rest, rest, self._mode.current])
-            qd = self._stopped(t, q, qd, moves, rows)
-        return self._slots.told(t, state, hits, old, self._mode, late), q, qd
+            rest = _slow(moves) & self._mode.active & (self._friction > 0.0)
+            rows = _directions(rest, self._mode.current)
+            at = at._replace(qd=self._slots.stopped(at, moves, rows))
+        return self._slots.told(t, state, hits, old, self._mode, late), at.q, at.qd
 
     def collides(self, t: float, q: np.ndarray, qd: np.ndarray) -> bool:
-        """Whether points that touch approach each other."""
-        moves = self._moves(t, q, qd)
+        """Return True if points that touch approach each other."""
+        moves = self._moves(State(t, q, qd))
         return bool(np.any(moves.touch & (moves.velocity[:, 2] < -SLOW)))
 
-    def check(self, t: float, q: np.ndarray, qd: np.ndarray) -> None:
+    def _check(self, t: float, gap: np.ndarray) -> None:
         """Refuse a state to begin with in which bodies penetrate."""
-        gap = self._moves(t, q, qd).gap
         deep = np.flatnonzero(gap < -DEEPEST)
         if deep.size:
             name = self._slots.named(deep)
@@ -324,26 +344,16 @@ class RigidContact:
             remedy = "begin with bodies apart or touching"
             raise InputError("E-MOTION-059", problem, remedy, part="simulate")
 
-    def _struck(
-        self, t: float, q: np.ndarray, qd: np.ndarray, moves: Moves, which: np.ndarray
-    ) -> np.ndarray:
+    def _struck(self, at: State, moves: Moves, which: np.ndarray) -> np.ndarray:
         """Velocities after impulses at some points (step 4)."""
         J = moves.J[which].reshape(-1, self._robot.nv)
-        B = response(self._robot.at(t), q, J.T)
+        B = response(self._robot.mechanism.at(at.t), at.q, J.T)
         laws = [self._slots.laws[k] for k in self._slots.row[which]]
-        with self._slots.said(t, which):
-            return qd + B @ impulses(laws, J @ B, moves.velocity[which])
+        with self._slots.said(at.t, which):
+            return at.qd + B @ impulses(laws, J @ B, moves.velocity[which])
 
-    def _choose(
-        self,
-        t: float,
-        q: np.ndarray,
-        qd: np.ndarray,
-        moves: Moves,
-        alike: np.ndarray,
-        before: np.ndarray,
-    ) -> np.ndarray:
-        """Takes the new mode (step 6), and gives how long after t each point comes to rest: (k,).
+    def _choose(self, at: State, moves: Moves, alike: np.ndarray, before: np.ndarray) -> np.ndarray:
+        """Take the new mode (step 6), and return how long each point takes to come to rest: (k,).
 
         alike (k,): of points that touch, the one that stands for each; -1 of others. Rebounds of v,
         v e, v e^2 ... under an acceleration a last 2 v/(a (1 - e)) together, and are left out where
@@ -355,10 +365,10 @@ class RigidContact:
         which, self._mode = np.flatnonzero(stays), apart(len(alike))
         if not which.size:
             return late
-        some, calm = moves.of(which), self._calm(t, q, qd, moves, stays)
-        still = moves if calm is qd else self._moves(t, q, calm)
-        problem = self._problem(t, q, calm, still, which)
-        with self._slots.said(t, which):
+        some, calm = moves.of(which), self._calm(at, moves, stays)
+        still = moves if calm is at else self._moves(calm)
+        problem = self._problem(calm, still, which)
+        with self._slots.said(at.t, which):
             mode, forces = next_mode(problem, some, self._friction[which])
         for whole, part in zip(self._mode, mode, strict=True):
             whole[which] = part
@@ -369,21 +379,16 @@ class RigidContact:
         late[which] = np.where(again, 2.0 * after / rate, 0.0)
         return late
 
-    def _calm(
-        self, t: float, q: np.ndarray, qd: np.ndarray, moves: Moves, stays: np.ndarray
-    ) -> np.ndarray:
-        """qd without velocities that are taken for none.
+    def _calm(self, at: State, moves: Moves, stays: np.ndarray) -> State:
+        """The state without velocities that are taken for none.
 
         Of points at rest on one body these would contradict each other: what turns by 1e-4 rad/s
         draws them apart, by more than Coulomb's law is solved to.
         """
-        slow = (
-            stays & (np.linalg.norm(moves.velocity[:, :2], axis=-1) <= SLOW) & (self._friction > 0)
-        )
-        rows = np.column_stack([slow, slow, stays])
+        rows = _directions(stays & _slow(moves) & (self._friction > 0), stays)
         if np.max(np.abs(moves.velocity[rows]), initial=0.0) <= DRIFT:
-            return qd
-        return self._stopped(t, q, qd, moves, rows)
+            return at
+        return at._replace(qd=self._slots.stopped(at, moves, rows))
 
 
 class _Found(NamedTuple):
@@ -392,16 +397,43 @@ class _Found(NamedTuple):
     problem: of the active points, if there are any.
     """
 
-    t: float
-    q: np.ndarray
-    qd: np.ndarray
+    at: State
     mode: Mode
     moves: Moves
     forces: np.ndarray
     qdd: np.ndarray
     problem: Problem | None
 
-    def of(self, t: float, q: np.ndarray, qd: np.ndarray, mode: Mode) -> bool:
-        """Whether it is that of a state."""
-        same = self.mode is mode and self.t == t
-        return same and np.array_equal(self.q, q) and np.array_equal(self.qd, qd)
+    def of(self, at: State, mode: Mode) -> bool:
+        """Return True if it belongs to a state and a mode."""
+        same = self.mode is mode and self.at.t == at.t
+        return same and np.array_equal(self.at.q, at.q) and np.array_equal(self.at.qd, at.qd)
+
+
+def _slow(moves: Moves) -> np.ndarray:
+    """Which points do not slide: (k,)."""
+    return np.linalg.norm(moves.velocity[:, :2], axis=-1) <= SLOW
+
+
+def _directions(tangents: np.ndarray, normals: np.ndarray) -> np.ndarray:
+    """Truth (k, 3) of both tangents of some points and the normals of others."""
+    return np.column_stack([tangents, tangents, normals])
+
+
+def _root(left: Callable[[float, int], float], which: int, end: float) -> float:
+    """The part of a step after which a margin is negative; none, where it is from the start.
+
+    One that is nothing at the start, as the force of a body that rests without weight, is negative
+    where it is so beyond a part of what it comes to: there it can be told which way it goes.
+    """
+    first = left(0.0, which)
+    slack = 0.0 if first > 0.0 else -SLIGHT * min(left(end, which), left(1.0, which))
+    if first + slack <= 0.0:
+        return 0.0
+
+    def beyond(part: float) -> float:
+        return left(part, which) + slack
+
+    if beyond(end) >= 0.0:
+        return end
+    return float(scipy.optimize.brentq(beyond, 0.0, end, xtol=1e-12, rtol=1e-12))

@@ -2,49 +2,54 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from chasles.errors import ConvergenceError
-from chasles.motion.contact.dynamics import contact_axes
+from chasles.errors import ArgumentError, ConvergenceError, InputError
 from chasles.motion.contact.modes import Mode
 from chasles.motion.contact.pairs import Pair, Rigid
-from chasles.motion.contact.rigid import limit_rows, touch
+from chasles.motion.contact.rigid import contact_moves, limit_rows, response
 from chasles.motion.contract import Machine
-from chasles.motion.geometry.carriers import carrier
-from chasles.motion.geometry.kinematics import NEAR, Moves, Points
+from chasles.motion.geometry.kinematics import NEAR, Moves, Points, carrier
 from chasles.motion.geometry.meetings import Meeting, meeting
 from chasles.motion.laws.friction import NoUniqueMotion
-from chasles.motion.records import Occurrence
+from chasles.motion.records import Occurrence, Touching
 from chasles.motion.solvers.complementarity import Infeasible
+from chasles.motion.steps.integrators import Table
+from chasles.motion.steps.system import Advance
+
+
+class State(NamedTuple):
+    """A time, in s, and the state of a robot then."""
+
+    t: float
+    q: np.ndarray
+    qd: np.ndarray
 
 
 class Stops:
     """Joint limits as points of contact: one direction each, in rad or m."""
 
     def __init__(self, robot: Machine, used: bool) -> None:
-        self._robot, self._start = robot, robot.neutral()
-        rows = limit_rows(robot, self._start, np.zeros(robot.nv), within=np.inf) if used else []
+        joints = [robot.model.bodies[i].joint for i in robot.model.movers]
+        self._start = np.array([float(x) for joint in joints for x in joint.neutral()])
+        self._robot, still = robot, np.zeros(robot.nv)
+        rows = limit_rows(robot.model, self._start, still, within=np.inf) if used else []
         rows = [row for row in rows if np.isfinite(row[2])]
         self._freedom = np.array([k for k, _, _ in rows], dtype=int)
         self._sign, self._gap = (np.array([row[k] for row in rows]) for k in (1, 2))
         self._J = np.zeros((len(rows), 3, robot.nv))
         self._J[np.arange(len(rows)), 2, self._freedom] = self._sign
-        ends = {1.0: "lower", -1.0: "upper"}
-        freedoms = [
-            name
-            for name in robot.joints
-            for _ in range(*robot.velocity_slice(name).indices(robot.nv))
-        ]
+        ends, freedoms = {1.0: "lower", -1.0: "upper"}, robot.mechanism.loops.freedoms
         self.names = [f"{freedoms[k]} {ends[sign]} limit" for k, sign, _ in rows]
 
-    def __call__(self, q: np.ndarray, qd: np.ndarray) -> Moves:
+    def __call__(self, at: State) -> Moves:
         """How far joints are from their limits, and how they move there."""
-        moved = self._robot.difference(self._start, q)[self._freedom]
+        moved = self._robot.difference(self._start, at.q)[self._freedom]
         still = np.zeros((len(moved), 3))
         speed = still.copy()
-        speed[:, 2] = self._sign * qd[self._freedom]
+        speed[:, 2] = self._sign * at.qd[self._freedom]
         axes = np.broadcast_to(np.eye(3), (len(moved), 3, 3))
         room = np.full(len(moved), np.inf)
         return Moves(self._gap + self._sign * moved, axes, speed, self._J, still, room)
@@ -57,25 +62,21 @@ class Varying:
         self._robot, self._frames, self._features = robot, pair.frames, features
         self.size = features.size
 
-    def __call__(self, t: float, q: np.ndarray, qd: np.ndarray, held: np.ndarray) -> Moves:
+    def __call__(self, at: State, held: np.ndarray) -> Moves:
         """Where they are at a time, and how those move that touch or are held (size,).
 
         The gap of features that are not those nearest to each other is infinite.
         """
-        robot = self._robot.at(t)
-        over, under = (carrier(robot, q, qd, frame) for frame in self._frames)
+        here, (_, q, qd) = self._robot.mechanism.at(at.t), at
+        over, under = (carrier(here, q, qd, frame) for frame in self._frames)
         gap, room = self._features.gaps(over, under)
         gap = np.where(held | (room >= 0.0), gap, np.inf)
-        axes, J = np.zeros((self.size, 3, 3)), np.zeros((self.size, 3, robot.nv))
+        axes, J = np.zeros((self.size, 3, 3)), np.zeros((self.size, 3, len(qd)))
         velocity, bias = np.zeros((2, self.size, 3))
         which = np.flatnonzero(held | (gap <= NEAR))
         if which.size:
-            found = self._features.contacts(which, over, under)
-            there, E = touch(robot, q, qd, found), contact_axes(found.normal)
-            moved = there.velocity[..., None], there.J, there.bias[..., None]
-            axes[which], (v, J[which], b) = E, (E @ part for part in moved)
-            velocity[which], bias[which] = v[..., 0], b[..., 0]
-            bias[which, 2] += np.sum(found.normal_rate * there.velocity, axis=-1)
+            found = contact_moves(here, q, qd, self._features.contacts(which, over, under))
+            _, axes[which], velocity[which], J[which], bias[which], _ = found
         return Moves(gap, axes, velocity, J, bias, room)
 
 
@@ -88,8 +89,9 @@ class Slots:
 
     def __init__(self, robot: Machine, pairs: Sequence[Pair], limits: bool) -> None:
         features = [meeting(pair.body, pair.surface) for pair in pairs]
-        fixed = [pair for pair, found in zip(pairs, features, strict=True) if found is None]
-        self._points, self._stops = Points(robot, fixed), Stops(robot, limits)
+        both = zip(pairs, features, strict=True)
+        fixed = [(pair.body, pair.surface) for pair, found in both if found is None]
+        self._points, self._stops = Points(robot.model, fixed), Stops(robot, limits)
         self._varying: list[Varying] = []
         self.names: list[str] = []
         self.laws: list[Rigid] = []
@@ -105,23 +107,45 @@ class Slots:
             else:
                 self._varying.append(Varying(robot, pair, found))
                 meetings += [rows[0]] * found.size
-        self.contacts, self._balls = len(self.names), len(balls)
+        self._robot, self.contacts, self._balls = robot, len(self.names), len(balls)
         stops = range(self.contacts, self.contacts + len(self._stops.names))
         self.names += self._stops.names
         self.laws += [Rigid()] * len(stops)
         self.row: Any = np.array([*balls, *meetings, *stops], dtype=int)
         self.friction = np.array([self.laws[k].friction for k in self.row])
 
-    def __call__(self, t: float, q: np.ndarray, qd: np.ndarray, held: np.ndarray) -> Moves:
+    def __call__(self, at: State, held: np.ndarray) -> Moves:
         """Where they are at a time and how they move; held (slots,): which are looked at anyway."""
-        parts, start = [self._points(t, q, qd)] if self._balls else [], self._balls
+        parts, start = [self._points(*at)] if self._balls else [], self._balls
         for one in self._varying:
-            parts.append(one(t, q, qd, held[start : start + one.size]))
+            parts.append(one(at, held[start : start + one.size]))
             start += one.size
-        parts += [self._stops(q, qd)] if self._stops.names else []
+        parts += [self._stops(at)] if self._stops.names else []
         if len(parts) == 1:
             return parts[0]
         return Moves(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+
+    def onto(self, at: State, moves: Moves, which: np.ndarray) -> np.ndarray:
+        """q with the gaps of some slots closed."""
+        shift = self._shift(at, moves.J[which, 2], moves.gap[which])
+        return self._robot.integrate(at.q, shift)
+
+    def stopped(self, at: State, moves: Moves, rows: np.ndarray) -> np.ndarray:
+        """qd without velocities in some directions, truth (slots, 3)."""
+        return at.qd + self._shift(at, moves.J[rows], moves.velocity[rows])
+
+    def _shift(self, at: State, J: np.ndarray, excess: np.ndarray) -> np.ndarray:
+        """The step d of least d'M d with J d = -excess."""
+        B = response(self._robot.mechanism.at(at.t), at.q, J.T)
+        return B @ np.linalg.lstsq(J @ B, -excess, rcond=1e-11)[0]
+
+    def seen(self, moves: Moves, forces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Forces (contacts, 3), along the world's axes, and gaps (contacts,) of rows."""
+        found, gaps = np.zeros((len(self.names), 3)), np.full(len(self.names), np.inf)
+        turned = np.swapaxes(moves.axes, 1, 2) @ forces[:, :, None]
+        np.add.at(found, self.row, turned[..., 0])
+        np.minimum.at(gaps, self.row, moves.gap)
+        return found[: self.contacts], gaps[: self.contacts]
 
     def rows(self, which: np.ndarray) -> np.ndarray:
         """Which rows have a slot of those that are true in `which` (slots,): (rows,)."""
@@ -176,3 +200,47 @@ def _names(pair: Pair) -> list[str]:
     other = "" if pair.surface.frame is None else f" on {pair.surface.frame}"
     body = pair.body.frame or "world"
     return [f"{body}{f'[{k}]' if pair.points > 1 else ''}{other}" for k in range(pair.points)]
+
+
+def check_rigid(
+    contacts: Sequence[Pair],
+    q: np.ndarray,
+    name: str,
+    advance: Advance,
+    stabilization: float | None,
+) -> None:
+    """Refuse what rigid contact does not go with."""
+    for pair in contacts:
+        if not isinstance(pair, Pair) or not isinstance(pair.law, Rigid):
+            problem = (
+                "contacts must all be contact.Pair(body, surface, contact.Rigid(...)) beside "
+                "limits or other rigid ones, whose steps end where one touches, and soft ones "
+                f"have no such end, not {pair!r:.80}"
+            )
+            remedy = "give all of them one kind of law"
+            raise ArgumentError("E-MOTION-070", problem, remedy, part="simulate")
+    if q.ndim > 1:
+        problem = (
+            f"contacts and limits are of one state, not of a batch {q.shape[:-1]}, whose members "
+            "would touch at different times"
+        )
+        remedy = "simulate them one by one, or take robot.rollout with soft contacts"
+        raise InputError("E-MOTION-071", problem, remedy, part="simulate")
+    if not isinstance(advance, Table) or not advance.explicit:
+        problem = (
+            "contacts and limits need an explicit integrator, to go back within its steps, not "
+            f"{name!r}"
+        )
+        raise InputError("E-MOTION-072", problem, "take 'rk4' or 'dopri5'", part="simulate")
+    if stabilization is not None:
+        problem = "contacts and limits keep loops closed"
+        raise InputError("E-MOTION-073", problem, "leave out stabilization", part="simulate")
+
+
+def touched(kept: Sequence[tuple[np.ndarray, np.ndarray]], points: int) -> Touching:
+    """Forces and gaps of the states of a trajectory, if there are none too."""
+    forces, gaps = zip(*kept, strict=True) if kept else ((), ())
+    n = len(kept)
+    return Touching(
+        np.reshape(forces, (n, points, 3)), np.reshape(gaps, (n, points)), np.zeros((n, 0))
+    )

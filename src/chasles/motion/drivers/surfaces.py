@@ -4,7 +4,7 @@ The states stand behind q, as entries with rates of their own; behind them, for 
 length, one number for each point that says whether it touched when the step began.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,48 +14,33 @@ from chasles import backends
 from chasles.backends.arrays import call
 from chasles.errors import InputError
 from chasles.expr import RULES, Arena, Program, Variable
-from chasles.functions.names import numbers
-from chasles.motion.contact.soft import Contacts, Pressed, SoftPair
+from chasles.functions.doors import numbers
+from chasles.motion.contact.pairs import Contacts, Pair
 from chasles.motion.contract import Array, Machine
-from chasles.motion.drivers.events import Event
-from chasles.motion.drivers.forces import Dynamics, under
 from chasles.motion.drivers.running import Begin
-from chasles.motion.records import Occurrence, Touching
+from chasles.motion.records import Event, Occurrence, Touching
 from chasles.motion.steps.integrators import INTEGRATORS
-from chasles.motion.steps.local import Accelerate
-
-
-def soft_contacts(
-    robot: Machine, pairs: Sequence[SoftPair], integrator: str, states: Array
-) -> "Surfaces | None":
-    """The soft contacts of a motion, if there are any."""
-    if not pairs:
-        if states is not None:
-            problem = "contact_states are of contacts, and there are none"
-            raise InputError("E-MOTION-064", problem, part="simulate")
-        return None
-    if INTEGRATORS[integrator].hamiltonian:
-        problem = f"integrator {integrator!r} has no place for states of surfaces"
-        remedy = "take 'rk4', or 'sdirk2' on stiff ground"
-        raise InputError("E-MOTION-065", problem, remedy, part="simulate")
-    return Surfaces(robot, pairs, held=not INTEGRATORS[integrator].adaptive)
 
 
 class Surfaces:
     """The soft contacts of a robot.
 
-    held: whether points touch through a step as they do at its beginning. A surface with a state
+    Points touch through a step of fixed length as they do at its beginning. A surface with a state
     answers the first touch with a jump of force, at which an implicit step may have no solution; a
     method that chooses its steps must see the jump instead, to come near enough to it.
     """
 
-    def __init__(self, robot: Machine, pairs: Sequence[SoftPair], *, held: bool) -> None:
+    def __init__(self, robot: Machine, pairs: Sequence[Pair], integrator: str) -> None:
+        row = INTEGRATORS[integrator]
+        if row.hamiltonian:
+            problem = f"integrator {integrator!r} has no place for states of surfaces"
+            remedy = "take 'rk4', or 'sdirk2' on stiff ground"
+            raise InputError("E-MOTION-065", problem, remedy, part="simulate")
         robot.mechanism.refuse_time("simulate", "contacts do not yet; leave them out")
         self.contacts = Contacts(robot.model, tuple(pairs))
         self.nq, self.states = robot.nq, self.contacts.states
-        points = len(self.contacts.laws)
-        self.size = self.states + (points if held else 0)
-        self._held = held
+        self._held = not row.adaptive
+        self.size = self.states + (len(self.contacts.laws) if self._held else 0)
         self._pressing, self._settling, self._seen = map(_compiled, self._programs())
 
     @property
@@ -80,7 +65,8 @@ class Surfaces:
             )
             raise InputError("E-MOTION-068", problem, part="simulate") from None
         if self._held:
-            behind[..., self.states :] = self._call(self._settling, q, qd, behind)[1]
+            whole = np.concatenate([q, behind], -1)
+            behind[..., self.states :] = self._call(self._settling, whole, qd)[1]
         return np.concatenate([q, behind], -1)
 
     def beginning(self, begin: Begin) -> Begin:
@@ -92,27 +78,19 @@ class Surfaces:
 
         return begun
 
-    def under(self, dynamics: Dynamics, force: Callable[..., Array]) -> Accelerate:
-        """accelerate(t, q, qd) with the rates of what stands behind q after those of qd."""
-
-        def accelerate(t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-            place, behind = q[..., : self.nq], q[..., self.nq :]
-            *wrenches, rates = self._call(self._pressing, place, qd, behind)
-
-            def pressed(t: float, *state: np.ndarray) -> np.ndarray:
-                return dynamics(t, *state, *wrenches)
-
-            qdd = under(pressed, force)(t, place, qd)
-            still = np.zeros((*qd.shape[:-1], self.size - self.states))
-            return np.concatenate([qdd, rates, still], -1)
-
-        return accelerate
+    def pressing(
+        self, q: np.ndarray, qd: np.ndarray
+    ) -> tuple[np.ndarray, list[np.ndarray], list[np.ndarray]]:
+        """q alone, the wrenches on `frames`, and the rates of what stands behind q."""
+        *wrenches, rates = self._call(self._pressing, q, qd)
+        still = np.zeros((*qd.shape[:-1], self.size - self.states))
+        return q[..., : self.nq], wrenches, [rates, still]
 
     def settled(self, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
         """q after a step, with surfaces exactly on the bodies that press them."""
-        place, behind = q[..., : self.nq], q[..., self.nq :]
-        states, touching = self._call(self._settling, place, qd, behind)
-        return np.concatenate([place, states, *([touching] if self._held else [])], -1)
+        states, touching = self._call(self._settling, q, qd)
+        held = [touching] if self._held else []
+        return np.concatenate([q[..., : self.nq], states, *held], -1)
 
     def seen_by(self, event: Event) -> Event:
         """An event of q without what stands behind it."""
@@ -134,13 +112,13 @@ class Surfaces:
 
     def touching(self, q: np.ndarray, qd: np.ndarray) -> Touching:
         """Forces, gaps and states along a trajectory."""
-        place, behind = q[..., : self.nq], q[..., self.nq :]
-        forces, gaps = self._call(self._seen, place, qd, behind)
-        return Touching(forces, gaps, behind[..., : self.states])
+        forces, gaps = self._call(self._seen, q, qd)
+        return Touching(forces, gaps, q[..., self.nq : self.nq + self.states])
 
-    def _call(self, kernel: Any, q: np.ndarray, qd: np.ndarray, behind: np.ndarray) -> Any:
-        parts = [behind[..., : self.states], behind[..., self.states :]]
-        return call(kernel, "simulate", (q, qd, *parts[: 1 + self._held]))
+    def _call(self, kernel: Any, q: np.ndarray, qd: np.ndarray) -> Any:
+        place, behind = q[..., : self.nq], q[..., self.nq :]
+        states = [behind[..., : self.states], behind[..., self.states :]]
+        return call(kernel, "simulate", (place, qd, *states[: 1 + self._held]))
 
     def _programs(self) -> tuple[Program, Program, Program]:
         """Wrenches and rates; states made exact and what touches; forces and gaps."""
@@ -152,26 +130,24 @@ class Surfaces:
         found = contacts.pressed(arena, q, qd, state, held[0] if held else None)
         wrenches = contacts.wrenches(arena, q, found).items()
         exact = contacts.settled(arena, state, found, q)
-        gaps = [spot.gap for spot in found.spots]
-        again: Pressed = contacts.pressed(arena, q, qd, exact)
+        again = contacts.pressed(arena, q, qd, exact)
         inputs = [Variable(n, (m,)) for n, m in sizes.items()]
-        outputs = (
-            [(Variable(name, (6,)), w) for name, w in wrenches]
-            + [(Variable("rates", (contacts.states,)), found.rates)],
-            [
-                (Variable("states", (contacts.states,)), exact),
-                (Variable("touching", (points,)), again.touching),
-            ],
-            [
-                (Variable("forces", (points, 3)), [x for f in contacts.forces(again) for x in f]),
-                (Variable("gaps", (points,)), gaps),
-            ],
-        )
+        forces = [x for force in contacts.forces(again) for x in force]
+        gaps = [spot.gap for spot in found.spots]
+        states = (contacts.states,)
         first, second, third = (
-            Program.from_outputs("contacts", inputs, group) for group in outputs
+            Program.from_outputs("contacts", inputs, [(Variable(n, m), x) for n, m, x in group])
+            for group in (
+                [*((name, (6,), w) for name, w in wrenches), ("rates", states, found.rates)],
+                [("states", states, exact), ("touching", (points,), again.touching)],
+                [
+                    ("forces", (points, 3), forces),
+                    ("gaps", (points,), gaps),
+                ],
+            )
         )
         return first, second, third
 
 
 def _compiled(program: Program) -> Any:
-    return backends.prepare(("contacts", program.hash), lambda: program)
+    return backends.prepare(("contacts", program.hash), program)

@@ -1,10 +1,12 @@
-"""Shapes with closed forms: what of a surface is nearest to a ball, and a minimal set of contacts.
+"""Shapes with closed forms: the point of a surface that is nearest to a ball.
 
 Points, balls, the ends of a capsule and the corners of a box are balls (of radius zero or more);
 planes, grounds of a given height, balls, capsules and boxes are surfaces. A surface is asked, in
 its own frame, for the point nearest to a ball's moving centre; what a pair does follows from that,
 whatever the two frames do (`features.py`). Lengths in m; centres, ends and poses are
 in the frame that carries the shape. frame: of the robot, or None for the world.
+
+Everything is written in operations that floats, NumPy arrays and symbols share.
 """
 
 import math
@@ -13,30 +15,19 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from numbers import Real
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
-import scipy
 
-from chasles import backends
+from chasles import backends, expr
 from chasles.backends.arrays import call
-from chasles.errors import ArgumentError, InputError, said
+from chasles.errors import InputError, said
 from chasles.expr import RULES, Arena, Number, Program, Scalar, Variable, is_number, jacobian
 from chasles.mathematics.linear import Vector
-from chasles.motion.geometry.arithmetic import (
-    Value,
-    absolute,
-    chosen,
-    less,
-    less_equal,
-    maximum,
-    minimum,
-    scaled,
-    select,
-    sqrt,
-)
-from chasles.motion.geometry.carriers import Place, check_places
 
+Value = Any
+"""A float, an array of them, or a symbol: laws and shapes take and give any of the three."""
+Place = tuple[float, float, float]
 Near = tuple[Value, Vector, Vector]
 """Of a moving point before a surface: distance, normal, and the normal's rate."""
 Nearest = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -48,42 +39,103 @@ STEPS = 50
 TRACED = 4
 """Newton's where they are traced into a program, which cannot see when they are enough: from below
 a ball's centre the error is squared by each, so that slopes of 1 end at rounding."""
-ONE = 1e-12
-"""Points of contact as near as this (m) are one."""
 
 
-class Contact(NamedTuple):
-    """A point where two bodies touch, or would touch first; along the world's axes.
+# Operations on any value ------------------------------------------------------------------------
 
-    successor, predecessor: the frames that carry the two bodies, None for the world. point C
-    (..., 3): on the successor, where it is nearest; normal (..., 3): a unit vector from the
-    predecessor to the successor. gap (...): their distance, negative where they penetrate.
-    point_rate, normal_rate (..., 3): how C and the normal move, as places, in m/s and 1/s. C slides
-    and rolls over both bodies. friction: Coulomb's coefficient mu. torsion: that of the moment
-    about the normal, in m: alone it is at most torsion times the normal force.
+
+def _on_any(on_arrays: Callable[..., Value], on_numbers: Callable[..., Value]) -> Any:
+    """An operation by its spelling for arrays, where an argument is one, else for numbers."""
+
+    def operation(*arguments: Value) -> Value:
+        arrays = any(isinstance(a, np.ndarray | np.generic) for a in arguments)
+        return (on_arrays if arrays else on_numbers)(*arguments)
+
+    return operation
+
+
+def _where(condition: Value, a: Value, b: Value) -> Value:
+    """NumPy's choice; of single numbers a number, which vectors can be scaled by."""
+    return np.asarray(np.where(condition, a, b))[()]
+
+
+maximum = _on_any(np.maximum, expr.maximum)
+minimum = _on_any(np.minimum, expr.minimum)
+absolute = _on_any(np.abs, expr.absolute)
+sqrt = _on_any(np.sqrt, expr.sqrt)
+less = _on_any(lambda a, b: _where(np.less(a, b), 1.0, 0.0), expr.less)
+less_equal = _on_any(lambda a, b: _where(np.less_equal(a, b), 1.0, 0.0), expr.less_equal)
+select = _on_any(lambda c, a, b: _where(np.not_equal(c, 0.0), a, b), expr.select)
+
+
+def scaled(v: Vector, factor: Value) -> Vector:
+    """v times a factor, which may be an array as the entries of v may."""
+    return Vector(tuple([x * factor for x in v]))
+
+
+def chosen(condition: Value, a: Vector, b: Vector) -> Vector:
+    """a where the condition is non-zero, b elsewhere."""
+    return Vector(tuple([select(condition, x, y) for x, y in zip(a, b, strict=True)]))
+
+
+def _across(n: Vector, v: Vector) -> Vector:
+    """v without its part along n."""
+    return v - scaled(n, n.dot(v))
+
+
+def tangents(n: Vector) -> tuple[Vector, Vector]:
+    """Two unit vectors across a unit vector; of (0, 0, 1) those along x and y.
+
+    They jump where n is horizontal and nowhere else (Duff and others 2017, *Building an orthonormal
+    basis, revisited*).
     """
-
-    successor: str | None
-    predecessor: str | None
-    point: np.ndarray
-    normal: np.ndarray
-    gap: np.ndarray
-    point_rate: np.ndarray
-    normal_rate: np.ndarray
-    friction: float = 0.0
-    torsion: float = 0.0
-
-
-def listed(function: str, contacts: Any) -> list[Contact]:
-    """Contacts as a list; one alone, which is a tuple too, is not taken for many."""
-    found = [] if isinstance(contacts, Contact) else list(contacts)
-    if isinstance(contacts, Contact) or not all(isinstance(c, Contact) for c in found):
-        problem = f"contacts must be a list, as contact_points gives it, not {contacts!r:.60}"
-        raise ArgumentError("E-CONTACT-024", problem, part=function)
-    return found
+    x, y, z = n
+    up: Value = select(less(z, 0.0), -1.0, 1.0)
+    a = -1.0 / (up + z)
+    b = x * y * a
+    return Vector.of(1.0 + up * x * x * a, up * b, -up * x), Vector.of(b, up + y * y * a, -y)
 
 
 # Shapes ----------------------------------------------------------------------------------------
+
+
+class _ClosedForm:
+    """A surface that knows the point nearest to a moving one."""
+
+    def near(self, c: Vector, v: Vector) -> Near:
+        """Distance, normal and its rate at a place c that moves with v, in the shape's frame."""
+        raise NotImplementedError
+
+    def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
+        """The same for arrays (..., 3) of places and velocities."""
+        with np.errstate(divide="ignore", invalid="ignore"):  # coinciding centres: not a number
+            distance, n, rate = self.near(*(Vector(tuple(np.moveaxis(x, -1, 0))) for x in (c, v)))
+        shape = np.broadcast_shapes(np.shape(c), np.shape(v))
+        turned, turn = (
+            np.stack([np.broadcast_to(x, shape[:-1]) for x in u], -1) for u in (n, rate)
+        )
+        return np.broadcast_to(distance, shape[:-1])[()], turned, turn
+
+
+def check_places(shape: Any, *names: str) -> None:
+    """Three finite numbers each, as a tuple, whatever they were given as."""
+    for name in names:
+        given = getattr(shape, name)
+        try:
+            found = tuple(map(float, given))
+        except (TypeError, ValueError):
+            found = ()
+        if len(found) != 3 or not all(map(math.isfinite, found)):
+            problem = f"{name} must be three finite numbers, not {given!r:.60}"
+            raise InputError("E-CONTACT-001", problem, part=type(shape).__name__)
+        object.__setattr__(shape, name, found)
+
+
+def _check(what: str, *lengths: float) -> None:
+    """Refuse shapes without extent."""
+    if not all(isinstance(length, Real) and 0.0 < length < math.inf for length in lengths):
+        problem = f"{what} must be positive and finite, not {', '.join(map(str, lengths))}"
+        raise InputError("E-CONTACT-028", problem)
 
 
 @dataclass(frozen=True)
@@ -102,7 +154,7 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Sphere:
+class Sphere(_ClosedForm):
     """A ball."""
 
     frame: str | None
@@ -121,13 +173,9 @@ class Sphere:
         """From the centre."""
         return _from_point(c - Vector(self.center), v, self.radius)
 
-    def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
-        """The same of arrays."""
-        return _of_arrays(self.near, c, v)
-
 
 @dataclass(frozen=True)
-class Capsule:
+class Capsule(_ClosedForm):
     """All points within `radius` of a segment from `start` to `end`."""
 
     frame: str | None
@@ -154,13 +202,9 @@ class Capsule:
         follow = scaled(along, select(inside, v.dot(along) / length, 0.0))
         return _from_point(r, v - follow, self.radius)
 
-    def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
-        """The same of arrays."""
-        return _of_arrays(self.near, c, v)
-
 
 @dataclass(frozen=True)
-class Box:
+class Box(_ClosedForm):
     """A cuboid with edges `size` along the axes of its frame."""
 
     frame: str | None
@@ -196,13 +240,9 @@ class Box:
         depth = minimum(minimum(depths[0], depths[1]), depths[2])
         return select(outside, distance, -depth), n, rate
 
-    def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
-        """The same of arrays."""
-        return _of_arrays(self.near, c, v)
-
 
 @dataclass(frozen=True)
-class Plane:
+class Plane(_ClosedForm):
     """All that lies below a plane through `point`, `normal` up."""
 
     frame: str | None = None
@@ -218,13 +258,9 @@ class Plane:
         n = Vector(self.normal) * (1.0 / math.hypot(*self.normal))
         return (c - Vector(self.point)).dot(n), n, Vector.zero()
 
-    def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
-        """The same of arrays."""
-        return _of_arrays(self.near, c, v)
-
 
 @dataclass(frozen=True)
-class Ground:
+class Ground(_ClosedForm):
     """All that lies below z = height(x, y), in the world or another frame.
 
     height is called once, on symbols, and written with arithmetic and the functions of
@@ -264,11 +300,7 @@ class Ground:
         if arena is None:
             at = np.stack([x, y], axis=-1)
             h, g, K = (call(f, "height", (at,)) for f in self._compiled)
-            return [
-                h,
-                *(g[..., i] for i in (0, 1)),
-                *(K[..., i, j] for i in (0, 1) for j in (0, 1)),
-            ]
+            return [h, *np.moveaxis(g, -1, 0), *np.moveaxis(K.reshape(*h.shape, 4), -1, 0)]
         replayed = [(p, p.replay({"at": [x, y]}, arena)) for p in self._programs]
         return [values[r] for p, values in replayed for r in p.results[0]]
 
@@ -296,21 +328,6 @@ class Ground:
         n = Vector.of(-gx * over, -gy * over, over)
         return n.dot(c - Vector.of(x, y, h)), n, scaled(_across(n, rise), over)
 
-    def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
-        """The same of arrays."""
-        return _of_arrays(self.near, c, v)
-
-
-Ball = Point | Sphere | Capsule | Box
-Surface = Sphere | Capsule | Box | Plane | Ground
-
-
-def _check(what: str, *lengths: float) -> None:
-    """Refuse shapes without extent."""
-    if not all(isinstance(length, Real) and 0.0 < length < math.inf for length in lengths):
-        problem = f"{what} must be positive and finite, not {', '.join(map(str, lengths))}"
-        raise InputError("E-CONTACT-028", problem)
-
 
 def _solved(
     gx: Value, gy: Value, above: Value, K: Sequence[Value], bx: Value, by: Value
@@ -330,27 +347,6 @@ def _from_point(r: Vector, v: Vector, radius: float) -> Near:
     return distance - radius, n, scaled(_across(n, v), over)
 
 
-def _across(n: Vector, v: Vector) -> Vector:
-    """v without its part along n."""
-    return v - scaled(n, n.dot(v))
-
-
-def _of_arrays(near: Callable[..., Near], c: np.ndarray, v: np.ndarray) -> Nearest:
-    """Distances, normals and their rates for arrays (..., 3) of places and velocities."""
-    with np.errstate(divide="ignore", invalid="ignore"):  # coinciding centres: not a number
-        distance, n, rate = near(_columns(c), _columns(v))
-    shape = np.broadcast_shapes(np.shape(c), np.shape(v))
-    return np.broadcast_to(distance, shape[:-1])[()], _rows(n, shape), _rows(rate, shape)
-
-
-def _columns(rows: np.ndarray) -> Vector:
-    return Vector(tuple(np.asarray(rows)[..., k] for k in range(np.shape(rows)[-1])))
-
-
-def _rows(v: Vector, shape: tuple[int, ...]) -> np.ndarray:
-    return np.stack([np.broadcast_to(x, shape[:-1]) for x in v], axis=-1)
-
-
 class Nearby(Protocol):
     """A shape that knows what of it is nearest to a place."""
 
@@ -360,25 +356,3 @@ class Nearby(Protocol):
 
     def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
         """Of places c (..., 3) that move with v (..., 3), in its frame."""
-
-
-def minimal(contacts: Sequence[Contact], *, tolerance: float = 1e-9) -> list[Contact]:
-    """The contacts without those that say nothing beyond the others: a minimal set.
-
-    One is left out where its normal, as a unit force along its line, is a sum of others of the same
-    two bodies with factors >= 0 (Featherstone 2008, section 11.6). Of an edge on a plane its two
-    ends are left, of a face the corners of its convex hull. Without friction nothing changes.
-    contacts: of one state. tolerance: relative, with lengths in parts of the patch.
-    """
-    kept = list(contacts)
-    for contact in contacts:
-        others = [o for o in kept if o is not contact and o[:2] == contact[:2]]
-        size = max((np.linalg.norm(o.point - contact.point) for o in others), default=0.0)
-        size = size if size > ONE else 1.0
-        lines = [
-            np.concatenate([np.cross(o.point - contact.point, o.normal) / size, o.normal])
-            for o in (*others, contact)
-        ]
-        if others and scipy.optimize.nnls(np.transpose(lines[:-1]), lines[-1])[1] <= tolerance:
-            kept = [o for o in kept if o is not contact]
-    return kept

@@ -1,21 +1,22 @@
-"""Two polyhedra that touch: corners on faces and edges across edges, all pairs of them at once.
+"""Features of polyhedra and capsules: all pairs of them at once, their gaps and contacts.
 
 Of two convex bodies that just touch, those features do whose sum looks outward (they are the faces
 of the Minkowski difference): a corner with all its edges above a face, and two edges whose common
 normal is between those of their faces. The gap of such a pair is exact, touching or not.
+
+A capsule is a segment with a radius: a polyhedron of one edge, without faces.
 """
 
+import math
 from collections.abc import Sequence
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from chasles.motion.geometry.carriers import Carrier, across, cross
-from chasles.motion.geometry.closed_forms import Box, Contact, Point
-from chasles.motion.geometry.features import Frames
-from chasles.motion.geometry.patches import flipped, mesh
-from chasles.motion.geometry.shapes import ConvexMesh
+from chasles.motion.geometry.closed_forms import Box, Capsule, Nearest, Point
+from chasles.motion.geometry.features import Contact, Frames, ball_contact
+from chasles.motion.geometry.kinematics import Carrier
+from chasles.motion.geometry.shapes import ConvexMesh, across, cross, mesh, unit
 
 SAME = 1e-9
 """The part of the bodies' size by which a point beyond an edge is still on it, and the sine by
@@ -30,6 +31,11 @@ of two may be beyond those of their faces and still be of the patch."""
 
 ONE_WAY = 0.99
 """The cosine of the angle up to which a normal is that of the patch."""
+
+ALONG = 1e-4
+"""The sine e up to which the side is along an edge, and touches it by the ends of both. Between
+ends l apart it is then nearer by up to (e l)^2/(8 r), some 1e-9 m; beyond, the capsule rocks on the
+edge as on a cylinder of radius r/e^2, which steps must follow."""
 
 
 class Solid(NamedTuple):
@@ -62,33 +68,38 @@ class Solid(NamedTuple):
         return Solid(corners, arms, normals, levels, sides, ends, starts, alongs, flanks, self.size)
 
 
-def solid(shape: Point | Box | ConvexMesh) -> Solid:
-    """A shape as a polyhedron in its frame; a point has no edges and no faces."""
+def solid(shape: Point | Capsule | Box | ConvexMesh) -> Solid:
+    """A shape as a polyhedron in its frame: a point is one corner, a capsule its axis, one edge."""
+    none = np.zeros((0, 3))
+    flat = none, np.zeros(0), np.zeros((0, 1, 3)), np.zeros((0, 1))
     if isinstance(shape, Point):
-        none, flat = np.zeros((0, 3)), (np.zeros((0, 1, 3)), np.zeros((0, 1)))
-        lone = np.array([shape.at]), np.zeros((1, 0, 3)), none, np.zeros(0)
-        return Solid(*lone, *flat, none, none, np.zeros((0, 2, 3)), 0.0)
+        corner = np.array([shape.at]), np.zeros((1, 0, 3))
+        return Solid(*corner, *flat, none, none, np.zeros((0, 2, 3)), 0.0)
+    if isinstance(shape, Capsule):
+        ends = np.array([shape.start, shape.end])
+        along, length = ends[1] - ends[0], math.dist(*ends)
+        arms, size = np.array([[along], [-along]]) / length, 0.5 * length + shape.radius
+        return Solid(ends, arms, *flat, ends[:1], along[None], np.zeros((1, 0, 3)), size)
     whole = mesh(shape)
     x, edges = whole.points, whole.edges
     alongs = x[edges[:, 1]] - x[edges[:, 0]]
     units = alongs / np.linalg.norm(alongs, axis=-1, keepdims=True)
     ways = [[*units[edges[:, 0] == k], *-units[edges[:, 1] == k]] for k in range(len(x))]
-    sides, ends = [], []
+    sides, levels = [], []
     flanks: dict[tuple[int, int], list[np.ndarray]] = {(a, b): [] for a, b in edges.tolist()}
     for normal, loop in whole.faces:
         following = (*loop[1:], loop[0])
         inward = cross(normal, x[list(following)] - x[list(loop)])
         inward /= np.linalg.norm(inward, axis=-1, keepdims=True)
         sides.append([*inward])
-        ends.append([*np.sum(inward * x[list(loop)], axis=-1)])
+        levels.append([*np.sum(inward * x[list(loop)], axis=-1)])
         for a, b, side in zip(loop, following, inward, strict=True):
             flanks[min(a, b), max(a, b)].append(side)
     normals = np.array([face.normal for face in whole.faces])
-    levels = np.array([face.normal @ x[face.corners[0]] for face in whole.faces])
-    faces = normals, levels, _filled(sides), _filled(ends)
-    return Solid(
-        x, _filled(ways), *faces, x[edges[:, 0]], alongs, np.array([*flanks.values()]), whole.size
-    )
+    heights = np.array([face.normal @ x[face.corners[0]] for face in whole.faces])
+    faces = normals, heights, _filled(sides), _filled(levels)
+    beside = np.array([*flanks.values()])
+    return Solid(x, _filled(ways), *faces, x[edges[:, 0]], alongs, beside, whole.size)
 
 
 def _filled(lists: list[list[np.ndarray]]) -> np.ndarray:
@@ -97,72 +108,7 @@ def _filled(lists: list[list[np.ndarray]]) -> np.ndarray:
     return np.array([[*rows, *[rows[-1]] * (longest - len(rows))] for rows in lists])
 
 
-class Pairs(NamedTuple):
-    """Pairs of features: the distance of their planes, how far inside both (m), normals.
-
-    outward: the sine by which both bodies are behind, and how much may lack of it.
-    """
-
-    gap: np.ndarray
-    inside: np.ndarray
-    outward: np.ndarray
-    normal: np.ndarray
-    lack: np.ndarray
-
-
-class Polyhedra:
-    """All pairs of features of two polyhedra that may touch, numbered: a `Meeting`.
-
-    The outward pair whose plane is highest over the other body says along which direction the
-    bodies part, or penetrate least; of others along other directions only the distances count.
-    """
-
-    def __init__(self, body: Point | Box | ConvexMesh, surface: Box | ConvexMesh) -> None:
-        self._frames = body.frame, surface.frame
-        self._solids = a, b = solid(body), solid(surface)
-        self._length = max(a.size, b.size)
-        self._counts = (
-            (len(a.corners), len(b.normals)),
-            (len(b.corners), len(a.normals)),
-            (len(a.starts), len(b.starts)),
-        )
-
-    @cached_property
-    def size(self) -> int:
-        """Corners times faces, either way, and edges times edges."""
-        return sum(first * second for first, second in self._counts)
-
-    def gaps(self, over: Carrier, under: Carrier) -> tuple[np.ndarray, np.ndarray]:
-        """gap (k,) and room (k,), see `Meeting`."""
-        a = self._solids[0].moved(under.R.T @ over.R, under.back(over.o - under.o))
-        b = self._solids[1]
-        first, second = on_faces(a, b), on_faces(b, a)
-        kinds = first, second._replace(normal=-second.normal), edges_across(a, b)
-        found = Pairs(*map(np.concatenate, zip(*kinds, strict=True)))
-        highest = np.argmax(np.where(found.outward >= -SAME, found.gap, -np.inf))
-        slack = SAME * self._length
-        astray = found.normal @ found.normal[highest] - ONE_WAY
-        astray[found.gap > slack] = np.inf
-        turned = self._length * np.minimum(found.outward + found.lack, astray)
-        return found.gap, np.minimum(found.inside + slack, turned)
-
-    def contacts(self, which: np.ndarray, over: Carrier, under: Carrier) -> Contact:
-        """Some of them, see `Meeting`."""
-        a, b = self._solids
-        starts = np.cumsum([0, *(first * second for first, second in self._counts)])
-        kinds = np.searchsorted(starts, which, side="right") - 1
-        found = []
-        for kind, start in enumerate(starts[:-1]):
-            i, j = np.divmod(which[kinds == kind] - start, max(self._counts[kind][1], 1))
-            if kind == 0:
-                found.append(corners_on_faces(self._frames, (a, i, over), (b, j, under)))
-            elif kind == 1:
-                back = corners_on_faces(self._frames[::-1], (b, i, under), (a, j, over))
-                found.append(flipped(back, under, over))
-            else:
-                found.append(crossings(self._frames, (a, i, over), (b, j, under)))
-        return joined(found, np.argsort(kinds, kind="stable"))
-
+# Contacts of some pairs --------------------------------------------------------------------------
 
 Some = tuple[Solid, np.ndarray, Carrier]
 """Features of a body, by their numbers (m,), and how they are carried."""
@@ -218,6 +164,86 @@ def joined(found: Sequence[Contact], order: np.ndarray) -> Contact:
     return Contact(*found[0][:2], point, normal, gap, point_rate, normal_rate)
 
 
+def corners_on_edges(frames: Frames, corners: Some, edges: Some) -> Contact:
+    """The contacts of corners with the lines of edges."""
+    (a, i, over), (b, j, under) = corners, edges
+    lines = Lines(b.starts[j], b.alongs[j])
+    return ball_contact(frames, over, (a.corners[i], 0.0), under, lines)
+
+
+def corners_on_corners(frames: Frames, first: Some, second: Some) -> Contact:
+    """The contacts of corners with corners."""
+    (a, i, over), (b, j, under) = first, second
+    return ball_contact(frames, over, (a.corners[i], 0.0), under, Places(b.corners[j]))
+
+
+class Places(NamedTuple):
+    """Points (m, 3), each before one place."""
+
+    at: np.ndarray
+    frame: str | None = None
+
+    def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
+        """Distances, normals and their rates."""
+        return unit(c - self.at, v)
+
+
+class Lines(NamedTuple):
+    """Lines through the ends of edges, and beyond, each before one place: (m, 3) both."""
+
+    starts: np.ndarray
+    alongs: np.ndarray
+    frame: str | None = None
+
+    def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
+        """Distances, normals and their rates."""
+        r = c - self.starts - self._part(c - self.starts) * self.alongs
+        return unit(r, v - self._part(v) * self.alongs)
+
+    def inside(self, c: np.ndarray) -> np.ndarray:
+        """How far from the ends of the edge the nearest point is, in m, negative beyond: (m,)."""
+        part = self._part(c - self.starts)[..., 0]
+        return np.minimum(part, 1.0 - part) * np.linalg.norm(self.alongs, axis=-1)
+
+    def _part(self, r: np.ndarray) -> np.ndarray:
+        """How far along (m, 1), of the whole edge."""
+        square = np.sum(self.alongs * self.alongs, axis=-1, keepdims=True)
+        part: np.ndarray = np.sum(r * self.alongs, axis=-1, keepdims=True) / square
+        return part
+
+
+# Pairs of all features, in one frame --------------------------------------------------------------
+
+
+class Pairs(NamedTuple):
+    """Pairs of features: the distance of their planes, how far inside both (m), normals.
+
+    outward: the sine by which both bodies are behind, and how much may lack of it.
+    """
+
+    gap: np.ndarray
+    inside: np.ndarray
+    outward: np.ndarray
+    normal: np.ndarray
+    lack: np.ndarray
+
+    def back(self) -> "Pairs":
+        """The pairs with the bodies exchanged."""
+        return self._replace(normal=-self.normal)
+
+    def astray(self, outward: np.ndarray) -> np.ndarray:
+        """The cosine by which normals are along that of the highest outward pair: (k,)."""
+        highest = np.argmax(np.where(outward, self.gap, -np.inf))
+        astray: np.ndarray = self.normal @ self.normal[highest] - ONE_WAY
+        return astray
+
+
+def _all(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The numbers of all pairs."""
+    i, j = np.divmod(np.arange(len(first) * len(second)), max(len(second), 1))
+    return i, j
+
+
 def on_faces(a: Solid, b: Solid) -> Pairs:
     """The corners of one body before the faces of another, in one frame: v f pairs."""
     shape = len(a.corners), len(b.normals)
@@ -234,7 +260,7 @@ def edges_across(a: Solid, b: Solid, parallel: float = PARALLEL) -> Pairs:
 
     parallel: the sine up to which they are.
     """
-    i, j = np.divmod(np.arange(len(a.starts) * len(b.starts)), max(len(b.starts), 1))
+    i, j = _all(a.starts, b.starts)
     u, v, w = a.alongs[i], b.alongs[j], a.starts[i] - b.starts[j]
     lengths = np.linalg.norm(u, axis=-1), np.linalg.norm(v, axis=-1)
     crosses = np.linalg.norm(cross(u, v), axis=-1) > parallel * lengths[0] * lengths[1]
@@ -243,8 +269,7 @@ def edges_across(a: Solid, b: Solid, parallel: float = PARALLEL) -> Pairs:
     inside = np.minimum(np.minimum(s, 1.0 - s) * lengths[0], np.minimum(t, 1.0 - t) * lengths[1])
     n, outward = _common(u, v, a.flanks[i], b.flanks[j])
     gap = np.sum(n * w, axis=-1)
-    absent = ~crosses
-    inside[absent], outward[absent] = -1.0, -1.0
+    inside[~crosses], outward[~crosses] = -1.0, -1.0
     return Pairs(gap, inside, outward, n, np.full(len(gap), PARALLEL))
 
 
@@ -260,3 +285,44 @@ def _common(
     rises = np.concatenate([over, -under], axis=-2) @ n[..., None]
     up, down = np.min(rises[..., 0], axis=-1), np.min(-rises[..., 0], axis=-1)
     return np.where((up >= down)[..., None], n, -n), np.maximum(up, down)
+
+
+def ends_before_edges(axis: Solid, whole: Solid) -> Pairs:
+    """Half of the ball around an end is of the capsule, and the edge has two faces."""
+    i, j = _all(axis.corners, whole.starts)
+    edges, c, ahead = Lines(whole.starts[j], whole.alongs[j]), axis.corners[i], axis.arms[i, 0]
+    distance, n, turn = edges.nearest(c, ahead)
+    behind = -np.max(np.sum(whole.flanks[j] * n[:, None], axis=-1), axis=-1)
+    rises = np.sum(n * ahead, axis=-1) + _lack(turn, distance)
+    return _pairs(distance, edges.inside(c), np.minimum(rises, behind + SAME), n)
+
+
+def ends_before_corners(axis: Solid, whole: Solid) -> Pairs:
+    """Half of the ball around an end is of the capsule, and the corner has several edges."""
+    i, j = _all(axis.corners, whole.corners)
+    distance, n, _ = unit(axis.corners[i] - whole.corners[j], np.zeros(3))
+    behind = -np.max(np.sum(whole.arms[j] * n[:, None], axis=-1), axis=-1)
+    rises = np.sum(n * axis.arms[i, 0], axis=-1)
+    return _pairs(distance, np.full(len(i), np.inf), np.minimum(rises, behind) + SAME, n)
+
+
+def corners_before_side(whole: Solid, axis: Solid) -> Pairs:
+    """Between the ends of the side, and each corner has several edges."""
+    side, x, arms = Lines(axis.starts, axis.alongs), whole.corners, whole.arms
+    distance, n, turn = side.nearest(x[:, None], arms)
+    rises = np.sum(n * arms, axis=-1) + _lack(turn, distance)
+    return _pairs(distance[:, 0], side.inside(x), np.min(rises, axis=-1), n[:, 0])
+
+
+def _pairs(gap: np.ndarray, inside: np.ndarray, outward: np.ndarray, n: np.ndarray) -> Pairs:
+    """Pairs whose lack is in `outward` already."""
+    return Pairs(gap, inside, outward, n, np.zeros(len(gap)))
+
+
+def _lack(turn: np.ndarray, distance: np.ndarray) -> np.ndarray:
+    """The sine by which the rest of an edge may be nearer than its end, and this still count.
+
+    turn: of the normal, from the end along the edge. Beside an edge that is parallel it does not
+    turn, and both ends are of the patch. Elsewhere end and edge touch in turn.
+    """
+    return np.where(np.linalg.norm(turn, axis=-1) * distance <= ALONG, LEANS, SAME)

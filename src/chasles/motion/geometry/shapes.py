@@ -1,11 +1,11 @@
-"""Cylinders and convex meshes: their points, rims, edges and faces, and what is nearest to a ball.
+"""Cylinders and convex meshes: their points, rims, edges, faces, and nearest points.
 
 Lengths in m; all places in the frame that carries the shape, None for the world.
 """
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -13,8 +13,17 @@ import numpy as np
 import scipy
 
 from chasles.errors import InputError
-from chasles.motion.geometry.carriers import Place, check_places, unit
-from chasles.motion.geometry.closed_forms import Nearest
+from chasles.motion.geometry.closed_forms import (
+    Box,
+    Capsule,
+    Ground,
+    Nearest,
+    Place,
+    Plane,
+    Point,
+    Sphere,
+    check_places,
+)
 
 FLAT = 1e-9
 """Faces of a hull are one where their normals differ by no more, and planes by this of its size."""
@@ -48,10 +57,7 @@ class Cylinder:
     def rims(self) -> tuple["Rim", "Rim"]:
         """Its two edges, that of `start` first."""
         along = np.subtract(self.end, self.start)
-        z = along / np.linalg.norm(along)
-        x = np.cross(z, np.eye(3)[np.argmin(np.abs(z))])
-        x /= np.linalg.norm(x)
-        y = np.cross(z, x)
+        x, y, z = contact_axes(along / np.linalg.norm(along))
         start, end = np.array(self.start), np.array(self.end)
         return Rim(start, x, y, -z, self.radius), Rim(end, x, y, z, self.radius)
 
@@ -91,6 +97,8 @@ class Rim(NamedTuple):
     y: np.ndarray
     out: np.ndarray
     radius: float
+    sweep: float = 0.0
+    """How far around the circle the body reaches (m): nothing lies around it."""
 
     def at(self, s: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The point at an angle s (...) from x towards y, and its derivatives: (..., 3) each."""
@@ -154,8 +162,7 @@ class ConvexMesh:
         found: list[Face] = []
         while len(planes):
             same = np.max(np.abs(planes - planes[0]), axis=1) <= FLAT
-            n = planes[0, :3]
-            level = self.points @ n
+            n, level = planes[0, :3], self.points @ planes[0, :3]
             on = np.flatnonzero(level >= np.max(level) - FLAT * self.size)
             arms = self.points[on] - np.mean(self.points[on], axis=0)
             x = arms[0] / np.linalg.norm(arms[0])
@@ -183,7 +190,8 @@ class ConvexMesh:
         corner = self.points[[face.corners[0] for face in self.faces]]
         normals = np.array([face.normal for face in self.faces])
         levels = np.sum((c[..., None, :] - corner) * normals, axis=-1)
-        on = np.stack([self._over(k, c) for k in range(len(self.faces))], axis=-1)
+        loops = [(self.points[list(face.corners)], face.normal) for face in self.faces]
+        on = np.stack([over_polygon(*loop, c) for loop in loops], axis=-1)
         inside = np.all(levels <= 0.0, axis=-1)
         flat = inside | np.any(on & (levels > 0.0), axis=-1)
         which = np.argmax(np.where(inside[..., None] | on, levels, -np.inf), axis=-1)
@@ -194,10 +202,6 @@ class ConvexMesh:
             np.where(flat[..., None], normals[which], n),
             np.where(flat[..., None], 0.0, rate),
         )
-
-    def _over(self, k: int, c: np.ndarray) -> np.ndarray:
-        """Whether places are straight over a face (...)."""
-        return over_polygon(self.points[list(self.faces[k].corners)], self.faces[k].normal, c)
 
     def _from_edges(self, c: np.ndarray, v: np.ndarray) -> Nearest:
         """From the nearest point of all edges, which follows along one between its ends."""
@@ -220,10 +224,8 @@ def over_polygon(
     """Whether places c (..., 3) are straight over a convex polygon (k, 3), up to `slack` (m)."""
     sides = np.roll(corners, -1, axis=0) - corners
     inward = np.cross(normal, sides) / np.linalg.norm(sides, axis=-1, keepdims=True)
-    inside: np.ndarray = np.all(
-        np.sum((c[..., None, :] - corners) * inward, axis=-1) >= -slack, axis=-1
-    )
-    return inside
+    depths = np.sum((c[..., None, :] - corners) * inward, axis=-1)
+    return np.asarray(np.all(depths >= -slack, axis=-1))
 
 
 def _where(condition: np.ndarray, vectors: np.ndarray) -> np.ndarray:
@@ -235,3 +237,49 @@ def place(point: np.ndarray) -> Place:
     """A point (3,) as a tuple."""
     x, y, z = (float(a) for a in point)
     return x, y, z
+
+
+Body = Point | Sphere | Capsule | Box | Cylinder | ConvexMesh
+Surface = Sphere | Capsule | Box | Cylinder | ConvexMesh | Plane | Ground
+
+
+@lru_cache(maxsize=256)
+def mesh(shape: Box | ConvexMesh) -> ConvexMesh:
+    """A box as a mesh."""
+    if isinstance(shape, ConvexMesh):
+        return shape
+    return ConvexMesh(shape.frame, tuple(at for at, _ in shape.balls()))
+
+
+# Vectors as arrays -------------------------------------------------------------------------------
+
+NEXT, LAST = [1, 2, 0], [2, 0, 1]
+"""The axis after each, and the one after that."""
+
+
+def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """a x b (..., 3); NumPy's own takes five times as long for a few vectors."""
+    turned: np.ndarray = a[..., NEXT] * b[..., LAST] - a[..., LAST] * b[..., NEXT]
+    return turned
+
+
+def across(n: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """v (..., 3) without its part along unit vectors n (..., 3)."""
+    rest: np.ndarray = v - n * np.sum(n * v, axis=-1, keepdims=True)
+    return rest
+
+
+def unit(r: np.ndarray, rate: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Length (...), direction (..., 3) and the direction's rate, of a vector with a rate."""
+    length = np.linalg.norm(r, axis=-1)
+    with np.errstate(divide="ignore", invalid="ignore"):  # of no length, no direction: NaN
+        n = r / length[..., None]
+        return length, n, across(n, rate) / length[..., None]
+
+
+def contact_axes(normal: np.ndarray) -> np.ndarray:
+    """Tangent, tangent and normal as rows (..., 3, 3), of unit normals (..., 3) (Eq 11.68)."""
+    other = np.eye(3)[np.argmin(np.abs(normal), axis=-1)]
+    first = np.cross(normal, other)
+    first /= np.linalg.norm(first, axis=-1, keepdims=True)
+    return np.stack([first, np.cross(normal, first), normal], axis=-2)

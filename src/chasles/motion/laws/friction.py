@@ -1,20 +1,38 @@
-"""Laws of friction at points of contact: Coulomb's, its convex relative, pyramids, and batches.
+"""Laws of friction at points of contact: Coulomb's and its convex relative.
 
-They take the problem of `chasles.motion.solvers.cones`: G, c, mu and slip.
+    a = G f + c
+
+f are the forces of the contacts and a their relative accelerations, three numbers a contact: along
+two tangents, then along the normal; G is symmetric. mu (nc,) are the coefficients of friction. A
+contact slides along `slip` (nc, 2), the unit vector of its tangential velocity, or has none (zeros)
+and sticks or is about to slide. Coulomb's law, with f_n >= 0, a_n >= 0, a_n f_n = 0:
+
+| the contact | its friction |
+|---|---|
+| slides | f_t = -mu f_n slip |
+| sticks | |f_t| <= mu f_n and a_t = 0 |
+| begins to slide | f_t = -mu f_n a_t/|a_t| |
+
+With torsional friction there are four numbers: the third tangent is the turn about the normal, in
+such units of length that the moment's bound is mu f_n too. Forces and moment then share one cone,
+whose sections are ellipsoids (Howe and Cutkosky 1996).
 """
 
 from contextlib import suppress
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy
 
 from chasles.errors import ConvergenceError, InputError
-from chasles.motion.solvers.complementarity import Infeasible, Iterated, lemke
-from chasles.motion.solvers.cones import Law, allowed, checked, cone_program, length, slope
+from chasles.motion.solvers.complementarity import Infeasible, checked_problem, lemke
+from chasles.motion.solvers.quadratic import cones_program
 
 Array = Any
+
+REACH = 1e-13
+"""The part of the largest entry of G, or of c, that is nothing but rounding."""
 
 ACCURATE = 1e-10
 """How well Coulomb's law must hold, beside the largest |c|."""
@@ -52,6 +70,132 @@ class Indeterminate(NoUniqueMotion):
         self.solutions = solutions
 
 
+# The problem --------------------------------------------------------------------------------------
+
+
+class Law(NamedTuple):
+    """A problem, of one state or a batch, with Coulomb's law or the convex one."""
+
+    G: np.ndarray
+    c: np.ndarray
+    mu: np.ndarray
+    slip: np.ndarray
+    dilates: bool = False
+
+    @staticmethod
+    def checked(
+        name: str, G: Array, c: Array, mu: Array, slip: Array = None, dilates: bool = False
+    ) -> "Law":
+        """The law of one problem, or an error that names the function."""
+        mu = np.atleast_1d(np.asarray(mu, dtype=float))
+        n = len(mu)
+        G, c = checked_problem(name, G, c)
+        wide = 4 if n and len(c) == 4 * n else 3
+        slip = np.zeros((n, wide - 1)) if slip is None else np.asarray(slip, dtype=float)
+        if mu.shape != (n,) or len(c) != wide * n or slip.shape != (n, wide - 1):
+            needed = f"c ({3 * n},) and slip ({n}, 2), with torsion ({4 * n},) and ({n}, 3)"
+            problem = f"{n} coefficients mu need {needed}, not {c.shape} and {slip.shape}"
+            raise InputError("E-CONTACT-010", problem, part=name)
+        if not (np.all(mu >= 0.0) and np.all(np.isfinite(mu)) and np.all(np.isfinite(slip))):
+            problem = "mu must be finite and not negative, slip finite"
+            raise InputError("E-CONTACT-011", problem, part=name)
+        for k in out_of_reach(G, c, wide):
+            problem = f"contact {k} closes, and no contact force can move it along its normal"
+            remedy = "look at its bodies and at their joints"
+            raise Infeasible("E-CONTACT-012", problem, remedy, ray=np.eye(n)[k], part=name)
+        return Law(G, c, mu, slip, dilates)
+
+    @property
+    def sticks(self) -> np.ndarray:
+        """Which contacts have a cone: friction, and no velocity that says where it points."""
+        return (self.mu > 0.0) & ~np.any(self.slip != 0.0, axis=-1)
+
+    @property
+    def width(self) -> int:
+        """Numbers a contact: 3, or 4 with torsion."""
+        return self.slip.shape[-1] + 1
+
+    @property
+    def weight(self) -> np.ndarray:
+        """A positive number for each block of G, no less than its eigenvalues: (..., nc, 1)."""
+        n, wide = self.mu.shape[-1], self.width
+        blocks = self.G.reshape(*self.G.shape[:-2], n, wide, n, wide)
+        own = np.stack([blocks[..., i, :, i, :] for i in range(n)], axis=-3)
+        size = np.linalg.norm(own, axis=(-1, -2))[..., None]
+        return np.where(size > 0.0, size, 1.0)
+
+    def accelerations(self, f: np.ndarray) -> np.ndarray:
+        """a = G f + c, of the shape of f."""
+        flat = f.reshape(*f.shape[:-2], -1, 1)
+        return ((self.G @ flat)[..., 0] + self.c).reshape(f.shape)
+
+    def dilation(self, a: np.ndarray) -> np.ndarray:
+        """The correction mu |a_t| of normal accelerations: (..., nc)."""
+        return np.where(self.sticks & (not self.dilates), self.mu * length(a[..., :-1]), 0.0)
+
+    def residual(self, f: np.ndarray) -> np.ndarray:
+        """How far f is from the law: (...), in the units of a; zero where it holds.
+
+        The largest entry of weight f - P(weight f - a - correction), with P the projection on the
+        cone, or on the ray of a contact that slides.
+        """
+        scaled = self.weight * f
+        wanted = allowed(self.target(scaled, self.accelerations(f)), self.mu, self.slip)
+        return np.max(np.abs(scaled - wanted), axis=(-1, -2), initial=0.0)
+
+    def target(self, scaled: np.ndarray, a: np.ndarray) -> np.ndarray:
+        """What is projected: forces in the units of a, less accelerations and correction."""
+        target = scaled - a
+        target[..., -1] -= self.dilation(a)
+        return target
+
+
+def allowed(target: np.ndarray, mu: np.ndarray, slip: np.ndarray) -> np.ndarray:
+    """What friction allows, nearest to a target (..., 3 or 4): in the cone, or dragged."""
+    normal = np.maximum(target[..., -1:], 0.0)
+    dragged = np.concatenate([-mu[..., None] * normal * slip, normal], axis=-1)
+    sticks = (mu > 0.0) & ~np.any(slip != 0.0, axis=-1)
+    return np.where(sticks[..., None], project(target, mu), dragged)
+
+
+def project(f: Array, mu: Array) -> np.ndarray:
+    """The point of the cone |f_t| <= mu f_n that is nearest to f (..., 3 or 4); mu broadcasts."""
+    f, mu = np.asarray(f, dtype=float), np.asarray(mu, dtype=float)
+    normal, size = f[..., -1], length(f[..., :-1])
+    s = np.maximum(normal + mu * size, 0.0) / (1.0 + mu * mu)
+    ratio = mu * s / np.where(size > 0.0, size, 1.0)
+    on_cone = np.concatenate([ratio[..., None] * f[..., :-1], s[..., None]], axis=-1)
+    return np.where((size <= mu * normal)[..., None], f, on_cone)
+
+
+def slope(target: np.ndarray, mu: float, slip: np.ndarray, sticks: bool) -> np.ndarray:
+    """The derivative of `allowed` by its target, of one contact: (3, 3) or (4, 4)."""
+    wide, size = len(target), float(length(target[:-1]))
+    if not sticks:
+        return np.outer([*(-mu * slip), 1.0], float(target[-1] > 0.0) * np.eye(wide)[-1])
+    if size <= mu * target[-1]:
+        return np.eye(wide)
+    if target[-1] + mu * size <= 0.0:
+        return np.zeros((wide, wide))
+    u = target[:-1] / size
+    edge = np.array([*(mu * u), 1.0])
+    slope = np.outer(edge, edge) / (1.0 + mu * mu)
+    across = np.eye(wide - 1) - np.outer(u, u)
+    slope[:-1, :-1] += mu * (edge @ target) / (1.0 + mu * mu) / size * across
+    return slope
+
+
+def out_of_reach(G: np.ndarray, c: np.ndarray, wide: int) -> np.ndarray:
+    """Numbers of the contacts that close, and whose normal no force moves: a row of zeros."""
+    still = np.diagonal(G)[wide - 1 :: wide] <= REACH * np.max(np.diagonal(G), initial=0.0)
+    closes = c[wide - 1 :: wide] < -REACH * np.max(np.abs(c), initial=0.0)
+    return np.flatnonzero(still & closes)
+
+
+def length(v: np.ndarray) -> np.ndarray:
+    return np.linalg.norm(v, axis=-1)
+
+
 # Laws ------------------------------------------------------------------------------------------
 
 
@@ -67,7 +211,7 @@ def coulomb(G: Array, c: Array, mu: Array, slip: Array = None) -> np.ndarray:
     acceleration (De Saxce and Feng 1998; Acary et al. 2011), each time followed by Newton's method
     (Alart and Curnier 1991), until f and a satisfy the law to 1e-10 of the largest |c|.
     """
-    return _solved(Law(*checked("coulomb", G, c, mu, slip)))
+    return _solved(Law.checked("coulomb", G, c, mu, slip))
 
 
 def convex(G: Array, c: Array, mu: Array, slip: Array = None) -> np.ndarray:
@@ -78,7 +222,7 @@ def convex(G: Array, c: Array, mu: Array, slip: Array = None) -> np.ndarray:
     law where a contact begins to slide: there a_n = mu |a_t| instead of 0, so that the bodies part
     as if they swelled (dilation). Contacts that slide already are dragged as by Coulomb's law.
     """
-    return _solved(Law(*checked("convex", G, c, mu, slip), dilates=True))
+    return _solved(Law.checked("convex", G, c, mu, slip, dilates=True))
 
 
 def _solved(law: Law) -> np.ndarray:
@@ -90,9 +234,10 @@ def _solved(law: Law) -> np.ndarray:
         return _sliding(law)
     f = np.zeros((len(mu), law.width))
     if np.any(mu[sticks] > GRIP):
-        for attempt in (_gripped, _stuck):
+        gripped = law._replace(mu=np.where(sticks, np.minimum(mu, GRIP), mu))
+        for attempt, tried in ((_solved, gripped), (_stuck, law)):
             with suppress(ArithmeticError, Infeasible, NoUniqueMotion, np.linalg.LinAlgError):
-                f = attempt(law)
+                f = attempt(tried)
                 if _holds(law, f):
                     return f
     for _ in range(ROUNDS):
@@ -104,32 +249,19 @@ def _solved(law: Law) -> np.ndarray:
         exact = _polished(law, f)
         if _holds(law, exact):
             return exact
+    found = f"no forces that satisfy the law to {ACCURATE} were found by {ROUNDS} cone programs"
     if np.any(law.slip):
-        problem = (
-            f"after {ROUNDS} cone programs no forces are found that satisfy the law to {ACCURATE}, "
-            "with contacts that slide beside others that do not (Painleve's paradox, most likely)"
-        )
+        problem = f"{found}, where some slide and others do not (most likely Painleve's paradox)"
         remedy = "make friction smaller (contact_dynamics has friction='polyhedral' too)"
         raise NoUniqueMotion("E-CONTACT-018", problem, remedy, part="friction")
-    raise ConvergenceError(
-        "E-CONTACT-019",
-        f"after {ROUNDS} cone programs the law does not hold to {ACCURATE}, and perhaps no "
-        "forces satisfy it",
-        "make friction smaller, or masses less different (contact_dynamics has "
-        "friction='polyhedral' too)",
-        part="friction",
-    )
+    remedy = "make friction smaller, masses less different, or take friction='polyhedral'"
+    raise ConvergenceError("E-CONTACT-019", found, remedy, part="friction")
 
 
 def _holds(law: Law, f: np.ndarray, part: float = 1.0) -> bool:
     """Whether forces satisfy a law: as accurately as asked for, or as they can be written."""
     rounding = ROUNDING * np.max((1.0 + law.mu)[:, None] * np.abs(law.weight * f))
     return bool(law.residual(f) <= part * ACCURATE * np.max(np.abs(law.c)) + rounding)
-
-
-def _gripped(law: Law) -> np.ndarray:
-    """Forces with no more friction than `GRIP` where contacts stick."""
-    return _solved(law._replace(mu=np.where(law.sticks, np.minimum(law.mu, GRIP), law.mu)))
 
 
 def _stuck(law: Law) -> np.ndarray:
@@ -141,11 +273,9 @@ def _stuck(law: Law) -> np.ndarray:
     wide, rubs = law.width, np.repeat(law.mu > 0.0, law.width)
     normal = np.arange(len(law.c)) % wide == wide - 1
     t, n = np.flatnonzero(rubs & ~normal), np.flatnonzero(normal)
-    answers = np.linalg.pinv(law.G[np.ix_(t, t)], rcond=1e-12, hermitian=True) @ np.column_stack(
-        [law.G[np.ix_(t, n)], law.c[t]]
-    )
-    M, d = (law.G[np.ix_(n, t)] @ answers)[:, :-1], law.G[np.ix_(n, t)] @ answers[:, -1]
-    z = lemke(law.G[np.ix_(n, n)] - M, law.c[n] - d)
+    G = law.G[np.ix_(n, t)]
+    held = G @ np.linalg.pinv(law.G[np.ix_(t, t)], rcond=1e-12, hermitian=True)
+    z = lemke(law.G[np.ix_(n, n)] - held @ G.T, law.c[n] - held @ law.c[t])
     on = np.flatnonzero((rubs | normal) & np.repeat(z > 0.0, wide))
     f = np.zeros_like(law.c)
     f[on] = -np.linalg.lstsq(law.G[np.ix_(on, on)], law.c[on], rcond=1e-12)[0]
@@ -173,8 +303,8 @@ def _linear(law: Law, f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     direction = a[:, :-1] / np.where(length(a[:, :-1]) > 0.0, length(a[:, :-1]), 1.0)[:, None]
     corrected[:, -1, :-1] = np.where(law.dilation(a) > 0.0, law.mu, 0.0)[:, None] * direction
     slopes = [slope(*row) for row in zip(target, law.mu, law.slip, law.sticks, strict=True)]
-    scale, turned = np.diag(np.repeat(law.weight[:, 0], wide)), _diagonal(*slopes)
-    by_a = turned @ _diagonal(*corrected)
+    scale, turned = np.diag(np.repeat(law.weight[:, 0], wide)), scipy.linalg.block_diag(*slopes)
+    by_a = turned @ scipy.linalg.block_diag(*corrected)
     return scale - turned @ scale + by_a @ law.G, by_a
 
 
@@ -191,12 +321,11 @@ def coulomb_slopes(law: Law, f: np.ndarray, change: np.ndarray) -> np.ndarray:
 
 def _sliding(law: Law) -> np.ndarray:
     """Forces where every contact slides, or has no friction."""
-    n = len(law.mu)
-    drag = _diagonal(*np.column_stack([-law.mu[:, None] * law.slip, np.ones(n)])[:, :, None])
+    n, along = len(law.mu), -law.mu[:, None] * law.slip
+    drag = scipy.linalg.block_diag(*np.column_stack([along, np.ones(n)])[:, :, None])
     normal = slice(law.width - 1, None, law.width)
     M, d = (law.G @ drag)[normal], law.c[normal]
-    plain = not np.any(law.mu[:, None] * law.slip)
-    if plain or n > MANY or np.linalg.eigvalsh(M + M.T)[0] > 1e-9 * np.max(np.abs(M)):
+    if not np.any(along) or n > MANY or np.linalg.eigvalsh(M + M.T)[0] > 1e-9 * np.max(np.abs(M)):
         return (drag @ lemke(M, d)).reshape(n, -1)
     return (drag @ _only(M, d, law.G @ drag)).reshape(n, -1)
 
@@ -209,8 +338,7 @@ def _only(M: np.ndarray, d: np.ndarray, effect: np.ndarray) -> np.ndarray:
     different motions, unless they accelerate all points alike.
     """
     scale = np.max(np.abs(d), initial=0.0) or 1.0
-    found: list[np.ndarray] = []
-    apart: list[np.ndarray] = []
+    found, apart = [], []
     for case in product((False, True), repeat=len(d)):
         on = np.array(case)
         z = np.zeros_like(d)
@@ -227,112 +355,33 @@ def _only(M: np.ndarray, d: np.ndarray, effect: np.ndarray) -> np.ndarray:
     motions = forces @ effect.T
     alike = np.max(np.abs(motions - motions[0])) <= 1e-6 * scale
     if not alike and np.any(forces @ np.transpose(apart) > 1e-6 * scale * np.max(forces)):
-        problem = (
-            f"{len(found)} sets of forces satisfy Coulomb's law here (Painleve's paradox, "
-            "indeterminate)"
-        )
+        what = "Painleve's paradox, indeterminate"
+        problem = f"{len(found)} sets of forces satisfy Coulomb's law here ({what})"
         remedy = "rigid bodies do not say which"
         raise Indeterminate("E-CONTACT-021", problem, remedy, solutions=forces, part="coulomb")
     smallest: np.ndarray = forces[np.argmin(np.linalg.norm(forces, axis=-1))]
     return smallest
 
 
-def polyhedral(G: Array, c: Array, mu: Array, slip: Array = None, *, facets: int = 8) -> np.ndarray:
-    """Forces f (nc, 3 or 4) with pyramids of `facets` sides in the place of cones.
+def cone_program(G: Array, c: Array, mu: Array) -> np.ndarray:
+    """Forces f (nc, 3 or 4) that minimise f'G f / 2 + f'c over the cones |f_t| <= mu f_n.
 
-    A linear complementarity problem by Lemke's method, which always has an answer where contacts
-    can be kept (Stewart and Trinkle 1996; Anitescu and Potra 1997). The pyramids stand within the
-    cones: friction may be less than Coulomb's by 1 - cos(pi/facets), and its direction off by
-    pi/facets. Torsion, if there is, adds one spoke to each side of their plane.
+    By Clarabel, to about nine digits; see `convex`. Without a minimum it is `Infeasible`.
     """
-    G, c, mu, slip = checked("polyhedral", G, c, mu, slip)
-    if not isinstance(facets, int) or facets < 3:
-        problem = f"facets must be an integer from 3 on, not {facets!r}"
-        raise InputError("E-CONTACT-022", problem, part="polyhedral")
-    law = Law(G, c, mu, slip)
-    weight = np.max(law.weight, initial=0.0) or 1.0
-    angles = 2.0 * np.pi / facets * np.arange(facets)
-    spokes = np.zeros((law.width, facets))
-    spokes[:2] = np.cos(angles), np.sin(angles)
-    if law.width == 4:
-        spokes = np.column_stack([spokes, np.eye(4)[2], -np.eye(4)[2]])
-    along, seen, links = [], [], []
-    for m, sliding, sticks in zip(mu, slip, law.sticks, strict=True):
-        wide = spokes.shape[1] + 2 if sticks else 1
-        pull, row, link = (np.zeros((k, wide)) for k in (law.width, law.width, wide))
-        pull[:, 0], row[-1, 0] = (*(-m * sliding), 1.0), 1.0
-        if sticks:
-            pull[:, 1:-1] = row[:, 1:-1] = spokes
-            link[1:-1, -1], link[-1, 0], link[-1, 1:-1] = 1.0, m, -1.0
-        along.append(pull)
-        seen.append(row)
-        links.append(link)
-    P, R, E = (
-        _diagonal(*along),
-        _diagonal(*seen),
-        _diagonal(*links),
-    )
-    x = lemke(R.T @ G @ P / weight + E, R.T @ c)
-    return (P @ x).reshape(-1, law.width) / weight
+    law = Law.checked("cone_program", G, c, mu)
+    G, c, mu = law[:3]
+    rubs = (mu > 0.0)[:, None] & (np.diagonal(G).reshape(-1, law.width)[:, :-1] > 0.0)
+    used = np.column_stack([rubs, np.ones(len(mu), dtype=bool)]).ravel()
+    unit = np.repeat(1.0 / np.sqrt(law.weight[:, 0]), law.width)[used]
+    size = np.max(np.abs(unit * c[used])) or 1.0
+    P = unit[:, None] * G[np.ix_(used, used)] * unit
+    rows = [_cone(m, int(k)) for m, k in zip(mu, np.sum(rubs, axis=1), strict=True)]
+    f = np.zeros_like(c)
+    f[used] = size * unit * cones_program(P, unit * c[used] / size, rows)
+    return f.reshape(-1, law.width)
 
 
-def cone_gauss_seidel(
-    G: Array,
-    c: Array,
-    mu: Array,
-    slip: Array = None,
-    *,
-    start: Array = None,
-    dilates: bool = False,
-    sweeps: int = 2000,
-    tolerance: float = ACCURATE,
-) -> Iterated:
-    """Forces (..., nc, 3 or 4) of many problems, each contact projected on its cone in turn.
-
-    G (..., 3 nc, 3 nc), c (..., 3 nc), mu (..., nc), slip (..., nc, 2); leading shapes broadcast;
-    4 and 3 in the place of 3 and 2 with torsion. start (..., nc, 3): forces to begin with, such as
-    those of the last step. All problems advance together, by Coulomb's law (Jourdan, Alart and Jean
-    1998), or the convex one with dilates=True. It stops where every residual is below `tolerance`
-    times the largest |c| of its problem, or after `sweeps`, and never raises for problems without a
-    solution, whose residual stays large.
-    """
-    law = _batch(G, c, mu, slip, dilates)
-    lead, n, wide = law.mu.shape[:-1], law.mu.shape[-1], law.width
-    weight = np.broadcast_to(law.weight, (*lead, n, 1))
-    f = np.zeros((*lead, n, wide))
-    f[...] = 0.0 if start is None else start
-    limit = tolerance * np.max(np.abs(law.c), axis=-1, initial=0.0)
-    done = 0
-    while np.any((far := law.residual(f)) > limit) and done < sweeps:
-        for i in range(n):
-            rows, one = slice(wide * i, wide * i + wide), slice(i, i + 1)
-            a = (law.G[..., rows, :] @ f.reshape(*lead, wide * n, 1))[..., 0] + law.c[..., rows]
-            part = law._replace(mu=law.mu[..., one], slip=law.slip[..., one, :])
-            target = part.target(weight[..., one, :] * f[..., one, :], a[..., None, :])
-            f[..., one, :] = allowed(target, part.mu, part.slip) / weight[..., one, :]
-        done += 1
-    return Iterated(f, far, done)
-
-
-def _batch(G: Array, c: Array, mu: Array, slip: Array, dilates: bool) -> Law:
-    """The arrays of many problems, mu and slip with all leading shapes."""
-    G, c, mu = (np.asarray(a, dtype=float) for a in (G, c, mu))
-    n = mu.shape[-1] if mu.ndim else -1
-    wide = 4 if c.shape[-1:] == (4 * n,) else 3
-    if c.shape[-1:] != (wide * n,) or G.shape[-2:] != (wide * n, wide * n):
-        problem = (
-            f"G {G.shape}, c {c.shape} and mu {mu.shape} must be (..., 3 nc, 3 nc), (..., 3 nc) "
-            "and (..., nc)"
-        )
-        raise InputError("E-CONTACT-023", problem, part="cone_gauss_seidel")
-    lead = np.broadcast_shapes(G.shape[:-2], c.shape[:-1], mu.shape[:-1])
-    slip = np.broadcast_to(
-        0.0 if slip is None else np.asarray(slip, dtype=float), (*lead, n, wide - 1)
-    )
-    return Law(G, c, np.broadcast_to(mu, (*lead, n)), slip, dilates)
-
-
-def _diagonal(*blocks: np.ndarray) -> np.ndarray:
-    """The blocks along the diagonal, zero elsewhere."""
-    whole: np.ndarray = scipy.linalg.block_diag(*blocks)
-    return whole
+def _cone(mu: float, tangents: int) -> np.ndarray:
+    """What turns k tangents and a normal into mu times the normal, then the tangents."""
+    rows = np.roll(np.eye(tangents + 1), 1, axis=0)
+    return rows * np.append(np.ones(tangents), mu) if tangents else rows

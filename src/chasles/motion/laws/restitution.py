@@ -1,4 +1,4 @@
-"""Laws of impact at one point: the impulse from the velocity before and the point's inertia.
+"""Laws of impact: the impulse from the velocity before and the inertia of one point, or several.
 
 A law has `impulse(W, zeta)`. W (..., 3, 3): the inverse inertia of the contact point, which turns
 impulses into changes of velocity (1/kg); zeta (..., 3): its velocity before, of the one body
@@ -13,24 +13,26 @@ those of the impulse.
 | `Poisson` | the normal impulse is 1 + e times the one of compression | Coulomb's |
 | `Stronge` | the normal work of expansion is e^2 times that of compression | Coulomb's |
 
-Coefficients are numbers or arrays (...).
+Coefficients are numbers or arrays (...). `Moreau` is for several points at once.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
 from chasles.errors import ArgumentError, InputError
-from chasles.functions.names import numbers
-from chasles.motion.laws.slip import Quantity, Slip, applied
+from chasles.functions.doors import numbers
+from chasles.motion.geometry.kinematics import applied
+from chasles.motion.geometry.shapes import contact_axes
+from chasles.motion.laws.friction import Law, coulomb, coulomb_slopes
+from chasles.motion.laws.slip import Quantity, Slip
 
 Array = Any
 
 DIFFERENCE = 1e-6
 """Relative step of central differences: truncation and rounding both near 1e-10."""
-
 
 SINGULAR = 1e-12
 """Eigenvalues of W up to this part of the largest are of directions that a point cannot move in."""
@@ -50,14 +52,47 @@ class ImpactLaw(Protocol):
 def check_law(what: str, law: Any) -> None:
     """Refuse what gives no impulses."""
     if not isinstance(law, ImpactLaw):
-        raise ArgumentError(
-            "E-CONTACT-060",
-            f"{what} must be a law of impact, such as Newton(...) or Stronge(...), not {law!r:.60}",
-        )
+        problem = f"{what} must be a law of impact, such as Newton(...), not {law!r:.60}"
+        raise ArgumentError("E-CONTACT-060", problem)
 
 
 @dataclass(frozen=True)
-class Sticking:
+class _PointLaw(ImpactLaw):
+    """A law of one point, whose derivatives are central differences unless it knows better."""
+
+    restitution: Array
+
+    def __post_init__(self) -> None:
+        e = np.asarray(self.restitution, dtype=float)
+        given, name = getattr(self, "friction", 0.0), type(self).__name__
+        mu = np.asarray(given, dtype=float)
+        if not np.all((e >= 0.0) & (e <= 1.0)):
+            problem = f"restitution must be from 0 to 1, not {self.restitution!r}"
+            raise InputError("E-CONTACT-066", problem, part=name)
+        if not np.all((mu >= 0.0) & np.isfinite(mu)):
+            problem = f"friction must be a finite number, zero or positive, not {given!r}"
+            raise InputError("E-CONTACT-067", problem, part=name)
+
+    def derivatives(self, W: Array, zeta: Array) -> tuple[np.ndarray, np.ndarray]:
+        """Those of lambda by W (..., 3, 3, 3) and by zeta (..., 3, 3), by central differences.
+
+        All in one call; both entries of a pair of W share its slope.
+        """
+        W, zeta, _ = _arrays(self, W, zeta)
+        pairs = np.zeros((9, 3, 3))
+        for n, (j, k) in enumerate(zip(*np.triu_indices(3), strict=True), start=3):
+            pairs[n, j, k] = pairs[n, k, j] = 1.0
+        lead = (slice(None), *[None] * (zeta.ndim - 1))
+        dW = pairs[lead] * (DIFFERENCE * np.max(np.abs(W), axis=(-2, -1)))[..., None, None]
+        dzeta = np.eye(9, 3)[lead] * (DIFFERENCE * np.max(np.abs(zeta), axis=-1))[..., None]
+        up, down = self.impulse(np.stack([W + dW, W - dW]), np.stack([zeta + dzeta, zeta - dzeta]))
+        size = np.sum(dW, axis=(-2, -1)) + np.sum(dzeta, axis=-1)
+        slopes = (up - down) / (2.0 * np.where(size > 0.0, size, 1.0))[..., None]
+        return np.einsum("n...i,njk->...ijk", slopes, pairs), np.moveaxis(slopes[:3], 0, -1)
+
+
+@dataclass(frozen=True)
+class Sticking(_PointLaw):
     """Slip is stopped by the end of the impact (Featherstone 2008, Eq 11.66 to 11.72).
 
     restitution: e, from 0 to 1. lambda = -W^-1 (1 + E) zeta with E = diag(0, 0, e): no tangential
@@ -65,43 +100,61 @@ class Sticking:
     and normal are coupled.
     """
 
-    restitution: Array
-
-    def __post_init__(self) -> None:
-        _checked_restitution(self)
-
     def impulse(self, W: Array, zeta: Array) -> np.ndarray:
-        """lambda (..., 3), in N s."""
         W, zeta, e = _arrays(self, W, zeta)
-        wanted = zeta * np.stack([np.ones_like(e), np.ones_like(e), 1.0 + e], axis=-1)
+        wanted = zeta * _turned(e)
         wanted = np.where(zeta[..., 2:] < 0.0, wanted, 0.0)
         impulse = -applied(np.linalg.pinv(W, rcond=SINGULAR, hermitian=True), wanted)
         missing = np.abs(applied(W, impulse) + wanted)
         if np.any(missing > 1e-9 * np.max(np.abs(wanted), axis=-1, initial=0.0, keepdims=True)):
-            problem = (
-                "the point has too few freedoms to stop its slip and to rebound as restitution says"
-            )
+            problem = "the point cannot both stop its slip and rebound as restitution says"
             remedy = "use restitution 0, or a law with Coulomb's friction"
             raise InputError("E-CONTACT-061", problem, remedy, part="Sticking")
         return impulse
 
     def derivatives(self, W: Array, zeta: Array) -> tuple[np.ndarray, np.ndarray]:
-        """Those of lambda by W (..., 3, 3, 3) and by zeta (..., 3, 3)."""
         W, zeta, e = _arrays(self, W, zeta)
         back = np.linalg.pinv(W, rcond=SINGULAR, hermitian=True)
         by_W = -back[..., :, :, None] * self.impulse(W, zeta)[..., None, None, :]
-        by_zeta = (
-            -back * np.stack([np.ones_like(e), np.ones_like(e), 1.0 + e], axis=-1)[..., None, :]
-        )
-        hits = zeta[..., 2] < 0.0
-        return (
-            np.where(hits[..., None, None, None], by_W, 0.0),
-            np.where(hits[..., None, None], by_zeta, 0.0),
-        )
+        hits = (zeta[..., 2] < 0.0)[..., None, None]
+        by_zeta = -back * _turned(e)[..., None, :]
+        return np.where(hits[..., None], by_W, 0.0), np.where(hits, by_zeta, 0.0)
+
+
+def _turned(e: np.ndarray) -> np.ndarray:
+    """The diagonal of 1 + diag(0, 0, e): (..., 3)."""
+    return np.stack([np.ones_like(e), np.ones_like(e), 1.0 + e], axis=-1)
 
 
 @dataclass(frozen=True)
-class Newton:
+class _Slipping(_PointLaw):
+    """Compression until the normal velocity is zero, then expansion until a quantity is enough.
+
+    Slip that turns can press bodies together again in expansion, which then lasts until they part.
+    """
+
+    friction: Array
+    _quantity: ClassVar[Quantity]
+    _goal: ClassVar[Callable[..., np.ndarray]]
+    """Where expansion ends: of e, impulse and work of compression, and normal velocity before."""
+
+    def impulse(self, W: Array, zeta: Array) -> np.ndarray:
+        W, zeta, e = _arrays(self, W, zeta)
+        mu = np.broadcast_to(np.asarray(self.friction, dtype=float), e.shape)
+        result = np.zeros_like(zeta)
+        hits = zeta[..., 2] < 0.0
+        slip, e = Slip(W[hits], zeta[hits], mu[hits]), e[hits]
+        path = slip.follow(slip.start(), "velocity", np.zeros_like(e))
+        end = self._goal(e, path[:, 2], path[:, 3], slip.zeta0[:, 2])
+        path = slip.follow(path, self._quantity, end)
+        late = np.flatnonzero(slip.measured(path, "velocity") < 0.0)
+        path[late] = slip[late].follow(path[late], "velocity", np.zeros(len(late)))
+        result[hits] = path[:, :3]
+        return result
+
+
+@dataclass(frozen=True)
+class Newton(_Slipping):
     """The normal velocity is turned round, e times as large (Featherstone 2008, Eq 11.65).
 
     restitution: e, from 0 to 1. friction: Coulomb's coefficient; 0 is the book's law,
@@ -109,20 +162,14 @@ class Newton:
     (Kane and Levinson 1985): a warning, not a recommendation.
     """
 
-    restitution: Array
     friction: Array = 0.0
-
-    def __post_init__(self) -> None:
-        _checked_restitution(self)
-
-    def impulse(self, W: Array, zeta: Array) -> np.ndarray:
-        """lambda (..., 3), in N s."""
-        return _slipping(self, W, zeta, "velocity", lambda e, pc, work, before: -e * before)
+    _quantity = "velocity"
+    _goal = staticmethod(lambda e, impulse, work, before: -e * before)
 
     def derivatives(self, W: Array, zeta: Array) -> tuple[np.ndarray, np.ndarray]:
         """Those of lambda by W (..., 3, 3, 3) and by zeta (..., 3, 3); by differences if mu > 0."""
         if np.any(np.asarray(self.friction) > 0.0):
-            return _differences(self, W, zeta)
+            return super().derivatives(W, zeta)
         W, zeta, e = _arrays(self, W, zeta)
         by_W, by_zeta = np.zeros((*zeta.shape, 3, 3)), np.zeros((*zeta.shape, 3))
         hits = zeta[..., 2] < 0.0
@@ -133,7 +180,7 @@ class Newton:
 
 
 @dataclass(frozen=True)
-class Poisson:
+class Poisson(_Slipping):
     """Expansion gives back e times the normal impulse of compression, under Coulomb's friction.
 
     restitution: e, from 0 to 1. friction: mu. Compression ends where the normal velocity is zero.
@@ -141,23 +188,12 @@ class Poisson:
     gives back is not e^2 of what it took, and e = 1 is not free of loss (Stronge 1990).
     """
 
-    restitution: Array
-    friction: Array
-
-    def __post_init__(self) -> None:
-        _checked_restitution(self)
-
-    def impulse(self, W: Array, zeta: Array) -> np.ndarray:
-        """lambda (..., 3), in N s."""
-        return _slipping(self, W, zeta, "impulse", lambda e, pc, work, before: (1.0 + e) * pc)
-
-    def derivatives(self, W: Array, zeta: Array) -> tuple[np.ndarray, np.ndarray]:
-        """Those of lambda by W (..., 3, 3, 3) and by zeta (..., 3, 3), by central differences."""
-        return _differences(self, W, zeta)
+    _quantity = "impulse"
+    _goal = staticmethod(lambda e, impulse, work, before: (1.0 + e) * impulse)
 
 
 @dataclass(frozen=True)
-class Stronge:
+class Stronge(_Slipping):
     """Expansion gives back e^2 of the work that compression took, under Coulomb's friction.
 
     restitution: e, from 0 to 1. friction: mu. The work is that of the normal impulse, so that the
@@ -166,64 +202,8 @@ class Stronge:
     change its kind, it is Newton's and Poisson's law.
     """
 
-    restitution: Array
-    friction: Array
-
-    def __post_init__(self) -> None:
-        _checked_restitution(self)
-
-    def impulse(self, W: Array, zeta: Array) -> np.ndarray:
-        """lambda (..., 3), in N s."""
-        return _slipping(self, W, zeta, "work", lambda e, pc, work, before: (1.0 - e * e) * work)
-
-    def derivatives(self, W: Array, zeta: Array) -> tuple[np.ndarray, np.ndarray]:
-        """Those of lambda by W (..., 3, 3, 3) and by zeta (..., 3, 3), by central differences."""
-        return _differences(self, W, zeta)
-
-
-Goal = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
-"""Where expansion ends: of e, impulse and work of compression, and normal velocity before."""
-
-
-def _slipping(law: Any, W: Array, zeta: Array, quantity: Quantity, goal: Goal) -> np.ndarray:
-    """Compression until the normal velocity is zero, then expansion until a quantity is enough.
-
-    Slip that turns can press bodies together again in expansion, which then lasts until they part.
-    """
-    W, zeta, e = _arrays(law, W, zeta)
-    mu = np.broadcast_to(np.asarray(law.friction, dtype=float), e.shape)
-    result = np.zeros_like(zeta)
-    hits = zeta[..., 2] < 0.0
-    slip, e = Slip(W[hits], zeta[hits], mu[hits]), e[hits]
-    path = slip.follow(slip.start(), "velocity", np.zeros_like(e))
-    end = goal(e, path[:, 2], path[:, 3], slip.zeta0[:, 2])
-    path = slip.follow(path, quantity, end)
-    late = np.flatnonzero(slip.measured(path, "velocity") < 0.0)
-    path[late] = slip[late].follow(path[late], "velocity", np.zeros(len(late)))
-    result[hits] = path[:, :3]
-    return result
-
-
-def _differences(law: ImpactLaw, W: Array, zeta: Array) -> tuple[np.ndarray, np.ndarray]:
-    """Central differences, all in one call; both entries of a pair of W share its slope."""
-    W, zeta, _ = _arrays(law, W, zeta)
-    pairs = [(j, k) for j in range(3) for k in range(j, 3)]
-    W_steps, zeta_steps = np.zeros((9, *W.shape)), np.zeros((9, *zeta.shape))
-    for n in range(3):
-        zeta_steps[n, ..., n] = DIFFERENCE * np.max(np.abs(zeta), axis=-1)
-    for n, (j, k) in enumerate(pairs, start=3):
-        W_steps[n, ..., j, k] = W_steps[n, ..., k, j] = DIFFERENCE * np.max(
-            np.abs(W), axis=(-2, -1)
-        )
-    both = [W + sign * W_steps for sign in (1.0, -1.0)]
-    moved = [zeta + sign * zeta_steps for sign in (1.0, -1.0)]
-    up, down = law.impulse(np.stack(both), np.stack(moved))
-    size = np.sum(np.abs(W_steps), axis=(-2, -1)) + np.sum(zeta_steps, axis=-1)
-    slopes = (up - down) / (2.0 * np.where(size > 0.0, size, 1.0))[..., None]
-    by_W, by_zeta = np.zeros((*zeta.shape, 3, 3)), np.moveaxis(slopes[:3], 0, -1)
-    for n, (j, k) in enumerate(pairs, start=3):
-        by_W[..., j, k] = by_W[..., k, j] = slopes[n]
-    return by_W, by_zeta
+    _quantity = "work"
+    _goal = staticmethod(lambda e, impulse, work, before: (1.0 - e * e) * work)
 
 
 def _arrays(law: Any, W: Array, zeta: Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -243,22 +223,127 @@ def _arrays(law: Any, W: Array, zeta: Array) -> tuple[np.ndarray, np.ndarray, np
     try:
         lead = np.broadcast_shapes(W.shape[:-2], zeta.shape[:-1], e.shape, mu.shape)
     except ValueError:
-        problem = (
-            f"leading shapes do not broadcast together: W {W.shape[:-2]}, zeta {zeta.shape[:-1]}, "
-            f"restitution {e.shape}, friction {mu.shape}"
-        )
+        shapes = f"W {W.shape[:-2]}, zeta {zeta.shape[:-1]}, restitution {e.shape}"
+        problem = f"leading shapes do not broadcast: {shapes}, friction {mu.shape}"
         raise InputError("E-CONTACT-065", problem, part=name) from None
     wide = np.broadcast_to(W, (*lead, 3, 3))
     return wide, np.broadcast_to(zeta.astype(float), (*lead, 3)), np.broadcast_to(e, lead)
 
 
-def _checked_restitution(law: Any) -> None:
-    e = np.asarray(law.restitution, dtype=float)
-    mu = np.asarray(getattr(law, "friction", 0.0), dtype=float)
-    name = type(law).__name__
-    if not np.all((e >= 0.0) & (e <= 1.0)):
-        problem = f"restitution must be from 0 to 1, not {law.restitution!r}"
-        raise InputError("E-CONTACT-066", problem, part=name)
-    if not np.all((mu >= 0.0) & np.isfinite(mu)):
-        problem = f"friction must be a finite number, zero or positive, not {law.friction!r}"
-        raise InputError("E-CONTACT-067", problem, part=name)
+@dataclass(frozen=True)
+class Moreau:
+    """Coulomb's law for the mean velocity (after + e before)/(1 + e) of all contacts together.
+
+    restitution: e, from 0 to 1, one for all. friction: mu, one for all. Each contact separates at
+    least as fast as e says, and is pushed only if no faster, as by Newton's law; friction is within
+    the cone, opposite to the mean slip, or stops it: then slip too is turned round, e times as
+    large. The impulse works against the mean velocity, so that energy is never created:
+    its gain is lambda.mean - (1 - e)/(1 + e) lambda'W lambda/2 (Moreau 1988; Glocker 2001). Without
+    friction it is Newton's law, simultaneous. With friction it needs Clarabel (extra `contact`).
+    """
+
+    restitution: float
+    friction: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.restitution <= 1.0:
+            problem = f"restitution must be from 0 to 1, not {self.restitution!r}"
+            raise InputError("E-CONTACT-038", problem, part="Moreau")
+        if not (self.friction >= 0.0 and np.isfinite(self.friction)):
+            problem = f"friction must be a finite number, zero or positive, not {self.friction!r}"
+            raise InputError("E-CONTACT-039", problem, part="Moreau")
+
+    def impulse(self, W: Array, zeta: Array) -> np.ndarray:
+        """lambda (..., 3k) of k contacts that touch, in N s: W (..., 3k, 3k), zeta (..., 3k)."""
+        W, zeta = _several(W, zeta)
+        result = np.zeros_like(zeta)
+        for place in np.ndindex(zeta.shape[:-1]):
+            law = self._law(W[place], zeta[place])
+            result[place] = coulomb(law.G, law.c, law.mu).ravel() if np.any(law.c) else 0.0
+        return result
+
+    def derivatives(self, W: Array, zeta: Array) -> tuple[np.ndarray, np.ndarray]:
+        """Those of lambda by W (..., 3k, 3k, 3k) and by zeta (..., 3k, 3k)."""
+        W, zeta = _several(W, zeta)
+        wide = zeta.shape[-1]
+        by_W, by_zeta = np.zeros((*W.shape, wide)), np.zeros_like(W)
+        impulses = self.impulse(W, zeta)
+        for place in np.ndindex(zeta.shape[:-1]):
+            law = self._law(W[place], zeta[place])
+            slopes = coulomb_slopes(law, impulses[place].reshape(-1, 3), np.eye(wide))
+            by_zeta[place] = (1.0 + self.restitution) * slopes
+            by_W[place] = slopes[:, :, None] * impulses[place]
+        return by_W, by_zeta
+
+    def _law(self, W: np.ndarray, zeta: np.ndarray) -> Law:
+        """Coulomb's law with the mean velocity, times 1 + e, in the place of accelerations."""
+        n = len(zeta) // 3
+        symmetric = 0.5 * (W + W.T)
+        c = (1.0 + self.restitution) * zeta
+        return Law(symmetric, c, np.full(n, self.friction), np.zeros((n, 2)))
+
+
+def _several(W: Array, zeta: Array) -> tuple[np.ndarray, np.ndarray]:
+    """W and zeta with one leading shape, checked."""
+    W, zeta = np.asarray(W, dtype=float), np.asarray(zeta, dtype=float)
+    wide = zeta.shape[-1] if zeta.ndim else 0
+    if wide % 3 or not wide or W.shape[-2:] != (wide, wide):
+        problem = f"W {W.shape} and zeta {zeta.shape} must be (..., 3k, 3k) and (..., 3k)"
+        raise InputError("E-CONTACT-040", problem, part="Moreau")
+    if not (np.isfinite(W).all() and np.isfinite(zeta).all()):
+        raise InputError("E-CONTACT-041", "W and zeta must be finite numbers", part="Moreau")
+    lead = np.broadcast_shapes(W.shape[:-2], zeta.shape[:-1])
+    return np.broadcast_to(W, (*lead, wide, wide)), np.broadcast_to(zeta, (*lead, wide))
+
+
+# Two bodies --------------------------------------------------------------------------------------
+
+
+def contact_forces(point: Array, normal: Array) -> np.ndarray:
+    """N (..., 6, 3): unit forces through a point (m) along two tangents and the normal (Eq 11.68).
+
+    normal: of any length. The tangents are unit vectors across it, right-handed with it.
+    """
+    n = numbers("contact_forces: normal", normal, 3).astype(float)
+    length = np.linalg.norm(n, axis=-1, keepdims=True)
+    if not np.all(np.isfinite(length) & (length > 0.0)):
+        problem = "normal must be finite numbers with a length"
+        raise InputError("E-CONTACT-029", problem, part="contact_forces")
+    axes = contact_axes(n / length)
+    place = numbers("contact_forces: point", point, 3)
+    moments = np.cross(place[..., None, :], axes)
+    return np.swapaxes(np.concatenate([moments, axes], axis=-1), -1, -2)
+
+
+def collide(
+    inertias: tuple[Array, Array],
+    velocities: tuple[Array, Array],
+    forces: Array,
+    law: ImpactLaw,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Velocities of two bodies after they collide, and the impulse lambda (..., 3) on the second.
+
+    inertias (..., 6, 6) and velocities (..., 6), angular part first, in one frame for both; None as
+    inertia is a body that nothing moves. forces: N (..., 6, 3), `contact_forces` with the normal
+    from the first body to the second (Featherstone 2008, Eq 11.60 to 11.72).
+    """
+    N = np.asarray(forces, dtype=float)
+    if N.shape[-2:] != (6, 3):
+        problem = f"forces must have shape (..., 6, 3), not {N.shape}"
+        raise InputError("E-CONTACT-030", problem, part="collide")
+    v1, v2 = (numbers("collide: velocities", v, 6).astype(float) for v in velocities)
+    B1, B2 = (_moved(inertia, N) for inertia in inertias)
+    back = np.swapaxes(N, -1, -2)
+    impulse = law.impulse(back @ (B1 + B2), applied(back, v2 - v1))
+    return v1 - applied(B1, impulse), v2 + applied(B2, impulse), impulse
+
+
+def _moved(inertia: Array, forces: np.ndarray) -> np.ndarray:
+    """I^-1 N; zero for a body that nothing moves."""
+    if inertia is None:
+        return np.zeros_like(forces)
+    I = np.asarray(inertia, dtype=float)
+    if I.shape[-2:] != (6, 6):
+        problem = f"inertias must have shape (..., 6, 6) or be None, not {I.shape}"
+        raise InputError("E-CONTACT-035", problem, part="collide")
+    return np.linalg.solve(I, forces)

@@ -12,12 +12,13 @@ and known in closed form; in the plane all of it is. All collisions of a batch g
 """
 
 from dataclasses import dataclass
-from functools import cache
 from typing import Literal
 
 import numpy as np
+import scipy
 
 from chasles.errors import NotFiniteError
+from chasles.motion.geometry.kinematics import applied
 
 STEP = 0.3
 """Steps of the slip's time, beside the time in which slip can turn or stop: errors near 1e-12."""
@@ -56,9 +57,7 @@ class Slip:
 
     def measured(self, path: np.ndarray, quantity: Quantity) -> np.ndarray:
         """A quantity at the end of a path (n,)."""
-        if quantity == "velocity":
-            return path[:, 6]
-        return path[:, 2 if quantity == "impulse" else 3]
+        return path[:, {"impulse": 2, "work": 3, "velocity": 6}[quantity]]
 
     def rate(self, path: np.ndarray) -> np.ndarray:
         """The path's derivative by the slip's time: |slip| times that by the normal impulse."""
@@ -197,25 +196,10 @@ class Slip:
 
 
 def _stepped(slip: Slip, path: np.ndarray, h: np.ndarray) -> np.ndarray:
-    """One step of the Runge-Kutta method."""
-    nodes, weights = _tableau()
+    """One step of Dormand and Prince's method of order 8, whose coefficients SciPy has."""
+    method, step = scipy.integrate.DOP853, h[:, None]
     slopes: list[np.ndarray] = []
-    step = h[:, None]
-    for row in nodes:
+    for row in method.A:
         here = path + step * sum(a * k for a, k in zip(row, slopes, strict=False))
         slopes.append(slip.rate(here))
-    return path + step * sum(b * k for b, k in zip(weights, slopes, strict=True))
-
-
-@cache
-def _tableau() -> tuple[np.ndarray, np.ndarray]:
-    """Coefficients of Dormand and Prince's method of order 8, from SciPy."""
-    from scipy.integrate import DOP853
-
-    return DOP853.A, DOP853.B
-
-
-def applied(matrix: np.ndarray, vector: np.ndarray) -> np.ndarray:
-    """Matrices (..., m, n) times vectors (..., n)."""
-    product: np.ndarray = (matrix @ vector[..., None])[..., 0]
-    return product
+    return path + step * sum(b * k for b, k in zip(method.B, slopes, strict=True))

@@ -1,23 +1,231 @@
-"""Soft contact: forces from a gap and its rate, and friction at ground that gives way sideways.
+"""Soft contact: a normal force from gap and rate, and friction at ground that gives way sideways.
 
-A law of `soft_normal` gives the normal force; `SoftContact` adds friction. Everything is written in
-operations that floats, NumPy arrays and the symbols of a trace share: one law serves a single
-number, a batch, and a compiled step. At rest all states are zero.
+A law of the normal force has `states`, the number of its state variables, and
+`response(state, gap, rate)`, which gives the force (N, never pulling) and the rates of the states.
+gap: the distance of the undeformed surfaces (m), negative where they would overlap; rate: its
+derivative (m/s). `SoftContact` adds friction. Everything is written in operations that floats,
+NumPy arrays and the symbols of a trace share: one law serves a single number, a batch, and a
+compiled step. At rest all states are zero.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from numbers import Real
+from typing import Any, Protocol, runtime_checkable
 
 from chasles.errors import ArgumentError, InputError
-from chasles.motion.geometry.arithmetic import Value, less, select, sqrt
-from chasles.motion.laws.soft_normal import (
-    NormalLaw,
-    SoftSurface,
-    decayed,
-    not_negative,
-    positive,
-)
+from chasles.motion.geometry.closed_forms import Value, less, less_equal, maximum, select, sqrt
+
+Values = Sequence[Value]
+Response = tuple[Value, list[Any]]
+"""A force, and the rates of states."""
+
+CLOSE = 1e-4
+"""A body this part of the compression away from a surface still touches it: rounding, also that of
+float32, must not count as a loss of contact, which the force would answer with a jump."""
+
+
+@runtime_checkable
+class NormalLaw(Protocol):
+    """What gives the normal force."""
+
+    @property
+    def states(self) -> int:
+        """The number of state variables."""
+
+    def touches(self, state: Values, gap: Value) -> Value:
+        """1.0 where there may be a force, 0.0 where the body is beyond the surface's reach."""
+
+    def response(self, state: Values, gap: Value, rate: Value, touching: Value = None) -> Response:
+        """The force on each body, away from the other (N), and the rates of the states.
+
+        touching: as `touches` said before, at the beginning of a step; by default as it says now.
+        """
+
+    def energy(self, state: Values, gap: Value) -> Value:
+        """What the springs hold (J)."""
+
+    def advanced(self, state: Values, force: Value, gap: Value, dt: float) -> list[Value]:
+        """The states dt seconds later, under the force of the step, at the gap after it."""
+
+    def settled(self, state: Values, force: Value, gap: Value) -> list[Value]:
+        """States that an integrator has found, made exact: on the gap, where there is a force."""
+
+
+class _InSeries(NormalLaw):
+    """Surfaces one behind the other, pressed by one force; each has a state, its place (m)."""
+
+    @property
+    def _surfaces(self) -> tuple["SoftSurface", ...]:
+        raise NotImplementedError
+
+    @property
+    def _damping(self) -> float:
+        return _series(*(s.damping for s in self._surfaces))
+
+    def touches(self, state: Values, gap: Value) -> Value:
+        return less_equal(gap, (1.0 - CLOSE) * sum(state))
+
+    def response(self, state: Values, gap: Value, rate: Value, touching: Value = None) -> Response:
+        """The force, and the rates of the states, which together make the gap's.
+
+        What the gap differs from the sum of the states is shared out in proportion to 1/D, which is
+        how a sudden motion would be.
+        """
+        surfaces = list(zip(self._surfaces, state, strict=True))
+        damping = self._damping
+        off = sum(damping / s.damping * (s.stiffness / s.damping) for s, _ in surfaces)
+        follow = sum(s.stiffness / s.damping * z for s, z in surfaces)
+        push = -damping * (rate + follow + off * (gap - sum(state)))
+        touching = self.touches(state, gap) if touching is None else touching
+        force = select(touching, maximum(push, 0.0), 0.0)
+        return force, [-(s.stiffness * z + force) / s.damping for s, z in surfaces]
+
+    def energy(self, state: Values, gap: Value) -> Value:
+        return sum(0.5 * s.stiffness * z * z for s, z in zip(self._surfaces, state, strict=True))
+
+    def advanced(self, state: Values, force: Value, gap: Value, dt: float) -> list[Value]:
+        """The states after a step, without integrating (Featherstone 2008, 11.8, extensions).
+
+        Where there was a force they are shifted onto the gap; elsewhere each decays as
+        exp(-K t / D). For steps of a fixed length, in which integrated states would not stay
+        exactly on the body.
+        """
+        parts = zip(self._surfaces, state, strict=True)
+        return self.settled([_decayed(s, z, force, dt) for s, z in parts], force, gap)
+
+    def settled(self, state: Values, force: Value, gap: Value) -> list[Value]:
+        damping, surfaces = self._damping, zip(self._surfaces, state, strict=True)
+        off = select(less(0.0, force), gap - sum(state), 0.0)
+        return [z + damping / s.damping * off for s, z in surfaces]
+
+
+@dataclass(frozen=True)
+class SoftSurface(_InSeries):
+    """A massless surface on a spring and a damper: first order (Featherstone 2008, 11.8).
+
+    stiffness: K (N/m). damping: D (N s/m). Its state is z, the place of the surface (m, negative
+    where it is pressed in). A body at p (the gap) touches it where p = z, feels then
+    max(0, -K p - D pdot), and leaves it behind where that is zero: the surface follows at its own
+    pace, zdot = -(K z + force)/D (Eq 11.73, 11.74).
+
+    The force is taken of p, not of z, so that errors of z die out with the surface's own time D/K.
+    """
+
+    stiffness: float
+    damping: float
+    states = 1
+
+    def __post_init__(self) -> None:
+        _positive(self, "stiffness", "damping")
+
+    @property
+    def _surfaces(self) -> tuple["SoftSurface", ...]:
+        return (self,)
+
+
+@dataclass(frozen=True)
+class TwoSoftSurfaces(_InSeries):
+    """Two soft bodies: each surface has its spring, damper and state, and one force presses both.
+
+    The bodies touch where the gap is z1 + z2, and both z follow Eq 11.73. Where K/D is the same for
+    both, `lumped` is one surface that gives the same forces.
+    """
+
+    first: SoftSurface
+    second: SoftSurface
+    states = 2
+
+    def __post_init__(self) -> None:
+        for surface in self._surfaces:
+            if not isinstance(surface, SoftSurface):
+                problem = f"give two of SoftSurface, not {surface!r:.60}"
+                raise ArgumentError("E-CONTACT-085", problem, part="TwoSoftSurfaces")
+
+    @property
+    def _surfaces(self) -> tuple[SoftSurface, ...]:
+        return self.first, self.second
+
+    def lumped(self) -> SoftSurface:
+        """One surface for both: K1 K2/(K1 + K2) and D1 D2/(D1 + D2), where K1/D1 = K2/D2."""
+        a, b = self.first, self.second
+        if not math.isclose(a.stiffness * b.damping, b.stiffness * a.damping, rel_tol=1e-9):
+            ratios = f"{a.stiffness / a.damping:g} and {b.stiffness / b.damping:g} 1/s"
+            problem = f"the surfaces differ in the ratio of stiffness to damping, {ratios}"
+            part = "TwoSoftSurfaces.lumped"
+            raise InputError("E-CONTACT-086", problem, "keep them as two", part=part)
+        return SoftSurface(_series(a.stiffness, b.stiffness), _series(a.damping, b.damping))
+
+
+@dataclass(frozen=True)
+class _Stateless(NormalLaw):
+    """A spring and a damper without states, whose force itself grows from zero."""
+
+    stiffness: float
+    damping: float
+    states = 0
+
+    def __post_init__(self) -> None:
+        _positive(self, "stiffness")
+        _positive(self, "damping", or_zero=True)
+
+    def touches(self, state: Values, gap: Value) -> Value:
+        return 1.0
+
+    def advanced(self, state: Values, force: Value, gap: Value, dt: float) -> list[Value]:
+        return []
+
+    def settled(self, state: Values, force: Value, gap: Value) -> list[Value]:
+        return []
+
+
+@dataclass(frozen=True)
+class HuntCrossley(_Stateless):
+    """A spring and a damper that both grow with depth: f = K d^n (1 + a ddot), d = -gap.
+
+    stiffness: K (N/m^n). damping: a (s/m), by which slow impacts have a restitution of about
+    1 - 2 a v / 3. exponent: n, a multiple of one half from 1 on; 3/2 is Hertz's for spheres. No
+    state, and no jump of force at the first touch. Hunt and Crossley (1975), Marhefka and Orin
+    (1999), whose alpha is 2 a / 3.
+    """
+
+    exponent: float = 1.5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.exponent < 1.0 or 2.0 * self.exponent != round(2.0 * self.exponent):
+            problem = f"exponent must be a multiple of one half from 1 on, not {self.exponent!r}"
+            raise InputError("E-CONTACT-087", problem, part="HuntCrossley")
+
+    def response(self, state: Values, gap: Value, rate: Value, touching: Value = None) -> Response:
+        spring = self.stiffness * _power(maximum(-gap, 0.0), self.exponent)
+        return maximum(spring * (1.0 - self.damping * rate), 0.0), []
+
+    def energy(self, state: Values, gap: Value) -> Value:
+        """K d^(n+1) / (n+1)."""
+        n = self.exponent + 1.0
+        return self.stiffness / n * _power(maximum(-gap, 0.0), n)
+
+
+@dataclass(frozen=True)
+class AzadFeatherstone(_Stateless):
+    """Hertz's spring with a damper that grows as the root of depth: f = K d^(3/2) + D d^(1/2) ddot.
+
+    stiffness: K (N/m^1.5). damping: D (N s/m^1.5). d = -gap. It differs from Hunt and Crossley's in
+    the power of d beside ddot, and so the restitution falls with the speed to the power 1/5, as is
+    measured on spheres and plates. Azad and Featherstone (2010, *Modeling the contact between a
+    rolling sphere and a compliant ground plane*; 2014, *A new nonlinear model of contact normal
+    force*, IEEE Trans. Robotics 30(3), 736-739); Kuwabara and Kono (1987).
+    """
+
+    def response(self, state: Values, gap: Value, rate: Value, touching: Value = None) -> Response:
+        d = maximum(-gap, 0.0)
+        return maximum(_power(d, 0.5) * (self.stiffness * d - self.damping * rate), 0.0), []
+
+    def energy(self, state: Values, gap: Value) -> Value:
+        """2/5 K d^(5/2)."""
+        return 0.4 * self.stiffness * _power(maximum(-gap, 0.0), 2.5)
 
 
 @dataclass(frozen=True)
@@ -36,11 +244,11 @@ class SoftFriction:
     damping: float
 
     def __post_init__(self) -> None:
-        not_negative(self, "coefficient")
-        positive(self, "stiffness", "damping")
+        _positive(self, "coefficient", or_zero=True)
+        _positive(self, "stiffness", "damping")
 
     def response(
-        self, state: Sequence[Value], normal_force: Value, slip: Sequence[Value]
+        self, state: Values, normal_force: Value, slip: Values
     ) -> tuple[list[Any], list[Any]]:
         """The forces along the tangents (N) and the rates of x, at slip velocities v (m/s)."""
         K, D = self.stiffness, self.damping
@@ -51,14 +259,14 @@ class SoftFriction:
         forces = [part * f for f in held]
         return forces, [-(K * x + f) / D for x, f in zip(state, forces, strict=True)]
 
-    def energy(self, state: Sequence[Value]) -> Value:
+    def energy(self, state: Values) -> Value:
         """K_t x^2 / 2."""
         return 0.5 * self.stiffness * sum(x * x for x in state)
 
-    def advanced(self, state: Sequence[Value], forces: Sequence[Value], dt: float) -> list[Value]:
+    def advanced(self, state: Values, forces: Values, dt: float) -> list[Value]:
         """x after a step of constant force: exactly what Eq 11.77 says of that."""
         surface = SoftSurface(self.stiffness, self.damping)
-        return [decayed(surface, x, f, dt) for x, f in zip(state, forces, strict=True)]
+        return [_decayed(surface, x, f, dt) for x, f in zip(state, forces, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -75,16 +283,12 @@ class SoftContact:
 
     def __post_init__(self) -> None:
         if not isinstance(self.normal, NormalLaw):
-            problem = (
-                "normal must be a law such as SoftSurface(...) or HuntCrossley(...), not "
-                f"{self.normal!r:.60}"
-            )
+            what = "normal must be a law such as SoftSurface(...) or HuntCrossley(...)"
+            problem = f"{what}, not {self.normal!r:.60}"
             raise ArgumentError("E-CONTACT-080", problem, part="SoftContact")
         if not isinstance(self.friction, SoftFriction | None):
-            problem = (
-                "friction must be SoftFriction(coefficient, stiffness, damping), not "
-                f"{self.friction!r:.60}"
-            )
+            what = "friction must be SoftFriction(coefficient, stiffness, damping)"
+            problem = f"{what}, not {self.friction!r:.60}"
             raise ArgumentError("E-CONTACT-081", problem, part="SoftContact")
         if self.tangents not in (1, 2):
             problem = f"tangents must be 1 or 2, not {self.tangents!r}"
@@ -95,16 +299,16 @@ class SoftContact:
         """The number of state variables."""
         return self.normal.states + (self.tangents if self.friction is not None else 0)
 
-    def touches(self, state: Sequence[Value], gap: Value) -> Value:
+    def touches(self, state: Values, gap: Value) -> Value:
         """1.0 where there may be a force, 0.0 where the body is beyond the surface's reach."""
         return self.normal.touches(self._parts(state)[0], gap)
 
     def response(
         self,
-        state: Sequence[Value],
+        state: Values,
         gap: Value,
         rate: Value,
-        slip: Sequence[Value],
+        slip: Values,
         touching: Value = None,
     ) -> tuple[list[Any], list[Any]]:
         """The forces on the body (N; tangents, then normal), and the rates of the states.
@@ -123,15 +327,13 @@ class SoftContact:
         forces, slipped = self.friction.response(sideways, force, slip)
         return [*forces, force], [*rates, *slipped]
 
-    def energy(self, state: Sequence[Value], gap: Value) -> Value:
+    def energy(self, state: Values, gap: Value) -> Value:
         """What all springs hold (J)."""
         normal, sideways = self._parts(state)
         held = 0.0 if self.friction is None else self.friction.energy(sideways)
         return self.normal.energy(normal, gap) + held
 
-    def advanced(
-        self, state: Sequence[Value], forces: Sequence[Value], gap: Value, dt: float
-    ) -> list[Value]:
+    def advanced(self, state: Values, forces: Values, gap: Value, dt: float) -> list[Value]:
         """The states after a step of dt seconds under these forces, at the gap after it."""
         normal, sideways = self._parts(state)
         after = self.normal.advanced(normal, forces[-1], gap, dt)
@@ -139,13 +341,47 @@ class SoftContact:
             return after
         return [*after, *self.friction.advanced(sideways, forces[:-1], dt)]
 
-    def settled(self, state: Sequence[Value], forces: Sequence[Value], gap: Value) -> list[Value]:
+    def settled(self, state: Values, forces: Values, gap: Value) -> list[Value]:
         """States that an integrator has found, with surfaces on the gap where there is a force."""
         normal, sideways = self._parts(state)
         return [*self.normal.settled(normal, forces[-1], gap), *sideways]
 
-    def _parts(self, state: Sequence[Value]) -> tuple[Sequence[Value], Sequence[Value]]:
+    def _parts(self, state: Values) -> tuple[Values, Values]:
         if len(state) != self.states:
             problem = f"{self.states} states are needed, not {len(state)}"
             raise InputError("E-CONTACT-084", problem, part="SoftContact")
         return state[: self.normal.states], state[self.normal.states :]
+
+
+def _decayed(surface: SoftSurface, z: Value, force: Value, dt: float) -> Value:
+    """The solution of Eq 11.73 under a constant force."""
+    rest = -force / surface.stiffness
+    return rest + (z - rest) * math.exp(-surface.stiffness / surface.damping * dt)
+
+
+def _series(*values: float) -> float:
+    """Of springs or dampers one behind the other."""
+    return 1.0 / sum(1.0 / value for value in values)
+
+
+def _power(d: Value, exponent: float) -> Value:
+    """d^exponent of d >= 0, exponent a multiple of one half; its slope at 0 is 0, not infinite."""
+    halves = round(2.0 * exponent)
+    result: Value = 1.0
+    for _ in range(halves // 2):
+        result = result * d
+    if halves % 2:
+        deep = less(0.0, d)
+        result = result * select(deep, sqrt(select(deep, d, 1.0)), 0.0)
+    return result
+
+
+def _positive(law: Any, *names: str, or_zero: bool = False) -> None:
+    """Refuse numbers of a law that are not positive and finite."""
+    for name in names:
+        value = getattr(law, name)
+        fits = isinstance(value, Real) and math.isfinite(value)
+        if not (fits and (value > 0.0 or (or_zero and value == 0.0))):
+            kind = "zero or positive" if or_zero else "positive"
+            problem = f"{name} must be a finite {kind} number, not {value!r:.60}"
+            raise InputError("E-CONTACT-088", problem, part=type(law).__name__)

@@ -21,6 +21,9 @@ Two opposite contacts that just fit are a feasible problem, whatever the last di
 PIVOT = 1e-11
 """Entries of a column up to this, after scaling, are zero but for rounding: no pivots."""
 
+PENETRATE = "tolerate a little penetration, or look at the contact geometry"
+"""The remedy where no forces keep contacts apart."""
+
 TIE = 1e-12
 """Ratios nearer to each other than this, after scaling, are equal."""
 
@@ -117,10 +120,7 @@ def _on_a_ray(
     ray = scale * growth[n : 2 * n]
     contacts = ", ".join(map(str, np.flatnonzero(growth[n : 2 * n] > PIVOT)))
     problem = f"no forces keep the contacts from penetrating (secondary ray along {contacts})"
-    remedy = (
-        "tolerate a little penetration, so that normals change, or look at the contact geometry"
-    )
-    return Infeasible("E-CONTACT-003", problem, remedy, ray=ray, part="lemke")
+    return Infeasible("E-CONTACT-003", problem, PENETRATE, ray=ray, part="lemke")
 
 
 def gauss_seidel(

@@ -1,8 +1,9 @@
-"""Contact problems as quadratic programs, by DAQP (extra `contact`): in forces or accelerations.
+"""Quadratic programs by DAQP and cone programs by Clarabel (extra `contact`).
 
-Both have the solutions of the complementarity problem (Featherstone 2008, Eq 11.43 and 11.44). The
-one in accelerations is Gauss' principle of least constraint: strictly convex whatever the contacts,
-so the better one where more contacts touch than there are freedoms.
+The quadratic programs, in forces or accelerations, have the solutions of the complementarity
+problem (Featherstone 2008, Eq 11.43 and 11.44). The one in accelerations is Gauss' principle of
+least constraint: strictly convex whatever the contacts, so the better one where more contacts touch
+than there are freedoms.
 """
 
 from importlib import import_module
@@ -12,7 +13,13 @@ import numpy as np
 import scipy
 
 from chasles.errors import ConvergenceError, InputError, MissingPackageError
-from chasles.motion.solvers.complementarity import Array, Infeasible, checked_problem, scales
+from chasles.motion.solvers.complementarity import (
+    PENETRATE,
+    Array,
+    Infeasible,
+    checked_problem,
+    scales,
+)
 
 OPTIMAL, INFEASIBLE = 1, -1
 """Exit flags of DAQP."""
@@ -27,6 +34,9 @@ SETTLED = 1e-12
 
 TOLERANCE = 1e-10
 """To which DAQP satisfies bounds, beside a largest entry of one."""
+
+CLARABEL = 1e-10
+"""Tolerances of Clarabel; with less it may not end."""
 
 CERTAIN = 1e-6
 """How far from zero A u may be beside b.u = -1, where u proves that a problem has no solution."""
@@ -48,8 +58,9 @@ def forces_program(M: Array, d: Array) -> np.ndarray:
     z, _, flag = solve_quadratic(A, b / size, np.zeros((0, n)), np.zeros(n), proximal=PROXIMAL)
     if flag != OPTIMAL and (ray := _ray(A, b / size)) is not None:
         problem = "the program is unbounded: no forces keep the contacts from penetrating"
-        remedy = "tolerate a little penetration, or look at the contact geometry"
-        raise Infeasible("E-CONTACT-054", problem, remedy, ray=scale * ray, part="forces_program")
+        raise Infeasible(
+            "E-CONTACT-054", problem, PENETRATE, ray=scale * ray, part="forces_program"
+        )
     if flag != OPTIMAL:
         problem = f"DAQP gives up (exit flag {flag})"
         raise ConvergenceError("E-CONTACT-055", problem, "use lemke", part="forces_program")
@@ -101,9 +112,8 @@ def accelerations_program(
     )
     if flag == INFEASIBLE:
         problem = "the program is infeasible: no accelerations keep the contacts from penetrating"
-        remedy = "tolerate a little penetration, or look at the contact geometry"
         part = "accelerations_program"
-        raise Infeasible("E-CONTACT-057", problem, remedy, ray=_ray(T, bias), part=part)
+        raise Infeasible("E-CONTACT-057", problem, PENETRATE, ray=_ray(T, bias), part=part)
     if flag != OPTIMAL:
         problem = f"DAQP gives up (exit flag {flag})"
         raise ConvergenceError("E-CONTACT-058", problem, "use lemke", part="accelerations_program")
@@ -129,6 +139,36 @@ def solve_quadratic(
         primal_tol=TOLERANCE,
     )
     return np.array(x), np.maximum(-np.array(info["lam"]), 0.0), int(flag)
+
+
+def cones_program(P: np.ndarray, c: np.ndarray, rows: list[np.ndarray]) -> np.ndarray:
+    """The x that minimises x'P x / 2 + x'c, each block of rows times its part of x in a cone.
+
+    Clarabel's second-order cone is first entry >= length of the others; a block of 1 is a ray.
+    """
+    clarabel = optional("clarabel")
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = CLARABEL
+    solution = clarabel.DefaultSolver(
+        scipy.sparse.csc_matrix(np.triu(P)),
+        c,
+        scipy.sparse.csc_matrix(-scipy.linalg.block_diag(*rows)),
+        np.zeros(len(c)),
+        [
+            clarabel.SecondOrderConeT(len(k)) if len(k) > 1 else clarabel.NonnegativeConeT(1)
+            for k in rows
+        ],
+        settings,
+    ).solve()
+    status = str(solution.status)
+    if status in ("DualInfeasible", "AlmostDualInfeasible"):
+        problem = "the program is unbounded: no forces keep the contacts from penetrating"
+        raise Infeasible("E-CONTACT-008", problem, PENETRATE, part="cone_program")
+    if status not in ("Solved", "AlmostSolved"):
+        problem = f"Clarabel found no solution ({status})"
+        raise ConvergenceError("E-CONTACT-009", problem, part="cone_program")
+    return np.array(solution.x)
 
 
 def optional(package: str) -> Any:

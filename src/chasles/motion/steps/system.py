@@ -1,10 +1,11 @@
-"""The contract of a step: a motion near a position as a system of first order, and what it gives.
+"""The contract of a step, and its form on arrays: the motion near a position, of first order.
 
 Integrators are written once against `System`. On arrays it is `Local`, on symbols `Traced`; the
 drivers take the state after a step, and whatever happened within it, from there.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
 from typing import Any, NamedTuple, Protocol
@@ -12,6 +13,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from chasles.model import Model
+from chasles.motion.contract import Machine
 
 
 class Weights(NamedTuple):
@@ -66,10 +68,10 @@ def path(model: Model) -> list[int]:
 
 
 class Advanced(NamedTuple):
-    """y after a step; what it may be wrong by; y after any part of the step, from 0 to 1.
+    """y after a step; its estimated error; y after any part of the step, from 0 to 1.
 
-    error: none where the method does not estimate it. within: none where it has no interpolant of
-    its own; Hermite's then serves.
+    error: None where the method does not estimate it. within: None where the method has no
+    interpolant; Hermite's then serves.
     """
 
     y: Any
@@ -79,3 +81,187 @@ class Advanced(NamedTuple):
 
 Advance = Callable[[Any, Any, Any], Advanced]
 """advance(system, h, y): a step of h seconds."""
+
+
+# On arrays --------------------------------------------------------------------------------------
+
+Placed = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""A position, its velocity, and the rate of the step that leads to it."""
+
+Place = Callable[[float, np.ndarray, np.ndarray, np.ndarray], Placed]
+"""place(t, q, d, v): the position integrate(q, d) at time t, its velocity, and the rate of d."""
+
+Accelerate = Callable[[float, np.ndarray, np.ndarray], np.ndarray]
+"""accelerate(t, q, qd): qdd."""
+
+
+class Tree:
+    """The places of a tree, or of one whose loops something else keeps closed.
+
+    rechosen: the times at which other independent coordinates were chosen.
+    """
+
+    def __init__(self, robot: Machine) -> None:
+        self._robot = robot
+        self._additive = all(robot.model.bodies[i].joint.additive for i in robot.model.movers)
+        self.rechosen: list[float] = []
+
+    def begin(self, t: float, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The state that a motion can begin with."""
+        return q, qd
+
+    def place(self, t: float, q: np.ndarray, d: np.ndarray, v: np.ndarray) -> Placed:
+        """As `Place`."""
+        there = self._robot.integrate(q, d)
+        return there, v, self._rate(q, there, v)
+
+    def step(
+        self, step: Callable[..., "Taken"], t: float, h: float, q: np.ndarray, qd: np.ndarray
+    ) -> "Taken":
+        """The step step(place, t, h, q, qd)."""
+        return step(self.place, t, h, q, qd)
+
+    def _rate(self, q: np.ndarray, there: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """The rate of difference(q, there) while `there` moves with v."""
+        if self._additive:
+            return v
+        return (self._robot.derivatives("difference", q, there, wrt="q1") @ v[..., None])[..., 0]
+
+
+class Behind(Protocol):
+    """Numbers behind those of q that are integrated with them: states of soft surfaces."""
+
+    @property
+    def size(self) -> int:
+        """How many numbers; their rates stand behind the accelerations."""
+
+    def settled(self, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+        """q after a step, with these numbers made exact."""
+
+
+@dataclass(frozen=True)
+class Local:
+    """y = (d, v, s, x), from the time t and the position q at which a step begins.
+
+    d: the step from q along `integrate`, which is a vector whatever the joints are, so that methods
+    for vectors apply (Munthe-Kaas 1998); v: velocities; s: what stands behind q; x: entries of q
+    that depend on the way (the place of a rolling sphere, at the indices `path`), which are
+    integrated by their own rates.
+    """
+
+    robot: Machine
+    path: Sequence[int]
+    place: Place
+    accelerate: Accelerate
+    t: float
+    q: np.ndarray
+    behind: Behind | None = None
+
+    @property
+    def position(self) -> np.ndarray:
+        """q alone."""
+        return self.q if self.behind is None else self.q[..., : self.robot.nq]
+
+    def start(self, qd: np.ndarray) -> np.ndarray:
+        """y at the beginning."""
+        x = [self.q[..., self.path]] if self.path else []
+        return np.concatenate([np.zeros_like(qd), qd, self.q[..., self.robot.nq :], *x], -1)
+
+    def freedoms(self, y: np.ndarray) -> int:
+        """The number of velocities."""
+        extra = 0 if self.behind is None else self.behind.size
+        return (y.shape[-1] - extra - len(self.path)) // 2
+
+    def velocity(self, y: np.ndarray) -> np.ndarray:
+        """v of y."""
+        n = self.freedoms(y)
+        return y[..., n : 2 * n]
+
+    def stages(self, count: int, y: np.ndarray) -> np.ndarray:
+        return np.empty((count, *y.shape))
+
+    def first(self, y: np.ndarray) -> np.ndarray:
+        qd = self.velocity(y)
+        way = self._way(self.position, qd)
+        return np.concatenate([qd, self.accelerate(self.t, self.q, qd), *way], -1)
+
+    def rates(self, s: float, y: np.ndarray) -> np.ndarray:
+        there, speed, rate = self._placed(s, y)
+        qdd = self.accelerate(self.t + s, self._with(there, y), speed)
+        return np.concatenate([rate, qdd, *self._way(there, speed)], -1)
+
+    def moved(self, y: np.ndarray, h: float, weights: Weights, k: Any) -> np.ndarray:
+        if weights is ONE:
+            return y + h * k[0]
+        n = len(weights.values)
+        return y + (h * weights.values @ k[:n].reshape(n, y.size)).reshape(y.shape)
+
+    def led(self, y: np.ndarray, h: float) -> np.ndarray:
+        """As `System.led`; y is overwritten."""
+        y[..., : self.freedoms(y)] = h * self.velocity(y)
+        return y
+
+    def state(self, s: float, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """q and qd of y, s seconds after the beginning."""
+        there, speed, _ = self._placed(s, y)
+        return self._with(there, y), speed
+
+    def _with(self, there: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """A position with what stands behind it in y."""
+        if self.behind is None:
+            return there
+        n = 2 * self.freedoms(y)
+        return np.concatenate([there, y[..., n : n + self.behind.size]], -1)
+
+    def _placed(self, s: float, y: np.ndarray) -> Placed:
+        d, q, path = y[..., : self.freedoms(y)], self.position, self.path
+        if path:
+            q = q.copy()
+            q[..., path] += y[..., -len(path) :] - self.robot.integrate(q, d)[..., path]
+        return self.place(self.t + s, q, d, self.velocity(y))
+
+    def _way(self, q: np.ndarray, qd: np.ndarray) -> list[np.ndarray]:
+        """The rate of x, if there is any."""
+        if not self.path:
+            return []
+        J = self.robot.derivatives("integrate", q, np.zeros_like(qd), wrt="v")
+        return [(J[..., self.path, :] @ qd[..., None])[..., 0]]
+
+
+class Taken(NamedTuple):
+    """A step: q and qd after it, the error of y where it is estimated, y at both ends.
+
+    at(part): q and qd after a part of it.
+    """
+
+    q: np.ndarray
+    qd: np.ndarray
+    error: np.ndarray | None
+    ends: tuple[np.ndarray, np.ndarray]
+    at: Callable[[float], tuple[np.ndarray, np.ndarray]]
+
+
+def take(advance: Advance, local: Local, h: float, qd: np.ndarray) -> Taken:
+    """A step of h seconds by a method."""
+    y = local.start(qd)
+    last, error, within = advance(local, h, y)
+    within = within or _hermite(local, h, y, last)
+    q, qd = local.state(h, last)
+    q = q if local.behind is None else local.behind.settled(q, qd)
+    return Taken(q, qd, error, (y, last), lambda part: local.state(part * h, within(part)))
+
+
+def _hermite(
+    local: Local, h: float, first: np.ndarray, last: np.ndarray
+) -> Callable[[float], np.ndarray]:
+    """The cubic through both ends of a step with the rates there, which are computed on use."""
+    rates: list[np.ndarray] = []
+
+    def within(part: float) -> np.ndarray:
+        if not rates:
+            rates.extend([local.first(first), local.rates(h, last)])
+        a, b, back = rates[0], rates[1], 1.0 - part
+        curve = back * (h * a - (last - first)) - part * (h * b - (last - first))
+        return back * first + part * last + part * back * curve
+
+    return within

@@ -9,7 +9,7 @@ from itertools import pairwise
 from chasles.expr import RULES, Arena, Number, Program, Variable
 from chasles.functions.programs import Derivative, program
 from chasles.model import Model
-from chasles.motion.contact.soft import Contacts, Pressed
+from chasles.motion.contact.pairs import Contacts, Pressed
 from chasles.motion.steps.integrators import INTEGRATORS
 from chasles.motion.steps.system import Weights, path
 
@@ -111,8 +111,7 @@ class Traced:
 
     def run(self, found: Program, **arguments: Numbers) -> list[Number]:
         """A program on expressions."""
-        values = found.replay(arguments, self.arena)
-        return [values[r] for r in found.results[0]]
+        return found.applied(arguments, self.arena)[0]
 
 
 STEPS = {name: row for name, row in INTEGRATORS.items() if row.traced}

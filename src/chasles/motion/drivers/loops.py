@@ -1,0 +1,278 @@
+"""How positions follow steps along the configuration space: of a tree, or of closed loops."""
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from chasles import backends
+from chasles.backends.arrays import call
+from chasles.errors import ArgumentError, InputError, ModelError
+from chasles.expr import RULES, Arena, Number, Program, Variable, forward
+from chasles.mechanisms import CLOSED, Chart, ImpossiblePosition, OpenLoop, SingularPosition
+from chasles.motion.contract import Array, Machine
+from chasles.motion.drivers.running import Memory, Remembering
+from chasles.motion.steps.system import Placed, Taken, Tree
+
+FALLEN = 0.1
+"""Other coordinates are chosen where the margin of a chart, which is the square of a pivot, falls
+below this part of what it was when the chart was chosen: a pivot at a third. At a hundredth the
+equations still have their digits, but such coordinates turn back within a few steps of a
+millisecond, and the method loses the energy's: with rates up to 15 rad/s a five-bar errs in ten
+seconds by 5e-3 of its kinetic energy at a hundredth, by 4e-6 at a tenth, by 3e-7 at a third."""
+
+STEPS = 20
+"""Newton's at most; two or three are usual."""
+
+CONSISTENT = 1e-6
+"""At the start loops may be open by this much (rad, parts of their size), and rates be wrong."""
+
+BRANCH = 1e-3
+"""A closed position farther than this from the given one (rad, m) belongs to another branch."""
+
+
+# Loops that the user closes ---------------------------------------------------------------------
+
+Gamma = Callable[..., Sequence[Number]]
+"""gamma(y) or gamma(y, t): all of q from the independent coordinates, in the order of
+`robot.independent`, and the time."""
+
+
+class ClosureFunction:
+    """q = gamma(y), qd = G yd, qdd = G ydd + g, for a robot with loops (Featherstone 2008, 8.11).
+
+    Or q = gamma(y, t), qd = G yd + d gamma/dt, for a robot that depends on time: gamma's last
+    argument is then called t. gamma is called once, on symbols; it is made of + - * / and of `sin`,
+    `cos`, `atan2`, `sqrt`, `select` and the others of `chasles.expr`. It decides the branch. G and
+    g are its derivatives. Every joint must have a q whose rates are its velocities (no spherical,
+    planar or free joint).
+    """
+
+    def __init__(self, robot: Machine, gamma: Gamma) -> None:
+        model, self.robot = robot.model, robot
+        robot.mechanism.require_loops("ClosureFunction", "there is nothing to close")
+        for body in (model.bodies[i] for i in model.movers):
+            if not body.joint.additive:
+                problem = (
+                    f"joint {body.data.name!r} of robot {model.name!r} has velocities that are not "
+                    "rates of its q"
+                )
+                remedy = "leave the loops to simulate"
+                raise ModelError("E-MOTION-026", problem, remedy, part="ClosureFunction")
+        loops = robot.mechanism.loops
+        self.independent, self.freedoms = loops.independent, loops.freedoms
+        self._kernel = backends.compile(_program(gamma, len(self.independent), model.nq))
+
+    def __call__(self, y: Array, yd: Array = None, ydd: Array = None, *, t: Array = 0.0) -> Any:
+        """q (..., nq) at y (..., n); with yd also qd, with ydd also qdd, as a tuple.
+
+        t: the time (...), in s, of which a gamma(y) makes no use. Raises
+        `chasles.ImpossiblePosition` where gamma has no value.
+        """
+        zero = np.zeros(len(self.independent))
+        rates = [zero if rate is None else rate for rate in (yd, ydd)]
+        found = call(self._kernel, "ClosureFunction", (y, *rates, t))
+        bad = ~np.isfinite(found[0])
+        if np.count_nonzero(bad) and np.all(np.isfinite(y)):
+            where = tuple(int(k) for k in np.argwhere(bad)[0][:-1])
+            names = ", ".join(repr(self.freedoms[k]) for k in self.independent)
+            values = np.broadcast_to(y, (*bad.shape[:-1], len(zero)))[where].tolist()
+            problem = f"the closure function has no value at {names} = {values}"
+            part = f"robot {self.robot.model.name!r}"
+            raise ImpossiblePosition("E-MOTION-027", problem, part=part)
+        if yd is None and ydd is None:
+            return found[0]
+        return found[:2] if ydd is None else found
+
+
+def _program(gamma: Gamma, n: int, nq: int) -> Program:
+    """The program of q, qd, qdd in y, yd, ydd and t."""
+    moment = Variable("t", ())
+    inputs = [Variable(name, (n,)) for name in ("y", "yd", "ydd")]
+    arena = Arena(RULES)
+    y, (t,) = ([arena.input(v.name, k) for k in range(v.size)] for v in (inputs[0], moment))
+    timed = list(inspect.signature(gamma).parameters)[1:] == ["t"]
+    q = list(gamma(y, t) if timed else gamma(y))
+    if len(q) != nq:
+        problem = f"gamma must give {nq} numbers, q, not {len(q)}"
+        raise InputError("E-MOTION-028", problem, part="ClosureFunction")
+    position = Program.from_outputs("gamma", [inputs[0], moment], [(Variable("q", (nq,)), q)])
+    velocity = forward(position, ["y", "t"])
+    names = {"d_y": "yd", "d_t": "td"}  # the rates of y and t are inputs of their own
+    rates = tuple(Variable(names.get(v.name, v.name), v.shape) for v in velocity.inputs)
+    velocity = replace(velocity, inputs=rates)
+    acceleration = forward(velocity, ["y", "t", "yd"])
+    arena = Arena(RULES)
+    y, yd, ydd = ([arena.input(v.name, k) for k in range(n)] for v in inputs)
+    given: dict[str, list[Number]] = {"y": y, "t": [arena.input("t", 0)], "d_t": [1.0], "td": [1.0]}
+    given |= {"yd": yd, "d_y": yd, "d_yd": ydd}
+    outputs = []
+    for name, part in (("q", position), ("qd", velocity), ("qdd", acceleration)):
+        outputs.append((Variable(name, (nq,)), part.applied(given, arena)[0]))
+    return Program.from_outputs("gamma", [*inputs, moment], outputs)
+
+
+# Places along steps -----------------------------------------------------------------------------
+
+
+class Looped(Tree):
+    """Closed loops: begin with a state near enough to closed, and close it to rounding."""
+
+    def begin(self, t: float, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        mechanism = self._robot.mechanism
+        mechanism.at(t).closing.check_closed("simulate", q, CONSISTENT)
+        there, speed, _ = self.place(t, q, np.zeros_like(qd), qd)
+        scale = np.maximum(1.0, np.max(np.abs(qd), axis=-1, initial=0.0))
+        moved, wrong = np.abs(self._robot.difference(q, there)), np.abs(speed - qd)
+        branch = np.full_like(scale, BRANCH)
+        for name, error, limit, remedy in (
+            ("q is on another branch", moved, branch, "assemble or the closure"),
+            ("qd opens the loops", wrong, CONSISTENT * scale, "robot.complete(q, yd)"),
+        ):
+            bad = error > limit[..., None]
+            if np.any(bad):
+                *member, freedom = map(int, np.argwhere(bad)[0])
+                at = f" at index {tuple(member)}" if member else ""
+                joint, size = mechanism.loops.freedoms[freedom], error[(*member, freedom)]
+                problem = f"{name}{at}: {joint!r} is off by {size:.3g}"
+                remedy = f"give what {remedy} gives"
+                raise OpenLoop("E-MOTION-054", problem, remedy, part="simulate")
+        return there, speed
+
+
+class ByFunction(Looped):
+    """Loops that a function closes."""
+
+    def __init__(self, robot: Machine, closure: ClosureFunction) -> None:
+        super().__init__(robot)
+        loops = robot.mechanism.loops
+        if not isinstance(closure, ClosureFunction) or closure.freedoms != loops.freedoms:
+            problem = f"closure must be a ClosureFunction of robot {robot.name!r}"
+            raise ArgumentError("E-MOTION-053", problem, part="simulate")
+        self._closure, self._free = closure, closure.independent
+        self._where = [loops.places[k] for k in closure.independent]
+
+    def place(self, t: float, q: np.ndarray, d: np.ndarray, v: np.ndarray) -> Placed:
+        free = self._free
+        there, qd = self._closure(q[..., self._where] + d[..., free], v[..., free], t=t)
+        return there, qd, qd
+
+
+class Lost(SingularPosition):
+    """Some members of a batch need other independent coordinates: their mask."""
+
+    def __init__(self, *text: str, members: np.ndarray, **place: Any) -> None:
+        super().__init__(*text, **place)
+        self.members = members
+
+
+class Closed(Looped, Remembering):
+    """Loops closed by Newton's method: of d and v the independent entries count.
+
+    Every member of a batch has a chart of its own, since each comes to its dead points by itself.
+    Past one of these the margin has another sign than where the chart was chosen.
+    """
+
+    def __init__(self, robot: Machine) -> None:
+        super().__init__(robot)
+        self._charts: list[Chart] = []
+        self._which, self._start = np.zeros(0, int), np.zeros(0)
+
+    def begin(self, t: float, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """As `Tree.begin`, with charts for all members."""
+        self._charts = []
+        self._which, self._start = np.full(q.shape[:-1], -1), np.ones(q.shape[:-1])
+        self._choose(t, q, self._which < 0)
+        return super().begin(t, q, qd)
+
+    def step(
+        self, step: Callable[..., Taken], t: float, h: float, q: np.ndarray, qd: np.ndarray
+    ) -> Taken:
+        """As `Tree.step`, in other coordinates where those of a member will not do."""
+        chosen: Any = False
+        while True:
+            try:
+                return step(self.place, t, h, q, qd)
+            except Lost as lost:
+                alone = q[..., : self._robot.nq]
+                if np.any(lost.members & chosen):
+                    raise self._singular(t, alone, lost.members & chosen) from None
+                self._choose(t, alone, lost.members)
+                chosen = chosen | lost.members
+                self.rechosen.append(t)
+
+    def place(self, t: float, q: np.ndarray, d: np.ndarray, v: np.ndarray) -> Placed:
+        """The closed position with these independent entries of d, its velocity, the rate of d.
+
+        Newton's method from integrate(q, d); on rotations its steps add up to d but for a factor
+        1 + O(d), so that it converges a little slower there. Raises `Lost`.
+        """
+        for _ in range(STEPS):
+            there = self._robot.integrate(q, d)
+            step, qd, health = self._closing(t, there, v)
+            is_open = ~(health[..., 0] <= CLOSED * CLOSED)
+            if not np.count_nonzero(is_open):
+                break
+            d = d + np.where(is_open[..., None], step, 0.0)
+        lost = is_open | ~(health[..., 1] / self._start > FALLEN)
+        if np.count_nonzero(lost):
+            problem = "the loops cannot be followed from here"
+            raise Lost("E-MOTION-074", problem, part="simulate", members=lost)
+        return there, qd, self._rate(q, there, qd)
+
+    def memory(self) -> dict[str, np.ndarray]:
+        """Every chart that there is, those in use, whose each member's is, and its first margin."""
+        known, arrays = self._robot.mechanism.charts.memory()
+        used = np.array([known.index(chart) for chart in self._charts], dtype=int)
+        return arrays | {"charts": used, "chart": self._which, "margin": self._start}
+
+    def recall(self, memory: Memory) -> None:
+        """Go on in these coordinates; charts made later will be as they would have been."""
+        known = self._robot.mechanism.charts.recall(memory)
+        self._charts = [known[k] for k in memory["charts"]]
+        self._which, self._start = memory["chart"], memory["margin"]
+
+    def _closing(self, t: float, q: np.ndarray, v: np.ndarray) -> Placed:
+        """`closing_step` of every member, by its own chart."""
+        if len(self._charts) == 1:
+            return self._charts[0].closing(t, q, v)
+        step, qd, health = np.empty_like(v), np.empty_like(v), np.empty((*v.shape[:-1], 2))
+        for k, chart in enumerate(self._charts):
+            members = self._which == k
+            step[members], qd[members], health[members] = chart.closing(t, q[members], v[members])
+        return step, qd, health
+
+    def _choose(self, t: float, q: np.ndarray, members: np.ndarray) -> None:
+        """Other charts for some members: one that suits the first, for all whom it suits too."""
+        left, loops = np.array(members), self._robot.mechanism.at(t).closing
+        while np.any(left):
+            first = np.unravel_index(np.argmax(left), left.shape)
+            chart = self._robot.mechanism.charts.at(loops, q[first])
+            margin = chart.closing(t, q, np.zeros((*q.shape[:-1], self._robot.nv)))[2][..., 1]
+            taken = np.array(left & (np.abs(margin) > FALLEN))
+            taken[first] = True
+            if chart not in self._charts:
+                self._charts.append(chart)
+            self._which = np.where(taken, self._charts.index(chart), self._which)
+            self._start = np.where(taken, margin, self._start)
+            left &= ~taken
+        used = np.unique(self._which)
+        self._charts = [self._charts[k] for k in used]
+        self._which = np.searchsorted(used, self._which)
+
+    def _singular(self, t: float, q: np.ndarray, members: np.ndarray) -> SingularPosition:
+        """What to say where new coordinates are no better than the last."""
+        at = np.unravel_index(int(np.argmax(members)), members.shape)
+        loops, chart = self._robot.mechanism.at(t).closing, self._charts[self._which[at]]
+        index = f" at index {tuple(map(int, at))}" if at else ""
+        return SingularPosition(
+            "E-MOTION-055",
+            f"singular position{index}: "
+            f"{loops.undetermined(loops.matrix(q[at]), chart.independent)}, and no other choice "
+            "does",
+            "the motion can go on in more than one way: stop before it, or start so that it is "
+            "not met",
+            part=f"robot {self._robot.name!r}",
+        )

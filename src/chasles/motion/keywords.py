@@ -1,0 +1,82 @@
+"""Keywords of public functions: old names that still work, and options that a signature shows."""
+
+import dataclasses
+import functools
+import inspect
+import sys
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar, get_type_hints
+
+from chasles.errors import ArgumentError
+
+T = TypeVar("T", bound=Callable[..., Any])
+
+
+def shown(options: type, defaults: Mapping[str, Any] | None) -> Callable[[T], T]:
+    """Let `help` and editors show the keywords of a function that takes `**options`.
+
+    options: the TypedDict that names them. Those without a default must be given.
+    """
+    known = defaults or {}
+
+    def showing(function: T) -> T:
+        own = inspect.signature(function)
+        given = [p for p in own.parameters.values() if p.kind is not p.VAR_KEYWORD]
+        named = [
+            inspect.Parameter(
+                name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=known.get(name, inspect.Parameter.empty),
+                annotation=annotation,
+            )
+            for name, annotation in get_type_hints(options).items()
+        ]
+        last = [p for p in given if p.kind is p.KEYWORD_ONLY and p.default is not p.empty]
+        first = [p for p in given if p not in last]
+        signature = own.replace(parameters=[*first, *named, *last])
+        function.__signature__ = signature  # type: ignore[attr-defined]
+        return function
+
+    return showing
+
+
+def renamed(**names: str) -> Callable[[T], T]:
+    """Accept old keywords (old="new") of a function, or of a class and its attributes."""
+
+    def accepting(target: T) -> T:
+        call: Any = vars(target)["__init__"] if isinstance(target, type) else target
+
+        @functools.wraps(call)
+        def called(*arguments: Any, **options: Any) -> Any:
+            for old in names.keys() & options.keys():
+                new = names[old]
+                _warn(f"{old}= is now {new}=")
+                if new in options and not _replacing():
+                    problem = f"give {new}=, without {old}="
+                    raise ArgumentError("E-MOTION-092", problem, part=call.__qualname__)
+                options[new] = options.pop(old)
+            return call(*arguments, **options)
+
+        if not isinstance(target, type):
+            return called  # type: ignore[return-value]
+        target.__init__ = called  # type: ignore[misc]
+        for old, new in names.items():
+            setattr(target, old, property(functools.partial(_read, old=old, new=new)))
+        return target
+
+    return accepting
+
+
+def _replacing() -> bool:
+    """Return True below `dataclasses.replace`, which adds all fields that it was not given."""
+    return sys._getframe(2).f_globals is vars(dataclasses)
+
+
+def _read(owner: Any, *, old: str, new: str) -> Any:
+    _warn(f".{old} is now .{new}")
+    return getattr(owner, new)
+
+
+def _warn(words: str) -> None:
+    warnings.warn(words, DeprecationWarning, stacklevel=3)

@@ -1,0 +1,103 @@
+"""Friction by pyramids, and by sweeps over batches of problems.
+
+They take the problem of `chasles.motion.laws.friction`: G, c, mu and slip.
+"""
+
+from typing import Any
+
+import numpy as np
+import scipy
+
+from chasles.errors import InputError
+from chasles.motion.laws.friction import ACCURATE, Law, allowed
+from chasles.motion.solvers.complementarity import Iterated, lemke
+
+Array = Any
+
+
+def polyhedral(G: Array, c: Array, mu: Array, slip: Array = None, *, facets: int = 8) -> np.ndarray:
+    """Forces f (nc, 3 or 4) with pyramids of `facets` sides in the place of cones.
+
+    A linear complementarity problem by Lemke's method, which always has an answer where contacts
+    can be kept (Stewart and Trinkle 1996; Anitescu and Potra 1997). The pyramids stand within the
+    cones: friction may be less than Coulomb's by 1 - cos(pi/facets), and its direction off by
+    pi/facets. Torsion, if there is, adds one spoke to each side of their plane.
+    """
+    law = Law.checked("polyhedral", G, c, mu, slip)
+    if not isinstance(facets, int) or facets < 3:
+        problem = f"facets must be an integer from 3 on, not {facets!r}"
+        raise InputError("E-CONTACT-022", problem, part="polyhedral")
+    weight = np.max(law.weight, initial=0.0) or 1.0
+    angles = 2.0 * np.pi / facets * np.arange(facets)
+    spokes = np.zeros((law.width, facets))
+    spokes[:2] = np.cos(angles), np.sin(angles)
+    if law.width == 4:
+        spokes = np.column_stack([spokes, np.eye(4)[2], -np.eye(4)[2]])
+    along, seen, links = [], [], []
+    for m, sliding, sticks in zip(law.mu, law.slip, law.sticks, strict=True):
+        wide = spokes.shape[1] + 2 if sticks else 1
+        pull, row, link = (np.zeros((k, wide)) for k in (law.width, law.width, wide))
+        pull[:, 0], row[-1, 0] = (*(-m * sliding), 1.0), 1.0
+        if sticks:
+            pull[:, 1:-1] = row[:, 1:-1] = spokes
+            link[1:-1, -1], link[-1, 0], link[-1, 1:-1] = 1.0, m, -1.0
+        along.append(pull)
+        seen.append(row)
+        links.append(link)
+    P, R, E = (scipy.linalg.block_diag(*blocks) for blocks in (along, seen, links))
+    x = lemke(R.T @ law.G @ P / weight + E, R.T @ law.c)
+    return (P @ x).reshape(-1, law.width) / weight
+
+
+def cone_gauss_seidel(
+    G: Array,
+    c: Array,
+    mu: Array,
+    slip: Array = None,
+    *,
+    start: Array = None,
+    dilates: bool = False,
+    sweeps: int = 2000,
+    tolerance: float = ACCURATE,
+) -> Iterated:
+    """Forces (..., nc, 3 or 4) of many problems, each contact projected on its cone in turn.
+
+    G (..., 3 nc, 3 nc), c (..., 3 nc), mu (..., nc), slip (..., nc, 2); leading shapes broadcast;
+    4 and 3 in the place of 3 and 2 with torsion. start (..., nc, 3): forces to begin with, such as
+    those of the last step. All problems advance together, by Coulomb's law (Jourdan, Alart and Jean
+    1998), or the convex one with dilates=True. It stops where every residual is below `tolerance`
+    times the largest |c| of its problem, or after `sweeps`, and never raises for problems without a
+    solution, whose residual stays large.
+    """
+    law = _batch(G, c, mu, slip, dilates)
+    lead, n, wide = law.mu.shape[:-1], law.mu.shape[-1], law.width
+    weight = np.broadcast_to(law.weight, (*lead, n, 1))
+    f = np.zeros((*lead, n, wide))
+    f[...] = 0.0 if start is None else start
+    limit = tolerance * np.max(np.abs(law.c), axis=-1, initial=0.0)
+    done = 0
+    while np.any((far := law.residual(f)) > limit) and done < sweeps:
+        for i in range(n):
+            rows, one = slice(wide * i, wide * i + wide), slice(i, i + 1)
+            a = (law.G[..., rows, :] @ f.reshape(*lead, wide * n, 1))[..., 0] + law.c[..., rows]
+            part = law._replace(mu=law.mu[..., one], slip=law.slip[..., one, :])
+            target = part.target(weight[..., one, :] * f[..., one, :], a[..., None, :])
+            f[..., one, :] = allowed(target, part.mu, part.slip) / weight[..., one, :]
+        done += 1
+    return Iterated(f, far, done)
+
+
+def _batch(G: Array, c: Array, mu: Array, slip: Array, dilates: bool) -> Law:
+    """The arrays of many problems, mu and slip with all leading shapes."""
+    G, c, mu = (np.asarray(a, dtype=float) for a in (G, c, mu))
+    n = mu.shape[-1] if mu.ndim else -1
+    wide = 4 if c.shape[-1:] == (4 * n,) else 3
+    if c.shape[-1:] != (wide * n,) or G.shape[-2:] != (wide * n, wide * n):
+        shapes = "(..., 3 nc, 3 nc), (..., 3 nc) and (..., nc)"
+        problem = f"G {G.shape}, c {c.shape} and mu {mu.shape} must be {shapes}"
+        raise InputError("E-CONTACT-023", problem, part="cone_gauss_seidel")
+    lead = np.broadcast_shapes(G.shape[:-2], c.shape[:-1], mu.shape[:-1])
+    slip = np.broadcast_to(
+        0.0 if slip is None else np.asarray(slip, dtype=float), (*lead, n, wide - 1)
+    )
+    return Law(G, c, np.broadcast_to(mu, (*lead, n)), slip, dilates)
