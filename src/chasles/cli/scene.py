@@ -65,7 +65,7 @@ class Scene:
         disturbance = self.disturbance
         if disturbance is None or self.control is None:
             return disturbance or self.control
-        law = controlled(self.robot, self.control)
+        law = controlled(self.robot.mechanism, self.control)
         return lambda t, q, qd: law(t, q, qd) + disturbance(t, q, qd)
 
 
@@ -167,7 +167,8 @@ def _control(scenario: Scenario, robot: Robot, start: np.ndarray) -> Any:
         values["target"] = _coordinates(scenario, where, start, "control", "target")
     with _blamed(scenario, "control", "law"):
         control = CONTROLS[law](**values)
-        controlled(robot, control)  # which traces it: numbers that do not suit are refused here
+        # It is traced, so that numbers that do not suit are refused here.
+        controlled(robot.mechanism, control)
         return control
 
 
