@@ -40,7 +40,7 @@ LOADERS = (
 )
 """Files that hold a table of modules and load its rows on use; nobody else loads by name."""
 
-OPTIONAL = ("quadratic.py",)
+OPTIONAL = ("solvers.py",)
 """Files that load other packages by a name that is given, if they are installed."""
 
 

@@ -55,8 +55,14 @@ from chasles.motion.laws.soft import (
     SoftSurface,
     TwoSoftSurfaces,
 )
-from chasles.motion.solvers.complementarity import Infeasible, Iterated, gauss_seidel, lemke
-from chasles.motion.solvers.quadratic import accelerations_program, forces_program
+from chasles.motion.solvers import (
+    Infeasible,
+    Iterated,
+    accelerations_program,
+    forces_program,
+    gauss_seidel,
+    lemke,
+)
 
 __all__ = [
     "AzadFeatherstone",

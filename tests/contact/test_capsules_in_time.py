@@ -9,9 +9,9 @@ from contact_bodies import GRAVITY, body, free, turned
 import chasles
 from chasles.contact import Box, Capsule, ConvexMesh, Pair, Plane, Rigid, Stronge
 from chasles.model import LinkData
+from chasles.motion.contact.pairs import meeting
 from chasles.motion.contact.rigid import touch
 from chasles.motion.geometry.kinematics import carrier
-from chasles.motion.geometry.meetings import meeting
 from chasles.motion.geometry.shapes import mesh
 from chasles.rollouts import Trajectory
 

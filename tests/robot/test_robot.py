@@ -317,7 +317,7 @@ def test_a_robot_at_a_time_is_made_like_any_other() -> None:
     mine.integrate(q, q)
     at = mine.at_time(0.5)
     assert isinstance(at, Mine)
-    assert set(vars(at)) == {"mechanism", "model"}
+    assert set(vars(at)) == {"mechanism", "model", "mimic"}
     assert float(at.mechanism.t) == 0.5
     turned = at.forward_kinematics(q, frame="tool")
     close(turned, ROBOT.forward_kinematics([0.25, *q], frame="tool"), 1e-12)

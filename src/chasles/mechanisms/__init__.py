@@ -4,7 +4,7 @@ from chasles.mechanisms.assembly import Chart, assemble
 from chasles.mechanisms.closed import Closed
 from chasles.mechanisms.closing import CLOSED, Loops
 from chasles.mechanisms.dynamics import TOLERANCE
-from chasles.mechanisms.mechanism import Coordinates, Mechanism, Timed
+from chasles.mechanisms.mechanism import Coordinates, Mechanism, Named, Timed
 from chasles.mechanisms.mobility import Cluster, check_inertia, clusters, equivalent, mobility
 from chasles.mechanisms.reports import (
     ImpossiblePosition,
@@ -30,6 +30,7 @@ __all__ = [
     "Loops",
     "Mechanism",
     "Mobility",
+    "Named",
     "OpenLoop",
     "OverDetermined",
     "SingularPosition",

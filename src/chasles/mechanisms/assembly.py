@@ -9,13 +9,10 @@ import numpy as np
 
 from chasles.functions.functions import Functions
 from chasles.functions.names import leading_shape
-from chasles.mechanisms.closing import CLOSED, REGULAR, Loops
+from chasles.mechanisms.closing import CLOSED, Loops
 from chasles.mechanisms.equations import choose
-from chasles.mechanisms.reports import ImpossiblePosition, LoopError, at_index, finite, how_open
+from chasles.mechanisms.reports import ImpossiblePosition, at_index, finite, how_open
 from chasles.model.closure import Closure
-
-STEP = 0.1
-"""The farthest that a freedom of loops moves at once (rad, m): the others find their way back."""
 
 
 def assemble(loops: Loops, y: Any, guess: Any) -> np.ndarray:
@@ -49,7 +46,7 @@ def assemble(loops: Loops, y: Any, guess: Any) -> np.ndarray:
             f"{how_open(loops.model, residual[left[0]])}{_given(loops, flat[left[0]])}"
         )
         remedy = "the position is out of reach, or the guess too far from it"
-        raise ImpossiblePosition("E-LOOP-001", problem, remedy, part=f"robot {loops.model.name!r}")
+        raise ImpossiblePosition("E-LOOP-001", problem, remedy, part=loops.part)
     loops.check_regular(loops.matrix(q.reshape(*lead, nq)))
     return q.reshape(*lead, nq)
 
@@ -58,40 +55,6 @@ def coordinates(loops: Loops, q: np.ndarray) -> np.ndarray:
     """The independent freedoms as `assemble` takes them, for staying at q (nq,)."""
     places = [loops.places[k] for k in loops.independent]
     return np.array([0.0 if place is None else float(q[place]) for place in places])
-
-
-def closed(loops: Loops, q: Any, qd: Any, *, anywhere: bool) -> tuple[np.ndarray, np.ndarray]:
-    """A state that has the independent coordinates and rates of q and qd, loops closed.
-
-    anywhere: on any branch, not the one near q.
-    """
-    found = assemble(loops, coordinates(loops, q), None if anywhere else q)
-    return found, loops.complete(found, qd[loops.independent], None, REGULAR)
-
-
-def near(loops: Loops, q: np.ndarray) -> np.ndarray:
-    """A closed position near q, or where else a few tries find the loops closed."""
-    for shift in (0.0, 0.5, -0.5, 1.0):
-        try:
-            return assemble(loops, coordinates(loops, q) + shift, None)
-        except LoopError as error:
-            last = error
-    raise last
-
-
-def towards(loops: Loops, q: np.ndarray, target: np.ndarray, k: int) -> np.ndarray:
-    """The closed position in which the independent freedom k is as in a target.
-
-    The others follow from where they are, in small steps, so that the mechanism stays on its
-    branch.
-    """
-    n, away = list(loops.independent).index(k), loops.function("difference")
-    count = max(1, math.ceil(abs(away(q, target)[k]) / STEP))
-    for part in range(count):
-        y = coordinates(loops, q)
-        y[n] += away(q, target)[k] / (count - part)
-        q = assemble(loops, y, q)
-    return q
 
 
 def _at_each_time(loops: Loops, y: Any, guess: Any) -> np.ndarray:

@@ -27,24 +27,14 @@ class Closed(Constrained):
 
     # Some accelerations known, some forces ------------------------------------------------------
 
-    def hybrid(
-        self, load: Load, *, known: Any, dissipation: bool = False, method: str = "fastest"
-    ) -> Run:
+    def hybrid(self, load: Load, *, known: Any, **options: Any) -> Run:
         """Forces of the known joints, accelerations of the others."""
         model, name = self.model, "hybrid_dynamics"
-        known = checked_joints(model, name, known)
+        options["known"] = known = checked_joints(model, name, known)
         owners = [model.bodies[i].data.name for i in self.loops.owners]
-        given = np.array([k for k, joint in enumerate(owners) if joint in known], dtype=int)
-        again = partial(
-            singular_values.hybrid_dynamics,
-            given=given,
-            wrenches=load.keys,
-            dissipation=dissipation,
-        )
-        runs = "constrained_hybrid_dynamics"
-        solve = self.solver(
-            name, runs, again, given, load, known=known, dissipation=dissipation, method=method
-        )
+        given = np.flatnonzero(np.isin(owners, known))
+        again = partial(singular_values.hybrid_dynamics, given=given)
+        solve = self.solver(name, "constrained_hybrid_dynamics", again, given, load, **options)
 
         def run(*arrays: Any, threads: int | None = None) -> np.ndarray:
             found, left = solve(*arrays, threads=threads)
@@ -72,7 +62,7 @@ class Closed(Constrained):
             f"they contradict {named(constraint)} by {far:.3g} (rad/s2, and parts of its size)",
             "take accelerations that complete(q, yd, ydd) gives, or leave some of these joints "
             "out of known",
-            part=f"robot {loops.model.name!r}",
+            part=loops.part,
         )
 
     # Actuator forces ----------------------------------------------------------------------------
@@ -83,8 +73,8 @@ class Closed(Constrained):
         *,
         actuated: Sequence[str] | None,
         weights: Mapping[str, float] | None = None,
-        dissipation: bool = False,
         method: str = "fastest",
+        **options: Any,
     ) -> Run:
         """Forces at the actuated freedoms, zero elsewhere."""
         self._refuse_method("inverse_dynamics(actuated=)", method)
@@ -95,29 +85,13 @@ class Closed(Constrained):
             who = f"actuators at {loops.names(given)}" if len(given) else "no actuators, as given,"
             problem = f"{who} cannot move all of its {len(loops.independent)} freedoms"
             remedy = f"actuate for example {loops.names(loops.independent)}"
-            part = f"robot {loops.model.name!r}"
-            raise UnderActuated("E-LOOP-013", problem, remedy, part=part)
+            raise UnderActuated("E-LOOP-013", problem, remedy, part=loops.part)
         heavy = self._weights([loops.freedoms[k] for k in given], weights)
         again = partial(
-            singular_values.actuator_forces,
-            independent=free,
-            actuated=given,
-            weights=heavy,
-            wrenches=load.keys,
-            dissipation=dissipation,
+            singular_values.actuator_forces, independent=free, actuated=given, weights=heavy
         )
-        solve = self.solver(
-            name,
-            "actuator_forces",
-            again,
-            free,
-            load,
-            rates=2,
-            actuated=tuple(map(int, given)),
-            weights=heavy,
-            dissipation=dissipation,
-        )
-        return solve.first
+        options |= {"actuated": tuple(map(int, given)), "weights": heavy, "rates": 2}
+        return self.solver(name, "actuator_forces", again, free, load, **options).first
 
     def _weights(
         self, names: Sequence[str], weights: Mapping[str, float] | None
@@ -191,7 +165,7 @@ class Closed(Constrained):
 
     def reactions(self, load: Load) -> Run:
         """Of the tree under the forces of the loops."""
-        here = self.bound(self.function("closed_joint_reactions", wrenches=load.keys))
+        here = self.function("closed_joint_reactions", wrenches=load.keys).at(self.t)
         return lambda *arrays, threads=None: here(*arrays, *load.forces, threads=threads)
 
     def linear(self, load: Load, *, coordinates: str, dissipation: bool = False) -> Run:

@@ -27,6 +27,7 @@ from chasles.mechanisms.equations import (
     rank_of,
     row_scales,
     spans,
+    times,
 )
 from chasles.mechanisms.reports import (
     ImpossiblePosition,
@@ -256,23 +257,13 @@ class Loops:
         yd = finite("complete", "yd", yd, n, what)
         leading_shape("complete", q=q, yd=yd)
         self.check_closed("complete", q, tolerance)
-        A = self.matrix(q)
-        self.check_regular(A)
-        qd = self._spread(A, yd, self.rows * self.function("loop_rate")(q))
+        G, R = self.carried(q, self.independent)
+        qd = times(G, yd) + times(R, self.function("loop_rate")(q))
         if ydd is None:
             return qd
         ydd = finite("complete", "ydd", ydd, n, what)
         leading_shape("complete", q=q, yd=yd, ydd=ydd)
-        return qd, self._spread(A, ydd, self.rows * self.function("loop_bias")(q, qd))
-
-    def _spread(self, A: np.ndarray, y: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """x with A x = b and the independent entries y, least squares where rows are redundant."""
-        given, free = self.columns[self.independent], self.dependent
-        right = b - np.einsum("...mk,...k->...m", A[..., self.independent], y / given)
-        rest = np.einsum("...vm,...m->...v", np.linalg.pinv(A[..., free]), right)
-        x = np.empty((*rest.shape[:-1], self.model.nv))
-        x[..., free], x[..., self.independent] = self.columns[free] * rest, y
-        return x
+        return qd, times(G, ydd) + times(R, self.function("loop_bias")(q, qd))
 
     def carried(self, q: np.ndarray, independent: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """G (..., nv, n) and R (..., nv, rows): x = G y + R b has A x = b, and y at `independent`.
@@ -280,20 +271,21 @@ class Loops:
         At closed positions, for any choice of the independent; A, b as in `loop_matrix`. Where rows
         are redundant, b must agree with them.
         """
-        A = self.matrix(q)
+        K = self.raw_matrix(q)
+        A = self.scaled(K)
         self.check_regular(A, independent)
         free = np.delete(np.arange(self.model.nv), independent)
         R = np.zeros((*A.shape[:-2], self.model.nv, len(self.rows)))
         R[..., free, :] = self.columns[free, None] * np.linalg.pinv(A[..., free]) * self.rows
-        G = -R @ self.raw_matrix(q)[..., independent]
+        G = -R @ K[..., independent]
         G[..., independent, np.arange(len(independent))] = 1.0
         return G, R
 
     def directions(self, q: Any) -> np.ndarray:
         """G (..., nv, n) of qd = G yd + (what time adds), at closed positions q (..., nq)."""
-        places, free = np.asarray(q, dtype=float)[..., None, :], np.eye(len(self.independent))
-        rows = (self.complete(places, yd, None, REGULAR) for yd in (free, 0.0 * free))
-        return np.swapaxes(np.subtract(*rows), -1, -2)
+        q = finite("complete", "q", q, self.model.nq)
+        self.check_closed("complete", q, REGULAR)
+        return self.carried(q, self.independent)[0]
 
     def accelerated(self, q: Any, qd: np.ndarray, ydd: np.ndarray, tolerance: float) -> np.ndarray:
         """qdd = G ydd + g, at closed positions."""
@@ -341,7 +333,7 @@ class Loops:
         at, *given = (np.asarray(x, dtype=float) for x in (q, *rates))
         A, right, size = self.raw_matrix(at), self.function("loop_rate")(at), 0.0
         for name, x in zip(("qd", "qdd"), given, strict=False):
-            error = self.rows * (np.einsum("...mv,...v->...m", A, x) - right)
+            error = self.rows * (times(A, x) - right)
             size = np.sum(x * x, axis=-1) + size * size
             check_rates(function, name, self.model, error, np.sqrt(1.0 + size), tolerance)
             right = self.function("loop_bias")(at, x)

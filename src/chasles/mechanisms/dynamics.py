@@ -1,5 +1,6 @@
 """Accelerations of closed loops: a program for one choice of equations, checked state by state."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial, wraps
@@ -17,17 +18,12 @@ from chasles.functions.libraries import refuse
 from chasles.functions.numeric.linear_systems import checked_step
 from chasles.functions.numeric.results import delivered, filled
 from chasles.functions.tracing import WrenchKey
-from chasles.mechanisms import assembly, singular_values
-from chasles.mechanisms.closing import Loops
+from chasles.mechanisms import singular_values
+from chasles.mechanisms.assembly import assemble, coordinates
+from chasles.mechanisms.closing import REGULAR, Loops
 from chasles.mechanisms.equations import choose
-from chasles.mechanisms.mechanism import (
-    Accelerations,
-    Caller,
-    Mechanism,
-    Timed,
-    check_coordinates,
-)
-from chasles.mechanisms.reports import SingularPosition
+from chasles.mechanisms.mechanism import Accelerations, Caller, Mechanism, Timed, check_coordinates
+from chasles.mechanisms.reports import LoopError, SingularPosition
 from chasles.model import Model, ModelError, build
 
 WEAK = 1e-4
@@ -36,6 +32,9 @@ the compiled equations lose digits, and the state is solved again by singular va
 
 TOLERANCE = 1e-6
 """Beyond this distance from closed (rad, and parts of a loop's size) dynamics are refused."""
+
+STEP = 0.1
+"""The farthest that a freedom of loops moves at once (rad, m): the others find their way back."""
 
 NO_LOAD = Load()
 
@@ -72,7 +71,7 @@ class Solver:
     ) -> tuple[np.ndarray, ...]:
         """The results of a mechanism at its time, by the arrays of the program."""
         refuse(self.name, *arrays)
-        here = mechanism.bound(self.compiled)
+        here = self.compiled.at(mechanism.t)
         try:
             if threads is None:
                 *results, health = here.fast(*arrays)
@@ -166,13 +165,27 @@ class Constrained(Mechanism):
         return Loops(self.model, self.function)
 
     def closed(self, q: Any, qd: Any, *, anywhere: bool) -> tuple[np.ndarray, np.ndarray]:
-        return assembly.closed(self.closing, q, qd, anywhere=anywhere)
+        loops = self.closing
+        found = assemble(loops, coordinates(loops, q), None if anywhere else q)
+        return found, loops.complete(found, qd[loops.independent], None, REGULAR)
 
     def near(self, q: np.ndarray) -> np.ndarray:
-        return assembly.near(self.closing, q)
+        for shift in (0.0, 0.5, -0.5, 1.0):
+            try:
+                return assemble(self.closing, coordinates(self.closing, q) + shift, None)
+            except LoopError as error:
+                last = error
+        raise last
 
     def towards(self, q: np.ndarray, target: np.ndarray, k: int) -> np.ndarray:
-        return assembly.towards(self.closing, q, target, k)
+        """In small steps, which the other freedoms follow from where they are."""
+        n = list(self.loops.independent).index(k)
+        count = max(1, math.ceil(abs(self.difference(q, target)[k]) / STEP))
+        for part in range(count):
+            y = coordinates(self.loops, q)
+            y[n] += self.difference(q, target)[k] / (count - part)
+            q = assemble(self.closing, y, q)
+        return q
 
     # Functions ----------------------------------------------------------------------------------
 
@@ -209,11 +222,14 @@ class Constrained(Mechanism):
         *,
         rates: int = 1,
         tolerance: float = TOLERANCE,
+        dissipation: bool = False,
         **options: Any,
     ) -> Solver:
         """What solves a function by the program `runs`, with some freedoms given."""
+        shared: dict[str, Any] = {"wrenches": load.keys, "dissipation": dissipation}
+        again = partial(again, **shared)
         try:
-            compiled = self.closed_by(given)(runs, wrenches=load.keys, **options)
+            compiled = self.closed_by(given)(runs, **shared, **options)
         except ChaslesError as error:
             raise _renamed(error, name, runs) from None
         return Solver(self, name, compiled, again, load.forces, rates, tolerance)
@@ -225,17 +241,15 @@ class Constrained(Mechanism):
         name: str = "constrained_dynamics",
         stabilization: float | None = None,
         tolerance: float = TOLERANCE,
-        dissipation: bool = False,
-        method: str = "fastest",
+        **options: Any,
     ) -> Solver:
         """qdd and multipliers; name: what was asked for, in messages."""
         check_tolerance(name, tolerance)
         step = stabilization
         step = 0.0 if step is None else checked_step(step, f"{name}: stabilization")
-        shared: dict[str, Any] = {"stabilization": step, "dissipation": dissipation}
-        again = partial(singular_values.constrained_dynamics, wrenches=load.keys, **shared)
-        shared |= {"rates": 0 if step else 1, "tolerance": tolerance}
-        return self.solver(name, "constrained_dynamics", again, (), load, method=method, **shared)
+        again = partial(singular_values.constrained_dynamics, stabilization=step)
+        options |= {"stabilization": step, "rates": int(not step), "tolerance": tolerance}
+        return self.solver(name, "constrained_dynamics", again, (), load, **options)
 
     def accelerated(self, load: Load, **options: Any) -> Run:
         """qdd alone."""

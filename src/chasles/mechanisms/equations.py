@@ -72,6 +72,11 @@ def _slope(model: Model, coupling: Coupling) -> float:
 # Ranks --------------------------------------------------------------------------------------------
 
 
+def times(A: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """A x for each state."""
+    return np.asarray(np.einsum("...ij,...j->...i", A, x))
+
+
 def rank_of(A: np.ndarray, largest: float | None = None) -> tuple[int, np.ndarray]:
     """The rank of a matrix, and its singular values (one zero, if it has none)."""
     values = np.linalg.svd(A, compute_uv=False) if A.size else np.zeros(1)

@@ -16,12 +16,7 @@ from chasles.algorithms import CLOSED_LOOPS
 from chasles.backends.arrays import check_tolerance
 from chasles.errors import InputError
 from chasles.functions.compiled import AtTime, Compiled
-from chasles.functions.doors import (
-    checked_time,
-    derivative_names,
-    order_option,
-    wrench_arguments,
-)
+from chasles.functions.doors import checked_time, derivative_names, order_option, wrench_arguments
 from chasles.functions.functions import Functions
 from chasles.functions.programs import Derivative, spaces
 from chasles.functions.tracing import WrenchKey
@@ -52,22 +47,11 @@ class Called:
         return partial(mechanism.call, self._name)
 
 
-class Mechanism:
-    """The contract, with the answers of a tree: all freedoms are independent, nothing is closed."""
-
-    traits: tuple[str, ...] = ()
-    """Reasons why it is not a plain tree, in words: ("it has loops", "it depends on time")."""
+class Named:
+    """Names and sizes of a mechanism, which its robot has too."""
 
     def __init__(self, model: Model) -> None:
-        self.model, self.functions = model, Functions(model)
-        self.t: np.ndarray | None = None
-        """The time (...) at which it is asked, in s; None if none was given."""
-        self.kept: dict[Any, Any] = {}
-        """Compiled steps of its motion, by all that decides them."""
-        self.ready: dict[Key, Caller] = {}
-        """Functions by arrays alone, with little overhead, that were called before."""
-
-    # Names --------------------------------------------------------------------------------------
+        self.model = model
 
     @property
     def name(self) -> str:
@@ -81,13 +65,8 @@ class Mechanism:
 
     @property
     def nv(self) -> int:
-        """The number of velocity coordinates."""
+        """The number of velocity coordinates (degrees of freedom)."""
         return self.model.nv
-
-    @property
-    def rows(self) -> int:
-        """The number of equations of its loops and couplings."""
-        return self.model.loop_rows
 
     @property
     def joints(self) -> tuple[str, ...]:
@@ -96,23 +75,47 @@ class Mechanism:
 
     @property
     def driven_joints(self) -> tuple[str, ...]:
-        """The joints whose motion is given in time, in file order."""
+        """The joints whose motion is given in time (`drive`), in file order; they have no q."""
         return tuple(self.model.bodies[i].data.name for i in self.model.driven)
+
+    def position_slice(self, joint: str) -> slice:
+        """Where a joint's coordinates lie in q."""
+        return self.model.position_slices[self.model.mover(joint)]
+
+    def velocity_slice(self, joint: str) -> slice:
+        """Where a joint's velocities lie in qd (and forces in tau)."""
+        return self.model.velocity_slices[self.model.mover(joint)]
+
+
+class Mechanism(Named):
+    """The contract, with the answers of a tree: all freedoms are independent, nothing is closed."""
+
+    traits: tuple[str, ...] = ()
+    """Reasons why it is not a plain tree, in words: ("it has loops", "it depends on time")."""
+
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self.functions = Functions(model)
+        self.t: np.ndarray | None = None
+        """The time (...) at which it is asked, in s; None if none was given."""
+        self.kept: dict[Any, Any] = {}
+        """Compiled steps of its motion, by all that decides them."""
+        self.ready: dict[Key, Caller] = {}
+        """Functions by arrays alone, with little overhead, that were called before."""
+
+    @property
+    def rows(self) -> int:
+        """The number of equations of its loops and couplings."""
+        return self.model.loop_rows
 
     @property
     def independent(self) -> tuple[str, ...]:
         """The freedoms that determine all others through the loops."""
         return tuple(self.loops.freedoms[k] for k in self.loops.independent)
 
-    def velocity_slice(self, joint: str) -> slice:
-        """Where a joint's velocities lie in qd (and forces in tau)."""
-        return self.model.velocity_slices[self.model.mover(joint)]
-
     def neutral(self) -> np.ndarray:
         """The configuration in which every joint's two frames coincide: (nq,)."""
         return self.loops.neutral.copy()
-
-    # Time ---------------------------------------------------------------------------------------
 
     def at(self, t: Any) -> Self:
         """The mechanism at a time; itself if it does not depend on time."""
@@ -228,7 +231,7 @@ class Mechanism:
         keys, forces = wrench_arguments(self.model, f_ext)
         derivative = Derivative(kind, names, degree)
         compiled = self.function(function, wrenches=keys, derivative=derivative, **options)
-        return self.bound(compiled), forces
+        return compiled.at(self.t), forces
 
     def function(self, name: str, **options: Any) -> Compiled:
         """A compiled function; not one whose program would leave loops open."""
@@ -261,7 +264,7 @@ class Mechanism:
         if weights is not None or (actuated is not None and {*actuated} != {*self.loops.freedoms}):
             self.require_loops(f"{name}(actuated=)")
         keys, forces = wrench_arguments(self.model, f_ext)
-        here = self.bound(self.function(name, wrenches=keys, **options))
+        here = self.function(name, wrenches=keys, **options).at(self.t)
         if not forces:
             return here
         return lambda *arrays, **where: here(*arrays, *forces, **where)

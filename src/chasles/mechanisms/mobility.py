@@ -49,16 +49,15 @@ def check_inertia(loops: Loops) -> None:
             "so that a force would accelerate them without bound"
         )
         remedy = "give one of their links a mass and an inertia, or a joint an armature"
-        raise ModelError("E-LOOP-017", problem, remedy, part=f"robot {loops.model.name!r}")
+        raise ModelError("E-LOOP-017", problem, remedy, part=loops.part)
 
 
 def mobility(loops: Loops, q: Any, tolerance: float) -> Mobility:
     """The freedoms left at a closed position (the first reference by default)."""
     at = loops.references[0] if q is None else finite("mobility", "q", q, loops.model.nq)
     if at.ndim != 1 or loops.time.ndim:
-        problem = (
-            f"q must have shape ({loops.model.nq},), not {at.shape}, and the time be one number"
-        )
+        size = loops.model.nq
+        problem = f"q must have shape ({size},), not {at.shape}, and the time be one number"
         raise InputError("E-LOOP-018", problem, part="mobility")
     loops.check_closed("mobility", at, tolerance)
     A = loops.matrix(at)
@@ -102,24 +101,21 @@ def clusters(model: Model) -> tuple[Cluster, ...]:
 
     K has no entries between them, so that each is solved by itself; joints in none are free.
     """
-    found: list[tuple[set[str], set[int]]] = []
-    for constraint in model.constraints:
-        names, movers = {constraint.name}, model.owners(constraint.bodies)
-        apart = []
+    found: list[tuple[list[int], set[int]]] = []
+    for k, constraint in enumerate(model.constraints):
+        numbers, movers, apart = [k], model.owners(constraint.bodies), []
         for cluster in found:
             if cluster[1] & movers:
-                names, movers = names | cluster[0], movers | cluster[1]
+                numbers, movers = [*cluster[0], *numbers], movers | cluster[1]
             else:
                 apart.append(cluster)
-        found = [*apart, (names, movers)]
-    order = [constraint.name for constraint in model.constraints]
-    found.sort(key=lambda cluster: min(map(order.index, cluster[0])))
+        found = [*apart, (sorted(numbers), movers)]
     return tuple(
         Cluster(
-            tuple(name for name in order if name in names),
+            tuple(model.constraints[k].name for k in numbers),
             tuple(model.bodies[i].data.name for i in model.movers if i in movers),
         )
-        for names, movers in found
+        for numbers, movers in sorted(found, key=lambda cluster: cluster[0])
     )
 
 
@@ -182,29 +178,23 @@ def equivalent(a: Mechanism, b: Mechanism, tolerance: float, rng: np.random.Gene
     """Return True if two mechanisms with the same joints have the same equation of motion."""
     if a.rows or b.rows:
         return _closed_alike(a, b, tolerance, rng)
-    nv = a.model.nv
-    q = a.caller("integrate")(a.neutral(), rng.uniform(-np.pi, np.pi, size=(STATES, nv)))
-    qd, qdd = rng.normal(size=(2, STATES, nv))
-    pairs = (
-        [one.caller("inverse_dynamics")(q, qd, qdd), one.caller("mass_matrix")(q)] for one in (a, b)
-    )
-    return all(_near(x, y, tolerance) for x, y in zip(*pairs, strict=True))
+    q = a.integrate(a.neutral(), rng.uniform(-np.pi, np.pi, size=(STATES, a.nv)))
+    qd, qdd = rng.normal(size=(2, STATES, a.nv))
+    asked = (("inverse_dynamics", q, qd, qdd), ("mass_matrix", q))
+    return all(_near(a.call(*each), b.call(*each), tolerance) for each in asked)
 
 
 def _closed_alike(a: Mechanism, b: Mechanism, tolerance: float, rng: np.random.Generator) -> bool:
     """Return True if the closed motions of two mechanisms agree; one may have no loops."""
     loops = (a if a.rows else b).closing
     q = loops.solve(loops.references, loops.columns).q
-    tau = rng.normal(size=(len(q), a.model.nv))
+    tau = rng.normal(size=(len(q), a.nv))
     try:
         n, other = (int(mobility(one.loops, None, 1e-9)) for one in (a, b))
         if n != other:
             return False
         qd = a.closing.complete(q, rng.normal(size=(len(q), n)), None, 1e-9)
-        x, y = (
-            one.caller("forward_dynamics", method="fastest", dissipation=False)(q, qd, tau)
-            for one in (a, b)
-        )
+        x, y = (one.call("forward_dynamics", q, qd, tau) for one in (a, b))
     except LoopError:
         return False
     return _near(x, y, tolerance)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from chasles.mechanisms.closing import Loops
-from chasles.mechanisms.equations import RANK
+from chasles.mechanisms.equations import RANK, times
 from chasles.mechanisms.reports import SingularPosition, at_index
 
 
@@ -22,7 +22,7 @@ def constrained_dynamics(
     A, k = loops.raw_matrix(q), loops.function("loop_bias")(q, qd)
     if stabilization:
         a = 1.0 / stabilization
-        slip = _times(A, qd) - loops.function("loop_rate")(q)
+        slip = times(A, qd) - loops.function("loop_rate")(q)
         k = k - 2.0 * a * slip - a * a * loops.function("loop_residual")(q)
     H = loops.function("mass_matrix")(q)
     return _solved(loops, q, H, f, A, k, np.arange(loops.model.nv))
@@ -35,21 +35,17 @@ def hybrid_dynamics(
     q, qd, x, *forces = arrays
     free = np.delete(np.arange(loops.model.nv), given)
     h = loops.function("bias_forces", **options)(q, qd, *forces)
-    H, A, k = (
-        loops.function("mass_matrix")(q),
-        loops.raw_matrix(q),
-        loops.function("loop_bias")(q, qd),
-    )
+    H, A = loops.function("mass_matrix")(q), loops.raw_matrix(q)
+    k = loops.function("loop_bias")(q, qd)
     lead = np.broadcast_shapes(h.shape[:-1], x.shape[:-1])
-    qdd, tau = np.zeros((*lead, x.shape[-1])), np.zeros((*lead, x.shape[-1]))
+    qdd, tau = np.zeros((2, *lead, x.shape[-1]))
     qdd[..., given], tau[..., free] = x[..., given], x[..., free]
-    f = (tau - h - _times(H, qdd))[..., free]
+    f = (tau - h - times(H, qdd))[..., free]
     part = H[..., free[:, None], free]
-    qdd[..., free], lam = _solved(loops, q, part, f, A, k - _times(A, qdd), free)
-    needed = _times(H, qdd) + h - np.einsum("...mv,...m->...v", A, lam)
-    found = qdd.copy()
-    found[..., given] = needed[..., given]
-    return found, _times(A, qdd) - k
+    qdd[..., free], lam = _solved(loops, q, part, f, A, k - times(A, qdd), free)
+    needed = times(H, qdd) + h - times(np.swapaxes(A, -1, -2), lam)
+    held = np.isin(np.arange(loops.model.nv), given)
+    return np.where(held, needed, qdd), times(A, qdd) - k
 
 
 def actuator_forces(
@@ -66,13 +62,13 @@ def actuator_forces(
     gains, used = 1.0 / np.array(weights), G[..., actuated, :]
     N = np.swapaxes(used, -1, -2) @ (gains[:, None] * used)
     u = np.zeros_like(tau)
-    x = np.linalg.solve(N, _times(np.swapaxes(G, -1, -2), tau)[..., None])
+    x = np.linalg.solve(N, times(np.swapaxes(G, -1, -2), tau)[..., None])
     u[..., actuated] = gains * (used @ x)[..., 0]
     return [u]
 
 
-def mass_matrix(loops: Loops, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Of the independent freedoms."""
+def mass_matrix(loops: Loops, arrays: Sequence[np.ndarray], **options: Any) -> list[np.ndarray]:
+    """Of the independent freedoms; options of other functions do not matter."""
     (q,) = arrays
     G, _ = loops.carried(q, loops.independent)
     return [np.asarray(np.swapaxes(G, -1, -2) @ loops.function("mass_matrix")(q) @ G)]
@@ -98,12 +94,12 @@ def _solved(
         _check_rank(loops, q, s, rank)
     V = loops.columns[free, None] * np.swapaxes(Vt, -1, -2)
     U, s, across, along = U[..., :rank], s[..., :rank], V[..., :rank], V[..., rank:]
-    start = _times(across, _times(np.swapaxes(U, -1, -2), loops.rows * k) / s)
+    start = times(across, times(np.swapaxes(U, -1, -2), loops.rows * k) / s)
     ways = np.swapaxes(along, -1, -2)
-    force = _times(ways, f - _times(H, start))
+    force = times(ways, f - times(H, start))
     qdd = start + (along @ np.linalg.solve(ways @ H @ along, force[..., None]))[..., 0]
-    left = _times(np.swapaxes(across, -1, -2), _times(H, qdd) - f)
-    return qdd, loops.rows * _times(U, left / s)
+    left = times(np.swapaxes(across, -1, -2), times(H, qdd) - f)
+    return qdd, loops.rows * times(U, left / s)
 
 
 def _check_rank(loops: Loops, q: np.ndarray, s: np.ndarray, rank: int) -> None:
@@ -116,9 +112,4 @@ def _check_rank(loops: Loops, q: np.ndarray, s: np.ndarray, rank: int) -> None:
             "than elsewhere"
         )
         remedy = "move away from it"
-        raise SingularPosition("E-LOOP-024", problem, remedy, part=f"robot {loops.model.name!r}")
-
-
-def _times(A: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """A x for each state."""
-    return np.einsum("...ij,...j->...i", A, x)
+        raise SingularPosition("E-LOOP-024", problem, remedy, part=loops.part)

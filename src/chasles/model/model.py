@@ -136,7 +136,7 @@ class Model:
     carriers: Mapping[int, int] = field(default_factory=dict)
     """For bodies that turn against another one than their parent: which (`passes/parallel.py`)"""
 
-    @property
+    @cached_property
     def mimics(self) -> bool:
         """Whether joints that mimic others have no coordinates."""
         return any(body.data.mimic is not None and not body.owns for body in self.bodies)

@@ -8,8 +8,8 @@ from typing import Any, Self, TypeVar
 import numpy as np
 
 from chasles import mechanisms
-from chasles.mechanisms import Cluster, Mechanism, clusters
-from chasles.model import Description, JointData, Model, ModelError, build
+from chasles.mechanisms import Cluster, Mechanism, Named, clusters
+from chasles.model import Description, JointData, ModelError, build
 from chasles.model.parameters import nominal, shape
 
 Array = Any
@@ -31,7 +31,7 @@ class Limits:
     effort: np.ndarray
 
 
-class Identity:
+class Identity(Named):
     """A model, and the mechanism that answers for it."""
 
     def __init__(self, source: Description, *, mimic: bool = True, strict: bool = False) -> None:
@@ -41,7 +41,9 @@ class Identity:
         """Make the robot of a mechanism, whatever arguments a subclass is made with."""
         self.mechanism: Mechanism = mechanism
         """The mechanism behind the functions: a tree, closed loops, or one that depends on time."""
-        self.model: Model = mechanism.model
+        self.model = mechanism.model
+        self.mimic: bool = mechanism.model.mimics
+        """Whether joints follow others that they mimic, without coordinates of their own."""
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         return rebuilt, (type(self), self.model.source, self.mimic, self.mechanism.t)
@@ -54,34 +56,14 @@ class Identity:
         )
 
     @property
-    def name(self) -> str:
-        """The robot's name."""
-        return self.model.name
-
-    @property
-    def mimic(self) -> bool:
-        """Whether joints follow others that they mimic, without coordinates of their own."""
-        return self.model.mimics
-
-    @property
     def bodies(self) -> tuple[str, ...]:
         """All links, in file order."""
         return tuple(link.name for link in self.model.source.links)
 
     @property
-    def joints(self) -> tuple[str, ...]:
-        """The moving joints that own coordinates, in the order of their coordinates."""
-        return self.mechanism.joints
-
-    @property
     def moving_joints(self) -> tuple[str, ...]:
         """All moving joints in file order, mimic followers included: the rows of reactions."""
         return tuple(self.model.bodies[i].data.name for i in self.model.in_file_order)
-
-    @property
-    def driven_joints(self) -> tuple[str, ...]:
-        """The joints whose motion is given in time (`drive`), in file order; they have no q."""
-        return self.mechanism.driven_joints
 
     @property
     def loops(self) -> tuple[str, ...]:
@@ -112,16 +94,6 @@ class Identity:
     def frames(self) -> tuple[str, ...]:
         """Everything that `frame=` accepts: links and named frames."""
         return tuple(self.model.frames)
-
-    @property
-    def nq(self) -> int:
-        """The number of position coordinates."""
-        return self.model.nq
-
-    @property
-    def nv(self) -> int:
-        """The number of velocity coordinates (degrees of freedom)."""
-        return self.model.nv
 
     @property
     def gravity(self) -> np.ndarray:
@@ -156,14 +128,6 @@ class Identity:
                 return data
         remedy = f"it has {', '.join(self.joints)}"
         raise ModelError("E-ROBOT-005", f"no joint {name!r}", remedy, part=f"robot {self.name!r}")
-
-    def position_slice(self, joint: str) -> slice:
-        """Where a joint's coordinates lie in q."""
-        return self.model.position_slices[self.model.mover(joint)]
-
-    def velocity_slice(self, joint: str) -> slice:
-        """Where a joint's velocities lie in qd (and forces in tau)."""
-        return self.mechanism.velocity_slice(joint)
 
     def parameter(self, name: str) -> np.ndarray:
         """A number of the mechanism: "<link>.mass", ".center", ".inertia", "<joint>.placement",

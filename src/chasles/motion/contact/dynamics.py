@@ -13,6 +13,7 @@ from chasles.motion.contact.rigid import (
     Problem,
     State,
     constrained_problem,
+    contact_moves,
     limit_rows,
     one_state,
     state,
@@ -20,11 +21,9 @@ from chasles.motion.contact.rigid import (
 )
 from chasles.motion.contract import Machine
 from chasles.motion.geometry.features import Contact, listed
-from chasles.motion.geometry.shapes import contact_axes
 from chasles.motion.laws.approximations import polyhedral
 from chasles.motion.laws.friction import convex, coulomb, out_of_reach
-from chasles.motion.solvers.complementarity import Infeasible, lemke
-from chasles.motion.solvers.quadratic import accelerations_program, forces_program
+from chasles.motion.solvers import Infeasible, accelerations_program, forces_program, lemke
 
 Array = Any
 
@@ -57,19 +56,16 @@ class _Rows(NamedTuple):
 
 def _rows(mechanism: Mechanism, q: Array, qd: Array, contact: Contact, wide: int) -> _Rows:
     """The normal of a contact, after two tangents if `wide` is 3 or more, and the turn if 4."""
-    E, n, moves = contact_axes(contact.normal), contact.normal, touch(mechanism, q, qd, contact)
-    T, velocity, bias = moves.J.T @ E.T, E @ moves.velocity, E @ moves.bias
-    bias[2] += contact.normal_rate @ moves.velocity
+    gap, E, velocity, J, bias, _ = contact_moves(mechanism, q, qd, contact)
     arm = contact.torsion / contact.friction if contact.torsion else 0.0
     if wide == 4:
-        turns = touch(mechanism, q, qd, contact, turning=True)
+        n, turns = contact.normal, touch(mechanism, q, qd, contact, turning=True)
         rate = n @ turns.bias + contact.normal_rate @ turns.velocity
-        T = np.insert(T, 2, arm * (turns.J.T @ n), axis=1)
+        J = np.insert(J, 2, arm * (n @ turns.J), axis=0)
         velocity = np.insert(velocity, 2, arm * (n @ turns.velocity))
         bias = np.insert(bias, 2, arm * rate)
     last = slice(-1 if wide == 1 else 0, None)
-    gap, mu = float(contact.gap), contact.friction
-    return _Rows(T[:, last], velocity[last], bias[last], gap, mu, E, arm)
+    return _Rows(J[last].T, velocity[last], bias[last], float(gap), contact.friction, E, arm)
 
 
 def _limit(model: Model, freedom: int, sign: float, gap: float, wide: int) -> _Rows:

@@ -22,7 +22,7 @@ from chasles.motion.geometry.features import Contact, listed
 from chasles.motion.geometry.kinematics import applied
 from chasles.motion.geometry.shapes import contact_axes
 from chasles.motion.laws.restitution import ImpactLaw, Moreau, Newton, check_law
-from chasles.motion.solvers.complementarity import lemke
+from chasles.motion.solvers import lemke
 
 Array = Any
 Treatment = Literal["simultaneous", "sequential"]

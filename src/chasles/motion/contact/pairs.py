@@ -3,7 +3,6 @@
 Forces of soft contact, and the states of surfaces, are expressions that a step records.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,15 +15,44 @@ from chasles.functions.programs import program
 from chasles.functions.tracing import WrenchKey
 from chasles.mathematics.linear import Vector
 from chasles.model import Model
-from chasles.motion.geometry.closed_forms import Ground, Plane, Point, Sphere, scaled, tangents
+from chasles.motion.geometry.closed_forms import (
+    Box,
+    Capsule,
+    Ground,
+    Plane,
+    Point,
+    Sphere,
+    scaled,
+    tangents,
+)
 from chasles.motion.geometry.kinematics import FrameMotion, replayed
-from chasles.motion.geometry.meetings import meets
+from chasles.motion.geometry.meetings import Capsules, Meeting, Polyhedra, Standing
 from chasles.motion.geometry.patches import check_shapes
 from chasles.motion.geometry.shapes import Body, ConvexMesh, Cylinder, Surface
 from chasles.motion.laws.restitution import ImpactLaw, Newton, check_law
 from chasles.motion.laws.soft import SoftContact
 
 Numbers = Sequence[Number]
+
+MEETINGS: list[tuple[Any, Any, Any]] = [
+    (Point | Box | ConvexMesh, Box | ConvexMesh, Polyhedra),
+    (Capsule, Box | ConvexMesh, Capsules),
+    (Cylinder, Plane | Ground, Standing),
+]
+"""Bodies on surfaces that touch by other features as they move: one row each."""
+
+
+def _kind(body: Body, surface: Surface) -> Any:
+    for bodies, surfaces, kind in MEETINGS:
+        if isinstance(body, bodies) and isinstance(surface, surfaces):
+            return kind
+    return None
+
+
+def meeting(body: Body, surface: Surface) -> Meeting | None:
+    """The features by which a body touches a surface, if these vary."""
+    kind = _kind(body, surface)
+    return None if kind is None else kind(body, surface)
 
 
 @dataclass(frozen=True)
@@ -41,10 +69,10 @@ class Rigid:
     impact: ImpactLaw | None = None
 
     def __post_init__(self) -> None:
-        for name, most in (("friction", math.inf), ("restitution", 1.0)):
+        bounds = ("friction", 1e300, "from 0 on"), ("restitution", 1.0, "from 0 to 1")
+        for name, most, bound in bounds:
             value = getattr(self, name)
-            if not (isinstance(value, Real) and math.isfinite(value) and 0.0 <= value <= most):
-                bound = "from 0 on" if math.isinf(most) else f"from 0 to {most:g}"
+            if not (isinstance(value, Real) and 0.0 <= float(value) <= most):
                 problem = f"{name} must be a number {bound}, not {value!r:.60}"
                 raise InputError("E-CONTACT-042", problem, part="Rigid")
         if self.impact is not None:
@@ -120,7 +148,7 @@ class Pair:
     @property
     def varies(self) -> bool:
         """Whether rigid bodies touch by other points as they move."""
-        return meets(self.body, self.surface)
+        return _kind(self.body, self.surface) is not None
 
     @property
     def frames(self) -> tuple[str | None, str | None]:

@@ -20,7 +20,8 @@ from chasles.functions.names import numbers
 from chasles.mechanisms import Mechanism
 from chasles.model import Model
 from chasles.motion.geometry.features import Contact
-from chasles.motion.geometry.shapes import cross
+from chasles.motion.geometry.kinematics import Moves, applied
+from chasles.motion.geometry.shapes import contact_axes, cross
 
 Array = Any
 
@@ -164,6 +165,15 @@ def touch(
     return Touch(*(a - b for a, b in zip(over, under, strict=True)))
 
 
+def contact_moves(mechanism: Mechanism, q: Array, qd: Array, contact: Contact) -> Moves:
+    """A contact of one state, or several of the same bodies, as points that move."""
+    E, there = contact_axes(contact.normal), touch(mechanism, q, qd, contact)
+    bias = applied(E, there.bias)
+    bias[..., 2] += np.sum(contact.normal_rate * there.velocity, axis=-1)
+    room = np.full(np.shape(contact.gap), np.inf)
+    return Moves(contact.gap, E, applied(E, there.velocity), E @ there.J, bias, room)
+
+
 def _motion_at(
     mechanism: Mechanism, q: Array, qd: Array, frame: str | None, contact: Contact, turning: bool
 ) -> Touch:
@@ -209,12 +219,10 @@ def limit_rows(
         limits, x = body.data.limits, float(q[where.start])
         for sign, gap in ((1.0, x - limits.lower), (-1.0, limits.upper - x)):
             if gap <= within and -sign * qd[k] > speed:
-                raise InputError(
-                    "E-CONTACT-072",
-                    f"joint {body.data.name!r} runs into its limit with {-sign * qd[k]:.3g} a "
-                    "second",
-                    "apply an impact first, or give a larger speed=",
-                )
+                name, rate = body.data.name, f"{-sign * qd[k]:.3g} a second"
+                remedy = "apply an impact first, or give a larger speed="
+                problem = f"joint {name!r} runs into its limit with {rate}"
+                raise InputError("E-CONTACT-072", problem, remedy)
             if gap <= within and sign * qd[k] <= speed:
                 rows.append((k, sign, gap))
     return rows
@@ -225,10 +233,8 @@ def one_state(
 ) -> tuple[np.ndarray, ...]:
     """q, qd and tau of one state, finite; function: who says so."""
     sizes = {"q": model.nq, "qd": model.nv, "tau": model.nv}
-    found = tuple(
-        numbers(f"{function}: {name}", a, size).astype(float)
-        for (name, size), a in zip(sizes.items(), (q, qd, tau), strict=True)
-    )
+    given = zip(sizes.items(), (q, qd, tau), strict=True)
+    found = tuple(numbers(f"{function}: {x}", a, n).astype(float) for (x, n), a in given)
     if any(a.ndim != 1 or not np.all(np.isfinite(a)) for a in found):
         problem = "q, qd and tau must be finite, of one state"
         raise InputError("E-CONTACT-073", problem, part=function)

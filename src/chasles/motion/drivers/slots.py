@@ -9,14 +9,13 @@ import numpy as np
 from chasles.errors import ArgumentError, ConvergenceError, InputError
 from chasles.mechanisms import Mechanism
 from chasles.motion.contact.modes import Mode
-from chasles.motion.contact.pairs import Pair, Rigid
-from chasles.motion.contact.rigid import limit_rows, response, touch
+from chasles.motion.contact.pairs import Pair, Rigid, meeting
+from chasles.motion.contact.rigid import contact_moves, limit_rows, response
 from chasles.motion.geometry.kinematics import NEAR, Moves, Points, carrier
-from chasles.motion.geometry.meetings import Meeting, meeting
-from chasles.motion.geometry.shapes import contact_axes
+from chasles.motion.geometry.meetings import Meeting
 from chasles.motion.laws.friction import NoUniqueMotion
 from chasles.motion.records import Occurrence, Touching
-from chasles.motion.solvers.complementarity import Infeasible
+from chasles.motion.solvers import Infeasible
 from chasles.motion.steps.integrators import Table
 from chasles.motion.steps.system import Advance
 
@@ -33,9 +32,8 @@ class Stops:
     """Joint limits as points of contact: one direction each, in rad or m."""
 
     def __init__(self, mechanism: Mechanism, used: bool) -> None:
-        joints = [mechanism.model.bodies[i].joint for i in mechanism.model.movers]
-        self._start = np.array([float(x) for joint in joints for x in joint.neutral()])
-        self._mechanism, still = mechanism, np.zeros(mechanism.nv)
+        self._mechanism, self._start = mechanism, mechanism.neutral()
+        still = np.zeros(mechanism.nv)
         rows = limit_rows(mechanism.model, self._start, still, within=np.inf) if used else []
         rows = [row for row in rows if np.isfinite(row[2])]
         self._freedom = np.array([k for k, _, _ in rows], dtype=int)
@@ -76,12 +74,8 @@ class Varying:
         velocity, bias = np.zeros((2, self.size, 3))
         which = np.flatnonzero(held | (gap <= NEAR))
         if which.size:
-            found = self._features.contacts(which, over, under)
-            there, E = touch(here, q, qd, found), contact_axes(found.normal)
-            moved = there.velocity[..., None], there.J, there.bias[..., None]
-            axes[which], (v, J[which], b) = E, (E @ part for part in moved)
-            velocity[which], bias[which] = v[..., 0], b[..., 0]
-            bias[which, 2] += np.sum(found.normal_rate * there.velocity, axis=-1)
+            found = contact_moves(here, q, qd, self._features.contacts(which, over, under))
+            _, axes[which], velocity[which], J[which], bias[which], _ = found
         return Moves(gap, axes, velocity, J, bias, room)
 
 

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
-from chasles.motion.geometry.closed_forms import Box, Capsule, Ground, Plane, Point
+from chasles.motion.geometry.closed_forms import Box, Capsule, Ground, Plane
 from chasles.motion.geometry.features import (
     UPRIGHT,
     Contact,
@@ -205,25 +205,3 @@ class Standing:
         found = [rim_contact(frames, over, self._body.rims[k], under, surface) for k in rims]
         found.append(ball_contact(frames, over, (self._places[fixed], 0.0), under, surface))
         return joined(found, np.argsort(which >= 2, kind="stable"))
-
-
-MEETINGS: list[tuple[Any, Any, Any]] = [
-    (Point | Box | ConvexMesh, Box | ConvexMesh, Polyhedra),
-    (Capsule, Box | ConvexMesh, Capsules),
-    (Cylinder, Plane | Ground, Standing),
-]
-"""Bodies on surfaces that touch by other features as they move: one row each."""
-
-
-def meeting(body: Any, surface: Any) -> Meeting | None:
-    """The features by which a body touches a surface, if these vary."""
-    for bodies, surfaces, features in MEETINGS:
-        if isinstance(body, bodies) and isinstance(surface, surfaces):
-            found: Meeting = features(body, surface)
-            return found
-    return None
-
-
-def meets(body: Any, surface: Any) -> bool:
-    """Whether these vary."""
-    return any(isinstance(body, b) and isinstance(surface, s) for b, s, _ in MEETINGS)

@@ -37,7 +37,7 @@ from chasles.motion.geometry.shapes import (
     over_polygon,
     place,
 )
-from chasles.motion.solvers.quadratic import optional
+from chasles.motion.solvers import optional
 
 Extended = Capsule | Box | Cylinder | ConvexMesh
 
@@ -243,15 +243,15 @@ def patch_contacts(
 def _before(over: _Side, under: _Side, slack: float) -> list[Contact]:
     """Corners and rims of a body before the other: on its face, or else before all of it."""
     found, frames, c = [], (over.frame, under.frame), under.carrier
-    for meet, features in (ball_contact, over.outline.balls), (rim_contact, over.outline.rims):
-        for feature in features:
-            on = None
-            if (face := under.outline.face) is not None:
-                on = meet(frames, over.carrier, feature, c, face)
-                on = on if under.outline.holds(c.back(on.point - c.o), slack) else None
-            if on is None and meet is ball_contact:
-                on = ball_contact(frames, over.carrier, feature, c, under.shape)
-            found += [] if on is None else [on]
+    features: list[tuple[Any, Any]] = [(ball_contact, ball) for ball in over.outline.balls]
+    features += [(rim_contact, rim) for rim in over.outline.rims]
+    for meet, feature in features:
+        face = under.outline.face
+        on = None if face is None else meet(frames, over.carrier, feature, c, face)
+        if on is not None and under.outline.holds(c.back(on.point - c.o), slack):
+            found.append(on)
+        elif meet is ball_contact:
+            found.append(ball_contact(frames, over.carrier, feature, c, under.shape))
     return found
 
 

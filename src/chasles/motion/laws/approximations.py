@@ -10,7 +10,7 @@ import scipy
 
 from chasles.errors import InputError
 from chasles.motion.laws.friction import ACCURATE, Law, allowed
-from chasles.motion.solvers.complementarity import Iterated, lemke
+from chasles.motion.solvers import Iterated, lemke
 
 Array = Any
 

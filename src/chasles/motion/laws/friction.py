@@ -26,8 +26,7 @@ import numpy as np
 import scipy
 
 from chasles.errors import ConvergenceError, InputError
-from chasles.motion.solvers.complementarity import Infeasible, checked_problem, lemke
-from chasles.motion.solvers.quadratic import cones_program
+from chasles.motion.solvers import Infeasible, checked_problem, cones_program, lemke
 
 Array = Any
 

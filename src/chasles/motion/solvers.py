@@ -1,0 +1,347 @@
+"""Solvers: linear complementarity problems, and quadratic and cone programs.
+
+    w = M z + d,   w >= 0,   z >= 0,   w'z = 0
+
+z are the magnitudes of contact forces, w the separation accelerations that they leave
+(Featherstone 2008, Eq 11.42): by Lemke's method for one problem, by projected Gauss-Seidel for
+batches. Quadratic programs (DAQP, extra `contact`), in forces or accelerations, have the same
+solutions (Eq 11.43 and 11.44). The one in accelerations is Gauss' principle of least constraint:
+strictly convex whatever the contacts, so the better one where more contacts touch than there are
+freedoms. Cone programs are for friction (Clarabel, extra `contact`).
+"""
+
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy
+
+from chasles.errors import ConvergenceError, InputError, MissingPackageError
+
+Array = Any
+
+SLACK = 1e-11
+"""The part of the largest |d|, after scaling, by which w may be negative: rounding, no penetration.
+Two opposite contacts that just fit are a feasible problem, whatever the last digit of d says."""
+
+PIVOT = 1e-11
+"""Entries of a column up to this, after scaling, are zero but for rounding: no pivots."""
+
+PENETRATE = "tolerate a little penetration, or look at the contact geometry"
+"""The remedy where no forces keep contacts apart."""
+
+TIE = 1e-12
+"""Ratios nearer to each other than this, after scaling, are equal."""
+
+OPTIMAL, INFEASIBLE = 1, -1
+"""Exit flags of DAQP."""
+
+PROXIMAL = 1e-4
+"""The weight of DAQP's proximal term, beside a diagonal of ones: it makes steps unique where M is
+singular, and vanishes as they converge. Of 1e-3 to 1e-6, this one found every unbounded program
+within DAQP's limit of iterations."""
+
+SETTLED = 1e-12
+"""How little a proximal step changes z, beside a largest |d| of one, where it ends."""
+
+TOLERANCE = 1e-10
+"""To which DAQP satisfies bounds, beside a largest entry of one."""
+
+CLARABEL = 1e-10
+"""Tolerances of Clarabel; with less it may not end."""
+
+CERTAIN = 1e-6
+"""How far from zero A u may be beside b.u = -1, where u proves that a problem has no solution."""
+
+
+class Infeasible(InputError):
+    """No forces satisfy a contact problem; `ray` says why, where it is known.
+
+    For a symmetric M without negative eigenvalues `ray` is u >= 0 with M u = 0 and d.u < 0: forces
+    that move nothing, at contacts which approach each other all the same (Farkas' lemma); its
+    largest entry is 1.
+    """
+
+    def __init__(self, *text: str, ray: np.ndarray | None = None, **place: Any) -> None:
+        super().__init__(*text, **place)
+        self.ray = ray / np.max(ray) if ray is not None and np.any(ray) else None
+
+
+class Iterated(NamedTuple):
+    """What an iteration found: forces (..., n), residuals (...), and how many sweeps it made.
+
+    residual: the largest distance of a problem from its solution's conditions, in the units of d.
+    """
+
+    forces: np.ndarray
+    residual: np.ndarray
+    sweeps: int
+
+
+def lemke(M: Array, d: Array) -> np.ndarray:
+    """A basic solution z (n,) of w = M z + d, w >= 0, z >= 0, w'z = 0, by Lemke's method.
+
+    M (n, n), d (n,). Where z > 0 the columns of M are independent: that is a basic solution. Ties
+    are broken by the lexicographic rule, so that no basis comes twice (Cottle, Pang and Stone 1992,
+    chapter 4). For a symmetric M without negative eigenvalues (or any that is copositive-plus) the
+    method ends at a solution, or on a ray which proves that there is none: `Infeasible`. For other
+    M a ray says only that none was found.
+    """
+    M, d = checked_problem("lemke", M, d)
+    if np.all(d >= 0.0):
+        return np.zeros_like(d)
+    scale = scales(M)
+    A, b = scale[:, None] * M * scale, scale * d
+    basic = _basic(A, b / np.max(np.abs(b)) + SLACK, scale)
+    z = np.zeros_like(d)
+    z[basic] = np.linalg.solve(A[np.ix_(basic, basic)], -b[basic])
+    return np.maximum(scale * z, 0.0)
+
+
+def _basic(A: np.ndarray, b: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """Which z are basic in a solution of w = A z + b.
+
+    Variables are numbered w, z, z0 in w - A z - e z0 = b. The complement of what left the basis
+    enters it until the artificial z0 has left. Each basis is inverted anew: no rounding adds up.
+    """
+    n = len(b)
+    columns, right = np.hstack([np.eye(n), -A, -np.ones((n, 1))]), np.column_stack([b, np.eye(n)])
+    basis, entering, leaving = np.arange(n), 2 * n, _least(right)
+    for _ in range(100 * (n + 1)):
+        left, basis[leaving] = int(basis[leaving]), entering
+        if left == 2 * n:
+            return np.sort(basis[basis >= n]) - n
+        entering = (left + n) % (2 * n)
+        inverse = np.linalg.inv(columns[:, basis])
+        step = inverse @ columns[:, entering]
+        able = np.flatnonzero(step > PIVOT)
+        if not len(able):
+            raise _on_a_ray(n, basis, entering, step, scale)
+        ratios = (inverse[able] @ right) / step[able, None]
+        last = np.flatnonzero(basis[able] == 2 * n)
+        ends = len(last) and ratios[last[0], 0] <= np.min(ratios[:, 0]) + TIE
+        leaving = able[last[0] if ends else _least(ratios)]
+    problem = f"no end after {100 * (n + 1)} pivots"
+    raise ConvergenceError("E-CONTACT-002", problem, "look for rounding in M", part="lemke")
+
+
+def _least(rows: np.ndarray) -> int:
+    """The number of the lexicographically least row."""
+    which = np.arange(len(rows))
+    for column in rows.T:
+        values = column[which]
+        low = np.min(values)
+        which = which[values <= low + TIE * max(1.0, abs(low))]
+        if len(which) == 1:
+            break
+    return int(which[0])
+
+
+def _on_a_ray(
+    n: int, basis: np.ndarray, entering: int, step: np.ndarray, scale: np.ndarray
+) -> Infeasible:
+    """What to say where a variable can grow without end."""
+    growth = np.zeros(2 * n + 1)
+    growth[basis], growth[entering] = np.maximum(-step, 0.0), 1.0
+    ray = scale * growth[n : 2 * n]
+    contacts = ", ".join(map(str, np.flatnonzero(growth[n : 2 * n] > PIVOT)))
+    problem = f"no forces keep the contacts from penetrating (secondary ray along {contacts})"
+    return Infeasible("E-CONTACT-003", problem, PENETRATE, ray=ray, part="lemke")
+
+
+def gauss_seidel(
+    M: Array, d: Array, *, start: Array = None, sweeps: int = 1000, tolerance: float = 1e-12
+) -> Iterated:
+    """z of many problems w = M z + d, w >= 0, z >= 0, w'z = 0, by projected Gauss-Seidel.
+
+    M (..., n, n), d (..., n); leading shapes broadcast, and all problems advance together. M must
+    be symmetric without negative eigenvalues and with a positive diagonal. start (..., n): forces
+    to begin with, such as those of the last step. It stops where every residual, the largest
+    |min(w, M_ii z)|, is below `tolerance` times the largest |d| of its problem, or after `sweeps`;
+    it never raises for problems without a solution, whose residual stays large.
+    """
+    M, d = (np.asarray(a, dtype=float) for a in (M, d))
+    n = d.shape[-1] if d.ndim else -1
+    if M.shape[-2:] != (n, n):
+        problem = f"M {M.shape} and d {d.shape} must be (..., n, n), (..., n)"
+        raise InputError("E-CONTACT-004", problem, part="gauss_seidel")
+    diagonal = np.diagonal(M, axis1=-2, axis2=-1)
+    if not np.all(diagonal > 0.0):
+        problem = "M needs a positive diagonal"
+        remedy = "leave out forces without work"
+        raise InputError("E-CONTACT-005", problem, remedy, part="gauss_seidel")
+    lead = np.broadcast_shapes(M.shape[:-2], d.shape[:-1])
+    z = np.zeros((*lead, n))
+    z[...] = 0.0 if start is None else np.maximum(start, 0.0)
+    limit = tolerance * np.max(np.abs(d), axis=-1, initial=0.0)
+    done = 0
+    while np.any((residual := _residual(M, d, z, diagonal)) > limit) and done < sweeps:
+        for i in range(n):
+            w = np.sum(M[..., i, :] * z, axis=-1) + d[..., i]
+            z[..., i] = np.maximum(z[..., i] - w / diagonal[..., i], 0.0)
+        done += 1
+    return Iterated(z, residual, done)
+
+
+def _residual(M: np.ndarray, d: np.ndarray, z: np.ndarray, diagonal: np.ndarray) -> np.ndarray:
+    w = (M @ z[..., None])[..., 0] + d
+    return np.max(np.abs(np.minimum(w, diagonal * z)), axis=-1, initial=0.0)
+
+
+def scales(M: np.ndarray) -> np.ndarray:
+    """S that makes the diagonal of S M S one, where it is positive: (n,)."""
+    diagonal = np.diagonal(M)
+    return np.where(diagonal > 0.0, 1.0 / np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0)), 1.0)
+
+
+def checked_problem(name: str, M: Array, d: Array) -> tuple[np.ndarray, np.ndarray]:
+    """M (n, n) and d (n,), finite; name: the function that says so."""
+    M, d = (np.asarray(a, dtype=float) for a in (M, d))
+    if d.ndim != 1 or M.shape != (len(d), len(d)):
+        problem = f"M {M.shape} and d {d.shape} must be (n, n) and (n,)"
+        raise InputError("E-CONTACT-006", problem, part=name)
+    if not (np.all(np.isfinite(M)) and np.all(np.isfinite(d))):
+        problem = "M and d must be finite"
+        raise InputError("E-CONTACT-007", problem, "look at the state and the forces", part=name)
+    return M, d
+
+
+# Quadratic and cone programs ----------------------------------------------------------------------
+
+
+def forces_program(M: Array, d: Array) -> np.ndarray:
+    """The z (n,) that minimises z'M z / 2 + z'd over z >= 0 (Featherstone 2008, Eq 11.43).
+
+    M (n, n) symmetric without negative eigenvalues, d (n,). The same z as the complementarity
+    problem has; any of them where M is singular. A program without a minimum is `Infeasible`.
+    """
+    M, d = checked_problem("forces_program", M, d)
+    if np.all(d >= 0.0):
+        return np.zeros_like(d)
+    scale = scales(M)
+    A, b = scale[:, None] * M * scale, scale * d
+    size = np.max(np.abs(b))
+    n = len(d)
+    z, _, flag = solve_quadratic(A, b / size, np.zeros((0, n)), np.zeros(n), proximal=PROXIMAL)
+    if flag != OPTIMAL and (ray := _ray(A, b / size)) is not None:
+        problem = "the program is unbounded: no forces keep the contacts from penetrating"
+        raise Infeasible(
+            "E-CONTACT-054", problem, PENETRATE, ray=scale * ray, part="forces_program"
+        )
+    if flag != OPTIMAL:
+        problem = f"DAQP gives up (exit flag {flag})"
+        raise ConvergenceError("E-CONTACT-055", problem, "use lemke", part="forces_program")
+    return scale * size * _polished(A, b / size, np.maximum(z, 0.0))
+
+
+def _polished(A: np.ndarray, b: np.ndarray, z: np.ndarray) -> np.ndarray:
+    """z without what the proximal term left: the same forces act, and their w vanish exactly."""
+    acting = z > 0.0
+    exact = z.copy()
+    step = np.linalg.lstsq(A[np.ix_(acting, acting)], -(A @ z + b)[acting], rcond=1e-12)[0]
+    exact[acting] += step
+    return exact if np.all(exact >= 0.0) else z
+
+
+def _ray(A: np.ndarray, b: np.ndarray) -> np.ndarray | None:
+    """u >= 0 with A u = 0 and b.u < 0, or None where there is none.
+
+    By Farkas' lemma that is where A'x + b >= 0 has no solution x.
+    """
+    u, miss = scipy.optimize.nnls(np.vstack([A, b]), np.append(np.zeros(len(A)), -1.0))
+    return u if miss < CERTAIN else None
+
+
+def accelerations_program(
+    H: Array, force: Array, T: Array, bias: Array
+) -> tuple[np.ndarray, np.ndarray]:
+    """qdd (n,) nearest to the free motion H^-1 force with T' qdd + bias >= 0, and forces (nc,).
+
+    Nearest by (qdd - H^-1 force)' H (qdd - H^-1 force): Gauss' principle (Eq 11.44). H (n, n) the
+    mass matrix, force (n,) that of everything but contacts, T (n, nc) the normals, bias (nc,). The
+    forces are the multipliers: H qdd = force + T forces. Without a qdd it is `Infeasible`.
+    """
+    H, force = checked_problem("accelerations_program", H, force)
+    T, bias = (np.asarray(a, dtype=float) for a in (T, bias))
+    if bias.ndim != 1 or T.shape != (len(force), len(bias)):
+        problem = f"T {T.shape} and bias {bias.shape} must be ({len(force)}, nc) and (nc,)"
+        raise InputError("E-CONTACT-056", problem, part="accelerations_program")
+    L = np.linalg.cholesky(H)
+    free = np.linalg.solve(L, force)
+    rows = np.linalg.solve(L, T).T  # of x = L' (qdd - H^-1 force), whose length is least
+    norms = np.linalg.norm(rows, axis=-1)
+    d = rows @ free + bias
+    if np.all(d >= 0.0):
+        return np.linalg.solve(L.T, free), np.zeros_like(d)
+    size = np.max(np.abs(d / norms))
+    x, multipliers, flag = solve_quadratic(
+        np.eye(len(force)), np.zeros(len(force)), rows / norms[:, None], -d / norms / size
+    )
+    if flag == INFEASIBLE:
+        problem = "the program is infeasible: no accelerations keep the contacts from penetrating"
+        part = "accelerations_program"
+        raise Infeasible("E-CONTACT-057", problem, PENETRATE, ray=_ray(T, bias), part=part)
+    if flag != OPTIMAL:
+        problem = f"DAQP gives up (exit flag {flag})"
+        raise ConvergenceError("E-CONTACT-058", problem, "use lemke", part="accelerations_program")
+    return np.linalg.solve(L.T, free + size * x), size * multipliers / norms
+
+
+def solve_quadratic(
+    H: np.ndarray, f: np.ndarray, A: np.ndarray, lower: np.ndarray, *, proximal: float = 0.0
+) -> tuple[np.ndarray, np.ndarray, int]:
+    """x that minimises x'H x / 2 + f'x with A x >= lower, its multipliers, DAQP's exit flag.
+
+    Where A has no rows the bounds are those of x itself. x means something only if the flag is
+    `OPTIMAL`; the multipliers are >= 0.
+    """
+    daqp = optional("daqp")
+    x, _, flag, info = daqp.solve(
+        *(np.ascontiguousarray(a, dtype=float) for a in (H, f, A)),
+        np.full(len(lower), 1e30),
+        np.ascontiguousarray(lower, dtype=float),
+        np.zeros(len(lower), dtype=np.intc),
+        eps_prox=proximal,
+        eta_prox=SETTLED,
+        primal_tol=TOLERANCE,
+    )
+    return np.array(x), np.maximum(-np.array(info["lam"]), 0.0), int(flag)
+
+
+def cones_program(P: np.ndarray, c: np.ndarray, rows: list[np.ndarray]) -> np.ndarray:
+    """The x that minimises x'P x / 2 + x'c, each block of rows times its part of x in a cone.
+
+    Clarabel's second-order cone is first entry >= length of the others; a block of 1 is a ray.
+    """
+    clarabel = optional("clarabel")
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = CLARABEL
+    solution = clarabel.DefaultSolver(
+        scipy.sparse.csc_matrix(np.triu(P)),
+        c,
+        scipy.sparse.csc_matrix(-scipy.linalg.block_diag(*rows)),
+        np.zeros(len(c)),
+        [
+            clarabel.SecondOrderConeT(len(k)) if len(k) > 1 else clarabel.NonnegativeConeT(1)
+            for k in rows
+        ],
+        settings,
+    ).solve()
+    status = str(solution.status)
+    if status in ("DualInfeasible", "AlmostDualInfeasible"):
+        problem = "the program is unbounded: no forces keep the contacts from penetrating"
+        raise Infeasible("E-CONTACT-008", problem, PENETRATE, part="cone_program")
+    if status not in ("Solved", "AlmostSolved"):
+        problem = f"Clarabel found no solution ({status})"
+        raise ConvergenceError("E-CONTACT-009", problem, part="cone_program")
+    return np.array(solution.x)
+
+
+def optional(package: str) -> Any:
+    """A solver that is installed with the extra `contact`."""
+    try:
+        return import_module(package)
+    except ImportError:
+        problem = f"this contact law needs the package {package!r}: pip install 'chasles[contact]'"
+        raise MissingPackageError("E-CONTACT-059", problem) from None

@@ -1,1 +1,0 @@
-"""Complementarity problems, quadratic programs and cones."""
