@@ -174,7 +174,7 @@ class _Jacobians(NamedTuple):
 def _jacobians(
     robot: Robot, q: Array, qd: Array, qdd: Array, frame: str, task: Task
 ) -> _Jacobians:
-    """Those of a twist, cut down to a position or turned into rates of a pose."""
+    """Jacobians of a twist, cut down to a position or turned into rates of a pose."""
     if robot.driven_joints:
         problem = (
             f"joint {robot.driven_joints[0]!r} is driven in time, so that rates of a task are not "
@@ -229,21 +229,13 @@ def _angles(pose: np.ndarray) -> np.ndarray:
 
 def _axes(angles: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The axes in the world that roll, pitch and yaw turn about."""
-    (sp, sy), (cp, cy) = (f(angles[..., 1:]) for f in (_sines, _cosines))
+    (sp, sy), (cp, cy) = (np.moveaxis(f(angles[..., 1:]), -1, 0) for f in (np.sin, np.cos))
     zero, one = np.zeros_like(sp), np.ones_like(sp)
     return (
         np.stack([cy * cp, sy * cp, -sp], axis=-1),
         np.stack([-sy, cy, zero], axis=-1),
         np.stack([zero, zero, one], axis=-1),
     )
-
-
-def _sines(angles: np.ndarray) -> np.ndarray:
-    return np.moveaxis(np.sin(angles), -1, 0)
-
-
-def _cosines(angles: np.ndarray) -> np.ndarray:
-    return np.moveaxis(np.cos(angles), -1, 0)
 
 
 class _Turning(NamedTuple):

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from chasles.backends.arrays import check_tolerance
-from chasles.backends.drivers import newton
 from chasles.errors import ModelError
+from chasles.functions import numeric
 from chasles.functions.compiled import AtTime, Compiled
-from chasles.functions.names import leading_shape
+from chasles.functions.doors import leading_shape
 from chasles.mechanisms.equations import (
     RANK,
     SINGULAR,
@@ -296,9 +296,9 @@ class Loops:
         """g of qdd = G ydd + g."""
         return self.accelerated(q, qd, np.zeros(len(self.independent)), tolerance)
 
-    def solve(self, q: np.ndarray, columns: np.ndarray) -> newton.Found:
+    def solve(self, q: np.ndarray, columns: np.ndarray) -> numeric.Found:
         """Closed positions by Newton's method from q, moved where a column's scale is not 0."""
-        return newton.solve(
+        return numeric.solve(
             self.function("loop_residual"),
             self.function("loop_matrix"),
             self.function("integrate"),

@@ -17,7 +17,7 @@ from chasles import backends
 from chasles.backends.arrays import call
 from chasles.errors import InputError, ModelError, said
 from chasles.expr import RULES, Arena, Number, Program, Variable, is_number
-from chasles.functions.names import leading_shape, numbers
+from chasles.functions.doors import leading_shape, numbers
 from chasles.functions.programs import program
 from chasles.mechanisms import TOLERANCE, Mechanism, require_tree
 from chasles.model import Model
@@ -293,7 +293,7 @@ def computed(model: Model, control: Any) -> Callable[..., np.ndarray]:
         loops=not isinstance(control, ComputedTorque),
     )
     found = traced(model, control)
-    kernel = backends.prepare(("control", found.hash), lambda: found)
+    kernel = backends.prepare(("control", found.hash), found)
     return lambda t, q, qd: call(kernel, "control", (t, q, qd))
 
 

@@ -9,9 +9,8 @@ import numpy as np
 
 from chasles.errors import ArgumentError, InputError, MissingPackageError, ModelError, said
 from chasles.expr import RULES, Arena
-from chasles.functions.libraries import library_of
-from chasles.functions.names import check_robot
-from chasles.functions.numeric.linear_systems import checked_step
+from chasles.functions.doors import check_robot, library_of
+from chasles.functions.numeric import checked_step
 from chasles.model import Model
 from chasles.motion.adjoint import RolloutGradient
 from chasles.motion.contact.pairs import Pair

@@ -9,8 +9,8 @@ import numpy as np
 
 from chasles.backends.arrays import checked_count
 from chasles.errors import ArgumentError, InputError, NotFiniteError
-from chasles.functions.names import leading_shape, numbers
-from chasles.functions.numeric.linear_systems import checked_step
+from chasles.functions.doors import leading_shape, numbers
+from chasles.functions.numeric import checked_step
 from chasles.mechanisms import Mechanism
 from chasles.mechanisms.mechanism import Accelerations
 from chasles.motion.contact.pairs import Rigid, given_pairs

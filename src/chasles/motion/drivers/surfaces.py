@@ -14,7 +14,7 @@ from chasles import backends
 from chasles.backends.arrays import call
 from chasles.errors import InputError
 from chasles.expr import RULES, Arena, Program, Variable
-from chasles.functions.names import numbers
+from chasles.functions.doors import numbers
 from chasles.mechanisms import Mechanism
 from chasles.motion.contact.pairs import Contacts, Pair
 from chasles.motion.contract import Array
@@ -151,4 +151,4 @@ class Surfaces:
 
 
 def _compiled(program: Program) -> Any:
-    return backends.prepare(("contacts", program.hash), lambda: program)
+    return backends.prepare(("contacts", program.hash), program)
