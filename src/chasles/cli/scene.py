@@ -136,7 +136,7 @@ def _forces(scenario: Scenario, robot: Robot, start: np.ndarray) -> Any:
     control, disturbance = _control(scenario, robot, start), _disturbance(scenario, robot)
     if disturbance is None or control is None:
         return disturbance or control
-    law = controlled(robot, control)
+    law = controlled(robot.mechanism, control)
     return lambda t, q, qd: law(t, q, qd) + disturbance(t, q, qd)
 
 
@@ -155,7 +155,8 @@ def _control(scenario: Scenario, robot: Robot, start: np.ndarray) -> Any:
         values["target"] = _coordinates(scenario, where, start, "control", "target")
     with _blamed(scenario, "control", "law"):
         control = CONTROLS[law](**values)
-        controlled(robot, control)  # which traces it: numbers that do not suit are refused here
+        # It is traced, so that numbers that do not suit are refused here.
+        controlled(robot.mechanism, control)
         return control
 
 

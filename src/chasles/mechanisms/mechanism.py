@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from functools import cached_property, partial
+from itertools import chain
 from typing import Any, Literal, Self, get_args
 
 import numpy as np
@@ -181,7 +182,7 @@ class Mechanism(Named):
         **options: Any,
     ) -> Any:
         """Compute a public function: arrays and options as the robot's method takes them."""
-        key = (name, tuple(word for pair in options.items() for word in pair))
+        key = (name, tuple(chain.from_iterable(options.items())) if options else ())
         if f_ext is None and out is None and threads is None:
             found = self.found(key) or self.keep(key, self.asked(key))
             return found(*arrays)

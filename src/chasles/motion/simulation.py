@@ -14,7 +14,7 @@ from chasles.functions.numeric import checked_step
 from chasles.model import Model
 from chasles.motion.adjoint import RolloutGradient
 from chasles.motion.contact.pairs import Pair
-from chasles.motion.contract import Array, Machine, plant
+from chasles.motion.contract import Array, Machine
 from chasles.motion.controllers import BUILT_IN, MayRemember, apart
 from chasles.motion.drivers.compiled import DONE, Course, Rollout, checked_steps, prepared
 from chasles.motion.drivers.interpreted import interpreted, rigid_contacts, step_count
@@ -123,7 +123,7 @@ def simulate(
     if compiled or device == "cuda":
         raise ModelError("E-MOTION-093", f"this motion cannot be compiled: {why}", part="simulate")
     _check_interpreted(plan, why, threads, q, qd)
-    return replace(interpreted(robot, q, qd, plan), why=why)
+    return replace(interpreted(robot.mechanism, q, qd, plan), why=why)
 
 
 def obstacle(robot: Machine, plan: Plan, compiled: bool | None = None) -> str:
@@ -175,8 +175,8 @@ def _changes(robot: Machine, control: FunctionType, made: Rollout, *, batch: boo
     assert made.control is not None
     model, rng, expected = robot.model, np.random.default_rng(0), []
     batch = batch and not made.parameters
-    neutral = [float(x) for i in model.movers for x in model.bodies[i].joint.neutral()]
-    places = plant(robot).integrate(neutral, rng.normal(size=(2, model.nv)))
+    mechanism = robot.mechanism
+    places = mechanism.integrate(mechanism.neutral(), rng.normal(size=(2, model.nv)))
     sizes = [n for n in (model.nv, made.parameters) if n]
     states = [[place, *(rng.normal(size=n) for n in sizes)] for place in places]
     for t, state in zip((0.0, 0.0 if batch else 0.7), states, strict=True):
