@@ -29,11 +29,13 @@ from numpy.lib.stride_tricks import as_strided
 from support import raises, state
 
 import chasles
-from chasles.backends import llvm
+from chasles.backends import llvm_objects
 from chasles.backends.llvm_source import WORTH_THREADS
 from chasles.robots import planar, puma560
 
-pytestmark = pytest.mark.skipif(not llvm.supported(), reason="this Python has no fast entry")
+pytestmark = pytest.mark.skipif(
+    not llvm_objects.supported(), reason="this Python has no fast entry"
+)
 
 
 @pytest.fixture(params=SUBJECTS)

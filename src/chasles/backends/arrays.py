@@ -66,6 +66,38 @@ def checked(kernel: Kernel, name: str, arguments: Sequence[Any]) -> Given:
     return Given(arrays, batch_shape(name, kernel.interface, leads))
 
 
+FEW = 4096
+"""States up to which a copy of rows that are repeated is no more than what a call costs anyway."""
+
+
+def relaid(kernel: Kernel, arrays: Rows) -> Given | None:
+    """Arrays of real numbers as plain rows of the kernel's numbers, copied where that is needed.
+
+    None if they do not fit, are many, or are plain already.
+    """
+    inputs = kernel.interface.inputs
+    leads = [a.shape[: max(a.ndim - len(v.shape), 0)] for v, a in zip(inputs, arrays, strict=True)]
+    batch = max(leads, key=len)
+    if not {batch, ()}.issuperset(leads):
+        try:
+            batch = np.broadcast_shapes(*leads)
+        except ValueError:
+            return None
+    count, laid = math.prod(batch), []
+    for variable, array, lead in zip(inputs, arrays, leads, strict=True):
+        if array.dtype.kind not in "fiu" or array.shape != lead + variable.shape or count > FEW:
+            return None
+        if lead == batch:
+            plain = np.asarray(array, kernel.dtype, order="C")
+        else:
+            plain = np.empty(batch + variable.shape, kernel.dtype)
+            plain[...] = array
+        laid.append(plain.reshape(count, *variable.shape) if len(batch) > 1 else plain)
+    if all(a is b for a, b in zip(laid, arrays, strict=True)):
+        return None
+    return Given(laid, batch)
+
+
 def call(
     kernel: Kernel, name: str, arguments: Sequence[Any], out: Any = None, threads: int | None = None
 ) -> Any:

@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from chasles.backends.arrays import Rows
-from chasles.backends.llvm import Machine, address, assemble, load
+from chasles.backends.llvm import Machine, assemble, load
 from chasles.backends.llvm_loop import NUMBERS, TABLES, Loop, in_blocks
+from chasles.backends.llvm_objects import address
 
 
 @functools.cache

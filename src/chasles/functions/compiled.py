@@ -1,7 +1,6 @@
 """A function compiled for one robot: what `chasles.compile` returns and `Robot` calls."""
 
 import inspect
-import math
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +12,7 @@ import numpy as np
 
 from chasles import backends
 from chasles.backends import cache
-from chasles.backends.arrays import COMPILING, Kernel, checked, run
+from chasles.backends.arrays import COMPILING, Kernel, checked, relaid, run
 from chasles.errors import ArgumentError, InputError, ModelError, StateError
 from chasles.expr import Interface, Program
 from chasles.functions.doors import checked_options, common, is_single, library_of, module
@@ -45,9 +44,7 @@ class Recipe:
 
 _TAKERS: dict[str, Callable[..., Any]] = {}
 """What calls a function with arrays of another library, by its package, where that is loaded."""
-_FEW = 4096
-"""States up to which copying rows that are repeated is no more than what a call costs anyway."""
-_PLAIN, _SINGLE = frozenset({"out", "threads"}), np.dtype(np.float32)
+_ARRAYS, _SINGLE, _NAMED = {np.ndarray}, {np.dtype(np.float32)}, {"out", "threads"}
 _KNOWN: dict[str, WeakSet["Compiled"]] = {}
 _TRACED: WeakValueDictionary[Recipe, Program] = WeakValueDictionary()
 """Programs by recipe, whatever the backend and the type of numbers, while some function has them.
@@ -234,47 +231,21 @@ class Compiled(_Callable):
 
     def _again(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
         """The machine code on arrays that NumPy lays out anew; NotImplemented if that is not it."""
-        inputs, dtype = self.interface.inputs, self._kernel.dtype
-        if len(arguments) != len(inputs) or not arguments or not named.keys() <= _PLAIN:
+        if len(arguments) != len(self.interface.inputs) or {type(a) for a in arguments} != _ARRAYS:
             return NotImplemented
-        if {type(a) for a in arguments} != {np.ndarray}:
-            return NotImplemented
-        dtypes = {a.dtype for a in arguments}
-        if dtypes == {_SINGLE} and dtype != _SINGLE:
+        if self.recipe.dtype == "float64" and {a.dtype for a in arguments} == _SINGLE:
             return self.single.fast(*arguments, **named)
-        if any(found.kind not in "fiu" for found in dtypes):
+        plain = relaid(self._kernel, arguments)
+        if plain is None or not named.keys() <= _NAMED:
             return NotImplemented
-        leads = []
-        for array, variable in zip(arguments, inputs, strict=True):
-            ahead = array.ndim - len(variable.shape)
-            if ahead < 0 or array.shape[ahead:] != variable.shape:
-                return NotImplemented
-            leads.append(array.shape[:ahead])
-        batch = leads[0]
-        if any(lead != batch for lead in leads):
-            try:
-                batch = np.broadcast_shapes(*leads)
-            except ValueError:
-                return NotImplemented
-        many = math.prod(batch) > _FEW
-        if many or (len(batch) > 1 and named.get("out") is not None):
+        if len(plain.batch) < 2:
+            return self.fast(*plain.arrays, **named)
+        if named.get("out") is not None:
             return NotImplemented
-        laid = [
-            np.asarray(
-                np.broadcast_to(a, batch + v.shape) if lead != batch else a, dtype, order="C"
-            )
-            for a, v, lead in zip(arguments, inputs, leads, strict=True)
-        ]
-        if len(batch) > 1:
-            count = math.prod(batch)
-            flat = [a.reshape(count, *v.shape) for a, v in zip(laid, inputs, strict=True)]
-            found = self.fast(*flat, **named)
-            several = found if isinstance(found, tuple) else (found,)
-            shaped = [a.reshape(batch + a.shape[1:]) for a in several]
-            return tuple(shaped) if isinstance(found, tuple) else shaped[0]
-        if all(a is b for a, b in zip(laid, arguments, strict=True)):
-            return NotImplemented
-        return self.fast(*laid, **named)
+        found = self.fast(*plain.arrays, **named)
+        several = found if isinstance(found, tuple) else (found,)
+        shaped = [a.reshape(plain.batch + a.shape[1:]) for a in several]
+        return tuple(shaped) if isinstance(found, tuple) else shaped[0]
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any]]:
         if self.parent is not None:
