@@ -62,8 +62,12 @@ def checked(kernel: Kernel, name: str, arguments: Sequence[Any]) -> Given:
         _array(name, v, argument, kernel.dtype)
         for v, argument in zip(inputs, arguments, strict=True)
     ]
-    leads = [a.shape[: a.ndim - len(v.shape)] for v, a in zip(inputs, arrays, strict=True)]
-    return Given(arrays, batch_shape(name, kernel.interface, leads))
+    return Given(arrays, batch_shape(name, kernel.interface, leads(inputs, arrays)))
+
+
+def leads(variables: Sequence[Variable], arrays: Sequence[Any]) -> list[tuple[int, ...]]:
+    """The leading shape of each array, before that of its variable."""
+    return [a.shape[: a.ndim - len(v.shape)] for v, a in zip(variables, arrays, strict=True)]
 
 
 def call(
@@ -98,17 +102,16 @@ def run(kernel: Kernel, name: str, given: Given, out: Any, threads: int | None) 
 
 
 def batch_shape(
-    name: str, interface: Interface, leads: Sequence[tuple[int, ...]]
+    name: str, interface: Interface, ahead: Sequence[tuple[int, ...]]
 ) -> tuple[int, ...]:
     """The leading shape of all arrays together."""
-    if all(lead == leads[0] for lead in leads):
-        return leads[0] if leads else ()
+    if all(lead == ahead[0] for lead in ahead):
+        return ahead[0] if ahead else ()
     try:
-        return np.broadcast_shapes(*leads)
+        return np.broadcast_shapes(*ahead)
     except ValueError:
-        shapes = ", ".join(
-            f"{v.name} {lead}" for v, lead in zip(interface.inputs, leads, strict=True)
-        )
+        pairs = zip(interface.inputs, ahead, strict=True)
+        shapes = ", ".join(f"{v.name} {lead}" for v, lead in pairs)
         problem = f"leading shapes do not broadcast together: {shapes}"
         raise InputError("E-CALL-005", problem, part=name) from None
 

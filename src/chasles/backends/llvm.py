@@ -225,8 +225,7 @@ class Kernel:
         make.restype = ctypes.py_object
         make.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
         definition = ctypes.addressof(_KEPT[self.entry, text][1])
-        built: Callable[..., Any] = make(definition, Owner(holder, name, fallback), None)
-        return built
+        return make(definition, Owner(holder, name, fallback), None)
 
 
 def table(kind: Any, numbers: Iterable[int]) -> Any:
@@ -237,8 +236,7 @@ def table(kind: Any, numbers: Iterable[int]) -> Any:
 
 def address(a: np.ndarray) -> int:
     """Where an array's first number is."""
-    place: int = a.__array_interface__["data"][0]
-    return place
+    return a.__array_interface__["data"][0]
 
 
 def _entry(recipe: object, dtype: str) -> str:
