@@ -195,14 +195,12 @@ def _result_rows(a: np.ndarray, count: int, variable: Variable) -> np.ndarray:
     """The output as rows in place; where its layout does not allow that, fresh rows."""
     if a.flags.c_contiguous and a.flags.aligned:
         return a.reshape(count, variable.size)
-    one_lead = a.ndim == 1 + len(variable.shape)
-    inner = a[0].flags.c_contiguous if one_lead and count else False
-    apart = one_lead and abs(a.strides[0]) >= variable.size * a.itemsize
-    if inner and apart and a.flags.aligned:
-        return np.lib.stride_tricks.as_strided(
-            a, (count, variable.size), (a.strides[0], a.itemsize), writeable=True
-        )
-    return np.empty((count, variable.size), a.dtype)
+    shape = (count, variable.size)
+    if a.ndim == 1 + len(variable.shape) and count and a[0].flags.c_contiguous and a.flags.aligned:
+        stride = a.strides[0]
+        if abs(stride) >= variable.size * a.itemsize:
+            return np.lib.stride_tricks.as_strided(a, shape, (stride, a.itemsize), writeable=True)
+    return np.empty(shape, a.dtype)
 
 
 def _apart(rows: np.ndarray, outputs: Rows) -> np.ndarray:

@@ -22,12 +22,8 @@ from chasles.backends.c_function import (
 )
 from chasles.expr import Program, Variable
 
-
-@dataclass(frozen=True)
-class Sample:
-    """States (count, size) for each input, of numbers that every kind of number has exactly."""
-
-    inputs: tuple[np.ndarray, ...]
+Sample = tuple[np.ndarray, ...]
+"""States (count, size) for each input, of numbers that every kind of number has exactly."""
 
 
 @dataclass(frozen=True)
@@ -187,8 +183,8 @@ MARGIN = 64.0
 
 def _computed(backend: Any, program: Program, sample: Sample, dtype: str) -> list[np.ndarray]:
     """Each output's rows, by a backend."""
-    found = [np.empty((len(sample.inputs[0]), v.size), dtype) for v in program.outputs]
-    backend.compile(program, dtype)([x.astype(dtype) for x in sample.inputs], found)
+    found = [np.empty((len(sample[0]), v.size), dtype) for v in program.outputs]
+    backend.compile(program, dtype)([x.astype(dtype) for x in sample], found)
     return found
 
 
@@ -228,11 +224,11 @@ def _check(function: Function, sample: Sample) -> list[str]:
     """The numbers of a function, and a C function that compares with them."""
     exact = _computed(interpret, function.program, sample, "float64")
     allowed = _tolerances(function.program, sample, exact, function.number)
-    states = len(sample.inputs[0]) if sample.inputs else 0
+    states = len(sample[0]) if sample else 0
     known = [v for v in function.inputs if v.size]
     given = [v for v in function.outputs if v.size]
     lines = []
-    for v, x in zip(function.arrays, (*sample.inputs, *exact), strict=True):
+    for v, x in zip(function.arrays, (*sample, *exact), strict=True):
         lines += _table(function, v.name, x) if v.size else []
     body = ["    int failures = 0;"]
     for v in (*known, *given):

@@ -83,8 +83,7 @@ class Report:
             return "\n".join([*lines, f"GPU: none ({self.reason})"])
         lines += [f"GPU: {self.gpu}, copies from and to the host included"]
         lines += [f"{'states':>12} {'CPU':>12} {'GPU':>12}"]
-        for states, cpu, gpu in self.timings:
-            lines.append(f"{states:>12,} {cpu * 1e6:>9,.1f} us {gpu * 1e6:>9,.1f} us")
+        lines += [f"{n:>12,} {a * 1e6:>9,.1f} us {b * 1e6:>9,.1f} us" for n, a, b in self.timings]
         return "\n".join(lines)
 
 
