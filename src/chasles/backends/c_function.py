@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from chasles.backends.c_body import DOUBLE, Number, Spelling, Turn, Turns, library_turns, statements
+from chasles.backends.c_body import DOUBLE, Number, Statements, Turn, Turns, library_turns
 from chasles.backends.llvm_math import ELEMENTS
 from chasles.backends.lowering import FREE, Lowered, Part, lower
 from chasles.expr import Program, Variable
@@ -166,16 +166,13 @@ def _bodies(function: Function, lane: str, turns: Turns) -> list[list[str]]:
     for variable, refs in zip(function.outputs, function.program.results, strict=True):
         for index, r in enumerate(refs):
             places.setdefault(r, []).append(f"{variable.name}[{index}]{lane}")
-    spelled = Spelling(
-        function.number,
-        lambda k, i: f"{function.inputs[k].name}[{i}]{lane}",
-        lambda place: f"scratch[{place}]{lane}",
-        places,
-        turns,
-    )
     indent, lowered = "        " if lane else "    ", function.lowered
-    written = (statements(lowered, part, spelled) for part in lowered.parts)
-    return [[indent + line for line in lines] for lines in written]
+    names = [v.name for v in function.inputs]
+    written = (
+        Statements(lowered, part, function.number, names, lane, places, turns)
+        for part in lowered.parts
+    )
+    return [[indent + line for line in each.lines] for each in written]
 
 
 def _one(function: Function) -> str:
