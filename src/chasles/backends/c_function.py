@@ -310,61 +310,37 @@ def sine_and_cosine(number: Number, *, exact: bool) -> str:
     """
     element = ELEMENTS[number.dtype]
     first, second, *between, last = map(number.spelled, HALF_PI[number.dtype])
-    numbers = {
-        "shift": element.shift,
-        "turns": 0.6366197723675814,
-        "quarter": 0.25,
-        "four": 4.0,
-        "one": 1.0,
-        "two": 2.0,
-        "limit": LIMIT[number.dtype],
-    }
-    words = {name: number.spelled(value) for name, value in numbers.items()} | {
-        "T": number.name,
-        "f": number.function,
-        "first": first,
-        "second": second,
-        "about": f"(about - (turns * {between[0]}))" if between else "about",
-        "last": last,
-        "sine": _horner(number, "bent", element.sine),
-        "cosine": _horner(number, "c", (1.0, -0.5, *element.cosine)),
-    }
-    return "\n".join([_BOUNDED.format(**words), *[_EXACT.format(**words)] * exact])
-
-
-def _horner(number: Number, name: str, coefficients: tuple[float, ...]) -> str:
-    """Give a variable the value at z of a polynomial, coefficients from the constant term up."""
-    *others, last = map(number.spelled, coefficients)
-    lines = [f"    {number.name} {name} = {last};"]
-    lines += [f"    {name} = ({name} * z) + {c};" for c in reversed(others)]
-    return "\n".join(lines)
-
-
-_BOUNDED = """\
+    T, f, n, limit = (
+        number.name,
+        number.function,
+        number.spelled,
+        number.spelled(LIMIT[number.dtype]),
+    )
+    about = f"(about - (turns * {between[0]}))" if between else "about"
+    bounded = f"""\
 /* Sine and cosine of x (rad), within 2 ulp up to {limit}. Returns 1 if x is beyond, or no angle. */
 static inline int sine_and_cosine({T} x, {T} *sine, {T} *cosine)
 {{
-    const {T} shift = {shift}; /* adding it rounds to an integer */
-    const {T} turns = ((x * {turns}) + shift) - shift; /* right angles */
-    const {T} quadrant = turns - ({four} * (((turns * {quarter}) + shift) - shift)); /* -2 to 2 */
+    const {T} shift = {n(element.shift)}; /* adding it rounds to an integer */
+    const {T} turns = ((x * {n(0.6366197723675814)}) + shift) - shift; /* right angles */
+    const {T} quadrant = turns - ({n(4.0)} * (((turns * {n(0.25)}) + shift) - shift)); /* -2 to 2 */
     const {T} near = x - (turns * {first});
     const {T} second = turns * {second};
     const {T} about = near - second;
     const {T} lost = (near - about) - second;
     const {T} r = {about} - ((turns * {last}) - lost);
     const {T} z = r * r;
-{sine}
-{cosine}
+{_horner(number, "bent", element.sine)}
+{_horner(number, "c", (1.0, -0.5, *element.cosine))}
     const {T} s = ((z * r) * bent) + r;
-    const {T} even = {one} - fabs{f}(quadrant);
-    const {T} odd = quadrant * ({two} - fabs{f}(quadrant));
+    const {T} even = {n(1.0)} - fabs{f}(quadrant);
+    const {T} odd = quadrant * ({n(2.0)} - fabs{f}(quadrant));
     *sine = (even * s) + (odd * c);
     *cosine = (even * c) - (odd * s);
     return (fabs{f}(x) <= {limit}) ? 0 : 1;
 }}
 """
-
-_EXACT = """\
+    beyond = f"""
 /* Angles beyond the limit, by the C library. */
 static void exact_sines_and_cosines(size_t count, const {T} *x, {T} *sine, {T} *cosine)
 {{
@@ -376,3 +352,12 @@ static void exact_sines_and_cosines(size_t count, const {T} *x, {T} *sine, {T} *
     }}
 }}
 """
+    return bounded + beyond * exact
+
+
+def _horner(number: Number, name: str, coefficients: tuple[float, ...]) -> str:
+    """Give a variable the value at z of a polynomial, coefficients from the constant term up."""
+    *others, last = map(number.spelled, coefficients)
+    lines = [f"    {number.name} {name} = {last};"]
+    lines += [f"    {name} = ({name} * z) + {c};" for c in reversed(others)]
+    return "\n".join(lines)

@@ -10,7 +10,7 @@ import bisect
 import itertools
 import json
 import math
-import time
+import timeit
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -205,9 +205,4 @@ def measured(function: Compiled) -> tuple[Timing, ...]:
 def least(run: Callable[[], object]) -> float:
     """Seconds of a run, the least of several after one that may compile."""
     run()
-    taken = []
-    for _ in range(REPEATS):
-        start = time.perf_counter()
-        run()
-        taken.append(time.perf_counter() - start)
-    return min(taken)
+    return min(timeit.repeat(run, number=1, repeat=REPEATS))
