@@ -191,7 +191,7 @@ def _guarded(compiled: Any, kernels: list[Any], inputs: list[np.ndarray]) -> Non
             *given, out = (a[int(end) :: 2] for a in wide)
             rows.append((given, out))
         for given, out in rows:
-            for kernel in (compiled._kernel, *kernels):
+            for kernel in (compiled.kernel, *kernels):
                 out[...] = 7.0
                 arrays.call(kernel, name, given, out=out)
                 assert np.array_equal(out, expected)

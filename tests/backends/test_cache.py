@@ -113,7 +113,7 @@ def test_an_artifact_survives_as_bytes(folder: Path) -> None:
         (random_tree(2, 4, floating=True), "inverse_dynamics", {"dtype": "float32"}),
         (planar(2), "potential_energy", {"parameters": ("link1.mass", "gravity")}),
     ):
-        artifact = robot.function(function, **options)._kernel.artifact
+        artifact = robot.function(function, **options).kernel.artifact
         again = Artifact.from_bytes(artifact.to_bytes())
         assert again == artifact
         assert [v.shape for v in again.interface.inputs] == [

@@ -266,7 +266,7 @@ def test_leading_shapes_that_differ(chosen: Subject) -> None:
 def test_one_more_state_than_the_entry_takes() -> None:
     """Where batches are handed to threads, and above."""
     small = subject("one freedom")
-    work = small.python.args[0].function("forward_dynamics")._kernel.artifact.work
+    work = small.python.args[0].function("forward_dynamics").kernel.artifact.work
     most = WORTH_THREADS // work
     for count in (most - 1, most, most + 1):
         both(small, small.some(count), {})

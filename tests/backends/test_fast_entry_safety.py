@@ -150,7 +150,7 @@ def test_robots_are_forgotten_and_share_their_code() -> None:
         assert np.array_equal(robot.mass_matrix(q), expected)
         assert np.array_equal(robot.mass_matrix(q), expected)
         ghosts.append(weakref.ref(robot))
-        kernels.add(robot.function("mass_matrix")._kernel)
+        kernels.add(robot.function("mass_matrix").kernel)
     del robot
     gc.collect()
     assert not [g for g in ghosts if g() is not None]

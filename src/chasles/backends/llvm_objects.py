@@ -211,8 +211,7 @@ def at_address(function: Any) -> int:
 
 def address(a: np.ndarray) -> int:
     """Where an array's first number is."""
-    place: int = a.__array_interface__["data"][0]
-    return place
+    return a.__array_interface__["data"][0]
 
 
 _FASTCALL_WITH_KEYWORDS = 0x0080 | 0x0002
