@@ -195,7 +195,7 @@ def _sample(robot: Robot, name: str, traced: Program) -> Sample:
         else:
             values = np.tile(robot.parameter(variable.name).ravel(), (STATES, 1))
         arrays.append(values.astype(np.float32).astype(float))
-    return Sample(tuple(arrays))
+    return tuple(arrays)
 
 
 def _write(folder: Path, files: Mapping[str, str], *, overwrite: bool) -> tuple[Path, ...]:
