@@ -171,9 +171,7 @@ class _Jacobians(NamedTuple):
     Jdd: np.ndarray | None
 
 
-def _jacobians(
-    robot: Robot, q: Array, qd: Array, qdd: Array, frame: str, task: Task
-) -> _Jacobians:
+def _jacobians(robot: Robot, q: Array, qd: Array, qdd: Array, frame: str, task: Task) -> _Jacobians:
     """Jacobians of a twist, cut down to a position or turned into rates of a pose."""
     if robot.driven_joints:
         problem = (

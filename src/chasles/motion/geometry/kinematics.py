@@ -5,38 +5,30 @@ first gives the centres of balls as they see them, `Surface.nearest` gives dista
 and the second what these mean for the robot's velocities and accelerations.
 """
 
-from collections.abc import Callable
-from collections.abc import Mapping
-from collections.abc import Sequence
-from typing import Any
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from chasles import backends
 from chasles.backends.arrays import call
 from chasles.errors import InputError
-from chasles.expr import RULES
-from chasles.expr import Arena
-from chasles.expr import Number
-from chasles.expr import Program
-from chasles.expr import Variable
+from chasles.expr import RULES, Arena, Number, Program, Variable
 from chasles.functions.programs import program
 from chasles.functions.tracing import clock
-from chasles.mathematics.linear import Matrix
-from chasles.mathematics.linear import Vector
+from chasles.mathematics.linear import Matrix, Vector
 from chasles.mechanisms import Mechanism
 from chasles.model import Model
-from chasles.motion.geometry.closed_forms import Box
-from chasles.motion.geometry.closed_forms import Capsule
-from chasles.motion.geometry.closed_forms import Nearby
-from chasles.motion.geometry.closed_forms import Place
-from chasles.motion.geometry.closed_forms import Plane
-from chasles.motion.geometry.closed_forms import Sphere
-from chasles.motion.geometry.closed_forms import tangents
-from chasles.motion.geometry.shapes import Body
-from chasles.motion.geometry.shapes import Surface
-from chasles.motion.geometry.shapes import cross
+from chasles.motion.geometry.closed_forms import (
+    Box,
+    Capsule,
+    Nearby,
+    Place,
+    Plane,
+    Sphere,
+    tangents,
+)
+from chasles.motion.geometry.shapes import Body, Surface, cross
 
 Array = Any
 
