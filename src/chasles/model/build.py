@@ -88,7 +88,8 @@ def connected(source: Description, *, mimic: bool) -> Model:
             raise ModelError("E-MODEL-002", problem, part=f"robot {source.name!r}")
         if frame.link not in links:
             problem = f"its link {frame.link!r} does not exist"
-            remedy, part = "check the spelling or add the link", f"frame {frame.name!r}"
+            remedy = "check the spelling or add the link"
+            part = f"frame {frame.name!r}"
             raise ModelError("E-MODEL-003", problem, remedy, part=part, file=source.where)
         carried = frames[frame.link]
         placement = compose(frame.pose, carried.placement)

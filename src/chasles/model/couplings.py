@@ -26,16 +26,18 @@ def coupling(
 
     freedoms: joints, with [k] where one has several coordinates; only of joints whose velocities
     are the rates of their coordinates (not planar, spherical or free ones). function: takes their
-    coordinates, in rad and m, and the time in s where its last argument is called t; it is written
-    with arithmetic and the functions of `chasles.expr`
-    (sin, cos, sqrt, atan2, ...); it is run once, on symbols. It should be smooth, and its slope not
-    vanish where it is zero.
+    coordinates, in rad and m, and the time in s where its last argument is called t. It is written
+    with arithmetic and the functions of `chasles.expr` (sin, cos, sqrt, atan2, ...) and run once,
+    on symbols. It should be smooth, and its slope not vanish where it is zero.
     """
     names = tuple(freedoms) if not isinstance(freedoms, str) else (freedoms,)
+
+    def uncoupled(code: str, problem: str, remedy: str) -> ModelError:
+        return ModelError(code, problem, remedy, part=f"coupling {name!r}", file=where)
+
     if not names or len(set(names)) < len(names):
         problem = f"its freedoms are {names!r}"
-        remedy = "name one or more, each once"
-        raise ModelError("E-LOOP-025", problem, remedy, part=f"coupling {name!r}", file=where)
+        raise uncoupled("E-LOOP-025", problem, "name one or more, each once")
     arena = Arena(RULES)
     timed = list(inspect.signature(function).parameters)[-1:] == ["t"]
     moment = [arena.input("t", 0)] if timed else []
@@ -43,25 +45,20 @@ def coupling(
         result = function(*(arena.input("q", k) for k in range(len(names))), *moment)
     except Exception as error:
         problem = f"its function failed on symbols, {type(error).__name__}: {said(error)}"
-        remedy = (
-            f"let it take {len(names)} numbers{' and t' * timed}, and write it with the functions "
-            "of chasles.expr"
-        )
-        part = f"coupling {name!r}"
-        raise ModelError("E-LOOP-026", problem, remedy, part=part, file=where) from error
+        numbers = f"{len(names)} numbers{' and t' * timed}"
+        remedy = f"let it take {numbers}, and write it with the functions of chasles.expr"
+        raise uncoupled("E-LOOP-026", problem, remedy) from error
     if not is_number(result):
         problem = f"its function gives {result!r:.60}"
         remedy = "return one number, the residual that is zero where the coupling holds"
-        raise ModelError("E-LOOP-027", problem, remedy, part=f"coupling {name!r}", file=where)
+        raise uncoupled("E-LOOP-027", problem, remedy)
     residual = _program(names, result, timed=timed)
     if not any(i.op == "input" and i.data[0] == 0 for i in residual.code):
         problem = f"its residual does not change with {', '.join(map(repr, names))}"
-        remedy = "return an expression of them"
-        raise ModelError("E-LOOP-028", problem, remedy, part=f"coupling {name!r}", file=where)
+        raise uncoupled("E-LOOP-028", problem, "return an expression of them")
     if not has_values(residual):
         problem = f"its residual is no finite number at any of {TRIES} positions within 3 rad or m"
-        remedy = "check its function"
-        raise ModelError("E-LOOP-029", problem, remedy, part=f"coupling {name!r}", file=where)
+        raise uncoupled("E-LOOP-029", problem, "check its function")
     return CouplingData(name, names, residual, where)
 
 

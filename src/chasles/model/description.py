@@ -231,17 +231,16 @@ class Description:
     shapes: tuple[ShapeData, ...] = field(default=(), repr=False, compare=False)
 
 
-def part_of(data: LinkData | JointData | CouplingData | Description) -> str:
+Named = LinkData | JointData | CouplingData | Description
+"""Parts that errors are about: each has a name, and its place in a file."""
+
+
+def part_of(data: Named) -> str:
     """What errors and notes call a part of a mechanism: its kind and name."""
     word = type(data).__name__.removesuffix("Data").lower()
     return f"{'robot' if isinstance(data, Description) else word} {data.name!r}"
 
 
-def faulty(
-    code: str,
-    data: LinkData | JointData | CouplingData | Description,
-    problem: str,
-    remedy: str = "",
-) -> ModelError:
+def faulty(code: str, data: Named, problem: str, remedy: str = "") -> ModelError:
     """The error of a part of a mechanism, with its name and its place in the file."""
     return ModelError(code, problem, remedy, part=part_of(data), file=data.where)

@@ -84,9 +84,10 @@ def quadruped() -> Description:
         leg = [first._replace(at=_at(sign * x, y, z)), *others]
         for side in ("left_", "right_"):
             new_links, new_joints = _limb(end + side, "trunk", leg, right=side == "right_")
-            foot, ankle = f"{end}{side}foot", f"{end}{side}ankle"
+            shank, foot, ankle = (f"{end}{side}{part}" for part in ("shank", "foot", "ankle"))
+            below = Transform(Rotation(), _Z * -0.21)
             links += [*new_links, LinkData(foot, sphere(0.06, 0.02))]
-            joints += [*new_joints, _fixed(ankle, f"{end}{side}shank", foot, _Z * -0.21)]
+            joints += [*new_joints, JointData(ankle, "fixed", shank, foot, below)]
     return Description("quadruped", tuple(links), tuple(joints))
 
 
@@ -145,10 +146,6 @@ def _limb(
         )
         links.append(LinkData(prefix + part.link, inertia))
     return links, joints
-
-
-def _fixed(name: str, parent: str, child: str, at: Vector) -> JointData:
-    return JointData(name, "fixed", parent, child, Transform(Rotation(), at))
 
 
 def _frame(name: str, link: str, at: Vector) -> FrameData:

@@ -12,9 +12,7 @@ from chasles.model import Description, FrameData, JointData, LinkData
 from chasles.model.denavit_hartenberg import DHRow, dh_chain
 from chasles.robots._solids import points, rod
 
-_EARTH = Vector.of(0.0, 0.0, -9.81)
 _TIP = Vector.of(1.0, 0.0, 0.0)
-_AXIS = Vector.of(0.0, 0.0, 1.0)
 
 
 def planar(n: int) -> Description:
@@ -24,7 +22,7 @@ def planar(n: int) -> Description:
     angle lifts what follows. Frame "tip" is at (sum of cosines, 0, sum of sines) of the angles that
     the rods make with x.
     """
-    return _rods("planar", [0.0] * n, _EARTH)
+    return _rods("planar", [0.0] * n, Description.gravity)
 
 
 def zigzag(n: int) -> Description:
@@ -98,7 +96,7 @@ def general_tree(n: int, children: int) -> Description:
         E = about(0, alpha) if first else about(2, turn).then(about(0, alpha))
         place = Transform(E, Vector.of(a, 0.0 if first else y, d))
         parent = links[0 if i == 1 else (i - 2) // children + 1].name
-        joints.append(JointData(f"joint{i}", "revolute", parent, f"link{i}", place, _AXIS))
+        joints.append(JointData(f"joint{i}", "revolute", parent, f"link{i}", place))
         links.append(LinkData(f"link{i}", body))
     return Description("general_tree", tuple(links), tuple(joints))
 

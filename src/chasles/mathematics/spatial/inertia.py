@@ -30,29 +30,14 @@ def shift_of_inertia(r: Vector, h: Vector, moved: Vector) -> Symmetric:
     return Symmetric(dy + dz, dx + dz, dx + dy, -xy, -xz, -yz)
 
 
-class _Map(Additive):
-    """A linear map from motions to forces."""
-
-    __slots__ = ()
-
-    @overload
-    def __matmul__(self, other: Motion) -> Force: ...
-    @overload
-    def __matmul__(self, other: Motions) -> Forces: ...
-    def __matmul__(self, other: Motion | Motions) -> Force | Forces:
-        if type(other) is Motion:
-            return self.of_motion(other)
-        if type(other) is Motions:
-            return Forces(tuple(self.of_motion(m) for m in other.columns))
-        raise mismatch("multiply", self, other)
-
-    def of_motion(self, m: Motion) -> Force:
-        """The force of one motion."""
-        raise NotImplementedError
+def _by_columns(inertia: "RigidInertia | ArticulatedInertia", other: object) -> Forces:
+    if type(other) is not Motions:
+        raise mismatch("multiply", inertia, other)
+    return Forces(tuple(inertia @ m for m in other.columns))
 
 
 @dataclass(frozen=True, slots=True)
-class RigidInertia(_Map):
+class RigidInertia(Additive):
     """Mass m, first moment h = m c, rotational inertia I about the frame's origin (not about c)."""
 
     m: Number
@@ -75,14 +60,20 @@ class RigidInertia(_Map):
         c = Vector.zero() if massless else self.h * (1.0 / self.m)
         return self.m, c, self.I - shift_of_inertia(c, Vector.zero(), self.h)
 
-    def of_motion(self, m: Motion) -> Force:
+    @overload
+    def __matmul__(self, other: Motion) -> Force: ...
+    @overload
+    def __matmul__(self, other: Motions) -> Forces: ...
+    def __matmul__(self, other: Motion | Motions) -> Force | Forces:
         """Momentum of a velocity: (I w + h x v, m v - h x w)."""
-        w, v = m.angular, m.linear
-        return Force(self.I @ w + self.h.cross(v), v * self.m - self.h.cross(w))
+        if type(other) is Motion:
+            w, v = other.angular, other.linear
+            return Force(self.I @ w + self.h.cross(v), v * self.m - self.h.cross(w))
+        return _by_columns(self, other)
 
 
 @dataclass(frozen=True, slots=True)
-class ArticulatedInertia(_Map):
+class ArticulatedInertia(Additive):
     """The 21 numbers of [[I, H], [H', M]]: force for acceleration of a jointed subsystem.
 
     Not a momentum map: it must not be applied to velocities (Featherstone 2008, section 7.1).
@@ -101,9 +92,15 @@ class ArticulatedInertia(_Map):
     def zero() -> "ArticulatedInertia":
         return ArticulatedInertia(Symmetric.zero(), Matrix.zero(), Symmetric.zero())
 
-    def of_motion(self, m: Motion) -> Force:
-        w, v = m.angular, m.linear
-        return Force(self.I @ w + self.H @ v, self.H.T @ w + self.M @ v)
+    @overload
+    def __matmul__(self, other: Motion) -> Force: ...
+    @overload
+    def __matmul__(self, other: Motions) -> Forces: ...
+    def __matmul__(self, other: Motion | Motions) -> Force | Forces:
+        if type(other) is Motion:
+            w, v = other.angular, other.linear
+            return Force(self.I @ w + self.H @ v, self.H.T @ w + self.M @ v)
+        return _by_columns(self, other)
 
     def without(self, U: Forces, K: Forces) -> "ArticulatedInertia":
         """I - U K', symmetric by construction of K = U D^-1: what a joint's freedom removes."""

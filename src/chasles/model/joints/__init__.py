@@ -1,20 +1,38 @@
-"""Joints: the contract, every type, and the table of them by name.
+"""Joints: types with one freedom or none, any joint given the other way round, the table of all.
 
-To add a type, add a class in one of these files and its row in `JOINTS`. Whatever readers, writers
-and other libraries ask of a type is a field of its class (`contract.Joint`); no file elsewhere
-decides by a type's name. The tests in tests/model/test_joints.py hold it to the contract.
+To add a type, add a class to this folder and its row in `JOINTS`. Whatever readers, writers and
+other libraries ask of a type is a field of its class (`contract.Joint`); no file elsewhere decides
+by a type's name. The tests in tests/model/test_joints.py hold it to the contract.
 """
 
-from chasles.mathematics.linear import diagonal
-from chasles.model.joints.contract import Joint, Numbers, Steady, Z
-from chasles.model.joints.one_freedom import (
-    Continuous,
-    Fixed,
-    Helical,
-    Prismatic,
-    RackAndPinion,
-    Reversed,
-    Revolute,
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from chasles.expr import Number, cos, sin
+from chasles.mathematics.leibniz import leibniz
+from chasles.mathematics.linear import Matrix, Vector, diagonal
+from chasles.mathematics.rotations import Rotation, about
+from chasles.mathematics.spatial import Forces, Motion, Motions, RigidInertia, Transform, inverted
+from chasles.model.joints.contract import (
+    FX,
+    FY,
+    FZ,
+    MX,
+    MY,
+    MZ,
+    VX,
+    VY,
+    VZ,
+    WZ,
+    Bounds,
+    Joint,
+    Natural,
+    Numbers,
+    Part,
+    Steady,
+    Z,
+    turn_about_z,
 )
 from chasles.model.joints.several_freedoms import (
     Cylindrical,
@@ -26,6 +44,231 @@ from chasles.model.joints.several_freedoms import (
     Universal,
     YawPitchRoll,
 )
+
+
+@dataclass(frozen=True)
+class Fixed(Natural):
+    """No freedom: the weld that closes a loop (elsewhere, fixed joints merge two links)."""
+
+    kind = "fixed"
+    nq = nv = 0
+    units = ()
+    free = ()
+    along = ""
+    names = {"URDF": "fixed", "SDF": "fixed", "MJCF equality": "weld"}
+
+    def motion(self, q: Vector) -> Transform:
+        return Transform.identity()
+
+    def fit(self, X: Transform) -> Vector:
+        return Vector(())
+
+
+@dataclass(frozen=True)
+class Revolute(Natural):
+    """Rotation about z by q (rad); at q = 0 the body's frame is turned by `offset`."""
+
+    offset: float = 0.0
+
+    kind = "revolute"
+    nq = nv = 1
+    units = ("rad",)
+    unfelt = "m h k"
+    free = (WZ,)
+    flips = hinge = pivots = True
+    bounds: ClassVar[Bounds] = "needed"
+    twin = "continuous"
+    names = {"URDF": "revolute", "SDF": "revolute", "MJCF": "hinge", "DH": "revolute", "DAT": "0"}
+    numbers = Numbers("angle", "rate")
+    elsewhere = {"Pinocchio": numbers, "MuJoCo": numbers, "Drake": numbers}
+
+    def motion(self, q: Vector) -> Transform:
+        return Transform(about(2, q[0] + self.offset), Vector.zero())
+
+    def neutral(self) -> Vector:
+        return Vector.of(-self.offset)
+
+    def fit(self, X: Transform) -> Vector:
+        return Vector.of(turn_about_z(X) - self.offset)
+
+
+@dataclass(frozen=True)
+class Continuous(Revolute):
+    """A revolute joint without stops, whose angle wraps."""
+
+    bounds = "none"
+    twin = "revolute"
+    names = Revolute.names | {"URDF": "continuous", "SDF": "continuous"}
+    elsewhere = Revolute.elsewhere | {"Pinocchio": Numbers("cos sin", "rate")}
+
+
+@dataclass(frozen=True)
+class Prismatic(Natural):
+    """Translation along z by q (m)."""
+
+    kind = "prismatic"
+    nq = nv = 1
+    units = ("m",)
+    unfelt = "I"
+    free = (VZ,)
+    flips = True
+    bounds = "needed"
+    names = {
+        "URDF": "prismatic",
+        "SDF": "prismatic",
+        "MJCF": "slide",
+        "DH": "prismatic",
+        "DAT": "1",
+    }
+    numbers = Numbers("distance", "rate")
+    elsewhere = {"Pinocchio": numbers, "MuJoCo": numbers, "Drake": numbers}
+
+    def motion(self, q: Vector) -> Transform:
+        return Transform(Rotation(), Z * q[0])
+
+    def fit(self, X: Transform) -> Vector:
+        return Vector.of(X.r[2])
+
+
+@dataclass(frozen=True)
+class Helical(Steady):
+    """Screw about z: rotation by q (rad), advance by pitch times q (pitch in m/rad)."""
+
+    pitch: float = 0.0
+
+    kind = "helical"
+    data = ("pitch",)
+    nq = nv = 1
+    units = ("rad",)
+    unfelt = "k"
+    flips = True
+    names = {"SDF": "screw"}
+    numbers = Numbers("angle", "rate")
+    elsewhere = {"Pinocchio": numbers, "Drake": numbers}
+    series = (Part("prismatic", 2, "pitch"), Part("revolute", 2))
+
+    def motion(self, q: Vector) -> Transform:
+        return Transform(about(2, q[0]), Z * (q[0] * self.pitch))
+
+    def subspace(self, q: Vector) -> Motions:
+        return Motions((WZ + VZ * self.pitch,))
+
+    def constraint(self, q: Vector) -> Forces:
+        return Forces((MX, MY, FX, FY, FZ - MZ * self.pitch))
+
+    def fit(self, X: Transform) -> Vector:
+        """By the advance, which knows the number of turns."""
+        return Vector.of(X.r[2] / self.pitch if self.pitch else turn_about_z(X))
+
+
+@dataclass(frozen=True)
+class RackAndPinion(Joint):
+    """A pinion that rolls on a rack along x: turned about z by q (rad), its centre at x = radius q.
+
+    Featherstone 2008, example 4.6. The rack is the parent's, at a distance of `radius` (m) on the
+    side of positive y; reversed, it is the body's.
+    """
+
+    radius: float = 0.0
+
+    kind = "rack_and_pinion"
+    data = ("radius",)
+    nq = nv = 1
+    units = ("rad",)
+    unfelt = "k"
+    along, askew = "zx", "the second one is the rack's direction"
+    numbers = Numbers("angle", "rate")
+    series = (Part("prismatic", 0, "radius"), Part("revolute", 2))
+
+    def motion(self, q: Vector) -> Transform:
+        return Transform(about(2, q[0]), Vector.of(q[0] * self.radius, 0.0, 0.0))
+
+    def subspace(self, q: Vector) -> Motions:
+        return Motions((WZ + VX * (self.radius * cos(q[0])) - VY * (self.radius * sin(q[0])),))
+
+    def constraint(self, q: Vector) -> Forces:
+        c, s = cos(q[0]), sin(q[0])
+        return Forces((MX, MY, FX * s + FY * c, FX * c - FY * s - MZ * self.radius, FZ))
+
+    def fit(self, X: Transform) -> Vector:
+        """By the travel, which knows the number of turns."""
+        return Vector.of(X.r[0] / self.radius if self.radius else turn_about_z(X))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reversed(Joint):
+    """Another joint with its two frames exchanged (Featherstone 2008, table 4.2).
+
+    X is the inverse; S, c_J and T are the negative ones, as the other frame sees them. Coordinates
+    and the forces on them stay what they are, as does the power.
+    """
+
+    inner: Joint
+
+    def __post_init__(self) -> None:
+        for trait in ("nq", "nv", "units", "additive", "holonomic", "path"):
+            object.__setattr__(self, trait, getattr(self.inner, trait))
+        object.__setattr__(self, "kind", f"reversed {self.inner.kind}")
+
+    def motion(self, q: Vector) -> Transform:
+        return inverted(self.inner.motion(q))
+
+    def subspace(self, q: Vector) -> Motions:
+        return self.subspace_rates(q, ())[0]
+
+    def subspace_rates(self, q: Vector, rates: Sequence[Vector]) -> list[Motions]:
+        """What the one frame sees as A with rate Ad, the other sees with rate Ad + vJ x A."""
+        back = self.inner.motion(q).inverse()
+        A = self.inner.subspace_rates(q, rates)
+        vJ = [leibniz(_velocity, rates, A, k) for k in range(len(rates))]
+        found = []
+        while A:
+            found.append(back @ _negative(A[0]))
+            A = [A[k + 1] + leibniz(_cross, vJ, A, k) for k in range(len(A) - 1)]
+        return found
+
+    def bias_slopes(self, q: Vector, qd: Vector) -> Motions:
+        back, c = self.inner.motion(q).inverse(), self.inner.bias(q, qd)
+        S, slopes = self.inner.subspace(q).columns, self.inner.bias_slopes(q, qd).columns
+        turned = Motions(tuple(slope + s.cross(c) for s, slope in zip(S, slopes, strict=True)))
+        return back @ _negative(turned)
+
+    def constraint(self, q: Vector) -> Forces:
+        return self.inner.motion(q).T @ (self.inner.constraint(q) * -1.0)
+
+    def fit(self, X: Transform) -> Vector:
+        return self.inner.fit(inverted(X))
+
+    def neutral(self) -> Vector:
+        return self.inner.neutral()
+
+    def integrate(self, q: Vector, v: Vector) -> Vector:
+        return self.inner.integrate(q, v)
+
+    def difference(self, q0: Vector, q1: Vector) -> Vector:
+        return self.inner.difference(q0, q1)
+
+    def drift(self, qd: Vector) -> Matrix:
+        return self.inner.drift(qd)
+
+    def transferable(self, inertia: RigidInertia, k: Number) -> RigidInertia:
+        """What does not change with q and is not felt by one frame is not felt by the other."""
+        return self.inner.transferable(inertia, k)
+
+
+def _negative(S: Motions) -> Motions:
+    return Motions(tuple(-column for column in S.columns))
+
+
+def _velocity(qd: Vector, S: Motions) -> Motion:
+    return S @ qd
+
+
+def _cross(v: Motion, A: Motions) -> Motions:
+    return v.cross(A)
+
+
+# The table ----------------------------------------------------------------------------------------
 
 JOINTS: dict[str, type[Joint]] = {
     "revolute": Revolute,
