@@ -240,9 +240,8 @@ def _add_inertial(element: etree._Element, inertia: RigidInertia) -> None:
     mass, center, moments = inertia.about_center()
     inertial = xml.added(element, "inertial")
     xml.add_texts(inertial, pose=f"{words(center)} 0 0 0", mass=words([mass]))
-    xml.add_texts(
-        xml.added(inertial, "inertia"), **xml.each(dict(zip(MOMENTS, moments, strict=True)))
-    )
+    entries = xml.each(dict(zip(MOMENTS, moments, strict=True)))
+    xml.add_texts(xml.added(inertial, "inertia"), **entries)
 
 
 def _add_shape(link: etree._Element, shape: ShapeData, k: int) -> None:
@@ -312,15 +311,12 @@ def _add_gears(model: etree._Element, source: Description) -> None:
         if _end(second[0], shared)[0] == WORLD:
             first, second = second, first
         (parent, s), (child, t) = (_end(joint, shared) for joint, _ in (first, second))
-        ratio = words([s * t * first[1] / second[1]])
+        ratio = {"gearbox_ratio": words([s * t * first[1] / second[1]]), REFERENCE: shared}
         element = xml.added(model, "joint", name=data.name, type=GEARBOX)
-        xml.add_texts(
-            element, parent=parent, child=child, gearbox_ratio=ratio, **{REFERENCE: shared}
-        )
+        xml.add_texts(element, parent=parent, child=child, **ratio)
         for tag, (joint, _) in (("axis", first), ("axis2", second)):
-            xml.added(xml.added(element, tag), "xyz", expressed_in=joint.name).text = words(
-                joint.axis
-            )
+            axis = xml.added(element, tag)
+            xml.added(axis, "xyz", expressed_in=joint.name).text = words(joint.axis)
 
 
 def _shared(pair: list[JointData]) -> str | None:
