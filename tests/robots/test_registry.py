@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 import chasles
 from chasles.cli.app import app
-from chasles.formats import is_name, registry
+from chasles.formats import is_name
 
 URDF = '<robot name="r"><link name="a"/></robot>'
 
