@@ -34,7 +34,7 @@ class Format(NamedTuple):
 
 
 FORMATS: dict[str, Format] = {
-    "TOML": Format((".toml",), "chasles.formats.mechanism", "chasles.formats.mechanism_writer",
+    "TOML": Format((".toml",), "chasles.formats.mechanism", "chasles.formats.mechanism",
                    survey="chasles.lint.surveys:toml"),
     "URDF": Format((".urdf",), "chasles.formats.urdf", "chasles.formats.urdf", installed=True,
                    survey="chasles.lint.surveys:urdf", seen="raw"),

@@ -1,18 +1,23 @@
-"""Whole mechanisms as TOML files, read: trees of any joints, loops, gears, frames.
+"""Whole mechanisms as TOML files, read and written: trees of any joints, loops, gears, frames.
 
 docs/mechanism-files.md says which tables a file has, with their keys and units.
 """
 
 import math
 import os
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping
+from dataclasses import fields
+from itertools import takewhile
 from pathlib import PurePath
 from typing import Any, TypeVar
 
 import numpy as np
 
+from chasles.errors import ModelError
 from chasles.formats import dh
-from chasles.formats.toml_file import TomlFile
+from chasles.formats.files import store
+from chasles.formats.toml_file import TomlFile, lines, word
+from chasles.formats.writable import check_joint
 from chasles.mathematics.angles import rotation_from_angles
 from chasles.mathematics.linear import Matrix, Symmetric, Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
@@ -31,16 +36,17 @@ from chasles.model import (
     ShapeData,
     gear,
 )
+from chasles.model.couplings import linear
 from chasles.model.description import freedom_names
 from chasles.model.dh_fields import FIELDS, TABLE, Field, choice, number, numbers
 from chasles.model.graph import on_free_joint
 from chasles.model.model import suggest
-from chasles.model.polynomials import polynomial
+from chasles.model.polynomials import polynomial, terms
 
 _ORTHOGONAL = 1e-9
 """How far R R' may be from 1: what printing with ten digits leaves."""
 
-MOST_POWERS = 9
+_MOST_POWERS = 9
 """Of one coordinate in a term of a polynomial."""
 
 
@@ -66,7 +72,7 @@ def _is_rotation(R: Matrix) -> bool:
 def _terms(value: Any) -> list[tuple[float, dict[str, int]]]:
     rows = [(number(factor), dict(powers)) for factor, powers in value]
     for _, powers in rows:
-        if any(isinstance(x, bool) or x not in range(MOST_POWERS + 1) for x in powers.values()):
+        if any(isinstance(x, bool) or x not in range(_MOST_POWERS + 1) for x in powers.values()):
             raise ValueError
     return rows
 
@@ -142,7 +148,7 @@ _TABLES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 }
 """The keys that each row of a table must have, and those that it may have."""
 
-SAME = ("pitch", "radius", "reversed", "armature", "damping", "friction", "mimic")
+_SAME = ("pitch", "radius", "reversed", "armature", "damping", "friction", "mimic")
 """Keys of a joint that are fields of `JointData`, with the same value."""
 
 Kind = TypeVar("Kind", bound=JointData)
@@ -174,7 +180,12 @@ def described(source: TomlFile, *, floating: bool) -> Description:
     if not links:
         raise source.error("E-TOML-004", "no links", "give one [[link]] table for each", "link")
     joints = tuple(_joints(JointData, source, "joint"))
-    _check_independent(source, top.get("independent", ()), joints)
+    counts = {joint.name: JOINTS[joint.kind].nv if joint.kind in JOINTS else 0 for joint in joints}
+    freedoms = {freedom: 0 for name, n in counts.items() for freedom in freedom_names(name, n)}
+    for name in top.get("independent", ()):
+        if name not in freedoms:
+            problem = f"no freedom {name!r}"
+            raise source.error("E-TOML-005", problem, suggest(name, freedoms), "independent")
     return Description(
         top.get("name", PurePath(source.file).stem),
         links,
@@ -204,18 +215,6 @@ def _couplings(source: TomlFile) -> Iterator[CouplingData]:
         yield gear(row["name"], row["joint"], ratios, offset, where=where)
     for row, where in _rows(source, "coupling"):
         yield polynomial(row["name"], row["terms"], where=where)
-
-
-def _check_independent(source: TomlFile, names: Sequence[str], joints: Sequence[JointData]) -> None:
-    """Freedoms are named as `robot.independent` names them."""
-    known: dict[str, None] = {}
-    for joint in joints:
-        count = JOINTS[joint.kind].nv if joint.kind in JOINTS else 0
-        known |= dict.fromkeys(freedom_names(joint.name, count))
-    for name in names:
-        if name not in known:
-            problem = f"no freedom {name!r}"
-            raise source.error("E-TOML-005", problem, suggest(name, known), "independent")
 
 
 def _rows(source: TomlFile, table: str) -> list[tuple[dict[str, Any], str]]:
@@ -281,5 +280,119 @@ def _joints(made: Callable[..., Kind], source: TomlFile, table: str) -> Iterator
             limits=Limits(lower, upper, speed, effort),
             where=where,
             **axes,
-            **{key: row[key] for key in SAME if key in row},
+            **{key: row[key] for key in _SAME if key in row},
         )
+
+
+# Writing ---------------------------------------------------------------------------------------
+
+Row = dict[str, Any]
+"""The values of a table, by key; None stands for what is not said."""
+
+
+def write(source: Description, path: str | os.PathLike[str]) -> tuple[str, ...]:
+    """Write a mechanism, in SI units and radians, with all digits; read back, it is the same.
+
+    Refused: joints of one's own type, and couplings that are no polynomials. Left out, with a note
+    in the answer, are limits whose lower is above the upper, which no coordinate can keep.
+    """
+    text = ["# Mechanism; m, kg, rad", 'format = "mechanism"']
+    top = {"name": source.name, "gravity": source.gravity, "inertia_about": "frame"}
+    top |= {"independent": source.independent or None}
+    top |= {"massless": source.massless or None}
+    text += lines(top)
+    if source.notes:
+        folder = os.path.join(os.path.dirname(source.where), "")  # not for others to know
+        notes = (note.removeprefix(folder) for note in source.notes)
+        text += ["notes = [", *(f"  {word(note)}," for note in notes), "]"]
+    gears = list(takewhile(bool, map(_gear_row, source.couplings)))
+    others = source.couplings[len(gears) :]  # a gear after one of them too: in order
+    for table, rows in (
+        ("link", map(_link_row, source.links)),
+        ("joint", map(_joint_row, source.joints)),
+        ("loop", map(_joint_row, source.loops)),
+        ("frame", ({"name": x.name, "link": x.link} | _pose_row(x.pose) for x in source.frames)),
+        ("shape", map(_shape_row, source.shapes)),
+        ("gear", gears),
+        ("coupling", map(_coupling_row, others)),
+    ):
+        for row in rows:
+            text += ["", f"[[{table}]]", *lines(row)]
+    store(path, "\n".join(text) + "\n")
+    return tuple(
+        f"joint {joint.name!r}: limits {joint.limits.lower:g} to {joint.limits.upper:g} are no "
+        "range; left out"
+        for joint in (*source.joints, *source.loops)
+        if joint.limits.lower > joint.limits.upper
+    )
+
+
+def _link_row(link: LinkData) -> Row:
+    m, h, I = link.inertia.m, link.inertia.h, tuple(link.inertia.I)
+    body = {"mass": m, "center": [x / m for x in h]} if m else {}
+    inertia = I if any(I) else None
+    return {"name": link.name, "massless": link.massless or None, **body, "inertia": inertia}
+
+
+def _pose_row(pose: Transform, end: str = "") -> Row:
+    return {
+        f"{end}position": pose.r if any(pose.r) else None,
+        f"{end}rotation": pose.R.rows if Matrix.identity() != pose.R else None,
+    }
+
+
+def _shape_row(shape: ShapeData) -> Row:
+    mesh = shape.kind == "mesh"
+    sizes = {"file": shape.file, "scale": shape.size} if mesh else {"size": shape.size}
+    role = None if shape.role == "visual" else shape.role
+    row = {"link": shape.link, "kind": shape.kind, **sizes, **_pose_row(shape.pose)}
+    return row | {"role": role, "color": shape.color}
+
+
+def _joint_row(joint: JointData) -> Row:
+    check_joint(joint)
+    ends = joint.limits.lower, joint.limits.upper
+    return (
+        {"name": joint.name, "kind": joint.kind, "parent": joint.parent, "child": joint.child}
+        | _pose_row(joint.pose)
+        | _pose_row(joint.child_pose, "child_")
+        | _unusual(joint, "axis", "second_axis")
+        | {"limits": ends if ends != (-math.inf, math.inf) and ends[0] <= ends[1] else None}
+        | _unusual(joint.limits, "velocity", "effort")
+        | _unusual(joint, *_SAME)
+    )
+
+
+def _unusual(part: JointData | Limits, *keys: str) -> Row:
+    """The fields of a part that are not as they are without being said."""
+    usual = {known.name: known.default for known in fields(part)}
+    return {key: getattr(part, key) for key in keys if getattr(part, key) != usual[key]}
+
+
+def _gear_row(data: CouplingData) -> Row:
+    """The row of a gear; empty where the coupling is no sum with the first joint itself."""
+    found = linear(data)
+    if found is None or found[0][0] != 1.0:
+        return {}
+    (_, *slopes), constant = found
+    ratios = {leader: -slope for leader, slope in zip(data.freedoms[1:], slopes, strict=True)}
+    offset = -constant if constant else None
+    return {"name": data.name, "joint": data.freedoms[0], "ratios": ratios, "offset": offset}
+
+
+def _coupling_row(data: CouplingData) -> Row:
+    """The row of a coupling that is no gear."""
+    found = terms(data)
+    if found is None or max(max(powers) for powers in found) > _MOST_POWERS:
+        problem = (
+            f"coupling {data.name!r} is no polynomial (with powers up to {_MOST_POWERS}), which is "
+            "all that a file can say of couplings"
+        )
+        raise ModelError("E-TOML-011", problem, "keep it in Python, with robot.with_couplings")
+    rows = [
+        (factor, {name: n for name, n in zip(data.freedoms, powers, strict=True) if n})
+        for powers, factor in found.items()
+    ]
+    if list(dict.fromkeys(name for _, row in rows for name in row)) != list(data.freedoms):
+        rows[0] = rows[0][0], dict.fromkeys(data.freedoms, 0) | rows[0][1]  # says their order
+    return {"name": data.name, "terms": rows}

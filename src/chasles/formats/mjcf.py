@@ -196,9 +196,8 @@ def _shapes(source: Source) -> Iterator[ShapeData]:
         if kind == "mesh":
             mesh = source["geom_dataid"][k]
             file, size = source["mesh_file"][mesh].removeprefix(folder), source["mesh_scale"][mesh]
-            place = compose(
-                inverted(pose(source["mesh_pos"][mesh], source["mesh_quat"][mesh])), place
-            )
+            principal = pose(source["mesh_pos"][mesh], source["mesh_quat"][mesh])
+            place = compose(inverted(principal), place)
             if not file:
                 continue
         visual = source["geom_group"][k] in _SHOWN
@@ -219,10 +218,8 @@ def _frames(source: Source) -> Iterator[FrameData]:
         if site:
             name = source.link(site if site not in source.links else f"{site}_site")
             if name != site:
-                source.notes.append(
-                    f"{source.where('site', k)}: site {site!r}: a link has this name; "
-                    f"the frame is {name!r}"
-                )
+                what = f"site {site!r}: a link has this name; the frame is {name!r}"
+                source.notes.append(f"{source.where('site', k)}: {what}")
             place = pose(source["site_pos"][k], source["site_quat"][k])
             yield FrameData(name, source.bodies[source["site_bodyid"][k]], place)
 

@@ -126,10 +126,11 @@ class _Writer:
     def _series(self, joint: JointData) -> tuple[str, list[JointData]]:
         """The link of the next body, and the joints to it: several, past massless links."""
         series = [joint]
-        while self._passed(series[-1]) and _on_one_body(
-            longer := [*series, *self.children[series[-1].child]]
-        ):
-            series = longer
+        while self._passed(series[-1]):
+            (after,) = self.children[series[-1].child]
+            if not _on_one_body([*series, after]):
+                break
+            series.append(after)
         return series[-1].child, series
 
     def _passed(self, joint: JointData) -> bool:
@@ -168,10 +169,8 @@ class _Writer:
             place = compose(place, compose(inverted(held.child_pose), held.pose))
             link = held.parent
         if link in self.joint_of:
-            problem = "is free from a link that moves"
-            raise refusal(
-                "E-MJCF-009", joint, problem, f"{_ELSE}, or let it be free from the world"
-            )
+            remedy = f"{_ELSE}, or let it be free from the world"
+            raise refusal("E-MJCF-009", joint, "is free from a link that moves", remedy)
         if not place.is_identity:
             self.notes.append(
                 f"joint {joint.name!r}: its coordinates are the pose in the world, as MuJoCo has "

@@ -13,9 +13,8 @@ from typing import Any
 
 from chasles.errors import ModelError
 from chasles.formats.files import renamed
-from chasles.formats.sdf_document import Document, opened
+from chasles.formats.sdf_document import GEARBOX, Document, gears, opened
 from chasles.formats.sdf_frames import WORLD, Node, direction, end, placed, relative, truth
-from chasles.formats.sdf_gears import KIND, gears
 from chasles.formats.xml_file import MOMENTS, Inertial, Part
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
@@ -62,7 +61,7 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
         raise ModelError("E-SDF-001", problem, "add a <link> to the model", file=document.file)
     joints = [_held(document, node) for node in document.of("link") if node.static]
     for node in document.of("joint"):
-        if not node.static and node.part.text("type") != KIND:
+        if not node.static and node.part.text("type") != GEARBOX:
             parts, between = _joints(document, node)
             joints += parts
             links += between
@@ -150,7 +149,7 @@ def _joints(document: Document, node: Node) -> tuple[list[JointData], list[LinkD
     given, kinds = part.text("type"), spelled("SDF")
     if given not in kinds:
         problem = f"its type {given!r} is not read"
-        raise part.error("E-SDF-003", problem, f"use one of {', '.join((*kinds, KIND))}")
+        raise part.error("E-SDF-003", problem, f"use one of {', '.join((*kinds, GEARBOX))}")
     parent, child = (end(node, tag) or document.top for tag in ("parent", "child"))
     if parent is child or child is document.top:
         fault = "it joins a link to itself" if parent is child else "its child is the world"

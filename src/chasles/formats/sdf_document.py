@@ -1,7 +1,8 @@
-"""An SDF file being read: its models, with those that it includes, as frames in their scopes."""
+"""An SDF file being read: its models, with those that it includes, as frames; and its gears."""
 
+import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,9 @@ from lxml import etree
 from chasles.errors import ModelError
 from chasles.formats.files import load, short
 from chasles.formats.registry import VARIABLES, candidates, package_of
-from chasles.formats.sdf_frames import WORLD, Node, placed, truth
+from chasles.formats.sdf_frames import WORLD, Node, direction, end, placed, relative, truth
 from chasles.formats.xml_file import Part, Source, parse
+from chasles.model import CouplingData, JointData, gear
 
 OLDEST, NEWEST = 4, 12
 """Minor versions of the format: what was before 1.4 has other elements."""
@@ -22,6 +24,16 @@ MAX_NESTING = 40
 
 MAX_PARTS = 20_000
 """Models, links, joints and frames; files that include each other twice can make any number."""
+
+GEARBOX = "gearbox"
+"""The format's name for a joint that couples the angles of two others."""
+
+REFERENCE = "gearbox_reference_body"
+
+_PARALLEL = 1e-9
+
+Turning = dict[frozenset[str], list[tuple[Node, JointData]]]
+"""Revolute joints, by the two links that they connect."""
 
 MANIFEST = "model.config"
 """The file of a model's folder that names the others, by the version of their format."""
@@ -244,3 +256,46 @@ def _main(part: Part, folder: Path) -> Path:
     known = sorted((x for x in told if version(x) <= NEWEST), key=version)
     names = [(element.text or "").strip() for element in known]
     return folder / next(filter(None, reversed(names)), "model.sdf")
+
+
+# Gearboxes -------------------------------------------------------------------------------------
+
+
+def gears(document: Document, joints: Iterable[JointData]) -> Iterator[CouplingData]:
+    """theta2 = -gearbox_ratio theta1, as sdformat.org/spec says of each gearbox.
+
+    theta1 is the angle of its parent about its `<axis>`, theta2 that of its child about `<axis2>`,
+    both against its `gearbox_reference_body`: so they are coordinates of joints with these links.
+    """
+    nodes = {node.name: node for node in document.of("joint")}
+    turning: Turning = {}
+    for joint in joints:
+        if joint.traits.hinge and joint.name in nodes:
+            ends = frozenset((joint.parent or WORLD, joint.child))
+            turning.setdefault(ends, []).append((nodes[joint.name], joint))
+    for node in nodes.values():
+        if node.part.text("type") != GEARBOX or node.static:
+            continue
+        ratio = node.part.number("gearbox_ratio", 1.0)
+        if ratio == 0.0:
+            problem = "gearbox_ratio is 0"
+            raise node.part.error("E-SDF-028", problem, "give the ratio, or fix its child")
+        first, sense = _angle(node, "parent", "axis", turning)
+        second, other = _angle(node, "child", "axis2", turning)
+        yield gear(node.name, second, {first: -ratio * sense * other}, where=node.part.where)
+
+
+def _angle(node: Node, tag: str, axis: str, turning: Turning) -> tuple[str, float]:
+    """The joint that turns an end of a gearbox against its reference, and 1 or -1 for its sense."""
+    ends = (end(node, x) for x in (tag, REFERENCE))
+    link, reference = (WORLD if x is None else x.name for x in ends)
+    wanted = direction(node, node.part.need(axis))
+    for place, joint in turning.get(frozenset((link, reference)), ()):
+        along = float((relative(place, node).R @ joint.axis).dot(wanted))
+        if abs(along) > 1.0 - _PARALLEL:
+            return joint.name, math.copysign(1.0, along if joint.child == link else -along)
+    problem = (
+        f"no revolute joint along its <{axis}> connects its <{tag}> {link!r} with its "
+        f"<{REFERENCE}> {reference!r}"
+    )
+    raise node.part.error("E-SDF-029", problem, "add one")

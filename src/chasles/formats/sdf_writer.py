@@ -11,14 +11,15 @@ from lxml import etree
 
 from chasles.formats import xml_file as xml
 from chasles.formats.files import short, some, store, words
+from chasles.formats.sdf_document import GEARBOX, REFERENCE
 from chasles.formats.sdf_frames import MODEL, WORLD
-from chasles.formats.sdf_gears import add_gears
 from chasles.formats.writable import ball_limits, check_writable, lacking, refusal
 from chasles.formats.xml_file import MOMENTS
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import RigidInertia, Transform, inverted
 from chasles.model import Description, JointData, Limits, LoopData, ShapeData
 from chasles.model.build import compose, natural_axes
+from chasles.model.couplings import linear
 from chasles.model.graph import unused_name
 from chasles.model.joints import as_bounded, spelling
 from chasles.model.series import in_series, taken_names
@@ -94,7 +95,7 @@ def _add_parts(
     for loop in source.loops:
         _check_loop(loop, carriers)
         _add_joint(model, loop, loop.child_pose, loop.child)
-    add_gears(model, source)
+    _add_gears(model, source)
     for frame in source.frames:
         _add_pose(xml.added(model, "frame", name=frame.name, attached_to=frame.link), frame.pose)
 
@@ -238,9 +239,8 @@ def _add_inertial(element: etree._Element, inertia: RigidInertia) -> None:
     mass, center, moments = inertia.about_center()
     inertial = xml.added(element, "inertial")
     xml.add_texts(inertial, pose=f"{words(center)} 0 0 0", mass=words([mass]))
-    xml.add_texts(
-        xml.added(inertial, "inertia"), **xml.each(dict(zip(MOMENTS, moments, strict=True)))
-    )
+    entries = xml.each(dict(zip(MOMENTS, moments, strict=True)))
+    xml.add_texts(xml.added(inertial, "inertia"), **entries)
 
 
 def _add_shape(link: etree._Element, shape: ShapeData, k: int) -> None:
@@ -286,3 +286,46 @@ def _add_axis(element: etree._Element, joint: JointData, axis: Vector) -> None:
         mimic = xml.added(element, "mimic", joint=joint.mimic.joint, axis="axis")
         numbers = {"multiplier": joint.mimic.multiplier, "offset": joint.mimic.offset}
         xml.add_texts(mimic, **xml.each(numbers), reference="0")
+
+
+# Gearboxes -------------------------------------------------------------------------------------
+
+
+def _add_gears(model: etree._Element, source: Description) -> None:
+    """Write a gearbox for each coupling; refuse what is no ratio of two turns from one link.
+
+    From a q + b p = 0: with angles s q and t p against the shared link, t p = -(s t a/b) s q.
+    """
+    joints = {joint.name: joint for joint in source.joints}
+    for data in source.couplings:
+        slopes, constant = linear(data) or ([], 0.0)
+        pair = [joints[name] for name in data.freedoms if name in joints]
+        shared = _shared(pair)
+        if constant or len(slopes) != 2 or shared is None:
+            problem = "is no ratio of two revolute joints on one link"
+            raise refusal("E-SDF-040", data, problem, "save it as .toml or .xml")
+        first, second = zip(pair, slopes, strict=True)
+        if first[1] == 1.0:  # the child follows, with this factor, as it is read back
+            first, second = second, first
+        if _end(second[0], shared)[0] == WORLD:
+            first, second = second, first
+        (parent, s), (child, t) = (_end(joint, shared) for joint, _ in (first, second))
+        ratio = {"gearbox_ratio": words([s * t * first[1] / second[1]]), REFERENCE: shared}
+        element = xml.added(model, "joint", name=data.name, type=GEARBOX)
+        xml.add_texts(element, parent=parent, child=child, **ratio)
+        for tag, (joint, _) in (("axis", first), ("axis2", second)):
+            axis = xml.added(element, tag)
+            xml.added(axis, "xyz", expressed_in=joint.name).text = words(joint.axis)
+
+
+def _shared(pair: list[JointData]) -> str | None:
+    """The link that both joints have, or the world."""
+    if len(pair) != 2 or not all(joint.traits.hinge for joint in pair):
+        return None
+    first, second = ({joint.parent or WORLD, joint.child} for joint in pair)
+    return next(iter(first & second), None)
+
+
+def _end(joint: JointData, shared: str) -> tuple[str, float]:
+    """The other link of a joint, and the sense in which its coordinate turns that."""
+    return (joint.child, 1.0) if shared != joint.child else (joint.parent or WORLD, -1.0)

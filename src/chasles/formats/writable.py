@@ -115,10 +115,8 @@ def check_writable(description: Description, format: str) -> list[str]:
         check_joint(joint, format)
     notes = []
     if description.independent:
-        names = ", ".join(map(repr, description.independent))
-        notes.append(
-            f"the choice of {names} as independent has no place in {format}; .toml has one"
-        )
+        choice = f"the choice of {', '.join(map(repr, description.independent))} as independent"
+        notes.append(f"{choice} has no place in {format}; .toml has one")
     if any(shape.color and shape.role == "collision" for shape in description.shapes):
         notes.append(f"colours of shapes for collision have no place in {format}; .toml has one")
     return notes

@@ -113,10 +113,8 @@ def found(package: str, file: str) -> str:
     for above in Path(file).resolve().parents:
         for folder in (above, above / package):
             manifest = folder / "package.xml"
-            named = manifest.is_file() and f"<name>{package}</name>" in manifest.read_text(
-                "utf-8", "replace"
-            )
-            if (folder.name == package and folder.is_dir()) or named:
+            said = manifest.read_text("utf-8", "replace") if manifest.is_file() else ""
+            if (folder.name == package and folder.is_dir()) or f"<name>{package}</name>" in said:
                 return str(folder)
     raise xacro.XacroException(f"package {package!r} is not above the file, nor beside what is")
 

@@ -162,11 +162,8 @@ def degrees(sheet: Sheet) -> Iterator[Found]:
     and places turned by more than a turn."""
     for joint in sheet.joints:
         angles = [joint.limits.get(key, 0.0) for key in ("lower", "upper")]
-        if (
-            joint.bounded
-            and traits(joint.kind).hinge
-            and any(2.0 * _TURN < abs(x) <= _FEW_TURNS and x == int(x) for x in angles)
-        ):
+        hinge = joint.bounded and traits(joint.kind).hinge
+        if hinge and any(2.0 * _TURN < abs(x) <= _FEW_TURNS and x == int(x) for x in angles):
             yield joint.found(f"limits {angles[0]:g} to {angles[1]:g} rad look like degrees")
         if any(abs(x) > 1.01 * _TURN for x in joint.angles):
             what = f"its place is turned by ({', '.join(f'{x:g}' for x in joint.angles)}) rad"
