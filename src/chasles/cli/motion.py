@@ -39,7 +39,7 @@ REACH = 3
 """An instant's rates use positions at most this many instants away (a second rate, at an end)."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Task:
     """A motion to compute. source: the robot's file or name. motion: the file with its motion.
 
@@ -62,11 +62,11 @@ class Task:
 
     def __post_init__(self) -> None:
         last = self.robot.frames[-1]
-        object.__setattr__(self, "frames", tuple(dict.fromkeys(self.frames)) or (last,))
+        self.frames = tuple(dict.fromkeys(self.frames)) or (last,)
         if self.forces_on and self.forces is None:
             problem = "--forces-on says where the forces of --forces act"
             raise InputError("E-CLI-018", problem, "give both")
-        object.__setattr__(self, "forces_on", self.forces_on or last)
+        self.forces_on = self.forces_on or last
         for frame in (*self.frames, self.forces_on):
             self.robot.model.frame(frame)
         if self.step is not None and not 0.0 < self.step < math.inf:

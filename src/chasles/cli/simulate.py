@@ -96,7 +96,8 @@ def run(
         if pieces:
             recording.add(pieces)
         until = f", up to t = {end.t:.6g} s" if end else ""
-        kept = f"what came before is in {recording.folder}{until}; change the scenario, begin anew"
+        kept = f"what came before is in {recording.folder}{until}"
+        kept += "; change the scenario and begin anew"
         raise error.at(remedy="; ".join(filter(None, (error.remedy, kept)))) from error
     if pieces:
         recording.add(pieces)

@@ -19,7 +19,7 @@ class Pinocchio:
         import pinocchio as pin
 
         build = pin.buildModelFromUrdf if path.suffix == ".urdf" else pin.buildModelFromMJCF
-        self._pin, self.model = pin, build(str(path))
+        self.library, self.model = pin, build(str(path))
         free = pin.JointModelFreeFlyer()
         if floating and free.shortname() not in [joint.shortname() for joint in self.model.joints]:
             self.model = build(str(path), free)
@@ -42,7 +42,7 @@ class Pinocchio:
 
     def answers(self, x: np.ndarray, v: np.ndarray) -> Answers:
         """By its own algorithms: crba, rnea, getFrameJacobian."""
-        pin, model, data = self._pin, self.model, self.data
+        pin, model, data = self.library, self.model, self.data
         pin.computeJointJacobians(model, data, x)
         pin.updateFramePlacements(model, data)
         bodies = [(k, f) for k, f in enumerate(model.frames) if f.type == pin.BODY]

@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from importlib import import_module
 from itertools import starmap
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -32,6 +31,7 @@ from chasles.cli.command import Answer, check_new_picture, steps, table, write_p
 from chasles.cli.options import Asked, option
 from chasles.errors import InputError, ModelError, said
 from chasles.functions.compiled import Compiled
+from chasles.peers.pinocchio import Pinocchio
 from chasles.plots.paper import finish, legend, sheet
 from chasles.robot import Robot
 
@@ -118,14 +118,13 @@ class Way(NamedTuple):
 class Peer(NamedTuple):
     """The same robot in Pinocchio."""
 
-    library: Any
-    model: Any
-    data: Any
+    robot: Pinocchio
     convention: conventions.Convention
 
     def call(self, function: Function) -> Callable[..., Any]:
         """Its function of one state."""
-        return partial(getattr(self.library, function.pinocchio), self.model, self.data)
+        there = self.robot
+        return partial(getattr(there.library, function.pinocchio), there.model, there.data)
 
     def inputs(self, function: Function, states: dict[str, np.ndarray]) -> list[np.ndarray]:
         """A function's arrays in its coordinates."""
@@ -206,17 +205,13 @@ def _peer(robot: Robot, target: str, floating: bool) -> tuple[Peer | None, str]:
     if Path(target).suffix.lower() != ".urdf":
         return None, "Pinocchio reads .urdf files only, so it is not beside these times."
     try:
-        pinocchio = import_module("pinocchio")
+        there = Pinocchio(Path(target), floating=floating)
+        return Peer(there, conventions.pinocchio(robot, there.joints)), ""
     except ImportError:
         return None, "To have Pinocchio beside these times: pip install pin"
-    root = [pinocchio.JointModelFreeFlyer()] if floating else []
-    try:
-        model = pinocchio.buildModelFromUrdf(target, *root)
-        there = conventions.pinocchio(robot, list(model.names)[1:])
     except (ValueError, ModelError) as error:
         hint = " Try --no-mimic." if robot.moving_joints != robot.joints else ""
         return None, f"Pinocchio is not beside these times: {said(error)}.{hint}"
-    return Peer(pinocchio, model, model.createData(), there), ""
 
 
 def _speed(
