@@ -31,7 +31,7 @@ SETTLED = 1e-12
 """Sequential impacts end where no point approaches by more than this part of the first speed."""
 
 ROUNDS = 100_000
-"""Of sequential impacts, at most."""
+"""Sequential impacts at most."""
 
 
 class Impact(NamedTuple):
@@ -67,7 +67,7 @@ def impact(
     treatment: Treatment = "simultaneous",
     distance: float = 1e-9,
 ) -> Impact:
-    """What a robot does when bodies hit: q (..., nq), qd before (..., nv).
+    """The impact of a robot's bodies: q (..., nq), qd before (..., nv).
 
     contacts: as `contact_points` gives them at this state, near or not; those with a gap up to
     `distance` (m) and a negative normal velocity collide. law: `Newton`, `Sticking`, `Poisson`,
@@ -235,7 +235,7 @@ def impact_derivatives(
     treatment: Treatment = "simultaneous",
     distance: float = 1e-9,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Those of the velocities after an impact by q and by qd: (..., nv, nv) each.
+    """Derivatives of the velocities after an impact by q and by qd: (..., nv, nv) each.
 
     contact: one, or several with a `treatment`, as in `impact`. With respect to q along
     `integrate`, as in `derivatives`; of a robot with closed loops with respect to the positions and

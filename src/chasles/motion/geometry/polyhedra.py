@@ -201,12 +201,12 @@ class Lines(NamedTuple):
         return unit(r, v - self._part(v) * self.alongs)
 
     def inside(self, c: np.ndarray) -> np.ndarray:
-        """How far from the ends of the edge the nearest point is, in m, negative beyond: (m,)."""
+        """Distances of the nearest points from the ends of the edges (m,), negative beyond."""
         part = self._part(c - self.starts)[..., 0]
         return np.minimum(part, 1.0 - part) * np.linalg.norm(self.alongs, axis=-1)
 
     def _part(self, r: np.ndarray) -> np.ndarray:
-        """How far along (m, 1), of the whole edge."""
+        """The part (m, 1) of the whole edge that lies behind r."""
         square = np.sum(self.alongs * self.alongs, axis=-1, keepdims=True)
         part: np.ndarray = np.sum(r * self.alongs, axis=-1, keepdims=True) / square
         return part

@@ -34,10 +34,10 @@ REACH = 1e-13
 """The part of the largest entry of G, or of c, that is nothing but rounding."""
 
 ACCURATE = 1e-10
-"""How well Coulomb's law must hold, beside the largest |c|."""
+"""The accuracy to which Coulomb's law must hold, beside the largest |c|."""
 
 ROUNDING = 4e-15
-"""Of forces: what more they are off cannot be told where they are large beside what they change."""
+"""The relative error of forces that cannot be told where they are large beside their effect."""
 
 ROUNDS = 100
 """Cone programs at most for Coulomb's law; one to three are usual."""
@@ -133,7 +133,7 @@ class Law(NamedTuple):
         return np.where(self.sticks & (not self.dilates), self.mu * length(a[..., :-1]), 0.0)
 
     def residual(self, f: np.ndarray) -> np.ndarray:
-        """How far f is from the law: (...), in the units of a; zero where it holds.
+        """The distance of f from the law: (...), in the units of a; zero where it holds.
 
         The largest entry of weight f - P(weight f - a - correction), with P the projection on the
         cone, or on the ray of a contact that slides.
@@ -143,14 +143,14 @@ class Law(NamedTuple):
         return np.max(np.abs(scaled - wanted), axis=(-1, -2), initial=0.0)
 
     def target(self, scaled: np.ndarray, a: np.ndarray) -> np.ndarray:
-        """What is projected: forces in the units of a, less accelerations and correction."""
+        """The point to project: forces in the units of a, less accelerations and correction."""
         target = scaled - a
         target[..., -1] -= self.dilation(a)
         return target
 
 
 def allowed(target: np.ndarray, mu: np.ndarray, slip: np.ndarray) -> np.ndarray:
-    """What friction allows, nearest to a target (..., 3 or 4): in the cone, or dragged."""
+    """The nearest to a target (..., 3 or 4) that friction allows: in the cone, or dragged."""
     normal = np.maximum(target[..., -1:], 0.0)
     dragged = np.concatenate([-mu[..., None] * normal * slip, normal], axis=-1)
     sticks = (mu > 0.0) & ~np.any(slip != 0.0, axis=-1)
@@ -258,7 +258,7 @@ def _solved(law: Law) -> np.ndarray:
 
 
 def _holds(law: Law, f: np.ndarray, part: float = 1.0) -> bool:
-    """Whether forces satisfy a law: as accurately as asked for, or as they can be written."""
+    """Return True if forces satisfy a law as accurately as asked for, or as can be written."""
     rounding = ROUNDING * np.max((1.0 + law.mu)[:, None] * np.abs(law.weight * f))
     return bool(law.residual(f) <= part * ACCURATE * np.max(np.abs(law.c)) + rounding)
 
@@ -308,7 +308,7 @@ def _linear(law: Law, f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def coulomb_slopes(law: Law, f: np.ndarray, change: np.ndarray) -> np.ndarray:
-    """How forces f (nc, 3) that satisfy a law change (3 nc, k) with dG f + dc (3 nc, k).
+    """Changes (3 nc, k) of forces f (nc, 3) that satisfy a law, with dG f + dc (3 nc, k).
 
     By differentiating the law. Where a contact is just about to slide, to stick or to leave there
     is no derivative; of forces that are not unique it is the smallest.
@@ -381,6 +381,6 @@ def cone_program(G: Array, c: Array, mu: Array) -> np.ndarray:
 
 
 def _cone(mu: float, tangents: int) -> np.ndarray:
-    """What turns k tangents and a normal into mu times the normal, then the tangents."""
+    """The matrix that turns k tangents and a normal into mu times the normal, then tangents."""
     rows = np.roll(np.eye(tangents + 1), 1, axis=0)
     return rows * np.append(np.ones(tangents), mu) if tangents else rows
