@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 COMMANDS = {
     "compare": ("benchmarks.command_compare", "chasles, Pinocchio and MuJoCo in one run"),
+    "calls": ("benchmarks.command_calls", "every way of calling, beside Pinocchio"),
     "motions": ("benchmarks.command_motions", "rollouts beside MuJoCo's"),
     "c": ("benchmarks.command_c", "exported C beside Pinocchio"),
     "gpu": ("benchmarks.command_gpu", "kernels on a GPU beside what it can do"),

@@ -18,7 +18,7 @@ from benchmarks.robots import CASES, chasles_robot, path_of
 from benchmarks.states import Array, States
 from benchmarks.targets import THREADED_BATCH
 from benchmarks.timing import interleaved, seconds
-from chasles.algorithms.spatial.inverse_dynamics import inverse_dynamics
+from chasles.algorithms.spatial.dynamics import inverse_dynamics
 
 ROBOT = "panda"
 """The robot that is timed, its inverse dynamics."""

@@ -16,7 +16,7 @@ from typing import Any
 from rich.console import Console
 
 import chasles
-from chasles.cli.target import Loading, find
+from chasles.cli.options import Loading, find
 
 SIZES = {
     "planar": ":3",

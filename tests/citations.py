@@ -4,6 +4,7 @@ import ast
 import re
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 SOURCES = Path(__file__).parents[1] / "src" / "chasles"
 BOOKS = {
@@ -19,7 +20,7 @@ BOOKS = {
     ),
     "Mitra": ("algorithms/joint_motion",),
     "Balafoutis": (
-        *("algorithms/tensor", "algorithms/historical/tensor", "mathematics/tensor"),
+        *("algorithms/tensor", "algorithms/historical", "mathematics/tensor"),
         *("control.py", "motion/controllers.py"),
     ),
 }
@@ -46,19 +47,33 @@ def home(path: Path) -> str:
     return max(folders)[1] if folders else ""
 
 
+class Part(NamedTuple):
+    """A file's docstring, or a function or class that it defines: its docstrings and its source."""
+
+    what: str
+    texts: tuple[str, ...]
+    source: str
+
+
 @cache
-def docstrings(path: Path) -> tuple[str, ...]:
-    """Of a file and all that it defines, the file's own stands first."""
-    documented = (ast.Module, ast.FunctionDef, ast.ClassDef)
-    nodes = (node for node in ast.walk(ast.parse(path.read_text("utf-8"))))
-    texts = (ast.get_docstring(node) or "" for node in nodes if isinstance(node, documented))
-    return tuple(texts)
+def parts(path: Path) -> tuple[Part, ...]:
+    """The file's docstring stands first."""
+    source = path.read_text("utf-8")
+    tree = ast.parse(source)
+    whole = ast.get_docstring(tree) or ""
+    found = [Part(whole.splitlines()[0].rstrip(".") if whole else "", (whole,), "")]
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            inner = [n for n in ast.walk(node) if isinstance(n, ast.FunctionDef | ast.ClassDef)]
+            texts = tuple(ast.get_docstring(n) or "" for n in inner)
+            found.append(Part(f"`{node.name}`", texts, ast.get_source_segment(source, node) or ""))
+    return tuple(found)
 
 
-def citations(path: Path, book: str) -> list[str]:
-    """What a file cites of a book, in order, each once."""
+def citations(path: Path, part: Part, book: str) -> list[str]:
+    """What a part of a file cites of a book, in order, each once."""
     found: list[str] = []
-    for text in (" ".join(text.split()) for text in docstrings(path)):
+    for text in (" ".join(text.split()) for text in part.texts):
         for cited in CITATION.finditer(text):
             named = NAMED.search(text[: cited.start()])
             word = named[1] if named and not re.match(WORDS, named[1]) else ""
@@ -66,21 +81,24 @@ def citations(path: Path, book: str) -> list[str]:
             if (word or own).startswith(book):
                 found.append(cited[0])
     if book == "Balafoutis":
-        found += [f"Eq {number}" for number in IN_COMMENT.findall(path.read_text("utf-8"))]
+        found += [f"Eq {number}" for number in IN_COMMENT.findall(part.source)]
     return list(dict.fromkeys(found))
 
 
 def table(book: str, *places: str) -> str:
-    """A row for every file (in the places, or anywhere) that cites a book or is about it alone."""
+    """A row for everything (in the places, or anywhere) that cites a book, file by file.
+
+    A file of algorithms that is about the book has a row for itself.
+    """
     lines = ["| in the book | what | where |", "|---|---|---|"]
     for path in sorted(SOURCES.rglob("*.py")):
         place = path.relative_to(SOURCES).as_posix()
         calls = path.name == "__init__.py" or place.startswith(FACADE)
         if calls or (places and not place.startswith(places)):
             continue
-        cited = citations(path, book)
-        if cited or (home(path) == book and place.startswith("algorithms/")):
-            what = docstrings(path)[0].splitlines()[0].rstrip(".")
-            link = f"[{place}](../../src/chasles/{place})"
-            lines.append(f"| {', '.join(cited) or '-'} | {what} | {link} |")
+        link = f"[{place}](../../src/chasles/{place})"
+        for k, part in enumerate(parts(path)):
+            cited = citations(path, part, book)
+            if cited or (k == 0 and home(path) == book and place.startswith("algorithms/")):
+                lines.append(f"| {', '.join(cited) or '-'} | {part.what} | {link} |")
     return "\n".join(lines) + "\n"

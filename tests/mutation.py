@@ -75,10 +75,11 @@ class Mutant:
         return f"{where}: {ast.unparse(old)}  ->  {ast.unparse(new)}"
 
 
-def mutants(path: Path) -> Iterator[Mutant]:
-    """Every change of one sign, index or term in the functions of a file."""
+def mutants(path: Path, function: str = "") -> Iterator[Mutant]:
+    """Every change of one sign, index or term in the functions of a file, or in one of them."""
     tree = ast.parse(path.read_text())
     functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)]
+    functions = [n for n in functions if function in ("", n.name)]
     code = {id(n) for f in functions for statement in f.body for n in ast.walk(statement)}
     for place, node in enumerate(ast.walk(tree)):
         if id(node) in code:

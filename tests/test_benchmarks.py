@@ -148,6 +148,17 @@ def test_closed_loops_agree():
     assert row.speedup.single_call > 0
 
 
+def test_all_ways_of_calling_agree():
+    """It raises where an answer is wrong; what it took is of no interest here."""
+    from benchmarks.calls import BATCHES, FUNCTIONS, WAYS, measure
+    from benchmarks.timing import Rounds
+
+    single, batched = measure(Rounds(1, 1))
+    assert len(single) == sum(len(way.functions) for way in WAYS) > 2 * len(FUNCTIONS)
+    assert len(batched) == sum(len(way.functions) for way in BATCHES)
+    assert all(cell.seconds > 0.0 and cell.peer > 0.0 for cell in (*single, *batched))
+
+
 def test_motions_agree():
     """Every row, answers checked before and after; the targets have rows."""
     from benchmarks.motions import measure

@@ -1,7 +1,8 @@
 """The pages say what is so: their Python runs, their output and sources are the real ones.
 
 A block of Python may be followed at once by a block of text, which must be what it prints. A block
-of Python after `<!-- source: FILE -->` must be the file without its imports and first docstring.
+of Python after `<!-- source: FILE NAME... -->` must be those functions and classes of the file, or
+without names the file from its first function on.
 A block of console holds `$ chasles ...` and what the command prints. A block of text or Python
 after `<!-- file: NAME -->` is a file in the new folder that the page runs in. The pictures of a
 tutorial are those that its code draws into that folder. After a change of the library,
@@ -77,7 +78,7 @@ ON_GPU = ("gpu.md",)
 """Pages that need a GPU too."""
 NARROW = {"COLUMNS": "80", "TERM": "dumb", "NO_COLOR": "1"}
 BLOCK = re.compile(
-    r"(?:<!-- (source|file): (\S+) -->\n)?```(python|text|console)\n(.*?)```", re.DOTALL
+    r"(?:<!-- (source|file): ([^>]+) -->\n)?```(python|text|console)\n(.*?)```", re.DOTALL
 )
 EQUATIONS = re.compile(r"(<!-- equations: (.+) -->\n)((?:\|.*\n)*)")
 
@@ -130,7 +131,7 @@ def run(page: Path) -> Iterator[tuple[Block, str]]:
             written(block)
             yield block, block.body
         elif block.kind == "python" and block.source is not None:
-            yield block, body_of(ROOT / block.source)
+            yield block, body_of(*block.source.split())
         elif block.kind == "python":
             with contextlib.redirect_stdout(io.StringIO()) as stream:
                 exec(compile(block.body, f"{page.name}: {block.body[:40]!r}", "exec"), space)
@@ -157,11 +158,19 @@ def tidy(text: str) -> str:
     return "\n".join(line.rstrip() for line in text.strip("\n").splitlines()) + "\n"
 
 
-def body_of(path: Path) -> str:
-    """The functions of a source file: all that follows its docstring and imports."""
-    text = path.read_text("utf-8")
-    first = next(n for n in ast.parse(text).body if isinstance(n, ast.FunctionDef))
-    return "\n".join(text.splitlines()[first.lineno - 1 :]) + "\n"
+def body_of(file: str, *names: str) -> str:
+    """Some functions and classes of a source file, or all from its first function on."""
+    text = (ROOT / file).read_text("utf-8")
+    body = ast.parse(text).body
+    if not names:
+        first = next(node for node in body if isinstance(node, ast.FunctionDef))
+        return "\n".join(text.splitlines()[first.lineno - 1 :]) + "\n"
+    known = {node.name: node for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    nodes = [known[name] for name in names]
+    starts = [min(n.lineno for n in (node, *node.decorator_list)) for node in nodes]
+    lines = text.splitlines()
+    sources = (lines[k - 1 : node.end_lineno] for k, node in zip(starts, nodes, strict=True))
+    return "\n\n\n".join(map("\n".join, sources)) + "\n"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
@@ -188,9 +197,10 @@ def test_theory_pages_have_the_equations_that_sources_cite(page: Path) -> None:
 
 def test_every_algorithm_is_on_a_theory_page() -> None:
     text = "".join(page.read_text("utf-8") for page in THEORY)
-    files = [p.relative_to(ROOT).as_posix() for p in ROOT.glob("src/chasles/algorithms/*/*.py")]
+    files = [p.relative_to(ROOT).as_posix() for p in ROOT.glob("src/chasles/algorithms/**/*.py")]
     assert files
-    assert not [f for f in files if not f.endswith("__init__.py") and f"(../../{f})" not in text]
+    no_algorithms = ("__init__.py", "/method.py")
+    assert not [f for f in files if not f.endswith(no_algorithms) and f"(../../{f})" not in text]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
@@ -248,7 +258,7 @@ def test_functions_page_has_every_public_name() -> None:
 
 def test_every_built_in_mechanism_has_a_picture() -> None:
     page = (ROOT / "docs/mechanisms.md").read_text("utf-8")
-    homes = {"chasles.robots.mechanisms", "chasles.robots.parallel"}
+    homes = {"chasles.robots.mechanisms"}
     closed = [name for name, make in ROBOTS.items() if make.__module__ in homes]
     assert closed
     assert not [name for name in closed if f"(images/mechanism_{name}.png)" not in page]

@@ -17,7 +17,7 @@ import pytest
 from typer.testing import CliRunner
 
 import chasles
-from chasles.backends import cache, llvm, pool
+from chasles.backends import arrays, cache, llvm
 from chasles.cli import app
 from chasles.formats import walled_program
 from chasles.functions import compiled
@@ -117,7 +117,7 @@ def test_a_link_is_no_cache(elsewhere: Path) -> None:
 
 
 def test_cores_are_counted_without_affinity(elsewhere: Path) -> None:
-    assert pool.cores() == os.cpu_count()
+    assert arrays.cores() == os.cpu_count()
 
 
 def test_limits_are_left_out_where_there_are_none(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,7 +37,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from chasles.algorithms.spatial.viewpoint import At, Axes, Kind
+from chasles.algorithms.spatial.kinematics import At, Axes, Kind
 from chasles.mechanisms import TOLERANCE, Coordinates
 from chasles.robot.identity import Array, Identity
 

@@ -1,4 +1,4 @@
-"""How far results can be trusted: the condition of a mechanism, and dynamics by another road."""
+"""Accuracy of results: the condition of a mechanism, and dynamics by another road."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -7,8 +7,7 @@ import numpy as np
 
 from chasles.backends.arrays import check_tolerance
 from chasles.errors import InputError, ModelError
-from chasles.functions.doors import wrench_arguments
-from chasles.functions.names import check_robot, leading_shape, numbers
+from chasles.functions.doors import check_robot, leading_shape, numbers, wrench_arguments
 from chasles.functions.tracing import external_loads
 from chasles.mechanisms import OpenLoop, SingularPosition
 from chasles.model.loads import by_body

@@ -10,12 +10,17 @@ import numpy as np
 from chasles import backends, formats
 from chasles.algorithms import that_runs
 from chasles.errors import InputError, ModelError
-from chasles.formats import registry
+from chasles.formats import is_name, registry
 from chasles.functions.compiled import Compiled
 from chasles.functions.cost import Cost, Rules, measured, recorder
 from chasles.functions.devices import Automatic
-from chasles.functions.doors import Wrench, checked_options, derivative_names, wrench_arguments
-from chasles.functions.names import check_robot
+from chasles.functions.doors import (
+    Wrench,
+    check_robot,
+    checked_options,
+    derivative_names,
+    wrench_arguments,
+)
 from chasles.functions.programs import Derivative, program
 from chasles.model.denavit_hartenberg import Convention, DHRow, DHTable
 from chasles.model.dh_fields import TABLE, checked
@@ -43,7 +48,7 @@ def load(
     printed as rounded multiples of a right angle as exact; `robot.notes` says where. strict: an
     invalid inertia is an error instead of a note. arguments: of a xacro file, by name.
     """
-    file = registry.find(os.fsdecode(path)) if registry.is_name(path) else path
+    file = registry.find(os.fsdecode(path)) if is_name(path) else path
     source = formats.read(file, snap=snap, floating=floating, arguments=arguments)
     return Robot(source, mimic=mimic, strict=strict)
 

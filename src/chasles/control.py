@@ -22,8 +22,8 @@ import numpy as np
 
 from chasles.errors import InputError, ModelError
 from chasles.mechanisms import TOLERANCE
-from chasles.motion.contract import Machine
 from chasles.motion.controllers import computed_torque
+from chasles.robot import Robot
 
 __all__ = [
     "computed_torque",
@@ -41,7 +41,7 @@ SINGULAR = 1e13
 """Condition number from which on a matrix cannot be inverted to any digit that means something."""
 
 
-def task_coordinates(robot: Machine, q: Array, *, frame: str, task: Task = "pose") -> np.ndarray:
+def task_coordinates(robot: Robot, q: Array, *, frame: str, task: Task = "pose") -> np.ndarray:
     """chi of a frame: (..., 3) or (..., 6)."""
     if _checked(task) == "twist":
         problem = "a twist has no coordinates"
@@ -52,21 +52,21 @@ def task_coordinates(robot: Machine, q: Array, *, frame: str, task: Task = "pose
     return place if task == "position" else np.concatenate([_angles(pose), place], axis=-1)
 
 
-def task_jacobian(robot: Machine, q: Array, *, frame: str, task: Task = "twist") -> np.ndarray:
+def task_jacobian(robot: Robot, q: Array, *, frame: str, task: Task = "twist") -> np.ndarray:
     """J with rates of the task J qd: (..., 3 or 6, nv); of "pose" it is the derivative of chi."""
     still = np.zeros(robot.nv)
     return _jacobians(robot, q, still, None, frame, _checked(task)).J
 
 
 def task_jacobian_rate(
-    robot: Machine, q: Array, qd: Array, *, frame: str, task: Task = "twist"
+    robot: Robot, q: Array, qd: Array, *, frame: str, task: Task = "twist"
 ) -> np.ndarray:
     """The time derivative of the entries of `task_jacobian`: (..., 3 or 6, nv)."""
     return _jacobians(robot, q, qd, None, frame, _checked(task)).Jd
 
 
 def operational_dynamics(
-    robot: Machine,
+    robot: Robot,
     q: Array,
     qd: Array,
     *,
@@ -117,7 +117,7 @@ class _Freedoms(NamedTuple):
     Jd_qd: np.ndarray
 
 
-def _freedoms(robot: Machine, q: Array, qd: Array, J: np.ndarray, Jd: np.ndarray) -> _Freedoms:
+def _freedoms(robot: Robot, q: Array, qd: Array, J: np.ndarray, Jd: np.ndarray) -> _Freedoms:
     """With qd = G yd and qdd = G ydd + g: G' M G ydd + G' (h + M g) = G' tau, xdd = J qdd + Jd qd.
 
     Without loops G is 1 and g is 0 (Featherstone 2008, Eq 8.44).
@@ -133,7 +133,7 @@ def _freedoms(robot: Machine, q: Array, qd: Array, J: np.ndarray, Jd: np.ndarray
 
 
 def operational_sensitivities(
-    robot: Machine, q: Array, qd: Array, qdd: Array, *, frame: str, task: Task = "position"
+    robot: Robot, q: Array, qd: Array, qdd: Array, *, frame: str, task: Task = "position"
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """D, V, P (..., nv, nv) of d tau = D d chidd + V d chid + P d chi (Eq 7.4.14 to 7.4.18).
 
@@ -172,9 +172,9 @@ class _Jacobians(NamedTuple):
 
 
 def _jacobians(
-    robot: Machine, q: Array, qd: Array, qdd: Array, frame: str, task: Task
+    robot: Robot, q: Array, qd: Array, qdd: Array, frame: str, task: Task
 ) -> _Jacobians:
-    """Those of a twist, cut down to a position or turned into rates of a pose."""
+    """Jacobians of a twist, cut down to a position or turned into rates of a pose."""
     if robot.driven_joints:
         problem = (
             f"joint {robot.driven_joints[0]!r} is driven in time, so that rates of a task are not "
@@ -195,7 +195,7 @@ def _jacobians(
 
 
 def _pose_jacobians(
-    robot: Machine, q: Array, qd: Array, qdd: Array, frame: str, twist: _Jacobians
+    robot: Robot, q: Array, qd: Array, qdd: Array, frame: str, twist: _Jacobians
 ) -> _Jacobians:
     """w = T(angles) rates: T and its rates have the turned axes of roll, pitch, yaw as columns."""
     axes = _axes(_angles(robot.forward_kinematics(q, frame=frame)))
@@ -229,21 +229,13 @@ def _angles(pose: np.ndarray) -> np.ndarray:
 
 def _axes(angles: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The axes in the world that roll, pitch and yaw turn about."""
-    (sp, sy), (cp, cy) = (f(angles[..., 1:]) for f in (_sines, _cosines))
+    (sp, sy), (cp, cy) = (np.moveaxis(f(angles[..., 1:]), -1, 0) for f in (np.sin, np.cos))
     zero, one = np.zeros_like(sp), np.ones_like(sp)
     return (
         np.stack([cy * cp, sy * cp, -sp], axis=-1),
         np.stack([-sy, cy, zero], axis=-1),
         np.stack([zero, zero, one], axis=-1),
     )
-
-
-def _sines(angles: np.ndarray) -> np.ndarray:
-    return np.moveaxis(np.sin(angles), -1, 0)
-
-
-def _cosines(angles: np.ndarray) -> np.ndarray:
-    return np.moveaxis(np.cos(angles), -1, 0)
 
 
 class _Turning(NamedTuple):

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chasles.errors import InputError, ModelError
-from chasles.functions.names import by_name, from_names, numbers
+from chasles.functions.doors import by_name, from_names, numbers
 from chasles.mathematics.spatial import Transform
 from chasles.model import JOINTS, WORLD
 from chasles.model.joints import Numbers
@@ -258,14 +258,14 @@ def _convention(library: str, robot: Robot, joints: Sequence[str] | None) -> Con
 
 
 def _words(rows: Mapping[str, Numbers]) -> tuple[Words, Words]:
-    """Those of a position and of a velocity, of rows by joint."""
+    """Words of a position and of a velocity, of rows by joint."""
     x = [(joint, word) for joint, row in rows.items() for word in row.position.split()]
     v = [(joint, word) for joint, row in rows.items() for word in row.velocity.split()]
     return x, v
 
 
 def _places(words: Words, joint: str, initials: str) -> list[int]:
-    """Where a joint's words with these initials are."""
+    """Places of a joint's words with these initials."""
     return [k for k, (name, word) in enumerate(words) if name == joint and word[0] in initials]
 
 

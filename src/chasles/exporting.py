@@ -11,21 +11,25 @@ from typing import Any
 import numpy as np
 
 from chasles.algorithms import METHODS
-from chasles.backends.c import Library
+from chasles.backends.c import Library, Sample
 from chasles.backends.c_body import NUMBERS
 from chasles.backends.c_function import Function, identifier
-from chasles.backends.c_test import Sample
 from chasles.errors import ExistingFileError, FileError, InputError, NotAFolderError, said
 from chasles.expr import Program
-from chasles.functions.doors import Wrench, checked_options, derivative_names, wrench_arguments
-from chasles.functions.names import check_robot
+from chasles.functions.doors import (
+    Wrench,
+    check_robot,
+    checked_options,
+    derivative_names,
+    wrench_arguments,
+)
 from chasles.functions.programs import Derivative, program, spaces
 from chasles.model.spaces import PositionSpace
 from chasles.robot import Robot
 from chasles.version import VERSION
 
 DERIVATIVES = "_derivatives"
-"""What the name of a function's derivatives ends in."""
+"""Suffix of the name of a function's derivatives."""
 
 STATES = 3
 """States whose results are stored in the test."""
@@ -164,7 +168,7 @@ def _summary(name: str) -> str:
 
 
 def _notes(robot: Robot) -> tuple[str, ...]:
-    """What every coordinate is."""
+    """Comments on every coordinate."""
     lines = ["Arrays must not overlap. Functions have no state: threads may share them.", ""]
     for joint in robot.joints:
         q, v = robot.position_slice(joint), robot.velocity_slice(joint)

@@ -16,7 +16,7 @@ from test_random_programs import EXACT, programs, rows
 import chasles
 from chasles.backends import c_function, lowering
 from chasles.backends.c_body import DOUBLE, FLOAT, NUMBERS, SPELLING, Number
-from chasles.backends.c_math import LIMIT
+from chasles.backends.c_function import LIMIT
 from chasles.expr import OPS, Program, Variable, interpret
 
 CONTRACTED = {"contracted": FAST, "not contracted": ("-O2", "-ffp-contract=off")}

@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 import chasles
-from chasles.backends import cache, llvm
+from chasles.backends import cache, llvm, llvm_entry
 from chasles.backends.cache import Artifact
 from chasles.functions import compiled
 from chasles.functions.programs import Derivative
@@ -587,7 +587,7 @@ def test_other_machines_have_their_own_entries(
             names.append(name_of(puma560()))
     for place, name, value in (
         (llvmlite, "__version__", "0.0.0"),
-        (llvm, "LAYOUT", (24, 32)),
+        (llvm_entry, "LAYOUT", (24, 32)),
         (cache, "sources", lambda: "others"),
     ):
         with monkeypatch.context() as patch:

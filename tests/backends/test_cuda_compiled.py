@@ -9,7 +9,7 @@ from support import raises
 
 import chasles
 from chasles.algorithms import FUNCTIONS
-from chasles.backends import cuda_build, cuda_nvrtc
+from chasles.backends import cuda_build, cuda_driver
 from chasles.backends.cuda_source import spreading
 from chasles.expr import Program
 from chasles.functions.programs import spaces
@@ -70,7 +70,7 @@ def test_other_architectures(architecture: str) -> None:
 
 def test_spreading() -> None:
     for dtype in ("float32", "float64"):
-        assert cuda_nvrtc.compile(spreading(dtype), "sm_90").spilled == 0
+        assert cuda_driver.compile(spreading(dtype), "sm_90").spilled == 0
 
 
 def test_the_report_comes_again() -> None:
@@ -82,7 +82,7 @@ def test_the_report_comes_again() -> None:
 
 def test_refusal() -> None:
     with raises("E-GPU-016"):
-        cuda_nvrtc.compile("__global__ void kernel() { nonsense(); }", "sm_90")
+        cuda_driver.compile("__global__ void kernel() { nonsense(); }", "sm_90")
 
 
 def test_kept_and_read() -> None:

@@ -18,7 +18,7 @@ from support import close, raises, tree
 
 import chasles
 from chasles import contact
-from chasles.backends import cuda, cuda_loop, cuda_nvrtc
+from chasles.backends import cuda, cuda_driver
 from chasles.backends.cuda_build import Built
 from chasles.expr import sin
 from chasles.motion.drivers.compiled import prepared
@@ -61,9 +61,8 @@ def gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(cuda, "build", build)
     monkeypatch.setattr(cuda, "_cupy", lambda: sys.modules["cupy"])
     monkeypatch.setattr(cuda, "Function", lambda code, *_: Loaded(kernels[code]))
-    for door in (cuda, cuda_loop):
-        monkeypatch.setattr(door, "architecture", lambda _: "sm_90")
-    monkeypatch.setattr(cuda_nvrtc, "version", lambda: (13, 0))
+    monkeypatch.setattr(cuda, "architecture", lambda _: "sm_90")
+    monkeypatch.setattr(cuda_driver, "version", lambda: (13, 0))
     LAUNCHES.clear()
     yield
     sys.modules.pop("chasles.functions.libraries.cupy", None)

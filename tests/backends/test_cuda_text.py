@@ -11,7 +11,7 @@ from support import close
 from test_random_programs import programs, rows
 
 import chasles
-from chasles.backends import compile, cuda_plan, cuda_source
+from chasles.backends import compile, cuda_body, cuda_source
 from chasles.expr import OPS, RULES, Arena, Program, Variable, cos, sin
 from chasles.robots import random_tree
 
@@ -76,6 +76,6 @@ def test_whole_turns_are_left_out_only_where_they_do_not_matter() -> None:
     a, b, c, d, e = (arena.input("q", k) for k in range(5))
     values = [sin(a), cos(b + c), sin(d) + d, sin(2.0 * e)]
     program = Program.from_outputs("f", [Variable("q", (5,))], [(Variable("y", (4,)), values)])
-    plan = cuda_plan.Plan(program)
+    plan = cuda_body.Plan(program)
     assert {plan.code[k].data[1] for k in plan.turning_inputs} == {0, 1, 2}
     assert sum(plan.is_near(angle) for angle in plan.angles) == 2

@@ -29,11 +29,11 @@ from numpy.lib.stride_tricks import as_strided
 from support import raises, state
 
 import chasles
-from chasles.backends import call
+from chasles.backends import llvm
 from chasles.backends.llvm_source import WORTH_THREADS
 from chasles.robots import planar, puma560
 
-pytestmark = pytest.mark.skipif(not call.supported(), reason="this Python has no fast entry")
+pytestmark = pytest.mark.skipif(not llvm.supported(), reason="this Python has no fast entry")
 
 
 @pytest.fixture(params=SUBJECTS)

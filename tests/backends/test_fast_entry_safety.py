@@ -26,14 +26,14 @@ from entries import fails, outcome, states, subject
 from support import raises, state
 
 import chasles
-from chasles.backends import call
+from chasles.backends import llvm
 from chasles.robots import planar, puma560
 
 FUZZ = int(os.environ.get("CHASLES_FUZZ", "20000"))
 """Argument lists in the fuzz; a long run has a million."""
 
 GUARDED = pytest.mark.skipif(not hasattr(mmap, "PROT_READ"), reason="no page protection here")
-pytestmark = pytest.mark.skipif(not call.supported(), reason="this Python has no fast entry")
+pytestmark = pytest.mark.skipif(not llvm.supported(), reason="this Python has no fast entry")
 
 
 # In a process of its own -----------------------------------------------------------------------
@@ -99,7 +99,7 @@ def test_a_layout_that_is_not_known_is_noticed() -> None:
 
 def test_without_support_the_python_path_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     """On other Pythons, or where an array's layout is not the one that is known."""
-    monkeypatch.setattr(call, "supported", lambda: False)
+    monkeypatch.setattr(llvm, "supported", lambda: False)
     robot = planar(2)
     q, qd, qdd = (a[0] for a in states(robot, "inverse_dynamics"))
     for _ in range(2):
@@ -155,14 +155,15 @@ def test_robots_are_forgotten_and_share_their_code() -> None:
 
 
 def test_an_entry_taken_apart() -> None:
-    """As the collector may do it: arrays are still computed, everything else is an error."""
+    """As the collector may do it: states are still computed, everything else is an error."""
     robot, q = planar(2), np.array([0.3, 0.4])
     expected = robot.gravity_forces(q)
     entry = robot.gravity_forces
     entry.__self__.__dict__.clear()
     assert np.array_equal(entry(q), expected)
     assert np.array_equal(entry(q[None], out=np.empty((1, 2)))[0], expected)
-    for given in ([[0.3, 0.4]], [], [q, q], [None]):
+    assert np.array_equal(entry([0.3, 0.4]), expected)
+    for given in ([[[0.3, 0.4]]], [], [q, q], [None]):
         with raises("E-CALL-016"):
             entry(*given)
 
@@ -194,7 +195,7 @@ def test_entries_made_at_once() -> None:
     start = threading.Barrier(4)
 
     def slowly(frame: types.FrameType, event: str, argument: Any) -> Any:
-        if frame.f_code is call.fast_entry.__code__:
+        if frame.f_code is llvm.Kernel.fast_entry.__code__:
             time.sleep(0.01)  # another thread goes on here
             return slowly
         return None

@@ -21,7 +21,7 @@ import pytest
 from support import TARGETS, raises, state, tree
 
 import chasles
-from chasles.backends import llvm, pool
+from chasles.backends import arrays, llvm
 from chasles.robots import planar, puma560
 
 THREADS = (1, 2, 3, 7, None)
@@ -32,9 +32,9 @@ FORK = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fo
 @pytest.fixture
 def crowded(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if there were eight cores, and every batch were worth all of them."""
-    monkeypatch.setattr(pool, "cores", lambda: 8)
+    monkeypatch.setattr(arrays, "cores", lambda: 8)
     monkeypatch.setattr(llvm, "WORTH_THREADS", 0)
-    monkeypatch.setattr(pool, "_POOL", [])
+    monkeypatch.setattr(arrays, "_POOL", [])
 
 
 # The same bits ---------------------------------------------------------------------------------
@@ -139,11 +139,11 @@ def test_more_threads_than_states() -> None:
 def test_ranges_cover_all_rows_once(crowded: None, count: int, threads: int) -> None:
     """In shares that begin at multiples of the step; a few of them for each thread."""
     seen: list[tuple[int, int]] = []
-    pool.run(count, 64, threads, lambda first, last: seen.append((first, last)))
+    arrays.in_ranges(count, 64, threads, lambda first, last: seen.append((first, last)))
     seen.sort()
     assert [k for first, last in seen for k in range(first, last)] == list(range(count))
     assert all(first % 64 == 0 for first, _ in seen)
-    assert len(seen) <= max(threads * pool.PIECES, 1)
+    assert len(seen) <= max(threads * arrays.PIECES, 1)
 
 
 @pytest.mark.parametrize("where", [0, 64, 128])
@@ -160,9 +160,9 @@ def test_errors_come_back(crowded: None, where: int) -> None:
     for _ in range(3):
         done.clear()
         with pytest.raises(ZeroDivisionError, match=f"rows from {where}"):
-            pool.run(192, 64, 3, work)
+            arrays.in_ranges(192, 64, 3, work)
         assert len(done) == 2
-    pool.run(192, 64, 3, lambda first, last: done.append(first))
+    arrays.in_ranges(192, 64, 3, lambda first, last: done.append(first))
     assert len(done) == 5
 
 
@@ -183,7 +183,7 @@ def test_an_interrupt_waits_for_the_threads(crowded: None) -> None:
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.1)
         with pytest.raises(KeyboardInterrupt):
-            pool.run(192, 64, 3, work)
+            arrays.in_ranges(192, 64, 3, work)
         assert sorted(done) == [0, 64, 128]
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0.0)
@@ -208,7 +208,7 @@ def test_work_keeps_its_arrays(crowded: None) -> None:
     q, qd, qdd = state(ROBOT, 11, 300)
     out = np.empty((300, 6))
     with Exhausted(1) as executor:
-        pool._POOL.append(executor)
+        arrays._POOL.append(executor)
         with contextlib.suppress(RuntimeError):
             compiled(q, qd, qdd, out=out, threads=4)
     assert later
@@ -234,7 +234,7 @@ def test_what_is_compiled_waits_for_nothing() -> None:
     busy, over = threading.Event(), threading.Event()
 
     def compile_long() -> None:
-        with pool.COMPILING:
+        with arrays.COMPILING:
             busy.set()
             over.wait(timeout=60)
 
@@ -320,10 +320,10 @@ def test_fork_after_threads_were_used() -> None:
     compiled = chasles.compile(ROBOT, "inverse_dynamics")
     inputs = state(ROBOT, 8, 1000)
     expected = compiled(*inputs, threads=2)
-    assert pool._POOL
+    assert arrays._POOL
 
     def right() -> bool:
-        alone = not pool._POOL
+        alone = not arrays._POOL
         found = compiled(*inputs, threads=2)
         return alone and np.array_equal(found, expected)
 

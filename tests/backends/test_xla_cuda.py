@@ -16,7 +16,7 @@ from gpu_on_cpu import Imitation, imitated
 from support import close
 
 import chasles
-from chasles.backends import cuda, cuda_driver, cuda_source, xla_cuda
+from chasles.backends import cuda, cuda_driver, cuda_source, xla
 from chasles.functions.compiled import Compiled
 from chasles.robots import planar
 
@@ -180,7 +180,7 @@ def test_rows_and_shared_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, d
     compiled = chasles.compile(planar(2), "inverse_dynamics")
     kernel, function = imitated(compiled.program, dtype, tmp_path, monkeypatch)
     driver = Driver(function, monkeypatch)
-    handler, columns = xla_cuda.handler(kernel, "sm_90", "rows", 3)
+    handler, columns = xla.gpu_handler(kernel, "sm_90", "rows", 3)
     assert columns == ()
     rng = np.random.default_rng(0)
     for count in (5, 1, 0):
@@ -198,7 +198,7 @@ def test_many_states(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kernel, function = imitated(compiled.program, "float64", tmp_path, monkeypatch)
     function.run = lambda _: None
     driver = Driver(function, monkeypatch)
-    handler, _ = xla_cuda.handler(kernel, "sm_90", "rows", 3)
+    handler, _ = xla.gpu_handler(kernel, "sm_90", "rows", 3)
     for count in (cuda.MANY - 1, cuda.MANY + 1):
         assert driver.call(handler, [np.zeros((count, 1))], [np.zeros((count, 1))]) is None
     shared = kernel.loaded("sm_90", "rows")[0].shared
@@ -214,7 +214,7 @@ def test_results_in_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     compiled = chasles.compile(planar(2), "mass_matrix")
     kernel, function = imitated(compiled.program, "float64", tmp_path, monkeypatch)
     driver = Driver(function, monkeypatch)
-    handler, columns = xla_cuda.handler(kernel, "sm_90", "rows", 3)
+    handler, columns = xla.gpu_handler(kernel, "sm_90", "rows", 3)
     assert columns == (0,)
     q, out = np.random.default_rng(0).uniform(-1.0, 1.0, (5, 2)), np.full((4, 5), np.nan)
     assert driver.call(handler, [q], [out]) is None
@@ -225,7 +225,7 @@ def test_errors_reach_xla(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     compiled = chasles.compile(planar(1), "mass_matrix")
     kernel, function = imitated(compiled.program, "float64", tmp_path, monkeypatch)
     driver = Driver(function, monkeypatch)
-    handler, _ = xla_cuda.handler(kernel, "sm_90", "rows", 3)
+    handler, _ = xla.gpu_handler(kernel, "sm_90", "rows", 3)
     arrays = [np.zeros((2, 1))], [np.zeros((2, 1))]
     driver.status = 209
     assert driver.call(handler, *arrays) == ERROR
@@ -240,7 +240,7 @@ def test_it_says_its_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     compiled = chasles.compile(planar(1), "mass_matrix")
     kernel, function = imitated(compiled.program, "float64", tmp_path, monkeypatch)
     Driver(function, monkeypatch)
-    handler, _ = xla_cuda.handler(kernel, "sm_90", "rows", 9)
+    handler, _ = xla.gpu_handler(kernel, "sm_90", "rows", 9)
     metadata = Metadata(traits=5)
     extension = Extension(type=1, metadata=ctypes.pointer(metadata))
     frame = Frame(extension_start=ctypes.addressof(extension))

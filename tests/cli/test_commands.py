@@ -21,13 +21,15 @@ import typer
 from typer.testing import CliRunner
 
 import chasles
-from chasles.cli import app, bench
+from chasles.cli import app
 from chasles.cli import commands as package
 from chasles.cli.app import main
 from chasles.cli.command import Answer, offered, plain, said
 from chasles.cli.commands import COMMANDS
-from chasles.cli.target import Asked, Loading, find
+from chasles.cli.options import Asked, Loading, find
 from chasles.robot import Robot
+
+bench = import_module("chasles.cli.commands.bench")
 
 EXAMPLES = {
     "demo": ["-o", "demo.png"],

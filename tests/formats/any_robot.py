@@ -15,7 +15,7 @@ from support import direct
 import chasles
 from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.rotations import matrix_from_rpy, matrix_from_vector
-from chasles.mathematics.spatial import RigidInertia, Transform
+from chasles.mathematics.spatial import RigidInertia, Transform, inverted
 from chasles.model import (
     JOINTS,
     ROLES,
@@ -35,7 +35,6 @@ from chasles.model import (
 from chasles.model.build import _make_joint, compose, natural_axes
 from chasles.model.description import freedom_names
 from chasles.model.joints import LOOP_JOINTS
-from chasles.model.joints.reverse import inverted
 from chasles.robots._solids import points
 
 FEATURES = (

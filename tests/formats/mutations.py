@@ -23,7 +23,7 @@ import sdf_files
 import xacro_files
 
 import chasles
-from chasles.formats import mjcf_source, xacro, xacro_child, xml_document
+from chasles.formats import mjcf_source, xacro, xacro_child, xml_file
 from chasles.lint import lint
 from chasles.model import ModelError
 
@@ -148,7 +148,7 @@ def attempt(path: Path, hear: Callable[[str], object] = lambda text: None) -> bo
         warnings.simplefilter("error")
         try:
             if path.suffix == ".xml":
-                mjcf_source._lines(xml_document.parse(str(path), path.read_bytes()))
+                mjcf_source._lines(xml_file.parse(str(path), path.read_bytes()))
             else:
                 lint(path, meshes=False)
                 chasles.load(path)

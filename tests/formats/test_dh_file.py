@@ -14,7 +14,7 @@ from support import close, raises
 import chasles
 from chasles import formats
 from chasles.formats import dh, files
-from chasles.formats.toml_lines import Lines
+from chasles.formats.toml_file import Lines
 from chasles.model import ModelError, build
 from chasles.robots import general_chain, puma560, quadruped, stanford_arm
 

@@ -77,7 +77,7 @@ HOSTILE = {
 LOADER = """
 import resource, sys, time
 import chasles
-import chasles.formats.urdf, chasles.formats.sdf, chasles.formats.mjcf, chasles.formats.toml_robots
+import chasles.formats.urdf, chasles.formats.sdf, chasles.formats.mjcf, chasles.formats.mechanism
 size = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 for path in sys.argv[1:]:
     before, start = size(), time.process_time()

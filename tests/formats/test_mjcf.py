@@ -15,7 +15,7 @@ from support import direct, raises, relative
 
 import chasles
 from chasles import conventions
-from chasles.formats import mjcf, mjcf_compiler
+from chasles.formats import mjcf, mjcf_source
 from chasles.mathematics.linear import Vector
 
 TOLERANCE = 1e-12  # both sides round; of gymnasium's and dm_control's models the worst has 4e-14
@@ -534,7 +534,7 @@ def test_refused_with_reason(name: str, saved: Saved) -> None:
 
 
 def test_too_many_parts(saved: Saved, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mjcf_compiler, "MAX_PARTS", 50)
+    monkeypatch.setattr(mjcf_source, "MAX_PARTS", 50)
     many = f'<replicate count="60"><body>{SPHERE}</body></replicate>'
     with raises("E-MJCF-002", "121"):
         chasles.load(saved(document(f"<worldbody>{many}</worldbody>")))
@@ -546,7 +546,7 @@ def test_a_compiler_that_hangs_is_stopped(
 ) -> None:
     """A pipe that nobody writes to would be read for ever."""
     os.mkfifo(tmp_path / "pipe.xml")
-    monkeypatch.setattr(mjcf_compiler, "MUJOCO", replace(mjcf_compiler.MUJOCO, seconds=1.5))
+    monkeypatch.setattr(mjcf_source, "MUJOCO", replace(mjcf_source.MUJOCO, seconds=1.5))
     start = time.monotonic()
     with raises("E-FILE-038", "1.5"):
         chasles.load(saved(document('<include file="pipe.xml"/>')))

@@ -13,8 +13,7 @@ from support import close, direct, raises
 
 import chasles
 from chasles.formats import sdf, sdf_document
-from chasles.formats.mesh_files import mesh_file
-from chasles.formats.resources import VARIABLES
+from chasles.formats.registry import VARIABLES, mesh_file
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.rotations import matrix_from_axis_angle
 from chasles.model import Limits, Mimic, ModelError

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from support import raises
 
 from chasles import formats
-from chasles.formats import numbers, urdf
+from chasles.formats import files, urdf
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.rotations import matrix_from_rpy
 from chasles.mathematics.spatial import Transform
@@ -406,10 +406,10 @@ def test_a_multiple_printed_at_any_length_is_recognised(
 ) -> None:
     sign = "-" if negative else ""
     expected = -k if negative else k
-    assert numbers.right_angles(f"{sign}{k * math.pi / 2:.{places}e}") == expected
-    exact = f"{k * numbers.RIGHT_ANGLE:042d}"
-    assert numbers.right_angles(f"{sign}{exact[:2]}.{exact[2 : 3 + places]}") == expected
-    assert numbers.right_angles(f"{sign}{k * math.pi / 2!r}") == expected
+    assert files.right_angles(f"{sign}{k * math.pi / 2:.{places}e}") == expected
+    exact = f"{k * files.RIGHT_ANGLE:042d}"
+    assert files.right_angles(f"{sign}{exact[:2]}.{exact[2 : 3 + places]}") == expected
+    assert files.right_angles(f"{sign}{k * math.pi / 2!r}") == expected
 
 
 def test_right_angles_give_exact_rotations(write: Write) -> None:

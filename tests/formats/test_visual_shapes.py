@@ -10,7 +10,7 @@ from support import close, raises
 
 import chasles
 from chasles import formats
-from chasles.formats.mesh_files import mesh_file
+from chasles.formats.registry import mesh_file
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.rotations import matrix_from_vector
 from chasles.mathematics.spatial import Transform

@@ -21,7 +21,7 @@ from support import direct, relative
 
 import chasles
 from chasles import formats
-from chasles.formats import mjcf_child, mjcf_source, urdf_writer_shapes
+from chasles.formats import mjcf_child, mjcf_source, urdf
 from chasles.formats.files import short
 from chasles.formats.sdf import UNBOUNDED
 from chasles.model import JOINTS, Description, JointData, Limits, ModelError, ShapeData
@@ -248,7 +248,7 @@ def _shapes(source: Description, again: Description, names: Names, suffix: str) 
     for link in source.links:
         mine = [shape for shape in source.shapes if shape.link == link.name]
         if suffix == ".urdf":  # a capsule is three
-            mine = [part for shape in mine for part in urdf_writer_shapes._parts(shape)]
+            mine = [part for shape in mine for part in urdf.pieces(shape)]
         there = [shape for shape in again.shapes if shape.link == names.of("link", link.name)]
         lost = [shape for shape in mine if not any(_same(shape, x) for x in there)]
         notes = [note for note in names.notes if f"link {link.name!r}" in note]

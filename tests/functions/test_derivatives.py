@@ -18,7 +18,7 @@ import chasles
 from chasles import backends
 from chasles.algorithms import DERIVATIVES, FUNCTIONS
 from chasles.backends import arrays
-from chasles.functions.programs import Derivative, _jacobian, _positions, program
+from chasles.functions.programs import Derivative, _jacobian, program
 from chasles.functions.tracing import signature
 from chasles.model import JOINTS
 from chasles.model.spaces import PositionSpace, WrenchesSpace
@@ -145,7 +145,7 @@ def check(
     def plain(*arrays: np.ndarray) -> np.ndarray:
         return compiled(*arrays, *forces)
 
-    found, positions = derived(*at, *forces), _positions(function)
+    found, positions = derived(*at, *forces), frozenset({"q", "q0", "q1"})
     size = max(float(np.max(np.abs(plain(*at)), initial=0.0)), 1e-3)
     for k, (name, D) in enumerate(zip(names, found if len(names) > 1 else (found,), strict=True)):
         assert np.all(np.isfinite(D)), name
@@ -287,7 +287,8 @@ def plain_derivative(robot: chasles.Robot, function: str) -> Any:
     """The derivative of the program itself, whether or not there is a recursion."""
     names = DYNAMICS[function]
     derivative = Derivative("jacobian", names)
-    return _jacobian(robot.model, program(robot.model, function), derivative, _positions(function))
+    positions = frozenset({"q", "q0", "q1"})
+    return _jacobian(robot.model, program(robot.model, function), derivative, positions)
 
 
 def run(traced: Any, at: Sequence[np.ndarray]) -> list[np.ndarray]:

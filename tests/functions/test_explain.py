@@ -92,7 +92,7 @@ def test_each_option_reaches_the_program() -> None:
         assert found.program == compiled.program
         assert found.program != robot.explain("inverse_dynamics").program
     waters = robot.explain("inverse_dynamics", method="waters")
-    assert waters.source == "chasles/algorithms/historical/tensor/waters.py"
+    assert waters.source == "chasles/algorithms/historical/lagrange.py"
     assert [each.name for each in waters.passes] == ["frictionless"]
     with pytest.raises(ValueError, match="speed"):
         robot.explain("speed")
@@ -129,9 +129,9 @@ def test_the_command_prints_and_gives_the_explanation() -> None:
 @pytest.mark.parametrize("name", ["puma560", "panda"])
 def test_the_page_shows_the_source_that_runs(name: str) -> None:
     """The first source on the architecture page, which `test_docs.py` keeps true to its file."""
-    shown = re.findall(r"<!-- source: src/(\S+) -->", PAGE)
+    file, function = re.findall(r"<!-- source: src/(\S+) (\w+) -->", PAGE)[0]
     found = ROBOTS[name]().explain("inverse_dynamics")
-    assert shown[0] == found.source
+    assert (file, function) == (found.source, found.program.name)
     assert found.sources == (found.source,)
 
 

@@ -15,7 +15,7 @@ from support import close, raises, state, tree
 from test_derivatives import KINDS, small
 
 import chasles
-from chasles.functions.numeric.linear_systems import exponential
+from chasles.functions.numeric import exponential
 from chasles.robots import planar, puma560, quadruped
 
 DIFFERENCES = 1e-7

@@ -60,7 +60,10 @@ def test_json(file: Path, tmp_path: Path) -> None:
     assert first["file"] == str(file)
     assert [f["check"] for f in first["findings"]] == ["triangle"]
     assert set(first["findings"][0]) >= {"severity", "where", "part", "what", "why", "remedy"}
-    assert second["unreadable"]
+    assert first["unreadable"] is None
+    assert second["unreadable"]["code"] == "E-FILE-004"
+    assert second["unreadable"]["file"] == str(tmp_path / "none.urdf")
+    assert second["unreadable"]["problem"] == "there is no such file"
     assert result.exit_code == 2
 
 
@@ -94,7 +97,7 @@ def test_a_copy_that_cannot_be_written_does_not_hide_the_others(file: Path) -> N
     assert "arm.urdf: 1 error\n" in result.output
     assert "no copy was written" in result.output
     reports = json.loads(run(file, "--fix", "--json").output)["reports"]
-    assert "it is there already" in reports[0]["unwritten"]
+    assert reports[0]["unwritten"]["problem"] == "it is there already"
 
 
 def test_an_installed_robot_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from support import raises
 import chasles
 from chasles.formats import dat, dh
 from chasles.lint import findings, lint, surveyed
-from chasles.lint.urdf import survey as survey_urdf
+from chasles.lint.surveys import urdf as survey_urdf
 from chasles.mathematics.linear import Symmetric
 
 SDF = """<sdf version="1.9"><model name="arm">

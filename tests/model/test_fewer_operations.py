@@ -18,10 +18,16 @@ from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.rotations import about
 from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model import Model
-from chasles.model.passes.inertias import by_products, equivalent, is_round
-from chasles.model.passes.parallel import summed_angles, turns
-from chasles.model.passes.rotors import Rotor, still_rotors
-from chasles.model.passes.units import natural_units
+from chasles.model.passes import (
+    Rotor,
+    by_products,
+    equivalent,
+    is_round,
+    natural_units,
+    still_rotors,
+    summed_angles,
+    turns,
+)
 from chasles.robots import general_chain, microbot, planar, puma560, stanford_arm
 
 ROUNDING = 1e-12

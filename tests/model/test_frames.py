@@ -8,7 +8,7 @@ import pytest
 from support import close, direct, state, tree
 
 import chasles
-from chasles.algorithms.spatial.newton_euler_vector import newton_euler_vector
+from chasles.algorithms.spatial.dynamics import newton_euler_vector
 from chasles.expr import Scalar
 from chasles.functions.tracing import trace
 from chasles.mathematics.linear import Vector
@@ -16,8 +16,7 @@ from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.mathematics.tensor import euler_from_inertia
 from chasles.model import Model
 from chasles.model.joints import Revolute
-from chasles.model.passes.frames import sparse_frames
-from chasles.model.passes.inertias import by_moments, by_products, equivalent
+from chasles.model.passes import by_moments, by_products, equivalent, sparse_frames
 from chasles.robots import four_bar, puma560, quadruped, stanford_arm
 
 ROUNDING = 1e-11

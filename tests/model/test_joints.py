@@ -14,7 +14,7 @@ from chasles.mathematics.linear import Matrix, Symmetric, Vector
 from chasles.mathematics.rotations import Rotation
 from chasles.mathematics.spatial import Motion, RigidInertia, Transform
 from chasles.model.joints import JOINTS, Fixed, Joint, Reversed, Steady, diagonal
-from chasles.model.passes.inertias import by_moments, by_products
+from chasles.model.passes import by_moments, by_products
 
 BASE = {f.name for f in dataclasses.fields(Joint)}
 REVERSED = "reversed "

@@ -2,6 +2,7 @@
 
 import itertools
 from functools import cache
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -110,6 +111,21 @@ def test_a_bar_is_shown_only_when_asked_for(capsys: pytest.CaptureFixture[str]) 
     assert capsys.readouterr().out == ""
     chasles.simulate(ROD, [0.0], [0.0], progress=True, **SHORT)
     assert "simulate" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("options", [{}, {"integrator": "variational"}, {"limits": True}])
+def test_nothing_is_asked_of_the_robot(options: dict[str, Any]) -> None:
+    """Its mechanism alone moves the same: calls go down the layers."""
+    robots = [chasles.robots.puma560()] + ([] if options else [BARS])
+    for robot in robots:
+        bare: Any = SimpleNamespace(model=robot.model, mechanism=robot.mechanism)
+        state = (np.full(6, 0.1), np.zeros(6)) if robot is not BARS else closed()
+        for compiled in (None, False):
+            runs = [
+                chasles.simulate(one, *state, duration=2e-3, compiled=compiled, **options)
+                for one in (robot, bare)
+            ]
+            assert np.array_equal(runs[0].q, runs[1].q)
 
 
 def rattling() -> Any:

@@ -354,10 +354,10 @@ def in_mjcf(robot: chasles.Robot, folder: Path) -> str:
 
 
 def said(file: str | Path) -> set[str]:
-    """The causes that a file of Python writes: words before the colon of a text that it returns."""
+    """Causes in a file of Python: words before the colon of a text that it returns, or tables."""
     found = set()
     for node in ast.walk(ast.parse(Path(file).read_text("utf-8"))):
-        texts = ast.walk(node) if isinstance(node, ast.Return) else ()
+        texts = ast.walk(node) if isinstance(node, ast.Return | ast.AnnAssign) else ()
         for text in texts:
             value = text.value if isinstance(text, ast.Constant) else ""
             word = re.match(r"([a-z][a-z ]+): ", str(value))

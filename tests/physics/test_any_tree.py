@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from support import close, direct, state
 
 import chasles
-from chasles.model.passes.inertias import equivalent
+from chasles.model.passes import equivalent
 from chasles.robots import random_tree
 
 SEEDS = st.integers(min_value=0, max_value=10**6)

@@ -15,10 +15,10 @@ from support import close, direct, state
 from test_tensor import random_chain
 
 import chasles
-from chasles.algorithms.spatial.forward_kinematics import body_transforms
-from chasles.algorithms.spatial.inverse_dynamics import transmitted_forces
-from chasles.algorithms.tensor.augmented import augmented
-from chasles.algorithms.tensor.chain import chain as tensor_chain
+from chasles.algorithms.spatial.dynamics import transmitted_forces
+from chasles.algorithms.spatial.kinematics import body_transforms
+from chasles.algorithms.tensor.dynamics import augmented
+from chasles.algorithms.tensor.dynamics import chain as tensor_chain
 from chasles.expr import RULES, Arena, Number, Program, Variable, forward, interpret, jacobian
 from chasles.mathematics.linear import Matrix
 from chasles.mathematics.tensor import euler_from_inertia

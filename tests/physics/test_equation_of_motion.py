@@ -12,7 +12,7 @@ from support import CUBIC, close, direct, tree, ways
 from chasles.algorithms import FUNCTIONS
 from chasles.functions.tracing import signature
 from chasles.model import JOINTS
-from chasles.model.passes.inertias import Choice, by_moments, by_products, equivalent
+from chasles.model.passes import Choice, by_moments, by_products, equivalent
 
 ROUNDING = 1e-11
 DIFFERENCE = 1e-7

@@ -9,7 +9,7 @@ import pytest
 from support import close, direct, state, tree
 
 import chasles
-from chasles.algorithms.homogeneous.chain import Chain, chain
+from chasles.algorithms.historical.homogeneous import Chain, chain
 from chasles.mathematics.linear import Matrix
 from chasles.robots import general_chain, puma560, stanford_arm
 

@@ -9,7 +9,7 @@ from chains import spatial
 from support import close, state, tree
 
 import chasles
-from chasles.algorithms.homogeneous.loop_residual import around, loop_coordinates
+from chasles.algorithms.homogeneous import around, loop_coordinates
 from chasles.model import LOOP_JOINTS, JointData
 from chasles.model.graph import from_graph
 

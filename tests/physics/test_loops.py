@@ -12,7 +12,7 @@ from chains import gap, poses, rockers, slider, spatial, transform
 from support import TARGETS, close, direct, raises, tree
 
 import chasles
-from chasles.backends.drivers import newton
+from chasles.functions import numeric
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.rotations import Rotation
 from chasles.mathematics.spatial import Transform
@@ -431,7 +431,7 @@ def test_newton_is_quadratic_at_the_end() -> None:
 
     moved = np.array([0.0, 1.0, 1.0, 4.0])
     rows = np.array([1.0, 1.0, 1.0, 0.25, 0.25, 0.25])
-    newton.solve(
+    numeric.solve(
         residual,
         CRANK.loop_matrix,
         CRANK.integrate,

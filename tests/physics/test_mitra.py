@@ -12,10 +12,8 @@ import pytest
 
 import chasles
 from chasles.algorithms import FUNCTIONS
-from chasles.algorithms.joint_motion.joint_motion_rates import joint_motion_rates
-from chasles.algorithms.joint_motion.motion_matrices import motion_matrices
-from chasles.algorithms.spatial.forward_kinematics import body_transforms
-from chasles.algorithms.spatial.viewpoint import Viewpoint
+from chasles.algorithms.joint_motion import joint_motion_rates, motion_matrices
+from chasles.algorithms.spatial.kinematics import Viewpoint, body_transforms
 from chasles.mathematics.spatial import Transform
 from chasles.model.spaces import VelocitySpace
 

@@ -12,7 +12,7 @@ from support import close, direct, raises, state, tree
 from test_tensor import ROBOTS, random_chain, tilde
 
 import chasles
-from chasles.algorithms.spatial.forward_kinematics import body_transforms
+from chasles.algorithms.spatial.kinematics import body_transforms
 from chasles.algorithms.tensor.operators import transition
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import Force, Motion

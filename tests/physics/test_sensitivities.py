@@ -12,7 +12,7 @@ from support import close, direct, state, tree
 from test_tensor import random_chain
 
 import chasles
-from chasles.algorithms.tensor.chain import chain as tensor_chain
+from chasles.algorithms.tensor.dynamics import chain as tensor_chain
 from chasles.mathematics.linear import Vector
 from chasles.robots import general_chain, planar, puma560, stanford_arm
 

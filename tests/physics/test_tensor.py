@@ -14,8 +14,8 @@ from support import close, direct, relative, state, tree, ways
 
 import chasles
 from chasles.algorithms import FUNCTIONS
-from chasles.algorithms.spatial.forward_kinematics import body_transforms
-from chasles.algorithms.tensor.augmented import augmented
+from chasles.algorithms.spatial.kinematics import body_transforms
+from chasles.algorithms.tensor.dynamics import augmented
 from chasles.mathematics.linear import Matrix, Symmetric, Vector
 from chasles.mathematics.rotations import matrix_from_vector
 from chasles.mathematics.spatial import RigidInertia, Transform

@@ -10,7 +10,7 @@ import pytest
 from support import raises
 
 import chasles
-from chasles.formats import files, registry
+from chasles.formats import files, is_name
 
 ARM = chasles.robots.planar(2)
 BARS = chasles.robots.four_bar()
@@ -120,12 +120,12 @@ def test_an_option_that_a_function_needs_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["arm_v1.2", "arm.2024", "panda", "nothing.txt"])
 def test_a_name_may_have_a_dot(name: str) -> None:
-    assert registry.is_name(name)
+    assert is_name(name)
 
 
 @pytest.mark.parametrize("path", ["arm.urdf", "arm.URDF", "a/arm_v1.2", "", ".", "robot.v1.sdf"])
 def test_a_file_is_no_name(path: str) -> None:
-    assert not registry.is_name(path)
+    assert not is_name(path)
 
 
 def test_an_installed_robot_may_have_a_dot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

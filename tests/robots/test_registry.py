@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 import chasles
 from chasles.cli.app import app
-from chasles.formats import registry
+from chasles.formats import is_name
 
 URDF = '<robot name="r"><link name="a"/></robot>'
 
@@ -62,7 +62,7 @@ def test_a_file_without_suffix_is_no_name(tmp_path: Path, monkeypatch: pytest.Mo
     Path("panda").write_text(URDF)
     with raises("E-FILE-003"):
         chasles.load("panda")
-    assert not registry.is_name("a/panda")
+    assert not is_name("a/panda")
 
 
 @pytest.mark.usefixtures("cache")

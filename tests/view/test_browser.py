@@ -19,7 +19,7 @@ import pytest
 
 import chasles
 from chasles.view import Viewer, show
-from chasles.view.playback import RATE
+from chasles.view.panel import RATE
 from chasles.view.posture import displacement
 
 ROOT = Path(__file__).parents[2]

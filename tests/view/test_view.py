@@ -21,16 +21,14 @@ from chasles.cli import app
 from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.spatial import RigidInertia
 from chasles.model import ShapeData
-from chasles.view import ellipsoids, forces, playback, posture
+from chasles.view import panel, posture
 
 pytest.importorskip("viser", reason="the viewer's packages are not installed")
 trimesh = pytest.importorskip("trimesh")
 
-from chasles.formats.mesh_files import mesh_file  # noqa: E402
+from chasles.formats.registry import mesh_file  # noqa: E402
 from chasles.view import Viewer, show  # noqa: E402
-from chasles.view.coarser import coarser  # noqa: E402
-from chasles.view.outward import outward  # noqa: E402
-from chasles.view.solids import MOST_TRIANGLES, solids  # noqa: E402
+from chasles.view.solids import MOST_TRIANGLES, coarser, outward, solids  # noqa: E402
 
 LOOPS = ("four_bar", "slider_crank", "delta", "stewart")
 
@@ -96,16 +94,16 @@ def test_box_of_an_inertia_is_the_box_that_has_it() -> None:
     """m/12 (b2 + c2) about the axis of a: the textbook's box gives its own lengths back."""
     a, b, c, m = 0.1, 0.4, 0.7, 3.0
     I = Symmetric(*(m / 12 * x for x in (b * b + c * c, a * a + c * c, a * a + b * b)), 0, 0, 0)
-    found = ellipsoids.of_inertia(RigidInertia.from_center(m, Vector.of(1.0, 2.0, 3.0), I))
+    found = posture.of_inertia(RigidInertia.from_center(m, Vector.of(1.0, 2.0, 3.0), I))
     assert found is not None
     close(found.center, [1.0, 2.0, 3.0], 1e-12)
-    close(np.abs(found.R) @ ellipsoids.box_lengths(found), [a, b, c], 1e-9)
+    close(np.abs(found.R) @ posture.box_lengths(found), [a, b, c], 1e-9)
 
 
 def test_manipulability_of_a_planar_arm() -> None:
     """Yoshikawa 1985: the product of the semi-axes is l1 l2 |sin q2|."""
     robot, q = chasles.robots.planar(2), np.array([0.3, 1.1])
-    half = ellipsoids.of_manipulability(robot, q, robot.frames[-1]).half
+    half = posture.of_manipulability(robot, q, robot.frames[-1]).half
     assert np.sort(half)[1:].prod() == pytest.approx(np.sin(1.1), rel=1e-9)
     assert half.min() < 1e-7
 
@@ -116,9 +114,7 @@ def test_manipulability_with_loops_is_that_of_rates_that_keep_them_closed() -> N
     h = 1e-6
     ends = [robot.forward_kinematics(robot.assemble([0.7 + s], q), frame=frame) for s in (-h, h)]
     speed = np.linalg.norm(ends[1][:3, 3] - ends[0][:3, 3]) / (2 * h)
-    assert ellipsoids.of_manipulability(robot, q, frame).half.max() == pytest.approx(
-        speed, rel=1e-6
-    )
+    assert posture.of_manipulability(robot, q, frame).half.max() == pytest.approx(speed, rel=1e-6)
 
 
 @pytest.mark.parametrize("name", LOOPS[:2])
@@ -126,7 +122,7 @@ def test_the_held_mechanism_stands_still(name: str) -> None:
     robot = getattr(chasles.robots, name)()
     k = [f.name for f in posture.freedoms(robot)].index(robot.independent[0])
     q = posture.moved(robot, posture.start(robot), k, 0.4)
-    tau, rest = forces.holding_forces(robot, q), np.zeros(robot.nv)
+    tau, rest = posture.holding_forces(robot, q), np.zeros(robot.nv)
     qdd, _ = robot.constrained_dynamics(q, rest, tau)
     assert np.abs(qdd).max() < 1e-7
 
@@ -134,7 +130,7 @@ def test_the_held_mechanism_stands_still(name: str) -> None:
 def test_reaction_at_the_base_carries_the_weight() -> None:
     robot = chasles.robots.puma560()
     q = robot.random(1)
-    where, found = forces.reaction_vectors(robot, q)
+    where, found = posture.reaction_vectors(robot, q)
     moving = sum(float(body.inertia.m) for body in robot.model.bodies)
     close(found[0], [0.0, 0.0, 9.81 * moving], 1e-9)
     assert where.shape == found.shape == (6, 3)
@@ -143,7 +139,7 @@ def test_reaction_at_the_base_carries_the_weight() -> None:
 def test_gravity_torques_point_along_the_axes() -> None:
     robot = chasles.robots.puma560()
     q = robot.random(1)
-    _, torques, push = forces.joint_vectors(robot, q)
+    _, torques, push = posture.joint_vectors(robot, q)
     close(np.linalg.norm(torques, axis=1), np.abs(robot.gravity_forces(q)), 1e-9)
     assert np.abs(push).max() == 0.0
     axes = robot.jacobian(q, frame="tool", axes="world", at="frame")[:3].T
@@ -286,7 +282,7 @@ def test_motions_of_simulate_and_of_text_files(tmp_path: Path) -> None:
     rows = [",".join(map(str, [time, *row])) for time, row in zip(t, q, strict=True)]
     (tmp_path / "m.csv").write_text("\n".join([",".join(["t", *names]), *rows]))
     for path in (tmp_path, tmp_path / "motion.npz", tmp_path / "m.csv"):
-        motion = playback.read(path, robot)
+        motion = panel.read(path, robot)
         close(motion.at(robot, 0.25), [0.5, 0.25], 1e-12)
         close(motion.at(robot, -1.0), q[0], 1e-12)
         close(motion.at(robot, 9.0), q[-1], 1e-12)
@@ -305,14 +301,14 @@ def test_bad_motion_files(tmp_path: Path, arrays: dict[str, np.ndarray], said: s
     path = tmp_path / "m.npz"
     np.savez(path, format=np.array("chasles-motion-1"), **arrays)
     with raises(said):
-        playback.read(path, chasles.robots.planar(2))
+        panel.read(path, chasles.robots.planar(2))
 
 
 def test_a_motion_file_of_another_kind(tmp_path: Path) -> None:
     """NumPy's own words would advise to load it without care."""
     (tmp_path / "m.npz").write_bytes(b"\x80\x04.")
     with raises("E-FILE-027"):
-        playback.read(tmp_path / "m.npz", chasles.robots.planar(2))
+        panel.read(tmp_path / "m.npz", chasles.robots.planar(2))
 
 
 # The server ------------------------------------------------------------------------------------

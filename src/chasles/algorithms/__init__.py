@@ -1,7 +1,4 @@
-"""The table of contents: every public function, and the methods that compute it.
-
-Long because it is a table.
-"""
+"""The table of contents: every public function, and the methods that compute it."""
 
 from dataclasses import replace
 
@@ -32,34 +29,12 @@ __all__ = [
     "that_runs",
 ]
 
-KINEMATICS = frozenset(
-    {
-        "forward_kinematics",
-        "frame_velocity",
-        "frame_acceleration",
-        "frame_motion",
-        "jacobian",
-        "jacobian_rate",
-        "loop_residual",
-        "loop_matrix",
-        "loop_rate",
-        "loop_bias",
-        "loop_joint_matrix",
-        "loop_forces",
-        "closing_step",
-        "regressor",
-        "integrate",
-        "difference",
-    }
-)
-"""The functions that need no masses: all that a robot without any has."""
-
 DERIVATIVES: dict[str, Method] = {
     "inverse_dynamics": Method(
-        "recursion", "spatial.inverse_dynamics_derivatives", inertias="moments"
+        "recursion", "spatial.derivatives:inverse_dynamics_derivatives", "moments"
     ),
     "forward_dynamics": Method(
-        "recursion", "spatial.forward_dynamics_derivatives", inertias="moments"
+        "recursion", "spatial.derivatives:forward_dynamics_derivatives", "moments"
     ),
 }
 """Functions whose derivatives have a recursion of their own, cheaper than the derivative of the
@@ -69,249 +44,247 @@ program."""
 SUMMED = ("parallel-axes",)
 """The pass without which the methods of that name are those of parents and children."""
 
-AUTOMATIC: dict[str, tuple[Method, ...]] = {
+KINEMATIC: dict[str, tuple[Method, ...]] = {
     "forward_kinematics": (
-        Method("spatial", "spatial.forward_kinematics"),
-        Method("homogeneous", "homogeneous.forward_kinematics"),
+        Method("spatial", "spatial.kinematics:forward_kinematics"),
+        Method("homogeneous", "homogeneous:forward_kinematics"),
     ),
     "frame_velocity": (
-        Method("spatial", "spatial.frame_velocity"),
-        Method("link-frames", "joint_motion.frame_velocity"),
+        Method("spatial", "spatial.kinematics:frame_velocity"),
+        Method("link-frames", "joint_motion:frame_velocity"),
     ),
     "frame_acceleration": (
-        Method("spatial", "spatial.frame_acceleration"),
-        Method("link-frames", "joint_motion.frame_acceleration"),
+        Method("spatial", "spatial.kinematics:frame_acceleration"),
+        Method("link-frames", "joint_motion:frame_acceleration"),
     ),
     "frame_motion": (
-        Method("joint-motion", "joint_motion.frame_motion"),
-        Method("link-frames", "joint_motion.frame_motion_link_frames"),
+        Method("joint-motion", "joint_motion:frame_motion"),
+        Method("link-frames", "joint_motion:frame_motion_link_frames"),
     ),
-    "jacobian": (Method("spatial", "spatial.jacobian"),),
+    "jacobian": (Method("spatial", "spatial.kinematics:jacobian"),),
+    "jacobian_rate": (
+        Method("joint-motion", "joint_motion:jacobian_rates"),
+        Method("spatial", "spatial.kinematics:jacobian_rate"),
+    ),
+    "regressor": (Method("newton-euler-vector", "spatial.regressor"),),
+    "loop_residual": (Method("homogeneous", "homogeneous:loop_residual"),),
+    "loop_matrix": (Method("homogeneous", "homogeneous:loop_matrix"),),
+    "loop_rate": (Method("homogeneous", "homogeneous:loop_rate"),),
+    "loop_bias": (Method("homogeneous", "homogeneous:loop_bias"),),
+    "loop_joint_matrix": (Method("spatial", "closed_loops.forces:loop_joint_matrix"),),
+    "loop_forces": (Method("spatial", "closed_loops.forces:loop_forces"),),
+    "integrate": (Method("spatial", "spatial.kinematics:integrate"),),
+    "difference": (Method("spatial", "spatial.kinematics:difference"),),
+}
+"""The functions that need no masses, which are all that a robot without any has."""
+
+DYNAMIC: dict[str, tuple[Method, ...]] = {
     "generalized_jacobian": (
         Method(
-            "spatial", "spatial.generalized_jacobian", needs=all_of(undriven_joints, unheld_base)
+            "spatial",
+            "spatial.operational_space:generalized_jacobian",
+            needs=all_of(undriven_joints, unheld_base),
         ),
-    ),
-    "jacobian_rate": (
-        Method("joint-motion", "joint_motion.jacobian_rates"),
-        Method("spatial", "spatial.jacobian_rate"),
     ),
     "inverse_dynamics": (
-        Method("augmented-tensor", "tensor.augmented_tensor", inertias="products"),
-        Method("parallel-axes", "tensor.parallel_axes", inertias="products", passes=SUMMED),
+        Method("augmented-tensor", "tensor.dynamics:augmented_tensor", "products"),
+        Method("parallel-axes", "tensor.dynamics:parallel_axes", "products", SUMMED),
     ),
-    "gravity_forces": (Method("composite-body", "spatial.gravity_forces", inertias="moments"),),
+    "gravity_forces": (Method("composite-body", "spatial.dynamics:gravity_forces", "moments"),),
     "bias_forces": (
-        Method(
-            "parallel-axes", "tensor.bias_forces_parallel_axes", inertias="products", passes=SUMMED
-        ),
+        Method("parallel-axes", "tensor.dynamics:bias_forces_parallel_axes", "products", SUMMED),
     ),
-    "coriolis_matrix": (Method("spatial", "spatial.coriolis_matrix", needs=undriven_joints),),
+    "coriolis_matrix": (
+        Method("spatial", "spatial.dynamics:coriolis_matrix", needs=undriven_joints),
+    ),
     "closed_form": (
         Method(
             "vukobratovic",
-            "tensor.vukobratovic:closed_form_vukobratovic",
-            inertias="moments",
+            "tensor.closed_form:closed_form_vukobratovic",
+            "moments",
             needs=undriven_joints,
         ),
     ),
     "mass_matrix": (
-        Method("spatial", "spatial.mass_matrix", inertias="moments"),
-        Method("augmented-tensor", "tensor.mass_matrix_augmented_tensor", inertias="products"),
-        Method(
-            "parallel-axes", "tensor.mass_matrix_parallel_axes", inertias="moments", passes=SUMMED
-        ),
+        Method("spatial", "spatial.dynamics:mass_matrix", "moments"),
+        Method("augmented-tensor", "tensor.dynamics:mass_matrix_augmented_tensor", "products"),
+        Method("parallel-axes", "tensor.dynamics:mass_matrix_parallel_axes", "moments", SUMMED),
     ),
-    "mass_matrix_inverse": (Method("spatial", "spatial.mass_matrix_inverse", inertias="moments"),),
+    "mass_matrix_inverse": (Method("spatial", "spatial.dynamics:mass_matrix_inverse", "moments"),),
     "ltdl_factors": (
-        Method(
-            "spatial",
-            "spatial.mass_matrix_factors:ltdl_factors",
-            inertias="moments",
-            needs=massive_joints,
-        ),
+        Method("spatial", "spatial.dynamics:ltdl_factors", "moments", needs=massive_joints),
     ),
     "ltl_factor": (
-        Method(
-            "spatial",
-            "spatial.mass_matrix_factors:ltl_factor",
-            inertias="moments",
-            needs=massive_joints,
-        ),
+        Method("spatial", "spatial.dynamics:ltl_factor", "moments", needs=massive_joints),
     ),
     "operator_factors": (
         Method(
             "spatial-operator",
-            "tensor.operator_factors",
-            inertias="moments",
+            "tensor.operators:operator_factors",
+            "moments",
             followers=False,
             needs=massive_joints,
         ),
     ),
     "forward_dynamics": (
-        Method("articulated-body", "spatial.forward_dynamics", inertias="moments", followers=False),
-        Method("augmented-tensor", "tensor.forward_dynamics_augmented_tensor", inertias="products"),
+        Method("articulated-body", "spatial.dynamics:forward_dynamics", "moments", followers=False),
+        Method("augmented-tensor", "tensor.dynamics:forward_dynamics_augmented_tensor", "products"),
         Method(
-            "parallel-axes",
-            "tensor.forward_dynamics_parallel_axes",
-            inertias="products",
-            passes=SUMMED,
+            "parallel-axes", "tensor.dynamics:forward_dynamics_parallel_axes", "products", SUMMED
         ),
         Method(
             "floating-base",
-            "spatial.forward_dynamics_floating_base",
-            inertias="moments",
+            "spatial.dynamics:forward_dynamics_floating_base",
+            "moments",
             followers=False,
             needs=floating_base,
         ),
     ),
     "hybrid_dynamics": (
-        Method("articulated-body", "spatial.hybrid_dynamics", inertias="moments", followers=False),
-        Method("mass-matrix", "spatial.hybrid_dynamics_mass_matrix", inertias="moments"),
+        Method("articulated-body", "spatial.hybrid_dynamics", "moments", followers=False),
+        Method("mass-matrix", "spatial.hybrid_dynamics:hybrid_dynamics_mass_matrix", "moments"),
         Method(
             "floating-base",
-            "spatial.hybrid_dynamics_floating_base",
-            inertias="moments",
+            "spatial.hybrid_dynamics:hybrid_dynamics_floating_base",
+            "moments",
             needs=all_of(floating_base, driven_joints),
         ),
     ),
     "operational_inertia_inverse": (
-        Method("projection", "spatial.operational_inertia_inverse", inertias="moments"),
+        Method("projection", "spatial.operational_space:operational_inertia_inverse", "moments"),
         Method(
             "propagation",
-            "spatial.operational_inertia_inverse_propagation",
-            inertias="moments",
+            "spatial.operational_space:operational_inertia_inverse_propagation",
+            "moments",
             followers=False,
         ),
     ),
-    "linearize": (Method("spatial", "spatial.linearize", inertias="moments"),),
+    "linearize": (Method("spatial", "spatial.derivatives:linearize", "moments"),),
     "inverse_dynamics_sensitivities": (
-        Method("spatial", "spatial.inverse_dynamics_sensitivities", inertias="moments"),
-        Method("augmented-tensor", "tensor.inverse_dynamics_sensitivities", inertias="products"),
+        Method("spatial", "spatial.derivatives:inverse_dynamics_sensitivities", "moments"),
+        Method(
+            "augmented-tensor", "tensor.sensitivities:inverse_dynamics_sensitivities", "products"
+        ),
     ),
-    "regressor": (Method("newton-euler-vector", "spatial.regressor"),),
-    "driving_forces": (Method("spatial", "spatial.driving_forces"),),
-    "joint_reactions": (Method("spatial", "spatial.joint_reactions"),),
-    "kinetic_energy": (Method("spatial", "spatial.kinetic_energy"),),
-    "potential_energy": (Method("spatial", "spatial.potential_energy"),),
+    "driving_forces": (Method("spatial", "closed_loops.forces:driving_forces"),),
+    "joint_reactions": (Method("spatial", "spatial.dynamics:joint_reactions"),),
+    "kinetic_energy": (Method("spatial", "spatial.momentum:kinetic_energy"),),
+    "potential_energy": (Method("spatial", "spatial.momentum:potential_energy"),),
     "momentum": (Method("spatial", "spatial.momentum"),),
-    "center_of_mass": (Method("spatial", "spatial.center_of_mass"),),
-    "centroidal_momentum_matrix": (Method("spatial", "spatial.centroidal_momentum_matrix"),),
-    "loop_residual": (Method("homogeneous", "homogeneous.loop_residual"),),
-    "loop_matrix": (Method("homogeneous", "homogeneous.loop_matrix"),),
-    "loop_rate": (Method("homogeneous", "homogeneous.loop_rate"),),
-    "loop_bias": (Method("homogeneous", "homogeneous.loop_bias"),),
-    "loop_joint_matrix": (Method("spatial", "closed_loops.loop_joint_matrix"),),
-    "loop_forces": (Method("spatial", "closed_loops.loop_forces"),),
-    "integrate": (Method("spatial", "spatial.configuration:integrate"),),
-    "difference": (Method("spatial", "spatial.configuration:difference"),),
+    "center_of_mass": (Method("spatial", "spatial.momentum:center_of_mass"),),
+    "centroidal_momentum_matrix": (
+        Method("spatial", "spatial.momentum:centroidal_momentum_matrix"),
+    ),
 }
+"""The functions that need masses."""
+
+AUTOMATIC: dict[str, tuple[Method, ...]] = KINEMATIC | DYNAMIC
 """The methods that run: of those in a row, the one with fewest operations for a robot, the first
 of equals. The annotations of the first are those of the function, so one that takes any number of
 rates stands first."""
 
 HISTORICAL: dict[str, tuple[Method, ...]] = {
-    "forward_kinematics": (Method("lagrange", "homogeneous.forward_kinematics"),),
+    "forward_kinematics": (Method("lagrange", "homogeneous:forward_kinematics"),),
     "inverse_dynamics": (
-        Method("newton-euler-vector", "spatial.newton_euler_vector", inertias="moments"),
-        Method("spatial", "spatial.inverse_dynamics", inertias="moments"),
-        Method("vukobratovic", "tensor.vukobratovic", steep=True),
-        Method("homogeneous", "historical.homogeneous.inverse_dynamics", inertias="products"),
+        Method("newton-euler-vector", "spatial.dynamics:newton_euler_vector", "moments"),
+        Method("spatial", "spatial.dynamics:inverse_dynamics", "moments"),
+        Method("vukobratovic", "tensor.closed_form:vukobratovic", steep=True),
+        Method("homogeneous", "historical.homogeneous:inverse_dynamics", "products"),
+        Method("homogeneous-link", "historical.homogeneous:inverse_dynamics_link", "products"),
+        Method("lagrange", "historical.homogeneous:inverse_dynamics_lagrange", "products"),
+        Method("newton-euler-tensor", "historical.newton_euler:newton_euler_tensor"),
+        Method("lagrange-4x4", "historical.lagrange:lagrange_4x4"),
+        Method("lagrange-3x3", "historical.lagrange:lagrange_3x3"),
+        Method("spatial-1987", "historical.newton_euler:spatial_1987"),
+        Method("kane", "historical.newton_euler:kane"),
+        Method("kane-sum", "historical.newton_euler:kane_sum"),
+        Method("uicker-kahn", "historical.closed_form:uicker_kahn", steep=True),
+        Method("waters", "historical.lagrange:waters"),
         Method(
-            "homogeneous-link", "historical.homogeneous.inverse_dynamics_link", inertias="products"
+            "christoffel", "historical.closed_form:christoffel", steep=True, needs=holonomic_joints
         ),
-        Method("lagrange", "historical.homogeneous.inverse_dynamics_lagrange", inertias="products"),
-        Method("newton-euler-tensor", "historical.tensor.newton_euler_tensor"),
-        Method("lagrange-4x4", "historical.tensor.lagrange_4x4"),
-        Method("lagrange-3x3", "historical.tensor.lagrange_3x3"),
-        Method("spatial-1987", "historical.tensor.spatial_1987"),
-        Method("kane", "historical.tensor.kane"),
-        Method("kane-sum", "historical.tensor.kane_sum"),
-        Method("uicker-kahn", "historical.tensor.uicker_kahn", steep=True),
-        Method("waters", "historical.tensor.waters"),
-        Method("christoffel", "historical.tensor.christoffel", steep=True, needs=holonomic_joints),
-        Method("spatial-operator", "historical.tensor.spatial_operator"),
+        Method("spatial-operator", "historical.operators:spatial_operator"),
     ),
     "bias_forces": (
-        Method("newton-euler-vector", "spatial.bias_forces", inertias="moments"),
-        Method("augmented-tensor", "tensor.bias_forces_augmented_tensor", inertias="products"),
-        Method("lagrange", "historical.homogeneous.bias_forces_lagrange", inertias="products"),
+        Method("newton-euler-vector", "spatial.dynamics:bias_forces", "moments"),
+        Method("augmented-tensor", "tensor.dynamics:bias_forces_augmented_tensor", "products"),
+        Method("lagrange", "historical.homogeneous:bias_forces_lagrange", "products"),
     ),
     "closed_form": (
         Method(
             "christoffel",
-            "historical.tensor.christoffel:closed_form_christoffel",
+            "historical.closed_form:closed_form_christoffel",
             steep=True,
             needs=all_of(undriven_joints, holonomic_joints),
         ),
         Method(
             "uicker-kahn",
-            "historical.tensor.uicker_kahn:closed_form_uicker_kahn",
+            "historical.closed_form:closed_form_uicker_kahn",
             steep=True,
             needs=undriven_joints,
         ),
     ),
     "mass_matrix": (
-        Method("homogeneous", "historical.homogeneous.mass_matrix", inertias="products"),
-        Method("lagrange", "historical.homogeneous.mass_matrix_lagrange", inertias="products"),
-        Method("composite-3x3", "historical.tensor.mass_matrix_composite_3x3"),
-        Method("orthogonal-complement", "historical.tensor.mass_matrix_orthogonal_complement"),
-        Method("unit-acceleration", "historical.tensor.mass_matrix_unit_acceleration"),
+        Method("homogeneous", "historical.homogeneous:mass_matrix", "products"),
+        Method("lagrange", "historical.homogeneous:mass_matrix_lagrange", "products"),
+        Method("composite-3x3", "historical.mass_matrix:mass_matrix_composite_3x3"),
+        Method("orthogonal-complement", "historical.mass_matrix:mass_matrix_orthogonal_complement"),
+        Method("unit-acceleration", "historical.mass_matrix:mass_matrix_unit_acceleration"),
         Method(
-            "spatial-operator", "historical.tensor.mass_matrix_spatial_operator", followers=False
+            "spatial-operator", "historical.operators:mass_matrix_spatial_operator", followers=False
         ),
     ),
     "mass_matrix_inverse": (
         Method(
             "spatial-operator",
-            "historical.tensor.mass_matrix_inverse_spatial_operator",
+            "historical.operators:mass_matrix_inverse_spatial_operator",
             followers=False,
         ),
     ),
     "forward_dynamics": (
-        Method(
-            "mass-matrix", "historical.spatial.forward_dynamics_mass_matrix", inertias="moments"
-        ),
-        Method("homogeneous", "historical.homogeneous.forward_dynamics", inertias="products"),
-        Method("lagrange", "historical.homogeneous.forward_dynamics_lagrange", inertias="products"),
-        Method("unit-acceleration", "historical.tensor.forward_dynamics_unit_acceleration"),
-        Method("composite-3x3", "historical.tensor.forward_dynamics_composite_3x3"),
+        Method("mass-matrix", "historical.spatial:forward_dynamics_mass_matrix", "moments"),
+        Method("homogeneous", "historical.homogeneous:forward_dynamics", "products"),
+        Method("lagrange", "historical.homogeneous:forward_dynamics_lagrange", "products"),
+        Method("unit-acceleration", "historical.mass_matrix:forward_dynamics_unit_acceleration"),
+        Method("composite-3x3", "historical.mass_matrix:forward_dynamics_composite_3x3"),
         Method(
             "conjugate-gradient",
-            "historical.tensor.forward_dynamics_conjugate_gradient",
+            "historical.mass_matrix:forward_dynamics_conjugate_gradient",
             steep=True,
             smooth=False,
         ),
-        Method("orthogonal-complement", "historical.tensor.forward_dynamics_orthogonal_complement"),
+        Method(
+            "orthogonal-complement", "historical.mass_matrix:forward_dynamics_orthogonal_complement"
+        ),
         Method(
             "spatial-operator",
-            "historical.tensor.forward_dynamics_spatial_operator",
+            "historical.operators:forward_dynamics_spatial_operator",
             followers=False,
         ),
         Method(
             "assembly-inertia",
-            "historical.spatial.forward_dynamics_assembly_inertia",
+            "historical.spatial:forward_dynamics_assembly_inertia",
             followers=False,
             needs=solid_bodies,
         ),
         Method(
             "assembly-inverse",
-            "historical.spatial.forward_dynamics_assembly_inverse",
+            "historical.spatial:forward_dynamics_assembly_inverse",
             followers=False,
             needs=solid_bodies,
         ),
         Method(
             "divide-and-conquer",
-            "historical.spatial.forward_dynamics_divide_and_conquer",
+            "historical.spatial:forward_dynamics_divide_and_conquer",
             followers=False,
             needs=solid_bodies,
         ),
     ),
     "inverse_dynamics_sensitivities": (
-        Method("closed-form", "historical.tensor.sensitivities_closed_form", steep=True),
+        Method("closed-form", "historical.sensitivities:sensitivities_closed_form", steep=True),
     ),
-    "kinetic_energy": (Method("homogeneous", "historical.homogeneous.kinetic_energy"),),
-    "potential_energy": (Method("homogeneous", "historical.homogeneous.potential_energy"),),
+    "kinetic_energy": (Method("homogeneous", "historical.homogeneous:kinetic_energy"),),
+    "potential_energy": (Method("homogeneous", "historical.homogeneous:potential_energy"),),
 }
 """Methods that run only by name, kept for history and as oracles. Their modules are those of the
 package `historical`, or parts of what runs."""
@@ -324,20 +297,20 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
 
 CLOSED_LOOPS: dict[str, tuple[Method, ...]] = {
     "constrained_dynamics": (
-        Method("multipliers", "closed_loops.multipliers", inertias="moments", needs=massive_joints),
-        Method("direct", "closed_loops.direct", inertias="moments", needs=massive_joints),
-        Method("minimal", "closed_loops.minimal", inertias="moments"),
+        Method("multipliers", "closed_loops.dynamics:multipliers", "moments", needs=massive_joints),
+        Method("direct", "closed_loops.dynamics:direct", "moments", needs=massive_joints),
+        Method("minimal", "closed_loops.dynamics:minimal", "moments"),
     ),
     "constrained_hybrid_dynamics": (
-        Method("multipliers", "closed_loops.hybrid", inertias="moments", needs=massive_joints),
+        Method("multipliers", "closed_loops.dynamics:hybrid", "moments", needs=massive_joints),
     ),
-    "actuator_forces": (Method("minimal", "closed_loops.actuator_forces", inertias="moments"),),
+    "actuator_forces": (Method("minimal", "closed_loops.forces:actuator_forces", "moments"),),
     "independent_mass_matrix": (
-        Method("minimal", "closed_loops.independent_mass_matrix", inertias="moments"),
+        Method("minimal", "closed_loops.dynamics:independent_mass_matrix", "moments"),
     ),
-    "closed_joint_reactions": (Method("spatial", "closed_loops.closed_joint_reactions"),),
-    "loop_equations": (Method("tree", "closed_loops.loop_equations", inertias="moments"),),
-    "closing_step": (Method("minimal", "closed_loops.closing_step"),),
+    "closed_joint_reactions": (Method("spatial", "closed_loops.forces:closed_joint_reactions"),),
+    "loop_equations": (Method("tree", "closed_loops.forces:loop_equations", "moments"),),
+    "closing_step": (Method("minimal", "closed_loops.dynamics:closing_step"),),
 }
 """Functions of a robot with loops that need a closure: which equations give which freedoms. What
 users call asks them and checks how well each state is conditioned."""
@@ -358,8 +331,11 @@ of the tree that is true of its closed motions too."""
 METHODS: dict[str, tuple[Method, ...]] = FUNCTIONS | CLOSED_LOOPS
 """Everything that can be traced."""
 
+KINEMATICS = frozenset((*KINEMATIC, "closing_step"))
+"""Everything that can be traced of a robot without masses."""
+
 
 def that_runs(model: Model, function: str) -> str:
-    """What runs where a function is called: forward dynamics of loops are constrained dynamics."""
+    """The function that a call runs: with loops, constrained for forward dynamics."""
     closed = model.loop_rows and function == "forward_dynamics"
     return "constrained_dynamics" if closed else function

@@ -10,7 +10,7 @@ from chasles.model import Model
 from chasles.model.validate import is_solid
 
 Need = Callable[[Model, Mapping[str, Any]], str]
-"""What a method asks of a model and its options: the reason why not, or nothing."""
+"""A condition on a model and the options: the reason why it is not met, or nothing."""
 
 
 def all_of(*needs: Need) -> Need:

@@ -10,17 +10,19 @@ from chasles.expr import Program
 
 
 class Backend(NamedTuple):
-    """A target. module: has `prepare(recipe, trace, dtype)` and `compile(program)`.
+    """A target. module: has `compile(program, dtype)`, the kernel of a program.
 
     device: "cpu" or "cuda". arrays: the package whose arrays its kernels take; other than NumPy's
-    go to the kernel's own `call`. A module that makes machine code says in `described()` what that
-    runs on. loop: the module with the `Loop` that repeats a kernel; adjoint: the one with the
-    `Adjoint` that runs a loop backward.
+    go to the kernel's own `call`. keeps: its machine code is cached; `known(recipe, trace, dtype)`
+    finds it, `keep(recipe, program, dtype)` makes it, and `described()` says what it runs on.
+    loop: the module with the `Loop` that repeats a kernel; adjoint: the one with the `Adjoint`
+    that runs a loop backward.
     """
 
     module: str
     device: str = "cpu"
     arrays: str = "numpy"
+    keeps: bool = False
     loop: str = ""
     adjoint: str = ""
 
@@ -28,13 +30,18 @@ class Backend(NamedTuple):
 BACKENDS: dict[str, Backend] = {
     "llvm": Backend(
         "chasles.backends.llvm",
+        keeps=True,
         loop="chasles.backends.llvm_loop",
         adjoint="chasles.backends.llvm_adjoint",
     ),
     "numpy": Backend("chasles.backends.numpy"),
     "interpret": Backend("chasles.backends.interpret"),
     "cuda": Backend(
-        "chasles.backends.cuda", device="cuda", arrays="cupy", loop="chasles.backends.cuda_loop"
+        "chasles.backends.cuda",
+        device="cuda",
+        arrays="cupy",
+        keeps=True,
+        loop="chasles.backends.cuda",
     ),
 }
 """One row a backend, the usual one of each device first; loaded on use."""
@@ -52,7 +59,7 @@ def devices() -> dict[str, tuple[str, ...]]:
 
 
 def takes_numpy(backend: str) -> bool:
-    """Whether kernels of a backend take NumPy's arrays."""
+    """Return True if kernels of a backend take NumPy's arrays."""
     return BACKENDS[backend].arrays == "numpy"
 
 
@@ -63,21 +70,46 @@ def _backend(name: str) -> Any:
     return importlib.import_module(BACKENDS[name].module)
 
 
-def compile(program: Program, backend: str = USUAL) -> Kernel:
-    """The kernel of a program."""
-    kernel: Kernel = _backend(backend).compile(program)
-    return kernel
-
-
-def prepare(
-    recipe: object, trace: Callable[[], Program], backend: str = USUAL, dtype: str = "float64"
+def compile(
+    program: Program, backend: str = USUAL, dtype: str = "float64", recipe: object = None
 ) -> Kernel:
-    """The kernel of a recipe, whose program `trace()` makes where it is not known already.
+    """Compile a program; with a recipe, `known` will find the kernel.
 
     Two recipes with the same text (`repr`) must have the same program.
     """
-    kernel: Kernel = _backend(backend).prepare(recipe, trace, dtype)
-    return kernel
+    target = _backend(backend)
+    if recipe is None or not BACKENDS[backend].keeps:
+        made: Kernel = target.compile(program, dtype=dtype)
+        return made
+    kept: Kernel = target.keep(recipe, program, dtype)
+    return kept
+
+
+def known(
+    recipe: object, trace: Callable[[], Program], backend: str = USUAL, dtype: str = "float64"
+) -> Kernel | None:
+    """The kernel of a recipe that was compiled before, by any process; else None.
+
+    trace: makes the program when a GPU needs code for arrays of another layout.
+    """
+    target = _backend(backend)
+    found: Kernel | None = target.known(recipe, trace, dtype) if BACKENDS[backend].keeps else None
+    return found
+
+
+def prepare(
+    recipe: object, program: Program, backend: str = USUAL, dtype: str = "float64"
+) -> Kernel:
+    """The kernel of a recipe and its program, compiled unless it is known."""
+    found = known(recipe, lambda: program, backend, dtype)
+    return found or compile(program, backend, dtype, recipe)
+
+
+def fast_entry(kernel: Kernel, *, fallback: Callable[..., Any], **facts: Any) -> Callable[..., Any]:
+    """A built-in function around a kernel (`llvm.Kernel.fast_entry`); where it has none, the
+    fallback."""
+    make = getattr(kernel, "fast_entry", None)
+    return fallback if make is None else make(fallback=fallback, **facts)
 
 
 def described(backend: str) -> str:

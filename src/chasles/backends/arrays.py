@@ -1,14 +1,23 @@
-"""The door: arrays as callers give them, checked and laid out as rows for a kernel."""
+"""Arrays as callers give them, checked and laid out as rows, and threads that share the rows."""
 
 import math
 import operator
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
 from chasles.errors import ArgumentError, InputError
 from chasles.expr import Interface, Variable
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
+import os
+import threading
+from collections.abc import Callable
+
+Rows = Sequence[np.ndarray]
+"""Arrays (count, size), a row for each state."""
 
 
 class Kernel(Protocol):
@@ -17,12 +26,7 @@ class Kernel(Protocol):
     interface: Interface
     dtype: np.dtype[Any]
 
-    def __call__(
-        self,
-        inputs: Sequence[np.ndarray],
-        outputs: Sequence[np.ndarray],
-        threads: int | None = None,
-    ) -> None: ...
+    def __call__(self, inputs: Rows, outputs: Rows, threads: int | None = None) -> None: ...
 
 
 def checked_count(what: str, value: Any) -> int:
@@ -44,32 +48,39 @@ def check_tolerance(function: str, tolerance: Any) -> None:
         raise InputError("E-CALL-004", problem, part=function)
 
 
+class Given(NamedTuple):
+    """The inputs of a kernel as arrays that it can take, and their common leading shape."""
+
+    arrays: list[np.ndarray]
+    batch: tuple[int, ...]
+
+
+def checked(kernel: Kernel, name: str, arguments: Sequence[Any]) -> Given:
+    """Arguments as arrays of the kernel's numbers, their shapes checked; `name` is for messages."""
+    inputs = kernel.interface.inputs
+    arrays = [
+        _array(name, v, argument, kernel.dtype)
+        for v, argument in zip(inputs, arguments, strict=True)
+    ]
+    leads = [a.shape[: a.ndim - len(v.shape)] for v, a in zip(inputs, arrays, strict=True)]
+    return Given(arrays, batch_shape(name, kernel.interface, leads))
+
+
 def call(
-    kernel: Kernel,
-    name: str,
-    arguments: Sequence[Any],
-    out: Any = None,
-    threads: int | None = None,
-    check: Callable[[Sequence[np.ndarray]], None] | None = None,
+    kernel: Kernel, name: str, arguments: Sequence[Any], out: Any = None, threads: int | None = None
 ) -> Any:
     """Run a kernel on arrays with any leading shapes that broadcast together.
 
-    `name` is for messages. `check` sees the inputs as arrays before anything is computed. The
-    result is one array, or a tuple where the interface has several outputs.
+    The result is one array, or a tuple where the interface has several outputs.
     """
-    interface = kernel.interface
+    return run(kernel, name, checked(kernel, name, arguments), out, threads)
+
+
+def run(kernel: Kernel, name: str, given: Given, out: Any, threads: int | None) -> Any:
+    """Run a kernel on arrays that are checked."""
+    interface, (arrays, batch) = kernel.interface, given
     if threads is not None:
         threads = checked_count(f"{name}: threads", threads)
-    arrays = [
-        _array(name, variable, argument, kernel.dtype)
-        for variable, argument in zip(interface.inputs, arguments, strict=True)
-    ]
-    leads = [
-        a.shape[: a.ndim - len(v.shape)] for v, a in zip(interface.inputs, arrays, strict=True)
-    ]
-    batch = batch_shape(name, interface, leads)
-    if check is not None:
-        check(arrays)
     results = _outputs(name, interface, batch, out, kernel.dtype)
     count = math.prod(batch)
     rows_out = [_result_rows(a, count, v) for v, a in zip(interface.outputs, results, strict=True)]
@@ -191,7 +202,7 @@ def _result_rows(a: np.ndarray, count: int, variable: Variable) -> np.ndarray:
     return np.empty((count, variable.size), a.dtype)
 
 
-def _apart(rows: np.ndarray, outputs: Sequence[np.ndarray]) -> np.ndarray:
+def _apart(rows: np.ndarray, outputs: Rows) -> np.ndarray:
     """The input rows themselves if they are apart from all outputs, else a copy.
 
     Several rows may also be exactly the output: a batch reads a tile before it writes it.
@@ -202,3 +213,75 @@ def _apart(rows: np.ndarray, outputs: Sequence[np.ndarray]) -> np.ndarray:
             if not same or rows.ctypes.data != out.ctypes.data or len(outputs) > 1:
                 return rows.copy()
     return rows
+
+
+# Threads ---------------------------------------------------------------------------------------
+
+_POOL: "list[ThreadPoolExecutor]" = []
+"""A pool of threads, made on first use and again after a fork."""
+
+
+def cores() -> int:
+    """How many processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+PIECES = 2
+"""Ranges for each thread: one that starts late, or runs on a slower core, takes fewer. Each costs
+some ten microseconds of Python, in which the others may have to wait."""
+
+
+def in_ranges(count: int, step: int, threads: int, work: Callable[[int, int], None]) -> None:
+    """Call `work(first, last)` for rows 0 to count, in ranges whose ends are multiples of `step`.
+
+    The caller is one of the threads; each takes the next range when it is done with one.
+    """
+    if threads == 1 or count <= step:
+        work(0, count)
+        return
+    share = -(-count // (threads * PIECES * step)) * step
+    ranges = [(first, min(first + share, count)) for first in range(0, count, share)]
+    left = iter(ranges)
+
+    def help() -> None:
+        for first, last in left:
+            work(first, last)
+
+    if not _POOL:
+        from concurrent.futures import ThreadPoolExecutor
+
+        _POOL.append(ThreadPoolExecutor(max(cores(), 2) - 1, thread_name_prefix="chasles"))
+    waiting = [_POOL[0].submit(help) for _ in range(min(threads, len(ranges)) - 1)]
+    try:
+        help()
+    finally:
+        _finish(waiting)
+    for task in waiting:
+        task.result()
+
+
+def _finish(waiting: "list[Future[None]]") -> None:
+    """Wait for all tasks, whatever comes: they write into memory that the caller will free."""
+    interrupted: BaseException | None = None
+    for task in waiting:
+        while not task.done():
+            try:
+                task.exception()
+            except BaseException as error:
+                interrupted = error
+    if interrupted is not None:
+        raise interrupted
+
+
+COMPILING = threading.RLock()
+"""Held while code is made. A fork waits for it, so that a child never finds it taken."""
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=lambda: _POOL.clear())
+    os.register_at_fork(
+        before=COMPILING.acquire,
+        after_in_parent=COMPILING.release,
+        after_in_child=COMPILING.release,
+    )

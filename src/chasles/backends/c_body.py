@@ -8,6 +8,7 @@ instruction where the machine has it.
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -27,6 +28,11 @@ class Number:
     @property
     def bytes(self) -> int:
         return np.dtype(self.dtype).itemsize
+
+    @cached_property
+    def words(self) -> dict[str, str]:
+        """What `SPELLING` needs beside operands."""
+        return {"f": self.function, "one": self.spelled(1.0), "zero": self.spelled(0.0)}
 
     def spelled(self, value: float) -> str:
         """A literal of exactly this value, rounded to this kind of number."""
@@ -144,8 +150,7 @@ class _Writer:
         op, args, _ = self.code[k]
         if op not in FREE:
             number, operands = self.spelling.number, [self._use(a) for a in args]
-            words = {"f": number.function, "one": number.spelled(1.0), "zero": number.spelled(0.0)}
-            text = SPELLING[op].format(*operands, **words)
+            text = SPELLING[op].format(*operands, **number.words)
             self.lines.append(f"const {number.name} {self._name(k)} = {text};")
             self._store(k)
 

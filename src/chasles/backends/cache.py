@@ -98,7 +98,7 @@ def folder() -> Path:
     return Path(tempfile.gettempdir(), f"chasles-{os.getuid()}")
 
 
-_OTHERS = ("cli", "formats", "robots", "homogeneous", "libraries", "loops", "plots")
+_OTHERS = ("cli", "formats", "homogeneous", "lint", "peers", "plots", "robots", "view")
 """Folders that have no part in making code from a recipe, which holds the robot's own numbers."""
 
 

@@ -7,6 +7,7 @@ synchronised, so calls can be captured in CUDA graphs (give `out=`). A quaternio
 NaN: checking would have to wait. Other libraries use `run` with arrays of their own.
 """
 
+import contextlib
 import functools
 import math
 from collections.abc import Callable, Sequence
@@ -14,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from chasles.backends import cache, cuda_nvrtc
-from chasles.backends.arrays import check_numbers
+from chasles.backends import cache, cuda_driver
+from chasles.backends.arrays import Rows, check_numbers
 from chasles.backends.cache import Artifact
 from chasles.backends.cuda_build import Built, Layout, build
 from chasles.backends.cuda_driver import Function, architecture
-from chasles.backends.cuda_layout import Arrays, Look, Steps, overlap, walk_in, walk_out
+from chasles.backends.cuda_layout import Arrays, Look, Steps, overlap, strides, walk_in, walk_out
 from chasles.backends.cuda_source import WARP, spreading
 from chasles.errors import ArgumentError, InputError, MissingPackageError, StateError, said
 from chasles.expr import Interface, Program, Variable
@@ -50,12 +51,7 @@ class Kernel:
         self._given = functools.lru_cache(ALIKE)(functools.partial(walk_in, interface))
         self._taken = functools.lru_cache(ALIKE)(functools.partial(walk_out, interface))
 
-    def __call__(
-        self,
-        inputs: Sequence[np.ndarray],
-        outputs: Sequence[np.ndarray],
-        threads: int | None = None,
-    ) -> None:
+    def __call__(self, inputs: Rows, outputs: Rows, threads: int | None = None) -> None:
         """Run on rows in this machine's memory: copied to the current GPU, and results back."""
         cupy = _cupy()
         arrays = [
@@ -79,25 +75,20 @@ class Kernel:
             if not isinstance(array, cupy.ndarray):
                 problem = f"out must be a CuPy array, not {type(array).__name__}"
                 raise ArgumentError("E-GPU-001", problem, part=name)
-            if array.data.device_id != device:
-                there = array.data.device_id
+            there = array.data.device_id
+            if there != device:
                 problem = f"out is on GPU {there}, not on {device} as the inputs are"
                 raise InputError("E-GPU-002", problem, part=name)
-        if device == cupy.cuda.runtime.getDevice():
+        here = device == cupy.cuda.runtime.getDevice()
+        with contextlib.nullcontext() if here else cupy.cuda.Device(device):
             results = self.run(name, _CuPy(cupy, self.dtype, device), arrays, outs)
-        else:
-            with cupy.cuda.Device(device):
-                results = self.run(name, _CuPy(cupy, self.dtype, device), arrays, outs)
         return out if out is not None else results[0] if len(results) == 1 else tuple(results)
 
     def _array(self, name: str, variable: Variable, argument: Any) -> Any:
         """An argument as CuPy's array of the kernel's numbers."""
         if not hasattr(argument, "__cuda_array_interface__"):
             problem = f"{variable.name} is a {type(argument).__name__}, which is not on a GPU"
-            remedy = (
-                "this function was compiled with backend='cuda' and takes arrays that are "
-                "(cupy.asarray copies one there)"
-            )
+            remedy = "copy it there with cupy.asarray, as backend='cuda' takes only such arrays"
             raise ArgumentError("E-GPU-003", problem, remedy, part=name)
         array = _cupy().asarray(argument)
         check_numbers(name, variable, array)
@@ -114,7 +105,11 @@ class Kernel:
         looks = [library.look(a) for a in arrays]
         if out is not None:
             targets = [library.look(a) for a in out]
-            arrays, looks = self._apart(library, arrays, looks, targets)
+            arrays = list(arrays)
+            for k, look in enumerate(looks):  # those that a result would overwrite are copied
+                if any(overlap(look, target, self.dtype.itemsize) for target in targets):
+                    arrays[k] = library.rows(arrays[k], look[1][0])
+                    looks[k] = library.look(arrays[k])
         given = self._given(name, tuple([extent for _, extent in looks]))
         batch = given.batch
         if out is None:
@@ -136,23 +131,6 @@ class Kernel:
         for k, array in made.items():
             out[k][...] = array
         return out
-
-    def _apart(
-        self,
-        library: Arrays,
-        arrays: Sequence[Any],
-        looks: Sequence[Look],
-        targets: Sequence[Look],
-    ) -> tuple[list[Any], list[Look]]:
-        """The inputs, copied where a result would overwrite them."""
-        kept = list(arrays)
-        for k, look in enumerate(looks):
-            if any(overlap(look, target, self.dtype.itemsize) for target in targets):
-                kept[k] = library.rows(arrays[k], look[1][0])
-        return kept, [
-            look if a is b else library.look(b)
-            for a, b, look in zip(arrays, kept, looks, strict=True)
-        ]
 
     def _check_out(
         self,
@@ -181,7 +159,6 @@ class Kernel:
     def _launch(
         self, library: Arrays, count: int, places: list[tuple[int, Steps]], *, rows: bool
     ) -> None:
-        """Blocks of one warp where there are too few states to keep all multiprocessors busy."""
         target, where = architecture(library.device), (library.stream, library.device)
         built, function = self.loaded(target, best_layout(count, rows=rows))
         wanted, columns, first = {}, {}, len(self.interface.inputs)
@@ -192,9 +169,7 @@ class Kernel:
         parameters = [count, -1]
         for address, (row, column) in places:
             parameters += (address, row, column)
-        block = built.block if count >= MANY else WARP
-        shared = built.shared * block // WARP
-        function.launch((-(-count // block), 1), (block, 1), shared, parameters, *where)
+        _launch(built, function, count, parameters, *where)
         for k, (address, (row, _)) in wanted.items():
             size, source = self.interface.outputs[k].size, places[first + k][0]
             grid = (-(-count // WARP), -(-size // WARP))
@@ -210,22 +185,48 @@ class Kernel:
         return self._loaded[target, layout]
 
 
+def _launch(
+    built: Built,
+    function: Function,
+    count: int,
+    parameters: Sequence[int],
+    stream: int,
+    device: int,
+) -> None:
+    """Blocks of one warp where there are too few states to keep all multiprocessors busy."""
+    block = built.block if count >= MANY else WARP
+    shared, blocks = built.shared * block // WARP, -(-count // block)
+    function.launch((blocks, 1), (block, 1), shared, parameters, stream, device)
+
+
 def best_layout(count: int, *, rows: bool) -> Layout:
     """Which kernel is best for so many states, in arrays of rows or others."""
     return "rows" if rows and count > FEW else "strided"
 
 
-def prepare(recipe: object, trace: Callable[[], Program], dtype: str = "float64") -> Kernel:
-    """The kernel of a recipe: machine code comes from the cache, or is compiled and kept there."""
-    name = cache.key(recipe, dtype, "cuda", cuda_nvrtc.version())
-    known = cache.load(name)
-    if known is None:
-        known = Artifact(trace().interface, dtype, 0, 0, b"")
-        cache.save(name, known)
-    interface = known.interface
+def _entry(recipe: object, dtype: str, *kernel: str) -> str:
+    return cache.key(recipe, dtype, "cuda", cuda_driver.version(), *kernel)
+
+
+def known(recipe: object, trace: Callable[[], Program], dtype: str) -> Kernel | None:
+    """The kernel of a recipe whose interface is in the cache."""
+    found = cache.load(_entry(recipe, dtype))
+    return None if found is None else _cached(recipe, found.interface, trace, dtype)
+
+
+def keep(recipe: object, program: Program, dtype: str) -> Kernel:
+    """The kernel of a recipe and its program, whose interface goes to the cache."""
+    cache.save(_entry(recipe, dtype), Artifact(program.interface, dtype, 0, 0, b""))
+    return _cached(recipe, program.interface, lambda: program, dtype)
+
+
+def _cached(
+    recipe: object, interface: Interface, trace: Callable[[], Program], dtype: str
+) -> Kernel:
+    """A kernel whose machine code comes from the cache, or is compiled and kept there."""
 
     def made(target: str, layout: Layout) -> Built:
-        entry = cache.key(recipe, dtype, "cuda", cuda_nvrtc.version(), target, layout)
+        entry = _entry(recipe, dtype, target, layout)
         artifact = cache.load(entry)
         if artifact is None:
             built = build(trace(), dtype, target, layout)
@@ -238,11 +239,7 @@ def prepare(recipe: object, trace: Callable[[], Program], dtype: str = "float64"
 
 def compile(program: Program, dtype: str = "float64") -> Kernel:
     """The kernel of a program."""
-    return Kernel(
-        program.interface,
-        dtype,
-        lambda target, layout: build(program, dtype, target, layout),
-    )
+    return Kernel(program.interface, dtype, lambda *where: build(program, dtype, *where))
 
 
 class _CuPy:
@@ -266,11 +263,6 @@ class _CuPy:
 
     def rows(self, array: Any, shape: tuple[int, ...]) -> Any:
         return self.cupy.array(self.cupy.broadcast_to(array, shape), order="C")
-
-
-def on_cupy(dtype: np.dtype[Any], device: int) -> Arrays:
-    """CuPy's arrays of some numbers on a device."""
-    return _CuPy(_cupy(), dtype, device)
 
 
 def _sent(cupy: Any, variable: Variable, rows: np.ndarray) -> Any:
@@ -307,7 +299,7 @@ def _device(cupy: Any, name: str, interface: Interface, arrays: Sequence[Any]) -
 @functools.cache
 def _spreading(target: str, dtype: str) -> Function:
     """The kernel that makes rows of columns."""
-    return Function(cuda_nvrtc.compile(spreading(dtype), target).code, "spread", target)
+    return Function(cuda_driver.compile(spreading(dtype), target).code, "spread", target)
 
 
 @functools.cache
@@ -322,10 +314,7 @@ def _cupy() -> Any:
     try:
         count = cupy.cuda.runtime.getDeviceCount()
     except cupy.cuda.runtime.CUDARuntimeError as error:
-        remedy = (
-            "check that nvidia-smi lists one and that its driver is as new as the CUDA version of "
-            "the installed CuPy"
-        )
+        remedy = "check that nvidia-smi lists one, with a driver as new as the CUDA of your CuPy"
         raise StateError("E-GPU-010", f"no GPU can be used ({error})", remedy) from None
     if not count:
         raise StateError("E-GPU-011", "no GPU was found", "use the backend 'llvm' on this machine")
@@ -338,3 +327,39 @@ def described() -> str:
     properties = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.Device().id)
     version = cupy.cuda.runtime.runtimeGetVersion()
     return f"{properties['name'].decode()}, CUDA {version // 1000}.{version % 1000 // 10}"
+
+
+class Loop:
+    """A kernel whose outputs are its first inputs, repeated."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+
+    def __call__(
+        self,
+        states: Sequence[Any],
+        controls: Sequence[Any],
+        records: Sequence[Any],
+        steps: int,
+        every: int,
+        threads: int | None = None,
+    ) -> None:
+        """Advance states (count, size) by so many steps: CuPy's arrays on the current device.
+
+        controls: the other inputs, (count or 1, steps or 1, size), shared where 1. records: for
+        each state (count, kept, size), filled after every `every` steps and after the last. Any
+        strides will do. The states themselves stay as they are. Nothing waits for the result.
+        """
+        assert threads is None
+        library = _CuPy(_cupy(), self.kernel.dtype, states[0].data.device_id)
+        count = len(states[0])
+        parameters = [count, -1, steps, every]
+        for array in states:
+            address, extent = library.look(array)
+            row, column = strides(extent)
+            parameters += (address, row, 0, column)
+        for array in (*controls, *records):
+            address, extent = library.look(array)
+            parameters += (address, *strides(extent))
+        loaded = self.kernel.loaded(architecture(library.device), "loop")
+        _launch(*loaded, count, parameters, library.stream, library.device)

@@ -7,8 +7,8 @@ from typing import Literal
 
 import numpy as np
 
-from chasles.backends import cuda_nvrtc
-from chasles.backends.cuda_plan import LONG, Plan
+from chasles.backends import cuda_driver
+from chasles.backends.cuda_body import LONG, Plan
 from chasles.backends.cuda_source import WARP, Form, source
 from chasles.expr import Program
 
@@ -117,7 +117,7 @@ def _compiled(program: Program, dtype: str, architecture: str, form: Form, least
     found = []
     for cuts in (False, True):
         written = source(program, dtype, form, block=block, least=least, cuts=cuts)
-        made = cuda_nvrtc.compile(written.text, architecture)
+        made = cuda_driver.compile(written.text, architecture)
         facts = made.registers, made.spilled, made.code
         found.append(Built(form, block, written.shared, written.columns, *facts))
         if not made.spilled or form == "direct" or len(program.code) > LONG:

@@ -1,16 +1,134 @@
-"""NVIDIA's driver, which comes with a GPU: loads machine code and launches it on any stream.
+"""NVIDIA's libraries: the run-time compiler (NVRTC), and the driver that launches its code.
 
-Code is loaded without a context (`cuLibraryLoadData`, CUDA 12), so one kernel serves every device
-of its architecture: a launch happens in the context of its stream, or in the current one.
+The compiler needs no GPU; it comes with CuPy's dependencies, with the package `nvidia-cuda-nvrtc`,
+or with the CUDA toolkit. The driver comes with a GPU. It loads code without a context
+(`cuLibraryLoadData`, CUDA 12), so one kernel serves every device of its architecture: a launch
+happens in the context of its stream, or in the current one.
 """
 
 import ctypes
 import functools
-from collections.abc import Sequence
+import importlib.util
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 from chasles.errors import StateError
 
-NAMES = ("libcuda.so.1", "libcuda.so", "nvcuda.dll")
+DRIVERS = ("libcuda.so.1", "libcuda.so", "nvcuda.dll")
+COMPILERS = (
+    "libnvrtc.so.13",
+    "libnvrtc.so.12",
+    "libnvrtc.so",
+    "nvrtc64_130_0.dll",
+    "nvrtc64_120_0.dll",
+)
+
+
+def _first(names: Iterable[str]) -> ctypes.CDLL | None:
+    """The first of these libraries that there is."""
+    for name in names:
+        try:
+            return ctypes.CDLL(name)
+        except OSError:
+            continue
+    return None
+
+
+# The compiler ----------------------------------------------------------------------------------
+
+OPTIONS = ("--std=c++17", "--fmad=false", "--device-as-default-execution-space")
+"""Products are fused where the program says so, nowhere else."""
+
+CACHES = (13, 0)
+"""The version that is told not to answer from the driver's cache, since it has no report then."""
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """Machine code, and the compiler's report: registers of a thread, bytes that did not fit."""
+
+    code: bytes
+    registers: int
+    spilled: int
+
+
+def compile(text: str, architecture: str) -> Compiled:
+    """The machine code of a kernel for an architecture such as "sm_90"."""
+    library, program = _compiler(), ctypes.c_void_p()
+    source = text.encode(), b"kernel.cu", 0, None, None
+    _compiled(library.nvrtcCreateProgram(ctypes.byref(program), *source))
+    try:
+        uncached = ("--no-cache",) if version() >= CACHES else ()
+        flags = (*OPTIONS, *uncached, f"--gpu-architecture={architecture}", "--ptxas-options=-v")
+        given = (ctypes.c_char_p * len(flags))(*(flag.encode() for flag in flags))
+        status = library.nvrtcCompileProgram(program, len(flags), given)
+        log = _bytes(program, "ProgramLog").rstrip(b"\0").decode(errors="replace")
+        if status:
+            problem = f"the CUDA compiler refused a kernel: {log.strip()[:2000]}"
+            raise StateError("E-GPU-016", problem)
+        return Compiled(_bytes(program, "CUBIN"), *_report(log))
+    finally:
+        library.nvrtcDestroyProgram(ctypes.byref(program))
+
+
+def version() -> tuple[int, int]:
+    """The compiler's version."""
+    major, minor = ctypes.c_int(), ctypes.c_int()
+    _compiled(_compiler().nvrtcVersion(ctypes.byref(major), ctypes.byref(minor)))
+    return major.value, minor.value
+
+
+def _report(log: str) -> tuple[int, int]:
+    """Registers and spilled bytes of the kernel: the most of all functions that it calls."""
+    registers = map(int, re.findall(r"Used (\d+) registers", log))
+    spilled = map(int, re.findall(r"(\d+) bytes spill stores", log))
+    return max(registers, default=0), max(spilled, default=0)
+
+
+def _bytes(program: ctypes.c_void_p, what: str) -> bytes:
+    """A result of the compiler."""
+    library, size = _compiler(), ctypes.c_size_t()
+    _compiled(getattr(library, f"nvrtcGet{what}Size")(program, ctypes.byref(size)))
+    content = ctypes.create_string_buffer(size.value)
+    _compiled(getattr(library, f"nvrtcGet{what}")(program, content))
+    return content.raw
+
+
+def _compiled(status: int) -> None:
+    if status:
+        name = _compiler().nvrtcGetErrorString
+        name.restype = ctypes.c_char_p
+        raise StateError("E-GPU-017", f"the CUDA compiler failed: {name(status).decode()}")
+
+
+@functools.cache
+def _compiler() -> ctypes.CDLL:
+    found = _first(_candidates())
+    if found is None:
+        remedy = "install it with pip install 'chasles[cuda]' or set CUDA_PATH to a CUDA toolkit"
+        raise StateError("E-GPU-018", "NVIDIA's run-time compiler (NVRTC) was not found", remedy)
+    return found
+
+
+def _candidates() -> Iterator[str]:
+    """Where the compiler may be: a toolkit, packages of the name `nvidia`, the system's own."""
+    folders = []
+    if "CUDA_PATH" in os.environ:
+        folders += [Path(os.environ["CUDA_PATH"]) / sub for sub in ("lib64", "bin", "lib")]
+    found = importlib.util.find_spec("nvidia")
+    for root in found.submodule_search_locations or () if found else ():
+        folders += sorted(Path(root).glob("*/lib")) + sorted(Path(root).glob("*/bin"))
+    for name in COMPILERS:
+        yield from (str(folder / name) for folder in folders if (folder / name).exists())
+    yield from COMPILERS
+    usual = Path("/usr/local/cuda/lib64")
+    yield from (str(usual / name) for name in COMPILERS if (usual / name).exists())
+
+
+# The driver ------------------------------------------------------------------------------------
 
 MAJOR, MINOR = 75, 76
 """The driver's numbers for attributes of a device: its compute capability."""
@@ -107,20 +225,17 @@ def _check(status: int) -> None:
 @functools.cache
 def driver() -> ctypes.CDLL:
     """The driver's library, initialised."""
-    for name in NAMES:
-        try:
-            library = ctypes.CDLL(name)
-        except OSError:
-            continue
-        if not hasattr(library, "cuLibraryLoadData"):
-            problem = "the NVIDIA driver is older than CUDA 12"
-            raise StateError("E-GPU-013", problem, "install a newer one")
-        unsigned, pointer = ctypes.c_uint, ctypes.c_void_p
-        library.cuLaunchKernel.argtypes = [pointer, *[unsigned] * 7, *[pointer] * 3]
-        status = library.cuInit(0)
-        if status:
-            problem = f"no GPU can be used (the CUDA driver says {status})"
-            raise StateError("E-GPU-014", problem, "check that nvidia-smi lists one")
-        return library
-    problem = "no NVIDIA driver was found"
-    raise StateError("E-GPU-015", problem, "use the backend 'llvm' on this machine")
+    library = _first(DRIVERS)
+    if library is None:
+        remedy = "use the backend 'llvm' on this machine"
+        raise StateError("E-GPU-015", "no NVIDIA driver was found", remedy)
+    if not hasattr(library, "cuLibraryLoadData"):
+        problem = "the NVIDIA driver is older than CUDA 12"
+        raise StateError("E-GPU-013", problem, "install a newer one")
+    unsigned, pointer = ctypes.c_uint, ctypes.c_void_p
+    library.cuLaunchKernel.argtypes = [pointer, *[unsigned] * 7, *[pointer] * 3]
+    status = library.cuInit(0)
+    if status:
+        problem = f"no GPU can be used (the CUDA driver says {status})"
+        raise StateError("E-GPU-014", problem, "check that nvidia-smi lists one")
+    return library

@@ -6,7 +6,7 @@ Sine and cosine are those of the vector code (`llvm_math`), in CUDA C.
 import math
 
 from chasles.backends.c_body import NUMBERS
-from chasles.backends.cuda_plan import NEAR
+from chasles.backends.cuda_body import NEAR
 from chasles.backends.llvm_math import ELEMENTS
 
 

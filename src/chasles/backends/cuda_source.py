@@ -5,7 +5,10 @@ best where a state has few inputs, or the same input of successive states lies s
 (columns). "rows" and "columns" keep the inputs of a warp's states, and their sines and cosines, in
 shared memory and read them there when they are needed, so that a long program has registers left.
 Rows come and go through shared memory whole, because threads that each read a row of their own use
-little of what the memory delivers. "loop" repeats a step (`cuda_loop_source`).
+little of what the memory delivers. "loop" repeats a step: one
+thread a robot, its states in registers throughout. The outputs of the step are the first inputs of
+the next; the other inputs, controls, are read anew in every step. After every so many steps, and
+after the last, states are written to records.
 """
 
 from collections.abc import Sequence
@@ -13,10 +16,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from chasles.backends.c_body import number_of
-from chasles.backends.cuda_body import Body
-from chasles.backends.cuda_loop_source import Looped
+from chasles.backends.cuda_body import Body, Plan
 from chasles.backends.cuda_math import MOVES, prelude
-from chasles.backends.cuda_plan import Plan
 from chasles.expr import Program
 
 Form = Literal["direct", "rows", "columns", "loop"]
@@ -26,9 +27,6 @@ WARP = 32
 
 HEADER = 128
 """Bytes before a tile: the barrier that says its rows have arrived."""
-
-STRIDES = ("row", "column")
-"""How far apart in an array successive states are, and successive numbers of one."""
 
 ROOM = 48 * 1024
 """Bytes of shared memory that a warp may use, so that several fit on a multiprocessor."""
@@ -55,11 +53,7 @@ def source(
     least: blocks that must fit on a multiprocessor at once, which limits registers; 0 sets none.
     cuts: keep the compiler from moving work far ahead.
     """
-    written: _Direct | _Tiled | Looped
-    if form == "loop":
-        written = Looped(program, dtype)
-    else:
-        written = _Direct(program, dtype) if form == "direct" else _Tiled(program, dtype, form)
+    written = _FORMS[form](program, dtype, form)
     written.body.run(cuts=cuts)
     body = written.body
     head = [f"/* {program.name}, {form}: {program.count}. */", prelude(dtype)]
@@ -82,37 +76,52 @@ def source(
     return Source(text, written.shared, written.columns)
 
 
-class _Direct:
-    """Each thread reads its state into registers and writes its results where they belong."""
+class _Form:
+    """How threads get the inputs of their states, and deliver the results.
+
+    more: further parameters of the kernel. strides: those of an array. before, after: lines around
+    the body.
+    """
 
     more: Sequence[str] = ()
-    strides: Sequence[str] = STRIDES
+    strides: Sequence[str] = ("row", "column")
     shared: int = 0
     columns: tuple[int, ...] = ()
+    before: Sequence[str] = ()
     after: Sequence[str] = ()
 
-    def __init__(self, program: Program, dtype: str) -> None:
-        plan = Plan(program)
-        self.before = [
-            "  const long long state = blockIdx.x * (long long)blockDim.x + threadIdx.x;",
-            "  if (state >= count) return;",
-            *(f"  in{k} += state * row_in{k};" for k in range(len(program.inputs))),
-            *(f"  out{k} += state * row_out{k};" for k in range(len(program.outputs))),
+    def __init__(self, program: Program, dtype: str, form: Form) -> None:
+        self.program, self.form, self.plan = program, form, Plan(program)
+        self.number, code = number_of(dtype), self.plan.code
+        self.body = Body(self.plan, self.number, self._deliver)
+        self.inputs = sorted((code[k].data, k) for k in self.plan.order if code[k].op == "input")
+
+    def _deliver(self, output: int, index: int, value: str) -> str:
+        return f"out{output}[{index} * column_out{output}] = {value};"
+
+    def _begin(self, name: str) -> list[str]:
+        """Where the thread's state is in all arrays."""
+        return [
+            f"  const long long {name} = blockIdx.x * (long long)blockDim.x + threadIdx.x;",
+            f"  if ({name} >= count) return;",
+            *(f"  in{k} += {name} * row_in{k};" for k in range(len(self.program.inputs))),
+            *(f"  out{k} += {name} * row_out{k};" for k in range(len(self.program.outputs))),
         ]
-        self.body = body = Body(plan, number_of(dtype), _into_array)
-        inputs = [(plan.code[k].data, k) for k in plan.order if plan.code[k].op == "input"]
-        for (array, index), k in sorted(inputs):
-            turns = k in plan.turning_inputs
-            body.name(k, f"in{array}[{index} * column_in{array}]", fixed=not turns)
-        if plan.turning_inputs:
-            body.bring_near([f"t{k}" for k in plan.turning_inputs])
 
 
-def _into_array(output: int, index: int, value: str) -> str:
-    return f"out{output}[{index} * column_out{output}] = {value};"
+class _Direct(_Form):
+    """Each thread reads its state into registers and writes its results where they belong."""
+
+    def __init__(self, program: Program, dtype: str, form: Form) -> None:
+        super().__init__(program, dtype, form)
+        self.before, turning = self._begin("state"), self.plan.turning_inputs
+        for (array, index), k in self.inputs:
+            self.body.name(k, f"in{array}[{index} * column_in{array}]", fixed=k not in turning)
+        if turning:
+            self.body.bring_near([f"t{k}" for k in turning])
 
 
-class _Tiled:
+class _Tiled(_Form):
     """Inputs wait in shared memory; in the form "rows" results go there too, where there is room.
 
     A tile has a region for each input array: rows as in the array, or columns of LANES numbers.
@@ -120,15 +129,10 @@ class _Tiled:
     again), then a region for each output that comes in rows, unless it fits in that of an input.
     """
 
-    more: Sequence[str] = ()
-    strides: Sequence[str] = STRIDES
-
     def __init__(self, program: Program, dtype: str, form: Form) -> None:
-        self.program, self.form, self.plan = program, form, Plan(program)
-        self.number = number_of(dtype)
+        super().__init__(program, dtype, form)
         self.size = 0
         self.regions = [self._reserve(variable.size) for variable in program.inputs]
-        self.body = Body(self.plan, self.number, self._deliver)
         turns = {angle: self._waiting(angle) for angle in self.plan.angles}
         self.results: dict[int, int] = self._place_results() if form == "rows" else {}
         outputs = range(len(program.outputs))
@@ -191,7 +195,7 @@ class _Tiled:
 
     def _deliver(self, output: int, index: int, value: str) -> str:
         if output not in self.results:
-            stored = _into_array(output, index, value)
+            stored = super()._deliver(output, index, value)
             return stored if self.form == "columns" else f"if (lane < rows) {stored}"
         size = self.program.outputs[output].size
         return f"tile{self._element(self.results[output], size, index)} = {value};"
@@ -199,15 +203,13 @@ class _Tiled:
     def _write(self, turns: dict[int, tuple[str, str]]) -> None:
         """Angles first: brought near, turned, their sines and cosines kept; then the program."""
         plan, body = self.plan, self.body
-        for k in plan.order:
-            if plan.code[k].op == "input":
-                body.held[k] = f"kept{self._input(k)}"
+        body.held = {k: f"kept{self._input(k)}" for _, k in self.inputs}
         if plan.turning_inputs:
             body.bring_near([f"tile{self._input(k)}" for k in plan.turning_inputs])
         for angle, (sine, cosine) in turns.items():
             body.prepare(angle)
             body.say("{")
-            body.turn(angle, "s", "c", declare=True)
+            body.turn(angle, "s", "c")
             body.say(f"tile{sine} = s; tile{cosine} = c;")
             body.say("}")
             for k in plan.users[angle]:
@@ -304,3 +306,49 @@ extern "C" __global__ void spread(long long count, int size, long long row,
       rows[(state + i) * row + first + lane] = tile[lane][i];
 }}
 """
+
+
+class _Looped(_Form):
+    """The loop around a step. Arrays have a third stride, from one step or record to the next."""
+
+    more = ("long long steps", "long long every")
+    strides = ("row", "along", "column")
+
+    def __init__(self, program: Program, dtype: str, form: Form) -> None:
+        super().__init__(program, dtype, form)
+        states = len(program.outputs)
+        sizes = [v.size for v in program.inputs[:states]]
+        assert sizes == [v.size for v in program.outputs], "outputs must be the first inputs"
+        self.before = self._begin("robot")
+        self._read(own=True)
+        self.body.say("long long left = every;")
+        self.body.say("for (long long step = steps; step > 0; step--) {")
+        self._read(own=False)
+        self.body.turn_near()
+        self.after = self._end()
+
+    def _read(self, *, own: bool) -> None:
+        """The states, or the controls."""
+        for (array, index), k in self.inputs:
+            if (array < len(self.program.outputs)) == own:
+                fixed = not own and k not in self.plan.turning_inputs
+                self.body.name(k, f"in{array}[{index} * column_in{array}]", fixed=fixed)
+
+    def _deliver(self, output: int, index: int, value: str) -> str:
+        return f"const real next{output}_{index} = {value};"
+
+    def _end(self) -> list[str]:
+        """The next states and controls; records, where they are due."""
+        outputs = self.program.outputs
+        lines = [f"  t{k} = next{a}_{i};" for (a, i), k in self.inputs if a < len(outputs)]
+        controls = range(len(outputs), len(self.program.inputs))
+        lines += [f"  in{k} += along_in{k};" for k in controls]
+        lines.append("  if (--left == 0 || step == 1) {")
+        for k, variable in enumerate(outputs):
+            for index in range(variable.size):
+                lines.append(f"    out{k}[{index} * column_out{k}] = next{k}_{index};")
+            lines.append(f"    out{k} += along_out{k};")
+        return [*lines, "    left = every;", "  }", "  }"]
+
+
+_FORMS = {"direct": _Direct, "rows": _Tiled, "columns": _Tiled, "loop": _Looped}

@@ -1,9 +1,8 @@
 """Runs a program one operation and one state at a time: slow, and the definition of correct."""
 
-from collections.abc import Callable, Sequence
-
 import numpy as np
 
+from chasles.backends.arrays import Rows
 from chasles.expr import Program, interpret
 
 
@@ -14,12 +13,7 @@ class Kernel:
         self.program, self.interface = program, program.interface
         self.dtype = np.dtype(dtype)
 
-    def __call__(
-        self,
-        inputs: Sequence[np.ndarray],
-        outputs: Sequence[np.ndarray],
-        threads: int | None = None,
-    ) -> None:
+    def __call__(self, inputs: Rows, outputs: Rows, threads: int | None = None) -> None:
         """Run on rows: arrays (count, size) in, arrays (count, size) out; always one thread."""
         for row in range(outputs[0].shape[0]):
             values = {
@@ -28,11 +22,6 @@ class Kernel:
             results = interpret(self.program, values)
             for variable, out in zip(self.program.outputs, outputs, strict=True):
                 out[row] = results[variable.name]
-
-
-def prepare(recipe: object, trace: Callable[[], Program], dtype: str = "float64") -> Kernel:
-    """The kernel of a recipe."""
-    return compile(trace(), dtype)
 
 
 def compile(program: Program, dtype: str = "float64") -> Kernel:

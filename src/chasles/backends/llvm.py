@@ -1,4 +1,12 @@
-"""Machine code for one program, through LLVM: scalar for one state, SIMD for batches."""
+"""Machine code for one program, through LLVM: scalar for one state, SIMD for batches.
+
+Around it stands a built-in function, the fast entry, which costs tens of nanoseconds beside the
+program itself. What its machine code and CPython's function object point to is never freed, not
+even when the interpreter ends: the code, the method definition and the context. So no order in
+which the garbage collector takes things apart, no finaliser and no resurrection can leave an entry
+without its code. (Equal programs share their code, so a robot made again costs nothing.)
+Everything of a robot is reached through the function's `__self__`, an ordinary Python object.
+"""
 
 import ctypes
 import functools
@@ -13,15 +21,20 @@ import llvmlite
 import llvmlite.binding as llvm
 import numpy as np
 
-from chasles.backends import cache, call, pool
+from chasles.backends import arrays, cache, llvm_entry
+from chasles.backends.arrays import Rows
 from chasles.backends.cache import Artifact
-from chasles.backends.llvm_entry import LAYOUT
 from chasles.backends.llvm_math import ELEMENTS
 from chasles.backends.llvm_source import WORTH_THREADS, Module, Target, module
+from chasles.errors import StateError
 from chasles.expr import Program
 
 _SHARE = 64
 """Rows go to threads in multiples of this: whole tiles."""
+Again = Callable[[tuple[Any, ...], dict[str, Any]], Any]
+"""A short way for what an entry does not take: arguments and named ones to an answer, or
+NotImplemented."""
+
 _LOADED: dict[str, "Kernel"] = {}
 """Kernels by recipe: equal robots share their code."""
 _SERIAL = itertools.count()
@@ -46,13 +59,10 @@ class Machine:
     @functools.cache
     def host() -> "Machine":
         """This computer, with its widest vectors of doubles."""
-        found = llvm.get_host_cpu_features()
-        if found.get("avx512f") and found.get("avx512dq"):
-            width = 8
-        else:
-            width = 4 if found.get("avx") else 2
-        fuse = bool(found.get("fma") or found.get("neon") or found.get("fp-armv8"))
-        triple = llvm.get_process_triple()
+        found, triple = llvm.get_host_cpu_features(), llvm.get_process_triple()
+        widest = found.get("avx512f") and found.get("avx512dq")
+        width = 8 if widest else 4 if found.get("avx") else 2
+        fuse = any(found.get(name) for name in ("fma", "neon", "fp-armv8"))
         fuse = fuse or triple.startswith(("aarch64", "arm64"))
         return Machine(triple, llvm.get_host_cpu_name(), found.flatten(), width, fuse)
 
@@ -71,8 +81,12 @@ def _initialise() -> None:
 def _exact() -> dict[str, int]:
     """The C library's sine and cosine, for angles too large to reduce in the vector code."""
     library = ctypes.CDLL("ucrtbase" if sys.platform == "win32" else None)
-    functions = {f"chasles_{name}": getattr(library, name) for name in ("sin", "cos")}
-    return {name: ctypes.cast(f, ctypes.c_void_p).value or 0 for name, f in functions.items()}
+    return {f"chasles_{name}": _at(getattr(library, name)) for name in ("sin", "cos")}
+
+
+def _at(function: Any) -> int:
+    """The address of a C function."""
+    return ctypes.cast(function, ctypes.c_void_p).value or 0
 
 
 @functools.cache
@@ -89,7 +103,7 @@ def source(program: Program, machine: Machine | None = None, dtype: str = "float
 
 def assemble(text: str, machine: Machine) -> bytes:
     """Machine code from a module's text. LLVM's mid-level passes stay off: nothing is left."""
-    with pool.COMPILING:
+    with arrays.COMPILING:
         _initialise()
         target = llvm.Target.from_triple(machine.triple).create_target_machine(
             cpu=machine.cpu,
@@ -113,7 +127,7 @@ def build(program: Program, machine: Machine | None = None, dtype: str = "float6
 
 def load(code: bytes, symbols: Mapping[str, int], names: Iterable[str]) -> Any:
     """Machine code that calls functions at addresses, with the addresses of some of its names."""
-    with pool.COMPILING:
+    with arrays.COMPILING:
         _initialise()
         builder = llvm.JITLibraryBuilder()
         builder.add_object_img(code).add_current_process()
@@ -124,6 +138,10 @@ def load(code: bytes, symbols: Mapping[str, int], names: Iterable[str]) -> Any:
         return builder.link(_jit(), f"chasles{next(_SERIAL)}")
 
 
+Places = Sequence[tuple[int, int]]
+"""Where the rows of arrays start, and how far they are apart."""
+
+
 class Kernel:
     """A compiled program, loaded. Threads may share it: each has its own workspace."""
 
@@ -131,13 +149,11 @@ class Kernel:
         self.artifact = artifact
         self.interface, self.dtype = artifact.interface, np.dtype(artifact.dtype)
         self._local = threading.local()
-        self._load(has_entry=bool(artifact.interface.outputs))
-
-    def _load(self, *, has_entry: bool) -> None:
-        with pool.COMPILING:
-            symbols = _exact() | {"context": ctypes.addressof(call.CONTEXT)}
-            names = ("one", "batch", "entry")[: 2 + has_entry]
-            self._library = load(self.artifact.object_code, symbols, names)
+        has_entry = bool(artifact.interface.outputs)
+        names = ("one", "batch", "entry")[: 2 + has_entry]
+        with arrays.COMPILING:
+            symbols = _exact() | {"context": ctypes.addressof(CONTEXT)}
+            self._library = load(artifact.object_code, symbols, names)
         pointer, size = ctypes.c_void_p, ctypes.c_ssize_t
         self.entry: int | None = self._library["entry"] if has_entry else None
         self.one_address: int = self._library["one"]
@@ -145,12 +161,7 @@ class Kernel:
         self.batch_address: int = self._library["batch"]
         self._batch = ctypes.CFUNCTYPE(None, size, *[pointer] * 5)(self.batch_address)
 
-    def __call__(
-        self,
-        inputs: Sequence[np.ndarray],
-        outputs: Sequence[np.ndarray],
-        threads: int | None = None,
-    ) -> None:
+    def __call__(self, inputs: Rows, outputs: Rows, threads: int | None = None) -> None:
         """Run on rows: arrays (count, size), each row contiguous, any row stride.
 
         No output overlaps an input, except that several rows may be exactly those of an input.
@@ -159,16 +170,17 @@ class Kernel:
         if count == 0:
             return
         if count == 1:
-            self._one(*(_pointers(map(_address, arrays)) for arrays in (inputs, outputs)))
+            self._one(*(table(ctypes.c_void_p, map(address, a)) for a in (inputs, outputs)))
             return
         if threads is None:
-            threads = pool.cores() if count * self.artifact.work > WORTH_THREADS else 1
+            threads = arrays.cores() if count * self.artifact.work > WORTH_THREADS else 1
 
         def work(first: int, last: int) -> None:
             """Rows from first to last; whoever has this function keeps the arrays alive."""
-            self._range(first, last, [_places(arrays) for arrays in (inputs, outputs)])
+            given, taken = ([(address(a), a.strides[0]) for a in b] for b in (inputs, outputs))
+            self._range(first, last, given, taken)
 
-        pool.run(count, _SHARE, threads, work)
+        arrays.in_ranges(count, _SHARE, threads, work)
 
     def run(self, count: int, *tables: int) -> None:
         """Run on all threads on rows at addresses that the caller keeps.
@@ -177,55 +189,90 @@ class Kernel:
         """
         sizes = [len(self.interface.inputs)] * 2 + [len(self.interface.outputs)] * 2
         lists = [
-            list((ctypes.c_ssize_t * size).from_address(table))
-            for size, table in zip(sizes, tables, strict=True)
+            list((ctypes.c_ssize_t * size).from_address(place))
+            for size, place in zip(sizes, tables, strict=True)
         ]
-        places = [list(zip(lists[k], lists[k + 1], strict=True)) for k in (0, 2)]
-        pool.run(count, _SHARE, pool.cores(), lambda a, b: self._range(a, b, places))
+        given, taken = (list(zip(lists[k], lists[k + 1], strict=True)) for k in (0, 2))
+        cores = arrays.cores()
+        arrays.in_ranges(count, _SHARE, cores, lambda a, b: self._range(a, b, given, taken))
 
-    def _range(self, first: int, last: int, places: Sequence[Sequence[tuple[int, int]]]) -> None:
+    def _range(self, first: int, last: int, given: Places, taken: Places) -> None:
         tables = []
-        for arrays in places:
-            tables.append(_pointers(address + first * step for address, step in arrays))
-            tables.append(_sizes(step for _, step in arrays))
+        for places in (given, taken):
+            tables.append(table(ctypes.c_void_p, [start + first * step for start, step in places]))
+            tables.append(table(ctypes.c_ssize_t, [step for _, step in places]))
         self._batch(last - first, *tables, self.workspace())
 
     def workspace(self) -> int:
         """Room for tiles of lanes, one for each thread; aligned to the widest vector."""
         if not hasattr(self._local, "workspace"):
             self._local.workspace = np.empty(self.artifact.workspace + 64, np.uint8)
-        return -(-_address(self._local.workspace) // 64) * 64
+        return -(-address(self._local.workspace) // 64) * 64
+
+    def fast_entry(
+        self,
+        *,
+        name: str,
+        signature: str,
+        doc: str,
+        holder: Any,
+        fallback: Callable[..., Any],
+        again: Again | None = None,
+    ) -> Callable[..., Any]:
+        """The built-in function; the fallback itself where the machine or Python allows none.
+
+        holder: where the function can be found again by name when it is unpickled. fallback: takes
+        the same arguments in every form, and is called for whatever the machine code does not take.
+        again: tried before it, a short way for arrays that only have to be laid out anew.
+        """
+        if self.entry is None or not supported():
+            return fallback
+        _fill_context()
+        text = f"{name}($self, {signature})\n--\n\n{doc}"
+        if (self.entry, text) not in _KEPT:
+            encoded = (name.encode(), text.encode())
+            facts = encoded[0], self.entry, _FASTCALL_WITH_KEYWORDS, encoded[1]
+            _KEPT[self.entry, text] = _for_ever((self, _MethodDefinition(*facts), encoded))
+        make = ctypes.pythonapi.PyCFunction_NewEx
+        make.restype = ctypes.py_object
+        make.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
+        definition = ctypes.addressof(_KEPT[self.entry, text][1])
+        built: Callable[..., Any] = make(definition, Owner(holder, name, fallback, again), None)
+        return built
 
 
-def _places(arrays: Iterable[np.ndarray]) -> list[tuple[int, int]]:
-    """Where rows start, and how far they are apart."""
-    return [(_address(a), a.strides[0]) for a in arrays]
-
-
-def _pointers(addresses: Iterable[int]) -> Any:
-    listed = list(addresses)
-    return (ctypes.c_void_p * len(listed))(*listed)
-
-
-def _sizes(numbers: Iterable[int]) -> Any:
+def table(kind: Any, numbers: Iterable[int]) -> Any:
+    """Numbers or addresses as an array of C."""
     listed = list(numbers)
-    return (ctypes.c_ssize_t * len(listed))(*listed)
+    return (kind * len(listed))(*listed)
 
 
-def _address(a: np.ndarray) -> int:
-    address: int = a.__array_interface__["data"][0]
-    return address
+def address(a: np.ndarray) -> int:
+    """Where an array's first number is."""
+    place: int = a.__array_interface__["data"][0]
+    return place
 
 
-def prepare(recipe: object, trace: Callable[[], Program], dtype: str = "float64") -> Kernel:
-    """The kernel of a recipe: from the cache, or traced, compiled and kept there."""
-    name = cache.key(recipe, dtype, Machine.host(), llvmlite.__version__, LAYOUT)
+def _entry(recipe: object, dtype: str) -> str:
+    return cache.key(recipe, dtype, Machine.host(), llvmlite.__version__, llvm_entry.LAYOUT)
+
+
+def known(recipe: object, trace: Callable[[], Program], dtype: str) -> Kernel | None:
+    """The kernel of a recipe that is loaded already, or in the cache."""
+    name = _entry(recipe, dtype)
     if name not in _LOADED:
         artifact = cache.load(name)
         if artifact is None:
-            artifact = build(trace(), dtype=dtype)
-            cache.save(name, artifact)
+            return None
         _LOADED[name] = Kernel(artifact)
+    return _LOADED[name]
+
+
+def keep(recipe: object, program: Program, dtype: str) -> Kernel:
+    """Compile the program of a recipe, and keep its kernel here and in the cache."""
+    name, artifact = _entry(recipe, dtype), build(program, dtype=dtype)
+    cache.save(name, artifact)
+    _LOADED[name] = Kernel(artifact)
     return _LOADED[name]
 
 
@@ -241,4 +288,146 @@ def compile(program: Program, machine: Machine | None = None, dtype: str = "floa
 
 def described() -> str:
     """The processor that code runs on, and how many threads of it."""
-    return f"{Machine.host().cpu}, {pool.cores()} threads"
+    return f"{Machine.host().cpu}, {arrays.cores()} threads"
+
+
+# What the fast entry needs of Python and NumPy -------------------------------------------------
+
+_FASTCALL_WITH_KEYWORDS = 0x0080 | 0x0002
+_ARRAY_TYPE, _ARRAY_RETURN, _ARRAY_NEW = 2, 76, 93
+"""Places in NumPy's table of C functions, fixed since its first version."""
+
+_KEPT: dict[tuple[int, str], Any] = {}
+"""Kernels with an entry and their method definitions, by the entry's address and its text."""
+
+
+class _MethodDefinition(ctypes.Structure):
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("function", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    )
+
+
+class Owner:
+    """What an entry belongs to, its `__self__`: called for whatever the machine code does not take.
+
+    fallback: the Python path. again: tried before it, on arguments and named ones; NotImplemented
+    where it does not help. holder: where a pickled entry is found again, by name.
+    """
+
+    def __init__(
+        self,
+        holder: Any,
+        name: str,
+        fallback: Callable[..., Any] | None = None,
+        again: Again | None = None,
+    ) -> None:
+        self.holder, self.name, self.fallback, self.again = holder, name, fallback, again
+
+    def __call__(self, /, *arguments: Any, **named: Any) -> Any:
+        again = self.__dict__.get("again")
+        if again is not None:
+            answer = again(arguments, named)
+            if answer is not NotImplemented:
+                return answer
+        fallback = self.__dict__.get("fallback")
+        if fallback is None:
+            raise StateError("E-CALL-016", "the robot of this function has been taken apart")
+        return fallback(*arguments, **named)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == self.__dict__.get("name"):
+            return getattr(self.holder, name)
+        raise AttributeError(name)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Owner, (self.holder, self.name)
+
+
+def _for_ever(kept: Any) -> Any:
+    """Own one more reference, which nobody returns: modules lose their names at the end."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
+    return kept
+
+
+_OUT, _THREADS = (_for_ever(sys.intern(name)) for name in ("out", "threads"))
+CONTEXT = _for_ever((ctypes.c_void_p * len(llvm_entry.CONTEXT))())
+"""What the machine code reaches of Python and NumPy; filled before the first entry is made."""
+
+
+@functools.cache
+def _fill_context() -> None:
+    numpy = _numpy_table()
+    own = {
+        "array_type": numpy[_ARRAY_TYPE],
+        "out_name": id(_OUT),
+        "new_array": numpy[_ARRAY_NEW],
+        "unwrap": numpy[_ARRAY_RETURN],
+        "tuple_type": id(tuple),
+        "list_type": id(list),
+        "float_type": id(float),
+        "float64_type": id(np.float64),
+        "int_type": id(int),
+        "threads_name": id(_THREADS),
+        "none": id(None),
+        "unit": id(1),
+    }
+    for k, (key, function) in enumerate(llvm_entry.CONTEXT.items()):
+        CONTEXT[k] = _at(getattr(ctypes.pythonapi, function)) if function else own[key]
+
+
+@functools.cache
+def _numpy_table() -> Any:
+    core = getattr(np, "_core", None) or np.core
+    capsule = core._multiarray_umath._ARRAY_API
+    get = ctypes.pythonapi.PyCapsule_GetPointer
+    get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    return ctypes.cast(get(capsule, None), ctypes.POINTER(ctypes.c_void_p))
+
+
+@functools.cache
+def supported() -> bool:
+    """Return True if this Python and NumPy have the layout that the machine code reads."""
+    import sysconfig
+
+    if sys.implementation.name != "cpython" or sysconfig.get_config_var("Py_GIL_DISABLED"):
+        return False
+    if sys.byteorder != "little" or ctypes.sizeof(ctypes.c_void_p) != 8:
+        return False
+    return _numpy_table()[_ARRAY_TYPE] == id(np.ndarray) and _probe()
+
+
+def _probe() -> bool:
+    """Read known arrays and a known tuple at the offsets that the machine code uses."""
+
+    def read(place: int, kind: Any) -> Any:
+        return kind.from_address(place).value
+
+    at, size, number, pointer = llvm_entry, ctypes.c_ssize_t, ctypes.c_int, ctypes.c_void_p
+    pair = ("out", "in")
+    fits = read(id(pair) + at.HEAD, size) == 2
+    fits &= read(id(pair) + at.TUPLE, pointer) == id(pair[0])
+    numbers = [0.5, np.float64(-2.0)]
+    fits &= read(id(numbers) + at.HEAD, size) == 2
+    fits &= read(read(id(numbers) + at.LIST, pointer), pointer) == id(numbers[0])
+    fits &= [read(id(x) + at.HEAD, ctypes.c_double) for x in numbers] == numbers
+    for array in (np.zeros((3, 5)), np.zeros((2, 3, 4), order="F"), np.zeros(7, ">f8")):
+        start = id(array)
+        shape, descr = (read(start + k, pointer) for k in (at.SHAPE, at.DESCR))
+        if not shape or descr != id(array.dtype):
+            return False  # what they do not point to must not be read
+        flags = read(start + at.FLAGS, number)
+        fits &= read(start + at.HEAD - 8, pointer) == id(np.ndarray)
+        fits &= read(start + at.DATA, pointer) == address(array)
+        fits &= read(start + at.RANK, number) == array.ndim
+        fits &= tuple(read(shape + 8 * k, size) for k in range(array.ndim)) == array.shape
+        strides = read(start + at.STRIDES, pointer)
+        fits &= tuple(read(strides + 8 * k, size) for k in range(array.ndim)) == array.strides
+        fits &= bool(flags & 0x0001) == array.flags.c_contiguous
+        fits &= bool(flags & 0x0100) == array.flags.aligned
+        fits &= bool(flags & 0x0400) == array.flags.writeable
+        fits &= read(descr + at.TYPE, number) == array.dtype.num
+        fits &= (read(descr + at.ORDER, ctypes.c_char) == b"=") == array.dtype.isnative
+    return fits

@@ -9,16 +9,14 @@ chapter 12, with one level).
 import ctypes
 import functools
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from chasles.backends.llvm import Machine, assemble, load
+from chasles.backends.arrays import Rows
+from chasles.backends.llvm import Machine, address, assemble, load
 from chasles.backends.llvm_loop import NUMBERS, TABLES, Loop, in_blocks
-
-Arrays = Sequence[np.ndarray]
 
 
 @functools.cache
@@ -103,17 +101,16 @@ class Adjoint:
     def __init__(self, step: Loop, back: Loop) -> None:
         self._step, self._back = step, back
         self._library = load(_machine_code(), {}, ["perform"])
-        self._perform = ctypes.CFUNCTYPE(None, ctypes.c_ssize_t, ctypes.c_void_p)(
-            self._library["perform"]
-        )
+        kind = ctypes.CFUNCTYPE(None, ctypes.c_ssize_t, ctypes.c_void_p)
+        self._perform = kind(self._library["perform"])
 
     def __call__(
         self,
-        states: Arrays,
-        controls: Arrays,
-        weights: Arrays,
-        covectors: Arrays,
-        along: Arrays,
+        states: Rows,
+        controls: Rows,
+        weights: Rows,
+        covectors: Rows,
+        along: Rows,
         steps: int,
         every: int,
         threads: int | None = None,
@@ -127,7 +124,7 @@ class Adjoint:
         plan = _Plan.of(steps, every)
 
         def block(start: int, end: int) -> None:
-            def rows(arrays: Arrays) -> list[np.ndarray]:
+            def rows(arrays: Rows) -> list[np.ndarray]:
                 return [a if len(a) == 1 else a[start:end] for a in arrays]
 
             moving = [a[start:end] for a in states]
@@ -138,13 +135,7 @@ class Adjoint:
         in_blocks(len(states[0]), steps * work, threads, block)
 
     def _block(
-        self,
-        plan: _Plan,
-        states: Arrays,
-        controls: Arrays,
-        weights: Arrays,
-        covectors: Arrays,
-        along: Arrays,
+        self, plan: _Plan, states: Rows, controls: Rows, weights: Rows, covectors: Rows, along: Rows
     ) -> None:
         n, rows = plan.checkpoints, len(states[0])
         slots = n + plan.length - 1
@@ -162,7 +153,12 @@ class Adjoint:
         back = _Calls.back(plan, self._back, covectors, kept, controls, weights, along)
         order = np.argsort(np.concatenate([again.order, back.order]), kind="stable")
         calls = np.ascontiguousarray(np.concatenate([again.table, back.table])[order])
-        self._perform(len(calls), _address(calls))
+        self._perform(len(calls), address(calls))
+
+
+Given = tuple[np.ndarray, Any, int]
+"""An array (count or 1, steps or 1, size), the step at which each call begins, and the direction
+in which it goes."""
 
 
 @dataclass(frozen=True)
@@ -174,7 +170,7 @@ class _Calls:
     arrays: tuple[Any, ...]
 
     @staticmethod
-    def again(plan: _Plan, loop: Loop, kept: Arrays, controls: Arrays) -> "_Calls":
+    def again(plan: _Plan, loop: Loop, kept: Rows, controls: Rows) -> "_Calls":
         """The states of each stretch, from its checkpoint up to its latest step."""
         n = plan.checkpoints
         start = plan.length * np.arange(n)
@@ -182,56 +178,52 @@ class _Calls:
         many = end - start > 1
         start, end = start[many], end[many]
         moving = [np.ascontiguousarray(a[:, :n].swapaxes(0, 1)[many]) for a in kept]
-        stretch = np.arange(len(start))
-        states = _Tables.of(len(start), [(a.swapaxes(0, 1), stretch, 0) for a in moving])
-        inputs = states + _Tables.of(len(start), [(c, start, 1) for c in controls])
-        records = _Tables.of(len(start), [(a, n, 1) for a in kept])
-        return _Calls.of(loop, len(kept[0]), end - start - 1, inputs, states, records, -2 * end)
+        states: list[Given] = [(a.swapaxes(0, 1), np.arange(len(start)), 0) for a in moving]
+        others: list[Given] = [(c, start, 1) for c in controls]
+        records: list[Given] = [(a, n, 1) for a in kept]
+        return _Calls.of(loop, end - start - 1, states, others, records, -2 * end)
 
     @staticmethod
     def back(
         plan: _Plan,
         loop: Loop,
-        covectors: Arrays,
-        kept: Arrays,
-        controls: Arrays,
-        weights: Arrays,
-        along: Arrays,
+        covectors: Rows,
+        kept: Rows,
+        controls: Rows,
+        weights: Rows,
+        along: Rows,
     ) -> "_Calls":
         """The steps of each piece transposed."""
-        pieces, latest = len(plan.last), plan.last - 1
-        states = _Tables.of(pieces, [(a[:, None], 0, 0) for a in covectors])
-        inputs = states + _Tables.of(
-            pieces,
-            [
-                *((a, plan.slots, -1) for a in kept),
-                *((c, latest, -1) for c in controls),
-                *((w, plan.records, -1 if plan.every == 1 else 0) for w in weights),
-            ],
-        )
-        records = _Tables.of(pieces, [(a, latest, -1) for a in along])
-        steps = plan.last - plan.first
-        order = 1 - 2 * plan.last
-        return _Calls.of(loop, len(kept[0]), steps, inputs, states, records, order)
+        latest, each = plan.last - 1, -1 if plan.every == 1 else 0
+        states: list[Given] = [(a[:, None], 0, 0) for a in covectors]
+        others: list[Given] = [
+            *((a, plan.slots, -1) for a in kept),
+            *((c, latest, -1) for c in controls),
+            *((w, plan.records, each) for w in weights),
+        ]
+        records: list[Given] = [(a, latest, -1) for a in along]
+        return _Calls.of(loop, plan.last - plan.first, states, others, records, 1 - 2 * plan.last)
 
     @staticmethod
     def of(
         loop: Loop,
-        rows: int,
         steps: np.ndarray,
-        inputs: "_Tables",
-        states: "_Tables",
-        records: "_Tables",
+        own: list[Given],
+        others: list[Given],
+        kept: list[Given],
         order: np.ndarray,
     ) -> "_Calls":
+        inputs, states, records = (
+            _Tables.of(len(steps), given) for given in (own + others, own, kept)
+        )
         fresh = [np.empty(size // 8) for size in states.sizes]
-        places = np.array([_address(a) for a in fresh], dtype=np.intp)
-        columns: list[Any] = [loop.address, rows, steps, 1]
+        places = np.array([address(a) for a in fresh], dtype=np.intp)
+        columns: list[Any] = [loop.address, len(own[0][0]), steps, 1]
         columns += [len(inputs.sizes), len(states.sizes), len(records.sizes)]
-        columns += [inputs.each, _address(inputs.rows), _address(inputs.along)]
-        columns += [states.each, _address(states.sizes)]
-        columns += [records.each, _address(records.rows), _address(records.along)]
-        columns += [_address(places), loop.kernel.workspace()]
+        columns += [inputs.each, address(inputs.rows), address(inputs.along)]
+        columns += [states.each, address(states.sizes)]
+        columns += [records.each, address(records.rows), address(records.along)]
+        columns += [address(places), loop.kernel.workspace()]
         table = np.empty((len(steps), len(columns)), dtype=np.intp)
         for k, column in enumerate(columns):
             table[:, k] = column
@@ -253,36 +245,19 @@ class _Tables:
     arrays: tuple[np.ndarray, ...]
 
     @staticmethod
-    def of(calls: int, given: Sequence[tuple[np.ndarray, Any, int]]) -> "_Tables":
-        """From arrays (count or 1, steps or 1, size), the step of each call, and the direction."""
+    def of(calls: int, given: list[Given]) -> "_Tables":
         arrays = tuple(a for a, _, _ in given)
         steps = [0 if a.shape[1] == 1 else a.strides[1] for a in arrays]
         places = np.empty((calls, len(given)), dtype=np.intp)
         for column, ((a, k, _), s) in enumerate(zip(given, steps, strict=True)):
-            places[:, column] = _address(a) + k * s
-        return _Tables(
-            places,
-            np.array([0 if len(a) == 1 else a.strides[0] for a in arrays], dtype=np.intp),
-            np.array([s * way for s, (_, _, way) in zip(steps, given, strict=True)], dtype=np.intp),
-            np.array([a.shape[2] * a.itemsize for a in arrays], dtype=np.intp),
-            arrays,
-        )
-
-    def __add__(self, other: "_Tables") -> "_Tables":
-        return _Tables(
-            np.concatenate([self.places, other.places], axis=1),
-            np.concatenate([self.rows, other.rows]),
-            np.concatenate([self.along, other.along]),
-            np.concatenate([self.sizes, other.sizes]),
-            self.arrays + other.arrays,
-        )
+            places[:, column] = address(a) + k * s
+        rows = [0 if len(a) == 1 else a.strides[0] for a in arrays]
+        along = [s * way for s, (_, _, way) in zip(steps, given, strict=True)]
+        sizes = [a.shape[2] * a.itemsize for a in arrays]
+        numbers = (np.array(each, dtype=np.intp) for each in (rows, along, sizes))
+        return _Tables(places, *numbers, arrays)
 
     @property
     def each(self) -> np.ndarray:
         """The address of each call's row of `places`."""
-        return _address(self.places) + self.places.strides[0] * np.arange(len(self.places))
-
-
-def _address(array: np.ndarray) -> int:
-    address: int = array.__array_interface__["data"][0]
-    return address
+        return address(self.places) + self.places.strides[0] * np.arange(len(self.places))

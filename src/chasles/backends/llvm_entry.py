@@ -2,48 +2,68 @@
 
 `entry` has the signature of a METH_FASTCALL | METH_KEYWORDS function. It takes exactly what it can
 prove safe: the right number of plain arrays of the right type, aligned, contiguous, of the right
-shape for one state or all for the same number of states, and optionally `out=` of the same kind
-(for several results a tuple of them), writeable. For everything else it calls its `__self__`, the
-Python path. It reads fields of arrays at offsets that `call` has checked, and reaches the outside
-only through the pointers of @context, which is filled when the code is loaded: no address of a
-process is in the code.
+shape for one state or all for the same number of states; for one state also lists, tuples and
+arrays with gaps or of integers, whose numbers it gathers first; optionally `out=` of the same kind
+(for several results a tuple of them), writeable, and `threads=1`. For everything else it calls its
+`__self__`, the Python path. It reads fields of arrays at offsets that `llvm` has checked, and
+reaches the outside only through the pointers of @context, which is filled when the code is loaded:
+no address of a process is in the code.
 """
+
+import ctypes
 
 from chasles.backends.llvm_math import Element, Writer
 from chasles.expr import Interface, Variable
 
-CONTEXT = (
-    "array_type",
-    "out_name",
-    "new_array",
-    "vectorcall",
-    "increment",
-    "unwrap",
-    "release",
-    "acquire",
-    "new_tuple",
-    "set_item",
-    "tuple_type",
-)
-"""What @context points to, in order: numpy.ndarray, the interned string "out", and the functions
-PyArray_New, PyObject_Vectorcall, Py_IncRef, PyArray_Return, PyEval_SaveThread,
-PyEval_RestoreThread, PyTuple_New and PyTuple_SetItem, and the type of tuples."""
+CONTEXT = {
+    "array_type": "",
+    "out_name": "",
+    "new_array": "",
+    "vectorcall": "PyObject_Vectorcall",
+    "increment": "Py_IncRef",
+    "unwrap": "",
+    "release": "PyEval_SaveThread",
+    "acquire": "PyEval_RestoreThread",
+    "new_tuple": "PyTuple_New",
+    "set_item": "PyTuple_SetItem",
+    "tuple_type": "",
+    "list_type": "",
+    "float_type": "",
+    "float64_type": "",
+    "int_type": "",
+    "threads_name": "",
+    "none": "",
+    "unit": "",
+    "as_double": "PyLong_AsDouble",
+    "clear": "PyErr_Clear",
+}
+"""What @context points to, in order: Python's functions, and those that `llvm` fills in:
+numpy.ndarray, the interned strings "out" and "threads", PyArray_New, PyArray_Return, types of
+Python and numpy.float64, None, and the integer 1."""
 
 HEAD, TUPLE = object.__basicsize__, tuple.__basicsize__
-DATA, RANK, SHAPE, DESCR, FLAGS = (HEAD + k for k in (0, 8, 16, 40, 48))
+DATA, RANK, SHAPE, STRIDES, DESCR, FLAGS = (HEAD + k for k in (0, 8, 16, 24, 40, 48))
 ORDER, TYPE = HEAD + 10, HEAD + 12
-"""Where an array keeps its data, number of axes, shape, element type and flags, and where an
-element type keeps its byte order and number."""
+LIST = HEAD + 8
+"""Where an array keeps its data, number of axes, shape, strides, element type and flags, where an
+element type keeps its byte order and number, and where a list keeps the address of its items."""
 
 LAYOUT = (HEAD, TUPLE)
 """What the code assumes of this build of Python."""
 
-PLAIN = 0x0001 | 0x0100
+ALIGNED = 0x0100
+PLAIN = 0x0001 | ALIGNED
 """C-contiguous and aligned."""
 WRITEABLE = 0x0400
 
 SMALL_WORKSPACE = 64 * 1024
 """Bytes of workspace that a batch may have on the stack; larger ones go to the Python path."""
+
+GATHERED = 4096
+"""Numbers of all inputs up to which those of lists and the like are gathered on the stack."""
+
+UNBOUNDED = 1 << 40
+"""A limit on the states of a batch that no batch in memory reaches."""
 
 
 def entry(program: Interface, element: Element, *, workspace: int, most: int) -> str:
@@ -53,46 +73,41 @@ def entry(program: Interface, element: Element, *, workspace: int, most: int) ->
     Python path, which shares them among threads).
     """
     batches = workspace <= SMALL_WORKSPACE and bool(program.inputs)
-    e = _Entry(program, element, most if batches else 0)
+    written = _Entry(program, element, most if batches else 0).write() + _gathered(element)
     if not batches:
-        return e.write()
-    return e.write() + _run_batch(program, element, workspace) + _none_zero(element)
+        return written
+    return written + _run_batch(program, element, workspace) + _none_zero(element)
 
 
 Span = tuple[str, int]
 """Where numbers start in memory, and how many there are for each state."""
 
 
-class _Entry:
+class _Entry(Writer):
     """Writes chains of checks; each check leads on or to the slow path."""
 
     def __init__(self, program: Interface, element: Element, most: int) -> None:
-        self.program, self.element, self.most = program, element, most
+        super().__init__(1, False, element)
+        self.program, self.most, self.steps, self.other = program, most, 0, "slow"
+        self.gathers = sum(variable.size for variable in program.inputs) <= GATHERED
         self.results = program.outputs
         self.one = len(program.outputs) == 1
-        self.w = Writer(1, False)
-        self.steps = 0
 
     # Words of the language ---------------------------------------------------------------------
 
     def require(self, condition: str) -> None:
         self.steps += 1
-        self.w.raw(f"  br i1 {condition}, label %ok{self.steps}, label %slow\nok{self.steps}:")
+        ok = f"ok{self.steps}"
+        self.raw(f"  br i1 {condition}, label %{ok}, label %{self.other}\n{ok}:")
 
     def branch(self, condition: str, yes: str, no: str) -> None:
-        self.w.raw(f"  br i1 {condition}, label %{yes}, label %{no}\n{yes}:")
+        self.raw(f"  br i1 {condition}, label %{yes}, label %{no}\n{yes}:")
 
     def equal(self, kind: str, a: str, b: str | int) -> None:
-        self.require(self.w.emit(f"icmp eq {kind} {a}, {b}"))
-
-    def at(self, base: str, offset: int | str) -> str:
-        return self.w.emit(f"getelementptr i8, ptr {base}, i64 {offset}")
-
-    def field(self, base: str, offset: int, kind: str) -> str:
-        return self.w.emit(f"load {kind}, ptr {self.at(base, offset)}")
+        self.require(self.emit(f"icmp eq {kind} {a}, {b}"))
 
     def context(self, name: str) -> str:
-        return self.field("@context", 8 * CONTEXT.index(name), "ptr")
+        return _context(self, name)
 
     # Checks ------------------------------------------------------------------------------------
 
@@ -102,39 +117,56 @@ class _Entry:
         With a count, an array with that many rows, each of the variable's shape.
         """
         self.equal("ptr", self.field(item, HEAD - 8, "ptr"), self.array_type)
-        sizes = [count, *map(str, variable.shape)] if count else list(map(str, variable.shape))
+        sizes = [count] * bool(count) + [str(size) for size in variable.shape]
         self.equal("i32", self.field(item, RANK, "i32"), len(sizes))
         shape = self.field(item, SHAPE, "ptr")
         for k, size in enumerate(sizes):
             self.equal("i64", self.field(shape, 8 * k, "i64"), size)
-        has = self.w.emit(f"and i32 {self.field(item, FLAGS, 'i32')}, {flags}")
+        has = self.emit(f"and i32 {self.field(item, FLAGS, 'i32')}, {flags}")
         self.equal("i32", has, flags)
         descr = self.field(item, DESCR, "ptr")
         self.equal("i32", self.field(descr, TYPE, "i32"), self.element.type_number)
         self.equal("i8", self.field(descr, ORDER, "i8"), ord("="))
         return self.field(item, DATA, "ptr")
 
+    def numbers(self, k: int, count: str) -> str:
+        """The data of an input: of a plain array, or gathered from what else holds numbers."""
+        item, variable = self.items[k], self.program.inputs[k]
+        if count or len(variable.shape) != 1 or not self.gathers:
+            return self.array(item, variable, PLAIN, count)
+        self.other = f"gather{k}"
+        data = self.array(item, variable, PLAIN)
+        self.other, plain = "slow", self.steps
+        self.raw(f"  br label %got{k}\ngather{k}:")
+        buffer = self.room(max(variable.size, 1), self.element.name)
+        call = f"call ptr @gathered(ptr {item}, i64 {variable.size}, ptr {buffer})"
+        found = self.emit(call)
+        self.require(self.emit(f"icmp ne ptr {found}, null"))
+        self.raw(f"  br label %got{k}\ngot{k}:")
+        return self.emit(f"phi ptr [ {data}, %ok{plain} ], [ {found}, %ok{self.steps} ]")
+
     def some_nonzero(self, data: str, first: int) -> str:
-        found = ""
+        found, kind = "", self.element.name
         for k in range(first, first + 4):
-            number = self.field(data, self.element.bytes * k, self.element.name)
-            nonzero = self.w.emit(f"fcmp une {self.element.name} {number}, 0.0")
-            found = self.w.emit(f"or i1 {found}, {nonzero}") if found else nonzero
+            number = self.field(data, self.element.bytes * k, kind)
+            nonzero = self.emit(f"fcmp une {kind} {number}, 0.0")
+            found = self.emit(f"or i1 {found}, {nonzero}") if found else nonzero
         return found
 
     def apart(self, a: Span, b: Span, count: str, *, or_same: bool) -> None:
         """Two stretches of memory must not overlap, unless they may be exactly the same."""
-        w, ends = self.w, []
-        for start, width in (a, b):
-            ends.append(self.at(start, w.emit(f"mul i64 {count}, {self.element.bytes * width}")))
-        before = w.emit(f"icmp ule ptr {ends[0]}, {b[0]}")
-        after = w.emit(f"icmp ule ptr {ends[1]}, {a[0]}")
-        fine = w.emit(f"or i1 {before}, {after}")
+        size = self.element.bytes
+        ends = [
+            self.at(start, self.emit(f"mul i64 {count}, {size * width}")) for start, width in (a, b)
+        ]
+        before = self.emit(f"icmp ule ptr {ends[0]}, {b[0]}")
+        after = self.emit(f"icmp ule ptr {ends[1]}, {a[0]}")
+        fine = self.emit(f"or i1 {before}, {after}")
         if or_same and a[1] == b[1]:
-            fine = w.emit(f"or i1 {fine}, {w.emit(f'icmp eq ptr {a[0]}, {b[0]}')}")
+            fine = self.emit(f"or i1 {fine}, {self.emit(f'icmp eq ptr {a[0]}, {b[0]}')}")
         self.require(fine)
 
-    def targets(self, inputs: list[str], count: str = "") -> list[str]:
+    def targets(self, inputs: list[str], count: str) -> list[str]:
         """Check what was given as `out=`, one array or a tuple of them; their data.
 
         All are apart from each other and from the inputs; but a batch with one result may be
@@ -160,94 +192,109 @@ class _Entry:
     # The function ------------------------------------------------------------------------------
 
     def write(self) -> str:
-        w, n = self.w, len(self.program.inputs)
+        n = len(self.program.inputs)
         self.equal("i64", "%nargs", n)
         self.array_type = self.context("array_type")
         self.items = [self.field("%args", 8 * k, "ptr") for k in range(n)]
-        bare = w.emit("icmp eq ptr %kwnames, null")
-        w.raw(f"  br i1 {bare}, label %plain, label %named\nnamed:")
-        self.equal("i64", self.field("%kwnames", HEAD, "i64"), 1)
-        self.equal("ptr", self.field("%kwnames", TUPLE, "ptr"), self.context("out_name"))
-        given = self.field("%args", 8 * n, "ptr")
-        w.raw("  br label %whole_named\nwhole_named:\n  br label %count\nplain:\n  br label %count")
-        w.raw("count:")
-        w.raw(f"  %given = phi ptr [ {given}, %whole_named ], [ null, %plain ]")
-        w.raw("  %made = icmp eq ptr %given, null")
+        given, alone = self.room(1, "ptr"), self.room(1, "i64")
+        self.store(given, 0, "ptr null")
+        self.store(alone, 0, f"i64 {self.most}")
+        self._keywords(n, given, alone)
+        self.raw(f"  %given = load ptr, ptr {given}\n  %made = icmp eq ptr %given, null")
         if self.most:
             first = self.items[0]
-            self.equal("ptr", self.field(first, HEAD - 8, "ptr"), self.array_type)
+            kind = self.field(first, HEAD - 8, "ptr")
+            self.branch(self.emit(f"icmp eq ptr {kind}, {self.array_type}"), "ranked", "single")
             rank = self.field(first, RANK, "i32")
-            single = w.emit(f"icmp eq i32 {rank}, {len(self.program.inputs[0].shape)}")
+            single = self.emit(f"icmp eq i32 {rank}, {len(self.program.inputs[0].shape)}")
             self.branch(single, "single", "several")
-        self._single()
+        self._states()
         if self.most:
-            w.raw("several:")
+            self.raw("several:")
             self.equal("i32", rank, len(self.program.inputs[0].shape) + 1)
-            self._several(self.field(self.field(first, SHAPE, "ptr"), 0, "i64"))
-        w.raw("slow:")
+            count = self.field(self.field(first, SHAPE, "ptr"), 0, "i64")
+            some = self.emit(f"sub i64 {count}, 1")
+            most = self.emit(f"load i64, ptr {alone}")
+            self.require(self.emit(f"icmp ult i64 {some}, {most}"))
+            self._states(count)
+        self.raw("slow:")
         operands = "ptr %self, ptr %args, i64 %nargs, ptr %kwnames"
-        answer = w.emit(f"call ptr {self.context('vectorcall')}({operands})")
-        w.raw(f"  ret ptr {answer}")
+        answer = self.emit(f"call ptr {self.context('vectorcall')}({operands})")
+        self.raw(f"  ret ptr {answer}")
         head = [
             "@context = external global ptr",
             *(_shape(k, result) for k, result in enumerate(self.results)),
             "define ptr @entry(ptr %self, ptr %args, i64 %nargs, ptr %kwnames) {\nentry:",
         ]
-        return "\n".join([*head, *w.reserved, *w.lines, "}\n"])
+        return "\n".join([*head, *self.reserved, *self.lines, "}\n"])
 
-    def _single(self) -> None:
-        """One state: rows are run where they are."""
-        pairs = zip(self.items, self.program.inputs, strict=True)
-        data = [self.array(item, v, PLAIN) for item, v in pairs]
+    def _keywords(self, n: int, given: str, most: str) -> None:
+        """Read `out=` and `threads=1`, or None for either, into their places."""
+        bare = self.emit("icmp eq ptr %kwnames, null")
+        self.raw(f"  br i1 {bare}, label %plain, label %named\nnamed:")
+        count, none = self.field("%kwnames", HEAD, "i64"), self.context("none")
+        self.require(self.emit(f"icmp ule i64 {count}, 2"))
+        for k in range(2):
+            name = self.field("%kwnames", TUPLE + 8 * k, "ptr")
+            value = self.field("%args", 8 * (n + k), "ptr")
+            empty = self.emit(f"icmp eq ptr {value}, {none}")
+            is_out = self.emit(f"icmp eq ptr {name}, {self.context('out_name')}")
+            self.branch(is_out, f"out{k}", f"threads{k}")
+            self.store(given, 0, f"ptr {self.emit(f'select i1 {empty}, ptr null, ptr {value}')}")
+            self.raw(f"  br label %read{k}\nthreads{k}:")
+            self.equal("ptr", name, self.context("threads_name"))
+            one = self.emit(f"icmp eq ptr {value}, {self.context('unit')}")
+            self.require(self.emit(f"or i1 {empty}, {one}"))
+            limit = self.emit(f"select i1 {one}, i64 {UNBOUNDED}, i64 {self.most}")
+            self.store(most, 0, f"i64 {limit}")
+            self.raw(f"  br label %read{k}\nread{k}:")
+            if k == 0:
+                self.branch(self.emit(f"icmp eq i64 {count}, 2"), "second", "plain")
+        self.raw("  br label %plain\nplain:")
+
+    def _states(self, count: str = "") -> None:
+        """One state; or a batch, for which all arrays have the same number of rows."""
+        suffix = "_batch" if count else ""
+        data = [self.numbers(k, count) for k in range(len(self.items))]
         for k, first in self.program.nonzero:
-            self.require(self.some_nonzero(data[k], first))
-
-        def run(targets: list[str]) -> None:
-            pointers = ", ".join(f"ptr {p}" for p in [*data, *targets])
-            self.w.raw(f"  call void @run({pointers})")
-
-        self.branch("%made", "make", "fill")
-        shapes = [(f"@shape{k}", len(v.shape)) for k, v in enumerate(self.results)]
-        made, answer = self._new(shapes, "make")
-        run([self.field(array, DATA, "ptr") for array in made])
+            self.require(self._fine(k, data[k], first, count))
+        shapes = [self._sizes(k, v, count) for k, v in enumerate(self.results)]
+        self.branch("%made", f"make{suffix}", f"fill{suffix}")
+        made, answer = self._new(shapes, f"make{suffix}")
+        self._run(count, data, [self.field(array, DATA, "ptr") for array in made])
         for k, result in enumerate(self.results):
-            if not result.shape:
-                made[k] = self.w.emit(f"call ptr {self.context('unwrap')}(ptr {made[k]})")
-        self._return_made(made, answer)
-        self.w.raw("fill:")
-        run(self.targets(data))
-        self._return_given()
+            if not count and not result.shape:
+                made[k] = self.emit(f"call ptr {self.context('unwrap')}(ptr {made[k]})")
+        for k, item in enumerate(made if answer else ()):
+            operands = f"ptr {answer}, i64 {k}, ptr {item}"
+            self.emit(f"call i32 {self.context('set_item')}({operands})")
+        self.raw(f"  ret ptr {answer or made[0]}")
+        self.raw(f"fill{suffix}:")
+        self._run(count, data, self.targets(data, count))
+        self.raw(f"  call void {self.context('increment')}(ptr %given)")
+        self.raw("  ret ptr %given")
 
-    def _several(self, count: str) -> None:
-        """A batch: all arrays have the same number of rows."""
-        w = self.w
-        some = w.emit(f"sub i64 {count}, 1")
-        self.require(w.emit(f"icmp ult i64 {some}, {self.most}"))
-        pairs = zip(self.items, self.program.inputs, strict=True)
-        data = [self.array(item, v, PLAIN, count) for item, v in pairs]
-        for k, first in self.program.nonzero:
-            start = self.at(data[k], self.element.bytes * first)
-            step = self.element.bytes * self.program.inputs[k].size
-            self.require(w.emit(f"call i1 @none_zero(ptr {start}, i64 {step}, i64 {count})"))
+    def _fine(self, k: int, data: str, first: int, count: str) -> str:
+        """Whether a quaternion is not zero, or the first numbers of all are not."""
+        if not count:
+            return self.some_nonzero(data, first)
+        start = self.at(data, self.element.bytes * first)
+        step = self.element.bytes * self.program.inputs[k].size
+        return self.emit(f"call i1 @none_zero(ptr {start}, i64 {step}, i64 {count})")
 
-        def run(targets: list[str]) -> None:
-            pointers = ", ".join(f"ptr {p}" for p in [*data, *targets])
-            w.raw(f"  call void @run_batch(i64 {count}, {pointers})")
+    def _sizes(self, k: int, result: Variable, count: str) -> tuple[str, int]:
+        """Where the shape of a new array is, and its length."""
+        if not count:
+            return f"@shape{k}", len(result.shape)
+        sizes = self.room(len(result.shape) + 1, "i64")
+        for axis, size in enumerate([count, *result.shape]):
+            self.store(sizes, 8 * axis, f"i64 {size}")
+        return sizes, len(result.shape) + 1
 
-        shapes = []
-        for result in self.results:
-            sizes = w.name()
-            w.reserved.append(f"  {sizes} = alloca [{len(result.shape) + 1} x i64]")
-            for k, size in enumerate([count, *result.shape]):
-                w.raw(f"  store i64 {size}, ptr {self.at(sizes, 8 * k)}")
-            shapes.append((sizes, len(result.shape) + 1))
-        self.branch("%made", "make_batch", "fill_batch")
-        made, answer = self._new(shapes, "make_batch")
-        run([self.field(array, DATA, "ptr") for array in made])
-        self._return_made(made, answer)
-        w.raw("fill_batch:")
-        run(self.targets(data, count))
-        self._return_given()
+    def _run(self, count: str, data: list[str], targets: list[str]) -> None:
+        pointers = ", ".join(f"ptr {p}" for p in [*data, *targets])
+        call = f"@run_batch(i64 {count}, " if count else "@run("
+        self.raw(f"  call void {call}{pointers})")
 
     def _new(self, shapes: list[tuple[str, int]], label: str) -> tuple[list[str], str]:
         """New arrays, and for several of them a tuple that will hold them.
@@ -269,27 +316,171 @@ class _Entry:
         return made, answer
 
     def _checked(self, call: str, label: str) -> str:
-        w = self.w
-        made = w.emit(call)
-        failed = w.emit(f"icmp eq ptr {made}, null")
-        w.raw(f"  br i1 {failed}, label %{label}_fail, label %{label}_run")
-        w.raw(f"{label}_fail:\n  ret ptr null\n{label}_run:")
+        made = self.emit(call)
+        failed = self.emit(f"icmp eq ptr {made}, null")
+        self.raw(f"  br i1 {failed}, label %{label}_fail, label %{label}_run")
+        self.raw(f"{label}_fail:\n  ret ptr null\n{label}_run:")
         return made
 
-    def _return_made(self, made: list[str], answer: str) -> None:
-        for k, item in enumerate(made if answer else ()):
-            operands = f"ptr {answer}, i64 {k}, ptr {item}"
-            self.w.emit(f"call i32 {self.context('set_item')}({operands})")
-        self.w.raw(f"  ret ptr {answer or made[0]}")
 
-    def _return_given(self) -> None:
-        self.w.raw(f"  call void {self.context('increment')}(ptr %given)")
-        self.w.raw("  ret ptr %given")
+def _context(w: Writer, name: str) -> str:
+    return w.field("@context", 8 * list(CONTEXT).index(name), "ptr")
+
+
+def filled_tables(w: Writer, arrays: list[tuple[str, str]]) -> tuple[str, str]:
+    """Tables on the stack of arrays, as `batch` takes them: where rows start, and their strides."""
+    places, steps = w.room(len(arrays), "ptr"), w.room(len(arrays), "i64")
+    for k, (place, step) in enumerate(arrays):
+        w.store(places, 8 * k, place)
+        w.store(steps, 8 * k, step)
+    return places, steps
 
 
 def _shape(k: int, result: Variable) -> str:
     sizes = ", ".join(f"i64 {size}" for size in result.shape) or "i64 0"
     return f"@shape{k} = internal constant [{max(len(result.shape), 1)} x i64] [{sizes}]"
+
+
+NUMBERS = {12: "double", 9: "i64", 7: f"i{8 * ctypes.sizeof(ctypes.c_long)}", 5: "i32"}
+"""NumPy's numbers of types of elements that are gathered, and LLVM's names of them."""
+
+
+def _gathered(element: Element) -> str:
+    """Numbers that are not side by side, put into a buffer; null for what must go another way.
+
+    Arrays of float32 that a program of doubles is given are not gathered: if all of them are, the
+    program in single precision is meant.
+    """
+    place = {name: 8 * k for k, name in enumerate(CONTEXT)}
+    kinds = NUMBERS | ({11: "float"} if element.name == "float" else {})
+
+    def context(name: str) -> str:
+        return (
+            f"%{name}.place = getelementptr i8, ptr @context, i64 {place[name]}\n"
+            f"  %{name} = load ptr, ptr %{name}.place"
+        )
+
+    def converted(kind: str, label: str) -> str:
+        """A number as an element, from the name %x.label to %y.label."""
+        if kind == element.name:
+            return f"%y.{label} = bitcast {kind} %x.{label} to {kind}"
+        operation = "sitofp" if kind.startswith("i") else "fptrunc"
+        return f"%y.{label} = {operation} {kind} %x.{label} to {element.name}"
+
+    types = ("list_type", "tuple_type", "array_type", "float_type", "float64_type", "int_type")
+    loops = "".join(
+        f"""
+as{number}:
+  %i.{number} = phi i64 [ 0, %typed ], [ %next.{number}, %do{number} ]
+  %more.{number} = icmp ult i64 %i.{number}, %size
+  br i1 %more.{number}, label %do{number}, label %done
+do{number}:
+  %step.{number} = mul i64 %i.{number}, %stride
+  %from.{number} = getelementptr i8, ptr %data, i64 %step.{number}
+  %x.{number} = load {kind}, ptr %from.{number}
+  {converted(kind, str(number))}
+  %to.{number} = getelementptr {element.name}, ptr %buffer, i64 %i.{number}
+  store {element.name} %y.{number}, ptr %to.{number}
+  %next.{number} = add i64 %i.{number}, 1
+  br label %as{number}"""
+        for number, kind in kinds.items()
+    )
+    cases = " ".join(f"i32 {number}, label %as{number}" for number in kinds)
+    return f"""define internal ptr @gathered(ptr %item, i64 %size, ptr %buffer) noinline {{
+entry:
+  {chr(10).join("  " + context(name) for name in (*types, "as_double", "clear")).strip()}
+  %kind.place = getelementptr i8, ptr %item, i64 {HEAD - 8}
+  %kind = load ptr, ptr %kind.place
+  %count.place = getelementptr i8, ptr %item, i64 {HEAD}
+  %inside = getelementptr i8, ptr %item, i64 {TUPLE}
+  %is_list = icmp eq ptr %kind, %list_type
+  br i1 %is_list, label %list, label %no_list
+list:
+  %outside.place = getelementptr i8, ptr %item, i64 {LIST}
+  %outside = load ptr, ptr %outside.place
+  br label %sequence
+no_list:
+  %is_tuple = icmp eq ptr %kind, %tuple_type
+  br i1 %is_tuple, label %sequence, label %no_tuple
+sequence:
+  %items = phi ptr [ %outside, %list ], [ %inside, %no_list ]
+  %count = load i64, ptr %count.place
+  %fits = icmp eq i64 %count, %size
+  br i1 %fits, label %each, label %fail
+each:
+  %i = phi i64 [ 0, %sequence ], [ %next, %stored ]
+  %more = icmp ult i64 %i, %size
+  br i1 %more, label %one, label %done
+one:
+  %number.place = getelementptr ptr, ptr %items, i64 %i
+  %number = load ptr, ptr %number.place
+  %type.place = getelementptr i8, ptr %number, i64 {HEAD - 8}
+  %type = load ptr, ptr %type.place
+  %is_float = icmp eq ptr %type, %float_type
+  %is_float64 = icmp eq ptr %type, %float64_type
+  %is_number = or i1 %is_float, %is_float64
+  br i1 %is_number, label %float, label %no_float
+float:
+  %value.place = getelementptr i8, ptr %number, i64 {HEAD}
+  %value = load double, ptr %value.place
+  br label %stored
+no_float:
+  %is_int = icmp eq ptr %type, %int_type
+  br i1 %is_int, label %int, label %fail
+int:
+  %whole = call double %as_double(ptr %number)
+  %doubtful = fcmp oeq double %whole, -1.0
+  br i1 %doubtful, label %clearing, label %stored
+clearing:
+  call void %clear()
+  br label %fail
+stored:
+  %x.seq = phi double [ %value, %float ], [ %whole, %int ]
+  {converted("double", "seq")}
+  %to = getelementptr {element.name}, ptr %buffer, i64 %i
+  store {element.name} %y.seq, ptr %to
+  %next = add i64 %i, 1
+  br label %each
+no_tuple:
+  %is_array = icmp eq ptr %kind, %array_type
+  br i1 %is_array, label %array, label %fail
+array:
+  %rank.place = getelementptr i8, ptr %item, i64 {RANK}
+  %rank = load i32, ptr %rank.place
+  %flags.place = getelementptr i8, ptr %item, i64 {FLAGS}
+  %flags = load i32, ptr %flags.place
+  %aligned = and i32 %flags, {ALIGNED}
+  %is_aligned = icmp ne i32 %aligned, 0
+  %is_row = icmp eq i32 %rank, 1
+  %readable = and i1 %is_aligned, %is_row
+  br i1 %readable, label %row, label %fail
+row:
+  %shape.place = getelementptr i8, ptr %item, i64 {SHAPE}
+  %shape = load ptr, ptr %shape.place
+  %length = load i64, ptr %shape
+  %long = icmp eq i64 %length, %size
+  %descr.place = getelementptr i8, ptr %item, i64 {DESCR}
+  %descr = load ptr, ptr %descr.place
+  %order.place = getelementptr i8, ptr %descr, i64 {ORDER}
+  %order = load i8, ptr %order.place
+  %native = icmp eq i8 %order, {ord("=")}
+  %right = and i1 %long, %native
+  br i1 %right, label %typed, label %fail
+typed:
+  %strides.place = getelementptr i8, ptr %item, i64 {STRIDES}
+  %strides = load ptr, ptr %strides.place
+  %stride = load i64, ptr %strides
+  %data.place = getelementptr i8, ptr %item, i64 {DATA}
+  %data = load ptr, ptr %data.place
+  %typenumber.place = getelementptr i8, ptr %descr, i64 {TYPE}
+  %typenumber = load i32, ptr %typenumber.place
+  switch i32 %typenumber, label %fail [ {cases} ]{loops}
+done:
+  ret ptr %buffer
+fail:
+  ret ptr null
+}}
+"""
 
 
 def _none_zero(element: Element) -> str:
@@ -320,30 +511,17 @@ end:
 def _run_batch(program: Interface, element: Element, workspace: int) -> str:
     """Run a batch of contiguous rows, without holding Python's lock."""
     w = Writer(1, False)
-    names = [f"%in{k}" for k in range(len(program.inputs))]
-    tables = []
-    targets = [f"%out{k}" for k in range(len(program.outputs))]
-    for pointers, variables in ((names, program.inputs), (targets, program.outputs)):
-        places, steps = w.name(), w.name()
-        for table, kind in ((places, "ptr"), (steps, "i64")):
-            w.reserved.append(f"  {table} = alloca [{len(variables)} x {kind}]")
-            tables.append(table)
-        for k, (pointer, variable) in enumerate(zip(pointers, variables, strict=True)):
-            for table, value in (
-                (places, f"ptr {pointer}"),
-                (steps, f"i64 {element.bytes * variable.size}"),
-            ):
-                place = w.emit(f"getelementptr i8, ptr {table}, i64 {8 * k}")
-                w.raw(f"  store {value}, ptr {place}")
+    sides = (("in", program.inputs), ("out", program.outputs))
+    names = [[f"%{role}{k}" for k in range(len(variables))] for role, variables in sides]
+    tables: list[str] = []
+    for pointers, (_, variables) in zip(names, sides, strict=True):
+        steps = [f"i64 {element.bytes * v.size}" for v in variables]
+        tables += filled_tables(w, [(f"ptr {p}", s) for p, s in zip(pointers, steps, strict=True)])
     w.reserved.append(f"  %workspace = alloca [{max(workspace, 1)} x i8], align 64")
-    functions = []
-    for name in ("release", "acquire"):
-        place = w.emit(f"getelementptr i8, ptr @context, i64 {8 * CONTEXT.index(name)}")
-        functions.append(w.emit(f"load ptr, ptr {place}"))
+    functions = [_context(w, name) for name in ("release", "acquire")]
     state = w.emit(f"call ptr {functions[0]}()")
     operands = ", ".join(f"ptr {table}" for table in tables)
     w.raw(f"  call void @batch(i64 %count, {operands}, ptr %workspace)")
     w.raw(f"  call void {functions[1]}(ptr {state})")
-    parameters = ", ".join(f"ptr {name}" for name in [*names, *targets])
-    head = f"define internal void @run_batch(i64 %count, {parameters}) noinline {{\nentry:"
-    return "\n".join([head, *w.reserved, *w.lines, "  ret void\n}\n"])
+    parameters = ", ".join(f"ptr {name}" for name in [*names[0], *names[1]])
+    return w.function(f"internal void @run_batch(i64 %count, {parameters}) noinline")

@@ -6,13 +6,13 @@ first of them, or all, are copied to a record.
 
 import ctypes
 import functools
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 
-from chasles.backends import pool
-from chasles.backends.llvm import Kernel, Machine, assemble, load
+from chasles.backends import arrays
+from chasles.backends.arrays import Rows
+from chasles.backends.llvm import WORTH_THREADS, Kernel, Machine, address, assemble, load, table
 
 BLOCK = 64
 """States that go through all steps before the next: their numbers stay in the nearest cache."""
@@ -21,18 +21,22 @@ AT_ONCE = 64
 """Records of a row that are collected in the cache and then written together: those of one row lie
 side by side, those of a block's rows far apart."""
 
-WORTH_THREADS = 10_000_000
-"""Operations from which on threads share the states."""
-
 NUMBERS, TABLES = 6, 10
 """How many numbers `repeat` takes, and then how many addresses."""
 
-_SOURCE = """
+
+def _entry(name: str, kind: str, table: str, index: str) -> str:
+    """Lines that load an entry of a table, and name its place."""
+    place = f"%{name}_place = getelementptr {kind}, ptr %{table}, i64 %{index}"
+    return f"  {place}\n  %{name} = load {kind}, ptr %{name}_place"
+
+
+_SOURCE = f"""
 declare void @one(ptr, ptr)
 declare void @batch(i64, ptr, ptr, ptr, ptr, ptr)
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 
-define internal void @copied(i64 %rows, ptr %to, i64 %stride, ptr %from, i64 %size) {
+define internal void @copied(i64 %rows, ptr %to, i64 %stride, ptr %from, i64 %size) {{
 entry:
   %dense = icmp eq i64 %stride, %size
   br i1 %dense, label %whole, label %loop
@@ -52,7 +56,7 @@ loop:
   br i1 %more, label %loop, label %end
 end:
   ret void
-}
+}}
 
 ; Tables: of inputs, addresses, strides between rows and between steps; of outputs, addresses (of
 ; the states themselves), sizes of a row, and of records (as many as `kept`), addresses and strides
@@ -60,7 +64,7 @@ end:
 ; state.
 define void @repeat(i64 %rows, i64 %steps, i64 %every, i64 %inputs, i64 %outputs, i64 %kept,
                     ptr %in, ptr %in_rows, ptr %in_steps, ptr %state, ptr %sizes,
-                    ptr %record, ptr %record_rows, ptr %record_steps, ptr %fresh, ptr %workspace) {
+                    ptr %record, ptr %record_rows, ptr %record_steps, ptr %fresh, ptr %workspace) {{
 entry:
   %alone = icmp eq i64 %rows, 1
   %any = icmp ne i64 %kept, 0
@@ -73,12 +77,9 @@ single:
   br label %return
 return:
   %r = phi i64 [ 0, %single ], [ %r_next, %return ]
-  %r_from_place = getelementptr ptr, ptr %fresh, i64 %r
-  %r_to_place = getelementptr ptr, ptr %state, i64 %r
-  %r_size_place = getelementptr i64, ptr %sizes, i64 %r
-  %r_from = load ptr, ptr %r_from_place
-  %r_to = load ptr, ptr %r_to_place
-  %r_size = load i64, ptr %r_size_place
+{_entry("r_from", "ptr", "fresh", "r")}
+{_entry("r_to", "ptr", "state", "r")}
+{_entry("r_size", "i64", "sizes", "r")}
   call void @llvm.memcpy.p0.p0.i64(ptr %r_to, ptr %r_from, i64 %r_size, i1 false)
   %r_next = add i64 %r, 1
   %r_more = icmp ult i64 %r_next, %outputs
@@ -88,12 +89,10 @@ many:
   br label %advance
 advance:
   %a = phi i64 [ 0, %return ], [ 0, %many ], [ %a_next, %advance ]
-  %a_place = getelementptr ptr, ptr %in, i64 %a
-  %a_step_place = getelementptr i64, ptr %in_steps, i64 %a
-  %a_old = load ptr, ptr %a_place
-  %a_step = load i64, ptr %a_step_place
+{_entry("a_old", "ptr", "in", "a")}
+{_entry("a_step", "i64", "in_steps", "a")}
   %a_new = getelementptr i8, ptr %a_old, i64 %a_step
-  store ptr %a_new, ptr %a_place
+  store ptr %a_new, ptr %a_old_place
   %a_next = add i64 %a, 1
   %a_more = icmp ult i64 %a_next, %inputs
   br i1 %a_more, label %advance, label %due
@@ -106,19 +105,14 @@ due:
   br i1 %keep, label %records, label %again
 records:
   %k = phi i64 [ 0, %due ], [ %k_next, %records ]
-  %k_place = getelementptr ptr, ptr %record, i64 %k
-  %k_rows_place = getelementptr i64, ptr %record_rows, i64 %k
-  %k_steps_place = getelementptr i64, ptr %record_steps, i64 %k
-  %k_state_place = getelementptr ptr, ptr %state, i64 %k
-  %k_size_place = getelementptr i64, ptr %sizes, i64 %k
-  %k_to = load ptr, ptr %k_place
-  %k_rows = load i64, ptr %k_rows_place
-  %k_steps = load i64, ptr %k_steps_place
-  %k_state = load ptr, ptr %k_state_place
-  %k_size = load i64, ptr %k_size_place
+{_entry("k_to", "ptr", "record", "k")}
+{_entry("k_rows", "i64", "record_rows", "k")}
+{_entry("k_steps", "i64", "record_steps", "k")}
+{_entry("k_state", "ptr", "state", "k")}
+{_entry("k_size", "i64", "sizes", "k")}
   call void @copied(i64 %rows, ptr %k_to, i64 %k_rows, ptr %k_state, i64 %k_size)
   %k_on = getelementptr i8, ptr %k_to, i64 %k_steps
-  store ptr %k_on, ptr %k_place
+  store ptr %k_on, ptr %k_to_place
   %k_next = add i64 %k, 1
   %k_more = icmp ult i64 %k_next, %kept
   br i1 %k_more, label %records, label %again
@@ -128,7 +122,7 @@ again:
   br i1 %more, label %loop, label %end
 end:
   ret void
-}
+}}
 """
 
 
@@ -146,15 +140,14 @@ class Loop:
         self._library = load(_machine_code(), symbols, ["repeat"])
         integer, pointer = ctypes.c_ssize_t, ctypes.c_void_p
         self.address: int = self._library["repeat"]
-        self._repeat = ctypes.CFUNCTYPE(None, *[integer] * NUMBERS, *[pointer] * TABLES)(
-            self.address
-        )
+        kinds = [integer] * NUMBERS + [pointer] * TABLES
+        self._repeat = ctypes.CFUNCTYPE(None, *kinds)(self.address)
 
     def __call__(
         self,
-        states: Sequence[np.ndarray],
-        controls: Sequence[np.ndarray],
-        records: Sequence[np.ndarray],
+        states: Rows,
+        controls: Rows,
+        records: Rows,
         steps: int,
         every: int,
         threads: int | None = None,
@@ -165,26 +158,16 @@ class Loop:
         the first states, or all, (count, kept, size), filled after every `every` steps and after
         the last.
         """
-        count = len(states[0])
 
         def block(start: int, end: int) -> None:
-            self._collected(
-                [a[start:end] for a in states],
-                [c if len(c) == 1 else c[start:end] for c in controls],
-                [r[start:end] for r in records],
-                steps,
-                every,
-            )
+            moving, kept = ([a[start:end] for a in some] for some in (states, records))
+            given = [c if len(c) == 1 else c[start:end] for c in controls]
+            self._collected(moving, given, kept, steps, every)
 
-        in_blocks(count, steps * self.kernel.artifact.work, threads, block)
+        in_blocks(len(states[0]), steps * self.kernel.artifact.work, threads, block)
 
     def _collected(
-        self,
-        states: Sequence[np.ndarray],
-        controls: Sequence[np.ndarray],
-        records: Sequence[np.ndarray],
-        steps: int,
-        every: int,
+        self, states: Rows, controls: Rows, records: Rows, steps: int, every: int
     ) -> None:
         """The steps of a block; what is kept is collected, and written many records at a time."""
         rows = len(states[0])
@@ -201,33 +184,26 @@ class Loop:
             for record, found in zip(records, close, strict=True):
                 record[:, place] = found
 
-    def block(
-        self,
-        states: Sequence[np.ndarray],
-        controls: Sequence[np.ndarray],
-        records: Sequence[np.ndarray],
-        steps: int,
-        every: int,
-    ) -> None:
+    def block(self, states: Rows, controls: Rows, records: Rows, steps: int, every: int) -> None:
         """The same for so few states that they stay in the cache, in this thread."""
         fresh = [np.empty_like(a[0]) for a in states]
         sizes = [a.shape[1] * a.itemsize for a in states]
         rows = sizes + [0 if len(c) == 1 else c.strides[0] for c in controls]
         along = [0] * len(states) + [0 if c.shape[1] == 1 else c.strides[1] for c in controls]
-        tables: list[Any] = [
-            _addresses([*states, *controls]),
-            _integers(rows),
-            _integers(along),
-            _addresses(states),
-            _integers(sizes),
-            _addresses(records),
-            _integers([r.strides[0] for r in records]),
-            _integers([r.strides[1] for r in records]),
-            _addresses(fresh),
+        tables = [
+            [address(a) for a in (*states, *controls)],
+            rows,
+            along,
+            [address(a) for a in states],
+            sizes,
+            [address(r) for r in records],
+            [r.strides[0] for r in records],
+            [r.strides[1] for r in records],
+            [address(a) for a in fresh],
         ]
-        inputs = len(states) + len(controls)
-        numbers = len(states[0]), steps, every, inputs, len(states), len(records)
-        self._repeat(*numbers, *tables, self.kernel.workspace())
+        numbers = len(states[0]), steps, every, len(rows), len(states), len(records)
+        given = (table(ctypes.c_ssize_t, each) for each in tables)
+        self._repeat(*numbers, *given, self.kernel.workspace())
 
 
 def in_blocks(
@@ -235,18 +211,10 @@ def in_blocks(
 ) -> None:
     """Call `block(start, end)` for all states, on threads where `work`, of each, is worth it."""
     if threads is None:
-        threads = pool.cores() if count * work > WORTH_THREADS and count > BLOCK else 1
+        threads = arrays.cores() if count * work > WORTH_THREADS and count > BLOCK else 1
 
     def some(first: int, last: int) -> None:
         for start in range(first, last, BLOCK):
             block(start, min(start + BLOCK, last))
 
-    pool.run(count, BLOCK, threads, some)
-
-
-def _addresses(arrays: Sequence[np.ndarray]) -> Any:
-    return (ctypes.c_void_p * len(arrays))(*(a.ctypes.data for a in arrays))
-
-
-def _integers(numbers: Sequence[int]) -> Any:
-    return (ctypes.c_ssize_t * len(numbers))(*numbers)
+    arrays.in_ranges(count, BLOCK, threads, some)

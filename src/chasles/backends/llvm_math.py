@@ -51,48 +51,21 @@ DOUBLE = Element(
     dtype="float64",
     bits=64,
     type_number=12,
-    sine=(
-        -1.66666666666666324348e-01,
-        8.33333333332248946124e-03,
-        -1.98412698298579493134e-04,
-        2.75573137070700676789e-06,
-        -2.50507602534068634195e-08,
-        1.58969099521155010221e-10,
-    ),
-    cosine=(
-        4.16666666666666019037e-02,
-        -1.38888888888741095749e-03,
-        2.48015872894767294178e-05,
-        -2.75573143513906633035e-07,
-        2.08757232129817482790e-09,
-        -1.13596475577881948265e-11,
-    ),
-    numerator=(
-        -6.485021904942025371773e1,
-        -1.228866684490136173410e2,
-        -7.500855792314704667340e1,
-        -1.615753718733365076637e1,
-        -8.750608600031904122785e-1,
-    ),
-    denominator=(
-        1.945506571482613964425e2,
-        4.853903996359136964868e2,
-        4.328810604912902668951e2,
-        1.650270098316988542046e2,
-        2.485846490142306297962e1,
-        1.0,
-    ),
+    sine=(-1.66666666666666324348e-01, 8.33333333332248946124e-03, -1.98412698298579493134e-04,
+          2.75573137070700676789e-06, -2.50507602534068634195e-08, 1.58969099521155010221e-10),
+    cosine=(4.16666666666666019037e-02, -1.38888888888741095749e-03, 2.48015872894767294178e-05,
+            -2.75573143513906633035e-07, 2.08757232129817482790e-09, -1.13596475577881948265e-11),
+    numerator=(-6.485021904942025371773e1, -1.228866684490136173410e2, -7.500855792314704667340e1,
+               -1.615753718733365076637e1, -8.750608600031904122785e-1),
+    denominator=(1.945506571482613964425e2, 4.853903996359136964868e2, 4.328810604912902668951e2,
+                 1.650270098316988542046e2, 2.485846490142306297962e1, 1.0),
     bend=0.66,
     half_pi_fused=(1.5707963267948966, 6.123233995736766e-17, -1.4973849048591833e-33),
-    half_pi_split=(
-        1.57079632673412561417e00,
-        6.07710050630396597660e-11,
-        2.02226624879595063154e-21,
-    ),
+    half_pi_split=(1.57079632673412561417, 6.07710050630396597660e-11, 2.02226624879595063154e-21),
     limit_fused=1e6,
     limit_split=1e6,
     shift=6755399441055744.0,
-)
+)  # fmt: skip
 
 # Single precision has too few bits to reduce an angle without fusing: there all go out of line.
 SINGLE = Element(
@@ -164,11 +137,34 @@ class Writer:
     def raw(self, line: str) -> None:
         self.lines.append(line)
 
+    def at(self, base: str, offset: int | str, kind: str = "i8") -> str:
+        """The address of an entry of an array, by default of bytes."""
+        return self.emit(f"getelementptr {kind}, ptr {base}, i64 {offset}")
+
+    def field(self, base: str, offset: int, kind: str) -> str:
+        """A field of a structure."""
+        return self.emit(f"load {kind}, ptr {self.at(base, offset)}")
+
+    def store(self, base: str, offset: int, value: str) -> None:
+        """Set a field of a structure."""
+        self.raw(f"  store {value}, ptr {self.at(base, offset)}")
+
+    def room(self, count: int, kind: str) -> str:
+        """A place on the stack for numbers or addresses."""
+        name = self.name()
+        self.reserved.append(f"  {name} = alloca [{count} x {kind}]")
+        return name
+
     def reserve(self, count: int) -> str:
         """A place on the stack for `count` vectors, made when the function is entered."""
         name = self.name()
         self.reserved.append(f"  {name} = alloca [{count} x {self.type}], align 64")
         return name
+
+    def function(self, head: str) -> str:
+        """The finished function, which returns nothing."""
+        lines = [f"define {head} {{\nentry:", *self.reserved, *self.lines, "  ret void\n}\n"]
+        return "\n".join(lines)
 
     def constant(self, value: float) -> str:
         one = f"{self.element.name} {self.element.spelled(value)}"
@@ -299,14 +295,10 @@ def limit(w: Writer) -> float:
 def cold_angles(w: Writer) -> str:
     """The function that computes sines and cosines of large angles with the C library."""
     t = w.element.name
-    wide, narrow = ("fpext float", "fptrunc double") if t == "float" else ("", "")
-
-    def to_double(name: str) -> str:
-        return f"{wide} {name} to double" if wide else f"fadd double {name}, 0x8000000000000000"
-
-    def back(name: str) -> str:
-        return f"{narrow} {name} to float" if narrow else f"fadd double {name}, 0x8000000000000000"
-
+    same = "fadd double {0}, 0x8000000000000000"
+    to_double, back = (
+        ("fpext float {0} to double", "fptrunc double {0} to float") if t == "float" else [same] * 2
+    )
     return f"""
 declare double @chasles_sin(double)
 declare double @chasles_cos(double)
@@ -323,11 +315,11 @@ loop:
   %far = fcmp ogt {t} %a, {w.element.spelled(limit(w))}
   br i1 %far, label %exact, label %step
 exact:
-  %d = {to_double("%v")}
+  %d = {to_double.format("%v")}
   %ds = call double @chasles_sin(double %d)
   %dc = call double @chasles_cos(double %d)
-  %vs = {back("%ds")}
-  %vc = {back("%dc")}
+  %vs = {back.format("%ds")}
+  %vc = {back.format("%dc")}
   %ps = getelementptr {t}, ptr %s, i64 %i
   %pc = getelementptr {t}, ptr %c, i64 %i
   store {t} %vs, ptr %ps
@@ -343,28 +335,19 @@ end:
 """
 
 
-@dataclass(frozen=True)
-class Angles:
-    """Where the sines and cosines of a group of angles are: two arrays on the stack."""
-
-    sines: str
-    cosines: str
-
-
-def angles(w: Writer, arguments: list[str], label: str) -> Angles:
+def angles(w: Writer, arguments: list[str], label: str) -> tuple[str, str]:
     """Sines and cosines of several angles in a loop, with one check that none is too large.
 
-    The loop works on the widest vectors, whole or filled from several arguments and zeros. The
-    check is on the sum of squares: it may send harmless angles out of line, where each is looked at
-    by itself, but it never misses one.
+    They are in two arrays on the stack. The loop works on the widest vectors, whole or filled from
+    several arguments and zeros. The check is on the sum of squares: it may send harmless angles out
+    of line, where each is looked at by itself, but it never misses one.
     """
     given, share = w, w.widest // w.width
     n = -(-len(arguments) // share)
     x, s, c = (w.reserve(n * share) for _ in range(3))
-    for k in range(n * share):
-        value = arguments[k] if k < len(arguments) else w.constant(0.0)
-        place = w.emit(f"getelementptr {w.type}, ptr {x}, i64 {k}")
-        w.raw(f"  store {w.type} {value}, ptr {place}")
+    filled = arguments + [w.constant(0.0)] * (n * share - len(arguments))
+    for k, value in enumerate(filled):
+        w.raw(f"  store {w.type} {value}, ptr {w.at(x, k, w.type)}")
     w = replace(w, width=w.widest)
     before, loop, check, cold, join = (
         f"{name}{label}" for name in ("before", "angles", "check", "cold", "join")
@@ -374,7 +357,7 @@ def angles(w: Writer, arguments: list[str], label: str) -> Angles:
     w.raw(f"  br label %{before}\n{before}:\n  br label %{loop}\n{loop}:")
     w.raw(f"  {index} = phi i64 [ 0, %{before} ], [ {index}_next, %{loop} ]")
     w.raw(f"  {squares} = phi {w.type} [ {zero}, %{before} ], [ %{loop}_total, %{loop} ]")
-    at_x, at_s, at_c = (w.emit(f"getelementptr {w.type}, ptr {p}, i64 {index}") for p in (x, s, c))
+    at_x, at_s, at_c = (w.at(p, index, w.type) for p in (x, s, c))
     angle = w.emit(f"load {w.type}, ptr {at_x}")
     sine, cosine = sine_and_cosine(w, angle)
     w.raw(f"  store {w.type} {sine}, ptr {at_s}")
@@ -391,4 +374,4 @@ def angles(w: Writer, arguments: list[str], label: str) -> Angles:
     w.raw(f"  call void @cold_angles(ptr {x}, ptr {s}, ptr {c}, i64 {n * w.width})")
     w.raw(f"  br label %{join}\n{join}:")
     given.used = w.used
-    return Angles(s, c)
+    return s, c

@@ -1,17 +1,18 @@
 """A program as a module in LLVM's language: `one` for one state, `batch` for many.
 
 `batch` takes `width` states at a time: it brings their rows into tiles of lanes, runs the parts of
-the program, and brings the results back. The last tile repeats its last row. A result that occurs
+the program, and brings the results back. A tile has one vector of lanes for each number; with a
+single lane it is the caller's own row. The last tile repeats its last row. A result that occurs
 several times among the outputs is kept once; constant results are written before the loop.
 """
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from chasles.backends.llvm_body import Body, Place
 from chasles.backends.llvm_entry import entry
-from chasles.backends.llvm_math import DOUBLE, Element, Writer, cold_angles
+from chasles.backends.llvm_math import DOUBLE, Element, Writer, angles, arctangent, cold_angles
 from chasles.backends.llvm_tiles import attributes, gather, scatter
-from chasles.backends.lowering import Lowered, lower
+from chasles.backends.lowering import Lowered, Part, lower
 from chasles.expr import Program
 
 WORTH_THREADS = 10_000_000
@@ -51,7 +52,8 @@ class Target:
 def module(program: Program, target: Target) -> Module:
     """The module of a program; with one output, it has an entry point for Python too."""
     slots = _Slots(program)
-    lowered = lower(program, fuse=target.fuse, longest=_longest(program))
+    longest = LONGEST if len(program.code) <= LONGEST else SHARE
+    lowered = lower(program, fuse=target.fuse, longest=longest)
     parts = [f"; {program.name}: {program.count}\n", _declarations(target)]
     parts += [cold_angles(target.writer()), _one(program, lowered, target)]
     parts.append(_vector_parts(program, lowered, slots, target))
@@ -67,10 +69,6 @@ def module(program: Program, target: Target) -> Module:
         most = WORTH_THREADS // max(program.count.weight, 1)
         parts.append(entry(program, target.element, workspace=workspace, most=most))
     return Module("\n".join(parts), workspace)
-
-
-def _longest(program: Program) -> int:
-    return LONGEST if len(program.code) <= LONGEST else SHARE
 
 
 class _Slots:
@@ -101,49 +99,156 @@ def _declarations(target: Target) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _one(program: Program, lowered: Lowered, target: Target) -> str:
-    """One state, straight on the caller's rows: no output may overlap an input."""
-    inputs = [f"ptr noalias %in{k}" for k in range(len(program.inputs))]
-    outputs = [f"ptr noalias %out{k}" for k in range(len(program.outputs))]
-    places: dict[int, list[Place]] = {}
-    for k, refs in enumerate(program.results):
-        for index, r in enumerate(refs):
-            places.setdefault(r, []).append((f"%out{k}", index))
+# The straight-line parts -----------------------------------------------------------------------
+
+SPELLING: dict[str, Callable[..., str]] = {
+    "add": Writer.add,
+    "sub": Writer.sub,
+    "mul": Writer.mul,
+    "div": lambda w, a, b: w.binary("fdiv", a, b),
+    "neg": Writer.neg,
+    "fma": Writer.fma,
+    "fms": lambda w, a, b, c: w.fma(a, b, w.neg(c)),
+    "fnma": Writer.fnma,
+    "sqrt": lambda w, a: w.call("sqrt", a),
+    "atan2": arctangent,
+    "min": lambda w, a, b: w.call("minimum", a, b),
+    "max": lambda w, a, b: w.call("maximum", a, b),
+    "abs": lambda w, a: w.call("fabs", a),
+}
+"""Operations on vectors of numbers. Sines and cosines are taken in groups (`Stage.angles`);
+comparisons and selections work on masks."""
+
+COMPARISONS = {"less": "olt", "less_equal": "ole", "equal": "oeq"}
+
+Place = tuple[str, int]
+"""A tile and an index in it."""
+
+
+class _Body:
+    """Writes one part of a lowered program for any number of lanes.
+
+    results: where values are delivered, (tile, index) each. A value is stored as soon as it is
+    made, so that it need not be kept.
+    """
+
+    def __init__(
+        self, lowered: Lowered, part: Part, w: Writer, results: Mapping[int, list[Place]]
+    ) -> None:
+        self.code, self.place, self.w = lowered.code, lowered.place, w
+        self._going = {k: list(places) for k, places in results.items()}
+        for k, place in part.saved:
+            self._going.setdefault(k, []).append(("%scratch", place))
+        self._value: dict[int, str] = {}
+        self._mask: dict[int, str] = {}
+        self._angle: dict[tuple[str, int], Place] = {}
+        for number, stage in enumerate(part.stages):
+            for k in stage.code:
+                self._write(k)
+                self._store(k)
+            if stage.angles:
+                sines, cosines = angles(w, [self._use(a) for a in stage.angles], str(number))
+                for index, angle in enumerate(stage.angles):
+                    self._angle["sin", angle] = (sines, index)
+                    self._angle["cos", angle] = (cosines, index)
+        for k in list(self._going):
+            self._store(k)
+
+    def _store(self, k: int) -> None:
+        for tile, index in self._going.pop(k, ()):
+            value, place = self._use(k), self.w.at(tile, index, self.w.type)
+            self.w.raw(f"  store {self.w.type} {value}, ptr {place}, align {self.w.bytes}")
+
+    def _load(self, tile: str, index: int) -> str:
+        place = self.w.at(tile, index, self.w.type)
+        return self.w.emit(f"load {self.w.type}, ptr {place}, align {self.w.bytes}")
+
+    def _write(self, k: int) -> None:
+        op, args, _ = self.code[k]
+        if op in COMPARISONS:
+            self._mask[k] = self.w.compare(COMPARISONS[op], *map(self._use, args))
+        elif op == "select":
+            condition, a, b = args
+            self._value[k] = self.w.choose(self._condition(condition), self._use(a), self._use(b))
+        elif op in SPELLING:
+            self._value[k] = SPELLING[op](self.w, *map(self._use, args))
+
+    def _use(self, k: int) -> str:
+        """The name of a value: made in this part, an input, a constant, or from the scratch."""
+        op, args, data = self.code[k]
+        if op == "const":
+            return self.w.constant(data)
+        if k not in self._value:
+            if op == "input":
+                self._value[k] = self._load(f"%in{data[0]}", data[1])
+            elif op in ("sin", "cos") and (op, args[0]) in self._angle:
+                self._value[k] = self._load(*self._angle[op, args[0]])
+            elif k in self._mask:
+                ones, zeros = self.w.constant(1.0), self.w.constant(0.0)
+                self._value[k] = self.w.choose(self._mask[k], ones, zeros)
+            else:
+                self._value[k] = self._load("%scratch", self.place[k])
+        return self._value[k]
+
+    def _condition(self, k: int) -> str:
+        if k not in self._mask:
+            self._mask[k] = self.w.compare("une", self._use(k), self.w.constant(0.0))
+        return self._mask[k]
+
+
+def _parts(
+    name: str,
+    lowered: Lowered,
+    target: Target,
+    width: int | None,
+    pointers: Sequence[str],
+    places: Mapping[int, list[Place]],
+) -> list[str]:
+    """The functions of all parts of a program, for so many lanes."""
     texts = []
     for n, part in enumerate(lowered.parts):
-        delivered = {r: places[r] for r in part.results}
-        body = Body(lowered, part, target.writer(1), delivered)
-        parameters = [*inputs, *outputs, "ptr noalias %scratch"]
-        texts.append(body.function(f"row{n}", parameters, attributes(body.w)))
+        w = target.writer(width)
+        _Body(lowered, part, w, {r: places[r] for r in part.results if r in places})
+        parameters = ", ".join(f"ptr noalias {pointer}" for pointer in pointers)
+        texts.append(w.function(f"internal void @{name}{n}({parameters}) {attributes(w)}"))
+    return texts
+
+
+def _one(program: Program, lowered: Lowered, target: Target) -> str:
+    """One state, straight on the caller's rows: no output may overlap an input."""
+    inputs = [f"%in{k}" for k in range(len(program.inputs))]
+    outputs = [f"%out{k}" for k in range(len(program.outputs))]
+    places: dict[int, list[Place]] = {}
+    for name, refs in zip(outputs, program.results, strict=True):
+        for index, r in enumerate(refs):
+            places.setdefault(r, []).append((name, index))
+    names = [*inputs, *outputs]
+    texts = _parts("row", lowered, target, 1, [*names, "%scratch"], places)
     w = target.writer(1)
     scratch = w.reserve(max(lowered.scratch, 1))
-    names = [p.split()[-1] for p in [*inputs, *outputs]]
     operands = ", ".join(f"ptr {name}" for name in [*names, scratch])
-    calls = [f"  call void @row{n}({operands})" for n in range(len(lowered.parts))]
-    head = f"define internal void @run({', '.join([*inputs, *outputs])}) nounwind {{\nentry:"
-    run = "\n".join([head, *w.reserved, *calls, "  ret void\n}\n"])
+    for n in range(len(lowered.parts)):
+        w.raw(f"  call void @row{n}({operands})")
+    parameters = ", ".join(f"ptr noalias {name}" for name in names)
+    texts.append(w.function(f"internal void @run({parameters}) nounwind"))
     w = target.writer(1)
     pointers = []
     for role, count in (("in", len(inputs)), ("out", len(outputs))):
         for k in range(count):
-            place = w.emit(f"getelementptr ptr, ptr %{role}_pointers, i64 {k}")
-            pointers.append(w.emit(f"load ptr, ptr {place}"))
-    operands = ", ".join(f"ptr {p}" for p in pointers)
-    head = "define void @one(ptr %in_pointers, ptr %out_pointers) nounwind {\nentry:"
-    one = "\n".join([head, *w.lines, f"  call void @run({operands})", "  ret void\n}\n"])
-    return "\n".join([*texts, run, one])
+            pointers.append(w.emit(f"load ptr, ptr {w.at(f'%{role}_pointers', k, 'ptr')}"))
+    w.raw(f"  call void @run({', '.join(f'ptr {p}' for p in pointers)})")
+    texts.append(w.function("void @one(ptr %in_pointers, ptr %out_pointers) nounwind"))
+    return "\n".join(texts)
 
 
 def _vector_parts(program: Program, lowered: Lowered, slots: _Slots, target: Target) -> str:
-    texts, code = [], program.code
-    parameters = [f"ptr noalias %in{k}" for k in range(len(program.inputs))]
-    parameters += ["ptr noalias %scratch", "ptr noalias %slots"]
-    for n, part in enumerate(lowered.parts):
-        changing = {r: slots.number[r] for r in part.results if code[r].op != "const"}
-        delivered = {r: [("%slots", slot)] for r, slot in changing.items()}
-        body = Body(lowered, part, target.writer(), delivered)
-        texts.append(body.function(f"tile{n}", parameters, attributes(body.w)))
-    return "\n".join(texts)
+    changing = [r for r in slots.number if program.code[r].op != "const"]
+    places = {r: [("%slots", slots.number[r])] for r in changing}
+    names = [*(f"%in{k}" for k in range(len(program.inputs))), "%scratch", "%slots"]
+    return "\n".join(_parts("tile", lowered, target, None, names, places))
+
+
+# Batches ---------------------------------------------------------------------------------------
 
 
 def _batch(program: Program, lowered: Lowered, slots: _Slots, target: Target) -> tuple[str, int]:
@@ -157,19 +262,40 @@ def _batch(program: Program, lowered: Lowered, slots: _Slots, target: Target) ->
     places = []
     for t in range(GROUP if len(lowered.parts) > MANY else 1):
         starts = [t * sum(sizes) + sum(sizes[:k]) for k in range(len(sizes))]
-        places.append(
-            [w.emit(f"getelementptr {w.type}, ptr %workspace, i64 {start}") for start in starts]
-        )
+        places.append([w.at("%workspace", start, w.type) for start in starts])
         for slot, number in slots.constant.items():
-            place = w.emit(f"getelementptr {w.type}, ptr {places[t][-1]}, i64 {slot}")
+            place = w.at(places[t][-1], slot, w.type)
             w.raw(f"  store {w.type} {w.constant(number)}, ptr {place}, align {w.bytes}")
-    batch = _Batch(w, program, lowered, slots, places)
+    inputs = _arrays(w, "in", len(program.inputs))
+    outputs = _arrays(w, "out", len(program.outputs))
+    taken = [(f"gather{v.size}", k, *inputs[k]) for k, v in enumerate(program.inputs) if v.size]
+    given = [(f"scatter{k}", -1, *outputs[k]) for k, c in enumerate(slots.columns) if c]
+
+    def move(moves: list[tuple[str, int, str, str]], t: int, row: str, last: str) -> None:
+        """Bring rows in, or results out."""
+        first, suffix = w.emit(f"add i64 {row}, {t * w.width}"), "_last" if last else ""
+        for function, k, pointer, stride in moves:
+            place = w.at(pointer, w.emit(f"mul i64 {first}, {stride}"))
+            tile = f"ptr {places[t][k]}"
+            w.raw(f"  call void @{function}{suffix}({tile}, ptr {place}, i64 {stride}{last})")
+
+    def run(tiles: int, row: str, last: str) -> None:
+        """Tiles from a row on; with `last`, one tile whose rows past that one are missing."""
+        for t in range(tiles):
+            move(taken, t, row, last)
+        for n in range(len(lowered.parts)):
+            for t in range(tiles):
+                operands = ", ".join(f"ptr {place}" for place in places[t])
+                w.raw(f"  call void @tile{n}({operands})")
+        for t in range(tiles):
+            move(given, t, row, last)
+
     w.raw("  br label %groups\ngroups:")
     w.raw("  %group = phi i64 [ 0, %entry ], [ %group_next, %grouped ]")
     w.raw(f"  %group_next = add i64 %group, {len(places) * w.width}")
     w.raw("  %fits = icmp ule i64 %group_next, %count")
     w.raw("  br i1 %fits, label %grouped, label %rest\ngrouped:")
-    batch.run(len(places), "%group", "")
+    run(len(places), "%group", "")
     w.raw("  br label %groups\nrest:")
     w.raw("  %some = icmp ult i64 %group, %count")
     w.raw("  br i1 %some, label %loop, label %end\nloop:")
@@ -177,63 +303,23 @@ def _batch(program: Program, lowered: Lowered, slots: _Slots, target: Target) ->
     w.raw("  %left = sub i64 %count, %row")
     w.raw(f"  %rows = call i64 @llvm.umin.i64(i64 %left, i64 {w.width})")
     w.raw("  %last = sub i64 %rows, 1")
-    batch.run(1, "%row", ", i64 %last")
+    run(1, "%row", ", i64 %last")
     w.raw("  br label %again\nagain:")
     w.raw(f"  %next = add i64 %row, {w.width}")
     w.raw("  %more = icmp ult i64 %next, %count")
     w.raw("  br i1 %more, label %loop, label %end\nend:")
     head = (
-        "define void @batch(i64 %count, ptr %in_pointers, ptr %in_strides, ptr %out_pointers, "
-        f"ptr %out_strides, ptr %workspace) {attributes(w)} {{\nentry:"
+        "void @batch(i64 %count, ptr %in_pointers, ptr %in_strides, ptr %out_pointers, "
+        f"ptr %out_strides, ptr %workspace) {attributes(w)}"
     )
-    return "\n".join([head, *w.lines, "  ret void\n}\n"]), len(places) * sum(sizes)
-
-
-class _Batch:
-    """Writes the calls for a group of tiles: bring rows in, run the parts, bring results out."""
-
-    def __init__(
-        self,
-        w: Writer,
-        program: Program,
-        lowered: Lowered,
-        slots: _Slots,
-        places: list[list[str]],
-    ) -> None:
-        self.w, self.parts, self.places = w, len(lowered.parts), places
-        inputs = _arrays(w, "in", len(program.inputs))
-        outputs = _arrays(w, "out", len(program.outputs))
-        self.taken = [
-            (f"gather{v.size}", k, *inputs[k]) for k, v in enumerate(program.inputs) if v.size
-        ]
-        self.given = [(f"scatter{k}", -1, *outputs[k]) for k, c in enumerate(slots.columns) if c]
-
-    def run(self, tiles: int, row: str, last: str) -> None:
-        """From a row on; with `last`, one tile whose rows past that one are missing."""
-        for t in range(tiles):
-            self._move(self.taken, t, row, last)
-        for n in range(self.parts):
-            for t in range(tiles):
-                operands = ", ".join(f"ptr {place}" for place in self.places[t])
-                self.w.raw(f"  call void @tile{n}({operands})")
-        for t in range(tiles):
-            self._move(self.given, t, row, last)
-
-    def _move(self, moves: list[tuple[str, int, str, str]], t: int, row: str, last: str) -> None:
-        w, suffix = self.w, "_last" if last else ""
-        first = w.emit(f"add i64 {row}, {t * w.width}")
-        for function, k, pointer, stride in moves:
-            offset = w.emit(f"mul i64 {first}, {stride}")
-            place = w.emit(f"getelementptr i8, ptr {pointer}, i64 {offset}")
-            tile = f"ptr {self.places[t][k]}"
-            w.raw(f"  call void @{function}{suffix}({tile}, ptr {place}, i64 {stride}{last})")
+    return w.function(head), len(places) * sum(sizes)
 
 
 def _arrays(w: Writer, role: str, count: int) -> list[tuple[str, str]]:
     """For each of the caller's arrays, where its first row is and how far rows are apart."""
     found = []
     for k in range(count):
-        pointer = w.emit(f"getelementptr ptr, ptr %{role}_pointers, i64 {k}")
-        stride = w.emit(f"getelementptr i64, ptr %{role}_strides, i64 {k}")
+        pointer = w.at(f"%{role}_pointers", k, "ptr")
+        stride = w.at(f"%{role}_strides", k, "i64")
         found.append((w.emit(f"load ptr, ptr {pointer}"), w.emit(f"load i64, ptr {stride}")))
     return found

@@ -27,11 +27,11 @@ def gather(w: Writer, n: int, *, clip: bool) -> str:
     def move(start: str) -> None:
         pairs = []
         for row in rows:
-            place = w.emit(f"getelementptr {w.element.name}, ptr {row}, i64 {start}")
+            place = w.at(row, start, w.element.name)
             pairs.append(_halves(w, place) if n >= width else _masked_halves(w, place, n))
         for c, column in enumerate(_transposed(w, pairs)[: min(n, width)]):
             index = w.emit(f"add i64 {start}, {c}")
-            place = w.emit(f"getelementptr {w.type}, ptr %tile, i64 {index}")
+            place = w.at("%tile", index, w.type)
             w.raw(f"  store {w.type} {column}, ptr {place}, align {w.bytes}")
 
     count = -(-n // width)
@@ -60,13 +60,13 @@ def scatter(
             slot = str(columns[int(start) + c])
         else:
             index = w.emit(f"add i64 {start}, {c}")
-            place = w.emit(f"getelementptr i32, ptr @columns{output}, i64 {index}")
+            place = w.at(f"@columns{output}", index, "i32")
             slot = w.emit(f"zext i32 {w.emit(f'load i32, ptr {place}')} to i64")
-        return _halves(w, w.emit(f"getelementptr {w.type}, ptr %slots, i64 {slot}"))
+        return _halves(w, w.at("%slots", slot, w.type))
 
     def store(start: str, vectors: Sequence[str]) -> None:
         for row, vector in zip(rows, vectors, strict=True):
-            place = w.emit(f"getelementptr {w.element.name}, ptr {row}, i64 {start}")
+            place = w.at(row, start, w.element.name)
             if n < width:
                 w.raw(
                     f"  call void @llvm.masked.store.{w.suffix}.p0({w.type} {vector}, "
@@ -85,12 +85,12 @@ def scatter(
     def move(start: str) -> None:
         soon = w.emit(f"add i64 {start}, {AHEAD}")
         for row in rows:
-            place = w.emit(f"getelementptr {w.element.name}, ptr {row}, i64 {soon}")
+            place = w.at(row, soon, w.element.name)
             w.raw(f"  call void @llvm.prefetch.p0(ptr {place}, i32 1, i32 3, i32 1)")
-        flag = w.emit(f"getelementptr i1, ptr @steady{output}, i64 {start}")
+        flag = w.at(f"@steady{output}", start, "i1")
         steady = w.emit(f"load i1, ptr {flag}")
         w.raw(f"  br i1 {steady}, label %steady, label %moving\nsteady:")
-        pattern = w.emit(f"getelementptr {w.element.name}, ptr @pattern{output}, i64 {start}")
+        pattern = w.at(f"@pattern{output}", start, w.element.name)
         fixed = w.emit(f"load {w.type}, ptr {pattern}, align {w.element.bytes}")
         _store_halves(w, rows, start, [fixed] * width)
         w.raw("  br label %moved\nmoving:")
@@ -128,8 +128,7 @@ def _tables(w: Writer, output: int, columns: Sequence[int], constant: dict[int, 
 def _function(w: Writer, name: str, tile: str, clip: bool) -> str:
     extra, suffix = (", i64 %last", "_last") if clip else ("", "")
     parameters = f"ptr noalias {tile}, ptr noalias %base, i64 %stride{extra}"
-    head = f"define internal void @{name}{suffix}({parameters}) {attributes(w)} {{\nentry:"
-    return "\n".join([head, *w.lines, "  ret void\n}\n"])
+    return w.function(f"internal void @{name}{suffix}({parameters}) {attributes(w)}")
 
 
 def _rows(w: Writer, clip: bool) -> list[str]:
@@ -138,7 +137,7 @@ def _rows(w: Writer, clip: bool) -> list[str]:
     for r in range(w.width):
         number = w.emit(f"call i64 @llvm.umin.i64(i64 {r}, i64 %last)") if clip else str(r)
         offset = w.emit(f"mul i64 {number}, %stride")
-        rows.append(w.emit(f"getelementptr i8, ptr %base, i64 {offset}"))
+        rows.append(w.at("%base", offset))
     return rows
 
 
@@ -162,7 +161,7 @@ def _half(w: Writer) -> str:
 
 def _halves(w: Writer, place: str) -> tuple[str, str]:
     """A vector from memory as two half vectors (joining halves is cheap)."""
-    upper = w.emit(f"getelementptr {w.element.name}, ptr {place}, i64 {w.width // 2}")
+    upper = w.at(place, w.width // 2, w.element.name)
     return (
         w.emit(f"load {_half(w)}, ptr {place}, align {w.element.bytes}"),
         w.emit(f"load {_half(w)}, ptr {upper}, align {w.element.bytes}"),
@@ -186,8 +185,8 @@ def _store_halves(w: Writer, rows: Sequence[str], start: str, vectors: Sequence[
     They are volatile because LLVM would join them again.
     """
     for row, vector in zip(rows, vectors, strict=True):
-        place = w.emit(f"getelementptr {w.element.name}, ptr {row}, i64 {start}")
-        upper = w.emit(f"getelementptr {w.element.name}, ptr {place}, i64 {w.width // 2}")
+        place = w.at(row, start, w.element.name)
+        upper = w.at(place, w.width // 2, w.element.name)
         for s, target in ((0, place), (w.width // 2, upper)):
             half = _shuffle(w, w.type, vector, vector, range(s, s + w.width // 2))
             w.raw(f"  store volatile {_half(w)} {half}, ptr {target}, align {w.element.bytes}")

@@ -1,10 +1,10 @@
 """Vectorised Python source: NumPy does each operation for all states at once."""
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from chasles.backends.arrays import Rows
 from chasles.expr import Program
 
 SPELLING = {
@@ -53,21 +53,11 @@ class Kernel:
         exec(source(program), space)
         self._function = space[program.name]
 
-    def __call__(
-        self,
-        inputs: Sequence[np.ndarray],
-        outputs: Sequence[np.ndarray],
-        threads: int | None = None,
-    ) -> None:
+    def __call__(self, inputs: Rows, outputs: Rows, threads: int | None = None) -> None:
         """Run on rows: arrays (count, size) in, arrays (count, size) out; always one thread."""
         safe = [a.copy() if any(np.may_share_memory(a, o) for o in outputs) else a for a in inputs]
         with np.errstate(all="ignore"):
             self._function(safe, outputs)
-
-
-def prepare(recipe: object, trace: Callable[[], Program], dtype: str = "float64") -> Kernel:
-    """The kernel of a recipe."""
-    return compile(trace(), dtype)
 
 
 def compile(program: Program, dtype: str = "float64") -> Kernel:

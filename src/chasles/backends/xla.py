@@ -1,14 +1,24 @@
-"""XLA's foreign function interface: what handlers for every device share, in LLVM's language.
+"""Kernels as XLA calls them, by handlers of its foreign function interface, in LLVM's language.
 
 A handler is a C function of one call frame, whose layout is public (xla/ffi/api/c_api.h, major
 version 0). Arrays come as (rows, numbers in a row), contiguous; one row is shared by all states.
+
+On the processor small batches run where XLA calls; those that are large, or need much memory for
+their tiles, go to Python, which shares them among threads. On a GPU a handler launches the kernel
+on XLA's stream, without Python. Results that the kernel writes as columns come as (numbers,
+states), and XLA turns them. A handler has no traits: XLA does not record it in its command buffers.
 """
 
+import ctypes
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from chasles.backends.llvm import Machine, assemble, load
-from chasles.backends.llvm_math import Writer
+from chasles.backends import cuda, cuda_driver, llvm
+from chasles.backends.cuda_build import Built, Layout
+from chasles.backends.cuda_source import WARP
+from chasles.backends.llvm_entry import SMALL_WORKSPACE, filled_tables
+from chasles.backends.llvm_math import ELEMENTS, Writer
+from chasles.backends.llvm_source import WORTH_THREADS
 
 MAJOR = 0
 """The version of the layout that is known here."""
@@ -24,25 +34,31 @@ that of the version), major and minor."""
 DATA, SIZES = 24, 40
 """Where a buffer keeps its data and its sizes."""
 
+ERROR_CREATE, STREAM_GET = 48, 80
+"""Where XLA's table of functions has that which makes an error and that which tells the stream."""
+
+STREAM_SIZE, ERROR_SIZE = 32, 28
+"""Bytes of what these take: size, extensions and context, with room for the stream; or size,
+extensions, message and code."""
+
+INTERNAL = 13
+"""XLA's code of an error that is not the caller's."""
+
 _KEPT: dict[int, Any] = {}
 """Handlers and what they call, by the identity of their code: XLA keeps them for ever."""
 
 
-def keep(code: Any, make: Callable[[], tuple[str, Mapping[str, int], Any]]) -> int:
+def _keep(code: Any, make: Callable[[], tuple[str, Mapping[str, int], Any]]) -> int:
     """The address of a handler of some code, made once: text, what that calls, more to keep."""
     if id(code) not in _KEPT:
         text, symbols, more = make()
-        library = load(assemble(text, Machine.host()), symbols, ["handler"])
+        library = llvm.load(llvm.assemble(text, llvm.Machine.host()), symbols, ["handler"])
         _KEPT[id(code)] = (library["handler"], library, code, more)
-    address: int = _KEPT[id(code)][0]
-    return address
+    return _KEPT[id(code)][0]
 
 
-def source(w: Writer, minor: int, *, declarations: str, work: str) -> str:
-    """The text of a handler: the writer's lines, then `work`, which returns.
-
-    minor: the version of XLA's interface, to be told when it asks.
-    """
+def _handler(w: Writer, minor: int, *, declarations: str, work: str) -> str:
+    """The text of a handler: the writer's lines, then `work`, which returns."""
     return _FRAME.format(
         declarations=declarations,
         extension=EXTENSION,
@@ -57,29 +73,131 @@ def source(w: Writer, minor: int, *, declarations: str, work: str) -> str:
     )
 
 
-def field(w: Writer, base: str, offset: int, kind: str) -> str:
-    """A field of a structure."""
-    place = w.emit(f"getelementptr i8, ptr {base}, i64 {offset}")
-    return w.emit(f"load {kind}, ptr {place}")
-
-
-def store(w: Writer, base: str, offset: int, value: str) -> None:
-    """Set a field of a structure."""
-    place = w.emit(f"getelementptr i8, ptr {base}, i64 {offset}")
-    w.raw(f"  store {value}, ptr {place}")
-
-
-def buffer(w: Writer, table: int, k: int) -> tuple[str, str, str]:
+def _buffer(w: Writer, table: int, k: int) -> tuple[str, str, str]:
     """Where the frame's k-th argument or result is, and its two sizes."""
-    each = field(w, field(w, "%frame", table, "ptr"), 8 * k, "ptr")
-    sizes = field(w, each, SIZES, "ptr")
-    return field(w, each, DATA, "ptr"), field(w, sizes, 0, "i64"), field(w, sizes, 8, "i64")
+    each = w.field(w.field("%frame", table, "ptr"), 8 * k, "ptr")
+    sizes = w.field(each, SIZES, "ptr")
+    return w.field(each, DATA, "ptr"), w.field(sizes, 0, "i64"), w.field(sizes, 8, "i64")
 
 
-def step(w: Writer, rows: str, length: int) -> str:
+def _step(w: Writer, rows: str, length: int) -> str:
     """How far rows of some length are apart: not at all where one is shared by all states."""
     shared = w.emit(f"icmp eq i64 {rows}, 1")
     return w.emit(f"select i1 {shared}, i64 0, i64 {length}")
+
+
+# On the processor ------------------------------------------------------------------------------
+
+_LARGE = ctypes.CFUNCTYPE(None, ctypes.c_ssize_t, *[ctypes.c_void_p] * 4)
+
+
+def cpu_handler(kernel: llvm.Kernel, minor: int) -> int:
+    """The address of a kernel's handler, which stays for the life of the process.
+
+    minor: the version of XLA's interface, to be told when it asks.
+    """
+
+    def make() -> tuple[str, dict[str, int], Any]:
+        large = _LARGE(kernel.run)
+        address = ctypes.cast(large, ctypes.c_void_p).value or 0
+        symbols = {"batch": kernel.batch_address, "large": address}
+        return cpu_source(kernel, minor), symbols, large
+
+    return _keep(kernel, make)
+
+
+def cpu_source(kernel: llvm.Kernel, minor: int) -> str:
+    """The handler of a kernel in LLVM's language."""
+    w, workspace, rows = Writer(1, False), kernel.artifact.workspace, "0"
+    tables: list[str] = []
+    each, interface = ELEMENTS[kernel.dtype.name].bytes, kernel.interface
+    for where, variables in ((ARGUMENTS, interface.inputs), (RESULTS, interface.outputs)):
+        arrays = []
+        for k, variable in enumerate(variables):
+            data, rows, _ = _buffer(w, where, k)
+            arrays.append((f"ptr {data}", f"i64 {_step(w, rows, each * variable.size)}"))
+        tables += filled_tables(w, arrays)
+    small = workspace <= SMALL_WORKSPACE
+    w.reserved.append(f"  %workspace = alloca [{max(workspace, 1) if small else 1} x i8], align 64")
+    most = WORTH_THREADS // max(kernel.artifact.work, 1) if small else 0
+    many = w.emit(f"icmp ugt i64 {rows}, {most}")
+    operands = ", ".join([f"i64 {rows}", *(f"ptr {table}" for table in tables)])
+    work = _CPU_WORK.format(rows=rows, many=many, operands=operands)
+    return _handler(w, minor, declarations=_CPU_DECLARATIONS, work=work)
+
+
+# On a GPU --------------------------------------------------------------------------------------
+
+
+def gpu_handler(
+    kernel: cuda.Kernel, target: str, layout: Layout, minor: int
+) -> tuple[int, tuple[int, ...]]:
+    """The address of a kernel's handler, and which results are columns.
+
+    It stays for the life of the process. target: the architecture. layout: the kernel to launch;
+    all take rows. minor: the version of XLA's interface, to be told when it asks.
+    """
+    built, function = kernel.loaded(target, layout)
+    names = {"launch": "cuLaunchKernel", "explain": "cuGetErrorString"}
+    symbols = {name: cuda_driver.address(known) for name, known in names.items()}
+    text = gpu_source(kernel, built, function.pointer, minor)
+    return _keep(function, lambda: (text, symbols, kernel)), built.columns
+
+
+def gpu_source(kernel: cuda.Kernel, built: Built, pointer: int, minor: int) -> str:
+    """The handler of a kernel, which the driver knows by a pointer, in LLVM's language."""
+    w = Writer(1, False)
+    w.reserved += [
+        "  %question_of_stream = alloca [4 x i64]",
+        "  %question_of_error = alloca [4 x i64]",
+        "  %reason = alloca ptr",
+    ]
+    count, words = _words(w, kernel, built)
+    large = w.emit(f"icmp uge i64 {count}, {cuda.MANY}")
+    block = w.emit(f"select i1 {large}, i32 {built.block}, i32 {WARP}")
+    shared = w.emit(
+        f"select i1 {large}, i32 {built.shared * built.block // WARP}, i32 {built.shared}"
+    )
+    threads = w.emit(f"zext i32 {block} to i64")
+    most = w.emit(f"sub i64 {threads}, 1")
+    wanted = w.emit(f"add i64 {count}, {most}")
+    blocks = w.emit(f"trunc i64 {w.emit(f'udiv i64 {wanted}, {threads}')} to i32")
+    api, context = w.field("%frame", API, "ptr"), w.field("%frame", CONTEXT, "ptr")
+    for k, value in enumerate((f"i64 {STREAM_SIZE}", "ptr null", f"ptr {context}", "ptr null")):
+        w.store("%question_of_stream", 8 * k, value)
+    work = _GPU_WORK.format(
+        count=count,
+        stream_get=w.field(api, STREAM_GET, "ptr"),
+        error_create=w.field(api, ERROR_CREATE, "ptr"),
+        error_size=ERROR_SIZE,
+        internal=INTERNAL,
+        grid=f"i32 {blocks}, i32 1, i32 1",
+        block=f"i32 {block}, i32 1, i32 1, i32 {shared}",
+        pointer=pointer,
+        words=words,
+    )
+    return _handler(w, minor, declarations=_GPU_DECLARATIONS, work=work)
+
+
+def _words(w: Writer, kernel: cuda.Kernel, built: Built) -> tuple[str, str]:
+    """How many states, and the last argument of a launch, as `Function.launch` makes it."""
+    inputs, outputs = kernel.interface.inputs, kernel.interface.outputs
+    size = 2 + 3 * (len(inputs) + len(outputs))
+    words, count, places = w.room(6 + size, "i64"), "0", []
+    for k, variable in enumerate(inputs):
+        data, rows, _ = _buffer(w, ARGUMENTS, k)
+        places += [f"ptr {data}", f"i64 {_step(w, rows, variable.size)}", "i64 1"]
+    for k, variable in enumerate(outputs):
+        data, first, second = _buffer(w, RESULTS, k)
+        count = second if k in built.columns else first
+        row, column = (1, count) if k in built.columns else (variable.size, 1)
+        places += [f"ptr {data}", f"i64 {row}", f"i64 {column}"]
+    parameters, bytes_place = w.at(words, 48), w.at(words, 40)
+    head = [cuda_driver.POINTER, parameters, cuda_driver.SIZE, bytes_place, cuda_driver.END]
+    values = [f"ptr {v}" if isinstance(v, str) else f"i64 {v}" for v in head]
+    for k, value in enumerate([*values, f"i64 {8 * size}", f"i64 {count}", "i64 -1", *places]):
+        w.store(words, 8 * k, value)
+    return count, words
 
 
 _FRAME = """{declarations}
@@ -110,3 +228,54 @@ work:
 {work}
 }}
 """
+
+_CPU_DECLARATIONS = """declare void @batch(i64, ptr, ptr, ptr, ptr, ptr)
+declare void @large(i64, ptr, ptr, ptr, ptr)
+"""
+
+_CPU_WORK = """  %some = icmp ne i64 {rows}, 0
+  br i1 %some, label %any, label %end
+any:
+  br i1 {many}, label %shared, label %alone
+shared:
+  call void @large({operands})
+  br label %end
+alone:
+  call void @batch({operands}, ptr %workspace)
+  br label %end
+end:
+  ret ptr null"""
+
+_GPU_DECLARATIONS = """declare i32 @launch(ptr, i32, i32, i32, i32, i32, i32, i32, ptr, ptr, ptr)
+declare i32 @explain(i32, ptr)
+"""
+
+_GPU_WORK = """  %some = icmp ne i64 {count}, 0
+  br i1 %some, label %any, label %end
+any:
+  %no_stream = call ptr {stream_get}(ptr %question_of_stream)
+  %has_stream = icmp eq ptr %no_stream, null
+  br i1 %has_stream, label %go, label %lost
+lost:
+  ret ptr %no_stream
+go:
+  %stream_place = getelementptr i8, ptr %question_of_stream, i64 24
+  %stream = load ptr, ptr %stream_place
+  %kernel = inttoptr i64 {pointer} to ptr
+  %status = call i32 @launch(ptr %kernel, {grid}, {block}, ptr %stream, ptr null, ptr {words})
+  %launched = icmp eq i32 %status, 0
+  br i1 %launched, label %end, label %refused
+refused:
+  %told = call i32 @explain(i32 %status, ptr %reason)
+  %message = load ptr, ptr %reason
+  %message_place = getelementptr i8, ptr %question_of_error, i64 16
+  %code_place = getelementptr i8, ptr %question_of_error, i64 24
+  %none_place = getelementptr i8, ptr %question_of_error, i64 8
+  store i64 {error_size}, ptr %question_of_error
+  store ptr null, ptr %none_place
+  store ptr %message, ptr %message_place
+  store i32 {internal}, ptr %code_place
+  %error = call ptr {error_create}(ptr %question_of_error)
+  ret ptr %error
+end:
+  ret ptr null"""

@@ -1,5 +1,5 @@
 """Checks of a robot by itself: methods, backends, physics and derivatives against each other."""
 
-from chasles.checks.verify import Result, Verification, verify
+from chasles.checks.verify import CHECKS, Result, Verification, reasons, verify
 
-__all__ = ["Result", "Verification", "verify"]
+__all__ = ["CHECKS", "Result", "Verification", "reasons", "verify"]

@@ -1,25 +1,19 @@
-"""Every method of every function against the first: the formalisms check each other."""
+"""Every method of every function against the first, and every backend against `interpret`.
 
-from collections.abc import Iterator
-from typing import Any
+The formalisms check each other; programs are checked against the algorithms on floats.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from chasles.algorithms import FUNCTIONS, KINEMATICS, solid_bodies
+from chasles.algorithms import FUNCTIONS, KINEMATICS, Method, solid_bodies
 from chasles.checks.comparing import NOTHING, Comparison, Loss
-from chasles.checks.trial import Trial, arguments, at_frame
+from chasles.checks.trial import Trial, arguments, raising
+from chasles.functions.programs import Derivative
 from chasles.functions.tracing import signature
-
-
-def views(trial: Trial) -> tuple[dict[str, Any], ...]:
-    """Ways to write a twist or a wrench, with every change of axes and of point among them."""
-    point = tuple(trial.units.length * x for x in (0.4, -0.2, 0.8))
-    return (
-        {"axes": "world", "at": "frame"},
-        {"axes": "frame", "at": "world"},
-        {"axes": "frame", "at": point},
-    )
-
 
 INVERTING = {"forward_dynamics", "hybrid_dynamics"}
 """Functions that solve for accelerations: these are compared as the forces that they need."""
@@ -29,7 +23,7 @@ ILL = {"mass_matrix_inverse", "operational_inertia_inverse", "linearize"}
 
 
 def loss_of(trial: Trial, function: str, method: str = "") -> Loss:
-    """What a method loses by what it inverts: nothing, the mass matrix, or each link's inertia."""
+    """Digits lost by what a method inverts: nothing, the mass matrix, or each link's inertia."""
     if function not in ILL | INVERTING:
         return NOTHING
     needs = {m.name: m.needs for m in FUNCTIONS[function]}
@@ -45,25 +39,17 @@ kinematics are measured beside 1 rad, or the robot's length."""
 
 
 def size_of(trial: Trial, function: str) -> float:
-    """What results of a function are measured beside, where they are smaller."""
+    """Size beside which results of a function are measured, where they are smaller."""
     if function in FORCES:
         return trial.force
     return trial.speed ** RATES.get(function, 0) if function in KINEMATICS else 0.0
-
-
-def frames(trial: Trial) -> tuple[str, ...]:
-    """The last frame, and one that half of the joints move."""
-    bodies = trial.model.bodies
-    middle = [bodies[len(bodies) // 2].name] if bodies else []
-    return tuple(dict.fromkeys([trial.robot.frames[-1], *middle]))
 
 
 def options_of(trial: Trial, function: str) -> list[dict[str, Any]]:
     """With which options a function is asked: frames and views, or known joints, or none."""
     known = signature(FUNCTIONS[function][0].algorithm).options
     if "frame" in known:
-        shown = views(trial) if "axes" in known else ({},)
-        return [{"frame": frame, **view} for frame in frames(trial) for view in shown]
+        return trial.places if "axes" in known else [{"frame": frame} for frame in trial.frames]
     if "known" in known:
         names = [trial.model.bodies[i].data.name for i in trial.model.movers]
         base = [names[1:]] if trial.model.floating else []
@@ -91,49 +77,202 @@ def _of_one(
     if len(ways) < 2:
         return
     loaded = "f_ext" in signature(ways[0].algorithm).inputs
-    extra: dict[str, Any] = (
-        {"f_ext": at_frame(trial.robot.frames[-1], trial.wrench)} if loaded else {}
-    )
+    extra: dict[str, Any] = {"f_ext": trial.load} if loaded else {}
     model, (q, qd, qdd) = trial.whole, (trial.q, trial.qd, trial.qdd)
     given: dict[str, Any] = {"q": q, "qd": qd, "qdd": qdd, "qddd": qdd[::-1].copy()}
     if function in INVERTING:
         tau = trial.ask(model, "inverse_dynamics", q, qd, qdd, **extra)
         given |= {"tau": tau, "given": mixed(trial, options.get("known", ()), qdd, tau)}
-    expected: Any = None
-    for way in ways:
+
+    def results(way: Method) -> tuple[Any, ...]:
         arrays = arguments(function, way, given, order)
-        found = trial.ask(model, function, *arrays, method=way.name, **extra, **options)
-        parts = found if isinstance(found, tuple) else (found,)
-        if function in INVERTING:
-            parts = tuple(effort(trial, part, options.get("known", ())) for part in parts)
-        if expected is None:
-            expected = parts
-            continue
-        size = size_of(trial, function)
+        found = _parts(trial.ask(model, function, *arrays, method=way.name, **extra, **options))
+        if function not in INVERTING:
+            return found
+        return tuple(effort(trial, part, options.get("known", ())) for part in found)
+
+    expected, size = results(ways[0]), size_of(trial, function)
+    if len(expected) > 1:
+        first = np.abs(expected[0] * trial.units.of(function))
+        size = max(size, float(np.max(first, initial=0.0)))
+    for way in ways[1:]:
         loss = loss_of(trial, function, way.name)
-        for k, (a, b) in enumerate(zip(parts, expected, strict=True)):
-            first = expected[0] * trial.units.of(function)
-            beside = size if len(parts) == 1 else max(size, _size(first))
-            name = way.name if len(parts) == 1 else f"{way.name}, result {k + 1}"
-            yield Comparison(function, name, a, b, beside, loss, trial.units.of(function, k))
+        for k, (a, b) in enumerate(zip(results(way), expected, strict=True)):
+            name = way.name if len(expected) == 1 else f"{way.name}, result {k + 1}"
+            yield Comparison(function, name, a, b, size, loss, trial.units.of(function, k))
 
 
 def mixed(trial: Trial, known: Any, qdd: np.ndarray, tau: np.ndarray) -> np.ndarray:
     """Accelerations of the known joints, forces of the others."""
-    given = tau.copy()
-    for name in known:
-        where = trial.model.velocity_slices[trial.model.mover(name)]
-        given[where] = qdd[where]
-    return given
+    return np.where(_of(trial, known), qdd, tau)
 
 
 def effort(trial: Trial, found: np.ndarray, known: Any) -> np.ndarray:
     """Accelerations as the forces that they need, M qdd; forces of known joints as they are."""
-    part = np.zeros(trial.model.nv, dtype=bool)
-    for name in known:
-        part[trial.model.velocity_slices[trial.model.mover(name)]] = True
+    part = _of(trial, known)
     return np.where(part, found, trial.M @ np.where(part, 0.0, found))
 
 
-def _size(array: np.ndarray) -> float:
-    return float(np.max(np.abs(array), initial=0.0))
+def _of(trial: Trial, joints: Any) -> np.ndarray:
+    """True for the freedoms of some joints."""
+    part = np.zeros(trial.model.nv, dtype=bool)
+    for name in joints:
+        part[trial.model.velocity_slices[trial.model.mover(name)]] = True
+    return part
+
+
+# Programs -------------------------------------------------------------------------------------
+
+MAIN = (
+    "forward_kinematics",
+    "frame_velocity",
+    "frame_acceleration",
+    "jacobian",
+    "jacobian_rate",
+    "gravity_forces",
+    "bias_forces",
+    "inverse_dynamics",
+    "mass_matrix",
+    "forward_dynamics",
+    "kinetic_energy",
+    "potential_energy",
+    "momentum",
+    "center_of_mass",
+    "centroidal_momentum_matrix",
+    "integrate",
+    "difference",
+    "loop_residual",
+    "loop_matrix",
+)
+"""Functions compiled by default; all are where `full` is given."""
+
+CENTRAL = {"center_of_mass", "momentum", "centroidal_momentum_matrix"}
+"""Functions that ask for the mass centre of what moves, which must have a mass."""
+
+BATCH = 11
+"""States of a batch: more than the lanes of any processor, and a tail that is not full."""
+
+
+class Case(NamedTuple):
+    """A function that is compiled, with its options and arrays, at a state."""
+
+    trial: Trial
+    function: str
+    options: dict[str, Any]
+    arrays: list[Any]
+
+    def compiled(self, backend: str, **more: Any) -> Any:
+        """The compiled function, at the time of the state."""
+        with raising(self.function, backend):
+            options = self.options | more | {"backend": backend}
+            return self.trial.robot.function(self.function, **options).at(self.trial.t)
+
+    def compare(self, method: str, found: Any, expected: Any) -> Iterator[Comparison]:
+        """Results, one or several; accelerations as the forces that they need."""
+        at, function = self.trial, self.function
+        for k, (a, b) in enumerate(zip(_parts(found), _parts(expected), strict=True)):
+            one = isinstance(expected, np.ndarray | float)
+            name = method if one else f"{method}, result {k + 1}"
+            if function in INVERTING:
+                known = self.options.get("known", ())
+                a, b = (effort(at, np.asarray(x, float), known) for x in (a, b))
+            size, units = size_of(at, function), at.units.of(function, k)
+            yield Comparison(function, name, a, b, size, loss_of(at, function), units)
+
+
+def cases(trial: Trial) -> Iterator[Case]:
+    """The main functions that a mechanism has, or all of them."""
+    model, q, qdd, massless = trial.model, trial.q, trial.qdd, trial.model.source.massless
+    absent = {
+        "linearize": trial.nonholonomic,
+        "driving_forces": not model.driven,
+        "loop_joint_matrix": not model.loops,
+        **dict.fromkeys(CENTRAL, not sum(body.inertia.m for body in model.bodies)),
+    }
+    for function in FUNCTIONS if trial.full else MAIN:
+        if trial.robot.mechanism.opens(function) or absent.get(function):
+            continue
+        if not trial.has(function):
+            continue
+        options = options_of(trial, function)[0]
+        if not trial.ways(function, **options):
+            continue
+        given = {
+            "q": q,
+            "qd": trial.qd,
+            "qdd": qdd,
+            "tau": None if massless else trial.tau,
+            "given": None if massless else mixed(trial, options.get("known", ()), qdd, trial.tau),
+            "multipliers": np.ones(len(trial.units.closing)),
+            "v": trial.direction,
+            "q0": q,
+            "q1": trial.run("integrate", q, trial.direction),
+        }
+        yield Case(trial, function, options, arguments(function, FUNCTIONS[function][0], given))
+
+
+def programs(trial: Trial) -> Iterator[Comparison]:
+    """The program that is chosen as fastest, interpreted, against the algorithm on floats."""
+    for case in cases(trial):
+        way = trial.ways(case.function, **case.options)[0].name
+        expected = trial.run(case.function, *case.arrays, method=way, **case.options)
+        yield from case.compare("fastest", case.compiled("interpret")(*case.arrays), expected)
+
+
+def by(backend: str) -> Callable[[Trial], Iterator[Comparison]]:
+    """The check of a backend, as users call it, against `interpret`: the last state of a batch."""
+
+    def agrees(trial: Trial) -> Iterator[Comparison]:
+        for case in cases(trial):
+            expected = case.compiled("interpret")(*case.arrays)
+            found = case.compiled(backend)(*map(_batch, case.arrays))
+            yield from case.compare(backend, tuple(part[-1] for part in _parts(found)), expected)
+
+    return agrees
+
+
+def alone_as_in_a_batch(trial: Trial) -> Iterator[Comparison]:
+    """A state has the same bits alone and in any place of a batch."""
+    for case in cases(trial):
+        compiled = case.compiled("llvm")
+        alone, batch = compiled(*case.arrays), compiled(*map(_batch, case.arrays))
+        for k, (a, b) in enumerate(zip(_parts(alone), _parts(batch), strict=True)):
+            yield Comparison(case.function, f"result {k + 1}", b, _batch(a))
+
+
+def in_float32(trial: Trial) -> Iterator[Comparison]:
+    """Arrays of float32 give what arrays of float64 give, to single precision."""
+    for case in cases(trial):
+        if case.function not in ILL | {"integrate", "difference"}:
+            compiled = case.compiled("llvm")
+            found = compiled(*(np.asarray(a, dtype=np.float32) for a in case.arrays))
+            yield from case.compare("float32", found, compiled(*case.arrays))
+
+
+def derived_programs(trial: Trial) -> Iterator[Comparison]:
+    """Derivatives of programs by q, against differences of the program itself."""
+    for case in cases(trial):
+        function, (first, *rest) = case.function, case.arrays
+        sign = signature(trial.ways(function, **case.options)[0].algorithm)
+        if len(sign.outputs) > 1 or "q" not in sign.inputs:
+            continue
+        if function in INVERTING | ILL | {"integrate"}:
+            continue
+        by_q = case.compiled("interpret", derivative=Derivative("jacobian", ("q",)))
+        program = case.compiled("interpret")
+        slope = trial.slope(partial(_first, program, rest))
+        size = size_of(trial, function) * trial.speed or trial.speed
+        found, units = by_q(first, *rest) @ trial.direction, trial.units.of(function)
+        yield Comparison(function, "d/dq", found, slope, size, units=units)
+
+
+def _first(function: Any, rest: list[Any], q: np.ndarray) -> Any:
+    return function(q, *rest)
+
+
+def _parts(value: Any) -> tuple[Any, ...]:
+    return value if isinstance(value, tuple) else (value,)
+
+
+def _batch(array: Any) -> np.ndarray:
+    return np.broadcast_to(array, (BATCH, *np.shape(array))).copy()

@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from chasles.algorithms import CLOSED_LOOPS
-from chasles.algorithms.homogeneous.loop_residual import around, loop_coordinates
+from chasles.algorithms import CLOSED_LOOPS, Method
+from chasles.algorithms.homogeneous import around, loop_coordinates
 from chasles.checks.agreement import effort, mixed
 from chasles.checks.comparing import Comparison, Loss
 from chasles.checks.mechanics import at_joint
-from chasles.checks.trial import Trial, at_frame
+from chasles.checks.trial import Trial
 from chasles.model.model import Loop, Model
 
 
@@ -37,16 +37,12 @@ def _fast(trial: Trial, qdd: np.ndarray) -> float:
 
 def constrained_motion(trial: Trial) -> Iterator[Comparison]:
     """M qdd + h = tau + A' multipliers and A qdd = bias, by every method, with a load."""
-    if trial.model.source.massless:
-        return
     model, q, qd, rows = trial.closed, trial.q, trial.qd, trial.units.closing
-    load = at_frame(trial.robot.frames[-1], trial.wrench)
+    load = trial.load
     A, M, efforts = trial.run("loop_matrix", q), trial.M, trial.units.effort
     h, bias = trial.run("bias_forces", q, qd, f_ext=load), trial.run("loop_bias", q, qd)
     tau = trial.tau + trial.direction * trial.units.rate**2 * trial.force
-    for way in CLOSED_LOOPS["constrained_dynamics"]:
-        if way.needs and way.needs(model, {}):
-            continue
+    for way in _ways(model):
         qdd, lam, health = trial.ask(
             model, "constrained_dynamics", q, qd, tau, method=way.name, f_ext=load
         )
@@ -70,8 +66,14 @@ def constrained_motion(trial: Trial) -> Iterator[Comparison]:
         yield Comparison(name, "rates", e3, 0.0 * e3, trial.speed, units=rows)
 
 
+def _ways(model: Model) -> list[Method]:
+    """The methods of constrained dynamics that a mechanism can have."""
+    known = CLOSED_LOOPS["constrained_dynamics"]
+    return [way for way in known if not (way.needs and way.needs(model, {}))]
+
+
 def _near(margin: float, usual: float) -> Loss:
-    """What a position near a singular one costs, where equations are compiled: all, if too near."""
+    """Digits lost near a singular position, where equations are compiled: all, if too near."""
     margin = abs(float(margin))
     times = max(1.0, usual / margin) if margin >= POOR else np.inf
     return Loss(times, f"the loops are near a singular position, at a margin of {margin:.0e}")
@@ -90,10 +92,8 @@ POOR = 1e-5
 """Margins below this are of positions near singular ones, where compiled equations lose digits."""
 
 
-def independent_coordinates(trial: Trial) -> Iterator[Comparison]:
+def freedoms(trial: Trial) -> Iterator[Comparison]:
     """Rates that keep loops closed, the mass matrix of the freedoms left, forces of actuators."""
-    if trial.model.source.massless:
-        return
     model, q, qd, units = trial.closed, trial.q, trial.qd, trial.units
     step, rates, health = trial.ask(model, "closing_step", q, qd)
     near = _near(health[1], POOR)
@@ -134,13 +134,11 @@ def _actuators(trial: Trial, G: np.ndarray, loss: Loss) -> Iterator[Comparison]:
 
 
 def health(trial: Trial) -> Iterator[Comparison]:
-    """What solvers say of a state that is not closed: how far it is, and how near to singular.
+    """Solvers tell how far a state is from closed, and how near to a singular one.
 
     Squares of the scaled residual, and of what rates and accelerations do to the loops; the least
     pivot of K M^-1 K' beside its diagonal.
     """
-    if trial.model.source.massless:
-        return
     model, kept = trial.closed, list(trial.closed.closure.rows)
     at = replace(trial, q=trial.run("integrate", trial.q, 0.05 * trial.direction))
     q, v, a = at.q, trial.qd + trial.direction, trial.qdd - trial.direction
@@ -161,9 +159,7 @@ def health(trial: Trial) -> Iterator[Comparison]:
             continue
         found = trial.ask(model, name, *arrays, **options)[-1]
         yield Comparison(name, "distance", found[0], far)
-    for way in CLOSED_LOOPS["constrained_dynamics"]:
-        if way.needs and way.needs(model, {}):
-            continue
+    for way in _ways(model):
         name = "constrained_dynamics"
         found = trial.ask(model, name, q, v, trial.tau, method=way.name)[-1]
         yield Comparison(name, f"{way.name}, distance", found[0], gap + rates)
@@ -177,17 +173,13 @@ def errors_decay(trial: Trial) -> Iterator[Comparison]:
 
     A qdd = bias - 2/T slip - 1/T^2 residual (Featherstone 2008, Eq 8.22), in the rows that count.
     """
-    if trial.model.source.massless:
-        return
     model, kept, name = trial.closed, list(trial.closed.closure.rows), "constrained_dynamics"
     q, v = trial.run("integrate", trial.q, 0.02 * trial.direction), trial.qd + trial.direction
     A, bias = trial.run("loop_matrix", q), trial.run("loop_bias", q, v)
     slip, open_by = A @ v - trial.run("loop_rate", q), trial.run("loop_residual", q)
     closing = bias - 2.0 / SOON * slip - open_by / SOON**2
     M, h, efforts = trial.run("mass_matrix", q), trial.run("bias_forces", q, v), trial.units.effort
-    for way in CLOSED_LOOPS[name]:
-        if way.needs and way.needs(model, {}):
-            continue
+    for way in _ways(model):
         qdd, lam, health = trial.ask(
             model, name, q, v, trial.tau, method=way.name, stabilization=SOON
         )
@@ -209,7 +201,7 @@ PIVOTED = ("multipliers", "direct")
 
 
 def _least_pivot(M: np.ndarray, K: np.ndarray) -> float:
-    """Of K M^-1 K' beside its diagonal, factored from the last row on; 0 where it is singular."""
+    """Least pivot of K M^-1 K' beside its diagonal, from the last row on; 0 if singular."""
     try:
         A = K @ np.linalg.solve(M, K.T)
         pivots = np.diag(np.linalg.cholesky(A[::-1, ::-1]))[::-1] ** 2
@@ -220,7 +212,7 @@ def _least_pivot(M: np.ndarray, K: np.ndarray) -> float:
 
 def loop_joints(trial: Trial) -> Iterator[Comparison]:
     """Forces of loop joints act on the tree as A' multipliers, and by their joints' rates."""
-    if not trial.model.loops or trial.model.source.massless or trial.model.driven:
+    if not trial.model.loops or trial.model.driven:
         return
     model, q, qd, rng = trial.model, trial.q, trial.qd, np.random.default_rng(0)
     lam = rng.normal(size=len(trial.units.closing)) * trial.units.closing * trial.force

@@ -1,8 +1,21 @@
-"""How far two arrays are apart, and where first."""
+"""Differences of two arrays, and the units that make their numbers comparable.
 
+A torque of a hand a millimetre long is nothing beside the forces of its slides, as numbers, and one
+of a crane is everything: a wrong one would not be seen, or nothing else. So lengths are measured by
+the robot's own, and each array is multiplied by what makes its entries of one kind.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from chasles.mechanisms.equations import row_scales
+from chasles.model import Model
+from chasles.model.spaces import freedom_units
 
 
 class Loss(NamedTuple):
@@ -64,3 +77,106 @@ def _apart(compared: Comparison, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarr
         apart = np.abs((a - b) * compared.units)
         size = float(np.max(np.abs(b * compared.units), initial=compared.size))
     return apart, size
+
+
+# Units -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Units:
+    """Factors of the entries of arrays, by what these are.
+
+    length: the robot's own, in m. effort (nv): 1 where a freedom turns, the length where it slides.
+    position (nq): 1 over the length for coordinates in m. closing: of the equations of loops.
+
+    From these: rate (nv), of velocities, accelerations and steps; inertia and mobility (nv, nv), of
+    a mass matrix and its inverse; symbols (nv, nv, nv), of coefficients of two velocities; twist
+    and wrench (6,); jacobian and centroidal (6, nv); accelerance (6, 6), of an inverse inertia at a
+    frame; loops, of a matrix from velocities to rates of the equations of loops.
+    """
+
+    length: float
+    effort: np.ndarray
+    position: np.ndarray
+    closing: np.ndarray
+
+    rate = cached_property(lambda self: 1.0 / self.effort)
+    inertia = cached_property(lambda self: np.outer(self.effort, self.effort))
+    mobility = cached_property(lambda self: 1.0 / self.inertia)
+    symbols = cached_property(lambda self: np.multiply.outer(self.inertia, self.effort))
+    twist = cached_property(lambda self: np.repeat([1.0, 1.0 / self.length], 3))
+    wrench = cached_property(lambda self: np.repeat([1.0, self.length], 3))
+    jacobian = cached_property(lambda self: np.outer(self.twist, self.effort))
+    centroidal = cached_property(lambda self: np.outer(self.wrench, self.effort))
+    accelerance = cached_property(lambda self: np.outer(self.twist, self.twist))
+    loops = cached_property(lambda self: np.outer(self.closing, self.effort))
+
+    @cached_property
+    def pose(self) -> np.ndarray:
+        """Factors of a homogeneous matrix (4, 4)."""
+        factors = np.ones((4, 4))
+        factors[:3, 3] = 1.0 / self.length
+        return factors
+
+    def of(self, function: str, result: int = 0) -> Any:
+        """Factors of a result of a function; 1 where it is of one kind, or of kinds of its own."""
+        kinds = OF.get(function, ("",))
+        kind = kinds[min(result, len(kinds) - 1)]
+        return getattr(self, kind) if kind else 1.0
+
+
+OF: dict[str, tuple[str, ...]] = {
+    "forward_kinematics": ("pose",),
+    "frame_velocity": ("twist",),
+    "frame_acceleration": ("twist",),
+    "frame_motion": ("twist",),
+    "jacobian": ("jacobian",),
+    "generalized_jacobian": ("jacobian",),
+    "jacobian_rate": ("jacobian",),
+    "inverse_dynamics": ("effort",),
+    "gravity_forces": ("effort",),
+    "bias_forces": ("effort",),
+    "forward_dynamics": ("effort",),
+    "hybrid_dynamics": ("effort",),
+    "coriolis_matrix": ("inertia",),
+    "closed_form": ("inertia", "symbols", "effort"),
+    "mass_matrix": ("inertia",),
+    "mass_matrix_inverse": ("mobility",),
+    "inverse_dynamics_sensitivities": ("inertia",),
+    "operational_inertia_inverse": ("accelerance",),
+    "joint_reactions": ("wrench",),
+    "momentum": ("wrench",),
+    "centroidal_momentum_matrix": ("centroidal",),
+    "difference": ("rate",),
+    "integrate": ("position",),
+    "loop_residual": ("closing",),
+    "loop_rate": ("closing",),
+    "loop_bias": ("closing",),
+    "loop_matrix": ("loops",),
+}
+"""Kinds of the results of functions. Accelerations are compared as the forces that they need."""
+
+
+def units_of(model: Model) -> Units:
+    """By the largest distance that the robot's data have; 1 m where they have none."""
+    length = max(_lengths(model), default=0.0) or 1.0
+    units = [unit for i in model.movers for unit in model.bodies[i].joint.units]
+    position = np.array([1.0 / length if unit == "m" else 1.0 for unit in units])
+    effort = np.array(freedom_units(model, length))
+    return Units(length, effort, position, row_scales(model))
+
+
+def _lengths(model: Model) -> Iterator[float]:
+    """Distances of joints, frames and ends of loops, how far slides go, radii of gyration; in m."""
+    for X in (
+        *(body.joint.placement for body in model.bodies),
+        *(frame.placement for frame in model.frames.values()),
+        *(end.placement for loop in model.loops for end in (loop.predecessor, loop.successor)),
+    ):
+        yield math.sqrt(float(X.r.dot(X.r)))
+    for body in model.bodies:
+        limits, I = body.data.limits, body.inertia
+        if body.joint.units == ("m",) and math.isfinite(limits.upper - limits.lower):
+            yield max(abs(limits.lower), abs(limits.upper))
+        if float(I.m) > 0.0:
+            yield math.sqrt(max(float(I.I.xx + I.I.yy + I.I.zz), 0.0) / (2.0 * float(I.m)))

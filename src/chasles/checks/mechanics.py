@@ -5,17 +5,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from chasles.checks.agreement import frames
-from chasles.checks.comparing import NOTHING, Comparison, Loss
-from chasles.checks.trial import Trial, at_frame
+from chasles.checks.comparing import Comparison
+from chasles.checks.trial import Trial
 from chasles.mathematics.linear import Vector
 
 
 class Moving(NamedTuple):
-    """A moving link: its number among bodies, mass, first moment and momentum, in the world.
-
-    Momentum is angular about the world's origin, then linear.
-    """
+    """A moving link: body, mass, first moment, momentum (angular, linear) about the origin."""
 
     body: int
     mass: float
@@ -46,7 +42,7 @@ def links(trial: Trial) -> list[Moving]:
 
 def sums_over_links(trial: Trial) -> Iterator[Comparison]:
     """Mass centre, momentum and energy are sums over links."""
-    if not trial.has("momentum") or not trial.model.bodies:
+    if not trial.model.bodies:
         return
     q, qd, units, each = trial.q, trial.qd, trial.units, links(trial)
     mass = sum(link.mass for link in each)
@@ -91,7 +87,7 @@ def sums_over_links(trial: Trial) -> Iterator[Comparison]:
 
 def newton_and_euler(trial: Trial) -> Iterator[Comparison]:
     """A joint transmits the rate of momentum of all that it carries, less weight and load."""
-    if not trial.has("joint_reactions") or not trial.model.bodies:
+    if not trial.model.bodies:
         return
     model, g = trial.model, np.array(list(trial.model.gravity_vector))
     loaded = trial.robot.frames[-1]
@@ -103,9 +99,7 @@ def newton_and_euler(trial: Trial) -> Iterator[Comparison]:
     each, rates = links(trial), trial.rate(momenta)
     point = trial.run("forward_kinematics", q, frame=loaded)[:3, 3]
     push = np.concatenate([trial.wrench[:3] + np.cross(point, trial.wrench[3:]), trial.wrench[3:]])
-    found = trial.run(
-        "joint_reactions", q, trial.qd, trial.qdd, f_ext=at_frame(loaded, trial.wrench)
-    )
+    found = trial.run("joint_reactions", q, trial.qd, trial.qdd, f_ext=trial.load)
     expected = np.zeros_like(found)
     for row, i in enumerate(model.in_file_order):
         carried = set(model.subtree(i))
@@ -131,19 +125,14 @@ def at_joint(trial: Trial, i: int, wrench: np.ndarray) -> np.ndarray:
 
 
 def power_balance(trial: Trial) -> Iterator[Comparison]:
-    """Without damping, what the joint forces do is the rate of the energy.
-
-    Forces of loops do no work: what they take from joints that are driven, the others get.
-    """
-    if not trial.has("inverse_dynamics"):
-        return
+    """Without damping, joint forces do the rate of the energy; loops pass work on to others."""
     model, q, qd, qdd = trial.model, trial.q, trial.qd, trial.qdd
     rate = trial.rate(
         lambda at: at.run("kinetic_energy", at.q, at.qd) + at.run("potential_energy", at.q)
     )
     power = float(trial.tau @ qd)
     if model.driven:
-        lam = trial.force * np.random.default_rng(0).normal(size=trial.robot.mechanism.rows)
+        lam = trial.force * np.random.default_rng(0).normal(size=len(trial.units.closing))
         lam *= model.steady_rows
         driving = trial.run("driving_forces", q, qd, qdd, lam)
         speeds = model.velocities(qd.tolist(), 1)
@@ -155,18 +144,14 @@ def power_balance(trial: Trial) -> Iterator[Comparison]:
 
 def terms_of_motion(trial: Trial) -> Iterator[Comparison]:
     """tau = M qdd + h - J'F, h = C qd + g; forward dynamics gives qdd back."""
-    if not trial.has("inverse_dynamics"):
-        return
     q, qd, qdd, M = trial.q, trial.qd, trial.qdd, trial.M
     h = trial.run("bias_forces", q, qd)
-    yield _forces(trial, "bias_forces", "M qdd + h", M @ qdd + h, trial.tau)
+    yield trial.forces("bias_forces", "M qdd + h", M @ qdd + h, trial.tau)
     inertia = trial.units.inertia
     yield Comparison("mass_matrix", "symmetry", M, M.T, units=inertia)
-    found, lost = (
-        trial.run("forward_dynamics", q, qd, trial.tau, method=_solver(trial)),
-        trial.inverting,
-    )
-    yield _forces(trial, "forward_dynamics", "back", M @ found, M @ qdd, lost)
+    solver, lost = trial.ways("forward_dynamics")[0].name, trial.inverting
+    found = trial.run("forward_dynamics", q, qd, trial.tau, method=solver)
+    yield trial.forces("forward_dynamics", "back", M @ found, M @ qdd, lost)
     W = trial.run("mass_matrix_inverse", q)
     if np.all(np.isfinite(W)):
         yield Comparison("mass_matrix_inverse", "M W M", M @ W @ M, M, 0.0, lost, inertia)
@@ -174,36 +159,24 @@ def terms_of_motion(trial: Trial) -> Iterator[Comparison]:
         return
     g = trial.run("gravity_forces", q)
     rest = trial.run("bias_forces", q, 0.0 * qd)
-    yield _forces(trial, "gravity_forces", "at rest", g, rest)
+    yield trial.forces("gravity_forces", "at rest", g, rest)
     C = trial.run("coriolis_matrix", q, qd)
-    yield _forces(trial, "coriolis_matrix", "C qd", C @ qd, h - g)
+    yield trial.forces("coriolis_matrix", "C qd", C @ qd, h - g)
     for way in trial.ways("closed_form"):
         D, S, G = trial.run("closed_form", q, method=way.name)
         yield Comparison("closed_form", f"{way.name}, D", D, M, units=inertia)
         force = np.einsum("ijk,j,k->i", S, qd, qd)
-        yield _forces(trial, "closed_form", f"{way.name}, C", force, h - g)
-        yield _forces(trial, "closed_form", f"{way.name}, G", G, g)
-    for frame in frames(trial):
+        yield trial.forces("closed_form", f"{way.name}, C", force, h - g)
+        yield trial.forces("closed_form", f"{way.name}, G", G, g)
+    for frame in trial.frames:
         J = trial.run("jacobian", q, frame=frame)
-        pushed = trial.run("inverse_dynamics", q, qd, qdd, f_ext=at_frame(frame, trial.wrench))
+        pushed = trial.run("inverse_dynamics", q, qd, qdd, f_ext=trial.on(frame))
         expected = trial.tau - J.T @ trial.wrench
-        yield _forces(trial, "inverse_dynamics", "f_ext", pushed, expected)
-
-
-def _forces(
-    trial: Trial, function: str, method: str, found: Any, expected: Any, loss: Loss = NOTHING
-) -> Comparison:
-    return Comparison(function, method, found, expected, trial.force, loss, trial.units.effort)
-
-
-def _solver(trial: Trial) -> str:
-    return trial.ways("forward_dynamics")[0].name
+        yield trial.forces("inverse_dynamics", "f_ext", pushed, expected)
 
 
 def dissipation(trial: Trial) -> Iterator[Comparison]:
     """Damping and friction add d qd + f sign(qd) to the joint forces, and nothing else."""
-    if not trial.has("inverse_dynamics"):
-        return
     model, q, qd = trial.model, trial.q, trial.qd
     own = model.velocities(qd.tolist(), 1)
     lost = {
@@ -217,15 +190,12 @@ def dissipation(trial: Trial) -> Iterator[Comparison]:
         resistance[model.velocity_slices[i]] = list(part)
     for way in trial.ways("inverse_dynamics"):
         found = trial.ask(trial.whole, "inverse_dynamics", q, qd, trial.qdd, method=way.name)
-        yield _forces(trial, "inverse_dynamics", way.name, found, trial.tau + resistance)
+        yield trial.forces("inverse_dynamics", way.name, found, trial.tau + resistance)
 
 
 def factors(trial: Trial) -> Iterator[Comparison]:
     """Factors of the mass matrix multiply to it; a frame's inverse inertia is J M^-1 J'."""
-    M = trial.M if trial.has("mass_matrix") else None
-    if M is None:
-        return
-    inertia, lost = trial.units.inertia, trial.inverting
+    M, inertia, lost = trial.M, trial.units.inertia, trial.inverting
     if trial.has("ltdl_factors"):
         L, D = trial.run("ltdl_factors", trial.q)
         yield Comparison("ltdl_factors", "L'DL", L.T @ np.diag(D) @ L, M, units=inertia)
@@ -239,7 +209,7 @@ def factors(trial: Trial) -> Iterator[Comparison]:
         yield Comparison("operator_factors", "A B", A @ B, np.eye(len(M)), size, lost, pure)
     if not trial.model.idle and not trial.model.driven:
         name = "operational_inertia_inverse"
-        for frame in frames(trial):
+        for frame in trial.frames:
             J = trial.run("jacobian", trial.q, frame=frame)
             expected = J @ np.linalg.solve(M, J.T) if len(M) else np.zeros((6, 6))
             for way in trial.ways(name):
@@ -250,8 +220,6 @@ def factors(trial: Trial) -> Iterator[Comparison]:
 
 def inertia_parameters(trial: Trial) -> Iterator[Comparison]:
     """Joint forces are the regressor times the links' parameters, and what rotors need."""
-    if not trial.has("inverse_dynamics"):
-        return
     model = trial.model
     numbers: list[Any] = []
     for i in model.in_file_order:
@@ -264,4 +232,4 @@ def inertia_parameters(trial: Trial) -> Iterator[Comparison]:
         rotors[model.velocity_slices[i]] = list(part)
     Y = trial.run("regressor", trial.q, trial.qd, trial.qdd)
     found = Y @ np.array(numbers, dtype=float) + rotors
-    yield _forces(trial, "regressor", "newton-euler-vector", found, trial.tau)
+    yield trial.forces("regressor", "newton-euler-vector", found, trial.tau)

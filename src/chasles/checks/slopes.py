@@ -1,4 +1,7 @@
-"""Derivatives against extrapolated differences, along a random direction."""
+"""Kinematics against itself, and derivatives against extrapolated differences.
+
+Velocities are rates of poses, Jacobians their coefficients; slopes are along a random direction.
+"""
 
 from collections.abc import Iterator
 from typing import Any
@@ -6,13 +9,131 @@ from typing import Any
 import numpy as np
 
 from chasles.checks.comparing import Comparison
-from chasles.checks.trial import Trial, at_frame, slope_at
+from chasles.checks.trial import Trial, slope_at
+
+
+def poses_move(trial: Trial) -> Iterator[Comparison]:
+    """Poses are rigid, and their rates are what frame_velocity says."""
+    for frame in trial.frames:
+        T = trial.run("forward_kinematics", trial.q, frame=frame)
+        R = T[:3, :3]
+        yield Comparison("forward_kinematics", "spatial", R.T @ R, np.eye(3))
+        yield Comparison("forward_kinematics", "spatial", T[3], [0.0, 0.0, 0.0, 1.0])
+        rate = trial.rate_of("forward_kinematics", "q", frame=frame)
+        W = rate[:3, :3] @ R.T
+        twist = [W[2, 1], W[0, 2], W[1, 0], *rate[:3, 3]]
+        v = trial.run("frame_velocity", trial.q, trial.qd, frame=frame)
+        yield trial.twists("frame_velocity", "spatial", v, twist)
+
+
+def velocities_accelerate(trial: Trial) -> Iterator[Comparison]:
+    """Accelerations are rates of velocities, jerk that of accelerations, in every view.
+
+    Of points fixed in the frame: at the world's origin others pass, which have no such rate.
+    """
+    q, qd, qdd = trial.q, trial.qd, trial.qdd
+    for frame in trial.frames:
+        for view in ({"at": "frame"}, {"at": trial.views[-1]["at"]}):
+            where = {"frame": frame, **view}
+            a = trial.rate_of("frame_velocity", "q", "qd", **where)
+            found = trial.run("frame_acceleration", q, qd, qdd, **where)
+            yield trial.twists("frame_acceleration", "classical", found, a, 2)
+            motion = trial.run("frame_motion", q, qd, qdd, 0.0 * qd, **where)
+            v = trial.run("frame_velocity", q, qd, **where)
+            yield trial.twists("frame_motion", "velocity", motion[0], v)
+            yield trial.twists("frame_motion", "acceleration", motion[1], found, 2)
+            if not trial.model.driven:
+                jerk = trial.rate_of("frame_acceleration", "q", "qd", "qdd", **where)
+                yield trial.twists("frame_motion", "jerk", motion[2], jerk, 3)
+
+
+def jacobians_map_rates(trial: Trial) -> Iterator[Comparison]:
+    """J qd is the velocity in every view; kinds of acceleration differ as they should."""
+    q, qd, qdd = trial.q, trial.qd, trial.qdd
+    g = np.array(list(trial.model.gravity_vector))
+    for where in trial.places:
+        R = trial.run("forward_kinematics", q, frame=where["frame"])[:3, :3]
+        v = trial.run("frame_velocity", q, qd, **where)
+        if not trial.model.driven:
+            J = trial.run("jacobian", q, **where)
+            yield trial.twists("jacobian", "spatial", J @ qd, v)
+        a, b, c = (
+            trial.run("frame_acceleration", q, qd, qdd, kind=kind, **where)
+            for kind in ("classical", "spatial", "proper")
+        )
+        across = np.concatenate([np.zeros(3), np.cross(v[:3], v[3:])])
+        yield trial.twists("frame_acceleration", "spatial", a - b, across, 2)
+        fall = np.concatenate([np.zeros(3), R.T @ g if where["axes"] == "frame" else g])
+        yield trial.twists("frame_acceleration", "proper", a - c, fall, 2)
+
+
+def views_of_velocity(trial: Trial) -> Iterator[Comparison]:
+    """Every view of a velocity is the plain one, moved to its point and turned to its axes."""
+    for frame in trial.frames:
+        T = trial.run("forward_kinematics", trial.q, frame=frame)
+        R, p = T[:3, :3], T[:3, 3]
+        plain = trial.run("frame_velocity", trial.q, trial.qd, frame=frame)
+        for view in trial.views:
+            at = view["at"]
+            point = p + R @ np.array(at) if not isinstance(at, str) else p * (at == "frame")
+            w, v = plain[:3], plain[3:] + np.cross(plain[:3], point - p)
+            if view["axes"] == "frame":
+                w, v = R.T @ w, R.T @ v
+            found = trial.run("frame_velocity", trial.q, trial.qd, frame=frame, **view)
+            shown = f"axes={view['axes']}, at={at if isinstance(at, str) else 'a point'}"
+            yield trial.twists("frame_velocity", shown, found, [*w, *v])
+
+
+def jacobians_change(trial: Trial) -> Iterator[Comparison]:
+    """jacobian_rate has the rates of the Jacobian's numbers, of first and second order."""
+    if trial.model.driven:
+        return
+    q, qd, qdd = trial.q, trial.qd, trial.qdd
+    for where in trial.places:
+        units = trial.units.jacobian
+        rate = trial.rate_of("jacobian", "q", **where)
+        found = trial.run("jacobian_rate", q, qd, **where)
+        yield Comparison("jacobian_rate", "order 1", found, rate, trial.speed, units=units)
+        rate = trial.rate_of("jacobian_rate", "q", "qd", **where)
+        found = trial.run("jacobian_rate", q, qd, qdd, **where)
+        size = trial.speed**2
+        yield Comparison("jacobian_rate", "order 2", found, rate, size, units=units)
+
+
+def recoil_keeps_momentum(trial: Trial) -> Iterator[Comparison]:
+    """On a base that floats, generalized_jacobian is that of motions without momentum."""
+    q, qd, units = trial.q, trial.qd.copy(), trial.units
+    if trial.model.floating:
+        base = trial.model.velocity_slices[0]
+        A = trial.run("centroidal_momentum_matrix", q) * units.centroidal
+        rest = np.delete(np.arange(trial.model.nv), np.arange(base.start, base.stop))
+        pushed = A[:, rest] @ (qd * units.rate)[rest]
+        qd[base] = np.linalg.solve(A[:, base], -pushed) * units.effort[base]
+    size = float(np.max(np.abs(qd * units.rate), initial=1.0))
+    for where in trial.places:
+        v = trial.run("frame_velocity", q, qd, **where)
+        J = trial.run("generalized_jacobian", q, **where)
+        name = "generalized_jacobian"
+        yield Comparison(name, "spatial", J @ qd, v, size, trial.inverting, units.twist)
+
+
+def steps_add_up(trial: Trial) -> Iterator[Comparison]:
+    """difference undoes integrate; half a step twice is a step; no step stays."""
+    q, v = trial.q, 0.7 * trial.direction
+    moved = trial.run("integrate", q, v)
+    found, units = trial.run("difference", q, moved), trial.units.rate
+    yield Comparison("difference", "spatial", found, v, 1.0, units=units)
+    half, units = trial.run("integrate", q, 0.5 * v), trial.units.position
+    twice, still = trial.run("integrate", half, 0.5 * v), trial.run("integrate", q, 0.0 * v)
+    yield Comparison("integrate", "twice half", twice, moved, 1.0, units=units)
+    yield Comparison("integrate", "no step", still, q, 1.0, units=units)
+
+
+# Derivatives ----------------------------------------------------------------------------------
 
 
 def gradients(trial: Trial) -> Iterator[Comparison]:
     """Gravity is the gradient of potential energy, and C + C' the rate of M."""
-    if not trial.has("gravity_forces"):
-        return
     q, d = trial.q, trial.direction
     climbed = trial.slope(lambda x: trial.run("potential_energy", x))
     if not trial.model.driven:
@@ -27,10 +148,8 @@ def gradients(trial: Trial) -> Iterator[Comparison]:
 
 def sensitivities(trial: Trial) -> Iterator[Comparison]:
     """D0, V0, P0 of each method are the slopes of inverse dynamics, with a load and damping."""
-    if not trial.has("inverse_dynamics"):
-        return
-    state, load = (trial.q, trial.qd, trial.qdd), _load(trial)
-    expected = _slopes(trial, "inverse_dynamics", state, load)
+    state, load = (trial.q, trial.qd, trial.qdd), trial.load
+    expected = _slopes(trial, "inverse_dynamics", state)
     size = trial.force * trial.speed
     for way in trial.ways("inverse_dynamics_sensitivities"):
         D0, V0, P0 = trial.ask(
@@ -44,10 +163,8 @@ def sensitivities(trial: Trial) -> Iterator[Comparison]:
 
 def inverse_recursion(trial: Trial) -> Iterator[Comparison]:
     """The recursion for derivatives of inverse dynamics, with a load and damping."""
-    if not trial.has("inverse_dynamics"):
-        return
-    state, load = (trial.q, trial.qd, trial.qdd), _load(trial)
-    expected = _slopes(trial, "inverse_dynamics", state, load)
+    state, load = (trial.q, trial.qd, trial.qdd), trial.load
+    expected = _slopes(trial, "inverse_dynamics", state)
     found = trial.derivatives("inverse_dynamics", *state, f_ext=load)
     for k, (slopes, slope) in enumerate(zip(found, expected, strict=True)):
         along, size = slopes @ trial.direction, trial.force * trial.speed
@@ -56,20 +173,21 @@ def inverse_recursion(trial: Trial) -> Iterator[Comparison]:
 
 
 def forward_recursion(trial: Trial) -> Iterator[Comparison]:
-    """That of forward dynamics, and A and B of linearize: as the forces that changes need."""
-    if not trial.has("inverse_dynamics") or trial.model.idle:
+    """The recursion for forward dynamics, and linearize: as the forces that changes need."""
+    if trial.model.idle:
         return
-    q, qd, d, n, load = trial.q, trial.qd, trial.direction, trial.model.nv, _load(trial)
+    q, qd, d, n, load = trial.q, trial.qd, trial.direction, trial.model.nv, trial.load
     tau = trial.ask(trial.whole, "inverse_dynamics", q, qd, trial.qdd, f_ext=load)
     solver = trial.ways("forward_dynamics")[0].name
     push = trial.force * d * trial.units.rate**2
-    expected = _slopes(trial, "forward_dynamics", (q, qd, tau), load, push, method=solver)
+    expected = _slopes(trial, "forward_dynamics", (q, qd, tau), push, method=solver)
     found = trial.derivatives("forward_dynamics", q, qd, tau, f_ext=load)
     rows = [("forward_dynamics", f"derivative {k + 1}", x) for k, x in enumerate(found)]
     linear = trial.model.nv > 0 and not trial.nonholonomic
     if linear:
         A, B = trial.ask(trial.whole, "linearize", q, qd, tau, f_ext=load)
-        rows += [("linearize", name, x) for name, x in _blocks(A, B)]
+        blocks = {"A, q": A[n:, :n], "A, qd": A[n:, n:], "B": B[n:]}
+        rows += [("linearize", name, block) for name, block in blocks.items()]
     size = trial.force * trial.speed
     for k, (function, name, block) in enumerate(rows):
         needed, change = trial.M @ (block @ (d, d, push)[k % 3]), trial.M @ expected[k % 3]
@@ -82,17 +200,8 @@ def forward_recursion(trial: Trial) -> Iterator[Comparison]:
         yield Comparison("linearize", "B, step", B[:n], np.zeros((n, n)))
 
 
-def _blocks(A: np.ndarray, B: np.ndarray) -> list[tuple[str, np.ndarray]]:
-    """Of qdd by q, qd and tau."""
-    n = len(A) // 2
-    return [("A, q", A[n:, :n]), ("A, qd", A[n:, n:]), ("B", B[n:])]
-
-
 def _drift(trial: Trial) -> np.ndarray:
-    """How a neighbouring motion with the same velocity moves away: by differences of positions.
-
-    Both start apart by the direction and go on with qd for a moment.
-    """
+    """Rate at which a neighbouring motion with the same velocity moves away, by differences."""
     q, qd, d = trial.q, trial.qd, trial.direction
 
     def apart(s: float, e: float) -> np.ndarray:
@@ -103,27 +212,19 @@ def _drift(trial: Trial) -> np.ndarray:
     return slope_at(lambda s: slope_at(lambda e: apart(s, e)))
 
 
-def _load(trial: Trial) -> dict[Any, np.ndarray]:
-    return at_frame(trial.robot.frames[-1], trial.wrench)
-
-
 def _slopes(
     trial: Trial,
     function: str,
     state: tuple[np.ndarray, ...],
-    load: Any,
     push: np.ndarray | None = None,
     **options: Any,
 ) -> list[np.ndarray]:
-    """Of a function of q and two more arrays, with damping, along the direction in each.
-
-    push: along another one in the last, which are forces.
-    """
+    """Slopes of a function of q and two more arrays along the direction; push: in the last."""
     q, x, y = state
     d, model = trial.direction, trial.whole
 
     def value(*arrays: np.ndarray) -> np.ndarray:
-        return trial.ask(model, function, *arrays, f_ext=load, **options)
+        return trial.ask(model, function, *arrays, f_ext=trial.load, **options)
 
     return [
         trial.slope(lambda at: value(at, x, y)),

@@ -4,45 +4,28 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from chasles.algorithms import DERIVATIVES, KINEMATICS, METHODS, Method
-from chasles.checks.comparing import Loss
+from chasles.checks.comparing import NOTHING, Comparison, Loss, Units, units_of
 from chasles.checks.floats import evaluate, run
-from chasles.checks.units import Units, units_of
 from chasles.errors import InputError, said
-from chasles.functions.compiled import Compiled
 from chasles.functions.tracing import WrenchKey, signature
 from chasles.mathematics.spatial import RigidInertia
-from chasles.mechanisms import Mechanism
 from chasles.model import WORLD, Model
+from chasles.robot import Robot
 
 STEP = 1e-3
-"""Of differences, in rad, lengths of the robot and s: with one extrapolation about 1e-11 of a slope
+"""Step of differences, in rad, robot lengths and s: with one extrapolation 1e-11 of a slope
 is lost."""
 
 CLOSED = 1e-13
 """Loops closed to this (rad, lengths of the robot) count as closed."""
 
 TRIES = 60
-"""How many positions are tried as a start for closing loops, ever nearer to the neutral one."""
-
-
-class Subject(Protocol):
-    """What is asked of a robot."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def frames(self) -> tuple[str, ...]: ...
-
-    model: Model
-    mechanism: Mechanism
-
-    def random(self, rng: Any = None, size: Any = ()) -> np.ndarray: ...
-    def function(self, function: str, *, backend: str = "llvm", **options: Any) -> Compiled: ...
+"""Number of positions tried as a start for closing loops, ever nearer to the neutral one."""
 
 
 class Raised(Exception):
@@ -55,7 +38,7 @@ class Raised(Exception):
 
 @contextmanager
 def raising(function: str, method: str) -> Iterator[None]:
-    """What a function raises within says which one it was; numbers may be infinite."""
+    """Name the function in errors raised within; numbers may be infinite."""
     try:
         with np.errstate(all="ignore"):
             yield
@@ -72,7 +55,7 @@ class Trial:
     the last frame. Lengths are about as large as the robot is (`units`).
     """
 
-    robot: Subject
+    robot: Robot
     source: Model
     t: float
     q: np.ndarray
@@ -81,6 +64,15 @@ class Trial:
     direction: np.ndarray
     wrench: np.ndarray
     full: bool = False
+
+    @property
+    def load(self) -> dict[Any, np.ndarray]:
+        """The wrench on the last frame, as `f_ext`."""
+        return self.on(self.robot.frames[-1])
+
+    def on(self, frame: str) -> dict[Any, np.ndarray]:
+        """The wrench along the world's axes at a frame's origin, as `f_ext`."""
+        return {WrenchKey(frame): self.wrench}
 
     @cached_property
     def whole(self) -> Model:
@@ -113,7 +105,7 @@ class Trial:
         return found[0] if len(found) == 1 else found
 
     def derivatives(self, function: str, *arrays: Any, **options: Any) -> tuple[np.ndarray, ...]:
-        """Of a function with its damping, by each array, as its own recursion has them."""
+        """Derivatives of a function with damping by each array, by its own recursion."""
         with raising(function, "recursion"):
             return run(self.whole, DERIVATIVES[function].algorithm, arrays, **options)
 
@@ -134,13 +126,52 @@ class Trial:
         ]
 
     def has(self, function: str) -> bool:
-        """Whether the mechanism has the function at all."""
+        """Return True if the mechanism has the function at all."""
         return bool(self.ways(function))
 
     @property
     def nonholonomic(self) -> bool:
-        """Whether there are positions that no step leads to, on a body that moves."""
+        """Return True if there are positions that no step leads to, on a body that moves."""
         return any(not b.joint.holonomic and b.parent != WORLD for b in self.model.bodies)
+
+    # Where frames are seen from -----------------------------------------------------------------
+
+    @property
+    def frames(self) -> tuple[str, ...]:
+        """The last frame, and one that half of the joints move."""
+        bodies = self.model.bodies
+        middle = [bodies[len(bodies) // 2].name] if bodies else []
+        return tuple(dict.fromkeys([self.robot.frames[-1], *middle]))
+
+    @property
+    def views(self) -> tuple[dict[str, Any], ...]:
+        """Ways to write a twist or a wrench, with every change of axes and of point among them."""
+        point = tuple(self.units.length * x for x in (0.4, -0.2, 0.8))
+        return (
+            {"axes": "world", "at": "frame"},
+            {"axes": "frame", "at": "world"},
+            {"axes": "frame", "at": point},
+        )
+
+    @property
+    def places(self) -> list[dict[str, Any]]:
+        """Every frame in every view, as options of a function."""
+        return [{"frame": frame, **view} for frame in self.frames for view in self.views]
+
+    # Comparisons ------------------------------------------------------------------------------
+
+    def forces(
+        self, function: str, method: str, found: Any, expected: Any, loss: Loss = NOTHING
+    ) -> Comparison:
+        """Compare joint forces (nv)."""
+        return Comparison(function, method, found, expected, self.force, loss, self.units.effort)
+
+    def twists(
+        self, function: str, method: str, found: Any, expected: Any, order: int = 1
+    ) -> Comparison:
+        """Compare twists, or products of so many velocities."""
+        size = self.speed**order
+        return Comparison(function, method, found, expected, size, units=self.units.twist)
 
     # Sizes ------------------------------------------------------------------------------------
 
@@ -166,7 +197,7 @@ class Trial:
 
     @cached_property
     def inverting(self) -> Loss:
-        """What the mass matrix costs whoever inverts it: nothing up to a condition of 1e4."""
+        """Digits lost by inverting the mass matrix: none up to a condition of 1e4."""
         moments = np.linalg.eigvalsh(self.M * self.units.inertia) if len(self.M) else np.ones(1)
         condition = moments[-1] / moments[0] if moments[0] > 0.0 else np.inf
         why = f"the mass matrix has a condition of {condition:.0e}"
@@ -174,10 +205,7 @@ class Trial:
 
     @cached_property
     def assembling(self) -> Loss:
-        """What links cost whoever inverts the inertia of each before it is joined to the others.
-
-        Beside that, what a link carries may be large; numbers of both sizes cancel twice.
-        """
+        """Digits lost by inverting the inertia of each link before it is joined to the others."""
         most = max(_carried(self.model, self.q), default=1.0)
         why = f"a link carries {most:.0e} times its own inertia, which the method inverts"
         return max(self.inverting, Loss(float(max(1.0, min(most * most, 1e20) * 1e-4)), why))
@@ -206,7 +234,7 @@ class Trial:
 
 
 def _carried(model: Model, q: np.ndarray) -> Iterator[float]:
-    """Of each link, the most that it and all it carries, seen as one body, are times itself."""
+    """Inertia of each link and all it carries, seen as one body, relative to its own."""
     values, carried = model.positions(q.tolist()), {i: I for i, _, _, I in model.outward()}
     for i, p, joint, I in model.inward():
         if p != WORLD:
@@ -244,7 +272,7 @@ def slope_at(value: Callable[[float], Any]) -> np.ndarray:
 # Random states ---------------------------------------------------------------------------------
 
 
-def trial(robot: Subject, seed: int, *, full: bool = False) -> Trial:
+def trial(robot: Robot, seed: int, *, full: bool = False) -> Trial:
     """A random state; of a robot with loops, one in which they are closed and stay so."""
     rng = np.random.default_rng(seed)
     source = robot.model
@@ -256,7 +284,7 @@ def trial(robot: Subject, seed: int, *, full: bool = False) -> Trial:
     direction /= np.linalg.norm(direction) if source.nv else 1.0
     qd, qdd, direction = (x * units.effort for x in (qd, qdd, direction))
     wrench = rng.normal(size=6) * _scale(source, robot.frames[-1])
-    if robot.mechanism.rows:
+    if len(units.closing):
         q = _closed(model, units, rng)
         A = evaluate(model, "loop_matrix", (q,))[0]
         slip = A @ qd - evaluate(model, "loop_rate", (q,))[0]
@@ -266,11 +294,8 @@ def trial(robot: Subject, seed: int, *, full: bool = False) -> Trial:
     return Trial(robot, source, t, q, qd, qdd, direction, wrench, full)
 
 
-def _position(robot: Subject, length: float, rng: np.random.Generator) -> np.ndarray:
-    """A random position: between limits, slides without them by the robot's length, not by 1 m.
-
-    Angles are less than a turn where limits allow it, since many turns cost digits.
-    """
+def _position(robot: Robot, length: float, rng: np.random.Generator) -> np.ndarray:
+    """A random position between limits; angles within a turn, slides by the robot's length."""
     q = robot.random(rng)
     for i, where in robot.model.position_slices.items():
         joint, limits = robot.model.bodies[i].joint, robot.model.bodies[i].data.limits
@@ -294,8 +319,7 @@ def _least(units: Units, A: np.ndarray, b: np.ndarray, cut: float) -> np.ndarray
 def _scale(model: Model, frame: str) -> np.ndarray:
     """Moments (N m) and forces (N) that move the body of a frame about as fast as its weight does.
 
-    One newton would be nothing to a crane, and too much for a link of a milligram, whose
-    accelerations would drown those of all others.
+    One newton would be nothing to a crane, and too much for a link of a milligram.
     """
     body = model.frames[frame].body
     if body == WORLD or float(model.bodies[body].inertia.m) <= 0.0:
@@ -329,8 +353,3 @@ def arguments(function: str, method: Method, given: Mapping[str, Any], order: in
     """The arrays of a function, by the names that its algorithm gives them."""
     names = signature(method.algorithm, order).inputs
     return [given[name] for name in names if name != "f_ext"]
-
-
-def at_frame(frame: str, wrench: np.ndarray) -> dict[WrenchKey, np.ndarray]:
-    """An external wrench along the world's axes at a frame's origin."""
-    return {WrenchKey(frame): wrench}

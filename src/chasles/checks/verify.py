@@ -2,14 +2,16 @@
 
 import math
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
+from chasles.checks import agreement, closure, mechanics, slopes
 from chasles.checks.comparing import Comparison, first_difference, relative_error
-from chasles.checks.table import CHECKS, Check
-from chasles.checks.trial import ARM, Raised, Subject, Trial, trial
+from chasles.checks.trial import ARM, Raised, Trial, trial
 from chasles.errors import InputError
-from chasles.functions.names import check_robot
+from chasles.functions.doors import check_robot
+from chasles.robot import Robot
 
 STATES = 2
 """Random states by default."""
@@ -18,9 +20,85 @@ WIDEST = 1e-2
 """A tolerance that had to be wider than this would let anything pass: then nothing is checked."""
 
 
+ROUNDING = 1e-11
+"""Allowed difference of two ways to compute a number: sums over links lose a few thousand roundings.
+On robots whose tolerances are not widened the worst is 4e-13 (python -m benchmarks verify)."""
+
+DIFFERENCES = 1e-8
+"""Loss of differences: 1e-11 of a slope, squared steps 1e-9 of a mixed one. The worst is 4e-10,
+that of linearize, the slope of a slope."""
+
+SINGLE = 2e-3
+"""Loss in single precision, at a condition of a few thousand."""
+
+
+DYNAMICS = "inverse_dynamics"
+"""A function that every robot with masses has."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """Something that must hold at every state.
+
+    name: in words. compare: gives pairs of arrays that must be equal. tolerance: of the largest
+    difference, relative to the largest entry. needs: a function without which there is nothing to
+    check. compiled: it makes machine code, which takes time. full: only where everything is wanted.
+    loops: only of robots with loops or couplings.
+    """
+
+    name: str
+    compare: Callable[[Trial], Iterator[Comparison]]
+    tolerance: float
+    needs: str = ""
+    compiled: bool = False
+    full: bool = False
+    loops: bool = False
+
+    def suits(self, at: Trial) -> bool:
+        """Return True if the robot has what is to be checked."""
+        closed = not self.loops or len(at.units.closing) > 0
+        return closed and (not self.needs or at.has(self.needs))
+
+
+CHECKS: tuple[Check, ...] = (
+    Check("methods agree", agreement.methods_agree, ROUNDING),
+    Check("terms of the equation of motion", mechanics.terms_of_motion, ROUNDING, DYNAMICS),
+    Check("sums over links", mechanics.sums_over_links, ROUNDING, "momentum"),
+    Check("factors of the mass matrix", mechanics.factors, ROUNDING, "mass_matrix"),
+    Check("regressor", mechanics.inertia_parameters, ROUNDING, DYNAMICS),
+    Check("damping and friction", mechanics.dissipation, ROUNDING, DYNAMICS),
+    Check("J qd and kinds of acceleration", slopes.jacobians_map_rates, ROUNDING),
+    Check("views of a velocity", slopes.views_of_velocity, ROUNDING),
+    Check("recoil keeps momentum", slopes.recoil_keeps_momentum, ROUNDING, "generalized_jacobian"),
+    Check("steps along the configuration space", slopes.steps_add_up, ROUNDING),
+    Check("poses move as velocities say", slopes.poses_move, DIFFERENCES),
+    Check("velocities accelerate", slopes.velocities_accelerate, DIFFERENCES),
+    Check("Jacobians change", slopes.jacobians_change, DIFFERENCES),
+    Check("Newton's and Euler's laws", mechanics.newton_and_euler, DIFFERENCES, "joint_reactions"),
+    Check("power balance", mechanics.power_balance, DIFFERENCES, DYNAMICS),
+    Check("gradients", slopes.gradients, DIFFERENCES, "gravity_forces"),
+    Check("sensitivities", slopes.sensitivities, DIFFERENCES, DYNAMICS),
+    Check("derivatives of inverse dynamics", slopes.inverse_recursion, DIFFERENCES, DYNAMICS),
+    Check("derivatives of forward dynamics", slopes.forward_recursion, DIFFERENCES, DYNAMICS),
+    Check("loops close", closure.loops_close, DIFFERENCES, loops=True),
+    Check("constrained motion", closure.constrained_motion, ROUNDING, DYNAMICS, loops=True),
+    Check("independent coordinates", closure.freedoms, ROUNDING, DYNAMICS, loops=True),
+    Check("how far loops are from closed", closure.health, ROUNDING, DYNAMICS, loops=True),
+    Check("errors of loops decay", closure.errors_decay, ROUNDING, DYNAMICS, loops=True),
+    Check("loop joints", closure.loop_joints, ROUNDING, DYNAMICS, loops=True),
+    Check("programs against floats", agreement.programs, ROUNDING, compiled=True),
+    Check("numpy against interpret", agreement.by("numpy"), ROUNDING, compiled=True),
+    Check("llvm against interpret", agreement.by("llvm"), ROUNDING, compiled=True),
+    Check("llvm: alone as in a batch", agreement.alone_as_in_a_batch, 0.0, compiled=True),
+    Check("llvm in single precision", agreement.in_float32, SINGLE, compiled=True, full=True),
+    Check("derived programs", agreement.derived_programs, DIFFERENCES, compiled=True, full=True),
+)
+"""One row to add a check."""
+
+
 @dataclass(frozen=True)
 class Result:
-    """How well one check holds for one function and method: its worst error over the states.
+    """The worst error of one check, function and method over the states.
 
     error: the largest difference beside the largest entry expected, infinite where there was no
     result; seed: of the state with that error; detail: the first entry that differs, or the error
@@ -37,12 +115,12 @@ class Result:
 
     @property
     def checked(self) -> bool:
-        """Whether enough digits are left at this state of this robot to tell right from wrong."""
+        """Return True if enough digits are left at this state to tell right from wrong."""
         return self.tolerance <= WIDEST
 
     @property
     def ok(self) -> bool:
-        """Whether the error is within the tolerance, or cannot be known: lost digits explain any
+        """Return True if the error is within the tolerance, or not known: lost digits explain any
         error, but not that there is no result."""
         return self.error <= self.tolerance or (not self.checked and math.isfinite(self.error))
 
@@ -53,10 +131,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Verification:
-    """What `verify` found: every check, function and method, with the worst error of each.
-
-    left_out: in words, what of the robot was not looked at, and why.
-    """
+    """The worst error of every check, function and method; left_out: what was not checked."""
 
     robot: str
     results: tuple[Result, ...]
@@ -65,28 +140,23 @@ class Verification:
 
     @property
     def ok(self) -> bool:
-        """Whether everything holds."""
+        """Return True if everything holds."""
         return all(result.ok for result in self.results)
 
     @property
     def failures(self) -> tuple[Result, ...]:
-        """What does not hold."""
+        """Results beyond their tolerance."""
         return tuple(result for result in self.results if not result.ok)
 
     @property
     def unchecked(self) -> tuple[Result, ...]:
-        """What cannot be checked, since no digits are left: `detail` says why."""
+        """Results that cannot be checked, since no digits are left: `detail` says why."""
         return tuple(result for result in self.results if not result.checked)
 
     @property
     def worst(self) -> dict[str, Result]:
-        """Of each check, the result that is nearest to its tolerance, or farthest beyond."""
-        found: dict[str, Result] = {}
-        for result in self.results:
-            other = found.get(result.check)
-            if other is None or _rank(result) > _rank(other):
-                found[result.check] = result
-        return found
+        """The result of each check that is nearest to its tolerance, or farthest beyond."""
+        return _worst(self.results, lambda result: result.check)
 
     def __str__(self) -> str:
         lines = [str(result) for result in self.failures]
@@ -96,7 +166,7 @@ class Verification:
 
 
 def reasons(unchecked: Sequence[Result]) -> list[str]:
-    """What could not be checked, in words: functions and methods, one line for each reason."""
+    """Functions and methods that could not be checked, one line for each reason."""
     by: dict[str, dict[str, None]] = {}
     for result in unchecked:
         by.setdefault(result.detail, {})[f"{result.function}, {result.method}"] = None
@@ -104,13 +174,23 @@ def reasons(unchecked: Sequence[Result]) -> list[str]:
 
 
 def _rank(result: Result) -> tuple[bool, float]:
-    """What is checked before what is not; then how near to the tolerance, or how far beyond."""
+    """Rank results: checked ones first, then by nearness to the tolerance, or distance beyond."""
     share = result.error / result.tolerance if result.tolerance else result.error * 1e300
     return result.checked, share
 
 
+def _worst(results: Iterable[Result], key: Callable[[Result], Any]) -> dict[Any, Result]:
+    """The worst of the results with each key."""
+    found: dict[Any, Result] = {}
+    for result in results:
+        other = found.get(key(result))
+        if other is None or _rank(result) > _rank(other):
+            found[key(result)] = result
+    return found
+
+
 def verify(
-    robot: Subject,
+    robot: Robot,
     *,
     seed: int = 0,
     states: int = STATES,
@@ -129,23 +209,18 @@ def verify(
     if states == 0:
         raise InputError("E-VERIFY-002", "states must be 1 or more", part="verify")
     trials = [trial(robot, seed + k, full=full) for k in range(states)]
-    found: dict[tuple[str, str, str], Result] = {}
-    for result in results(trials, seed, checks(full=full), step=step):
-        key = (result.check, result.function, result.method)
-        worst = found.get(key)
-        if worst is None or _rank(result) > _rank(worst):
-            found[key] = result
+    every = results(trials, seed, checks(full=full), step=step)
+    found = _worst(every, lambda result: (result.check, result.function, result.method))
     return Verification(str(robot.name), tuple(found.values()), full, left_out(trials[0]))
 
 
 def left_out(at: Trial) -> tuple[str, ...]:
-    """What of a robot is not looked at, and why."""
-    lines = []
+    """Parts of a robot that are not checked, and why."""
     if at.model.source.massless:
-        lines.append("dynamics: no masses are known, so there is only kinematics")
-    elif at.model.nv > ARM and not at.full:
-        lines.append(f"closed forms: they are for {ARM} freedoms or fewer; full takes them too")
-    return tuple(lines)
+        return ("dynamics: no masses are known, so there is only kinematics",)
+    if at.model.nv > ARM and not at.full:
+        return (f"closed forms: they are for {ARM} freedoms or fewer; full takes them too",)
+    return ()
 
 
 def checks(*, full: bool = False, compiled: bool = True) -> list[Check]:
@@ -164,21 +239,14 @@ def results(
     for check in chosen:
         step(check.name)
         for k, at in enumerate(trials):
-            if check.loops and not at.robot.mechanism.rows:
+            if not check.suits(at):
                 continue
             try:
                 for compared in check.compare(at):
                     yield _judged(check, compared, seed + k)
             except Raised as error:
-                yield Result(
-                    check.name,
-                    error.function,
-                    error.method,
-                    float("inf"),
-                    check.tolerance,
-                    seed + k,
-                    str(error),
-                )
+                failed = (math.inf, check.tolerance, seed + k, str(error))
+                yield Result(check.name, error.function, error.method, *failed)
 
 
 def _judged(check: Check, compared: Comparison, seed: int) -> Result:

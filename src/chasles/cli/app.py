@@ -25,18 +25,23 @@ from chasles.cli.commands import COMMANDS
 from chasles.version import VERSION
 
 
-class One(TyperCommand):
-    """A command; its help names no type behind a flag, which takes no value."""
+class _Bare:
+    """Its help names no type behind a flag, as some releases of Typer would: <bool>."""
 
     def get_params(self, ctx: Any) -> Any:
-        return _bare(super().get_params(ctx))
+        parameters = super().get_params(ctx)  # type: ignore[misc]
+        for parameter in parameters:
+            if getattr(parameter, "is_flag", False):
+                parameter.metavar = ""
+        return parameters
 
 
-class Commands(TyperGroup):
+class One(_Bare, TyperCommand):
+    """A command."""
+
+
+class Commands(_Bare, TyperGroup):
     """All commands; Ctrl-C before one of them has begun is said as it is within."""
-
-    def get_params(self, ctx: Any) -> Any:
-        return _bare(super().get_params(ctx))
 
     def make_context(self, *words: Any, **options: Any) -> Any:
         with _heard():
@@ -45,14 +50,6 @@ class Commands(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         with _heard():
             return super().invoke(ctx)
-
-
-def _bare(parameters: list[Any]) -> list[Any]:
-    """Parameters for help, in which some releases of Typer would print <bool> behind a flag."""
-    for parameter in parameters:
-        if getattr(parameter, "is_flag", False):
-            parameter.metavar = ""
-    return parameters
 
 
 @contextmanager
@@ -118,7 +115,12 @@ def main() -> None:
     try:
         app(prog_name="chasles")
     except SystemExit as ended:
-        unheard = _flushed()
+        unheard = 0
+        try:
+            flush()  # the last words, of help for example
+        except OSError as error:
+            hang_up()
+            unheard = UNHEARD if isinstance(error, BrokenPipeError) else WRONG
         sys.exit(ended.code or unheard)
 
 
@@ -133,13 +135,3 @@ def _raised_again(dropped: Any) -> None:
             _raised_again(dropped)
     else:
         sys.__unraisablehook__(dropped)
-
-
-def _flushed() -> int:
-    """The status of a command whose last words, help for example, did not arrive; 0 if they did."""
-    try:
-        flush()
-    except OSError as error:
-        hang_up()
-        return UNHEARD if isinstance(error, BrokenPipeError) else WRONG
-    return 0

@@ -1,4 +1,4 @@
-"""What makes a function a command: an answer for people or programs, errors in one line."""
+"""Functions as commands: an answer for people or programs, errors in one line."""
 
 import errno
 import inspect
@@ -17,8 +17,7 @@ import numpy as np
 import typer
 from rich.console import Console
 
-from chasles.cli.options import asked
-from chasles.cli.target import Asked
+from chasles.cli.options import Asked, asked
 from chasles.errors import ChaslesError
 
 FOUND, WRONG, FAULT, INTERRUPTED, UNHEARD = 1, 2, 3, 130, 141
@@ -28,11 +27,10 @@ stopped by Ctrl-C; what was printed had nobody to read it."""
 
 @dataclass(frozen=True)
 class Answer:
-    """What a command found.
+    """The answer of a command.
 
-    data: all of it for programs, as mappings, sequences, arrays, numbers, texts and paths. show:
-    prints it for people. status: what the command exits with. then: what goes on after the answer,
-    until Ctrl-C.
+    data: all of it for programs. show: prints it for people. status: of the exit. then: what goes
+    on after the answer, until Ctrl-C.
     """
 
     data: Mapping[str, Any]
@@ -41,14 +39,21 @@ class Answer:
     then: Callable[[], None] | None = None
 
 
+def write(console: Console, *lines: str, **look: Any) -> None:
+    """Print lines as they are, however long, so that a path can be copied."""
+    for line in lines:
+        console.print(line, markup=False, soft_wrap=True, **look)
+
+
+def write_saved(console: Console, files: Mapping[str, Path]) -> None:
+    """Say where files are, by what they are."""
+    for what, path in files.items():
+        write(console, f"{what.replace('_', ' ').capitalize()} saved to {path}")
+
+
 def said(*lines: str) -> Callable[[Console], None]:
-    """Shows lines as they are, however long, so that a path can be copied."""
-
-    def show(console: Console) -> None:
-        for line in lines:
-            console.print(line, markup=False, soft_wrap=True)
-
-    return show
+    """A function that shows lines as they are."""
+    return lambda console: write(console, *lines)
 
 
 Json = Annotated[
@@ -61,10 +66,9 @@ Debug = Annotated[
 
 
 def offered(command: Callable[..., Answer]) -> Callable[..., None]:
-    """A command as Typer takes it: with --json and --debug, its answer shown, its errors said.
+    """Return a command as Typer takes it: with --json and --debug, its errors said.
 
-    A parameter of type `Asked` becomes the argument and the options that say which robot is meant
-    and how to load it, the same of every command.
+    A parameter of type `Asked` becomes the argument and the options that name and load a robot.
     """
     own = dict(inspect.signature(command).parameters)
     hints = get_type_hints(command, include_extras=True)
@@ -108,7 +112,7 @@ def deliver(answer: Answer, as_json: bool) -> None:
 
 
 def flush() -> None:
-    """What was printed must have arrived before a command ends well."""
+    """Flush what was printed, which must have arrived before a command ends well."""
     if sys.stdout is not None:
         sys.stdout.flush()
 
@@ -144,10 +148,7 @@ class Terminal(Console):
 
 @contextmanager
 def guarded(debug: bool = False, as_json: bool = False) -> Iterator[None]:
-    """Say what goes wrong within as one line on stderr, and exit with its status.
-
-    as_json: print the fields of the error, too, on stdout.
-    """
+    """Say what goes wrong within in one line on stderr, with --json also by its fields; exit."""
     try:
         yield
     except (typer.Exit, typer.Abort):
@@ -171,8 +172,7 @@ def leave(line: str, status: int, error: BaseException | None = None) -> NoRetur
     """Say a line on stderr, below the traceback of an error that is given, and exit."""
     if error is not None:
         traceback.print_exception(error)
-    words = " ".join(line.split())
-    Terminal(stderr=True).print(words, style="red", markup=False, soft_wrap=True)
+    write(Terminal(stderr=True), " ".join(line.split()), style="red")
     raise typer.Exit(status) from None
 
 

@@ -3,7 +3,7 @@
 import difflib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from chasles.cli.command import FOUND, WRONG
-from chasles.errors import ModelError
+from chasles.errors import ChaslesError, FileError, ModelError
 from chasles.formats.files import store
 from chasles.lint import CHECKS, SEVERITIES, Finding, at_least, findings, surveyed
 from chasles.lint.repair import repaired, unrepaired
@@ -25,17 +25,17 @@ class Report:
     """Of a file. unreadable: why it cannot be read. copy, diff: of the repair, if one was made.
 
     left: what could not be repaired, and why. asked: a repair was asked for. unwritten: why the
-    copy could not be written.
+    copy could not be written. Both errors are None where all went well.
     """
 
     file: str
     findings: tuple[Finding, ...] = ()
-    unreadable: str = ""
+    unreadable: ChaslesError | None = None
     copy: str = ""
     diff: str = ""
     left: tuple[str, ...] = ()
     asked: bool = False
-    unwritten: str = ""
+    unwritten: ChaslesError | None = None
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Task:
         try:
             sheet = surveyed(target, meshes=self.meshes, arguments=self.arguments)
         except ModelError as error:
-            return Report(target, unreadable=" ".join(str(error).split()))
+            return Report(target, unreadable=error)
         found = findings(sheet)
         if not self.fix:
             return Report(target, found)
@@ -69,9 +69,9 @@ class Task:
         if not any(finding.repairable for finding in found):
             return Report(target, found, left=left, asked=True)
         try:
-            return Report(target, found, "", *_fixed(sheet, Path(target)), left, asked=True)
-        except (ModelError, OSError) as error:
-            return Report(target, found, left=left, asked=True, unwritten=str(error))
+            return Report(target, found, None, *_fixed(sheet, Path(target)), left, asked=True)
+        except (ModelError, FileError) as error:
+            return Report(target, found, left=left, asked=True, unwritten=error)
 
 
 def _fixed(sheet: Sheet, target: Path) -> tuple[str, str]:
@@ -105,7 +105,8 @@ def show(reports: Sequence[Report], console: Console) -> None:
 def _show(report: Report, console: Console) -> None:
     """The findings of a file by check, the gravest first; then the repair."""
     if report.unreadable:
-        console.print(f"[red]unreadable[/] {escape(report.unreadable)}", soft_wrap=True)
+        told = " ".join(str(report.unreadable).split())
+        console.print(f"[red]unreadable[/] {escape(told)}", soft_wrap=True)
         return
     console.print(f"[bold]{escape(report.file)}[/]: {summary(report.findings)}", soft_wrap=True)
     for name, row in sorted(CHECKS.items(), key=lambda item: SEVERITIES.index(item[1].severity)):
@@ -121,7 +122,9 @@ def _show(report: Report, console: Console) -> None:
         console.print(report.diff, markup=False, soft_wrap=True, end="")
         console.print(f"Repaired copy saved to {report.copy}", markup=False, soft_wrap=True)
     elif report.unwritten:
-        console.print(f"[red]no copy was written[/] {escape(report.unwritten)}", soft_wrap=True)
+        console.print(
+            f"[red]no copy was written[/] {escape(str(report.unwritten))}", soft_wrap=True
+        )
     elif report.asked and report.findings:
         console.print("No copy was written: only you can put these right.")
     for line in report.left:
@@ -136,5 +139,7 @@ def summary(found: Sequence[Finding]) -> str:
 
 
 def plain(report: Report) -> dict[str, Any]:
-    """A report for programs."""
-    return asdict(report) | {"findings": [asdict(finding) for finding in report.findings]}
+    """A report for programs; errors as their fields."""
+    errors = {"unreadable": report.unreadable, "unwritten": report.unwritten}
+    told = {key: None if error is None else error.fields() for key, error in errors.items()}
+    return asdict(replace(report, unreadable=None, unwritten=None)) | told

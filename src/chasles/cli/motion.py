@@ -1,19 +1,19 @@
-"""What `chasles motion` computes: kinematics and inverse dynamics along a motion, in chunks.
+"""The work of `chasles motion`: kinematics and inverse dynamics along a motion, in chunks.
 
 The ancestor is the program of Legnani et al. (1996), part II, figs. 4 and 6.
 """
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from chasles.algorithms.spatial.viewpoint import At
-from chasles.cli.differences import completed
+from chasles.algorithms.spatial.kinematics import At
 from chasles.cli.output import TABLES
 from chasles.errors import InputError
 from chasles.formats import dat
@@ -23,7 +23,7 @@ from chasles.functions.doors import Wrench
 from chasles.robot import Robot
 
 CLOSED = 1e-6
-"""How far the loops of a robot may be open along a motion file, in rad or m."""
+"""Largest residual of closed loops along a motion file, in rad or m."""
 
 POSE = [f"M{i}{j}" for i in (1, 2, 3) for j in (1, 2, 3, 4)]
 VELOCITY = ["wx", "wy", "wz", "vx", "vy", "vz"]
@@ -32,10 +32,16 @@ REACTION = ["mx", "my", "mz", "fx", "fy", "fz"]
 
 _MOST_SAMPLES = 2000
 
+ARRAYS = ("t", "q", "qd", "qdd")
+"""Fields of a motion with a row for each instant."""
+
+REACH = 3
+"""An instant's rates use positions at most this many instants away (a second rate, at an end)."""
+
 
 @dataclass(frozen=True)
 class Task:
-    """What to compute. source: the robot's file or name. motion: the file with its motion.
+    """A motion to compute. source: the robot's file or name. motion: the file with its motion.
 
     frames: whose motion (the robot's last frame if none); the summary is of the first. forces: a
     file with an external force and couple on the frame `forces_on` (the last if empty), along its
@@ -78,10 +84,7 @@ class Task:
 
 @dataclass(frozen=True)
 class States:
-    """Results for some consecutive instants; pose, velocity, acceleration for each frame.
-
-    external: the power of the external forces, in W.
-    """
+    """Results of consecutive instants, by frame; external: the power of external forces (W)."""
 
     motion: Motion
     pose: list[np.ndarray]
@@ -122,7 +125,7 @@ def columns(robot: Robot, frames: Iterable[str], *, timed: bool) -> list[str]:
 
 @dataclass
 class Summary:
-    """What is kept of a motion of any length.
+    """A summary of a motion of any length.
 
     peak, rms: of every joint force. speed, acceleration: the largest of the first frame's point.
     work: of the joint forces and of the external ones, by the trapezoidal rule; None without times.
@@ -166,7 +169,10 @@ class Summary:
             self._add_work(t, np.column_stack(power))
         index = np.arange(self.instants, self.instants + n)
         shown = [index if t is None else t, states.motion.q, states.tau, speeds]
-        self._sample(index, np.column_stack(shown))
+        chosen = np.column_stack(shown)[index % self._stride == 0]
+        self.samples = np.concatenate([self.samples, chosen]) if self.samples.size else chosen
+        while len(self.samples) > _MOST_SAMPLES:  # ever fewer as the motion goes on
+            self.samples, self._stride = self.samples[::2], 2 * self._stride
         self.instants += n
 
     def _add_work(self, t: np.ndarray, power: np.ndarray) -> None:
@@ -176,13 +182,6 @@ class Summary:
         times, powers = np.append(self.end, t), np.vstack([self._power, power])
         self.work = self.work + 0.5 * np.diff(times) @ (powers[1:] + powers[:-1])
         self.end, self._power = float(t[-1]), power[-1]
-
-    def _sample(self, index: np.ndarray, rows: np.ndarray) -> None:
-        """Keep every 1st, 2nd, 4th, ... instant, ever fewer as the motion goes on."""
-        chosen = rows[index % self._stride == 0]
-        self.samples = np.concatenate([self.samples, chosen]) if self.samples.size else chosen
-        while len(self.samples) > _MOST_SAMPLES:
-            self.samples, self._stride = self.samples[::2], 2 * self._stride
 
 
 # The work --------------------------------------------------------------------------------------
@@ -196,8 +195,7 @@ def run(
     with whole(output) if output is not None else nullcontext() as part:
         states = computed(task, chunk=chunk)
         first = next(states)
-        timed = first.motion.t is not None
-        names = columns(task.robot, task.frames, timed=timed)
+        names = columns(task.robot, task.frames, timed=first.motion.t is not None)
         table = (
             nullcontext(lambda rows: None)
             if output is None or part is None
@@ -206,19 +204,15 @@ def run(
         with table as add:
             for some in itertools.chain([first], states):
                 rows = some.table
-                _check_finite(task, some, rows)
+                bad = ~np.all(np.isfinite(rows), axis=1)
+                if np.any(bad):
+                    instant = some.motion.first + int(np.argmax(bad))
+                    problem = f"the results of instant {instant} are not finite"
+                    raise InputError("E-CLI-021", problem, "check the units", file=task.motion)
                 add(rows)
                 summary.add(some)
                 progress(some.motion.end)
     return summary
-
-
-def _check_finite(task: Task, states: States, rows: np.ndarray) -> None:
-    bad = ~np.all(np.isfinite(rows), axis=1)
-    if np.any(bad):
-        instant = states.motion.first + int(np.argmax(bad))
-        problem = f"the results of instant {instant} are not finite"
-        raise InputError("E-CLI-021", problem, "check the units", file=task.motion)
 
 
 def _check_closed(task: Task, motion: Motion) -> None:
@@ -242,7 +236,7 @@ def computed(task: Task, *, chunk: int = CHUNK) -> Iterator[States]:
     motion = read(task.motion, robot.model, step=task.step, chunk=chunk)
     if task.differentiate:
         motion = completed(file, robot, motion)
-    loads = _loads(task)
+    loads = _Loads(task)
     for some in motion:
         q, qd, qdd = some.q, some.qd, some.qdd
         if qd is None or qdd is None:
@@ -251,6 +245,10 @@ def computed(task: Task, *, chunk: int = CHUNK) -> Iterator[States]:
             raise InputError("E-CLI-023", problem, "add them, or give --differentiate", file=file)
         _check_closed(task, some)
         f_ext = loads.take(some)
+        power = np.zeros(len(q))
+        for frame, wrench in (f_ext or {}).items():
+            velocity = robot.frame_velocity(q, qd, frame=frame, axes="frame")
+            power += np.sum(wrench.value * velocity, axis=-1)
         unloaded = np.zeros(robot.mechanism.rows)  # with these forces loops transmit nothing
         yield States(
             some,
@@ -261,65 +259,109 @@ def computed(task: Task, *, chunk: int = CHUNK) -> Iterator[States]:
             robot.joint_reactions(q, qd, qdd, f_ext=f_ext, multipliers=unloaded),
             robot.kinetic_energy(q, qd),
             robot.potential_energy(q),
-            _power(robot, q, qd, f_ext),
+            power,
         )
     loads.check_end()
 
 
-def _power(
-    robot: Robot, q: np.ndarray, qd: np.ndarray, f_ext: Mapping[str, Wrench] | None
-) -> np.ndarray:
-    """What external forces along the axes of their frames do in a second."""
-    power = np.zeros(len(q))
-    for frame, wrench in (f_ext or {}).items():
-        velocity = robot.frame_velocity(q, qd, frame=frame, axes="frame")
-        power += np.sum(wrench.value * velocity, axis=-1)
-    return power
+class _Loads:
+    """External forces of a file, or of a .dat robot: none, one for all instants, one for each."""
 
-
-def _loads(task: Task) -> "_Loads":
-    """The external forces of a task: those of its file, else those of a .dat robot."""
-    if task.forces is not None:
-        loads = _Loads(str(task.forces), task.forces_on, forces(task.forces))
-        if loads.none:
+    def __init__(self, task: Task) -> None:
+        self.file, self.frame = str(task.forces or task.source), task.forces_on
+        rows: Iterator[Iterable[float]] = iter(())
+        if task.forces is not None:
+            rows = forces(task.forces)
+        elif Path(task.source).suffix.lower() == ".dat":
+            self.frame, rows = dat.GRIPPER, iter(dat.actions(task.source))
+        ahead = list(itertools.islice(rows, 2))
+        if task.forces is not None and not ahead:
             problem = "there are no forces in it"
             raise InputError("E-CLI-024", problem, "give a line of six numbers", file=task.forces)
-        return loads
-    if Path(task.source).suffix.lower() == ".dat":
-        return _Loads(task.source, dat.GRIPPER, iter(dat.actions(task.source)))
-    return _Loads("", "", iter(()))
-
-
-class _Loads:
-    """External forces, taken in step with the motion: none, one for all instants, one for each."""
-
-    def __init__(self, file: str, frame: str, rows: Iterator[Iterable[float]]) -> None:
-        ahead = list(itertools.islice(rows, 2))
-        self._file, self._frame = file, frame
-        self._constant = ahead[0] if len(ahead) == 1 else None
-        self._rows = itertools.chain(ahead, rows)
-        self.none = not ahead
+        self.count = len(ahead)
+        self.rows = itertools.repeat(ahead[0]) if self.count == 1 else itertools.chain(ahead, rows)
 
     def take(self, motion: Motion) -> dict[str, Wrench] | None:
         """The wrenches of the next instants, as `f_ext`: couple, then force."""
-        if self.none:
+        if not self.count:
             return None
-        n = len(motion.q)
-        if self._constant is not None:
-            taken = np.array(self._constant)
-        else:
-            taken = np.array(list(itertools.islice(self._rows, n)))
-            if len(taken) < n:
-                problem = f"{motion.first + len(taken)} forces for a longer motion"
-                raise self._unequal("E-CLI-025", problem)
-        return {self._frame: Wrench(np.roll(taken, 3, axis=-1), axes="frame", at="frame")}
+        taken = np.array(list(itertools.islice(self.rows, len(motion.q))))
+        if len(taken) < len(motion.q):
+            problem = f"{motion.first + len(taken)} forces for a longer motion"
+            raise self._unequal("E-CLI-025", problem)
+        return {self.frame: Wrench(np.roll(taken, 3, axis=-1), axes="frame", at="frame")}
 
     def check_end(self) -> None:
         """A force for each instant is used up with the motion."""
-        if self._constant is None and next(self._rows, None) is not None:
+        if self.count > 1 and next(self.rows, None) is not None:
             raise self._unequal("E-CLI-026", "more forces than the motion has instants")
 
     def _unequal(self, code: str, problem: str) -> InputError:
-        return InputError(
-            code, problem, "give one for all instants, or one for each", file=self._file
-        )
+        remedy = "give one for all instants, or one for each"
+        return InputError(code, problem, remedy, file=self.file)
+
+
+# Missing rates --------------------------------------------------------------------------------
+
+
+def completed(file: str, robot: Robot, motion: Iterator[Motion]) -> Iterator[Motion]:
+    """Add the rates that a motion lacks; they do not depend on how it is cut into chunks.
+
+    Errors are of second order in the time step, which may vary smoothly; those of accelerations
+    from positions of first order at the first two instants and the last two.
+    """
+    before: list[Motion] = []
+    here = next(motion)
+    for after in itertools.chain(motion, [None]):
+        next_ones = [] if after is None else [_cut(after, 0, REACH)]
+        block = _joined([*before, here, *next_ones])
+        skip = here.first - block.first
+        inside = slice(skip, skip + len(here.q))
+        qd, qdd = block.qd, block.qdd
+        if qd is None:
+            qd = _rates(_times(file, block), block.q, robot.difference)
+        if qdd is None:
+            qdd = _rates(_times(file, block), qd, lambda x, y: y - x)
+        yield replace(here, qd=qd[inside], qdd=qdd[inside])
+        if after is not None:
+            last = _joined([*before, here])
+            n = len(last.q)
+            before, here = [_cut(last, n - REACH, n)], after
+
+
+def _times(file: str, block: Motion) -> np.ndarray:
+    if block.t is None:
+        problem = "differences need times"
+        raise InputError("E-CLI-009", problem, "add a column t, or give --step", file=file)
+    if len(block.t) < 3:
+        problem = f"{len(block.t)} instants"
+        raise InputError("E-CLI-010", problem, "differences need three or more", file=file)
+    return block.t
+
+
+def _rates(
+    t: np.ndarray, x: np.ndarray, difference: Callable[[np.ndarray, np.ndarray], np.ndarray]
+) -> np.ndarray:
+    """The derivative of the parabola through each instant and its neighbours."""
+    h = np.diff(t)[:, None]
+    d = difference(x[:-1], x[1:]) / h
+    share = h[:-1] / (h[:-1] + h[1:])
+    middle = (1.0 - share) * d[:-1] + share * d[1:]
+    start = d[:1] + share[:1] * (d[:1] - d[1:2])
+    end = d[-1:] + (1.0 - share[-1:]) * (d[-1:] - d[-2:-1])
+    return np.concatenate([start, middle, end])
+
+
+def _joined(parts: list[Motion]) -> Motion:
+    """Consecutive motions as one."""
+    known = [name for name in ARRAYS if getattr(parts[0], name) is not None]
+    arrays: dict[str, Any] = {
+        name: np.concatenate([getattr(part, name) for part in parts]) for name in known
+    }
+    return replace(parts[-1], first=parts[0].first, **arrays)
+
+
+def _cut(motion: Motion, start: int, stop: int) -> Motion:
+    arrays = {name: getattr(motion, name) for name in ARRAYS}
+    some: dict[str, Any] = {k: x[start:stop] for k, x in arrays.items() if x is not None}
+    return replace(motion, first=motion.first + start, **some)

@@ -1,17 +1,94 @@
-"""What commands share: the robot they are asked about, and checks of what they are to write."""
+"""The robot that a command is asked about, by a file or a name, and common options."""
 
-from collections.abc import Callable, Iterable
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from chasles import robots
 from chasles.algorithms import FUNCTIONS
-from chasles.cli.target import Asked, Loading, given, names
-from chasles.errors import InputError
-from chasles.formats import endings
+from chasles.api import load
+from chasles.errors import InputError, ModelError
+from chasles.formats import endings, is_name, registry
+from chasles.functions.programs import spaces
+from chasles.robot import Robot
 
-_ROBOT = "The robot"
+
+@dataclass(frozen=True)
+class Loading:
+    """Options for loading a robot; `chasles.load` explains each. Only files have angles to snap."""
+
+    floating: bool = False
+    mimic: bool = True
+    snap: bool = True
+    strict: bool = False
+    arguments: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The robot that a command is asked about. target: a file or a name, as it was typed."""
+
+    target: str
+    how: Loading
+
+    def robot(self) -> Robot:
+        """The robot, loaded as asked for."""
+        return find(self.target, self.how)
+
+    @property
+    def file(self) -> Path | None:
+        """The file that it is read from; a built-in robot has none."""
+        return located(self.target)
+
+
+def find(target: str, how: Loading) -> Robot:
+    """The robot of a file, an installed one, or a built-in one: NAME, or planar:4."""
+    file = located(target)
+    return _built(target, how) if file is None else load(file, **vars(how))
+
+
+def located(target: str) -> Path | None:
+    """The file of a robot, or of an installed one by its name; a built-in robot has none."""
+    if target.partition(":")[0] in robots.ROBOTS and not Path(target).exists():
+        return None
+    return registry.find(target, also=robots.ROBOTS) if is_name(target) else Path(target)
+
+
+def _built(target: str, how: Loading) -> Robot:
+    """A built-in robot, as the options ask for it."""
+    name, _, arguments = target.partition(":")
+    needed, given = needs(name), arguments.split(",") if arguments else []
+    if len(given) != len(needed) or not all(_is_count(word) for word in given):
+        usage = f"{name}:{','.join(needed)}" if needed else name
+        where = ", with whole numbers" if needed else ", without arguments"
+        raise ModelError("E-CLI-042", f"this built-in robot is written {usage}{where}", part=target)
+    robot: Robot = getattr(robots, name)(*map(int, given))
+    source = robot.model.source
+    if how.floating:
+        held = {joint.child for joint in source.joints}
+        roots = [link.name for link in source.links if link.name not in held]
+        if not roots:
+            problem = "it floats already"
+            raise ModelError("E-CLI-043", problem, "leave out --floating", part=robot.name)
+        source = robot.subtree(roots[0], floating=True).model.source
+    return Robot(source, mimic=how.mimic, strict=how.strict)
+
+
+def needs(name: str) -> list[str]:
+    """The numbers that a built-in robot needs, in capitals."""
+    words = inspect.signature(robots.ROBOTS[name]).parameters.values()
+    return [word.name.upper() for word in words if word.default is inspect.Parameter.empty]
+
+
+def _is_count(word: str) -> bool:
+    return word.isascii() and word.isdigit() and len(word) < 5
+
+
+# Options ---------------------------------------------------------------------------------------
 
 
 def among(words: Iterable[str]) -> Callable[[str], list[str]]:
@@ -20,6 +97,39 @@ def among(words: Iterable[str]) -> Callable[[str], list[str]]:
     return lambda incomplete: [word for word in known if word.startswith(incomplete)]
 
 
+def installed(incomplete: str) -> list[str]:
+    """Installed robots, all of which have a file, whose names begin so."""
+    return among(robot.name for robot in registry.installed())(incomplete)
+
+
+def names(incomplete: str) -> list[str]:
+    """Robots whose names begin so, for a shell that completes; files the shell knows itself."""
+    return among([*robots.ROBOTS, *installed(incomplete)])(incomplete)
+
+
+def option(help: str, *names: str, **more: Any) -> Any:
+    """An option of a command with its help; named as its parameter is, unless names are given."""
+    return typer.Option(*names, help=help, **more)
+
+
+def _robot(name: str, help: str, **more: Any) -> Any:
+    return option(help, name, rich_help_panel="The robot", **more)
+
+
+Floating = Annotated[bool, _robot("--floating", "Put the root link on a free joint.")]
+NoMimic = Annotated[bool, _robot("--no-mimic", "Give joints that mimic another a coordinate too.")]
+NoSnap = Annotated[bool, _robot("--no-snap", "Keep an angle like 1.5708 as printed, not as pi/2.")]
+Strict = Annotated[bool, _robot("--strict", "An impossible inertia is an error.")]
+Arguments = Annotated[
+    list[str],
+    _robot(
+        "--argument",
+        "Of a .xacro file; repeatable.",
+        metavar="NAME=VALUE",
+        default_factory=list,
+        show_default=False,
+    ),
+]
 Target = Annotated[
     str,
     typer.Argument(
@@ -28,60 +138,26 @@ Target = Annotated[
         autocompletion=names,
     ),
 ]
-Floating = Annotated[
-    bool,
-    typer.Option("--floating", help="Put the root link on a free joint.", rich_help_panel=_ROBOT),
-]
-NoMimic = Annotated[
-    bool,
-    typer.Option(
-        "--no-mimic",
-        help="Give joints that mimic another a coordinate too.",
-        rich_help_panel=_ROBOT,
-    ),
-]
-NoSnap = Annotated[
-    bool,
-    typer.Option(
-        "--no-snap",
-        help="Keep an angle like 1.5708 as printed, not as pi/2.",
-        rich_help_panel=_ROBOT,
-    ),
-]
-Arguments = Annotated[
-    list[str],
-    typer.Option(
-        "--argument",
-        default_factory=list,
-        show_default=False,
-        metavar="NAME=VALUE",
-        help="Of a .xacro file; repeatable.",
-        rich_help_panel=_ROBOT,
-    ),
-]
-Strict = Annotated[
-    bool,
-    typer.Option("--strict", help="An impossible inertia is an error.", rich_help_panel=_ROBOT),
-]
 Functions = Annotated[
     list[str],
-    typer.Option(
-        "--function",
-        "--functions",
-        "-f",
+    option(
+        "Names of functions; repeatable.",
+        *("--function", "--functions", "-f"),
+        metavar="NAME,...",
         default_factory=list,
         show_default=False,
         autocompletion=among(FUNCTIONS),
-        metavar="NAME,...",
-        help="Names of functions; repeatable.",
     ),
 ]
 Frame = Annotated[
-    str,
-    typer.Option(
-        "--frame", show_default=False, help="Of functions that have one. Default: the last."
-    ),
+    str, option("Of functions that have one. Default: the last.", "--frame", show_default=False)
 ]
+
+
+def method_option(help: str, **more: Any) -> Any:
+    """The option that names a method of any function."""
+    known = among(method.name for row in FUNCTIONS.values() for method in row)
+    return option(help, "--method", "-m", autocompletion=known, **more)
 
 
 def asked(
@@ -93,13 +169,28 @@ def asked(
     strict: Strict = False,
 ) -> Asked:
     """The robot that these name; every command about a robot takes them."""
-    how = Loading(floating, not no_mimic, not no_snap, strict, given(argument))
-    return Asked(target, how)
+    return Asked(target, Loading(floating, not no_mimic, not no_snap, strict, given(argument)))
+
+
+def given(words: Sequence[str]) -> dict[str, str]:
+    """Arguments of a xacro file: NAME=VALUE, or NAME:=VALUE as ROS writes it."""
+    found = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not name.rstrip(":") or not equals:
+            raise ModelError("E-CLI-041", "give NAME=VALUE", part=f"--argument {word}")
+        found[name.rstrip(":")] = value
+    return found
 
 
 def listed(words: list[str]) -> list[str]:
     """Names with commas between them, or in several options."""
     return [name.strip() for word in words for name in word.split(",") if name.strip()]
+
+
+def has_frame(function: str) -> bool:
+    """Return True if a function has the option `frame`."""
+    return "frame" in spaces(function).options
 
 
 def check_folder(output: Path) -> None:

@@ -1,17 +1,66 @@
-"""Tables of numbers and pictures that a command writes."""
+"""Printed tables, bars of progress, files of numbers and pictures of commands."""
 
 import csv
-from collections.abc import Callable, Iterator, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from rich import box
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    Progress,
+    ProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
+from rich.table import Table
 
 from chasles.cli.options import check_folder
 from chasles.errors import InputError
 from chasles.formats.files import whole
 from chasles.plots.paper import check_picture, save
+
+
+def table(words: Iterable[str], numbers: Iterable[str] = ()) -> Table:
+    """An empty table: columns of words, then columns of numbers, which are never broken."""
+    made = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False, padding=(0, 1, 0, 0))
+    for column in words:
+        made.add_column(column, overflow="fold")
+    for column in numbers:
+        made.add_column(column, justify="right", no_wrap=True)
+    return made
+
+
+def vector(entries: Iterable[float]) -> str:
+    """Numbers in parentheses, four digits each."""
+    return f"({', '.join(f'{x + 0.0:.4g}' for x in entries)})"
+
+
+@contextmanager
+def bar(total: float, *columns: ProgressColumn) -> Iterator[Callable[..., None]]:
+    """On a terminal, a bar on stderr that moves when told `completed=`, and goes at the end."""
+    console = Console(stderr=True)
+    shown = Progress(
+        BarColumn(20), *columns, console=console, transient=True, disable=not console.is_terminal
+    )
+    with shown:
+        yield partial(shown.update, shown.add_task("", total=total))
+
+
+@contextmanager
+def steps(count: int) -> Iterator[Callable[[str], None]]:
+    """A bar that moves with every step it is told of."""
+    with bar(count, TimeElapsedColumn(), TextColumn("{task.description}")) as told:
+        done = itertools.count()
+        yield lambda what: told(completed=next(done), description=what)
+
+
+# Files of numbers ------------------------------------------------------------------------------
 
 Add = Callable[[np.ndarray], None]
 """Adds rows to a table."""
@@ -45,7 +94,7 @@ def parquet_table(path: Path, names: Sequence[str]) -> Iterator[Add]:
 
 
 TABLES = {".csv": csv_table, ".parquet": parquet_table}
-"""How a table is written, by the file's suffix."""
+"""Writers of tables by the file's suffix."""
 
 
 def check_new_table(path: Path) -> None:

@@ -25,7 +25,7 @@ import numpy as np
 from chasles.cli.scene import Scene
 from chasles.errors import FileError, ModelError, said
 from chasles.formats.files import store, whole
-from chasles.formats.motion_archive import MOTION_FORMAT
+from chasles.formats.motion import MOTION_FORMAT
 from chasles.rollouts import End, Trajectory
 from chasles.version import VERSION
 
@@ -36,10 +36,7 @@ END, MEMORY = "end.", "memory."
 
 
 class Recording:
-    """A folder and how far the simulation in it has come.
-
-    end: where its last part stopped. notes: what was found damaged and left out, or odd.
-    """
+    """A folder; end: where its last part stopped; notes: what was damaged in it, or odd."""
 
     def __init__(self, folder: Path, scene: Scene) -> None:
         self.folder, self.scene = folder, scene
@@ -77,13 +74,12 @@ class Recording:
             self.end = _end(arrays)
 
     def _identity(self) -> dict[str, str]:
-        scene = self.scene
         return {
             "format": "chasles-run-1",
             "chasles": VERSION,
-            "scenario": scene.scenario.digest(),
-            "robot": scene.digest,
-            "name": scene.robot.name,
+            "scenario": self.scene.scenario.digest(),
+            "robot": self.scene.digest,
+            "name": self.scene.robot.name,
         }
 
     def _check_identity(self) -> None:
@@ -127,8 +123,7 @@ class Recording:
         arrays |= {END + name: np.asarray(getattr(end, name)) for name in ("t", "q", "qd", "over")}
         data = _packed(arrays | {"after": np.array(self._last)})
         name = f"part-{len(self._parts) + 1:06}-{_digest(data)}.npz"
-        with self._kept():
-            _stored(self.folder / name, data)
+        self._store(self.folder / name, data)
         self._parts.append(self.folder / name)
         self.end = end
 
@@ -139,11 +134,8 @@ class Recording:
             arrays["kinetic"] = robot.kinetic_energy(arrays["q"], arrays["qd"])
             arrays["potential"] = robot.potential_energy(arrays["q"])
             said = {"format": MOTION_FORMAT, "robot": robot.name, "robot_digest": self.scene.digest}
-            with self._kept():
-                _stored(
-                    self.folder / MOTION,
-                    _packed(arrays | {name: np.array(text) for name, text in said.items()}),
-                )
+            texts = {name: np.array(text) for name, text in said.items()}
+            self._store(self.folder / MOTION, _packed(arrays | texts))
         for path in self._found():
             path.unlink()
         try:
@@ -155,12 +147,12 @@ class Recording:
 
     @property
     def finished(self) -> bool:
-        """Whether the whole motion is in its file."""
+        """Return True if the whole motion is in its file."""
         return (self.folder / MOTION).exists()
 
     @property
     def over(self) -> bool:
-        """Whether all of the motion is computed."""
+        """Return True if all of the motion is computed."""
         return self.finished or (self.end is not None and self.end.over)
 
     @property
@@ -168,18 +160,15 @@ class Recording:
         """The command."""
         return f"chasles simulate --output {shlex.quote(str(self.folder))} --resume"
 
-    @contextmanager
-    def _kept(self) -> Iterator[None]:
+    def _store(self, path: Path, data: bytes) -> None:
         until = 0.0 if self.end is None else self.end.t
-        with self._placed(
-            f"the motion up to t = {until:.6g} s is kept; make room, then go on with: "
-            f"{self.how_to_go_on}"
-        ):
-            yield
+        remedy = f"the motion up to t = {until:.6g} s is kept; make room, then go on with: "
+        with self._placed(remedy + self.how_to_go_on), whole(path) as part:
+            part.write_bytes(data)
 
     @contextmanager
     def _placed(self, remedy: str) -> Iterator[None]:
-        """What the system says of the folder, and what to do about it."""
+        """Turn errors of the system about the folder into one with a remedy."""
         try:
             yield
         except OSError as error:
@@ -194,11 +183,10 @@ class Recording:
 
 def _rows(piece: Trajectory) -> dict[str, np.ndarray]:
     """The states of a trajectory by name, one a row."""
-    met = piece.touching
-    touching = met._asdict() if met is not None and met.gaps.shape[-1] else {}
-    return {"t": piece.t, "q": piece.q, "qd": piece.qd} | {
-        f"contact_{name}": array for name, array in touching.items()
-    }
+    rows, met = {"t": piece.t, "q": piece.q, "qd": piece.qd}, piece.touching
+    if met is not None and met.gaps.shape[-1]:
+        rows |= {f"contact_{name}": array for name, array in met._asdict().items()}
+    return rows
 
 
 def joined(parts: Sequence[Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
@@ -216,25 +204,15 @@ def _states(path: Path) -> dict[str, np.ndarray]:
 
 
 def _end(arrays: Mapping[str, np.ndarray]) -> End:
-    memory = {
-        name.removeprefix(MEMORY): array
-        for name, array in arrays.items()
-        if name.startswith(MEMORY)
-    }
+    memory = {n.removeprefix(MEMORY): x for n, x in arrays.items() if n.startswith(MEMORY)}
     t, q, qd, over = (arrays[END + name] for name in ("t", "q", "qd", "over"))
     return End(float(t), q, qd, bool(over), memory)
 
 
-def _packed(arrays: Mapping[str, np.ndarray]) -> bytes:
+def _packed(arrays: dict[str, Any]) -> bytes:
     stream = io.BytesIO()
-    named: dict[str, Any] = dict(arrays)
-    np.savez(stream, **named)
+    np.savez(stream, **arrays)
     return stream.getvalue()
-
-
-def _stored(path: Path, data: bytes) -> None:
-    with whole(path) as part:
-        part.write_bytes(data)
 
 
 def _digest(data: bytes) -> str:

@@ -18,14 +18,15 @@ radians.
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 from chasles.cli.touching import KINDS, checked_table
 from chasles.errors import InputError, ModelError
-from chasles.formats import registry
+from chasles.formats import is_name
 from chasles.formats.files import store
 from chasles.formats.toml_file import TomlFile, word
 from chasles.model.dh_fields import Field, checked, choice, number
@@ -50,29 +51,15 @@ def _positive(value: Any) -> float:
     return x
 
 
-def _whole(least: int) -> Callable[[Any], int]:
-    def convert(value: Any) -> int:
-        if isinstance(value, bool) or not isinstance(value, int) or not least <= value < 2**63:
-            raise ValueError
+def _only(kind: type, suits: Callable[[Any], bool] = lambda value: True) -> Callable[[Any], Any]:
+    """A value of a type (a truth is no number) that suits."""
+
+    def convert(value: Any) -> Any:
+        if type(value) is not kind or not suits(value):
+            raise TypeError
         return value
 
     return convert
-
-
-def _truth(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise TypeError
-    return value
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str) or not value:
-        raise TypeError
-    return value
-
-
-def _texts(value: Any) -> dict[str, str]:
-    return {name: _text(text) for name, text in _table(value).items()}
 
 
 def _one_or_more(value: Any) -> float | tuple[float, ...]:
@@ -85,31 +72,28 @@ def _coordinates(value: Any) -> Any:
     return tuple(map(number, value))
 
 
-def _table(value: Any) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise TypeError
-    return value
-
-
-_POSITIVE, _TRUTH = Field(_positive, "a positive number"), Field(_truth, "true or false")
+_POSITIVE, _TRUTH = Field(_positive, "a positive number"), Field(_only(bool), "true or false")
 _GAINS = Field(_one_or_more, "a finite number, or one for each freedom")
 _COORDINATES = Field(_coordinates, "all numbers, or {joint = number}")
-_SEED = Field(_whole(0), "a whole number from 0 on")
-_KINDS = Field(_table, "a table in braces")
+_SEED = Field(_only(int, lambda x: 0 <= x < 2**63), "a whole number from 0 on")
+_KINDS = Field(_only(dict), "a table in braces")
 
 TOP = {
-    "robot": Field(_text, "a file or the name of a robot"),
+    "robot": Field(_only(str, bool), "a file or the name of a robot"),
     "floating": _TRUTH,
     "mimic": _TRUTH,
     "snap": _TRUTH,
     "strict": _TRUTH,
-    "arguments": Field(_texts, "{name = text} of a .xacro file"),
+    "arguments": Field(
+        _only(dict, lambda x: all(type(t) is str and t for t in x.values())),
+        "{name = text} of a .xacro file",
+    ),
     "duration": _POSITIVE,
     "dt": _POSITIVE,
     "integrator": Field(choice(*INTEGRATORS), f"one of {', '.join(map(repr, INTEGRATORS))}"),
     "rtol": _POSITIVE,
     "atol": _POSITIVE,
-    "every": Field(_whole(1), "a whole number from 1 on"),
+    "every": Field(_only(int, lambda x: 1 <= x < 2**63), "a whole number from 1 on"),
     "dissipation": _TRUTH,
     "limits": _TRUTH,
 }
@@ -203,6 +187,19 @@ def is_scenario(target: str) -> bool:
     return TomlFile(target, snap=False).data.get("format") == "scenario"
 
 
+@contextmanager
+def _own_code() -> Iterator[None]:
+    """Report a value that its field cannot take under the code of scenarios."""
+    try:
+        yield
+    except ModelError as error:
+        if error.code != "E-DH-006":
+            raise
+        told = ModelError("E-SCENARIO-019", error.problem, error.remedy)
+        raise told.at(part=error.part, file=error.place) from None
+
+
+@_own_code()
 def read(path: str | os.PathLike[str]) -> Scenario:
     """The scenario of a file."""
     source = TomlFile(path, snap=False)
@@ -217,7 +214,7 @@ def read(path: str | os.PathLike[str]) -> Scenario:
         problem = "the scenario names no robot"
         raise source.error("E-SCENARIO-003", problem, "give robot = ...", "format")
     beside = Path(path).parent / top["robot"]
-    named = top["robot"].partition(":")[0] in ROBOTS or registry.is_name(top["robot"])
+    named = top["robot"].partition(":")[0] in ROBOTS or is_name(top["robot"])
     if beside.exists() or not named:
         top["robot"] = str(beside)
     tables = {name: source.table(name, known) for name, known in TABLES.items()}
@@ -232,6 +229,7 @@ def _place(source: TomlFile) -> Callable[..., dict[str, Any]]:
     return where
 
 
+@_own_code()
 def with_flags(base: Scenario | None, given: Mapping[str, Any]) -> Scenario:
     """A scenario with the values of flags in the place of its own; without one, these alone.
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from chasles.cli.options import Loading, find
 from chasles.cli.scenario import CONTROLS, OLD_GAINS, Scenario
-from chasles.cli.target import Loading, find
 from chasles.cli.touching import pair
 from chasles.contact import Pair
 from chasles.errors import InputError
-from chasles.functions.names import from_names
+from chasles.functions.doors import from_names
 from chasles.motion.controllers import controlled
 from chasles.robot import Robot
 from chasles.rollouts import End, Trajectory
@@ -23,7 +23,7 @@ SETTINGS = ("duration", "dt", "integrator", "rtol", "atol", "every", "dissipatio
 """Values at the top of a scenario that are arguments of `simulate`."""
 
 LOADING = tuple(field.name for field in fields(Loading))
-"""Those that say how its robot is loaded."""
+"""Values that say how its robot is loaded."""
 
 ROUNDING = 1e-6
 """The part of an interval of disturbance by which a time before it already counts as its start."""
@@ -33,9 +33,8 @@ Force = Callable[[float, np.ndarray, np.ndarray], np.ndarray]
 
 @dataclass(frozen=True)
 class Scene:
-    """A robot in its scenario.
+    """A robot in its scenario: where it begins, and its controller with the disturbance.
 
-    q, qd: where it begins. control: its controller; disturbance: torques that are added, of time.
     digest: SHA-256 of the robot, all that its file says but where it says it.
     """
 
@@ -44,29 +43,14 @@ class Scene:
     q: np.ndarray
     qd: np.ndarray
     control: Any
-    disturbance: Force | None
     contacts: tuple[Pair, ...]
     digest: str
 
     def simulate(self, steps: int | None = None, resume: End | None = None) -> Trajectory:
-        """Some steps of the motion, from its start or from where it stopped.
-
-        They are not compiled: the command begins at once, and can be stopped after any of them.
-        """
+        """Some steps of the motion, from its start or from where it stopped."""
         options = {key: self.scenario.top[key] for key in SETTINGS if key in self.scenario.top}
-        options["control"] = self._forces()
-        if self.contacts:
-            options["contacts"] = self.contacts
-        options |= {"steps": steps, "resume": resume, "compiled": False}
-        return self.robot.simulate(self.q, self.qd, **options)
-
-    def _forces(self) -> Any:
-        """The controller, with the disturbance where there is one."""
-        disturbance = self.disturbance
-        if disturbance is None or self.control is None:
-            return disturbance or self.control
-        law = controlled(self.robot, self.control)
-        return lambda t, q, qd: law(t, q, qd) + disturbance(t, q, qd)
+        options |= {"control": self.control, "steps": steps, "resume": resume}
+        return self.robot.simulate(self.q, self.qd, contacts=self.contacts, **options)
 
 
 def made(scenario: Scenario) -> Scene:
@@ -76,14 +60,13 @@ def made(scenario: Scenario) -> Scene:
     with _blamed(scenario, "robot"):
         robot = find(top["robot"], how)
     q, qd = _start(scenario, robot)
-    control, disturbance = _control(scenario, robot, q), _disturbance(scenario, robot)
-    contacts = _contacts(scenario, robot)
-    return Scene(scenario, robot, q, qd, control, disturbance, contacts, _digest(robot))
+    forces, contacts = _forces(scenario, robot, q), _contacts(scenario, robot)
+    return Scene(scenario, robot, q, qd, forces, contacts, _digest(robot))
 
 
 @contextmanager
 def _blamed(scenario: Scenario, *path: str | int) -> Iterator[None]:
-    """What is wrong here is a value of the scenario's."""
+    """Blame a value of the scenario for errors within."""
     try:
         yield
     except InputError as error:
@@ -104,10 +87,7 @@ def _digest(robot: Robot) -> str:
 
 
 def _start(scenario: Scenario, robot: Robot) -> tuple[np.ndarray, np.ndarray]:
-    """q and qd; of closed loops the independent coordinates count, and the others follow.
-
-    All of q, or a random one, also says on which branch.
-    """
+    """q and qd; of loops the independent coordinates, on the branch of a q that gives all."""
     given = scenario.tables["start"]
     q = robot.random(given["random"]) if "random" in given else robot.neutral()
     q = _coordinates(scenario, robot.position_slice, q, "start", "q")
@@ -121,9 +101,8 @@ def outside(robot: Robot, q: np.ndarray) -> list[str]:
     """The joints that are outside their limits, each with its coordinate and the limits."""
     found = []
     for joint in robot.joints:
-        limits = robot.model.bodies[robot.model.mover(joint)].data.limits
+        limits, x = robot.joint(joint).limits, q[robot.position_slice(joint)]
         lower, upper = sorted((limits.lower, limits.upper))
-        x = q[robot.position_slice(joint)]
         if len(x) == 1 and not lower <= x[0] <= upper:
             found.append(f"{joint!r} ({x[0] + 0.0:.4g}, limits {lower:.4g} to {upper:.4g})")
     return found
@@ -152,6 +131,15 @@ def _coordinates(
 # Forces ----------------------------------------------------------------------------------------
 
 
+def _forces(scenario: Scenario, robot: Robot, start: np.ndarray) -> Any:
+    """The controller and the disturbance, or their sum."""
+    control, disturbance = _control(scenario, robot, start), _disturbance(scenario, robot)
+    if disturbance is None or control is None:
+        return disturbance or control
+    law = controlled(robot.mechanism, control)
+    return lambda t, q, qd: law(t, q, qd) + disturbance(t, q, qd)
+
+
 def _control(scenario: Scenario, robot: Robot, start: np.ndarray) -> Any:
     """The controller, if it suits the robot; its target is the start, if not said."""
     given = scenario.tables["control"]
@@ -167,15 +155,13 @@ def _control(scenario: Scenario, robot: Robot, start: np.ndarray) -> Any:
         values["target"] = _coordinates(scenario, where, start, "control", "target")
     with _blamed(scenario, "control", "law"):
         control = CONTROLS[law](**values)
-        controlled(robot, control)  # which traces it: numbers that do not suit are refused here
+        # It is traced, so that numbers that do not suit are refused here.
+        controlled(robot.mechanism, control)
         return control
 
 
 def _disturbance(scenario: Scenario, robot: Robot) -> Force | None:
-    """Random joint forces that last `hold` seconds each.
-
-    They depend on the seed and on the number of the interval, and on nothing that was drawn before.
-    """
+    """Random joint forces for `hold` seconds each, which depend on seed and interval alone."""
     given = scenario.tables["disturbance"]
     if not given:
         return None

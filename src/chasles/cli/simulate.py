@@ -1,8 +1,11 @@
-"""What `chasles simulate` does: a motion in pieces, kept in a folder, until its end or a signal."""
+"""The work of `chasles simulate`: a motion in pieces, kept in a folder, until its end or a signal.
+
+Also its flags, read as the values of a scenario.
+"""
 
 import signal
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +26,7 @@ MOST_NAMED = 3
 
 @dataclass(frozen=True)
 class Task:
-    """What to simulate, and where to.
+    """A motion to simulate, and the folder for it.
 
     target: a robot, a scenario's file, or nothing, where the folder has a scenario to go on with.
     given: values of flags, which take the place of the scenario's. save: seconds of real time
@@ -39,7 +42,7 @@ class Task:
     table: Path | None = None
 
     def scenario(self) -> Scenario:
-        """What is to be simulated."""
+        """The scenario to simulate."""
         if self.target and not is_scenario(self.target):
             return with_flags(None, {"robot": self.target, **self.given})
         if not self.target and not self.resume:
@@ -67,7 +70,7 @@ class Task:
 
 
 def _notes(scene: Scene) -> list[str]:
-    """What a user may not have meant: a start outside limits, which count only when asked for."""
+    """Notes on a start outside joint limits, which count only when asked for."""
     found = outside(scene.robot, scene.q)
     more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
     names = ", ".join(found[:MOST_NAMED])
@@ -77,13 +80,9 @@ def _notes(scene: Scene) -> list[str]:
 def run(
     recording: Recording, progress: Callable[[float], None], stop: Callable[[], bool], save: float
 ) -> None:
-    """Simulate from where a recording is, to the end of the motion or until `stop` says so.
-
-    A part is written every `save` seconds of real time. progress: is told the time of the motion.
-    """
+    """Simulate to the end, or until `stop` says so; a part is written every `save` seconds."""
     pieces: list[Trajectory] = []
     end, saved = recording.end, time.monotonic()
-    kept = f"what came before is in {recording.folder}; change the scenario and begin anew"
     try:
         while not stop() and (end is None or not end.over):
             pieces.append(recording.scene.simulate(PIECE, end))
@@ -96,6 +95,8 @@ def run(
     except ChaslesError as error:
         if pieces:
             recording.add(pieces)
+        until = f", up to t = {end.t:.6g} s" if end else ""
+        kept = f"what came before is in {recording.folder}{until}; change the scenario, begin anew"
         raise error.at(remedy="; ".join(filter(None, (error.remedy, kept)))) from error
     if pieces:
         recording.add(pieces)
@@ -103,10 +104,7 @@ def run(
 
 @contextmanager
 def interruptible() -> Iterator[Callable[[], bool]]:
-    """A function that says whether the run was asked to stop, by Ctrl-C or by the system.
-
-    Asked a second time, it stops at once, as it would without this.
-    """
+    """A function that tells if Ctrl-C or the system asked to stop; the second time it stops."""
     asked: list[int] = []
     before: dict[signal.Signals, Any] = {}
 
@@ -122,3 +120,92 @@ def interruptible() -> Iterator[Callable[[], bool]]:
     finally:
         for which, handler in before.items():
             signal.signal(which, handler)
+
+
+# Flags ----------------------------------------------------------------------------------------
+
+
+def said(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values that flags give, as `scenario.with_flags` takes them; None is not given."""
+    found = {key: said(x) if isinstance(x, dict) else x for key, x in values.items()}
+    return {key: x for key, x in found.items() if x is not None and x != {} and x != []}
+
+
+def coordinates(flag: str, given: Sequence[str] | None) -> Any:
+    """All numbers with commas between them, or JOINT=NUMBERS, each flag one joint."""
+    if not given:
+        return None
+    if len(given) == 1 and "=" not in given[0]:
+        return _numbers(flag, given[0])
+    found = {}
+    for text in given:
+        joint, equals, values = text.rpartition("=")
+        if not equals:
+            problem = f"{text!r} names no joint"
+            raise ModelError("E-CLI-013", problem, "give JOINT=NUMBERS, or all numbers", part=flag)
+        found[joint] = gains(flag, values)
+    return found
+
+
+def gains(flag: str, text: str | None) -> float | list[float] | None:
+    """One number, or several with commas between them."""
+    if text is None:
+        return None
+    found = _numbers(flag, text)
+    return found[0] if len(found) == 1 else found
+
+
+def disturbance(text: str | None) -> dict[str, Any]:
+    """effort=NUMBER,hold=NUMBER,seed=NUMBER."""
+    found = {} if text is None else _pairs("--disturbance", text.split(","))
+    if "seed" in found and found["seed"] == int(found["seed"]):
+        found["seed"] = int(found["seed"])
+    return found
+
+
+def contacts(feet: Sequence[str], ground: str | None) -> list[dict[str, Any]]:
+    """Feet, FRAME or FRAME:RADIUS, on the plane z = 0 under the law LAW,KEY=NUMBER,..."""
+    if not feet and not ground:
+        return []
+    if not feet or not ground:
+        problem = "--foot says what touches the ground, --ground by which law"
+        raise ModelError("E-CLI-014", problem, "give both")
+    kind, *rest = ground.split(",")
+    law = {"kind": kind, **_pairs("--ground", rest)}
+    rows = []
+    for foot in feet:
+        frame, colon, radius = foot.rpartition(":")
+        body = (
+            {"kind": "sphere", "frame": frame, "radius": _number("--foot", radius)}
+            if colon
+            else {"kind": "point", "frame": foot}
+        )
+        rows.append({"body": body, "surface": {"kind": "plane"}, "law": law})
+    return rows
+
+
+def _pairs(flag: str, words: Sequence[str]) -> dict[str, Any]:
+    """KEY=NUMBER each; friction.stiffness=NUMBER is a number of the table `friction`."""
+    found: dict[str, Any] = {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not equals:
+            raise ModelError("E-CLI-015", f"{word!r} is no KEY=NUMBER", part=flag)
+        table, dot, inner = key.partition(".")
+        if dot:
+            found.setdefault(table, {})[inner] = _number(flag, value)
+        else:
+            found[key] = _number(flag, value)
+    return found
+
+
+def _numbers(flag: str, text: str) -> list[float]:
+    return [_number(flag, word) for word in text.split(",")]
+
+
+def _number(flag: str, word: str) -> float:
+    try:
+        return float(word)
+    except ValueError:
+        remedy = "write numbers like 0.1 or 2e-3"
+        raise ModelError("E-CLI-016", f"{word!r} is no number", remedy, part=flag) from None

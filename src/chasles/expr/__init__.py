@@ -1,9 +1,8 @@
 """The algebra: scalars that fold, programs that run, derivatives that are programs again."""
 
 from chasles.expr.derivative import forward, jacobian, reverse
-from chasles.expr.interpret import interpret
 from chasles.expr.ops import OPS, Op
-from chasles.expr.program import Count, Instruction, Interface, Program, Variable
+from chasles.expr.program import Count, Instruction, Interface, Program, Variable, interpret
 from chasles.expr.scalar import (
     Arena,
     Number,

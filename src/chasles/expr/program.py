@@ -231,3 +231,20 @@ def _names(code: Iterable[Instruction], inputs: Sequence[Variable]) -> Iterable[
 
 def _declare(variable: Variable) -> str:
     return f"{variable.name}[{', '.join(map(str, variable.shape))}]"
+
+
+def interpret(program: Program, inputs: Mapping[str, Sequence[float]]) -> dict[str, list[float]]:
+    """The outputs for the given flat inputs; follows IEEE 754 and never raises on values."""
+    columns = [inputs[v.name] for v in program.inputs]
+    values: list[float] = []
+    for op, args, data in program.code:
+        if op == "input":
+            values.append(float(columns[data[0]][data[1]]))
+        elif op == "const":
+            values.append(data)
+        else:
+            values.append(OPS[op].value(*(values[a] for a in args)))
+    return {
+        variable.name: [values[r] for r in refs]
+        for variable, refs in zip(program.outputs, program.results, strict=True)
+    }

@@ -4,11 +4,11 @@ import importlib
 import os
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import PurePath
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from chasles.errors import ModelError
-from chasles.formats.mesh_files import renamed
+from chasles.formats.files import renamed
 from chasles.formats.writable import writable
 from chasles.model import Description
 
@@ -18,10 +18,10 @@ class Format(NamedTuple):
 
     reader: the module whose `read` takes a path and the options of `formats.read`. writer: the one
     whose `write` takes a description and a path, if it can be written. arguments: files take them.
-    installed: packages of robots have such files. survey: the module whose `survey` reads what a
-    file says, raw, for lint; without it lint sees what was loaded. seen: what counts for lint of a
-    file that loads: what it says ("raw"), what was loaded ("loaded"), or what was loaded with what
-    the file says of the same part ("both").
+    installed: packages of robots have such files. survey: "module:function" that reads what a file
+    says, raw, for lint; without it lint sees what was loaded. seen: what counts for lint of a file
+    that loads: what it says ("raw"), what was loaded ("loaded"), or what was loaded with what the
+    file says of the same part ("both").
     """
 
     suffixes: tuple[str, ...]
@@ -36,16 +36,16 @@ class Format(NamedTuple):
 FORMATS: dict[str, Format] = {
     "TOML": Format(
         (".toml",),
-        "chasles.formats.toml_robots",
+        "chasles.formats.mechanism",
         "chasles.formats.mechanism_writer",
-        survey="chasles.lint.toml",
+        survey="chasles.lint.surveys:toml",
     ),
     "URDF": Format(
         (".urdf",),
         "chasles.formats.urdf",
-        "chasles.formats.urdf_writer",
+        "chasles.formats.urdf",
         installed=True,
-        survey="chasles.lint.urdf",
+        survey="chasles.lint.surveys:urdf",
         seen="raw",
     ),
     "MJCF": Format(
@@ -53,22 +53,29 @@ FORMATS: dict[str, Format] = {
         "chasles.formats.mjcf",
         "chasles.formats.mjcf_writer",
         installed=True,
-        survey="chasles.lint.mjcf",
+        survey="chasles.lint.surveys:mjcf",
     ),
     "SDF": Format(
         (".sdf",),
         "chasles.formats.sdf",
         "chasles.formats.sdf_writer",
         installed=True,
-        survey="chasles.lint.sdf",
+        survey="chasles.lint.surveys:sdf",
         seen="both",
     ),
     "xacro": Format(
-        (".xacro",), "chasles.formats.xacro", arguments=True, survey="chasles.lint.urdf", seen="raw"
+        (".xacro",),
+        "chasles.formats.xacro",
+        arguments=True,
+        survey="chasles.lint.surveys:xacro",
+        seen="raw",
     ),
     "data": Format((".dat",), "chasles.formats.dat"),
 }
 """One row a format; its modules are loaded on use."""
+
+MAX_LINKS = 5_000
+"""Of a robot: what has more takes many seconds to build, and is no robot."""
 
 
 def suffixes(*, written: bool = False, installed: bool = False) -> tuple[str, ...]:
@@ -81,14 +88,18 @@ def suffixes(*, written: bool = False, installed: bool = False) -> tuple[str, ..
     )
 
 
-MAX_LINKS = 5_000
-"""Of a robot: what has more takes many seconds to build, and is no robot."""
-
-
 def endings(*, written: bool = False) -> str:
     """The suffixes of files that can be read, or written, in words."""
     *most, last = suffixes(written=written)
     return f"{', '.join(most)} or {last}"
+
+
+def is_name(path: str | os.PathLike[str]) -> bool:
+    """Whether a path is that of no file, but may be a robot's name, such as "arm_v1.2"."""
+    text = os.fsdecode(path)
+    file = Path(text)
+    is_bare = bool(text) and file.name == text
+    return is_bare and file.suffix.lower() not in suffixes() and not file.exists()
 
 
 def read(
@@ -134,7 +145,7 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
 
 def row_of(path: str | os.PathLike[str], *, written: bool = False) -> Format:
     """The format of a file, to be read or written, by its suffix."""
-    suffix, known = PurePath(os.fsdecode(path)).suffix.lower(), suffixes(written=written)
+    suffix, known = Path(os.fsdecode(path)).suffix.lower(), suffixes(written=written)
     if suffix not in known:
         fault = "this is a directory" if os.path.isdir(path) else f"unknown file type {suffix!r}"
         remedy = f"give a file that ends in {', '.join(known)}"
@@ -142,4 +153,4 @@ def row_of(path: str | os.PathLike[str], *, written: bool = False) -> Format:
     return next(row for row in FORMATS.values() if suffix in row.suffixes)
 
 
-__all__ = ["FORMATS", "Format", "endings", "read", "row_of", "suffixes", "write"]
+__all__ = ["FORMATS", "Format", "endings", "is_name", "read", "row_of", "suffixes", "write"]

@@ -18,20 +18,28 @@ of frame i, the moments about the centre of mass; jxy, jxz, jyz are entries of t
 import itertools
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import PurePath
 
 import numpy as np
 
 from chasles.errors import ModelError
-from chasles.expr import Number
-from chasles.formats.files import check_bearable, lines, short, store
-from chasles.formats.numbers import is_number, multiple, radians, right_angles
+from chasles.formats.files import (
+    check_bearable,
+    is_number,
+    lines,
+    multiple,
+    radians,
+    right_angles,
+    short,
+    store,
+    words,
+)
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.rotations import about
-from chasles.mathematics.spatial import RigidInertia, Transform
-from chasles.model import Description, JointData
+from chasles.mathematics.spatial import Transform
+from chasles.model import CouplingData, Description, JointData, LoopData
 from chasles.model.build import compose
 from chasles.model.denavit_hartenberg import DHRow, dh_chain, factors, matrix
 from chasles.model.dh_fields import LARGEST
@@ -103,8 +111,12 @@ class _Source:
         self._lines = lines(file)
         self._last = 0
 
-    def error(self, code: str, problem: str, remedy: str, line: int, part: str = "") -> ModelError:
-        return ModelError(code, problem, remedy, part=part, file=self.file, line=line)
+    def error(
+        self, code: str, problem: str, remedy: str, line: int = 0, part: str = ""
+    ) -> ModelError:
+        """An error in a line; in the last one read if none is given."""
+        here = line or max(self._last, 1)
+        return ModelError(code, problem, remedy, part=part, file=self.file, line=here)
 
     def rows(self) -> list[DHRow]:
         """The table that the file begins with."""
@@ -119,44 +131,38 @@ class _Source:
         found = self.next_record(part, names)
         if found is None:
             problem = f"the file ends before {' '.join(names)}"
-            raise self.error("E-DAT-003", problem, "add what is missing", max(self._last, 1), part)
+            raise self.error("E-DAT-003", problem, "add what is missing", part=part)
         return found
 
     def next_record(self, part: str, names: tuple[str, ...]) -> tuple[int, list[str]] | None:
         """The same, or None at the end of the file."""
         words: list[str] = []
-        first = 0
+        wanted, first = " ".join(names), 0
         for line in self._lines:
             self._last = line.number
             first = first or line.number
             for word in line.text.split():
-                if not is_number(word):
-                    what = f"{short(word)} among {' '.join(names)} is not a finite number"
-                    remedy = "write it as 0.5, -2 or 1e-3"
-                    raise self.error("E-DAT-004", what, remedy, line.number, part)
-                if abs(float(word)) > LARGEST:
-                    what = f"{short(word)} among {' '.join(names)} is too large"
-                    remedy = f"give at most {LARGEST:g}"
-                    raise self.error("E-DAT-005", what, remedy, line.number, part)
+                self._check(word, wanted, part)
                 words.append(word)
             if len(words) > len(names):
-                raise self._too_many(part, names, first, line.number, len(words))
+                since = "" if first == line.number else f" since line {first}"
+                problem = f"{len(words)} numbers{since} where {len(names)} belong: {wanted}"
+                remedy = "add the missing one before them or end their line after the last"
+                raise self.error("E-DAT-007", problem, remedy, part=part)
             if len(words) == len(names):
                 return first, words
         if words:
-            problem = (
-                f"the file ends after {len(words)} of the {len(names)} numbers {' '.join(names)}"
-            )
-            raise self.error("E-DAT-006", problem, "add what is missing", self._last, part)
+            problem = f"the file ends after {len(words)} of the {len(names)} numbers {wanted}"
+            raise self.error("E-DAT-006", problem, "add what is missing", part=part)
         return None
 
-    def _too_many(
-        self, part: str, names: tuple[str, ...], first: int, last: int, count: int
-    ) -> ModelError:
-        since = "" if first == last else f" since line {first}"
-        problem = f"{count} numbers{since} where {len(names)} belong: {' '.join(names)}"
-        remedy = "add the missing one before them or end their line after the last"
-        return self.error("E-DAT-007", problem, remedy, last, part)
+    def _check(self, word: str, wanted: str, part: str) -> None:
+        if not is_number(word):
+            problem = f"{short(word)} among {wanted} is not a finite number"
+            raise self.error("E-DAT-004", problem, "write it as 0.5, -2 or 1e-3", part=part)
+        if abs(float(word)) > LARGEST:
+            problem = f"{short(word)} among {wanted} is too large"
+            raise self.error("E-DAT-005", problem, f"give at most {LARGEST:g}", part=part)
 
     def vector(self, part: str, names: tuple[str, ...]) -> Vector:
         return Vector(tuple(map(float, self.record(part, names)[1])))
@@ -172,7 +178,11 @@ class _Source:
             kinds = ", ".join(f"{code} ({kind})" for code, kind in KINDS.items())
             problem = f"joint type is {short(code)}"
             raise self.error("E-DAT-008", problem, f"give one of {kinds}", line, part)
-        m, inertia, center = self._mass_data(part)
+        below, words = self.record(part, _MASS)
+        m, xx, xy, xz, yy, yz, zz = map(float, words)
+        if m < 0.0:
+            remedy = "give zero or a positive number"
+            raise self.error("E-DAT-009", f"mass is {words[0]}", remedy, below, part)
         return DHRow(
             theta=self._angle(line, part, theta),
             d=float(s),
@@ -181,20 +191,10 @@ class _Source:
             kind=KINDS[code],
             b=float(b),
             mass=m,
-            center=center,
-            inertia=inertia,
+            center=tuple(self.vector(part, _CENTER)),
+            inertia=(xx, yy, zz, xy, xz, yz),
             where=f"{self.file}:{line}",
         )
-
-    def _mass_data(self, part: str) -> tuple[float, tuple[float, ...], tuple[float, ...]]:
-        """Mass, moments about the centre of mass, and that centre."""
-        line, words = self.record(part, _MASS)
-        m, xx, xy, xz, yy, yz, zz = map(float, words)
-        if m < 0.0:
-            remedy = "give zero or a positive number"
-            raise self.error("E-DAT-009", f"mass is {words[0]}", remedy, line, part)
-        _, center = self.record(part, _CENTER)
-        return m, (xx, yy, zz, xy, xz, yz), tuple(map(float, center))
 
     def _angle(self, line: int, part: str, word: str) -> float:
         k = right_angles(word) if self.snap else 0
@@ -224,15 +224,12 @@ def write(description: Description, path: str | os.PathLike[str], *, gripper: st
     for joint, (*_, theta, s), (a, b, alpha) in zip(chain, near, far[1:], strict=True):
         X = compose(Transform(about(0, alpha), Vector.of(a, b, 0.0)), Transform.identity())
         code = spelling(joint.kind, "DAT")
-        text += ["", f"{code} {_words(theta, s, b, a, alpha)}  # {' '.join(_JOINT)}"]
-        text += _mass_data(X @ inertia[joint.child])
-    text += ["", f"{_words(*description.gravity)}  # {' '.join(_GRAVITY)}"]
+        text += ["", f"{code} {words([theta, s, b, a, alpha])}  # {' '.join(_JOINT)}"]
+        m, center, (xx, yy, zz, xy, xz, yz) = (X @ inertia[joint.child]).about_center()
+        text.append(f"{words([m, xx, xy, xz, yy, yz, zz])}  # {' '.join(_MASS)}")
+        text.append(f"{words(center)}  # {' '.join(_CENTER)}")
+    text += ["", f"{words(description.gravity)}  # {' '.join(_GRAVITY)}"]
     store(path, "\n".join(text) + "\n")
-
-
-def _words(*numbers: Number) -> str:
-    """Numbers with all their digits."""
-    return " ".join(repr(float(x) + 0.0) for x in numbers)
 
 
 def _refused(code: str, joint: JointData, problem: str) -> ModelError:
@@ -242,11 +239,14 @@ def _refused(code: str, joint: JointData, problem: str) -> ModelError:
 
 def _serial(description: Description) -> tuple[JointData, ...]:
     """The joints, one after the other from the base, if a data file can hold them."""
-    names = [loop.name for loop in description.loops]
-    for name in names + [coupling.name for coupling in description.couplings]:
-        problem = f"{name!r} closes a loop or couples joints, which a .dat file cannot say"
+    closing: Sequence[LoopData | CouplingData] = (*description.loops, *description.couplings)
+    for part in closing:
+        problem = f"{part.name!r} closes a loop or couples joints, which a .dat file cannot say"
         raise ModelError("E-DAT-011", problem, "write a mechanism file")
-    end = None if not description.joints else description.joints[0].parent
+    if not description.joints:
+        problem = f"robot {description.name!r} has no joints"
+        raise ModelError("E-DAT-018", problem, "a .dat file needs one or more")
+    end = description.joints[0].parent
     for joint in description.joints:
         if "DAT" not in joint.traits.names:
             raise _refused("E-DAT-012", joint, f"its type is {joint.kind}")
@@ -262,9 +262,6 @@ def _serial(description: Description) -> tuple[JointData, ...]:
         if tuple(joint.axis) != (0.0, 0.0, 1.0):
             raise _refused("E-DAT-017", joint, "its axis is not z of its own frame")
         end = joint.child
-    if end is None:
-        problem = f"robot {description.name!r} has no joints"
-        raise ModelError("E-DAT-018", problem, "a .dat file needs one or more")
     return description.joints
 
 
@@ -297,12 +294,3 @@ def _far_end(description: Description, link: str, gripper: str) -> tuple[float, 
             return a, b, math.atan2(-rows[1, 2], rows[2, 2])
     problem = f"no frame {gripper!r} on its last link {link!r}"
     raise ModelError("E-DAT-021", problem, part=f"robot {description.name!r}")
-
-
-def _mass_data(inertia: RigidInertia) -> list[str]:
-    """The lines of mass and moments about the centre of mass, and of the centre itself."""
-    m, c, (xx, yy, zz, xy, xz, yz) = inertia.about_center()
-    return [
-        f"{_words(m, xx, xy, xz, yy, yz, zz)}  # {' '.join(_MASS)}",
-        f"{_words(*c)}  # {' '.join(_CENTER)}",
-    ]

@@ -1,17 +1,4 @@
-"""Denavit-Hartenberg tables as TOML files.
-
-`format = "dh"` and `convention` ("modified" or "standard") are required at the top. Optional there
-are `name`, `gravity` (m/s2, world axes), `inertia_about` ("center" or "frame", for all rows), and
-the tables `units`, `base`, `tool`. Every `[[joint]]` table is a row with the fields of `DHRow`, of
-which theta, d, a, alpha are required.
-
-- units: angle ("rad" or "deg"), length ("m" or "mm"), mass ("kg" or "g"); SI where not said.
-  Angles are theta, alpha, rpy, and limits and velocity of revolute joints; lengths are d, a, b,
-  center, position, and limits and velocity of prismatic joints; inertia is mass times length
-  squared. Everything else (gravity, effort, armature, damping, friction) is in SI units and rad.
-- base, tool: position = [x, y, z] and rpy = [roll, pitch, yaw], R = Rz(yaw) Ry(pitch) Rx(roll); of
-  frame 0 in the world, and of the tool in the last frame.
-"""
+"""Denavit-Hartenberg tables as TOML files, read and written; docs/dh.md says what they hold."""
 
 import os
 from dataclasses import fields, replace
@@ -20,8 +7,7 @@ from typing import Any
 
 from chasles.errors import ModelError
 from chasles.formats.files import store
-from chasles.formats.numbers import angle_word
-from chasles.formats.toml_file import ANGLES, COORDINATES, TomlFile, bounds, coordinate, word
+from chasles.formats.toml_file import TomlFile, lines
 from chasles.mathematics.angles import angles_from_matrix, rotation_from_angles
 from chasles.mathematics.linear import Matrix
 from chasles.model import Description, build
@@ -36,7 +22,7 @@ _POSE = {
 }
 
 
-def read(source: TomlFile, *, floating: bool = False) -> Description:
+def described(source: TomlFile, *, floating: bool) -> Description:
     """The arm of a file: links base, link1, ..., frames base, dh1, ..., tool.
 
     An angle in rad that is printed as a rounded multiple of a right angle is taken as that multiple
@@ -60,7 +46,7 @@ def _table(source: TomlFile) -> DHTable:
         problem = "no joints"
         raise source.error("E-TOML-003", problem, "give one [[joint]] table for each row", "joint")
     about = {"inertia_about": top.pop("inertia_about", "center"), "kind": DHRow.kind}
-    given = source.rows("joint", FIELDS, lambda row: coordinate(row.get("kind", DHRow.kind)))
+    given = source.rows("joint", FIELDS, DHRow.kind)
     return DHTable(
         tuple(_row(source, i, about | values) for i, values in enumerate(given)),
         **({"name": PurePath(source.file).stem} | top),
@@ -102,31 +88,15 @@ def write(
     frames other than the tool, have no place in the file.
     """
     table = dh_table(build(description), convention, tool)
-    text = [
-        "# Denavit-Hartenberg table; m, kg, rad",
-        'format = "dh"',
-        f"convention = {word(table.convention)}",
-        f"name = {word(table.name)}",
-        f"gravity = {word(table.gravity)}",
-    ]
+    top = {"convention": table.convention, "name": table.name, "gravity": table.gravity}
+    text = ["# Denavit-Hartenberg table; m, kg, rad", 'format = "dh"', *lines(top)]
     for name, pose in (("base", table.base), ("tool", table.tool)):
         if pose != IDENTITY:
-            R = Matrix(tuple(row[:3] for row in pose[:3]))
-            angles = ", ".join(map(angle_word, angles_from_matrix(R, "xyz", "fixed")[0]))
-            position = word(tuple(row[3] for row in pose[:3]))
-            text += ["", f"[{name}]", f"position = {position}", f"rpy = [{angles}]"]
+            R, position = Matrix(tuple(row[:3] for row in pose[:3])), [row[3] for row in pose[:3]]
+            rpy = angles_from_matrix(R, "xyz", "fixed")[0]
+            text += ["", f"[{name}]", *lines({"position": position, "rpy": tuple(rpy)})]
+    usual = {known.name: known.default for known in fields(DHRow)} | {"kind": None}
     for row in table.rows:
-        text += ["", "[[joint]]", *_row_lines(row)]
+        said = {key: getattr(row, key) for key in usual if key in FIELDS}
+        text += ["", "[[joint]]", *lines({k: x for k, x in said.items() if x != usual[k]})]
     store(path, "\n".join(text) + "\n")
-
-
-def _row_lines(row: DHRow) -> list[str]:
-    """The fields of a row that are not as they are without being said."""
-    lines = []
-    for known in fields(DHRow):
-        value = getattr(row, known.name)
-        if known.name in FIELDS and (known.name == "kind" or value != known.default):
-            angular = known.name in (*ANGLES, *COORDINATES)
-            digits = bounds(value) if angular else word(value)
-            lines.append(f"{known.name} = {digits}")
-    return lines

@@ -1,13 +1,16 @@
-"""The bytes and lines of a file, what is said of one that cannot be read, and whole new files."""
+"""Files: their bytes and lines, numbers as they print them, names of meshes, whole new files."""
 
+import math
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from decimal import Decimal
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from chasles.errors import FileError, ModelError, said
+from chasles.expr import Number
 
 MAX_BYTES = 64 * 2**20
 """Larger robot files are refused unread; the largest of example-robot-data has 0.2 MB."""
@@ -52,10 +55,8 @@ def load(file: str) -> bytes:
 def check_bearable(file: str) -> None:
     """A robot file that is far too large is some other file."""
     if size(file) > MAX_BYTES:
-        problem = (
-            f"{size(file) / 2**20:.0f} MB is more than the {MAX_BYTES // 2**20} MB that a robot "
-            "file may have"
-        )
+        megabytes = f"{size(file) / 2**20:.0f} MB"
+        problem = f"{megabytes} is more than the {MAX_BYTES // 2**20} MB that a robot file may have"
         raise ModelError("E-FILE-007", problem, "check that this is the right file", file=file)
 
 
@@ -85,6 +86,80 @@ def lines(file: str) -> Iterator[Line]:
 def short(text: str) -> str:
     """A text in quotes, cut where it is long."""
     return repr(text if len(text) <= 60 else text[:57] + "...")
+
+
+def renamed(name: str, robot_file: str, other: str) -> str:
+    """What another robot file calls the mesh that `robot_file` calls `name`.
+
+    Names of packages and whole paths are the same in all; plain ones are as seen from the folder.
+    """
+    folder, place = (os.path.dirname(os.path.abspath(file)) for file in (robot_file, other))
+    if not robot_file or folder == place or "://" in name or os.path.isabs(name):
+        return name
+    path = os.path.join(folder, name)
+    try:
+        return Path(os.path.relpath(path, place)).as_posix()
+    except ValueError:  # on another drive of Windows
+        return path
+
+
+# Numbers ---------------------------------------------------------------------------------------
+
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+
+RIGHT_ANGLE, _RADIAN = 15707963267948966192313216916397514420985, 10**40
+"""A right angle and a radian in one unit, as integers: comparing digits must not round."""
+
+_MOST_RIGHT_ANGLES = 8
+
+
+def is_number(word: str) -> bool:
+    """Whether a word is a finite number in decimal digits, all of it."""
+    return _NUMBER.fullmatch(word) is not None and math.isfinite(float(word))
+
+
+def right_angles(angle: str) -> int:
+    """How many right angles the printed digits mean; 0 where they mean something else.
+
+    A number of 5 to 17 digits means a multiple if the multiple, rounded or truncated to as many,
+    prints so; one with more digits, or a double printed in full, if it is a neighbouring double.
+    """
+    k = round(float(angle) / radians(1))
+    if not 0 < abs(k) <= _MOST_RIGHT_ANGLES:
+        return 0
+    if abs(float(angle) - radians(k)) <= math.ulp(radians(k)):
+        return k
+    _, digits, exponent = Decimal(angle).as_tuple()
+    if not 5 <= len(digits) <= 17:
+        return 0
+    printed = int("".join(map(str, digits)))
+    unit = 10 ** (40 + int(exponent))
+    exact = abs(k) * RIGHT_ANGLE
+    return k if printed in (exact // unit, (exact + unit // 2) // unit) else 0
+
+
+def radians(k: int) -> float:
+    """The double nearest to k right angles."""
+    return k * RIGHT_ANGLE / _RADIAN
+
+
+def multiple(k: int) -> str:
+    """The name of k right angles: pi/2, -pi, 3pi/2."""
+    numerator, denominator = (k, "/2") if k % 2 else (k // 2, "")
+    factor = {1: "", -1: "-"}.get(numerator, str(numerator))
+    return f"{factor}pi{denominator}"
+
+
+def angle_word(angle: Any) -> str:
+    """An angle in rad, with digits that are not taken for a right angle unless it is one."""
+    plain = repr(float(angle) + 0.0)
+    k = right_angles(plain)
+    return f"{angle:.20f}" if k and float(angle) != radians(k) else plain
+
+
+def words(numbers: Iterable[Number]) -> str:
+    """Numbers with all their digits."""
+    return " ".join(repr(float(x) + 0.0) for x in numbers)
 
 
 # Writing ---------------------------------------------------------------------------------------

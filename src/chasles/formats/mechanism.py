@@ -1,41 +1,18 @@
-"""Whole mechanisms as TOML files: trees of any joints, loops, gears, frames.
+"""Whole mechanisms as TOML files, read: trees of any joints, loops, gears, frames.
 
-`format = "mechanism"` is required at the top. Optional there are `name`, `gravity` (m/s2, world
-axes), `inertia_about` ("center" or "frame", for all links), `independent` (freedoms that the others
-follow through loops and gears), `massless` (true: kinematics only), `notes` (what is to be known of
-the robot, a list of texts: those of the file it was read from), and the table `units`.
-
-- [[link]]: name; mass, center, inertia ([xx, yy, zz], [xx, yy, zz, xy, xz, yz] or a matrix),
-  inertia_about; in the link's own frame; massless (true: it has no inertia, and that is meant).
-- [[joint]]: name, kind, child; parent (the world, if it is not said); the joint's frame in the
-  parent link's frame as position and rpy or rotation, and in the child link's frame as
-  child_position and child_rpy or child_rotation; axis, second_axis, pitch, radius, reversed,
-  limits, velocity, effort, armature, damping, friction, mimic = {joint, multiplier, offset}.
-- [[loop]]: the same without mimic, for a joint that closes a loop; kind may be "fixed", a weld.
-- [[frame]]: name, link, position, rpy or rotation.
-- [[shape]]: what can be seen of a link: link, kind (box, sphere, cylinder, capsule, ellipsoid),
-  size as `chasles.model.ShapeData` has it; or kind "mesh", file, scale = [x, y, z]; its pose in the
-  link's frame as position and rpy or rotation; color = [red, green, blue, opacity], 0 to 1;
-  role = "collision" where it is for that.
-- [[gear]]: name, joint, ratios = {leader = ratio, ...}, offset: joint = sum of ratio times leader,
-  plus offset, in rad and m.
-- [[coupling]]: name, terms = [[factor, {freedom = power, ...}], ...]: the sum of factor times
-  powers of coordinates is zero, in rad and m.
-- units: angle ("rad" or "deg"), length ("m" or "mm"), mass ("kg" or "g"); SI where not said. They
-  hold for rpy, positions, size, center, radius, pitch (length for one rad), mass, inertia, and for
-  limits and velocity of joints whose coordinates are all angles or all lengths. All else is SI.
-
-rpy = [roll, pitch, yaw] is R = Rz(yaw) Ry(pitch) Rx(roll); rotation is R itself, by rows.
+docs/mechanism-files.md says which tables a file has, with their keys and units.
 """
 
 import math
+import os
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any, TypeVar
 
 import numpy as np
 
-from chasles.formats.toml_file import TomlFile, coordinate
+from chasles.formats import dh
+from chasles.formats.toml_file import TomlFile
 from chasles.mathematics.angles import rotation_from_angles
 from chasles.mathematics.linear import Matrix, Symmetric, Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
@@ -43,6 +20,7 @@ from chasles.model import (
     JOINTS,
     ROLES,
     SHAPES,
+    CouplingData,
     Description,
     FrameData,
     JointData,
@@ -67,30 +45,23 @@ MOST_POWERS = 9
 """Of one coordinate in a term of a polynomial."""
 
 
-def _rotation(value: Any) -> Matrix:
-    R = Matrix(tuple(map(numbers(3), value)))
+def _such(convert: Callable[[Any], Any], holds: Callable[[Any], bool]) -> Callable[[Any], Any]:
+    """A conversion to what must also meet a condition."""
+
+    def converted(value: Any) -> Any:
+        made = convert(value)
+        if not holds(made):
+            raise ValueError
+        return made
+
+    return converted
+
+
+def _is_rotation(R: Matrix) -> bool:
     dense: np.ndarray = np.array(R.rows)
     if dense.shape != (3, 3) or np.max(np.abs(dense @ dense.T - np.eye(3))) > _ORTHOGONAL:
-        raise ValueError
-    if np.linalg.det(dense) < 0.0:
-        raise ValueError
-    return R
-
-
-def _truth(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise TypeError
-    return value
-
-
-def _texts(value: Any) -> tuple[str, ...]:
-    return tuple(map(FIELDS["name"].convert, value))
-
-
-def _ratios(value: Any) -> dict[str, float]:
-    if not isinstance(value, dict):
-        raise TypeError
-    return {leader: number(ratio) for leader, ratio in value.items()}
+        return False
+    return bool(np.linalg.det(dense) > 0.0)
 
 
 def _terms(value: Any) -> list[tuple[float, dict[str, int]]]:
@@ -101,106 +72,99 @@ def _terms(value: Any) -> list[tuple[float, dict[str, int]]]:
     return rows
 
 
-def _lengths(value: Any) -> tuple[float, ...]:
-    entries = tuple(map(number, value))
-    if not entries or min(entries) <= 0.0:
-        raise ValueError
-    return entries
-
-
-def _color(value: Any) -> tuple[float, ...]:
-    entries = numbers(4)(value)
-    if min(entries) < 0.0 or max(entries) > 1.0:
-        raise ValueError
-    return entries
-
-
 def _mimic(value: Any) -> Mimic:
-    known = {"joint", "multiplier", "offset"}
-    if not isinstance(value, dict) or "joint" not in value or not set(value) <= known:
+    if not isinstance(value, dict) or not {"joint"} <= set(value) <= set(Mimic.__match_args__):
         raise TypeError
     rest = {key: number(x) for key, x in value.items() if key != "joint"}
     return Mimic(FIELDS["name"].convert(value["joint"]), **rest)
 
 
-_NAME, _NUMBER = FIELDS["name"], FIELDS["theta"]
+_TEXTS = Field(lambda value: tuple(map(FIELDS["name"].convert, value)), "a list of texts")
+_NUMBER, _TEXT = FIELDS["theta"], FIELDS["name"]
 _THREE = Field(numbers(3), "three finite numbers")
-_KINDS = ("fixed", *JOINTS)
-_TRUTH = Field(_truth, "true or false")
+_TRUTH = Field(_such(lambda x: x, lambda x: isinstance(x, bool)), "true or false")
+_ROTATION = Field(
+    _such(lambda rows: Matrix(tuple(map(numbers(3), rows))), _is_rotation),
+    "a 3x3 matrix, a rotation with all its digits, by rows",
+)
+_RATIOS = Field(
+    lambda value: {leader: number(ratio) for leader, ratio in dict.items(value)},
+    "a table of a number for each leading joint",
+)
+_KIND, _SHAPE_KIND, _ROLE = (
+    Field(choice(*words), f"one of {', '.join(words)}")
+    for words in (("fixed", *JOINTS), SHAPES, ROLES)
+)
+_LENGTHS = _such(lambda x: tuple(map(number, x)), lambda x: min(x) > 0.0)
+_COLOR = _such(numbers(4), lambda x: min(x) >= 0.0 and max(x) <= 1.0)
 
 _TOP = {
-    "name": _NAME,
+    "name": _TEXT,
     "gravity": TABLE["gravity"],
     "inertia_about": FIELDS["inertia_about"],
-    "independent": Field(_texts, "a list of freedoms"),
+    "independent": _TEXTS._replace(wanted="a list of freedoms"),
     "massless": _TRUTH,
-    "notes": Field(_texts, "a list of texts"),
+    "notes": _TEXTS,
 }
-_LINK = {"name": _NAME, "mass": _NUMBER, "massless": _TRUTH} | {
-    key: FIELDS[key] for key in ("center", "inertia", "inertia_about")
-}
-_POSE = {
-    "position": _THREE,
-    "rpy": Field(numbers(3), "three finite numbers: roll, pitch, yaw"),
-    "rotation": Field(_rotation, "a 3x3 matrix, a rotation with all its digits, by rows"),
-}
-_LOOP = (
-    {"name": _NAME, "kind": Field(choice(*_KINDS), f"one of {', '.join(_KINDS)}")}
-    | {"parent": _NAME, "child": _NAME}
-    | _POSE
-    | {f"child_{key}": field for key, field in _POSE.items()}
-    | {"axis": _THREE, "second_axis": _THREE, "pitch": _NUMBER, "radius": _NUMBER}
-    | {"reversed": _TRUTH}
+_KEYS = (
+    {key: FIELDS[key] for key in ("center", "inertia", "inertia_about")}
     | {key: FIELDS[key] for key in ("limits", "velocity", "effort")}
+    | dict.fromkeys(("name", "link", "joint", "parent", "child", "file"), _TEXT)
+    | dict.fromkeys(("mass", "pitch", "radius", "offset"), _NUMBER)
     | dict.fromkeys(("armature", "damping", "friction"), _NUMBER)
+    | dict.fromkeys(("position", "child_position", "axis", "second_axis", "scale"), _THREE)
+    | dict.fromkeys(
+        ("rpy", "child_rpy"), Field(numbers(3), "three finite numbers: roll, pitch, yaw")
+    )
+    | dict.fromkeys(("rotation", "child_rotation"), _ROTATION)
+    | {"kind": _KIND, "massless": _TRUTH, "reversed": _TRUTH, "role": _ROLE, "ratios": _RATIOS}
+    | {
+        "mimic": Field(_mimic, "{joint = a name, multiplier = a number, offset = a number}"),
+        "terms": Field(_terms, "a list of [factor, {freedom = power, ...}], powers 0 to 9"),
+        "size": Field(_LENGTHS, "positive numbers"),
+        "color": Field(_COLOR, "four numbers from 0 to 1: red, green, blue, opacity"),
+    }
 )
-_JOINT = _LOOP | {
-    "mimic": Field(_mimic, "{joint = a name, multiplier = a number, offset = a number}")
+"""The keys of rows; of a shape, `kind` has words of its own."""
+
+_POSE = ("position", "rpy", "rotation")
+_MOVES = (
+    *("parent", *_POSE, *(f"child_{key}" for key in _POSE), "axis", "second_axis", "pitch"),
+    *("radius", "reversed", "limits", "velocity", "effort", "armature", "damping", "friction"),
+)
+_TABLES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "link": (("name",), ("mass", "center", "inertia", "inertia_about", "massless")),
+    "joint": (("name", "kind", "child"), (*_MOVES, "mimic")),
+    "loop": (("name", "kind", "child"), _MOVES),
+    "frame": (("name", "link"), _POSE),
+    "shape": (("link", "kind"), ("size", "scale", "file", "role", "color", *_POSE)),
+    "gear": (("name", "joint"), ("ratios", "offset")),
+    "coupling": (("name", "terms"), ()),
 }
-_FRAME = {"name": _NAME, "link": _NAME} | _POSE
-_GEAR = {
-    "name": _NAME,
-    "joint": _NAME,
-    "ratios": Field(_ratios, "a table of a number for each leading joint"),
-    "offset": _NUMBER,
-}
-_COUPLING = {
-    "name": _NAME,
-    "terms": Field(_terms, "a list of [factor, {freedom = power, ...}], powers 0 to 9"),
-}
-_SHAPE = {
-    "link": _NAME,
-    "kind": Field(choice(*SHAPES), f"one of {', '.join(SHAPES)}"),
-    "size": Field(_lengths, "positive numbers"),
-    "scale": _THREE,
-    "file": _NAME,
-    "role": Field(choice(*ROLES), f"one of {', '.join(ROLES)}"),
-    "color": Field(_color, "four numbers from 0 to 1: red, green, blue, opacity"),
-} | _POSE
-_TABLES = {"link": _LINK, "joint": _JOINT, "loop": _LOOP, "frame": _FRAME} | {
-    "shape": _SHAPE,
-    "gear": _GEAR,
-    "coupling": _COUPLING,
-}
-"""The keys at the top and of each table."""
+"""The keys that each row of a table must have, and those that it may have."""
 
 SAME = ("pitch", "radius", "reversed", "armature", "damping", "friction", "mimic")
 """Keys of a joint that are fields of `JointData`, with the same value."""
 
-_REQUIRED = {
-    "link": ("name",),
-    "joint": ("name", "kind", "child"),
-    "loop": ("name", "kind", "child"),
-    "frame": ("name", "link"),
-    "shape": ("link", "kind"),
-    "gear": ("name", "joint"),
-    "coupling": ("name", "terms"),
-}
-
 Kind = TypeVar("Kind", bound=JointData)
 
 
-def read(source: TomlFile, *, floating: bool = False) -> Description:
+def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = False) -> Description:
+    """What a robot file in TOML says: the key `format` at the top says which of the formats it is.
+
+    snap: an angle in rad that is printed as a rounded multiple of a right angle is taken as that
+    multiple; notes say where. floating: put the root link on a free joint.
+    """
+    source = TomlFile(path, snap)
+    kind = source.data.get("format")
+    if not isinstance(kind, str) or kind not in FORMATS:
+        ways = (f'{what} begins with format = "{name}"' for name, (what, _) in FORMATS.items())
+        problem = "the file does not say which kind of robot file it is"
+        raise source.error("E-TOML-018", problem, ", ".join(ways), "format")
+    return FORMATS[kind][1](source, floating=floating)
+
+
+def described(source: TomlFile, *, floating: bool) -> Description:
     """The mechanism of a file. floating: put the root link on a free joint, root_joint."""
     top = source.top(_TOP, _TABLES)
     about = top.pop("inertia_about", "center")
@@ -223,24 +187,27 @@ def read(source: TomlFile, *, floating: bool = False) -> Description:
         tuple(_joint(LoopData, source, "loop")),
         top.get("independent", ()),
         massless=top.get("massless", False),
-        couplings=(
-            *(
-                gear(
-                    row["name"],
-                    row["joint"],
-                    row.get("ratios", {}),
-                    row.get("offset", 0.0),
-                    where=where,
-                )
-                for row, where in _rows(source, "gear")
-            ),
-            *(
-                polynomial(row["name"], row["terms"], where=where)
-                for row, where in _rows(source, "coupling")
-            ),
-        ),
+        couplings=(*_gears(source), *_polynomials(source)),
         shapes=tuple(_shapes(source, {link.name for link in links})),
     )
+
+
+FORMATS: dict[str, tuple[str, Callable[..., Description]]] = {
+    "mechanism": ("a mechanism", described),
+    "dh": ("a Denavit-Hartenberg table", dh.described),
+}
+"""One row a format: what it is, and what makes a description of such a file."""
+
+
+def _gears(source: TomlFile) -> Iterator[CouplingData]:
+    for row, where in _rows(source, "gear"):
+        ratios, offset = row.get("ratios", {}), row.get("offset", 0.0)
+        yield gear(row["name"], row["joint"], ratios, offset, where=where)
+
+
+def _polynomials(source: TomlFile) -> Iterator[CouplingData]:
+    for row, where in _rows(source, "coupling"):
+        yield polynomial(row["name"], row["terms"], where=where)
 
 
 def _check_independent(source: TomlFile, names: Sequence[str], joints: Sequence[JointData]) -> None:
@@ -257,11 +224,14 @@ def _check_independent(source: TomlFile, names: Sequence[str], joints: Sequence[
 
 def _rows(source: TomlFile, table: str) -> list[tuple[dict[str, Any], str]]:
     """The rows of a table with their places; none lacks what it must have."""
-    rows = source.rows(table, _TABLES[table], _coordinate)
+    required, optional = _TABLES[table]
+    known = {key: _KEYS[key] for key in (*required, *optional)}
+    known |= {"kind": _SHAPE_KIND} if table == "shape" else {}
+    rows = source.rows(table, known)
     for i, row in enumerate(rows):
-        for key in _REQUIRED[table]:
+        for key in required:
             if key not in row:
-                needs = ", ".join(_REQUIRED[table])
+                needs = ", ".join(required)
                 remedy = f"give {needs} in every [[{table}]]"
                 raise source.error("E-TOML-006", f"no {key}", remedy, table, i)
         for end in ("", "child_"):
@@ -288,11 +258,6 @@ def _shapes(source: TomlFile, links: Container[str]) -> Iterator[ShapeData]:
         size = row.get("scale", (1.0, 1.0, 1.0)) if kind == "mesh" else row["size"]
         file, color, role = row.get("file", ""), row.get("color"), row.get("role", ROLES[0])
         yield ShapeData(row["link"], kind, size, _pose(row), file, color, role)
-
-
-def _coordinate(row: Mapping[str, Any]) -> str:
-    """What limits and velocity of a joint are in: angles, lengths, or neither."""
-    return coordinate(row.get("kind", ""))
 
 
 def _inertia(row: Mapping[str, Any], about: str) -> RigidInertia:

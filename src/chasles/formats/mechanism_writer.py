@@ -2,17 +2,16 @@
 
 import math
 import os
-from collections.abc import Sequence
-from dataclasses import MISSING, fields
+from dataclasses import fields
 from itertools import takewhile
 from typing import Any
 
 from chasles.errors import ModelError
 from chasles.formats.files import store
 from chasles.formats.mechanism import MOST_POWERS, SAME
-from chasles.formats.refusals import check_joint
-from chasles.formats.toml_file import bounds, word
-from chasles.mathematics.linear import Matrix, Vector
+from chasles.formats.toml_file import lines, word
+from chasles.formats.writable import check_joint
+from chasles.mathematics.linear import Matrix
 from chasles.mathematics.spatial import Transform
 from chasles.model import (
     CouplingData,
@@ -26,6 +25,9 @@ from chasles.model import (
 from chasles.model.couplings import linear
 from chasles.model.polynomials import terms
 
+Row = dict[str, Any]
+"""The values of a table, by key; None stands for what is not said."""
+
 
 def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, ...]:
     """Write a mechanism, in SI units and radians, with all digits; read back, it is the same.
@@ -33,12 +35,11 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
     Refused: joints of one's own type, and couplings that are no polynomials. Left out, with a note
     in the answer, are limits whose lower is above the upper, which no coordinate can keep.
     """
-    text = ["# Mechanism; m, kg, rad", 'format = "mechanism"', f"name = {word(description.name)}"]
-    text += [f"gravity = {_numbers(description.gravity)}", 'inertia_about = "frame"']
-    if description.independent:
-        text.append(f"independent = {word(description.independent)}")
-    if description.massless:
-        text.append("massless = true")
+    text = ["# Mechanism; m, kg, rad", 'format = "mechanism"']
+    top = {"name": description.name, "gravity": description.gravity, "inertia_about": "frame"}
+    top |= {"independent": description.independent or None}
+    top |= {"massless": description.massless or None}
+    text += lines(top)
     if description.notes:
         folder = os.path.join(os.path.dirname(description.where), "")  # not for others to know
         notes = (note.removeprefix(folder) for note in description.notes)
@@ -55,7 +56,7 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
         ("coupling", map(_coupling_row, others)),
     ):
         for row in rows:
-            text += ["", f"[[{table}]]", *(f"{key} = {value}" for key, value in row.items())]
+            text += ["", f"[[{table}]]", *lines(row)]
     store(path, "\n".join(text) + "\n")
     return tuple(
         f"joint {joint.name!r}: limits {joint.limits.lower:g} to {joint.limits.upper:g} are no "
@@ -65,79 +66,64 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
     )
 
 
-def _numbers(values: Sequence[Any] | Vector) -> str:
-    return word(tuple(values))
+def _link_row(link: LinkData) -> Row:
+    m, h, I = link.inertia.m, link.inertia.h, tuple(link.inertia.I)
+    body = {"mass": m, "center": [x / m for x in h]} if m else {}
+    inertia = I if any(I) else None
+    return {"name": link.name, "massless": link.massless or None, **body, "inertia": inertia}
 
 
-def _link_row(link: LinkData) -> dict[str, str]:
-    row = {"name": word(link.name)} | ({"massless": "true"} if link.massless else {})
-    m, h, I = link.inertia.m, tuple(link.inertia.h), tuple(link.inertia.I)
-    if m:
-        row |= {"mass": word(m), "center": _numbers([x / m for x in h])}
-    return row | ({"inertia": word(I)} if any(I) else {})
-
-
-def _pose_rows(pose: Transform, end: str = "") -> dict[str, str]:
-    row = {f"{end}position": _numbers(pose.r)} if any(pose.r) else {}
-    if Matrix.identity() != pose.R:
-        row[f"{end}rotation"] = word(pose.R.rows)
-    return row
-
-
-def _shape_row(shape: ShapeData) -> dict[str, str]:
-    row = {"link": word(shape.link), "kind": word(shape.kind)}
-    if shape.kind == "mesh":
-        row |= {"file": word(shape.file), "scale": _numbers(shape.size)}
-    else:
-        row["size"] = _numbers(shape.size)
-    row |= _pose_rows(shape.pose)
-    row |= {} if shape.role == "visual" else {"role": word(shape.role)}
-    return row | ({} if shape.color is None else {"color": _numbers(shape.color)})
-
-
-def _joint_row(joint: JointData) -> dict[str, str]:
-    """The fields of a joint that are not as they are without being said."""
-    check_joint(joint)
-    row = {"name": word(joint.name), "kind": word(joint.kind)}
-    row |= {} if joint.parent is None else {"parent": word(joint.parent)}
-    row |= {"child": word(joint.child)} | _pose_rows(joint.pose)
-    row |= _pose_rows(joint.child_pose, "child_")
-    default = {known.name: known.default for known in fields(JointData)}
-    for key in ("axis", "second_axis"):
-        if getattr(joint, key) != default[key]:
-            row[key] = _numbers(getattr(joint, key))
-    limits, none = joint.limits, Limits()
-    if (limits.lower, limits.upper) != (none.lower, none.upper) and limits.lower <= limits.upper:
-        row["limits"] = bounds((limits.lower, limits.upper))
-    row |= {
-        key: bounds(getattr(limits, key))
-        for key in ("velocity", "effort")
-        if getattr(limits, key) != math.inf
+def _pose_row(pose: Transform, end: str = "") -> Row:
+    return {
+        f"{end}position": pose.r if any(pose.r) else None,
+        f"{end}rotation": pose.R.rows if Matrix.identity() != pose.R else None,
     }
-    for key in SAME:
-        value = getattr(joint, key)
-        assert default[key] is not MISSING
-        if value != default[key]:
-            row[key] = word(vars(value) if key == "mimic" else value)
-    return row
 
 
-def _frame_row(frame: FrameData) -> dict[str, str]:
-    return {"name": word(frame.name), "link": word(frame.link)} | _pose_rows(frame.pose)
+def _shape_row(shape: ShapeData) -> Row:
+    mesh = shape.kind == "mesh"
+    sizes = {"file": shape.file, "scale": shape.size} if mesh else {"size": shape.size}
+    role = None if shape.role == "visual" else shape.role
+    row = {"link": shape.link, "kind": shape.kind, **sizes, **_pose_row(shape.pose)}
+    return row | {"role": role, "color": shape.color}
 
 
-def _gear_row(data: CouplingData) -> dict[str, str]:
-    """The row of a gear; none where the coupling is no sum with the first joint itself."""
+def _joint_row(joint: JointData) -> Row:
+    check_joint(joint)
+    ends = joint.limits.lower, joint.limits.upper
+    return (
+        {"name": joint.name, "kind": joint.kind, "parent": joint.parent, "child": joint.child}
+        | _pose_row(joint.pose)
+        | _pose_row(joint.child_pose, "child_")
+        | _unusual(joint, "axis", "second_axis")
+        | {"limits": ends if ends != (-math.inf, math.inf) and ends[0] <= ends[1] else None}
+        | _unusual(joint.limits, "velocity", "effort")
+        | _unusual(joint, *SAME)
+    )
+
+
+def _unusual(part: JointData | Limits, *keys: str) -> Row:
+    """The fields of a part that are not as they are without being said."""
+    usual = {known.name: known.default for known in fields(part)}
+    return {key: getattr(part, key) for key in keys if getattr(part, key) != usual[key]}
+
+
+def _frame_row(frame: FrameData) -> Row:
+    return {"name": frame.name, "link": frame.link} | _pose_row(frame.pose)
+
+
+def _gear_row(data: CouplingData) -> Row:
+    """The row of a gear; empty where the coupling is no sum with the first joint itself."""
     found = linear(data)
     if found is None or found[0][0] != 1.0:
         return {}
     (_, *slopes), constant = found
     ratios = {leader: -slope for leader, slope in zip(data.freedoms[1:], slopes, strict=True)}
-    row = {"name": word(data.name), "joint": word(data.freedoms[0]), "ratios": word(ratios)}
-    return row | ({"offset": word(-constant)} if constant else {})
+    offset = -constant if constant else None
+    return {"name": data.name, "joint": data.freedoms[0], "ratios": ratios, "offset": offset}
 
 
-def _coupling_row(data: CouplingData) -> dict[str, str]:
+def _coupling_row(data: CouplingData) -> Row:
     """The row of a coupling that is no gear."""
     found = terms(data)
     if found is None or max(max(powers) for powers in found) > MOST_POWERS:
@@ -146,17 +132,10 @@ def _coupling_row(data: CouplingData) -> dict[str, str]:
             "all that a file can say of couplings"
         )
         raise ModelError("E-TOML-011", problem, "keep it in Python, with robot.with_couplings")
-    rows = [(factor, _powers(data.freedoms, powers)) for powers, factor in found.items()]
+    rows = [
+        (factor, {name: n for name, n in zip(data.freedoms, powers, strict=True) if n})
+        for powers, factor in found.items()
+    ]
     if list(dict.fromkeys(name for _, row in rows for name in row)) != list(data.freedoms):
         rows[0] = rows[0][0], dict.fromkeys(data.freedoms, 0) | rows[0][1]  # says their order
-    written = (f"[{word(factor)}, {_inline(row)}]" for factor, row in rows)
-    return {"name": word(data.name), "terms": f"[{', '.join(written)}]"}
-
-
-def _powers(freedoms: Sequence[str], powers: Sequence[int]) -> dict[str, int]:
-    named = zip(freedoms, powers, strict=True)
-    return {freedom: power for freedom, power in named if power}
-
-
-def _inline(row: dict[str, int]) -> str:
-    return f"{{{', '.join(f'{word(name)} = {power}' for name, power in row.items())}}}"
+    return {"name": data.name, "terms": rows}

@@ -12,12 +12,20 @@ from pathlib import PurePath
 
 from chasles.errors import ModelError
 from chasles.formats.mjcf_equalities import Equalities, equalities
-from chasles.formats.mjcf_shapes import shapes
 from chasles.formats.mjcf_source import Source, opened, pose
 from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.rotations import matrix_from_axis_angle
-from chasles.mathematics.spatial import RigidInertia, Transform
-from chasles.model import Description, FrameData, JointData, Limits, LinkData
+from chasles.mathematics.spatial import RigidInertia, Transform, inverted
+from chasles.model import (
+    SHAPE_TRAITS,
+    SHAPES,
+    Description,
+    FrameData,
+    JointData,
+    Limits,
+    LinkData,
+    ShapeData,
+)
 from chasles.model.build import compose
 from chasles.model.joints import as_bounded, spelled
 
@@ -26,6 +34,9 @@ WORLD = "world"
 
 _ABOUT_A_POINT = ("hinge", "ball")
 """Joints whose `pos` matters."""
+
+_SHOWN = (0, 1, 2)
+"""Groups that MuJoCo's viewer shows; shapes for contact only are by custom in others."""
 
 
 def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = False) -> Description:
@@ -62,7 +73,7 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
         where=source.file,
         loops=tuple(found.loops),
         couplings=tuple(found.couplings),
-        shapes=tuple(shapes(source)),
+        shapes=tuple(_shapes(source)),
     )
 
 
@@ -166,7 +177,40 @@ def _on_free_joint(source: Source, joints: list[JointData]) -> list[JointData]:
     return [free if joint is held[0] else joint for joint in joints]
 
 
-# Frames and notes ------------------------------------------------------------------------------
+# Shapes, frames and notes ---------------------------------------------------------------------
+
+
+def _shapes(source: Source) -> Iterator[ShapeData]:
+    """Of all bodies, in their frames; planes and height fields are ground, not robot.
+
+    Left out are meshes that are not there. MuJoCo has half lengths, and puts the frame of a mesh at
+    its principal axes.
+    """
+    folder = os.path.join(os.path.dirname(os.path.abspath(source.file)), "")
+    for k, kind in enumerate(source["geom_type"]):
+        if kind not in SHAPES or k in source["stubs"]:
+            continue
+        halved, file = SHAPE_TRAITS[kind].halved, ""
+        size = [2.0 * x if i in halved else x for i, x in enumerate(source["geom_size"][k])]
+        place = pose(source["geom_pos"][k], source["geom_quat"][k])
+        if kind == "mesh":
+            mesh = source["geom_dataid"][k]
+            file, size = source["mesh_file"][mesh].removeprefix(folder), source["mesh_scale"][mesh]
+            place = compose(
+                inverted(pose(source["mesh_pos"][mesh], source["mesh_quat"][mesh])), place
+            )
+            if not file:
+                continue
+        visual = source["geom_group"][k] in _SHOWN
+        yield ShapeData(
+            source.bodies[source["geom_bodyid"][k]],
+            kind,
+            tuple(size[: SHAPES[kind]]),
+            place,
+            file,
+            tuple(source["geom_color"][k]) if visual else None,
+            "visual" if visual else "collision",
+        )
 
 
 def _frames(source: Source) -> Iterator[FrameData]:

@@ -19,6 +19,15 @@ ARRAYS = (
 )
 """What is printed of mjModel under its own name; MuJoCo's documentation says what each is."""
 
+KINDS = {
+    "jnt_type": mujoco.mjtJoint,
+    "eq_type": mujoco.mjtEq,
+    "eq_objtype": mujoco.mjtObj,
+    "wrap_type": mujoco.mjtWrap,
+    "geom_type": mujoco.mjtGeom,
+}
+"""Arrays that are printed as words."""
+
 
 def answer(file: str, parts: str) -> dict[str, Any]:
     """The numbers of a file's model, of at most so many parts.
@@ -81,22 +90,17 @@ def numbers(model: Any, parts: int) -> dict[str, Any]:
     size = model.nbody + model.njnt + model.nsite + model.neq + model.ngeom
     if size > parts:
         raise ValueError(f"the model has {size} bodies, joints, sites, equalities and shapes")
-    disabled = model.opt.disableflags
+    disabled, bits = model.opt.disableflags, mujoco.mjtDisableBit
+    weightless = disabled & bits.mjDSBL_GRAVITY
     return {
         **{name: entries(model, name) for name in ARRAYS},
-        "gravity": [0.0] * 3
-        if disabled & mujoco.mjtDisableBit.mjDSBL_GRAVITY
-        else model.opt.gravity.tolist(),
-        "equalities_disabled": bool(disabled & mujoco.mjtDisableBit.mjDSBL_EQUALITY),
+        **{name: [word(kind(k)) for k in getattr(model, name)] for name, kind in KINDS.items()},
+        "gravity": [0.0] * 3 if weightless else model.opt.gravity.tolist(),
+        "equalities_disabled": bool(disabled & bits.mjDSBL_EQUALITY),
         "body": names(model, mujoco.mjtObj.mjOBJ_BODY, model.nbody),
         "joint": names(model, mujoco.mjtObj.mjOBJ_JOINT, model.njnt),
         "site": names(model, mujoco.mjtObj.mjOBJ_SITE, model.nsite),
         "equality": names(model, mujoco.mjtObj.mjOBJ_EQUALITY, model.neq),
-        "jnt_type": [word(mujoco.mjtJoint(k)) for k in model.jnt_type],
-        "eq_type": [word(mujoco.mjtEq(k)) for k in model.eq_type],
-        "eq_objtype": [word(mujoco.mjtObj(k)) for k in model.eq_objtype],
-        "wrap_type": [word(mujoco.mjtWrap(k)) for k in model.wrap_type],
-        "geom_type": [word(mujoco.mjtGeom(k)) for k in model.geom_type],
         "geom_color": colors(model).tolist(),
         "mesh_file": [path(model, int(start)) for start in model.mesh_pathadr],
         "unused": unused(model),

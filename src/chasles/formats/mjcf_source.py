@@ -1,5 +1,9 @@
-"""An MJCF file being read: its compiled numbers, the names of its parts, and where they stand."""
+"""An MJCF file being read: its compiled numbers, the names of its parts, and where they stand.
 
+MuJoCo's compiler runs in a process of its own.
+"""
+
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -8,12 +12,24 @@ from lxml import etree
 
 from chasles.errors import ModelError
 from chasles.formats.files import load
-from chasles.formats.mjcf_compiler import compiled
-from chasles.formats.xml_document import parse
+from chasles.formats.walled import Tool
+from chasles.formats.xml_file import parse
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.rotations import matrix_from_quaternion
 from chasles.mathematics.spatial import Transform
 from chasles.model.graph import unused_name
+
+MUJOCO = Tool(
+    "MuJoCo's compiler", "mujoco", "mjcf", "mjcf_child.py", seconds=10.0, memory=4 * 2**30
+)
+"""Most models of gymnasium and dm_control take less than a second and 0.2 GB; dm_control's fruit
+fly 4 s, and its rodent, which asks for room for many contacts, 3.2 GB."""
+
+MAX_PARTS = 20_000
+"""Bodies, joints, sites, equalities and shapes of a model; a few lines of `replicate` can make
+millions."""
+
+_LINE = re.compile(r"line(?: number)?[ =](\d+)", re.IGNORECASE)
 
 _PLACES = {
     ".//body": "body",
@@ -71,21 +87,20 @@ def opened(file: str) -> Source:
     """The file, parsed (for names and lines) and compiled (for everything else)."""
     root = parse(file, load(file))
     if root.tag != "mujoco":
-        urdf = root.tag == "robot"
-        remedy = "a URDF file ends in .urdf" if urdf else "an MJCF file is a <mujoco>"
+        remedy = "an MJCF file is a <mujoco>"
+        remedy = "a URDF file ends in .urdf" if root.tag == "robot" else remedy
         problem = f"the document is a <{root.tag}>"
         raise ModelError("E-MJCF-007", problem, remedy, file=f"{file}:{root.sourceline}")
     return Source(file, compiled(file), root.get("model", ""), _lines(root))
 
 
 def _lines(root: etree._Element) -> dict[tuple[str, str], int]:
-    found: dict[tuple[str, str], int] = {}
-    for path, kind in _PLACES.items():
-        for element in root.iterfind(path):
-            name, line = element.get("name"), element.sourceline
-            if name and isinstance(line, int):
-                found[kind, name] = line
-    return found
+    return {
+        (kind, element.get("name")): element.sourceline
+        for path, kind in _PLACES.items()
+        for element in root.iterfind(path)
+        if element.get("name") and isinstance(element.sourceline, int)
+    }
 
 
 def pose(
@@ -94,3 +109,14 @@ def pose(
     """Of a frame in another, from MuJoCo's numbers."""
     R = matrix_from_quaternion(Vector(tuple(quaternion)))
     return Transform.from_pose(R, Vector(tuple(position)))
+
+
+def compiled(file: str) -> dict[str, Any]:
+    """The numbers of the model that MuJoCo makes of a file: those that `mjcf_child` gives."""
+    answer = MUJOCO.ask(file, str(MAX_PARTS))
+    if "error" not in answer:
+        return answer
+    line = _LINE.search(answer["error"])
+    what = "; ".join(part.strip() for part in answer["error"].strip().split("\n"))
+    place = file if line is None else f"{file}:{line[1]}"
+    raise ModelError("E-MJCF-002", what[:400], "correct the file", part=MUJOCO.name, file=place)

@@ -1,25 +1,26 @@
-"""MJCF files (MuJoCo's XML), written: a body for each link, sites, and equalities."""
+"""MJCF files (MuJoCo's XML), written: a body for each link, sites, equalities and shapes."""
 
 import math
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 from lxml import etree
 
 from chasles.errors import ModelError
-from chasles.formats.files import store
-from chasles.formats.mjcf_writer_equalities import add_equalities, placed
-from chasles.formats.mjcf_writer_shapes import add_shapes
-from chasles.formats.refusals import check_writable, refusal
-from chasles.formats.xml_document import added, begun, printed, words
+from chasles.formats.files import renamed, store, words
+from chasles.formats.mjcf_equalities import add_equalities, placed
+from chasles.formats.registry import mesh_file
+from chasles.formats.writable import ball_limits, check_writable, lacking, refusal, some
+from chasles.formats.xml_file import added, begun, each, printed
 from chasles.mathematics.linear import Matrix, Vector
-from chasles.mathematics.spatial import RigidInertia, Transform
-from chasles.model import Description, JointData, Limits, LinkData
+from chasles.mathematics.spatial import RigidInertia, Transform, inverted
+from chasles.model import SHAPE_TRAITS, Description, JointData, LinkData, ShapeData
 from chasles.model.build import compose
 from chasles.model.graph import unused_name
 from chasles.model.joints import spelling
-from chasles.model.joints.reverse import inverted
 from chasles.model.series import at_children, in_series
 
 WORLD = "world"
@@ -34,6 +35,16 @@ origin, from which they are a difference."""
 
 _ELSE = "save it as .toml"
 
+_ROLES = {
+    "visual": {"group": "2", "contype": "0", "conaffinity": "0"},
+    "collision": {"group": "3"},
+}
+"""Groups by MuJoCo's custom; its viewer shows the first three."""
+
+_SUFFIXES = (".stl", ".obj", ".msh")
+_MOST_FACES = 200_000
+"""What MuJoCo reads of meshes: STL files that are binary, with so many triangles at most."""
+
 
 def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, ...]:
     """Write a mechanism with all digits; read back, it moves the same, in MuJoCo's order of joints.
@@ -44,7 +55,7 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
     equalities of joints, gears those of fixed tendons. Refused: other joints and couplings, and
     inertias that MuJoCo does not take.
     """
-    notes = list(check_writable(description, "MJCF"))
+    notes = check_writable(description, "MJCF")
     source = at_children(in_series(description), _apart)
     writer = _Writer(source, notes, {link.name for link in description.links})
     root = begun("mujoco", model=description.name)
@@ -55,7 +66,7 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
     added(added(root, "default"), "equality", solimp="0.9999 0.9999 0.001")
     bodies = writer.bodies(added(root, "worldbody"))
     add_equalities(root, source, bodies)
-    notes += add_shapes(root, bodies, description.shapes, os.fsdecode(path))
+    notes += _add_shapes(root, bodies, description.shapes, os.fsdecode(path))
     writer.note_what_is_left(description)
     store(path, printed(root))
     return tuple(notes)
@@ -158,8 +169,9 @@ class _Writer:
             link = held.parent
         if link in self.joint_of:
             problem = "is free from a link that moves"
-            remedy = f"{_ELSE}, or let it be free from the world"
-            raise refusal("E-MJCF-009", f"joint {joint.name!r}", problem, "MJCF", remedy)
+            raise refusal(
+                "E-MJCF-009", joint, problem, f"{_ELSE}, or let it be free from the world"
+            )
         if not place.is_identity:
             self.notes.append(
                 f"joint {joint.name!r}: its coordinates are the pose in the world, as MuJoCo has "
@@ -180,42 +192,36 @@ class _Writer:
 
     def _joint(self, body: etree._Element, joint: JointData, at: Transform) -> None:
         """A joint whose frame is `at` in the body's frame."""
-        part = f"joint {joint.name!r}"
         kind, limits = spelling(joint.kind, "MJCF"), joint.limits
         if not kind or joint.reversed:
-            what = "reversed " if joint.reversed else ""
-            raise refusal("E-MJCF-010", part, f"is {what}{joint.kind}", "MJCF", _ELSE)
+            raise refusal("E-MJCF-010", joint, lacking(joint), _ELSE)
         if kind == "ball" and Matrix.identity() != at.R:
-            raise refusal("E-MJCF-011", part, "turns a massless link that is askew", "MJCF", _ELSE)
+            raise refusal("E-MJCF-011", joint, "turns a massless link that is askew", _ELSE)
         given = {"name": joint.name, "type": kind}
         if kind in ("hinge", "slide"):
             given["axis"] = words(at.R @ joint.axis)
             if (limits.lower, limits.upper) != (-math.inf, math.inf):
-                given |= self._range(part, "range", limits.lower, limits.upper)
+                given |= self._range(joint, "range", limits.lower, limits.upper)
             if limits.effort != math.inf:
-                given |= self._range(part, "actuatorfrcrange", -limits.effort, limits.effort)
+                given |= self._range(joint, "actuatorfrcrange", -limits.effort, limits.effort)
         if kind in ("hinge", "ball") and at.r != Vector.zero():
             given["pos"] = words(at.r)
-        for key, value in (
-            ("armature", joint.armature),
-            ("damping", joint.damping),
-            ("frictionloss", joint.friction),
-        ):
-            given |= {key: words([value])} if value else {}
-        added(body, "joint", **given)
+        resistance = {"armature": joint.armature, "damping": joint.damping}
+        resistance |= {"frictionloss": joint.friction}
+        added(body, "joint", **given, **each({k: x for k, x in resistance.items() if x}))
         self.written.append(joint.name)
 
-    def _range(self, part: str, key: str, lower: float, upper: float) -> dict[str, str]:
+    def _range(self, joint: JointData, key: str, lower: float, upper: float) -> dict[str, str]:
         if lower < upper:
             return {key: words([lower, upper])}
-        self.notes.append(f"{part}: {key} {lower:g} to {upper:g} is no range for MuJoCo; left out")
+        what = f"{key} {lower:g} to {upper:g} is no range for MuJoCo; left out"
+        self.notes.append(f"joint {joint.name!r}: {what}")
         return {}
 
     def _inertia(self, body: etree._Element, link: LinkData, *, moves: bool) -> None:
         if moves and not self._heavy(link.name):
             problem = "moves without mass or without inertia"
-            remedy = f"give it some, or {_ELSE} or .urdf"
-            raise refusal("E-MJCF-012", f"link {link.name!r}", problem, "MJCF", remedy)
+            raise refusal("E-MJCF-012", link, problem, f"give it some, or {_ELSE} or .urdf")
         if link.inertia == RigidInertia.zero():
             return
         mass, center, _ = link.inertia.about_center()
@@ -234,23 +240,19 @@ class _Writer:
 
     def note_what_is_left(self, description: Description) -> None:
         """Limits without a place, and another order of the coordinates."""
-        bounded = [j for j in description.joints if j.limits != Limits()]
-        balls = [j.name for j in bounded if "1" in j.traits.units]
-        if balls:
-            self.notes.append(f"limits of ball and free joints are not written: {_some(balls)}")
+        self.notes += ball_limits(description.joints)
         self.notes += [
             f"joint {j.name!r}: armature and friction of a free joint act along the world's axes "
             "in MuJoCo where they are against translation, along the body's here"
             for j in description.joints
             if j.traits.floating and (j.armature or j.friction)
         ]
-        single = (j for j in bounded if j.name not in balls)
-        speeds = [j.name for j in single if j.limits.velocity != math.inf]
-        if speeds:
-            self.notes.append(f"limits of velocity have no place in MJCF: {_some(speeds)}")
+        single = (j for j in description.joints if "1" not in j.traits.units)
+        if speeds := [j.name for j in single if j.limits.velocity != math.inf]:
+            self.notes.append(f"limits of velocity have no place in MJCF: {some(speeds)}")
         order = [j.name for j in self.source.joints if j.name in set(self.written)]
         if order != self.written:
-            self.notes.append(f"coordinates are in MuJoCo's order: {_some(self.written)}")
+            self.notes.append(f"coordinates are in MuJoCo's order: {some(self.written)}")
 
 
 def _on_one_body(series: list[JointData]) -> bool:
@@ -272,10 +274,6 @@ def _frames(series: list[JointData]) -> list[Transform]:
     return found[::-1]
 
 
-def _some(names: list[str]) -> str:
-    return ", ".join(map(repr, names[:6])) + (", ..." if len(names) > 6 else "")
-
-
 def _principal(link: LinkData) -> tuple[list[float], Matrix]:
     """Principal moments about the centre of mass, and their axes in the link's frame."""
     inertia = np.array(link.inertia.about_center()[2].matrix().rows, dtype=float)
@@ -289,10 +287,67 @@ def _principal(link: LinkData) -> tuple[list[float], Matrix]:
     slack = _ROUNDING * max(map(abs, link.inertia.I))
     if moments.min() < -slack or moments[k] > others + slack or link.inertia.m < 0.0:
         a, b, c = moments
-        problem = (
-            f"has mass {link.inertia.m:g} and principal moments {a:g}, {b:g}, {c:g}, as no body"
-        )
+        body = f"mass {link.inertia.m:g} and principal moments {a:g}, {b:g}, {c:g}"
         remedy = f"correct them, or {_ELSE} or .urdf"
-        raise refusal("E-MJCF-013", f"link {link.name!r}", problem, "MJCF", remedy)
+        raise refusal("E-MJCF-013", link, f"has {body}, as no body", remedy)
     moments[k] = min(moments[k], others)
     return [max(x, 0.0) for x in moments.tolist()], Matrix(tuple(map(tuple, axes.tolist())))
+
+
+# Shapes ----------------------------------------------------------------------------------------
+
+
+def _add_shapes(
+    root: etree._Element,
+    bodies: Mapping[str | None, etree._Element],
+    shapes: tuple[ShapeData, ...],
+    file: str,
+) -> list[str]:
+    """Write shapes into the elements of their links; notes say which have no place.
+
+    A mesh is written if its file is there and MuJoCo can read it: else it would refuse the model.
+    """
+    notes: list[str] = []
+    meshes: dict[tuple[str, tuple[float, ...]], str] = {}
+    for shape in shapes:
+        given, mesh = dict(_ROLES[shape.role]), ""
+        if shape.kind == "mesh":
+            mesh, trouble = _mesh(shape, file)
+            if trouble:
+                notes.append(f"link {shape.link!r}: mesh {shape.file} {trouble}; it is left out")
+                continue
+            given["mesh"] = meshes.setdefault((mesh, shape.size), f"mesh {len(meshes) + 1}")
+        else:
+            halved = SHAPE_TRAITS[shape.kind].halved  # but radii are whole
+            given["size"] = words(0.5 * x if k in halved else x for k, x in enumerate(shape.size))
+        if shape.link not in bodies:
+            notes.append(f"link {shape.link!r} is no body in MJCF; its shape is left out")
+            continue
+        if shape.color is not None and shape.role == "visual":
+            given["rgba"] = words(shape.color)
+        added(bodies[shape.link], "geom", type=shape.kind, **given, **placed(shape.pose))
+    if meshes:
+        assets = added(root, "asset")
+        for (mesh, scale), name in meshes.items():
+            # shells have areas, which surfaces that are open or flat have too
+            added(assets, "mesh", name=name, file=mesh, scale=words(scale), inertia="shell")
+    return notes
+
+
+def _mesh(shape: ShapeData, file: str) -> tuple[str, str]:
+    """The name of a mesh file as MuJoCo finds it; and what is wrong with it, if something is."""
+    path = mesh_file(shape.file, file)
+    if path is None:
+        return "", "is not found"
+    if path.suffix.lower() not in _SUFFIXES:
+        return "", f"is of no kind that MuJoCo reads ({', '.join(_SUFFIXES)})"
+    if path.suffix.lower() == ".stl" and not _binary(path):
+        return "", f"is no binary STL file of {_MOST_FACES} triangles or fewer, as MuJoCo reads"
+    return renamed(path.name, os.fspath(path), file), ""
+
+
+def _binary(path: Path) -> bool:
+    """80 bytes, the number of triangles, and 50 bytes for each."""
+    with path.open("rb") as stream:
+        count = int.from_bytes(stream.read(84)[80:], "little")
+    return 0 < count <= _MOST_FACES and path.stat().st_size == 84 + 50 * count

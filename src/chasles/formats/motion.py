@@ -1,4 +1,4 @@
-"""Motions of a robot, and forces on it, from text files: some instants at a time.
+"""Motions of a robot, and forces on it, from text files: some instants at a time; and from .npz.
 
 A motion in a .csv file has a header that names the columns: t (s), and for a joint named J the
 columns J.q, J.qd, J.qdd, or J.q0, J.q1, ... where it has more coordinates than one. In any other
@@ -17,11 +17,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import NamedTuple
+from zipfile import BadZipFile, is_zipfile
 
 import numpy as np
 
 from chasles.errors import ModelError
-from chasles.formats.files import Line, lines, short
+from chasles.formats.files import Line, is_number, lines, short, size
 from chasles.model import Model
 from chasles.model.spaces import PositionSpace
 
@@ -32,6 +33,9 @@ ACTION = ("fx", "fy", "fz", "cx", "cy", "cz")
 """A force (N) and a couple (N m)."""
 
 QUANTITIES = ("q", "qd", "qdd")
+
+MOTION_FORMAT = "chasles-motion-1"
+"""What a motion file of `chasles simulate` (.npz) says of itself."""
 
 
 @dataclass(frozen=True)
@@ -215,11 +219,8 @@ def _increasing(file: str, table: _Table) -> Iterator[_Row]:
 def _plain_motion(file: str, model: Model) -> _Table:
     names = [model.bodies[i].data.name for i in model.movers]
     for name, i in zip(names, model.movers, strict=True):
-        if model.bodies[i].joint.nq != 1:
-            problem = (
-                f"joint {name!r} has {model.bodies[i].joint.nq} coordinates, which only a .csv "
-                "motion can give"
-            )
+        if (count := model.bodies[i].joint.nq) != 1:
+            problem = f"joint {name!r} has {count} coordinates, which only a .csv motion can give"
             raise ModelError("E-FILE-021", problem, "write one with a header", file=file)
     body = lines(file)
     first = next(body, None)
@@ -227,13 +228,11 @@ def _plain_motion(file: str, model: Model) -> _Table:
     if first is not None and len(first.text.split()) == 1:
         (step,) = _numbers(file, first, first.text.split(), ["time step"])
         if step <= 0.0:
-            problem = f"the time step is {step!r}"
-            remedy = "give more than 0"
+            problem, remedy = f"the time step is {step!r}", "give more than 0"
             raise ModelError("E-FILE-022", problem, remedy, file=file, line=first.number)
         first = next(body, None)
-    rest = body if first is None else itertools.chain([first], body)
-    n = len(names)
-    places = {quantity: list(range(k, 3 * n, 3)) for k, quantity in enumerate(QUANTITIES)}
+    rest = itertools.chain([] if first is None else [first], body)
+    places = {x: list(range(k, 3 * len(names), 3)) for k, x in enumerate(QUANTITIES)}
     return _Table(_instants(file, rest, names), places, step)
 
 
@@ -266,20 +265,40 @@ def _numbers(file: str, line: Line, words: Sequence[str], names: Sequence[str]) 
         raise ModelError("E-FILE-025", problem, "add or remove some", file=file, line=line.number)
     try:
         numbers = list(map(float, words))
-        if "_" not in line.text and all(map(math.isfinite, numbers)):
-            return numbers
     except ValueError:
-        pass
-    for word, name in zip(words, names, strict=True):
-        if not _is_finite(word):
-            problem = f"{name} is {short(word.strip())}"
-            remedy = "give a finite number"
-            raise ModelError("E-FILE-026", problem, remedy, file=file, line=line.number)
-    raise AssertionError("a line that is no row of numbers has a word that is no number")
+        numbers = [math.nan]
+    if "_" in line.text or not all(map(math.isfinite, numbers)):
+        given = zip(names, map(str.strip, words), strict=True)
+        name, word = next(pair for pair in given if not is_number(pair[1]))
+        problem, remedy = f"{name} is {short(word)}", "give a finite number"
+        raise ModelError("E-FILE-026", problem, remedy, file=file, line=line.number)
+    return numbers
 
 
-def _is_finite(word: str) -> bool:
+# Files of `chasles simulate` -------------------------------------------------------------------
+
+
+def read_archive(path: str | os.PathLike[str], nq: int) -> tuple[np.ndarray, np.ndarray]:
+    """Times (n,) in s and positions (n, nq) of a .npz file, for a robot with nq coordinates."""
+    file = os.fsdecode(path)
+    size(file)
     try:
-        return "_" not in word and math.isfinite(float(word))
-    except ValueError:
-        return False
+        with np.load(file) as arrays:
+            said = str(arrays["format"])
+            t, q = (np.asarray(arrays[name], dtype=float) for name in ("t", "q"))
+    except (ValueError, KeyError, TypeError, EOFError, BadZipFile) as error:
+        zipped = is_zipfile(file)  # of other files NumPy says how to load them without care
+        fault = f"no motion can be read ({error})" if zipped else "this is no .npz file"
+        remedy = "give the motion.npz of `chasles simulate`"
+        raise ModelError("E-FILE-027", fault, remedy, file=file) from None
+    if said != MOTION_FORMAT:
+        problem = f"the format is {said!r}"
+        raise ModelError("E-FILE-028", problem, f"{MOTION_FORMAT!r} can be read", file=file)
+    if t.ndim != 1 or q.shape != (len(t), nq) or not len(t):
+        problem = f"positions of shape {q.shape} at times of shape {t.shape}"
+        remedy = f"the robot has {nq} coordinates: give a motion of this robot"
+        raise ModelError("E-FILE-029", problem, remedy, file=file)
+    if not (np.all(np.isfinite(t)) and np.all(np.isfinite(q)) and np.all(np.diff(t) >= 0.0)):
+        problem = "times or positions are not finite, or times do not increase"
+        raise ModelError("E-FILE-030", problem, file=file)
+    return t, q

@@ -1,7 +1,8 @@
-"""Robot files that other packages have put on this machine, by name."""
+"""Where files are: robots that packages have installed, by name, and what a robot's file names."""
 
 import difflib
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -69,14 +70,6 @@ def find(name: str, also: Iterable[str] = ()) -> Path:
     raise ModelError("E-FILE-035", problem, remedy, part=name)
 
 
-def is_name(path: str | os.PathLike[str]) -> bool:
-    """Whether a path is that of no file, but may be a robot's name, such as "arm_v1.2"."""
-    text = os.fsdecode(path)
-    file = Path(text)
-    is_bare = bool(text) and file.name == text
-    return is_bare and file.suffix.lower() not in suffixes() and not file.exists()
-
-
 def _files(folder: Path) -> Iterator[Path]:
     """The robot files in a folder and those within."""
     count, known = 0, suffixes(installed=True)
@@ -98,3 +91,62 @@ def _is_mjcf(path: Path) -> bool:
     except OSError:
         return False
     return b"<mujoco" in start and b"<mujocoinclude" not in start
+
+
+# Files that a robot's file names ---------------------------------------------------------------
+
+VARIABLES = (
+    "ROS_PACKAGE_PATH",
+    "SDF_PATH",
+    "GZ_SIM_RESOURCE_PATH",
+    "IGN_GAZEBO_RESOURCE_PATH",
+    "GAZEBO_MODEL_PATH",
+)
+"""The lists of folders with packages or models that ROS, sdformat and Gazebo look through."""
+
+MESHES = (".stl", ".obj", ".dae", ".ply", ".glb", ".off")
+LARGEST = 100 * 2**20
+"""Bytes of a mesh; a larger one is no picture of a link."""
+
+_NAMED = re.compile(r"(?:package|model)://+([^/]+)/*(.*)")
+
+
+def package_of(name: str) -> str:
+    """The package or model that a name is of; "" of a plain one."""
+    inside = _NAMED.fullmatch(name)
+    return "" if inside is None else inside[1]
+
+
+def candidates(name: str, robot_file: str) -> Iterator[Path]:
+    """Where the file or folder may be that a robot's file calls `name`, best first.
+
+    package://NAME/PATH and model://NAME/PATH are looked for in the folders above the robot's file,
+    in those of `VARIABLES`, and in what example-robot-data installs; a plain name is seen from the
+    robot's file.
+    """
+    folder = Path(os.path.abspath(robot_file)).parent
+    inside = _NAMED.fullmatch(name)
+    if inside is None:
+        yield folder / name.removeprefix("file://")
+        return
+    package, path = inside.groups()
+    for place in _places(folder):
+        yield place / package / path
+        if place.name == package:
+            yield place / path
+
+
+def _places(folder: Path) -> Iterator[Path]:
+    """Folders that may hold packages and models, or be one."""
+    yield from (folder, *folder.parents)
+    for variable in VARIABLES:
+        yield from map(Path, filter(None, os.environ.get(variable, "").split(os.pathsep)))
+    yield from (Path(entry) / "cmeel.prefix" / "share" for entry in sys.path)
+
+
+def mesh_file(name: str, robot_file: str) -> Path | None:
+    """The file that a robot's file calls `name`, or None where there is none that can be drawn."""
+    for path in candidates(name, robot_file):
+        if path.suffix.lower() in MESHES and path.is_file() and path.stat().st_size <= LARGEST:
+            return path
+    return None

@@ -12,15 +12,25 @@ from pathlib import PurePath
 from typing import Any
 
 from chasles.errors import ModelError
-from chasles.formats.sdf_document import Document, number, opened, placed, truth
-from chasles.formats.sdf_ends import direction, end, vector
-from chasles.formats.sdf_frames import WORLD, Node, relative
+from chasles.formats.files import renamed
+from chasles.formats.sdf_document import Document, opened
+from chasles.formats.sdf_frames import WORLD, Node, direction, end, placed, relative, truth
 from chasles.formats.sdf_gears import KIND, gears
-from chasles.formats.sdf_shapes import shapes
-from chasles.formats.xml_part import MOMENTS, Inertial, Part
+from chasles.formats.xml_file import MOMENTS, Inertial, Part
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
-from chasles.model import Description, FrameData, JointData, Limits, LinkData, Mimic
+from chasles.model import (
+    ROLES,
+    SHAPE_TRAITS,
+    Description,
+    FrameData,
+    JointData,
+    Limits,
+    LinkData,
+    Mimic,
+    ShapeData,
+)
+from chasles.model.build import compose
 from chasles.model.graph import from_graph, unused_name
 from chasles.model.joints import spelled
 
@@ -38,9 +48,9 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
 
     The world is the link "world", the first. Parts of nested models, and of models beside others,
     are named `model::part`. A joint between links that joints before it connect already closes a
-    loop. What no joint connects to the world
-    floats, on a free joint (root_joint, if there is one only), with a note; static models are
-    fixed. Gravity is that of the `<world>`, or (0, 0, -9.81) where the file is of a model only.
+    loop. What no joint connects to the world floats, on a free joint (root_joint, if there is one
+    only), with a note; static models are fixed. Gravity is that of the `<world>`, or (0, 0, -9.81)
+    where the file is of a model only.
 
     snap: as of URDF files. floating: free what a single fixed joint holds to the world.
     """
@@ -61,7 +71,7 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
     loops, roots = _spanned(links, joints)
     couplings = tuple(gears(document, joints))
     joints = _floating(document, roots) + joints
-    seen = tuple(shape for node in document.of("link") for shape in shapes(node, document.file))
+    seen = tuple(shape for node in document.of("link") for shape in _shapes(node, document.file))
     made = from_graph(_name(document), links, joints, base=WORLD, loops=loops)
     return replace(
         made,
@@ -85,7 +95,7 @@ def _gravity(document: Document) -> Vector:
     if document.world.tag != WORLD:
         return Description.gravity
     given = document.world.find("gravity")
-    return GRAVITY if given is None else vector(given)
+    return GRAVITY if given is None else document.world.vector("gravity")
 
 
 # Links and frames ------------------------------------------------------------------------------
@@ -98,7 +108,7 @@ def _link(node: Node) -> LinkData:
         ("gravity", True, "has no gravity in the file; here it has"),
         ("kinematic", False, "is kinematic in the file; here forces move it"),
     ):
-        if truth(part.find(tag), usual) is not usual:
+        if truth(part, tag, usual) is not usual:
             part.note(f"it {fact}")
     inertial = part.find("inertial")
     if inertial is None and not node.static:
@@ -118,11 +128,11 @@ def inertial_of(inertial: Part) -> Inertial:
         inertial.note("fluid_added_mass is not used")
     tensor = inertial.find("inertia")
     usual = zip(MOMENTS, (1.0, 1.0, 1.0, 0.0, 0.0, 0.0), strict=True)
-    moments = [x if tensor is None else number(tensor, tag, x) for tag, x in usual]
+    moments = [x if tensor is None else tensor.number(tag, x) for tag, x in usual]
     pose, base = placed(inertial)
     if base:
         inertial.note("relative_to of its pose is not used, as SDF says")
-    return Inertial(number(inertial, "mass", 1.0), pose, moments)
+    return Inertial(inertial.number("mass", 1.0), pose, moments)
 
 
 def _frames(document: Document) -> Iterator[FrameData]:
@@ -199,9 +209,9 @@ def _resistance(axis: Part | None) -> dict[str, Any]:
     dynamics = None if axis is None else axis.find("dynamics")
     if dynamics is None:
         return {}
-    if number(dynamics, "spring_stiffness", 0.0):
+    if dynamics.number("spring_stiffness", 0.0):
         dynamics.note("the spring is not used")
-    return {tag: number(dynamics, tag, 0.0) for tag in ("damping", "friction")}
+    return {tag: dynamics.number(tag, 0.0) for tag in ("damping", "friction")}
 
 
 def _limits(axis: Part, bounds: str) -> Limits:
@@ -210,7 +220,7 @@ def _limits(axis: Part, bounds: str) -> Limits:
     if limit is None:
         return Limits()
     none = vars(Limits())
-    given = {tag: number(limit, tag, x, infinite=True) for tag, x in none.items()}
+    given = {tag: bound(limit, tag, x) for tag, x in none.items()}
     for tag, x in given.items():
         positive = tag in ("velocity", "effort")
         if x < 0.0 if positive else bounds == "none":
@@ -220,26 +230,82 @@ def _limits(axis: Part, bounds: str) -> Limits:
     return Limits(**given)
 
 
+def bound(limit: Part, tag: str, default: float) -> float:
+    """A number that may be infinite."""
+    text = limit.content(tag)
+    endless = text.lower().lstrip("+-") in ("inf", "infinity")
+    return float(text) if endless else limit.number(tag, default)
+
+
 def _mimic(node: Node, mimic: Part) -> Mimic:
     """Its coordinate is multiplier times (that of the leader minus reference), plus offset."""
-    assert node.scope is not None, "joints stand in a model or a world"
-    leader = node.scope.find(mimic.text("joint"), mimic)
+    leader = node.find(mimic.text("joint"), mimic)
     if leader.kind != "joint" or mimic.element.get("axis", "axis") != "axis":
         problem = "mimic must name a joint, and its first axis"
         raise mimic.error("E-SDF-006", problem, "name one with one axis")
-    ratio = number(mimic, "multiplier", 1.0)
-    offset = number(mimic, "offset", 0.0) - ratio * number(mimic, "reference", 0.0)
+    ratio = mimic.number("multiplier", 1.0)
+    offset = mimic.number("offset", 0.0) - ratio * mimic.number("reference", 0.0)
     return Mimic(leader.name, ratio, offset)
 
 
 def _pitch(joint: Part) -> float:
     """Metres a radian: from metres a turn, right-handed, or the older radians a metre, left."""
     if joint.find("screw_thread_pitch") is not None:
-        return number(joint, "screw_thread_pitch", 1.0) / (2.0 * math.pi)
-    older = number(joint, "thread_pitch", 1.0)
+        return joint.number("screw_thread_pitch", 1.0) / (2.0 * math.pi)
+    older = joint.number("thread_pitch", 1.0)
     if older == 0.0:
         raise joint.error("E-SDF-007", "thread_pitch is 0", "give the radians for one metre")
     return -1.0 / older
+
+
+# Shapes ----------------------------------------------------------------------------------------
+
+
+def _shapes(link: Node, file: str) -> Iterator[ShapeData]:
+    """The shapes of a link, in its frame; digits of their angles are taken as printed.
+
+    file: the robot's, from whose folder meshes are named. A shape that cannot be drawn is left out
+    with a note: the motion does not depend on it.
+    """
+    as_printed = replace(link.part, source=replace(link.part.source, snap=False))
+    for part in as_printed.all(*ROLES):
+        try:
+            shape, base = drawn(part, link.name, file)
+            moved = relative(link.find(base, part), link) if base else Transform.identity()
+            yield replace(shape, pose=compose(shape.pose, moved)) if base else shape
+        except ModelError as error:
+            link.part.source.notes.append(f"{error.message}; the shape is left out")
+
+
+def drawn(part: Part, link: str, file: str) -> tuple[ShapeData, str]:
+    """What a `<visual>` or `<collision>` of a link says, and the name of the frame of its pose.
+
+    Meshes are named, never opened.
+    """
+    geometry = part.need("geometry")
+    found = geometry.find(*SHAPE_TRAITS)
+    if found is None:
+        raise geometry.error("E-SDF-033", f"geometry has none of {', '.join(SHAPE_TRAITS)}")
+    pose, base = placed(part)
+    name = ""
+    if found.tag == "mesh" and found.need("uri"):
+        name = renamed(found.content("uri"), part.source.file, file)
+    size = found.sizes()
+    if found.tag != "mesh" and min(size) <= 0.0:
+        raise found.error("E-SDF-034", f"{found.tag} has no volume", "give sizes above 0")
+    color = _color(part) if part.tag == "visual" else None
+    return ShapeData(link, found.tag, size, pose, name, color, part.tag), base
+
+
+def _color(visual: Part) -> tuple[float, ...] | None:
+    """Red, green, blue and opacity; none where the file has no such numbers."""
+    material = visual.find("material")
+    if material is None or material.find("diffuse") is None:
+        return None
+    count = 3 if len(material.content("diffuse").split()) == 3 else 4
+    *rgb, opacity = (*map(float, material.words("diffuse", count)), 1.0)[:4]
+    opacity *= 1.0 - visual.number("transparency", 0.0)
+    return tuple(min(max(x, 0.0), 1.0) for x in (*rgb, opacity))
 
 
 # The world -------------------------------------------------------------------------------------
@@ -255,27 +321,21 @@ def _held(document: Document, node: Node) -> JointData:
 def _spanned(links: list[LinkData], joints: list[JointData]) -> tuple[list[str], list[str]]:
     """Joints that close loops, since those before them connect their links already; and a link of
     each part that nothing connects to the world: the first that no joint of the tree carries."""
-    owner = {link.name: link.name for link in links}
-
-    def part_of(link: str) -> str:
-        while owner[link] != link:
-            owner[link] = owner[owner[link]]
-            link = owner[link]
-        return link
-
+    part_of = {link.name: [link.name] for link in links}
     loops, carried = [], set()
     for joint in joints:
         assert joint.parent is not None, "the world is a link"
-        first, second = part_of(joint.parent), part_of(joint.child)
-        if first == second:
+        less, more = sorted((part_of[joint.parent], part_of[joint.child]), key=len)
+        if less is more:
             loops.append(joint.name)
-        else:
-            carried.add(joint.child)
-            owner[second] = first
-    roots = {part_of(WORLD): WORLD}
-    for link in owner:
+            continue
+        carried.add(joint.child)
+        more += less
+        part_of |= dict.fromkeys(less, more)
+    roots = {id(part_of[WORLD]): WORLD}
+    for link, part in part_of.items():
         if link not in carried:
-            roots.setdefault(part_of(link), link)
+            roots.setdefault(id(part), link)
     return loops, list(roots.values())[1:]
 
 

@@ -1,18 +1,17 @@
 """An SDF file being read: its models, with those that it includes, as frames in their scopes."""
 
-import math
+import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from lxml import etree
 
 from chasles.errors import ModelError
 from chasles.formats.files import load, short
-from chasles.formats.sdf_frames import WORLD, Node, Scope
-from chasles.formats.sdf_include import included
-from chasles.formats.xml_document import parse
-from chasles.formats.xml_part import Part, Source
-from chasles.mathematics.linear import Vector
-from chasles.mathematics.rotations import matrix_from_quaternion
-from chasles.mathematics.spatial import Transform
+from chasles.formats.registry import VARIABLES, candidates, package_of
+from chasles.formats.sdf_frames import WORLD, Node, Scope, placed, truth
+from chasles.formats.xml_file import Part, Source, parse
 
 OLDEST, NEWEST = 4, 12
 """Minor versions of the format: what was before 1.4 has other elements."""
@@ -23,54 +22,8 @@ MAX_NESTING = 40
 MAX_PARTS = 20_000
 """Models, links, joints and frames; files that include each other twice can make any number."""
 
-
-def content(part: Part | None, default: str = "") -> str:
-    """The text of an element without the space around it."""
-    return default if part is None else (part.element.text or "").strip() or default
-
-
-def number(part: Part, tag: str, default: float, *, infinite: bool = False) -> float:
-    """The number in a child element."""
-    child = part.find(tag)
-    text = content(child)
-    if child is None or not text:
-        return default
-    if infinite and text.lower().lstrip("+-") in ("inf", "infinity"):
-        return math.copysign(math.inf, float(text))
-    return float(child.numerals(tag, text, 1)[0])
-
-
-def truth(part: Part | None, default: bool) -> bool:
-    """Whether an element says so."""
-    text = content(part).lower()
-    if part is None or not text:
-        return default
-    if text not in ("true", "false", "1", "0"):
-        raise part.error("E-SDF-009", f"{part.tag} is {short(text)}", "give true or false")
-    return text in ("true", "1")
-
-
-def placed(part: Part) -> tuple[Transform, str]:
-    """What `<pose>` says of an element: the pose, and the name of the frame that it is in."""
-    pose = part.find("pose")
-    if pose is None:
-        return Transform.identity(), ""
-    base = pose.element.get("relative_to") or pose.element.get("frame") or ""
-    text, angles = content(pose), pose.element.get("rotation_format", "euler_rpy")
-    if angles == "quat_xyzw":
-        x, y, z, *q = map(float, pose.numerals("pose", text or "0 0 0 0 0 0 1", 7))
-        size = math.hypot(*q)
-        if not 1e-9 < size < math.inf:
-            raise pose.error("E-SDF-010", "the quaternion of pose has no length", "give a unit one")
-        R = matrix_from_quaternion(Vector((q[3], q[0], q[1], q[2])))
-        return Transform.from_pose(R, Vector.of(x, y, z)), base
-    if angles != "euler_rpy":
-        problem = f"rotation_format is {short(angles)}"
-        raise pose.error("E-SDF-011", problem, "use euler_rpy or quat_xyzw")
-    words = pose.numerals("pose", text or "0 0 0 0 0 0", 6)
-    if pose.element.get("degrees", "") in ("true", "1"):
-        words[3:] = [repr(math.radians(float(word))) for word in words[3:]]
-    return pose.placement(Vector(tuple(map(float, words[:3]))), words[3:]), base
+MANIFEST = "model.config"
+"""The file of a model's folder that names the others, by the version of their format."""
 
 
 @dataclass
@@ -107,6 +60,19 @@ class Document:
         return node
 
 
+@dataclass(frozen=True)
+class _Way:
+    """What holds for the parts of a model. static: they never move. bare: those of models in it are
+    named without the model. above: the files and models that it is in."""
+
+    above: tuple[str, ...]
+    static: bool = False
+    bare: bool = False
+
+    def into(self, name: str, *, static: bool) -> "_Way":
+        return _Way((*self.above, name), static)
+
+
 def opened(file: str, *, snap: bool) -> Document:
     """The file, with all names, poses and included files read, not yet resolved."""
     notes: list[str] = []
@@ -118,9 +84,8 @@ def opened(file: str, *, snap: bool) -> Document:
     origin = Node(world, WORLD, "")
     top = Scope(version, origin, {WORLD: origin})
     document = Document(file, world, top, snap, notes)
-    models = list(world.all("model", "include"))
-    single = len(models) == 1 and world.find("joint") is None and world.find("frame") is None
-    _parts(document, top, world, bare=single, above=(file,))
+    single = len(list(world.all("model", "include"))) == 1 and not world.find("joint", "frame")
+    _parts(document, top, world, _Way((file,), bare=single))
     return document
 
 
@@ -132,110 +97,86 @@ def _root(file: str, snap: bool, notes: list[str]) -> tuple[Part, int]:
         problem = f"the document is a <{element.tag}>"
         raise part.error("E-SDF-014", problem, "an SDF file is an <sdf>")
     version = part.text("version")
-    major, _, minor = version.partition(".")
-    if major != "1" or not (minor.isascii() and minor.isdigit() and len(minor) < 4):
+    minor = _minor(version)
+    if minor is None or not version.startswith("1."):
         raise part.error("E-SDF-015", f"version is {short(version)}", "give one like 1.9")
-    if int(minor) < OLDEST:
+    if minor < OLDEST:
         problem = f"version {version} is too old"
         raise part.error("E-SDF-016", problem, f"save the file as 1.{OLDEST} or newer")
-    if int(minor) > NEWEST:
+    if minor > NEWEST:
         part.note(f"version {version} is newer than 1.{NEWEST}, as which it is read")
-    return part, int(minor)
+    return part, minor
 
 
-def _parts(
-    document: Document,
-    scope: Scope,
-    owner: Part,
-    *,
-    static: bool = False,
-    bare: bool = False,
-    above: tuple[str, ...],
-) -> None:
-    """The parts of a model or world.
+def _minor(version: str) -> int | None:
+    """The second number of a version, if it has one."""
+    minor = version.partition(".")[2]
+    return int(minor) if minor.isascii() and minor.isdigit() and len(minor) < 4 else None
 
-    bare: those of models in it are named without the model. above: the files and models it is in.
-    """
+
+def _parts(document: Document, scope: Scope, owner: Part, way: _Way) -> None:
+    """The parts of a model or world."""
     for child in owner.all("link", "joint", "frame", "model", "include"):
         if child.tag == "include":
-            _include(document, scope, child, static=static, bare=bare, above=above)
+            _include(document, scope, child, way)
             continue
         part = child.named()
         name = part.text("name")
         if name == WORLD or (name.startswith("__") and name.endswith("__")):
             raise part.error("E-SDF-017", "SDF keeps this name for itself", "rename it")
         if child.tag == "model":
-            _model(document, scope, part, static=static, bare=bare, above=above)
-        elif child.tag == "link":
-            document.add(scope, part, name, static=static)
-        elif child.tag == "joint":
-            end = content(part.find("child"))
-            document.add(scope, part, name, base=end, on=end, static=static)
-        else:
-            on = part.element.get("attached_to", "")
-            document.add(scope, part, name, base=on, on=on, static=static)
+            _model(document, scope, part, way)
+            continue
+        on = part.content("child") if child.tag == "joint" else part.element.get("attached_to", "")
+        on = "" if child.tag == "link" else on
+        document.add(scope, part, name, base=on, on=on, static=way.static)
 
 
-def _model(
-    document: Document,
-    scope: Scope,
-    part: Part,
-    *,
-    version: int = 0,
-    bare: bool = False,
-    static: bool = False,
-    above: tuple[str, ...],
-) -> Node:
-    """A model and its parts. version: of its own file. bare: its parts are named without it."""
-    if len(above) > MAX_NESTING:
+def _model(document: Document, scope: Scope, part: Part, way: _Way, version: int = 0) -> None:
+    """A model and its parts. version: of its own file."""
+    if len(way.above) > MAX_NESTING:
         problem = f"more than {MAX_NESTING} models within each other"
         raise part.error("E-SDF-018", problem, "nest them less")
     name = part.text("name")
-    node = document.add(
-        scope,
-        part,
-        name,
-        on=part.element.get("canonical_link", ""),
-        placement=part.element.get("placement_frame", ""),
-    )
-    if bare:
+    node = document.add(scope, part, name, **_model_frames(part))
+    if way.bare:
         node.name = ""
     node.inside = Scope(version or scope.version, node)
-    still = static or truth(part.find("static"), False)
-    _parts(document, node.inside, part, static=still, above=(*above, name))
-    return node
+    still = way.static or truth(part, "static", False)
+    _parts(document, node.inside, part, way.into(name, static=still))
 
 
-def _include(
-    document: Document,
-    scope: Scope,
-    part: Part,
-    *,
-    static: bool,
-    bare: bool,
-    above: tuple[str, ...],
-) -> None:
+def _model_frames(part: Part) -> dict[str, str]:
+    """The frames within that a model is attached to, and placed by."""
+    get = part.element.get
+    return {"on": get("canonical_link", ""), "placement": get("placement_frame", "")}
+
+
+# Included files --------------------------------------------------------------------------------
+
+
+def _include(document: Document, scope: Scope, part: Part, way: _Way) -> None:
     """A model of another file, with a name, place and the rest that the `<include>` may give."""
-    uri, file = content(part.find("uri")), included(part, NEWEST)
-    if file in above:
+    uri, file = part.content("uri"), _included(part)
+    if file in way.above:
         raise part.error("E-SDF-019", f"{short(uri)} includes itself", "leave one <include> out")
     try:
         root, version = _root(file, document.snap, document.notes)
     except ModelError as error:
         problem = f"cannot include {short(uri)}: {error.fault}"
         raise part.error("E-SDF-020", problem, error.remedy) from None
-    if root.find("model") is None and any(root.all("light", "actor")):
+    if root.find("model") is None and root.find("light", "actor") is not None:
         part.note(f"{short(uri)} is no model, and not used")
         return
     model = _overridden(root.need("model"), part)
-    within = (*above, file)
-    if part.element.get("merge", "") in ("true", "1"):
-        if scope.origin.kind == WORLD and model.find("link") is not None:
-            problem = f"{short(uri)} has links, which a world cannot have"
-            raise part.error("E-SDF-021", problem, "leave out merge")
-        _merge(document, scope, model, version=version, static=static, above=within)
-    else:
-        _model(document, scope, model, version=version, static=static, bare=bare, above=within)
+    within = replace(way, above=(*way.above, file))
+    if part.element.get("merge", "") not in ("true", "1"):
+        _model(document, scope, model, within, version)
+        return
+    if scope.origin.kind == WORLD and model.find("link") is not None:
+        problem = f"{short(uri)} has links, which a world cannot have"
+        raise part.error("E-SDF-021", problem, "leave out merge")
+    _merge(document, scope, model, within, version)
 
 
 def _overridden(model: Part, include: Part) -> Part:
@@ -243,7 +184,7 @@ def _overridden(model: Part, include: Part) -> Part:
     if include.find("placement_frame") is not None and include.find("pose") is None:
         raise include.error("E-SDF-022", "placement_frame says what <pose> places", "add a <pose>")
     for key in ("name", "placement_frame"):
-        if text := content(include.find(key)):
+        if text := include.content(key):
             model.element.set(key, text)
     for key in ("pose", "static"):
         own, given = model.find(key), include.find(key)
@@ -254,29 +195,51 @@ def _overridden(model: Part, include: Part) -> Part:
     return model.named()
 
 
-def _merge(
-    document: Document,
-    scope: Scope,
-    part: Part,
-    *,
-    version: int,
-    static: bool,
-    above: tuple[str, ...],
-) -> None:
+def _merge(document: Document, scope: Scope, part: Part, way: _Way, version: int) -> None:
     """The parts of an included model as parts of the one that includes it, or of the world.
 
     Its own frame stays, by the name that sdformat gives it: `_merged__NAME__model__`.
     """
-    if truth(part.find("static"), False) and not static:
+    if truth(part, "static", False) and not way.static:
         part.note("static is not used of a model that is merged, as SDF says")
     name = f"_merged__{part.text('name')}__model__"
-    origin = document.add(
-        scope,
-        part,
-        name,
-        kind="frame",
-        on=part.element.get("canonical_link", ""),
-        placement=part.element.get("placement_frame", ""),
-    )
+    origin = document.add(scope, part, name, kind="frame", **_model_frames(part))
     origin.inside = Scope(version, origin, into=scope)
-    _parts(document, origin.inside, part, static=static, above=(*above, name))
+    _parts(document, origin.inside, part, way.into(name, static=way.static))
+
+
+def _included(part: Part) -> str:
+    """The file that an `<include>` names: a path, a folder of a model, or a `model://` name."""
+    part.need("uri")
+    uri = part.content("uri")
+    if uri.startswith(("http://", "https://")):
+        problem = f"uri is {short(uri)}"
+        raise part.error("E-SDF-030", problem, "nothing is fetched: save the model, give its path")
+    path: Path | None = Path(part.source.file).parent / uri.removeprefix("file://")
+    if package_of(uri):
+        path = next((x for x in candidates(uri, part.source.file) if x.exists()), None)
+    if path is None:
+        problem = (
+            f"{short(uri)} is neither beside the file nor in a folder above it, nor in one of "
+            f"{', '.join(VARIABLES)}"
+        )
+        raise part.error("E-SDF-031", problem, "put the model's folder there")
+    return os.fspath(_main(part, path) if path.is_dir() else path)
+
+
+def _main(part: Part, folder: Path) -> Path:
+    """The file of a model's folder: the newest that can be read, `model.sdf` where none is told."""
+    if not (folder / MANIFEST).is_file():
+        return folder / "model.sdf"
+    manifest = os.fspath(folder / MANIFEST)
+    try:
+        told = parse(manifest, load(manifest)).findall("sdf")
+    except ModelError as error:
+        raise part.error("E-SDF-032", error.fault, error.remedy) from None
+
+    def version(element: etree._Element) -> int:
+        return _minor(element.get("version", "")) or 0
+
+    known = sorted((x for x in told if version(x) <= NEWEST), key=version)
+    names = [(element.text or "").strip() for element in known]
+    return folder / next(filter(None, reversed(names)), "model.sdf")

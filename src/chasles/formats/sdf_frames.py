@@ -1,17 +1,21 @@
 """SDF's frames: names in the scopes of models, poses in one another, and the links they are on.
 
 Every link, joint, model and `<frame>` has a frame (sdformat.org, "Pose frame semantics"): its pose
-is given in some other one, and it moves with the link that it is attached to.
+is given in some other one, and it moves with the link that it is attached to. A joint's ends and
+axes are named by such frames.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from chasles.formats.xml_part import Part
-from chasles.mathematics.spatial import Transform
+from chasles.formats.files import short
+from chasles.formats.xml_file import Part
+from chasles.mathematics.linear import Vector
+from chasles.mathematics.rotations import matrix_from_quaternion
+from chasles.mathematics.spatial import Transform, inverted
 from chasles.model.build import compose
-from chasles.model.joints.reverse import inverted
 from chasles.model.model import suggest
 
 MODEL, WORLD = "__model__", "world"
@@ -38,6 +42,11 @@ class Node:
     inside: "Scope | None" = None
     placement: str = ""
     static: bool = False
+
+    def find(self, name: str, part: Part) -> "Node":
+        """The frame of a name where this one stands."""
+        assert self.scope is not None, "all parts stand in a model or a world"
+        return self.scope.find(name, part)
 
     @property
     def above(self) -> "Node | None":
@@ -153,3 +162,58 @@ def relative(a: Node, b: Node) -> Transform:
             if above in others:
                 meet = above
     return compose(sides[0][meet], inverted(sides[1][meet]))
+
+
+# What elements say -----------------------------------------------------------------------------
+
+
+def truth(part: Part, tag: str, default: bool) -> bool:
+    """Whether a child says so."""
+    text, child = part.content(tag).lower(), part.find(tag)
+    if child is None or not text:
+        return default
+    if text not in ("true", "false", "1", "0"):
+        raise child.error("E-SDF-009", f"{tag} is {short(text)}", "give true or false")
+    return text in ("true", "1")
+
+
+def placed(part: Part) -> tuple[Transform, str]:
+    """What `<pose>` says of an element: the pose, and the name of the frame that it is in."""
+    pose, text = part.find("pose"), part.content("pose")
+    if pose is None:
+        return Transform.identity(), ""
+    base = pose.element.get("relative_to") or pose.element.get("frame") or ""
+    angles = pose.element.get("rotation_format", "euler_rpy")
+    if angles == "quat_xyzw":
+        x, y, z, *q = map(float, pose.numerals("pose", text or "0 0 0 0 0 0 1", 7))
+        size = math.hypot(*q)
+        if not 1e-9 < size < math.inf:
+            raise pose.error("E-SDF-010", "the quaternion of pose has no length", "give a unit one")
+        R = matrix_from_quaternion(Vector((q[3], q[0], q[1], q[2])))
+        return Transform.from_pose(R, Vector.of(x, y, z)), base
+    if angles != "euler_rpy":
+        problem = f"rotation_format is {short(angles)}"
+        raise pose.error("E-SDF-011", problem, "use euler_rpy or quat_xyzw")
+    words = pose.numerals("pose", text or "0 0 0 0 0 0", 6)
+    if pose.element.get("degrees", "") in ("true", "1"):
+        words[3:] = [repr(math.radians(float(word))) for word in words[3:]]
+    return pose.placement(Vector(tuple(map(float, words[:3]))), words[3:]), base
+
+
+def end(joint: Node, tag: str) -> Node | None:
+    """The link at an end of a joint, by its own name or that of a frame on it; None: the world."""
+    part, name = joint.part.need(tag), joint.part.content(tag)
+    if not name:
+        raise part.error("E-SDF-023", f"there is no name in <{tag}>", "give that of a link")
+    return None if name == WORLD else joint.find(name, part).carrier
+
+
+def direction(joint: Node, axis: Part) -> Vector:
+    """The unit vector of an `<axis>` or `<axis2>`, in the joint's frame."""
+    assert joint.scope is not None, "joints stand in a model or a world"
+    xyz = axis.find("xyz")
+    given = Vector.of(0.0, 0.0, 1.0) if xyz is None else axis.axis()
+    named = "" if xyz is None else xyz.element.get("expressed_in", "")
+    if joint.scope.version <= 4 or truth(axis, "use_parent_model_frame", False):
+        named = named or MODEL
+    return relative(joint.find(named, axis), joint).R @ given if named else given

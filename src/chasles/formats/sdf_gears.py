@@ -1,12 +1,17 @@
-"""Gearbox joints of SDF files: couplings between the angles of two other joints."""
+"""Gearbox joints of SDF files, read and written: couplings of the angles of two other joints."""
 
 import math
 from collections.abc import Iterable, Iterator
 
-from chasles.formats.sdf_document import Document, number
-from chasles.formats.sdf_ends import direction, end
-from chasles.formats.sdf_frames import WORLD, Node, relative
-from chasles.model import CouplingData, JointData, gear
+from lxml import etree
+
+from chasles.formats.files import words
+from chasles.formats.sdf_document import Document
+from chasles.formats.sdf_frames import WORLD, Node, direction, end, relative
+from chasles.formats.writable import refusal
+from chasles.formats.xml_file import add_texts, added
+from chasles.model import CouplingData, Description, JointData, gear
+from chasles.model.couplings import linear
 
 KIND = "gearbox"
 """The format's name for such a joint."""
@@ -34,7 +39,7 @@ def gears(document: Document, joints: Iterable[JointData]) -> Iterator[CouplingD
     for node in nodes.values():
         if node.part.text("type") != KIND or node.static:
             continue
-        ratio = number(node.part, "gearbox_ratio", 1.0)
+        ratio = node.part.number("gearbox_ratio", 1.0)
         if ratio == 0.0:
             problem = "gearbox_ratio is 0"
             raise node.part.error("E-SDF-028", problem, "give the ratio, or fix its child")
@@ -45,7 +50,8 @@ def gears(document: Document, joints: Iterable[JointData]) -> Iterator[CouplingD
 
 def _angle(node: Node, tag: str, axis: str, turning: Turning) -> tuple[str, float]:
     """The joint that turns an end of a gearbox against its reference, and 1 or -1 for its sense."""
-    link, reference = (_name(end(node, x)) for x in (tag, REFERENCE))
+    ends = (end(node, x) for x in (tag, REFERENCE))
+    link, reference = (WORLD if x is None else x.name for x in ends)
     wanted = direction(node, node.part.need(axis))
     for place, joint in turning.get(frozenset((link, reference)), ()):
         along = float((relative(place, node).R @ joint.axis).dot(wanted))
@@ -58,5 +64,52 @@ def _angle(node: Node, tag: str, axis: str, turning: Turning) -> tuple[str, floa
     raise node.part.error("E-SDF-029", problem, "add one")
 
 
-def _name(link: Node | None) -> str:
-    return WORLD if link is None else link.name
+# Writing ---------------------------------------------------------------------------------------
+
+
+def add_gears(model: etree._Element, source: Description) -> None:
+    """A gearbox for each coupling; refused is what is no ratio of two turns from one link."""
+    joints = {joint.name: joint for joint in source.joints}
+    for data in source.couplings:
+        slopes, constant = linear(data) or ([], 0.0)
+        pair = [joints[name] for name in data.freedoms if name in joints]
+        shared = _shared(pair)
+        if constant or len(slopes) != 2 or shared is None:
+            problem = "is no ratio of two revolute joints on one link"
+            raise refusal("E-SDF-040", data, problem, "save it as .toml or .xml")
+        _gearbox(model, data, pair, slopes, shared)
+
+
+def _shared(pair: list[JointData]) -> str | None:
+    """The link that both joints have, or the world."""
+    if len(pair) != 2 or not all(joint.traits.hinge for joint in pair):
+        return None
+    first, second = ({joint.parent or WORLD, joint.child} for joint in pair)
+    return next(iter(first & second), None)
+
+
+def _gearbox(
+    model: etree._Element,
+    data: CouplingData,
+    pair: list[JointData],
+    slopes: list[float],
+    shared: str,
+) -> None:
+    """From a q + b p = 0: with angles s q and t p against the shared link, t p = -(s t a/b) s q."""
+    first, second = zip(pair, slopes, strict=True)
+    if first[1] == 1.0:  # the child follows, with this factor, as it is read back
+        first, second = second, first
+    if _end(second[0], shared)[0] == WORLD:
+        first, second = second, first
+    ends = [_end(joint, shared) for joint, _ in (first, second)]
+    ratio = ends[0][1] * ends[1][1] * first[1] / second[1]
+    element = added(model, "joint", name=data.name, type=KIND)
+    texts = {"parent": ends[0][0], "child": ends[1][0], "gearbox_ratio": words([ratio])}
+    add_texts(element, **texts, **{REFERENCE: shared})
+    for tag, (joint, _) in (("axis", first), ("axis2", second)):
+        added(added(element, tag), "xyz", expressed_in=joint.name).text = words(joint.axis)
+
+
+def _end(joint: JointData, shared: str) -> tuple[str, float]:
+    """The other link of a joint, and the sense in which its coordinate turns that."""
+    return (joint.child, 1.0) if shared != joint.child else (joint.parent or WORLD, -1.0)

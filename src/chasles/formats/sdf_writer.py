@@ -2,29 +2,26 @@
 
 import math
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
 from lxml import etree
 
-from chasles.formats.files import short, store
-from chasles.formats.refusals import check_writable, refusal
-from chasles.formats.sdf_elements import add_pose, add_text
+from chasles.formats import xml_file as xml
+from chasles.formats.files import short, store, words
 from chasles.formats.sdf_frames import MODEL, WORLD
-from chasles.formats.sdf_shapes import add_shape
-from chasles.formats.sdf_writer_gears import add_gears
-from chasles.formats.xml_document import added, begun, printed, words
-from chasles.formats.xml_part import MOMENTS
+from chasles.formats.sdf_gears import add_gears
+from chasles.formats.writable import ball_limits, check_writable, lacking, refusal, some
+from chasles.formats.xml_file import MOMENTS
 from chasles.mathematics.linear import Vector
-from chasles.mathematics.spatial import RigidInertia, Transform
-from chasles.model import Description, JointData, Limits, LoopData
+from chasles.mathematics.spatial import RigidInertia, Transform, inverted
+from chasles.model import Description, JointData, Limits, LoopData, ShapeData
 from chasles.model.build import compose, natural_axes
 from chasles.model.graph import unused_name
 from chasles.model.joints import as_bounded, spelling
-from chasles.model.joints.reverse import inverted
-from chasles.model.series import in_series
+from chasles.model.series import in_series, taken_names
 
 VERSION = "1.11"
 """The first with mimic joints and with metres for one turn of a screw."""
@@ -46,7 +43,7 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
     Refused: what SDF cannot say (other couplings, armature, free joints elsewhere than at the
     world's origin, other joints).
     """
-    notes = list(check_writable(description, "SDF"))
+    notes = check_writable(description, "SDF")
     source = _renamed(_on_world(in_series(description, "SDF"), notes), notes)
     free = [joint for joint in source.joints if joint.traits.floating]
     joints = [joint for joint in source.joints if not joint.traits.floating]
@@ -58,15 +55,17 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
             f"joint {joint.name!r} is written as none: in SDF floats what nothing holds to the "
             "world; it is read as 'root_joint', or after its link, before all others"
         )
-    root = begun("sdf", version=VERSION)
+    root = xml.begun("sdf", version=VERSION)
     outer = root
     if source.gravity != Description.gravity:
-        outer = added(root, "world", name="world")
-        add_text(outer, "gravity", words(source.gravity))
-    model = added(outer, "model", name=source.name)
+        outer = xml.added(root, "world", name="world")
+        xml.add_texts(outer, gravity=words(source.gravity))
+    model = xml.added(outer, "model", name=source.name)
     _add_parts(model, source, [joint.child for joint in free], joints)
-    _note_what_is_left(source, notes)
-    store(path, printed(root))
+    notes += ball_limits(source.joints)
+    if light := [link.name for link in source.links if not link.inertia.m]:
+        notes.append(f"Gazebo takes no links without mass: {some(light)}")
+    store(path, xml.printed(root))
     return tuple(notes)
 
 
@@ -76,30 +75,28 @@ def _add_parts(
     """Links that float first, since a reader takes those for the roots of what floats."""
     joint_of = {joint.child: joint for joint in joints}
     for link in sorted(source.links, key=lambda link: link.name not in floats):
-        element = added(model, "link", name=link.name)
+        element = xml.added(model, "link", name=link.name)
         if link.name in joint_of:
             joint = joint_of[link.name]
-            add_pose(element, inverted(joint.child_pose), joint.name)
-        _inertial(element, link.inertia)
+            _add_pose(element, inverted(joint.child_pose), joint.name)
+        _add_inertial(element, link.inertia)
         own = (shape for shape in source.shapes if shape.link == link.name)
         for k, shape in enumerate(own, start=1):
-            add_shape(element, shape, k)
+            _add_shape(element, shape, k)
     for joint in joints:
-        _joint(model, joint, joint.pose, joint.parent or MODEL)
-    taken = set(_ties(source))
-    taken |= {link.name for link in source.links} | {frame.name for frame in source.frames}
+        _add_joint(model, joint, joint.pose, joint.parent or MODEL)
+    taken = set.union(*taken_names(source))
     for link in source.links:
         if link.name not in joint_of and link.name not in floats:
             held = JointData(unused_name(f"{link.name}.world", taken), "fixed", None, link.name)
-            _joint(model, held, Transform.identity(), MODEL)
-    at_zero, part_of = _zero_poses(source), _parts(source)
+            _add_joint(model, held, Transform.identity(), MODEL)
+    carriers: dict[str | None, JointData] = {joint.child: joint for joint in source.joints}
     for loop in source.loops:
-        _check_closed(loop, at_zero)
-        _check_within(loop, part_of)
-        _joint(model, loop, loop.child_pose, loop.child)
+        _check_loop(loop, carriers)
+        _add_joint(model, loop, loop.child_pose, loop.child)
     add_gears(model, source)
     for frame in source.frames:
-        add_pose(added(model, "frame", name=frame.name, attached_to=frame.link), frame.pose)
+        _add_pose(xml.added(model, "frame", name=frame.name, attached_to=frame.link), frame.pose)
 
 
 # What the format can say -----------------------------------------------------------------------
@@ -167,17 +164,10 @@ def _renamed(source: Description, notes: list[str]) -> Description:
         joints=tuple(map(tied, source.joints)),
         loops=tuple(map(tied, source.loops)),
         couplings=tuple(
-            replace(
-                data,
-                name=ties[data.name],
-                freedoms=tuple(ties.get(freedom, freedom) for freedom in data.freedoms),
-            )
-            for data in source.couplings
+            replace(x, name=ties[x.name], freedoms=tuple(ties.get(f, f) for f in x.freedoms))
+            for x in source.couplings
         ),
-        frames=tuple(
-            replace(frame, name=frames[frame.name], link=links[frame.link])
-            for frame in source.frames
-        ),
+        frames=tuple(replace(x, name=frames[x.name], link=links[x.link]) for x in source.frames),
         shapes=tuple(replace(shape, link=links[shape.link]) for shape in source.shapes),
     )
 
@@ -190,13 +180,11 @@ def _ties(source: Description) -> list[str]:
 
 def _check(joint: JointData) -> None:
     """Refuse a joint that the format does not have."""
-    part = f"{'loop' if isinstance(joint, LoopData) else 'joint'} {joint.name!r}"
     turned = isinstance(joint, LoopData) and (joint.traits.flips or not joint.traits.along)
     if "SDF" not in joint.traits.names or (joint.reversed and joint.kind != "fixed" and not turned):
-        what = "reversed " if joint.reversed else ""
-        raise refusal("E-SDF-035", part, f"is {what}{joint.kind}", "SDF", _ELSE)
+        raise refusal("E-SDF-035", joint, lacking(joint), _ELSE)
     if joint.armature and joint.kind != "fixed":
-        raise refusal("E-SDF-036", part, "has an armature", "SDF", f"{_ELSE} or .xml")
+        raise refusal("E-SDF-036", joint, "has an armature", f"{_ELSE} or .xml")
 
 
 def _check_free(joint: JointData) -> None:
@@ -204,73 +192,37 @@ def _check_free(joint: JointData) -> None:
     here = joint.pose.is_identity and joint.child_pose.is_identity
     if joint.parent is not None or not here or joint.resists or joint.reversed:
         problem = "is free from elsewhere than the world's origin, or not without resistance"
-        remedy = f"{_ELSE}, or let it start there"
-        raise refusal("E-SDF-037", f"joint {joint.name!r}", problem, "SDF", remedy)
+        raise refusal("E-SDF-037", joint, problem, f"{_ELSE}, or let it start there")
 
 
-def _zero_poses(source: Description) -> dict[str | None, Transform]:
-    """Of links in the world, where all coordinates are zero."""
-    found: dict[str | None, Transform] = {None: Transform.identity()}
-    carried: dict[str | None, list[JointData]] = {}
-    for joint in source.joints:
-        carried.setdefault(joint.parent, []).append(joint)
-    children = {joint.child for joint in source.joints}
-    found |= {link.name: Transform.identity() for link in source.links if link.name not in children}
-    pending = list(found)
-    while pending:
-        parent = pending.pop()
-        for joint in carried.get(parent, []):
-            place = compose(joint.pose, found[parent])
-            found[joint.child] = compose(inverted(joint.child_pose), place)
-            pending.append(joint.child)
-    return found
-
-
-def _check_closed(loop: LoopData, at_zero: dict[str | None, Transform]) -> None:
-    """SDF has one frame for a joint, where its links stand in the file."""
-    first, second = compose(loop.pose, at_zero[loop.parent]), at_zero[loop.child]
-    second = compose(loop.child_pose, second)
+def _check_loop(loop: LoopData, joint_of: Mapping[str | None, JointData]) -> None:
+    """SDF has one frame for a joint, where its links stand in the file; and what a joint holds
+    floats no more, since the joint would carry it."""
+    first, one = _in_world(loop.parent, loop.pose, joint_of)
+    second, other = _in_world(loop.child, loop.child_pose, joint_of)
     apart = [a - b for a, b in zip(first.r, second.r, strict=True)]
     if not _is_ball(loop):
         apart += np.ravel(np.subtract(first.R.rows, second.R.rows)).tolist()
-    size = 1.0 + max(map(abs, first.r))
-    if max(map(abs, apart)) > _CLOSED * size:
+    if max(map(abs, apart)) > _CLOSED * (1.0 + max(map(abs, first.r))):
         problem = "is open where all coordinates are zero"
-        remedy = f"{_ELSE}, or choose zeros where it is closed"
-        raise refusal("E-SDF-038", f"loop {loop.name!r}", problem, "SDF", remedy)
+        raise refusal("E-SDF-038", loop, problem, f"{_ELSE}, or choose zeros where it is closed")
+    if one != other:
+        problem = f"closes through the free joint of link {other or one!r}"
+        raise refusal("E-SDF-039", loop, problem, f"{_ELSE} or .xml")
 
 
-def _parts(source: Description) -> dict[str | None, str | None]:
-    """For each link, the floating one that carries it; None where the world does."""
-    joint_of = {joint.child: joint for joint in source.joints}
-
-    def carrier(link: str | None) -> str | None:
-        while link in joint_of and not joint_of[link].traits.floating:
-            link = joint_of[link].parent
-        return link if link in joint_of else None
-
-    return {name: carrier(name) for name in (None, *(link.name for link in source.links))}
-
-
-def _check_within(loop: LoopData, part_of: dict[str | None, str | None]) -> None:
-    """What a joint holds floats no more: the joint would carry it."""
-    if part_of[loop.parent] != part_of[loop.child]:
-        floating = part_of[loop.child] or part_of[loop.parent]
-        problem = f"closes through the free joint of link {floating!r}"
-        raise refusal("E-SDF-039", f"loop {loop.name!r}", problem, "SDF", f"{_ELSE} or .xml")
-
-
-def _note_what_is_left(source: Description, notes: list[str]) -> None:
-    """Limits of balls, and links that other programs do not take."""
-    round_ones = (j for j in source.joints if "1" in j.traits.units)
-    balls = [j.name for j in round_ones if j.limits != Limits()]
-    if balls:
-        names = ", ".join(map(repr, balls[:6]))
-        notes.append(f"limits of ball and free joints are not written: {names}")
-    light = [link.name for link in source.links if not link.inertia.m]
-    if light:
-        names = ", ".join(map(repr, light[:6])) + (", ..." if len(light) > 6 else "")
-        notes.append(f"Gazebo takes no links without mass: {names}")
+def _in_world(
+    link: str | None, pose: Transform, joint_of: Mapping[str | None, JointData]
+) -> tuple[Transform, str | None]:
+    """A frame on a link in the world, where all coordinates are zero; and the floating link that
+    carries it, None where the world does."""
+    floating = None
+    while link in joint_of:
+        joint = joint_of[link]
+        floating = link if floating is None and joint.traits.floating else floating
+        pose = compose(compose(pose, inverted(joint.child_pose)), joint.pose)
+        link = joint.parent
+    return pose, floating
 
 
 def _is_ball(joint: JointData) -> bool:
@@ -281,51 +233,63 @@ def _is_ball(joint: JointData) -> bool:
 # Elements --------------------------------------------------------------------------------------
 
 
-def _inertial(element: etree._Element, inertia: RigidInertia) -> None:
+def _add_pose(element: etree._Element, pose: Transform, base: str = "") -> None:
+    """Of an element, in the frame that it has without being said or in another."""
+    if base or not pose.is_identity:
+        relative = {"relative_to": base} if base else {}
+        xml.added(element, "pose", **relative).text = f"{words(pose.r)} {xml.angles(pose)}"
+
+
+def _add_inertial(element: etree._Element, inertia: RigidInertia) -> None:
     """Always written: without it a link would have 1 kg."""
     mass, center, moments = inertia.about_center()
-    inertial = added(element, "inertial")
-    add_text(inertial, "pose", f"{words(center)} 0 0 0")
-    add_text(inertial, "mass", words([mass]))
-    tensor = added(inertial, "inertia")
-    for tag, x in zip(MOMENTS, moments, strict=True):
-        add_text(tensor, tag, words([x]))
+    inertial = xml.added(element, "inertial")
+    xml.add_texts(inertial, pose=f"{words(center)} 0 0 0", mass=words([mass]))
+    xml.add_texts(
+        xml.added(inertial, "inertia"), **xml.each(dict(zip(MOMENTS, moments, strict=True)))
+    )
 
 
-def _joint(model: etree._Element, joint: JointData, place: Transform, base: str) -> None:
+def _add_shape(link: etree._Element, shape: ShapeData, k: int) -> None:
+    """A shape of a link, its k-th: names differ within a link."""
+    element = xml.added(link, shape.role, name=f"{shape.role} {k}")
+    _add_pose(element, shape.pose)
+    file = {"uri": shape.file} if shape.kind == "mesh" else {}
+    xml.add_texts(xml.added(xml.added(element, "geometry"), shape.kind), **file, **xml.sizes(shape))
+    if shape.color is not None and shape.role == "visual":
+        color = words(shape.color)
+        xml.add_texts(xml.added(element, "material"), ambient=color, diffuse=color)
+
+
+def _add_joint(model: etree._Element, joint: JointData, place: Transform, base: str) -> None:
     """A joint whose frame is placed in another."""
     bounded = (joint.limits.lower, joint.limits.upper) != (-math.inf, math.inf)
     kind = spelling(as_bounded(joint.kind, True) if bounded else joint.kind, "SDF")
-    element = added(model, "joint", name=joint.name, type=kind)
-    add_pose(element, place, base)
-    add_text(element, "parent", WORLD if joint.parent is None else joint.parent)
-    add_text(element, "child", joint.child)
+    element = xml.added(model, "joint", name=joint.name, type=kind)
+    _add_pose(element, place, base)
+    parent = WORLD if joint.parent is None else joint.parent
+    xml.add_texts(element, parent=parent, child=joint.child)
     if joint.kind == "fixed" or (_is_ball(joint) and not joint.resists):
         return
     if "pitch" in joint.traits.data:
-        add_text(element, "screw_thread_pitch", words([joint.pitch * 2.0 * math.pi]))
+        xml.add_texts(element, screw_thread_pitch=words([joint.pitch * 2.0 * math.pi]))
     axes = [joint.axis]  # of a ball any: its damping needs one
     if len(joint.traits.along) == 2:
         axes = [Vector(row) for row in natural_axes(joint).rows[:2]]
     for tag, axis in zip(("axis", "axis2"), axes, strict=False):
-        _axis(added(element, tag), joint, axis)
+        _add_axis(xml.added(element, tag), joint, axis)
 
 
-def _axis(element: etree._Element, joint: JointData, axis: Vector) -> None:
+def _add_axis(element: etree._Element, joint: JointData, axis: Vector) -> None:
     """One freedom of a joint."""
-    add_text(element, "xyz", words(axis))
+    xml.add_texts(element, xyz=words(axis))
     bounds = Limits() if _is_ball(joint) else joint.limits
-    limits = {key: x for key, x in vars(bounds).items() if math.isfinite(x)}
-    if limits:
-        limit = added(element, "limit")
-        for key in limits:
-            add_text(limit, key, words([limits[key]]))
+    if limits := {key: x for key, x in vars(bounds).items() if math.isfinite(x)}:
+        xml.add_texts(xml.added(element, "limit"), **xml.each(limits))
     if joint.damping or joint.friction:
-        dynamics = added(element, "dynamics")
-        add_text(dynamics, "damping", words([joint.damping]))
-        add_text(dynamics, "friction", words([joint.friction]))
+        numbers = {"damping": joint.damping, "friction": joint.friction}
+        xml.add_texts(xml.added(element, "dynamics"), **xml.each(numbers))
     if joint.mimic is not None:
-        mimic = added(element, "mimic", joint=joint.mimic.joint, axis="axis")
-        add_text(mimic, "multiplier", words([joint.mimic.multiplier]))
-        add_text(mimic, "offset", words([joint.mimic.offset]))
-        add_text(mimic, "reference", "0")
+        mimic = xml.added(element, "mimic", joint=joint.mimic.joint, axis="axis")
+        numbers = {"multiplier": joint.mimic.multiplier, "offset": joint.mimic.offset}
+        xml.add_texts(mimic, **xml.each(numbers), reference="0")

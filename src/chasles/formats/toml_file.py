@@ -1,5 +1,6 @@
 """A robot file in TOML: its values in SI units, with their lines; and values as TOML has them."""
 
+import bisect
 import json
 import math
 import os
@@ -9,10 +10,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from chasles.errors import ModelError
-from chasles.formats.files import load
-from chasles.formats.numbers import angle_word, multiple, radians, right_angles
-from chasles.formats.toml_lines import Lines
-from chasles.model import JOINTS
+from chasles.formats.files import angle_word, load, multiple, radians, right_angles
+from chasles.mathematics.linear import Vector
+from chasles.model import JOINTS, Mimic
 from chasles.model.dh_fields import Field, checked, choice
 from chasles.model.model import suggest
 
@@ -36,12 +36,14 @@ LENGTHS = ("d", "a", "b", "center", "position", "child_position", "radius", "pit
 COORDINATES = ("limits", "velocity")
 """Keys that are converted as their names say, or as the joint's coordinate is."""
 
+_HEADER = re.compile(r"\s*\[{1,2}\s*[\"']?([\w-]+)[\"']?\s*\]{1,2}\s*(#.*)?")
+
 _UNITS = {
     what: Field(choice(*names), " or ".join(map(repr, names))) for what, names in UNITS.items()
 }
 
 
-def coordinate(kind: str) -> str:
+def _coordinate(kind: str) -> str:
     """What the limits of a joint type are: "angle", "length", or "" for neither."""
     units = set(JOINTS[kind].units) if kind in JOINTS else set()
     return {"rad": "angle", "m": "length"}[units.pop()] if units in ({"rad"}, {"m"}) else ""
@@ -56,6 +58,47 @@ class _Printed(float):
         made = super().__new__(cls, text)
         made.text = text.replace("_", "")
         return made
+
+
+class Lines:
+    """The lines of the headers and keys of a file, found in its text: `tomllib` gives none.
+
+    A header or key that is written in no plain way (in an inline table, say) is not found, and then
+    nothing is said: headers that do not number as many as the tables they should begin are not
+    trusted.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._lines = text.split("\n")
+        found = ((k, _HEADER.fullmatch(line.rstrip("\r"))) for k, line in enumerate(self._lines))
+        self._headers: list[int] = []
+        self._starts: dict[str, list[int]] = {}
+        for k, match in found:
+            if match:
+                self._headers.append(k)
+                self._starts.setdefault(match[1], []).append(k)
+
+    def of(self, data: dict[str, Any], *path: str | int) -> int | None:
+        """The line, from 1, of a key by its path: ("units", "angle"), ("joint", 2, "theta").
+
+        data: the values of the file. Where a key has no line of its own, that of its table.
+        """
+        block, *rest = path
+        starts = self._starts.get(str(block), [])
+        value = data.get(str(block))
+        expected = len(value) if isinstance(value, list) else 1
+        if not starts or len(starts) != expected:
+            return self._key(str(block), 0)
+        start = starts[int(rest.pop(0))] if isinstance(value, list) and rest else starts[0]
+        return (self._key(str(rest[0]), start + 1) if rest else None) or start + 1
+
+    def _key(self, key: str, first: int) -> int | None:
+        """The line of `key = ...` among those from `first` on, up to the next header."""
+        pattern = re.compile(rf"\s*[\"']?{re.escape(key)}[\"']?\s*[=.]")
+        k = bisect.bisect_left(self._headers, first)
+        last = self._headers[k] if k < len(self._headers) else len(self._lines)
+        found = [k for k in range(first, last) if pattern.match(self._lines[k])]
+        return found[0] + 1 if len(found) == 1 else None
 
 
 class TomlFile:
@@ -99,35 +142,23 @@ class TomlFile:
 
     def table(self, name: str, known: dict[str, Field]) -> dict[str, Any]:
         """The values of a table at the top, in SI; none if there is no such table."""
-        return self._read(self.data.get(name, {}), known, lambda values: "", name)
+        return self._read(self.data.get(name, {}), known, "", name)
 
-    def rows(
-        self,
-        name: str,
-        known: dict[str, Field],
-        coordinate: Callable[[Mapping[str, Any]], str] = lambda values: "",
-    ) -> list[dict[str, Any]]:
-        """The values of all tables [[name]], in SI.
-
-        coordinate: what the coordinate of such a row is, "angle", "length" or neither.
-        """
+    def rows(self, name: str, known: dict[str, Field], kind: str = "") -> list[dict[str, Any]]:
+        """The values of all tables [[name]], in SI. kind: of joints that do not say theirs."""
         given = self.data.get(name, [])
         if not isinstance(given, list):
             problem = f"{name} is no list of tables"
             raise self.error("E-TOML-013", problem, f"write [[{name}]] above each", name)
-        return [self._read(row, known, coordinate, name, i) for i, row in enumerate(given)]
+        return [self._read(row, known, kind, name, i) for i, row in enumerate(given)]
 
     def _read(
-        self,
-        given: Any,
-        known: dict[str, Field],
-        coordinate: Callable[[Mapping[str, Any]], str],
-        *path: str | int,
+        self, given: Any, known: dict[str, Field], kind: str, *path: str | int
     ) -> dict[str, Any]:
         self._check_keys(given, known, *path)
         values = {key: self._value(known, raw, *path, key) for key, raw in given.items()}
-        kind = coordinate(values)
-        return {k: self._in_si(given[k], v, kind, *path, k) for k, v in values.items()}
+        measure = _coordinate(values.get("kind", kind))
+        return {k: self._in_si(given[k], v, measure, *path, k) for k, v in values.items()}
 
     def _check_keys(self, given: Any, known: Mapping[str, object], *path: str | int) -> None:
         if not isinstance(given, dict):
@@ -202,21 +233,26 @@ def _parsed(file: str, text: str) -> dict[str, Any]:
 # Writing ---------------------------------------------------------------------------------------
 
 
-def word(value: Any) -> str:
-    """A value as TOML writes it, with all digits."""
+def lines(row: Mapping[str, Any]) -> list[str]:
+    """The values of a table as TOML writes them, by key; None stands for what is not said."""
+    angular = (*ANGLES, *COORDINATES)
+    given = {key: value for key, value in row.items() if value is not None}
+    return [f"{key} = {word(x, angular=key in angular)}" for key, x in given.items()]
+
+
+def word(value: Any, *, angular: bool = False) -> str:
+    """A value as TOML writes it, with all digits.
+
+    angular: a number that is not to be taken for a right angle unless it is one.
+    """
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    if isinstance(value, bool):
+    if isinstance(value, int):
         return str(value).lower()
-    if isinstance(value, tuple | list):
-        return f"[{', '.join(map(word, value))}]"
+    if isinstance(value, tuple | list | Vector):
+        return f"[{', '.join(word(x, angular=angular) for x in value)}]"
+    if isinstance(value, Mimic):
+        value = vars(value)
     if isinstance(value, Mapping):
         return f"{{{', '.join(f'{word(key)} = {word(x)}' for key, x in value.items())}}}"
-    return repr(float(value) + 0.0)
-
-
-def bounds(value: float | tuple[float, ...]) -> str:
-    """Limits of a joint, with digits that are not taken for a right angle unless they are one."""
-    if isinstance(value, tuple):
-        return f"[{', '.join(map(bounds, value))}]"
-    return angle_word(value) if math.isfinite(value) else word(value)
+    return angle_word(value) if angular and math.isfinite(value) else repr(float(value) + 0.0)

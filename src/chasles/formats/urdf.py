@@ -1,15 +1,15 @@
-"""URDF files: links, joints and inertias, with errors and notes that say where.
+"""URDF files, read and written: links, joints, inertias and shapes.
 
-The format is that of wiki.ros.org/urdf/XML. Joint types beyond it: spherical, yaw_pitch_roll,
-universal (`<axis>` and an optional perpendicular `<axis2>`), cylindrical, sphere_in_cylinder,
-helical (attribute `pitch`, m/rad), rack_and_pinion and rolling (attribute `radius`, m).
-Transmissions and simulator extensions are ignored; no other file is ever opened.
+The format is that of wiki.ros.org/urdf/XML. Joint types beyond it are read: spherical,
+yaw_pitch_roll, universal (`<axis>` and an optional perpendicular `<axis2>`), cylindrical,
+sphere_in_cylinder, helical (attribute `pitch`, m/rad), rack_and_pinion and rolling (attribute
+`radius`, m). Transmissions and simulator extensions are ignored; no other file is ever opened.
 """
 
 import math
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePath
 from typing import Any
@@ -17,18 +17,37 @@ from typing import Any
 from lxml import etree
 
 from chasles.errors import ModelError
-from chasles.formats.files import load, short
-from chasles.formats.urdf_shapes import materials, origin, shapes
-from chasles.formats.xml_document import parse
-from chasles.formats.xml_part import MOMENTS, Inertial, Part, Source
+from chasles.formats import xml_file as xml
+from chasles.formats.files import load, short, store, words
+from chasles.formats.writable import check_writable, lacking, refusal
+from chasles.formats.xml_file import MOMENTS, Inertial, Part, Source
 from chasles.mathematics.linear import Vector
-from chasles.mathematics.spatial import RigidInertia
-from chasles.model import Description, JointData, Limits, LinkData, Mimic
-from chasles.model.graph import on_free_joint
-from chasles.model.joints import spelled
+from chasles.mathematics.spatial import RigidInertia, Transform
+from chasles.model import (
+    ROLES,
+    SHAPE_TRAITS,
+    CouplingData,
+    Description,
+    JointData,
+    Limits,
+    LinkData,
+    LoopData,
+    Mimic,
+    ShapeData,
+)
+from chasles.model.build import compose
+from chasles.model.graph import on_free_joint, unused_name
+from chasles.model.joints import as_bounded, spelled, spelling, traits
+from chasles.model.series import at_children, in_series, taken_names
 
 UNBOUNDED = sys.float_info.max
 """Stands for no limit where one must be given: readers of the format take no "inf"."""
+
+_KINDS = [kind for kind, row in SHAPE_TRAITS.items() if row.urdf]
+
+_ELSE = "save it as .toml or .xml"
+
+Color = tuple[float, ...]
 
 
 def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = False) -> Description:
@@ -39,7 +58,7 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
     floating: put the root link on a free joint, named root_joint.
     """
     file = os.fsdecode(path)
-    return described(file, parse(file, load(file)), snap=snap, floating=floating)
+    return described(file, xml.parse(file, load(file)), snap=snap, floating=floating)
 
 
 def described(file: str, root: etree._Element, *, snap: bool, floating: bool) -> Description:
@@ -48,28 +67,27 @@ def described(file: str, root: etree._Element, *, snap: bool, floating: bool) ->
         problem = f"the document is a <{root.tag}>"
         remedy = "a URDF file is a <robot>"
         raise ModelError("E-URDF-001", problem, remedy, file=f"{file}:{root.sourceline}")
-    source = Source(file, root.tag.removesuffix("robot"), snap, [])
-    parts = tuple(_named(source, root, "link"))
+    robot = Part(Source(file, root.tag.removesuffix("robot"), snap, []), root, "robot")
+    parts = list(_named(robot, "link"))
     if not parts:
-        raise Part(source, root, "robot").error("E-URDF-002", "there are no links", "add a <link>")
+        raise robot.error("E-URDF-002", "there are no links", "add a <link>")
     links = tuple(map(_link, parts))
-    joints = tuple(map(_joint, _named(source, root, "joint")))
-    if floating:
-        joints = on_free_joint(links, joints)
-    name = root.get("name") or PurePath(file).stem
-    colors = materials(Part(source, root, "robot"))
-    seen = tuple(shape for part in parts for shape in shapes(part, colors))
-    notes = tuple(dict.fromkeys(source.notes))
-    return Description(name, links, joints, notes=notes, where=file, shapes=seen)
+    joints = tuple(map(_joint, _named(robot, "joint")))
+    colors = _materials(robot)
+    return Description(
+        root.get("name") or PurePath(file).stem,
+        links,
+        on_free_joint(links, joints) if floating else joints,
+        shapes=tuple(shape for part in parts for shape in _shapes(part, colors)),
+        notes=tuple(dict.fromkeys(robot.source.notes)),
+        where=file,
+    )
 
 
-# The file and its elements ---------------------------------------------------------------------
-
-
-def _named(source: Source, root: etree._Element, tag: str) -> Iterator[Part]:
+def _named(robot: Part, tag: str) -> Iterator[Part]:
     """The links or the joints; no two may have the same name."""
     first: dict[str, str] = {}
-    for element in Part(source, root, "robot").all(tag):
+    for element in robot.all(tag):
         part, name = element.named(), element.text("name")
         if name in first:
             problem = f"{first[name]} has a {tag} of the same name"
@@ -78,7 +96,13 @@ def _named(source: Source, root: etree._Element, tag: str) -> Iterator[Part]:
         yield part
 
 
-# What the elements say -------------------------------------------------------------------------
+def origin(part: Part) -> Transform:
+    """From `<origin xyz rpy>`: roll about x, pitch about y, yaw about z, all of the outer frame."""
+    given = part.find("origin")
+    if given is None:
+        return Transform.identity()
+    angles = given.words("rpy", 3, "0 0 0")
+    return given.placement(given.vector("xyz", "0 0 0"), angles)
 
 
 def _link(link: Part) -> LinkData:
@@ -92,6 +116,9 @@ def inertial(part: Part) -> Inertial:
     mass, tensor = part.need("mass").number("value"), part.need("inertia")
     pose = origin(part)
     return Inertial(mass, pose, list(map(tensor.number, MOMENTS)))
+
+
+# Joints ----------------------------------------------------------------------------------------
 
 
 def _joint(joint: Part) -> JointData:
@@ -115,22 +142,17 @@ def _moving(joint: Part, data: JointData) -> JointData:
     axis = joint.find("axis") if data.traits.along else None
     second = joint.find("axis2") if len(data.traits.along) == 2 else None
     dynamics, mimic = joint.find("dynamics"), joint.find("mimic")
-    sizes: dict[str, Any] = {name: joint.number(name) for name in data.traits.data}
+    numbers: dict[str, Any] = {name: joint.number(name) for name in data.traits.data}
+    if dynamics is not None:
+        numbers |= {key: dynamics.number(key, 0.0) for key in ("damping", "friction")}
     return replace(
         data,
-        axis=Vector.of(1.0, 0.0, 0.0) if axis is None else _axis(axis),
-        second_axis=None if second is None else _axis(second),
-        **sizes,
+        axis=Vector.of(1.0, 0.0, 0.0) if axis is None else axis.axis(),
+        second_axis=None if second is None else second.axis(),
         limits=_limits(joint, data.traits.bounds),
-        damping=0.0 if dynamics is None else dynamics.number("damping", 0.0),
-        friction=0.0 if dynamics is None else dynamics.number("friction", 0.0),
         mimic=None if mimic is None else follows(mimic),
+        **numbers,
     )
-
-
-def _axis(axis: Part) -> Vector:
-    """A unit vector in the joint's frame."""
-    return axis.unit(axis.vector("xyz"))
 
 
 def _limits(joint: Part, bounds: str) -> Limits:
@@ -157,3 +179,178 @@ def _limits(joint: Part, bounds: str) -> Limits:
 def follows(mimic: Part) -> Mimic:
     """What a `<mimic>` says."""
     return Mimic(mimic.text("joint"), mimic.number("multiplier", 1.0), mimic.number("offset", 0.0))
+
+
+# Shapes ----------------------------------------------------------------------------------------
+
+
+def _materials(robot: Part) -> dict[str, Color]:
+    """The colours that a document names for all links."""
+    found = {part.element.get("name"): _color(part, {}) for part in robot.all("material")}
+    return {name: color for name, color in found.items() if name and color is not None}
+
+
+def _shapes(link: Part, named: Mapping[str, Color]) -> Iterator[ShapeData]:
+    """The shapes of a link, in its frame; digits of their angles are taken as printed.
+
+    One that cannot be drawn is left out with a note: the motion does not depend on it.
+    """
+    as_printed = replace(link, source=replace(link.source, snap=False))
+    for part in as_printed.all(*ROLES):
+        try:
+            yield drawn(part, link.text("name"), named)
+        except ModelError as error:
+            link.source.notes.append(f"{error.message}; the shape is left out")
+
+
+def drawn(part: Part, link: str, named: Mapping[str, Color]) -> ShapeData:
+    """What a `<visual>` or `<collision>` of a link says. Meshes are named, never opened."""
+    geometry = part.need("geometry")
+    found = geometry.find(*_KINDS)
+    if found is None:
+        raise geometry.error("E-URDF-005", f"geometry has none of {', '.join(_KINDS)}", "add one")
+    file = found.text("filename") if found.tag == "mesh" else ""
+    size = found.sizes()
+    if found.tag != "mesh" and min(size) <= 0.0:
+        raise found.error("E-URDF-006", f"{found.tag} has no volume", "give sizes above 0")
+    material = part.find("material") if part.tag == "visual" else None
+    color = None if material is None else _color(material, named)
+    return ShapeData(link, found.tag, size, origin(part), file, color, part.tag)
+
+
+def _color(material: Part, named: Mapping[str, Color]) -> Color | None:
+    """Red, green, blue and opacity; none where the file has no such numbers."""
+    color = material.find("color")
+    if color is None:
+        return named.get(material.element.get("name", ""))
+    try:
+        return tuple(min(max(float(x), 0.0), 1.0) for x in color.words("rgba", 4))
+    except ModelError as error:
+        material.source.notes.append(f"{error.message}; the colour is left out")
+        return None
+
+
+# Writing ---------------------------------------------------------------------------------------
+
+
+def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, ...]:
+    """Write a tree with all digits; read back, it moves the same, in the same coordinates.
+
+    Joints of several freedoms and screws are written as joints in series (`model.series`), frames
+    as links on fixed joints; where joints hang on the world, so does a link "world". Refused: what
+    URDF cannot say (loops, couplings, armature, other joints, other gravity).
+    """
+    notes = check_writable(description, "URDF")
+    _check(description)
+    source = at_children(in_series(description), lambda joint: not joint.child_pose.is_identity)
+    root = xml.begun("robot", name=description.name)
+    taken, names = taken_names(source)
+    world = unused_name("world", taken)
+    if any(joint.parent is None for joint in source.joints):
+        xml.added(root, "link", name=world)
+    for link in source.links:
+        _add_link(root, link)
+    for joint in source.joints:
+        _add_joint(root, joint, world)
+    for frame in source.frames:
+        xml.added(root, "link", name=frame.name)
+        held = unused_name(f"{frame.name}.fixed", names)
+        _add_joint(root, JointData(held, "fixed", frame.link, frame.name, frame.pose), world)
+    left = _add_shapes(root, description)
+    store(path, xml.printed(root))
+    return (*notes, *left)
+
+
+def _check(description: Description) -> None:
+    """Nothing is there that the format cannot say."""
+    closing: Sequence[LoopData | CouplingData] = (*description.loops, *description.couplings)
+    for part in closing:
+        raise refusal("E-URDF-007", part, "closes a tree", _ELSE)
+    if description.gravity != Description.gravity:
+        x, y, z = description.gravity
+        problem = f"has gravity ({x:g}, {y:g}, {z:g}), not (0, 0, -9.81)"
+        remedy = f"{_ELSE}, or take robot.with_gravity((0, 0, -9.81))"
+        raise refusal("E-URDF-008", description, problem, remedy)
+    for joint in in_series(description).joints:
+        if "URDF" not in joint.traits.names or (joint.reversed and joint.kind != "fixed"):
+            raise refusal("E-URDF-009", joint, lacking(joint), _ELSE)
+        if joint.armature and joint.kind != "fixed":
+            raise refusal("E-URDF-010", joint, "has an armature", _ELSE)
+
+
+def _add_origin(element: etree._Element, pose: Transform) -> None:
+    xml.added(element, "origin", xyz=words(pose.r), rpy=xml.angles(pose))
+
+
+def _add_link(root: etree._Element, link: LinkData) -> None:
+    element = xml.added(root, "link", name=link.name)
+    if link.inertia == RigidInertia.zero():
+        return
+    mass, center, inertia = link.inertia.about_center()
+    inertial = xml.added(element, "inertial")
+    xml.added(inertial, "origin", xyz=words(center), rpy="0 0 0")
+    xml.added(inertial, "mass", value=words([mass]))
+    xml.added(inertial, "inertia", **xml.each(dict(zip(MOMENTS, inertia, strict=True))))
+
+
+def _add_joint(root: etree._Element, joint: JointData, world: str) -> None:
+    """A joint; of its limits all that readers ask for, the largest number where there is none."""
+    limits = joint.limits
+    unbounded = (limits.lower, limits.upper) == (-math.inf, math.inf)
+    kind = as_bounded(joint.kind, not unbounded)
+    element = xml.added(root, "joint", name=joint.name, type=spelling(kind, "URDF"))
+    _add_origin(element, joint.pose)
+    xml.added(element, "parent", link=world if joint.parent is None else joint.parent)
+    xml.added(element, "child", link=joint.child)
+    if kind == "fixed":
+        return
+    if joint.traits.along:
+        xml.added(element, "axis", xyz=words(joint.axis))
+    bounds = traits(kind).bounds
+    if bounds == "needed" or limits != Limits():
+        keys = ("lower", "upper", "effort", "velocity")[2 if bounds == "none" else 0 :]
+        given = {key: max(-UNBOUNDED, min(getattr(limits, key), UNBOUNDED)) for key in keys}
+        xml.added(element, "limit", **xml.each(given))
+    if joint.damping or joint.friction:
+        dynamics = {"damping": joint.damping, "friction": joint.friction}
+        xml.added(element, "dynamics", **xml.each(dynamics))
+    if joint.mimic is not None:
+        numbers = {"multiplier": joint.mimic.multiplier, "offset": joint.mimic.offset}
+        xml.added(element, "mimic", joint=joint.mimic.joint, **xml.each(numbers))
+
+
+def _add_shapes(root: etree._Element, source: Description) -> list[str]:
+    """Write all shapes into the links of a document; notes say which have no place."""
+    notes, links = [], {link.get("name"): link for link in root.iterfind("link")}
+    seen = [s.color for s in source.shapes if s.color and s.role == "visual"]
+    colors: dict[Color | None, str] = {}
+    for k, color in enumerate(dict.fromkeys(seen), start=1):
+        colors[color] = f"color {k}"
+        xml.added(xml.added(root, "material", name=colors[color]), "color", rgba=words(color))
+    for shape in source.shapes:
+        if shape.kind not in _KINDS:
+            notes.append(f"link {shape.link!r}: URDF has no {shape.kind}s; the shape is left out")
+            continue
+        for part in pieces(shape):
+            element = xml.added(links[shape.link], shape.role)
+            _add_origin(element, part.pose)
+            file = {"filename": part.file} if part.kind == "mesh" else {}
+            xml.added(xml.added(element, "geometry"), part.kind, **file, **xml.sizes(part))
+            if part.color in colors and shape.role == "visual":
+                xml.added(element, "material", name=colors[part.color])
+    return notes
+
+
+def pieces(shape: ShapeData) -> Iterator[ShapeData]:
+    """The shapes that a shape is written as.
+
+    Most readers know no capsules: these are a cylinder between two spheres.
+    """
+    if shape.kind != "capsule":
+        yield shape
+        return
+    radius, length = shape.size
+    yield replace(shape, kind="cylinder")
+    for z in (-0.5 * length, 0.5 * length):
+        end = replace(Transform.identity(), r=Vector.of(0.0, 0.0, z))
+        yield replace(shape, kind="sphere", size=(radius,), pose=compose(end, shape.pose))

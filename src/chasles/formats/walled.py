@@ -52,7 +52,7 @@ class Tool:
             remedy = f"pip install 'chasles[{self.extra}]'"
             raise NotInstalled("E-FILE-036", problem, remedy, file=file)
         program = _PROGRAM.with_name(self.program)
-        # -P: the folder of a program is not searched for imports; here it would hide `numbers`.
+        # -P: the folder of a program is not searched for imports; a name there would hide others.
         limits = str(math.ceil(self.seconds)), str(self.memory)
         command = [sys.executable, "-P", str(_PROGRAM), str(program), *limits]
         command += [os.path.abspath(file), *arguments]

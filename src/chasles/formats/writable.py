@@ -1,4 +1,4 @@
-"""What no robot file can hold, whatever its format: found before anything is written."""
+"""What robot files cannot hold, in all formats or in some: found before anything is written."""
 
 import math
 from collections.abc import Iterable, Iterator
@@ -6,23 +6,34 @@ from dataclasses import fields, replace
 from typing import TypeVar
 
 from chasles.errors import ModelError
-from chasles.model import Description, JointData, Limits, LinkData, ShapeData
+from chasles.model import (
+    CouplingData,
+    Description,
+    JointData,
+    Limits,
+    LinkData,
+    LoopData,
+    ShapeData,
+)
 from chasles.model.dh_fields import LARGEST
 
 Kind = TypeVar("Kind", bound=JointData)
+Part = Description | LinkData | JointData | CouplingData
+_WORDS = {Description: "robot", LinkData: "link", JointData: "joint"}
+_WORDS |= {LoopData: "loop", CouplingData: "coupling"}
 
 
 def writable(source: Description) -> tuple[Description, list[str]]:
     """The mechanism without limits that are none; notes say which. An error names what is wrong."""
-    for what, names in (
-        ("robot", [source.name]),
-        ("link", [link.name for link in source.links]),
-        ("joint", [joint.name for joint in source.joints]),
-        ("loop", [loop.name for loop in source.loops]),
-        ("coupling", [data.name for data in source.couplings]),
-        ("frame", [frame.name for frame in source.frames]),
+    for what, parts in (
+        ("robot", [source]),
+        ("link", source.links),
+        ("joint", source.joints),
+        ("loop", source.loops),
+        ("coupling", source.couplings),
+        ("frame", source.frames),
     ):
-        _check_names(what, names)
+        _check_names(what, (part.name for part in parts))
     for link in source.links:
         _check_inertia(link)
     for shape in source.shapes:
@@ -83,3 +94,56 @@ def _meaningless(limits: Limits) -> Iterator[tuple[str, float]]:
         negative = x < 0.0 and bound.name in ("velocity", "effort")
         if math.isnan(x) or negative or (math.isfinite(x) and abs(x) > LARGEST):
             yield bound.name, getattr(Limits(), bound.name)
+
+
+# Formats other than our own --------------------------------------------------------------------
+
+
+def refusal(code: str, part: Part, problem: str, remedy: str, format: str = "") -> ModelError:
+    """The error of a part that a format cannot hold: that of the code, or another."""
+    problem = f"it {problem}, which {format or code.split('-')[1]} cannot say"
+    return ModelError(code, problem, remedy, part=f"{_WORDS[type(part)]} {part.name!r}")
+
+
+def check_writable(description: Description, format: str) -> list[str]:
+    """Refuse what no format but our own holds; notes on what is left out without harm."""
+    if description.massless:
+        problem = "has no masses at all"
+        raise refusal("E-FILE-031", description, problem, "save it as .toml", format)
+    for joint in description.joints:
+        check_joint(joint, format)
+    notes = []
+    if description.independent:
+        names = ", ".join(map(repr, description.independent))
+        notes.append(
+            f"the choice of {names} as independent has no place in {format}; .toml has one"
+        )
+    if any(shape.color and shape.role == "collision" for shape in description.shapes):
+        notes.append(f"colours of shapes for collision have no place in {format}; .toml has one")
+    return notes
+
+
+def check_joint(joint: JointData, format: str = "a file") -> None:
+    """Refuse what is a function in Python: a type of one's own, a motion in time."""
+    if joint.custom is not None:
+        problem = "is of a type of your own"
+        raise refusal("E-FILE-032", joint, problem, "keep it in Python", format)
+    if joint.motion is not None:
+        remedy = "save the robot before it is, and keep the motion in Python, with robot.drive"
+        raise refusal("E-FILE-033", joint, "is driven in time", remedy, format)
+
+
+def lacking(joint: JointData) -> str:
+    """What a format without such joints lacks: "is spherical", "is reversed planar"."""
+    return f"is {'reversed ' if joint.reversed else ''}{joint.kind}"
+
+
+def ball_limits(joints: Iterable[JointData]) -> list[str]:
+    """A note on the limits of ball and free joints, which other formats do not have."""
+    limited = [j.name for j in joints if "1" in j.traits.units and j.limits != Limits()]
+    return [f"limits of ball and free joints are not written: {some(limited)}"] if limited else []
+
+
+def some(names: list[str]) -> str:
+    """The first few of some names."""
+    return ", ".join(map(repr, names[:6])) + (", ..." if len(names) > 6 else "")

@@ -6,6 +6,7 @@ and memory are bounded, but it is no sandbox: read such files from people you tr
 
 import json
 import os
+import re
 from collections.abc import Mapping
 
 from lxml import etree
@@ -14,19 +15,11 @@ from chasles.errors import ModelError
 from chasles.formats.files import load
 from chasles.formats.urdf import described
 from chasles.formats.walled import Tool
-from chasles.formats.xml_document import MAX_BYTES, parse
+from chasles.formats.xml_file import MAX_BYTES, parse
 from chasles.model import Description
 
-XACRO = Tool(
-    "xacro",
-    package="xacro",
-    extra="xacro",
-    program="xacro_child.py",
-    seconds=5.0,
-    memory=2**30,
-)
+XACRO = Tool("xacro", "xacro", "xacro", "xacro_child.py", seconds=5.0, memory=2**30)
 """Large robots of manufacturers take less than a second."""
-
 
 _REMEDIES = {
     "Undefined substitution argument": "give it: chasles.load(path, arguments={name: value})",
@@ -69,9 +62,8 @@ def _complaint(file: str, told: str) -> ModelError:
         found = json.loads(told)
     except ValueError:
         return ModelError("E-XACRO-001", told[:400], "simplify the file", part="xacro", file=file)
-    at = file if found["at"] == os.path.abspath(file) else found["at"]
-    if found["at"].startswith(os.path.abspath(file) + ":"):
-        at = file + found["at"].removeprefix(os.path.abspath(file))
+    whole = os.path.abspath(file)
+    at = re.sub(rf"^{re.escape(whole)}(?=:|$)", lambda _: file, found["at"])
     macros = "".join(f"in macro {name!r}, " for name in found["macros"])
     remedies = (remedy for fault, remedy in _REMEDIES.items() if fault in found["what"])
     remedy = next(remedies, "correct the file")

@@ -1,26 +1,27 @@
 """A function compiled for one robot: what `chasles.compile` returns and `Robot` calls."""
 
 import inspect
+import math
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
-from weakref import WeakValueDictionary
+from weakref import WeakSet, WeakValueDictionary
 
 import numpy as np
 
 from chasles import backends
 from chasles.backends import cache
-from chasles.backends.arrays import Kernel, call
-from chasles.backends.call import fast_entry
-from chasles.backends.pool import COMPILING
-from chasles.errors import ArgumentError, InputError, ModelError
+from chasles.backends.arrays import COMPILING, Kernel, checked, run
+from chasles.errors import ArgumentError, InputError, ModelError, StateError
 from chasles.expr import Interface, Program
-from chasles.functions import libraries
-from chasles.functions.doors import is_single
+from chasles.functions.doors import checked_options, common, is_single, library_of, module
 from chasles.functions.programs import Derivative, Differential, differentiated, program
 from chasles.functions.tracing import WrenchKey
 from chasles.model import Description, Model, build
+from chasles.model.description import Closure
+from chasles.model.parameters import shape
 from chasles.model.spaces import PositionSpace
 
 
@@ -42,12 +43,25 @@ class Recipe:
     chain: tuple[Differential, ...] = ()
 
 
+_TAKERS: dict[str, Callable[..., Any]] = {}
+"""What calls a function with arrays of another library, by its package, where that is loaded."""
+_FEW = 4096
+"""States up to which copying rows that are repeated is no more than what a call costs anyway."""
+_PLAIN, _SINGLE = frozenset({"out", "threads"}), np.dtype(np.float32)
+_KNOWN: dict[str, WeakSet["Compiled"]] = {}
 _TRACED: WeakValueDictionary[Recipe, Program] = WeakValueDictionary()
 """Programs by recipe, whatever the backend and the type of numbers, while some function has them.
 """
 
 
-class Compiled:
+class _Callable:
+    """Something whose call is a member, so that a built-in function can be it without detour."""
+
+    __slots__ = ("__call__",)
+    __call__: Callable[..., Any]
+
+
+class Compiled(_Callable):
     """A function of arrays, compiled for one robot.
 
     Call it with arrays whose leading shapes broadcast together, and optionally `out=`. Arrays that
@@ -64,12 +78,15 @@ class Compiled:
         self._differentials: dict[Differential, Compiled] = {}
         self.key = cache.key(self._identity)
         """What names it in other processes too: everything that decides the code."""
-        libraries.remember(self)
+        _KNOWN.setdefault(self.key, WeakSet()).add(self)
+        if "torch" in sys.modules and "torch" not in _TAKERS:
+            _TAKERS["torch"] = module("torch").call  # its compiler follows a call, but no import
         with COMPILING:
-            self._kernel: Any = backends.prepare(
-                self._identity, lambda: self.program, recipe.backend, recipe.dtype
-            )
+            target = recipe.backend, recipe.dtype
+            found = backends.known(self.key, lambda: self.program, *target)
+            self._kernel: Any = found or backends.compile(self.program, *target, self.key)
         self.interface: Interface = self._kernel.interface
+        self.__call__ = self.fast
 
     @property
     def _identity(self) -> object:
@@ -109,23 +126,27 @@ class Compiled:
         )
         return differentiated(traced, self.recipe.chain)
 
-    def __call__(self, *arguments: Any, out: Any = None, threads: int | None = None) -> Any:
+    def call(self, *arguments: Any, out: Any = None, threads: int | None = None) -> Any:
+        """Call it with arguments in any form: the way for what the machine code does not take."""
         if len(arguments) != len(self.interface.inputs):
             names = ", ".join(v.name for v in self.interface.inputs)
             problem = (
                 f"it takes {len(self.interface.inputs)} arrays ({names}), not {len(arguments)}"
             )
             raise ArgumentError("E-CALL-035", problem, part=self.recipe.function)
-        take = libraries.taker(self, arguments, out)
+        take = taker(self, arguments, out)
         if take is not None:
             return take(self, arguments, out, threads)
         if self.recipe.dtype == "float64" and all(map(is_single, arguments)) and arguments:
             return self.single(*arguments, out=out, threads=threads)
         if not backends.takes_numpy(self.recipe.backend):
             return self._kernel.call(self.recipe.function, arguments, out)
-        return call(
-            self._kernel, self.recipe.function, arguments, out, threads, self._check_quaternions
-        )
+        return self._run(self._kernel, arguments, out, threads)
+
+    def _run(self, kernel: Kernel, arguments: Sequence[Any], out: Any, threads: int | None) -> Any:
+        given = checked(kernel, self.recipe.function, arguments)
+        self._check_quaternions(given.arrays)
+        return run(kernel, self.recipe.function, given, out, threads)
 
     @property
     def kernel(self) -> Kernel:
@@ -178,8 +199,7 @@ class Compiled:
 
     def from_host(self, *arguments: Any, out: Any = None) -> Any:
         """On a GPU with arrays in this machine's memory, which are copied there and back."""
-        name, kernel = self.recipe.function, self.cuda.kernel
-        return call(kernel, name, arguments, out, None, self._check_quaternions)
+        return self._run(self.cuda.kernel, arguments, out, None)
 
     def pushforward(self, wrt: tuple[str, ...]) -> "Compiled":
         """Directions of the results from those of some inputs, which are extra inputs.
@@ -203,18 +223,63 @@ class Compiled:
     @cached_property
     def fast(self) -> Callable[..., Any]:
         """The same function with tens of nanoseconds of overhead: a built-in around the code."""
-        return self.entry(holder=_Found(self), fallback=self.__call__)
+        return self.entry(holder=_Found(self), fallback=self.call)
 
     def entry(self, *, holder: Any, fallback: Callable[..., Any]) -> Callable[..., Any]:
         """A fast entry with a fallback's signature and documentation."""
-        return fast_entry(
+        return backends.fast_entry(
             self._kernel,
             name=self.recipe.function,
             signature=_plain_signature(fallback),
             doc=inspect.getdoc(fallback) or "",
             holder=holder,
             fallback=fallback,
+            again=self._again,
         )
+
+    def _again(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """The machine code on arrays that NumPy lays out anew; NotImplemented if that is not it."""
+        inputs, dtype = self.interface.inputs, self._kernel.dtype
+        if len(arguments) != len(inputs) or not arguments or not named.keys() <= _PLAIN:
+            return NotImplemented
+        if {type(a) for a in arguments} != {np.ndarray}:
+            return NotImplemented
+        dtypes = {a.dtype for a in arguments}
+        if dtypes == {_SINGLE} and dtype != _SINGLE:
+            return self.single.fast(*arguments, **named)
+        if any(found.kind not in "fiu" for found in dtypes):
+            return NotImplemented
+        leads = []
+        for array, variable in zip(arguments, inputs, strict=True):
+            ahead = array.ndim - len(variable.shape)
+            if ahead < 0 or array.shape[ahead:] != variable.shape:
+                return NotImplemented
+            leads.append(array.shape[:ahead])
+        batch = leads[0]
+        if any(lead != batch for lead in leads):
+            try:
+                batch = np.broadcast_shapes(*leads)
+            except ValueError:
+                return NotImplemented
+        many = math.prod(batch) > _FEW
+        if many or (len(batch) > 1 and named.get("out") is not None):
+            return NotImplemented
+        laid = [
+            np.asarray(
+                np.broadcast_to(a, batch + v.shape) if lead != batch else a, dtype, order="C"
+            )
+            for a, v, lead in zip(arguments, inputs, leads, strict=True)
+        ]
+        if len(batch) > 1:
+            count = math.prod(batch)
+            flat = [a.reshape(count, *v.shape) for a, v in zip(laid, inputs, strict=True)]
+            found = self.fast(*flat, **named)
+            several = found if isinstance(found, tuple) else (found,)
+            shaped = [a.reshape(batch + a.shape[1:]) for a in several]
+            return tuple(shaped) if isinstance(found, tuple) else shaped[0]
+        if all(a is b for a, b in zip(laid, arguments, strict=True)):
+            return NotImplemented
+        return self.fast(*laid, **named)
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any]]:
         if self.parent is not None:
@@ -240,6 +305,36 @@ class Compiled:
                     )
                     remedy = "the identity is (1, 0, 0, 0)"
                     raise InputError("E-CALL-037", problem, remedy, part=self.recipe.function)
+
+
+def taker(function: Compiled, arguments: Sequence[Any], out: Any) -> Callable[..., Any] | None:
+    """What calls a function with arrays of another library; None where its kernel takes them.
+
+    Kernels take NumPy's arrays, those of the CUDA backend CuPy's. Arrays of several libraries are
+    an error, which names two of them.
+    """
+    title = function.recipe.function
+    chosen = common(title, function.interface.inputs, arguments)
+    if chosen is None:
+        return None
+    for given in out if isinstance(out, tuple) else () if out is None else (out,):
+        if library_of(given) is not chosen:
+            kind = type(given).__name__
+            problem = f"out must be of {chosen.name}, as the other arrays are, not {kind}"
+            raise ArgumentError("E-CALL-040", problem, part=title)
+    if chosen.package == backends.BACKENDS[function.recipe.backend].arrays:
+        return None
+    if chosen.package not in _TAKERS:
+        _TAKERS[chosen.package] = module(chosen.package).call
+    return _TAKERS[chosen.package]
+
+
+def recall(key: str) -> Compiled:
+    """A function by its key: graphs of other libraries hold text and numbers only."""
+    for function in _KNOWN.get(key, ()):
+        return function
+    remedy = "keep what chasles.compile returned for as long as the graph is used"
+    raise StateError("E-CALL-042", "a graph calls a function of a robot that is gone", remedy)
 
 
 @dataclass(frozen=True)
@@ -280,3 +375,47 @@ def _plain_signature(function: Callable[..., Any]) -> str:
     bare = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
     text = str(signature.replace(parameters=bare, return_annotation=signature.empty))
     return text[1:-1]
+
+
+class Functions:
+    """Compiles functions of a model, and keeps them."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self._made: dict[tuple[Any, ...], Compiled] = {}
+
+    def __call__(
+        self,
+        function: str,
+        *,
+        backend: str = "llvm",
+        method: str = "fastest",
+        dissipation: bool = False,
+        wrenches: tuple[WrenchKey, ...] = (),
+        derivative: Derivative | None = None,
+        parameters: Sequence[str] = (),
+        dtype: str = "float64",
+        **options: Any,
+    ) -> Compiled:
+        """The compiled function with these options, made once."""
+        chosen = checked_options(self.model, function, options)
+        for name in parameters:
+            shape(self.model.source, name)
+        if dtype not in ("float64", "float32"):
+            raise InputError("E-ROBOT-023", f"dtype must be 'float64' or 'float32', not {dtype!r}")
+        free = tuple(dict.fromkeys(parameters))
+        key = (function, method, backend, dissipation, wrenches, chosen, derivative, free, dtype)
+        found = self._made.get(key)
+        if found is not None:
+            return found
+        with COMPILING:
+            found = self._made.get(key)
+            if found is None:
+                recipe = Recipe(self.model.source, self.model.mimics, *key)
+                found = self._made[key] = Compiled(recipe, self.model)
+        return found
+
+    def closed(self, closure: Closure) -> "Functions":
+        """The functions of the model with a choice of its loops' equations."""
+        source = replace(self.model.source, closure=closure)
+        return Functions(build(source, mimic=self.model.mimics))

@@ -1,10 +1,11 @@
 """What a function costs: operations, step by step, the longest path, and values needed at once."""
 
 import ast
+import inspect
 import linecache
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
@@ -13,6 +14,10 @@ from typing import Any, Literal, NamedTuple, get_args
 from chasles import algorithms
 from chasles.errors import InputError
 from chasles.expr import BOOK, RULES, Arena, Count, Program
+from chasles.functions.doors import Wrench, checked_options, wrench_arguments
+from chasles.functions.programs import Candidate, candidates
+from chasles.model import Model
+from chasles.model.passes import PASSES
 
 _FOLDER = str(Path(algorithms.__file__).parent)
 _EQUATION = re.compile(r"\((.*)\)")
@@ -32,6 +37,7 @@ class Step:
     """
 
     file: str
+    function: str
     line: int
     source: str
     equation: str
@@ -79,8 +85,9 @@ def _counted(ops: Sequence[str], rules: Rules) -> Count:
 class _Origin(NamedTuple):
     """A statement; it stands behind those of functions that began to compute earlier."""
 
-    function: int
+    began: int
     file: str
+    function: str
     line: int
 
 
@@ -91,10 +98,11 @@ def _here(begun: dict[tuple[str, int], int]) -> _Origin | None:
     """
     frame: Any = sys._getframe(1)
     while frame is not None:
-        file = frame.f_code.co_filename
-        if file.startswith(_FOLDER) and frame.f_code.co_name[0] not in "_<":
-            number = begun.setdefault((file, frame.f_code.co_firstlineno), len(begun))
-            return _Origin(number, file, _statements(file).get(frame.f_lineno, frame.f_lineno))
+        file, name = frame.f_code.co_filename, frame.f_code.co_name
+        if file.startswith(_FOLDER) and name[0] not in "_<":
+            began = begun.setdefault((file, frame.f_code.co_firstlineno), len(begun))
+            line = _statements(file).get(frame.f_lineno, frame.f_lineno)
+            return _Origin(began, file, name, line)
         frame = frame.f_back
     return None
 
@@ -105,13 +113,13 @@ def _steps(program: Program, rules: Rules) -> tuple[Step, ...]:
         if origin is not None:
             groups.setdefault(origin, []).append(instruction.op)
     found = []
-    for (_, file, line), ops in sorted(groups.items()):
+    for (_, file, function, line), ops in sorted(groups.items()):
         count = _counted(ops, rules)
         if count != Count():
             source, _, comment = " ".join(_text(file, line).split()).partition(" # ")
             named = _EQUATION.fullmatch(comment)
             name = Path(file).relative_to(_FOLDER).as_posix()
-            found.append(Step(name, line, source, named[1] if named else "", count))
+            found.append(Step(name, function, line, source, named[1] if named else "", count))
     return tuple(found)
 
 
@@ -129,3 +137,149 @@ def _statements(file: str) -> dict[int, int]:
 def _text(file: str, line: int) -> str:
     last = max((k for k, first in _statements(file).items() if first == line), default=line)
     return "".join(linecache.getline(file, k) for k in range(line, last + 1))
+
+
+_PACKAGE = Path(algorithms.__file__).parents[2]
+SHORT = 12
+"""Lines of a program that an explanation prints: the first, and the results."""
+
+
+class Tried(NamedTuple):
+    """One program that could run.
+
+    method: its name. passes: those applied to the model before it. weight: its work, in which a
+    division, root, sine or cosine counts as eight multiplications. The least weight runs.
+    """
+
+    method: str
+    passes: tuple[str, ...]
+    weight: int
+
+
+class Applied(NamedTuple):
+    """A pass that changed the model; what it does, and the operations after it."""
+
+    name: str
+    what: str
+    operations: Count
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What runs when a function of a robot is called.
+
+    function: what is traced; for `forward_dynamics` of a robot with loops,
+    "constrained_dynamics". method: the one that runs. candidates: all programs that were tried, in
+    order; the first of those with the least weight runs. given: operations of the method on the
+    robot as it was loaded. passes: the changes of the model, in order, each with the operations
+    after it. source, lines: the file that is traced, and the first and last line of the algorithm
+    in it. sources: all files of algorithms that contributed operations. program: the program.
+    """
+
+    robot: str
+    function: str
+    method: str
+    candidates: tuple[Tried, ...]
+    given: Count
+    passes: tuple[Applied, ...]
+    source: str
+    lines: tuple[int, int]
+    sources: tuple[str, ...]
+    program: Program
+
+    @property
+    def reason(self) -> str:
+        """Why this method runs."""
+        tried = len(self.candidates)
+        if tried == 1:
+            return "the only candidate"
+        return f"least work of {tried} candidates"
+
+    def text(self, *, full: bool = False) -> str:
+        """The explanation as text; full: with every line of the program."""
+        first, last = self.lines
+        rows = [("as loaded", self.given, "")]
+        rows += [(each.name, each.operations, each.what) for each in self.passes]
+        lines = [
+            f"{self.function} of {self.robot}: method {self.method!r}, {self.reason}",
+            f"source: {self.source}, lines {first} to {last}",
+            *(f"    and {file}" for file in self.sources if file != self.source),
+            "",
+            f"{'pass':14}{'mul':>6}{'add':>6}{'div':>5}{'sqrt':>5}{'trig':>6}",
+            *(f"{name:14}{_columns(count)}  {what}".rstrip() for name, count, what in rows),
+            "",
+            f"{'candidate':22}{'work':>6}  passes",
+            *(f"{t.method:22}{t.weight:6}  {', '.join(t.passes)}" for t in self.candidates),
+            "",
+            *self.listing(full=full),
+        ]
+        return "\n".join(lines)
+
+    def listing(self, *, full: bool = False) -> list[str]:
+        """The lines of the program; not full: a long one without its middle."""
+        lines = str(self.program).rstrip().split("\n")
+        results = len(self.program.outputs)
+        left_out = len(lines) - SHORT - results
+        if full or left_out <= 1:
+            return lines
+        return [*lines[:SHORT], f"  ... ({left_out} more lines)", *lines[-results:]]
+
+    def __str__(self) -> str:
+        return self.text()
+
+
+def _columns(count: Count) -> str:
+    other = count.sines_and_cosines + count.arctangents
+    roots, divisions = count.square_roots, count.divisions
+    return f"{count.multiplications:6}{count.additions:6}{divisions:5}{roots:5}{other:6}"
+
+
+def explain(
+    model: Model,
+    function: str,
+    *,
+    method: str = "fastest",
+    dissipation: bool = False,
+    f_ext: Mapping[str, Wrench] | None = None,
+    parameters: Sequence[str] = (),
+    **options: Any,
+) -> Explanation:
+    """Trace a function as `programs.program` does, and keep what it found on the way."""
+    keys, _ = wrench_arguments(model, f_ext)
+    given = dict(checked_options(model, function, options))
+    given |= {"wrenches": keys, "parameters": tuple(dict.fromkeys(parameters))}
+    found = candidates(model, function, method=method, dissipation=dissipation, **given)
+    weights = [way.trace(model, **given).count.weight for way in found]
+    best = found[weights.index(min(weights))]
+    passes = _in_order(best.passes)
+    counts = [
+        Candidate(best.method, passes[:k]).trace(model, **given).count
+        for k in range(len(passes) + 1)
+    ]
+    program = best.trace(model, record=recorder("simplified"), **given)
+    algorithm = best.method.algorithm
+    source, start = inspect.getsourcelines(algorithm)
+    home = Path(algorithms.__file__).parent.relative_to(_PACKAGE).as_posix()
+    parts = dict.fromkeys(f"{home}/{step.file}" for step in measured(program).steps)
+    return Explanation(
+        model.name,
+        function,
+        best.method.name,
+        tuple(
+            Tried(way.method.name, _in_order(way.passes), weight)
+            for way, weight in zip(found, weights, strict=True)
+        ),
+        counts[0],
+        tuple(
+            Applied(name, PASSES[name].what, count)
+            for name, count in zip(passes, counts[1:], strict=True)
+        ),
+        Path(inspect.getfile(algorithm)).relative_to(_PACKAGE).as_posix(),
+        (start, start + len(source) - 1),
+        tuple(parts),
+        program,
+    )
+
+
+def _in_order(passes: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(name for name in PASSES if name in passes)

@@ -20,12 +20,11 @@ import numpy as np
 
 from chasles import backends
 from chasles.backends import cache
-from chasles.backends.arrays import batch_shape
+from chasles.backends.arrays import COMPILING, batch_shape
 from chasles.backends.cache import Artifact
-from chasles.backends.pool import COMPILING
 from chasles.errors import InputError, said
 from chasles.functions.compiled import Compiled
-from chasles.functions.libraries import library_of
+from chasles.functions.doors import library_of
 
 COUNTS = (1, 256, 4096, 65536, 2**20)
 """States of the batches that are timed."""

@@ -1,14 +1,17 @@
-"""What callers give a function, checked at the door: frames, points, orders, wrenches, names."""
+"""Check what callers give a function: options, wrenches, arrays by joint, array libraries."""
 
-from collections.abc import Mapping, Sequence
+import importlib
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from chasles.algorithms import FUNCTIONS, METHODS
-from chasles.algorithms.spatial.viewpoint import At, Axes
+from chasles.algorithms.spatial.kinematics import At, Axes
 from chasles.errors import ArgumentError, InputError
+from chasles.expr import Variable
 from chasles.functions.programs import spaces
 from chasles.functions.tracing import WrenchKey, rate_name
 from chasles.model import Model
@@ -227,3 +230,128 @@ def wrench_arguments(model: Model, f_ext: Mapping[str, Any] | None) -> Load:
 
 def is_single(argument: Any) -> bool:
     return getattr(argument, "dtype", None) == np.float32
+
+
+def check_robot(function: str, robot: Any) -> None:
+    """What is given for a robot must be one, not its path or its name."""
+    if not isinstance(getattr(robot, "model", None), Model):
+        problem = f"robot must be what chasles.load or chasles.robots give, not {robot!r}"
+        raise ArgumentError("E-CALL-055", problem, part=function)
+
+
+def numbers(what: str, value: Any, size: int) -> np.ndarray:
+    """Floats, of the precision that they have, `size` of them in the last axis."""
+    array = np.asarray(value)
+    if array.shape[-1:] != (size,):
+        problem = f"{what} must have {size} numbers in its last axis, not {array.shape}"
+        raise InputError("E-CALL-056", problem)
+    return array if array.dtype.kind == "f" else array.astype(float)
+
+
+def leading_shape(function: str, **arrays: np.ndarray) -> tuple[int, ...]:
+    """The shape of all but the last axes, of all arrays together."""
+    try:
+        return np.broadcast_shapes(*(a.shape[:-1] for a in arrays.values()))
+    except ValueError:
+        shapes = ", ".join(f"{name} {a.shape[:-1]}" for name, a in arrays.items())
+        problem = f"leading shapes do not broadcast together: {shapes}"
+        raise InputError("E-CALL-057", problem, part=function) from None
+
+
+def by_name(
+    array: np.ndarray, where: Callable[[str], slice], joints: Sequence[str]
+) -> dict[str, np.ndarray]:
+    """{joint: its part}: (...) for joints with one number, (..., n) for others."""
+    parts = {name: array[..., where(name)] for name in joints}
+    return {name: p[..., 0] if p.shape[-1] == 1 else p for name, p in parts.items()}
+
+
+def from_names(
+    values: Mapping[str, Any], where: Callable[[str], slice], default: np.ndarray
+) -> np.ndarray:
+    """One array from {joint: part}, with `default` where a joint is not named; shapes broadcast."""
+    parts = []
+    for name, value in values.items():
+        place, part = where(name), np.asarray(value)
+        size = place.stop - place.start
+        part = part[..., None] if size == 1 else part
+        parts.append((place, numbers(f"joint {name!r}", part, size)))
+    lead = np.broadcast_shapes(default.shape[:-1], *(part.shape[:-1] for _, part in parts))
+    out = np.array(np.broadcast_to(default, (*lead, default.shape[-1])))
+    for place, part in parts:
+        out[..., place] = part
+    return out
+
+
+# Arrays of other libraries ---------------------------------------------------------------------
+
+
+class Library(NamedTuple):
+    """A library: its name, its package, its type of arrays, and whether it takes NumPy's too."""
+
+    name: str
+    package: str
+    array: str
+    takes_numpy: bool
+
+
+LIBRARIES = (
+    Library("PyTorch", "torch", "Tensor", False),
+    Library("JAX", "jax", "Array", True),
+    Library("CuPy", "cupy", "ndarray", False),
+)
+"""One row a library: `call(function, arguments, out, threads)` of the module here with the name of
+its package takes its arrays and gives the same kind."""
+
+_OURS = frozenset({np.ndarray, np.float64, np.float32, list, tuple, float, int})
+_NUMPY = Library("NumPy", "numpy", "ndarray", True)
+_TYPES: dict[type, Library] = {}
+"""Types that are a library's type of arrays itself, for a short way."""
+
+
+def library_of(argument: Any) -> Library | None:
+    """The library that an array is of, or None for what NumPy takes; imports nothing."""
+    if type(argument) in _OURS:
+        return None
+    if type(argument) in _TYPES:
+        return _TYPES[type(argument)]
+    for row in LIBRARIES:
+        kind = getattr(sys.modules.get(row.package), row.array, None)
+        if kind is type(argument):
+            _TYPES[kind] = row
+        if kind is not None and isinstance(argument, kind):
+            return row
+    return None
+
+
+def common(title: str, variables: Sequence[Variable], arguments: Sequence[Any]) -> Library | None:
+    """The one library that arrays are of, or None for NumPy; of several, an error names two."""
+    found = [library_of(argument) for argument in arguments]
+    chosen = next((row for row in found if row is not None), None)
+    if chosen is None:
+        return None
+    first = found.index(chosen)
+    for k, row in enumerate(found):
+        if row is None and isinstance(arguments[k], np.ndarray) and not chosen.takes_numpy:
+            row = _NUMPY
+        if row is not None and row is not chosen:
+            problem = (
+                f"{variables[first].name} is of {chosen.name} and {variables[k].name} of {row.name}"
+            )
+            raise ArgumentError("E-CALL-039", problem, "give all arrays of one library", part=title)
+    return chosen
+
+
+def refuse(function: str, *arguments: Any) -> None:
+    """Say so where a function is made of steps between which NumPy decides how to go on."""
+    for argument in arguments:
+        row = library_of(argument)
+        if row is not None:
+            problem = f"here it takes NumPy's arrays only, not those of {row.name}"
+            remedy = "convert them, and know that no derivative goes through"
+            raise ArgumentError("E-CALL-041", problem, remedy, part=function)
+
+
+def module(package: str) -> Any:
+    """What takes a library's arrays, loaded."""
+    return importlib.import_module(f"chasles.functions.libraries.{package}")

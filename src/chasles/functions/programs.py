@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, Literal
 
 from chasles.algorithms import DERIVATIVES, KINEMATICS, METHODS, Method
-from chasles.algorithms.spatial.configuration import integrate
+from chasles.algorithms.spatial.kinematics import integrate
 from chasles.errors import InputError, ModelError
 from chasles.expr import RULES, Arena, Number, Program, Variable, forward, jacobian, reverse
 from chasles.functions.tracing import Signature, WrenchKey, signature, trace
@@ -79,41 +79,29 @@ def program(
     chosen program is recorded; the choice is made among programs as they run, whatever it is.
     smooth: the program will be differentiated, so its method must allow it.
     """
-    keys = tuple(wrenches)
-    found = candidates(
-        model,
-        function,
-        method=method,
-        dissipation=dissipation,
-        wrenches=keys,
-        parameters=parameters,
-        order=order,
-        **options,
-    )
-    positions = _positions(function)
+    given = {"wrenches": tuple(wrenches), "parameters": parameters, "order": order, **options}
+    found = candidates(model, function, method=method, dissipation=dissipation, **given)
     if (smooth or derivative is not None) and not all(way.method.smooth for way in found):
-        names = ", ".join(repr(m.name) for m in METHODS[function] if m.smooth)
+        remedy = f"use {_names(m for m in METHODS[function] if m.smooth)}"
         problem = f"method {method!r} has no derivatives"
-        raise InputError("E-CALL-064", problem, f"use {names}", part=function)
-    if derivative is not None and _has_recursion(function, method, derivative):
-        way = DERIVATIVES[function]
-        alone = _is_alone(model, keys, parameters, options)
-        _, grouped = _passes(way, dissipation=dissipation, alone=alone)
-        known = Candidate(way, ("frames", *grouped)).trace(
-            model, wrenches=keys, parameters=parameters
-        )
-        first = _first_derivatives(known, derivative)
-        return first if derivative.order == 1 else _jacobian(model, first, derivative, positions)
-    choices = [
-        partial(way.trace, model, wrenches=keys, parameters=parameters, order=order, **options)
-        for way in found
-    ]
-    traced = _fewest_operations(choices, record)
+        raise InputError("E-CALL-064", problem, remedy, part=function)
     if derivative is None:
-        return traced
+        return _fewest_operations([partial(way.trace, model, **given) for way in found], record)
+    inputs = spaces(function).inputs.items()
+    positions = frozenset(name for name, space in inputs if isinstance(space, PositionSpace))
+    left = derivative.order
+    if _has_recursion(function, method, derivative):
+        way = DERIVATIVES[function]
+        _, grouped = _passes(way, dissipation=dissipation, alone=_is_alone(model, given))
+        known = Candidate(way, ("frames", *grouped)).trace(
+            model, wrenches=given["wrenches"], parameters=parameters
+        )
+        traced, left = _first_derivatives(known, derivative), left - 1
+    else:
+        traced = _fewest_operations([partial(way.trace, model, **given) for way in found], record)
     if derivative.kind == "pullback":
         return _pullback(model, traced, derivative, positions)
-    for _ in range(derivative.order):
+    for _ in range(left):
         traced = _jacobian(model, traced, derivative, positions)
     return traced
 
@@ -124,35 +112,28 @@ def candidates(
     *,
     method: str = "fastest",
     dissipation: bool = False,
-    wrenches: Sequence[WrenchKey] = (),
-    parameters: Sequence[str] = (),
-    order: int = 1,
-    **options: Any,
+    **given: Any,
 ) -> tuple[Candidate, ...]:
     """The programs of which the one with fewest operations runs; arguments as in `program`."""
-    alone = _is_alone(model, wrenches, parameters, options)
+    alone = _is_alone(model, given)
 
     def preparations(way: Method) -> tuple[tuple[str, ...], ...]:
         plain, grouped = _passes(way, dissipation=dissipation, alone=alone)
         if not way.inertias or method != "fastest":
             return (plain,)
-        if parameters:
+        if given.get("parameters"):
             return plain, grouped
         ways = (("frames", *grouped), grouped, plain)
         return ways[: 1 + (len(model.bodies) <= FEW) + (len(model.bodies) <= ARM)]
 
-    methods = _methods(model, function, method, order, bool(wrenches), options)
+    methods = _methods(model, function, method, given)
     return tuple(Candidate(way, passes) for way in methods for passes in preparations(way))
 
 
-def _is_alone(
-    model: Model,
-    wrenches: Sequence[WrenchKey],
-    parameters: Sequence[str],
-    options: Mapping[str, Any],
-) -> bool:
-    """Whether nothing but its joints knows of the units and frames of a model."""
-    return not (wrenches or parameters or model.constraints or "frame" in options)
+def _is_alone(model: Model, given: Mapping[str, Any]) -> bool:
+    """Return True if nothing but its joints depends on the units and frames of a model."""
+    named = given.get("wrenches") or given.get("parameters") or "frame" in given
+    return not (named or model.constraints)
 
 
 def _passes(
@@ -184,21 +165,14 @@ def _fewest_operations(
 ) -> Program:
     if record is None:
         return min((choice() for choice in choices), key=lambda p: p.count.weight)
-    best = choices[0]
-    if len(choices) > 1:
-        best = min(choices, key=lambda choice: choice().count.weight)
-    return best(record=record)
+    alone = len(choices) == 1
+    return min(choices, key=lambda choice: alone or choice().count.weight)(record=record)
 
 
 def _methods(
-    model: Model,
-    function: str,
-    method: str,
-    order: int,
-    loaded: bool,
-    options: Mapping[str, Any],
+    model: Model, function: str, method: str, given: Mapping[str, Any]
 ) -> tuple[Method, ...]:
-    known = METHODS[function]
+    known, order, loaded = METHODS[function], given.get("order", 1), bool(given.get("wrenches"))
     offered = tuple(m for m in known if method != "fastest" or not m.by_name)
     if model.source.massless and function not in KINEMATICS:
         problem = f"robot {model.name!r} has no masses, which it needs"
@@ -207,15 +181,14 @@ def _methods(
         )
     if function == "linearize":
         _check_closed_by_steps(model)
-    bound = "mimic joints" if model.mimics else ""
-    bound = "driven joints" if model.driven else bound
+    bound = "driven joints" if model.driven else "mimic joints" if model.mimics else ""
     able = tuple(m for m in offered if order == 1 or signature(m.algorithm).any_order)
     if loaded:
         able = tuple(m for m in able if "f_ext" in signature(m.algorithm).inputs)
         if not able:
             problem = "it takes no external forces"
             raise InputError("E-CALL-066", problem, "leave f_ext out", part=function)
-    fit = {m.name: m.needs(model, options) if m.needs else "" for m in able}
+    fit = {m.name: m.needs(model, given) if m.needs else "" for m in able}
     allowed = tuple(m for m in able if (m.followers or not bound) and not fit[m.name])
     if method == "fastest":
         if not allowed:
@@ -226,23 +199,25 @@ def _methods(
         return allowed
     named = tuple(m for m in known if m.name == method)
     if not named:
-        names = ", ".join(repr(m.name) for m in known)
         problem = f"it has no method {method!r}"
-        raise InputError("E-CALL-068", problem, f"it has 'fastest', {names}", part=function)
+        raise InputError("E-CALL-068", problem, f"it has 'fastest', {_names(known)}", part=function)
     if named[0] not in able:
-        names = ", ".join(repr(m.name) for m in able)
         lacks = "external forces" if loaded and order == 1 else f"order {order}"
         problem = f"method {method!r} has no {lacks}"
-        raise InputError("E-CALL-069", problem, f"use {names}", part=function)
+        raise InputError("E-CALL-069", problem, f"use {_names(able)}", part=function)
+    remedy = f"use {_names(allowed)}"
+    if fit[method]:
+        problem = f"method {method!r}, robot {model.name!r}: {fit[method]}"
+        raise ModelError("E-CALL-070", problem, remedy, part=function)
     if named[0] not in allowed:
-        names = ", ".join(repr(m.name) for m in allowed)
-        if fit[method]:
-            problem = f"method {method!r}, robot {model.name!r}: {fit[method]}"
-            raise ModelError("E-CALL-070", problem, f"use {names}", part=function)
-        remedy = ", or load the robot with mimic=False" if model.mimics else ""
+        remedy += ", or load the robot with mimic=False" if model.mimics else ""
         problem = f"method {method!r} cannot have {bound}"
-        raise ModelError("E-CALL-071", problem, f"use {names}{remedy}", part=function)
+        raise ModelError("E-CALL-071", problem, remedy, part=function)
     return named
+
+
+def _names(methods: Iterable[Method]) -> str:
+    return ", ".join(repr(m.name) for m in methods)
 
 
 def _check_closed_by_steps(model: Model) -> None:
@@ -253,9 +228,9 @@ def _check_closed_by_steps(model: Model) -> None:
     """
     for body in model.bodies:
         if not body.joint.holonomic and body.parent != WORLD:
+            name = body.data.name
             problem = (
-                f"joint {body.data.name!r} is nonholonomic and on a moving body, so velocities "
-                "cannot write every small change of q, and linearize has no answer"
+                f"joint {name!r} is nonholonomic and on a moving body: linearize has no answer"
             )
             remedy = "ask for derivatives, which are along steps"
             raise ModelError("E-CALL-072", problem, remedy, part=f"robot {model.name!r}")
@@ -264,12 +239,6 @@ def _check_closed_by_steps(model: Model) -> None:
 def spaces(function: str, order: int = 1) -> Signature:
     """The arrays that a function takes and gives, with so many rates, and its options."""
     return signature(METHODS[function][0].algorithm, order)
-
-
-def _positions(function: str) -> frozenset[str]:
-    """The inputs of a function that are configurations."""
-    inputs = signature(METHODS[function][0].algorithm).inputs
-    return frozenset(name for name, space in inputs.items() if isinstance(space, PositionSpace))
 
 
 def _has_recursion(function: str, method: str, derivative: Derivative) -> bool:
@@ -298,8 +267,8 @@ def _jacobian(
 ) -> Program:
     """All derivatives of a program, by the direction of differentiation that is cheaper."""
     moved, names = _along_steps(model, program, derivative.wrt, positions)
-    ways = (jacobian(moved, names, mode=mode) for mode in ("forward", "reverse"))
-    best = min((_at_rest(way, program) for way in ways), key=lambda p: p.count.weight)
+    ways = [_at_rest(jacobian(moved, names, mode=mode), program) for mode in ("forward", "reverse")]
+    best = min(ways, key=lambda p: p.count.weight)
     outputs = tuple(Variable(v.name.replace("_step", ""), v.shape) for v in best.outputs)
     return replace(best, outputs=outputs)
 

@@ -6,9 +6,14 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
-from chasles.algorithms.spatial.configuration import difference, integrate
-from chasles.algorithms.spatial.forward_kinematics import body_transforms
-from chasles.algorithms.spatial.viewpoint import At, Axes, point_in_body
+from chasles.algorithms.spatial.kinematics import (
+    At,
+    Axes,
+    body_transforms,
+    difference,
+    integrate,
+    point_in_body,
+)
 from chasles.expr import RULES, Arena, Number, Program, Variable
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.rotations import Rotation

@@ -31,7 +31,6 @@ from chasles.mathematics.homogeneous import (
 from chasles.mathematics.homogeneous.dense import Dense
 from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.spatial import RigidInertia
-from chasles.mathematics.spatial.inertia import shift_of_inertia
 
 
 class MassData(NamedTuple):
@@ -76,11 +75,8 @@ def mass_from_inertia(J: Inertia) -> MassData:
     Without mass the centre is taken at the origin.
     """
     typed("J", J, Inertia)
-    rigid = J.rigid()
-    massless = type(rigid.m) is not Scalar and rigid.m == 0.0
-    c = Vector.zero() if massless else rigid.h * (1.0 / rigid.m)
-    I = rigid.I - shift_of_inertia(c, Vector.zero(), rigid.h)
-    return MassData(rigid.m, array(c), np.array([array(row) for row in I.matrix().rows]))
+    m, c, I = J.rigid().about_center()
+    return MassData(m, array(c), np.array([array(row) for row in I.matrix().rows]))
 
 
 def action_from_force(force: Array, couple: Array = ORIGIN, point: Array = ORIGIN) -> Action:
@@ -133,14 +129,15 @@ def linear_part(X: Dense) -> np.ndarray:
 def six_numbers(X: Dense) -> np.ndarray:
     """Angular part, then linear part, as everywhere in chasles (Mitra's m4v6)."""
     typed("X", X, *_PARTED)
-    return array(homogeneous.six(X))
+    return array((*homogeneous.angular(X), *homogeneous.linear(X)))
 
 
 def velocity_from_six(x: Array) -> Velocity:
     """W from (wx, wy, wz, vx, vy, vz) (Mitra's v6m4): what `robot.frame_velocity` gives."""
-    return homogeneous.velocity_from_six(vector("x", x, 6))
+    six = vector("x", x, 6).entries
+    return Velocity(Vector(six[:3]), Vector(six[3:]))
 
 
 def three_numbers(P: Array) -> np.ndarray:
     """A homogeneous point (x, y, z, 1) or direction (x, y, z, 0) as (x, y, z) (Mitra's v4v3)."""
-    return array(homogeneous.three(vector("P", P, 4)))
+    return array(vector("P", P, 4).entries[:3])

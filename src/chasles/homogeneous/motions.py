@@ -5,6 +5,7 @@ import math
 from chasles.errors import InputError
 from chasles.expr import Number, Scalar
 from chasles.homogeneous.door import Array, has_form, matrix, number, position, typed, vector
+from chasles.homogeneous.screws import screw_from_axis
 from chasles.mathematics.homogeneous import (
     Acceleration,
     Block,
@@ -12,7 +13,6 @@ from chasles.mathematics.homogeneous import (
     Velocity,
     angular,
     linear,
-    screw_from_axis,
 )
 from chasles.mathematics.homogeneous.dense import AnyFramed
 from chasles.mathematics.linear import Matrix, Vector
@@ -45,13 +45,13 @@ def joint_screw(kind: str, pitch: Number = 0.0) -> Screw:
 
     kind: "revolute", "prismatic", or "helical" with its pitch in m/rad.
     """
-    z, p = Vector.of(0.0, 0.0, 1.0), number("pitch", pitch)
+    p = number("pitch", pitch)
     pitches = {"revolute": 0.0, "prismatic": math.inf, "helical": p}
     if kind not in pitches:
         raise InputError("E-MATH-015", f"kind must be one of {', '.join(pitches)}, not {kind!r}")
     if kind != "helical" and (type(p) is Scalar or p != 0.0):
         raise InputError("E-MATH-016", f"a {kind} joint has no pitch", "kind='helical' has one")
-    return screw_from_axis(z, Vector.zero(), pitches[kind])
+    return screw_from_axis((0.0, 0.0, 1.0), pitch=pitches[kind])
 
 
 def joint_velocity(kind: str, qd: Number, *, pitch: Number = 0.0) -> Velocity:

@@ -111,9 +111,9 @@ def _sequence(sequence: str, axes: str) -> None:
 
 def position_from_axes(x: Array, y: Array, z: Array, origin: Array = ORIGIN) -> Position:
     """M of the frame with these unit axes and this origin (Mitra's AO_H)."""
-    u, v, w = vector("x", x), vector("y", y), vector("z", z)
-    rotation("the axes", Matrix((u.entries, v.entries, w.entries)))
-    return homogeneous.axis_origin(u, v, w, vector("origin", origin))
+    axes = Matrix((vector("x", x).entries, vector("y", y).entries, vector("z", z).entries))
+    rotation("the axes", axes)
+    return Position(Rotation.of(axes.T), vector("origin", origin))
 
 
 def rototranslation(M01: Array, M02: Array) -> Rototranslation:

@@ -13,12 +13,10 @@ from chasles.errors import ModelError
 from chasles.formats import registry
 from chasles.formats.files import load
 from chasles.formats.walled import NotInstalled
-from chasles.lint import loaded
 from chasles.lint.checks import CHECKS
-from chasles.lint.findings import SEVERITIES, Finding, at_least
 from chasles.lint.repair import unrepaired
-from chasles.lint.sheet import Found, Joint, Link, Sheet
-from chasles.model import Description
+from chasles.lint.sheet import SEVERITIES, Finding, Found, Sheet, at_least
+from chasles.lint.surveys import joined
 from chasles.robot import Robot
 
 _quiet = partial(np.errstate, over="ignore", invalid="ignore", divide="ignore")
@@ -65,61 +63,26 @@ def surveyed(
     path: str, *, meshes: bool = True, arguments: Mapping[str, str] | None = None
 ) -> Sheet:
     """What there is to look at in a file."""
-    file = str(registry.find(path)) if registry.is_name(path) else path
+    file = str(registry.find(path)) if formats.is_name(path) else path
     row = formats.row_of(file)
     given = {"arguments": arguments} if row.arguments else {}
     load(file)
     sheet = Sheet(file)
     if row.survey:
+        module, _, survey = row.survey.partition(":")
         with _quiet():
-            sheet = importlib.import_module(row.survey).survey(file, meshes=meshes, **given)
+            sheet = getattr(importlib.import_module(module), survey)(file, meshes=meshes, **given)
     try:
         description = formats.read(file, arguments=arguments)
+        with _quiet():
+            sheet = joined(sheet, description, row.seen)
+        return replace(sheet, robot=Robot(description))
     except NotInstalled:
         raise
     except ModelError as error:
-        return replace(sheet, refusal=_refusal(file, error))
-    with _quiet():
-        sheet = _joined(sheet, description, row.seen)
-    try:
-        return replace(sheet, robot=Robot(description))
-    except ModelError as error:
-        return replace(sheet, refusal=_refusal(file, error))
-
-
-def _joined(sheet: Sheet, description: Description, join: str) -> Sheet:
-    if join == "raw":
-        return sheet
-    whole = replace(loaded.sheet(sheet.file, description), faults=sheet.faults)
-    links = {link.where: link for link in sheet.links}
-    joints = {joint.where: joint for joint in sheet.joints}
-
-    def seen(link: Link) -> Link:
-        raw = links.get(link.where)
-        if raw is None:
-            return link
-        return replace(link, place=raw.place) if join == "loaded" else replace(raw, name=link.name)
-
-    def moved(joint: Joint) -> Joint:
-        """An inverted range that is no limit to the reader is seen as it is written."""
-        raw = joints.get(joint.where)
-        if raw is None:
-            return joint
-        inverted = joint.range is None and raw.range is not None and raw.range[0] > raw.range[1]
-        kept = {"kind": raw.kind, "limits": raw.limits} if inverted else {}
-        return replace(joint, place=raw.place, **kept)  # type: ignore[arg-type]
-
-    return replace(
-        whole,
-        links=tuple(map(seen, whole.links)),
-        joints=tuple(map(moved, whole.joints)),
-        document=sheet.document,
-    )
-
-
-def _refusal(file: str, error: ModelError) -> Found:
-    """Why a file does not load."""
-    return Found(error.part or "file", error.place or file, error.problem, error.remedy)
+        place = error.place or file
+        why = Found(error.part or "file", place, error.problem, error.remedy)
+        return replace(sheet, refusal=why)
 
 
 __all__ = ["CHECKS", "SEVERITIES", "Finding", "at_least", "findings", "lint", "surveyed"]

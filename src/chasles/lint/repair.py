@@ -1,15 +1,14 @@
 """Repairs of what has one defensible repair, as the smallest change of the file's text."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from lxml import etree
 
-from chasles.formats.xml_part import MOMENTS
-from chasles.lint.documents import Edit, Table
-from chasles.lint.sheet import Sheet
-from chasles.lint.xml_links import six
+from chasles.formats.xml_file import MOMENTS
+from chasles.lint.sheet import Edit, Link, Sheet, Table
+from chasles.lint.solids import six
 from chasles.model.validate import inertia_fault
 
 THINNEST = 1e-3
@@ -58,40 +57,36 @@ def inertias(sheet: Sheet) -> Found:
         if fault is None or fault.check not in ("triangle", "not-positive"):
             continue
         sound = np.all(np.isfinite(link.moments)) and np.max(link.second_moments) > 0.0
-        new = nearest_inertia(link.moments) if sound else np.zeros((3, 3))
+        edits = list(_moments(link, nearest_inertia(link.moments))) if sound else []
         if link.place is None:
             yield Left(link.part, link.where, NOT_WRITTEN)
         elif not sound:
             yield Left(link.part, link.where, "no possible inertia is near; give the true one")
-        elif not _has_place(link.place, new):
+        elif None in edits:
             yield Left(link.part, link.where, "it needs a product of inertia that is not written")
         else:
-            yield from _moments(link.place, new)
+            yield from filter(None, edits)
 
 
-def _has_place(place: Any, moments: np.ndarray) -> bool:
-    """Whether each of six moments that is not zero is written, or all six are in one."""
-    if isinstance(place, Table):
-        return True
-    if "diaginertia" in place.attrib or "fullinertia" in place.attrib:
-        return True
-    given = dict(zip(MOMENTS, _words(six(moments)), strict=True))
-    return all(_is_written(place, key) or given[key] == "0" for key in MOMENTS)
+def _moments(link: Link, moments: np.ndarray) -> Iterator[Edit | None]:
+    """Where a file says them: one list in MJCF and TOML, six attributes or elements else.
 
-
-def _moments(place: Any, moments: np.ndarray) -> Iterator[Edit]:
-    """Where a file says them: one list in MJCF and TOML, six attributes or elements else."""
-    words = _words(six(moments))
+    None stands for one that is not zero, and that the file does not say.
+    """
+    place, words = link.place, _words(six(moments))
     if isinstance(place, Table):
         yield Edit(place, "inertia", f"[{', '.join(_words(place.written(moments)))}]")
-    elif "fullinertia" in place.attrib:
+    elif place is not None and "fullinertia" in place.attrib:
         yield Edit(place, "fullinertia", " ".join(words))
-    elif "diaginertia" in place.attrib:
+    elif place is not None and "diaginertia" in place.attrib:
         yield Edit(place, "diaginertia", " ".join(words[:3]))
-    else:
-        for key, word in zip(MOMENTS, words, strict=True):
-            if _is_written(place, key) and float(word) != float(_text(place, key) or "0"):
-                yield Edit(place, key, word)
+    elif place is not None:
+        for name, word in zip(MOMENTS, words, strict=True):
+            old = _text(place, name)
+            if old is None and word != "0":
+                yield None
+            elif old is not None and float(word) != float(old or "0"):
+                yield Edit(place, name, word)
 
 
 def _words(numbers: Sequence[float]) -> list[str]:
@@ -112,22 +107,16 @@ def limits(sheet: Sheet) -> Found:
             yield Edit(joint.place, "range", f"{upper} {lower}")
         else:
             for key, other in (("lower", "upper"), ("upper", "lower")):
-                yield Edit(joint.place, key, _text(joint.place, other))
+                yield Edit(joint.place, key, _text(joint.place, other) or "")
 
 
-def _is_written(element: etree._Element, name: str) -> bool:
-    return name in element.attrib or element.find(name) is not None
-
-
-def _text(element: etree._Element, name: str) -> str:
+def _text(element: etree._Element, name: str) -> str | None:
+    """An attribute, or the text of a child; None where there is neither."""
     child = element.find(name)
-    return element.get(name, "") if child is None else child.text or ""
+    return element.get(name) if child is None else child.text or ""
 
 
-REPAIRS: dict[str, Callable[[Sheet], Found]] = {
-    "inertia": inertias,
-    "limits": limits,
-}
+REPAIRS: dict[str, Callable[[Sheet], Found]] = {"inertia": inertias, "limits": limits}
 """By the names that the table of checks has for them."""
 
 

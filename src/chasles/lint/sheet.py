@@ -1,18 +1,58 @@
-"""What lint looks at: the links, joints and shapes of a file, also of one that does not load."""
+"""What lint looks at, the links, joints and text of a file that may not load; and its findings."""
 
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from lxml import etree
 
-from chasles.lint.documents import Document
+from chasles.errors import ModelError
 from chasles.lint.solids import Solid
 from chasles.model import Mimic
 from chasles.model.joints import traits
 from chasles.robot import Robot
+
+Severity = Literal["error", "warning", "note"]
+
+SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
+"""The gravest first: no body is like this; probably not meant; worth a look."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing about a robot file.
+
+    check: the row of the table of checks. severity: "error", "warning" or "note". where:
+    "file:line", or the file where there is no line. part: "link 'hand'". what: the fact. why: what
+    it does to results. remedy: what to do. repairable: `chasles lint --fix` can.
+    """
+
+    check: str
+    severity: Severity
+    where: str
+    part: str
+    what: str
+    why: str
+    remedy: str
+    repairable: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.severity}: {self.part}: {self.what}; {self.remedy}"
+
+    @property
+    def line(self) -> int:
+        """Of the file, 0 where there is none."""
+        number = self.where.rpartition(":")[2]
+        return int(number) if number.isdigit() else 0
+
+
+def at_least(finding: Finding, severity: str) -> bool:
+    """Whether a finding is as grave as that, or graver."""
+    return SEVERITIES.index(finding.severity) <= SEVERITIES.index(severity)
 
 
 class Found(NamedTuple):
@@ -49,6 +89,10 @@ class Link:
     @property
     def part(self) -> str:
         return f"link {self.name!r}"
+
+    def found(self, what: str) -> Found:
+        """A fact about it, as a check gives it."""
+        return Found(self.part, self.where, what)
 
     @cached_property
     def inertia(self) -> np.ndarray:
@@ -100,6 +144,10 @@ class Joint:
     def part(self) -> str:
         return f"joint {self.name!r}"
 
+    def found(self, what: str) -> Found:
+        """A fact about it, as a check gives it."""
+        return Found(self.part, self.where, what)
+
     @property
     def bounded(self) -> bool:
         """Whether it is of a type that has limits."""
@@ -111,6 +159,73 @@ class Joint:
         lower, upper = (self.limits.get(key, math.inf) for key in ("lower", "upper"))
         bounded = self.bounded and math.isfinite(lower) and math.isfinite(upper)
         return (lower, upper) if bounded else None
+
+
+# The text of a file ---------------------------------------------------------------------------
+
+
+class Table(NamedTuple):
+    """A table of a TOML file. span: of its list `inertia` in the text. written: moments (kg m2,
+    about the centre of mass) as the file has them, in its units and about its point."""
+
+    span: tuple[int, int]
+    written: Callable[[np.ndarray], Sequence[float]]
+
+
+class Edit(NamedTuple):
+    """New text of an element's attribute, or of what stands in its child of that name; of a table's
+    key in TOML."""
+
+    place: Any
+    name: str
+    text: str
+
+
+_TAG = re.compile(
+    r"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>|<([^\s<>/!?][^\s<>/]*)((?:[^<>\"']|\"[^\"]*\"|'[^']*')*)>",
+    re.DOTALL,
+)
+"""What begins with "<": comments and the like, or a start tag by its name and attributes."""
+
+
+@dataclass(frozen=True, eq=False)
+class Document:
+    """A file that is repaired. root: of one in XML, whose elements are the places."""
+
+    file: str
+    data: bytes
+    root: Any = None
+
+    @cached_property
+    def text(self) -> str:
+        """All of it, which must be in UTF-8."""
+        try:
+            return self.data.decode("utf-8")
+        except UnicodeDecodeError:
+            problem = "only text in UTF-8 is repaired"
+            raise ModelError("E-LINT-002", problem, "save it as such", file=self.file) from None
+
+    @cached_property
+    def _starts(self) -> dict[etree._Element, re.Match[str]]:
+        """The start tag of each element: both are in the order of the text."""
+        tags = (match for match in _TAG.finditer(self.text) if match[1])
+        return dict(zip(self.root.iter(), tags, strict=True))
+
+    def span(self, edit: Edit) -> tuple[int, int]:
+        """From where to where its text is exchanged."""
+        if isinstance(edit.place, Table):
+            return edit.place.span
+        child = edit.place.find(edit.name)
+        if child is not None:
+            first = self._starts[child].end()
+            return first, self.text.index("<", first)
+        tag = self._starts[edit.place]
+        found = re.search(rf"(?<![\w:.-]){edit.name}\s*=\s*([\"'])(.*?)\1", tag[2], re.DOTALL)
+        assert found is not None, "the parser found the attribute"
+        return tag.start(2) + found.start(2), tag.start(2) + found.end(2)
+
+
+# A file ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)

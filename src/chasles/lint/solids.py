@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from chasles.formats.resources import candidates
+from chasles.formats.registry import candidates
 from chasles.model import ShapeData
 
 MOST_BYTES = 64 * 2**20
@@ -65,17 +65,17 @@ def _solid(volume: float, second: np.ndarray, edges: Iterable[float]) -> Solid:
     return Solid(volume, np.zeros(3), moments, signs * half)
 
 
-def of(shape: ShapeData | None, file: str, *, meshes: bool) -> Solid | None:
+def of(shape: ShapeData, file: str, *, meshes: bool) -> Solid | None:
     """The solid of a shape in a robot file, in its link's frame; None where it cannot be known.
 
     meshes: open the mesh files that it names.
     """
     made = None
-    if shape is not None and shape.kind in _PLAIN:
+    if shape.kind in _PLAIN:
         made = _PLAIN[shape.kind](*shape.size)
-    elif shape is not None and shape.kind == "mesh" and meshes:
+    elif shape.kind == "mesh" and meshes:
         made = mesh(located(file, shape.file), shape.size)
-    if made is None or shape is None:
+    if made is None:
         return None
     return made.placed(np.array(shape.pose.R.rows), np.array([*shape.pose.r]))
 
@@ -134,3 +134,13 @@ def outer(*roles: Sequence[Solid | None]) -> tuple[Solid, ...]:
 
 def _reach(solid: Solid) -> float:
     return float(np.linalg.norm(np.ptp(solid.corners, axis=0)))
+
+
+def tensor(xx: float, yy: float, zz: float, xy: float, xz: float, yz: float) -> np.ndarray:
+    """The symmetric matrix of six moments."""
+    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+
+
+def six(moments: np.ndarray) -> list[float]:
+    """The moments of a symmetric matrix, in the order of `tensor`."""
+    return [float(moments[i, j]) for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]

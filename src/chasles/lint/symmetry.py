@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from chasles.lint.sheet import Found, Joint, Link, Sheet
+from chasles.lint.sheet import Found, Link, Sheet
 
 TOLERANCE = 0.05
 """Relative: twins that were measured, or weighed, differ by less."""
@@ -46,11 +46,11 @@ def inertia(sheet: Sheet) -> Iterator[Found]:
         a, b = links[left], links[right]
         if not a.mass or not b.mass:
             if bool(a.mass) != bool(b.mass):
-                yield Found(a.part, a.where, f"it has {_kg(a)}, and {b.part} has {_kg(b)}")
+                yield a.found(f"it has {_kg(a)}, and {b.part} has {_kg(b)}")
             continue
         differences = list(_differences(a, b))
         if differences:
-            yield Found(b.part, b.where, f"unlike {a.part} it has {', '.join(differences)}")
+            yield b.found(f"unlike {a.part} it has {', '.join(differences)}")
 
 
 def _kg(link: Link) -> str:
@@ -58,8 +58,8 @@ def _kg(link: Link) -> str:
 
 
 def _differences(a: Link, b: Link) -> Iterator[str]:
-    assert a.mass is not None
-    assert b.mass is not None
+    assert a.mass, "only what has a mass is compared"
+    assert b.mass, "only what has a mass is compared"
     if abs(a.mass - b.mass) > TOLERANCE * max(abs(a.mass), abs(b.mass)):
         yield f"{b.mass:.4g} kg for {a.mass:.4g} kg"
     radius = np.sqrt(np.abs(np.sum(a.principal) / (2.0 * a.mass)))
@@ -94,23 +94,15 @@ def limits(sheet: Sheet) -> Iterator[Found]:
     """Twins whose ranges are neither the same nor the same mirrored."""
     for left, right in twins(sheet.by_name):
         a, b = sheet.by_name[left], sheet.by_name[right]
-        if a.range is not None and b.range is not None and not _alike(a, b):
-            yield Found(
-                b.part,
-                b.where,
-                f"it moves from {b.range[0]:.4g} to {b.range[1]:.4g}, and {a.part} from "
-                f"{a.range[0]:.4g} to {a.range[1]:.4g}",
-            )
+        if a.range is not None and b.range is not None and not _alike(a.range, b.range):
+            own, other = (f"{low:.4g} to {high:.4g}" for low, high in (b.range, a.range))
+            yield b.found(f"it moves from {own}, and {a.part} from {other}")
         for key in ("effort", "velocity"):
-            one, other = a.limits.get(key), b.limits.get(key)
-            if one is not None and other is not None and one != other:
-                what = f"its {key} limit is {other:g}, and that of {a.part} {one:g}"
-                yield Found(b.part, b.where, what)
+            one, two = a.limits.get(key), b.limits.get(key)
+            if one is not None and two is not None and one != two:
+                yield b.found(f"its {key} limit is {two:g}, and that of {a.part} {one:g}")
 
 
-def _alike(a: Joint, b: Joint) -> bool:
-    assert a.range is not None
-    assert b.range is not None
-    own: np.ndarray = np.array(a.range)
-    slack = TOLERANCE * (own[1] - own[0])
-    return any(np.max(np.abs(own - x)) <= slack for x in (b.range, (-b.range[1], -b.range[0])))
+def _alike(a: tuple[float, float], b: tuple[float, float]) -> bool:
+    slack = TOLERANCE * (a[1] - a[0])
+    return any(np.max(np.abs(np.subtract(a, x))) <= slack for x in (b, (-b[1], -b[0])))

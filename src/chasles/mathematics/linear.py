@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, Self, overload
 
-from chasles.errors import InputError
+from chasles.errors import ArgumentError, InputError
 from chasles.expr import Number, is_number, sqrt
 
 
@@ -148,8 +148,49 @@ class Matrix:
         return NotImplemented
 
 
+def mismatch(operation: str, a: object, b: object) -> ArgumentError:
+    """The error of a combination that means nothing."""
+    problem = f"cannot {operation} {type(a).__name__} and {type(b).__name__}"
+    return ArgumentError("E-MATH-025", problem)
+
+
+class Additive:
+    """A dataclass whose fields add and scale one by one; only values of one type add."""
+
+    __slots__ = ()
+
+    __array_ufunc__ = None  # a NumPy number on the left asks this class, and makes no array
+
+    if TYPE_CHECKING:
+        __match_args__: tuple[str, ...]
+
+        def __init__(self, *fields: Any) -> None: ...
+
+    _mismatch = staticmethod(mismatch)
+
+    def __add__(self, other: Self) -> Self:
+        if type(other) is not type(self):
+            raise self._mismatch("add", self, other)
+        return type(self)(*[getattr(self, x) + getattr(other, x) for x in self.__match_args__])
+
+    def __sub__(self, other: Self) -> Self:
+        if type(other) is not type(self):
+            raise self._mismatch("subtract", self, other)
+        return type(self)(*[getattr(self, x) - getattr(other, x) for x in self.__match_args__])
+
+    def __neg__(self) -> Self:
+        return type(self)(*[-getattr(self, x) for x in self.__match_args__])
+
+    def __mul__(self, factor: Number) -> Self:
+        if not is_number(factor):
+            return NotImplemented
+        return type(self)(*[getattr(self, x) * factor for x in self.__match_args__])
+
+    __rmul__ = __mul__
+
+
 @dataclass(frozen=True, slots=True)
-class Symmetric:
+class Symmetric(Additive):
     """A symmetric 3x3 matrix by its six numbers."""
 
     xx: Number
@@ -179,26 +220,6 @@ class Symmetric:
                 (self.xz, self.yz, self.zz),
             )
         )
-
-    def __add__(self, other: "Symmetric") -> "Symmetric":
-        if type(other) is not Symmetric:
-            return NotImplemented
-        return Symmetric(*[a + b for a, b in zip(self, other, strict=True)])
-
-    def __sub__(self, other: "Symmetric") -> "Symmetric":
-        if type(other) is not Symmetric:
-            return NotImplemented
-        return Symmetric(*[a - b for a, b in zip(self, other, strict=True)])
-
-    def __neg__(self) -> "Symmetric":
-        return Symmetric(*[-a for a in self])
-
-    def __mul__(self, factor: Number) -> "Symmetric":
-        if not is_number(factor):
-            return NotImplemented
-        return Symmetric(*[a * factor for a in self])
-
-    __rmul__ = __mul__
 
     def __matmul__(self, v: Vector) -> Vector:
         return self.matrix() @ v
@@ -331,6 +352,13 @@ def orthogonalize(
             L[k][i] = left[i].dot(weighed) / D[k]
             left[i] -= left[k] * L[k][i]
     return L, D
+
+
+def symmetric_products(u: Sequence[Vector], y: Sequence[Vector]) -> Matrix:
+    """The products u_r . y_c where they equal y_r . u_c: each computed once."""
+    n = range(len(u))
+    upper = {(r, c): u[r].dot(y[c]) for r in n for c in n if r <= c}
+    return Matrix(tuple(tuple(upper[min(r, c), max(r, c)] for c in n) for r in n))
 
 
 def solve_symmetric(A: Matrix, b: Vector) -> Vector:

@@ -8,29 +8,16 @@ from dataclasses import dataclass
 from typing import overload
 
 from chasles.expr import Number, cos, sin
-from chasles.mathematics.linear import Matrix, Vector
+from chasles.mathematics.linear import Additive, Matrix, Vector
 
 
 @dataclass(frozen=True, slots=True)
-class PlanarMotion:
+class PlanarMotion(Additive):
     """A velocity or acceleration: w about z, then (x, y) at the frame's origin."""
 
     w: Number
     x: Number
     y: Number
-
-    def __add__(self, other: "PlanarMotion") -> "PlanarMotion":
-        if type(other) is not PlanarMotion:
-            return NotImplemented
-        return PlanarMotion(self.w + other.w, self.x + other.x, self.y + other.y)
-
-    def __sub__(self, other: "PlanarMotion") -> "PlanarMotion":
-        if type(other) is not PlanarMotion:
-            return NotImplemented
-        return self + other * -1.0
-
-    def __mul__(self, factor: Number) -> "PlanarMotion":
-        return PlanarMotion(self.w * factor, self.x * factor, self.y * factor)
 
     def dot(self, f: "PlanarForce") -> Number:
         """Power."""
@@ -52,25 +39,12 @@ class PlanarMotion:
 
 
 @dataclass(frozen=True, slots=True)
-class PlanarForce:
+class PlanarForce(Additive):
     """A force or momentum: moment n about the frame's origin, then (x, y)."""
 
     n: Number
     x: Number
     y: Number
-
-    def __add__(self, other: "PlanarForce") -> "PlanarForce":
-        if type(other) is not PlanarForce:
-            return NotImplemented
-        return PlanarForce(self.n + other.n, self.x + other.x, self.y + other.y)
-
-    def __sub__(self, other: "PlanarForce") -> "PlanarForce":
-        if type(other) is not PlanarForce:
-            return NotImplemented
-        return self + other * -1.0
-
-    def __mul__(self, factor: Number) -> "PlanarForce":
-        return PlanarForce(self.n * factor, self.x * factor, self.y * factor)
 
     def vector(self) -> Vector:
         return Vector.of(self.n, self.x, self.y)
@@ -151,7 +125,7 @@ class PlanarTransform:
 
 
 @dataclass(frozen=True, slots=True)
-class PlanarInertia:
+class PlanarInertia(Additive):
     """Mass m, first moment (hx, hy), and rotational inertia I about the frame's origin."""
 
     m: Number
@@ -163,13 +137,6 @@ class PlanarInertia:
     def from_center(m: Number, cx: Number, cy: Number, Ic: Number) -> "PlanarInertia":
         """From mass, centre of mass, and inertia about the centre (mcI, Eq 2.78)."""
         return PlanarInertia(m, m * cx, m * cy, Ic + m * (cx * cx + cy * cy))
-
-    def __add__(self, other: "PlanarInertia") -> "PlanarInertia":
-        if type(other) is not PlanarInertia:
-            return NotImplemented
-        return PlanarInertia(
-            self.m + other.m, self.hx + other.hx, self.hy + other.hy, self.I + other.I
-        )
 
     def matrix(self) -> Matrix:
         return Matrix(

@@ -3,13 +3,11 @@
 A `Rotation` E maps coordinates of one frame to those of another that is turned against it
 (Featherstone's rx, ry, rz: the transpose of the matrix that turns a vector). Quaternions are
 (w, x, y, z), need not be normalised, and describe the turned frame in the first one.
-
-Long because the conversions share their branches near 0 and pi.
 """
 
 import math
 from dataclasses import dataclass
-from typing import overload
+from typing import ClassVar, overload
 
 from chasles.expr import Number, Scalar, atan2, cos, less, maximum, select, sin, sqrt
 from chasles.mathematics.linear import Matrix, Symmetric, Vector
@@ -23,10 +21,13 @@ class Plane:
     c: Number
     s: Number
 
+    cost: ClassVar[int] = 6
+    """Operations to turn one vector."""
+
     @property
-    def cost(self) -> int:
-        """Operations to turn one vector."""
-        return 6
+    def others(self) -> tuple[int, int, int]:
+        """The axis and, in a circle after it, the two others."""
+        return self.axis, (self.axis + 1) % 3, (self.axis + 2) % 3
 
     @property
     def T(self) -> "Plane":
@@ -39,8 +40,7 @@ class Plane:
         return Plane(self.axis, c, s)
 
     def apply(self, v: Vector) -> Vector:
-        k = self.axis
-        i, j = (k + 1) % 3, (k + 2) % 3
+        _, i, j = self.others
         out = list(v)
         out[i] = self.c * v[i] + self.s * v[j]
         out[j] = self.c * v[j] - self.s * v[i]
@@ -48,12 +48,11 @@ class Plane:
 
     def congruence(self, A: Symmetric) -> Symmetric:
         """E A E' in 8 multiplications and 7 additions (Featherstone 2008, section A.5)."""
-        k = self.axis
-        i, j = (k + 1) % 3, (k + 2) % 3
+        k, i, j = self.others
         c, s, rows = self.c, self.s, A.matrix().rows
         a, b, d = rows[i][i], rows[i][j], rows[j][j]
         change = s * s * (d - a) + 2.0 * (c * s) * b
-        out = [[rows[p][q] for q in range(3)] for p in range(3)]
+        out = [list(row) for row in rows]
         out[i][i], out[j][j] = a + change, d - change
         out[i][j] = out[j][i] = (1.0 - 2.0 * (s * s)) * b + c * s * (d - a)
         out[i][k] = out[k][i] = c * rows[i][k] + s * rows[j][k]
@@ -62,8 +61,7 @@ class Plane:
 
     def similarity(self, A: Matrix) -> Matrix:
         """E A E' of a general matrix in 12 multiplications and 12 additions (section A.5)."""
-        k = self.axis
-        i, j = (k + 1) % 3, (k + 2) % 3
+        k, i, j = self.others
         c, s, rows = self.c, self.s, A.rows
         out = [list(r) for r in rows]
         change = s * s * (rows[j][j] - rows[i][i]) + c * s * (rows[i][j] + rows[j][i])
@@ -75,10 +73,6 @@ class Plane:
         out[k][i] = c * rows[k][i] + s * rows[k][j]
         out[k][j] = c * rows[k][j] - s * rows[k][i]
         return Matrix(tuple(map(tuple, out)))
-
-    def matrix(self) -> Matrix:
-        columns = [self.apply(Vector(row)) for row in Matrix.identity().rows]
-        return Matrix(tuple(tuple(v) for v in columns)).T
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,9 +123,6 @@ class General:
                 (Z[2, 0] - y, Z[2, 1] + x, Z[2, 2] + i),
             )
         )
-
-    def matrix(self) -> Matrix:
-        return self.E
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,14 +177,11 @@ class Rotation:
         if isinstance(other, Rotation):
             x, y, z = map(Vector, other.matrix().T.rows)
             first, second = self @ x, self @ y
-            third = first.cross(second) if self._crosses_cheaper(z) else self @ z
+            cheap = sum(f.cost for f in self.factors) <= 9  # the operations of a cross product
+            dense = all(isinstance(e, Scalar) or e != 0.0 for e in z)
+            third = first.cross(second) if dense and not cheap else self @ z
             return Rotation((General(Matrix(tuple(map(tuple, (first, second, third)))).T),))
         return NotImplemented
-
-    def _crosses_cheaper(self, column: Vector) -> bool:
-        """Whether the cross product of the first two columns (9 operations) beats turning one."""
-        cost = sum(f.cost for f in self.factors)
-        return cost > 9 and all(isinstance(e, Scalar) or e != 0.0 for e in column)
 
 
 _ROUNDING = 1e-15
@@ -242,13 +230,9 @@ def aligned_to_z(axis: Vector) -> Matrix:
 
     Axes along a coordinate axis give signed permutations, so nothing is rounded.
     """
-    x, y, z = axis
-    if abs(z) >= max(abs(x), abs(y)):
-        helper = Vector.of(math.copysign(1.0, z), 0.0, 0.0)
-    elif abs(x) >= abs(y):
-        helper = Vector.of(0.0, math.copysign(1.0, x), 0.0)
-    else:
-        helper = Vector.of(0.0, 0.0, math.copysign(1.0, y))
+    largest = max((2, 0, 1), key=lambda k: abs(axis[k]))
+    sign, beside = math.copysign(1.0, axis[largest]), (largest + 1) % 3
+    helper = Vector(tuple(sign if k == beside else 0.0 for k in range(3)))
     helper = helper - axis * axis.dot(helper)
     first = helper * (1.0 / math.sqrt(helper.dot(helper)))
     return Matrix((first.entries, axis.cross(first).entries, axis.entries))
@@ -295,8 +279,7 @@ def quaternion_product(p: Vector, q: Vector) -> Vector:
     """The Hamilton product: the rotation matrix of p q is R(p) R(q)."""
     a, v = p[0], Vector(p.entries[1:])
     b, u = q[0], Vector(q.entries[1:])
-    w = a * b - v.dot(u)
-    return Vector((w, *(u * a + v * b + v.cross(u))))
+    return Vector((a * b - v.dot(u), *(u * a + v * b + v.cross(u))))
 
 
 def conjugate(q: Vector) -> Vector:
@@ -360,11 +343,9 @@ def axis_angle_from_quaternion(q: Vector) -> tuple[Vector, Number]:
     v = vector_from_quaternion(q)
     t = v.dot(v)
     none = less(t, 1e-300)
-    angle = sqrt(t)
-    length = sqrt(select(none, 1.0, t))
-    x, y, z = v * (1.0 / length)
+    x, y, z = v * (1.0 / sqrt(select(none, 1.0, t)))
     axis = Vector((select(none, 0.0, x), select(none, 0.0, y), select(none, 1.0, z)))
-    return axis, angle
+    return axis, sqrt(t)
 
 
 def matrix_from_axis_angle(axis: Vector, angle: Number) -> Matrix:

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from chasles.functions.functions import Functions
-from chasles.functions.names import leading_shape
+from chasles.functions.compiled import Functions
+from chasles.functions.doors import leading_shape
 from chasles.mechanisms.closing import CLOSED, Loops
 from chasles.mechanisms.equations import choose
 from chasles.mechanisms.reports import ImpossiblePosition, at_index, finite, how_open
-from chasles.model.closure import Closure
+from chasles.model.description import Closure
 
 
 def assemble(loops: Loops, y: Any, guess: Any) -> np.ndarray:

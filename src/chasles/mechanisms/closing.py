@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from chasles.backends.arrays import check_tolerance
-from chasles.backends.drivers import newton
 from chasles.errors import ModelError
+from chasles.functions import numeric
 from chasles.functions.compiled import AtTime, Compiled
-from chasles.functions.names import leading_shape
+from chasles.functions.doors import leading_shape
 from chasles.mechanisms.equations import (
     RANK,
     SINGULAR,
@@ -296,9 +296,9 @@ class Loops:
         """g of qdd = G ydd + g."""
         return self.accelerated(q, qd, np.zeros(len(self.independent)), tolerance)
 
-    def solve(self, q: np.ndarray, columns: np.ndarray) -> newton.Found:
+    def solve(self, q: np.ndarray, columns: np.ndarray) -> numeric.Found:
         """Closed positions by Newton's method from q, moved where a column's scale is not 0."""
-        return newton.solve(
+        return numeric.solve(
             self.function("loop_residual"),
             self.function("loop_matrix"),
             self.function("integrate"),
@@ -354,13 +354,18 @@ class Loops:
             remedy += f"{len(given)}, so no choice of independent ones will do"
         else:
             remedy = f"take others as independent: robot.with_independent({self.names(other)})"
-        loose = np.abs(np.linalg.svd(here[:, rest])[2][-1])
-        joints = rest[loose > 0.1 * np.max(loose)]
-        problem = (
-            f"singular position{at_index(bad[0], lead)}: {self.names(given)} does not determine "
-            f"{self.names(joints)} through {self.around(joints)}"
-        )
+        problem = f"singular position{at_index(bad[0], lead)}: {self.undetermined(here, given)}"
         raise SingularPosition("E-LOOP-011", problem, remedy, part=self.part)
+
+    def undetermined(self, A: np.ndarray, given: np.ndarray) -> str:
+        """Which freedoms some do not determine in a position, with A of `matrix`."""
+        rest = np.delete(np.arange(self.model.nv), given)
+        loose = np.abs(np.linalg.svd(A[:, rest])[2][-1])
+        joints = rest[loose > 0.1 * np.max(loose)]
+        return (
+            f"{self.names(given)} does not determine {self.names(joints)} through "
+            f"{self.around(joints)}"
+        )
 
     def names(self, freedoms: Sequence[int] | np.ndarray) -> str:
         return ", ".join(repr(self.freedoms[k]) for k in freedoms)

@@ -10,8 +10,8 @@ import numpy as np
 
 from chasles.mathematics.linear import Vector
 from chasles.model import Coupling, Loop, Model
-from chasles.model.closure import Closure
-from chasles.model.units import freedom_units
+from chasles.model.description import Closure
+from chasles.model.spaces import freedom_units
 
 RANK = 1e-8
 """A singular value of the loops' matrix below this part of the largest is zero."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from functools import cached_property, partial
+from itertools import chain
 from typing import Any, Literal, Self, get_args
 
 import numpy as np
@@ -14,9 +15,8 @@ import numpy as np
 from chasles.algorithms import CLOSED_LOOPS
 from chasles.backends.arrays import check_tolerance
 from chasles.errors import InputError
-from chasles.functions.compiled import AtTime, Compiled
+from chasles.functions.compiled import AtTime, Compiled, Functions
 from chasles.functions.doors import checked_time, derivative_names, order_option, wrench_arguments
-from chasles.functions.functions import Functions
 from chasles.functions.programs import Derivative, spaces
 from chasles.functions.tracing import WrenchKey
 from chasles.mechanisms.assembly import Charts
@@ -182,7 +182,7 @@ class Mechanism(Named):
         **options: Any,
     ) -> Any:
         """Compute a public function: arrays and options as the robot's method takes them."""
-        key = (name, tuple(word for pair in options.items() for word in pair))
+        key = (name, tuple(chain.from_iterable(options.items())) if options else ())
         if f_ext is None and out is None and threads is None:
             found = self.found(key) or self.keep(key, self.asked(key))
             return found(*arrays)

@@ -5,8 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from chasles.algorithms.homogeneous.loop_matrix import loop_matrix
-from chasles.algorithms.homogeneous.loop_residual import around, loop_coordinates
+from chasles.algorithms.homogeneous import around, loop_coordinates, loop_matrix
 from chasles.errors import InputError, ModelError
 from chasles.mathematics.linear import Vector
 from chasles.mechanisms.closing import Loops

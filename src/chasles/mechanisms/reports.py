@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from chasles.errors import ArgumentError, InputError
-from chasles.functions.libraries import refuse
+from chasles.functions.doors import refuse
 from chasles.mechanisms.equations import size
 from chasles.model import Coupling, Loop, Model
 from chasles.model.joints import traits

@@ -1,46 +1,40 @@
 """From a description to a model: connect, number, merge fixed joints, align axes."""
 
 import math
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
 
 from chasles.errors import ModelError
 from chasles.expr import Number, Scalar
-from chasles.mathematics.linear import Matrix, Vector
+from chasles.mathematics.linear import Matrix, Symmetric, Vector
 from chasles.mathematics.rotations import Rotation, aligned_to_z
-from chasles.mathematics.spatial import RigidInertia, Transform
+from chasles.mathematics.spatial import RigidInertia, Transform, inverted
 from chasles.model.couplings import Coupling
-from chasles.model.custom import check_custom
 from chasles.model.description import (
     CouplingData,
     Description,
     JointData,
-    Limits,
     LoopData,
+    faulty,
     freedom_names,
 )
 from chasles.model.drives import Drive
 from chasles.model.joints import JOINTS, Joint, Reversed
-from chasles.model.joints.reverse import inverted
 from chasles.model.model import WORLD, Body, Follow, Frame, Loop, Model, Passage, suggest
 from chasles.model.validate import (
+    check_custom,
     check_frames,
     check_inertias,
     check_loops,
     check_numbers,
     check_regular,
     check_type,
+    check_unused,
 )
 
 _ROUNDING = 1e-15
 """Entries of constant rotations and positions this near to 0 or +-1 are rounding, not data."""
-
-
-@dataclass
-class _Placed:
-    """Where a link is: the body that carries it, and its frame in the body's frame."""
-
-    body: int
-    placement: Transform
 
 
 def build(source: Description, *, mimic: bool = True, strict: bool = False) -> Model:
@@ -53,19 +47,7 @@ def build(source: Description, *, mimic: bool = True, strict: bool = False) -> M
     model = connected(source, mimic=mimic)
     if source.massless:
         return replace(model, notes=(*source.notes, "no masses are given: kinematics only"))
-    notes = source.notes + check_inertias(source, model, strict=strict)
-    notes += tuple(
-        f"{_at(loop.where)}loop {loop.name!r}: its armature, damping and friction do not count, "
-        "since it has no coordinates; let it be a joint of the tree, and close the loop elsewhere"
-        for loop in source.loops
-        if loop.resists
-    )
-    notes += tuple(
-        f"{_at(loop.where)}loop {loop.name!r}: its limits do not count, since it has no "
-        "coordinates; give limits to joints of the tree"
-        for loop in source.loops
-        if loop.limits != Limits()
-    )
+    notes = source.notes + check_inertias(source, model, strict=strict) + check_unused(source)
     idle, lossy = check_regular(model)
     return replace(model, notes=notes + check_frames(model) + lossy, idle=idle)
 
@@ -76,38 +58,25 @@ def connected(source: Description, *, mimic: bool) -> Model:
     children = _connect(source)
     check_loops(source)
     links = {link.name: link for link in source.links}
-    placed: dict[str, _Placed] = {}
     frames: dict[str, Frame] = {}
     bodies: list[Body] = []
-    pending = [(joint, _Placed(WORLD, Transform.identity())) for joint in reversed(children[None])]
+    world = Frame("", WORLD, Transform.identity())
+    pending = [(joint, world) for joint in reversed(children[None])]
     while pending:
         joint, owner = pending.pop()
         pose, link = compose(joint.pose, owner.placement), inverted(joint.child_pose)
         if joint.kind == "fixed":
             if joint.motion is not None:
                 problem = "it is fixed, so it cannot be driven"
-                remedy = "give it a type that moves"
-                part = f"joint {joint.name!r}"
-                raise ModelError("E-MODEL-001", problem, remedy, part=part, file=joint.where)
-            here = _Placed(owner.body, compose(link, pose))
+                raise faulty("E-MODEL-001", joint, problem, "give it a type that moves")
+            here = Frame(joint.child, owner.body, compose(link, pose))
         else:
             E = natural_axes(joint)
-            turned = Transform(Rotation.of(E), Vector.zero())
-            made = _make_joint(joint, compose(turned, pose))
-            bodies.append(
-                Body(
-                    joint.child,
-                    owner.body,
-                    made,
-                    RigidInertia.zero(),
-                    joint,
-                    drive=_driven(joint, made),
-                )
-            )
-            back = Transform(Rotation.of(E.T), Vector.zero())
-            here = _Placed(len(bodies) - 1, compose(link, back))
-        placed[joint.child] = here
-        frames[joint.child] = Frame(joint.child, here.body, here.placement)
+            made = _make_joint(joint, compose(_turned(E), pose))
+            body = Body(joint.child, owner.body, made, RigidInertia.zero(), joint)
+            bodies.append(replace(body, drive=_driven(joint, made)))
+            here = Frame(joint.child, len(bodies) - 1, compose(link, _turned(E.T)))
+        frames[joint.child] = here
         if here.body != WORLD:
             carrier = bodies[here.body]
             moved = here.placement.T @ links[joint.child].inertia
@@ -117,15 +86,13 @@ def connected(source: Description, *, mimic: bool) -> Model:
         if frame.name in frames:
             problem = f"two frames are named {frame.name!r}"
             raise ModelError("E-MODEL-002", problem, part=f"robot {source.name!r}")
-        if frame.link not in placed:
+        if frame.link not in links:
             problem = f"its link {frame.link!r} does not exist"
-            remedy = "check the spelling or add the link"
-            part = f"frame {frame.name!r}"
+            remedy, part = "check the spelling or add the link", f"frame {frame.name!r}"
             raise ModelError("E-MODEL-003", problem, remedy, part=part, file=source.where)
-        carrier_of = placed[frame.link]
-        frames[frame.name] = Frame(
-            frame.name, carrier_of.body, compose(frame.pose, carrier_of.placement)
-        )
+        carried = frames[frame.link]
+        placement = compose(frame.pose, carried.placement)
+        frames[frame.name] = Frame(frame.name, carried.body, placement)
     if mimic:
         bodies = _couple(bodies)
     ordered = {link.name: frames[link.name] for link in source.links} | frames
@@ -137,15 +104,17 @@ def connected(source: Description, *, mimic: bool) -> Model:
     )
 
 
+def _turned(E: Matrix) -> Transform:
+    return Transform(Rotation.of(E), Vector.zero())
+
+
 def _closed(model: Model, data: LoopData) -> Loop:
     """A loop joint between two bodies, and the way around the loop."""
-    turned = Transform(Rotation.of(natural_axes(data)), Vector.zero())
+    turned, world = _turned(natural_axes(data)), Frame("", WORLD, Transform.identity())
 
     def end(link: str | None, pose: Transform) -> Frame:
-        body, placement = WORLD, Transform.identity()
-        if link is not None:
-            body, placement = model.frames[link].body, model.frames[link].placement
-        return Frame(data.name, body, compose(turned, compose(pose, placement)))
+        owner = world if link is None else model.frames[link]
+        return Frame(data.name, owner.body, compose(turned, compose(pose, owner.placement)))
 
     ends = end(data.parent, data.pose), end(data.child, data.child_pose)
     before, after = ([*model.support(frame.body), WORLD] for frame in ends)
@@ -165,10 +134,7 @@ def _coupled(model: Model, data: CouplingData) -> Coupling:
     for name in data.freedoms:
         if name not in known:
             problem = f"no coordinate {name!r} with a rate of its own"
-            part = f"coupling {data.name!r}"
-            raise ModelError(
-                "E-MODEL-004", problem, suggest(name, known), part=part, file=data.where
-            )
+            raise faulty("E-MODEL-004", data, problem, suggest(name, known))
     return Coupling(tuple(known[name] for name in data.freedoms), data)
 
 
@@ -186,15 +152,24 @@ def _clean(x: Number) -> Number:
     return nearest if abs(nearest) <= 1.0 and abs(x - nearest) < _ROUNDING else float(x)
 
 
+def swept(inertia: RigidInertia) -> RigidInertia:
+    """The inertia with entries zero that are rounding beside the largest of their kind."""
+
+    def kept(entries: Iterable[Number]) -> list[Number]:
+        given = list(entries)
+        small = 1e-15 * max(map(abs, given))
+        return [x if abs(x) > small else 0.0 for x in given]
+
+    return RigidInertia(inertia.m, Vector(tuple(kept(inertia.h))), Symmetric(*kept(inertia.I)))
+
+
 def _connect(source: Description) -> dict[str | None, list[JointData]]:
     """Joints by parent link, the world's included; every link is reached exactly once."""
     names = [link.name for link in source.links]
     _unique(source, "links", names)
     _unique(source, "joints", [joint.name for joint in source.joints])
     if not names:
-        problem = "it has no links"
-        part = f"robot {source.name!r}"
-        raise ModelError("E-MODEL-005", problem, "give it one", part=part, file=source.where)
+        raise faulty("E-MODEL-005", source, "it has no links", "give it one")
     known = set(names)
     children: dict[str | None, list[JointData]] = {None: []} | {name: [] for name in names}
     parent_of: dict[str, JointData] = {}
@@ -203,16 +178,13 @@ def _connect(source: Description) -> dict[str | None, list[JointData]]:
             if link is not None and link not in known:
                 problem = f"its {role} link {link!r} does not exist"
                 remedy = "check the spelling or add the link"
-                part = f"joint {joint.name!r}"
-                raise ModelError("E-MODEL-006", problem, remedy, part=part, file=joint.where)
+                raise faulty("E-MODEL-006", joint, problem, remedy)
         if joint.child in parent_of:
             problem = (
                 f"link {joint.child!r} already has a parent, by joint "
                 f"{parent_of[joint.child].name!r}"
             )
-            remedy = "a tree has one for each link"
-            part = f"joint {joint.name!r}"
-            raise ModelError("E-MODEL-007", problem, remedy, part=part, file=joint.where)
+            raise faulty("E-MODEL-007", joint, problem, "a tree has one for each link")
         check_type(joint, ("fixed", *JOINTS))
         parent_of[joint.child] = joint
         children[joint.parent].append(joint)
@@ -220,9 +192,7 @@ def _connect(source: Description) -> dict[str | None, list[JointData]]:
     if len(roots) + bool(children[None]) > 1:
         held = [joint.child for joint in children[None]]
         problem = f"it is in several parts, rooted at {', '.join(map(repr, roots + held))}"
-        remedy = "connect them with joints"
-        part = f"robot {source.name!r}"
-        raise ModelError("E-MODEL-008", problem, remedy, part=part, file=source.where)
+        raise faulty("E-MODEL-008", source, problem, "connect them with joints")
     reached, pending = set(), [*roots, *(joint.child for joint in children[None])]
     while pending:
         link = pending.pop()
@@ -242,18 +212,10 @@ def _connect(source: Description) -> dict[str | None, list[JointData]]:
 
 
 def _unique(source: Description, what: str, names: list[str]) -> None:
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
+    for name, count in Counter(names).items():
+        if count > 1:
             problem = f"two {what} are named {name!r}"
-            remedy = "rename one of them"
-            part = f"robot {source.name!r}"
-            raise ModelError("E-MODEL-010", problem, remedy, part=part, file=source.where)
-        seen.add(name)
-
-
-def _at(where: str) -> str:
-    return f"{where}: " if where else ""
+            raise faulty("E-MODEL-010", source, problem, "rename one of them")
 
 
 def natural_axes(joint: JointData) -> Matrix:
@@ -268,8 +230,7 @@ def natural_axes(joint: JointData) -> Matrix:
     second = _unit(joint, joint.second_axis)
     if abs(axis.dot(second)) > 1e-9:
         problem = f"the two axes of a {joint.kind} joint must be perpendicular"
-        part, remedy = f"joint {joint.name!r}", joint.traits.askew
-        raise ModelError("E-MODEL-011", problem, remedy, part=part, file=joint.where)
+        raise faulty("E-MODEL-011", joint, problem, joint.traits.askew)
     third = axis.cross(second)
     return _from("xyz".index(along[0]), axis.entries, second.entries, third.entries)
 
@@ -282,9 +243,7 @@ def _from(first: int, *axes: tuple[Number, ...]) -> Matrix:
 def _unit(joint: JointData, axis: Vector) -> Vector:
     length = math.sqrt(axis.dot(axis))
     if not math.isfinite(length) or length < 1e-9:
-        problem = "axis has zero length"
-        part = f"joint {joint.name!r}"
-        raise ModelError("E-MODEL-012", problem, "give a unit vector", part=part, file=joint.where)
+        raise faulty("E-MODEL-012", joint, "axis has zero length", "give a unit vector")
     return Vector(tuple(_clean(a / length) for a in axis))
 
 
@@ -304,23 +263,21 @@ def _driven(data: JointData, joint: Joint) -> Drive | None:
     """What a joint does in time, if that is given."""
     if data.motion is None:
         return None
-    at = f"joint {data.name!r}"
     if data.mimic is not None:
         problem = f"it is driven in time, so it cannot mimic {data.mimic.joint!r} too"
-        raise ModelError("E-MODEL-013", problem, part=at, file=data.where)
+        raise faulty("E-MODEL-013", data, problem)
     if not joint.holonomic:
         problem = (
             f"a {joint.kind} joint forbids velocities only, so no motion can be given to its "
             "coordinates"
         )
-        remedy = "drive a joint of another type"
-        raise ModelError("E-MODEL-014", problem, remedy, part=at, file=data.where)
+        raise faulty("E-MODEL-014", data, problem, "drive a joint of another type")
     size = len(data.motion.results[0])
     if size != joint.nq:
         problem = (
             f"its motion gives {size} numbers, and a {joint.kind} joint has {joint.nq} coordinates"
         )
-        raise ModelError("E-MODEL-015", problem, "give as many", part=at, file=data.where)
+        raise faulty("E-MODEL-015", data, problem, "give as many")
     return Drive(data.motion)
 
 
@@ -332,36 +289,29 @@ def _couple(bodies: list[Body]) -> list[Body]:
         data = bodies[i].data
         if data.mimic is None:
             return None
-        at = f"joint {data.name!r}"
         if data.mimic.joint not in number:
             problem = f"it mimics {data.mimic.joint!r}, which is not a moving joint"
             remedy = "name a moving joint, or load with mimic=False"
-            raise ModelError("E-MODEL-016", problem, remedy, part=at, file=data.where)
+            raise faulty("E-MODEL-016", data, problem, remedy)
         if data.name in seen:
             problem = f"it mimics itself through {' -> '.join((*seen, data.name))}"
             remedy = "let one of them lead, without mimic"
-            raise ModelError("E-MODEL-017", problem, remedy, part=at, file=data.where)
+            raise faulty("E-MODEL-017", data, problem, remedy)
         leader = number[data.mimic.joint]
         for k in (i, leader):
             if bodies[k].joint.nv != 1:
                 problem = f"joint {bodies[k].data.name!r} has {bodies[k].joint.nv} freedoms"
                 remedy = "only joints with one freedom can mimic or be mimicked"
-                raise ModelError("E-MODEL-018", problem, remedy, part=at, file=data.where)
-        above = lead(leader, (*seen, data.name))
-        if above is None:
-            return Follow(leader, data.mimic.multiplier, data.mimic.offset)
-        return Follow(
-            above.leader,
-            data.mimic.multiplier * above.ratio,
-            data.mimic.multiplier * above.offset + data.mimic.offset,
-        )
+                raise faulty("E-MODEL-018", data, problem, remedy)
+        above = lead(leader, (*seen, data.name)) or Follow(leader, 1.0, 0.0)
+        ratio = data.mimic.multiplier
+        return Follow(above.leader, ratio * above.ratio, ratio * above.offset + data.mimic.offset)
 
-    coupled = []
-    for i, body in enumerate(bodies):
+    def coupled(i: int, body: Body) -> Body:
         follow = lead(i, ())
-        drive = bodies[follow.leader].drive if follow is not None else None
-        if follow is not None and drive is not None:
-            coupled.append(replace(body, drive=drive.geared(follow.ratio, follow.offset)))
-        else:
-            coupled.append(replace(body, follow=follow))
-    return coupled
+        drive = None if follow is None else bodies[follow.leader].drive
+        if follow is None or drive is None:
+            return replace(body, follow=follow)
+        return replace(body, drive=drive.geared(follow.ratio, follow.offset))
+
+    return [coupled(i, body) for i, body in enumerate(bodies)]

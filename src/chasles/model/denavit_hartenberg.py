@@ -22,7 +22,7 @@ from chasles.errors import ModelError
 from chasles.mathematics.linear import Matrix, Symmetric, Vector
 from chasles.mathematics.rotations import about
 from chasles.mathematics.spatial import RigidInertia, Transform
-from chasles.model.build import compose
+from chasles.model.build import compose, swept
 from chasles.model.description import Description, FrameData, JointData, Limits, LinkData
 from chasles.model.dh_fields import FIELDS, IDENTITY, TABLE, Pose, checked, checked_pose
 from chasles.model.joints import JOINTS
@@ -217,7 +217,7 @@ def dh_chain(
         Z = Transform(about(2, row.theta), Vector.of(0.0, 0.0, row.d))
         X, none = row.far, Transform.identity()
         before, behind = (behind, X) if convention == "standard" else (X, none)
-        link = LinkData(row.link or f"link{i}", _swept(behind.T @ row.rigid), row.where)
+        link = LinkData(row.link or f"link{i}", swept(behind.T @ row.rigid), row.where)
         joints.append(
             JointData(
                 row.name or f"joint{i}",
@@ -247,9 +247,7 @@ def transform(pose: Pose) -> Transform:
 
 def matrix(X: Transform) -> np.ndarray:
     """The homogeneous matrix of the frame that a transform leads to."""
-    T = np.eye(4)
-    T[:3, :3], T[:3, 3] = X.R.rows, X.r.entries
-    return T
+    return np.array(X.homogeneous.rows, dtype=float)
 
 
 class Factors(NamedTuple):
@@ -284,9 +282,3 @@ def factors(T: np.ndarray) -> Factors:
 def _exact(X: Transform) -> Transform:
     """The same with right angles exact."""
     return compose(X, Transform.identity())
-
-
-def _swept(inertia: RigidInertia) -> RigidInertia:
-    """The same without products that moving it left as rounding: a zero must stay one to fold."""
-    floor = 1e-15 * max(map(abs, inertia.I))
-    return replace(inertia, I=Symmetric(*(e if abs(e) > floor else 0.0 for e in inertia.I)))

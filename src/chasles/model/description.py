@@ -8,7 +8,6 @@ from chasles.errors import ModelError as ModelError
 from chasles.expr import Program
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
-from chasles.model.closure import Closure
 from chasles.model.joints import Joint, traits
 
 
@@ -187,6 +186,25 @@ SHAPES = {kind: sum(count for _, count in row.sizes) for kind, row in SHAPE_TRAI
 
 
 @dataclass(frozen=True)
+class Closure:
+    """How the loops of one mechanism are solved: decided once, checked in every state.
+
+    A choice of independent equations, each of which gives one dependent freedom.
+
+    rows: equations of the loops (rows of `loop_matrix`) that say all that they say, in the order
+    in which they are used. dependent: the velocity coordinate that each is solved for; the others
+    are independent. pivots: what each is divided by in that elimination, at the position where the
+    choice was made; where one becomes small beside that, another choice is better. scales: factors
+    that make all rows dimensionless (1 for angles, 1/size of the loop for lengths).
+    """
+
+    rows: tuple[int, ...]
+    dependent: tuple[int, ...]
+    pivots: tuple[float, ...]
+    scales: tuple[float, ...]
+
+
+@dataclass(frozen=True)
 class Description:
     """Links, joints and frames in file order. `lock`, `attach` and the like make new ones.
 
@@ -211,3 +229,19 @@ class Description:
     massless: bool = False
     couplings: tuple[CouplingData, ...] = ()
     shapes: tuple[ShapeData, ...] = field(default=(), repr=False, compare=False)
+
+
+def part_of(data: LinkData | JointData | CouplingData | Description) -> str:
+    """What errors and notes call a part of a mechanism: its kind and name."""
+    word = type(data).__name__.removesuffix("Data").lower()
+    return f"{'robot' if isinstance(data, Description) else word} {data.name!r}"
+
+
+def faulty(
+    code: str,
+    data: LinkData | JointData | CouplingData | Description,
+    problem: str,
+    remedy: str = "",
+) -> ModelError:
+    """The error of a part of a mechanism, with its name and its place in the file."""
+    return ModelError(code, problem, remedy, part=part_of(data), file=data.where)

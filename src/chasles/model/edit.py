@@ -1,18 +1,17 @@
 """Changed mechanisms: each function takes a description and gives a new one."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from chasles.errors import ModelError
 from chasles.expr import Number, Program
-from chasles.mathematics.linear import Symmetric, Vector
-from chasles.mathematics.spatial import RigidInertia, Transform
+from chasles.mathematics.linear import Vector
+from chasles.mathematics.spatial import RigidInertia, Transform, inverted
 from chasles.model import couplings
-from chasles.model.build import compose
+from chasles.model.build import compose, swept
 from chasles.model.description import CouplingData, Description, JointData, LinkData, LoopData
-from chasles.model.joints.reverse import inverted
-from chasles.model.model import WORLD, Body, Model
-from chasles.model.passes.inertias import equivalent
+from chasles.model.model import WORLD, Model
+from chasles.model.passes import equivalent
 
 _HOLDS = 1e-9
 """Locked joints may leave a coupling of no others this far from holding, as `closed` may loops."""
@@ -74,22 +73,10 @@ def _held(model: Model, i: int, q: Vector) -> JointData:
     """The joint of body i as a fixed joint: its child's frame where q puts it."""
     body = model.bodies[i]
     child = model.frames[body.name].placement @ body.joint.transform(q)
-    pose, here = compose(child, inverted(_parent_link(model, body))), Transform.identity()
-    return replace(
-        body.data,
-        kind="fixed",
-        pose=pose,
-        child_pose=here,
-        mimic=None,
-        reversed=False,
-        custom=None,
-    )
-
-
-def _parent_link(model: Model, body: Body) -> Transform:
-    """The link that a body's joint starts from, in the frame of the body that carries it."""
     parent = body.data.parent
-    return Transform.identity() if parent is None else model.frames[parent].placement
+    start = Transform.identity() if parent is None else model.frames[parent].placement
+    fixed = replace(body.data, kind="fixed", mimic=None, reversed=False, custom=None)
+    return replace(fixed, pose=compose(child, inverted(start)), child_pose=Transform.identity())
 
 
 def drive(model: Model, motions: Mapping[str, Program]) -> Description:
@@ -134,12 +121,10 @@ def subtree(model: Model, link: str, *, floating: bool = False) -> Description:
     if link not in {entry.name for entry in source.links}:
         model.frame(link)
         raise ModelError("E-MODEL-025", f"{link!r} is a frame", "a subtree starts at a link")
-    kept = {link}
-    grew = True
-    while grew:
-        more = {j.child for j in source.joints if j.parent in kept} - kept
+    kept, more = set[str | None](), {link}
+    while more:
         kept |= more
-        grew = bool(more)
+        more = {j.child for j in source.joints if j.parent in kept} - kept
     base = (JointData("root_joint", "free", None, link),) if floating else ()
     inner = tuple(j for j in source.joints if j.parent in kept)
     names = {j.name for j in inner}
@@ -183,7 +168,7 @@ def simplified(model: Model) -> Description:
     """
     carrier = {link.name: model.frames[link.name].body for link in model.source.links}
     moved = {
-        body.name: _without_rounding(model.frames[body.name].placement @ body.inertia)
+        body.name: swept(model.frames[body.name].placement @ body.inertia)
         for body in equivalent(model).bodies
     }
     links = tuple(
@@ -194,17 +179,6 @@ def simplified(model: Model) -> Description:
     )
     note = "inertias are regrouped: joint forces are those of the robot, reactions and momenta not"
     return replace(model.source, links=links, notes=(*model.source.notes, note))
-
-
-def _without_rounding(inertia: RigidInertia) -> RigidInertia:
-    """Entries that are rounding beside the largest of their kind are zero."""
-
-    def kept(entries: Iterable[Number]) -> list[Number]:
-        given = list(entries)
-        small = 1e-15 * max(map(abs, given))
-        return [x if abs(x) > small else 0.0 for x in given]
-
-    return RigidInertia(inertia.m, Vector(tuple(kept(inertia.h))), Symmetric(*kept(inertia.I)))
 
 
 def with_independent(model: Model, names: tuple[str, ...]) -> Description:

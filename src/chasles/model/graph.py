@@ -14,6 +14,7 @@ from chasles.model.description import (
     JointData,
     LinkData,
     LoopData,
+    faulty,
 )
 from chasles.model.model import suggest
 
@@ -92,19 +93,13 @@ def _checked(
         for link in (joint.parent, joint.child):
             if link is not None and link not in known:
                 problem = f"link {link!r} does not exist"
-                part = f"joint {joint.name!r}"
-                raise ModelError(
-                    "E-MODEL-030", problem, suggest(link, known), part=part, file=joint.where
-                )
+                raise faulty("E-MODEL-030", joint, problem, suggest(link, known))
         if joint.parent == joint.child:
-            problem = "it joins a link to itself"
-            part = f"joint {joint.name!r}"
-            raise ModelError("E-MODEL-031", problem, "name two links", part=part, file=joint.where)
+            raise faulty("E-MODEL-031", joint, "it joins a link to itself", "name two links")
     for chosen in (*loops, *actuated):
         if chosen not in by_name:
-            problem = f"no joint {chosen!r}"
-            part = f"robot {name!r}"
-            raise ModelError("E-MODEL-032", problem, suggest(chosen, by_name), part=part)
+            remedy = suggest(chosen, by_name)
+            raise ModelError("E-MODEL-032", f"no joint {chosen!r}", remedy, part=f"robot {name!r}")
     return by_name
 
 

@@ -9,9 +9,8 @@ from chasles.errors import ArgumentError, ModelError
 from chasles.expr import Number
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import Motion, RigidInertia, Transform
-from chasles.model.closure import Closure
 from chasles.model.couplings import Coupling
-from chasles.model.description import Description, JointData, LoopData
+from chasles.model.description import Closure, Description, JointData, LoopData
 from chasles.model.drives import Drive
 from chasles.model.joints import Free, Joint
 
@@ -134,7 +133,7 @@ class Model:
     idle: tuple[str, ...] = field(default=(), compare=False)
     """Joints that move no inertia by themselves, but may through loops: the tree's M is singular"""
     carriers: Mapping[int, int] = field(default_factory=dict)
-    """For bodies that turn against another one than their parent: which (`passes/parallel.py`)"""
+    """For bodies that turn against another one than their parent: which (`passes.py`)"""
 
     @cached_property
     def mimics(self) -> bool:
@@ -244,32 +243,34 @@ class Model:
 
     def mover(self, joint: str) -> int:
         """The body whose joint has this name and owns coordinates."""
-        for i, body in enumerate(self.bodies):
-            if body.data.name == joint:
-                if body.drive is not None:
-                    problem = (
-                        f"joint {joint!r} has no coordinates, because its motion is given in time"
-                    )
-                    remedy = "take it from a robot in which it is not"
-                    raise ModelError("E-MODEL-035", problem, remedy, part=f"robot {self.name!r}")
-                if body.follow is None:
-                    return i
-                leader = self.bodies[body.follow.leader].data.name
-                problem = f"joint {joint!r} has no coordinates, because it mimics {leader!r}"
-                remedy = "name that one, or load the robot with mimic=False"
-                raise ModelError("E-MODEL-036", problem, remedy, part=f"robot {self.name!r}")
-        names = (self.bodies[i].data.name for i in self.movers)
-        problem = f"no joint {joint!r} with coordinates"
-        remedy = f"it has {', '.join(map(repr, names))}"
-        raise ModelError("E-MODEL-037", problem, remedy, part=f"robot {self.name!r}")
+        part = f"robot {self.name!r}"
+        i, body = next(
+            ((i, body) for i, body in enumerate(self.bodies) if body.data.name == joint),
+            (WORLD, None),
+        )
+        if body is None:
+            names = (self.bodies[i].data.name for i in self.movers)
+            problem = f"no joint {joint!r} with coordinates"
+            remedy = f"it has {', '.join(map(repr, names))}"
+            raise ModelError("E-MODEL-037", problem, remedy, part=part)
+        if body.drive is not None:
+            problem = f"joint {joint!r} has no coordinates, because its motion is given in time"
+            remedy = "take it from a robot in which it is not"
+            raise ModelError("E-MODEL-035", problem, remedy, part=part)
+        if body.follow is not None:
+            leader = self.bodies[body.follow.leader].data.name
+            problem = f"joint {joint!r} has no coordinates, because it mimics {leader!r}"
+            remedy = "name that one, or load the robot with mimic=False"
+            raise ModelError("E-MODEL-036", problem, remedy, part=part)
+        return i
 
     @cached_property
     def position_slices(self) -> dict[int, slice]:
-        return _slices((i, self.bodies[i].joint.nq) for i in self.movers)
+        return slices((i, self.bodies[i].joint.nq) for i in self.movers)
 
     @cached_property
     def velocity_slices(self) -> dict[int, slice]:
-        return _slices((i, self.bodies[i].joint.nv) for i in self.movers)
+        return slices((i, self.bodies[i].joint.nv) for i in self.movers)
 
     @cached_property
     def nq(self) -> int:
@@ -363,14 +364,14 @@ class Model:
         """Forces on the coordinates' owners: a follower's force acts through its ratio (G' tau)."""
         total = {i: Vector.zero(self.bodies[i].joint.nv) for i in self.movers}
         for i, t in tau.items():
-            owner = self.owner(i)
-            if owner is not None:
+            if (owner := self.owner(i)) is not None:
                 leader, ratio = owner
                 total[leader] = total[leader] + t * ratio
         return total
 
 
-def _slices(sizes: Iterator[tuple[int, int]]) -> dict[int, slice]:
+def slices(sizes: Iterable[tuple[int, int]]) -> dict[int, slice]:
+    """Where parts of the given sizes lie, one after the other."""
     found, start = {}, 0
     for i, size in sizes:
         found[i] = slice(start, start + size)
@@ -383,11 +384,6 @@ def suggest(name: str, known: Mapping[str, object]) -> str:
     import difflib
 
     close = difflib.get_close_matches(name, known, n=3)
-    return (
-        f"did you mean {', '.join(map(repr, close))}?"
-        if close
-        else (
-            f"it has {', '.join(map(repr, list(known)[:12]))}"
-            + (", ..." if len(known) > 12 else "")
-        )
-    )
+    if close:
+        return f"did you mean {', '.join(map(repr, close))}?"
+    return f"it has {', '.join(map(repr, list(known)[:12]))}" + ", ..." * (len(known) > 12)

@@ -53,8 +53,7 @@ def nominal(source: Description, name: str) -> list[float]:
         return list(source.gravity)
     if what == "placement":
         pose = next(joint.pose for joint in source.joints if joint.name == part)
-        rows = [[*row, p] for row, p in zip(pose.R.rows, pose.r, strict=True)]
-        return [float(x) for row in (*rows, [0.0, 0.0, 0.0, 1.0]) for x in row]
+        return [float(x) for row in pose.homogeneous.rows for x in row]
     inertia = next(link.inertia for link in source.links if link.name == part)
     m, c, I = inertia.about_center()
     flat = {"mass": [m], "center": list(c), "inertia": [x for row in I.matrix().rows for x in row]}

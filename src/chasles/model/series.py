@@ -4,11 +4,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from chasles.mathematics.linear import Vector
-from chasles.mathematics.spatial import RigidInertia, Transform
+from chasles.mathematics.spatial import RigidInertia, Transform, inverted
 from chasles.model.build import compose, natural_axes
 from chasles.model.description import Description, JointData, LinkData, Mimic, freedom_names
 from chasles.model.graph import unused_name
-from chasles.model.joints.reverse import inverted
 
 
 def in_series(source: Description, keep: str = "") -> Description:
@@ -21,13 +20,13 @@ def in_series(source: Description, keep: str = "") -> Description:
     unless reversed.
     """
     links, joints = list(source.links), []
-    taken, names = _taken(source)
+    taken, names = taken_names(source)
     for joint in source.joints:
         if joint.traits.series and (joint.reversed or keep not in joint.traits.names):
             parts = _parts(joint, names)
             between = [_between(joint, part.name, taken) for part in parts[:-1]]
             links += between
-            joints += _ordered(joint, _linked(joint, parts, [link.name for link in between]))
+            joints += _linked(joint, parts, [link.name for link in between])
         elif joint.reversed and joint.traits.flips:
             joints.append(replace(joint, axis=-joint.axis, reversed=False))
         else:
@@ -35,7 +34,7 @@ def in_series(source: Description, keep: str = "") -> Description:
     return replace(source, links=tuple(links), joints=tuple(joints))
 
 
-def _taken(source: Description) -> tuple[set[str], set[str]]:
+def taken_names(source: Description) -> tuple[set[str], set[str]]:
     """Names of links and frames; names of joints, loops and couplings."""
     places = {link.name for link in source.links} | {frame.name for frame in source.frames}
     ties = {joint.name for joint in (*source.joints, *source.loops)}
@@ -67,22 +66,19 @@ def _parts(joint: JointData, taken: set[str]) -> list[JointData]:
 
 
 def _linked(whole: JointData, parts: list[JointData], between: list[str]) -> list[JointData]:
-    """The joints one after the other, from the parent of the whole joint to its child."""
+    """The joints one after the other, from the parent of the whole joint to its child.
+
+    In the order of the freedoms, whichever way round the joints are.
+    """
     none = Transform.identity()
     parents, children = [whole.parent, *between], [*between, whole.child]
-    poses = [whole.pose, *(none for _ in between)]
-    child_poses = [*(none for _ in between), whole.child_pose]
-    return [
-        replace(part, parent=parent, child=child, pose=pose, child_pose=child_pose)
-        for part, parent, child, pose, child_pose in zip(
-            parts, parents, children, poses, child_poses, strict=True
-        )
+    linked = [
+        replace(part, parent=parent, child=child, pose=none, child_pose=none)
+        for part, parent, child in zip(parts, parents, children, strict=True)
     ]
-
-
-def _ordered(whole: JointData, parts: list[JointData]) -> list[JointData]:
-    """In the order of the freedoms, whichever way round the joints are."""
-    return parts[::-1] if whole.reversed else parts
+    linked[0] = replace(linked[0], pose=whole.pose)
+    linked[-1] = replace(linked[-1], child_pose=whole.child_pose)
+    return linked[::-1] if whole.reversed else linked
 
 
 def _between(joint: JointData, name: str, taken: set[str]) -> LinkData:
@@ -98,7 +94,7 @@ def at_children(source: Description, apart: Callable[[JointData], bool]) -> Desc
     which the child is fixed.
     """
     links, joints = list(source.links), []
-    taken, names = _taken(source)
+    taken, names = taken_names(source)
     for joint in source.joints:
         if not apart(joint):
             joints.append(joint)

@@ -1,13 +1,12 @@
 """What an algorithm's annotations mean: how flat arrays become its arguments and results.
 
-A space gives the shape of an array for a model, splits an input array into the value an algorithm
-works on, and joins an algorithm's result into the entries of an output array (in C order). Arrays
-have coordinates in file order; algorithms have them by body number, followers included.
-
-Long because it is a list: one small class for each kind of array.
+A space is the shape of an array for a model; it splits an input array into what an algorithm works
+on, and joins a result into the entries of an output array (in C order). Arrays have coordinates in
+file order; algorithms have them by body number, followers included.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple
 
@@ -15,7 +14,7 @@ from chasles.expr import Number
 from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.spatial import Force, Forces, Motion, Motions, Transform
 from chasles.model.loads import Load
-from chasles.model.model import Model
+from chasles.model.model import WORLD, Model, slices
 
 
 class Space:
@@ -73,7 +72,7 @@ class EffortSpace(Space):
 
 @dataclass(frozen=True)
 class Listed(Space):
-    """An array whose shape and entries are given by two functions; as an input, one vector."""
+    """An array whose shape and entries two functions give; as an input, one vector."""
 
     size: Callable[[Model], tuple[int, ...]]
     entries: Callable[[Model, Any], Iterable[Number]]
@@ -122,9 +121,8 @@ class FreedomsSpace(Space):
         for freedoms, entry in value.items():
             place, factor = 0, 1.0
             for i, k in freedoms:
-                owner = model.owner(i)
-                assert owner is not None, "closed forms are of coordinates alone"
-                leader, ratio = owner
+                leader, ratio = model.owner(i) or (WORLD, 0.0)
+                assert leader != WORLD, "closed forms are of coordinates alone"
                 place = place * model.nv + model.velocity_slices[leader].start + k
                 factor *= ratio
             dense[place] = dense[place] + entry * factor
@@ -144,6 +142,26 @@ class TwistsSpace(Space):
         return _flat(value)
 
 
+@dataclass(frozen=True)
+class TreeSpace(Space):
+    """A matrix over the coordinates in tree order, brought into file order.
+
+    rows, columns: 1 where they are the velocities, 2 where they are steps, then velocities.
+    """
+
+    rows: int
+    columns: int
+
+    def shape(self, model: Model) -> tuple[int, ...]:
+        return (self.rows * model.nv, self.columns * model.nv)
+
+    def join(self, model: Model, value: Matrix) -> list[Number]:
+        steps = tree_places(model)
+        places = steps + [model.nv + k for k in steps]
+        rows, columns = (places[:size] for size in self.shape(model))
+        return [value[r, c] for r in rows for c in columns]
+
+
 class WrenchesSpace(Space):
     """External forces by body; the tracer makes them from the wrenches a caller names."""
 
@@ -159,34 +177,41 @@ def _flat(rows: Iterable[Iterable[Number]]) -> list[Number]:
     return [x for row in rows for x in row]
 
 
+def _owned(model: Model, parts: Mapping[int, Any]) -> Iterator[tuple[int, float, Any]]:
+    """(leader, ratio, part) of parts by body, without those of driven joints."""
+    for i, part in parts.items():
+        owner = model.owner(i)
+        if owner is not None:
+            yield (*owner, part)
+
+
+def _add(dense: list[list[Number]], row: int, column: int, block: Matrix, factor: float) -> None:
+    """Add a block times a factor, its first entry at a row and a column."""
+    for r, entries in enumerate(block.rows, start=row):
+        for c, entry in enumerate(entries, start=column):
+            dense[r][c] = dense[r][c] + entry * factor
+
+
+def _zeros(rows: int, columns: int) -> list[list[Number]]:
+    return [[0.0] * columns for _ in range(rows)]
+
+
 def _along_columns(model: Model, value: Mapping[int, Motions | Forces]) -> list[Number]:
     """Columns by joint; joints that do not move the frame have none."""
-    columns = {i: [Vector.zero(6) for _ in range(model.bodies[i].joint.nv)] for i in model.movers}
-    for i, block in value.items():
-        owner = model.owner(i)
-        if owner is None:
-            continue
-        leader, ratio = owner
-        vectors: Sequence[Motion | Force] = block.columns
-        for k, column in enumerate(vectors):
-            columns[leader][k] = columns[leader][k] + Vector(tuple(column)) * ratio
-    flat = [column for i in model.movers for column in columns[i]]
-    return [column[row] for row in range(6) for column in flat]
+    dense = _zeros(6, model.nv)
+    for leader, ratio, block in _owned(model, value):
+        rows = Matrix(tuple(zip(*block.columns, strict=True)))
+        _add(dense, 0, model.velocity_slices[leader].start, rows, ratio)
+    return _flat(dense)
 
 
 def _regressor(model: Model, value: Mapping[tuple[int, int], Matrix]) -> list[Number]:
     """Ten columns for each moving joint, followers included, in file order; rows over forces."""
-    dense: list[list[Number]] = [[0.0] * 10 * len(model.bodies) for _ in range(model.nv)]
+    dense = _zeros(model.nv, 10 * len(model.bodies))
     place = {i: 10 * k for k, i in enumerate(model.in_file_order)}
     for (j, i), block in value.items():
-        owner = model.owner(j)
-        if owner is None:
-            continue
-        leader, ratio = owner
-        first = model.velocity_slices[leader].start
-        for k, row in enumerate(block.rows):
-            for m, entry in enumerate(row, start=place[i]):
-                dense[first + k][m] = dense[first + k][m] + entry * ratio
+        for leader, ratio, part in _owned(model, {j: block}):
+            _add(dense, model.velocity_slices[leader].start, place[i], part, ratio)
     return _flat(dense)
 
 
@@ -196,42 +221,23 @@ def _multipliers(model: Model, value: Vector) -> list[Number]:
     return [found.get(r, 0.0) for r in range(model.loop_rows)]
 
 
-def _pose(model: Model, value: Transform) -> list[Number]:
-    rows = [[*row, p] for row, p in zip(value.R.rows, value.r, strict=True)]
-    return _flat((*rows, [0.0, 0.0, 0.0, 1.0]))
-
-
 def tree_places(model: Model) -> list[int]:
     """For each coordinate in file order, its place in tree order."""
-    first, _ = _starts(model, model.in_tree_order)
-    return [first[i] + k for i in model.movers for k in range(model.bodies[i].joint.nv)]
-
-
-def _placed(value: Matrix, rows: Sequence[int], columns: Sequence[int]) -> list[Number]:
-    return [value[r, c] for r in rows for c in columns]
-
-
-def _state_places(model: Model) -> list[int]:
-    """The same of steps, then of velocities."""
-    order = tree_places(model)
-    return order + [model.nv + k for k in order]
+    places, _ = _places(model, model.in_tree_order)
+    return [k for i in model.movers for k in range(places[i].start, places[i].stop)]
 
 
 def assemble(
     model: Model, blocks: Mapping[tuple[int, int], Matrix], order: Sequence[int]
 ) -> list[list[Number]]:
     """The dense matrix over the coordinates of `order`; followers act through their leaders."""
-    first, n = _starts(model, order)
-    dense: list[list[Number]] = [[0.0] * n for _ in range(n)]
+    place, n = _places(model, order)
+    dense = _zeros(n, n)
     for (i, j), block in blocks.items():
-        row_owner, column_owner = model.owner(i), model.owner(j)
-        if row_owner is None or column_owner is None:
-            continue
-        (a, left), (b, right) = row_owner, column_owner
-        for k, row in enumerate(block.rows):
-            for m, entry in enumerate(row):
-                r, c = first[a] + k, first[b] + m
-                dense[r][c] = dense[r][c] + entry * (left * right)
+        rows, columns = model.owner(i), model.owner(j)
+        if rows is not None and columns is not None:
+            (a, left), (b, right) = rows, columns
+            _add(dense, place[a].start, place[b].start, block, left * right)
     return dense
 
 
@@ -249,34 +255,25 @@ def _stacked(
     order: Sequence[int],
 ) -> list[list[Number]]:
     """Parts of so many rows each, from blocks by body, over coordinates of `order`."""
-    first, n = _starts(model, order)
+    place, n = _places(model, order)
     dense: list[list[Number]] = []
     for size, blocks in zip(sizes, parts, strict=True):
-        rows: list[list[Number]] = [[0.0] * n for _ in range(size)]
-        for i, block in blocks.items():
-            owner = model.owner(i)
-            if owner is None:
-                continue
-            leader, ratio = owner
-            for k, row in enumerate(block.rows):
-                for c, entry in enumerate(row, start=first[leader]):
-                    rows[k][c] = rows[k][c] + entry * ratio
+        rows = _zeros(size, n)
+        for leader, ratio, block in _owned(model, blocks):
+            _add(rows, 0, place[leader].start, block, ratio)
         dense += rows
     return dense
 
 
 def loop_entries(parts: Sequence[Vector]) -> list[Number]:
     """The entries of all loops, one after the other."""
-    return [x for part in parts for x in part]
+    return _flat(parts)
 
 
-def _starts(model: Model, order: Sequence[int]) -> tuple[dict[int, int], int]:
-    """Where the coordinates of each joint begin, and how many there are."""
-    first, n = {}, 0
-    for i in order:
-        first[i] = n
-        n += model.bodies[i].joint.nv
-    return first, n
+def _places(model: Model, order: Sequence[int]) -> tuple[dict[int, slice], int]:
+    """Where the velocity coordinates of each joint lie, joint after joint, and their number."""
+    found = slices((i, model.bodies[i].joint.nv) for i in order)
+    return found, found[order[-1]].stop if order else 0
 
 
 def stack(parts: Mapping[int, Vector], order: Sequence[int]) -> Vector:
@@ -286,34 +283,40 @@ def stack(parts: Mapping[int, Vector], order: Sequence[int]) -> Vector:
 
 def unstack(model: Model, whole: Vector, order: Sequence[int]) -> dict[int, Vector]:
     """The inverse of `stack`."""
-    parts, start = {}, 0
-    for i in order:
-        size = model.bodies[i].joint.nv
-        parts[i] = Vector(whole.entries[start : start + size])
-        start += size
-    return parts
+    return {i: Vector(whole.entries[place]) for i, place in _places(model, order)[0].items()}
 
 
-class _Absent(Mapping[int, Force]):
+def size(model: Model) -> float:
+    """The longest distance from one joint to the next, in m; 1 where there are none."""
+    offsets = [b.joint.placement.r for b in model.bodies if b.parent != WORLD]
+    return max((math.sqrt(r.dot(r)) for r in offsets), default=0.0) or 1.0
+
+
+def freedom_units(model: Model, length: float) -> list[float]:
+    """Of each velocity coordinate: 1 where it turns, a length where it only slides."""
+    joints = [model.bodies[i].joint for i in model.movers]
+    columns = [s for joint in joints for s in joint.subspace(joint.neutral()).columns]
+    return [1.0 if any(s.angular) else length for s in columns]
+
+
+class _Absent(dict[int, Force]):
     """No external forces: zero on every body."""
 
-    def __getitem__(self, i: int) -> Force:
+    def __missing__(self, i: int) -> Force:
         return Force.zero()
-
-    def __iter__(self) -> Any:
-        return iter(())
-
-    def __len__(self) -> int:
-        return 0
 
 
 ABSENT = _Absent()
 
+Blocks = dict[tuple[int, int], Matrix]
+"""Blocks (i, j) of a matrix over all joints, as an algorithm fills them in."""
+
 Position = Annotated[Mapping[int, Vector], PositionSpace()]
 Velocity = Annotated[Mapping[int, Vector], VelocitySpace()]
 Effort = Annotated[Mapping[int, Vector], EffortSpace()]
+Known = frozenset[int]
 Mixed = Annotated[Mapping[int, Vector], Space()]
-"""A force or an acceleration for each freedom, by the bodies that own coordinates."""
+"""A force or an acceleration (of `Known` bodies) for each freedom, by body."""
 
 Wrenches = Annotated[Mapping[int, Force], WrenchesSpace()]
 Loads = Annotated[Sequence[Load], LoadsSpace()]
@@ -337,32 +340,14 @@ JointMatrix = Annotated[
 ]
 """Blocks (i, j) of a matrix over all joints; absent blocks are zero."""
 
-TreeMatrix = Annotated[
-    Matrix,
-    Listed(
-        lambda m: (m.nv, m.nv),
-        lambda m, value: _placed(value, tree_places(m), tree_places(m)),
-    ),
-]
+TreeMatrix = Annotated[Matrix, TreeSpace(1, 1)]
 TreeVector = Annotated[
     Vector, Listed(lambda m: (m.nv,), lambda m, value: [value[k] for k in tree_places(m)])
 ]
 """Over the coordinates in tree order, brought into file order."""
 
-StateMatrix = Annotated[
-    Matrix,
-    Listed(
-        lambda m: (2 * m.nv, 2 * m.nv),
-        lambda m, value: _placed(value, _state_places(m), _state_places(m)),
-    ),
-]
-InputMatrix = Annotated[
-    Matrix,
-    Listed(
-        lambda m: (2 * m.nv, m.nv),
-        lambda m, value: _placed(value, _state_places(m), tree_places(m)),
-    ),
-]
+StateMatrix = Annotated[Matrix, TreeSpace(2, 2)]
+InputMatrix = Annotated[Matrix, TreeSpace(2, 1)]
 """Rows over steps and velocities, both in tree order, brought into file order."""
 
 Jacobian = Annotated[Mapping[int, Motions], Listed(lambda m: (6, m.nv), _along_columns)]
@@ -401,7 +386,7 @@ LoopJointMatrix = Annotated[
 ]
 """A row for each freedom of the joints that close loops; for each loop, blocks by body."""
 
-Pose = Annotated[Transform, Listed(lambda m: (4, 4), _pose)]
+Pose = Annotated[Transform, Listed(lambda m: (4, 4), lambda m, X: _flat(X.homogeneous.rows))]
 RegressorMatrix = Annotated[
     Mapping[tuple[int, int], Matrix], Listed(lambda m: (m.nv, 10 * len(m.bodies)), _regressor)
 ]

@@ -1,16 +1,29 @@
-"""Checks of a mechanism's physics: inertias that no body can have, freedoms without inertia."""
+"""Checks of a mechanism: what its description says, joints of a user's own, and its physics.
+
+Physics: inertias that no body can have, freedoms without inertia.
+"""
 
 import math
 import random
 from collections.abc import Sequence
+from dataclasses import is_dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from chasles.errors import ModelError
+from chasles.errors import ModelError, said
+from chasles.expr import Number
 from chasles.mathematics.linear import Matrix, Vector
-from chasles.mathematics.spatial import ArticulatedInertia, RigidInertia
-from chasles.model.description import Description, JointData, LinkData, LoopData
+from chasles.mathematics.spatial import ArticulatedInertia, Forces, Motions, RigidInertia
+from chasles.model.description import (
+    Description,
+    JointData,
+    Limits,
+    LinkData,
+    LoopData,
+    faulty,
+    part_of,
+)
 from chasles.model.joints import LOOP_JOINTS, Joint, diagonal
 from chasles.model.model import WORLD, Model
 
@@ -32,20 +45,17 @@ inertias of published robots have up to 4."""
 
 def check_inertias(source: Description, model: Model, *, strict: bool) -> tuple[str, ...]:
     """A note for each link whose inertia is impossible; with `strict` the first is an error."""
-    notes = []
+    notes, moving = [], {body.name for body in model.bodies}
     for link in source.links:
         if not all(map(math.isfinite, (link.inertia.m, *link.inertia.h, *link.inertia.I))):
-            problem = "inertia is not finite"
-            remedy = "give finite numbers"
-            part = f"link {link.name!r}"
-            raise ModelError("E-MODEL-039", problem, remedy, part=part, file=link.where)
+            raise faulty("E-MODEL-039", link, "inertia is not finite", "give finite numbers")
         fault, none = _fault(link.inertia), not any((link.inertia.m, *link.inertia.I))
-        if fault is None and none and not link.massless and _carries(model, link):
+        if fault is None and none and not link.massless and link.name in moving:
             fault = "a moving link has zero inertia; it is legal only because others move with it"
         if fault is not None:
             if strict:
-                raise ModelError("E-MODEL-040", fault, part=f"link {link.name!r}", file=link.where)
-            notes.append(f"{_name(link)}: {fault}")
+                raise faulty("E-MODEL-040", link, fault)
+            notes.append(f"{_at(link)}: {fault}")
     return tuple(notes)
 
 
@@ -57,8 +67,7 @@ def check_numbers(source: Description) -> None:
             numbers += [*pose.r, *(entry for row in pose.R.rows for entry in row)]
         if not all(math.isfinite(x) for x in numbers if isinstance(x, float | int)):
             problem = "its pose, axis, pitch or radius has a number that is not finite"
-            remedy = "give finite ones"
-            raise ModelError("E-MODEL-041", problem, remedy, part=_part(joint), file=joint.where)
+            raise faulty("E-MODEL-041", joint, problem, "give finite ones")
 
 
 def check_type(joint: JointData, known: Sequence[str]) -> None:
@@ -67,19 +76,17 @@ def check_type(joint: JointData, known: Sequence[str]) -> None:
         return
     if joint.kind == "custom" or joint.custom is not None:
         problem = "a joint of your own type has kind 'custom' and custom=, an instance of it"
-        raise ModelError("E-MODEL-042", problem, part=_part(joint), file=joint.where)
+        raise faulty("E-MODEL-042", joint, problem)
     if joint.kind not in known:
-        problem = f"unknown type {joint.kind!r}"
         remedy = f"use one of {', '.join(known)}"
-        raise ModelError("E-MODEL-043", problem, remedy, part=_part(joint), file=joint.where)
+        raise faulty("E-MODEL-043", joint, f"unknown type {joint.kind!r}", remedy)
     if "radius" in joint.traits.data and joint.radius <= 0.0:
         problem = f"a {joint.kind} joint has radius {joint.radius:g}"
-        remedy = "give a positive one, in m"
-        raise ModelError("E-MODEL-044", problem, remedy, part=_part(joint), file=joint.where)
+        raise faulty("E-MODEL-044", joint, problem, "give a positive one, in m")
     if "pitch" in joint.traits.data and joint.pitch == 0.0:
         problem = f"a {joint.kind} joint has no pitch"
         remedy = "give metres for one rad, or make it revolute"
-        raise ModelError("E-MODEL-045", problem, remedy, part=_part(joint), file=joint.where)
+        raise faulty("E-MODEL-045", joint, problem, remedy)
 
 
 def check_loops(source: Description) -> None:
@@ -87,33 +94,45 @@ def check_loops(source: Description) -> None:
     links: set[str | None] = {None, *(link.name for link in source.links)}
     names = {joint.name for joint in source.joints}
     for loop in source.loops:
-        at = _part(loop)
         if loop.name in names:
             problem = "another joint or loop has this name"
-            raise ModelError("E-MODEL-046", problem, "rename one of them", part=at, file=loop.where)
+            raise faulty("E-MODEL-046", loop, problem, "rename one of them")
         names.add(loop.name)
         for role, link in (("parent", loop.parent), ("child", loop.child)):
             if link not in links:
                 problem = f"its {role} link {link!r} does not exist"
                 remedy = "check the spelling or add the link"
-                raise ModelError("E-MODEL-047", problem, remedy, part=at, file=loop.where)
+                raise faulty("E-MODEL-047", loop, problem, remedy)
         if loop.parent == loop.child:
             problem = f"it joins link {loop.child!r} to itself"
-            raise ModelError("E-MODEL-048", problem, "name two links", part=at, file=loop.where)
+            raise faulty("E-MODEL-048", loop, problem, "name two links")
         check_type(loop, tuple(LOOP_JOINTS))
         if loop.mimic is not None:
             problem = "it has no coordinate, so it cannot mimic"
-            raise ModelError("E-MODEL-049", problem, "mimic in the tree", part=at, file=loop.where)
+            raise faulty("E-MODEL-049", loop, problem, "mimic in the tree")
         if loop.motion is not None:
             problem = "it has no coordinate to be driven"
-            remedy = "drive a joint of the tree"
-            raise ModelError("E-MODEL-050", problem, remedy, part=at, file=loop.where)
+            raise faulty("E-MODEL-050", loop, problem, "drive a joint of the tree")
     for data in source.couplings:
         if data.name in names:
             problem = "a joint, loop or coupling has this name"
-            part = f"coupling {data.name!r}"
-            raise ModelError("E-MODEL-051", problem, "rename one", part=part, file=data.where)
+            raise faulty("E-MODEL-051", data, problem, "rename one")
         names.add(data.name)
+
+
+def check_unused(source: Description) -> tuple[str, ...]:
+    """A note for each loop that has numbers which do not count, since it has no coordinates."""
+    remedies = {
+        "armature, damping and friction": "let it be a joint of the tree, and close the loop "
+        "elsewhere",
+        "limits": "give limits to joints of the tree",
+    }
+    return tuple(
+        f"{_at(loop)}: its {what} do not count, since it has no coordinates; {remedy}"
+        for what, remedy in remedies.items()
+        for loop in source.loops
+        if (loop.limits != Limits() if what == "limits" else loop.resists)
+    )
 
 
 def check_frames(model: Model) -> tuple[str, ...]:
@@ -197,9 +216,8 @@ def _share(D: np.ndarray, carried: np.ndarray) -> float:
 
 
 def _moves_little(joint: JointData, share: float) -> str:
-    at = f"{joint.where}: " if joint.where else ""
     return (
-        f"{at}joint {joint.name!r}: link {joint.child!r} is so light beside what it carries that "
+        f"{_at(joint)}: link {joint.child!r} is so light beside what it carries that "
         f"forward dynamics can lose {-math.log10(share):.0f} of 16 digits; give it its true "
         "inertia, give the joint an armature, or lock it"
     )
@@ -211,21 +229,11 @@ def _moves_nothing(joint: JointData) -> ModelError:
         f"give link {joint.child!r} a mass and an inertia, give the joint an armature, or make it "
         "fixed"
     )
-    return ModelError("E-MODEL-052", problem, remedy, part=_part(joint), file=joint.where)
+    return faulty("E-MODEL-052", joint, problem, remedy)
 
 
-def _carries(model: Model, link: LinkData) -> bool:
-    """Whether the link is a body's own link: it has a moving joint of its own."""
-    return any(body.name == link.name for body in model.bodies)
-
-
-def _part(joint: JointData) -> str:
-    what = "loop" if isinstance(joint, LoopData) else "joint"
-    return f"{what} {joint.name!r}"
-
-
-def _name(link: LinkData) -> str:
-    return f"{link.where}: link {link.name!r}" if link.where else f"link {link.name!r}"
+def _at(data: LinkData | JointData) -> str:
+    return f"{data.where}: {part_of(data)}" if data.where else part_of(data)
 
 
 def is_solid(inertia: RigidInertia) -> bool:
@@ -288,3 +296,97 @@ def _about_center(inertia: RigidInertia) -> np.ndarray:
         central = I - (h @ h * np.eye(3) - np.outer(h, h)) / inertia.m
     central[np.abs(central) < 1e-12 * np.max(np.abs(I))] = 0.0
     return central
+
+
+# Joints of a user's own type, held to the contract ------------------------------------------------
+
+_SLACK = 1e-9
+"""Beside 1: what rounding leaves of exact derivatives, far below what a slip in a formula does."""
+
+
+def check_custom(source: Description) -> None:
+    """Every joint of a user's own type has parts that agree with each other, at a few positions."""
+    for data in (*source.joints, *source.loops):
+        if isinstance(data.custom, Joint):
+            name = f"its type {type(data.custom).__name__}"
+            try:
+                _check(name, data.custom, closes=isinstance(data, LoopData))
+            except ModelError as error:
+                raise error.at(part=part_of(data), file=data.where) from None
+            except NotImplementedError as error:
+                raise faulty("E-JOINT-001", data, said(error)) from None
+
+
+def _check(name: str, joint: Joint, *, closes: bool) -> None:
+    _check_class(name, joint, closes=closes)
+    still = joint.motion(joint.neutral())
+    _agree(name, "motion(neutral()) is not the identity", still.homogeneous, np.eye(4))
+    rng = random.Random(1)
+
+    def drawn() -> Vector:
+        return Vector(tuple(rng.uniform(-0.6, 0.6) for _ in range(joint.nv)))
+
+    for _ in range(3):
+        q, qd, qdd = joint.integrate(joint.neutral(), drawn()), drawn(), drawn()
+        S = _columns(joint.subspace(q))
+        E = np.array(joint.motion(q).E.matrix().rows, dtype=float)
+        _agree(name, "the E of motion(q) is no rotation", E @ E.T, np.eye(3))
+        _agree(name, "subspace(q) is not that of motion(q)", S, _columns(Joint.subspace(joint, q)))
+        if np.linalg.matrix_rank(S, tol=_SLACK) < joint.nv:
+            problem = f"{name}, S has not rank nv = {joint.nv}"
+            raise ModelError("E-JOINT-002", problem, "drop a coordinate")
+        written = joint.subspace_rates(q, (qd, qdd))
+        for a, b in zip(written, Joint.subspace_rates(joint, q, (qd, qdd)), strict=True):
+            _agree(name, "subspace_rates are not those of subspace", _columns(a), _columns(b))
+        back = joint.difference(q, joint.integrate(q, qd))
+        _agree(name, "difference does not undo integrate", list(back), list(qd))
+        if closes:
+            T = _columns(joint.constraint(q))
+            _agree(name, "forces of constraint(q) do work: T'S is not 0", T.T @ S, 0.0 * (T.T @ S))
+            X = joint.motion(q)
+            back_again = joint.motion(joint.fit(X))
+            _agree(name, "fit does not undo motion", back_again.homogeneous, X.homogeneous)
+
+
+def _check_class(name: str, joint: Joint, *, closes: bool) -> None:
+    """What does not depend on a position."""
+    own = vars(type(joint))
+    if "__init__" in own and not ("__dataclass_fields__" in own and is_dataclass(type(joint))):
+        problem = f"{name} has an __init__"
+        raise ModelError("E-JOINT-003", problem, "write its numbers as fields of a dataclass")
+    for number in ("nq", "nv", "units"):
+        if not hasattr(joint, number):
+            problem = f"{name} has no {number}"
+            raise ModelError("E-JOINT-004", problem, "write nq, nv and units in the class")
+    units, quaternion = joint.units, ("1",) * 4
+    if len(units) != joint.nq or set(units) - {"rad", "m", "1"}:
+        problem = f"{name} has units {units}"
+        raise ModelError("E-JOINT-005", problem, f"give nq = {joint.nq} of 'rad', 'm' and '1'")
+    if "1" in units and (units[:4] != quaternion or "1" in units[4:]):
+        problem = f"{name} has units {units}"
+        raise ModelError("E-JOINT-006", problem, "'1' is for a quaternion, which stands first")
+    if not 1 <= joint.nv <= 6 or (joint.additive and joint.nq != joint.nv):
+        problem = f"{name} has nq = {joint.nq} and nv = {joint.nv}"
+        raise ModelError("E-JOINT-007", problem, "nv is 1 to 6, and is nq unless additive = False")
+    if closes and not joint.holonomic:
+        problem = f"{name} forbids velocities only, so it cannot close a loop"
+        raise ModelError("E-JOINT-008", problem)
+    if joint.holonomic == bool(joint.path) or not set(joint.path) <= set(range(joint.nq)):
+        raise ModelError(
+            "E-JOINT-009",
+            f"{name} has holonomic = {joint.holonomic} and path = {joint.path}",
+            "a joint that forbids velocities only names the entries of q that depend on the "
+            "way, others none",
+        )
+
+
+def _agree(name: str, fault: str, actual: object, expected: object) -> None:
+    """A fault of the type if two arrays differ by more than rounding."""
+    a, b = np.asarray(actual, dtype=float), np.asarray(expected, dtype=float)
+    if a.shape != b.shape or not np.all(np.abs(a - b) <= _SLACK * (1.0 + np.abs(b))):
+        raise ModelError("E-JOINT-010", f"{name}, {fault}", "check its formulas")
+
+
+def _columns(S: Motions | Forces) -> np.ndarray:
+    columns: list[list[Number]] = [list(column) for column in S.columns]
+    return np.array(columns, dtype=float).reshape(-1, 6).T

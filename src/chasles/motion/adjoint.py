@@ -7,8 +7,7 @@ import numpy as np
 
 from chasles.errors import InputError, ModelError
 from chasles.expr import RULES, Arena, Number, Program, Variable, reverse
-from chasles.functions.libraries import refuse
-from chasles.functions.names import numbers
+from chasles.functions.doors import numbers, refuse
 from chasles.functions.programs import program, pulled_back
 from chasles.model import Model
 

@@ -17,9 +17,9 @@ from chasles import backends
 from chasles.backends.arrays import call
 from chasles.errors import InputError, ModelError, said
 from chasles.expr import RULES, Arena, Number, Program, Variable, is_number
-from chasles.functions.names import leading_shape, numbers
+from chasles.functions.doors import leading_shape, numbers
 from chasles.functions.programs import program
-from chasles.mechanisms import TOLERANCE, require_tree
+from chasles.mechanisms import TOLERANCE, Mechanism, require_tree
 from chasles.model import Model
 from chasles.motion.contract import Array, Machine
 from chasles.motion.keywords import renamed
@@ -144,34 +144,43 @@ def computed_torque(
     actuated: the freedoms that have forces, as in `Robot.inverse_dynamics`; the independent ones by
     default.
     """
+    wanted, gains = (q_wanted, qd_wanted, qdd_wanted), (stiffness, damping)
+    return _linear_errors(robot.mechanism, q, qd, wanted, gains, actuated)
+
+
+def _linear_errors(
+    mechanism: Mechanism,
+    q: Array,
+    qd: Array,
+    wanted: tuple[Array, Array, Array],
+    gains: tuple[Array, Array],
+    actuated: Sequence[str] | None = None,
+) -> np.ndarray:
+    """`computed_torque` of a mechanism."""
+    names = ("q", "q_wanted", "qd", "qd_wanted", "qdd_wanted")
+    values, sizes = (q, wanted[0], qd, *wanted[1:]), (mechanism.nq,) * 2 + (mechanism.nv,) * 3
     given = {
         name: numbers(f"computed_torque: {name}", value, size)
-        for name, value, size in (
-            ("q", q, robot.nq),
-            ("q_wanted", q_wanted, robot.nq),
-            ("qd", qd, robot.nv),
-            ("qd_wanted", qd_wanted, robot.nv),
-            ("qdd_wanted", qdd_wanted, robot.nv),
-        )
+        for name, value, size in zip(names, values, sizes, strict=True)
     }
-    q, goal, qd, *rates = given.values()
-    loops = robot.mechanism.closing
+    q, goal, qd, rate, acceleration = given.values()
+    loops = mechanism.closing
     free = loops.independent
-    gains = {"stiffness": np.asarray(stiffness), "damping": np.asarray(damping)}
-    for name, gain in gains.items():
+    stiffness, damping = map(np.asarray, gains)
+    for name, gain in (("stiffness", stiffness), ("damping", damping)):
         if gain.shape[-1:] not in ((), (1,), (len(free),)):
             problem = (
                 f"{name} must be a number or have {len(free)} numbers in its last axis, not shape "
                 f"{gain.shape}"
             )
             raise InputError("E-CONTROL-007", problem, part="computed_torque")
-    leading_shape("computed_torque", **given, **gains)
-    e, edot = robot.difference(q, goal)[..., free], (rates[0] - qd)[..., free]
-    ydd = rates[1][..., free] + gains["stiffness"] * e + gains["damping"] * edot
+    leading_shape("computed_torque", **given, stiffness=stiffness, damping=damping)
+    e, edot = mechanism.difference(q, goal)[..., free], (rate - qd)[..., free]
+    ydd = acceleration[..., free] + stiffness * e + damping * edot
     loops.check_closed("computed_torque: q_wanted", goal, TOLERANCE)
     qdd = loops.accelerated(q, qd, ydd, TOLERANCE)
-    chosen = tuple(loops.freedoms[k] for k in free) if actuated is None else actuated
-    return robot.inverse_dynamics(q, qd, qdd, actuated=chosen, weights=None, method="fastest")
+    chosen = mechanism.independent if actuated is None else actuated
+    return mechanism.inverse_dynamics(q, qd, qdd, actuated=chosen, weights=None, method="fastest")
 
 
 def traced(model: Model, control: Callable[..., Any], parameters: int = 0) -> Program:
@@ -213,17 +222,14 @@ class MayRemember(Exception):
     """A function uses something that a call may change: its name and type."""
 
 
-def apart(control: FunctionType) -> FunctionType:
+def apart(function: FunctionType, made: dict[int, Any] | None = None) -> FunctionType:
     """Return a copy of a function that shares nothing with it that a call could change.
 
-    Lists, dictionaries and arrays that the function uses are copied, and so are functions. Raises
-    MayRemember for any other object, such as an instance of a class of the user's.
+    Lists, dictionaries and arrays that the function uses are copied, and so are functions; made:
+    copies by the identity of what they are of. Raises MayRemember for any other object, such as an
+    instance of a class of the user's.
     """
-    return _copied_function(control, {})
-
-
-def _copied_function(function: FunctionType, made: dict[int, Any]) -> FunctionType:
-    code = function.__code__
+    made, code = {} if made is None else made, function.__code__
     names = {"__builtins__": builtins}
     copied = FunctionType(
         code, names, function.__name__, None, tuple(CellType() for _ in code.co_freevars)
@@ -256,7 +262,7 @@ def _copied(name: str, value: Any, made: dict[int, Any]) -> Any:
     if id(value) in made:
         return made[id(value)]
     if isinstance(value, FunctionType):
-        return _copied_function(value, made)
+        return apart(value, made)
     if type(value) is np.ndarray and value.dtype != object:
         return made.setdefault(id(value), value.copy())
     if type(value) in (list, tuple, set, frozenset):
@@ -266,13 +272,13 @@ def _copied(name: str, value: Any, made: dict[int, Any]) -> Any:
     raise MayRemember(f"control uses {name!r}, {type(value).__name__}, which may remember")
 
 
-def controlled(robot: Machine, control: Any) -> Callable[..., np.ndarray]:
+def controlled(mechanism: Mechanism, control: Any) -> Callable[..., np.ndarray]:
     """A built-in controller as a function tau(t, q, qd) of arrays, of robots with loops too."""
-    if not isinstance(control, ComputedTorque) or not robot.mechanism.traits:
-        return computed(robot.model, control)
-    gains = {"stiffness": control.stiffness, "damping": control.damping}
-    target, still = np.asarray(control.target, dtype=float), np.zeros(robot.nv)
-    return lambda t, q, qd: computed_torque(robot.at(t), q, qd, target, still, still, **gains)
+    if not isinstance(control, ComputedTorque) or not mechanism.traits:
+        return computed(mechanism.model, control)
+    gains, still = (control.stiffness, control.damping), np.zeros(mechanism.nv)
+    wanted = (np.asarray(control.target, dtype=float), still, still)
+    return lambda t, q, qd: _linear_errors(mechanism.at(t), q, qd, wanted, gains)
 
 
 def computed(model: Model, control: Any) -> Callable[..., np.ndarray]:
@@ -284,7 +290,7 @@ def computed(model: Model, control: Any) -> Callable[..., np.ndarray]:
         loops=not isinstance(control, ComputedTorque),
     )
     found = traced(model, control)
-    kernel = backends.prepare(("control", found.hash), lambda: found)
+    kernel = backends.prepare(("control", found.hash), found)
     return lambda t, q, qd: call(kernel, "control", (t, q, qd))
 
 

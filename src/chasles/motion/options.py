@@ -12,7 +12,7 @@ import numpy as np
 
 from chasles.backends.arrays import checked_count
 from chasles.errors import ArgumentError
-from chasles.functions.numeric.linear_systems import checked_step
+from chasles.functions.numeric import checked_step
 from chasles.motion.contract import Array
 from chasles.motion.drivers.loops import ClosureFunction
 from chasles.motion.records import End, Event

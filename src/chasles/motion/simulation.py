@@ -1,24 +1,25 @@
-"""The verb: `Robot.simulate`, which runs in machine code where it can."""
+"""Motions of a robot: `simulate`, in machine code where it can be; `rollout` and its gradient."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from types import FunctionType
-from typing import Any, Unpack
+from typing import Any, Required, TypedDict, Unpack
 
 import numpy as np
 
-from chasles.errors import InputError, MissingPackageError, ModelError, said
+from chasles.errors import ArgumentError, InputError, MissingPackageError, ModelError, said
 from chasles.expr import RULES, Arena
-from chasles.functions.libraries import library_of
-from chasles.functions.names import check_robot
-from chasles.functions.numeric.linear_systems import checked_step
+from chasles.functions.doors import check_robot, library_of
+from chasles.functions.numeric import checked_step
 from chasles.model import Model
-from chasles.motion.contract import Array, Machine, plant
+from chasles.motion.adjoint import RolloutGradient
+from chasles.motion.contact.pairs import Pair
+from chasles.motion.contract import Array, Machine
 from chasles.motion.controllers import BUILT_IN, MayRemember, apart
 from chasles.motion.drivers.compiled import DONE, Course, Rollout, checked_steps, prepared
 from chasles.motion.drivers.interpreted import interpreted, rigid_contacts, step_count
 from chasles.motion.drivers.running import other_motion, resumed
-from chasles.motion.keywords import shown
+from chasles.motion.keywords import renamed, shown
 from chasles.motion.options import DT, GROUPS, NAMES, Options, Plan, planned
 from chasles.motion.records import End, Trajectory
 from chasles.motion.steps.integrators import known
@@ -122,7 +123,7 @@ def simulate(
     if compiled or device == "cuda":
         raise ModelError("E-MOTION-093", f"this motion cannot be compiled: {why}", part="simulate")
     _check_interpreted(plan, why, threads, q, qd)
-    return replace(interpreted(robot, q, qd, plan), why=why)
+    return replace(interpreted(robot.mechanism, q, qd, plan), why=why)
 
 
 def obstacle(robot: Machine, plan: Plan, compiled: bool | None = None) -> str:
@@ -138,7 +139,7 @@ def obstacle(robot: Machine, plan: Plan, compiled: bool | None = None) -> str:
         (remembers and not compiled, "control is an object, which may remember"),
         (plan.times is not None, "times"),
         (rigid_contacts(plan), "rigid contacts or joint limits"),
-        (plan.closure or plan.stabilization, "closure or stabilization"),
+        ((plan.closure, plan.stabilization) != (None, None), "closure or stabilization"),
         (isinstance(resume, End) and DONE not in resume.memory, "resume: it was not compiled"),
     ):
         if found:
@@ -174,8 +175,8 @@ def _changes(robot: Machine, control: FunctionType, made: Rollout, *, batch: boo
     assert made.control is not None
     model, rng, expected = robot.model, np.random.default_rng(0), []
     batch = batch and not made.parameters
-    neutral = [float(x) for i in model.movers for x in model.bodies[i].joint.neutral()]
-    places = plant(robot).integrate(neutral, rng.normal(size=(2, model.nv)))
+    mechanism = robot.mechanism
+    places = mechanism.integrate(mechanism.neutral(), rng.normal(size=(2, model.nv)))
     sizes = [n for n in (model.nv, made.parameters) if n]
     states = [[place, *(rng.normal(size=n) for n in sizes)] for place in places]
     for t, state in zip((0.0, 0.0 if batch else 0.7), states, strict=True):
@@ -284,3 +285,104 @@ def _check_interpreted(plan: Plan, why: str, threads: int | None, q: Array, qd: 
         )
         remedy = f"a row for each step needs a compiled motion: {why}"
         raise InputError("E-MOTION-099", problem, remedy, part="simulate")
+
+
+# Rollouts ----------------------------------------------------------------------------------------
+
+
+class Steps(TypedDict, total=False):
+    """Options of `rollout` and `rollout_pullback`."""
+
+    dt: Required[float]
+    steps: Required[int]
+    every: int
+    control: Any
+    parameters: Array
+    integrator: str
+    start: float
+    dissipation: bool
+    contacts: Sequence[Pair] | None
+    contact_states: Array
+    threads: int | None
+
+
+def _course(
+    robot: Machine,
+    q: Array,
+    qd: Array,
+    tau: Any,
+    *,
+    dt: float,
+    steps: int,
+    every: int = 1,
+    control: Any = None,
+    parameters: Array = None,
+    integrator: str = "semi-implicit",
+    start: float = 0.0,
+    dissipation: bool = False,
+    contacts: Sequence[Pair] | None = None,
+    contact_states: Array = None,
+    threads: int | None = None,
+) -> tuple[Rollout, Course]:
+    """The compiled step that options ask for, and the course of the motion."""
+    if tau is not None and control is not None:
+        raise ArgumentError("E-MOTION-103", "give tau or control, not both", part="rollout")
+    tau = tau if control is None else control
+    dt, steps, every, threads = checked_steps(dt, steps, every, start, threads)
+    made = prepared(robot, integrator, tau, dissipation, contacts, dt, parameters)
+    forces = None if callable(tau) else tau
+    given = (q, qd, forces, contact_states, parameters)
+    return made, Course(*given, dt, steps, every, start, threads)
+
+
+@renamed(method="integrator")
+@shown(Steps, _course.__kwdefaults__)
+def rollout(
+    robot: Machine, q: Array, qd: Array, tau: Any = None, **options: Unpack[Steps]
+) -> Trajectory:
+    """The motion from q (..., nq) and qd (..., nv) in so many steps of dt seconds, all of them
+    in machine code.
+
+    tau: joint forces: none, constant (nv,), one row for each step (..., steps, nv), or a
+    controller that is traced into the step: a function tau(t, q, qd) of numbers that returns
+    nv of them (with the functions of `chasles.expr` where it needs more than arithmetic), or
+    one of `chasles.rollouts.PDControl`, `GravityCompensation`, `ComputedTorque`. every: keep
+    one state of so many, and the last. parameters: (m,) or (..., m), of a controller
+    tau(t, q, qd, p), which is traced once for all their values. integrator: "semi-implicit" (Euler;
+    first order), "euler" or "rk4" (fourth order), all along the configuration space. start: the
+    time of the first step, in s. dissipation as in `forward_dynamics`. Robots with loops, or
+    that depend on time: `chasles.simulate`. CuPy's arrays are computed on their GPU, in one
+    launch, in float32 if all are; nothing is checked to be finite there.
+
+    contacts: pairs of shapes with a soft law, `contact.Pair(body, surface, SoftContact(...))`;
+    their forces are part of the step, which is compiled for each dt then, and
+    `Trajectory.touching` has forces, gaps and states at the kept times. contact_states
+    (..., states): those of the surfaces and of friction at the start, at rest by default.
+    """
+    made, course = _course(robot, q, qd, tau, **options)
+    return made(course)
+
+
+@renamed(method="integrator")
+@shown(Steps, _course.__kwdefaults__)
+def rollout_pullback(
+    robot: Machine,
+    q: Array,
+    qd: Array,
+    tau: Any = None,
+    *,
+    covectors: Sequence[Array],
+    **options: Unpack[Steps],
+) -> RolloutGradient:
+    """The gradient of a number that depends on a motion: covectors of its states pulled back to
+    the start, the forces and the controller's parameters, in machine code.
+
+    covectors: the derivatives of that number by the q and by the qd that `rollout` keeps with
+    the same arguments, each (..., n, nv), or None for zero. Derivatives by q, these and the
+    one by the start, are along `integrate`, as in `derivatives`: nv numbers for each q. There
+    is one gradient for each member of a batch, also by what the batch shares. Memory grows with
+    the square root of `steps`, beside what is given and returned (the adjoint method, with
+    checkpoints: Griewank, Walther 2008, chapter 12). Arrays of NumPy only.
+    """
+    made, course = _course(robot, q, qd, tau, **options)
+    return made.pullback(course, covectors)

@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from chasles.algorithms.homogeneous.loop_matrix import loop_matrix
-from chasles.algorithms.homogeneous.loop_residual import across, around, loop_residual
+from chasles.algorithms.homogeneous import across, around, loop_matrix, loop_residual
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import Force, Motion, RigidInertia, Transform
 from chasles.model import WORLD, Model

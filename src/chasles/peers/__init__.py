@@ -16,11 +16,10 @@ from chasles.api import save
 from chasles.backends.arrays import check_tolerance
 from chasles.checks.trial import trial
 from chasles.errors import InputError, ModelError, said
-from chasles.functions.names import check_robot
+from chasles.functions.doors import check_robot
 from chasles.model.joints import as_bounded
 from chasles.peers import causes
-from chasles.peers.peer import Peer
-from chasles.peers.terms import TERMS, Side, Term
+from chasles.peers.terms import TERMS, Peer, Side, Term
 from chasles.robot import Robot
 
 TOLERANCE = 1e-9
@@ -29,7 +28,7 @@ TOLERANCE = 1e-9
 
 @dataclass(frozen=True)
 class Library:
-    """Where a library's side is, which package it needs, and which files it reads, ours first.
+    """A library: its side here, the package it needs, and the files it reads, ours first.
 
     motors: whether it counts armature only where a motor drives the joint. weightless: whether it
     reads no gravity from files, and is to be told that of a robot that is written for it.
@@ -57,10 +56,7 @@ LIBRARIES: dict[str, Library] = {
 
 @dataclass(frozen=True)
 class Agreement:
-    """What two libraries say of one robot: the worst of each term, and the first difference.
-
-    first: in words, empty if all agree within the tolerance; cause: the likely one of it.
-    """
+    """The worst of each term of two libraries; first: the first difference, cause: why."""
 
     robot: str
     library: str
@@ -71,7 +67,7 @@ class Agreement:
 
     @property
     def ok(self) -> bool:
-        """Whether the two agree."""
+        """Return True if the two agree."""
         return not self.first
 
 
@@ -93,12 +89,14 @@ def compare(
     """
     check_robot("compare", robot)
     check_tolerance("compare", tolerance)
-    chosen = _library(library)
+    if library not in LIBRARIES:
+        problem = f"no library {library!r} to compare with"
+        raise InputError("E-PEER-002", problem, f"known are {', '.join(LIBRARIES)}", part="compare")
+    chosen = LIBRARIES[library]
     with tempfile.TemporaryDirectory() as folder:
         file = _written(robot, chosen, Path(folder)) if path is None else Path(path)
         if file.suffix not in chosen.suffixes:
-            known = " or ".join(chosen.suffixes)
-            problem = f"{library} reads {known} files"
+            problem = f"{library} reads {' or '.join(chosen.suffixes)} files"
             raise InputError("E-PEER-001", problem, "give one by --file", file=file)
         peer = _opened(chosen, file, robot)
     if path is None and chosen.weightless:
@@ -156,48 +154,30 @@ def _add_motors(file: Path) -> None:
 
 
 def _by_terms(found: Agreement, robot: Robot, peer: Peer, library: Library, seed: int) -> Agreement:
-    by_name = library.convention(robot, _names(robot, peer))
-    sides = [_side(robot, peer, by_name, seed + k) for k in range(2)]
-    terms, first = [], None
-    for name, compared in TERMS.items():
-        each = list(compared(sides[0]))
-        if not each:
-            continue
-        terms.append((name, max(each, key=lambda term: term.error)))
-        beyond = [term for term in each if not term.error <= found.tolerance]
-        first = first or next(iter(beyond), None)
-    if first is None:
-        return replace(found, terms=tuple(terms))
-    cause = causes.of_term(sides, first, lambda: _in_order(robot, peer, library, seed))
-    return replace(found, terms=tuple(terms), first=str(first), cause=cause)
+    def side(seed: int, convention: conventions.Convention) -> Side:
+        at = trial(robot, seed)
+        x, v = convention.to_position(at.q), convention.to_velocity(at.q, at.qd)
+        return Side(robot, convention, at.q, at.qd, peer.answers(x, v))
 
+    def in_order() -> Side | None:
+        """The joints in the order of the two sides, if they could mean that."""
+        try:
+            return side(seed, library.convention(robot))
+        except (ModelError, ValueError):
+            return None
 
-def _in_order(robot: Robot, peer: Peer, library: Library, seed: int) -> Side | None:
-    """A state with the joints in the order of the two sides, if they could mean that."""
-    try:
-        return _side(robot, peer, library.convention(robot), seed)
-    except (ModelError, ValueError):
-        return None
-
-
-def _side(robot: Robot, peer: Peer, convention: conventions.Convention, seed: int) -> Side:
-    at = trial(robot, seed)
-    x, v = convention.to_position(at.q), convention.to_velocity(at.q, at.qd)
-    return Side(robot, convention, at.q, at.qd, peer.answers(x, v))
-
-
-def _names(robot: Robot, peer: Peer) -> list[str] | None:
-    """The peer's joints by name, or our order where it names none of them."""
     known = {joint.name for joint in robot.model.source.joints}
-    return list(peer.joints) if known & set(peer.joints) else None
-
-
-def _library(name: str) -> Library:
-    if name not in LIBRARIES:
-        known = ", ".join(LIBRARIES)
-        problem = f"no library {name!r} to compare with"
-        raise InputError("E-PEER-002", problem, f"known are {known}", part="compare")
-    return LIBRARIES[name]
+    named = bool(known & set(peer.joints))  # else our order is all there is
+    by_name = library.convention(robot, list(peer.joints) if named else None)
+    sides = [side(seed + k, by_name) for k in range(2)]
+    each = {name: list(compared(sides[0])) for name, compared in TERMS.items()}
+    terms = ((name, max(x, key=lambda term: term.error)) for name, x in each.items() if x)
+    found = replace(found, terms=tuple(terms))
+    beyond = [term for x in each.values() for term in x if not term.error <= found.tolerance]
+    if not beyond:
+        return found
+    cause = causes.of_term(sides, beyond[0], in_order)
+    return replace(found, first=str(beyond[0]), cause=cause)
 
 
 def _opened(library: Library, file: Path, robot: Robot) -> Any:
@@ -207,10 +187,8 @@ def _opened(library: Library, file: Path, robot: Robot) -> Any:
     try:
         return make(file, floating=floating)
     except ImportError:
-        problem = f"{module} is not installed"
-        remedy = f"pip install {library.package}"
+        problem, remedy = f"{module} is not installed", f"pip install {library.package}"
         raise InputError("E-PEER-003", problem, remedy, part="compare") from None
     except (RuntimeError, ValueError) as error:
-        words = said(error).strip()
-        problem = f"{module} does not read this file: {words}"
+        problem = f"{module} does not read this file: {said(error).strip()}"
         raise InputError("E-PEER-004", problem, file=file) from None

@@ -5,8 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from chasles.model.validate import check_inertias
-from chasles.peers.peer import Peer
-from chasles.peers.terms import Side, Term, poses
+from chasles.peers.terms import Peer, Side, Term, poses
 from chasles.robot import Robot
 
 SNAPPED = 1e-3
@@ -14,7 +13,7 @@ SNAPPED = 1e-3
 
 
 def of_joints(robot: Robot, peer: Peer) -> str:
-    """Where the two sides have other joints, or another number of freedoms: why; else nothing."""
+    """Explain unlike joints or numbers of freedoms of the two sides; "" if they are alike."""
     source = robot.model.source
     known = {joint.name: joint for joint in source.joints}
     followers = [name for name in peer.joints if name not in robot.joints and name in known]
@@ -41,17 +40,15 @@ def _some(where: str, names: Sequence[str]) -> str:
 
 
 def of_term(sides: Sequence[Side], first: Term, renamed: Callable[[], Side | None]) -> str:
-    """The likely cause of the first difference; sides: two states.
-
-    renamed: the first state with joints in the order of the two sides instead of by name.
-    """
-    return CAUSES[first.name](sides, first, renamed)
+    """The likely cause of the first difference; renamed: the state with joints in order."""
+    cause = CAUSES[first.name]
+    return cause.format(of=first.of) if isinstance(cause, str) else cause(sides, first, renamed)
 
 
-Cause = Callable[[Sequence[Side], Term, Callable[[], Side | None]], str]
+Renamed = Callable[[], Side | None]
 
 
-def _placement(sides: Sequence[Side], first: Term, renamed: Callable[[], Side | None]) -> str:
+def _placement(sides: Sequence[Side], first: Term, renamed: Renamed) -> str:
     side, link = sides[0], first.of.split("'")[1]
     notes = [note for note in side.robot.notes if "taken as" in note]
     if notes and abs(first.here - first.there) < SNAPPED:
@@ -75,7 +72,7 @@ def _placement(sides: Sequence[Side], first: Term, renamed: Callable[[], Side | 
     return f"joint: the joint that moves link {link!r} has another axis, placement or zero there"
 
 
-def _mass(sides: Sequence[Side], first: Term, renamed: Callable[[], Side | None]) -> str:
+def _mass(sides: Sequence[Side], first: Term, renamed: Renamed) -> str:
     robot, both = sides[0].robot, f"{first.here:g} kg here, {first.there:g} kg there"
     return (
         _replaced(robot, first)
@@ -84,13 +81,13 @@ def _mass(sides: Sequence[Side], first: Term, renamed: Callable[[], Side | None]
     )
 
 
-def _inertia(sides: Sequence[Side], first: Term, renamed: Callable[[], Side | None]) -> str:
+def _inertia(sides: Sequence[Side], first: Term, renamed: Renamed) -> str:
     what = "another centre of mass" if first.where[0] < 3 else "other moments of inertia"
     return _replaced(sides[0].robot, first) or f"inertia: {first.of} has {what} there"
 
 
 def _replaced(robot: Robot, first: Term) -> str:
-    """Where the file gives a link, or one fixed to it, what no body has: libraries replace it."""
+    """Explain an impossible inertia of a link, or of one fixed to it, which libraries replace."""
     links = [f"link {name!r}:" for name in _fixed_to(robot, first)]
     for note in check_inertias(robot.model.source, robot.model, strict=False):
         if any(link in note for link in links):
@@ -99,7 +96,7 @@ def _replaced(robot: Robot, first: Term) -> str:
 
 
 def _of_shapes(robot: Robot, first: Term) -> str:
-    """Where the file gives a link, or one fixed to it, no mass: MuJoCo takes that of its shapes."""
+    """Explain a link, or one fixed to it, without mass: MuJoCo takes that of its shapes."""
     fixed = _fixed_to(robot, first)
     empty = [x.name for x in robot.model.source.links if x.name in fixed and not x.inertia.m]
     if empty and first.there > first.here:
@@ -114,19 +111,14 @@ def _fixed_to(robot: Robot, first: Term) -> list[str]:
     return [name for name, frame in frames.items() if frame.body == body]
 
 
-def _jacobian(sides: Sequence[Side], first: Term, renamed: Callable[[], Side | None]) -> str:
-    return f"joint: links are placed alike, but {first.of} moves otherwise: another point or axes"
-
-
-def _mass_matrix(sides: Sequence[Side], first: Term, renamed: Callable[[], Side | None]) -> str:
+def _mass_matrix(sides: Sequence[Side], first: Term, renamed: Renamed) -> str:
     side = sides[0]
-    there = side.convention.from_mass_matrix(
-        side.convention.to_position(side.q), side.answers.mass_matrix
-    )
+    there = side.convention.from_mass_matrix(side.x, side.answers.mass_matrix)
     apart = side.robot.mass_matrix(side.q) - there
     if np.max(np.abs(apart - np.diag(np.diag(apart)))) <= 1e-9 * np.max(np.abs(there)):
         freedom = int(np.argmax(np.abs(np.diag(apart))))
-        joint = next(n for n in side.robot.joints if _has(side.robot, n, freedom))
+        slices = {name: side.robot.velocity_slice(name) for name in side.robot.joints}
+        joint = next(name for name, x in slices.items() if x.start <= freedom < x.stop)
         return (
             f"armature: the mass matrices differ on the diagonal alone, most at joint {joint!r}, "
             f"by {apart[freedom, freedom]:.6g}; one side has inertia of rotors that the other lacks"
@@ -134,31 +126,16 @@ def _mass_matrix(sides: Sequence[Side], first: Term, renamed: Callable[[], Side 
     return "inertia: links are placed alike and weigh the same, but the mass matrices differ"
 
 
-def _has(robot: Robot, joint: str, freedom: int) -> bool:
-    where = robot.velocity_slice(joint)
-    return where.start <= freedom < where.stop
-
-
-def _gravity(sides: Sequence[Side], first: Term, renamed: Callable[[], Side | None]) -> str:
-    return "gravity: the same masses weigh otherwise; compare robot.gravity with the other side's"
-
-
-def _bias(sides: Sequence[Side], first: Term, renamed: Callable[[], Side | None]) -> str:
-    return "velocity: at rest both agree; velocities of a joint are written otherwise there"
-
-
-def _loops(sides: Sequence[Side], first: Term, renamed: Callable[[], Side | None]) -> str:
-    return "loops: a loop that is closed here is open there; its frames are elsewhere"
-
-
-CAUSES: dict[str, Cause] = {
+CAUSES: dict[str, str | Callable[[Sequence[Side], Term, Renamed], str]] = {
     "placement": _placement,
     "mass": _mass,
     "inertia": _inertia,
-    "Jacobian": _jacobian,
+    "Jacobian": "joint: links are placed alike, but {of} moves otherwise: another point or axes",
     "mass matrix": _mass_matrix,
-    "gravity forces": _gravity,
-    "bias forces": _bias,
-    "loops": _loops,
+    "gravity forces": "gravity: the same masses weigh otherwise; compare robot.gravity with the "
+    "other side's",
+    "bias forces": "velocity: at rest both agree; velocities of a joint are written otherwise "
+    "there",
+    "loops": "loops: a loop that is closed here is open there; its frames are elsewhere",
 }
 """One row a term that may differ: what is likely, if it differs and those before it do not."""

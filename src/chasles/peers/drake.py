@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from chasles.peers.peer import Answers, moments
+from chasles.peers.terms import Answers, moments
 
 STEP = 1e-3
-"""Of its time, in s: a plant in continuous time has no place for mimic joints and loops."""
+"""Step of its time, in s: a plant in continuous time has no place for mimic joints and loops."""
 
 
 class Drake:
@@ -19,8 +19,6 @@ class Drake:
 
     Drake keeps mimic joints and loops as constraints, whose equations it does not give to Python.
     """
-
-    library = "drake"
 
     def __init__(self, path: Path, *, floating: bool) -> None:
         from pydrake.multibody.parsing import Parser
@@ -88,14 +86,14 @@ class Drake:
                 plant.WeldFrames(plant.world_frame(), body.body_frame())
 
     def _inertia(self, body: Any) -> np.ndarray:
-        """Of a body and all that is welded to it, in the body's frame."""
+        """Inertia of a body and all that is welded to it, in the body's frame."""
         carried = [b.index() for b in self.plant.GetBodiesWeldedTo(body)]
         whole = self.plant.CalcSpatialInertia(self.context, body.body_frame(), carried)
         about_origin = whole.CalcRotationalInertia().CopyToFullMatrix3()
         return moments(whole.get_mass(), whole.CalcComMoment(), about_origin)
 
     def _name(self, part: Any) -> str:
-        """Of a body or joint in the file: one of a nested model with that model's name."""
+        """Name of a body or joint in the file: one of a nested model with that model's name."""
         _, _, model = self.plant.GetModelInstanceName(part.model_instance()).partition("::")
         return f"{model}::{part.name()}" if model else str(part.name())
 

@@ -8,14 +8,12 @@ from lxml import etree
 
 from chasles.errors import InputError
 from chasles.formats.files import load
-from chasles.formats.xml_document import parse
-from chasles.peers.peer import Answers, ten
+from chasles.formats.xml_file import parse
+from chasles.peers.terms import Answers, ten
 
 
 class MuJoCo:
     """A file as MuJoCo reads it; equality constraints are its loops."""
-
-    library = "mujoco"
 
     def __init__(self, path: Path, *, floating: bool) -> None:
         import mujoco
@@ -63,7 +61,7 @@ class MuJoCo:
         )
 
     def _inertia(self, body: int) -> np.ndarray:
-        """Of a body and all that is welded to it, in the body's frame."""
+        """Inertia of a body and all that is welded to it, in the body's frame."""
         model, data, total = self.model, self.data, np.zeros(10)
         R, p = data.xmat[body].reshape(3, 3), data.xpos[body]
         for b in np.flatnonzero(model.body_weldid == model.body_weldid[body]):

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from chasles.conventions import swap
-from chasles.peers.peer import Answers, ten
+from chasles.peers.terms import Answers, ten
 
 
 class Pinocchio:
@@ -14,8 +14,6 @@ class Pinocchio:
 
     Continuous joints of a URDF have a cosine and a sine.
     """
-
-    library = "pinocchio"
 
     def __init__(self, path: Path, *, floating: bool) -> None:
         import pinocchio as pin
@@ -66,6 +64,6 @@ class Pinocchio:
         )
 
     def _inertia(self, frame: Any) -> np.ndarray:
-        """Of all that the frame's joint carries, in the frame."""
+        """Inertia of all that the frame's joint carries, in the frame."""
         whole = frame.placement.actInv(self.model.inertias[frame.parentJoint])
         return ten(float(whole.mass), np.array(whole.lever), np.array(whole.inertia))

@@ -1,21 +1,64 @@
-"""A robot here and in another library, term by term."""
+"""A robot here and in another library, term by term; what the other library says of it."""
 
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from chasles.checks.floats import evaluate
 from chasles.conventions import Convention
-from chasles.peers.peer import Answers
 from chasles.robot import Robot
 
 
-class Term(NamedTuple):
-    """One thing both sides compute: by how much it differs, relative to its size, and where first.
+@dataclass(frozen=True)
+class Answers:
+    """At one state there: poses (4, 4) and Jacobians (6, nv) of links, world axes, angular first.
 
-    here, there: the entry that differs first, of this side and of the other.
+    inertias: ten numbers for each moving link and all that is fixed to it, in the link's frame:
+    mass, first moment, inertia about the frame's origin (xx, yy, zz, xy, xz, yz). bias_forces: with
+    gravity, without damping. loops: how far its loops are from closed, empty if it has none; None
+    if the library does not say.
     """
+
+    poses: Mapping[str, np.ndarray]
+    inertias: Mapping[str, np.ndarray]
+    jacobians: Mapping[str, np.ndarray]
+    mass_matrix: np.ndarray
+    gravity_forces: np.ndarray
+    bias_forces: np.ndarray
+    loops: np.ndarray | None
+
+
+class Peer(Protocol):
+    """A robot in another library; circles: joints whose angle is a cosine and a sine there."""
+
+    joints: tuple[str, ...]
+    circles: tuple[str, ...]
+    gravity: np.ndarray
+    nv: int
+
+    def answers(self, x: np.ndarray, v: np.ndarray) -> Answers:
+        """Everything that is compared, at a position and velocity there."""
+        ...
+
+
+def ten(mass: float, center: np.ndarray, about_center: np.ndarray) -> np.ndarray:
+    """A body's ten numbers about the origin, from those about its centre of mass."""
+    about_origin = about_center + mass * (center @ center * np.eye(3) - np.outer(center, center))
+    return moments(mass, mass * center, about_origin)
+
+
+def moments(mass: float, first: np.ndarray, I: np.ndarray) -> np.ndarray:
+    """A body's ten numbers, from its first moment and inertia about the origin."""
+    return np.array([mass, *first, I[0, 0], I[1, 1], I[2, 2], I[0, 1], I[0, 2], I[1, 2]])
+
+
+# Terms ----------------------------------------------------------------------------------------
+
+
+class Term(NamedTuple):
+    """One thing both sides compute, its relative difference, and the entries that differ most."""
 
     name: str
     of: str
@@ -43,6 +86,11 @@ class Side(NamedTuple):
     def links(self) -> list[str]:
         """The links that both sides have by name."""
         return [name for name in self.robot.bodies if name in self.answers.poses]
+
+    @property
+    def x(self) -> np.ndarray:
+        """The position in the other library's coordinates."""
+        return self.convention.to_position(self.q)
 
     def of_link(self, function: str, name: str, **options: Any) -> np.ndarray:
         """A function of one link, on plain floats: to compile it for every link takes minutes."""
@@ -75,19 +123,20 @@ def jacobians(side: Side) -> Iterator[Term]:
     """World axes, at the link's origin."""
     for name in side.links:
         J = side.of_link("jacobian", name, axes="world", at="frame")
-        there = side.convention.from_jacobian(_x(side), _rows(side, side.answers.jacobians[name]))
+        rows = side.convention.spatial(side.answers.jacobians[name], axis=-2)
+        there = side.convention.from_jacobian(side.x, rows)
         yield term("Jacobian", f"link {name!r}", J, there, 1.0)
 
 
 def mass_matrices(side: Side) -> Iterator[Term]:
     """M, in the coordinates here."""
-    there = side.convention.from_mass_matrix(_x(side), side.answers.mass_matrix)
+    there = side.convention.from_mass_matrix(side.x, side.answers.mass_matrix)
     yield term("mass matrix", "", side.robot.mass_matrix(side.q), there)
 
 
 def gravities(side: Side) -> Iterator[Term]:
     """Joint forces that hold the robot at rest."""
-    there = side.convention.from_effort(_x(side), side.answers.gravity_forces)
+    there = side.convention.from_effort(side.x, side.answers.gravity_forces)
     size = float(np.max(np.abs(side.robot.mass_matrix(side.q)), initial=0.0))
     yield term("gravity forces", "", side.robot.gravity_forces(side.q), there, size)
 
@@ -95,22 +144,21 @@ def gravities(side: Side) -> Iterator[Term]:
 def biases(side: Side) -> Iterator[Term]:
     """Joint forces without acceleration here, which another library may count as some."""
     robot, convention = side.robot, side.convention
-    zero = convention.from_acceleration(_x(side), _v(side), np.zeros(convention.nv))
+    v = convention.to_velocity(side.q, side.qd)
+    zero = convention.from_acceleration(side.x, v, np.zeros(convention.nv))
     here = robot.inverse_dynamics(side.q, side.qd, zero)
-    there = convention.from_effort(_x(side), side.answers.bias_forces)
+    there = convention.from_effort(side.x, side.answers.bias_forces)
     size = float(np.max(np.abs(robot.mass_matrix(side.q)), initial=0.0))
     yield term("bias forces", "", here, there, size)
 
 
 def loops(side: Side) -> Iterator[Term]:
-    """Whether loops that are closed here are closed there too, if the library says."""
-    rows, there = side.robot.mechanism.rows, side.answers.loops
-    if not rows or there is None:
-        return
-    if there.size:
-        yield term("loops", "", np.zeros(there.shape), there, 1.0)
-    else:
-        yield Term("loops", "equations", 1.0, (), rows, 0)
+    """Residuals there of loops that are closed here, if the library tells them."""
+    here = evaluate(side.robot.model, "loop_residual", (side.q,))[0]
+    there = side.answers.loops
+    if here.size and there is not None:
+        missing = Term("loops", "equations", 1.0, (), here.size, 0)
+        yield term("loops", "", np.zeros(there.shape), there, 1.0) if there.size else missing
 
 
 TERMS: dict[str, Callable[[Side], Iterator[Term]]] = {
@@ -122,7 +170,7 @@ TERMS: dict[str, Callable[[Side], Iterator[Term]]] = {
     "bias forces": biases,
     "loops": loops,
 }
-"""What is compared, in the order in which one difference causes the next."""
+"""Terms to compare, in the order in which one difference causes the next."""
 
 
 def term(name: str, of: str, here: np.ndarray, there: np.ndarray, size: float = 0.0) -> Term:
@@ -135,16 +183,3 @@ def term(name: str, of: str, here: np.ndarray, there: np.ndarray, size: float = 
     whole = max(float(np.max(np.abs(a))), size)
     error = float(apart[at]) / whole if whole else float(apart[at] > 0.0)
     return Term(name, of, error, at, float(a[at]), float(b[at]))
-
-
-def _x(side: Side) -> np.ndarray:
-    return side.convention.to_position(side.q)
-
-
-def _v(side: Side) -> np.ndarray:
-    return side.convention.to_velocity(side.q, side.qd)
-
-
-def _rows(side: Side, J: np.ndarray) -> np.ndarray:
-    """Rows in the order that the convention expects of the library."""
-    return side.convention.spatial(J, axis=-2)

@@ -3,12 +3,39 @@
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from chasles.plots import costs, motions, postures
-from chasles.plots.paper import Axes
-from chasles.plots.postures import Plane
-from chasles.plots.subject import Rows, Subject
+import numpy as np
+
+from chasles.algorithms import METHODS
+from chasles.errors import InputError, ModelError
+from chasles.functions.doors import checked_options
+from chasles.functions.programs import program
+from chasles.plots.paper import (
+    ROWS,
+    Axes,
+    Rows,
+    energies,
+    finish,
+    forces,
+    frame_of,
+    legend,
+    new,
+    path,
+    span,
+    state,
+    times,
+    unit,
+)
+from chasles.robot import Robot
 
 Array = Any
+
+Plane = Literal["xy", "xz", "yz", "3d"]
+"""The view of points: along the axis that is left out, or in space."""
+
+FEW = 5
+"""Methods whose names fit among the curves; those of more stand beside them."""
+
+_CLOSED = "its Jacobian is that of the tree; plot a robot without them"
 
 
 class Plots:
@@ -18,19 +45,29 @@ class Plots:
     (n,) are their times in s, the number of the instant if None. SI units and radians.
     """
 
-    def __init__(self, robot: Subject) -> None:
+    def __init__(self, robot: Robot) -> None:
         self._robot = robot
 
     def torque(
         self, q: Array, qd: Array, qdd: Array, *, t: Array = None, axes: Axes | None = None
     ) -> Axes:
         """Joint forces along a motion, by inverse dynamics: q (n, nq), qd and qdd (n, nv)."""
-        return motions.torque(self._robot, q, qd, qdd, t, axes)
+        robot = self._robot
+        motion = path("q", q, robot.nq), path("qd", qd, robot.nv), path("qdd", qdd, robot.nv)
+        if len({len(part) for part in motion}) > 1:
+            problem = f"q, qd and qdd have {', '.join(str(len(p)) for p in motion)} instants"
+            raise InputError("E-PLOT-002", problem)
+        return forces(robot, robot.inverse_dynamics(*motion), t, axes)
 
     def energy(self, q: Array, qd: Array, *, t: Array = None, axes: Axes | None = None) -> Axes:
         """Kinetic energy, potential energy from its first value on, and their sum: q (n, nq), qd
         (n, nv). Of a free motion without friction the sum is constant."""
-        return motions.energy(self._robot, q, qd, t, axes)
+        robot = self._robot
+        positions, rates = path("q", q, robot.nq), path("qd", qd, robot.nv)
+        if len(positions) != len(rates):
+            raise InputError("E-PLOT-003", f"q has {len(positions)} instants and qd {len(rates)}")
+        kinetic = robot.kinetic_energy(positions, rates)
+        return energies(kinetic, robot.potential_energy(positions), t, axes)
 
     def manipulability(
         self,
@@ -51,7 +88,26 @@ class Plots:
         (nq,) in which these go from limit to limit, in `points` steps. frame: the last if None.
         rows: "linear" (m, at the frame's origin), "angular" (rad) or "all", whose units are mixed.
         """
-        return postures.manipulability(self._robot, q, frame, joints, rows, t, points, axes)
+        robot = self._robot
+        robot.mechanism.refuse_loops("manipulability", _CLOSED)
+        chosen = frame_of(robot, frame)
+        title = f"manipulability of {chosen!r}, {rows}"
+        if joints is None:
+            states = path("q", q, robot.nq)
+            instants, across = times(t, len(states))
+            values = np.prod(singular_values(robot, states, chosen, rows), axis=-1)
+            drawn = new(axes)
+            drawn.plot(instants, values)
+            drawn.set_ylim(bottom=0.0)
+            return finish(drawn, title, across)
+        if t is not None:
+            raise InputError("E-PLOT-009", "t belongs to a path", "leave out t, or joints")
+        first, second, states = swept(robot, q, joints, points)
+        values = np.prod(singular_values(robot, states, chosen, rows), axis=-1)
+        drawn = new(axes)
+        filled = drawn.contourf(first, second, values.T, levels=20)
+        drawn.figure.colorbar(filled, ax=drawn)
+        return finish(drawn, title, *(f"{joint} ({unit(robot, joint)})" for joint in joints))
 
     def condition(
         self,
@@ -69,7 +125,27 @@ class Plots:
         rows, frame: as in `manipulability`. Where freedoms have different units (rad and m) it
         depends on the choice of units.
         """
-        return postures.condition(self._robot, q, of, frame, rows, t, axes)
+        robot = self._robot
+        states = path("q", q, robot.nq)
+        instants, across = times(t, len(states))
+        if of == "mass_matrix":
+            values = np.linalg.svd(robot.mass_matrix(states, coordinates="independent"))[1]
+            title = "condition of the mass matrix"
+        elif of == "jacobian":
+            robot.mechanism.refuse_loops("condition", _CLOSED)
+            chosen = frame_of(robot, frame)
+            values = singular_values(robot, states, chosen, rows)
+            title = f"condition of the Jacobian of {chosen!r}, {rows}"
+        else:
+            raise InputError("E-PLOT-012", f"of is 'mass_matrix' or 'jacobian', not {of!r}")
+        if not values.shape[-1]:
+            problem = f"robot {robot.name!r} has no freedoms, so no mass matrix"
+            raise InputError("E-PLOT-013", problem)
+        low = values[..., -1] > np.finfo(float).eps * values[..., 0]
+        ratio = np.divide(values[..., 0], values[..., -1], out=np.full(len(low), np.nan), where=low)
+        drawn = new(axes)
+        drawn.semilogy(instants, ratio)
+        return finish(drawn, title, across)
 
     def workspace(
         self,
@@ -86,7 +162,26 @@ class Plots:
 
         frame: the last if None. plane: "xy", "xz", "yz", or "3d" for a picture in space.
         """
-        return postures.workspace(self._robot, frame, q, samples, seed, plane, axes)
+        if plane not in ("xy", "xz", "yz", "3d"):
+            raise InputError("E-PLOT-014", f"plane is 'xy', 'xz', 'yz' or '3d', not {plane!r}")
+        robot = self._robot
+        chosen = frame_of(robot, frame)
+        if q is None:
+            remedy = "give positions that close them as q, from robot.assemble"
+            robot.mechanism.refuse_loops("workspace", remedy)
+            if samples < 2:
+                raise InputError("E-PLOT-015", f"samples must be 2 or more, not {samples}")
+            q = robot.random(np.random.default_rng(seed), size=samples)
+        points = robot.forward_kinematics(path("q", q, robot.nq), frame=chosen)[:, :3, 3]
+        drawn = new(axes, "3d" if plane == "3d" else None)
+        if plane == "3d":
+            drawn.scatter(*points.T, s=2.0, alpha=0.4, c=points[:, 2])
+            drawn.set_zlabel("z")
+        else:
+            across, up = ("xyz".index(letter) for letter in plane)
+            drawn.plot(points[:, across], points[:, up], ".", markersize=2.0, alpha=0.4)
+        drawn.set_aspect("equal")
+        return finish(drawn, f"positions of {chosen!r} (m)", *("xy" if plane == "3d" else plane))
 
     def cost(
         self,
@@ -103,4 +198,72 @@ class Plots:
         methods: names, all but those that grow with the cube or faster if None. lengths: which n,
         all if None. options: of the function, such as frame=.
         """
-        return costs.cost(self._robot, function, methods, lengths, axes, options)
+        robot = self._robot
+        remedy = "joints that depend on each other cannot be counted one by one"
+        robot.mechanism.refuse_loops("cost", remedy)
+        checked_options(robot.model, function, options)
+        known = [m.name for m in METHODS[function] if not m.steep]
+        counts = range(1, len(robot.joints) + 1) if lengths is None else sorted(lengths)
+        if not counts or not 1 <= counts[0] <= counts[-1] <= len(robot.joints):
+            problem = f"lengths must be from 1 to {len(robot.joints)}, the number of joints"
+            raise InputError("E-PLOT-001", problem)
+        shorter = [_shortened(robot, n) for n in counts]
+        named, chosen = methods is not None, known if methods is None else methods
+        values = {m: [_count(x, function, m, named, options) for x in shorter] for m in chosen}
+        possible = {m: found for m, found in values.items() if any(x is not None for x in found)}
+        drawn = new(axes)
+        for k, (method, found) in enumerate(possible.items()):
+            heights = [x or float("nan") for x in found]  # none at all have no place on the axis
+            look = {"color": f"C{k % 10}", "marker": ".v^s"[k // 10 % 4]}
+            drawn.plot(counts, heights, label=method, **look)
+        drawn.set_yscale("log")
+        drawn.xaxis.get_major_locator().set_params(integer=True)
+        beside: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)}
+        legend(drawn, **beside if len(possible) > FEW else {})
+        title = f"{function} of {robot.name}"
+        return finish(drawn, title, "joints", "multiplications and additions")
+
+
+def singular_values(robot: Robot, q: np.ndarray, frame: str, rows: Rows) -> np.ndarray:
+    """Singular values of rows of the world Jacobian at the frame (..., min(rows, nv)), falling."""
+    if rows not in ROWS:
+        raise InputError("E-PLOT-007", f"rows are {', '.join(map(repr, ROWS))}, not {rows!r}")
+    if not robot.nv:
+        raise InputError("E-PLOT-008", f"robot {robot.name!r} has no freedoms, so no Jacobian")
+    J = robot.jacobian(q, frame=frame)[..., ROWS[rows], :]
+    return np.linalg.svd(J, compute_uv=False)
+
+
+def swept(
+    robot: Robot, q: Any, joints: Sequence[str], points: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Positions of two joints between their limits, and all states (points, points, nq) of them."""
+    if isinstance(joints, str) or len(joints) != 2 or joints[0] == joints[1]:
+        raise InputError("E-PLOT-010", f"joints must be the names of two joints, not {joints!r}")
+    if points < 2:
+        raise InputError("E-PLOT-011", f"points must be 2 or more, not {points}")
+    sides = [np.linspace(*span(robot, joint), points) for joint in joints]
+    states = np.tile(state(robot, q), (points, points, 1))
+    for values, joint in zip(np.meshgrid(*sides, indexing="ij"), joints, strict=True):
+        states[..., robot.position_slice(joint)] = values[..., None]
+    return sides[0], sides[1], states
+
+
+def _shortened(robot: Robot, n: int) -> Robot:
+    """The robot with its first n joints free, and those after them held where they are neutral."""
+    neutral = robot.neutral()
+    held = {joint: neutral[robot.position_slice(joint)] for joint in robot.joints[n:]}
+    return robot.lock(held) if held else robot
+
+
+def _count(
+    robot: Robot, function: str, method: str, named: bool, options: dict[str, Any]
+) -> int | None:
+    """Operations for one state; None where a method is for other robots, unless it was named."""
+    chosen = dict(checked_options(robot.model, function, options))
+    try:
+        return program(robot.model, function, method=method, **chosen).count.flops
+    except ModelError:
+        if named:
+            raise
+        return None

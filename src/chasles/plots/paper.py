@@ -1,18 +1,27 @@
-"""What pictures are drawn on: axes of one look, curves over time, files."""
+"""Paper for pictures: axes of one look, curves over time, files, checked input."""
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal
 
 import numpy as np
 
 from chasles.errors import InputError
+from chasles.formats.motion import numbered
+from chasles.functions.doors import numbers
+from chasles.robot import Robot
 
 Axes = Any
 """`matplotlib.axes.Axes`, in which a picture is drawn."""
 
 PICTURES = (".png", ".svg", ".pdf")
 """Files that hold a picture, by suffix."""
+
+Rows = Literal["linear", "angular", "all"]
+"""Rows of a Jacobian: of linear velocity, of angular velocity, or both (whose units differ)."""
+
+ROWS = {"angular": slice(0, 3), "linear": slice(3, 6), "all": slice(0, 6)}
 
 MOST_NAMED = 12
 """Curves that a legend can name; more would cover the picture."""
@@ -79,3 +88,104 @@ def finish(axes: Axes, title: str, across: str, up: str = "") -> Axes:
     if axes.name != "3d":
         axes.spines[["top", "right"]].set_visible(False)
     return axes
+
+
+# Curves of a motion ----------------------------------------------------------------------------
+
+
+def forces(robot: Robot, tau: np.ndarray, t: Any, axes: Axes | None) -> Axes:
+    """Joint forces tau (n, nv) that are known already."""
+    known = list(efforts(robot))
+    instants, across = times(t, len(tau))
+    units = ", ".join(sorted({unit for _, unit in known}, key=["N m", "N"].index))
+    names = [name for name, _ in known]
+    drawn = new(axes)
+    curves(drawn, instants, dict(zip(names, tau.T, strict=True)))
+    return finish(drawn, f"joint forces ({units})", across)
+
+
+def energies(kinetic: np.ndarray, potential: np.ndarray, t: Any, axes: Axes | None) -> Axes:
+    """Energies (n,) that are known already; the potential one from where it begins."""
+    instants, across = times(t, len(kinetic))
+    gained = potential - potential[0]
+    drawn = new(axes)
+    curves(drawn, instants, {"kinetic": kinetic, "potential, gained": gained})
+    curves(drawn, instants, {"sum": kinetic + gained}, color="k")
+    return finish(drawn, "energy (J)", across)
+
+
+# What is asked to be drawn ---------------------------------------------------------------------
+
+
+def efforts(robot: Robot) -> Iterator[tuple[str, str]]:
+    """The name and the unit of every joint force."""
+    for i in robot.model.movers:
+        joint, name = robot.model.bodies[i].joint, robot.model.bodies[i].data.name
+        for label, unit in zip(numbered(name, joint.nv), joint.velocity_units, strict=True):
+            yield label, {"rad": "N m", "m": "N"}[unit]
+
+
+def path(what: str, value: Any, size: int) -> np.ndarray:
+    """States one after the other: (n, size) finite numbers, two states or more."""
+    found = numbers(what, value, size)
+    if found.ndim != 2 or len(found) < 2:
+        raise InputError(
+            "E-PLOT-016",
+            f"{what} must be (n, {size}), one row for each of two or more instants, not "
+            f"{found.shape}",
+        )
+    return _finite(what, found)
+
+
+def times(t: Any, count: int) -> tuple[np.ndarray, str]:
+    """Instants to draw over, and what they are: those given in s, or their numbers."""
+    if t is None:
+        return np.arange(count), "instant"
+    found = np.asarray(t, float)
+    if found.shape != (count,):
+        problem = f"t must have a time for each of {count} instants, not {found.shape}"
+        raise InputError("E-PLOT-017", problem)
+    return _finite("t", found), "time (s)"
+
+
+def state(robot: Robot, q: Any) -> np.ndarray:
+    """One position: (nq,) finite numbers."""
+    found = numbers("q", q, robot.nq)
+    if found.ndim != 1:
+        problem = f"q must be one state of {robot.nq} numbers, not {found.shape}"
+        raise InputError("E-PLOT-018", problem)
+    return _finite("q", found)
+
+
+def _finite(what: str, found: np.ndarray) -> np.ndarray:
+    bad = np.argwhere(~np.isfinite(found))
+    if len(bad):
+        problem = f"{what} has a number that is not finite at index {tuple(bad[0].tolist())}"
+        raise InputError("E-PLOT-019", problem)
+    return found
+
+
+def frame_of(robot: Robot, frame: str | None) -> str:
+    """A frame by name, the last if none is given."""
+    chosen = robot.frames[-1] if frame is None else frame
+    robot.model.frame(chosen)
+    return chosen
+
+
+def span(robot: Robot, joint: str) -> tuple[float, float]:
+    """The lowest and highest position of a joint of one coordinate: its limits, or a turn or 1 m
+    each way where it has none, as `Robot.random` takes them."""
+    body = robot.model.bodies[robot.model.mover(joint)]
+    if body.joint.nq != 1:
+        problem = f"joint {joint!r} has {body.joint.nq} coordinates"
+        raise InputError("E-PLOT-021", problem, "name one that has one")
+    low, high = body.data.limits.lower, body.data.limits.upper
+    if math.isfinite(low) and math.isfinite(high) and low < high:
+        return low, high
+    reach = {"rad": math.pi, "m": 1.0}[body.joint.units[0]]
+    return -reach, reach
+
+
+def unit(robot: Robot, joint: str) -> str:
+    """The unit of a joint's first coordinate: rad or m."""
+    return robot.model.bodies[robot.model.mover(joint)].joint.units[0]

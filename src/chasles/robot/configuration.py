@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from chasles.errors import ArgumentError
-from chasles.functions.names import from_names, numbers
+from chasles.functions.doors import from_names, numbers
 from chasles.mechanisms import Mobility, assemble, mobility
 from chasles.robot.functions import Computing
 from chasles.robot.identity import Array

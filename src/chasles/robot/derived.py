@@ -6,19 +6,20 @@ from typing import Any
 
 import numpy as np
 
-from chasles.algorithms.spatial.viewpoint import At, Axes
+from chasles.algorithms.spatial.kinematics import At, Axes
 from chasles.backends.arrays import check_tolerance
 from chasles.errors import ArgumentError, InputError
 from chasles.functions.compiled import Compiled
-from chasles.functions.doors import order_of, order_option, rates_by_name
-from chasles.functions.libraries import refuse
-from chasles.functions.numeric.base_parameters import (
+from chasles.functions.doors import order_of, order_option, rates_by_name, refuse
+from chasles.functions.numeric import (
     BaseParameters,
+    actuation_matrix,
     base_parameters,
+    checked_step,
+    delivered,
+    discretized,
     random_states,
 )
-from chasles.functions.numeric.linear_systems import actuation_matrix, checked_step, discretized
-from chasles.functions.numeric.results import delivered
 from chasles.functions.programs import Derivative
 from chasles.functions.tracing import WrenchKey
 from chasles.mechanisms import Coordinates

@@ -8,7 +8,7 @@ import numpy as np
 from chasles import mechanisms
 from chasles.backends.arrays import check_tolerance
 from chasles.errors import ArgumentError, InputError
-from chasles.functions.names import check_robot
+from chasles.functions.doors import check_robot
 from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.spatial import RigidInertia
 from chasles.model import CouplingData, Description, LoopData, edit

@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 from chasles.algorithms import that_runs
 from chasles.entry_points import entry_point
-from chasles.functions.explain import Explanation, explain
-from chasles.motion.rollouts import rollout, rollout_pullback
-from chasles.motion.simulation import simulate
+from chasles.functions.cost import Explanation, explain
+from chasles.motion.simulation import rollout, rollout_pullback, simulate
 from chasles.robot.editing import Editing
 
 if TYPE_CHECKING:  # leaves, loaded by their entry points

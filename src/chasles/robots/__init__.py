@@ -21,19 +21,23 @@ from typing import ParamSpec
 from chasles.formats.registry import find, installed
 from chasles.model import Description
 from chasles.robot import Robot
-from chasles.robots import arms, legged, mechanisms, parallel, synthetic, trees
+from chasles.robots import arms, legged, mechanisms, synthetic, trees
 
 P = ParamSpec("P")
 
+ROBOTS: dict[str, Callable[..., Robot]] = {}
+"""Every built-in robot by name."""
+
 
 def _robot(describe: Callable[P, Description]) -> Callable[P, Robot]:
-    """The function that builds the robot which another one describes."""
+    """The function that builds the robot which another one describes; a row of `ROBOTS`."""
 
     @functools.wraps(describe)
     def build(*args: P.args, **kwargs: P.kwargs) -> Robot:
         return Robot(describe(*args, **kwargs))
 
     build.__annotations__["return"] = Robot
+    ROBOTS[describe.__name__] = build
     return build
 
 
@@ -51,29 +55,8 @@ four_bar = _robot(mechanisms.four_bar)
 triangle = _robot(mechanisms.triangle)
 five_bar = _robot(mechanisms.five_bar)
 six_bar = _robot(mechanisms.six_bar)
-stewart = _robot(parallel.stewart)
-delta = _robot(parallel.delta)
+stewart = _robot(mechanisms.stewart)
+delta = _robot(mechanisms.delta)
 random_tree = _robot(trees.random_tree)
-
-ROBOTS: dict[str, Callable[..., Robot]] = {
-    "puma560": puma560,
-    "stanford_arm": stanford_arm,
-    "microbot": microbot,
-    "planar": planar,
-    "zigzag": zigzag,
-    "general_chain": general_chain,
-    "general_tree": general_tree,
-    "quadruped": quadruped,
-    "humanoid": humanoid,
-    "slider_crank": slider_crank,
-    "four_bar": four_bar,
-    "triangle": triangle,
-    "five_bar": five_bar,
-    "six_bar": six_bar,
-    "stewart": stewart,
-    "delta": delta,
-    "random_tree": random_tree,
-}
-"""Every built-in robot by name."""
 
 __all__ = ["ROBOTS", "find", "installed", *ROBOTS]

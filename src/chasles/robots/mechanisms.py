@@ -1,9 +1,10 @@
-"""Mechanisms with closed loops, in the plane of x and y."""
+"""Mechanisms with closed loops: linkages in the plane of x and y, and parallel robots."""
 
 import math
+from collections.abc import Mapping
 
 from chasles.errors import ModelError
-from chasles.mathematics.linear import Vector
+from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.rotations import Rotation
 from chasles.mathematics.spatial import Transform
 from chasles.model import Description, JointData, LinkData, LoopData
@@ -11,6 +12,8 @@ from chasles.robots._solids import box, cylinder, rod
 
 _DOWN = Vector.of(0.0, -9.81, 0.0)
 _BASE = box(1.0, (0.2, 0.2, 0.2))
+_GROUND = box(10.0, (0.5, 0.5, 0.1))
+_X, _Y, _Z = (Vector.of(*(float(i == k) for i in range(3))) for k in range(3))
 
 
 def slider_crank(l1: float = 1.0, l2: float = 3.0) -> Description:
@@ -35,7 +38,7 @@ def slider_crank(l1: float = 1.0, l2: float = 3.0) -> Description:
         _hinge("alpha1", "base", "crank", 0.0),
         _hinge("alpha2", "crank", "rod", l1),
         _hinge("alpha3", "rod", "slider", l2),
-        JointData("a", "prismatic", "slider", "guide", axis=Vector.of(-1.0, 0.0, 0.0)),
+        JointData("a", "prismatic", "slider", "guide", axis=-_X),
     )
     closure = LoopData("closure", "fixed", "base", "guide")
     return Description("slider_crank", links, joints, gravity=_DOWN, loops=(closure,))
@@ -60,19 +63,12 @@ def four_bar(
             "which cannot meet"
         )
         raise ModelError("E-ROBOT-028", problem, "make it shorter", part="robot 'four_bar'")
-    links = (
-        LinkData("base", _BASE),
-        *(LinkData(name, rod(length, length)) for name, length in list(lengths.items())[1:]),
-    )
-    joints = (
-        _hinge("crank", "base", "crank", 0.0),
-        _hinge("coupler", "crank", "coupler", crank),
-        _hinge("rocker", "base", "rocker", ground),
-    )
-    pin = LoopData(
-        "pin", "revolute", "coupler", "rocker", _along(coupler), child_pose=_along(rocker)
-    )
-    return Description("four_bar", links, joints, gravity=_DOWN, loops=(pin,))
+    bars = {
+        "crank": (crank, "base", 0.0),
+        "coupler": (coupler, "crank", crank),
+        "rocker": (rocker, "base", ground),
+    }
+    return _linkage("four_bar", bars, {"pin": ("coupler", "rocker")})
 
 
 def triangle(l1: float = 1.0, l2: float = 2.0) -> Description:
@@ -90,13 +86,13 @@ def triangle(l1: float = 1.0, l2: float = 2.0) -> Description:
         LinkData("base", _BASE),
         LinkData("upper", rod(upper, upper)),
         LinkData("cylinder", rod(1.0, half)),
-        LinkData("piston", cylinder(1.0, 0.05, half, 0, Vector.of(-0.5 * half, 0.0, 0.0))),
+        LinkData("piston", cylinder(1.0, 0.05, half, 0, _X * (-0.5 * half))),
         LinkData("forearm", rod(l2, l2)),
     )
     joints = (
         _hinge("q1", "base", "upper", 0.0),
         _hinge("q2", "base", "cylinder", l1),
-        JointData("q3", "prismatic", "cylinder", "piston", axis=Vector.of(1.0, 0.0, 0.0)),
+        JointData("q3", "prismatic", "cylinder", "piston", axis=_X),
         _hinge("q4", "upper", "forearm", upper),
     )
     pin = LoopData("pin", "revolute", "piston", "upper", child_pose=_along(l2))
@@ -120,24 +116,14 @@ def five_bar(ground: float = 0.6, crank: float = 0.5, coupler: float = 0.8) -> D
             "meet"
         )
         raise ModelError("E-ROBOT-029", problem, "make it shorter", part="robot 'five_bar'")
-    links = (
-        LinkData("base", _BASE),
-        LinkData("left", rod(crank, crank)),
-        LinkData("left_coupler", rod(coupler, coupler)),
-        LinkData("right", rod(crank, crank)),
-        LinkData("right_coupler", rod(coupler, coupler)),
-    )
-    joints = (
-        _hinge("left", "base", "left", 0.0),
-        _hinge("left_coupler", "left", "left_coupler", crank),
-        _hinge("right", "base", "right", ground),
-        _hinge("right_coupler", "right", "right_coupler", crank),
-    )
-    end = _along(coupler)
-    pin = LoopData("pin", "revolute", "left_coupler", "right_coupler", end, child_pose=end)
-    return Description(
-        "five_bar", links, joints, gravity=_DOWN, loops=(pin,), independent=("left", "right")
-    )
+    bars = {
+        "left": (crank, "base", 0.0),
+        "left_coupler": (coupler, "left", crank),
+        "right": (crank, "base", ground),
+        "right_coupler": (coupler, "right", crank),
+    }
+    pins = {"pin": ("left_coupler", "right_coupler")}
+    return _linkage("five_bar", bars, pins, independent=("left", "right"))
 
 
 def six_bar() -> Description:
@@ -149,21 +135,40 @@ def six_bar() -> Description:
     coupler, rocker, fifth, sixth): angles of crank and rocker from x, of the others from the link
     that carries them. Rods of 1 kg/m, gravity along -y.
     """
-    lengths = {"crank": 0.5, "coupler": 0.9, "rocker": 0.8, "fifth": 0.6, "sixth": 0.7}
-    links = [LinkData("base", _BASE), *(LinkData(n, rod(l, l)) for n, l in lengths.items())]
-    joints = (
-        _hinge("crank", "base", "crank", 0.0),
-        _hinge("coupler", "crank", "coupler", 0.5),
-        _hinge("rocker", "base", "rocker", 1.0),
-        _hinge("fifth", "coupler", "fifth", 0.45),
-        _hinge("sixth", "rocker", "sixth", 0.4),
-    )
-    loops = (
-        LoopData("inner", "revolute", "coupler", "rocker", _along(0.9), child_pose=_along(0.8)),
-        LoopData("outer", "revolute", "fifth", "sixth", _along(0.6), child_pose=_along(0.7)),
+    bars = {
+        "crank": (0.5, "base", 0.0),
+        "coupler": (0.9, "crank", 0.5),
+        "rocker": (0.8, "base", 1.0),
+        "fifth": (0.6, "coupler", 0.45),
+        "sixth": (0.7, "rocker", 0.4),
+    }
+    pins = {"inner": ("coupler", "rocker"), "outer": ("fifth", "sixth")}
+    return _linkage("six_bar", bars, pins, independent=("crank",))
+
+
+def _linkage(
+    name: str,
+    bars: Mapping[str, tuple[float, str, float]],
+    pins: Mapping[str, tuple[str, str]],
+    independent: tuple[str, ...] = (),
+) -> Description:
+    """Rods of 1 kg/m on hinges of their own names; loops pin the ends of two rods together.
+
+    bars: the length of each, the link that carries it, and where along that link's x.
+    """
+    links = [LinkData(bar, rod(length, length)) for bar, (length, _, _) in bars.items()]
+    joints = tuple(_hinge(bar, parent, bar, x) for bar, (_, parent, x) in bars.items())
+    loops = tuple(
+        LoopData(pin, "revolute", a, b, _along(bars[a][0]), child_pose=_along(bars[b][0]))
+        for pin, (a, b) in pins.items()
     )
     return Description(
-        "six_bar", tuple(links), joints, gravity=_DOWN, loops=loops, independent=("crank",)
+        name,
+        (LinkData("base", _BASE), *links),
+        joints,
+        gravity=_DOWN,
+        loops=loops,
+        independent=independent,
     )
 
 
@@ -172,7 +177,7 @@ def _hinge(name: str, parent: str, child: str, x: float) -> JointData:
 
 
 def _along(x: float) -> Transform:
-    return Transform(Rotation(), Vector.of(x, 0.0, 0.0))
+    return _at(_X * x)
 
 
 def _check(robot: str, **lengths: float) -> None:
@@ -181,3 +186,106 @@ def _check(robot: str, **lengths: float) -> None:
             problem = f"{name} is {length!r}"
             remedy = "give a positive length in m"
             raise ModelError("E-ROBOT-030", problem, remedy, part=f"robot {robot!r}")
+
+
+# Parallel robots: a platform on several legs ------------------------------------------------------
+
+
+def stewart() -> Description:
+    """Gough and Stewart's platform: six legs, each universal, prismatic, spherical.
+
+    Feet in pairs on a circle of 1 m, heads in pairs on one of 0.6 m, the platform 0.8 m above the
+    ground at neutral. Legs: cylinder and piston of 1 kg and 0.5 m each. The platform, of 10 kg, has
+    a free joint "platform" to the ground; leg k has joints "foot<k>" (universal) and "leg<k>" (its
+    extension beyond neutral, m); loop "head<k>" is a spherical joint. The extensions are the
+    independent freedoms. Gravity is along -z.
+    """
+    links = [LinkData("base", _GROUND), LinkData("platform", cylinder(10.0, 0.6, 0.1, 2))]
+    joints = [JointData("platform", "free", "base", "platform", _at(_Z * 0.8))]
+    loops = []
+    for k in range(6):
+        turn, side = 2.0 * math.pi * (k // 2) / 3.0, 1.0 if k % 2 else -1.0
+        foot = _circle(1.0, turn + side * math.radians(15.0))
+        head = _circle(0.6, turn + side * math.radians(45.0))
+        reach = head + _Z * 0.8 - foot
+        length = math.sqrt(reach.dot(reach))
+        lower, upper, middle = f"cylinder{k + 1}", f"piston{k + 1}", _Z * 0.25
+        links += [
+            LinkData(lower, cylinder(1.0, 0.03, 0.5, 2, middle)),
+            LinkData(upper, cylinder(1.0, 0.02, 0.5, 2, -middle)),
+        ]
+        joints += [
+            _universal(f"foot{k + 1}", "base", lower, _facing(foot, reach)),
+            JointData(f"leg{k + 1}", "prismatic", lower, upper, _at(_Z * length)),
+        ]
+        loops.append(LoopData(f"head{k + 1}", "spherical", upper, "platform", child_pose=_at(head)))
+    lengths = tuple(f"leg{k + 1}" for k in range(6))
+    return Description(
+        "stewart", tuple(links), tuple(joints), loops=tuple(loops), independent=lengths
+    )
+
+
+def delta() -> Description:
+    """Clavel's delta robot: three arms, each with two parallel rods, universal and spherical.
+
+    Arms of 0.5 m turn about axes tangent to a circle of 0.3 m under the ceiling; rods of 0.8 m, a
+    pair 0.2 m apart, lead from each arm to a platform of radius 0.15 m. Joints "arm<k>" (angle
+    downward from horizontal), "rod<k>a" and "rod<k>b" (universal), "platform" (free); the rods end
+    in loops "ball<k>a" and "ball<k>b", spherical. The arms are the independent freedoms: the
+    platform only translates. Arms of 1 kg, rods of 0.3 kg, platform of 2 kg; gravity is along -z.
+    """
+    inward = 0.3 + 0.5 - 0.15
+    depth = math.sqrt(0.8 * 0.8 - inward * inward)
+    links = [LinkData("base", _GROUND), LinkData("platform", cylinder(2.0, 0.15, 0.05, 2))]
+    joints = [JointData("platform", "free", "base", "platform", _at(_Z * -depth))]
+    loops = []
+    for k in range(3):
+        arm, outward = f"arm{k + 1}", _circle(1.0, 2.0 * math.pi * k / 3.0)
+        tangent = _Z.cross(outward)
+        links.append(LinkData(arm, rod(1.0, 0.5)))
+        shoulder = Transform(_axes(outward, tangent), outward * 0.3)
+        joints.append(JointData(arm, "revolute", "base", arm, shoulder, axis=_Y))
+        for name, side in (("a", -0.1), ("b", 0.1)):
+            thin = f"rod{k + 1}{name}"
+            links.append(LinkData(thin, cylinder(0.3, 0.01, 0.8, 2, _Z * 0.4)))
+            elbow = _facing(Vector.of(0.5, side, 0.0), Vector.of(-inward, 0.0, -depth))
+            joints.append(_universal(thin, arm, thin, elbow))
+            ball = _at(outward * 0.15 + tangent * side)
+            loops.append(
+                LoopData(
+                    f"ball{k + 1}{name}",
+                    "spherical",
+                    thin,
+                    "platform",
+                    _at(_Z * 0.8),
+                    child_pose=ball,
+                )
+            )
+    arms = tuple(f"arm{k + 1}" for k in range(3))
+    return Description("delta", tuple(links), tuple(joints), loops=tuple(loops), independent=arms)
+
+
+def _universal(name: str, parent: str, child: str, pose: Transform) -> JointData:
+    """About x, then y, so that the child can point anywhere near z."""
+    return JointData(name, "universal", parent, child, pose, axis=_X, second_axis=_Y)
+
+
+def _circle(radius: float, angle: float) -> Vector:
+    return Vector.of(radius * math.cos(angle), radius * math.sin(angle), 0.0)
+
+
+def _at(place: Vector) -> Transform:
+    return Transform(Rotation(), place)
+
+
+def _axes(x: Vector, y: Vector) -> Rotation:
+    """The rotation of coordinates to a frame with these two axes."""
+    return Rotation.of(Matrix((tuple(x), tuple(y), tuple(x.cross(y)))))
+
+
+def _facing(place: Vector, along: Vector) -> Transform:
+    """A frame at a place whose z axis looks along a vector; its x axis is horizontal."""
+    z = along * (1.0 / math.sqrt(along.dot(along)))
+    x = z.cross(_Z)
+    x = x * (1.0 / math.sqrt(x.dot(x)))
+    return Transform(_axes(x, z.cross(x)), place)

@@ -1,13 +1,23 @@
-"""What can be drawn over a robot: frames, centre of mass, ellipsoids, forces."""
+"""A robot in the scene, and what can be drawn over it: frames, mass centre, ellipsoids, forces."""
 
 from typing import Any, ClassVar
 
 import numpy as np
 
 from chasles.errors import said
-from chasles.view.ellipsoids import of_inertia, of_manipulability
-from chasles.view.figure import Figure
-from chasles.view.forces import arrows, joint_vectors, reaction_vectors
+from chasles.model import WORLD
+from chasles.robot import Robot
+from chasles.view.posture import (
+    arrows,
+    joint_vectors,
+    of_inertia,
+    of_manipulability,
+    poses,
+    quaternions,
+    reaction_vectors,
+    start,
+)
+from chasles.view.solids import Solid, joined, solids
 
 LONGEST = 0.3
 """The longest arrow, in sizes of the robot."""
@@ -16,11 +26,93 @@ PER_RATE = 0.25
 """Seconds: how far a frame comes at a velocity is how an ellipsoid of velocities is drawn."""
 
 
-class Overlay:
-    """Something that is drawn over a figure while it is wanted.
+class Figure:
+    """A robot and where it stands now.
 
-    label: what the checkbox says. said: numbers of it, for people, if it has some.
+    q: its configuration. t: the time (s) that it is asked at, if it depends on it. size: about how
+    large it is, in m. bounds: of what was drawn at the start, least and greatest (2, 3), in the
+    world. nodes: of the scene, by body. shapes: nodes of what is drawn, with their opacity. notes:
+    what could not be drawn. overlays: what is drawn anew when it has moved, by their `draw`.
     """
+
+    def __init__(self, server: Any, robot: Robot, root: str, offset: np.ndarray) -> None:
+        self.server, self.whole, self.root, self.t = server, robot, root, 0.0
+        self.q = start(self.robot)
+        self.size = _size(self.robot, self.q)
+        self.overlays: list[Any] = []
+        self._lay_out(offset)
+        self.move(self.q)
+
+    @property
+    def robot(self) -> Robot:
+        """At its time, if it depends on it."""
+        return self.whole.at(self.t)
+
+    def _lay_out(self, offset: np.ndarray) -> None:
+        model, scene = self.whole.model, self.server.scene
+        scene.add_frame(self.root, show_axes=False, position=offset)
+        names = {i: f"{self.root}/{body.name}" for i, body in enumerate(model.bodies)}
+        names[WORLD] = f"{self.root}/fixed to the world"
+        self.nodes = {i: scene.add_frame(name, show_axes=False) for i, name in names.items()}
+        drawn, self.notes = solids(model, self.size)
+        self.bounds = offset + _bounds(self.robot, self.q, drawn)
+        self.shapes = []
+        for k, solid in enumerate(drawn):
+            *color, opacity = solid.color
+            node = scene.add_mesh_simple(
+                f"{names[solid.body]}/shape {k}",
+                vertices=np.asarray(solid.vertices, dtype=np.float32),
+                faces=np.asarray(solid.faces, dtype=np.uint32),
+                color=tuple(round(255 * x) for x in color),
+                opacity=None if opacity >= 1.0 else max(opacity, 0.05),
+                flat_shading=True,
+                side="front" if solid.closed else "double",
+                cast_shadow=False,
+                receive_shadow=False,
+            )
+            self.shapes.append((node, node.opacity))
+
+    def move(self, q: np.ndarray, t: float | None = None) -> None:
+        """Put the robot into a configuration, at a time."""
+        self.q, self.t = q, self.t if t is None else t
+        R, p = poses(self.whole.model.at(self.t), q)
+        turns = quaternions(R) if len(R) else R
+        with self.server.atomic():
+            for i, (turn, place) in enumerate(zip(turns, p, strict=True)):
+                self.nodes[i].wxyz, self.nodes[i].position = turn, place
+            for overlay in self.overlays:
+                overlay.draw(self)
+
+
+def _bounds(robot: Robot, q: np.ndarray, drawn: list[Solid]) -> np.ndarray:
+    """Bounds of all triangles, in the world."""
+    R, p = poses(robot.model.at(0.0), q)
+    points = [
+        solid.vertices if solid.body == WORLD else solid.vertices @ R[solid.body].T + p[solid.body]
+        for solid in drawn
+    ]
+    corners = np.concatenate([np.zeros((1, 3)), *points])
+    return np.array([corners.min(axis=0), corners.max(axis=0)])
+
+
+def _size(robot: Robot, q: np.ndarray) -> float:
+    """The diagonal of the box around all joints, frames and centres of mass."""
+    model = robot.model.at(0.0)
+    R, p = poses(model, q)
+    points = [np.zeros(3), *joined(model, WORLD)]
+    for i, body in enumerate(model.bodies):
+        inside = [np.zeros(3), *joined(model, i)]
+        if body.inertia.m:
+            inside.append(np.array([x / body.inertia.m for x in body.inertia.h], dtype=float))
+        points += [R[i] @ point + p[i] for point in inside]
+    return max(float(np.linalg.norm(np.ptp(points, axis=0))), 0.05)
+
+
+# Overlays -------------------------------------------------------------------------------------
+
+
+class Overlay:
+    """Something that is drawn over a figure while wanted; said: its numbers, for people."""
 
     label: ClassVar[str]
 
@@ -53,7 +145,7 @@ class Overlay:
         raise NotImplementedError
 
     def update(self, figure: Figure) -> None:
-        """What carried nodes need not do: they move with their bodies."""
+        """Draw it anew; nodes that bodies carry move by themselves."""
 
 
 class Transparency(Overlay):
@@ -73,13 +165,11 @@ class Frames(Overlay):
     label = "Frames"
 
     def made(self, figure: Figure) -> list[Any]:
-        from viser.transforms import SO3
-
         nodes, frames = [], list(figure.whole.model.frames.values())
         for i, node in figure.nodes.items():
             here = [frame.placement for frame in frames if frame.body == i]
             if here:
-                turns = SO3.from_matrix(np.array([x.R.rows for x in here], dtype=float)).wxyz
+                turns = quaternions(np.array([x.R.rows for x in here], dtype=float))
                 nodes.append(
                     figure.server.scene.add_batched_axes(
                         f"{node.name}/axes",
@@ -114,8 +204,6 @@ class InertiaEllipsoids(Overlay):
     label = "Inertia ellipsoids"
 
     def made(self, figure: Figure) -> list[Any]:
-        from viser.transforms import SO3
-
         nodes, model = [], figure.whole.model
         for link in model.source.links:
             found, frame = of_inertia(link.inertia), model.frames[link.name]
@@ -128,7 +216,7 @@ class InertiaEllipsoids(Overlay):
                     color=(120, 90, 200),
                     opacity=0.45,
                     scale=tuple(np.maximum(found.half, 1e-3 * figure.size)),
-                    wxyz=SO3.from_matrix(R @ found.R).wxyz,
+                    wxyz=quaternions(R @ found.R),
                     position=R @ found.center + list(frame.placement.r),
                 )
             )
@@ -187,7 +275,7 @@ class Reactions(Arrows):
 
 
 class Manipulability(Overlay):
-    """How fast the origin of a frame can move along each direction, at joint rates of length 1."""
+    """Speeds of a frame's origin along each direction, at joint rates of length 1."""
 
     label = "Manipulability"
 
@@ -200,11 +288,9 @@ class Manipulability(Overlay):
         return [figure.server.scene.add_icosphere(name, color=(230, 200, 40), opacity=0.5)]
 
     def update(self, figure: Figure) -> None:
-        from viser.transforms import SO3
-
         found = of_manipulability(figure.robot, figure.q, self.frame)
         node = self.nodes[0]
-        node.wxyz, node.position = SO3.from_matrix(found.R).wxyz, found.center
+        node.wxyz, node.position = quaternions(found.R), found.center
         node.scale = tuple(np.maximum(PER_RATE * found.half, 1e-3 * figure.size))
         node.visible = True
         self.said = "{:.4g}, {:.4g}, {:.4g} m".format(*found.half)

@@ -1,22 +1,20 @@
-"""Where a robot stands: a start to look at, a freedom moved while loops stay closed, its bodies."""
+"""Configurations of a robot, and numbers that are drawn over it: ellipsoids, forces."""
 
 import math
 from typing import NamedTuple
 
 import numpy as np
 
-from chasles.algorithms.spatial.forward_kinematics import body_transforms
+from chasles.algorithms.spatial.kinematics import body_transforms
 from chasles.mathematics.linear import Vector
+from chasles.mathematics.spatial import RigidInertia
 from chasles.model import Model
 from chasles.model.description import freedom_names
 from chasles.robot import Robot
 
 
 class Freedom(NamedTuple):
-    """A velocity coordinate: its name, the bounds that it is moved in, and its unit.
-
-    endless: an angle without limits, of which whole turns do not count.
-    """
+    """A velocity coordinate, its bounds and unit; endless: an angle whose turns do not count."""
 
     name: str
     lower: float
@@ -32,10 +30,7 @@ class Freedom(NamedTuple):
 
 
 def freedoms(robot: Robot) -> list[Freedom]:
-    """One for each velocity coordinate, in order.
-
-    Between the limits of its joint; without any, within half a turn, or one metre, of neutral.
-    """
+    """One for each velocity coordinate: within its limits, else half a turn or 1 m of neutral."""
     found = []
     for joint in robot.joints:
         body = robot.model.bodies[robot.model.mover(joint)]
@@ -58,8 +53,15 @@ def start(robot: Robot) -> np.ndarray:
     return robot.mechanism.near(robot.integrate(robot.neutral(), inside))
 
 
+def quaternions(R: np.ndarray) -> np.ndarray:
+    """(w, x, y, z) of rotations (..., 3, 3), as the viewer takes them."""
+    from viser.transforms import SO3
+
+    return np.asarray(SO3.from_matrix(R).wxyz)
+
+
 def displacement(robot: Robot, q: np.ndarray) -> np.ndarray:
-    """How far each freedom is from neutral: (nv,); the coordinate itself where a joint has one."""
+    """Displacement of each freedom from neutral (nv,): the coordinate of a joint with one."""
     return robot.difference(robot.neutral(), q)
 
 
@@ -76,8 +78,103 @@ def moved(robot: Robot, q: np.ndarray, k: int, value: float) -> np.ndarray:
 
 
 def poses(model: Model, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Of all bodies in the world: rotations (n, 3, 3) and positions (n, 3)."""
+    """Poses of all bodies in the world: rotations (n, 3, 3) and positions (n, 3)."""
     found = body_transforms(model, model.positions(q.tolist()))
     R = [found[i].R.rows for i in range(len(model.bodies))]
     p = [tuple(found[i].r) for i in range(len(model.bodies))]
     return np.array(R, dtype=float).reshape(-1, 3, 3), np.array(p, dtype=float).reshape(-1, 3)
+
+
+# Ellipsoids -----------------------------------------------------------------------------------
+
+
+class Ellipsoid(NamedTuple):
+    """Its axes as columns of a rotation R, its center, and half its lengths along them, in m."""
+
+    R: np.ndarray
+    center: np.ndarray
+    half: np.ndarray
+
+
+def of_inertia(inertia: RigidInertia) -> Ellipsoid | None:
+    """The solid ellipsoid of even density with a link's mass and inertia, in the link's frame.
+
+    m/5 (b2 + c2) is its moment about the axis of a. An impossible inertia, in which one moment is
+    above the sum of the others, has a flat one. None of a link without mass.
+    """
+    m, c, I = inertia.about_center() if inertia.m else (0.0, None, None)
+    if c is None or I is None or not float(m) > 0.0:
+        return None
+    moments, R = np.linalg.eigh(np.array(I.matrix().rows, dtype=float))
+    if np.linalg.det(R) < 0.0:
+        R[:, 0] = -R[:, 0]
+    squares = 2.5 * (np.sum(moments) - 2.0 * moments) / float(m)
+    return Ellipsoid(R, np.array(list(c), dtype=float), np.sqrt(np.maximum(squares, 0.0)))
+
+
+def box_lengths(ellipsoid: Ellipsoid) -> np.ndarray:
+    """Lengths of the box with the same mass and inertia: a2 / 12 in place of (a / 2)2 / 5, in m."""
+    return ellipsoid.half * 2.0 * np.sqrt(0.6)
+
+
+def of_manipulability(robot: Robot, q: np.ndarray, frame: str) -> Ellipsoid:
+    """Velocities of a frame's origin, in the world, of all joint rates of length 1: (m/s)/(rad/s).
+
+    The semi-axes are singular values of the Jacobian's linear rows (Yoshikawa 1985). Of a robot
+    with loops the rates are those of its independent freedoms, which the others follow.
+    """
+    J = robot.jacobian(q, frame=frame, axes="world", at="frame")[3:]
+    J = J @ robot.mechanism.closing.directions(q)
+    U, values, _ = np.linalg.svd(J @ J.T)
+    if np.linalg.det(U) < 0.0:
+        U[:, 0] = -U[:, 0]
+    center = robot.forward_kinematics(q, frame=frame)[:3, 3]
+    return Ellipsoid(U, center, np.sqrt(values))
+
+
+# Forces that hold a robot still against gravity -----------------------------------------------
+
+
+def holding_forces(robot: Robot, q: np.ndarray) -> np.ndarray:
+    """Joint forces (nv,) that hold the robot still; with loops, of its independent freedoms."""
+    rest = np.zeros(robot.nv)
+    return robot.inverse_dynamics(q, rest, rest, actuated=robot.independent)
+
+
+def joint_vectors(robot: Robot, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Holding forces in the world, by joint: where (n, 3), torques (n, 3), forces (n, 3)."""
+    model, tau = robot.model, holding_forces(robot, q)
+    own = model.positions(q.tolist())
+    R, p = poses(model, q)
+    torques, forces = [], []
+    for i in model.movers:
+        effort = Vector(tuple(tau[model.velocity_slices[i]].tolist()))
+        motion = model.bodies[i].joint.subspace(own[i]) @ effort
+        torques.append(R[i] @ list(motion.angular))
+        forces.append(R[i] @ list(motion.linear))
+    where = p[list(model.movers)]
+    return where, np.reshape(torques, (-1, 3)), np.reshape(forces, (-1, 3))
+
+
+def reaction_vectors(robot: Robot, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Forces of parents on children, by moving joint, in the world: where and forces (n, 3)."""
+    model, rest = robot.model, np.zeros(robot.nv)
+    multipliers = robot.mechanism.multipliers(q, rest, holding_forces(robot, q))
+    reactions = robot.joint_reactions(q, rest, rest, multipliers=multipliers)[:, 3:]
+    R, p = poses(model, q)
+    forces = []
+    for i, force in zip(model.in_file_order, reactions, strict=True):
+        link = np.array(model.frames[model.bodies[i].name].placement.R.rows, dtype=float)
+        forces.append(R[i] @ link @ force)
+    return p[list(model.in_file_order)], np.reshape(forces, (-1, 3))
+
+
+def arrows(where: np.ndarray, vectors: np.ndarray, longest: float) -> np.ndarray:
+    """Start and end (k, 2, 3) of arrows, the largest of some length in m; hardly any left out."""
+    sizes = np.linalg.norm(vectors, axis=1)
+    largest = np.max(sizes, initial=0.0)
+    if not largest > 1e-9:
+        return np.zeros((0, 2, 3))
+    shown = sizes > 0.01 * largest
+    ends = where[shown] + vectors[shown] * (longest / largest)
+    return np.stack([where[shown], ends], axis=1)

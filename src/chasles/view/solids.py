@@ -1,4 +1,4 @@
-"""What is drawn of a robot: triangles, from shapes and meshes of its file, or from its inertias."""
+"""Triangles drawn for a robot, from shapes and meshes of its file, or from its inertias."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -8,13 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chasles.errors import MissingPackageError
-from chasles.formats.mesh_files import mesh_file
-from chasles.formats.resources import package_of
+from chasles.formats.registry import mesh_file, package_of
 from chasles.mathematics.spatial import Transform
 from chasles.model import ROLES, WORLD, Model, ShapeData
-from chasles.view.coarser import coarser
-from chasles.view.ellipsoids import box_lengths, of_inertia
-from chasles.view.outward import outward
+from chasles.view.posture import box_lengths, of_inertia
 
 GREY = (0.62, 0.65, 0.70, 1.0)
 STICK = (0.30, 0.33, 0.38, 1.0)
@@ -22,16 +19,19 @@ PALETTE = ((0.36, 0.54, 0.75), (0.93, 0.62, 0.32), (0.45, 0.68, 0.47), (0.75, 0.
 """Colours of links that have none, of the lines between joints, and of bodies in turn."""
 
 MOST_TRIANGLES = 12_000
-"""Of a robot's shapes: a processor alone draws so many ten times a second (docs/view.md, Speed)."""
+"""Triangles of a robot: a processor alone draws so many ten times a second (docs/view.md)."""
 
 FEW = 100
 
+FINEST = 200
+"""Cells along the longest side of a mesh, to begin with."""
+
+COARSER = 1.3
+"""Growth of the cells from try to try."""
+
 
 class Solid(NamedTuple):
-    """Triangles in the frame of a body: corners (n, 3), faces (m, 3), colour and opacity (4,).
-
-    closed: they enclose a space, and face outward.
-    """
+    """Triangles in a body's frame: corners, faces, colour; closed: they face outward all around."""
 
     body: int
     vertices: np.ndarray
@@ -137,7 +137,7 @@ def _loaded(path: Path) -> list[Any]:
 
 
 def _own_color(mesh: Any) -> tuple[float, ...]:
-    """Of a mesh file; grey where it has none."""
+    """The colour of a mesh file; grey where it has none."""
     if not getattr(mesh.visual, "defined", False):
         return GREY
     visual = getattr(mesh.visual, "material", mesh.visual)
@@ -182,9 +182,72 @@ def _sticks(model: Model, i: int, size: float) -> Iterator[Solid]:
 
 
 def joined(model: Model, i: int) -> list[np.ndarray]:
-    """Where on a body (or the world) joints, loops and frames are, in the body's frame."""
+    """Places of joints, loops and frames on a body (or the world), in its frame."""
     ends = [child.joint.placement.r for child in model.bodies if child.parent == i]
     closing = [frame for loop in model.loops for frame in (loop.predecessor, loop.successor)]
     frames = [model.frames[frame.name] for frame in model.source.frames]
     ends += [frame.placement.r for frame in (*closing, *frames) if frame.body == i]
     return [np.array(list(end), dtype=float) for end in ends]
+
+
+# Triangles ------------------------------------------------------------------------------------
+
+
+def coarser(vertices: np.ndarray, faces: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
+    """Corners and triangles of a mesh with at most so many triangles; itself if it has no more.
+
+    Corners within one cell of a grid become one, at their mean; triangles that lose a corner vanish
+    (vertex clustering: Rossignac, Borrel 1993).
+    """
+    low, span = vertices.min(axis=0), float(np.max(np.ptp(vertices, axis=0)))
+    cell, found = span / FINEST, (vertices, faces)
+    while len(found[1]) > most and cell < span:
+        x, y, z = np.floor((vertices - low) / cell).astype(np.int64).T
+        found = _clustered(vertices, faces, (x * (FINEST + 1) + y) * (FINEST + 1) + z)
+        cell *= COARSER
+    return found
+
+
+def _clustered(
+    vertices: np.ndarray, faces: np.ndarray, cells: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """cells: the number of the cell of each corner."""
+    _, group = np.unique(cells, return_inverse=True)
+    count = np.bincount(group)
+    mean = np.stack([np.bincount(group, weights=x) / count for x in vertices.T], axis=1)
+    corners = group[faces]
+    whole = (corners != np.roll(corners, 1, axis=1)).all(axis=1)
+    return mean, _different(corners[whole], len(mean))
+
+
+def _different(faces: np.ndarray, count: int) -> np.ndarray:
+    """Each triangle once, from its lowest corner on, so that equal ones look equal."""
+    first = np.argmin(faces, axis=1)[:, None]
+    turned = np.take_along_axis(faces, (first + np.arange(3)) % 3, axis=1)
+    _, kept = np.unique(turned @ [count**2, count, 1], return_index=True)
+    return turned[kept]
+
+
+def outward(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray | None:
+    """The triangles with counterclockwise corners seen from outside; None if they enclose nothing.
+
+    Where each edge is passed as often one way as the other, the surface has no boundary (corners in
+    the same place count as one), and its inside need not be drawn. Each connected part is turned so
+    that the volume within is positive (divergence theorem).
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+    from trimesh.grouping import unique_rows
+
+    _, place = unique_rows(vertices)
+    corners = place[faces]
+    start, end = corners.ravel(), np.roll(corners, -1, axis=1).ravel()
+    size = int(corners.max(initial=0)) + 1
+    passes = coo_array((np.ones(len(start)), (start, end)), shape=(size, size)).tocsr()
+    if (passes != passes.T).nnz or not len(faces):
+        return None
+    _, part = connected_components(passes, directed=False)
+    a, b, c = (vertices[faces[:, k]] - vertices.mean(axis=0) for k in range(3))
+    volume = np.bincount(part[corners[:, 0]], np.sum(np.cross(a, b) * c, axis=1))
+    inside_out = volume[part[corners[:, 0]]] < 0.0
+    return np.where(inside_out[:, None], faces[:, ::-1], faces)

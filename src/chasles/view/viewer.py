@@ -16,9 +16,8 @@ import numpy as np
 
 from chasles.errors import ArgumentError, InputError, ModelError
 from chasles.robot import Robot
-from chasles.view.figure import Figure
-from chasles.view.panel import Panel
-from chasles.view.playback import Playback, read
+from chasles.view.overlays import Figure
+from chasles.view.panel import Panel, Playback, read
 
 LOCAL = "127.0.0.1"
 PORT = 8080
@@ -41,7 +40,10 @@ class Viewer:
         host: str = LOCAL,
         port: int = PORT,
     ) -> None:
-        _check_packages()
+        for package in ("viser", "trimesh"):
+            if importlib.util.find_spec(package) is None:
+                problem = f"the viewer needs {package}"
+                raise ModelError("E-VIEW-005", problem, "pip install 'chasles[view]'")
         played = None if motion is None else read(Path(motion), robots[0])
         import viser
 
@@ -56,7 +58,9 @@ class Viewer:
         atexit.register(self.stop)  # before viser's own, which would print
         self.playback = None
         if played is not None:
-            able = [panel for panel in self.panels if _moves_alike(panel.figure.whole, robots[0])]
+            same = (robots[0].joints, robots[0].nq)  # whose positions are those of the motion
+            shown = [(panel, panel.figure.whole) for panel in self.panels]
+            able = [panel for panel, robot in shown if (robot.joints, robot.nq) == same]
             self.playback = Playback(self.server, played, able, self._lock)
         self.url = f"http://{LOCAL if host in ('', '0.0.0.0') else host}:{self.server.get_port()}"
 
@@ -97,7 +101,7 @@ class Viewer:
         camera.up = up
 
     def _send_picture(self, event: Any) -> None:
-        """What one client sees, as a file that its browser saves."""
+        """Send a client its picture, as a file that its browser saves."""
         import imageio.v3 as imageio
 
         client = event.client
@@ -181,18 +185,6 @@ def _quiet() -> Iterator[None]:
         yield
     finally:
         console.quiet = before
-
-
-def _check_packages() -> None:
-    for package in ("viser", "trimesh"):
-        if importlib.util.find_spec(package) is None:
-            problem = f"the viewer needs {package}"
-            raise ModelError("E-VIEW-005", problem, "pip install 'chasles[view]'")
-
-
-def _moves_alike(a: Robot, b: Robot) -> bool:
-    """Whether positions of one robot are positions of the other."""
-    return a.joints == b.joints and a.nq == b.nq
 
 
 def _up(robot: Robot) -> np.ndarray:

@@ -8,7 +8,8 @@ import pytest
 from support import close, raises, state, tree
 
 import chasles
-from chasles.backends import pool, xla_cpu
+from chasles.backends import arrays as pool
+from chasles.backends import xla
 from chasles.backends.llvm_source import WORTH_THREADS
 from chasles.robots import planar, puma560
 
@@ -119,7 +120,7 @@ def test_large_batches_are_shared_among_threads(monkeypatch: pytest.MonkeyPatch)
 
 def test_programs_with_much_memory_run_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
     """Any number of states, one too: XLA's threads may have small stacks."""
-    monkeypatch.setattr(xla_cpu, "SMALL_WORKSPACE", 0)
+    monkeypatch.setattr(xla, "SMALL_WORKSPACE", 0)
     robot = planar(2).with_gravity((0.0, 0.0, -1.25))  # of which no handler is made elsewhere
     for size in ((), 5):
         q = robot.random(0, size=size)

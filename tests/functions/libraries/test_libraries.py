@@ -9,7 +9,7 @@ import pytest
 from support import raises
 
 import chasles
-from chasles.functions.libraries import LIBRARIES, library_of
+from chasles.functions.doors import LIBRARIES, library_of
 from chasles.robots import planar
 
 

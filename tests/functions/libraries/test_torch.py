@@ -299,7 +299,7 @@ def test_the_operation_keeps_pytorchs_rules() -> None:
 
 
 def test_a_graph_that_outlives_its_robot_says_so() -> None:
-    from chasles.functions.libraries import recall
+    from chasles.functions.compiled import recall
 
     with raises("E-CALL-042"):
         recall("nobody")

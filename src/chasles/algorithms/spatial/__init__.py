@@ -1,1 +1,1 @@
-"""Algorithms on spatial vectors (Featherstone 2008): one public function a file."""
+"""Spatial vectors (Featherstone 2008): one module for each chapter or kind of problem."""

@@ -1,20 +1,33 @@
-"""Joint forces where accelerations are known, and accelerations where forces are."""
+"""Joint forces where accelerations are known, and accelerations where forces are known."""
 
-from chasles.mathematics.linear import invert_symmetric, solve_symmetric
+from dataclasses import replace
+
+from chasles.algorithms.spatial.dynamics import mass_matrix, newton_euler_vector
+from chasles.mathematics.linear import (
+    Vector,
+    factor_ltdl,
+    invert_symmetric,
+    solve_ltdl,
+    solve_symmetric,
+)
 from chasles.mathematics.spatial import ArticulatedInertia, Force, Motion
 from chasles.model.joints import diagonal
 from chasles.model.model import WORLD, Model
-from chasles.model.spaces import ABSENT, Mixed, Position, Velocity, Wrenches
+from chasles.model.spaces import (
+    ABSENT,
+    Known,
+    Mixed,
+    Position,
+    Velocity,
+    Wrenches,
+    assemble,
+    stack,
+    unstack,
+)
 
 
 def hybrid_dynamics(
-    model: Model,
-    q: Position,
-    qd: Velocity,
-    given: Mixed,
-    f_ext: Wrenches = ABSENT,
-    *,
-    known: frozenset[int] = frozenset(),
+    model: Model, q: Position, qd: Velocity, given: Mixed, f_ext: Wrenches = ABSENT, *, known: Known
 ) -> Mixed:
     """Articulated bodies, some with given acceleration (Featherstone 2008, tables 9.2 and 9.3).
 
@@ -52,3 +65,63 @@ def hybrid_dynamics(
             found[i] = solve_symmetric(D[i], u[i] - U[i].T @ a[i])
             a[i] += S[i] @ found[i]
     return found
+
+
+def hybrid_dynamics_mass_matrix(
+    model: Model, q: Position, qd: Velocity, given: Mixed, f_ext: Wrenches = ABSENT, *, known: Known
+) -> Mixed:
+    """Solve H11 qdd1 = tau1 - C'1, then tau2 = C'2 + H21 qdd1 (Featherstone 2008, Eq 9.1 to 9.4).
+
+    C' are the forces at the known accelerations and no others. Of M only H11 is used, so only
+    that gets into the program: the guards of table 9.1 are what tracing does by itself, and its
+    sparse factors fill nothing in, which is what the reduced parent array is for.
+    """
+    free = [i for i in model.in_tree_order if i not in known]
+    still = {i: Vector.zero(model.bodies[i].joint.nv) for i in model.movers}
+    chosen = still | {i: given[i] for i in known}
+    C = model.efforts(newton_euler_vector(model, q, qd, model.followed(chosen, 2), f_ext))
+    M = {
+        (i, j): block
+        for (i, j), block in mass_matrix(model, q).items()
+        if model.owners((i, j)) <= set(free)
+    }
+    forces = stack(given, free) - stack(C, free)
+    qdd = unstack(model, solve_ltdl(*factor_ltdl(assemble(model, M, free)), forces), free)
+    moved = model.followed(still | qdd)
+    weightless = replace(model, gravity_vector=Vector.zero())
+    added = model.efforts(newton_euler_vector(weightless, q, model.at_rest(), moved))
+    return qdd | {i: C[i] + added[i] for i in known}
+
+
+def hybrid_dynamics_floating_base(
+    model: Model, q: Position, qd: Velocity, given: Mixed, f_ext: Wrenches = ABSENT, *, known: Known
+) -> Mixed:
+    """Composite bodies on a base that no joint holds (Featherstone 2008, Eq 9.18 to 9.25, table
+    9.6); all joints but the base's are known.
+
+    f is first what each subtree would need with the base in free fall; the base then accelerates
+    so that nothing is missing, and every subtree with it.
+    """
+    (b, _, root, I), *outward = model.outward()
+    qdd = model.followed({i: given[i] for i in known} | {b: Vector.zero(root.nv)}, 2)
+    X, S, tau = {}, {b: root.subspace(q[b])}, {}
+    v, a, Ic = {b: S[b] @ qd[b]}, {b: Motion.zero()}, {b: I}
+    f = {b: v[b].cross(I @ v[b]) - f_ext[b]}
+    for i, p, joint, I in outward:
+        X[i], S[i], Ic[i] = joint.transform(q[i]), joint.subspace(q[i]), I
+        vJ = S[i] @ qd[i]
+        v[i] = X[i] @ v[p] + vJ
+        a[i] = X[i] @ a[p] + S[i] @ qdd[i] + joint.bias(q[i], qd[i]) + v[i].cross(vJ)
+        f[i] = I @ a[i] + v[i].cross(I @ v[i]) - f_ext[i]
+    for i, p, *_ in reversed(outward):
+        Ic[p] += X[i].T @ Ic[i]
+        f[p] += X[i].T @ f[i]
+    g = Vector(tuple(root.transform(q[b]) @ model.gravity))
+    D = S[b].T @ (Ic[b] @ S[b]) + diagonal(root.armature)
+    u = given[b] - root.resistance(qd[b]) - root.rotor(g) - S[b].T @ f[b]
+    beyond = solve_symmetric(D, u)
+    a0 = {b: Motion.of(*beyond)}
+    for i, p, joint, _ in outward:
+        a0[i] = X[i] @ a0[p]
+        tau[i] = S[i].T @ (Ic[i] @ a0[i] + f[i]) + joint.rotor(qdd[i]) + joint.resistance(qd[i])
+    return model.efforts(tau) | {b: beyond + g}

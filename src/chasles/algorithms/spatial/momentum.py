@@ -1,12 +1,36 @@
-"""Momentum of the whole mechanism."""
+"""Mass, momentum and energy of the whole mechanism."""
 
 from typing import Literal
 
-from chasles.algorithms.spatial.center_of_mass import center_of_mass
+from chasles.algorithms.spatial.kinematics import body_transforms
+from chasles.errors import ModelError
+from chasles.expr import Number
 from chasles.mathematics.linear import Vector
-from chasles.mathematics.spatial import Force, Motion
+from chasles.mathematics.spatial import Force, Motion, RigidInertia, Transform
 from chasles.model.model import WORLD, Model
-from chasles.model.spaces import Position, Velocity, Wrench6
+from chasles.model.spaces import Energy, MomentumMatrix, Point, Position, Velocity, Wrench6
+
+
+def first_moment(model: Model, q: Position) -> tuple[Number, Vector]:
+    """The mass of all moving bodies and their first moment about the world's origin."""
+    m, h = {WORLD: 0.0}, {WORLD: Vector.zero()}
+    for i, _, _, I in model.outward():
+        m[i], h[i] = I.m, I.h
+    for i, p, joint, _ in model.inward():
+        X = joint.transform(q[i])
+        m[p] += m[i]
+        h[p] += X.E.T @ h[i] + X.r * m[i]
+    return m[WORLD], h[WORLD]
+
+
+def center_of_mass(model: Model, q: Position) -> Point:
+    """The centre of mass of all moving bodies, in the world."""
+    m, h = first_moment(model, q)
+    if isinstance(m, float) and m == 0.0:
+        problem = "what moves has no mass, hence no centre of mass"
+        remedy = "give links a mass, or ask the robot before its inertias were regrouped"
+        raise ModelError("E-CALL-001", problem, remedy, part=f"robot {model.name!r}")
+    return h * (1.0 / m)
 
 
 def momentum(
@@ -23,3 +47,30 @@ def momentum(
     about = center_of_mass(model, q) if at == "com" else Vector.zero()
     whole = h[WORLD]
     return Force(whole.moment - about.cross(whole.force), whole.force)
+
+
+def centroidal_momentum_matrix(model: Model, q: Position) -> MomentumMatrix:
+    """A with momentum A qd at the centre of mass, world axes (Orin and Goswami 2008)."""
+    X0, G = body_transforms(model, q), center_of_mass(model, q)
+    I = {i: inertia for i, _, _, inertia in model.outward()} | {WORLD: RigidInertia.zero()}
+    A = {}
+    for i, p, joint, _ in model.inward():
+        I[p] += joint.transform(q[i]).T @ I[i]
+        to_center = Transform(X0[i].E, X0[i].r - G)
+        A[i] = to_center.T @ (I[i] @ joint.subspace(q[i]))
+    return A
+
+
+def kinetic_energy(model: Model, q: Position, qd: Velocity) -> Energy:
+    """Half the sum of v . I v over all bodies (Featherstone 2008, Eq 2.67), rotors included."""
+    v, T = {WORLD: Motion.zero()}, 0.0
+    for i, p, joint, I in model.outward():
+        v[i] = joint.transform(q[i]) @ v[p] + joint.subspace(q[i]) @ qd[i]
+        T = T + v[i].dot(I @ v[i]) + Vector(tuple(qd[i])).dot(joint.rotor(qd[i]))
+    return 0.5 * T
+
+
+def potential_energy(model: Model, q: Position) -> Energy:
+    """-g . m c of all moving bodies: zero when their centre of mass is at the world's origin."""
+    _, h = first_moment(model, q)
+    return -model.gravity_vector.dot(h)

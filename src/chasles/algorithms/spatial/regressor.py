@@ -4,7 +4,7 @@ from chasles.expr import Number
 from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.spatial import Motion
 from chasles.model.model import WORLD, Model
-from chasles.model.spaces import Position, RegressorMatrix, Velocity
+from chasles.model.spaces import Blocks, Position, RegressorMatrix, Velocity
 
 
 def regressor(model: Model, q: Position, qd: Velocity, qdd: Velocity) -> RegressorMatrix:
@@ -17,7 +17,7 @@ def regressor(model: Model, q: Position, qd: Velocity, qdd: Velocity) -> Regress
     """
     X, S = {}, {}
     w, wd, a = {WORLD: Vector.zero()}, {WORLD: Vector.zero()}, {WORLD: -model.gravity_vector}
-    Y: dict[tuple[int, int], Matrix] = {}
+    Y = Blocks()
     for i, p, joint, _ in model.outward():
         X[i], S[i, i] = joint.transform(q[i]), joint.subspace(q[i])
         E, r = X[i].E, X[i].r

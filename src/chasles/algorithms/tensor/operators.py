@@ -5,22 +5,16 @@ are a shift. A mass matrix H Phi I Phi' H' then reads as the covariance of what 
 measures, link by link from the tips inward, and has the factors of one.
 """
 
-from collections.abc import Mapping
+from itertools import pairwise
 from typing import NamedTuple
 
-from chasles.algorithms.spatial.forward_kinematics import body_transforms
+from chasles.algorithms.spatial.kinematics import body_transforms
 from chasles.mathematics.linear import Matrix, Vector, invert_symmetric
 from chasles.mathematics.rotations import Rotation
-from chasles.mathematics.spatial import (
-    ArticulatedInertia,
-    Forces,
-    Motions,
-    RigidInertia,
-    Transform,
-)
+from chasles.mathematics.spatial import ArticulatedInertia, Forces, Motions, RigidInertia, Transform
 from chasles.model.joints import diagonal
 from chasles.model.model import WORLD, Model
-from chasles.model.spaces import Position
+from chasles.model.spaces import Blocks, JointMatrix, Position
 
 
 def transition(a: Vector, b: Vector) -> Transform:
@@ -29,7 +23,7 @@ def transition(a: Vector, b: Vector) -> Transform:
 
 
 class Links(NamedTuple):
-    """Of every body, along base axes and about its own origin.
+    """Every body along base axes and about its own origin.
 
     turn: from base axes to the body's own, where joints have their numbers. Phi: the transition
     from its parent, Phi'(p, i). H: the freedoms of its joint (H' in the book). I: its inertia.
@@ -53,25 +47,14 @@ def links(model: Model, q: Position) -> Links:
     return found
 
 
-class Gains(NamedTuple):
-    """Of every joint: G, what its force passes on inward, and D, the inertia that it feels."""
+def gains(model: Model, bodies: Links) -> tuple[dict[int, Forces], dict[int, Matrix]]:
+    """G, what a joint's force passes on inward, and D, the inertia that the joint feels.
 
-    G: dict[int, Forces]
-    D: dict[int, Matrix]
-
-
-def gains(
-    model: Model,
-    Phi: Mapping[int, Transform],
-    H: Mapping[int, Motions],
-    I: Mapping[int, RigidInertia],
-) -> Gains:
-    """The Riccati recursion for P, the articulated inertia of a link with all that it carries.
-
-    D = H P H', with the armature in the place of noise, and G = P H' D^-1; what the joint leaves of
-    P goes on to the parent (Rodriguez, Kreutz 1988).
+    The Riccati recursion for P, the articulated inertia of a link with all that it carries. D is
+    H P H', with the armature in the place of noise, and G = P H' D^-1; what the joint leaves of P
+    goes on to the parent (Rodriguez, Kreutz 1988).
     """
-    G, D = {}, {}
+    (_, Phi, H, I), G, D = bodies, {}, {}
     P = {i: ArticulatedInertia.of(inertia) for i, inertia in I.items()}
     P[WORLD] = ArticulatedInertia.zero()
     for i, p, joint, _ in model.inward():
@@ -79,14 +62,12 @@ def gains(
         D[i] = H[i].T @ U + diagonal(joint.armature)  # (D of 6.2.18)
         G[i] = U @ invert_symmetric(D[i])  # (L of 6.2.18)
         P[p] += Phi[i].T @ P[i].without(U, G[i])  # (L of 6.2.18)
-    return Gains(G, D)
+    return G, D
 
 
-def congruence(
-    A: Mapping[tuple[int, int], Matrix], D: Mapping[tuple[int, int], Matrix]
-) -> dict[tuple[int, int], Matrix]:
+def congruence(A: JointMatrix, D: JointMatrix) -> Blocks:
     """A D A' by blocks, of a D that has them on its diagonal only."""
-    M: dict[tuple[int, int], Matrix] = {}
+    M = Blocks()
     for k, _ in D:
         column = {i: block for (i, c), block in A.items() if c == k}
         for i, left in column.items():
@@ -95,3 +76,24 @@ def congruence(
                 block = scaled @ column[j].T  # (6.2.18, 6.2.19)
                 M[i, j] = M[i, j] + block if (i, j) in M else block  # (6.2.18, 6.2.19)
     return M | {(j, i): block.T for (i, j), block in M.items() if i != j}
+
+
+def operator_factors(model: Model, q: Position) -> tuple[JointMatrix, JointMatrix, JointMatrix]:
+    """A, B, D with M = A D A', M^-1 = B' D^-1 B, A B = 1 (Rodriguez and Kreutz 1988).
+
+    A = 1 + H Psi L and B = 1 - H Phi L (Balafoutis and Patel 1991, Eq 6.2.18-19), which have a
+    block for each joint and each joint inward of it; D has the inertia that each joint feels. Psi
+    passes on the force of a joint, Phi what is left of it after the joints on the way have given
+    in: there the book's Phi is not that of its algorithm 5.5, which here is Psi.
+    """
+    _, Phi, H, _ = bodies = links(model, q)
+    G, D = gains(model, bodies)
+    A, B = Blocks(), Blocks()
+    for i, _, joint, _ in model.outward():
+        A[i, i] = B[i, i] = Matrix.identity(joint.nv)
+        passed, left = G[i], G[i]
+        for child, j in pairwise(model.support(i)):
+            passed, left = Phi[child].T @ passed, Phi[child].T @ left  # (6.2.18, 6.2.19)
+            A[j, i], B[j, i] = H[j].T @ passed, -(H[j].T @ left)  # (6.2.18, 6.2.19)
+            left += G[j] @ B[j, i]  # (6.2.19)
+    return A, B, {(i, i): block for i, block in D.items()}

@@ -1,22 +1,158 @@
-"""The command `chasles bench`."""
+"""The command `chasles bench`: a robot's main functions, timed on this machine.
 
+Times are the least of many, the ways of a function taking turns, so that all meet the same noise.
+The clock is the processor time of this process, which leaves out waiting for other programs; for
+several cores it is the one on the wall. Pinocchio is called from Python for each state, after its
+answers were compared; it keeps no result, which favours it.
+"""
+
+import gc
+import os
+import re
+import tempfile
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from itertools import starmap
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, NamedTuple
 
-import typer
+import numpy as np
+from rich.console import Console
+from rich.markup import escape
 
-from chasles.cli import bench as measure
-from chasles.cli import bench_report
-from chasles.cli.command import Answer
-from chasles.cli.output import check_new_picture
-from chasles.cli.target import Asked
+from chasles import conventions
+from chasles.api import compile
+from chasles.backends.arrays import cores
+from chasles.cli.command import Answer, write_saved
+from chasles.cli.options import Asked, option
+from chasles.cli.output import check_new_picture, steps, table, write_picture
+from chasles.errors import InputError, ModelError, said
+from chasles.functions.compiled import Compiled
+from chasles.plots.paper import finish, legend, sheet
+from chasles.robot import Robot
+
+
+class Function(NamedTuple):
+    """A function or all its first derivatives, its arrays, and its name in Pinocchio."""
+
+    name: str
+    inputs: tuple[str, ...]
+    pinocchio: str
+    derivatives: bool = False
+
+    @property
+    def title(self) -> str:
+        return f"{self.name}, derivatives" if self.derivatives else self.name
+
+
+FUNCTIONS = (
+    Function("inverse_dynamics", ("q", "qd", "qdd"), "rnea"),
+    Function("inverse_dynamics", ("q", "qd", "qdd"), "computeRNEADerivatives", derivatives=True),
+    Function("forward_dynamics", ("q", "qd", "tau"), "aba"),
+    Function("forward_dynamics", ("q", "qd", "tau"), "computeABADerivatives", derivatives=True),
+    Function("mass_matrix", ("q",), "crba"),
+)
+
+STEPS = 2 * len(FUNCTIONS)
+"""Number of messages from `run`."""
+
+CALLS = 256
+"""States in a loop of single calls."""
+
+CHECKED = 32
+"""States whose results are compared with Pinocchio's."""
+
+SECONDS = 0.7
+"""Duration of the timing of one function, in s."""
+
+EXACT = 1e-8
+SNAPPED = 1e3
+"""Relative error allowed, and more for each radian that snapping moved an angle of the file."""
+
+
+class WrongAnswer(InputError):
+    """Pinocchio has another result for the same robot and state, so no time means anything."""
+
+
+@dataclass(frozen=True)
+class Speed:
+    """Seconds of one function: to trace and compile it, for one call, for a state of a batch.
+
+    one_core, all_cores: float64; single: float32 on one core. pinocchio: its call from Python.
+    error: relative, against Pinocchio.
+    """
+
+    function: Function
+    compile: float
+    call: float
+    one_core: float
+    all_cores: float
+    single: float
+    pinocchio: float | None = None
+    error: float | None = None
+
+
+@dataclass(frozen=True)
+class Bench:
+    """All speeds of a robot; note: why Pinocchio is not beside them, empty if it is."""
+
+    robot: Robot
+    batch: int
+    cores: int
+    speeds: tuple[Speed, ...]
+    note: str
+
+
+class Way(NamedTuple):
+    """Something to time: how many states a run computes, the run, and the clock for it."""
+
+    states: int
+    run: Callable[[], object]
+    clock: Callable[[], float]
+
+
+class Peer(NamedTuple):
+    """The same robot in Pinocchio."""
+
+    library: Any
+    model: Any
+    data: Any
+    convention: conventions.Convention
+
+    def call(self, function: Function) -> Callable[..., Any]:
+        """Its function of one state."""
+        return partial(getattr(self.library, function.pinocchio), self.model, self.data)
+
+    def inputs(self, function: Function, states: dict[str, np.ndarray]) -> list[np.ndarray]:
+        """A function's arrays in its coordinates."""
+        to, q, qd = self.convention, states["q"], states["qd"]
+        there = {
+            "q": to.to_position(q),
+            "qd": to.to_velocity(q, qd),
+            "qdd": to.to_acceleration(q, qd, states["qdd"]),
+            "tau": to.to_effort(q, states["tau"]),
+        }
+        return [np.ascontiguousarray(there[name]) for name in function.inputs]
+
+    def answer(self, function: Function, x: np.ndarray, *rest: np.ndarray) -> list[np.ndarray]:
+        """Its results of one state, in our coordinates."""
+        found, back = self.call(function)(x, *rest), self.convention
+        arrays = map(np.array, found if isinstance(found, tuple) else (found,))
+        return [
+            back.from_mass_matrix(x, a) if a.ndim == 2 else back.from_effort(x, a) for a in arrays
+        ]
 
 
 def bench(
     asked: Asked,
-    batch: Annotated[int, typer.Option(min=1, help="States in a batch.")] = 4096,
+    batch: Annotated[int, option("States in a batch.", min=1)] = 4096,
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="The plot to write (.png, .svg, .pdf).")
+        Path, option("The plot to write (.png, .svg, .pdf).", "--output", "-o")
     ] = Path("bench.png"),
 ) -> Answer:
     """Time a robot's main functions and their derivatives on this machine.
@@ -33,12 +169,223 @@ def bench(
     """
     check_new_picture(output)
     robot = asked.robot()
-    with bench_report.progress(measure.STEPS) as step:
-        result = measure.run(
-            robot, asked.target, floating=asked.how.floating, batch=batch, step=step
-        )
-    bench_report.plot(result, output)
-    return Answer(
-        bench_report.data(result) | {"files": {"plot": output}},
-        lambda console: bench_report.show(result, output, console),
+    with steps(STEPS) as step:
+        result = run(robot, asked.target, floating=asked.how.floating, batch=batch, step=step)
+    _plot(result, output)
+    return Answer(_data(result) | {"files": {"plot": output}}, partial(show, result, output))
+
+
+def run(
+    robot: Robot,
+    target: str,
+    *,
+    floating: bool = False,
+    batch: int = 4096,
+    seconds: float = SECONDS,
+    step: Callable[[str], None] = lambda _: None,
+) -> Bench:
+    """Compile, check and time every function; `step` is told what comes next."""
+    rng = np.random.default_rng(0)
+    qd, qdd, tau = rng.normal(size=(3, batch, robot.nv))
+    states = {"q": robot.random(rng, size=batch), "qd": qd, "qdd": qdd, "tau": tau}
+    peer, note = _peer(robot, target, floating)
+    speeds = []
+    with _empty_cache():
+        for function in FUNCTIONS:
+            step(f"compiling {function.title}")
+            wrt = function.inputs if function.derivatives else None
+            begin = time.perf_counter()
+            compiled = compile(robot, function.name, wrt=wrt)
+            taken = time.perf_counter() - begin
+            step(f"timing {function.title}")
+            speeds.append(_speed(robot, function, compiled, taken, states, peer, seconds))
+    return Bench(robot, batch, cores(), tuple(speeds), note)
+
+
+def _peer(robot: Robot, target: str, floating: bool) -> tuple[Peer | None, str]:
+    """Pinocchio's model of a .urdf file, or why there is none."""
+    if Path(target).suffix.lower() != ".urdf":
+        return None, "Pinocchio reads .urdf files only, so it is not beside these times."
+    try:
+        pinocchio = import_module("pinocchio")
+    except ImportError:
+        return None, "To have Pinocchio beside these times: pip install pin"
+    root = [pinocchio.JointModelFreeFlyer()] if floating else []
+    try:
+        model = pinocchio.buildModelFromUrdf(target, *root)
+        there = conventions.pinocchio(robot, list(model.names)[1:])
+    except (ValueError, ModelError) as error:
+        hint = " Try --no-mimic." if robot.moving_joints != robot.joints else ""
+        return None, f"Pinocchio is not beside these times: {said(error)}.{hint}"
+    return Peer(pinocchio, model, model.createData(), there), ""
+
+
+def _speed(
+    robot: Robot,
+    function: Function,
+    compiled: Compiled,
+    compile_time: float,
+    states: dict[str, np.ndarray],
+    peer: Peer | None,
+    seconds: float,
+) -> Speed:
+    """Check and time a function; on one core by the faster of both ways to call it."""
+    arrays = [states[name] for name in function.inputs]
+    short = [x.astype(np.float32) for x in arrays]
+    out, short_out = compiled(*arrays, threads=1), compiled(*short, threads=1)
+    rows = list(zip(*(x[:CALLS] for x in arrays), strict=True))
+    count, calls = len(arrays[0]), len(rows)
+    processor, wall = time.process_time, time.perf_counter
+    if function.derivatives:
+        call: Callable[..., Any] = compiled.fast
+    else:  # what a user calls for one state: the method after its first call
+        getattr(robot, function.name)(*rows[0])
+        call = getattr(robot, function.name)
+    ways = [
+        Way(calls, partial(loop, call, rows), processor),
+        Way(count, partial(compiled, *arrays, out=out, threads=cores()), wall),
+        Way(count, partial(compiled, *arrays, out=out, threads=1), processor),
+        Way(count, partial(compiled.fast, *arrays, out=out), processor),
+        Way(count, partial(compiled, *short, out=short_out, threads=1), processor),
+        Way(count, partial(compiled.single.fast, *short, out=short_out), processor),
+    ]
+    error = None
+    if peer is not None:
+        theirs = list(zip(*(x[:CALLS] for x in peer.inputs(function, states)), strict=True))
+        error = _checked(robot, function, peer, theirs[:CHECKED], out)
+        ways.append(Way(calls, partial(loop, peer.call(function), theirs), processor))
+    one, several, plain, fast, plain_single, fast_single, *their_time = interleaved(ways, seconds)
+    times = (one, min(plain, fast), several, min(plain_single, fast_single))
+    return Speed(function, compile_time, *times, *(their_time or [None]), error)
+
+
+def _checked(
+    robot: Robot, function: Function, peer: Peer, rows: Sequence[tuple[np.ndarray, ...]], out: Any
+) -> float:
+    """The largest relative difference from Pinocchio's results; an error if it is too large."""
+    notes = (re.search(r"angle (\S+) taken as", note) for note in robot.notes)
+    angles = np.array([float(match[1]) for match in notes if match])
+    snapped = np.sum(np.abs(np.remainder(angles + np.pi / 4, np.pi / 2) - np.pi / 4))
+    allowed, worst = EXACT + SNAPPED * float(snapped), 0.0
+    mine = out if isinstance(out, tuple) else (out,)
+    for k, row in enumerate(rows):
+        for a, b in zip(mine, peer.answer(function, *row), strict=True):
+            worst = max(worst, float(np.max(np.abs(a[k] - b)) / np.max(np.abs(b))))
+            if not np.all(np.isfinite(a[k])) or not worst <= allowed:
+                problem = (
+                    f"{function.title} differs from Pinocchio's by {worst:.1e} of its size, more "
+                    f"than {allowed:.1e}"
+                )
+                raise WrongAnswer("E-CLI-001", problem, "nothing was timed", part=robot.name)
+    return worst
+
+
+def loop(call: Callable[..., Any], rows: Sequence[tuple[Any, ...]]) -> None:
+    """Call for every row and keep nothing: the loop itself runs in C."""
+    deque(starmap(call, rows), maxlen=0)
+
+
+def interleaved(ways: Sequence[Way], seconds: float) -> list[float]:
+    """The least seconds of each way for a state: in turns for about so long, at least three."""
+    least = [float("inf")] * len(ways)
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        end, turns = time.perf_counter() + seconds, 0
+        while turns < 3 or time.perf_counter() < end:
+            for k, way in enumerate(ways):
+                way.run()  # so that none pays for what another left in the caches
+                begin = way.clock()
+                way.run()
+                least[k] = min(least[k], (way.clock() - begin) / way.states)
+            turns += 1
+    finally:
+        if collecting:
+            gc.enable()
+    return least
+
+
+@contextmanager
+def _empty_cache() -> Iterator[None]:
+    """Nothing is on disk at first, so that compiling takes what it takes."""
+    before = os.environ.get("CHASLES_CACHE")
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["CHASLES_CACHE"] = folder
+        try:
+            yield
+        finally:
+            del os.environ["CHASLES_CACHE"]
+            if before is not None:
+                os.environ["CHASLES_CACHE"] = before
+
+
+def _data(bench: Bench) -> dict[str, Any]:
+    """The same for programs: seconds; error: relative, to Pinocchio's answers."""
+    return {
+        "robot": bench.robot.name,
+        "nv": bench.robot.nv,
+        "batch": bench.batch,
+        "cores": bench.cores,
+        "speeds": [vars(speed) | {"function": speed.function.title} for speed in bench.speeds],
+        "note": bench.note or None,
+    }
+
+
+def show(bench: Bench, output: Path, console: Console) -> None:
+    """The times, and their ratios to Pinocchio's; output: where the plot is."""
+    console.print(
+        f"[bold]{escape(bench.robot.name)}[/] (nv {bench.robot.nv}): one call from Python, and a "
+        f"state in a batch of {bench.batch}:"
     )
+    columns = ["compile s", "call µs", "1 core ns", f"{bench.cores} cores ns", "float32 ns"]
+    rows = table(["function"], columns)
+    for speed in bench.speeds:
+        batches = (speed.one_core, speed.all_cores, speed.single)
+        times = (f"{1e9 * t:.0f}" if t >= 1e-7 else f"{1e9 * t:.1f}" for t in batches)
+        rows.add_row(_label(speed), f"{speed.compile:.2f}", f"{1e6 * speed.call:.2f}", *times)
+    console.print(rows)
+    if bench.note:
+        console.print(bench.note, markup=False)
+    else:
+        console.print("Times as fast as Pinocchio called from Python for each state:")
+        their = ["its call µs", "call", "1 core", f"{bench.cores} cores", "float32", "differ"]
+        rows = table(["function"], their)
+        for speed in bench.speeds:
+            if speed.pinocchio is not None and speed.error is not None:
+                ratios = (f"[bold]{speed.pinocchio / taken:.1f}[/]" for taken in _taken(speed))
+                call = f"{1e6 * speed.pinocchio:.2f}"
+                rows.add_row(_label(speed), call, *ratios, f"{speed.error:.0e}")
+        console.print(rows)
+    write_saved(console, {"plot": output})
+
+
+def _label(speed: Speed) -> str:
+    """Derivatives stand below their function."""
+    return "  derivatives" if speed.function.derivatives else f"[cyan]{speed.function.name}[/]"
+
+
+def _taken(speed: Speed) -> tuple[float, ...]:
+    return speed.call, speed.one_core, speed.all_cores, speed.single
+
+
+def _plot(bench: Bench, path: Path) -> None:
+    """Times for a state, one group of bars a function, as a picture file."""
+    labels = ["one call", "batch, 1 core", f"batch, {bench.cores} cores", "batch, 1 core, float32"]
+    bars = [[1e6 * x for x in _taken(speed)] for speed in bench.speeds]
+    if not bench.note:
+        labels.insert(0, "Pinocchio, one call")
+        bars = [[1e6 * (s.pinocchio or 0.0), *b] for s, b in zip(bench.speeds, bars, strict=True)]
+    colors = (["0.6"] if not bench.note else []) + ["C0", "C1", "C2", "C3"]
+    figure, (axes,) = sheet(1, (8.0, 4.2))
+    width = 0.8 / len(labels)
+    for k, (label, color) in enumerate(zip(labels, colors, strict=True)):
+        places = [row + (k + 0.5) * width - 0.4 for row in range(len(bars))]
+        axes.barh(places, [row[k] for row in bars], width, label=label, color=color)
+    axes.set_yticks(range(len(bars)), [s.function.title.replace(", ", ",\n") for s in bench.speeds])
+    axes.invert_yaxis()
+    axes.set_xscale("log")
+    legend(axes)
+    title = f"{bench.robot.name}, batches of {bench.batch}"
+    finish(axes, title, "µs for a state, less is better")
+    axes.grid(visible=False, axis="y")
+    write_picture(figure, path)

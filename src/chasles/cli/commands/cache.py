@@ -1,15 +1,30 @@
 """The command `chasles cache`."""
 
-from typing import Annotated
+import os
+import time
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
 
-import typer
+from rich.console import Console
+from rich.markup import escape
 
-from chasles.cli import cache as report
-from chasles.cli.command import Answer
+from chasles.backends import cache as store
+from chasles.cli.command import Answer, said
+from chasles.cli.options import option
+from chasles.cli.output import table
+from chasles.errors import FileError
+
+SHOWN = 10
+"""Number of entries listed."""
+
+UNITS = ((2.0**30, "GB"), (2.0**20, "MB"), (2.0**10, "kB"))
+PERIODS = ((86400.0, "day"), (3600.0, "hour"), (60.0, "minute"), (1.0, "second"))
 
 
 def cache(
-    clear: Annotated[bool, typer.Option("--clear", help="Remove all entries.")] = False,
+    clear: Annotated[bool, option("Remove all entries.", "--clear")] = False,
 ) -> Answer:
     """Show, or clear, the compiled code that is kept on disk.
 
@@ -21,4 +36,94 @@ def cache(
 
     chasles cache --clear
     """
-    return report.cleared() if clear else report.kept()
+    place = store.folder()
+    trouble = problem(place)
+    found = [] if trouble else store.entries()
+    total = sum(bytes_ for _, bytes_, _ in found)
+    data: dict[str, Any] = {"folder": place, "problem": trouble or None, "bytes": total}
+    if clear:
+        data["removed"] = removed = 0 if trouble else _removed(place)
+        done = f"removed {_entries(removed)} ({size(total)}) from {place}"
+        return Answer(data, partial(_show, data) if trouble else said(done))
+    data |= {"count": len(found), "limit": store.LIMIT}
+    data["entries"] = [
+        {"entry": name, "bytes": bytes_, "used": used, **content(place, name)}
+        for name, bytes_, used in found[:SHOWN]
+    ]
+    return Answer(data, partial(_show, data))
+
+
+def _show(data: Mapping[str, Any], console: Console) -> None:
+    """The folder, the number and size of its entries, and the most recent of them."""
+    console.print(f"[bold]folder[/]: {escape(str(data['folder']))}", soft_wrap=True)
+    if data["problem"]:
+        console.print(data["problem"], markup=False)
+        return
+    total, count = size(data["bytes"]), data["count"]
+    console.print(f"{_entries(count)}, {total} of at most {size(data['limit'])}")
+    if count:
+        rows, now = table(["entry", "program", "type"], ["size", "last used"]), time.time()
+        for entry in data["entries"]:
+            words = map(escape, (entry["entry"][:12], entry["program"], entry["type"]))
+            rows.add_row(*words, size(entry["bytes"]), ago(now - entry["used"]))
+        console.print(rows)
+    if count > SHOWN:
+        console.print(f"and {count - SHOWN} that were used longer ago")
+
+
+def _removed(place: Path) -> int:
+    """Remove all entries; how many there were."""
+    removed = store.clear()
+    if left := len(store.entries()):
+        raise FileError(
+            "E-CACHE-002",
+            f"{left} of {removed + left} entries in {place} could not be removed",
+            "make the folder writeable",
+        )
+    return removed
+
+
+def _entries(count: int) -> str:
+    return f"{count} entr{'y' if count == 1 else 'ies'}"
+
+
+def problem(place: Path) -> str:
+    """Why nothing is kept there; empty where all is well."""
+    if not os.path.lexists(place):
+        return "It does not exist yet: the first compiled function makes it."
+    remedy = "functions are compiled again in each process. Set CHASLES_CACHE to another folder."
+    if place.is_symlink() or not place.is_dir():
+        return f"It is a link or no folder, so it is not used: {remedy}"
+    if not store.is_private(place):
+        return f"It does not belong to this user alone (mode 0700), so it is not used: {remedy}"
+    if not os.access(place, os.R_OK | os.X_OK):
+        return f"It cannot be read, so it is not used: {remedy}"
+    return ""
+
+
+def content(place: Path, name: str) -> dict[str, str]:
+    """An entry's program and number type; reading it for this does not count as a use."""
+    try:
+        artifact = store.Artifact.from_bytes((place / f"{name}.code").read_bytes())
+    except (OSError, ValueError, KeyError, TypeError):
+        artifact = None
+    if artifact is None:
+        return {"program": "(damaged)", "type": ""}
+    return {"program": artifact.interface.name, "type": artifact.dtype}
+
+
+def size(count: float) -> str:
+    """Bytes as people read them."""
+    for unit, name in UNITS:
+        if count >= unit:
+            return f"{count / unit:.3g} {name}"
+    return f"{count:.0f} B"
+
+
+def ago(seconds: float) -> str:
+    """A time in the past as people say it."""
+    for period, name in PERIODS:
+        if seconds >= period:
+            number = int(seconds // period)
+            return f"{number} {name}{'' if number == 1 else 's'} ago"
+    return "now"

@@ -1,16 +1,17 @@
 """The command `chasles compare`."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from rich.console import Console
+from rich.markup import escape
 
-from chasles.cli import compare as report
 from chasles.cli.command import FOUND, Answer
-from chasles.cli.options import among
-from chasles.cli.target import Asked
+from chasles.cli.options import Asked, among, option
+from chasles.cli.output import table
 from chasles.errors import InputError
-from chasles.peers import LIBRARIES
+from chasles.peers import LIBRARIES, Agreement
 from chasles.peers import compare as compared
 
 
@@ -18,18 +19,17 @@ def compare(
     asked: Asked,
     library: Annotated[
         str,
-        typer.Option(
+        option(
+            "pinocchio, mujoco or drake.",
             "--with",
             show_default=False,
             autocompletion=among(LIBRARIES),
-            help="pinocchio, mujoco or drake.",
         ),
     ] = "",
     file: Annotated[
-        Path | None,
-        typer.Option("--file", help="The file that it reads. Default: the same, or one written."),
+        Path | None, option("The file that it reads. Default: the same, or one written.", "--file")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the random state.")] = 0,
+    seed: Annotated[int, option("Of the random state.", min=0)] = 0,
 ) -> Answer:
     """Compare a robot with another library, term by term.
 
@@ -53,8 +53,23 @@ def compare(
     robot, own = asked.robot(), asked.file
     read = library in LIBRARIES and own and own.suffix in LIBRARIES[library].suffixes
     found = compared(robot, library, file or (own if read else None), seed=seed)
-    return Answer(
-        report.facts(found),
-        lambda console: report.show(found, console),
-        0 if found.ok else FOUND,
-    )
+    terms = [{"term": name, "of": x.of, "difference": x.error} for name, x in found.terms]
+    data = vars(found) | {"ok": found.ok, "terms": terms}
+    return Answer(data, partial(_show, found), 0 if found.ok else FOUND)
+
+
+def _show(found: Agreement, console: Console) -> None:
+    """One row a term: its worst relative difference."""
+    console.print(f"[bold]{escape(found.robot)}[/] here and in {found.library}:")
+    rows = table(["", "term", "worst of"], ["difference"])
+    for name, worst in found.terms:
+        same = worst.error <= found.tolerance
+        mark = "[green]same[/]" if same else "[red]differs[/]"
+        rows.add_row(mark, f"[cyan]{name}[/]", escape(worst.of), f"{worst.error:.1e}")
+    if found.terms:
+        console.print(rows)
+    if found.ok:
+        console.print(f"All terms agree to {found.tolerance:g} of the largest entry.")
+    else:
+        console.print(f"[bold]first difference[/] {escape(found.first)}")
+        console.print(f"[bold]likely cause[/] {escape(found.cause)}")

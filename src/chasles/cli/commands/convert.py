@@ -7,8 +7,7 @@ import typer
 
 from chasles.api import save
 from chasles.cli.command import Answer, said
-from chasles.cli.options import check_folder
-from chasles.cli.target import Asked
+from chasles.cli.options import Asked, check_folder
 from chasles.formats import endings
 
 

@@ -1,41 +1,65 @@
 """The command `chasles cost`."""
 
-from typing import Annotated
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
+from itertools import groupby
+from typing import Annotated, Any, get_args
 
-import typer
+from rich.console import Console
+from rich.markup import escape
 
-from chasles.algorithms import FUNCTIONS
-from chasles.cli import cost as report
+from chasles.algorithms import FUNCTIONS, METHODS, that_runs
+from chasles.api import cost as counted
 from chasles.cli.command import Answer
-from chasles.cli.options import Frame, Functions, among, listed
-from chasles.cli.target import Asked
+from chasles.cli.options import Asked, Frame, Functions, has_frame, listed, method_option, option
+from chasles.cli.output import table
+from chasles.errors import InputError, ModelError
+from chasles.expr import Count
+from chasles.functions.cost import Cost, Rules
+from chasles.robot import Robot
+
+COLUMNS = {
+    "mul": "multiplications",
+    "add": "additions",
+    "div": "divisions",
+    "sqrt": "square_roots",
+    "sin, cos": "sines_and_cosines",
+}
+"""Kinds of operations as tables name them, and as `Count` does."""
+
+NONE = "·"
+MANY = 12
+"""Beyond so many freedoms closed forms have a hundred thousand operations."""
+
+MAIN = (
+    "forward_kinematics",
+    "jacobian",
+    "gravity_forces",
+    "inverse_dynamics",
+    "mass_matrix",
+    "forward_dynamics",
+)
+
+Row = tuple[str, str, Cost | None]
+"""A function, a method, and its operations; none where it cannot have the robot's mimic joints."""
 
 
 def cost(
     asked: Asked,
     function: Functions,
-    method: Annotated[
-        str,
-        typer.Option(
-            "--method",
-            "-m",
-            show_default=False,
-            autocompletion=among(method.name for row in FUNCTIONS.values() for method in row),
-            help="Default: every method.",
-        ),
-    ] = "",
+    method: Annotated[str, method_option("Default: every method.", show_default=False)] = "",
     frame: Frame = "",
     steps: Annotated[
-        bool, typer.Option("--steps", help="Also by statement of each algorithm. Not of --table.")
+        bool, option("Also by statement of each algorithm. Not of --table.", "--steps")
     ] = False,
     compare: Annotated[
-        bool, typer.Option("--table", help="Methods side by side: both rules, ratio to the best.")
+        bool, option("Methods side by side: both rules, ratio to the best.", "--table")
     ] = False,
     rules: Annotated[
         str,
-        typer.Option(
+        option(
+            "simplified: the program that runs; book: as counted by hand. --table has both.",
             show_default="simplified",
-            help="simplified: the program that runs; book: as counted by hand. --table has both.",
         ),
     ] = "",
 ) -> Answer:
@@ -61,8 +85,173 @@ def cost(
     chasles cost general_chain:6 -f inverse_dynamics --rules book
     """
     functions, robot = listed(function), asked.robot()
+    where = frame or robot.frames[-1]
     if compare:
-        report.check_apart(steps=steps, rules=rules)
-        return report.compared(robot, functions, method, frame)
-    chosen = report.checked_rules(rules)
-    return report.counted(robot, functions, method, frame, steps=steps, rules=chosen)
+        if steps:
+            remedy = "leave out --steps, or --table"
+            raise InputError("E-CLI-004", "--table has no statements", remedy)
+        if rules:
+            remedy = "leave out --rules, or --table"
+            raise InputError("E-CLI-005", "--table counts by both rules", remedy)
+        return _compared(robot, functions, method, where)
+    return _listed(robot, functions, method, where, steps=steps, rules=_checked(rules))
+
+
+def _checked(rules: str) -> Rules:
+    """Rules by name, those of the program that runs if empty; an error names those there are."""
+    for known in get_args(Rules):
+        if rules in ("", known):
+            return known
+    raise InputError("E-CLI-006", f"no rules {rules!r}", f"known are {', '.join(get_args(Rules))}")
+
+
+def _listed(
+    robot: Robot, functions: Sequence[str], method: str, frame: str, *, steps: bool, rules: Rules
+) -> Answer:
+    """One row a function and method; steps: also each statement, below its file and function."""
+    found = list(rows(robot, functions, method, frame, rules))
+    data = _about(robot, frame) | {"rules": rules, "counts": [_data(row, steps) for row in found]}
+
+    def show(console: Console) -> None:
+        _show_title(robot, frame, console, ", by the book's rules" if rules == "book" else "")
+        counts = table(["function", "method"], COLUMNS)
+        for function, name, count in found:
+            counts.add_row(f"[cyan]{function}[/]", name, *_cells(count))
+        console.print(counts)
+        if any(count is None for _, _, count in found):
+            console.print("- : the method cannot have this robot's mimic joints.")
+        if steps:
+            _show_steps(found, console)
+        if any(name == "fastest" for _, name, _ in found):
+            console.print(
+                '"fastest" is the best of the methods, also tried with regrouped inertias.'
+            )
+
+    return Answer(data, show)
+
+
+def _compared(robot: Robot, functions: Sequence[str], method: str, frame: str) -> Answer:
+    """One row a function and method: operations as they run and by the book's rules, and how many
+    times those of the best method run (divisions, roots, sines and cosines count as eight)."""
+    plain, book = (list(rows(robot, functions, method, frame, r)) for r in get_args(Rules))
+    best: dict[str, int] = {}
+    for function, _, count in plain:
+        if count is not None:
+            best[function] = min(count.weight, best.get(function, count.weight))
+    pairs = [
+        (row, by_hand, row[2].weight / best[row[0]] if row[2] and best[row[0]] else None)
+        for row, (_, _, by_hand) in zip(plain, book, strict=True)
+    ]
+    counts = [_data(row) | {"ratio": ratio, "book": _numbers(hand)} for row, hand, ratio in pairs]
+
+    def show(console: Console) -> None:
+        sides = table(["function", "method"], ("mul", "add", "ratio", "book: mul", "add"))
+        for (function, name, count), by_hand, ratio in pairs:
+            ours, theirs = (_cells(c)[:2] for c in (count, by_hand))
+            times = "-" if ratio is None else f"{ratio:.2f}"
+            sides.add_row(f"[cyan]{function}[/]", name, *ours, times, *theirs)
+        _show_title(robot, frame, console)
+        console.print(sides)
+        console.print("ratio: to the best of the function, by work as it runs.")
+        console.print("book: nothing shared between two equations, sines, signs and zeros free.")
+
+    return Answer(_about(robot, frame) | {"counts": counts}, show)
+
+
+def rows(
+    robot: Robot,
+    functions: Sequence[str],
+    method: str,
+    frame: str,
+    rules: Rules = "simplified",
+) -> Iterator[Row]:
+    """Count the named functions, or the main ones; None where a method cannot have mimic joints."""
+    for function in functions:
+        if function not in FUNCTIONS:
+            problem = f"unknown function {function!r}"
+            raise InputError("E-CLI-007", problem, f"known are {', '.join(FUNCTIONS)}")
+    named = functions or MAIN
+    found = False
+    for function in named:
+        options: dict[str, Any] = {"frame": frame} if has_frame(function) else {}
+        for name in _methods(robot, function, method):
+            if method not in ("", name):
+                continue
+            found = True
+            try:
+                yield function, name, counted(robot, function, method=name, rules=rules, **options)
+            except ModelError:
+                if frame not in robot.frames or method:
+                    raise
+                yield function, name, None
+    if not found:
+        known = dict.fromkeys(name for function in named for name in _methods(robot, function))
+        raise InputError("E-CLI-008", f"no method {method!r}", f"known are {', '.join(known)}")
+
+
+def _methods(robot: Robot, function: str, wanted: str = "") -> tuple[str, ...]:
+    """The methods to compare, "fastest" too where there is something to choose.
+
+    Without those for other robots, or too steep for many freedoms, unless wanted by name.
+    """
+    methods = [
+        m
+        for m in METHODS[that_runs(robot.model, function)]
+        if m.name == wanted
+        or not ((m.needs and m.needs(robot.model, {})) or (m.steep and robot.nv > MANY))
+    ]
+    choice = ("fastest",) if len(methods) > 1 or any(m.inertias for m in methods) else ()
+    return (*(m.name for m in methods), *choice)
+
+
+# Reports ---------------------------------------------------------------------------------------
+
+
+def _about(robot: Robot, frame: str) -> dict[str, Any]:
+    return {"robot": robot.name, "nv": robot.nv, "frame": frame}
+
+
+def _data(row: Row, steps: bool = False) -> dict[str, Any]:
+    """A row for programs."""
+    function, method, count = row
+    found: dict[str, Any] = {"function": function, "method": method, "operations": _numbers(count)}
+    if steps and count is not None:
+        found |= {"depth": count.depth, "live": count.live}
+        found["steps"] = [vars(step) | {"count": _numbers(step.count)} for step in count.steps]
+    return found
+
+
+def _numbers(count: Count | None) -> dict[str, int] | None:
+    return None if count is None else {f.name: getattr(count, f.name) for f in fields(Count)}
+
+
+def _cells(count: Count | None) -> tuple[str, ...]:
+    if count is None:
+        return ("-",) * len(COLUMNS)
+    numbers = (getattr(count, name) for name in COLUMNS.values())
+    return tuple(str(n) if n else NONE for n in numbers)
+
+
+def _show_title(robot: Robot, frame: str, console: Console, how: str = "") -> None:
+    console.print(
+        f"Operations for one state of [bold]{escape(robot.name)}[/] (nv {robot.nv}), "
+        f"frame {escape(repr(frame))}{how}:"
+    )
+
+
+def _show_steps(found: Sequence[Row], console: Console) -> None:
+    for function, method, whole in found:
+        if whole is None:
+            continue
+        console.print(
+            f"\n[cyan]{function}[/], {method}: {whole.depth} operations one after the other, at "
+            f"most {whole.live} values at a time; by statement:"
+        )
+        used = [k for k, cell in enumerate(_cells(whole)) if cell != NONE]
+        parts = table(["line", "statement", "equation"], [[*COLUMNS][k] for k in used])
+        for place, steps in groupby(whole.steps, key=lambda step: f"{step.file}: {step.function}"):
+            parts.add_row("", f"[cyan]{escape(place)}[/]")
+            for step in steps:
+                cells, source = _cells(step.count), f"[dim]{escape(step.source)}[/]"
+                parts.add_row(str(step.line), source, step.equation, *(cells[k] for k in used))
+        console.print(parts)

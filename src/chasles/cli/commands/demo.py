@@ -1,19 +1,36 @@
-"""The command `chasles demo`."""
+"""The command `chasles demo`: an arm moves, and three independent routes must agree on it."""
 
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-import typer
+import numpy as np
+from rich.console import Console
 
-from chasles.cli import demo as experiment
-from chasles.cli import demo_report
-from chasles.cli.command import FOUND, Answer
-from chasles.cli.output import check_new_picture
+from chasles.cli.command import FOUND, Answer, write_saved
+from chasles.cli.commands.bench import CALLS, Way, interleaved, loop
+from chasles.cli.options import option
+from chasles.cli.output import check_new_picture, table, write_picture
+from chasles.functions.compiled import Compiled
+from chasles.plots.paper import energies, finish, forces, legend, sheet
+from chasles.robot import Robot
+from chasles.robots import puma560
+
+START = np.radians([-90.0, 110.0, -160.0, 0.0, 0.0, 0.0])
+END = np.radians([60.0, 20.0, -20.0, 90.0, 60.0, 120.0])
+DURATION = 2.0
+STEPS = 500
+BATCH = 4096
+SECONDS = 0.05
+TIMED = ("inverse_dynamics", "forward_dynamics", "mass_matrix")
 
 
 def demo(
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="The picture to write (.png, .svg, .pdf).")
+        Path, option("The picture to write (.png, .svg, .pdf).", "--output", "-o")
     ] = Path("demo.png"),
 ) -> Answer:
     """Move an arm, check its torques three ways, save a plot.
@@ -29,10 +46,199 @@ def demo(
     chasles demo --output puma.svg
     """
     check_new_picture(output)
-    result = experiment.run()
-    demo_report.plot(result, output)
-    return Answer(
-        demo_report.data(result) | {"files": {"plot": output}},
-        lambda console: demo_report.show(result, output, console),
-        0 if all(check.passed for check in result.checks) else FOUND,
+    result = run()
+    _plot(result, output)
+    passed = all(check.passed for check in result.checks)
+    data = _data(result) | {"files": {"plot": output}}
+    return Answer(data, partial(_show, result, output), 0 if passed else FOUND)
+
+
+# The experiment --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Check:
+    """A number that would be zero in exact arithmetic, and the bound it must stay under."""
+
+    what: str
+    value: float
+    unit: str
+    bound: float
+
+    @property
+    def passed(self) -> bool:
+        return self.value < self.bound
+
+
+@dataclass(frozen=True)
+class Speed:
+    """Operations of a function, and seconds to compile it, for a call, for a state."""
+
+    function: str
+    operations: int
+    compile: float
+    call: float
+    state: float
+
+
+@dataclass(frozen=True)
+class Demo:
+    """The motion (one row a sample), the forces and energies found for it, checks and speeds."""
+
+    robot: Robot
+    t: np.ndarray
+    q: np.ndarray
+    qd: np.ndarray
+    qdd: np.ndarray
+    tau: np.ndarray
+    kinetic: np.ndarray
+    potential: np.ndarray
+    work: np.ndarray
+    recovered: np.ndarray
+    checks: tuple[Check, ...]
+    speeds: tuple[Speed, ...]
+
+
+def run(*, steps: int = STEPS, batch: int = BATCH) -> Demo:
+    """Move the PUMA 560, and check its torques by forward dynamics and by energy.
+
+    There are two samples a step, so that Runge-Kutta and Simpson find the middle of each.
+    """
+    robot, h = puma560(), DURATION / steps
+    compiled = {name: _timed(partial(robot.function, name)) for name in TIMED}
+    t = np.linspace(0.0, DURATION, 2 * steps + 1)
+    q, qd, qdd = minimum_jerk(START, END, t)
+    tau = robot.inverse_dynamics(q, qd, qdd)
+    residual = robot.forward_dynamics(q, qd, tau) - qdd
+    recovered = robot.simulate(
+        *(q[0], qd[0]),
+        duration=DURATION,
+        dt=h,
+        control=lambda t, q, qd: tau[round(2.0 * t / h)],
+        compiled=False,
+    ).q
+    kinetic, potential = robot.kinetic_energy(q, qd), robot.potential_energy(q)
+    power = np.sum(tau * qd, axis=-1)
+    simpson = h / 6.0 * (power[:-2:2] + 4.0 * power[1:-1:2] + power[2::2])
+    work = np.concatenate([[0.0], np.cumsum(simpson)])
+    gained = (kinetic + potential - kinetic[0] - potential[0])[::2]
+    ends = [robot.forward_kinematics(x[-1], frame="tool")[:3, 3] for x in (q, recovered)]
+    checks = (
+        Check("acceleration, forward of inverse", _largest(residual), "rad/s²", 1e-9),
+        Check("angles, integrating the torques", _largest(recovered - q[::2]), "rad", 1e-6),
+        Check("tool's end, integrating the torques", _largest(ends[1] - ends[0]), "m", 1e-6),
+        Check("work of the torques less energy", _largest(work - gained), "J", 1e-6),
     )
+    speeds = tuple(_speed(name, batch, *compiled[name]) for name in TIMED)
+    return Demo(robot, t, q, qd, qdd, tau, kinetic, potential, work, recovered, checks, speeds)
+
+
+def minimum_jerk(
+    start: np.ndarray, end: np.ndarray, t: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Positions, velocities and accelerations at times t, from rest to rest (Flash, Hogan 1985)."""
+    duration = t[-1] - t[0]
+    u, way = ((t - t[0]) / duration)[:, None], end - start
+    s = u**3 * (10.0 - 15.0 * u + 6.0 * u**2)
+    ds = 30.0 * u**2 * (1.0 - u) ** 2
+    dds = 60.0 * u * (1.0 - u) * (1.0 - 2.0 * u)
+    return start + way * s, way * ds / duration, way * dds / duration**2
+
+
+def _largest(x: np.ndarray) -> float:
+    return float(np.max(np.abs(x)))
+
+
+def _timed(make: Callable[[], Compiled]) -> tuple[Compiled, float]:
+    begin = time.perf_counter()
+    return make(), time.perf_counter() - begin
+
+
+def _speed(name: str, batch: int, compiled: Compiled, compile_time: float) -> Speed:
+    """The least of several runs, on one thread, into an array that is reused."""
+    rng = np.random.default_rng(1)
+    inputs = [rng.uniform(-1.0, 1.0, (batch, *v.shape)) for v in compiled.program.inputs]
+    out = np.empty((batch, *compiled.program.outputs[0].shape))
+    single = partial(compiled.fast, out=out[0])  # what a method of Robot is
+    states = [tuple(x[0] for x in inputs)] * CALLS
+    ways = [
+        Way(CALLS, partial(loop, single, states), time.perf_counter),
+        Way(batch, partial(compiled, *inputs, out=out), time.perf_counter),
+    ]
+    call, state = interleaved(ways, SECONDS)
+    return Speed(name, compiled.program.count.flops, compile_time, call, state)
+
+
+# The report ------------------------------------------------------------------------------------
+
+
+def _data(demo: Demo) -> dict[str, Any]:
+    """The same for programs: rad, rad/s, N m; seconds to compile, of a call, a state."""
+    return {
+        "robot": demo.robot.name,
+        "duration": demo.t[-1],
+        "joints": [
+            {
+                "name": name,
+                "from": demo.q[0, k],
+                "to": demo.q[-1, k],
+                "peak_speed": np.max(np.abs(demo.qd[:, k])),
+                "peak_torque": np.max(np.abs(demo.tau[:, k])),
+                "rms_torque": np.sqrt(np.mean(demo.tau[:, k] ** 2)),
+            }
+            for k, name in enumerate(demo.robot.joints)
+        ],
+        "checks": [vars(check) | {"passed": check.passed} for check in demo.checks],
+        "speeds": [vars(speed) for speed in demo.speeds],
+    }
+
+
+def _show(demo: Demo, output: Path, console: Console) -> None:
+    """The motion by joint, the checks, and what it cost; output: where the plot is."""
+    robot = demo.robot
+    console.print(
+        f"[bold]{robot.name}[/] moves {robot.nv} joints from rest to rest in {demo.t[-1]:g} s.\n"
+        f"Torques of {len(demo.t)} states by inverse dynamics, in one call:"
+    )
+    rows = table(
+        ["joint"], ["from °", "to °", "peak °/s", "peak N m", "rms N m", "of torque limit"]
+    )
+    for joint in _data(demo)["joints"]:
+        share = joint["peak_torque"] / robot.joint(joint["name"]).limits.effort
+        angles = (f"{np.degrees(joint[key]):.0f}" for key in ("from", "to", "peak_speed"))
+        torques = (f"{joint[key]:.2f}" for key in ("peak_torque", "rms_torque"))
+        rows.add_row(f"[cyan]{joint['name']}[/]", *angles, *torques, f"{share:.0%}")
+    console.print(rows)
+    console.print("The motion must come back from the torques, their work must become energy:")
+    rows = table(["", "should be zero"], ["largest", "allowed"])
+    for x in demo.checks:
+        mark = "[green]ok[/]" if x.passed else "[bold red]NO[/]"
+        rows.add_row(mark, x.what, f"{x.value:.1e} {x.unit}", f"{x.bound:.0e} {x.unit}")
+    console.print(rows)
+    console.print(f"Functions are compiled for this robot; one core, one call or {BATCH} states:")
+    rows = table(
+        ["function"], ["mul, add", "compile ms", "call µs", "ns/state", "million states/s"]
+    )
+    for speed in demo.speeds:
+        times = f"{1e3 * speed.compile:.0f}", f"{1e6 * speed.call:.2f}", f"{1e9 * speed.state:.1f}"
+        rate = f"[bold]{1e-6 / speed.state:.0f}[/]"
+        rows.add_row(f"[cyan]{speed.function}[/]", f"{speed.operations}", *times, rate)
+    console.print(rows)
+    write_saved(console, {"plot": output})
+
+
+def _plot(demo: Demo, path: Path) -> None:
+    """Joint angles, torques and energies over time, as a picture file."""
+    figure, (angles, torques, energy) = sheet(3)
+    steps = demo.t[::2]
+    some = slice(None, None, max(1, len(steps) // 12))
+    for k in range(demo.robot.nv):
+        angles.plot(demo.t, np.degrees(demo.q[:, k]), f"C{k}")
+        angles.plot(steps[some], np.degrees(demo.recovered[some, k]), f"C{k}o", markersize=3)
+    finish(angles, "joint angles (°); dots: integrated", "time (s)")
+    forces(demo.robot, demo.tau, demo.t, torques)
+    energies(demo.kinetic, demo.potential, demo.t, energy)
+    some = slice(None, None, max(1, len(steps) // 25))
+    energy.plot(steps[some], demo.work[some], "k.", label="work of the torques")
+    legend(energy)
+    write_picture(figure, path)

@@ -1,16 +1,14 @@
 """The command `chasles explain`."""
 
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from chasles.algorithms import FUNCTIONS, METHODS
 from chasles.cli.command import Answer, said
-from chasles.cli.options import Frame, among
-from chasles.cli.target import Asked
+from chasles.cli.options import Asked, Frame, among, has_frame, method_option, option
 from chasles.errors import InputError
-from chasles.functions.tracing import signature
 
 
 def explain(
@@ -23,18 +21,10 @@ def explain(
             autocompletion=among(FUNCTIONS),
         ),
     ],
-    method: Annotated[
-        str,
-        typer.Option(
-            "--method",
-            "-m",
-            autocompletion=among(method.name for row in FUNCTIONS.values() for method in row),
-            help="The method's name.",
-        ),
-    ] = "fastest",
+    method: Annotated[str, method_option("The method's name.")] = "fastest",
     frame: Frame = "",
     program: Annotated[
-        bool, typer.Option("--program", help="Every line of the program, also with --json.")
+        bool, option("Every line of the program, also with --json.", "--program")
     ] = False,
 ) -> Answer:
     """Explain what runs when a function is called.
@@ -54,17 +44,10 @@ def explain(
     if function not in METHODS:
         problem = f"unknown function {function!r}"
         raise InputError("E-CLI-044", problem, f"known are {', '.join(METHODS)}")
-    has_frame = "frame" in signature(METHODS[function][0].algorithm).options
-    options: dict[str, Any] = {"frame": frame or robot.frames[-1]} if has_frame else {}
+    options = {"frame": frame or robot.frames[-1]} if has_frame(function) else {}
     found = robot.explain(function, method=method, **options)
-    data = {
-        "robot": found.robot,
-        "function": found.function,
-        "method": found.method,
-        "reason": found.reason,
-        "source": found.source,
-        "lines": found.lines,
-        "sources": found.sources,
+    plain = ("robot", "function", "method", "reason", "source", "lines", "sources")
+    data = {name: getattr(found, name) for name in plain} | {
         "given": asdict(found.given),
         "passes": [
             each._asdict() | {"operations": asdict(each.operations)} for each in found.passes

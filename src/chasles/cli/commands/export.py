@@ -1,34 +1,36 @@
 """The command `chasles export`."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-import typer
-
-from chasles.cli import export as task
+from chasles.algorithms import METHODS
 from chasles.cli.command import Answer, said
-from chasles.cli.options import Frame, Functions, listed
-from chasles.cli.target import Asked
+from chasles.cli.options import Asked, Frame, Functions, has_frame, listed, option
 from chasles.errors import InputError
 from chasles.exporting import export as write
+from chasles.exporting import function_of
+from chasles.functions.doors import NEEDED
+from chasles.functions.programs import spaces
+from chasles.robot import Robot
 
 
 def export(
     asked: Asked,
     functions: Functions,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The folder to write to.")],
-    dtype: Annotated[str, typer.Option(help="double or float.")] = "double",
+    output: Annotated[Path, option("The folder to write to.", "--output", "-o")],
+    dtype: Annotated[str, option("double or float.")] = "double",
     own_sine: Annotated[
-        bool, typer.Option("--own-sine", help="Sines and cosines without the C library.")
+        bool, option("Sines and cosines without the C library.", "--own-sine")
     ] = False,
     prefix: Annotated[
-        str, typer.Option(show_default=False, help="Of all names. Default: the robot's name.")
+        str, option("Of all names. Default: the robot's name.", show_default=False)
     ] = "",
     frame: Frame = "",
-    axes: Annotated[str, typer.Option(show_default=False, help="world or frame.")] = "",
-    at: Annotated[str, typer.Option(show_default=False, help="frame, world or x,y,z.")] = "",
-    dissipation: Annotated[bool, typer.Option("--dissipation", help="With friction.")] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace files.")] = False,
+    axes: Annotated[str, option("world or frame.", show_default=False)] = "",
+    at: Annotated[str, option("frame, world or x,y,z.", show_default=False)] = "",
+    dissipation: Annotated[bool, option("With friction.", "--dissipation")] = False,
+    overwrite: Annotated[bool, option("Replace files.", "--overwrite")] = False,
 ) -> Answer:
     """Write functions of a robot as plain C99, with a test.
 
@@ -56,7 +58,40 @@ def export(
         own_sine=own_sine,
         dissipation=dissipation,
         overwrite=overwrite,
-        **task.viewpoint(robot, names, frame=frame, axes=axes, at=at),
+        **_viewpoint(robot, names, frame=frame, axes=axes, at=at),
     )
     data = {"robot": robot.name, "functions": names, "files": {p.name: p for p in paths}}
-    return Answer(data, said(*task.lines(paths)))
+    lines = (
+        f"Written to {paths[0].parent}: {', '.join(path.name for path in paths)}",
+        "Build and test:",
+        f"  cmake -S {paths[0].parent} -B build && cmake --build build",
+        "  ctest --test-dir build",
+    )
+    return Answer(data, said(*lines))
+
+
+def _viewpoint(
+    robot: Robot, functions: Sequence[str], *, frame: str, axes: str, at: str
+) -> dict[str, Any]:
+    """The options of functions that have a frame: the last one unless it is named."""
+    given: dict[str, Any] = {"axes": axes} if axes else {}
+    if at:
+        given["at"] = at if at in ("frame", "world") else _point(at)
+    known = [function_of(name) for name in functions if function_of(name) in METHODS]
+    for name in known:
+        needed = [f"{x}=" for x in spaces(name).options if x in NEEDED and x != "frame"]
+        if needed:
+            words = " and ".join(needed)
+            remedy = "give them to chasles.export"
+            raise InputError("E-CLI-011", f"it needs {words}", remedy, part=f"--function {name}")
+    if frame or any(map(has_frame, known)):
+        given["frame"] = frame or robot.frames[-1]
+    return given
+
+
+def _point(text: str) -> list[float]:
+    try:
+        return [float(word) for word in text.split(",")]
+    except ValueError:
+        problem = "give frame, world, or x,y,z in the frame"
+        raise InputError("E-CLI-012", problem, part=f"--at {text}") from None

@@ -1,8 +1,21 @@
 """The command `chasles info`."""
 
-from chasles.cli import info as report
+import math
+from functools import partial
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
 from chasles.cli.command import Answer
-from chasles.cli.target import Asked
+from chasles.cli.options import Asked
+from chasles.cli.output import table, vector
+from chasles.model import Body
+from chasles.robot import Robot
+
+MOST_NOTES = 50
+"""Shown; published robots have fewer."""
 
 
 def info(asked: Asked) -> Answer:
@@ -21,4 +34,149 @@ def info(asked: Asked) -> Answer:
     chasles info robot.xacro --argument arm=left --json
     """
     robot = asked.robot()
-    return Answer(report.facts(robot), lambda console: report.show(robot, console))
+    return Answer(_facts(robot), partial(_show, robot))
+
+
+def _facts(robot: Robot) -> dict[str, Any]:
+    """The same for programs: SI units; q, qd: first coordinate, one past the last."""
+    source = robot.model.source
+    return {
+        "name": robot.name,
+        "mass": robot.mass,
+        "nq": robot.nq,
+        "nv": robot.nv,
+        "gravity": robot.gravity,
+        "joints": [_joint(robot, i) for i in robot.model.in_file_order],
+        "links": [
+            {
+                "name": link.name,
+                "joint": _carrier(robot, link.name),
+                "mass": link.inertia.m,
+                "center": [h / link.inertia.m for h in link.inertia.h] if link.inertia.m else None,
+            }
+            for link in source.links
+        ],
+        "loops": [
+            {"name": x.name, "type": x.kind, "parent": x.parent, "child": x.child}
+            for x in source.loops
+        ],
+        "couplings": [{"name": x.name, "freedoms": x.freedoms} for x in source.couplings],
+        "frames": robot.frames,
+        "notes": robot.notes,
+    }
+
+
+def _joint(robot: Robot, i: int) -> dict[str, Any]:
+    body = robot.model.bodies[i]
+    own = body.follow is None and body.drive is None
+    spans = {
+        "q": robot.model.position_slices[i] if own else None,
+        "qd": robot.model.velocity_slices[i] if own else None,
+    }
+    mimic = body.follow and {
+        "joint": robot.model.bodies[body.follow.leader].data.name,
+        "ratio": body.follow.ratio,
+        "offset": body.follow.offset,
+    }
+    return {
+        "name": body.data.name,
+        "type": _kind(body),
+        "axis": list(body.data.axis) if _axis(body) else None,
+        "lower": body.data.limits.lower,
+        "upper": body.data.limits.upper,
+        "effort": body.data.limits.effort,
+        "velocity": body.data.limits.velocity,
+        **{key: x and [x.start, x.stop] for key, x in spans.items()},
+        "mimic": mimic,
+    }
+
+
+def _carrier(robot: Robot, link: str) -> str | None:
+    """The joint that moves a link; none of one fixed to the world."""
+    carrier = robot.model.frames[link].body
+    return robot.model.bodies[carrier].data.name if carrier >= 0 else None
+
+
+def _show(robot: Robot, console: Console) -> None:
+    """Joints, bodies, frames and notes."""
+    console.print(
+        f"[bold]{escape(robot.name)}[/]: {robot.mass:.6g} kg, {len(robot.bodies)} links, "
+        f"nq {robot.nq}, nv {robot.nv}, gravity {vector(robot.gravity)} m/s²"
+    )
+    console.print(_joints(robot))
+    console.print(_links(robot))
+    for loop in robot.model.source.loops:
+        ends = f"{loop.parent or '(the world)'} to {loop.child}"
+        console.print(f"[bold]loop[/] [cyan]{escape(loop.name)}[/]: {loop.kind}, {escape(ends)}")
+    for coupling in robot.model.source.couplings:
+        between = escape(", ".join(coupling.freedoms))
+        console.print(f"[bold]coupling[/] [cyan]{escape(coupling.name)}[/]: of {between}")
+    extra = [name for name in robot.frames if name not in set(robot.bodies)]
+    if extra:
+        console.print(f"[bold]frames[/] beside the links: {escape(', '.join(extra))}")
+    if robot.notes:
+        console.print(f"[bold]notes[/] ({len(robot.notes)})")
+        notes = Table.grid(padding=(0, 1))
+        for note in robot.notes[:MOST_NOTES]:
+            notes.add_row("[yellow]•[/]", escape(note))
+        console.print(notes)
+    if len(robot.notes) > MOST_NOTES:
+        console.print(f"and {len(robot.notes) - MOST_NOTES} more (--json has all)")
+
+
+def _joints(robot: Robot) -> Table:
+    rows = table(["q", "qd", "joint", "type", "axis", "limits"])
+    for i in robot.model.in_file_order:
+        body = robot.model.bodies[i]
+        limits = body.data.limits
+        rows.add_row(
+            *_where(robot, i),
+            f"[cyan]{escape(body.data.name)}[/]",
+            _kind(body),
+            _axis(body),
+            _range(limits.lower, limits.upper, body.joint.units[0]),
+        )
+    return rows
+
+
+def _where(robot: Robot, i: int) -> tuple[str, str]:
+    """Indices of a joint's coordinates, or the joint that they follow."""
+    follow = robot.model.bodies[i].follow
+    if robot.model.bodies[i].drive is not None:
+        return "given in time", ""
+    if follow is None:
+        return _span(robot.model.position_slices[i]), _span(robot.model.velocity_slices[i])
+    leader = _span(robot.model.position_slices[follow.leader])
+    offset = f"{follow.offset:+g}" if follow.offset else ""
+    return f"{follow.ratio:g}·q{leader}{offset}", ""
+
+
+def _span(where: slice) -> str:
+    return f"{where.start}" if where.stop - where.start == 1 else f"{where.start}:{where.stop}"
+
+
+def _kind(body: Body) -> str:
+    """The type as files name it, or the class of a user's own."""
+    own = body.data.custom
+    kind = body.data.kind if own is None else type(own).__name__
+    return f"reversed {kind}" if body.data.reversed else kind
+
+
+def _axis(body: Body) -> str:
+    return vector(body.data.axis) if body.data.traits.along else ""
+
+
+def _range(lower: float, upper: float, unit: str) -> str:
+    if not (math.isfinite(lower) or math.isfinite(upper)):
+        return ""
+    return f"{lower:.3g} to {upper:.3g} {unit}"
+
+
+def _links(robot: Robot) -> Table:
+    rows = table(["link", "moved by"], ["mass kg", "centre of mass m"])
+    for link in robot.model.source.links:
+        moved = _carrier(robot, link.name) or "(the world)"
+        m = link.inertia.m
+        center = vector([h / m for h in link.inertia.h]) if m else ""
+        rows.add_row(f"[cyan]{escape(link.name)}[/]", escape(moved), f"{m:.5g}", center)
+    return rows

@@ -7,8 +7,7 @@ import typer
 
 from chasles.cli.command import Answer
 from chasles.cli.lint_report import Task, plain, show
-from chasles.cli.options import Arguments
-from chasles.cli.target import given, installed
+from chasles.cli.options import Arguments, given, installed, option
 
 
 class FailOn(StrEnum):
@@ -31,13 +30,13 @@ def lint(
     ],
     argument: Arguments,
     fix: Annotated[
-        bool, typer.Option("--fix", help="Write NAME.fixed.urdf beside the file; show the changes.")
+        bool, option("Write NAME.fixed.urdf beside the file; show the changes.", "--fix")
     ] = False,
     fail_on: Annotated[
-        FailOn, typer.Option("--fail-on", help="Exit status 1 from such findings on.")
+        FailOn, option("Exit status 1 from such findings on.", "--fail-on")
     ] = FailOn.warning,
     no_meshes: Annotated[
-        bool, typer.Option("--no-meshes", help="Do not open the mesh files that a file names.")
+        bool, option("Do not open the mesh files that a file names.", "--no-meshes")
     ] = False,
 ) -> Answer:
     """Find what is wrong or odd in robot files, also in those that do not load.

@@ -1,15 +1,22 @@
 """The command `chasles motion`."""
 
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from chasles.cli.command import Answer
-from chasles.cli.motion import Task
-from chasles.cli.motion_report import carried_out
-from chasles.cli.output import check_new_picture, check_new_table
-from chasles.cli.target import Asked
+from chasles.cli.command import Answer, write_saved
+from chasles.cli.motion import Summary, Task, run
+from chasles.cli.options import Asked, option
+from chasles.cli.output import bar, check_new_picture, check_new_table, table, write_picture
+from chasles.formats.files import size
+from chasles.plots.paper import efforts, finish, sheet
+from chasles.plots.paper import forces as draw_forces
 
 
 def motion(
@@ -19,41 +26,35 @@ def motion(
     ],
     frame: Annotated[
         list[str],
-        typer.Option(
+        option(
+            "A frame to follow; repeatable. Default: the last.",
             "--frame",
             metavar="NAME",
             default_factory=list,
             show_default=False,
-            help="A frame to follow; repeatable. Default: the last.",
         ),
     ],
     all_links: Annotated[
-        bool, typer.Option("--all-links", help="Follow every link and frame of the robot.")
+        bool, option("Follow every link and frame of the robot.", "--all-links")
     ] = False,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The table to write (.csv, .parquet).")
+        Path | None, option("The table to write (.csv, .parquet).", "--output", "-o")
     ] = None,
-    plot: Annotated[
-        Path | None, typer.Option("--plot", help="A picture to draw (.png, .svg, .pdf).")
-    ] = None,
+    plot: Annotated[Path | None, option("A picture to draw (.png, .svg, .pdf).", "--plot")] = None,
     forces: Annotated[
-        Path | None, typer.Option("--forces", help="External force and couple: one, or each.")
+        Path | None, option("External force and couple: one, or each.", "--forces")
     ] = None,
     forces_on: Annotated[
-        str,
-        typer.Option(
-            "--forces-on", show_default=False, help="The frame they act on. Default: the last."
-        ),
+        str, option("The frame they act on. Default: the last.", "--forces-on", show_default=False)
     ] = "",
     at_world: Annotated[
-        bool,
-        typer.Option("--at-world", help="Of the point at the world's origin, as in W and H."),
+        bool, option("Of the point at the world's origin, as in W and H.", "--at-world")
     ] = False,
     step: Annotated[
-        float | None, typer.Option("--step", help="Seconds between instants without times.")
+        float | None, option("Seconds between instants without times.", "--step")
     ] = None,
     differentiate: Annotated[
-        bool, typer.Option("--differentiate", help="Compute missing rates by differences.")
+        bool, option("Compute missing rates by differences.", "--differentiate")
     ] = False,
 ) -> Answer:
     """Compute poses, velocities, accelerations and forces along a motion.
@@ -86,4 +87,74 @@ def motion(
         differentiate,
         at="world" if at_world else "frame",
     )
-    return carried_out(task, output, plot)
+    files = {what: path for what, path in (("table", output), ("plot", plot)) if path is not None}
+    for path in files.values():
+        task.check_not_read(path)
+    columns = (TaskProgressColumn(), TimeRemainingColumn(), TextColumn("left"))
+    with bar(size(str(motion)), *columns) as told:
+        summary = run(task, output, lambda count: told(completed=count))
+    if plot is not None:
+        _draw(task, summary, plot)
+
+    data = _data(task, summary) | {"files": files}
+    return Answer(data, partial(_show, task, summary, files))
+
+
+def _data(task: Task, summary: Summary) -> dict[str, Any]:
+    """The same for programs: SI units."""
+    joints = zip(efforts(task.robot), summary.peak, summary.rms, strict=True)
+    work = summary.work
+    return {
+        "robot": task.robot.name,
+        "instants": summary.instants,
+        "start": summary.start,
+        "end": summary.end,
+        "forces": [
+            {"joint": name, "unit": unit, "peak": peak, "rms": rms}
+            for (name, unit), peak, rms in joints
+        ],
+        "frame": task.frames[0],
+        "peak_speed": summary.speed,
+        "peak_acceleration": summary.acceleration,
+        "energy": dict(zip(("first", "last"), summary.energy, strict=True)),
+        "work": None if work is None else {"joints": work[0], "external": work[1]},
+    }
+
+
+def _show(task: Task, summary: Summary, files: Mapping[str, Path], console: Console) -> None:
+    """Print the length of the motion, joint forces, the frame's motion and the energy."""
+    robot, frame = task.robot, task.frames[0]
+    length = "" if summary.end is None else f", {summary.start:g} to {summary.end:g} s"
+    console.print(f"[bold]{escape(robot.name)}[/]: {summary.instants} instants{length}")
+    rows = table(["joint force"], ["peak", "rms", "unit"])
+    forces = zip(efforts(robot), summary.peak, summary.rms, strict=True)
+    for (name, unit), peak, rms in forces:
+        rows.add_row(f"[cyan]{escape(name)}[/]", f"{peak:.5g}", f"{rms:.5g}", unit)
+    console.print(rows)
+    if robot.model.constraints:
+        console.print("The robot has loops: these are the forces of its tree, without the loops'.")
+    console.print(
+        f"frame {escape(repr(frame))}: peak speed {summary.speed:.5g} m/s, "
+        f"peak acceleration {summary.acceleration:.5g} m/s²"
+    )
+    first, last = summary.energy
+    console.print(f"energy: {first:.5g} J at first, {last:.5g} J at last ({last - first:+.5g} J)")
+    if summary.work is not None:
+        joints, outside = summary.work
+        console.print(f"work: {joints:.5g} J of the joints, {outside:.5g} J of external forces")
+    write_saved(console, files)
+
+
+def _draw(task: Task, summary: Summary, path: Path) -> None:
+    """Joint positions, joint forces and the frame's speed over time, as a picture file."""
+    robot = task.robot
+    figure, (positions, forces, speed) = sheet(3)
+    samples, rest = summary.samples[:, 0], summary.samples[:, 1:]
+    t = None if summary.end is None else samples
+    across = "instant" if t is None else "time (s)"
+    positions.plot(samples, rest[:, : robot.nq])
+    finish(positions, "joint positions (rad, m)", across)
+    draw_forces(robot, rest[:, robot.nq : -1], t, forces)
+    speed.plot(samples, rest[:, -1], "k")
+    finish(speed, f"speed of {task.frames[0]!r} (m/s)", across)
+    write_picture(figure, path)

@@ -1,7 +1,18 @@
 """The command `chasles robots`."""
 
-from chasles.cli import robots as report
+import inspect
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+
 from chasles.cli.command import Answer
+from chasles.cli.options import needs
+from chasles.cli.output import table
+from chasles.formats import registry
+from chasles.robots import ROBOTS
 
 
 def robots() -> Answer:
@@ -17,5 +28,46 @@ def robots() -> Answer:
 
     chasles info panda
     """
-    found = report.found()
-    return Answer(found, lambda console: report.show(found, console))
+    built_in = [
+        {
+            "name": name,
+            "arguments": needs(name),
+            "what": (inspect.getdoc(make) or "").partition("\n")[0],
+        }
+        for name, make in ROBOTS.items()
+    ]
+    known = registry.installed()
+    installed = {
+        source: [
+            {
+                "folder": place,
+                "robots": [
+                    {"name": robot.name, "file": robot.path.relative_to(place)}
+                    for robot in known
+                    if robot.path.is_relative_to(place)
+                ],
+            }
+            for place in places
+        ]
+        for source, places in registry.folders().items()
+    }
+    found = {"built_in": built_in, "installed": installed}
+    return Answer(found, partial(_show, found))
+
+
+def _show(found: Mapping[str, Any], console: Console) -> None:
+    """The built-in robots, then those of each package, with their files in its folder."""
+    rows = table(["built in", "what"])
+    for robot in found["built_in"]:
+        needed = [",".join(robot["arguments"])] if robot["arguments"] else []
+        rows.add_row(":".join([robot["name"], *needed]), escape(robot["what"]))
+    console.print(rows)
+    for source, places in found["installed"].items():
+        for place in places:
+            console.print(f"[bold]{source}[/]: {escape(str(place['folder']))}", soft_wrap=True)
+            rows = table(["name", "file"])
+            for robot in place["robots"]:
+                rows.add_row(robot["name"], escape(str(robot["file"])))
+            console.print(rows)
+        if not places:
+            console.print(f"[bold]{source}[/]: not installed")

@@ -1,22 +1,55 @@
 """The command `chasles simulate`."""
 
+import time
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+import numpy as np
 import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import (
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
-from chasles.cli import flags
-from chasles.cli.command import Answer
-from chasles.cli.options import Arguments, Floating, NoMimic, NoSnap, Strict, among, check_folder
-from chasles.cli.output import check_new_table
+from chasles.cli.command import INTERRUPTED, Answer, Terminal, said, write, write_saved
+from chasles.cli.options import (
+    Arguments,
+    Floating,
+    NoMimic,
+    NoSnap,
+    Strict,
+    among,
+    check_folder,
+    given,
+    names,
+    option,
+)
+from chasles.cli.output import TABLES, bar, check_new_table, vector, write_picture
+from chasles.cli.output import table as new_table
+from chasles.cli.recording import MOTION, Recording
 from chasles.cli.scenario import CONTROLS
-from chasles.cli.simulate import Task
-from chasles.cli.simulate_report import carried_out, written
-from chasles.cli.target import given, names
+from chasles.cli.simulate import Task, contacts, coordinates, gains, interruptible, run
+from chasles.cli.simulate import disturbance as pushes
+from chasles.cli.simulate import said as flags
+from chasles.formats.files import whole
+from chasles.formats.motion import numbered
+from chasles.plots.paper import curves, energies, finish, sheet
+from chasles.robot import Robot
 from chasles.simulate import INTEGRATORS
 
+MOST_SHOWN = 4000
+"""Instants of a plot, at most about."""
+
+Arrays = Mapping[str, np.ndarray]
+
 NUMBERS = "X,...|JOINT=X"
-"""How coordinates are written."""
+"""Form of coordinates on the command line."""
 
 
 def simulate(
@@ -29,77 +62,63 @@ def simulate(
             autocompletion=names,
         ),
     ] = "",
-    duration: Annotated[float | None, typer.Option(help="Seconds; 1 if not said.")] = None,
-    dt: Annotated[float | None, typer.Option(help="The longest step, in s. Default: 1 ms.")] = None,
+    duration: Annotated[float | None, option("Seconds; 1 if not said.")] = None,
+    dt: Annotated[float | None, option("The longest step, in s. Default: 1 ms.")] = None,
     integrator: Annotated[
         str | None,
-        typer.Option(
+        option(
+            "rk4 (default), dopri5, semi-implicit, variational, ...",
             autocompletion=among(INTEGRATORS),
-            help="rk4 (default), dopri5, semi-implicit, variational, ...",
         ),
     ] = None,
-    rtol: Annotated[float | None, typer.Option(help="Of dopri5's steps.")] = None,
-    atol: Annotated[float | None, typer.Option(help="Of dopri5's steps.")] = None,
-    every: Annotated[int | None, typer.Option(help="Keep one state of so many.")] = None,
+    rtol: Annotated[float | None, option("Of dopri5's steps.")] = None,
+    atol: Annotated[float | None, option("Of dopri5's steps.")] = None,
+    every: Annotated[int | None, option("Keep one state of so many.")] = None,
     q: Annotated[
         list[str] | None,
-        typer.Option("--q", metavar=NUMBERS, help="Start: all numbers, or some joints'; repeat."),
+        option("Start: all numbers, or some joints'; repeat.", "--q", metavar=NUMBERS),
     ] = None,
-    qd: Annotated[
-        list[str] | None, typer.Option("--qd", metavar=NUMBERS, help="The same of rates.")
-    ] = None,
-    random: Annotated[
-        int | None, typer.Option("--random", metavar="SEED", help="Start at random.")
-    ] = None,
+    qd: Annotated[list[str] | None, option("The same of rates.", "--qd", metavar=NUMBERS)] = None,
+    random: Annotated[int | None, option("Start at random.", "--random", metavar="SEED")] = None,
     control: Annotated[
         str | None,
-        typer.Option(
-            autocompletion=among((*CONTROLS, "none")), help="pd, gravity, computed-torque or none."
-        ),
+        option("pd, gravity, computed-torque or none.", autocompletion=among((*CONTROLS, "none"))),
     ] = None,
     stiffness: Annotated[
-        str | None, typer.Option("--stiffness", "--kp", help="Its stiffness: one number, or each.")
+        str | None, option("Its stiffness: one number, or each.", "--stiffness", "--kp")
     ] = None,
     damping: Annotated[
-        str | None, typer.Option("--damping", "--kd", help="Its damping: one number, or each.")
+        str | None, option("Its damping: one number, or each.", "--damping", "--kd")
     ] = None,
     goal: Annotated[
-        list[str] | None,
-        typer.Option("--target", metavar=NUMBERS, help="Where it goes. Default: the start."),
+        list[str] | None, option("Where it goes. Default: the start.", "--target", metavar=NUMBERS)
     ] = None,
     disturbance: Annotated[
-        str | None, typer.Option(metavar="effort=X,hold=X,seed=N", help="Random joint forces.")
+        str | None, option("Random joint forces.", metavar="effort=X,hold=X,seed=N")
     ] = None,
     foot: Annotated[
         list[str] | None,
-        typer.Option("--foot", metavar="FRAME[:RADIUS]", help="What may touch z = 0; repeat."),
+        option("What may touch z = 0; repeat.", "--foot", metavar="FRAME[:RADIUS]"),
     ] = None,
     ground: Annotated[
-        str | None,
-        typer.Option(metavar="LAW,KEY=X,...", help="rigid,friction=0.8 or another law."),
+        str | None, option("rigid,friction=0.8 or another law.", metavar="LAW,KEY=X,...")
     ] = None,
-    dissipation: Annotated[
-        bool, typer.Option("--dissipation", help="With joint friction.")
-    ] = False,
-    limits: Annotated[bool, typer.Option("--limits", help="Joints stop at their limits.")] = False,
+    dissipation: Annotated[bool, option("With joint friction.", "--dissipation")] = False,
+    limits: Annotated[bool, option("Joints stop at their limits.", "--limits")] = False,
     floating: Floating = False,
     no_mimic: NoMimic = False,
     no_snap: NoSnap = False,
     strict: Strict = False,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The folder to write to.")] = Path(
+    output: Annotated[Path, option("The folder to write to.", "--output", "-o")] = Path(
         "simulation"
     ),
-    table: Annotated[
-        Path | None, typer.Option("--table", help="Also a table (.csv, .parquet).")
-    ] = None,
-    no_plots: Annotated[bool, typer.Option("--no-plots", help="Draw nothing.")] = False,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on in the folder.")] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what it holds.")] = False,
-    save: Annotated[
-        float, typer.Option(help="Seconds of real time between parts on disk.", min=0.0)
-    ] = 5.0,
+    table: Annotated[Path | None, option("Also a table (.csv, .parquet).", "--table")] = None,
+    no_plots: Annotated[bool, option("Draw nothing.", "--no-plots")] = False,
+    resume: Annotated[bool, option("Go on in the folder.", "--resume")] = False,
+    overwrite: Annotated[bool, option("Replace what it holds.", "--overwrite")] = False,
+    save: Annotated[float, option("Seconds of real time between parts on disk.", min=0.0)] = 5.0,
     write_scenario: Annotated[
-        Path | None, typer.Option("--write-scenario", help="Write a scenario; do no more.")
+        Path | None, option("Write a scenario; do no more.", "--write-scenario")
     ] = None,
 ) -> Answer:
     """Let a robot move, and keep its motion in a folder.
@@ -120,32 +139,177 @@ def simulate(
 
     chasles simulate --output hold --resume
     """
-    said = flags.values(
-        {
-            "duration": duration,
-            "dt": dt,
-            "integrator": integrator,
-            "rtol": rtol,
-            "atol": atol,
-            "every": every,
-            "dissipation": dissipation or None,
-            "limits": limits or None,
-            "floating": floating or None,
-            "mimic": False if no_mimic else None,
-            "snap": False if no_snap else None,
-            "strict": strict or None,
-            "arguments": given(argument) or None,
+    values = {
+        "duration": duration,
+        "dt": dt,
+        "integrator": integrator,
+        "rtol": rtol,
+        "atol": atol,
+        "every": every,
+        "dissipation": dissipation or None,
+        "limits": limits or None,
+        "floating": floating or None,
+        "mimic": False if no_mimic else None,
+        "snap": False if no_snap else None,
+        "strict": strict or None,
+        "arguments": given(argument),
+        "start": {"q": coordinates("--q", q), "qd": coordinates("--qd", qd), "random": random},
+        "control": {
+            "law": control,
+            "stiffness": gains("--stiffness", stiffness),
+            "damping": gains("--damping", damping),
+            "target": coordinates("--target", goal),
         },
-        start={"q": q, "qd": qd, "random": random},
-        control={"law": control, "stiffness": stiffness, "damping": damping, "target": goal},
-        disturbance=disturbance,
-        feet=foot or [],
-        ground=ground,
-    )
+        "disturbance": pushes(disturbance),
+        "contact": contacts(foot or [], ground),
+    }
     if table is not None:
         check_new_table(table)
-    task = Task(target, said, output, resume, overwrite, save, table)
-    if write_scenario is not None:
-        check_folder(write_scenario)
-        return written(task, write_scenario)
-    return carried_out(task, plots=not no_plots)
+    task = Task(target, flags(values), output, resume, overwrite, save, table)
+    if write_scenario is None:
+        return _carried_out(task, plots=not no_plots)
+    check_folder(write_scenario)
+    task.scenario().write(write_scenario)
+    saved = f"Scenario saved to {write_scenario}"
+    return Answer({"files": {"scenario": write_scenario}}, said(saved))
+
+
+def _carried_out(task: Task, *, plots: bool) -> Answer:
+    """Do a task, to its end or until it is interrupted."""
+    recording = task.recording()
+    aside = Terminal(stderr=True)
+    write(aside, *(f"note: {note}" for note in recording.notes))
+    begun = time.monotonic()
+    whole_time = recording.scene.scenario.top["duration"]
+    columns = (
+        TaskProgressColumn(),
+        TextColumn("{task.completed:.3g} of {task.total:g} s simulated in"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        TextColumn("left"),
+    )
+    with bar(whole_time, *columns) as told, interruptible() as stop:
+        if not recording.finished:
+            run(recording, lambda t: told(completed=t), stop, task.save)
+    wall = time.monotonic() - begun
+    if not recording.over:
+        found = _summary(recording, None, wall)
+        kept = f"Stopped at t = {found['t']:.6g} s of {whole_time:g} s, which are kept."
+        write(aside, f"{kept} Go on with: {recording.how_to_go_on}")
+        return Answer(found, said(), INTERRUPTED)
+    arrays, robot = recording.finish(), recording.scene.robot
+    files = {"motion": recording.folder / MOTION}
+    if task.table is not None:
+        _write_table(arrays, robot, task.table)
+        files["table"] = task.table
+    if plots:
+        files |= {f"{path.stem}_plot": path for path in _draw(arrays, recording.folder)}
+    found = _summary(recording, arrays, wall) | {"files": files}
+    return Answer(found, partial(_show, found, robot))
+
+
+def _summary(recording: Recording, arrays: Arrays | None, wall: float) -> dict[str, Any]:
+    """Facts for programs; arrays: of a motion that is over; wall: seconds of real time."""
+    scene, end = recording.scene, recording.end
+    found: dict[str, Any] = {
+        "robot": scene.robot.name,
+        "robot_digest": scene.digest,
+        "scenario_digest": scene.scenario.digest(),
+        "folder": recording.folder,
+        "finished": arrays is not None,
+        "wall_s": wall,
+        "notes": recording.notes,
+    }
+    if arrays is None:
+        return found | {"t": 0.0 if end is None else end.t}
+    energy = arrays["kinetic"] + arrays["potential"]
+    found |= {
+        "t": arrays["t"][-1],
+        "states": len(arrays["t"]),
+        "q": arrays["q"][-1],
+        "qd": arrays["qd"][-1],
+        "energy": {
+            "first": energy[0],
+            "last": energy[-1],
+            "largest_change": np.max(np.abs(energy - energy[0])),
+            "largest_kinetic": np.max(arrays["kinetic"]),
+        },
+    }
+    if "contact_gaps" in arrays:
+        found["contact"] = {
+            "deepest": max(0.0, -np.min(arrays["contact_gaps"])),
+            "largest_force": np.max(np.linalg.norm(arrays["contact_forces"], axis=-1)),
+            "last_force": np.sum(arrays["contact_forces"][-1], axis=0),
+        }
+    return found
+
+
+def _show(found: Mapping[str, Any], robot: Robot, console: Console) -> None:
+    """The summary of a motion that is over, for people."""
+    console.print(f"[bold]{escape(robot.name)}[/]: {found['states']} states, to {found['t']:g} s")
+    rows = new_table(["joint"])
+    for column in ("q", "qd"):  # vectors of free joints are broken into lines
+        rows.add_column(column, justify="right", overflow="fold")
+    for joint in robot.joints:
+        parts = found["q"][robot.position_slice(joint)], found["qd"][robot.velocity_slice(joint)]
+        rows.add_row(f"[cyan]{escape(joint)}[/]", *map(_numbers, parts))
+    console.print(rows)
+    energy = found["energy"]
+    console.print(
+        f"energy: {energy['first']:.6g} J at first, {energy['last']:.6g} J at last, at most "
+        f"{energy['largest_change']:.2g} J away from the first"
+    )
+    if "contact" in found:
+        contact = found["contact"]
+        console.print(
+            f"contact: {vector(contact['last_force'])} N at last, largest "
+            f"{contact['largest_force']:.4g} N, deepest {contact['deepest']:.2g} m"
+        )
+    write_saved(console, found["files"])
+
+
+def _numbers(values: np.ndarray) -> str:
+    return f"{values[0]:.5g}" if len(values) == 1 else vector(values)
+
+
+# Tables and plots ------------------------------------------------------------------------------
+
+
+def _write_table(arrays: Arrays, robot: Robot, path: Path) -> None:
+    """One row an instant: t, q and qd by joint, energies, and gaps and forces at contacts."""
+    names, columns = ["t"], [arrays["t"]]
+    for key, where in (("q", robot.position_slice), ("qd", robot.velocity_slice)):
+        for joint in robot.joints:
+            names += numbered(f"{joint}.{key}", where(joint).stop - where(joint).start)
+            columns += list(arrays[key][:, where(joint)].T)
+    names += ["kinetic", "potential"]
+    columns += [arrays["kinetic"], arrays["potential"]]
+    if "contact_gaps" in arrays:
+        for k in range(arrays["contact_gaps"].shape[1]):
+            names += [f"contact{k}.{entry}" for entry in ("gap", "fx", "fy", "fz")]
+            columns += [arrays["contact_gaps"][:, k], *arrays["contact_forces"][:, k].T]
+    with whole(path) as part, TABLES[path.suffix.lower()](part, names) as add:
+        add(np.column_stack(columns))
+
+
+def _draw(arrays: Arrays, folder: Path) -> list[Path]:
+    """energy.png, and contact.png where there are contacts."""
+    step = max(1, len(arrays["t"]) // MOST_SHOWN)
+    t, some = arrays["t"][::step], {name: a[::step] for name, a in arrays.items() if a.ndim}
+    paths = [folder / "energy.png"]
+    figure, (energy, drift) = sheet(2)
+    energies(some["kinetic"], some["potential"], t, energy)
+    total = some["kinetic"] + some["potential"]
+    drift.plot(t, total - total[0])
+    finish(drift, "change of the total (J)", "time (s)")
+    write_picture(figure, paths[0])
+    if "contact_gaps" in some:
+        paths.append(folder / "contact.png")
+        figure, (forces, gaps) = sheet(2)
+        norms = np.linalg.norm(some["contact_forces"], axis=-1)
+        curves(forces, t, {f"point {k}": norm for k, norm in enumerate(norms.T)})
+        gaps.plot(t, some["contact_gaps"])
+        finish(forces, "contact forces (N)", "time (s)")
+        finish(gaps, "gaps (m)", "time (s)")
+        write_picture(figure, paths[1])
+    return paths

@@ -1,23 +1,27 @@
 """The command `chasles verify`."""
 
+from functools import partial
 from typing import Annotated
 
-import typer
+from rich.console import Console
+from rich.markup import escape
 
-from chasles.checks.table import CHECKS
-from chasles.checks.verify import verify as checked
-from chasles.cli import verify as report
-from chasles.cli.bench_report import progress
+from chasles.checks import CHECKS, Result, Verification, reasons
+from chasles.checks import verify as checked
 from chasles.cli.command import FOUND, Answer
-from chasles.cli.target import Asked
+from chasles.cli.options import Asked, option
+from chasles.cli.output import steps, table
+
+WIDE = 120
+"""Columns from which the function and the method stand beside the check, not below it."""
 
 
 def verify(
     asked: Asked,
-    seed: Annotated[int, typer.Option(min=0, help="Of the first random state.")] = 0,
-    states: Annotated[int, typer.Option(min=1, help="How many random states.")] = 2,
+    seed: Annotated[int, option("Of the first random state.", min=0)] = 0,
+    states: Annotated[int, option("How many random states.", min=1)] = 2,
     full: Annotated[
-        bool, typer.Option("--full", help="Also what takes long: closed forms of large robots.")
+        bool, option("Also what takes long: closed forms of large robots.", "--full")
     ] = False,
 ) -> Answer:
     """Check a robot's functions against each other and against physics.
@@ -35,10 +39,37 @@ def verify(
     chasles verify robot.xml --full --json
     """
     robot = asked.robot()
-    with progress(len(CHECKS)) as step:
+    with steps(len(CHECKS)) as step:
         found = checked(robot, seed=seed, states=states, full=full, step=step)
-    return Answer(
-        report.facts(found),
-        lambda console: report.show(found, console),
-        0 if found.ok else FOUND,
-    )
+    results = [
+        vars(result) | {"ok": result.ok, "checked": result.checked} for result in found.results
+    ]
+    data = vars(found) | {"ok": found.ok, "results": results}
+    return Answer(data, partial(show, found), 0 if found.ok else FOUND)
+
+
+def show(found: Verification, console: Console) -> None:
+    """One row a check: the function and method nearest to its tolerance, or farthest beyond."""
+    console.print(f"[bold]{escape(found.robot)}[/]: {len(found.results)} comparisons")
+    wide = console.width >= WIDE
+    words = ["", "check", "worst of"] if wide else ["", "check, and worst of"]
+    rows = table(words, ["error", "tolerance", "seed"])
+    for name, worst in found.worst.items():
+        who = f"{worst.function}, {worst.method}" if worst.method else worst.function
+        check, what = f"[cyan]{name}[/]", escape(who)
+        cells = [check, what] if wide else [f"{check}\n{what}"]
+        numbers = f"{worst.error:.1e}", f"{worst.tolerance:.0e}", str(worst.seed)
+        rows.add_row(_mark(worst), *cells, *numbers)
+    console.print(rows)
+    for result in found.failures:
+        console.print(f"[red]differs[/] {escape(str(result))}")
+    for line in (*found.left_out, *reasons(found.unchecked)):
+        console.print(f"[yellow]unchecked[/] {escape(line)}")
+    if not found.full:
+        console.print("--full compiles every function, also in float32.")
+
+
+def _mark(result: Result) -> str:
+    if not result.checked:
+        return "[yellow]unchecked[/]"
+    return "[green]ok[/]" if result.ok else "[red]differs[/]"

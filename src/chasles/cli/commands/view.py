@@ -6,10 +6,8 @@ import webbrowser
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from chasles.cli.command import Answer, said
-from chasles.cli.target import Asked, find, names
+from chasles.cli.options import Asked, find, names, option
 from chasles.view import show
 
 MOST_NOTES = 3
@@ -19,25 +17,22 @@ MOST_NOTES = 3
 def view(
     asked: Asked,
     motion: Annotated[
-        Path | None,
-        typer.Option(help="A motion to play: .npz or folder of simulate, .csv, or plain."),
+        Path | None, option("A motion to play: .npz or folder of simulate, .csv, or plain.")
     ] = None,
     beside: Annotated[
         str,
-        typer.Option(
+        option(
+            "Another robot beside it.",
             metavar="FILE|NAME",
             show_default=False,
             autocompletion=names,
-            help="Another robot beside it.",
         ),
     ] = "",
-    host: Annotated[str, typer.Option(help="Where to listen; 0.0.0.0 is everywhere.")] = (
-        "127.0.0.1"
-    ),
+    host: Annotated[str, option("Where to listen; 0.0.0.0 is everywhere.")] = ("127.0.0.1"),
     port: Annotated[
-        int, typer.Option(min=0, max=65535, help="The first to try; the next free one is taken.")
+        int, option("The first to try; the next free one is taken.", min=0, max=65535)
     ] = 8080,
-    browser: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
+    browser: Annotated[bool, option("Open the page in a browser.", "--open")] = False,
 ) -> Answer:
     """Show a robot in a browser: move its joints, play a motion.
 
@@ -82,7 +77,7 @@ def view(
 
 
 def _rest(count: int) -> list[str]:
-    """How many notes are not shown."""
+    """Count the notes that are not shown."""
     return [f"note: {count} more such (--json has all)"] if count > 0 else []
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
-from chasles.backends import cuda_driver, llvm, xla, xla_cpu, xla_cuda
+from chasles.backends import cuda_driver, llvm, xla
 from chasles.backends.arrays import check_shape
 from chasles.backends.cuda import best_layout
 from chasles.errors import ArgumentError, InputError, StateError, UnsupportedError
@@ -120,7 +120,7 @@ def _on_processor(function: Any, _: int) -> Target:
                 f"{function.recipe.backend!r}"
             )
             raise ArgumentError("E-CALL-046", problem, part=function.recipe.function)
-        address = xla_cpu.handler(function.kernel, _minor_version())
+        address = xla.cpu_handler(function.kernel, _minor_version())
         jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(address), platform="cpu")
         _REGISTERED[name] = name, ()
     return _REGISTERED[name]
@@ -137,7 +137,7 @@ def _on_gpu(function: Any, count: int) -> Target:
             remedy = "let it see one kind only (CUDA_VISIBLE_DEVICES)"
             raise UnsupportedError("E-CALL-047", problem, remedy, part=function.recipe.function)
         kernel = function.cuda.kernel
-        address, columns = xla_cuda.handler(kernel, kinds.pop(), layout, _minor_version())
+        address, columns = xla.gpu_handler(kernel, kinds.pop(), layout, _minor_version())
         jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(address), platform="CUDA")
         _REGISTERED[name] = name, columns
     return _REGISTERED[name]

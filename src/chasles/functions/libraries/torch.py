@@ -16,7 +16,7 @@ from torch.autograd import forward_ad
 from chasles.backends.arrays import check_shape
 from chasles.backends.cuda_layout import Look
 from chasles.errors import ArgumentError, InputError
-from chasles.functions.libraries import recall
+from chasles.functions.compiled import recall
 
 _SINGLE, _DOUBLE = torch.float32, torch.float64
 _WHOLE = (torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8)

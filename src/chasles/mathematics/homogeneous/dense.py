@@ -10,7 +10,7 @@ from typing import Any, Protocol, Self, TypeVar
 
 from chasles.errors import ArgumentError, InputError
 from chasles.expr import Number, Scalar
-from chasles.mathematics.linear import Matrix, Vector
+from chasles.mathematics.linear import Additive, Matrix, Vector
 from chasles.mathematics.rotations import Rotation
 
 
@@ -32,6 +32,8 @@ class Dense:
     __slots__ = ()
 
     __array_ufunc__ = None  # a NumPy number on the left asks this class, and makes no array
+
+    _mismatch = staticmethod(mismatch)
 
     def matrix(self) -> Matrix:
         """All sixteen numbers."""
@@ -92,7 +94,7 @@ class Rate(Protocol):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Block(Factor):
+class Block(Factor, Additive):
     """Any 4x4 matrix [A b; 0 0] whose last row is zero: what products of the matrices below are."""
 
     A: Matrix
@@ -100,21 +102,6 @@ class Block(Factor):
 
     def matrix(self) -> Matrix:
         return bordered(self.A, self.b, (0.0, 0.0, 0.0, 0.0))
-
-    def __add__(self, other: "Block") -> "Block":
-        if type(other) is not Block:
-            raise mismatch("add", self, other)
-        return Block(self.A + other.A, self.b + other.b)
-
-    def __sub__(self, other: "Block") -> "Block":
-        if type(other) is not Block:
-            raise mismatch("subtract", self, other)
-        return Block(self.A - other.A, self.b - other.b)
-
-    def __mul__(self, factor: Number) -> "Block":
-        return Block(self.A * factor, self.b * factor)
-
-    __rmul__ = __mul__
 
     def __matmul__(self, point: Vector) -> Vector:
         """X P."""
@@ -145,3 +132,18 @@ def product(left: Block, X: object, other: object) -> Block:
     if not isinstance(other, Factor):
         raise mismatch("multiply", X, other)
     return other.from_left(left)
+
+
+def angular(X: Dense) -> Vector:
+    """m4v3: w of the skew part w~ of the 3x3 block.
+
+    For W it is the angular velocity, for L the axis, for H the angular acceleration (w~ w~ is
+    symmetric), for Gamma and Phi the angular momentum and the couple.
+    """
+    A = X.matrix()
+    return Vector.of(A[2, 1] - A[1, 2], A[0, 2] - A[2, 0], A[1, 0] - A[0, 1]) * 0.5
+
+
+def linear(X: Dense) -> Vector:
+    """The last column: velocity or acceleration of the pole, linear momentum, force, origin."""
+    return Vector(tuple(row[3] for row in X.matrix().rows[:3]))

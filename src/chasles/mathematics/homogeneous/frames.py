@@ -1,11 +1,14 @@
-"""Where bodies are: positions M and rototranslations Q."""
+"""Where bodies are: positions M, also from joint constants, and rototranslations Q."""
 
 from dataclasses import dataclass
 from typing import overload
 
+from chasles.expr import Number
+from chasles.mathematics.angles import turn
 from chasles.mathematics.homogeneous.dense import (
     AnyFramed,
     Block,
+    Dense,
     Factor,
     Framed,
     bordered,
@@ -17,15 +20,23 @@ from chasles.mathematics.spatial import Transform
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Position(Factor):
+class _Placed(Dense):
+    """The numbers of a matrix [R t; 0 1]."""
+
+    R: Rotation
+    t: Vector
+
+    def matrix(self) -> Matrix:
+        return bordered(self.R.matrix(), self.t, (0.0, 0.0, 0.0, 1.0))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Position(_Placed, Factor):
     """M = [R t; 0 1]: a second frame in a first one; `P0 = M01 @ P1` takes points to the first.
 
     `to_first` and `to_second` change the frame in which any of the matrices is written: M X M^-1
     for Q, W, H and L, M X M' for J, Gamma and Phi. No inverse is ever formed.
     """
-
-    R: Rotation
-    t: Vector
 
     @staticmethod
     def identity() -> "Position":
@@ -45,9 +56,6 @@ class Position(Factor):
     def transform(self) -> Transform:
         """The spatial transform from the first frame to the second."""
         return Transform(self.R.T, self.t)
-
-    def matrix(self) -> Matrix:
-        return bordered(self.R.matrix(), self.t, (0.0, 0.0, 0.0, 1.0))
 
     def inverse(self) -> "Position":
         """[R' -R't; 0 1]: the first frame in the second."""
@@ -81,20 +89,14 @@ class Position(Factor):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Rototranslation(Framed):
+class Rototranslation(_Placed, Framed):
     """Q = [R t; 0 1]: a displacement, all in one frame: Q = M02 M01^-1 takes frame 1 to frame 2."""
-
-    R: Rotation
-    t: Vector
 
     @staticmethod
     def between(M01: Position, M02: Position) -> "Rototranslation":
         """The displacement, written in frame 0, that takes frame 1 to frame 2."""
         R = M02.R @ M01.R.T
         return Rototranslation(R, M02.t - R @ M01.t)
-
-    def matrix(self) -> Matrix:
-        return bordered(self.R.matrix(), self.t, (0.0, 0.0, 0.0, 1.0))
 
     @overload
     def __matmul__(self, other: "Rototranslation") -> "Rototranslation": ...
@@ -119,3 +121,14 @@ class Rototranslation(Framed):
     def to_second(self, R: Rotation, t: Vector) -> "Rototranslation":
         turned = R.T @ self.R @ R
         return Rototranslation(turned, R.T @ (self.t - t + self.R @ t))
+
+
+def position_from_extended_dh(
+    theta: Number, s: Number, b: Number, a: Number, alpha: Number
+) -> Position:
+    """Rz(theta) Tz(s) Tx(a) Ty(b) Rx(alpha) (Legnani II, section 6); plain D-H has b = 0.
+
+    The joint's coordinate is a part of theta (revolute) or of s (prismatic).
+    """
+    Rz = turn(2, theta)
+    return Position(turn(0, alpha).then(Rz), Rz @ Vector.of(a, b, s))

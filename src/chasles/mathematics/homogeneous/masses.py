@@ -7,7 +7,7 @@ from typing import Self
 from chasles.expr import Number
 from chasles.mathematics.homogeneous.dense import Block, Factor, Framed, bordered, mismatch
 from chasles.mathematics.homogeneous.motions import Acceleration, Screw, Velocity
-from chasles.mathematics.linear import Matrix, Symmetric, Vector
+from chasles.mathematics.linear import Additive, Matrix, Symmetric, Vector
 from chasles.mathematics.rotations import Rotation
 from chasles.mathematics.spatial import Force, RigidInertia
 from chasles.mathematics.tensor import (
@@ -18,7 +18,7 @@ from chasles.mathematics.tensor import (
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Inertia(Framed, Factor):
+class Inertia(Framed, Factor, Additive):
     """J = [K h; h' m]: K the integral of x x' dm, h = m times the centre of mass, m the mass."""
 
     K: Symmetric
@@ -40,11 +40,6 @@ class Inertia(Framed, Factor):
 
     def matrix(self) -> Matrix:
         return bordered(self.K.matrix(), self.h, (*self.h, self.m))
-
-    def __add__(self, other: "Inertia") -> "Inertia":
-        if type(other) is not Inertia:
-            raise mismatch("add", self, other)
-        return Inertia(self.K + other.K, self.h + other.h, self.m + other.m)
 
     def from_left(self, left: Block) -> Block:
         A, b = left.A, left.b
@@ -77,7 +72,7 @@ def _outer_sum(a: Vector, t: Vector, h: Vector) -> Symmetric:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class _Dual(Framed):
+class _Dual(Framed, Additive):
     """The numbers of a skew matrix [c~ f; -f' 0]."""
 
     c: Vector
@@ -101,24 +96,6 @@ class _Dual(Framed):
 
     def __iter__(self) -> Iterator[Number]:
         return iter((*self.c, *self.f))
-
-    def __neg__(self) -> Self:
-        return type(self)(-self.c, -self.f)
-
-    def __add__(self, other: Self) -> Self:
-        if type(other) is not type(self):
-            raise mismatch("add", self, other)
-        return type(self)(self.c + other.c, self.f + other.f)
-
-    def __sub__(self, other: Self) -> Self:
-        if type(other) is not type(self):
-            raise mismatch("subtract", self, other)
-        return type(self)(self.c - other.c, self.f - other.f)
-
-    def __mul__(self, factor: Number) -> Self:
-        return type(self)(self.c * factor, self.f * factor)
-
-    __rmul__ = __mul__
 
     def to_first(self, R: Rotation, t: Vector) -> Self:
         f = R @ self.f

@@ -6,7 +6,7 @@ from typing import Self, overload
 
 from chasles.expr import Number
 from chasles.mathematics.homogeneous.dense import Block, Factor, Framed, mismatch, product
-from chasles.mathematics.linear import Matrix, Vector
+from chasles.mathematics.linear import Additive, Matrix, Vector
 from chasles.mathematics.rotations import Rotation
 from chasles.mathematics.spatial import Motion
 from chasles.mathematics.tensor import AngularAcceleration
@@ -65,7 +65,7 @@ class _Twist(Framed, Factor):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Velocity(_Twist):
+class Velocity(_Twist, Additive):
     """W = [w~ v; 0 0]: angular velocity w, velocity v of the pole; `W @ P` is a point's velocity.
 
     The pole is the point of the body that passes through the origin of the frame used.
@@ -75,24 +75,6 @@ class Velocity(_Twist):
     @staticmethod
     def zero() -> "Velocity":
         return Velocity(Vector.zero(), Vector.zero())
-
-    def __add__(self, other: "Velocity") -> "Velocity":
-        if type(other) is not Velocity:
-            raise mismatch("add", self, other)
-        return Velocity(self.w + other.w, self.v + other.v)
-
-    def __sub__(self, other: "Velocity") -> "Velocity":
-        if type(other) is not Velocity:
-            raise mismatch("subtract", self, other)
-        return Velocity(self.w - other.w, self.v - other.v)
-
-    def __neg__(self) -> "Velocity":
-        return Velocity(-self.w, -self.v)
-
-    def __mul__(self, factor: Number) -> "Velocity":
-        return Velocity(self.w * factor, self.v * factor)
-
-    __rmul__ = __mul__
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -3,11 +3,11 @@
 from chasles.mathematics.spatial.inertia import (
     ArticulatedInertia,
     CoriolisInertia,
+    InverseInertia,
     RigidInertia,
     shift_of_inertia,
 )
-from chasles.mathematics.spatial.inverse_inertia import InverseInertia
-from chasles.mathematics.spatial.transform import Transform
+from chasles.mathematics.spatial.transform import Transform, inverted
 from chasles.mathematics.spatial.vectors import Force, Forces, Motion, Motions
 
 __all__ = [
@@ -20,5 +20,6 @@ __all__ = [
     "Motions",
     "RigidInertia",
     "Transform",
+    "inverted",
     "shift_of_inertia",
 ]

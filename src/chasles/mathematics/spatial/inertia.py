@@ -1,12 +1,22 @@
-"""Spatial inertias: rigid (10 numbers), articulated (21), and the Coriolis part of a body (12)."""
+"""Spatial inertias: rigid (10 numbers), articulated (21), the Coriolis part of a body (12).
+
+Also inverse inertias: accelerations for forces, of one body or between two (36 numbers).
+"""
 
 import math
 from dataclasses import dataclass
 from typing import overload
 
-from chasles.expr import Number
-from chasles.mathematics.linear import Matrix, Symmetric, Vector
-from chasles.mathematics.spatial.vectors import Force, Forces, Motion, Motions, _mismatch
+from chasles.expr import Number, Scalar
+from chasles.mathematics.linear import (
+    Additive,
+    Matrix,
+    Symmetric,
+    Vector,
+    invert_symmetric,
+    mismatch,
+)
+from chasles.mathematics.spatial.vectors import Force, Forces, Motion, Motions
 
 
 def shift_of_inertia(r: Vector, h: Vector, moved: Vector) -> Symmetric:
@@ -20,8 +30,29 @@ def shift_of_inertia(r: Vector, h: Vector, moved: Vector) -> Symmetric:
     return Symmetric(dy + dz, dx + dz, dx + dy, -xy, -xz, -yz)
 
 
+class _Map(Additive):
+    """A linear map from motions to forces."""
+
+    __slots__ = ()
+
+    @overload
+    def __matmul__(self, other: Motion) -> Force: ...
+    @overload
+    def __matmul__(self, other: Motions) -> Forces: ...
+    def __matmul__(self, other: Motion | Motions) -> Force | Forces:
+        if type(other) is Motion:
+            return self.of_motion(other)
+        if type(other) is Motions:
+            return Forces(tuple(self.of_motion(m) for m in other.columns))
+        raise mismatch("multiply", self, other)
+
+    def of_motion(self, m: Motion) -> Force:
+        """The force of one motion."""
+        raise NotImplementedError
+
+
 @dataclass(frozen=True, slots=True)
-class RigidInertia:
+class RigidInertia(_Map):
     """Mass m, first moment h = m c, rotational inertia I about the frame's origin (not about c)."""
 
     m: Number
@@ -39,41 +70,19 @@ class RigidInertia:
         return RigidInertia(m, h, Ic + shift_of_inertia(c, Vector.zero(), h))
 
     def about_center(self) -> tuple[Number, Vector, Symmetric]:
-        """Mass, centre of mass, and inertia about it: the inverse of `from_center`."""
-        c = self.h * (1.0 / self.m) if self.m else Vector.zero()
+        """Mass, centre of mass (the origin if there is no mass), and inertia about it."""
+        massless = not isinstance(self.m, Scalar) and self.m == 0.0
+        c = Vector.zero() if massless else self.h * (1.0 / self.m)
         return self.m, c, self.I - shift_of_inertia(c, Vector.zero(), self.h)
 
-    def __add__(self, other: "RigidInertia") -> "RigidInertia":
-        if type(other) is not RigidInertia:
-            raise _mismatch("add", self, other)
-        return RigidInertia(self.m + other.m, self.h + other.h, self.I + other.I)
-
-    def __sub__(self, other: "RigidInertia") -> "RigidInertia":
-        if type(other) is not RigidInertia:
-            raise _mismatch("subtract", self, other)
-        return RigidInertia(self.m - other.m, self.h - other.h, self.I - other.I)
-
-    def __mul__(self, factor: Number) -> "RigidInertia":
-        return RigidInertia(self.m * factor, self.h * factor, self.I * factor)
-
-    __rmul__ = __mul__
-
-    @overload
-    def __matmul__(self, other: Motion) -> Force: ...
-    @overload
-    def __matmul__(self, other: Motions) -> Forces: ...
-    def __matmul__(self, other: Motion | Motions) -> Force | Forces:
+    def of_motion(self, m: Motion) -> Force:
         """Momentum of a velocity: (I w + h x v, m v - h x w)."""
-        if type(other) is Motion:
-            w, v = other.angular, other.linear
-            return Force(self.I @ w + self.h.cross(v), v * self.m - self.h.cross(w))
-        if type(other) is Motions:
-            return Forces(tuple(self @ m for m in other.columns))
-        raise _mismatch("multiply", self, other)
+        w, v = m.angular, m.linear
+        return Force(self.I @ w + self.h.cross(v), v * self.m - self.h.cross(w))
 
 
 @dataclass(frozen=True, slots=True)
-class ArticulatedInertia:
+class ArticulatedInertia(_Map):
     """The 21 numbers of [[I, H], [H', M]]: force for acceleration of a jointed subsystem.
 
     Not a momentum map: it must not be applied to velocities (Featherstone 2008, section 7.1).
@@ -92,27 +101,9 @@ class ArticulatedInertia:
     def zero() -> "ArticulatedInertia":
         return ArticulatedInertia(Symmetric.zero(), Matrix.zero(), Symmetric.zero())
 
-    def __add__(self, other: "ArticulatedInertia") -> "ArticulatedInertia":
-        if type(other) is not ArticulatedInertia:
-            raise _mismatch("add", self, other)
-        return ArticulatedInertia(self.M + other.M, self.H + other.H, self.I + other.I)
-
-    def __mul__(self, factor: Number) -> "ArticulatedInertia":
-        return ArticulatedInertia(self.M * factor, self.H * factor, self.I * factor)
-
-    __rmul__ = __mul__
-
-    @overload
-    def __matmul__(self, other: Motion) -> Force: ...
-    @overload
-    def __matmul__(self, other: Motions) -> Forces: ...
-    def __matmul__(self, other: Motion | Motions) -> Force | Forces:
-        if type(other) is Motion:
-            w, v = other.angular, other.linear
-            return Force(self.I @ w + self.H @ v, self.H.T @ w + self.M @ v)
-        if type(other) is Motions:
-            return Forces(tuple(self @ m for m in other.columns))
-        raise _mismatch("multiply", self, other)
+    def of_motion(self, m: Motion) -> Force:
+        w, v = m.angular, m.linear
+        return Force(self.I @ w + self.H @ v, self.H.T @ w + self.M @ v)
 
     def without(self, U: Forces, K: Forces) -> "ArticulatedInertia":
         """I - U K', symmetric by construction of K = U D^-1: what a joint's freedom removes."""
@@ -149,7 +140,7 @@ def _left(whole: Number, taken: Number) -> Number:
 
 
 @dataclass(frozen=True, slots=True)
-class CoriolisInertia:
+class CoriolisInertia(Additive):
     """B with B v = v x* I v and dI/dt = B + B': the blocks [[A, 0], [-l x, 0]] of one body.
 
     l is the linear momentum. Of all matrices with the first property this one makes the Coriolis
@@ -169,14 +160,9 @@ class CoriolisInertia:
         A = rate + rate.T - mixed - mixed.T - Matrix.skew(p.moment)
         return CoriolisInertia(A, p.force * 2.0)
 
-    def __add__(self, other: "CoriolisInertia") -> "CoriolisInertia":
-        if type(other) is not CoriolisInertia:
-            raise _mismatch("add", self, other)
-        return CoriolisInertia(self.A + other.A, self.l + other.l)
-
     def __matmul__(self, S: Motions) -> Forces:
         if type(S) is not Motions:
-            raise _mismatch("multiply", self, S)
+            raise mismatch("multiply", self, S)
         return Forces(tuple(Force(self.A @ m.angular, m.angular.cross(self.l)) for m in S.columns))
 
     def transposed(self, S: Motions) -> Forces:
@@ -187,3 +173,62 @@ class CoriolisInertia:
                 for m in S.columns
             )
         )
+
+
+@dataclass(frozen=True, slots=True)
+class InverseInertia:
+    """Phi in a = Phi f + b: what a force on one body adds to its acceleration, or to another's.
+
+    Unlike an inertia it exists for a body that is not free to move in every direction, where it
+    has less than full rank (Featherstone 2008, sections 2.15 and 7.1).
+    """
+
+    entries: Matrix
+
+    @staticmethod
+    def zero() -> "InverseInertia":
+        """Of the world, which no force accelerates; or between bodies that are not connected."""
+        return InverseInertia(Matrix.zero(6, 6))
+
+    @staticmethod
+    def of(rigid: RigidInertia) -> "InverseInertia":
+        """Of a free body (Eq 2.73); it must have a mass and three moments about its centre."""
+        m, c, Ic = rigid.about_center()
+        turn = invert_symmetric(Ic.matrix())
+        mixed = Matrix.skew(c) @ turn
+        w = 1.0 / m
+        slide = mixed @ Matrix.skew(c).T + Matrix(((w, 0.0, 0.0), (0.0, w, 0.0), (0.0, 0.0, w)))
+        return InverseInertia(_blocks(turn, mixed.T, mixed, slide))
+
+    @staticmethod
+    def of_articulated(A: ArticulatedInertia) -> "InverseInertia":
+        """The inverse of an articulated inertia of full rank."""
+        return InverseInertia(invert_symmetric(_blocks(A.I.matrix(), A.H, A.H.T, A.M.matrix())))
+
+    @property
+    def T(self) -> "InverseInertia":
+        """The same between the two bodies the other way round."""
+        return InverseInertia(self.entries.T)
+
+    @overload
+    def __matmul__(self, other: Force) -> Motion: ...
+    @overload
+    def __matmul__(self, other: Forces) -> Motions: ...
+    def __matmul__(self, other: Force | Forces) -> Motion | Motions:
+        if type(other) is Force:
+            return Motion.of(*(self.entries @ Vector(tuple(other))))
+        if type(other) is Forces:
+            return Motions(tuple(self @ f for f in other.columns))
+        raise mismatch("multiply", self, other)
+
+    def without(self, U: Motions, K: Motions) -> "InverseInertia":
+        """Phi - U K': what a constraint takes away."""
+        left, right = ([tuple(m) for m in M.columns] for M in (U, K))
+        products = Matrix(tuple(zip(*left, strict=True))) @ Matrix(tuple(right)) if left else None
+        return self if products is None else InverseInertia(self.entries - products)
+
+
+def _blocks(A: Matrix, B: Matrix, C: Matrix, D: Matrix) -> Matrix:
+    """[A B; C D]."""
+    pairs = [*zip(A.rows, B.rows, strict=True), *zip(C.rows, D.rows, strict=True)]
+    return Matrix(tuple((*left, *right) for left, right in pairs))

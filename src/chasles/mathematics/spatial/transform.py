@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import overload
 
-from chasles.mathematics.linear import Matrix, Vector
+from chasles.mathematics.linear import Matrix, Vector, mismatch
 from chasles.mathematics.rotations import Rotation
 from chasles.mathematics.spatial.inertia import (
     ArticulatedInertia,
@@ -11,7 +11,7 @@ from chasles.mathematics.spatial.inertia import (
     RigidInertia,
     shift_of_inertia,
 )
-from chasles.mathematics.spatial.vectors import Force, Forces, Motion, Motions, _mismatch
+from chasles.mathematics.spatial.vectors import Force, Forces, Motion, Motions
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,12 @@ class Transform:
     def R(self) -> Matrix:
         """The orientation of B in A: the matrix that turns coordinates of B into those of A."""
         return self.E.matrix().T
+
+    @property
+    def homogeneous(self) -> Matrix:
+        """The homogeneous 4x4 matrix of B in A."""
+        rows = ((*row, x) for row, x in zip(self.R.rows, self.r, strict=True))
+        return Matrix((*rows, (0.0, 0.0, 0.0, 1.0)))
 
     @property
     def is_identity(self) -> bool:
@@ -85,7 +91,12 @@ class Transform:
             return _turn_rigid(E, _shift_rigid(-r, other))
         if type(other) is ArticulatedInertia:
             return _turn_articulated(E, _shift_articulated(-r, other))
-        raise _mismatch("transform", self, other)
+        raise mismatch("transform", self, other)
+
+
+def inverted(X: Transform) -> Transform:
+    """The transform back, as a transform."""
+    return Transform(X.E.T, -(X.E @ X.r))
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +120,7 @@ class Inverse:
             return Motions(tuple(self @ m for m in other.columns))
         if type(other) is Force:
             return self.X.T @ other
-        raise _mismatch("transform back", self.X, other)
+        raise mismatch("transform back", self.X, other)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +155,7 @@ class Transposed:
         if type(other) is CoriolisInertia:
             momentum = E @ other.l
             return CoriolisInertia(E @ other.A - Matrix.skew(r) @ Matrix.skew(momentum), momentum)
-        raise _mismatch("apply the transpose of", self.X, other)
+        raise mismatch("apply the transpose of", self.X, other)
 
 
 def _turn_rigid(E: Rotation, inertia: RigidInertia) -> RigidInertia:

@@ -2,58 +2,48 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import overload
+from typing import Any, ClassVar, Generic, Self, TypeVar, overload
 
-from chasles.errors import ArgumentError
 from chasles.expr import Number
-from chasles.mathematics.linear import Matrix, Vector, factor_ltdl, solve_ltdl
+from chasles.mathematics.linear import (
+    Additive,
+    Matrix,
+    Vector,
+    factor_ltdl,
+    mismatch,
+    solve_ltdl,
+)
 
 
-def _mismatch(operation: str, a: object, b: object) -> ArgumentError:
-    problem = f"cannot {operation} {type(a).__name__} and {type(b).__name__}"
-    return ArgumentError("E-MATH-025", problem)
+class _Six(Additive):
+    """Two vectors of space, angular before linear: six numbers."""
+
+    __slots__ = ()
+
+    @classmethod
+    def zero(cls) -> Self:
+        return cls(Vector.zero(), Vector.zero())
+
+    @classmethod
+    def of(cls, *entries: Number) -> Self:
+        return cls(Vector(entries[:3]), Vector(entries[3:]))
+
+    def __iter__(self) -> Iterator[Number]:
+        first, second = self.__match_args__
+        return iter((*getattr(self, first), *getattr(self, second)))
 
 
 @dataclass(frozen=True, slots=True)
-class Motion:
+class Motion(_Six):
     """A spatial velocity or acceleration: angular part, then linear part at the frame's origin."""
 
     angular: Vector
     linear: Vector
 
-    @staticmethod
-    def zero() -> "Motion":
-        return Motion(Vector.zero(), Vector.zero())
-
-    @staticmethod
-    def of(*entries: Number) -> "Motion":
-        return Motion(Vector(entries[:3]), Vector(entries[3:]))
-
-    def __iter__(self) -> Iterator[Number]:
-        return iter((*self.angular, *self.linear))
-
-    def __add__(self, other: "Motion") -> "Motion":
-        if type(other) is not Motion:
-            raise _mismatch("add", self, other)
-        return Motion(self.angular + other.angular, self.linear + other.linear)
-
-    def __sub__(self, other: "Motion") -> "Motion":
-        if type(other) is not Motion:
-            raise _mismatch("subtract", self, other)
-        return Motion(self.angular - other.angular, self.linear - other.linear)
-
-    def __neg__(self) -> "Motion":
-        return Motion(-self.angular, -self.linear)
-
-    def __mul__(self, factor: Number) -> "Motion":
-        return Motion(self.angular * factor, self.linear * factor)
-
-    __rmul__ = __mul__
-
     def dot(self, f: "Force") -> Number:
         """Power: the scalar product of a motion and a force."""
         if type(f) is not Force:
-            raise _mismatch("take the power of", self, f)
+            raise mismatch("take the power of", self, f)
         return self.angular.dot(f.moment) + self.linear.dot(f.force)
 
     @overload
@@ -71,113 +61,79 @@ class Motion:
             return Force(w.cross(other.moment) + v.cross(other.force), w.cross(other.force))
         if type(other) is Motions:
             return Motions(tuple(self.cross(m) for m in other.columns))
-        raise _mismatch("cross", self, other)
+        raise mismatch("cross", self, other)
 
 
 @dataclass(frozen=True, slots=True)
-class Force:
+class Force(_Six):
     """A spatial force or momentum: moment about the frame's origin, then linear force."""
 
     moment: Vector
     force: Vector
 
-    @staticmethod
-    def zero() -> "Force":
-        return Force(Vector.zero(), Vector.zero())
-
-    @staticmethod
-    def of(*entries: Number) -> "Force":
-        return Force(Vector(entries[:3]), Vector(entries[3:]))
-
-    def __iter__(self) -> Iterator[Number]:
-        return iter((*self.moment, *self.force))
-
-    def __add__(self, other: "Force") -> "Force":
-        if type(other) is not Force:
-            raise _mismatch("add", self, other)
-        return Force(self.moment + other.moment, self.force + other.force)
-
-    def __sub__(self, other: "Force") -> "Force":
-        if type(other) is not Force:
-            raise _mismatch("subtract", self, other)
-        return Force(self.moment - other.moment, self.force - other.force)
-
-    def __neg__(self) -> "Force":
-        return Force(-self.moment, -self.force)
-
-    def __mul__(self, factor: Number) -> "Force":
-        return Force(self.moment * factor, self.force * factor)
-
-    __rmul__ = __mul__
-
     def dot(self, m: Motion) -> Number:
         """Power: the scalar product of a force and a motion."""
         if type(m) is not Motion:
-            raise _mismatch("take the power of", self, m)
+            raise mismatch("take the power of", self, m)
         return m.dot(self)
 
 
+V = TypeVar("V", Motion, Force)
+
+
 @dataclass(frozen=True, slots=True)
-class Motions:
-    """Columns of motion vectors: a joint's motion subspace S, a body Jacobian."""
+class _Columns(Generic[V]):
+    """Columns of vectors of one kind."""
 
-    columns: tuple[Motion, ...]
+    columns: tuple[V, ...]
+    kind: ClassVar[Any]
 
-    @property
-    def T(self) -> "TransposedMotions":
-        return TransposedMotions(self.columns)
+    def __add__(self, other: Self) -> Self:
+        if type(other) is not type(self):
+            raise mismatch("add", self, other)
+        return type(self)(tuple(a + b for a, b in zip(self.columns, other.columns, strict=True)))
 
-    def __add__(self, other: "Motions") -> "Motions":
-        if type(other) is not Motions:
-            raise _mismatch("add", self, other)
-        return Motions(tuple(a + b for a, b in zip(self.columns, other.columns, strict=True)))
+    def __mul__(self, factor: Number) -> Self:
+        return type(self)(tuple(column * factor for column in self.columns))
 
     @overload
-    def __matmul__(self, other: Vector) -> Motion: ...
+    def __matmul__(self, other: Vector) -> V: ...
     @overload
-    def __matmul__(self, other: Matrix) -> "Motions": ...
-    def __matmul__(self, other: Vector | Matrix) -> "Motion | Motions":
-        if isinstance(other, Matrix):
-            return Motions(tuple(self._combine(Vector(c)) for c in other.T.rows))
+    def __matmul__(self, other: Matrix) -> Self: ...
+    def __matmul__(self, other: Vector | Matrix) -> V | Self:
+        if type(other) is Matrix:
+            return type(self)(tuple(self._combine(Vector(c)) for c in other.T.rows))
         if type(other) is not Vector:
-            raise _mismatch("multiply", self, other)
+            raise mismatch("multiply", self, other)
         return self._combine(other)
 
-    def _combine(self, rates: Vector) -> Motion:
-        total = Motion.zero()
-        for column, rate in zip(self.columns, rates, strict=True):
-            total = total + column * rate
+    def _combine(self, weights: Vector) -> V:
+        total: V = self.kind.zero()
+        for column, weight in zip(self.columns, weights, strict=True):
+            total = total + column * weight
         return total
 
 
 @dataclass(frozen=True, slots=True)
-class Forces:
-    """Columns of force vectors: I S, a subtree's momentum matrix."""
+class Motions(_Columns[Motion]):
+    """Columns of motion vectors: a joint's motion subspace S, a body Jacobian."""
 
-    columns: tuple[Force, ...]
+    kind = Motion
 
     @property
-    def T(self) -> "TransposedForces":
-        return TransposedForces(self.columns)
+    def T(self) -> "Transposed[Force]":
+        return Transposed(self.columns)
 
-    def __add__(self, other: "Forces") -> "Forces":
-        if type(other) is not Forces:
-            raise _mismatch("add", self, other)
-        return Forces(tuple(a + b for a, b in zip(self.columns, other.columns, strict=True)))
 
-    def __mul__(self, factor: Number) -> "Forces":
-        return Forces(tuple(f * factor for f in self.columns))
+@dataclass(frozen=True, slots=True)
+class Forces(_Columns[Force]):
+    """Columns of force vectors: I S, a subtree's momentum matrix."""
 
-    @overload
-    def __matmul__(self, other: Vector) -> Force: ...
-    @overload
-    def __matmul__(self, other: Matrix) -> "Forces": ...
-    def __matmul__(self, other: Vector | Matrix) -> "Force | Forces":
-        if isinstance(other, Matrix):
-            return Forces(tuple(self._combine(Vector(c)) for c in other.T.rows))
-        if type(other) is not Vector:
-            raise _mismatch("multiply", self, other)
-        return self._combine(other)
+    kind = Force
+
+    @property
+    def T(self) -> "Transposed[Motion]":
+        return Transposed(self.columns)
 
     def over(self, D: Matrix) -> "Forces":
         """U D^-1 for a symmetric positive definite D: where U has D's own rows, exactly ones."""
@@ -185,44 +141,18 @@ class Forces:
         rows = [solve_ltdl(L, pivots, Vector(row)) for row in zip(*self.columns, strict=True)]
         return Forces(tuple(Force.of(*column) for column in zip(*rows, strict=True)))
 
-    def _combine(self, weights: Vector) -> Force:
-        total = Force.zero()
-        for column, weight in zip(self.columns, weights, strict=True):
-            total = total + column * weight
-        return total
-
 
 @dataclass(frozen=True, slots=True)
-class TransposedMotions:
-    """The rows S' of a motion subspace: they take a force to its components on the joint."""
+class Transposed(Generic[V]):
+    """The rows S' of columns S: of motions they take forces to powers, of forces motions."""
 
-    columns: tuple[Motion, ...]
-
-    @overload
-    def __matmul__(self, other: Force) -> Vector: ...
-    @overload
-    def __matmul__(self, other: Forces) -> Matrix: ...
-    def __matmul__(self, other: Force | Forces) -> Vector | Matrix:
-        if type(other) is Force:
-            return Vector(tuple(m.dot(other) for m in self.columns))
-        if type(other) is Forces:
-            return Matrix(tuple(tuple(m.dot(f) for f in other.columns) for m in self.columns))
-        raise _mismatch("multiply", self, other)
-
-
-@dataclass(frozen=True, slots=True)
-class TransposedForces:
-    """The rows F' of force columns: they take a motion to powers."""
-
-    columns: tuple[Force, ...]
+    columns: tuple[Any, ...]
 
     @overload
-    def __matmul__(self, other: Motion) -> Vector: ...
+    def __matmul__(self, other: V) -> Vector: ...
     @overload
-    def __matmul__(self, other: Motions) -> Matrix: ...
-    def __matmul__(self, other: Motion | Motions) -> Vector | Matrix:
-        if type(other) is Motion:
-            return Vector(tuple(f.dot(other) for f in self.columns))
-        if type(other) is Motions:
-            return Matrix(tuple(tuple(f.dot(m) for m in other.columns) for f in self.columns))
-        raise _mismatch("multiply", self, other)
+    def __matmul__(self, other: _Columns[V]) -> Matrix: ...
+    def __matmul__(self, other: V | _Columns[V]) -> Vector | Matrix:
+        if isinstance(other, _Columns):
+            return Matrix(tuple(tuple(a.dot(b) for b in other.columns) for a in self.columns))
+        return Vector(tuple(a.dot(other) for a in self.columns))

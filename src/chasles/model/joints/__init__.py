@@ -5,24 +5,25 @@ and other libraries ask of a type is a field of its class (`contract.Joint`); no
 decides by a type's name. The tests in tests/model/test_joints.py hold it to the contract.
 """
 
-from chasles.model.joints.basis import Z
-from chasles.model.joints.contract import Joint, Numbers, Slopes, Steady, diagonal
+from chasles.model.joints.contract import Joint, Natural, Numbers, Slopes, Steady, Z, diagonal
 from chasles.model.joints.one_freedom import (
     Continuous,
     Fixed,
     Helical,
     Prismatic,
     RackAndPinion,
+    Reversed,
     Revolute,
 )
-from chasles.model.joints.reverse import Reversed
-from chasles.model.joints.turning import Spherical, Universal, YawPitchRoll
-from chasles.model.joints.turning_and_sliding import (
+from chasles.model.joints.several_freedoms import (
     Cylindrical,
     Free,
     Planar,
     Rolling,
     SphereInCylinder,
+    Spherical,
+    Universal,
+    YawPitchRoll,
 )
 
 JOINTS: dict[str, type[Joint]] = {
@@ -86,6 +87,7 @@ __all__ = [
     "Free",
     "Helical",
     "Joint",
+    "Natural",
     "Numbers",
     "Planar",
     "Prismatic",

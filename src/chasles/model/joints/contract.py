@@ -10,7 +10,8 @@ directions in which it forbids motion.
 
 A type must say `nq`, `nv`, `units` and `motion`; the rest has defaults, exact derivatives among
 them. Writing `subspace` too saves operations: derivatives of a rotation do not simplify to an axis.
-Where S is constant in the body's frame, `Steady` is the class to start from.
+Where S is constant in the body's frame, `Steady` is the class to start from; where its columns are
+units along or about the natural axes, `Natural` needs their names only.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,10 +20,17 @@ from itertools import pairwise
 from typing import ClassVar, Literal, NamedTuple
 
 from chasles.errors import UnsupportedError
-from chasles.expr import Number, less
-from chasles.mathematics.linear import Matrix, Vector, invert_symmetric
+from chasles.expr import Number, atan2, less
+from chasles.mathematics.linear import Matrix, Symmetric, Vector, invert_symmetric
 from chasles.mathematics.spatial import Force, Forces, Motion, Motions, RigidInertia, Transform
 from chasles.model.joints.steps import by_step, by_time
+
+UNITS = tuple(Motion.of(*(float(i == k) for i in range(6))) for k in range(6))
+WX, WY, WZ, VX, VY, VZ = UNITS
+"""Turning about, then sliding along each axis."""
+MX, MY, MZ, FX, FY, FZ = (Force.of(*unit) for unit in UNITS)
+"""A moment about, then a force along each axis."""
+X, Y, Z = (Vector(row) for row in Matrix.identity().rows)
 
 _NONE = Vector(())
 
@@ -101,6 +109,11 @@ class Joint:
     """It holds nothing: six freedoms, a quaternion and a position."""
     hinge: ClassVar[bool] = False
     """It turns about one axis and does nothing else."""
+    pivots: ClassVar[bool] = False
+    """It turns about one point and does nothing else."""
+    unfelt: ClassVar[str] = ""
+    """Of its body's inertia, what it does not feel: "m" its mass, "h" its first moment along z, "k"
+    any inertia about both other axes, "I" all rotational inertia."""
     bounds: ClassVar[Bounds] = "allowed"
     """Limits of its position, in its `units`: URDF wants them, or they may be given, or its angle
     wraps and there are none."""
@@ -214,7 +227,7 @@ class Joint:
 
     def neutral(self) -> Vector:
         """The configuration in which the joint's two frames coincide."""
-        return Vector.zero(self.nq)
+        return Vector(tuple(float(unit == "1" and k == 0) for k, unit in enumerate(self.units)))
 
     def integrate(self, q: Vector, v: Vector) -> Vector:
         """The configuration after moving with constant velocity v for unit time."""
@@ -266,7 +279,12 @@ class Joint:
         It satisfies I S = 0 and does not change with q (Featherstone 2008, section 9.7). k: how
         much inertia about the axes normal to z goes, where the joint lets any amount go.
         """
-        return RigidInertia.zero()
+        m, hz, k = (
+            x if part in self.unfelt else 0.0
+            for part, x in (("m", inertia.m), ("h", inertia.h[2]), ("k", k))
+        )
+        moments = inertia.I if "I" in self.unfelt else Symmetric(k, k, 0.0, 0.0, 0.0, 0.0)
+        return RigidInertia(m, Vector.of(0.0, 0.0, hz), moments)
 
 
 @dataclass(frozen=True)
@@ -285,6 +303,38 @@ class Steady(Joint):
     @property
     def _none(self) -> Motions:
         return Motions((Motion.zero(),) * self.nv)
+
+
+@dataclass(frozen=True)
+class Natural(Steady):
+    """A joint that moves freely in some of the six natural directions, and in no other."""
+
+    free: ClassVar[tuple[Motion, ...]]
+    """The directions, of `UNITS`: the columns of S."""
+
+    def subspace(self, q: Vector) -> Motions:
+        return Motions(self.free)
+
+    def constraint(self, q: Vector) -> Forces:
+        return Forces(tuple(Force.of(*unit) for unit in UNITS if unit not in self.free))
+
+    def drift(self, qd: Vector) -> Matrix:
+        return super().drift(qd) if self.additive else group_drift(self.subspace(qd), qd)
+
+
+def group_drift(S: Motions, qd: Vector) -> Matrix:
+    """-ad(qd) of a joint whose motions form a group and whose S has unit columns."""
+    brackets = (S @ qd).cross(S)
+    rows = (Vector(tuple(s)) for s in S.columns)
+    return Matrix(
+        tuple(tuple(-row.dot(Vector(tuple(m))) for m in brackets.columns) for row in rows)
+    )
+
+
+def turn_about_z(XJ: Transform) -> Number:
+    """The angle about z that comes nearest to the rotation of XJ."""
+    R = XJ.R
+    return atan2(R[1, 0] - R[0, 1], R[0, 0] + R[1, 1])
 
 
 def _along(turned: Sequence[Motions], rates: Vector) -> Motions:

@@ -1,13 +1,15 @@
-"""Joints with one freedom, or none."""
+"""Joints with one freedom or none, and any joint given from the body to its parent."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from chasles.expr import Number, cos, sin
-from chasles.mathematics.linear import Vector
+from chasles.mathematics.leibniz import leibniz
+from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.rotations import Rotation, about
-from chasles.mathematics.spatial import Forces, Motions, RigidInertia, Transform
-from chasles.model.joints.basis import (
+from chasles.mathematics.spatial import Forces, Motion, Motions, RigidInertia, Transform, inverted
+from chasles.model.joints.contract import (
     FX,
     FY,
     FZ,
@@ -18,38 +20,37 @@ from chasles.model.joints.basis import (
     VY,
     VZ,
     WZ,
+    Bounds,
+    Joint,
+    Natural,
+    Numbers,
+    Part,
+    Steady,
     Z,
-    axial,
     turn_about_z,
 )
-from chasles.model.joints.contract import Bounds, Joint, Numbers, Part, Steady
 
 
 @dataclass(frozen=True)
-class Fixed(Steady):
+class Fixed(Natural):
     """No freedom: the weld that closes a loop (elsewhere, fixed joints merge two links)."""
 
     kind = "fixed"
     nq = nv = 0
     units = ()
+    free = ()
     along = ""
     names = {"URDF": "fixed", "SDF": "fixed", "MJCF equality": "weld"}
 
     def motion(self, q: Vector) -> Transform:
         return Transform.identity()
 
-    def subspace(self, q: Vector) -> Motions:
-        return Motions(())
-
-    def constraint(self, q: Vector) -> Forces:
-        return Forces((MX, MY, MZ, FX, FY, FZ))
-
     def fit(self, X: Transform) -> Vector:
         return Vector(())
 
 
 @dataclass(frozen=True)
-class Revolute(Steady):
+class Revolute(Natural):
     """Rotation about z by q (rad); at q = 0 the body's frame is turned by `offset`."""
 
     offset: float = 0.0
@@ -57,7 +58,9 @@ class Revolute(Steady):
     kind = "revolute"
     nq = nv = 1
     units = ("rad",)
-    flips = hinge = True
+    unfelt = "m h k"
+    free = (WZ,)
+    flips = hinge = pivots = True
     bounds: ClassVar[Bounds] = "needed"
     twin = "continuous"
     names = {"URDF": "revolute", "SDF": "revolute", "MJCF": "hinge", "DH": "revolute", "DAT": "0"}
@@ -70,17 +73,8 @@ class Revolute(Steady):
     def neutral(self) -> Vector:
         return Vector.of(-self.offset)
 
-    def subspace(self, q: Vector) -> Motions:
-        return Motions((WZ,))
-
-    def constraint(self, q: Vector) -> Forces:
-        return Forces((MX, MY, FX, FY, FZ))
-
     def fit(self, X: Transform) -> Vector:
         return Vector.of(turn_about_z(X) - self.offset)
-
-    def transferable(self, inertia: RigidInertia, k: Number) -> RigidInertia:
-        return axial(k, inertia.h[2], inertia.m)
 
 
 @dataclass(frozen=True)
@@ -94,12 +88,14 @@ class Continuous(Revolute):
 
 
 @dataclass(frozen=True)
-class Prismatic(Steady):
+class Prismatic(Natural):
     """Translation along z by q (m)."""
 
     kind = "prismatic"
     nq = nv = 1
     units = ("m",)
+    unfelt = "I"
+    free = (VZ,)
     flips = True
     bounds = "needed"
     names = {
@@ -115,17 +111,8 @@ class Prismatic(Steady):
     def motion(self, q: Vector) -> Transform:
         return Transform(Rotation(), Z * q[0])
 
-    def subspace(self, q: Vector) -> Motions:
-        return Motions((VZ,))
-
-    def constraint(self, q: Vector) -> Forces:
-        return Forces((MX, MY, MZ, FX, FY))
-
     def fit(self, X: Transform) -> Vector:
         return Vector.of(X.r[2])
-
-    def transferable(self, inertia: RigidInertia, k: Number) -> RigidInertia:
-        return RigidInertia(0.0, Vector.zero(), inertia.I)
 
 
 @dataclass(frozen=True)
@@ -138,6 +125,7 @@ class Helical(Steady):
     data = ("pitch",)
     nq = nv = 1
     units = ("rad",)
+    unfelt = "k"
     flips = True
     names = {"SDF": "screw"}
     numbers = Numbers("angle", "rate")
@@ -157,9 +145,6 @@ class Helical(Steady):
         """By the advance, which knows the number of turns."""
         return Vector.of(X.r[2] / self.pitch if self.pitch else turn_about_z(X))
 
-    def transferable(self, inertia: RigidInertia, k: Number) -> RigidInertia:
-        return axial(k)
-
 
 @dataclass(frozen=True)
 class RackAndPinion(Joint):
@@ -175,6 +160,7 @@ class RackAndPinion(Joint):
     data = ("radius",)
     nq = nv = 1
     units = ("rad",)
+    unfelt = "k"
     along, askew = "zx", "the second one is the rack's direction"
     numbers = Numbers("angle", "rate")
     series = (Part("prismatic", 0, "radius"), Part("revolute", 2))
@@ -193,5 +179,75 @@ class RackAndPinion(Joint):
         """By the travel, which knows the number of turns."""
         return Vector.of(X.r[0] / self.radius if self.radius else turn_about_z(X))
 
+
+@dataclass(frozen=True, kw_only=True)
+class Reversed(Joint):
+    """Another joint with its two frames exchanged (Featherstone 2008, table 4.2).
+
+    X is the inverse; S, c_J and T are the negative ones, as the other frame sees them. Coordinates
+    and the forces on them stay what they are, as does the power.
+    """
+
+    inner: Joint
+
+    def __post_init__(self) -> None:
+        for trait in ("nq", "nv", "units", "additive", "holonomic", "path"):
+            object.__setattr__(self, trait, getattr(self.inner, trait))
+        object.__setattr__(self, "kind", f"reversed {self.inner.kind}")
+
+    def motion(self, q: Vector) -> Transform:
+        return inverted(self.inner.motion(q))
+
+    def subspace(self, q: Vector) -> Motions:
+        return self.subspace_rates(q, ())[0]
+
+    def subspace_rates(self, q: Vector, rates: Sequence[Vector]) -> list[Motions]:
+        """What the one frame sees as A with rate Ad, the other sees with rate Ad + vJ x A."""
+        back = self.inner.motion(q).inverse()
+        A = self.inner.subspace_rates(q, rates)
+        vJ = [leibniz(_velocity, rates, A, k) for k in range(len(rates))]
+        found = []
+        while A:
+            found.append(back @ _negative(A[0]))
+            A = [A[k + 1] + leibniz(_cross, vJ, A, k) for k in range(len(A) - 1)]
+        return found
+
+    def bias_slopes(self, q: Vector, qd: Vector) -> Motions:
+        back, c = self.inner.motion(q).inverse(), self.inner.bias(q, qd)
+        S, slopes = self.inner.subspace(q).columns, self.inner.bias_slopes(q, qd).columns
+        turned = Motions(tuple(slope + s.cross(c) for s, slope in zip(S, slopes, strict=True)))
+        return back @ _negative(turned)
+
+    def constraint(self, q: Vector) -> Forces:
+        return self.inner.motion(q).T @ (self.inner.constraint(q) * -1.0)
+
+    def fit(self, X: Transform) -> Vector:
+        return self.inner.fit(inverted(X))
+
+    def neutral(self) -> Vector:
+        return self.inner.neutral()
+
+    def integrate(self, q: Vector, v: Vector) -> Vector:
+        return self.inner.integrate(q, v)
+
+    def difference(self, q0: Vector, q1: Vector) -> Vector:
+        return self.inner.difference(q0, q1)
+
+    def drift(self, qd: Vector) -> Matrix:
+        return self.inner.drift(qd)
+
     def transferable(self, inertia: RigidInertia, k: Number) -> RigidInertia:
-        return axial(k)
+        """What does not change with q and is not felt by one frame is not felt by the other."""
+        return self.inner.transferable(inertia, k)
+
+
+def _negative(S: Motions) -> Motions:
+    return Motions(tuple(-column for column in S.columns))
+
+
+def _velocity(qd: Vector, S: Motions) -> Motion:
+    return S @ qd
+
+
+def _cross(v: Motion, A: Motions) -> Motions:
+    return v.cross(A)

@@ -11,9 +11,9 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from chasles.algorithms.spatial.viewpoint import At, Axes
+from chasles.algorithms.spatial.kinematics import At, Axes
 from chasles.errors import InputError, NotFiniteError
-from chasles.functions.names import leading_shape, numbers
+from chasles.functions.doors import leading_shape, numbers
 from chasles.mechanisms import Mechanism
 from chasles.model import Model
 from chasles.motion.contact.rigid import point_jacobian, response

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chasles.errors import InputError
-from chasles.functions.names import numbers
+from chasles.functions.doors import numbers
 from chasles.mechanisms import Mechanism
 from chasles.model import Model
 from chasles.motion.geometry.features import Contact

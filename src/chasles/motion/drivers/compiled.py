@@ -9,13 +9,11 @@ from typing import Any
 import numpy as np
 
 from chasles import backends
-from chasles.backends.arrays import checked_count
-from chasles.backends.pool import COMPILING
+from chasles.backends.arrays import COMPILING, checked_count
 from chasles.errors import ArgumentError, InputError, ModelError, NotFiniteError
 from chasles.expr import Program, Variable
-from chasles.functions.libraries import refuse
-from chasles.functions.names import leading_shape
-from chasles.functions.numeric.linear_systems import checked_step
+from chasles.functions.doors import leading_shape, refuse
+from chasles.functions.numeric import checked_step
 from chasles.mechanisms import require_tree
 from chasles.model import Description, Model
 from chasles.motion.adjoint import (
@@ -118,7 +116,9 @@ class Rollout:
         """The step of a backend, repeated."""
         if (backend, dtype) not in self._loops:
             with COMPILING:
-                kernel = backends.prepare(self.recipe, self._program, backend, dtype)
+                target = backend, dtype
+                known = backends.known(self.recipe, self._program, *target)
+                kernel = known or backends.compile(self._program(), *target, self.recipe)
                 self._loops[backend, dtype] = backends.loop(kernel, backend)
         return self._loops[backend, dtype]
 
@@ -195,10 +195,12 @@ class Rollout:
     def _adjoint(self, along: tuple[str, ...]) -> Any:
         """The step backward, repeated; along: inputs that differ from step to step."""
         if along not in self._adjoints:
-            kernel = backends.prepare(
-                ("adjoint", self.recipe, along),
-                lambda: adjoint_program(self.model, self._program(), along),
-            )
+            recipe = ("adjoint", self.recipe, along)
+
+            def trace() -> Program:
+                return adjoint_program(self.model, self._program(), along)
+
+            kernel = backends.known(recipe, trace) or backends.compile(trace(), recipe=recipe)
             loops = self._loop("llvm", "float64"), backends.loop(kernel)
             self._adjoints[along] = backends.adjoint(*loops)
         return self._adjoints[along]
@@ -242,7 +244,7 @@ class Rollout:
         found, target = self._touching, (place.backend, place.dtype)
         if target not in self._touchers:
             with COMPILING:
-                made = backends.prepare(("contacts", found.hash), lambda: found, *target)
+                made = backends.prepare(("contacts", found.hash), found, *target)
                 self._touchers[target] = made
         states = records[2] if len(records) > 2 else records[0][..., :0]
         arguments = (*records[:2], states)

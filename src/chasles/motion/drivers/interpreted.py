@@ -9,11 +9,12 @@ import numpy as np
 
 from chasles.backends.arrays import checked_count
 from chasles.errors import ArgumentError, InputError, NotFiniteError
-from chasles.functions.names import leading_shape, numbers
-from chasles.functions.numeric.linear_systems import checked_step
+from chasles.functions.doors import leading_shape, numbers
+from chasles.functions.numeric import checked_step
+from chasles.mechanisms import Mechanism
 from chasles.mechanisms.mechanism import Accelerations
 from chasles.motion.contact.pairs import Rigid, given_pairs
-from chasles.motion.contract import Array, Machine, plant
+from chasles.motion.contract import Array
 from chasles.motion.controllers import BUILT_IN, controlled
 from chasles.motion.drivers.loops import ByFunction, Closed
 from chasles.motion.drivers.rigid import RigidContact
@@ -42,46 +43,45 @@ LOOSE = 1e-2
 """Loops that stabilisation holds may be open by this much (rad, parts of the loop's size)."""
 
 
-def interpreted(robot: Machine, q: Array, qd: Array, plan: Plan) -> Trajectory:
+def interpreted(mechanism: Mechanism, q: Array, qd: Array, plan: Plan) -> Trajectory:
     """The motion of a plan from q and qd."""
     if plan.closure is not None and plan.stabilization is not None:
         problem = "give closure or stabilization, not both"
         raise ArgumentError("E-MOTION-029", problem, part="simulate")
-    robot = plant(robot)
-    q, qd = _state(robot, q, qd)
+    q, qd = _state(mechanism, q, qd)
     whole = checked_step(plan.duration, "simulate: duration")
     every = checked_count("simulate: every", plan.every)
     steps = None if plan.steps is None else checked_count("simulate: steps", plan.steps)
     if not isinstance(plan.limits, bool):
         problem = f"limits must be True or False, not {plan.limits!r:.60}"
         raise ArgumentError("E-MOTION-030", problem, part="simulate")
-    start = _beginning(robot, plan.start)
+    start = _beginning(mechanism, plan.start)
     end = start + whole
     events = checked_events(plan.events, q)
     contacts = given_pairs("simulate", plan.contacts)
-    integrator, advance = chosen(robot, plan.integrator, plan.free)
+    integrator, advance = chosen(mechanism, plan.integrator, plan.free)
     firm = rigid_contacts(plan)
     soft: Surfaces | None = None
     if contacts and not firm:
-        soft = Surfaces(robot, contacts, plan.integrator)
+        soft = Surfaces(mechanism, contacts, plan.integrator)
     elif plan.contact_states is not None:
         problem = "contact_states are of contacts, and there are none"
         raise InputError("E-MOTION-064", problem, part="simulate")
-    dynamics = _dynamics(robot, plan, () if soft is None else soft.frames)
-    force = _joint_forces(robot, plan.control, qd)
+    dynamics = _dynamics(mechanism, plan, () if soft is None else soft.frames)
+    force = _joint_forces(mechanism, plan.control, qd)
     accelerate = _under(dynamics, force, soft)
     rigid: RigidContact | None = None
     if firm:
         check_rigid(contacts, q, plan.integrator, advance, plan.stabilization)
         loads = (plan.f_ext, plan.dissipation)
-        rigid = RigidContact(robot, contacts, plan.limits, accelerate, force, *loads)
+        rigid = RigidContact(mechanism, contacts, plan.limits, accelerate, force, *loads)
         accelerate = rigid.accelerate
-    mover, way = _mover(robot, plan), path(robot.model)
+    mover, way = _mover(mechanism, plan), path(mechanism.model)
     begin: Begin = mover.begin
     q, qd = begin(start, q, qd)
 
     def step(place: Place, t: float, h: float, q: np.ndarray, qd: np.ndarray) -> Taken:
-        return take(advance, Local(robot, way, place, accelerate, t, q, soft), h, qd)
+        return take(advance, Local(mechanism, way, place, accelerate, t, q, soft), h, qd)
 
     if soft is not None:
         q, begin = soft.begin(q, qd, plan.contact_states), soft.beginning(begin)
@@ -117,7 +117,7 @@ def interpreted(robot: Machine, q: Array, qd: Array, plan: Plan) -> Trajectory:
         touching = touched(keep.others, sum(pair.points for pair in contacts))
     return Trajectory(
         times,
-        q[..., : robot.nq],
+        q[..., : mechanism.nq],
         qd,
         tuple(mover.rechosen),
         tuple(happened),
@@ -132,17 +132,17 @@ def rigid_contacts(plan: Plan) -> bool:
     return plan.limits or any(isinstance(getattr(p, "law", None), Rigid) for p in pairs)
 
 
-def _mover(robot: Machine, plan: Plan) -> Tree:
+def _mover(mechanism: Mechanism, plan: Plan) -> Tree:
     """How a robot moves: as its tree, or with its loops closed."""
     if plan.closure is not None:
-        return ByFunction(robot, plan.closure)
-    loops = robot.mechanism.rows and plan.stabilization is None
-    return Closed(robot) if loops else Tree(robot)
+        return ByFunction(mechanism, plan.closure)
+    loops = mechanism.rows and plan.stabilization is None
+    return Closed(mechanism) if loops else Tree(mechanism)
 
 
-def _beginning(robot: Machine, start: Any) -> float:
+def _beginning(mechanism: Mechanism, start: Any) -> float:
     """The time at which a motion begins: as given, or the robot's own."""
-    own = 0.0 if robot.mechanism.t is None else robot.mechanism.t
+    own = 0.0 if mechanism.t is None else mechanism.t
     time = own if start is None else start
     if np.ndim(time) or not isinstance(time, int | float | np.ndarray) or not np.isfinite(time):
         problem = f"start must be a finite time, one number, not {time!r:.60}"
@@ -150,9 +150,9 @@ def _beginning(robot: Machine, start: Any) -> float:
     return float(time)
 
 
-def _state(robot: Machine, q: Array, qd: Array) -> tuple[np.ndarray, np.ndarray]:
+def _state(mechanism: Mechanism, q: Array, qd: Array) -> tuple[np.ndarray, np.ndarray]:
     """q and qd as floats with the same leading shape."""
-    given = {"q": (q, robot.nq), "qd": (qd, robot.nv)}
+    given = {"q": (q, mechanism.nq), "qd": (qd, mechanism.nv)}
     arrays = {k: numbers(f"simulate: {k}", v, n).astype(float) for k, (v, n) in given.items()}
     for name, array in arrays.items():
         if not np.isfinite(array).all():
@@ -182,10 +182,10 @@ def step_count(whole: float, longest: float) -> int:
 # Forces -----------------------------------------------------------------------------------------
 
 
-def _joint_forces(robot: Machine, tau: Forces, qd: np.ndarray) -> Callable[..., np.ndarray]:
+def _joint_forces(mechanism: Mechanism, tau: Forces, qd: np.ndarray) -> Callable[..., np.ndarray]:
     """The function tau(t, q, qd), for states with velocities like qd, its results checked."""
     if isinstance(tau, BUILT_IN):
-        return controlled(robot, tau)
+        return controlled(mechanism, tau)
     if callable(tau):
         return lambda t, q, qd: _like(qd, tau(t, q, qd), t)
     given = np.zeros(qd.shape[-1:]) if tau is None else numbers("simulate: tau", tau, qd.shape[-1])
@@ -219,7 +219,7 @@ def _like(qd: np.ndarray, tau: Array, t: float) -> np.ndarray:
     return forces
 
 
-def _dynamics(robot: Machine, plan: Plan, frames: Sequence[str]) -> Accelerations:
+def _dynamics(mechanism: Mechanism, plan: Plan, frames: Sequence[str]) -> Accelerations:
     """The dynamics of a robot, with its loops closed; these stabilized, if that is asked for.
 
     frames: those that feel wrenches given with the state, (..., 6) along the world's axes about
@@ -232,10 +232,10 @@ def _dynamics(robot: Machine, plan: Plan, frames: Sequence[str]) -> Acceleration
             raise InputError("E-MOTION-035", problem, remedy, part="simulate")
     options: dict[str, Any] = {"dissipation": plan.dissipation}
     if plan.stabilization is not None:
-        robot.mechanism.require_loops("simulate: stabilization", "leave it out")
+        mechanism.require_loops("simulate: stabilization", "leave it out")
         time = checked_step(plan.stabilization, "simulate: stabilization")
         options |= {"stabilization": time, "tolerance": LOOSE}
-    return robot.mechanism.accelerations(plan.f_ext, frames, **options)
+    return mechanism.accelerations(plan.f_ext, frames, **options)
 
 
 def _under(

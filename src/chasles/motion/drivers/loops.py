@@ -11,7 +11,14 @@ from chasles import backends
 from chasles.backends.arrays import call
 from chasles.errors import ArgumentError, InputError, ModelError
 from chasles.expr import RULES, Arena, Number, Program, Variable, forward
-from chasles.mechanisms import CLOSED, Chart, ImpossiblePosition, OpenLoop, SingularPosition
+from chasles.mechanisms import (
+    CLOSED,
+    Chart,
+    ImpossiblePosition,
+    Mechanism,
+    OpenLoop,
+    SingularPosition,
+)
 from chasles.motion.contract import Array, Machine
 from chasles.motion.drivers.running import Memory, Remembering
 from chasles.motion.steps.system import Placed, Taken, Tree
@@ -121,11 +128,11 @@ class Looped(Tree):
     """Closed loops: begin with a state near enough to closed, and close it to rounding."""
 
     def begin(self, t: float, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        mechanism = self._robot.mechanism
+        mechanism = self._mechanism
         mechanism.at(t).closing.check_closed("simulate", q, CONSISTENT)
         there, speed, _ = self.place(t, q, np.zeros_like(qd), qd)
         scale = np.maximum(1.0, np.max(np.abs(qd), axis=-1, initial=0.0))
-        moved, wrong = np.abs(self._robot.difference(q, there)), np.abs(speed - qd)
+        moved, wrong = np.abs(mechanism.difference(q, there)), np.abs(speed - qd)
         branch = np.full_like(scale, BRANCH)
         for name, error, limit, remedy in (
             ("q is on another branch", moved, branch, "assemble or the closure"),
@@ -145,11 +152,11 @@ class Looped(Tree):
 class ByFunction(Looped):
     """Loops that a function closes."""
 
-    def __init__(self, robot: Machine, closure: ClosureFunction) -> None:
-        super().__init__(robot)
-        loops = robot.mechanism.loops
+    def __init__(self, mechanism: Mechanism, closure: ClosureFunction) -> None:
+        super().__init__(mechanism)
+        loops = mechanism.loops
         if not isinstance(closure, ClosureFunction) or closure.freedoms != loops.freedoms:
-            problem = f"closure must be a ClosureFunction of robot {robot.name!r}"
+            problem = f"closure must be a ClosureFunction of robot {mechanism.name!r}"
             raise ArgumentError("E-MOTION-053", problem, part="simulate")
         self._closure, self._free = closure, closure.independent
         self._where = [loops.places[k] for k in closure.independent]
@@ -175,8 +182,8 @@ class Closed(Looped, Remembering):
     Past one of these the margin has another sign than where the chart was chosen.
     """
 
-    def __init__(self, robot: Machine) -> None:
-        super().__init__(robot)
+    def __init__(self, mechanism: Mechanism) -> None:
+        super().__init__(mechanism)
         self._charts: list[Chart] = []
         self._which, self._start = np.zeros(0, int), np.zeros(0)
 
@@ -196,7 +203,7 @@ class Closed(Looped, Remembering):
             try:
                 return step(self.place, t, h, q, qd)
             except Lost as lost:
-                alone = q[..., : self._robot.nq]
+                alone = q[..., : self._mechanism.nq]
                 if np.any(lost.members & chosen):
                     raise self._singular(t, alone, lost.members & chosen) from None
                 self._choose(t, alone, lost.members)
@@ -210,7 +217,7 @@ class Closed(Looped, Remembering):
         1 + O(d), so that it converges a little slower there. Raises `Lost`.
         """
         for _ in range(STEPS):
-            there = self._robot.integrate(q, d)
+            there = self._integrate(q, d)
             step, qd, health = self._closing(t, there, v)
             is_open = ~(health[..., 0] <= CLOSED * CLOSED)
             if not np.count_nonzero(is_open):
@@ -224,13 +231,13 @@ class Closed(Looped, Remembering):
 
     def memory(self) -> dict[str, np.ndarray]:
         """Every chart that there is, those in use, whose each member's is, and its first margin."""
-        known, arrays = self._robot.mechanism.charts.memory()
+        known, arrays = self._mechanism.charts.memory()
         used = np.array([known.index(chart) for chart in self._charts], dtype=int)
         return arrays | {"charts": used, "chart": self._which, "margin": self._start}
 
     def recall(self, memory: Memory) -> None:
         """Go on in these coordinates; charts made later will be as they would have been."""
-        known = self._robot.mechanism.charts.recall(memory)
+        known = self._mechanism.charts.recall(memory)
         self._charts = [known[k] for k in memory["charts"]]
         self._which, self._start = memory["chart"], memory["margin"]
 
@@ -246,11 +253,11 @@ class Closed(Looped, Remembering):
 
     def _choose(self, t: float, q: np.ndarray, members: np.ndarray) -> None:
         """Other charts for some members: one that suits the first, for all whom it suits too."""
-        left, loops = np.array(members), self._robot.mechanism.at(t).closing
+        left, loops = np.array(members), self._mechanism.at(t).closing
         while np.any(left):
             first = np.unravel_index(np.argmax(left), left.shape)
-            chart = self._robot.mechanism.charts.at(loops, q[first])
-            margin = chart.closing(t, q, np.zeros((*q.shape[:-1], self._robot.nv)))[2][..., 1]
+            chart = self._mechanism.charts.at(loops, q[first])
+            margin = chart.closing(t, q, np.zeros((*q.shape[:-1], self._mechanism.nv)))[2][..., 1]
             taken = np.array(left & (np.abs(margin) > FALLEN))
             taken[first] = True
             if chart not in self._charts:
@@ -265,7 +272,7 @@ class Closed(Looped, Remembering):
     def _singular(self, t: float, q: np.ndarray, members: np.ndarray) -> SingularPosition:
         """What to say where new coordinates are no better than the last."""
         at = np.unravel_index(int(np.argmax(members)), members.shape)
-        loops, chart = self._robot.mechanism.at(t).closing, self._charts[self._which[at]]
+        loops, chart = self._mechanism.at(t).closing, self._charts[self._which[at]]
         index = f" at index {tuple(map(int, at))}" if at else ""
         return SingularPosition(
             "E-MOTION-055",
@@ -274,5 +281,5 @@ class Closed(Looped, Remembering):
             "does",
             "the motion can go on in more than one way: stop before it, or start so that it is "
             "not met",
-            part=f"robot {self._robot.name!r}",
+            part=f"robot {self._mechanism.name!r}",
         )

@@ -10,8 +10,7 @@ import numpy as np
 from chasles.backends.arrays import call, check_shape
 from chasles.errors import ArgumentError, InputError, NotFiniteError
 from chasles.expr import Variable
-from chasles.functions.libraries import common, module
-from chasles.functions.names import numbers
+from chasles.functions.doors import common, module, numbers
 
 
 def place_of(function: str, variables: Sequence[Variable], arguments: Sequence[Any]) -> "Place":

@@ -21,6 +21,7 @@ import numpy as np
 import scipy
 
 from chasles.errors import InputError, NotFiniteError
+from chasles.mechanisms import Mechanism
 from chasles.motion.contact.modes import (
     FAINT,
     SLOW,
@@ -36,7 +37,6 @@ from chasles.motion.contact.modes import (
 )
 from chasles.motion.contact.pairs import Pair
 from chasles.motion.contact.rigid import Problem, constrained_problem, response
-from chasles.motion.contract import Machine
 from chasles.motion.drivers.running import Changed, Memory, Pace, other_motion
 from chasles.motion.drivers.slots import Slots, State
 from chasles.motion.geometry.kinematics import NEAR, Moves
@@ -88,7 +88,7 @@ class RigidContact(Pace):
 
     def __init__(
         self,
-        robot: Machine,
+        mechanism: Mechanism,
         pairs: Sequence[Pair],
         limits: bool,
         free: Accelerate,
@@ -96,10 +96,10 @@ class RigidContact(Pace):
         f_ext: Mapping[str, Any] | None,
         dissipation: bool,
     ) -> None:
-        self._robot, self._free, self._force = robot, free, force
+        self._mechanism, self._free, self._force = mechanism, free, force
         self._options: dict[str, Any] = {"f_ext": f_ext} if f_ext else {}
         self._options |= {"dissipation": True} if dissipation else {}
-        self._slots = Slots(robot, pairs, limits)
+        self._slots = Slots(mechanism, pairs, limits)
         self._friction = self._slots.friction
         self._mode = apart(len(self._friction))
         self._last: _Found | None = None
@@ -157,9 +157,9 @@ class RigidContact(Pace):
     def _problem(self, at: State, moves: Moves, which: np.ndarray) -> Problem:
         """The equation of motion with three directions of each of some points."""
         some, (t, q, qd) = moves.of(which), at
-        T = some.J.reshape(-1, self._robot.nv).T
+        T = some.J.reshape(-1, self._mechanism.nv).T
         touch = (T, some.bias.ravel(), some.gap)
-        tau, here = self._force(t, q, qd), self._robot.mechanism.at(t)
+        tau, here = self._force(t, q, qd), self._mechanism.at(t)
         return constrained_problem(here, q, qd, tau, *touch, **self._options)
 
     def _drag(self, moves: Moves, active: np.ndarray) -> np.ndarray:
@@ -346,8 +346,8 @@ class RigidContact(Pace):
 
     def _struck(self, at: State, moves: Moves, which: np.ndarray) -> np.ndarray:
         """Velocities after impulses at some points (step 4)."""
-        J = moves.J[which].reshape(-1, self._robot.nv)
-        B = response(self._robot.mechanism.at(at.t), at.q, J.T)
+        J = moves.J[which].reshape(-1, self._mechanism.nv)
+        B = response(self._mechanism.at(at.t), at.q, J.T)
         laws = [self._slots.laws[k] for k in self._slots.row[which]]
         with self._slots.said(at.t, which):
             return at.qd + B @ impulses(laws, J @ B, moves.velocity[which])

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chasles.errors import ArgumentError, ConvergenceError, InputError
+from chasles.mechanisms import Mechanism
 from chasles.motion.contact.modes import Mode
 from chasles.motion.contact.pairs import Pair, Rigid, meeting
 from chasles.motion.contact.rigid import contact_moves, limit_rows, response
-from chasles.motion.contract import Machine
 from chasles.motion.geometry.kinematics import NEAR, Moves, Points, carrier
 from chasles.motion.geometry.meetings import Meeting
 from chasles.motion.laws.friction import NoUniqueMotion
@@ -31,22 +31,21 @@ class State(NamedTuple):
 class Stops:
     """Joint limits as points of contact: one direction each, in rad or m."""
 
-    def __init__(self, robot: Machine, used: bool) -> None:
-        joints = [robot.model.bodies[i].joint for i in robot.model.movers]
-        self._start = np.array([float(x) for joint in joints for x in joint.neutral()])
-        self._robot, still = robot, np.zeros(robot.nv)
-        rows = limit_rows(robot.model, self._start, still, within=np.inf) if used else []
+    def __init__(self, mechanism: Mechanism, used: bool) -> None:
+        self._mechanism, self._start = mechanism, mechanism.neutral()
+        still = np.zeros(mechanism.nv)
+        rows = limit_rows(mechanism.model, self._start, still, within=np.inf) if used else []
         rows = [row for row in rows if np.isfinite(row[2])]
         self._freedom = np.array([k for k, _, _ in rows], dtype=int)
         self._sign, self._gap = (np.array([row[k] for row in rows]) for k in (1, 2))
-        self._J = np.zeros((len(rows), 3, robot.nv))
+        self._J = np.zeros((len(rows), 3, mechanism.nv))
         self._J[np.arange(len(rows)), 2, self._freedom] = self._sign
-        ends, freedoms = {1.0: "lower", -1.0: "upper"}, robot.mechanism.loops.freedoms
+        ends, freedoms = {1.0: "lower", -1.0: "upper"}, mechanism.loops.freedoms
         self.names = [f"{freedoms[k]} {ends[sign]} limit" for k, sign, _ in rows]
 
     def __call__(self, at: State) -> Moves:
         """How far joints are from their limits, and how they move there."""
-        moved = self._robot.difference(self._start, at.q)[self._freedom]
+        moved = self._mechanism.difference(self._start, at.q)[self._freedom]
         still = np.zeros((len(moved), 3))
         speed = still.copy()
         speed[:, 2] = self._sign * at.qd[self._freedom]
@@ -58,8 +57,8 @@ class Stops:
 class Varying:
     """The pairs of features of two bodies, as points of contact of a robot in one state."""
 
-    def __init__(self, robot: Machine, pair: Pair, features: Meeting) -> None:
-        self._robot, self._frames, self._features = robot, pair.frames, features
+    def __init__(self, mechanism: Mechanism, pair: Pair, features: Meeting) -> None:
+        self._mechanism, self._frames, self._features = mechanism, pair.frames, features
         self.size = features.size
 
     def __call__(self, at: State, held: np.ndarray) -> Moves:
@@ -67,7 +66,7 @@ class Varying:
 
         The gap of features that are not those nearest to each other is infinite.
         """
-        here, (_, q, qd) = self._robot.mechanism.at(at.t), at
+        here, (_, q, qd) = self._mechanism.at(at.t), at
         over, under = (carrier(here, q, qd, frame) for frame in self._frames)
         gap, room = self._features.gaps(over, under)
         gap = np.where(held | (room >= 0.0), gap, np.inf)
@@ -87,11 +86,11 @@ class Slots:
     row (slots,) says which, names and laws (rows,) are theirs; the last ones are limits.
     """
 
-    def __init__(self, robot: Machine, pairs: Sequence[Pair], limits: bool) -> None:
+    def __init__(self, mechanism: Mechanism, pairs: Sequence[Pair], limits: bool) -> None:
         features = [meeting(pair.body, pair.surface) for pair in pairs]
         both = zip(pairs, features, strict=True)
         fixed = [(pair.body, pair.surface) for pair, found in both if found is None]
-        self._points, self._stops = Points(robot.model, fixed), Stops(robot, limits)
+        self._points, self._stops = Points(mechanism.model, fixed), Stops(mechanism, limits)
         self._varying: list[Varying] = []
         self.names: list[str] = []
         self.laws: list[Rigid] = []
@@ -105,9 +104,9 @@ class Slots:
             if found is None:
                 balls += rows
             else:
-                self._varying.append(Varying(robot, pair, found))
+                self._varying.append(Varying(mechanism, pair, found))
                 meetings += [rows[0]] * found.size
-        self._robot, self.contacts, self._balls = robot, len(self.names), len(balls)
+        self._mechanism, self.contacts, self._balls = mechanism, len(self.names), len(balls)
         stops = range(self.contacts, self.contacts + len(self._stops.names))
         self.names += self._stops.names
         self.laws += [Rigid()] * len(stops)
@@ -128,7 +127,7 @@ class Slots:
     def onto(self, at: State, moves: Moves, which: np.ndarray) -> np.ndarray:
         """q with the gaps of some slots closed."""
         shift = self._shift(at, moves.J[which, 2], moves.gap[which])
-        return self._robot.integrate(at.q, shift)
+        return self._mechanism.integrate(at.q, shift)
 
     def stopped(self, at: State, moves: Moves, rows: np.ndarray) -> np.ndarray:
         """qd without velocities in some directions, truth (slots, 3)."""
@@ -136,7 +135,7 @@ class Slots:
 
     def _shift(self, at: State, J: np.ndarray, excess: np.ndarray) -> np.ndarray:
         """The step d of least d'M d with J d = -excess."""
-        B = response(self._robot.mechanism.at(at.t), at.q, J.T)
+        B = response(self._mechanism.at(at.t), at.q, J.T)
         return B @ np.linalg.lstsq(J @ B, -excess, rcond=1e-11)[0]
 
     def seen(self, moves: Moves, forces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

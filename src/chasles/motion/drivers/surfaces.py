@@ -14,9 +14,10 @@ from chasles import backends
 from chasles.backends.arrays import call
 from chasles.errors import InputError
 from chasles.expr import RULES, Arena, Program, Variable
-from chasles.functions.names import numbers
+from chasles.functions.doors import numbers
+from chasles.mechanisms import Mechanism
 from chasles.motion.contact.pairs import Contacts, Pair
-from chasles.motion.contract import Array, Machine
+from chasles.motion.contract import Array
 from chasles.motion.drivers.running import Begin
 from chasles.motion.records import Event, Occurrence, Touching
 from chasles.motion.steps.integrators import INTEGRATORS
@@ -30,15 +31,15 @@ class Surfaces:
     method that chooses its steps must see the jump instead, to come near enough to it.
     """
 
-    def __init__(self, robot: Machine, pairs: Sequence[Pair], integrator: str) -> None:
+    def __init__(self, mechanism: Mechanism, pairs: Sequence[Pair], integrator: str) -> None:
         row = INTEGRATORS[integrator]
         if row.hamiltonian:
             problem = f"integrator {integrator!r} has no place for states of surfaces"
             remedy = "take 'rk4', or 'sdirk2' on stiff ground"
             raise InputError("E-MOTION-065", problem, remedy, part="simulate")
-        robot.mechanism.refuse_time("simulate", "contacts do not yet; leave them out")
-        self.contacts = Contacts(robot.model, tuple(pairs))
-        self.nq, self.states = robot.nq, self.contacts.states
+        mechanism.refuse_time("simulate", "contacts do not yet; leave them out")
+        self.contacts = Contacts(mechanism.model, tuple(pairs))
+        self.nq, self.states = mechanism.nq, self.contacts.states
         self._held = not row.adaptive
         self.size = self.states + (len(self.contacts.laws) if self._held else 0)
         self._pressing, self._settling, self._seen = map(_compiled, self._programs())
@@ -150,4 +151,4 @@ class Surfaces:
 
 
 def _compiled(program: Program) -> Any:
-    return backends.prepare(("contacts", program.hash), lambda: program)
+    return backends.prepare(("contacts", program.hash), program)

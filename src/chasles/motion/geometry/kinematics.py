@@ -12,7 +12,6 @@ import numpy as np
 
 from chasles import backends
 from chasles.backends.arrays import call
-from chasles.backends.call import fast_entry
 from chasles.errors import InputError
 from chasles.expr import RULES, Arena, Number, Program, Variable
 from chasles.functions.programs import program
@@ -244,13 +243,15 @@ def _compiled(
     own = any(joint.custom is not None for joint in model.source.joints)
     traced = trace(model, balls).hash if own else ""
     recipe = (trace.__name__, model.source, model.mimics, balls, traced)  # all that decides it
-    kernel = backends.prepare(recipe, lambda: trace(model, balls))
+    known = backends.known(recipe, lambda: trace(model, balls))
+    kernel = known or backends.compile(trace(model, balls), recipe=recipe)
 
     def slow(*arrays: Any) -> Any:
         return call(kernel, "contact", arrays)
 
     names = ", ".join(variable.name for variable in kernel.interface.inputs)
-    return fast_entry(kernel, name="contact", signature=names, doc="", holder=None, fallback=slow)
+    facts = {"name": "contact", "signature": names, "doc": "", "holder": None}
+    return backends.fast_entry(kernel, fallback=slow, **facts)
 
 
 # Programs --------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 import numpy as np
 
 from chasles.errors import ArgumentError, InputError
-from chasles.functions.names import numbers
+from chasles.functions.doors import numbers
 from chasles.motion.geometry.kinematics import applied
 from chasles.motion.geometry.shapes import contact_axes
 from chasles.motion.laws.friction import Law, coulomb, coulomb_slopes

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from chasles.errors import InputError, ModelError, NotFiniteError
-from chasles.motion.contract import Machine
+from chasles.mechanisms import Mechanism
 from chasles.motion.steps.system import ONE, Advance, Advanced, Local, System, Weights
 
 # Runge and Kutta ---------------------------------------------------------------------------------
@@ -193,27 +193,27 @@ def semi_implicit_mixed(local: Local, h: float, y: np.ndarray) -> Advanced:
     Then u1 = u + h udot, where u = R v and udot = R (vdot + w x v), x1 = x + h u1, and the rotation
     goes on by itself: what MuJoCo's Euler does, whose velocities of a free joint are (u, w).
     """
-    robot, q, n = local.robot, local.position, local.freedoms(y)
+    mechanism, q, n = local.mechanism, local.position, local.freedoms(y)
     rates = local.first(y)
     qd, qdd = local.velocity(y), local.velocity(rates)
     speed = qd + h * qdd
     d, moves = h * speed, []
-    for i, slot in robot.model.velocity_slices.items():
-        if robot.model.bodies[i].joint.floating:
+    for i, slot in mechanism.model.velocity_slices.items():
+        if mechanism.model.bodies[i].joint.floating:
             turn = slice(slot.start, slot.start + 3)
             shift = slice(slot.start + 3, slot.stop)
-            place = robot.model.position_slices[i].start
+            place = mechanism.model.position_slices[i].start
             R = slice(place, place + 4)
             change = qdd[..., shift] + np.cross(qd[..., turn], qd[..., shift])
             u = _turned(q[..., R], qd[..., shift] + h * change)
             d[..., shift] = 0.0
             moves.append((R, slice(place + 4, place + 7), shift, u))
-    there = robot.integrate(q, d)
+    there = mechanism.integrate(q, d)
     for R, x, shift, u in moves:
         there[..., x] += h * u
         speed[..., shift] = _turned(there[..., R] * [1.0, -1.0, -1.0, -1.0], u)
     last = y + h * rates
-    last[..., :n], last[..., n : 2 * n] = robot.difference(q, there), speed
+    last[..., :n], last[..., n : 2 * n] = mechanism.difference(q, there), speed
     last[..., last.shape[-1] - len(local.path) :] = there[..., local.path]
     return Advanced(last)
 
@@ -247,20 +247,20 @@ def variational(local: Local, h: float, y: np.ndarray) -> Advanced:
     The first gives the step d; the second order of the rule is that of qd = M^-1 p too. Energy
     stays within a band, and momenta that the forces leave alone stay as they are.
     """
-    robot, q, n = local.robot, local.q, local.freedoms(y)
-    mass = robot.mass_matrix
+    mechanism, q, n = local.mechanism, local.q, local.freedoms(y)
+    mass = mechanism.mass_matrix
 
     def turned(a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """D(a, b)'."""
-        return np.swapaxes(robot.derivatives("difference", a, b, wrt="q1"), -1, -2)
+        return np.swapaxes(mechanism.derivatives("difference", a, b, wrt="q1"), -1, -2)
 
     def middle_and_end(d: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Both positions, and the force at the first: dT/dq, gravity and all that is applied."""
-        middle, qd = robot.integrate(q, 0.5 * d), d / h
+        middle, qd = mechanism.integrate(q, 0.5 * d), d / h
         qdd = local.accelerate(local.t + 0.5 * h, middle, qd)
-        slope = robot.derivatives("kinetic_energy", middle, qd, wrt="q")
-        f = slope - robot.gravity_forces(middle) + robot.inverse_dynamics(middle, qd, qdd)
-        return middle, robot.integrate(q, d), f
+        slope = mechanism.derivatives("kinetic_energy", middle, qd, wrt="q")
+        f = slope - mechanism.gravity_forces(middle) + mechanism.inverse_dynamics(middle, qd, qdd)
+        return middle, mechanism.integrate(q, d), f
 
     p = _applied(mass(q), local.velocity(y))
     d, last = h * local.velocity(y), np.inf
@@ -340,32 +340,32 @@ def known(name: str) -> Integrator:
     return INTEGRATORS[name]
 
 
-def chosen(robot: Machine, name: str, free: Free) -> tuple[Integrator, Advance]:
+def chosen(mechanism: Mechanism, name: str, free: Free) -> tuple[Integrator, Advance]:
     """An integrator and its step, if they suit the robot."""
     integrator = known(name)
     if free not in get_args(Free):
         problem = f"free must be 'body' or 'mixed', not {free!r}"
         raise InputError("E-MOTION-047", problem, part="simulate")
     if integrator.hamiltonian:
-        _check_hamiltonian(robot, name)
+        _check_hamiltonian(mechanism, name)
     if free == "body":
         return integrator, integrator.advance
     if integrator.mixed is None:
         problem = f"free='mixed' is for integrator 'semi-implicit', not {name!r}"
         raise InputError("E-MOTION-075", problem, part="simulate")
-    robot.mechanism.refuse_loops("simulate", "free='mixed' is for robots without loops")
+    mechanism.refuse_loops("simulate", "free='mixed' is for robots without loops")
     return integrator, integrator.mixed
 
 
-def _check_hamiltonian(robot: Machine, name: str) -> None:
+def _check_hamiltonian(mechanism: Mechanism, name: str) -> None:
     """What takes its Hamiltonian from a mechanism, named.
 
     A rotor is an inertia along each freedom; where velocities are not rates, that is no kinetic
     energy of a body, whose momentum would turn with it.
     """
-    bodies = (robot.model.bodies[i] for i in robot.model.movers)
+    bodies = (mechanism.model.bodies[i] for i in mechanism.model.movers)
     joints = {body.data.name: body.joint for body in bodies}
-    reasons = list(robot.mechanism.traits)
+    reasons = list(mechanism.traits)
     reasons += [f"joint {n!r} rolls" for n, joint in joints.items() if not joint.holonomic]
     reasons += [
         f"joint {n!r} of type {joint.kind!r} has armature"
@@ -374,7 +374,7 @@ def _check_hamiltonian(robot: Machine, name: str) -> None:
     ]
     if reasons:
         problem = (
-            f"integrator {name!r} is for trees with a Hamiltonian, which robot {robot.name!r} has "
-            f"not: {reasons[0]}"
+            f"integrator {name!r} is for trees with a Hamiltonian, which robot "
+            f"{mechanism.name!r} has not: {reasons[0]}"
         )
         raise ModelError("E-MOTION-049", problem, "take 'rk4' or 'dopri5'", part="simulate")

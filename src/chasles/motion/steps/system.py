@@ -12,8 +12,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from chasles.mechanisms import Mechanism
 from chasles.model import Model
-from chasles.motion.contract import Machine
 
 
 class Weights(NamedTuple):
@@ -101,9 +101,10 @@ class Tree:
     rechosen: the times at which other independent coordinates were chosen.
     """
 
-    def __init__(self, robot: Machine) -> None:
-        self._robot = robot
-        self._additive = all(robot.model.bodies[i].joint.additive for i in robot.model.movers)
+    def __init__(self, mechanism: Mechanism) -> None:
+        self._mechanism, model = mechanism, mechanism.model
+        self._integrate: Callable[..., np.ndarray] = mechanism.function("integrate").fast
+        self._additive = all(model.bodies[i].joint.additive for i in model.movers)
         self.rechosen: list[float] = []
 
     def begin(self, t: float, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -112,7 +113,7 @@ class Tree:
 
     def place(self, t: float, q: np.ndarray, d: np.ndarray, v: np.ndarray) -> Placed:
         """As `Place`."""
-        there = self._robot.integrate(q, d)
+        there = self._integrate(q, d)
         return there, v, self._rate(q, there, v)
 
     def step(
@@ -125,7 +126,8 @@ class Tree:
         """The rate of difference(q, there) while `there` moves with v."""
         if self._additive:
             return v
-        return (self._robot.derivatives("difference", q, there, wrt="q1") @ v[..., None])[..., 0]
+        J = self._mechanism.derivatives("difference", q, there, wrt="q1")
+        return (J @ v[..., None])[..., 0]
 
 
 class Behind(Protocol):
@@ -149,7 +151,7 @@ class Local:
     integrated by their own rates.
     """
 
-    robot: Machine
+    mechanism: Mechanism
     path: Sequence[int]
     place: Place
     accelerate: Accelerate
@@ -160,12 +162,12 @@ class Local:
     @property
     def position(self) -> np.ndarray:
         """q alone."""
-        return self.q if self.behind is None else self.q[..., : self.robot.nq]
+        return self.q if self.behind is None else self.q[..., : self.mechanism.nq]
 
     def start(self, qd: np.ndarray) -> np.ndarray:
         """y at the beginning."""
         x = [self.q[..., self.path]] if self.path else []
-        return np.concatenate([np.zeros_like(qd), qd, self.q[..., self.robot.nq :], *x], -1)
+        return np.concatenate([np.zeros_like(qd), qd, self.q[..., self.mechanism.nq :], *x], -1)
 
     def freedoms(self, y: np.ndarray) -> int:
         """The number of velocities."""
@@ -217,14 +219,14 @@ class Local:
         d, q, path = y[..., : self.freedoms(y)], self.position, self.path
         if path:
             q = q.copy()
-            q[..., path] += y[..., -len(path) :] - self.robot.integrate(q, d)[..., path]
+            q[..., path] += y[..., -len(path) :] - self.mechanism.integrate(q, d)[..., path]
         return self.place(self.t + s, q, d, self.velocity(y))
 
     def _way(self, q: np.ndarray, qd: np.ndarray) -> list[np.ndarray]:
         """The rate of x, if there is any."""
         if not self.path:
             return []
-        J = self.robot.derivatives("integrate", q, np.zeros_like(qd), wrt="v")
+        J = self.mechanism.derivatives("integrate", q, np.zeros_like(qd), wrt="v")
         return [(J[..., self.path, :] @ qd[..., None])[..., 0]]
 
 

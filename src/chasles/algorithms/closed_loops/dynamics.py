@@ -1,0 +1,308 @@
+"""Equations of motion of a tree whose loops are closed, and their solution."""
+
+from collections.abc import Sequence
+from functools import reduce
+from operator import mul
+from typing import NamedTuple
+
+from chasles.algorithms.homogeneous import loop_bias, loop_matrix, loop_rate, loop_residual
+from chasles.algorithms.spatial.dynamics import bias_forces, net_forces, tree_mass_matrix
+from chasles.expr import Number, less, minimum, select
+from chasles.mathematics.linear import (
+    Matrix,
+    Vector,
+    factor_ltdl,
+    reduce_rows,
+    solve_lower,
+    solve_lower_transposed,
+    solve_ltdl,
+    symmetric_products,
+)
+from chasles.model.model import Model
+from chasles.model.spaces import (
+    ABSENT,
+    Effort,
+    Health,
+    IndependentMatrix,
+    Known,
+    LoopNumbers,
+    LoopVector,
+    Mixed,
+    Multipliers,
+    Position,
+    TreeVector,
+    Velocity,
+    Wrenches,
+    loop_entries,
+    loop_rows,
+    stack,
+    tree_places,
+    unstack,
+)
+
+
+def equations(
+    model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Wrenches, stabilization: float
+) -> tuple[Matrix, Vector, Matrix, Vector, Number]:
+    """H, f, K and k of H qdd = f + K' lam and K qdd = k, in tree order (Eq 8.1-8.6); and stray.
+
+    f: joint forces less bias forces. K, k: the rows of the loops that the closure keeps; with a
+    time T_stab, k has Baumgarte's terms (Eq 8.21-8.24). stray: how far qd is from a motion that
+    keeps the loops closed (0 where errors are to decay).
+    """
+    H, h = tree_mass_matrix(model, q), bias_forces(model, q, qd, f_ext)
+    rows, v = model.closure.rows, stack(qd, model.in_tree_order)
+    K, k = constraints(model, q, rows), entries(loop_bias(model, q, qd), rows)
+    slip, stray = slipping(model, q, K, v, rows), 0.0
+    if stabilization:
+        a = 1.0 / stabilization
+        k = k - slip * (2.0 * a) - entries(loop_residual(model, q), rows) * (a * a)
+    else:
+        stray = strayed(model, rows, slip, v.dot(v))
+    return H, net_forces(model, h, tau), K, k, stray
+
+
+def constraints(model: Model, q: Position, rows: Sequence[int]) -> Matrix:
+    """Some rows of the loops' matrix K, over coordinates in tree order."""
+    K = loop_rows(model, loop_matrix(model, q), model.in_tree_order)
+    return Matrix(tuple(tuple(K[r]) for r in rows))
+
+
+def entries(parts: LoopVector, rows: Sequence[int]) -> Vector:
+    """Some of the numbers that loops and couplings have for their equations."""
+    flat = loop_entries(parts)
+    return Vector(tuple(flat[r] for r in rows))
+
+
+def slipping(model: Model, q: Position, K: Matrix, v: Vector, rows: Sequence[int]) -> Vector:
+    """K v - b of some rows: how fast rates v open the loops (b: `loop_rate`)."""
+    return K @ v - entries(loop_rate(model, q), rows)
+
+
+def strayed(model: Model, rows: Sequence[int], error: Vector, size: Number) -> Number:
+    """The squared error of rates (or accelerations) in some rows.
+
+    Dimensionless by the scales of these, and beside the squared size of all rates where that is
+    more than 1.
+    """
+    scales = model.closure.scales
+    scaled = Vector(tuple(scales[r] * e for r, e in zip(rows, error, strict=True)))
+    return scaled.dot(scaled) / (1.0 + size)
+
+
+def health(model: Model, q: Position, margins: Sequence[Number], stray: Number = 0.0) -> Vector:
+    """The squared distance from closed, and the least margin: whether a state can be trusted.
+
+    The distance is dimensionless, with what rates add to it (`strayed`). Margins are 1 in a good
+    position and 0 in a singular one.
+    """
+    residual = loop_entries(loop_residual(model, q))
+    gap = Vector(tuple(s * r for s, r in zip(model.closure.scales, residual, strict=True)))
+    return Vector.of(gap.dot(gap) + stray, reduce(minimum, margins, 1.0))
+
+
+def multipliers(
+    model: Model,
+    q: Position,
+    qd: Velocity,
+    tau: Effort,
+    f_ext: Wrenches = ABSENT,
+    *,
+    stabilization: float = 0.0,
+) -> tuple[Velocity, Multipliers, Health]:
+    """A lam = b with A = K H^-1 K', by the sparse factors of H (Featherstone 2008, Eq 8.37-8.41).
+
+    In a good position no row of K is a combination of others, so that every pivot of A is a fair
+    part of the entry on its diagonal.
+    """
+    H, f, K, k, stray = equations(model, q, qd, tau, f_ext, stabilization)
+    qdd, lam, margins = by_multipliers(H, f, K, k)
+    return unstack(model, qdd, model.in_tree_order), lam, health(model, q, margins, stray)
+
+
+def by_multipliers(
+    H: Matrix, f: Vector, K: Matrix, k: Vector
+) -> tuple[Vector, Vector, list[Number]]:
+    """A lam = b, then H qdd = f + K' lam: qdd, lam, and margins (`health`).
+
+    H has the sparsity of a tree or of a part of one.
+    """
+    L, D = factor_ltdl(H.rows)
+    weights = [1.0 / d for d in D]
+
+    def weighted(x: Vector) -> Vector:
+        return Vector(tuple(w * e for w, e in zip(weights, x, strict=True)))
+
+    Y = [solve_lower_transposed(L, Vector(row)) for row in K.rows]
+    z = solve_lower_transposed(L, f)
+    Z = [weighted(y) for y in Y]
+    A = Matrix(tuple(tuple(y.dot(Z[j]) for j in range(len(Z))) for y in Y))
+    b = Vector(tuple(e - y.dot(z) for e, y in zip(k, Z, strict=True)))
+    factors = factor_ltdl(A.rows)
+    lam = solve_ltdl(*factors, b)
+    for y, force in zip(Y, lam, strict=True):
+        z = z + y * force
+    margins = [pivot / A[r, r] for r, pivot in enumerate(factors[1])]
+    return solve_lower(L, weighted(z)), lam, margins
+
+
+def direct(
+    model: Model,
+    q: Position,
+    qd: Velocity,
+    tau: Effort,
+    f_ext: Wrenches = ABSENT,
+    *,
+    stabilization: float = 0.0,
+) -> tuple[Velocity, Multipliers, Health]:
+    """[0 K; K' H] (-lam, qdd) = (k, f), factored as it stands (Featherstone 2008, Eq 8.36).
+
+    The factors start at the last coordinate, so that H is as sparse as in a tree; the pivots that
+    remain belong to -K H^-1 K', and none vanishes in a good position.
+    """
+    H, f, K, k, stray = equations(model, q, qd, tau, f_ext, stabilization)
+    m, n = K.shape
+    above = [(0.0,) * m + row for row in K.rows]
+    below = [column + row for column, row in zip(K.T.rows, H.rows, strict=True)]
+    L, D = factor_ltdl(above + below)
+    x = solve_ltdl(L, D, Vector((*k, *f))).entries
+    whole = [sum((L[i][r] * L[i][r] * D[i] for i in range(m, m + n)), 0.0) for r in range(m)]
+    margins = [-D[r] / whole[r] for r in range(m)]
+    qdd = unstack(model, Vector(x[m:]), model.in_tree_order)
+    return qdd, -Vector(x[:m]), health(model, q, margins, stray)
+
+
+class Elimination(NamedTuple):
+    """x = G y + g solves K x = k, over coordinates in tree order; y are the independent ones.
+
+    ratios: the pivots beside those where the closure was chosen.
+    """
+
+    G: Matrix
+    g: Vector
+    ratios: list[Number]
+
+    @property
+    def margins(self) -> list[Number]:
+        """Squares of the ratios: 1 where the closure was chosen, 0 where it is singular."""
+        return [ratio * ratio for ratio in self.ratios]
+
+
+def eliminated(model: Model, K: Matrix, k: Vector) -> Elimination:
+    """Every row of the closure gives its dependent coordinate (Featherstone 2008, Eq 8.48-8.51)."""
+    place, closure = tree_places(model), model.closure
+    dependent = [place[c] for c in closure.dependent]
+    independent = [place[c] for c in model.independent]
+    both = [(*row, e) for row, e in zip(K.rows, k, strict=True)]
+    rows, pivots = reduce_rows(both, dependent)
+    G = {c: tuple(float(c == i) for i in independent) for c in independent}
+    g: dict[int, Number] = dict.fromkeys(independent, 0.0)
+    for c, row in zip(dependent, rows, strict=True):
+        G[c], g[c] = tuple(-row[i] for i in independent), row[-1]
+    order = range(model.nv)
+    return Elimination(
+        Matrix(tuple(G[c] for c in order)),
+        Vector(tuple(g[c] for c in order)),
+        [p / start for p, start in zip(pivots, closure.pivots, strict=True)],
+    )
+
+
+def projected(H: Matrix, G: Matrix) -> Matrix:
+    """G' H G: the mass matrix of the independent coordinates (Eq 3.20), each entry once."""
+    columns = [Vector(column) for column in G.T.rows]
+    return symmetric_products(columns, [H @ column for column in columns])
+
+
+def minimal(
+    model: Model,
+    q: Position,
+    qd: Velocity,
+    tau: Effort,
+    f_ext: Wrenches = ABSENT,
+    *,
+    stabilization: float = 0.0,
+) -> tuple[Velocity, Multipliers, Health]:
+    """G' H G ydd = G' (f - H g) and qdd = G ydd + g (Featherstone 2008, Eq 8.42-8.46).
+
+    Where a dependent coordinate moves much faster than the independent ones, G' H G has the square
+    of that in its condition; a second solution, for what the first leaves of the equation, brings
+    the lost digits back. The forces of the loops are what is left over in the dependent
+    coordinates.
+    """
+    H, f, K, k, stray = equations(model, q, qd, tau, f_ext, stabilization)
+    solved = eliminated(model, K, k)
+    G, g = solved.G, solved.g
+    factors = factor_ltdl(projected(H, G).rows)
+    qdd = G @ solve_ltdl(*factors, G.T @ (f - H @ g)) + g
+    qdd = qdd + G @ solve_ltdl(*factors, G.T @ (f - H @ qdd))
+    left, place = H @ qdd - f, tree_places(model)
+    dependent = [place[c] for c in model.closure.dependent]
+    columns = [(*(row[c] for row in K.rows), left[c]) for c in dependent]
+    rows, _ = reduce_rows(columns, range(len(dependent)))
+    lam = Vector(tuple(row[-1] for row in rows))
+    return unstack(model, qdd, model.in_tree_order), lam, health(model, q, solved.margins, stray)
+
+
+def independent_mass_matrix(model: Model, q: Position) -> tuple[IndependentMatrix, Health]:
+    """G' H G, with the kinetic energy yd' G' H G yd / 2 (Featherstone 2008, Eq 8.44)."""
+    H, K = tree_mass_matrix(model, q), constraints(model, q, model.closure.rows)
+    solved = eliminated(model, K, Vector.zero(len(K.rows)))
+    return projected(H, solved.G), health(model, q, solved.margins)
+
+
+def closing_step(model: Model, q: Position, qd: Velocity) -> tuple[TreeVector, TreeVector, Health]:
+    """Newton's step that closes the loops, and rates that keep them closed (Eq 8.48-8.51).
+
+    K d = -residual with d = 0 in the independent coordinates; of qd these count, the others are
+    G yd, and what K qd = b adds where the mechanism is driven in time. The margin has the sign of
+    the pivots' product beside that of the closure's choice, which changes where the motion passes a
+    position that is singular for this choice.
+    """
+    place, v, rows = tree_places(model), stack(qd, model.in_tree_order), model.closure.rows
+    error, K = entries(loop_residual(model, q), rows), constraints(model, q, rows)
+    solved = eliminated(model, K, -error)
+    driven = eliminated(model, K, entries(loop_rate(model, q), rows))
+    yd = Vector(tuple(v[place[c]] for c in model.independent))
+    gap, margin = health(model, q, solved.margins)
+    beyond = less(reduce(mul, solved.ratios, 1.0), 0.0)
+    return solved.g, solved.G @ yd + driven.g, Vector.of(gap, select(beyond, -margin, margin))
+
+
+def hybrid(
+    model: Model, q: Position, qd: Velocity, given: Mixed, f_ext: Wrenches = ABSENT, *, known: Known
+) -> tuple[Mixed, LoopNumbers, Health]:
+    """H11 qdd1 = f1 - H12 qdd2 + K1' lam and K1 qdd1 = k - K2 qdd2, then tau2 (sections 8.5, 9.1).
+
+    1: joints whose forces are given, 2: known accelerations. The closure keeps rows that are
+    independent over the former; rates are checked by all rows. Second result: what is left of
+    all rows, K qdd - k, which known accelerations that are too many may not satisfy.
+    """
+    order, none = model.in_tree_order, {i: Vector.zero(model.bodies[i].joint.nv) for i in given}
+    tau = none | {i: force for i, force in given.items() if i not in known}
+    H, f, K, k, _ = equations(model, q, qd, tau, f_ext, 0.0)
+    x = stack(none | {i: given[i] for i in known}, order)
+    owners = [i for i in order for _ in given[i]]
+    free, net = [c for c, i in enumerate(owners) if i not in known], f - H @ x
+    qdd1, lam, margins = by_multipliers(
+        _columns(Matrix(tuple(H.rows[c] for c in free)), free),
+        Vector(tuple(net[c] for c in free)),
+        _columns(K, free),
+        k - K @ x,
+    )
+    found = dict(zip(free, qdd1, strict=True))
+    qdd = Vector(tuple(found.get(c, x[c]) for c in range(len(x))))
+    forces = H @ qdd - f
+    for row, force in zip(K.rows, lam, strict=True):
+        forces = forces - Vector(row) * force
+    mixed = unstack(model, qdd, order) | {
+        i: part for i, part in unstack(model, forces, order).items() if i in known
+    }
+    rows, v = range(model.loop_rows), stack(qd, order)
+    A = constraints(model, q, rows)
+    left = A @ qdd - entries(loop_bias(model, q, qd), rows)
+    stray = strayed(model, rows, slipping(model, q, A, v, rows), v.dot(v))
+    return mixed, left, health(model, q, margins, stray)
+
+
+def _columns(A: Matrix, chosen: list[int]) -> Matrix:
+    return Matrix(tuple(tuple(row[c] for c in chosen) for row in A.rows))

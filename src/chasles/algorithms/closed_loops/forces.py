@@ -1,0 +1,155 @@
+"""Forces of actuators, loops and joints of closed mechanisms."""
+
+from collections.abc import Sequence
+from itertools import islice
+
+from chasles.algorithms.closed_loops.dynamics import (
+    constraints,
+    eliminated,
+    entries,
+    health,
+    slipping,
+    strayed,
+)
+from chasles.algorithms.homogeneous import (
+    across,
+    around,
+    loop_bias,
+    loop_coordinates,
+    loop_matrix,
+    loop_screws,
+)
+from chasles.algorithms.spatial.dynamics import (
+    inverse_dynamics,
+    joint_reactions,
+    newton_euler_vector,
+)
+from chasles.mathematics.linear import Matrix, Vector, solve_symmetric
+from chasles.mathematics.spatial import Force
+from chasles.model.model import WORLD, Model
+from chasles.model.spaces import (
+    ABSENT,
+    DrivenEffort,
+    Health,
+    LoopForces,
+    LoopJointMatrix,
+    LoopNumbers,
+    Position,
+    Reactions,
+    TreeVector,
+    Velocity,
+    Wrenches,
+    stack,
+    tree_places,
+)
+
+
+def loop_equations(
+    model: Model,
+    q: Position,
+    qd: Velocity,
+    qdd: Velocity,
+    multipliers: LoopNumbers,
+    f_ext: Wrenches = ABSENT,
+) -> tuple[TreeVector, LoopNumbers, LoopNumbers]:
+    """H qdd + h - K' lam, which is tau; K qdd - k; and K qd - b (Featherstone 2008, Eq 8.1-8.6).
+
+    Over all equations of the loops. Their derivatives say how neighbouring motions differ.
+    """
+    order, rows = model.in_tree_order, range(model.loop_rows)
+    tau = stack(model.efforts(newton_euler_vector(model, q, qd, qdd, f_ext)), order)
+    K, k = constraints(model, q, rows), entries(loop_bias(model, q, qd), rows)
+    slip = slipping(model, q, K, stack(qd, order), rows)
+    return tau - K.T @ multipliers, K @ stack(qdd, order) - k, slip
+
+
+def actuator_forces(
+    model: Model,
+    q: Position,
+    qd: Velocity,
+    qdd: Velocity,
+    f_ext: Wrenches = ABSENT,
+    *,
+    actuated: Sequence[int],
+    weights: Sequence[float],
+) -> tuple[TreeVector, Health]:
+    """G_u' u = G' tau, where tau moves the tree so (Featherstone 2008, Eq 8.61-8.63).
+
+    The u of least sum of weights u^2, where there are more actuators than freedoms. The closure's
+    independent coordinates are actuated, so that G_u has a unit matrix in it.
+    """
+    order, place, rows = model.in_tree_order, tree_places(model), model.closure.rows
+    tau = stack(model.efforts(newton_euler_vector(model, q, qd, qdd, f_ext)), order)
+    K, k = constraints(model, q, rows), entries(loop_bias(model, q, qd), rows)
+    v, a = stack(qd, order), stack(qdd, order)
+    speed = v.dot(v)
+    stray = strayed(model, rows, slipping(model, q, K, v, rows), speed)
+    stray += strayed(model, rows, K @ a - k, a.dot(a) + speed * speed)
+    solved = eliminated(model, K, Vector.zero(len(K.rows)))
+    G = solved.G
+    used = [place[c] for c in actuated]
+    G_u = Matrix(tuple(G.rows[c] for c in used))
+    eased = Matrix(
+        tuple(tuple(e * (1.0 / w) for e in row) for row, w in zip(G_u.rows, weights, strict=True))
+    )
+    u = dict(zip(used, eased @ solve_symmetric(G_u.T @ eased, G.T @ tau), strict=True))
+    forces = Vector(tuple(u.get(c, 0.0) for c in range(model.nv)))
+    return forces, health(model, q, solved.margins, stray)
+
+
+def loop_joint_matrix(model: Model, q: Position) -> LoopJointMatrix:
+    """B = T_a' J_L, with B qd the velocities of the loop joints (Featherstone 2008, section 8.4).
+
+    T_a' S = 1 of the loop joint, J_L the velocity across it for each unit joint velocity. By the
+    principle of work B' f is what forces f at the loop joints do at those of the tree (Eq 8.31).
+    """
+    B: list[dict[int, Matrix]] = []
+    for loop in model.loops:
+        qJ, J = loop_screws(model, loop, q)
+        Ta = loop.joint.active(qJ)
+        B.append({i: Ta.T @ J[i] * sign for i, sign in loop.path})
+    return B
+
+
+def loop_forces(model: Model, q: Position, multipliers: LoopNumbers) -> LoopForces:
+    """f = T lam, from predecessor to successor, in the successor frame (Featherstone, Eq 8.28)."""
+    found, numbers = [], iter(multipliers)
+    for loop in model.loops:
+        T = loop.joint.constraint(loop_coordinates(loop, around(model, loop, q)))
+        found.append(T @ Vector(tuple(islice(numbers, loop.rows))))
+    return found
+
+
+def closed_joint_reactions(
+    model: Model,
+    q: Position,
+    qd: Velocity,
+    qdd: Velocity,
+    multipliers: LoopNumbers,
+    f_ext: Wrenches = ABSENT,
+) -> Reactions:
+    """The loop joints push their two bodies apart, by equal and opposite forces (section 8.2)."""
+    loads = {WORLD: Force.zero()} | {i: f_ext[i] for i in range(len(model.bodies))}
+    for loop, f in zip(model.loops, loop_forces(model, q, multipliers), strict=True):
+        P, S = loop.predecessor, loop.successor
+        X = across(loop, around(model, loop, q)).transform()  # from P to S
+        loads[S.body] += S.placement.T @ f
+        loads[P.body] -= P.placement.T @ (X.T @ f)
+    return joint_reactions(model, q, qd, qdd, loads)
+
+
+def driving_forces(
+    model: Model,
+    q: Position,
+    qd: Velocity,
+    qdd: Velocity,
+    multipliers: LoopNumbers,
+    f_ext: Wrenches = ABSENT,
+) -> DrivenEffort:
+    """tau = S'f of the driven joints, less what loops and couplings exert on them, K' lam (8.4)."""
+    tau, numbers = dict(inverse_dynamics(model, q, qd, qdd, f_ext)), iter(multipliers)
+    for constraint, K in zip(model.constraints, loop_matrix(model, q), strict=True):
+        lam = Vector(tuple(islice(numbers, constraint.rows)))
+        for i, block in K.items():
+            tau[i] -= block.T @ lam
+    return tau

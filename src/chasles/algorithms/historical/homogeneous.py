@@ -1,0 +1,199 @@
+"""Dynamics by 4x4 matrices (Legnani et al. 1996, part II): methods used only by name."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from chasles.algorithms.spatial.dynamics import accelerations
+from chasles.expr import Number
+from chasles.mathematics import homogeneous
+from chasles.mathematics.homogeneous import Acceleration, Action, Block, Inertia, Screw, action
+from chasles.mathematics.linear import Matrix, Vector
+from chasles.model.joints import Joint, diagonal
+from chasles.model.model import WORLD, Model
+from chasles.model.spaces import (
+    ABSENT,
+    Blocks,
+    Effort,
+    Energy,
+    JointMatrix,
+    Position,
+    Velocity,
+    Wrenches,
+)
+
+
+class Chain(NamedTuple):
+    """The matrices M, L (one for each freedom), W, H and J of every body, all in the base frame.
+
+    H is less gravity: the base is taken to accelerate upward.
+    """
+
+    M: dict[int, homogeneous.Position]
+    L: dict[int, tuple[Screw, ...]]
+    W: dict[int, homogeneous.Velocity]
+    H: dict[int, Acceleration]
+    J: dict[int, Inertia]
+
+
+def chain(model: Model, q: Position, qd: Velocity, qdd: Velocity) -> Chain:
+    """M0h = M0p Mph, W0h = W0p + Wph, H0h = H0p + Hph + 2 W0p Wph (part II, section 2.1)."""
+    M, L, J = {WORLD: homogeneous.Position.identity()}, {}, {}
+    W = {WORLD: homogeneous.Velocity.zero()}
+    H = {WORLD: Acceleration.uniform(-model.gravity_vector)}
+    for i, p, joint, I in model.outward():
+        M[i] = M[p] @ homogeneous.Position.of(joint.transform(q[i]))
+        L[i] = tuple(M[i].to_first(l) for l in screws(joint, q[i]))
+        moving, rate = along(L[i], qd[i]), along(L[i], qdd[i])
+        rate += M[i].to_first(homogeneous.Velocity.of(joint.bias(q[i], qd[i])))
+        W[i] = W[p] + moving
+        H[i] = H[p].after(W[p], Acceleration.of(moving, rate), moving)
+        J[i] = M[i].to_first(Inertia.of(I))
+    return Chain(M, L, W, H, J)
+
+
+def screws(joint: Joint, q: Vector) -> tuple[Screw, ...]:
+    """L of each freedom of a joint, in the frame of the body that it carries."""
+    return tuple(map(Screw.of, joint.subspace(q).columns))
+
+
+def along(screws: tuple[Screw, ...], rates: Vector) -> homogeneous.Velocity:
+    """W = L qd, summed over the freedoms of a joint."""
+    moving = (l.velocity(rate) for l, rate in zip(screws, rates, strict=True))
+    return sum(moving, homogeneous.Velocity.zero())
+
+
+def inverse_dynamics(
+    model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
+) -> Effort:
+    """Phi = skew(H J) of every body; a joint carries those of all bodies beyond it (section 2.3).
+
+    Its force is the pseudo scalar product of that action with its screw.
+    """
+    M, L, _, H, J = chain(model, q, qd, qdd)
+    Phi, tau = {WORLD: Action.zero()}, {}
+    for i, *_ in model.outward():
+        Phi[i] = action(H[i], J[i]) - M[i].to_first(Action.of(f_ext[i]))
+    for i, p, joint, _ in model.inward():
+        tau[i] = Vector(tuple(Phi[i].pseudo(l) for l in L[i]))
+        tau[i] += joint.rotor(qdd[i]) + joint.resistance(qd[i])
+        Phi[p] += Phi[i]
+    return tau
+
+
+def inverse_dynamics_link(
+    model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
+) -> Effort:
+    """The same in link frames, in which J and L are constant (section 2.3).
+
+    W and H go out from link to link, Phi comes back, by the rules for a change of frame.
+    """
+    M, L, tau = {}, {}, {}
+    W = {WORLD: homogeneous.Velocity.zero()}
+    H = {WORLD: Acceleration.uniform(-model.gravity_vector)}
+    Phi = {WORLD: Action.zero()}
+    for i, p, joint, I in model.outward():
+        M[i], L[i] = homogeneous.Position.of(joint.transform(q[i])), screws(joint, q[i])
+        moving = along(L[i], qd[i])
+        rate = along(L[i], qdd[i]) + homogeneous.Velocity.of(joint.bias(q[i], qd[i]))
+        carried = M[i].to_second(W[p])
+        W[i] = carried + moving
+        H[i] = M[i].to_second(H[p]).after(carried, Acceleration.of(moving, rate), moving)
+        Phi[i] = action(H[i], Inertia.of(I)) - Action.of(f_ext[i])
+    for i, p, joint, _ in model.inward():
+        tau[i] = Vector(tuple(Phi[i].pseudo(l) for l in L[i]))
+        tau[i] += joint.rotor(qdd[i]) + joint.resistance(qd[i])
+        Phi[p] += M[i].to_first(Phi[i])
+    return tau
+
+
+def mass_matrix(model: Model, q: Position) -> JointMatrix:
+    """The action that unit acceleration of one joint asks of another: L_j (x) skew(L_i J).
+
+    J is that of all bodies beyond joint i (section 2.3, with one qdd equal to one and W zero).
+    """
+    return _paired(model, q, lambda LJ: Action(*LJ.skew()).pseudo)
+
+
+def mass_matrix_lagrange(model: Model, q: Position) -> JointMatrix:
+    """M[i, j] = trace(L_i (sum of J_h) L_j'), over the bodies h beyond both joints (section 3)."""
+    return _paired(model, q, lambda LJ: LJ.trace)
+
+
+def _paired(
+    model: Model, q: Position, product: Callable[[Block], Callable[[Screw], Number]]
+) -> Blocks:
+    """The products of L_i J with the screws L_j that move joint i; armature on the diagonal."""
+    rest, M = model.at_rest(), Blocks()
+    _, L, _, _, J = chain(model, q, rest, rest)
+    J[WORLD] = Inertia.zero()
+    for i, p, joint, _ in model.inward():
+        products = [product(l @ J[i]) for l in L[i]]
+        for j in model.support(i):
+            M[i, j] = Matrix(tuple(tuple(times(l) for l in L[j]) for times in products))
+            M[j, i] = M[i, j].T
+        M[i, i] += diagonal(joint.armature)
+        J[p] += J[i]
+    return M
+
+
+def bias_forces_lagrange(
+    model: Model, q: Position, qd: Velocity, f_ext: Wrenches = ABSENT
+) -> Effort:
+    """C[m] = trace(sum of (H~_h - Hg) J_h L_m') - L_m (x) sum of Phi_h (section 3).
+
+    The sums are over the bodies h beyond joint m. H~ is the acceleration with all qdd zero; Phi are
+    the external actions.
+    """
+    M, L, _, H, J = chain(model, q, qd, model.undriven(2))
+    HJ, Phi, C = {WORLD: Block(Matrix.zero(), Vector.zero())}, {WORLD: Action.zero()}, {}
+    for i, *_ in model.outward():
+        HJ[i], Phi[i] = H[i] @ J[i], M[i].to_first(Action.of(f_ext[i]))
+    for m, p, joint, _ in model.inward():
+        C[m] = Vector(tuple(HJ[m].trace(l) - Phi[m].pseudo(l) for l in L[m]))
+        C[m] += joint.resistance(qd[m])
+        HJ[p] += HJ[m]
+        Phi[p] += Phi[m]
+    return C
+
+
+def inverse_dynamics_lagrange(
+    model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
+) -> Effort:
+    """F = M qdd + C (section 3); C has the accelerations of driven joints already."""
+    F, driven = dict(bias_forces_lagrange(model, q, qd, f_ext)), model.undriven(2)
+    for (i, j), block in mass_matrix_lagrange(model, q).items():
+        F[i] += block @ (qdd[j] - driven[j])
+    return F
+
+
+def forward_dynamics(
+    model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Wrenches = ABSENT
+) -> Velocity:
+    """Solve M qdd = tau - h, with h the forces of section 2.3 at zero qdd."""
+    h = inverse_dynamics(model, q, qd, model.undriven(2), f_ext)
+    return accelerations(model, mass_matrix(model, q), h, tau)
+
+
+def forward_dynamics_lagrange(
+    model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Wrenches = ABSENT
+) -> Velocity:
+    """Solve M qdd + C = F (section 3)."""
+    C = bias_forces_lagrange(model, q, qd, f_ext)
+    return accelerations(model, mass_matrix_lagrange(model, q), C, tau)
+
+
+def kinetic_energy(model: Model, q: Position, qd: Velocity) -> Energy:
+    """The sum of 1/2 trace(W J W') over all bodies (part I, section 4.5), rotors included."""
+    _, _, W, _, J = chain(model, q, qd, model.at_rest())
+    total = 0.0
+    for i, _, joint, _ in model.outward():
+        total = total + homogeneous.kinetic_energy(W[i], J[i])
+        total = total + 0.5 * qd[i].dot(joint.rotor(qd[i]))
+    return total
+
+
+def potential_energy(model: Model, q: Position) -> Energy:
+    """The sum of -trace(Hg J) over all bodies (part I, section 4.5), in the base frame."""
+    rest = model.at_rest()
+    Hg, J = Acceleration.uniform(model.gravity_vector), chain(model, q, rest, rest).J
+    return sum((homogeneous.potential_energy(Hg, J[i]) for i, *_ in model.outward()), 0.0)

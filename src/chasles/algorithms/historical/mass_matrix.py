@@ -1,0 +1,185 @@
+"""Mass matrices and forward dynamics of the book's section 6.2."""
+
+from dataclasses import replace
+
+from chasles.algorithms.spatial.dynamics import accelerations, net_forces
+from chasles.algorithms.tensor.dynamics import (
+    augmented_tensor,
+    bias_forces_augmented_tensor,
+    columns,
+)
+from chasles.expr import Number, less, select
+from chasles.mathematics.linear import Matrix, Vector, orthogonalize, solve_ltdl
+from chasles.mathematics.rotations import Rotation
+from chasles.mathematics.spatial import Force, Forces, Motion, Motions, RigidInertia, Transform
+from chasles.mathematics.tensor import Center
+from chasles.model.joints import diagonal
+from chasles.model.model import WORLD, Model
+from chasles.model.spaces import (
+    ABSENT,
+    Blocks,
+    Effort,
+    JointMatrix,
+    Position,
+    Velocity,
+    Wrenches,
+    stack,
+    unstack,
+)
+
+
+def mass_matrix_unit_acceleration(model: Model, q: Position) -> JointMatrix:
+    """The forces of unit acceleration of one freedom, all else at rest and without gravity.
+
+    Walker and Orin's first methods (1982; Balafoutis and Patel 1991, Eq 6.2.4), by algorithm 5.7.
+    """
+    still, rest = replace(model, gravity_vector=Vector.zero()), model.at_rest()
+    M = Blocks()
+    for i, _, joint, _ in model.outward():
+        units = map(Vector, Matrix.identity(joint.nv).rows)
+        columns = [augmented_tensor(still, q, rest, rest | {i: unit}) for unit in units]
+        for j in model.support(i):
+            M[i, j] = Matrix(tuple(tau[j].entries for tau in columns))
+            M[j, i] = M[i, j].T
+    return M
+
+
+def mass_matrix_composite_3x3(model: Model, q: Position) -> JointMatrix:
+    """Walker and Orin's third method (1982; Balafoutis and Patel 1991, algorithm 6.1).
+
+    mbar, R, E: mass, centre and inertia about the centre of all bodies beyond a joint, frozen into
+    one. f and N: the force, and the moment about that centre, for unit acceleration of a freedom.
+    """
+    X = {i: joint.transform(q[i]) for i, _, joint, _ in model.outward()}
+    S = {i: joint.subspace(q[i]) for i, _, joint, _ in model.outward()}
+    parts = {i: [Center.of(I)] for i, _, _, I in model.outward()} | {WORLD: []}
+    F = {}
+    for i, p, *_ in model.inward():
+        whole = Center.together(parts[i])  # (6.2.8a, 6.2.8b, 6.2.8c)
+        mbar, R, E = whole.m, whole.r, whole.I
+        forces = []
+        for l in S[i].columns:
+            f, N = (l.angular.cross(R) + l.linear) * mbar, E @ l.angular  # (6.2.8d, 6.2.8e)
+            forces.append(Force(N + R.cross(f), f))  # (6.2.8f, 6.2.8g)
+        F[i] = Forces(tuple(forces))
+        A, s = X[i].E.T, X[i].r
+        parts[p].append(Center(mbar, s + A @ R, A @ E))  # (6.2.8b, 6.2.8c)
+    return columns(model, X, S, F)
+
+
+def mass_matrix_orthogonal_complement(model: Model, q: Position) -> JointMatrix:
+    """D = T' M T (Angeles and Ma 1988; Balafoutis and Patel 1991, Eq 6.2.10-15).
+
+    T[k] has the twists of body k, in its own axes, for unit rates of the joints that move it; at
+    its centre of mass the inertia M is a block of rotation and a mass.
+    """
+    T: dict[int, dict[int, Motions]] = {WORLD: {}}
+    D = Blocks()
+    for k, p, joint, I in model.outward():
+        X, body = joint.transform(q[k]), Center.of(I)
+        T[k] = {i: X @ twists for i, twists in T[p].items()} | {k: joint.subspace(q[k])}  # (6.2.14)
+        M = RigidInertia(body.m, Vector.zero(), body.I)
+        shift = Transform(Rotation(), body.r)
+        centred = {i: shift @ twists for i, twists in T[k].items()}  # (6.2.12)
+        for i, left in centred.items():
+            momenta = M @ left  # (6.2.13)
+            for j in (j for j in centred if j <= i):
+                block = momenta.T @ centred[j]  # (6.2.15)
+                D[i, j] = D[i, j] + block if (i, j) in D else block  # (6.2.15)
+        D[k, k] += diagonal(joint.armature)
+    return D | {(j, i): block.T for (i, j), block in D.items() if i != j}
+
+
+def forward_dynamics_unit_acceleration(
+    model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Wrenches = ABSENT
+) -> Velocity:
+    """D from forces of unit accelerations, then elimination.
+
+    Walker and Orin's second method (1982), their first with half of D by symmetry (Balafoutis and
+    Patel 1991, Eq 6.2.4).
+    """
+    D = mass_matrix_unit_acceleration(model, q)
+    return accelerations(model, D, bias_forces_augmented_tensor(model, q, qd, f_ext), tau)
+
+
+def forward_dynamics_composite_3x3(
+    model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Wrenches = ABSENT
+) -> Velocity:
+    """Walker and Orin's third method (1982; Balafoutis and Patel 1991, algorithm 6.1)."""
+    D = mass_matrix_composite_3x3(model, q)
+    return accelerations(model, D, bias_forces_augmented_tensor(model, q, qd, f_ext), tau)
+
+
+def forward_dynamics_orthogonal_complement(
+    model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Wrenches = ABSENT
+) -> Velocity:
+    """P'x = tau - b by least norm, P qdd = x by least squares; P'P is never formed.
+
+    Angeles and Ma's second method (1988; Balafoutis and Patel 1991, Eq 6.2.16-17). P = N T, where T
+    has the twists of all bodies and N'N are their inertias M; columns are made orthogonal from
+    the last to the first, P = Q L, which leaves L'(Q'Q) L qdd = tau - b. Only products p'p = t'M t
+    occur, so that no root N is needed, and bodies without mass do no harm.
+    """
+    order = model.in_tree_order
+    units = map(Vector, Matrix.identity(model.nv).rows)
+    rates = [model.followed(unstack(model, unit, order)) for unit in units]
+    T = [_rates(model, q, v) for v in rates]  # (6.2.14)
+    L, D = orthogonalize(T, lambda t: _momenta(model, t))  # (6.2.15)
+    b = bias_forces_augmented_tensor(model, q, qd, f_ext)
+    return unstack(model, solve_ltdl(L, D, net_forces(model, b, tau)), order)  # (6.2.17a, 6.2.17b)
+
+
+def _rates(model: Model, q: Position, qd: Velocity) -> Vector:
+    """For each body its twist, at its centre of mass and along its own axes, and its joint's qd."""
+    v, rows = {WORLD: Motion.zero()}, []
+    for i, p, joint, I in model.outward():
+        v[i] = joint.transform(q[i]) @ v[p] + joint.subspace(q[i]) @ qd[i]
+        rows += [*(Transform(Rotation(), Center.of(I).r) @ v[i]), *qd[i]]
+    return Vector(tuple(rows))
+
+
+def _momenta(model: Model, t: Vector) -> Vector:
+    """M t: the momentum of each body at its centre of mass, and that of its joint's rotor."""
+    rows, rest = [], t.entries
+    for _, _, joint, I in model.outward():
+        twist, qd, rest = rest[:6], rest[6 : 6 + joint.nv], rest[6 + joint.nv :]
+        body = Center.of(I)
+        M = RigidInertia(body.m, Vector.zero(), body.I)
+        rows += [*(M @ Motion.of(*twist)), *joint.rotor(Vector(qd))]
+    return Vector(tuple(rows))
+
+
+_VANISHED = 1e-30
+"""Share of its first square at which a residual is rounding, and no direction to go."""
+
+
+def forward_dynamics_conjugate_gradient(
+    model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Wrenches = ABSENT
+) -> Velocity:
+    """D qdd = tau - b in as many steps as there are freedoms, and D is never formed.
+
+    Walker and Orin's fourth method (1982; Balafoutis and Patel 1991, section 6.2): D p is what
+    inverse dynamics asks for the accelerations p, at rest and without gravity. Each residual r is
+    made conjugate to all directions before it, not to the last alone: the short recurrence is equal
+    without rounding only, and with it n steps leave errors of 1e-6 on an arm, 1e-2 on a tree.
+    """
+    order, rest = model.in_tree_order, model.at_rest()
+    still = replace(model, gravity_vector=Vector.zero())
+
+    def product(p: Vector) -> Vector:
+        qdd = model.followed(unstack(model, p, order))
+        return stack(model.efforts(augmented_tensor(still, q, rest, qdd)), order)
+
+    r = net_forces(model, bias_forces_augmented_tensor(model, q, qd, f_ext), tau)
+    x, least = Vector.zero(len(r)), r.dot(r) * _VANISHED  # (6.2.16)
+    past: list[tuple[Vector, Vector, Number]] = []
+    for _ in r:
+        p = r
+        for e, De, c in past:
+            p -= e * (p.dot(De) / c)  # (6.2.16)
+        Dp = product(p)
+        c = select(less(least, r.dot(r)), p.dot(Dp), 1.0)  # (6.2.16)
+        step = p.dot(r) / c  # (6.2.16)
+        x, r = x + p * step, r - Dp * step  # (6.2.16)
+        past.append((p, Dp, c))
+    return unstack(model, x, order)

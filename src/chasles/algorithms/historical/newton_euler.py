@@ -1,0 +1,121 @@
+"""Inverse dynamics by recursion on forces and moments."""
+
+from chasles.algorithms.spatial.kinematics import body_transforms
+from chasles.algorithms.tensor.closed_form import external_efforts
+from chasles.algorithms.tensor.dynamics import chain
+from chasles.expr import Number
+from chasles.mathematics.linear import Vector
+from chasles.mathematics.spatial import Force, Motion
+from chasles.mathematics.tensor import Center, euler_from_inertia
+from chasles.model.model import WORLD, Model
+from chasles.model.spaces import ABSENT, Effort, Position, Velocity, Wrenches
+
+
+def newton_euler_tensor(
+    model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
+) -> Effort:
+    """Newton and Euler about the centres of mass (Balafoutis and Patel 1991, algorithm 5.6).
+
+    f, eta: force and moment that a joint transmits, in the axes and about the origin of its body.
+    """
+    X, S, Omega, _, sdd = chain(model, q, qd, qdd)
+    f, eta, tau = {WORLD: Vector.zero()}, {WORLD: Vector.zero()}, {}
+    for i, _, _, I in model.outward():
+        body = Center.of(I)
+        rdd = Omega[i] @ body.r + sdd[i]  # (5.3.7e)
+        F = rdd * body.m  # (5.3.7f)
+        M = Omega[i].moment(euler_from_inertia(body.I))  # (5.3.7g)
+        f[i] = F - f_ext[i].force  # (5.3.8a)
+        eta[i] = M + body.r.cross(F) - f_ext[i].moment  # (5.3.8b)
+    for i, p, joint, _ in model.inward():
+        tau[i] = S[i].T @ Force(eta[i], f[i]) + joint.rotor(qdd[i]) + joint.resistance(qd[i])
+        A, s = X[i].E.T, X[i].r
+        g = A @ f[i]  # (5.3.8a)
+        f[p] += g  # (5.3.8a)
+        eta[p] += s.cross(g) + A @ eta[i]  # (5.3.8b)
+    return tau
+
+
+def kane(
+    model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
+) -> Effort:
+    """Kane's equations by recursion (Angeles, Ma, Rojas 1989; Balafoutis and Patel 1991, 5.2.36).
+
+    The freedoms of a joint are the partial velocities, at its origin, of all bodies beyond it. N
+    and R, the moment and force that move these (less what acts on them), are gathered link by link,
+    in link axes. Centres accelerate by the tensor Omega; Euler's equation is that of vectors.
+    """
+    X, S, Omega, _, sdd = chain(model, q, qd, qdd)
+    R, N, tau = {WORLD: Vector.zero()}, {WORLD: Vector.zero()}, {}
+    for i, _, _, I in model.outward():
+        body, w, wd = Center.of(I), Omega[i].w, Omega[i].wd
+        F = (Omega[i] @ body.r + sdd[i]) * body.m  # (5.2.21)
+        M = body.I @ wd + w.cross(body.I @ w)  # (5.2.22)
+        R[i] = F - f_ext[i].force  # (5.2.37)
+        N[i] = M + body.r.cross(F) - f_ext[i].moment  # (5.2.36)
+    for i, p, joint, _ in model.inward():
+        tau[i] = S[i].T @ Force(N[i], R[i])  # (5.2.36, 5.2.37)
+        tau[i] += joint.rotor(qdd[i]) + joint.resistance(qd[i])
+        passed = X[i].E.T @ R[i]  # (5.2.37)
+        R[p] += passed  # (5.2.37)
+        N[p] += X[i].r.cross(passed) + X[i].E.T @ N[i]  # (5.2.36)
+    return tau
+
+
+def kane_sum(
+    model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
+) -> Effort:
+    """tau_i = z_i . sum of (M_cj + r_ij x F_j), or z_i . sum of F_j, over all bodies j beyond.
+
+    The sum as it stands (Balafoutis and Patel 1991, Eq 5.2.36; Angeles, Ma, Rojas 1989), in base
+    axes: F and M_c are what moves body j, r_ij goes from the origin of joint i to its centre.
+    """
+    _, S, Omega, _, sdd = chain(model, q, qd, qdd)
+    W, external = body_transforms(model, q), external_efforts(model, q, f_ext)
+    tau = {
+        i: joint.rotor(qdd[i]) + joint.resistance(qd[i]) - external[i]
+        for i, _, joint, _ in model.outward()
+    }
+    axes = {i: [(W[i].E.T @ l.angular, W[i].E.T @ l.linear) for l in S[i].columns] for i in S}
+    for j, _, _, I in model.outward():
+        body = Center.of(I)
+        F = W[j].E.T @ (Omega[j] @ body.r + sdd[j]) * body.m  # (5.2.21)
+        M = W[j].E.T @ Omega[j].moment(euler_from_inertia(body.I))  # (5.2.22)
+        for i in model.support(j):
+            N = M + (W[j].locate(body.r) - W[i].r).cross(F)  # (5.2.36)
+            tau[i] += Vector(tuple(z.dot(N) + v.dot(F) for z, v in axes[i]))  # (5.2.36, 5.2.37)
+    return tau
+
+
+def spatial_1987(
+    model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
+) -> Effort:
+    """Featherstone (1987) as Balafoutis and Patel restate him (1991, algorithm 5.4), repaired.
+
+    Forces are written force first, motions angle first: so one transform and one cross product
+    serve both, and `_dot` pairs them. The book's base rests; here it accelerates against gravity.
+    """
+    X, S, tau = {}, {}, {}
+    v, a, f = {WORLD: Motion.zero()}, {WORLD: -model.gravity}, {WORLD: Motion.zero()}
+    for i, p, joint, I in model.outward():
+        X[i], S[i] = joint.transform(q[i]), joint.subspace(q[i])
+        vJ = S[i] @ qd[i]
+        v[i] = X[i] @ v[p] + vJ  # (5.2.26a)
+        a[i] = X[i] @ a[p] + v[i].cross(vJ) + S[i] @ qdd[i] + joint.bias(q[i], qd[i])  # (5.2.26b)
+        F = _force_first(I @ a[i]) + v[i].cross(_force_first(I @ v[i]))  # (5.2.26c)
+        f[i] = F - _force_first(f_ext[i])  # (5.2.27a)
+    for i, p, joint, _ in model.inward():
+        tau[i] = Vector(tuple(_dot(s, f[i]) for s in S[i].columns))  # (5.2.27b)
+        tau[i] += joint.rotor(qdd[i]) + joint.resistance(qd[i])
+        f[p] += X[i].inverse() @ f[i]  # (5.2.27a)
+    return tau
+
+
+def _force_first(f: Force) -> Motion:
+    """[force; moment], which transforms as a motion does."""
+    return Motion(f.force, f.moment)
+
+
+def _dot(s: Motion, f: Motion) -> Number:
+    """The spatial dot product [a; b].[c; d] = a.d + b.c."""
+    return s.angular.dot(f.linear) + s.linear.dot(f.angular)

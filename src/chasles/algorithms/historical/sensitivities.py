@@ -1,0 +1,82 @@
+"""Derivatives of joint forces in closed form, each entry by itself."""
+
+from chasles.algorithms.spatial.derivatives import load_efforts
+from chasles.algorithms.spatial.kinematics import body_transforms
+from chasles.algorithms.tensor.dynamics import augmented, chain, transmitted
+from chasles.algorithms.tensor.sensitivities import Change, changes, generalised
+from chasles.mathematics.linear import Matrix, Vector
+from chasles.mathematics.rotations import Rotation
+from chasles.mathematics.spatial import Force, Motion, Transform
+from chasles.mathematics.tensor import GeneralisedLink
+from chasles.model.joints import diagonal
+from chasles.model.model import WORLD, Model
+from chasles.model.spaces import Blocks, JointMatrix, Loads, Position, Velocity
+
+
+def sensitivities_closed_form(
+    model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Loads = ()
+) -> tuple[JointMatrix, JointMatrix, JointMatrix]:
+    """D0, V0, P0 of d tau = D0 d qdd + V0 d qd + P0 d q (Balafoutis and Patel 1991, Eq 7.3.1-4).
+
+    Along base axes. Of joint i and a joint j inside it, the link of i with all that it carries
+    feels both: rows i are its forces along i for changes of j as it sees them, columns i are its
+    forces for changes of i as j sees them. s, sd: place and velocity of o_i seen from o_j. The book
+    has revolute joints of a chain; other freedoms have terms of the origin's own motion.
+    """
+    moving = chain(model, q, qd, qdd)
+    X0, links, own = body_transforms(model, q), augmented(model, moving.X), {}
+    Udd, eta = transmitted(model, moving, links)
+    F = {i: Force(eta[i], moving.sdd[i] * links[i].m + Udd[i]) for i in moving.X}
+    carried, sd = generalised(model, moving, links, qd)
+    od = {WORLD: Vector.zero()}
+    D, V, P = Blocks(), Blocks(), Blocks()
+    steps = changes(model, q, qd, qdd, moving)
+    for i, p, joint, _ in model.outward():
+        A = X0[i].E.T
+        od[i] = od[p] + X0[p].E.T @ sd[i]
+        own[i] = [_turned(A, change) for change in steps[i]]
+        m, U, Ud, E, L = carried[i]
+        link = GeneralisedLink(m, A @ U, A @ Ud, A @ E, A @ L)
+        transmits = Force(A @ F[i].moment, A @ F[i].force)
+        rows, C, H, G = [], [], [], []
+        for z, zd2, by_q, _, by_qd in own[i]:
+            rows.append(link.force(z.angular, Vector.zero(), z.linear))
+            C.append(link.L.T @ z.angular - link.Ud.cross(z.linear))
+            H.append(link.force(by_qd.angular, z.angular, by_qd.linear) * 2.0)
+            G.append(link.force(by_q.angular, zd2, by_q.linear) + z.cross(transmits))
+        for j in (i, *model.support(p)):
+            s = X0[i].r - X0[j].r
+            passed = Transform(Rotation(), s).T
+            seen = [change.seen_from(s, od[i] - od[j]) for change in own[j]]
+            V[j, i], P[j, i] = (
+                Matrix(tuple(tuple((passed @ f).dot(z) for f in forces) for z, *_ in own[j]))
+                for forces in (H, G)
+            )
+            D[i, j] = Matrix(tuple(tuple(f.dot(z) for z, *_ in seen) for f in rows))
+            V[i, j], P[i, j] = (
+                Matrix(
+                    tuple(
+                        tuple(f.dot(motion) - c.dot(turn) for motion, turn in terms)
+                        for f, c in zip(rows, C, strict=True)
+                    )
+                )
+                for terms in (
+                    [(change.by_qd * 2.0, change.freedom.angular * 2.0) for change in seen],
+                    [(change.by_q, change.zd2) for change in seen],
+                )
+            )
+            D[j, i] = D[i, j].T
+        D[i, i] += diagonal(joint.armature)
+        V[i, i] += diagonal(joint.damping)
+        slopes = joint.slopes(q[i], qd[i], qdd[i]).subspace
+        P[i, i] += Matrix(tuple(tuple(dS.T @ F[i]) for dS in slopes)).T
+    for place, slope in load_efforts(model, q, f_ext)[1].items():
+        P[place] -= slope
+    return D, V, P
+
+
+def _turned(A: Rotation, change: Change) -> Change:
+    freedom, by_q, by_qd = (
+        Motion(A @ m.angular, A @ m.linear) for m in (change.freedom, change.by_q, change.by_qd)
+    )
+    return Change(freedom, A @ change.zd2, by_q, A @ change.slid, by_qd)

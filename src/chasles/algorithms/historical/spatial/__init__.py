@@ -1,1 +1,0 @@
-"""Spatial vectors (Featherstone 2008): methods used only by name."""

@@ -1,1 +1,0 @@
-"""Cartesian tensors (Balafoutis and Patel 1991): methods used only by name."""

@@ -1,0 +1,211 @@
+"""Joint-motion property matrices and their time derivatives of any order (Mitra)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from operator import matmul
+
+from chasles.algorithms.spatial.kinematics import (
+    At,
+    Axes,
+    Kind,
+    Viewpoint,
+    body_transforms,
+    point_in_body,
+)
+from chasles.mathematics.homogeneous import Block, Position, Velocity
+from chasles.mathematics.leibniz import leibniz
+from chasles.mathematics.linear import Vector
+from chasles.mathematics.spatial import Motion, Motions, Transform
+from chasles.model import spaces
+from chasles.model.model import WORLD, Frame, Model
+
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    """[D] of a joint, or a derivative of it: a matrix for each freedom."""
+
+    columns: tuple[Velocity, ...]
+
+    @staticmethod
+    def of(S: Motions, X: Transform, view: Viewpoint) -> "Property":
+        """From a subspace in the coordinates of a body, to which X leads from the base."""
+        seen = view.from_body(X, S).columns
+        return Property(tuple(Velocity.of(view.turned(column)) for column in seen))
+
+    def __add__(self, other: "Property") -> "Property":
+        return Property(tuple(a + b for a, b in zip(self.columns, other.columns, strict=True)))
+
+    def __matmul__(self, qd: Vector) -> Velocity:
+        """D qd: what the joint adds to the velocity."""
+        moving = (column * rate for rate, column in zip(qd, self.columns, strict=True))
+        return sum(moving, Velocity.zero())
+
+
+def joint_motion_rates(
+    model: Model,
+    q: Mapping[int, Vector],
+    rates: Sequence[Mapping[int, Vector]],
+    body: int,
+    X0: Mapping[int, Transform],
+    view: Viewpoint,
+) -> tuple[dict[int, list[Property]], list[Velocity]]:
+    """D, Ddot, ... of each joint that moves a body, and Omega, Omegadot, ... of the body.
+
+    A property moves with its body, Ddot = Omega D - D Omega (Mitra, Eq 3); by Leibniz' rule n rates
+    give n derivatives of D and n - 1 of Omega. D[j][k] is the k-th derivative of a matrix that is
+    itself the j-th derivative of D as seen in the body: zero for j > 0 unless S changes there.
+
+    The document's view is the base frame. Another one may move with the body: derivatives are then
+    those of the entries as written there, and all velocities are relative to it.
+    """
+    chain = model.support(body)[::-1]
+    qd = {i: [rate[i] for rate in rates] for i in chain}
+    Omega: dict[int, list[Velocity]] = {i: [] for i in (WORLD, *chain)}
+    S = {i: model.bodies[i].joint.subspace_rates(q[i], qd[i]) for i in chain}
+    D = {i: [[Property.of(rate, X0[i], view)] for rate in S[i]] for i in chain}
+    for k in range(len(rates)):
+        added = {i: leibniz(lambda rate, D: D @ rate, qd[i], D[i][0], k) for i in chain}
+        Omega[WORLD].append(-_of_view(view, sum(added.values(), Velocity.zero())))
+        for i in chain:
+            Omega[i].append(Omega[model.bodies[i].parent][k] + added[i])
+            for j in range(len(rates) - k):
+                D[i][j].append(D[i][j + 1][k] + leibniz(_bracket, Omega[i], D[i][j], k))
+    return {i: D[i][0] for i in chain}, Omega[body]
+
+
+def _bracket(Omega: Velocity, D: Property) -> Property:
+    """Omega D - D Omega."""
+    return Property(tuple(Omega.bracket(column) for column in D.columns))
+
+
+def _of_view(view: Viewpoint, W: Velocity) -> Velocity:
+    """The part of a body's velocity that the view follows."""
+    return Velocity(W.w * float(view.turns), W.v * float(view.moves))
+
+
+def motion_matrices(Omega: Sequence[Velocity]) -> list[Block]:
+    """Omega, A_H, J_H, ...: the derivatives of a position M, each times M^-1 (Mitra, 2.6 and 2.7).
+
+    From Omega and its derivatives. Mdot = Omega M, so Mddot M^-1 = Omegadot + Omega Omega, and so
+    on by Leibniz' rule.
+    """
+    found: list[Block] = []
+    for k in range(len(Omega)):
+        found.append(leibniz(matmul, Omega, [Position.identity(), *found], k))
+    return found
+
+
+def jacobian_rates(
+    model: Model,
+    q: spaces.Position,
+    *rates: spaces.Velocity,
+    frame: Frame,
+    axes: Axes = "world",
+    at: At = "frame",
+) -> spaces.Jacobian:
+    """Jdot for one rate (qd), Jddot for two (qd, qdd), and so on: derivatives of the entries of J.
+
+    The columns are the properties D as the point and its axes see them (Mitra, 2.9).
+    """
+    X0 = body_transforms(model, q)
+    view = Viewpoint.of(frame.placement @ X0[frame.body], axes, at)
+    D, _ = joint_motion_rates(model, q, rates, frame.body, X0, view)
+    return {i: Motions(tuple(d.motion() for d in D[i][-1].columns)) for i in D}
+
+
+def frame_motion(
+    model: Model,
+    q: spaces.Position,
+    *rates: spaces.Velocity,
+    frame: Frame,
+    axes: Axes = "world",
+    at: At = "frame",
+) -> spaces.Twists:
+    """Derivatives of a body's angular velocity, and of the position R of a point of it.
+
+    In the base frame, as the document has it: Omega from the properties D, then the point by
+    Rdot = Omega R, Rddot = A_H R, Rdddot = J_H R (Mitra, section 2).
+    """
+    X0 = body_transforms(model, q)
+    base = Viewpoint.of(Transform.identity(), "world", "world")
+    _, Omega = joint_motion_rates(model, q, rates, frame.body, X0, base)
+    view = Viewpoint.of(frame.placement @ X0[frame.body], axes, at)
+    return [
+        view.turned(Motion(rate.w, B @ view.P))
+        for rate, B in zip(Omega, motion_matrices(Omega), strict=True)
+    ]
+
+
+def frame_motion_link_frames(
+    model: Model,
+    q: spaces.Position,
+    *rates: spaces.Velocity,
+    frame: Frame,
+    axes: Axes = "world",
+    at: At = "frame",
+) -> spaces.Twists:
+    """`frame_motion` from the point to the base, which takes fewest operations.
+
+    r is the point and w the angular velocity of its body, with their derivatives, as one body after
+    the other sees them: the joint's velocity moves and turns what the parent sees. In the frame of
+    its own body D is constant, and a joint about z leaves every z component alone.
+    """
+    orders = range(len(rates))
+    X = body_transforms(model, q)[frame.body]
+    view = Viewpoint.of(frame.placement @ X, axes, at)
+    r = [point_in_body(frame, X, at), *(Vector.zero() for _ in orders)]
+    w = [Vector.zero() for _ in orders]
+    for i in model.support(frame.body):
+        joint, qd = model.bodies[i].joint, [rate[i] for rate in rates]
+        X, S = joint.transform(q[i]), joint.subspace_rates(q[i], qd)
+        v = [leibniz(lambda rate, S: S @ rate, qd, S, k) for k in orders]
+        wJ = [rate.angular for rate in v]
+        rd = [r[k + 1] + leibniz(Vector.cross, wJ, r, k) + v[k].linear for k in orders]
+        r = [X.locate(r[0]), *(X.E.T @ x for x in _turning(rd, wJ))]
+        w = [X.E.T @ x for x in _turning([w[k] + wJ[k] for k in orders], wJ)]
+    return [view.turned(Motion(w[k], r[k + 1])) for k in orders]
+
+
+def _turning(x: Sequence[Vector], w: Sequence[Vector]) -> list[Vector]:
+    """R' times the derivatives of R x, where Rdot = R w~; those of the components are given."""
+    found = []
+    while x:
+        found.append(x[0])
+        x = [x[k + 1] + leibniz(Vector.cross, w, x, k) for k in range(len(x) - 1)]
+    return found
+
+
+def frame_velocity(
+    model: Model,
+    q: spaces.Position,
+    qd: spaces.Velocity,
+    *,
+    frame: Frame,
+    axes: Axes = "world",
+    at: At = "frame",
+) -> spaces.Twist:
+    """Angular velocity, then the velocity of the body's point at `at`."""
+    (v,) = frame_motion_link_frames(model, q, qd, frame=frame, axes=axes, at=at)
+    return v
+
+
+def frame_acceleration(
+    model: Model,
+    q: spaces.Position,
+    qd: spaces.Velocity,
+    qdd: spaces.Velocity,
+    *,
+    frame: Frame,
+    axes: Axes = "world",
+    at: At = "frame",
+    kind: Kind = "classical",
+) -> spaces.Twist:
+    """Angular acceleration, then linear acceleration at `at`: classical, spatial or proper."""
+    v, a = frame_motion_link_frames(model, q, qd, qdd, frame=frame, axes=axes, at=at)
+    E, g = (frame.placement @ body_transforms(model, q)[frame.body]).E, model.gravity_vector
+    less = {
+        "classical": Vector.zero(),
+        "spatial": v.angular.cross(v.linear),
+        "proper": E @ g if axes == "frame" else g,
+    }[kind]
+    return Motion(a.angular, a.linear - less)

@@ -1,1 +1,0 @@
-"""Joint-motion property matrices and their time derivatives of any order (Mitra)."""

@@ -1,0 +1,180 @@
+"""Derivatives of inverse and forward dynamics, and linear models."""
+
+from itertools import pairwise
+
+from chasles.algorithms.spatial.dynamics import (
+    gravity_forces,
+    mass_matrix,
+    net_forces,
+    tree_mass_matrix,
+)
+from chasles.mathematics.linear import Matrix, Vector, factor_ltdl, invert_ltdl, solve_ltdl
+from chasles.mathematics.spatial import (
+    CoriolisInertia,
+    Force,
+    Forces,
+    Motion,
+    Motions,
+    RigidInertia,
+    Transform,
+)
+from chasles.model.joints import diagonal
+from chasles.model.model import WORLD, Model
+from chasles.model.spaces import (
+    Blocks,
+    Effort,
+    InputMatrix,
+    JointMatrix,
+    Loads,
+    Position,
+    StateMatrix,
+    TreeMatrix,
+    Velocity,
+    assemble,
+    unstack,
+)
+
+
+def load_efforts(model: Model, q: Position, loads: Loads) -> tuple[Effort, JointMatrix]:
+    """J'F of every joint, and its derivative with respect to q, along `integrate`.
+
+    J are the joints' subspaces in the frame of the body that a force f acts on. When joint j moves
+    that body by J_j, f changes as its `Load` says, and the subspaces of the joints before j, seen
+    from the body, go the other way: -(J_j x J_i).f is J_i.(J_j x f).
+    """
+    rest, tau = model.at_rest(), model.at_rest()
+    K = Blocks()
+
+    def add(i: int, j: int, block: Matrix) -> None:
+        K[i, j] = K[i, j] + block if (i, j) in K else block
+
+    for load in loads:
+        X, f, beyond = Transform.identity(), load.f, list[tuple[int, Motions]]()
+        for i in model.support(load.body):
+            joint = model.bodies[i].joint
+            J = X @ joint.subspace(q[i])
+            slopes = joint.slopes(q[i], rest[i], rest[i]).subspace
+            tau[i] += J.T @ f
+            changes = Forces(tuple(load.change(d) for d in J.columns))
+            add(i, i, J.T @ changes + Matrix(tuple(tuple((X @ dS).T @ f) for dS in slopes)).T)
+            for j, Jj in beyond:
+                stay = tuple(load.change(d) + d.cross(f) for d in Jj.columns)
+                add(i, j, J.T @ Forces(stay))
+                add(j, i, Jj.T @ changes)
+            beyond.append((i, J))
+            X = X @ joint.transform(q[i])
+    return tau, K
+
+
+def inverse_dynamics_derivatives(
+    model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Loads = ()
+) -> tuple[JointMatrix, JointMatrix, JointMatrix]:
+    """d tau / d q, d tau / d qd and d tau / d qdd = M (Singh, Russell, Wensing 2022).
+
+    With composite inertias I, twice the Coriolis inertias B, and forces f of subtrees. P and A are
+    the rates of a subspace that is carried by its parent: P = v_p x S, A = a_p x S + v_p x P, to
+    which the changes of the subspace itself are added (`Slopes`, zero for most joints). The
+    derivative with respect to q is along `integrate`.
+    """
+    X, S, P, A, R, slopes = {}, {}, {}, {}, {}, {}
+    v, a, f = {WORLD: Motion.zero()}, {WORLD: -model.gravity}, {WORLD: Force.zero()}
+    I, B = {WORLD: RigidInertia.zero()}, {}
+    B[WORLD] = CoriolisInertia.of(I[WORLD], v[WORLD])
+    for i, p, joint, inertia in model.outward():
+        X[i], S[i] = joint.transform(q[i]), joint.subspace(q[i])
+        vp, ap, vJ = X[i] @ v[p], X[i] @ a[p], S[i] @ qd[i]
+        v[i] = vp + vJ
+        a[i] = ap + S[i] @ qdd[i] + joint.bias(q[i], qd[i]) + v[i].cross(vJ)
+        slopes[i] = joint.slopes(q[i], qd[i], qdd[i])
+        N = slopes[i].velocity
+        P[i] = vp.cross(S[i])
+        A[i] = ap.cross(S[i]) + vp.cross(P[i]) + (v[i] + vp).cross(N) + slopes[i].acceleration
+        R[i] = P[i] + v[i].cross(S[i]) + slopes[i].bias
+        P[i] = P[i] + N
+        I[i], B[i] = inertia, CoriolisInertia.of(inertia, v[i] * 2.0)
+        f[i] = inertia @ a[i] + v[i].cross(inertia @ v[i])
+    dq, dqd = Blocks(), Blocks()
+    for i, p, joint, _ in model.inward():
+        IS, BS = I[i] @ S[i], B[i].transposed(S[i])
+        byq = B[i] @ P[i] + I[i] @ A[i]
+        byqd = B[i] @ S[i] + I[i] @ R[i]
+        turned = Matrix(tuple(tuple(dS.T @ f[i]) for dS in slopes[i].subspace)).T
+        dq[i, i] = S[i].T @ byq + turned
+        dqd[i, i] = S[i].T @ byqd + diagonal(joint.damping)
+        I[p] += X[i].T @ I[i]
+        B[p] += X[i].T @ B[i]
+        f[p] += X[i].T @ f[i]
+        byq = byq + Forces(tuple(s.cross(f[i]) for s in S[i].columns))
+        for child, j in pairwise(model.support(i)):
+            IS, BS, byq, byqd = (X[child].T @ F for F in (IS, BS, byq, byqd))
+            dq[j, i], dqd[j, i] = S[j].T @ byq, S[j].T @ byqd
+            dq[i, j] = BS.T @ P[j] + IS.T @ A[j]
+            dqd[i, j] = BS.T @ S[j] + IS.T @ R[j]
+    for place, slope in load_efforts(model, q, f_ext)[1].items():
+        dq[place] -= slope
+    return dq, dqd, mass_matrix(model, q)
+
+
+def inverse_dynamics_sensitivities(
+    model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Loads = ()
+) -> tuple[JointMatrix, JointMatrix, JointMatrix]:
+    """D0, V0 and P0 of d tau = D0 d qdd + V0 d qd + P0 d q, by spatial vectors."""
+    P0, V0, D0 = inverse_dynamics_derivatives(model, q, qd, qdd, f_ext)
+    return D0, V0, P0
+
+
+def forward_dynamics_derivatives(
+    model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Loads = ()
+) -> tuple[TreeMatrix, TreeMatrix, TreeMatrix]:
+    """d qdd / d q, d qdd / d qd and d qdd / d tau = M^-1.
+
+    At the accelerations that the forces cause, a change of forces that inverse dynamics would ask
+    for is one that forward dynamics does not get: -M^-1 times its derivatives (Carpentier and
+    Mansard 2018), by the sparse factors of M.
+    """
+    order = model.in_tree_order
+    L, D = factor_ltdl(tree_mass_matrix(model, q).rows)
+    f = net_forces(model, _bias_forces(model, q, qd, f_ext), tau)
+    qdd = unstack(model, solve_ltdl(L, D, f), order)
+    dq, dqd, _ = inverse_dynamics_derivatives(model, q, qd, model.followed(qdd, 2), f_ext)
+
+    def missing(blocks: JointMatrix) -> Matrix:
+        columns = zip(*assemble(model, blocks, order), strict=True)
+        return Matrix(tuple(tuple(solve_ltdl(L, D, -Vector(c))) for c in columns)).T
+
+    return missing(dq), missing(dqd), invert_ltdl(L, D)
+
+
+def _bias_forces(model: Model, q: Position, qd: Velocity, f_ext: Loads) -> dict[int, Vector]:
+    """Gravity, resistance, external and Coriolis forces: the last are quadratic in qd, hence half
+    their derivative times qd, which is at hand (Euler's theorem on homogeneous functions). What
+    driven joints accelerate is added."""
+    g, h = gravity_forces(model, q), {}
+    external, _ = load_efforts(model, q, f_ext)
+    for i, _, joint, _ in model.outward():
+        h[i] = g[i] - external[i] + joint.resistance(qd[i])
+    _, C, _ = inverse_dynamics_derivatives(model.frictionless(), q, qd, model.at_rest())
+    for (i, j), block in C.items():
+        h[i] += (block @ qd[j]) * 0.5
+    driven = model.undriven(2)
+    for (i, j), block in mass_matrix(model, q).items():
+        if model.bodies[j].drive is not None:
+            h[i] += block @ driven[j]
+    return h
+
+
+def linearize(
+    model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Loads = ()
+) -> tuple[StateMatrix, InputMatrix]:
+    """A and B of xdot = A x + B u (Balafoutis and Patel 1991, Eq 7.2.3), x = (step, change of qd).
+
+    The step is along `integrate`, so the top left block of A is -ad(qd), which is zero for joints
+    whose steps add.
+    """
+    dq, dqd, dtau = forward_dynamics_derivatives(model, q, qd, tau, f_ext)
+    order = model.in_tree_order
+    drift = assemble(model, {(i, i): model.bodies[i].joint.drift(qd[i]) for i in order}, order)
+    one, zero = Matrix.identity(model.nv), Matrix.zero(model.nv, model.nv)
+    above = tuple((*a, *b) for a, b in zip(drift, one.rows, strict=True))
+    below = tuple((*a, *b) for a, b in zip(dq.rows, dqd.rows, strict=True))
+    return Matrix(above + below), Matrix(zero.rows + dtau.rows)

@@ -1,0 +1,180 @@
+"""Positions and motions of bodies and frames (Featherstone 2008, chapters 2 to 4)."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from chasles.mathematics.linear import Vector
+from chasles.mathematics.rotations import Rotation
+from chasles.mathematics.spatial import Motion, Motions, Transform
+from chasles.model.model import WORLD, Frame, Model
+from chasles.model.spaces import Jacobian, Pose, Position, Twist, Velocity
+
+Axes = Literal["world", "frame"]
+At = Literal["frame", "world"] | tuple[float, float, float]
+Kind = Literal["classical", "spatial", "proper"]
+
+
+@dataclass(frozen=True)
+class Viewpoint:
+    """A point P of space, given in the world, and the rotation from world axes to the axes used.
+
+    moves, turns: whether the point and the axes follow the frame.
+    """
+
+    P: Vector
+    E: Rotation
+    moves: bool
+    turns: bool
+
+    @staticmethod
+    def of(X: Transform, axes: Axes, at: At) -> "Viewpoint":
+        """For a frame whose transform from the world is X.
+
+        at: "frame" is the frame's origin, "world" the point of the frame's body that passes through
+        the world's origin, (x, y, z) a point given in the frame.
+        """
+        E = X.E if axes == "frame" else Rotation()
+        if at == "world":
+            return Viewpoint(Vector.zero(), E, False, axes == "frame")
+        return Viewpoint(X.locate(_in_frame(at)), E, True, axes == "frame")
+
+    def from_body(self, X: Transform, S: Motions) -> Motions:
+        """Motions of a body (world to body: X), written at P along the world's axes."""
+        return Transform(X.E, X.r - self.P).inverse() @ S
+
+    def turned(self, m: Motion) -> Motion:
+        """A motion at P from the world's axes to the axes used."""
+        return Motion(self.E @ m.angular, self.E @ m.linear)
+
+
+def point_in_body(frame: Frame, X: Transform, at: At) -> Vector:
+    """The point `at` in the frame of its body, whose transform from the world is X."""
+    return X.E @ -X.r if at == "world" else frame.placement.locate(_in_frame(at))
+
+
+def _in_frame(at: At) -> Vector:
+    assert at != "world", "which lies elsewhere in the frame at every moment"
+    return Vector.zero() if at == "frame" else Vector(at)
+
+
+def body_transforms(model: Model, q: Position) -> dict[int, Transform]:
+    """From world coordinates to those of every body (Featherstone 2008, example 4.3)."""
+    X0 = {WORLD: Transform.identity()}
+    for i, p, joint, _ in model.outward():
+        X0[i] = joint.transform(q[i]) @ X0[p]  # (2.3.6)
+    return X0
+
+
+def forward_kinematics(model: Model, q: Position, *, frame: Frame) -> Pose:
+    """The pose of a frame in the world."""
+    return frame.placement @ body_transforms(model, q)[frame.body]
+
+
+def frame_velocity(
+    model: Model, q: Position, qd: Velocity, *, frame: Frame, axes: Axes = "world", at: At = "frame"
+) -> Twist:
+    """Angular velocity, then the velocity of the body's point at `at` (Eq 4.4)."""
+    v, X0 = {WORLD: Motion.zero()}, {WORLD: Transform.identity()}
+    for i in reversed(model.support(frame.body)):
+        p, joint = model.bodies[i].parent, model.bodies[i].joint
+        X = joint.transform(q[i])
+        X0[i] = X @ X0[p]
+        v[i] = X @ v[p] + joint.subspace(q[i]) @ qd[i]
+    X = X0[frame.body]
+    view = Viewpoint.of(frame.placement @ X, axes, at)
+    return view.turned(Transform(X.E, X.r - view.P).inverse() @ v[frame.body])
+
+
+def frame_acceleration(
+    model: Model,
+    q: Position,
+    qd: Velocity,
+    qdd: Velocity,
+    *,
+    frame: Frame,
+    axes: Axes = "world",
+    at: At = "frame",
+    kind: Kind = "classical",
+) -> Twist:
+    """Angular acceleration, then linear acceleration at `at` (Featherstone 2008, section 2.11).
+
+    classical: of the point of the body; spatial: the derivative of the spatial velocity, which is
+    less by w x v; proper: classical minus gravity, what an accelerometer at the point measures.
+    """
+    v, a, X0 = {WORLD: Motion.zero()}, {WORLD: Motion.zero()}, {WORLD: Transform.identity()}
+    for i in reversed(model.support(frame.body)):
+        p, joint = model.bodies[i].parent, model.bodies[i].joint
+        X, S = joint.transform(q[i]), joint.subspace(q[i])
+        X0[i], vJ = X @ X0[p], S @ qd[i]
+        v[i] = X @ v[p] + vJ
+        a[i] = X @ a[p] + S @ qdd[i] + joint.bias(q[i], qd[i]) + v[i].cross(vJ)
+    X = X0[frame.body]
+    view = Viewpoint.of(frame.placement @ X, axes, at)
+    back = Transform(X.E, X.r - view.P).inverse()
+    v_P, a_P = back @ v[frame.body], back @ a[frame.body]
+    extra = {
+        "spatial": Vector.zero(),
+        "classical": v_P.angular.cross(v_P.linear),
+        "proper": v_P.angular.cross(v_P.linear) - model.gravity_vector,
+    }[kind]
+    return view.turned(a_P + Motion(Vector.zero(), extra))
+
+
+def jacobian(
+    model: Model, q: Position, *, frame: Frame, axes: Axes = "world", at: At = "frame"
+) -> Jacobian:
+    """Columns S_i seen from the frame (Featherstone 2008, example 2.3)."""
+    X0 = body_transforms(model, q)
+    view = Viewpoint.of(frame.placement @ X0[frame.body], axes, at)
+    J = {}
+    for i in model.support(frame.body):
+        S = view.from_body(X0[i], model.bodies[i].joint.subspace(q[i]))
+        J[i] = Motions(tuple(view.turned(m) for m in S.columns))
+    return J
+
+
+def jacobian_rate(
+    model: Model, q: Position, qd: Velocity, *, frame: Frame, axes: Axes = "world", at: At = "frame"
+) -> Jacobian:
+    """Jdot, the derivative of the entries of J: d(J qd)/dt = J qdd + Jdot qd.
+
+    A subspace moves with its body (v x S, Featherstone 2008, example 2.5); the point P and the
+    axes may move too.
+    """
+    X0 = body_transforms(model, q)
+    view = Viewpoint.of(frame.placement @ X0[frame.body], axes, at)
+    v, S, Jdot = {WORLD: Motion.zero()}, {}, {}
+    for i in reversed(model.support(frame.body)):
+        joint = model.bodies[i].joint
+        S[i] = view.from_body(X0[i], joint.subspace(q[i]))
+        v[i] = v[model.bodies[i].parent] + S[i] @ qd[i]
+        Jdot[i] = v[i].cross(S[i]) + view.from_body(X0[i], joint.subspace_rate(q[i], qd[i]))
+    w, Pdot = v[frame.body].angular, v[frame.body].linear * float(view.moves)
+    spin = w * float(view.turns)
+    return {
+        i: Motions(
+            tuple(
+                view.turned(_seen_moving(rate, s, spin, Pdot))
+                for rate, s in zip(Jdot[i].columns, S[i].columns, strict=True)
+            )
+        )
+        for i in Jdot
+    }
+
+
+def _seen_moving(rate: Motion, s: Motion, spin: Vector, Pdot: Vector) -> Motion:
+    """The rate of s as written at a point with velocity Pdot along axes that turn with `spin`."""
+    return Motion(
+        rate.angular - spin.cross(s.angular),
+        rate.linear + s.angular.cross(Pdot) - spin.cross(s.linear),
+    )
+
+
+def integrate(model: Model, q: Position, v: Velocity) -> Position:
+    """The configuration after moving with constant joint velocities v for unit time."""
+    return {i: joint.integrate(q[i], v[i]) for i, _, joint, _ in model.outward()}
+
+
+def difference(model: Model, q0: Position, q1: Position) -> Velocity:
+    """The joint velocities that take q0 to q1 in unit time."""
+    return {i: joint.difference(q0[i], q1[i]) for i, _, joint, _ in model.outward()}

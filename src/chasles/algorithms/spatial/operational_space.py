@@ -1,0 +1,113 @@
+"""Inertia and velocity of frames that forces act on (Featherstone 2008, chapters 7 and 9)."""
+
+from itertools import combinations_with_replacement, product
+
+from chasles.algorithms.spatial.dynamics import tree_mass_matrix
+from chasles.algorithms.spatial.kinematics import At, Axes, Viewpoint, body_transforms, jacobian
+from chasles.expr import Number
+from chasles.mathematics.linear import (
+    Matrix,
+    Vector,
+    factor_ltdl,
+    invert_symmetric,
+    solve_ltdl,
+    symmetric_products,
+)
+from chasles.mathematics.spatial import ArticulatedInertia, Force, Motion, Motions, Transform
+from chasles.model.joints import diagonal
+from chasles.model.model import WORLD, Frame, Handles, Model, each_of
+from chasles.model.spaces import Jacobian, Position, SpatialMatrix, stack
+
+
+def operational_inertia_inverse(
+    model: Model, q: Position, *, frame: Handles, axes: Axes = "world", at: At = "frame"
+) -> SpatialMatrix:
+    """Phi = J M^-1 J', by the sparse factors of M (Featherstone 2008, Eq 7.5 to 7.14).
+
+    Of several frames J has the rows of all.
+    """
+    rows = [row for one in each_of(frame) for row in _rows(model, q, one, axes, at)]
+    tau = [stack(model.efforts(row), model.in_tree_order) for row in rows]
+    L, D = factor_ltdl(tree_mass_matrix(model, q).rows)
+    return symmetric_products(tau, [solve_ltdl(L, D, forces) for forces in tau])
+
+
+def _rows(model: Model, q: Position, frame: Frame, axes: Axes, at: At) -> list[dict[int, Vector]]:
+    """The rows of a frame's Jacobian, by body."""
+    J = jacobian(model, q, frame=frame, axes=axes, at=at)
+    return [
+        {i: Vector(tuple(tuple(m)[k] for m in S.columns)) for i, S in J.items()} for k in range(6)
+    ]
+
+
+def operational_inertia_inverse_propagation(
+    model: Model, q: Position, *, frame: Handles, axes: Axes = "world", at: At = "frame"
+) -> SpatialMatrix:
+    """The sum of u' D^-1 u over the joints that support the frame, or both of any two.
+
+    u = S' f is what a joint feels of the wrench f; it gives way and passes f - U D^-1 u on, with
+    the U and D of articulated bodies (Featherstone 2008, section 7.2.2; Kreutz-Delgado, Jain,
+    Rodriguez 1992).
+    """
+    X, S, U, W = {}, {}, {}, {}
+    IA = {WORLD: ArticulatedInertia.zero()}
+    for i, _, joint, I in model.outward():
+        X[i], S[i], IA[i] = joint.transform(q[i]), joint.subspace(q[i]), ArticulatedInertia.of(I)
+    for i, p, joint, _ in model.inward():
+        U[i] = IA[i] @ S[i]
+        W[i] = invert_symmetric(S[i].T @ U[i] + diagonal(joint.armature))
+        IA[p] += X[i].T @ IA[i].without(U[i], U[i] @ W[i])
+    f: dict[int, dict[int, Force]] = {i: {} for i in IA}
+    for one in each_of(frame):
+        known = sum(map(len, f.values()))
+        f[one.body] |= enumerate(_unit_wrenches(model, q, one, axes, at), start=known)
+    n = range(sum(map(len, f.values())))
+    Phi: dict[tuple[int, int], Number] = dict.fromkeys(product(n, n), 0.0)
+    for i, p, *_ in model.inward():
+        u = {r: S[i].T @ wrench for r, wrench in f[i].items()}
+        y = {r: W[i] @ feel for r, feel in u.items()}
+        for r, c in combinations_with_replacement(sorted(u), 2):
+            Phi[r, c] = Phi[c, r] = Phi[r, c] + u[r].dot(y[c])
+        f[p] |= {r: X[i].T @ (wrench - U[i] @ y[r]) for r, wrench in f[i].items()}
+    return Matrix(tuple(tuple(Phi[r, c] for c in n) for r in n))
+
+
+def _unit_wrenches(model: Model, q: Position, frame: Frame, axes: Axes, at: At) -> list[Force]:
+    """The wrenches of unit components at the frame, in coordinates of its body.
+
+    Power is the same in both: a component does the work of the body's motion as it is seen there.
+    """
+    X = body_transforms(model, q)[frame.body]
+    view = Viewpoint.of(frame.placement @ X, axes, at)
+    units = Motions(tuple(Motion.of(*(float(j == k) for j in range(6))) for k in range(6)))
+    seen = [tuple(view.turned(m)) for m in view.from_body(X, units).columns]
+    return [Force.of(*(m[k] for m in seen)) for k in range(6)]
+
+
+def generalized_jacobian(
+    model: Model, q: Position, *, frame: Frame, axes: Axes = "world", at: At = "frame"
+) -> Jacobian:
+    """J_i - J_0 I_0^-1 F_i (Featherstone 2008, example 9.4): no momentum, I_0 v_0 + F qd = 0.
+
+    I_0 and F are momentum for unit velocities of base and joints, in base coordinates. A base that
+    is held does not recoil: then it is J.
+    """
+    J = jacobian(model, q, frame=frame, axes=axes, at=at)
+    if not model.floating or not J:
+        return J
+    (b, _, root, I), *outward = model.outward()
+    Ic, X, Xb = {b: I}, {}, {b: Transform.identity()}
+    for i, p, joint, I in outward:
+        X[i], Ic[i] = joint.transform(q[i]), I
+        Xb[i] = X[i] @ Xb[p]
+    for i, p, *_ in reversed(outward):
+        Ic[p] += X[i].T @ Ic[i]
+    S0 = root.subspace(q[b])
+    recoil = -invert_symmetric(S0.T @ (Ic[b] @ S0))
+    result = {}
+    for i, _, joint, _ in outward:
+        F = Xb[i].T @ (Ic[i] @ joint.subspace(q[i]))
+        columns = (recoil @ (S0.T @ F)).T.rows
+        moved = Motions(tuple(J[b] @ Vector(column) for column in columns))
+        result[i] = J[i] + moved if i in J else moved
+    return result

@@ -1,0 +1,184 @@
+"""The equation of motion in closed form: a number for every few freedoms."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from itertools import combinations_with_replacement
+from typing import NamedTuple
+
+from chasles.algorithms.spatial.kinematics import body_transforms
+from chasles.expr import Number
+from chasles.mathematics.linear import Vector
+from chasles.mathematics.rotations import Rotation
+from chasles.mathematics.spatial import Force, Motion, RigidInertia, Transform
+from chasles.mathematics.tensor import euler_from_inertia
+from chasles.model.joints import Joint
+from chasles.model.model import WORLD, Model
+from chasles.model.spaces import (
+    ABSENT,
+    Effort,
+    Freedom,
+    FreedomMatrix,
+    Position,
+    Symbols,
+    Velocity,
+    Wrenches,
+)
+
+Form = tuple[FreedomMatrix, Symbols, Effort]
+"""D, C and G: the mass matrix, Christoffel's symbols and the forces against gravity."""
+
+
+def vukobratovic(
+    model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
+) -> Effort:
+    """D qdd + qd C qd + G by generalised links (Balafoutis and Patel 1991, Eq 5.2.19-20)."""
+    return efforts(model, q, qd, qdd, f_ext, closed_form_vukobratovic(model, q))
+
+
+def closed_form_vukobratovic(model: Model, q: Position) -> Form:
+    """D, C, G by mass, first moment and inertia of all bodies beyond a joint (Eq 5.2.19-20).
+
+    The book has revolute joints of a chain. A freedom is (z, v) here: v is zero for turning, z for
+    sliding, and every joint is made of such. G has the composite centre and the sign of a force
+    against gravity, unlike in print.
+    """
+    links, S, bend = _generalised(model, q)  # (5.2.20a, 5.2.20b)
+    own, g = freedoms(model), model.gravity_vector
+    f = {
+        (b, c): _carried(links[i], S[i, b], S[i, c])
+        for i, path in paths(model)
+        for c in own[i]
+        for b in path
+    }  # (5.2.19b)
+
+    def symbol(a: Freedom, b: Freedom, c: Freedom) -> Number:
+        """The integral of (z_a x r + v_a) . z_b x (z_c x r + v_c) dm, with b not beyond c."""
+        if a == c:
+            return 0.0
+        return S[c.i, a].dot(f[b, c]) if a.i <= c.i else -S[a.i, c].dot(f[b, a])  # (5.2.19b)
+
+    D, C = rotors(model), {}
+    for b, c in pairs(model):
+        D[b, c] += S[c.i, b].dot(links[c.i] @ S[c.i, c])  # (5.2.19a)
+        D[c, b] = D[b, c]
+    for a, b, c in triples(model):
+        C[a, b, c] = symbol(a, b, c)
+        if b.i == c.i:
+            i, both = max(a.i, c.i), (C[a, b, c] + symbol(a, c, b)) * 0.5  # (5.2.19b)
+            C[a, b, c] = both + bend[i, b, c].dot(links[i] @ S[i, a])  # (5.2.19b)
+        C[a, c, b] = C[a, b, c]
+    weight = {i: Force(links[i].h.cross(g), g * links[i].m) for i in own}  # (5.2.19c)
+    G = {i: -Vector(tuple(S[i, a].dot(weight[i]) for a in own[i])) for i in own}  # (5.2.19c)
+    return D, C, G
+
+
+def _carried(link: RigidInertia, b: Motion, c: Motion) -> Force:
+    """The force that accelerates a link's points r by z_b x (z_c x r + v_c) (5.2.19b)."""
+    z, w, v = b.angular, c.angular, c.linear
+    eta = (euler_from_inertia(link.I) @ z).cross(w) + link.h.cross(z.cross(v))
+    return Force(eta, z.cross(w.cross(link.h) + v * link.m))
+
+
+class _Generalised(NamedTuple):
+    """Along base axes and about their own origins: links with all that they carry.
+
+    S[i, a]: freedom a at the origin of link i, which it moves. bend[i, a, b]: there too, how two
+    freedoms of one joint change each other (`bends`).
+    """
+
+    links: dict[int, RigidInertia]
+    S: dict[tuple[int, Freedom], Motion]
+    bend: dict[tuple[int, Freedom, Freedom], Motion]
+
+
+def _generalised(model: Model, q: Position) -> _Generalised:
+    """U_p += U + mbar s and E_p += E - s~ U~ - U~ s~ - mbar s~ s~ of each link (5.2.20)."""
+    links, S, bend = found = _Generalised({WORLD: RigidInertia.zero()}, {}, {})
+    X0, own = body_transforms(model, q), freedoms(model)
+    for i, p, joint, I in model.outward():
+        turn, changes = Transform(X0[i].E, Vector.zero()), bends(joint, q[i])
+        links[i], columns = turn.T @ I, joint.subspace(q[i]).columns
+        for a in own[i]:
+            S[i, a] = turn.inverse() @ columns[a.k]
+            bend |= {(i, a, b): turn.inverse() @ changes[a.k][b.k] for b in own[i]}
+        for j in model.support(p):
+            shift = Transform(Rotation(), X0[i].r - X0[j].r)
+            for a in own[j]:
+                S[i, a] = shift @ S[j, a]
+                bend |= {(i, a, b): shift @ bend[j, a, b] for b in own[j]}
+    for i, p, *_ in model.inward():
+        links[p] += Transform(Rotation(), X0[i].r - X0[p].r).T @ links[i]
+    return found
+
+
+def freedoms(model: Model) -> dict[int, tuple[Freedom, ...]]:
+    """The freedoms of every joint."""
+    return {i: tuple(Freedom(i, k) for k in range(joint.nv)) for i, _, joint, _ in model.outward()}
+
+
+def paths(model: Model) -> Iterator[tuple[int, list[Freedom]]]:
+    """Every body, and all freedoms that move it: the outer ones first."""
+    own = freedoms(model)
+    for i in own:
+        yield i, [a for j in model.support(i) for a in own[j]]
+
+
+def pairs(model: Model) -> Iterator[tuple[Freedom, Freedom]]:
+    """Freedoms b and c that move one body both, each pair once; c belongs to the outer joint."""
+    for i, path in paths(model):
+        yield from ((b, c) for c, b in combinations_with_replacement(path, 2) if c.i == i)
+
+
+def triples(model: Model) -> Iterator[tuple[Freedom, Freedom, Freedom]]:
+    """Freedoms a, b and c that move one body, (b, c) as in `pairs`."""
+    for i, path in paths(model):
+        for c, b in combinations_with_replacement(path, 2):
+            yield from ((a, b, c) for a in path if i in (a.i, c.i))
+
+
+def bends(joint: Joint, q: Vector) -> list[list[Motion]]:
+    """Half of dS_l/dq_k + dS_k/dq_l at [k][l]: zero for all joints with a constant S."""
+    rest, n = Vector.zero(joint.nv), range(joint.nv)
+    slopes = [dS.columns for dS in joint.slopes(q, rest, rest).subspace]
+    return [[(slopes[k][l] + slopes[l][k]) * 0.5 for l in n] for k in n]
+
+
+def rotors(model: Model) -> defaultdict[tuple[Freedom, Freedom], Number]:
+    """The armature, which is D's first part; zero elsewhere."""
+    D = defaultdict[tuple[Freedom, Freedom], Number](float)
+    for i, own in freedoms(model).items():
+        D |= {(a, a): model.bodies[i].joint.armature[a.k] for a in own}
+    return D
+
+
+def by_joint(model: Model, numbers: Mapping[Freedom, Number]) -> dict[int, Vector]:
+    """A number for each freedom, as a vector for each joint."""
+    return {i: Vector(tuple(numbers[a] for a in own)) for i, own in freedoms(model).items()}
+
+
+def efforts(
+    model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches, form: Form
+) -> dict[int, Vector]:
+    """tau_a = sum of D_ab qdd_b + sum of C_bc(a) qd_b qd_c + G_a (5.2.17), less external forces."""
+    D, C, G = form
+    total = defaultdict[Freedom, Number](float)
+    for (a, b), d in D.items():
+        total[a] += d * qdd[b.i][b.k]  # (D of 5.2.17)
+    for (a, b, c), symbol in C.items():
+        total[a] += symbol * (qd[b.i][b.k] * qd[c.i][c.k])  # (C of 5.2.17)
+    tau, external = by_joint(model, total), external_efforts(model, q, f_ext)
+    return {
+        i: tau[i] + G[i] + joint.resistance(qd[i]) - external[i]
+        for i, _, joint, _ in model.outward()
+    }  # (G of 5.2.17)
+
+
+def external_efforts(model: Model, q: Position, f_ext: Wrenches) -> dict[int, Vector]:
+    """J'F of every joint: the external forces on all bodies beyond it, along its freedoms."""
+    f, tau = {WORLD: Force.zero()}, {}
+    for i, *_ in model.outward():
+        f[i] = f_ext[i]
+    for i, p, joint, _ in model.inward():
+        tau[i] = joint.subspace(q[i]).T @ f[i]
+        f[p] += joint.transform(q[i]).T @ f[i]
+    return tau

@@ -1,0 +1,288 @@
+"""Dynamics by Cartesian tensors, the shortest (Balafoutis and Patel 1991, chapters 5 and 6)."""
+
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from typing import NamedTuple
+
+from chasles.algorithms.spatial.dynamics import accelerations
+from chasles.expr import Scalar
+from chasles.mathematics.linear import Vector
+from chasles.mathematics.rotations import Rotation
+from chasles.mathematics.spatial import (
+    Force,
+    Forces,
+    Motions,
+    RigidInertia,
+    Transform,
+    shift_of_inertia,
+)
+from chasles.mathematics.tensor import AngularAcceleration, euler_from_inertia, point_mass
+from chasles.model.joints import diagonal
+from chasles.model.model import WORLD, Model
+from chasles.model.passes import Turn, turns
+from chasles.model.spaces import ABSENT, Blocks, Effort, JointMatrix, Position, Velocity, Wrenches
+
+
+def parallel_axes(
+    model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
+) -> Effort:
+    """Newton and Euler about the origins, with angular acceleration tensors (section 5.3).
+
+    A body turns against its carrier g, which carries the first of several parallel joints, by the
+    sum of their angles; its origin moves with its parent p. What its joint transmits (f, and eta
+    about the origin) goes to the parent, but the moment normal to parallel axes, which none of
+    them feels, goes to the carrier at once.
+    """
+    X, S, turn = {}, {}, turns(model, q)
+    vJ, aJ, Omega = {}, {}, {WORLD: AngularAcceleration.zero()}
+    sdd = {WORLD: -model.gravity_vector}
+    f, eta, tau = {WORLD: Vector.zero()}, {WORLD: Vector.zero()}, {}
+    for i, p, joint, I in model.outward():
+        X[i], S[i] = joint.transform(q[i]), joint.subspace(q[i])
+        vJ[i], aJ[i] = S[i] @ qd[i], S[i] @ qdd[i] + joint.bias(q[i], qd[i])
+        g, joints, Xg, _ = turn[i]
+        spin = sum((vJ[j].angular for j in joints), Vector.zero())
+        rate = sum((aJ[j].angular for j in joints), Vector.zero())
+        carried = Xg.E @ Omega[g].w
+        w = carried + spin
+        Omega[i] = AngularAcceleration(w, Xg.E @ Omega[g].wd + carried.cross(spin) + rate)
+        zeta = (w + carried).cross(vJ[i].linear) + aJ[i].linear
+        sdd[i] = X[i].E @ (sdd[p] + Omega[p] @ X[i].r) + zeta
+        f[i] = Omega[i] @ I.h + sdd[i] * I.m - f_ext[i].force
+        moment = Omega[i].moment_of(euler_from_inertia(I.I)) + I.h.cross(sdd[i])
+        eta[i] = moment - f_ext[i].moment
+    for i, p, joint, _ in model.inward():
+        tau[i] = S[i].T @ Force(eta[i], f[i]) + joint.rotor(qdd[i]) + joint.resistance(qd[i])
+        t = X[i].E.T @ f[i]
+        f[p] += t
+        g, _, Xg, z = turn[i]
+        axial = z * z.dot(eta[i])
+        eta[p] += X[i].r.cross(t) + axial
+        eta[g] += Xg.E.T @ (eta[i] - axial)
+    return tau
+
+
+class Chain(NamedTuple):
+    """The motion of every body, in its own axes: steps 1 and 2 of the book's recursions.
+
+    X, S: the joint's transform and subspace. Omega: the angular acceleration tensor. zeta: what the
+    joint's sliding adds to the acceleration of the origin. sdd: that acceleration less gravity.
+    """
+
+    X: dict[int, Transform]
+    S: dict[int, Motions]
+    Omega: dict[int, AngularAcceleration]
+    zeta: dict[int, Vector]
+    sdd: dict[int, Vector]
+
+
+def chain(model: Model, q: Position, qd: Velocity, qdd: Velocity) -> Chain:
+    """Omega_k = wd~ + w~ w~ and sdd_k = A'(sdd_i + Omega_i s) + zeta_k (5.3.7, 5.3.45)."""
+    X, S, zeta = {}, {}, {}
+    Omega, sdd = {WORLD: AngularAcceleration.zero()}, {WORLD: -model.gravity_vector}
+    for i, p, joint, _ in model.outward():
+        X[i], S[i] = joint.transform(q[i]), joint.subspace(q[i])
+        E, s = X[i].E, X[i].r
+        vJ, aJ = S[i] @ qd[i], S[i] @ qdd[i] + joint.bias(q[i], qd[i])
+        carried = E @ Omega[p].w  # (5.3.45a)
+        w = carried + vJ.angular  # (5.3.45a)
+        wd = E @ Omega[p].wd + carried.cross(vJ.angular) + aJ.angular  # (5.3.45b)
+        Omega[i] = AngularAcceleration(w, wd)  # (5.3.45c)
+        zeta[i] = (w + carried).cross(vJ.linear) + aJ.linear  # (5.3.45d)
+        sdd[i] = E @ (sdd[p] + Omega[p] @ s) + zeta[i]  # (5.3.45e)
+    return Chain(X, S, Omega, zeta, sdd)
+
+
+def augmented(model: Model, X: Mapping[int, Transform]) -> dict[int, RigidInertia]:
+    """mbar, u and K of every body: its own moments and those of a point mass at each joint beyond.
+
+    The point's mass is that of all bodies beyond the joint, its place the origin of the frame that
+    the joint carries (5.3.9-12). X are the transforms of the joints. Where those only turn, nothing
+    here depends on the configuration, and a trace has numbers.
+    """
+    I = {i: inertia for i, _, _, inertia in model.outward()} | {WORLD: RigidInertia.zero()}
+    for i, p, *_ in model.inward():
+        I[p] += point_mass(I[i].m, X[i].r)
+    return I
+
+
+def augmented_tensor(
+    model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
+) -> Effort:
+    """No force of a link is ever formed (Balafoutis and Patel 1991, algorithm 5.7)."""
+    moving = chain(model, q, qd, qdd)
+    links, sdd = augmented(model, moving.X), moving.sdd
+    Udd, eta = transmitted(model, moving, links, f_ext)
+    tau = {}
+    for i, _, joint, _ in model.outward():
+        F = Force(eta[i], sdd[i] * links[i].m + Udd[i])
+        tau[i] = moving.S[i].T @ F + joint.rotor(qdd[i]) + joint.resistance(qd[i])  # (5.3.46c)
+    return tau
+
+
+def transmitted(
+    model: Model, moving: Chain, links: Mapping[int, RigidInertia], f_ext: Wrenches = ABSENT
+) -> tuple[dict[int, Vector], dict[int, Vector]]:
+    """Udd and eta of each joint, in body axes and about the body's origin; links: augmented ones.
+
+    Udd: second rate of the first moment of all bodies beyond the joint about its origin (and less
+    the external forces on them); mbar sdd + Udd is the force that the joint transmits, eta the
+    moment. Several bodies may follow one, and slide on it: each adds its own terms.
+    """
+    X, _, Omega, zeta, sdd = moving
+    Udd, eta = {WORLD: Vector.zero()}, {WORLD: Vector.zero()}
+    for i, *_ in model.outward():
+        u, Khat = links[i].h, euler_from_inertia(links[i].I)
+        mu = Omega[i].moment(Khat)  # (5.3.45f)
+        Udd[i] = Omega[i] @ u - f_ext[i].force  # (5.3.46a)
+        eta[i] = mu + u.cross(sdd[i]) - f_ext[i].moment  # (5.3.46b)
+    for i, p, *_ in model.inward():
+        A, s = X[i].E.T, X[i].r
+        t = A @ (Udd[i] + zeta[i] * links[i].m)  # (5.3.46a)
+        Udd[p] += t  # (5.3.46a)
+        eta[p] += s.cross(t) + A @ eta[i]  # (5.3.46b)
+    return Udd, eta
+
+
+def bias_forces_parallel_axes(
+    model: Model, q: Position, qd: Velocity, f_ext: Wrenches = ABSENT
+) -> Effort:
+    """b = C + G: inverse dynamics with all qdd zero (Balafoutis and Patel 1991, section 6.2)."""
+    return parallel_axes(model, q, qd, model.undriven(2), f_ext)
+
+
+def bias_forces_augmented_tensor(
+    model: Model, q: Position, qd: Velocity, f_ext: Wrenches = ABSENT
+) -> Effort:
+    """b = C + G: algorithm 5.7 with all qdd zero (Balafoutis and Patel 1991, section 6.2)."""
+    return augmented_tensor(model, q, qd, model.undriven(2), f_ext)
+
+
+def mass_matrix_parallel_axes(model: Model, q: Position) -> JointMatrix:
+    """Composite bodies (Featherstone 2008, table 6.2); armature on the diagonal.
+
+    Inertias and forces of bodies on parallel joints go at once to the carrier of the first of them.
+    I: a body and all that it carries, so without what its own axis carries on; along: the latter.
+    """
+    M = Blocks()
+    I = {i: inertia for i, _, _, inertia in model.outward()} | {WORLD: RigidInertia.zero()}
+    along = {i: RigidInertia.zero() for i in I}
+    X = {i: joint.transform(q[i]) for i, _, joint, _ in model.outward()}
+    S = {i: joint.subspace(q[i]) for i, _, joint, _ in model.outward()}
+    turn = turns(model, q)
+    for i, p, joint, _ in model.inward():
+        composite = I[i] + along[i]
+        I[turn[i].carrier] += turn[i].X.T @ I[i]
+        if turn[i].carrier != p:
+            along[p] += X[i].T @ composite
+        F = {i: composite @ S[i]}
+        M[i, i] = S[i].T @ F[i] + diagonal(joint.armature)
+        for j, beyond, Xj in _carriers(model, turn, X, i):
+            F[j] = Xj.T @ F[beyond]
+            M[i, j] = F[j].T @ S[j]
+            M[j, i] = M[i, j].T
+    return M
+
+
+def _carriers(
+    model: Model, turn: Mapping[int, Turn], X: Mapping[int, Transform], i: int
+) -> Iterator[tuple[int, int, Transform]]:
+    """The bodies j that carry body i, each with the one that passes it force, and from j to that.
+
+    A parent gets it from its child; a carrier, from the last of its bodies on parallel joints.
+    """
+    last = i
+    for child, j in pairwise(model.support(i)):
+        if j == turn[last].carrier:
+            yield j, last, turn[last].X
+            last = j
+        else:
+            yield j, child, X[child]
+
+
+def mass_matrix_augmented_tensor(model: Model, q: Position) -> JointMatrix:
+    """The generalised link of a joint is all beyond it (Balafoutis and Patel 1991, algorithm 6.2).
+
+    U, E: its first and second moment about the joint's origin. What the augmented links hold of
+    them is constant where joints only turn. For unit acceleration of a freedom (w, v) it takes the
+    force w x U + mbar v and the moment E w + U x v, of which the book leaves out the last.
+    """
+    X = {i: joint.transform(q[i]) for i, _, joint, _ in model.outward()}
+    S = {i: joint.subspace(q[i]) for i, _, joint, _ in model.outward()}
+    links = augmented(model, X)
+    U, E = {i: link.h for i, link in links.items()}, {i: link.I for i, link in links.items()}
+    F = {}
+    for i, p, *_ in model.inward():
+        F[i] = RigidInertia(links[i].m, U[i], E[i]) @ S[i]  # (6.3.29d, 6.3.29e)
+        A, s = X[i].E.T, X[i].r
+        turned = A @ U[i]  # (6.3.29a)
+        U[p] += turned  # (6.3.29a)
+        E[p] += A @ E[i] + shift_of_inertia(s, turned, turned)  # (6.3.29c)
+    return columns(model, X, S, F)
+
+
+def columns(
+    model: Model, X: Mapping[int, Transform], S: Mapping[int, Motions], F: Mapping[int, Forces]
+) -> Blocks:
+    """M[i, j]: F of joint i, passed inward to joint j, along the freedoms there.
+
+    F[i] has a column for each freedom of joint i: what accelerates all bodies beyond it, in the
+    axes and about the origin of body i. Armature stands on the diagonal.
+    """
+    M = Blocks()
+    parts = {i: _parts(transform) for i, transform in X.items()}
+    for i, _, joint, _ in model.outward():
+        passed = F[i]
+        M[i, i] = S[i].T @ passed + diagonal(joint.armature)
+        for child, j in pairwise(model.support(i)):
+            passed = _inward(*parts[child], passed)  # (6.3.30a, 6.3.30b)
+            M[i, j] = passed.T @ S[j]
+            M[j, i] = M[i, j].T
+    return M
+
+
+def _inward(turn: Rotation, s: Vector, placed: Rotation, F: Forces) -> Forces:
+    """X' F, with the offset s along the axes in which it has most zeros."""
+    forces = []
+    for column in F.columns:
+        f = turn.T @ column.force
+        eta = turn.T @ column.moment + s.cross(f)
+        forces.append(Force(placed.T @ eta, placed.T @ f))
+    return Forces(tuple(forces))
+
+
+def _parts(X: Transform) -> tuple[Rotation, Vector, Rotation]:
+    """(turn, s, placed): X.E is the constant rotation `placed`, then `turn`; s is X.r in between.
+
+    Between the twist and the turn of a joint the offset of a Denavit-Hartenberg row is (a, 0, d).
+    """
+    factors = X.E.factors
+    ways = [(X.E, X.r, Rotation())]
+    for k in range(1, len(factors)):
+        placed = Rotation(factors[:k])
+        if any(isinstance(e, Scalar) for row in placed.matrix().rows for e in row):
+            break
+        ways.append((Rotation(factors[k:]), _rounded(placed @ X.r), placed))
+    return max(ways, key=lambda way: sum(type(x) is float and x == 0.0 for x in way[1]))
+
+
+def _rounded(s: Vector) -> Vector:
+    """Without what rounding leaves of a zero."""
+    size = max(abs(x) if type(x) is float else 0.0 for x in s)
+    return Vector(tuple(0.0 if type(x) is float and abs(x) < 4e-16 * size else x for x in s))
+
+
+def forward_dynamics_parallel_axes(
+    model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Wrenches = ABSENT
+) -> Velocity:
+    """Solve M qdd = tau - b with the sparse factors of M (Featherstone 2008, chapter 6)."""
+    M = mass_matrix_parallel_axes(model, q)
+    return accelerations(model, M, bias_forces_parallel_axes(model, q, qd, f_ext), tau)
+
+
+def forward_dynamics_augmented_tensor(
+    model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Wrenches = ABSENT
+) -> Velocity:
+    """D by algorithm 6.2, b by 5.7, then elimination (Balafoutis and Patel 1991, section 6.3)."""
+    D = mass_matrix_augmented_tensor(model, q)
+    return accelerations(model, D, bias_forces_augmented_tensor(model, q, qd, f_ext), tau)

@@ -1,0 +1,180 @@
+"""Derivatives of joint forces by the tensors of augmented links (chapter 7)."""
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from chasles.algorithms.spatial.derivatives import load_efforts
+from chasles.algorithms.tensor.dynamics import Chain, augmented, chain, transmitted
+from chasles.mathematics.linear import Matrix, Vector
+from chasles.mathematics.spatial import Force, Motion, RigidInertia, shift_of_inertia
+from chasles.mathematics.tensor import (
+    AngularAcceleration,
+    GeneralisedLink,
+    dual,
+    euler_from_inertia,
+)
+from chasles.model.joints import diagonal
+from chasles.model.model import WORLD, Model
+from chasles.model.spaces import Blocks, JointMatrix, Loads, Position, Velocity
+
+
+class Change(NamedTuple):
+    """The effect of one freedom of a joint on its body: (on rotation, on the origin), body axes.
+
+    freedom: (z, 0) of a revolute joint, (0, z) of a prismatic one. zd2: twice what a step along it
+    adds to angular velocity. by_q: what that step adds to accelerations, in the book's terms
+    (Omega z, sdd x z) or (0, Omega z); slid: of its second part, what the step does not merely turn
+    with the body, 0 or Omega z. by_qd: half of what a change of velocity adds, (w x z, 0) or
+    (0, w x z).
+    """
+
+    freedom: Motion
+    zd2: Vector
+    by_q: Motion
+    slid: Vector
+    by_qd: Motion
+
+    def seen_from(self, s: Vector, sd: Vector) -> "Change":
+        """The effect on a link beyond, whose origin is at s and moves with sd against this one."""
+        z, zdd, half = self.freedom.angular, self.by_q.angular, self.by_qd.angular
+        further = zdd.cross(s) + self.zd2.cross(sd)
+        return Change(
+            Motion(z, self.freedom.linear + z.cross(s)),
+            self.zd2,
+            Motion(zdd, self.by_q.linear + further),
+            self.slid + further,
+            Motion(half, self.by_qd.linear + half.cross(s) + z.cross(sd)),
+        )
+
+
+def changes(
+    model: Model, q: Position, qd: Velocity, qdd: Velocity, moving: Chain
+) -> dict[int, tuple[Change, ...]]:
+    """A change for each freedom of every joint; zd_j and zdd_j of (7.3.1-4) for any joint."""
+    found = {}
+    for i, _, joint, _ in model.outward():
+        S, sdd, zeta = moving.S[i], moving.sdd[i], moving.zeta[i]
+        vJ, aJ = S @ qd[i], S @ qdd[i] + joint.bias(q[i], qd[i])
+        slopes = joint.slopes(q[i], qd[i], qdd[i])
+        rates = (slopes.velocity, slopes.acceleration, slopes.bias)
+        columns = zip(S.columns, *(rate.columns for rate in rates), strict=True)
+        at = (moving.Omega[i], sdd, zeta, vJ, aJ)
+        found[i] = tuple(_change(*at, *column) for column in columns)  # (7.3.18g, 7.3.18k)
+    return found
+
+
+def _change(
+    Omega: AngularAcceleration, sdd: Vector, zeta: Vector, vJ: Motion, aJ: Motion, *column: Motion
+) -> Change:
+    """The change by one freedom of a joint that moves with vJ and aJ.
+
+    column: the freedom s, and N, K, C as in `Slopes`.
+
+    The parent alone turns with w - vJ; what it makes of a vector x that the joint carries is
+    Omega x - aJ x x - (2 w - vJ) x (vJ x x), which is Omega x where the joint turns about x.
+    """
+    s, N, K, C = column
+    z, x, turning, sliding = s.angular, s.linear, vJ.angular, vJ.linear
+    wp = Omega.w - turning
+    both, carried = Omega.w + wp, wp.cross(z)
+    zd = carried + N.angular
+    zdd = Omega @ z - aJ.angular.cross(z) + both.cross(N.angular - turning.cross(z)) + K.angular
+    slid = Omega @ x - aJ.angular.cross(x) + both.cross(N.linear - turning.cross(x)) + K.linear
+    slid = slid + (carried + zd).cross(sliding) - zeta.cross(z)
+    joint = Motion(turning.cross(z), z.cross(sliding) + turning.cross(x)) + C
+    by_qd = Motion(carried, wp.cross(x)) + joint * 0.5
+    return Change(s, zd * 2.0, Motion(zdd, slid + sdd.cross(z)), slid, by_qd)
+
+
+def generalised(
+    model: Model, moving: Chain, links: Mapping[int, RigidInertia], qd: Velocity
+) -> tuple[dict[int, GeneralisedLink], dict[int, Vector]]:
+    """Step 1 of algorithm 7.1 on augmented links; where these branch, what they carry adds up.
+
+    Every link in its own frame, with all that it carries, about its origin; and sd, the rate of its
+    place in its parent, along the parent's axes.
+    """
+    X, S, Omega = moving.X, moving.S, moving.Omega
+    U, E = {i: link.h for i, link in links.items()}, {i: link.I for i, link in links.items()}
+    Ud, L, sd = {WORLD: Vector.zero()}, {WORLD: Matrix.zero()}, {}
+    for i, *_ in model.outward():
+        Ud[i] = Omega[i].w.cross(U[i])  # (7.3.18b)
+        L[i] = dual(Omega[i].w) @ euler_from_inertia(E[i]).matrix()  # (7.3.18d)
+    for i, p, *_ in model.inward():
+        A, s, slide = X[i].E.T, X[i].r, (S[i] @ qd[i]).linear
+        sd[i] = Omega[p].w.cross(s) + A @ slide  # (sd of 7.3.18d)
+        Up = A @ U[i]  # (7.3.18a)
+        U[p] += Up  # (7.3.18a)
+        Udp = A @ (Ud[i] + slide * links[i].m)  # (7.3.18b)
+        Ud[p] += Udp  # (7.3.18b)
+        E[p] += shift_of_inertia(s, Up, Up) + A @ E[i]  # (7.3.18c)
+        L[p] += dual(s) @ dual(Udp) + dual(Up) @ dual(sd[i]) + A @ L[i]  # (7.3.18d)
+    return {i: GeneralisedLink(links[i].m, U[i], Ud[i], E[i], L[i]) for i in X}, sd
+
+
+def inverse_dynamics_sensitivities(
+    model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Loads = ()
+) -> tuple[JointMatrix, JointMatrix, JointMatrix]:
+    """D0, V0, P0 of d tau = D0 d qdd + V0 d qd + P0 d q (Balafoutis and Patel 1991, algorithm 7.1).
+
+    The book has revolute joints of a chain. Other freedoms differ in the first values of rows
+    (B, f), C and of columns (H, -fh), (G, -fb) only, which then move inward as wrenches do; where
+    links branch, what they carry adds up.
+    """
+    moving = chain(model, q, qd, qdd)
+    X, sdd, links = moving.X, moving.sdd, augmented(model, moving.X)
+    steps = changes(model, q, qd, qdd, moving)
+    Udd, eta = transmitted(model, moving, links)
+    F = {i: Force(eta[i], sdd[i] * links[i].m + Udd[i]) for i in X}
+    carried, sd = generalised(model, moving, links, qd)
+    D, V, P = Blocks(), Blocks(), Blocks()
+    for i, _, joint, _ in model.inward():
+        link = carried[i]
+        rows, C, H, G = [], [], [], []
+        for S, zd2, by_q, slid, by_qd in steps[i]:
+            z, x = S.angular, S.linear
+            rows.append(link.force(z, Vector.zero(), x))  # (7.3.18e, 7.3.18h)
+            C.append(link.L.T @ z - link.Ud.cross(x))  # (7.3.18i)
+            H.append(link.force(by_qd.angular, z, by_qd.linear))  # (7.3.18f, 7.3.18j)
+            held = S.cross(F[i]).moment + link.U.cross(sdd[i].cross(z))  # (7.3.18g, 7.3.18k)
+            change = link.force(by_q.angular, zd2, slid)  # (7.3.18g, 7.3.18k)
+            G.append(change + Force(held, z.cross(Udd[i])))  # (7.3.18g, 7.3.18k)
+        D[i, i], V[i, i], P[i, i] = _rows(rows, C, steps[i])  # (7.3.18l, 7.3.18m, 7.3.18n)
+        D[i, i] += diagonal(joint.armature)
+        V[i, i] += diagonal(joint.damping)
+        slopes = joint.slopes(q[i], qd[i], qdd[i]).subspace
+        P[i, i] += Matrix(tuple(tuple(dS.T @ F[i]) for dS in slopes)).T
+        for child, j in pairwise(model.support(i)):
+            rows = [X[child].T @ f for f in rows]  # (7.3.19a, 7.3.19d)
+            H = [X[child].T @ f for f in H]  # (7.3.19b, 7.3.19f)
+            G = [X[child].T @ f for f in G]  # (7.3.19c, 7.3.19g)
+            both = zip(C, rows, strict=True)
+            C = [X[child].E.T @ c - sd[child].cross(f.force) for c, f in both]  # (7.3.19e)
+            D[i, j], V[i, j], P[i, j] = _rows(rows, C, steps[j])  # (7.3.19h, 7.3.19j, 7.3.19l)
+            D[j, i] = D[i, j].T
+            V[j, i] = _columns(H, steps[j]) * 2.0  # (7.3.19k)
+            P[j, i] = _columns(G, steps[j])  # (7.3.19m)
+    for place, slope in load_efforts(model, q, f_ext)[1].items():
+        P[place] -= slope
+    return D, V, P
+
+
+def _rows(
+    rows: Sequence[Force], C: Sequence[Vector], changes: Sequence[Change]
+) -> tuple[Matrix, Matrix, Matrix]:
+    """d, v and p of steps of these rows: B.z, 2 (B w~ - C).z, (B Omega - 2 C w~ + f sdd~).z."""
+    entries = [
+        [
+            (f.dot(S), (f.dot(by_qd) - c.dot(S.angular)) * 2.0, f.dot(by_q) - c.dot(zd2))
+            for S, zd2, by_q, _, by_qd in changes
+        ]
+        for f, c in zip(rows, C, strict=True)
+    ]
+    d, v, p = (Matrix(tuple(tuple(e[k] for e in row) for row in entries)) for k in range(3))
+    return d, v, p
+
+
+def _columns(forces: Sequence[Force], changes: Sequence[Change]) -> Matrix:
+    """H.z or G.z, and -fh.z or -fb.z of a prismatic joint."""
+    return Matrix(tuple(tuple(f.dot(change.freedom) for f in forces) for change in changes))

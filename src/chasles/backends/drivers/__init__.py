@@ -1,1 +1,0 @@
-"""What iterates: drivers around compiled straight-line programs."""

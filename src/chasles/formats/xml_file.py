@@ -1,0 +1,309 @@
+"""XML files: parsed with bounds, read part by part with errors that name part and line, written.
+
+Documents have no entities, and no other file is opened.
+"""
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import NamedTuple
+
+from lxml import etree
+
+from chasles.errors import ModelError
+from chasles.expr import Number
+from chasles.formats.files import (
+    angle_word,
+    is_number,
+    multiple,
+    radians,
+    right_angles,
+    short,
+    words,
+)
+from chasles.mathematics.linear import Symmetric, Vector
+from chasles.mathematics.rotations import Plane, Rotation, rpy_from_matrix
+from chasles.mathematics.spatial import RigidInertia, Transform
+from chasles.model import SHAPE_TRAITS, ShapeData
+
+MAX_BYTES = 8 * 2**20
+"""Larger documents are refused unread: a robot's has less than one MB, shapes aside."""
+
+MAX_MARKS = 500_000
+"""Of "<" and "=" in a document, which bound its elements and attributes, of any encoding: an
+element takes a hundred times the memory of its text. The largest model of dm_control has 24,000."""
+
+MOMENTS = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
+"""What files call the entries of an inertia, in the order of `Symmetric`."""
+
+ORIGIN = "chasles-origin"
+"""The attribute of an element that says where it was written: `xacro_child` sets it."""
+
+_QUARTERS = ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0))
+"""Cosine and sine of 0, 1, 2 and 3 right angles."""
+
+
+def parse(file: str, data: bytes) -> etree._Element:
+    """The root of a document without entities, which could grow without bound."""
+    if len(data) > MAX_BYTES:
+        raise _too_large(file, f"{len(data) / 2**20:.0f} MB of XML", f"{MAX_BYTES // 2**20} MB")
+    marks = data.count(b"<") + data.count(b"=")
+    if marks > MAX_MARKS:
+        raise _too_large(file, f"{marks} signs of tags and attributes", f"{MAX_MARKS}")
+    if b"<!ENTITY" in data:
+        raise _declares(file, data)
+    parser = etree.XMLParser(
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
+        huge_tree=False,
+        remove_comments=True,
+        remove_pis=True,
+    )
+    try:
+        root = etree.fromstring(data, parser)
+    except etree.XMLSyntaxError as error:
+        problem = f"not readable XML: {re.split(', line|, use XML_PARSE_HUGE', error.msg)[0]}"
+        line = error.lineno
+        raise ModelError("E-XML-001", problem, "correct it", file=file, line=line) from error
+    if root.getroottree().docinfo.internalDTD is not None:
+        raise _declares(file, data)
+    return root
+
+
+def _too_large(file: str, size: str, most: str) -> ModelError:
+    problem = f"{size}, and a robot file may have {most}"
+    return ModelError("E-XML-002", problem, "check that this is the right file", file=file)
+
+
+def _declares(file: str, data: bytes) -> ModelError:
+    line = data.count(b"\n", 0, max(0, data.find(b"<!DOCTYPE"))) + 1
+    problem = "document types and entities are not read"
+    remedy = "remove the DOCTYPE and write out what its entities stand for"
+    return ModelError("E-XML-003", problem, remedy, file=file, line=line)
+
+
+# Parts -----------------------------------------------------------------------------------------
+
+
+class Fault(NamedTuple):
+    """Something that cannot be read: the link or joint it belongs to, "file:line", and the fact."""
+
+    part: str
+    where: str
+    what: str
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file being read. space: what stands before the names of its tags, "" or "{namespace}".
+
+    faults: where there is such a list, numbers that cannot be read are put there, and they and
+    those that are absent are taken as their defaults or zero; else both are errors.
+    """
+
+    file: str
+    space: str
+    snap: bool
+    notes: list[str]
+    faults: list[Fault] | None = None
+
+
+@dataclass(frozen=True)
+class Part:
+    """An element, and the link or joint that messages about it name.
+
+    Its values are attributes, or texts of children, by their key.
+    """
+
+    source: Source
+    element: etree._Element
+    owner: str
+
+    @property
+    def where(self) -> str:
+        """The file and line, of an included one if what expanded the file said so."""
+        return self.element.get(ORIGIN) or f"{self.source.file}:{self.element.sourceline}"
+
+    @property
+    def tag(self) -> str:
+        tag: str = self.element.tag.removeprefix(self.source.space)
+        return tag
+
+    def error(self, code: str, problem: str, remedy: str = "") -> ModelError:
+        return ModelError(code, problem, remedy, part=self.owner, file=self.where)
+
+    def fail(self, error: ModelError) -> None:
+        """Raise an error, or record it if faults are collected."""
+        if self.source.faults is None:
+            raise error
+        self.source.faults.append(Fault(self.owner, self.where, error.problem))
+
+    def note(self, what: str) -> None:
+        self.source.notes.append(f"{self.where}: {self.owner}: {what}")
+
+    def all(self, *tags: str) -> "Iterator[Part]":
+        """The children with some tags, in the order of the file."""
+        wanted = {self.source.space + tag for tag in tags}
+        for element in self.element:
+            if element.tag in wanted:
+                yield replace(self, element=element)
+
+    def find(self, *tags: str) -> "Part | None":
+        """The first child with one of some tags."""
+        return next(self.all(*tags), None)
+
+    def need(self, tag: str) -> "Part":
+        part = self.find(tag)
+        if part is None:
+            if self.source.faults is None:
+                raise self.error("E-XML-005", f"there is no <{tag}>", "add one")
+            return replace(self, element=etree.Element(self.source.space + tag))
+        return part
+
+    def named(self) -> "Part":
+        """The same element, with messages about it by its own tag and name."""
+        return replace(self, owner=f"{self.tag} {self.text('name')!r}")
+
+    # Values ------------------------------------------------------------------------------------
+
+    def content(self, tag: str, default: str = "") -> str:
+        """The text of a child, without the space around it."""
+        child = self.find(tag)
+        return default if child is None else (child.element.text or "").strip() or default
+
+    def text(self, key: str, default: str = "") -> str:
+        """A value; without a default it may not be absent or empty."""
+        text = self.element.get(key)
+        if text is None:
+            text = self.content(key, default)
+        if not text and (self.source.faults is None or key in self.element.attrib):
+            problem, remedy = f"{self.tag} has no {key}", f"add {key}=..."
+            self.fail(self.error("E-XML-006", problem, remedy))
+        return text
+
+    def words(self, key: str, count: int, default: str = "") -> list[str]:
+        """The finite numbers of a value, as printed."""
+        text = self.text(key, default)
+        if not text:  # a fault, if it is one, is taken down
+            return default.split() or ["0"] * count
+        child = None if key in self.element.attrib else self.find(key)
+        if child is not None:
+            return child.numerals(key, text, count, default)
+        return self.numerals(f"{self.tag} {key}", text, count, default)
+
+    def number(self, key: str, default: float | None = None) -> float:
+        """A number; the default, where there is one, stands for an absent value."""
+        if default is not None and key not in self.element.attrib and not self.content(key):
+            return default
+        return float(self.words(key, 1)[0])
+
+    def vector(self, key: str, default: str = "") -> Vector:
+        return Vector(tuple(map(float, self.words(key, 3, default))))
+
+    def numerals(self, what: str, text: str, count: int, default: str = "") -> list[str]:
+        """The finite numbers of a text, as printed; default: for those that cannot be read."""
+        words = text.split()
+        if len(words) != count or not all(map(is_number, words)):
+            needed = "a finite number" if count == 1 else f"{count} finite numbers"
+            self.fail(self.error("E-XML-007", f"{what} is {short(text)}", f"give {needed}"))
+            return default.split() or ["0"] * count
+        return words
+
+    def axis(self) -> Vector:
+        """The unit vector of `xyz`."""
+        given = self.vector("xyz")
+        length = math.hypot(*given)
+        if not 1e-9 < length < math.inf:
+            size = "zero" if length < 1.0 else "infinite"
+            raise self.error("E-XML-008", f"axis has {size} length", "give a unit vector")
+        return Vector(tuple(a / length for a in given))
+
+    def placement(self, position: Vector, angles: list[str]) -> Transform:
+        """Roll about x, pitch about y, yaw about z, all of the outer frame: printed angles, rad."""
+        roll, pitch, yaw = map(self._turn, angles)
+        E = Rotation((Plane(2, *yaw), Plane(1, *pitch), Plane(0, *roll))).matrix()
+        return Transform(Rotation.of(E), position)
+
+    def _turn(self, angle: str) -> tuple[float, float]:
+        """Cosine and sine of an angle, exact where its digits mean right angles."""
+        k = right_angles(angle) if self.source.snap else 0
+        if k == 0:
+            return math.cos(float(angle)), math.sin(float(angle))
+        if float(angle) != radians(k):
+            self.note(f"angle {angle} taken as {multiple(k)}")
+        return _QUARTERS[k % 4]
+
+    def sizes(self) -> tuple[float, ...]:
+        """The numbers of a shape, whose tag is its kind; a mesh has its scale."""
+        usual = "1 1 1" if self.tag == "mesh" else ""
+        rows = SHAPE_TRAITS[self.tag].sizes
+        return tuple(float(word) for key, n in rows for word in self.words(key, n, usual))
+
+
+class Inertial(NamedTuple):
+    """What a file says of a link's inertia: the mass, a frame at the centre of mass in the link's
+    frame, and the moments xx, yy, zz, xy, xz, yz about it, in its axes."""
+
+    mass: float
+    pose: Transform
+    moments: list[float]
+
+    def about_origin(self) -> RigidInertia:
+        """About the link's origin, in its axes."""
+        tensor = self.pose.E.T @ Symmetric(*self.moments)
+        return RigidInertia.from_center(self.mass, self.pose.r, tensor)
+
+
+# Writing ---------------------------------------------------------------------------------------
+
+
+def each(numbers: Mapping[str, Number]) -> dict[str, str]:
+    """Single numbers, by key, with all their digits."""
+    return {key: words([x]) for key, x in numbers.items()}
+
+
+def sizes(shape: ShapeData) -> dict[str, str]:
+    """The numbers of a shape, by key."""
+    numbers = iter(shape.size)
+    return {key: words(islice(numbers, n)) for key, n in SHAPE_TRAITS[shape.kind].sizes}
+
+
+def angles(pose: Transform) -> str:
+    """Roll, pitch and yaw of a pose, with digits that are read as they are."""
+    return " ".join(map(angle_word, rpy_from_matrix(pose.R)))
+
+
+def begun(tag: str, **attributes: str) -> etree._Element:
+    """The first element of a document."""
+    return _with(etree.Element(tag), attributes)
+
+
+def added(parent: etree._Element, tag: str, /, **attributes: str) -> etree._Element:
+    """A new element at the end of another one."""
+    return _with(etree.SubElement(parent, tag), attributes)
+
+
+def _with(element: etree._Element, attributes: dict[str, str]) -> etree._Element:
+    for key, value in attributes.items():
+        try:
+            element.set(key, value)
+        except ValueError:
+            problem = f"{element.tag} {key} {value!r}: XML has no such characters"
+            raise ModelError("E-XML-004", problem, "give it another name") from None
+    return element
+
+
+def add_texts(parent: etree._Element, /, **texts: str) -> None:
+    """New elements at the end of another one, each with a text."""
+    for tag, text in texts.items():
+        added(parent, tag).text = text
+
+
+def printed(root: etree._Element) -> str:
+    """The document, an element a line."""
+    etree.indent(root)
+    text: str = etree.tostring(root, encoding="unicode")
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n'

@@ -1,0 +1,308 @@
+"""Linear systems: actuators chosen, continuous time made discrete."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeVar, cast
+
+import numpy as np
+
+from chasles.backends.arrays import check_out
+from chasles.errors import ArgumentError, InputError
+from chasles.model import Model
+from chasles.model.spaces import freedom_units, size
+
+_PADE = tuple(
+    math.factorial(26 - k)
+    * math.factorial(13)
+    / (math.factorial(26) * math.factorial(k) * math.factorial(13 - k))
+    for k in range(14)
+)
+"""Coefficients of the numerator of the Pade approximant [13/13] of the exponential."""
+
+_REACH = 5.371920351148152
+"""Up to this 1-norm the approximant is exact to rounding (Higham 2005, table 2.3)."""
+
+
+def exponential(matrix: np.ndarray) -> np.ndarray:
+    """The exponential of square matrices (..., n, n): scaling and squaring (Higham 2005).
+
+    Every matrix is scaled by its own power of two, so a result does not depend on its neighbours.
+    """
+    lead = matrix.shape[:-2]
+    stack = np.asarray(matrix, dtype=float).reshape(math.prod(lead), *matrix.shape[-2:])
+    norms = np.abs(stack).sum(axis=-2).max(axis=-1, initial=0.0)
+    _, halvings = np.frexp(norms / _REACH)
+    halvings = np.where(norms > _REACH, halvings, 0)
+    result = np.full_like(stack, np.nan)
+    for k in np.unique(halvings[np.isfinite(norms)]):
+        chosen = np.isfinite(norms) & (halvings == k)
+        power = _approximant(np.ldexp(stack[chosen], -k))
+        for _ in range(k):
+            power = power @ power
+        result[chosen] = power
+    return result.reshape(matrix.shape)
+
+
+def _approximant(A: np.ndarray) -> np.ndarray:
+    """(V - U)^-1 (V + U) with the odd and even parts U and V of the numerator."""
+    b, one = _PADE, np.eye(A.shape[-1])
+    A2 = A @ A
+    A4 = A2 @ A2
+    A6 = A2 @ A4
+    U = A6 @ (b[13] * A6 + b[11] * A4 + b[9] * A2) + b[7] * A6 + b[5] * A4 + b[3] * A2 + b[1] * one
+    V = A6 @ (b[12] * A6 + b[10] * A4 + b[8] * A2) + b[6] * A6 + b[4] * A4 + b[2] * A2 + b[0] * one
+    U = A @ U
+    return np.linalg.solve(V - U, V + U)
+
+
+def discretized(A: np.ndarray, B: np.ndarray, dt: float) -> tuple[np.ndarray, np.ndarray]:
+    """x after dt is A' x + B' u for an input u that is constant on the way: exactly.
+
+    A' and B' are the upper blocks of the exponential of [[A, B], [0, 0]] dt (Van Loan 1978).
+    """
+    n, m = B.shape[-2:]
+    whole = np.zeros((*A.shape[:-2], n + m, n + m))
+    whole[..., :n, :n], whole[..., :n, n:] = A, B
+    after = exponential(whole * dt)
+    return after[..., :n, :n].astype(A.dtype), after[..., :n, n:].astype(B.dtype)
+
+
+def checked_step(dt: Any, what: str = "linearize: dt") -> float:
+    """A step of time: a finite positive number."""
+    try:
+        step = float(dt)
+    except (TypeError, ValueError):
+        problem = f"{what} must be a number of seconds, not {dt!r}"
+        raise ArgumentError("E-MATH-030", problem) from None
+    if not (math.isfinite(step) and step > 0.0):
+        problem = f"{what} must be a finite positive number of seconds, not {dt!r}"
+        raise InputError("E-MATH-031", problem)
+    return step
+
+
+def actuation_matrix(actuation: Any, nv: int, velocity_slice: Callable[[str], slice]) -> np.ndarray:
+    """S (nv, m) with joint forces S u, from itself or from the names of the joints that are driven.
+
+    A named joint has one input for each of its freedoms, in the order of the names.
+    """
+    if isinstance(actuation, str):
+        problem = (
+            f"actuation must be an array ({nv}, m) or a sequence of joint names, not the string "
+            f"{actuation!r}"
+        )
+        raise ArgumentError("E-MATH-032", problem, f"give [{actuation!r}]", part="linearize")
+    if isinstance(actuation, Sequence) and all(isinstance(name, str) for name in actuation):
+        if len(set(actuation)) < len(actuation):
+            problem = f"actuation names a joint twice: {list(actuation)}"
+            raise InputError("E-MATH-033", problem, part="linearize")
+        columns = [k for name in actuation for k in range(nv)[velocity_slice(name)]]
+        return np.eye(nv)[:, columns]
+    try:
+        S = np.asarray(actuation, dtype=float)
+    except (TypeError, ValueError):
+        problem = (
+            f"actuation must be an array ({nv}, m) or a sequence of joint names, not {actuation!r}"
+        )
+        raise ArgumentError("E-MATH-034", problem, part="linearize") from None
+    if S.ndim != 2 or S.shape[0] != nv:
+        problem = f"actuation must have shape ({nv}, m), not {S.shape}"
+        raise InputError("E-MATH-035", problem, part="linearize")
+    if not np.all(np.isfinite(S)):
+        problem = "actuation has entries that are not finite"
+        raise InputError("E-MATH-036", problem, part="linearize")
+    return S
+
+
+STEPS = 100
+"""At most. From a fair guess it takes 4 to 10; at a double root (a dead point) about 30."""
+
+REACH = 0.5
+"""The longest step of a coordinate, in its own scale: a longer one may jump to another branch."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """Where the iteration ended for each state: q, what is left of the residual, and its norm.
+
+    The norm is infinite where the residual has no value.
+    """
+
+    q: np.ndarray
+    residual: np.ndarray
+    size: np.ndarray
+
+
+def solve(
+    residual: Callable[[np.ndarray], np.ndarray],
+    matrix: Callable[[np.ndarray], np.ndarray],
+    integrate: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    q: np.ndarray,
+    *,
+    rows: np.ndarray,
+    columns: np.ndarray,
+    tolerance: float,
+    rank: float,
+) -> Found:
+    """Move each q (n, nq) by steps of `integrate` until its residual (n, m) vanishes.
+
+    matrix: the derivative (n, m, nv) of the residual, exact where that is zero. rows, columns: the
+    scales that make residuals and steps dimensionless; a coordinate with scale 0 is held. Steps are
+    those of least norm (singular values below `rank` times the largest count as zero), damped by
+    Levenberg and Marquardt in proportion to the squared residual, so that they are Newton's at the
+    end. A state rests when the norm of its residual is below `tolerance` and halves no more, or
+    when no step makes it smaller, or where residual or matrix have no value.
+    """
+    q = q.copy()
+    r = rows * residual(q)
+    size = np.linalg.norm(r, axis=-1)
+    size[~np.isfinite(size)] = np.inf
+    damping = np.full(len(q), 1e-2)
+    moving = np.flatnonzero((size != 0.0) & (size != np.inf))
+    for _ in range(STEPS):
+        A = rows[:, None] * matrix(q[moving]) * columns
+        able = np.isfinite(A).all(axis=(-1, -2))
+        moving, A = moving[able], A[able]
+        if not len(moving):
+            break
+        step = _step(A, r[moving], damping[moving] * size[moving] ** 2, rank)
+        trial = integrate(q[moving], columns * step)
+        left = rows * residual(trial)
+        norm = np.linalg.norm(left, axis=-1)
+        better, halved = norm < size[moving], norm < 0.5 * size[moving]
+        accepted = moving[better]
+        q[accepted], r[accepted], size[accepted] = trial[better], left[better], norm[better]
+        damping[moving] *= np.where(better, 0.2, 10.0)
+        stuck = damping[moving] > 1e12
+        moving = moving[~(stuck | ((size[moving] <= tolerance) & ~halved))]
+    return Found(q, r, size)
+
+
+def _step(A: np.ndarray, r: np.ndarray, damping: np.ndarray, rank: float) -> np.ndarray:
+    """x of least norm that minimises |A x + r|^2 + damping |x|^2, no entry beyond REACH."""
+    U, s, Vt = np.linalg.svd(A, full_matrices=False)
+    kept = s > rank * s[:, :1]
+    gain = np.where(kept, s, 0.0) / np.where(kept, s * s + damping[:, None], 1.0)
+    x = -np.einsum("nkv,nk,nmk,nm->nv", Vt, gain, U, r)
+    longest = np.max(np.abs(x), axis=-1, initial=0.0, keepdims=True)
+    return x * np.minimum(1.0, REACH / np.maximum(longest, REACH))
+
+
+Results = TypeVar("Results", bound=tuple[np.ndarray, ...])
+
+
+def delivered(name: str, results: Results, out: Any) -> Results:
+    """The results themselves, or `out` (a tuple of arrays like them) filled with them."""
+    if out is None:
+        return results
+    if not isinstance(out, tuple) or len(out) != len(results):
+        raise InputError("E-CALL-058", f"out must be a tuple of {len(results)} arrays", part=name)
+    for array, result in zip(out, results, strict=True):
+        check_out(name, array, result.shape, result.dtype)
+    if any(np.shares_memory(a, b) for k, a in enumerate(out) for b in out[:k]):
+        problem = "arrays of out overlap"
+        raise InputError("E-CALL-059", problem, "give each result its own", part=name)
+    for array, result in zip(out, results, strict=True):
+        array[...] = result
+    return cast(Results, out)
+
+
+def filled(name: str, result: np.ndarray, out: Any) -> np.ndarray:
+    """One result itself, or `out` filled with it; without the time that a tuple would take."""
+    if out is None:
+        return result
+    check_out(name, out, result.shape, result.dtype)
+    out[...] = result
+    return cast(np.ndarray, out)
+
+
+_POWERS = (0.0, 1.0, 1.0, 1.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0)
+"""Of a length, in the units of a body's ten parameters: mass, first moment, inertia."""
+
+_EQUAL = 1e-6
+"""Columns whose new parts differ by a smaller share are equally good: the first one is kept, so
+that rounding does not choose."""
+
+
+@dataclass(frozen=True)
+class BaseParameters:
+    """Y p = Y[..., columns] @ (combination @ p) for every state, with as few columns as possible.
+
+    columns: which columns of the regressor are kept, ascending (b,). combination: (b, k), how the
+    kept parameters take up those of the columns left out. tolerance: a column was left out where
+    less than this share of it was new; smallest_kept and largest_dropped: the shares on either side
+    of it, which lie far apart if the choice is clear.
+    """
+
+    columns: np.ndarray
+    combination: np.ndarray
+    tolerance: float
+    smallest_kept: float
+    largest_dropped: float
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    def values(self, parameters: np.ndarray) -> np.ndarray:
+        """The base parameters (..., b) of inertia parameters (..., k)."""
+        return np.asarray(parameters) @ self.combination.T
+
+
+class States(NamedTuple):
+    """Steps from the neutral position, rates and accelerations, (count, nv) each."""
+
+    steps: np.ndarray
+    qd: np.ndarray
+    qdd: np.ndarray
+
+
+def random_states(model: Model, count: int, rng: np.random.Generator) -> States:
+    """Joints anywhere, so fast that inertia forces are about as large as weights.
+
+    Lengths are drawn in units of the robot's size, times in those in which it would fall so far
+    (seconds where nothing falls), so that robots that differ in size alone get the same motions.
+    """
+    length, weight = size(model), np.linalg.norm(list(model.gravity_vector))
+    time = np.sqrt(length / weight) if weight else 1.0
+    units = np.array(freedom_units(model, length))
+    steps = rng.uniform(-np.pi, np.pi, size=(count, model.nv))
+    qd, qdd = rng.normal(size=(2, count, model.nv))
+    return States(units * steps, units / time * qd, 3.0 * units / time**2 * qdd)
+
+
+def base_parameters(model: Model, regressors: np.ndarray, tolerance: float) -> BaseParameters:
+    """From regressors of many states, (count, nv, k): QR with column pivoting (Gautier 1991).
+
+    Rows are of work, whether their joint turns or slides. Columns are compared after each is
+    divided by its own length; those that are nothing but rounding beside the longest one, with
+    masses at the distance of the robot's size, are zero.
+    """
+    length = size(model)
+    count, nv, k = regressors.shape
+    work = regressors * np.array(freedom_units(model, length))[:, None]
+    stack = work.reshape(count * nv, k)
+    lengths: np.ndarray = np.linalg.norm(stack, axis=0)
+    compared = lengths * np.tile(length ** np.array(_POWERS), k // len(_POWERS))
+    lengths[compared <= tolerance * compared.max(initial=0.0)] = np.inf
+    R = np.linalg.qr(stack / lengths).R
+    left, kept, shares = R.copy(), [], []
+    for _ in range(min(R.shape)):
+        new = np.linalg.norm(left, axis=0)
+        k = int(np.argmax(new >= (1.0 - _EQUAL) * new.max()))  # the first of the longest
+        if new[k] <= tolerance:
+            break
+        unit = left[:, k] / new[k]
+        left -= np.outer(unit, unit @ left)
+        left[:, k] = 0.0
+        kept.append(k)
+        shares.append(float(new[k]))
+    dropped = np.linalg.norm(left, axis=0).max(initial=0.0)
+    columns = np.array(sorted(kept), dtype=int)
+    shared = np.linalg.lstsq(R[:, columns], R, rcond=None)[0]
+    shared = np.where(np.abs(shared) > tolerance, shared, 0.0)
+    finite = np.where(np.isfinite(lengths), lengths, 0.0)
+    combination = shared * finite / lengths[columns, None]
+    combination[:, columns] = np.eye(len(columns))
+    return BaseParameters(
+        columns, combination, float(tolerance), min(shares, default=np.inf), float(dropped)
+    )

@@ -1,1 +1,0 @@
-"""What is computed with NumPy from arrays that compiled functions return."""

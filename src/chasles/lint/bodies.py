@@ -1,0 +1,190 @@
+"""Checks of bodies: inertias that none can have, units, and masses against the shapes of links."""
+
+import math
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from chasles.lint.sheet import Found, Joint, Link, Sheet
+from chasles.lint.solids import Solid, together
+from chasles.model.validate import inertia_fault
+
+LIGHTEST = 5.0
+"""kg/m3, of the uniform box with the same mass and moments; foam has 20, air 1.2."""
+
+DENSEST = 22_600.0
+"""kg/m3: osmium. Of all bodies that are nowhere denser the ball has the smallest moments."""
+
+FAR = 30.0
+"""m: from one joint to the next, or to a centre of mass."""
+
+MARGIN = 0.25
+"""Of the largest edge of a link's box: how far out a centre of mass may be."""
+
+SMALLEST = 0.2
+"""The radius of gyration beside that of the uniform body: a twenty-fifth of its moments."""
+
+LARGEST = 1.2
+"""The radius of gyration beside the distance of the farthest corner, which no mass exceeds."""
+
+VOLUMES = 5.0, 30_000.0
+"""kg/m3 of a link's shapes together."""
+
+Check = Callable[[Sheet], Iterator[Found]]
+
+
+def impossible(check: str) -> Check:
+    """Links with one of the faults that `chasles.model.validate` finds."""
+
+    def find(sheet: Sheet) -> Iterator[Found]:
+        for link in sheet.links:
+            fault = None if link.mass is None else inertia_fault(link.mass, link.moments)
+            if fault is not None and fault.check == check:
+                yield link.found(fault.what.partition(";")[0])
+
+    return find
+
+
+def zero_mass(sheet: Sheet) -> Iterator[Found]:
+    """Moving links without mass that carry none either."""
+    carriers = sheet.carriers(fixed=False)
+    for link, joint in _weightless(sheet):
+        if link.name not in carriers:
+            what = f"joint {joint.name!r} moves it, and neither it nor what it carries has a mass"
+            yield link.found(what)
+
+
+def virtual(sheet: Sheet) -> Iterator[Found]:
+    """Moving links without mass that other joints connect to links with mass."""
+    carriers = sheet.carriers(fixed=False) - sheet.carriers(fixed=True)
+    for link, joint in _weightless(sheet):
+        if link.name in carriers:
+            what = f"joint {joint.name!r} moves it, and only what it carries has a mass"
+            yield link.found(what)
+
+
+def _weightless(sheet: Sheet) -> Iterator[tuple[Link, Joint]]:
+    for link in sheet.links:
+        joint = sheet.moved.get(link.name)
+        none = not link.mass and not np.any(link.moments) and not link.meant_massless
+        if joint is not None and none:
+            yield link, joint
+
+
+def point_mass(sheet: Sheet) -> Iterator[Found]:
+    """Masses without any rotational inertia."""
+    for link in sheet.links:
+        if link.mass and link.mass > 0.0 and not np.any(link.moments):
+            yield link.found(f"{link.mass:g} kg without rotational inertia")
+
+
+def placeholder(sheet: Sheet) -> Iterator[Found]:
+    """The unit matrix for an inertia: a ball of 1.6 m radius, if it weighs 1 kg."""
+    for link in sheet.links:
+        if link.mass and np.array_equal(link.moments, np.eye(3)):
+            yield link.found(f"{link.mass:g} kg with 1 kg m2 about every axis")
+
+
+def copied(sheet: Sheet) -> Iterator[Found]:
+    """Links that have every number of their inertia from the link that carries them."""
+    links = {link.name: link for link in sheet.links}
+    for joint in sheet.joints:
+        parent, child = links.get(joint.parent or ""), links.get(joint.child)
+        if parent is None or child is None or parent is child:
+            continue
+        if child.mass and np.any(child.moments) and _same(parent, child):
+            what = f"mass, centre and inertia are those of {parent.part}, to the last digit"
+            yield child.found(what)
+
+
+def _same(a: Link, b: Link) -> bool:
+    return a.mass == b.mass and all(
+        np.array_equal(x, y)
+        for x, y in ((a.moments, b.moments), (a.center, b.center), (a.axes, b.axes))
+    )
+
+
+# Units ----------------------------------------------------------------------------------------
+
+
+def density(sheet: Sheet) -> Iterator[Found]:
+    """Mass and moments that belong to no material."""
+    for link in sheet.links:
+        if not link.mass or link.mass < 0.0 or not np.sum(link.principal) > 0.0:
+            continue
+        radius = math.sqrt(5.0 / 6.0 * float(np.sum(link.principal)) / link.mass)
+        ball = 4.0 / 3.0 * math.pi * radius * radius * radius
+        if link.mass > DENSEST * ball:
+            what = f"{link.mass:g} kg with such moments fits into a ball of {1e3 * radius:.3g} mm"
+            yield link.found(f"{what} radius, {_density(link.mass, ball)}")
+        elif link.extended:
+            edges = np.sqrt(12.0 * link.second_moments / link.mass)
+            box = float(np.prod(edges))
+            if link.mass < LIGHTEST * box:
+                size = " x ".join(f"{1e3 * edge:.4g}" for edge in edges[::-1])
+                what = f"{link.mass:g} kg with such moments is a box of {size} mm"
+                yield link.found(f"{what}, {_density(link.mass, box)}")
+
+
+def _density(mass: float, volume: float) -> str:
+    return f"{mass / volume if volume else math.inf:.2g} kg/m3"
+
+
+def size(sheet: Sheet) -> Iterator[Found]:
+    """Joints, centres of mass and shapes that are tens of metres away."""
+    for joint in sheet.joints:
+        distance = math.hypot(*joint.position)
+        if distance > FAR:
+            yield joint.found(f"it is {distance:g} m from its parent's frame")
+    for link in sheet.links:
+        distance = math.hypot(*link.center)
+        if link.mass and distance > FAR:
+            yield link.found(f"its centre of mass is {distance:g} m away")
+        for shape in link.shapes:
+            edge = float(np.max(np.ptp(shape.corners, axis=0)))
+            if edge > FAR:
+                yield link.found(f"a shape of it measures {edge:.3g} m")
+                break
+
+
+# Shapes, at uniform density -------------------------------------------------------------------
+
+
+def outside(sheet: Sheet) -> Iterator[Found]:
+    """Centres of mass outside the box around all shapes."""
+    for link, body in _with_shapes(sheet):
+        low, high = np.min(body.corners, axis=0), np.max(body.corners, axis=0)
+        gap = np.maximum(low - link.center, link.center - high)
+        if np.max(gap) > MARGIN * np.max(high - low):
+            yield link.found(f"its centre of mass is {1e3 * np.max(gap):.3g} mm outside its shapes")
+
+
+def gyration(sheet: Sheet) -> Iterator[Found]:
+    """Radii of gyration that mass within the shapes cannot have, or hardly."""
+    for link, body in _with_shapes(sheet):
+        if not link.mass or not np.sum(link.principal) > 0.0:
+            continue
+        own = np.sqrt(np.sum(link.principal) / (2.0 * link.mass))
+        uniform = np.sqrt(np.trace(body.moments) / (2.0 * body.volume))
+        farthest = np.max(np.linalg.norm(body.corners - link.center, axis=1))
+        if own > LARGEST * farthest or own < SMALLEST * uniform:
+            kind = "meshes" if body.mesh else "shapes"
+            what = f"radius of gyration {1e3 * own:.3g} mm, and {1e3 * uniform:.3g} mm of its"
+            yield link.found(f"{what} {kind} at uniform density")
+
+
+def volume(sheet: Sheet) -> Iterator[Found]:
+    """Masses that the volume of the shapes cannot have."""
+    for link, body in _with_shapes(sheet):
+        density = (link.mass or 0.0) / body.volume
+        if not VOLUMES[0] <= density <= VOLUMES[1]:
+            what = f"{link.mass:g} kg in {1e6 * body.volume:.3g} cm3 of shapes"
+            yield link.found(f"{what}, {density:.2g} kg/m3")
+
+
+def _with_shapes(sheet: Sheet) -> Iterator[tuple[Link, Solid]]:
+    """Links that have both a mass and a volume."""
+    for link in sheet.links:
+        body = together(link.shapes) if link.mass and link.mass > 0.0 else None
+        if body is not None:
+            yield link, body

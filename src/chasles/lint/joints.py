@@ -1,0 +1,179 @@
+"""Checks of joints: how parts hang together, limits, loops, and what refuses to load."""
+
+import math
+from collections.abc import Iterator
+
+from chasles.errors import ConvergenceError, InputError
+from chasles.lint.sheet import Found, Joint, Sheet
+from chasles.model.joints import traits
+
+_SLACK = 1e-6
+"""rad or m: by which a follower may leave its limits, for what printing rounds."""
+
+_TURN = 2.0 * math.pi
+
+_FEW_TURNS = 720.0
+"""More, in degrees or rad, stands for no limit."""
+
+
+def number(sheet: Sheet) -> Iterator[Found]:
+    """Words where numbers should be."""
+    yield from sheet.faults
+
+
+def refused(sheet: Sheet) -> Iterator[Found]:
+    """Why the file does not load."""
+    if sheet.refusal is not None:
+        yield sheet.refusal
+
+
+def unknown_link(sheet: Sheet) -> Iterator[Found]:
+    """Joints of links that are not there."""
+    names = {link.name for link in sheet.links}
+    for joint in sheet.joints:
+        for role, link in (("parent", joint.parent), ("child", joint.child)):
+            if link and link not in names:
+                yield joint.found(f"there is no {role} link {link!r}")
+
+
+def unconnected(sheet: Sheet) -> Iterator[Found]:
+    """Links without any joint, where there are joints."""
+    held = {name for joint in sheet.joints for name in (joint.parent, joint.child)}
+    for link in sheet.links if any(held) else ():
+        if link.name not in held and not (link.mass is None and link.name == "world"):
+            yield link.found("no joint connects it to anything")
+
+
+def reference(sheet: Sheet) -> Iterator[Found]:
+    """Transmissions and extensions that name what is not there."""
+    joints, links = set(sheet.by_name), {link.name for link in sheet.links}
+    known = {"joint": joints, "link": links, "part": joints | links}
+    for where, who, kind, name in sheet.references:
+        if name not in known[kind]:
+            what = "joint or link" if kind == "part" else kind
+            yield Found(who, where, f"there is no {what} {name!r}")
+
+
+def mimic(sheet: Sheet) -> Iterator[Found]:
+    """Followers of joints that are not there, do not move, or follow in a circle."""
+    for joint in sheet.joints:
+        if joint.mimic is None:
+            continue
+        leader = sheet.by_name.get(joint.mimic.joint)
+        if leader is None:
+            yield joint.found(f"there is no joint {joint.mimic.joint!r} to mimic")
+        elif leader.kind == "fixed":
+            yield joint.found(f"it mimics the fixed {leader.part}")
+        elif _circle(sheet, joint):
+            yield joint.found("it mimics itself, by way of those it mimics")
+        elif joint.mimic.multiplier == 0.0:
+            yield joint.found(f"it mimics {leader.part} with multiplier 0")
+
+
+def _circle(sheet: Sheet, joint: Joint) -> bool:
+    seen, at = {joint.name}, joint
+    while at.mimic is not None:
+        following = sheet.by_name.get(at.mimic.joint)
+        if following is None or following.name in seen:
+            return following is not None
+        seen.add(following.name)
+        at = following
+    return False
+
+
+def mimic_range(sheet: Sheet) -> Iterator[Found]:
+    """Followers that leave their own limits within those of their leader."""
+    for joint in sheet.joints:
+        leader = None if joint.mimic is None else sheet.by_name.get(joint.mimic.joint)
+        if joint.mimic is None or leader is None or joint.range is None or leader.range is None:
+            continue
+        ends = sorted(joint.mimic.multiplier * x + joint.mimic.offset for x in leader.range)
+        slack = _SLACK + 1e-3 * (joint.range[1] - joint.range[0])
+        if ends[0] < joint.range[0] - slack or ends[1] > joint.range[1] + slack:
+            what = f"it follows {leader.part} from {ends[0]:.4g} to {ends[1]:.4g}"
+            limits = f"its limits are {joint.range[0]:.4g} to {joint.range[1]:.4g}"
+            yield joint.found(f"{what}, and {limits}")
+
+
+def loop(sheet: Sheet) -> Iterator[Found]:
+    """Loops that no position closes, or that let nothing move."""
+    if sheet.robot is None or not sheet.robot.model.constraints:
+        return
+    names = ", ".join(repr(each.name) for each in sheet.robot.model.constraints)
+    try:
+        freedoms = sheet.robot.mobility()
+    except (InputError, ConvergenceError) as error:
+        yield Found(f"loops {names}", sheet.file, error.fault)
+        return
+    if int(freedoms) == 0:
+        yield Found(f"loops {names}", sheet.file, "they let nothing move")
+
+
+def loop_start(sheet: Sheet) -> Iterator[Found]:
+    """Loops that are open where all coordinates are zero."""
+    if sheet.robot is None or not sheet.robot.model.constraints:
+        return
+    residual = abs(sheet.robot.loop_residual(sheet.robot.neutral()))
+    if math.isfinite(residual.max()) and residual.max() > 1e-4:
+        what = f"open by {residual.max():.3g} (m or rad) where all coordinates are zero"
+        yield Found(f"robot {sheet.robot.name!r}", sheet.file, what)
+
+
+# Limits ---------------------------------------------------------------------------------------
+
+
+def missing(sheet: Sheet) -> Iterator[Found]:
+    """Revolute and prismatic joints without a limit or some of its numbers, where they need it."""
+    for joint in sheet.joints if sheet.needs_limits else ():
+        if joint.bounded:
+            absent = [key for key in ("lower", "upper") if key not in joint.limits]
+            if joint.place is None:
+                yield joint.found(f"a {joint.kind} joint without <limit>")
+            elif absent and joint.mimic is None:
+                yield joint.found(f"no {' and no '.join(absent)} limit, which means 0")
+
+
+def inverted(sheet: Sheet) -> Iterator[Found]:
+    """The lower limit above the upper one."""
+    for joint, lower, upper in _ranges(sheet):
+        if lower > upper:
+            yield joint.found(f"lower limit {lower:g} is above the upper limit {upper:g}")
+
+
+def empty(sheet: Sheet) -> Iterator[Found]:
+    """No room between the limits."""
+    for joint, lower, upper in _ranges(sheet):
+        if lower == upper:
+            yield joint.found(f"both limits are {lower:g}: it cannot move")
+
+
+def powerless(sheet: Sheet) -> Iterator[Found]:
+    """Effort or velocity that is zero or negative, of joints that are not led by another."""
+    for joint in sheet.joints:
+        if joint.kind == "fixed" or traits(joint.kind).floating or joint.mimic is not None:
+            continue
+        for key in ("effort", "velocity"):
+            if joint.limits.get(key, math.inf) <= 0.0:
+                yield joint.found(f"its {key} limit is {joint.limits[key]:g}")
+
+
+def degrees(sheet: Sheet) -> Iterator[Found]:
+    """Angles that make sense in degrees only: whole numbers beyond two turns of a revolute joint,
+    and places turned by more than a turn."""
+    for joint in sheet.joints:
+        angles = [joint.limits.get(key, 0.0) for key in ("lower", "upper")]
+        if (
+            joint.bounded
+            and traits(joint.kind).hinge
+            and any(2.0 * _TURN < abs(x) <= _FEW_TURNS and x == int(x) for x in angles)
+        ):
+            yield joint.found(f"limits {angles[0]:g} to {angles[1]:g} rad look like degrees")
+        if any(abs(x) > 1.01 * _TURN for x in joint.angles):
+            what = f"its place is turned by ({', '.join(f'{x:g}' for x in joint.angles)}) rad"
+            yield joint.found(f"{what}, which looks like degrees")
+
+
+def _ranges(sheet: Sheet) -> Iterator[tuple[Joint, float, float]]:
+    for joint in sheet.joints:
+        if joint.range is not None:
+            yield joint, *joint.range

@@ -1,0 +1,366 @@
+"""Cartesian tensors of second order, and what they say of a rigid body.
+
+Tensors are `Matrix` (or `Symmetric`, by its six numbers), vectors are `Vector`; letters, signs and
+factors are those of Balafoutis and Patel (1991), chapters 3 and 4. Everything works on floats and
+on symbols, but for `spectral`, which needs floats.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, overload
+
+from chasles.errors import ArgumentError, InputError
+from chasles.expr import Number, Scalar, atan2, sqrt
+from chasles.mathematics.linear import Matrix, Symmetric, Vector
+from chasles.mathematics.spatial import Force, RigidInertia
+
+_INDICES = range(3)
+
+# Products --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Fourth:
+    """T (x) S, the tensor of fourth order with the components t_ij s_kl (3.2.19)."""
+
+    T: Matrix
+    S: Matrix
+
+    def __getitem__(self, index: tuple[int, int, int, int]) -> Number:
+        i, j, k, l = index
+        return self.T[i, j] * self.S[k, l]
+
+    def contract(self, first: int, second: int) -> Matrix:
+        """The sum over two of the four indices, set equal; (1, 2) gives the dot product T S."""
+        free = [n for n in range(4) if n not in (first, second)]
+        if len(free) != 2 or not {first, second} <= set(range(4)):
+            problem = f"give two different indices of 0 to 3, not {first, second}"
+            raise InputError("E-MATH-026", problem, part="contract")
+
+        def entry(row: int, column: int) -> Number:
+            total: Number = 0.0
+            for both in _INDICES:
+                place = {free[0]: row, free[1]: column, first: both, second: both}
+                total = total + self[place[0], place[1], place[2], place[3]]
+            return total
+
+        return Matrix(tuple(tuple(entry(i, j) for j in _INDICES) for i in _INDICES))
+
+
+@overload
+def tensor_product(u: Vector, v: Vector) -> Matrix: ...
+@overload
+def tensor_product(u: Matrix, v: Matrix) -> Fourth: ...
+def tensor_product(u: Vector | Matrix, v: Vector | Matrix) -> Matrix | Fourth:
+    """u (x) v, the dyad with (u (x) v) r = u (v . r) (3.2.3); of tensors, one of fourth order."""
+    if type(u) is Vector and type(v) is Vector:
+        return Matrix(tuple(tuple(a * b for b in v) for a in u))
+    if type(u) is Matrix and type(v) is Matrix:
+        return Fourth(u, v)
+    raise ArgumentError(
+        "E-MATH-027",
+        f"tensor product: give two vectors or two tensors, not {type(u).__name__} and "
+        f"{type(v).__name__}",
+    )
+
+
+def wedge(u: Vector, v: Vector) -> Matrix:
+    """u ^ v = u (x) v - v (x) u, a skew tensor (3.3.9)."""
+    return tensor_product(u, v) - tensor_product(v, u)
+
+
+def trace(T: Matrix) -> Number:
+    """t_ii: the contraction of a tensor."""
+    return T[0, 0] + T[1, 1] + T[2, 2]
+
+
+def double_dot(T: Matrix, S: Matrix) -> Number:
+    """T : S = tr(T S), without a transpose (3.2.30)."""
+    total: Number = 0.0
+    for row, column in zip(T.rows, S.T.rows, strict=True):
+        total = total + Vector(row).dot(Vector(column))
+    return total
+
+
+def norm(T: Matrix) -> Number:
+    """sqrt(T : T') (3.2.31)."""
+    return sqrt(double_dot(T, T.T))
+
+
+def angle(T: Matrix, S: Matrix) -> Number:
+    """The angle between two tensors, in rad, with cosine T : S' / (|T| |S|) (3.2.33).
+
+    By the half angle, which keeps its digits where the tensors are nearly parallel.
+    """
+    t, s = T * (1.0 / norm(T)), S * (1.0 / norm(S))
+    return 2.0 * atan2(norm(t - s), norm(t + s))
+
+
+# Parts -----------------------------------------------------------------------------------------
+
+
+def symmetric_part(T: Matrix) -> Symmetric:
+    """T+ = (T + T') / 2 (3.3.7)."""
+    return Symmetric.of((T + T.T) * 0.5)
+
+
+def skew_part(T: Matrix) -> Matrix:
+    """T- = (T - T') / 2 (3.3.8)."""
+    return (T - T.T) * 0.5
+
+
+def along(e: Vector) -> Matrix:
+    """P_e = e (x) e, which keeps of a vector its part along the unit vector e (3.3.10)."""
+    return tensor_product(e, e)
+
+
+def across(e: Vector) -> Matrix:
+    """P^e = 1 - e (x) e, which keeps the part normal to the unit vector e (3.3.11)."""
+    return Matrix.identity() - along(e)
+
+
+def vect(T: Matrix) -> Vector:
+    """The vector of a tensor, half of eps_ijk t_kj; symmetric tensors have none (3.3.25)."""
+    return Vector.of(T[2, 1] - T[1, 2], T[0, 2] - T[2, 0], T[1, 0] - T[0, 1]) * 0.5
+
+
+@overload
+def dual(x: Vector) -> Matrix: ...
+@overload
+def dual(x: Matrix) -> Vector: ...
+def dual(x: Vector | Matrix) -> Matrix | Vector:
+    """u~ with u~ v = u x v from u, or u from u~ (3.3.29-33); of a tensor, the skew one is read."""
+    if type(x) is Vector:
+        return Matrix.skew(x)
+    if type(x) is Matrix:
+        return Vector.of(x[2, 1], x[0, 2], x[1, 0])
+    problem = f"give a vector or a skew tensor, not {type(x).__name__}"
+    raise ArgumentError("E-MATH-028", problem, part="dual")
+
+
+@overload
+def left_dual(x: Vector) -> Matrix: ...
+@overload
+def left_dual(x: Matrix) -> Vector: ...
+def left_dual(x: Vector | Matrix) -> Matrix | Vector:
+    """The dual of the other hand, of opposite sign (3.3.34)."""
+    return -dual(x)
+
+
+# Bases and invariants --------------------------------------------------------------------------
+
+
+@overload
+def change_basis(A: Matrix, x: Vector) -> Vector: ...
+@overload
+def change_basis(A: Matrix, x: Matrix) -> Matrix: ...
+def change_basis(A: Matrix, x: Vector | Matrix) -> Vector | Matrix:
+    """A v or A T A': the components in another orthonormal basis (3.3.1)."""
+    if type(x) is Matrix:
+        return A @ x @ A.T
+    return A @ x
+
+
+class Invariants(NamedTuple):
+    """What no change of basis alters (3.3.18-21)."""
+
+    I1: Number
+    I2: Number
+    I3: Number
+    I4: Number
+
+
+def invariants(T: Matrix) -> Invariants:
+    """Trace, sum of the principal minors, determinant, and T : T'."""
+    (a, b, c), (d, e, f), (g, h, i) = T.rows
+    minors = (e * i - f * h, a * i - c * g, a * e - b * d)
+    det = a * minors[0] - b * (d * i - f * g) + c * (d * h - e * g)
+    return Invariants(trace(T), minors[0] + minors[1] + minors[2], det, double_dot(T, T.T))
+
+
+def spectral(T: Symmetric) -> tuple[tuple[float, Vector], ...]:
+    """(value, direction) with T = sum of value along(direction), values rising (3.3.17).
+
+    Of floats only: the directions are not smooth where values are equal.
+    """
+    import numpy as np  # the algebra runs without it, as in mathematics/homogeneous/dense.py
+
+    if any(isinstance(x, Scalar) or not math.isfinite(x) for x in T):
+        problem = "it needs a tensor of finite numbers, without symbols"
+        raise InputError("E-MATH-029", problem, part="spectral")
+    values, vectors = np.linalg.eigh(np.array(T.matrix().rows, dtype=float))
+    columns = (Vector(tuple(column)) for column in vectors.T.tolist())
+    return tuple(zip(values.tolist(), columns, strict=True))
+
+
+# A rigid body: how it turns -----------------------------------------------------------------------
+
+
+def angular_velocity(R: Matrix, Rd: Matrix) -> Matrix:
+    """w~ = Rd R', from an orientation and its rate, in the basis that R turns to (4.2.5)."""
+    return Rd @ R.T
+
+
+@dataclass(frozen=True, slots=True)
+class AngularAcceleration:
+    """Omega = wd~ + w~ w~ = Rdd R': body-fixed vectors r have the acceleration Omega r (4.2.7).
+
+    From the vectors w and wd, in 6 multiplications and 9 additions. `tensor` has the nine
+    components: wd is their vect, w~ w~ their symmetric part.
+    """
+
+    w: Vector
+    wd: Vector
+    tensor: Matrix = field(init=False, repr=False, compare=False)
+
+    @staticmethod
+    def zero() -> "AngularAcceleration":
+        return AngularAcceleration(Vector.zero(), Vector.zero())
+
+    def __post_init__(self) -> None:
+        (x, y, z), (p, q, s) = self.w, self.wd
+        xx, yy, zz, xy, xz, yz = x * x, y * y, z * z, x * y, x * z, y * z
+        rows = (
+            (-(yy + zz), xy - s, xz + q),
+            (xy + s, -(xx + zz), yz - p),
+            (xz - q, yz + p, -(xx + yy)),
+        )
+        object.__setattr__(self, "tensor", Matrix(rows))
+
+    def __matmul__(self, r: Vector) -> Vector:
+        """Omega r, in 9 multiplications and 6 additions."""
+        if type(r) is not Vector:
+            return NotImplemented
+        return self.tensor @ r
+
+    def moment(self, J: Symmetric) -> Vector:
+        """dual(Omega J - (Omega J)'), the moment that turns a body with Euler tensor J (4.3.41).
+
+        Of the diagonal of Omega only differences count: 15 multiplications and 15 additions
+        (section 5.3).
+        """
+        (a, xy, xz), (yx, b, yz), (zx, zy, c) = self.tensor.rows
+        return Vector.of(
+            zy * J.yy - yz * J.zz + (c - b) * J.yz + zx * J.xy - yx * J.xz,
+            xz * J.zz - zx * J.xx + (a - c) * J.xz + xy * J.yz - zy * J.xy,
+            yx * J.xx - xy * J.yy + (b - a) * J.xy + yz * J.xz - xz * J.yz,
+        )
+
+    def moment_of(self, J: Symmetric) -> Vector:
+        """The same, without those entries of Omega that nothing else needs."""
+        (x, y, z), (p, q, s) = self.w, self.wd
+        (a, xy, xz), (yx, b, yz), (zx, zy, c) = self.tensor.rows
+        return Vector.of(
+            _pair(J.yy, J.zz, y * z, p) + (c - b) * J.yz + zx * J.xy - yx * J.xz,
+            _pair(J.zz, J.xx, x * z, q) + (a - c) * J.xz + xy * J.yz - zy * J.xy,
+            _pair(J.xx, J.yy, x * y, s) + (b - a) * J.xy + yz * J.xz - xz * J.yz,
+        )
+
+
+def _pair(a: Number, b: Number, product: Number, rate: Number) -> Number:
+    """a (product + rate) - b (product - rate): a and b times two entries of Omega.
+
+    Where both are numbers, so are their sum and difference, and the entries need not be formed.
+    """
+    if any(isinstance(x, Scalar) or x == 0.0 for x in (a, b)):
+        return a * (product + rate) - b * (product - rate)
+    return (a - b) * product + (a + b) * rate
+
+
+# How its mass lies --------------------------------------------------------------------------------
+#
+# I is the tensor of inertia with products of inertia negative off its diagonal; J, the integral of
+# r (x) r dm, is the book's Euler tensor, with products positive.
+
+
+def euler_from_inertia(I: Symmetric) -> Symmetric:
+    """J = tr(I)/2 1 - I (4.3.14)."""
+    half = (I.xx + I.yy + I.zz) * 0.5
+    return Symmetric(half - I.xx, half - I.yy, half - I.zz, -I.xy, -I.xz, -I.yz)
+
+
+def inertia_from_euler(J: Symmetric) -> Symmetric:
+    """I = tr(J) 1 - J (4.3.13)."""
+    return Symmetric(J.yy + J.zz, J.xx + J.zz, J.xx + J.yy, -J.xy, -J.xz, -J.yz)
+
+
+def point_mass(m: Number, r: Vector) -> RigidInertia:
+    """A mass m at r: first moment m r, inertia -m r~ r~ about the origin."""
+    return RigidInertia.from_center(m, r, Symmetric.zero())
+
+
+def inertia_about(I: Symmetric, m: Number, r: Vector) -> Symmetric:
+    """I_o = I_c - m r~ r~: about a point o, with the centre of mass at r from it (4.3.8)."""
+    return I + point_mass(m, r).I
+
+
+def euler_about(J: Symmetric, m: Number, r: Vector) -> Symmetric:
+    """J_o = J_c + m r (x) r (4.3.12)."""
+    x, y, z = r
+    a, b, c = r * m
+    return J + Symmetric(a * x, b * y, c * z, a * y, a * z, b * z)
+
+
+def inertia_rate(w: Vector, I: Symmetric) -> Symmetric:
+    """w~ I - I w~, the rate of I (and of J) when the body turns with w (4.3.16)."""
+    half = dual(w) @ I.matrix()
+    return Symmetric.of(half + half.T)
+
+
+def angular_momentum(w: Vector, J: Symmetric) -> Vector:
+    """dual(J w~ - (J w~)'), about the point to which J belongs, where that rests (4.3.30)."""
+    half = J.matrix() @ dual(w)
+    return dual(half - half.T)
+
+
+@dataclass(frozen=True, slots=True)
+class Center:
+    """A body by the book's numbers: mass m, centre of mass r, inertia I about the centre."""
+
+    m: Number
+    r: Vector
+    I: Symmetric
+
+    @staticmethod
+    def of(rigid: RigidInertia) -> "Center":
+        """From moments about the origin; without mass, the centre is the origin."""
+        if not isinstance(rigid.m, Scalar) and rigid.m == 0.0:
+            assert not any(rigid.h), "regrouped inertias have no centre"
+            return Center(rigid.m, Vector.zero(), rigid.I)
+        r = rigid.h * (1.0 / rigid.m)
+        return Center(rigid.m, r, rigid.I - point_mass(rigid.m, r).I)
+
+    @staticmethod
+    def together(parts: Sequence["Center"]) -> "Center":
+        """Several bodies frozen into one (6.2.5-7)."""
+        m: Number = 0.0
+        h, I = Vector.zero(), Symmetric.zero()
+        for part in parts:
+            m, h = m + part.m, h + part.r * part.m
+        r = Center.of(RigidInertia(m, h, I)).r
+        for part in parts:
+            I += inertia_about(part.I, part.m, part.r - r)
+        return Center(m, r, I)
+
+
+class GeneralisedLink(NamedTuple):
+    """A link with all that it carries, as it moves: moments about the link's origin.
+
+    m mass, U first moment and Ud its rate, E inertia, L the tensor of (7.3.18d).
+    """
+
+    m: Number
+    U: Vector
+    Ud: Vector
+    E: Symmetric
+    L: Matrix
+
+    def force(self, zdd: Vector, zd2: Vector, xdd: Vector) -> Force:
+        """What a change of its motion asks for, about the origin (7.3.18e-k).
+
+        zdd, xdd: of its angular acceleration and of the origin's acceleration; zd2: twice that
+        of its angular velocity.
+        """
+        moment = self.E @ zdd - self.L @ zd2 + self.U.cross(xdd)
+        return Force(moment, xdd * self.m - self.U.cross(zdd) - self.Ud.cross(zd2))

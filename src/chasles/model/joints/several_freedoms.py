@@ -1,0 +1,377 @@
+"""Joints with several freedoms."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from chasles.expr import atan2, cos, sin
+from chasles.mathematics.leibniz import leibniz
+from chasles.mathematics.linear import Matrix, Vector
+from chasles.mathematics.rotations import (
+    General,
+    Rotation,
+    about,
+    conjugate,
+    matrix_from_quaternion,
+    quaternion_from_matrix,
+    quaternion_from_vector,
+    quaternion_product,
+    rpy_from_matrix,
+    screw_of_translation,
+    translation_of_screw,
+    vector_from_quaternion,
+)
+from chasles.mathematics.spatial import Force, Forces, Motion, Motions, Transform
+from chasles.model.joints.contract import (
+    FX,
+    FY,
+    FZ,
+    MX,
+    MZ,
+    UNITS,
+    VX,
+    VY,
+    VZ,
+    WX,
+    WY,
+    WZ,
+    Joint,
+    Natural,
+    Numbers,
+    Part,
+    Y,
+    Z,
+    group_drift,
+    turn_about_z,
+)
+
+
+@dataclass(frozen=True)
+class Universal(Joint):
+    """Rotation about x by q[0], then about the turned y by q[1] (rad)."""
+
+    kind = "universal"
+    nq = nv = 2
+    units = ("rad", "rad")
+    pivots, unfelt = True, "m"
+    along, askew = "xy", "put a fixed rotation between two revolute joints instead"
+    names = {"SDF": "universal revolute2"}
+    numbers = Numbers("angle1 angle2", "rate1 rate2")
+    elsewhere = {"Pinocchio": numbers, "Drake": numbers}
+    series = (Part("revolute", 0), Part("revolute", 1))
+
+    def motion(self, q: Vector) -> Transform:
+        return Transform(about(0, q[0]).then(about(1, q[1])), Vector.zero())
+
+    def subspace(self, q: Vector) -> Motions:
+        return Motions((WX * cos(q[1]) + WZ * sin(q[1]), WY))
+
+    def constraint(self, q: Vector) -> Forces:
+        return Forces((MZ * cos(q[1]) - MX * sin(q[1]), FX, FY, FZ))
+
+    def fit(self, X: Transform) -> Vector:
+        """R = Rx Rz Ry: the error is a turn about z between the two axes."""
+        R = X.R
+        return Vector.of(atan2(R[2, 1], R[1, 1]), atan2(R[0, 2], R[0, 0]))
+
+
+@dataclass(frozen=True)
+class Spherical(Natural):
+    """Any rotation: q is a non-zero quaternion (w, x, y, z), qd the body's angular velocity."""
+
+    kind = "spherical"
+    additive = False
+    nq, nv = 4, 3
+    units = ("1", "1", "1", "1")
+    pivots, unfelt = True, "m"
+    free = (WX, WY, WZ)
+    along = ""
+    names = {"SDF": "ball", "MJCF": "ball", "MJCF equality": "connect"}
+    numbers = Numbers("qw qx qy qz", "wx wy wz")
+    elsewhere = {
+        "Pinocchio": Numbers("qx qy qz qw", "wx wy wz"),
+        "MuJoCo": numbers,
+        "Drake": "its BallRpyJoint has roll, pitch and yaw, no quaternion",
+    }
+
+    def motion(self, q: Vector) -> Transform:
+        return Transform(_orientation(q), Vector.zero())
+
+    def fit(self, X: Transform) -> Vector:
+        return quaternion_from_matrix(X.R)
+
+    def integrate(self, q: Vector, v: Vector) -> Vector:
+        return _turned(q, v)
+
+    def difference(self, q0: Vector, q1: Vector) -> Vector:
+        return _turn(q0, q1)
+
+
+@dataclass(frozen=True)
+class YawPitchRoll(Joint):
+    """Any rotation by three angles: q = (yaw, pitch, roll) about z, the new y and the new x (rad).
+
+    Featherstone 2008, Eq 4.7-4.9. Where the pitch is a right angle, yaw and roll turn about one
+    axis and S loses a rank: a spherical joint has no such positions.
+    """
+
+    kind = "yaw_pitch_roll"
+    nq = nv = 3
+    units = ("rad", "rad", "rad")
+    pivots, unfelt = True, "m"
+    along = ""
+    numbers = Numbers("angle1 angle2 angle3", "rate1 rate2 rate3")
+    series = (Part("revolute", 2), Part("revolute", 1), Part("revolute", 0))
+
+    def motion(self, q: Vector) -> Transform:
+        E = about(2, q[0]).then(about(1, q[1])).then(about(0, q[2]))
+        return Transform(E, Vector.zero())
+
+    def subspace(self, q: Vector) -> Motions:
+        yaw = about(0, q[2]) @ Vector.of(-sin(q[1]), 0.0, cos(q[1]))
+        pitch = about(0, q[2]) @ Y
+        return Motions((Motion(yaw, Vector.zero()), Motion(pitch, Vector.zero()), WX))
+
+    def constraint(self, q: Vector) -> Forces:
+        return Forces((FX, FY, FZ))
+
+    def fit(self, X: Transform) -> Vector:
+        roll, pitch, yaw = rpy_from_matrix(X.R)
+        return Vector.of(yaw, pitch, roll)
+
+
+@dataclass(frozen=True)
+class Cylindrical(Natural):
+    """Rotation about z by q[0] (rad) and translation along z by q[1] (m)."""
+
+    kind = "cylindrical"
+    nq = nv = 2
+    units = ("rad", "m")
+    unfelt = "k"
+    free = (WZ, VZ)
+    flips = True
+    numbers = Numbers("angle distance", "rate1 rate2")
+    series = (Part("revolute", 2), Part("prismatic", 2))
+
+    def motion(self, q: Vector) -> Transform:
+        return Transform(about(2, q[0]), Z * q[1])
+
+    def fit(self, X: Transform) -> Vector:
+        return Vector.of(turn_about_z(X), X.r[2])
+
+
+@dataclass(frozen=True)
+class Planar(Natural):
+    """Motion in the plane normal to z: q = (angle, x, y), x and y in the parent's frame.
+
+    Velocities are (wz, vx, vy) in the body's own frame, which keeps S constant; they are not the
+    rates of q (the book's table 4.1 mixes the two).
+    """
+
+    kind = "planar"
+    additive = False
+    nq = nv = 3
+    units = ("rad", "m", "m")
+    unfelt = "k"
+    free = (WZ, VX, VY)
+    names = {"URDF": "planar"}
+    numbers = Numbers("angle x y", "wz vx vy")
+    elsewhere = {
+        "Pinocchio": Numbers("x y cos sin", "vx vy wz"),
+        "Drake": Numbers("x y angle", "VX VY wz"),
+    }
+
+    def motion(self, q: Vector) -> Transform:
+        return Transform(about(2, q[0]), Vector.of(q[1], q[2], 0.0))
+
+    def fit(self, X: Transform) -> Vector:
+        return Vector.of(turn_about_z(X), X.r[0], X.r[1])
+
+    def integrate(self, q: Vector, v: Vector) -> Vector:
+        step = translation_of_screw(Z * v[0], Vector.of(v[1], v[2], 0.0))
+        x, y, _ = about(2, q[0]).T @ step
+        return Vector.of(q[0] + v[0], q[1] + x, q[2] + y)
+
+    def difference(self, q0: Vector, q1: Vector) -> Vector:
+        angle = q1[0] - q0[0]
+        step = about(2, q0[0]) @ Vector.of(q1[1] - q0[1], q1[2] - q0[2], 0.0)
+        x, y, _ = screw_of_translation(Z * angle, step)
+        return Vector.of(angle, x, y)
+
+
+@dataclass(frozen=True)
+class Free(Natural):
+    """Six freedoms: q = (qw, qx, qy, qz, x, y, z) in the parent's frame.
+
+    qd = (wx, wy, wz, vx, vy, vz) is the body's twist in its own frame, at its own origin.
+    """
+
+    kind = "free"
+    additive = False
+    nq, nv = 7, 6
+    units = ("1", "1", "1", "1", "m", "m", "m")
+    free = UNITS
+    along, floating = "", True
+    names = {"URDF": "floating", "MJCF": "free"}
+    numbers = Numbers("qw qx qy qz x y z", "wx wy wz vx vy vz")
+    elsewhere = {
+        "Pinocchio": Numbers("x y z qx qy qz qw", "vx vy vz wx wy wz"),
+        "MuJoCo": Numbers("x y z qw qx qy qz", "VX VY VZ wx wy wz"),
+        "Drake": Numbers("qw qx qy qz x y z", "WX WY WZ VX VY VZ"),
+    }
+
+    def motion(self, q: Vector) -> Transform:
+        return Transform(_orientation(q), Vector(q.entries[4:]))
+
+    def fit(self, X: Transform) -> Vector:
+        return Vector((*quaternion_from_matrix(X.R), *X.r))
+
+    def integrate(self, q: Vector, v: Vector) -> Vector:
+        w, u = _first(v, 3), Vector(v.entries[3:])
+        place = Vector(q.entries[4:]) + _orientation(q).T @ translation_of_screw(w, u)
+        return Vector((*_turned(q, w), *place))
+
+    def difference(self, q0: Vector, q1: Vector) -> Vector:
+        w = _turn(q0, q1)
+        step = _orientation(q0) @ (Vector(q1.entries[4:]) - Vector(q0.entries[4:]))
+        return Vector((*w, *screw_of_translation(w, step)))
+
+
+@dataclass(frozen=True)
+class SphereInCylinder(Joint):
+    """A ball in a tube along z: q = (qw, qx, qy, qz, distance along z in m).
+
+    qd is the ball's angular velocity in its own frame and the rate of the distance. The tube is the
+    parent's; reversed, it is the body's. As a loop joint it takes two freedoms, where a revolute
+    joint takes five, three of them idle in a plane loop (Featherstone 2008, chapter 8).
+    """
+
+    kind = "sphere_in_cylinder"
+    additive = False
+    nq, nv = 5, 4
+    units = ("1", "1", "1", "1", "m")
+    numbers = Numbers("qw qx qy qz distance", "wx wy wz rate")
+
+    def motion(self, q: Vector) -> Transform:
+        return Transform(_orientation(q), Z * q[4])
+
+    def subspace(self, q: Vector) -> Motions:
+        return self.subspace_rates(q, ())[0]
+
+    def subspace_rates(self, q: Vector, rates: Sequence[Vector]) -> list[Motions]:
+        n = _left_behind(_orientation(q) @ Z, [_first(rate, 3) for rate in rates])
+        still = Motion.zero()
+        slides = [Motion(Vector.zero(), each) for each in n]
+        return [
+            Motions((WX, WY, WZ, slides[0])),
+            *(Motions((still, still, still, slide)) for slide in slides[1:]),
+        ]
+
+    def bias_slopes(self, q: Vector, qd: Vector) -> Motions:
+        n, w = _orientation(q) @ Z, _first(qd, 3)
+        turned = (n.cross(Vector(unit)).cross(w) * qd[3] for unit in Matrix.identity().rows)
+        return Motions((*(Motion(Vector.zero(), v) for v in turned), Motion.zero()))
+
+    def constraint(self, q: Vector) -> Forces:
+        x, y, _ = _orientation(q).matrix().T.rows
+        return Forces(tuple(Force(Vector.zero(), Vector(axis)) for axis in (x, y)))
+
+    def fit(self, X: Transform) -> Vector:
+        return Vector((*quaternion_from_matrix(X.R), X.r[2]))
+
+    def integrate(self, q: Vector, v: Vector) -> Vector:
+        return Vector((*_turned(q, _first(v, 3)), q[4] + v[3]))
+
+    def difference(self, q0: Vector, q1: Vector) -> Vector:
+        return Vector((*_turn(q0, q1), q1[4] - q0[4]))
+
+    def drift(self, qd: Vector) -> Matrix:
+        turning = group_drift(Motions((WX, WY, WZ)), _first(qd, 3))
+        return Matrix((*((*row, 0.0) for row in turning.rows), (0.0,) * 4))
+
+
+@dataclass(frozen=True)
+class Rolling(Joint):
+    """A sphere that rolls on a plane normal to z without slipping: q = (qw, qx, qy, qz, x, y).
+
+    The joint's frame is at the centre of the sphere, the plane at z = -radius (m); x and y are the
+    centre in the parent's frame. qd is the angular velocity in the sphere's own frame. Three
+    velocities and five freedoms of position, because the constraint is nonholonomic (Featherstone
+    2008, section 3.4): the place depends on the way, and `difference` knows the rotation only.
+    """
+
+    radius: float = 0.0
+
+    kind = "rolling"
+    data = ("radius",)
+    additive = holonomic = False
+    path = (4, 5)
+    nq, nv = 6, 3
+    units = ("1", "1", "1", "1", "m", "m")
+    numbers = Numbers("qw qx qy qz x y", "wx wy wz")
+
+    def motion(self, q: Vector) -> Transform:
+        return Transform(_orientation(q), Vector.of(q[4], q[5], 0.0))
+
+    def subspace(self, q: Vector) -> Motions:
+        return self.subspace_rates(q, ())[0]
+
+    def subspace_rates(self, q: Vector, rates: Sequence[Vector]) -> list[Motions]:
+        """The contact is at -radius n from the centre, and does not move: v = w x radius n."""
+        n = _left_behind(_orientation(q) @ Z * self.radius, rates)
+        turns, none = [e.angular for e in (WX, WY, WZ)], Vector.zero()
+        S = Motions(tuple(Motion(e, e.cross(n[0])) for e in turns))
+        return [S, *(Motions(tuple(Motion(none, e.cross(nd)) for e in turns)) for nd in n[1:])]
+
+    def bias_slopes(self, q: Vector, qd: Vector) -> Motions:
+        n = _orientation(q) @ Z * self.radius
+        turned = (n.cross(Vector(unit)).cross(qd) for unit in Matrix.identity().rows)
+        return Motions(tuple(Motion(Vector.zero(), qd.cross(v)) for v in turned))
+
+    def constraint(self, q: Vector) -> Forces:
+        """Forces at the contact, which have moments about the centre."""
+        n = _orientation(q) @ Z * self.radius
+        return Forces(tuple(Force(f.force.cross(n), f.force) for f in (FX, FY, FZ)))
+
+    def fit(self, X: Transform) -> Vector:
+        return Vector((*quaternion_from_matrix(X.R), X.r[0], X.r[1]))
+
+    def integrate(self, q: Vector, v: Vector) -> Vector:
+        """What turns about one axis rolls along a line."""
+        x, y, _ = (_orientation(q).T @ v).cross(Z * self.radius)
+        return Vector((*_turned(q, v), q[4] + x, q[5] + y))
+
+    def difference(self, q0: Vector, q1: Vector) -> Vector:
+        return _turn(q0, q1)
+
+    def drift(self, qd: Vector) -> Matrix:
+        return group_drift(Motions((WX, WY, WZ)), qd)
+
+
+def _first(q: Vector, n: int) -> Vector:
+    return Vector(q.entries[:n])
+
+
+def _orientation(q: Vector) -> Rotation:
+    """E of the quaternion that stands first."""
+    return Rotation((General(matrix_from_quaternion(_first(q, 4)).T),))
+
+
+def _turned(q: Vector, w: Vector) -> Vector:
+    """The quaternion that stands first, turned by a rotation vector."""
+    return quaternion_product(_first(q, 4), quaternion_from_vector(w))
+
+
+def _turn(q0: Vector, q1: Vector) -> Vector:
+    """The rotation vector from one quaternion to another."""
+    return vector_from_quaternion(quaternion_product(conjugate(_first(q0, 4)), _first(q1, 4)))
+
+
+def _left_behind(n: Vector, spins: Sequence[Vector]) -> list[Vector]:
+    """n and its derivatives as a body sees them that turns, where n itself does not: n' = n x w.
+
+    spins: w in body axes and its derivatives, as many as are wanted of n.
+    """
+    found = [n]
+    for k in range(len(spins)):
+        found.append(leibniz(Vector.cross, found, spins, k))
+    return found

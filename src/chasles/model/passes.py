@@ -1,0 +1,383 @@
+"""Passes: changes of a model before an algorithm is traced, so that its program is shorter.
+
+Each is a function from model to model and a row of `PASSES`. All but "frictionless" keep the
+equation of motion. `programs.py` says which ones apply; `robot.explain` prints what each is worth.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import NamedTuple
+
+from chasles.expr import Number, Scalar
+from chasles.mathematics.linear import Symmetric, Vector
+from chasles.mathematics.rotations import Plane, Rotation, about
+from chasles.mathematics.spatial import RigidInertia, Transform, inverted
+from chasles.model.build import compose
+from chasles.model.joints import Revolute, Z
+from chasles.model.model import WORLD, Body, Frame, Model
+
+
+def _symbolic(*numbers: Number) -> bool:
+    return any(isinstance(x, Scalar) for x in numbers)
+
+
+# Frames -------------------------------------------------------------------------------------------
+#
+# A joint about or along z leaves it open where on its axis the frame of its body stands, and at
+# which angle. Origins slide along their axes so that offsets between them vanish or meet; the
+# frames of last bodies turn so that their centres of mass lie in the plane y = 0.
+
+_ROUNDING = 1e-15
+_ENTRY, _DEPTH, _FORCE = 10, 1, 18
+"""About how many operations of a Newton-Euler recursion go with an entry of an offset, with one
+along z (another entry of Omega), and with a joint whose force, not its moment alone, is needed."""
+
+
+def sparse_frames(model: Model) -> Model:
+    """The same mechanism in body frames that take fewer operations.
+
+    Coordinates, links and named frames stay what they are; numbers that are symbols too.
+    """
+    d = _slides(model)
+    angles = [_angle(body, bool(model.children[i])) for i, body in enumerate(model.bodies)]
+    moves = [Transform(about(2, angle), Z * d[i]) for i, angle in enumerate(angles)]
+    bodies = []
+    for i, p, joint, I in model.outward():
+        placement = Transform(joint.placement.E, _offset(model, i, d[p], d[i]))
+        joint = replace(joint, placement=placement)
+        if isinstance(joint, Revolute):
+            joint = replace(joint, offset=joint.offset + angles[i])
+        inertia = _turned(moves[i] @ I, angles[i])
+        bodies.append(replace(model.bodies[i], joint=joint, inertia=inertia))
+
+    def seen(frame: Frame) -> Frame:
+        i = frame.body
+        if i == WORLD or d[i] == angles[i] == 0.0:
+            return frame
+        return replace(frame, placement=compose(frame.placement, inverted(moves[i])))
+
+    frames = {name: seen(frame) for name, frame in model.frames.items()}
+    loops = tuple(
+        replace(loop, predecessor=seen(loop.predecessor), successor=seen(loop.successor))
+        for loop in model.loops
+    )
+    return replace(model, bodies=tuple(bodies), frames=frames, loops=loops)
+
+
+def _slides(model: Model) -> dict[int, float]:
+    """How far each origin goes along z, decided outward; offsets are pushed outward on a tie.
+
+    Origins slide no farther than twice the longest offset between two bodies: along a chain of skew
+    axes, where each offset takes up the slide of the one before, slides would grow without bound,
+    and rounding with them.
+    """
+    offsets = [body.joint.placement.r for body in model.bodies]
+    farthest = 2.0 * max((math.sqrt(r.dot(r)) for r in offsets if not _symbolic(*r)), default=0.0)
+    d, forced = {WORLD: 0.0}, {WORLD: False}
+    for i, p, *_ in model.outward():
+        options = [shift for shift in _options(model, i, d[p]) if abs(shift) <= farthest]
+        d[i] = min(options, key=lambda shift: _cost(model, i, d[p], shift, forced[p]))
+        forced[i] = _price(model, i, _offset(model, i, d[p], d[i]), forced[p])[1]
+    return d
+
+
+def _options(model: Model, i: int, carried: float) -> list[float]:
+    """Nowhere, or to where an entry of the body's offset or of the next ones' vanishes."""
+    joint = model.bodies[i].joint
+    z, r = joint.placement.E.T @ Z, joint.placement.r - Z * carried
+    beyond = [model.bodies[c].joint.placement.r[2] for c in model.children[i]]
+    if not joint.flips or _symbolic(*z, *r, *beyond):
+        return [0.0]
+    met = [-b / a for a, b in zip(z, r, strict=True) if abs(a) > 0.1]
+    return [0.0, *met, *beyond]
+
+
+def _cost(model: Model, i: int, carried: float, shift: float, forced: bool) -> tuple[int, int]:
+    """Operations of the offsets that meet in body i; then the entries that its own has."""
+    here = _offset(model, i, carried, shift)
+    total, needed = _price(model, i, here, forced)
+    for c in model.children[i]:
+        total += _price(model, c, _offset(model, c, shift, 0.0), needed)[0]
+    return total, _count(here)
+
+
+def _price(model: Model, i: int, r: Vector, forced: bool) -> tuple[int, bool]:
+    """Operations of the offset r of body i, and whether the bodies beyond need forces.
+
+    They do not where all joints so far turn about one point, nor on an axis fixed in the base.
+    """
+    p, slides = model.bodies[i].parent, not model.bodies[i].joint.pivots
+    if p == WORLD:
+        return 0, slides
+    if _on_fixed_axis(model, p):
+        r = Vector.of(r[0], r[1], 0.0)
+    needed = forced or slides or _count(r) > 0
+    return _ENTRY * _count(r) + _DEPTH * (r[2] != 0.0) + _FORCE * needed, needed
+
+
+def _on_fixed_axis(model: Model, i: int) -> bool:
+    """Whether body i turns about an axis of the base."""
+    return model.bodies[i].parent == WORLD and isinstance(model.bodies[i].joint, Revolute)
+
+
+def _count(r: Vector) -> int:
+    return sum(x != 0.0 for x in r)
+
+
+def _offset(model: Model, i: int, carried: float, shift: float) -> Vector:
+    """Where the frame of body i stands in its parent's, after both have slid."""
+    placement = model.bodies[i].joint.placement
+    if carried == shift == 0.0:
+        return placement.r
+    parts = zip(placement.r, Z * -carried, placement.E.T @ Z * shift, strict=True)
+    return Vector(tuple(_sum(*part) for part in parts))
+
+
+def _sum(a: Number, b: Number, c: Number) -> Number:
+    """a + b + c; zero where only rounding is left of numbers."""
+    total = a + b + c
+    if isinstance(total, Scalar):
+        return total
+    return total if abs(total) > _ROUNDING * (abs(a) + abs(b) + abs(c)) else 0.0
+
+
+def _angle(body: Body, carries: bool) -> float:
+    """The angle of the centre of mass about z, or else of a principal axis; zero if of no use."""
+    (x, y, _), I = body.inertia.h, body.inertia.I
+    if carries or not isinstance(body.joint, Revolute) or _symbolic(x, y, *I):
+        return 0.0
+    if x != 0.0 or y != 0.0:
+        return math.atan2(y, x) if x != 0.0 and y != 0.0 else 0.0
+    return 0.5 * math.atan2(-2.0 * I.xy, I.yy - I.xx) if I.xy != 0.0 else 0.0
+
+
+def _turned(inertia: RigidInertia, angle: float) -> RigidInertia:
+    """An inertia after its turn, with what the turn removes exactly zero."""
+    x, y, z = inertia.h
+    if angle == 0.0:
+        return inertia
+    if x == y == 0.0:
+        return replace(inertia, I=replace(inertia.I, xy=0.0))
+    return replace(inertia, h=Vector.of(x, 0.0, z))
+
+
+# Inertias: dynamic equivalence (Featherstone 2008, 9.7) -------------------------------------------
+
+_FLAT = 1e-14
+"""Relative: a few rounded sums and differences of moments."""
+
+Choice = Callable[[Symmetric], Number]
+"""How much of a rotational inertia about z to move: any amount k of diag(k, k, 0) may go."""
+
+
+def by_moments(I: Symmetric) -> Number:
+    """So that the moment I_yy vanishes, for algorithms that use moments of inertia."""
+    return I.yy
+
+
+def by_products(I: Symmetric) -> Number:
+    """So that the integral of z z dm vanishes, for those that use x x' dm (4x4 matrices)."""
+    return 0.5 * (I.xx + I.yy - I.zz)
+
+
+def equivalent(model: Model, choice: Choice = by_moments) -> Model:
+    """A model with the same equation of motion and more zeros among its inertias.
+
+    From the tips inward, the part of a body's inertia that its joint does not feel moves to the
+    parent. Joint forces and accelerations stay the same; reactions, momentum, energy and centre of
+    mass do not, so only the equation of motion may be computed from it. Bodies may come out with
+    zero or negative mass.
+    """
+    inertia = {i: I for i, _, _, I in model.outward()}
+    for i, p, joint, _ in model.inward():
+        I = inertia[i].I
+        moved = joint.transferable(inertia[i], I.xx if is_round(inertia[i]) else choice(I))
+        inertia[i] = _flattened(inertia[i] - moved)
+        if p != WORLD:
+            inertia[p] = inertia[p] + joint.placement.T @ moved
+    bodies = (replace(body, inertia=inertia[i]) for i, body in enumerate(model.bodies))
+    return replace(model, bodies=tuple(bodies))
+
+
+def is_round(inertia: RigidInertia) -> bool:
+    """Whether an inertia stays the same when it turns about z."""
+    (x, y, _), I = inertia.h, inertia.I
+    if _symbolic(x, y, *I):
+        return False
+    return x == y == I.xy == I.xz == I.yz == 0.0 and I.xx == I.yy
+
+
+def _flattened(inertia: RigidInertia) -> RigidInertia:
+    """With I_zz = I_xx + I_yy exact where it holds to rounding: then no z z dm is left at all."""
+    I = inertia.I
+    if _symbolic(*I) or not math.isclose(I.xx + I.yy, I.zz, rel_tol=_FLAT):
+        return inertia
+    rest = I.zz - I.xx
+    if I.yy != 0.0 and I.xx + rest == I.zz:  # keep I_zz, which the joint feels
+        return replace(inertia, I=replace(I, yy=rest))
+    return replace(inertia, I=replace(I, zz=I.xx + I.yy))
+
+
+# Rotors: bodies whose angle makes no difference ---------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Rotor(Revolute):
+    """A turning joint whose body is described in axes that do not turn with it."""
+
+    def motion(self, q: Vector) -> Transform:
+        return Transform(Rotation((Plane(2, 1.0, 0.0),)), Vector.zero())
+
+
+def still_rotors(model: Model) -> Model:
+    """The same equation of motion, with last bodies that are round in axes that stay.
+
+    Velocities and forces then need not be turned, nor has the angle a sine. Named frames and loops
+    are left out: those on such a body do turn.
+    """
+    bodies = list(model.bodies)
+    for i, _, joint, inertia in model.outward():
+        if isinstance(joint, Revolute) and not model.children[i] and is_round(inertia):
+            parts = joint.placement, joint.armature, joint.damping, joint.friction
+            bodies[i] = replace(bodies[i], joint=Rotor(*parts))
+    return replace(model, bodies=tuple(bodies), frames={}, loops=())
+
+
+# Units --------------------------------------------------------------------------------------------
+
+
+def natural_units(model: Model) -> Model:
+    """The same equation of motion, with the most frequent offset between axes as unit of length.
+
+    What is multiplied by that offset is then multiplied by one. The unit of mass changes with the
+    square, so that moments, moments of inertia and accelerations of joints keep theirs. Only where
+    all joints turn, and where no force or position is asked for: named frames and loops are left
+    out.
+    """
+    lengths = Counter(_offsets(model))
+    if not lengths or not all(body.joint.pivots for body in model.bodies):
+        return model
+    [(unit, _)] = lengths.most_common(1)
+    bodies = []
+    for body in model.bodies:
+        X, I = body.joint.placement, body.inertia
+        joint = replace(body.joint, placement=Transform(X.E, Vector(tuple(x / unit for x in X.r))))
+        inertia = RigidInertia(I.m * unit * unit, I.h * unit, I.I)
+        bodies.append(replace(body, joint=joint, inertia=inertia))
+    gravity = model.gravity_vector * (1.0 / unit)
+    return replace(model, bodies=tuple(bodies), gravity_vector=gravity, frames={}, loops=())
+
+
+def _offsets(model: Model) -> Iterator[Number]:
+    """Lengths that the recursions multiply by: no offset from the base, nor along an axis there."""
+    for body in model.bodies:
+        if body.parent != WORLD:
+            count = 2 if _on_fixed_axis(model, body.parent) else 3
+            offset = body.joint.placement.r.entries[:count]
+            yield from (abs(x) for x in offset if not isinstance(x, Scalar) and x != 0.0)
+
+
+# Parallel axes ------------------------------------------------------------------------------------
+#
+# A body turns against the one before several parallel axes by the sum of their angles. That one,
+# the carrier, is the last body whose own axis is not parallel. Where it turns about an axis of the
+# base, its angular velocity has one component, and turned at once by the summed angle it has two:
+# fewer operations than from parent to parent. Everywhere else a body's carrier is its parent.
+
+
+class Turn(NamedTuple):
+    """How a body moves against its carrier.
+
+    joints: the bodies of the parallel joints between, its own last. X: from coordinates of the
+    carrier to those of the body. axis: the common axis in both, or zero where the carrier is the
+    parent.
+    """
+
+    carrier: int
+    joints: tuple[int, ...]
+    X: Transform
+    axis: Vector
+
+
+def summed_angles(model: Model) -> Model:
+    """The same mechanism, with the carrier of every body that does not turn against its parent."""
+    carriers: dict[int, int] = {}
+    for i, p, *_ in model.outward():
+        if p != WORLD and _turns_on(model, i, carrier := carriers.get(p, model.bodies[p].parent)):
+            carriers[i] = carrier
+    return replace(model, carriers=carriers)
+
+
+def _turns_on(model: Model, i: int, carrier: int) -> bool:
+    """Whether joint i is parallel to its parent's, and their carrier turns about a fixed axis."""
+    body = model.bodies[i]
+    return (
+        isinstance(body.joint, Revolute)
+        and isinstance(model.bodies[body.parent].joint, Revolute)
+        and body.joint.placement.E.matrix().rows[2] == (0.0, 0.0, 1.0)
+        and (carrier == WORLD or _on_fixed_axis(model, carrier))
+    )
+
+
+def turns(model: Model, q: Mapping[int, Vector]) -> dict[int, Turn]:
+    """The turn of every body; only after `summed_angles` has one a carrier that is not its parent.
+
+    Sine and cosine of a sum are made of those of its angles: six operations, fewer than a sine has.
+    """
+    found: dict[int, Turn] = {}
+    for i, p, joint, _ in model.outward():
+        X = joint.transform(q[i])
+        found[i] = Turn(p, (i,), X, Vector.zero())
+        if i in model.carriers:
+            carrier, joints, before, _ = found[p]
+            (*first, turned), R = before.E.factors, joint.placement.E.matrix()
+            (own,) = joint.motion(q[i]).E.factors
+            assert isinstance(turned, Plane)
+            assert isinstance(own, Plane)
+            summed = turned.then(Plane(2, R[0, 0], R[0, 1])).then(own)
+            whole = Transform(Rotation((*first, summed)), before.locate(X.r))
+            found[i] = Turn(carrier, (*joints, i), whole, Z)
+    return found
+
+
+# The table ----------------------------------------------------------------------------------------
+
+
+class Pass(NamedTuple):
+    """A change of a model, and one line that explains it."""
+
+    what: str
+    apply: Callable[[Model], Model]
+
+
+PASSES: dict[str, Pass] = {
+    "frames": Pass("Slide and turn body frames so that more offsets are zero.", sparse_frames),
+    "frictionless": Pass(
+        "Leave out damping and friction, unless dissipation=True.", Model.frictionless
+    ),
+    "moments": Pass(
+        "Give the parent the inertia that a joint does not feel; I_yy becomes zero.",
+        partial(equivalent, choice=by_moments),
+    ),
+    "products": Pass(
+        "Give the parent the inertia that a joint does not feel; no z z integral is left.",
+        partial(equivalent, choice=by_products),
+    ),
+    "rotors": Pass("Describe round last bodies in axes that do not turn.", still_rotors),
+    "units": Pass("Measure lengths in units of the most frequent offset.", natural_units),
+    "parallel-axes": Pass("Turn bodies on parallel axes by the sum of the angles.", summed_angles),
+}
+"""In the order in which they apply."""
+
+
+def applied(model: Model, passes: Iterable[str]) -> Model:
+    """The model after the named passes, in the order of the table."""
+    wanted = set(passes)
+    assert wanted <= PASSES.keys(), f"no pass {wanted - PASSES.keys()}"
+    for name, each in PASSES.items():
+        if name in wanted:
+            model = each.apply(model)
+    return model
