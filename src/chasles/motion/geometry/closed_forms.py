@@ -351,9 +351,5 @@ def _from_point(r: Vector, v: Vector, radius: float) -> Near:
 class Nearby(Protocol):
     """A shape that knows what of it is nearest to a place."""
 
-    @property
-    def frame(self) -> str | None:
-        """The frame that carries it."""
-
     def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
         """The nearest point to places c (..., 3) that move with v (..., 3), in its frame."""

@@ -181,7 +181,6 @@ class Places(NamedTuple):
     """Points (m, 3), each before one place."""
 
     at: np.ndarray
-    frame: str | None = None
 
     def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
         """Distances, normals and their rates."""
@@ -193,7 +192,6 @@ class Lines(NamedTuple):
 
     starts: np.ndarray
     alongs: np.ndarray
-    frame: str | None = None
 
     def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
         """Distances, normals and their rates."""
