@@ -133,14 +133,13 @@ class Law(NamedTuple):
         return np.where(self.sticks & (not self.dilates), self.mu * length(a[..., :-1]), 0.0)
 
     def residual(self, f: np.ndarray) -> np.ndarray:
-        """The distance of f from the law: (...), in the units of a; zero where it holds.
+        """The distance of f from the law: (...), in the units of a; zero where it holds."""
+        return np.max(np.abs(self.miss(f)), axis=(-1, -2), initial=0.0)
 
-        The largest entry of weight f - P(weight f - a - correction), with P the projection on the
-        cone, or on the ray of a contact that slides.
-        """
+    def miss(self, f: np.ndarray) -> np.ndarray:
+        """weight f - P(weight f - a - correction), with P the projection of `allowed`."""
         scaled = self.weight * f
-        wanted = allowed(self.target(scaled, self.accelerations(f)), self.mu, self.slip)
-        return np.max(np.abs(scaled - wanted), axis=(-1, -2), initial=0.0)
+        return scaled - self.allowed(self.target(scaled, self.accelerations(f)))
 
     def target(self, scaled: np.ndarray, a: np.ndarray) -> np.ndarray:
         """The point to project: forces in the units of a, less accelerations and correction."""
@@ -148,13 +147,11 @@ class Law(NamedTuple):
         target[..., -1] -= self.dilation(a)
         return target
 
-
-def allowed(target: np.ndarray, mu: np.ndarray, slip: np.ndarray) -> np.ndarray:
-    """The nearest to a target (..., 3 or 4) that friction allows: in the cone, or dragged."""
-    normal = np.maximum(target[..., -1:], 0.0)
-    dragged = np.concatenate([-mu[..., None] * normal * slip, normal], axis=-1)
-    sticks = (mu > 0.0) & ~np.any(slip != 0.0, axis=-1)
-    return np.where(sticks[..., None], project(target, mu), dragged)
+    def allowed(self, target: np.ndarray) -> np.ndarray:
+        """The nearest to a target that friction allows: in the cone, or dragged by a slide."""
+        normal = np.maximum(target[..., -1:], 0.0)
+        dragged = np.concatenate([-self.mu[..., None] * normal * self.slip, normal], axis=-1)
+        return np.where(self.sticks[..., None], project(target, self.mu), dragged)
 
 
 def project(f: Array, mu: Array) -> np.ndarray:
@@ -168,7 +165,7 @@ def project(f: Array, mu: Array) -> np.ndarray:
 
 
 def slope(target: np.ndarray, mu: float, slip: np.ndarray, sticks: bool) -> np.ndarray:
-    """The derivative of `allowed` by its target, of one contact: (3, 3) or (4, 4)."""
+    """The derivative of `Law.allowed` by its target, of one contact: (3, 3) or (4, 4)."""
     wide, size = len(target), float(length(target[:-1]))
     if not sticks:
         return np.outer([*(-mu * slip), 1.0], float(target[-1] > 0.0) * np.eye(wide)[-1])
@@ -286,10 +283,8 @@ def _polished(law: Law, f: np.ndarray) -> np.ndarray:
     for _ in range(POLISH):
         if _holds(law, f, 1e-3):
             break
-        target = law.target(law.weight * f, law.accelerations(f))
-        wrong = law.weight * f - allowed(target, law.mu, law.slip)
         jacobian, _ = _linear(law, f)
-        f = f - np.linalg.lstsq(jacobian, wrong.ravel(), rcond=1e-13)[0].reshape(f.shape)
+        f = f - np.linalg.lstsq(jacobian, law.miss(f).ravel(), rcond=1e-13)[0].reshape(f.shape)
     return f
 
 
