@@ -222,17 +222,14 @@ class MayRemember(Exception):
     """A function uses something that a call may change: its name and type."""
 
 
-def apart(control: FunctionType) -> FunctionType:
+def apart(function: FunctionType, made: dict[int, Any] | None = None) -> FunctionType:
     """Return a copy of a function that shares nothing with it that a call could change.
 
-    Lists, dictionaries and arrays that the function uses are copied, and so are functions. Raises
-    MayRemember for any other object, such as an instance of a class of the user's.
+    Lists, dictionaries and arrays that the function uses are copied, and so are functions; made:
+    copies by the identity of what they are of. Raises MayRemember for any other object, such as an
+    instance of a class of the user's.
     """
-    return _copied_function(control, {})
-
-
-def _copied_function(function: FunctionType, made: dict[int, Any]) -> FunctionType:
-    code = function.__code__
+    made, code = {} if made is None else made, function.__code__
     names = {"__builtins__": builtins}
     copied = FunctionType(
         code, names, function.__name__, None, tuple(CellType() for _ in code.co_freevars)
@@ -265,7 +262,7 @@ def _copied(name: str, value: Any, made: dict[int, Any]) -> Any:
     if id(value) in made:
         return made[id(value)]
     if isinstance(value, FunctionType):
-        return _copied_function(value, made)
+        return apart(value, made)
     if type(value) is np.ndarray and value.dtype != object:
         return made.setdefault(id(value), value.copy())
     if type(value) in (list, tuple, set, frozenset):

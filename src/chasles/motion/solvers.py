@@ -42,7 +42,7 @@ singular, and vanishes as they converge. Of 1e-3 to 1e-6, this one found every u
 within DAQP's limit of iterations."""
 
 SETTLED = 1e-12
-"""How little a proximal step changes z, beside a largest |d| of one, where it ends."""
+"""The change of z by the last proximal step, beside a largest |d| of one."""
 
 TOLERANCE = 1e-10
 """To which DAQP satisfies bounds, beside a largest entry of one."""
@@ -51,7 +51,7 @@ CLARABEL = 1e-10
 """Tolerances of Clarabel; with less it may not end."""
 
 CERTAIN = 1e-6
-"""How far from zero A u may be beside b.u = -1, where u proves that a problem has no solution."""
+"""The size of A u beside b.u = -1, up to which u proves that a problem has no solution."""
 
 
 class Infeasible(InputError):
@@ -68,7 +68,7 @@ class Infeasible(InputError):
 
 
 class Iterated(NamedTuple):
-    """What an iteration found: forces (..., n), residuals (...), and how many sweeps it made.
+    """The result of an iteration: forces (..., n), residuals (...), and the number of sweeps.
 
     residual: the largest distance of a problem from its solution's conditions, in the units of d.
     """
@@ -140,7 +140,7 @@ def _least(rows: np.ndarray) -> int:
 def _on_a_ray(
     n: int, basis: np.ndarray, entering: int, step: np.ndarray, scale: np.ndarray
 ) -> Infeasible:
-    """What to say where a variable can grow without end."""
+    """The error where a variable can grow without end."""
     growth = np.zeros(2 * n + 1)
     growth[basis], growth[entering] = np.maximum(-step, 0.0), 1.0
     ray = scale * growth[n : 2 * n]

@@ -31,7 +31,7 @@ SETTLED = 1e-12
 """Sequential impacts end where no point approaches by more than this part of the first speed."""
 
 ROUNDS = 100_000
-"""Of sequential impacts, at most."""
+"""Sequential impacts at most."""
 
 
 class Impact(NamedTuple):
@@ -67,7 +67,7 @@ def impact(
     treatment: Treatment = "simultaneous",
     distance: float = 1e-9,
 ) -> Impact:
-    """What a robot does when bodies hit: q (..., nq), qd before (..., nv).
+    """The impact of a robot's bodies: q (..., nq), qd before (..., nv).
 
     contacts: as `contact_points` gives them at this state, near or not; those with a gap up to
     `distance` (m) and a negative normal velocity collide. law: `Newton`, `Sticking`, `Poisson`,
@@ -235,7 +235,7 @@ def impact_derivatives(
     treatment: Treatment = "simultaneous",
     distance: float = 1e-9,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Those of the velocities after an impact by q and by qd: (..., nv, nv) each.
+    """Derivatives of the velocities after an impact by q and by qd: (..., nv, nv) each.
 
     contact: one, or several with a `treatment`, as in `impact`. With respect to q along
     `integrate`, as in `derivatives`; of a robot with closed loops with respect to the positions and
@@ -249,73 +249,54 @@ def impact_derivatives(
     one = [contact] if isinstance(contact, Contact) else contact
     contacts = listed("impact_derivatives", one)
     mechanism, (q, qd) = robot.mechanism, _checked_state(robot.model, q, qd)
-    J = _jacobian(mechanism, q, contacts)
-    dJ = np.concatenate([_jacobian_slopes(mechanism, q, c) for c in contacts], axis=-3)
-    system = _System(
-        mechanism.mass_matrix(q),
-        mechanism.derivatives("mass_matrix", q, wrt="q"),
-        mechanism.loop_matrix(q),
-        mechanism.derivatives("loop_matrix", q, wrt="q"),
+    J, M, A = _jacobian(mechanism, q, contacts), mechanism.mass_matrix(q), mechanism.loop_matrix(q)
+    free, nv = list(mechanism.loops.independent), qd.shape[-1]
+    pick = np.broadcast_to(np.eye(nv)[free], (*qd.shape[:-1], len(free), nv))
+    back = np.linalg.pinv(np.concatenate([pick, A], axis=-2), rcond=1e-12)
+    G, loose = back[..., : len(free)], back[..., len(free) :]
+    dq, free_rates = (np.concatenate(x, -1) for x in ((G, 0.0 * G), (0.0 * G, G)))
+    slopes = np.concatenate([_jacobian_slopes(mechanism, q, c) for c in contacts], axis=-3)
+    dJ, dM, dA = (
+        _product("...ikl,...lp->...ikp", by_q, dq)
+        for by_q in (
+            slopes,
+            mechanism.derivatives("mass_matrix", q, wrt="q"),
+            mechanism.derivatives("loop_matrix", q, wrt="q"),
+        )
     )
-    dq, dqd = system.directions(mechanism, qd)
-    B, K = system.solve(np.swapaxes(J, -1, -2), 0.0)
-    dJ = _along(dJ, dq)
-    force = np.moveaxis(dJ, -3, -2) - np.einsum("...ikp,...kj->...ijp", _along(system.dM, dq), B)
-    dA = _along(system.dA, dq)
-    force += np.einsum("...kip,...kj->...ijp", dA, K)
-    dB = system.solve_each(force, -np.einsum("...ikp,...kj->...ijp", dA, B))
+    # A G = 0, and the picked rows of G are constant: A dG = -dA G
+    dG = -_product("...im,...mkp,...kj->...ijp", loose, dA, G)
+    dqd = free_rates - _product("...im,...mkp,...k->...ip", loose, dA, qd)
+    B, dB = _response_slopes((M, dM), (G, dG), (J, dJ))
     W, zeta = J @ B, applied(J, qd)
-    dW = np.einsum("...ikp,...kj->...ijp", dJ, B) + np.einsum("...ik,...kjp->...ijp", J, dB)
-    dzeta = np.einsum("...ikp,...k->...ip", dJ, qd) + J @ dqd
+    dW = _product("...ikp,...kj->...ijp", dJ, B) + _product("...ik,...kjp->...ijp", J, dB)
+    dzeta = _product("...ikp,...k->...ip", dJ, qd) + J @ dqd
     touching = _near(contacts, zeta.shape[:-1], distance)
     impulses, changes = _impulses(law, treatment, (W, zeta), (dW, dzeta), touching)
-    after = dqd + np.einsum("...ijp,...j->...ip", dB, impulses) + B @ changes
+    after = dqd + _product("...ijp,...j->...ip", dB, impulses) + B @ changes
     half = dq.shape[-1] // 2
     return after[..., :half], after[..., half:]
 
 
-class _System(NamedTuple):
-    """M and the loop matrix A of a robot, with their derivatives by q: M x - A'k = f, A x = r."""
-
-    M: np.ndarray
-    dM: np.ndarray
-    A: np.ndarray
-    dA: np.ndarray
-
-    def solve(self, force: np.ndarray, rate: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
-        """x and k, columns by columns."""
-        rows = self.A.shape[-2]
-        if not rows:
-            return np.linalg.solve(self.M, force), np.zeros((*force.shape[:-2], 0, force.shape[-1]))
-        none = np.zeros((*self.A.shape[:-1], rows))
-        whole = np.block([[self.M, -np.swapaxes(self.A, -1, -2)], [self.A, none]])
-        right = np.concatenate(
-            [force, np.broadcast_to(rate, (*force.shape[:-2], rows, force.shape[-1]))], axis=-2
-        )
-        found = np.linalg.pinv(whole, rcond=1e-12) @ right
-        return found[..., : self.M.shape[-1], :], found[..., self.M.shape[-1] :, :]
-
-    def solve_each(self, force: np.ndarray, rate: np.ndarray) -> np.ndarray:
-        """x (..., n, j, p) for arrays (..., n, j, p) of right-hand sides."""
-        columns = force.shape[-2] * force.shape[-1]
-        flat = [a.reshape(*a.shape[:-2], columns) for a in (force, rate)]
-        return self.solve(*flat)[0].reshape(force.shape)
-
-    def directions(self, mechanism: Mechanism, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Changes of q and qd (..., nv, p) for the p = 2n changes of n free positions and rates."""
-        free = list(mechanism.loops.independent)
-        pick = np.broadcast_to(
-            np.eye(qd.shape[-1])[free], (*qd.shape[:-1], len(free), qd.shape[-1])
-        )
-        back = np.linalg.pinv(np.concatenate([pick, self.A], axis=-2), rcond=1e-12)
-        G, loose = back[..., : len(free)], back[..., len(free) :]
-        bent = -loose @ np.einsum("...ikp,...k->...ip", _along(self.dA, G), qd)
-        return np.concatenate([G, np.zeros_like(G)], -1), np.concatenate([bent, G], -1)
+def _response_slopes(inertia: Given, loops: Given, contacts: Given) -> Given:
+    """B = G (G'M G)^-1 G'J' (..., nv, 3k), and its changes: of M, G and J, each with its own."""
+    (M, dM), (G, dG), (J, dJ) = inertia, loops, contacts
+    Jt, Gt = np.swapaxes(J, -1, -2), np.swapaxes(G, -1, -2)
+    H = Gt @ M @ G
+    X = np.linalg.solve(H, Gt @ Jt)
+    B, bent = G @ X, _product("...ikp,...kj->...ijp", dG, X)
+    force = np.moveaxis(dJ, -3, -2) - _product("...ikp,...kj->...ijp", dM, B)
+    force -= _product("...ik,...kjp->...ijp", M, bent)
+    right = _product("...kip,...kj->...ijp", dG, Jt - M @ B)
+    right += _product("...ik,...kjp->...ijp", Gt, force)
+    dX = np.linalg.solve(H, right.reshape(*right.shape[:-2], -1)).reshape(right.shape)
+    dB = bent + _product("...ik,...kjp->...ijp", G, dX)
+    return B, dB
 
 
-def _along(slopes: np.ndarray, dq: np.ndarray) -> np.ndarray:
-    """Derivatives (..., i, k, nv) along directions (..., nv, p)."""
-    return np.asarray(np.einsum("...ikl,...lp->...ikp", slopes, dq))
+def _product(axes: str, *arrays: np.ndarray) -> np.ndarray:
+    """Einstein's sum."""
+    return np.asarray(np.einsum(axes, *arrays))
 
 
 def _jacobian_slopes(mechanism: Mechanism, q: np.ndarray, contact: Contact) -> np.ndarray:
@@ -326,7 +307,7 @@ def _jacobian_slopes(mechanism: Mechanism, q: np.ndarray, contact: Contact) -> n
         for frame in (contact.successor, contact.predecessor)
     )
     axes = contact_axes(contact.normal)
-    return np.asarray(np.einsum("...ij,...jkl->...ikl", axes, over - under))
+    return _product("...ij,...jkl->...ikl", axes, over - under)
 
 
 def _point_slopes(

@@ -47,7 +47,7 @@ SETTLED = 1e-12
 """Impacts in turn end where no point approaches by more than this part of the first speed."""
 
 MOST = 10_000
-"""Of impacts in turn within a motion."""
+"""Impacts in turn within a motion, at most."""
 
 
 def _still(a: np.ndarray, d: np.ndarray) -> np.ndarray:
@@ -77,7 +77,7 @@ def _rank(rows: np.ndarray) -> int:
 
 
 class Mode(NamedTuple):
-    """What k points do: arrays of truth (k,), and vectors along the world's axes (k, 3).
+    """The mode of k points: arrays of truth (k,), and vectors along the world's axes (k, 3).
 
     current: it touches and stays. active: it is held; others have no force. slip: the unit vector
     along which the body slides over the surface, zero where it does not. forces: those with which
@@ -95,7 +95,7 @@ class Mode(NamedTuple):
         return np.any(self.slip, axis=-1)
 
     def of(self, which: np.ndarray) -> "Mode":
-        """What some of the points do."""
+        """The mode of some of the points."""
         return Mode(*(part[which] for part in self))
 
 
@@ -172,7 +172,7 @@ def dragged(problem: Problem, moves: Moves, forces: np.ndarray, mu: np.ndarray) 
 
 
 def ease(M: np.ndarray, drag: np.ndarray) -> np.ndarray:
-    """How well each of k points can be pushed away, friction included, beside without it: (k,).
+    """The ease of pushing each of k points away, friction included, beside without it: (k,).
 
     The normal acceleration by its own force. Where it falls to zero Painleve's paradox begins.
     drag: see `drags`.
@@ -212,7 +212,7 @@ def _spread(axes: np.ndarray, u: np.ndarray) -> np.ndarray:
 
 
 def impulses(laws: Sequence[Rigid], W: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """Those (3k,) at k points that touch, along their axes of contact, in N s.
+    """Impulses (3k,) at k points that touch, along their axes of contact, in N s.
 
     W (3k, 3k): what impulses change velocities v (k, 3) by. By restitution alone all act at once:
     Newton's law and Coulomb's, for the velocities after the impact (Moreau 1988). By laws of one
@@ -308,7 +308,7 @@ def events(
     distance: float = 1e-9,
     speed: float = 1e-9,
 ) -> list[Event]:
-    """What has happened to the contacts of a problem, near or touching (step 2).
+    """List the changes of a problem's contacts, near or touching (step 2).
 
     A gain is a contact that is not current and collides; a loss is a current one that is farther
     than `distance`; a negative force is that of an active one. qd: rates of the problem's

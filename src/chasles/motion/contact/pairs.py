@@ -139,7 +139,7 @@ class Pair:
 
     @property
     def traced(self) -> bool:
-        """Whether its points stay the same balls of the body, on a surface with a closed form."""
+        """Return True if its points stay the same balls, on a surface with a closed form."""
         if isinstance(self.surface, Cylinder | ConvexMesh):
             return False
         flat = isinstance(self.surface, Plane | Ground) and not isinstance(self.body, Cylinder)
@@ -147,7 +147,7 @@ class Pair:
 
     @property
     def varies(self) -> bool:
-        """Whether rigid bodies touch by other points as they move."""
+        """Return True if rigid bodies touch by other points as they move."""
         return _kind(self.body, self.surface) is not None
 
     @property
@@ -157,11 +157,11 @@ class Pair:
 
     @property
     def points(self) -> int:
-        """How many contacts they have; 1 where these vary: all of them together."""
+        """The number of contacts; 1 where these vary: all of them together."""
         return 1 if self.varies else len(self.body.balls())
 
     def spots(self, over: FrameMotion, under: FrameMotion) -> list[Spot]:
-        """Where they may touch, from the motion of the frames of body and surface.
+        """The spots where they may touch, from the motion of the frames of body and surface.
 
         Tangents belong to the surface: they turn with its frame, and with its normal.
         """
@@ -192,7 +192,7 @@ def given_pairs(function: str, contacts: Any) -> tuple[Any, ...]:
 
 
 class Pressed(NamedTuple):
-    """What a state does at all spots.
+    """The response of all spots to a state.
 
     forces: along each spot's axes. rates: of the states. touching: where there may be a force.
     """
@@ -227,7 +227,7 @@ class Contacts:
 
     @property
     def keys(self) -> tuple[WrenchKey, ...]:
-        """How their wrenches are written: along the world's axes, about their origins."""
+        """Keys of their wrenches: along the world's axes, about their origins."""
         return tuple(WrenchKey(frame) for frame in self.frames)
 
     @cached_property
@@ -254,7 +254,7 @@ class Contacts:
         state: Numbers,
         touching: Sequence[Number] | None = None,
     ) -> Pressed:
-        """What a state does; touching: as at the beginning of a step, by default as it is."""
+        """The response to a state; touching: as at the beginning of a step, by default as it is."""
         spots, states = self.spots(arena, q, qd), self.split(state)
         parts = list(zip(self.laws, spots, states, strict=True))
         if touching is None:
@@ -301,8 +301,8 @@ class Contacts:
         return [z for law, part, f, gap in ended for z in law.settled(part, f, gap)]
 
     def program(self, h: float) -> Program:
-        """Of q, qd and the states: forces (points, 3) along the world's axes, gaps (points,), and
-        the states after h seconds without motion.
+        """A program of q, qd and the states: forces (points, 3) along the world's axes, gaps
+        (points,), and the states after h seconds without motion.
 
         All that a step knows of its contacts is in it, so its hash names them.
         """

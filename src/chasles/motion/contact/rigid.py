@@ -61,7 +61,7 @@ class Problem:
         return self.T.T @ self._answers[1] + self.bias
 
     def motion(self, forces: np.ndarray) -> "Motion":
-        """What forces (m,) along the columns of T do."""
+        """Return the motion under forces (m,) along the columns of T."""
         turned, free = self._answers
         ydd = free + turned @ forces
         return Motion(self.G @ ydd + self.g, forces, self.T.T @ ydd + self.bias)
@@ -81,7 +81,7 @@ class Motion(NamedTuple):
 
 
 class State(Enum):
-    """What a constraint gap >= 0 does (Featherstone 2008, figure 11.4)."""
+    """The state of a constraint gap >= 0 (Featherstone 2008, figure 11.4)."""
 
     APART = "1"
     """gap > 0: no force, nothing to do."""

@@ -29,7 +29,7 @@ Value = Any
 """A float, an array of them, or a symbol: laws and shapes take and give any of the three."""
 Place = tuple[float, float, float]
 Near = tuple[Value, Vector, Vector]
-"""Of a moving point before a surface: distance, normal, and the normal's rate."""
+"""Distance, normal and the normal's rate, of a moving point before a surface."""
 Nearest = tuple[np.ndarray, np.ndarray, np.ndarray]
 """The same as arrays: (...), (..., 3) and (..., 3)."""
 
@@ -275,7 +275,7 @@ class Ground(_ClosedForm):
 
     @cached_property
     def _programs(self) -> list[Program]:
-        """Of (x, y): the height, its gradient and its Hessian."""
+        """Programs of (x, y): the height, its gradient and its Hessian."""
         arena, place = Arena(RULES), Variable("at", (2,))
         x, y = (arena.input("at", k) for k in range(2))
         try:
@@ -306,7 +306,7 @@ class Ground(_ClosedForm):
         return [values[r] for p, values in replayed for r in p.results[0]]
 
     def near(self, c: Vector, v: Vector) -> Near:
-        """Where c - p is along the normal at p = (x, y, height)."""
+        """From the point p = (x, y, height) at which c - p is along the normal."""
         x, y = c[0], c[1]
         traced = any(isinstance(a, Scalar) for a in c)
         for _ in range(TRACED if traced else STEPS):
@@ -351,9 +351,5 @@ def _from_point(r: Vector, v: Vector, radius: float) -> Near:
 class Nearby(Protocol):
     """A shape that knows what of it is nearest to a place."""
 
-    @property
-    def frame(self) -> str | None:
-        """What carries it."""
-
     def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
-        """Of places c (..., 3) that move with v (..., 3), in its frame."""
+        """The nearest point to places c (..., 3) that move with v (..., 3), in its frame."""

@@ -37,7 +37,7 @@ Curve = tuple[np.ndarray, np.ndarray, np.ndarray]
 """A point of an edge, and its first and second derivative along it."""
 
 Frames = tuple[str | None, str | None]
-"""Of successor and predecessor."""
+"""The frames of successor and predecessor."""
 
 
 class Contact(NamedTuple):
@@ -149,7 +149,7 @@ def crossing(
     guess: tuple[float, float],
     toward: np.ndarray | None,
 ) -> tuple[np.ndarray, Contact] | None:
-    """Where two edges are nearest: s and t on them, and the contact; None if they do not cross.
+    """The nearest points of two edges: s and t, and the contact; None if they do not cross.
 
     frames, carriers, edges: of both bodies, the successor first. guess: s and t near the answer, if
     edges are round. toward: a direction of the world, from the second body to the first, that tells
@@ -237,6 +237,6 @@ def _nearest(under: Carrier, surface: Nearby, place: np.ndarray, v: np.ndarray) 
 
 
 def _bend(under: Carrier, surface: Plane | Ground, place: np.ndarray, a: np.ndarray) -> np.ndarray:
-    """How the normal turns along a direction a, times a: the surface's own part of a slope."""
+    """The turn of the normal along a direction a, times a: the surface's own part of a slope."""
     _, _, turn = surface.nearest(under.back(place - under.o), under.back(a))
     return np.asarray(np.sum(under.turned(turn) * a, axis=-1))

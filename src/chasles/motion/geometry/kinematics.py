@@ -49,7 +49,7 @@ def applied(matrix: np.ndarray, vector: np.ndarray) -> np.ndarray:
 
 
 class Carrier(NamedTuple):
-    """How a frame moves: rotation, place, angular velocity and velocity, in the world."""
+    """The motion of a frame: rotation, place, angular velocity and velocity, in the world."""
 
     R: np.ndarray
     o: np.ndarray
@@ -88,7 +88,7 @@ def carrier(mechanism: Mechanism, q: Array, qd: Array, frame: str | None) -> Car
 
 
 class FrameMotion(NamedTuple):
-    """How a frame moves: its axes and origin o, its angular velocity w and velocity v of o.
+    """The motion of a frame: its axes and origin o, angular velocity w and velocity v of o.
 
     All in the world. Entries are numbers, symbols, or arrays of a batch.
     """
@@ -121,7 +121,7 @@ class FrameMotion(NamedTuple):
         return c, self.velocity(c)
 
     def velocity(self, point: Vector) -> Vector:
-        """That of the frame's body at a point of the world."""
+        """The velocity of the frame's body at a point of the world."""
         return self.v + self.w.cross(point - self.o)
 
     def seen(self, c: Vector, v: Vector) -> tuple[Vector, Vector]:
@@ -161,7 +161,7 @@ class Moves(NamedTuple):
         return (self.gap <= NEAR) & (self.room >= 0.0)
 
     def alike(self, some: np.ndarray) -> np.ndarray:
-        """Of some points (truth, (k,)), the first that moves as each does; -1 of others: (k,)."""
+        """For each of some points (truth, (k,)), the first that moves alike; -1 of others: (k,)."""
         which, alike = np.flatnonzero(some), np.full(len(some), -1)
         if which.size:
             J = self.J[which]
@@ -214,7 +214,7 @@ class Points:
             self._centers = _compiled(model, open_ones, centers_program)
 
     def __call__(self, t: float, q: np.ndarray, qd: np.ndarray) -> Moves:
-        """Where the points are at a time and how they move."""
+        """The points and their motion at a time."""
         state = (q, qd, *(np.array(t) for _ in self._clock))
         gap, *moves = self._moves(*state, *self._nearest(state))
         if np.isnan(gap).any():

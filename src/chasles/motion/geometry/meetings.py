@@ -49,7 +49,7 @@ class Meeting(Protocol):
 
     @property
     def size(self) -> int:
-        """How many."""
+        """The number of pairs."""
 
     def gaps(self, over: Carrier, under: Carrier) -> tuple[np.ndarray, np.ndarray]:
         """gap (k,) and room (k,) in m, from how the bodies move; room < 0: others are nearer."""

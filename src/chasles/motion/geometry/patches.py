@@ -1,4 +1,4 @@
-"""Where two bodies touch, for every pair of shapes; of extended ones as a minimal set of points.
+"""Contacts of two bodies, for every pair of shapes; of extended ones a minimal set of points.
 
 `coal` (extra `contact`) says along which direction two bodies are nearest, or penetrate least.
 What each of them turns that way is a corner, an edge or a face; a patch of contact is a polygon
@@ -117,7 +117,7 @@ def _features(body: Body, over: Carrier, surface: Surface, under: Carrier) -> li
 
 
 class Outline(NamedTuple):
-    """What a shape turns towards a direction, in its own frame.
+    """The part of a shape that is turned towards a direction, in its own frame.
 
     balls: corners (places and radii). edges: those of the face, or the one. rims: circles whose
     lowest point may touch. size: in m. face: its plane; around: its corners (k, 3), or a disc's
@@ -258,7 +258,7 @@ def _before(over: _Side, under: _Side, slack: float) -> list[Contact]:
 def _crossings(
     sides: tuple[_Side, _Side], n: np.ndarray | None, places: tuple[np.ndarray, np.ndarray]
 ) -> list[Contact]:
-    """Where edges of one body cross those of the other."""
+    """Crossings of edges of one body with those of the other."""
     found, frames = [], (sides[0].frame, sides[1].frame)
     first, second = sides[0].carrier, sides[1].carrier
     near = first.back(places[0] - first.o), second.back(places[1] - second.o)
@@ -275,12 +275,12 @@ def _crossings(
 
 
 def _guess(edge: Edge, place: np.ndarray) -> float:
-    """Where an edge is near to a place of its frame; straight ones need no guess."""
+    """The point of an edge near to a place of its frame; straight ones need no guess."""
     return float(edge.angle(place - edge.center)) if isinstance(edge, Rim) else 0.5
 
 
 def _holds(edge: Edge, s: float, way: np.ndarray) -> bool:
-    """Whether an edge has a point s that is the farthest of its body along a direction."""
+    """Return True if an edge's point s is the farthest of its body along a direction."""
     if isinstance(edge, Rim):
         _, _, inward = edge.at(s)
         return bool(way @ edge.out >= -SAME and -way @ inward >= -SAME * edge.radius)

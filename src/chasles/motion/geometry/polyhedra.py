@@ -181,7 +181,6 @@ class Places(NamedTuple):
     """Points (m, 3), each before one place."""
 
     at: np.ndarray
-    frame: str | None = None
 
     def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
         """Distances, normals and their rates."""
@@ -193,7 +192,6 @@ class Lines(NamedTuple):
 
     starts: np.ndarray
     alongs: np.ndarray
-    frame: str | None = None
 
     def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
         """Distances, normals and their rates."""
@@ -201,12 +199,12 @@ class Lines(NamedTuple):
         return unit(r, v - self._part(v) * self.alongs)
 
     def inside(self, c: np.ndarray) -> np.ndarray:
-        """How far from the ends of the edge the nearest point is, in m, negative beyond: (m,)."""
+        """Distances of the nearest points from the ends of the edges (m,), negative beyond."""
         part = self._part(c - self.starts)[..., 0]
         return np.minimum(part, 1.0 - part) * np.linalg.norm(self.alongs, axis=-1)
 
     def _part(self, r: np.ndarray) -> np.ndarray:
-        """How far along (m, 1), of the whole edge."""
+        """The part (m, 1) of the whole edge that lies behind r."""
         square = np.sum(self.alongs * self.alongs, axis=-1, keepdims=True)
         part: np.ndarray = np.sum(r * self.alongs, axis=-1, keepdims=True) / square
         return part

@@ -98,7 +98,7 @@ class Rim(NamedTuple):
     out: np.ndarray
     radius: float
     sweep: float = 0.0
-    """How far around the circle the body reaches (m): nothing lies around it."""
+    """The reach of the body around the circle (m): nothing lies around it."""
 
     def at(self, s: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The point at an angle s (...) from x towards y, and its derivatives: (..., 3) each."""
@@ -221,7 +221,7 @@ class ConvexMesh:
 def over_polygon(
     corners: np.ndarray, normal: np.ndarray, c: np.ndarray, slack: float = 0.0
 ) -> np.ndarray:
-    """Whether places c (..., 3) are straight over a convex polygon (k, 3), up to `slack` (m)."""
+    """Return True for places c (..., 3) straight over a convex polygon (k, 3), up to `slack`."""
     sides = np.roll(corners, -1, axis=0) - corners
     inward = np.cross(normal, sides) / np.linalg.norm(sides, axis=-1, keepdims=True)
     depths = np.sum((c[..., None, :] - corners) * inward, axis=-1)

@@ -9,7 +9,7 @@ import numpy as np
 import scipy
 
 from chasles.errors import InputError
-from chasles.motion.laws.friction import ACCURATE, Law, allowed
+from chasles.motion.laws.friction import ACCURATE, Law
 from chasles.motion.solvers import Iterated, lemke
 
 Array = Any
@@ -82,7 +82,7 @@ def cone_gauss_seidel(
             a = (law.G[..., rows, :] @ f.reshape(*lead, wide * n, 1))[..., 0] + law.c[..., rows]
             part = law._replace(mu=law.mu[..., one], slip=law.slip[..., one, :])
             target = part.target(weight[..., one, :] * f[..., one, :], a[..., None, :])
-            f[..., one, :] = allowed(target, part.mu, part.slip) / weight[..., one, :]
+            f[..., one, :] = part.allowed(target) / weight[..., one, :]
         done += 1
     return Iterated(f, far, done)
 

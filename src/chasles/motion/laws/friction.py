@@ -34,10 +34,10 @@ REACH = 1e-13
 """The part of the largest entry of G, or of c, that is nothing but rounding."""
 
 ACCURATE = 1e-10
-"""How well Coulomb's law must hold, beside the largest |c|."""
+"""The accuracy to which Coulomb's law must hold, beside the largest |c|."""
 
 ROUNDING = 4e-15
-"""Of forces: what more they are off cannot be told where they are large beside what they change."""
+"""The relative error of forces that cannot be told where they are large beside their effect."""
 
 ROUNDS = 100
 """Cone programs at most for Coulomb's law; one to three are usual."""
@@ -133,28 +133,25 @@ class Law(NamedTuple):
         return np.where(self.sticks & (not self.dilates), self.mu * length(a[..., :-1]), 0.0)
 
     def residual(self, f: np.ndarray) -> np.ndarray:
-        """How far f is from the law: (...), in the units of a; zero where it holds.
+        """The distance of f from the law: (...), in the units of a; zero where it holds."""
+        return np.max(np.abs(self.miss(f)), axis=(-1, -2), initial=0.0)
 
-        The largest entry of weight f - P(weight f - a - correction), with P the projection on the
-        cone, or on the ray of a contact that slides.
-        """
+    def miss(self, f: np.ndarray) -> np.ndarray:
+        """weight f - P(weight f - a - correction), with P the projection of `allowed`."""
         scaled = self.weight * f
-        wanted = allowed(self.target(scaled, self.accelerations(f)), self.mu, self.slip)
-        return np.max(np.abs(scaled - wanted), axis=(-1, -2), initial=0.0)
+        return scaled - self.allowed(self.target(scaled, self.accelerations(f)))
 
     def target(self, scaled: np.ndarray, a: np.ndarray) -> np.ndarray:
-        """What is projected: forces in the units of a, less accelerations and correction."""
+        """The point to project: forces in the units of a, less accelerations and correction."""
         target = scaled - a
         target[..., -1] -= self.dilation(a)
         return target
 
-
-def allowed(target: np.ndarray, mu: np.ndarray, slip: np.ndarray) -> np.ndarray:
-    """What friction allows, nearest to a target (..., 3 or 4): in the cone, or dragged."""
-    normal = np.maximum(target[..., -1:], 0.0)
-    dragged = np.concatenate([-mu[..., None] * normal * slip, normal], axis=-1)
-    sticks = (mu > 0.0) & ~np.any(slip != 0.0, axis=-1)
-    return np.where(sticks[..., None], project(target, mu), dragged)
+    def allowed(self, target: np.ndarray) -> np.ndarray:
+        """The nearest to a target that friction allows: in the cone, or dragged by a slide."""
+        normal = np.maximum(target[..., -1:], 0.0)
+        dragged = np.concatenate([-self.mu[..., None] * normal * self.slip, normal], axis=-1)
+        return np.where(self.sticks[..., None], project(target, self.mu), dragged)
 
 
 def project(f: Array, mu: Array) -> np.ndarray:
@@ -168,7 +165,7 @@ def project(f: Array, mu: Array) -> np.ndarray:
 
 
 def slope(target: np.ndarray, mu: float, slip: np.ndarray, sticks: bool) -> np.ndarray:
-    """The derivative of `allowed` by its target, of one contact: (3, 3) or (4, 4)."""
+    """The derivative of `Law.allowed` by its target, of one contact: (3, 3) or (4, 4)."""
     wide, size = len(target), float(length(target[:-1]))
     if not sticks:
         return np.outer([*(-mu * slip), 1.0], float(target[-1] > 0.0) * np.eye(wide)[-1])
@@ -258,7 +255,7 @@ def _solved(law: Law) -> np.ndarray:
 
 
 def _holds(law: Law, f: np.ndarray, part: float = 1.0) -> bool:
-    """Whether forces satisfy a law: as accurately as asked for, or as they can be written."""
+    """Return True if forces satisfy a law as accurately as asked for, or as can be written."""
     rounding = ROUNDING * np.max((1.0 + law.mu)[:, None] * np.abs(law.weight * f))
     return bool(law.residual(f) <= part * ACCURATE * np.max(np.abs(law.c)) + rounding)
 
@@ -286,10 +283,8 @@ def _polished(law: Law, f: np.ndarray) -> np.ndarray:
     for _ in range(POLISH):
         if _holds(law, f, 1e-3):
             break
-        target = law.target(law.weight * f, law.accelerations(f))
-        wrong = law.weight * f - allowed(target, law.mu, law.slip)
         jacobian, _ = _linear(law, f)
-        f = f - np.linalg.lstsq(jacobian, wrong.ravel(), rcond=1e-13)[0].reshape(f.shape)
+        f = f - np.linalg.lstsq(jacobian, law.miss(f).ravel(), rcond=1e-13)[0].reshape(f.shape)
     return f
 
 
@@ -308,7 +303,7 @@ def _linear(law: Law, f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def coulomb_slopes(law: Law, f: np.ndarray, change: np.ndarray) -> np.ndarray:
-    """How forces f (nc, 3) that satisfy a law change (3 nc, k) with dG f + dc (3 nc, k).
+    """Changes (3 nc, k) of forces f (nc, 3) that satisfy a law, with dG f + dc (3 nc, k).
 
     By differentiating the law. Where a contact is just about to slide, to stick or to leave there
     is no derivative; of forces that are not unique it is the smallest.
@@ -381,6 +376,6 @@ def cone_program(G: Array, c: Array, mu: Array) -> np.ndarray:
 
 
 def _cone(mu: float, tangents: int) -> np.ndarray:
-    """What turns k tangents and a normal into mu times the normal, then the tangents."""
+    """The matrix that turns k tangents and a normal into mu times the normal, then tangents."""
     rows = np.roll(np.eye(tangents + 1), 1, axis=0)
     return rows * np.append(np.ones(tangents), mu) if tangents else rows

@@ -40,13 +40,13 @@ SINGULAR = 1e-12
 
 @runtime_checkable
 class ImpactLaw(Protocol):
-    """What gives the impulse at one point."""
+    """A law of the impulse at one point."""
 
     def impulse(self, W: Array, zeta: Array) -> np.ndarray:
         """lambda (..., 3), in N s."""
 
     def derivatives(self, W: Array, zeta: Array) -> tuple[np.ndarray, np.ndarray]:
-        """Those of lambda by W (..., 3, 3, 3), for changes that keep it symmetric, and by zeta."""
+        """Derivatives of lambda by W (..., 3, 3, 3), which stays symmetric, and by zeta."""
 
 
 def check_law(what: str, law: Any) -> None:
@@ -74,7 +74,7 @@ class _PointLaw(ImpactLaw):
             raise InputError("E-CONTACT-067", problem, part=name)
 
     def derivatives(self, W: Array, zeta: Array) -> tuple[np.ndarray, np.ndarray]:
-        """Those of lambda by W (..., 3, 3, 3) and by zeta (..., 3, 3), by central differences.
+        """Derivatives of lambda by W (..., 3, 3, 3) and zeta (..., 3, 3), by central differences.
 
         All in one call; both entries of a pair of W share its slope.
         """
@@ -136,7 +136,7 @@ class _Slipping(_PointLaw):
     friction: Array
     _quantity: ClassVar[Quantity]
     _goal: ClassVar[Callable[..., np.ndarray]]
-    """Where expansion ends: of e, impulse and work of compression, and normal velocity before."""
+    """The end of expansion: of e, impulse and work of compression, normal velocity before."""
 
     def impulse(self, W: Array, zeta: Array) -> np.ndarray:
         W, zeta, e = _arrays(self, W, zeta)
@@ -167,7 +167,7 @@ class Newton(_Slipping):
     _goal = staticmethod(lambda e, impulse, work, before: -e * before)
 
     def derivatives(self, W: Array, zeta: Array) -> tuple[np.ndarray, np.ndarray]:
-        """Those of lambda by W (..., 3, 3, 3) and by zeta (..., 3, 3); by differences if mu > 0."""
+        """Derivatives of lambda by W and zeta; by central differences if mu > 0."""
         if np.any(np.asarray(self.friction) > 0.0):
             return super().derivatives(W, zeta)
         W, zeta, e = _arrays(self, W, zeta)
@@ -263,7 +263,7 @@ class Moreau:
         return result
 
     def derivatives(self, W: Array, zeta: Array) -> tuple[np.ndarray, np.ndarray]:
-        """Those of lambda by W (..., 3k, 3k, 3k) and by zeta (..., 3k, 3k)."""
+        """Derivatives of lambda by W (..., 3k, 3k, 3k) and by zeta (..., 3k, 3k)."""
         W, zeta = _several(W, zeta)
         wide = zeta.shape[-1]
         by_W, by_zeta = np.zeros((*W.shape, wide)), np.zeros_like(W)

@@ -27,13 +27,13 @@ STEPS = 20_000
 """At most; tens are usual."""
 
 SETTLED = 1e-13
-"""What is this part of the first velocity, or of the pace of change, is nothing."""
+"""The part of the first velocity, or of the pace of change, that is nothing."""
 
 HALVINGS = 60
-"""Of an interval that holds a root: down to rounding."""
+"""Halvings of an interval that holds a root: down to rounding."""
 
 Quantity = Literal["impulse", "velocity", "work"]
-"""What decides where a path ends: the normal impulse, velocity, or its work (N s, m/s, J)."""
+"""The quantity that ends a path: the normal impulse, velocity, or its work (N s, m/s, J)."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Slip:
         return path
 
     def _pace(self) -> np.ndarray:
-        """How fast slip can change by friction and by a normal impulse (1/kg); never zero."""
+        """The pace of slip by friction and by a normal impulse (1/kg); never zero."""
         pull = np.linalg.norm(self.W[:, :2, 2], axis=1) + 1e-3 * self.W[:, 2, 2]
         pace: np.ndarray = self.mu * np.trace(self.W[:, :2, :2], axis1=1, axis2=2) + pull
         return pace
@@ -107,7 +107,7 @@ class Slip:
         return size, s, change
 
     def _bent(self, path: np.ndarray) -> np.ndarray:
-        """Whether slip still turns on its way.
+        """Return True where slip still turns on its way.
 
         Not where it has stopped; not where its direction is settled; and not where it stops sooner
         than it turns, with less of it left than matters.
@@ -180,7 +180,7 @@ class Slip:
     def _needed(
         self, path: np.ndarray, direction: np.ndarray, quantity: Quantity, goal: np.ndarray
     ) -> np.ndarray:
-        """How much more normal impulse takes a quantity to its goal in a constant direction.
+        """The normal impulse that takes a quantity to its goal in a constant direction.
 
         On a straight path all are a dp + b dp^2 / 2 more than here; infinity where that never does.
         """

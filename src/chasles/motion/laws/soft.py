@@ -28,7 +28,7 @@ float32, must not count as a loss of contact, which the force would answer with 
 
 @runtime_checkable
 class NormalLaw(Protocol):
-    """What gives the normal force."""
+    """A law of the normal force."""
 
     @property
     def states(self) -> int:
@@ -44,7 +44,7 @@ class NormalLaw(Protocol):
         """
 
     def energy(self, state: Values, gap: Value) -> Value:
-        """What the springs hold (J)."""
+        """The energy of the springs (J)."""
 
     def advanced(self, state: Values, force: Value, gap: Value, dt: float) -> list[Value]:
         """The states dt seconds later, under the force of the step, at the gap after it."""
@@ -328,7 +328,7 @@ class SoftContact:
         return [*forces, force], [*rates, *slipped]
 
     def energy(self, state: Values, gap: Value) -> Value:
-        """What all springs hold (J)."""
+        """The energy of all springs (J)."""
         normal, sideways = self._parts(state)
         held = 0.0 if self.friction is None else self.friction.energy(sideways)
         return self.normal.energy(normal, gap) + held
@@ -360,7 +360,7 @@ def _decayed(surface: SoftSurface, z: Value, force: Value, dt: float) -> Value:
 
 
 def _series(*values: float) -> float:
-    """Of springs or dampers one behind the other."""
+    """The stiffness or damping of several in series."""
     return 1.0 / sum(1.0 / value for value in values)
 
 
