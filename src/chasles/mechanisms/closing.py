@@ -134,7 +134,7 @@ class Loops:
     @cached_property
     def references(self) -> np.ndarray:
         """Closed positions of full rank, found from neutral and from positions around it."""
-        looped = self.model.owners(i for each in self.model.constraints for i in each.bodies)
+        looped = self.model.owners([i for each in self.model.constraints for i in each.bodies])
         inside = np.array([float(i in looped) for i in self.owners])
         spread = np.linspace(0.0, 3.0, STARTS)[:, None] * self.columns * inside
         away = spread * np.random.default_rng(0).uniform(-1.0, 1.0, (STARTS, self.model.nv))

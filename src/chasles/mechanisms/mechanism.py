@@ -244,10 +244,6 @@ class Mechanism(Named):
             self.require_loops(name)
         return self.model
 
-    def bound(self, compiled: Compiled) -> Compiled | AtTime:
-        """A compiled function without the argument t, if it has one."""
-        return compiled.at(self.t)
-
     def caller(
         self,
         name: str,

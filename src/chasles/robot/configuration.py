@@ -58,12 +58,11 @@ class Configuring(Computing):
     def mobility(self, q: Array = None, *, tolerance: float = 1e-9) -> Mobility:
         """The freedoms that loops leave at a closed q (nq,), counted by the rank of `loop_matrix`.
 
-        The result is that number (`robot.mobility() == 1`), which prints as a report: rank,
+        The result is their number (`robot.mobility() == 1`), which prints as a report: rank,
         redundant equations of each loop, the tolerance, freedoms that cannot move while others do,
         and, where a loop has redundant equations, a joint type in its place that has fewer and
-        leaves the motion as it is. Without q, at a
-        closed position in which nothing is special. tolerance: the residual above which q counts
-        as open (rad, and parts of the loop's size).
+        leaves the motion as it is. Without q, at a closed position in which nothing is special.
+        tolerance: the residual above which q counts as open (rad, and parts of the loop's size).
         """
         mechanism = self.mechanism
         return mobility(mechanism.loops if q is None else mechanism.closing, q, tolerance)

@@ -53,12 +53,9 @@ class Editing(Deriving):
         if tensor.shape != (3, 3) or point.shape != (3,) or not np.allclose(tensor, tensor.T):
             problem = "center must be 3 numbers and inertia a symmetric 3x3 matrix"
             raise InputError("E-ROBOT-007", problem, part="attach")
-        xx, yy, zz, xy, xz, yz = (
-            float(tensor[i]) for i in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
-        )
-        payload = RigidInertia.from_center(
-            float(mass), Vector(tuple(map(float, point))), Symmetric(xx, yy, zz, xy, xz, yz)
-        )
+        entries = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
+        about = Symmetric(*(float(tensor[entry]) for entry in entries))
+        payload = RigidInertia.from_center(float(mass), Vector(tuple(map(float, point))), about)
         return self._changed(edit.attach(self.model, frame, name, payload))
 
     def drive(self, motions: Mapping[str, Motion]) -> Self:
